@@ -1,0 +1,40 @@
+// Backend: where jobs run. Carries decisions out and reports what became of them.
+//
+// Orders are idempotent, keyed by (job, attempt, node) and epoch; a failed order comes back as an
+// event. All calls come from the controller's publishing thread after the decision was committed.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/event.h"
+#include "model/ids.h"
+
+namespace dove::backends {
+
+enum class OrderKind { kLaunch, kStart, kStop };
+
+// One placement's part of a decision. seq is the log position of the decision.
+struct Order {
+  OrderKind kind = OrderKind::kLaunch;
+  Seq seq;
+  Epoch epoch;
+  JobId job;
+  AttemptNumber attempt = 0;
+  NodeId node;
+  StopReason reason = StopReason::kNone;  // kStop
+  std::shared_ptr<const Launch> launch;   // kLaunch: the whole attempt; `node` says which part
+  std::shared_ptr<const JobSpec> spec;    // kLaunch
+  std::int32_t restart_count = 0;         // kLaunch: attempts before this one
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  // Never blocks; delivery is the backend's business until the order is outdated.
+  virtual void carry_out(std::vector<Order> orders) = 0;
+};
+
+}  // namespace dove::backends

@@ -1,0 +1,30 @@
+// Events and decisions as bytes: the format of the log (no JSON on this path).
+//
+// Each record is: kind (varint), payload version (varint), then fields. Every kind has a number
+// that is never reused and a version; older versions are upgraded while decoding, newer ones are
+// refused with kCorrupt and the remedy. Integers are LEB128 varints (zig-zag when signed); strings
+// and lists are counted; decoding never reads past the end and bounds every count by the bytes that
+// are left.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "model/event.h"
+
+namespace dove::codec {
+
+void encode(const StampedEvent& event, std::string& out);
+void encode(const Decision& decision, std::string& out);
+
+// Accepts exactly one record that fills `bytes`.
+Result<StampedEvent> decode_event(std::string_view bytes);
+Result<Decision> decode_decision(std::string_view bytes);
+
+// "JobSubmitted", "Launch": stable names, as in SQL columns, `dove events` and the API.
+std::string_view kind_name(const Event& event);
+std::string_view kind_name(const Decision& decision);
+
+}  // namespace dove::codec

@@ -1,0 +1,137 @@
+// State is everything the brain knows: the fold of all logged events and decisions.
+//
+// Pure data, no clock, no threads. The controller owns the one that decides; the server folds its
+// own copy from committed records and reads that; recovery, replay and simulation fold theirs.
+// Whoever owns one uses it from one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "model/declared.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/job.h"
+#include "model/node.h"
+#include "model/placement.h"
+#include "model/time.h"
+
+namespace dove::core {
+
+enum class PlacementStage { kOrdered, kPrepared, kStarted, kEnded };
+
+struct PlacementRecord {
+  Placement placement;
+  PlacementStage stage = PlacementStage::kOrdered;
+};
+
+struct Attempt {
+  AttemptNumber number = 0;
+  Stage stage = Stage::kAllocated;
+  StopReason stop_reason = StopReason::kNone;
+  std::vector<PlacementRecord> placements;  // ascending by node_rank
+  std::vector<TaskExit> exits;              // in order of arrival, one per ended task
+  Instant allocated_at;
+  Instant started_at;  // first placement started; 0 before
+  Instant stop_at;     // when Stop was decided; 0 before
+  Instant ended_at;    // 0 before
+};
+
+struct Job {
+  JobId id;
+  std::shared_ptr<const JobSpec> spec;  // shared by all elements of an array
+  JobPhase phase = JobPhase::kWaiting;
+  Outcome outcome = Outcome::kNone;
+  bool held = false;
+  bool cancel_requested = false;
+  bool requeue_requested = false;
+  std::int32_t priority = 0;   // the spec's, until changed
+  std::int32_t exit_code = 0;  // once ended
+  std::int32_t retries_used = 0;
+  JobId array;  // first element's id; none for a job that is not of an array
+  std::int32_t array_index = 0;
+  Instant submitted_at;
+  Instant eligible_at;  // begin_at has come and dependencies were met; 0 before
+  Instant ended_at;
+  Seq submitted_seq;
+  std::vector<Attempt> attempts;      // the last one is current while phase is kActive
+  std::vector<NodeId> nodes_avoided;  // lost or failed a launch under it
+};
+
+// The books of one node. Free amounts exclude what is reserved for the system.
+struct Node {
+  NodeId id;
+  std::string name;
+  std::string boot_id;
+  std::string backend;
+  std::string address;
+  std::string agent_token_sha256;
+  std::shared_ptr<const Inventory> inventory;
+  NodeDeclaration declared;
+  Contact contact = Contact::kSilent;
+  Instant contact_since;
+  bool removed = false;
+  std::vector<std::int32_t> cores_free;         // ids, ascending
+  std::vector<std::int32_t> device_free_milli;  // by device index
+  std::int64_t memory_free_bytes = 0;
+  std::vector<Countable> countables_free;  // ascending by name
+  std::set<JobId> jobs;                    // with a placement here that has not ended
+};
+
+struct JoinToken {
+  std::string node_name;
+  Instant expires_at;
+};
+
+// What a user, a queue, or the cluster uses now.
+struct Usage {
+  std::int32_t jobs_running = 0;
+  std::int32_t jobs_waiting = 0;
+  std::int32_t cores = 0;
+  std::int32_t gpus_milli = 0;
+  std::int64_t memory_bytes = 0;
+  std::map<std::string, std::int64_t> countables;
+};
+
+// Derived from the rest (indexes, caches of verdicts): rebuilt after a snapshot, never hashed.
+struct Derived;
+struct DerivedDeleter {
+  void operator()(Derived* derived) const;
+};
+
+struct State {
+  State();
+  ~State();
+  State(const State&);  // a fork: specs are shared, Derived is rebuilt when needed
+  State& operator=(const State&);
+  State(State&&) noexcept;
+  State& operator=(State&&) noexcept;
+
+  Instant now;  // of the last batch
+  Seq head;     // last record folded
+  Epoch epoch;
+  std::uint64_t next_job = 1;
+  std::map<JobId, Job> jobs;
+  std::vector<Node> nodes;  // NodeId n is nodes[n.value - 1]
+  ClusterSettings settings;
+  std::map<std::string, Pool> pools;    // "default" always exists
+  std::map<std::string, Queue> queues;  // "default" always exists
+  std::map<std::string, UserLimit> user_limits;
+  std::map<std::string, UserDeclaration> users;
+  std::map<std::string, NodeDeclaration> node_declarations;  // also of nodes not yet seen
+  std::map<std::string, JoinToken> join_tokens;              // by SHA-256
+  std::map<std::string, Usage> usage_by_user;
+  std::map<std::string, Usage> usage_by_queue;
+  Usage usage;
+  std::unique_ptr<Derived, DerivedDeleter> derived;
+
+  const Job* find_job(JobId id) const;
+  const Node* find_node(NodeId id) const;
+  const Node* find_node(const std::string& name) const;
+};
+
+}  // namespace dove::core

@@ -1,0 +1,236 @@
+// The vocabulary of what happens (events, past tense) and what is decided (decisions, imperative).
+//
+// Both go into the log and both are folded into the state (core/state.h). Whoever adds a payload or
+// a field follows docs/recipes/event.md: codec/record gives it a number, a version and an upgrade.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "model/declared.h"
+#include "model/ids.h"
+#include "model/job.h"
+#include "model/node.h"
+#include "model/placement.h"
+#include "model/time.h"
+
+namespace dove {
+
+// -- events --------------------------------------------------------------------------------------
+
+// A controller opened the log: every node gets a fresh grace, orders of older epochs are void.
+struct ControllerStarted {
+  std::string build;          // digest of the program
+  std::string policy_digest;  // of the passes and policies in use
+  bool operator==(const ControllerStarted&) const = default;
+};
+
+// A wake_at has come. The only way in which time passes.
+struct TimeReached {
+  bool operator==(const TimeReached&) const = default;
+};
+
+// Gets the next job id (an array: one per element, consecutive). Already checked by admission.
+struct JobSubmitted {
+  std::shared_ptr<const JobSpec> spec;
+  bool operator==(const JobSubmitted& o) const { return *spec == *o.spec; }
+};
+
+struct JobCancelRequested {
+  JobId job;
+  bool operator==(const JobCancelRequested&) const = default;
+};
+struct JobHeld {
+  JobId job;
+  bool operator==(const JobHeld&) const = default;
+};
+struct JobReleased {
+  JobId job;
+  bool operator==(const JobReleased&) const = default;
+};
+// A person asks for another attempt: of an active job after stopping it, of an ended one anew.
+struct JobRequeueRequested {
+  JobId job;
+  bool operator==(const JobRequeueRequested&) const = default;
+};
+struct JobPriorityChanged {
+  JobId job;
+  std::int32_t priority = 0;
+  bool operator==(const JobPriorityChanged&) const = default;
+};
+
+// A node joined (a one-time token's digest is in the envelope's cause) or came back with another
+// inventory. A new boot id proves that nothing of its former life is running.
+struct NodeRegistered {
+  std::string name;
+  std::string boot_id;
+  std::string backend = "native";
+  std::string address;  // where other nodes reach its tasks
+  std::string agent_token_sha256;
+  std::shared_ptr<const Inventory> inventory;
+  bool operator==(const NodeRegistered& o) const {
+    return name == o.name && boot_id == o.boot_id && backend == o.backend && address == o.address &&
+           agent_token_sha256 == o.agent_token_sha256 && *inventory == *o.inventory;
+  }
+};
+struct NodeConnected {
+  NodeId node;
+  std::string boot_id;
+  bool operator==(const NodeConnected&) const = default;
+};
+struct NodeDisconnected {
+  NodeId node;
+  bool silent = false;  // false: the connection was closed or reset
+  bool operator==(const NodeDisconnected&) const = default;
+};
+// An administrator says that the machine is gone for good and nothing runs on it.
+struct NodeRemoved {
+  NodeId node;
+  bool operator==(const NodeRemoved&) const = default;
+};
+
+// Reports of executors, each about one placement (job, attempt, node). Repeats change nothing.
+struct PlacementPrepared {
+  JobId job;
+  AttemptNumber attempt = 0;
+  NodeId node;
+  bool operator==(const PlacementPrepared&) const = default;
+};
+struct PlacementStarted {
+  JobId job;
+  AttemptNumber attempt = 0;
+  NodeId node;
+  bool operator==(const PlacementStarted&) const = default;
+};
+// One task ended while others of the placement go on.
+struct TaskEnded {
+  JobId job;
+  AttemptNumber attempt = 0;
+  NodeId node;
+  TaskExit exit;
+  bool operator==(const TaskEnded&) const = default;
+};
+// Nothing of the attempt is left on the node: all exits not yet told, and the proof that frees it.
+struct PlacementEnded {
+  JobId job;
+  AttemptNumber attempt = 0;
+  NodeId node;
+  std::vector<TaskExit> exits;
+  std::int64_t cpu_us = 0;
+  std::int64_t memory_peak_bytes = 0;
+  bool operator==(const PlacementEnded&) const = default;
+};
+// An order could not be carried out on the node; nothing was started there.
+struct LaunchFailed {
+  JobId job;
+  AttemptNumber attempt = 0;
+  NodeId node;
+  std::string why;
+  bool operator==(const LaunchFailed&) const = default;
+};
+// The world disagrees: the node reports work that the ledger does not know (invariant 6).
+struct UnknownTaskObserved {
+  NodeId node;
+  JobId job;
+  AttemptNumber attempt = 0;
+  bool operator==(const UnknownTaskObserved&) const = default;
+};
+
+struct ObjectApplied {
+  Declared object;
+  bool operator==(const ObjectApplied&) const = default;
+};
+struct ObjectDeleted {
+  std::string kind;  // "pool", "queue", "node", "limit", "user"
+  std::string name;
+  bool operator==(const ObjectDeleted&) const = default;
+};
+
+// One-time permission for a node to join; used up by the NodeRegistered that names it.
+struct JoinTokenIssued {
+  std::string sha256;
+  std::string node_name;  // "" : any
+  Instant expires_at;
+  bool operator==(const JoinTokenIssued&) const = default;
+};
+
+using Event =
+    std::variant<ControllerStarted, TimeReached, JobSubmitted, JobCancelRequested, JobHeld,
+                 JobReleased, JobRequeueRequested, JobPriorityChanged, NodeRegistered,
+                 NodeConnected, NodeDisconnected, NodeRemoved, PlacementPrepared, PlacementStarted,
+                 TaskEnded, PlacementEnded, LaunchFailed, UnknownTaskObserved, ObjectApplied,
+                 ObjectDeleted, JoinTokenIssued>;
+
+// -- decisions -----------------------------------------------------------------------------------
+
+// Give an attempt its places. Nodes prepare; if there is one placement only, it also starts.
+struct Launch {
+  JobId job;
+  AttemptNumber attempt = 0;
+  std::vector<Placement> placements;  // ascending by node_rank
+  bool operator==(const Launch&) const = default;
+};
+// The barrier of a gang has been passed: start what was prepared.
+struct Start {
+  JobId job;
+  AttemptNumber attempt = 0;
+  bool operator==(const Start&) const = default;
+};
+// SIGTERM, the job's grace, SIGKILL, on all nodes where the attempt is not ended.
+struct Stop {
+  JobId job;
+  AttemptNumber attempt = 0;
+  StopReason reason = StopReason::kNone;
+  bool operator==(const Stop&) const = default;
+};
+// The fence has passed: what the node held is free, its placements count as ended.
+struct DeclareNodeLost {
+  NodeId node;
+  bool operator==(const DeclareNodeLost&) const = default;
+};
+// The attempt is over on all nodes; the job waits for its next one.
+struct Requeue {
+  JobId job;
+  StopReason reason = StopReason::kNone;
+  bool counted = false;  // against retries_max
+  bool operator==(const Requeue&) const = default;
+};
+struct EndJob {
+  JobId job;
+  Outcome outcome = Outcome::kNone;
+  std::int32_t exit_code = 0;  // highest of its tasks; 128 + signal for a signal
+  bool operator==(const EndJob&) const = default;
+};
+// Retention: the ended job leaves the state. Its records stay in the log until archived.
+struct ForgetJob {
+  JobId job;
+  bool operator==(const ForgetJob&) const = default;
+};
+
+using Decision = std::variant<Launch, Start, Stop, DeclareNodeLost, Requeue, EndJob, ForgetJob>;
+
+// -- envelope ------------------------------------------------------------------------------------
+
+// Who, why, and under which request. Empty fields cost nothing in the log.
+struct Cause {
+  std::string principal;  // user, "agent:<node>", or "controller"
+  std::string domain;
+  std::string project;
+  std::string queue;
+  std::string request_id;
+  std::string idempotency_key;
+  std::string body_sha256;  // digest of the body sent under that key
+  Seq cause;                // the record that led to this one; none for inputs
+  bool operator==(const Cause&) const = default;
+};
+
+// An event as it stands in the log. All events and decisions of a batch share its instant.
+struct StampedEvent {
+  Event event;
+  Cause cause;
+};
+
+}  // namespace dove

@@ -1,0 +1,37 @@
+// ExecSpec: what running a job needs and deciding does not. Stored as a JSON blob by digest.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace dove {
+
+// Where a task's output goes. Paths may hold %j %A %a %x %u %N %n %t (rank) %s (step) and are
+// relative to workdir; they may not leave it by "..". Empty: kept by the agent, read with `dove
+// logs`.
+struct OutputSpec {
+  std::string stdout_path;
+  std::string stderr_path;  // empty: same as stdout
+  bool append = false;
+  std::string stdin_path;         // empty: /dev/null
+  std::int64_t rotate_bytes = 0;  // 0: the agent's default for its own files, none for others
+};
+
+struct ExecSpec {
+  std::string script;  // LaunchMode::kBatch: the whole script with its #! line
+  std::vector<std::string> script_arguments;
+  std::vector<std::string> command;                // LaunchMode::kEachTask: argv of each task
+  std::map<std::string, std::string> environment;  // added to what Dovetail sets
+  std::string workdir;                             // empty: a fresh directory of the attempt
+  OutputSpec output;
+  std::string umask = "0022";
+  std::int32_t stop_signal = 15;
+  std::int32_t warn_signal = 0;  // sent warn_before_s before the time limit (sbatch --signal)
+  std::int32_t warn_before_s = 0;
+  std::string source_name;                    // file it came from, for people
+  std::map<std::string, std::string> labels;  // comment, wckey, account ...: shown, no effect
+};
+
+}  // namespace dove

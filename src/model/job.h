@@ -1,0 +1,121 @@
+// A job: what somebody asks to have run. A JobSpec never changes after submission and is shared.
+//
+// It holds what deciding needs. What running needs (commands, environment, files) is an ExecSpec
+// (model/exec.h), kept as a blob and referred to by digest.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/ids.h"
+#include "model/resources.h"
+#include "model/time.h"
+
+namespace dove {
+
+// Tasks of equal shape. A group of T tasks over `nodes` nodes gets per_task for each task and
+// per_node for each node that it uses.
+struct TaskGroup {
+  std::string name = "main";
+  std::int32_t tasks = 1;
+  std::int32_t nodes_min = 0;       // 0: any number of nodes
+  std::int32_t nodes_max = 0;       // 0: any number of nodes
+  std::int32_t tasks_per_node = 0;  // 0: any; otherwise exactly this many on each node
+  Request per_task;
+  Request per_node;
+  bool operator==(const TaskGroup&) const = default;
+};
+
+enum class DependencyKind { kAfter, kAfterOk, kAfterNotOk, kAfterAny, kAfterCorr, kSingleton };
+
+// kAfter: the other has begun (or been cancelled) `delay` ago. kAfterOk, kAfterNotOk, kAfterAny: it
+// ended well, badly, at all. kAfterCorr: the array element of the same index ended well.
+// kSingleton: no earlier job of this name and user is left. An id of an array means all elements.
+struct Dependency {
+  DependencyKind kind = DependencyKind::kAfterAny;
+  JobId job;  // none for kSingleton
+  Span delay;
+  bool operator==(const Dependency&) const = default;
+};
+
+// What the agents start when an attempt begins.
+enum class LaunchMode {
+  kEachTask,  // the command, once per task
+  kBatch,     // the script, once, on the first node; it starts steps (srun, mpirun) by itself
+};
+
+struct ArraySpec {
+  std::vector<std::int32_t> indices;  // ascending, each once; empty: not an array
+  std::int32_t running_max = 0;       // 0: no limit
+  bool operator==(const ArraySpec&) const = default;
+};
+
+struct JobSpec {
+  std::string name = "job";
+  std::string user;     // the principal who submitted it
+  std::string project;  // "" is the user's own
+  std::string queue = "default";
+  std::string pool;           // "" is the default pool
+  std::int32_t priority = 0;  // higher first
+  LaunchMode launch = LaunchMode::kEachTask;
+  std::vector<TaskGroup> groups;            // at least one
+  std::vector<Countable> cluster_requests;  // cluster-wide countables (licences, watts), by name
+  Span time_limit;                          // 0: the pool's default, or none
+  Span kill_grace = seconds(30);            // SIGTERM to SIGKILL
+  Instant begin_at;                         // not started before; 0: at once
+  std::vector<Dependency> dependencies;
+  bool any_dependency = false;  // true: one of them is enough ("?" of sbatch)
+  ArraySpec array;
+  std::int32_t retries_max = 0;  // further attempts after a failure of the job's own
+  bool requeue = true;           // run again after a lost node (does not count as a retry)
+  bool hold = false;
+  bool exclusive = false;                 // whole nodes
+  std::vector<std::string> features;      // every node must have all of them
+  std::vector<std::string> nodes_wanted;  // non-empty: only these nodes
+  std::vector<std::string> nodes_excluded;
+  std::string exec_digest;  // SHA-256 (hex) of the ExecSpec blob
+  bool operator==(const JobSpec&) const = default;
+};
+
+enum class JobPhase { kWaiting, kActive, kEnded };
+
+// How a job ended, for people, dependencies and exit codes.
+enum class Outcome {
+  kNone,  // not ended
+  kCompleted,
+  kFailed,  // a task's exit code, a signal, or a start that failed
+  kCancelled,
+  kTimedOut,
+  kNodeLost,  // and not to be requeued
+  kDependencyNeverMet,
+};
+
+// The stages of an attempt. Nothing is started before all placements are prepared (the barrier).
+enum class Stage { kAllocated, kPreparing, kBarrier, kStarting, kRunning, kStopping, kEnded };
+
+// Why an attempt is being stopped or has ended.
+enum class StopReason {
+  kNone,
+  kFinished,  // its tasks ended by themselves, well
+  kTaskFailed,
+  kCancelled,
+  kTimeLimit,
+  kNodeLost,
+  kRequeued,  // by a person
+  kLaunchFailed,
+};
+
+// How one task ended. exit_code is meaningful when signal is 0.
+struct TaskExit {
+  Rank rank = 0;
+  std::int32_t exit_code = 0;
+  std::int32_t signal = 0;
+  std::string
+      cause;  // "": by itself; else "fenced", "start_failed: ...", "shim_lost", "out_of_memory"
+  bool ok() const { return exit_code == 0 && signal == 0 && cause.empty(); }
+  bool operator==(const TaskExit&) const = default;
+};
+
+}  // namespace dove

@@ -1,0 +1,35 @@
+// Resources: what a task asks for and what a node has.
+//
+// All amounts are whole numbers: cores, bytes, thousandths of a device (shares), units of a named
+// countable ("rdma", "licence:matlab", "watts").
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace dove {
+
+// One thousandth of a device; 1000 is a whole one.
+constexpr std::int32_t kWholeDevice_milli = 1000;
+
+// Units of a named countable resource. Names are [a-z][a-z0-9_.:/-]*, at most 64 bytes.
+struct Countable {
+  std::string name;
+  std::int64_t amount = 0;
+  bool operator==(const Countable&) const = default;
+};
+
+// What is asked for, per task or per node. A zero asks for nothing of that kind.
+struct Request {
+  std::int32_t cores = 0;
+  std::int64_t memory_bytes = 0;
+  std::int32_t gpus = 0;              // whole devices
+  std::int32_t share_milli = 0;       // of one device, 1..999; exclusive with gpus > 0
+  std::string gpu_model;              // "" is any
+  std::int64_t gpu_memory_bytes = 0;  // least memory of each device; 0 is any
+  std::vector<Countable> countables;  // ascending by name, each once
+  bool operator==(const Request&) const = default;
+};
+
+}  // namespace dove
