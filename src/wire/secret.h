@@ -1,0 +1,21 @@
+// Tokens and digests: the one home of OpenSSL's random and hash calls for tokens.
+//
+// Pure (but for random_token), thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace dove::wire {
+
+// Takes the same time wherever the two differ (the lengths may show).
+bool equal_constant_time(std::string_view a, std::string_view b);
+
+// `bytes` random bytes of the kernel as base64url without padding. 32 is a good token.
+std::string random_token(std::size_t bytes);
+
+std::string sha256_hex(std::string_view data);
+std::string hmac_sha256_hex(std::string_view key, std::string_view data);
+
+}  // namespace dove::wire
