@@ -1,0 +1,73 @@
+# Thin: each target is one script or one build. `make help` lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+RELEASE := build/release
+JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 60
+ROUNDS ?= 200
+SEED ?= 1
+
+.PHONY: help build all demo test unit e2e peers check format bench chaos explore fuzz clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1|/p' Makefile | awk -F'|' '{ printf "  make %-9s %s\n", $$1, $$2 }'
+
+$(RELEASE)/build.ninja: CMakePresets.json
+	@cmake --preset release --log-level=NOTICE
+
+build: ## the programs, optimised: build/release/dove
+	@tools/setup build
+	@$(MAKE) --no-print-directory $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j$(JOBS) --quiet programs
+
+all: ## programs, tests and benchmarks
+	@tools/setup build
+	@$(MAKE) --no-print-directory $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) -j$(JOBS) --quiet all headers
+
+demo: ## a distributed training job runs, loses a node and finishes
+	@tools/setup build run
+	@$(MAKE) --no-print-directory build
+	@DOVE=$(CURDIR)/$(RELEASE)/dove examples/demo.sh
+
+test: ## all tests; the last line counts them
+	@tools/setup build run test
+	@$(MAKE) --no-print-directory all
+	@tools/run_tests $(RELEASE)
+
+unit: all ## the tests beside the code, and those of the architecture
+	@tools/run_tests $(RELEASE) --only unit
+
+e2e: all ## the end-to-end tests
+	@tools/setup run test
+	@tools/run_tests $(RELEASE) --only e2e
+
+peers: all ## tests and comparisons against a real Slurm
+	@tools/setup run test peers
+	@tools/run_tests $(RELEASE) --only peers
+
+check: ## formatting, architecture, lint of changed files (ALL=1: of every file)
+	@tools/setup build check
+	@tools/check $(if $(ALL),--all)
+
+format: ## format every C++ file
+	@tools/setup check
+	@find src tests bench -name '*.h' -o -name '*.cc' | xargs --no-run-if-empty clang-format-16 -i
+
+bench: all ## every bar of bench/
+	@tools/setup run test peers
+	@tools/bench $(RELEASE)
+
+chaos: all ## kill everything at random, ROUNDS=200 times, and lose nothing
+	@tools/setup run test
+	@DOVE=$(CURDIR)/$(RELEASE)/dove bench/chaos --rounds $(ROUNDS)
+
+explore: build ## the control plane under virtual time and faults, from SEED=1
+	@$(RELEASE)/dove sim explore --seed $(SEED)
+
+fuzz: ## each fuzzer for FUZZ_SECONDS=60
+	@tools/setup build fuzz
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz
+
+clean: ## remove what was built
+	@rm -rf build
