@@ -1,0 +1,124 @@
+// Job files: somebody's tuxiv.conf, sbatch script, wrapped command or native YAML/JSON becomes a
+// submission, with a warning for everything that was accepted but has no effect here.
+//
+// parse() is the one door. It never crashes on any input, never runs anything, and reads no file
+// but through Context::read_file. A file is at most kFileBytesMax bytes, UTF-8, and YAML is at most
+// 64 levels deep without aliases. Errors are kInvalid (kTooLarge for size); Error::field is the
+// place
+// ("job.sh:3:9"), the message says what to do. Pure and reentrant: any thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "codec/json.h"
+#include "model/time.h"
+
+namespace dove::jobfiles {
+
+constexpr std::size_t kFileBytesMax = 4 << 20;
+
+// Where something was written. line and column count from 1, in bytes; 0 where there are none
+// (command line, environment).
+struct Place {
+  std::string file;  // as given in Source::name, or "command line", or "environment"
+  int line = 0;
+  int column = 0;
+};
+// "job.sh:3:9", "command line".
+std::string to_text(const Place& place);
+
+// Something accepted that has no effect, or another effect than its author may think.
+// code is stable and for machines: "no_effect", "unknown_key", "read_as", "joined", ...
+struct Warning {
+  Place place;
+  std::string code;
+  std::string message;
+};
+
+// "job.sh:3:9: warning: ...".
+std::string to_text(const Warning& warning);
+
+// A file that the original tool would have generated beside the job file, byte for byte.
+struct GeneratedFile {
+  std::string path;  // relative to the job's directory
+  std::string content;
+  std::uint32_t mode = 0644;
+};
+
+// What the submitting command itself was asked to do: nothing of it is part of the job.
+struct Behaviour {
+  bool test_only = false;
+  bool parsable = false;
+  bool wait = false;
+  bool quiet = false;
+  bool help = false;
+  bool usage = false;
+  bool version = false;
+  int verbose = 0;
+};
+
+struct ParsedJob {
+  codec::Submission submission;
+  std::vector<Warning> warnings;
+  std::vector<GeneratedFile> generated;  // tuxiv: what tcloud would have written; else empty
+  Behaviour behaviour;
+};
+
+enum class Format {
+  kAuto,    // by name (tuxiv.conf, tuxiv.config, .yaml, .yml, .json), else by a first line "#!"
+  kTuxiv,   // TACC's tuxiv.conf
+  kSbatch,  // a script with #SBATCH lines
+  kWrap,    // text is a command line for /bin/sh, as of sbatch --wrap
+  kNative,  // the API's submission object as YAML or JSON
+};
+
+struct Source {
+  std::string name;  // for places and for ExecSpec::source_name
+  std::string text;
+  Format format = Format::kAuto;
+  std::vector<std::string> arguments;  // sbatch: what follows the script on the command line
+};
+
+// One option as written by somebody: the long name without dashes, and its value ("" for none).
+struct Option {
+  std::string name;
+  std::string value;
+  Place place;
+};
+
+struct Context {
+  std::string user;
+  std::string home;     // of the user; tuxiv's conda and environments live below it
+  std::string workdir;  // absolute; where the job runs unless the file says otherwise
+  std::string userdir;  // tuxiv's USERDIR; empty: workdir's parent + "/USERDIR" is not guessed, but
+                        // <home>/USERDIR taken
+  Instant now;          // for --begin; 0 is refused there
+  std::int32_t utc_offset_s = 0;  // local time of the submitter = UTC + this
+  // From the command line; they win over the environment, which wins over the file.
+  std::vector<Option> options;
+  // The submitter's. SBATCH_* are options (sbatch and wrap only); all others but DOVE_*, SLURM_*
+  // go into the job as --export says (sbatch and wrap only; default ALL).
+  std::map<std::string, std::string> environment;
+  // For --nodefile and --export-file. Absent: those options are refused.
+  std::function<Result<std::string>(const std::string& path)> read_file;
+};
+
+Result<ParsedJob> parse(const Source& source, const Context& context);
+
+// The arguments of sbatch, or of `dove submit`, which knows the same options: long ones may be
+// abbreviated where that is not ambiguous, short ones bundled. `rest` starts at the first argument
+// that is no option (the script and its arguments). Names come back long and in full.
+struct Arguments {
+  std::vector<Option> options;
+  std::vector<std::string> rest;
+};
+Result<Arguments> read_sbatch_arguments(const std::vector<std::string>& arguments);
+
+}  // namespace dove::jobfiles
