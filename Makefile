@@ -13,7 +13,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1|/p' Makefile | awk -F'|' '{ printf "  make %-9s %s\n", $$1, $$2 }'
 
 $(RELEASE)/build.ninja: CMakePresets.json
-	@cmake --preset release --log-level=NOTICE
+	@cmake --preset release >/dev/null
 
 build: ## the programs, optimised: build/release/dove
 	@tools/setup build

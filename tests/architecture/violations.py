@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+"""violations.py [COMPILER]: each kind of violation of the architecture is provoked and found.
+
+Builds small trees in a temporary folder, each with one thing wrong, runs tools/tidy or
+tools/purity on it, and looks for the rule's name, the place and nothing else. The same trees
+without the fault pass. Ends with the counts.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+COMPILER = "g++"
+
+TABLE = """part(base)
+part(model base)
+part(core base model)
+part(policies core)
+part(store base)
+part(store/sqlite store)
+part(controller core)
+"""
+
+HEADER = "// {what} is a part of this test.\n#pragma once\n\n{body}\n"
+
+
+def header(what, *includes, body=""):
+    text = "".join(f'#include "{name}"\n' for name in includes)
+    return HEADER.format(what=what, body=text + body)
+
+
+GOOD = {
+    "src/CMakeLists.txt": TABLE,
+    "src/base/result.h": header("Result"),
+    "src/model/job.h": header("Job", "base/result.h"),
+    "src/core/state.h": header("State", "model/job.h", "base/result.h"),
+    "src/policies/order.h": header("Order", "core/state.h"),
+    "src/store/log.h": header("Log", "base/result.h"),
+    "src/store/sqlite/sqlite_log.h": header("SqliteLog", "store/log.h"),
+    "src/controller/controller.h": header("Controller", "core/state.h"),
+}
+
+
+def run(tool, *arguments):
+    done = subprocess.run([sys.executable, os.path.join(ROOT, "tools", tool), *arguments],
+                          capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout + done.stderr
+
+
+class Tree(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="dove-architecture-")
+        self.addCleanup(self.folder.cleanup)
+
+    def write(self, files):
+        for path, text in files.items():
+            full = os.path.join(self.folder.name, path)
+            os.makedirs(os.path.dirname(full), exist_ok=True)
+            with open(full, "w", encoding="utf-8") as file:
+                file.write(text)
+
+    def tidy(self, changes):
+        self.write({**GOOD, **changes})
+        return run("tidy", "--root", self.folder.name)
+
+    def finds(self, place, rule, changes):
+        """Exactly one line, and it names the place and the rule."""
+        code, out = self.tidy(changes)
+        lines = out.splitlines()
+        self.assertEqual(code, 1, out)
+        self.assertEqual(len(lines), 1, out)
+        self.assertTrue(lines[0].startswith(f"{place}: {rule}: "), out)
+
+    def passes(self, changes):
+        code, out = self.tidy(changes)
+        self.assertEqual((code, out), (0, ""))
+
+
+class Table(Tree):
+    def test_a_good_tree_passes(self):
+        self.passes({})
+
+    def test_an_include_without_an_arrow(self):
+        self.finds("src/model/node.h:4", "include",
+                   {"src/model/node.h": header("Node", "core/state.h")})
+
+    def test_a_user_of_store_may_not_use_its_implementation(self):
+        self.finds("src/controller/start.cc:1", "include",
+                   {"src/controller/start.cc": '#include "store/sqlite/sqlite_log.h"\n'})
+
+    def test_a_part_within_a_part_may_not_use_more_than_its_line(self):
+        self.finds("src/store/sqlite/rows.cc:1", "include",
+                   {"src/store/sqlite/rows.cc": '#include "model/job.h"\n'})
+
+    def test_an_include_of_no_part(self):
+        self.finds("src/core/step.cc:1", "unknown-part", {"src/core/step.cc": '#include "vendor/map.h"\n'})
+
+    def test_an_include_by_a_relative_path(self):
+        self.finds("src/core/step.cc:1", "include", {"src/core/step.cc": '#include "../model/job.h"\n'})
+        self.finds("src/core/step.cc:1", "include", {"src/core/step.cc": '#include "state.h"\n'})
+
+    def test_an_include_of_no_file(self):
+        self.finds("src/core/step.cc:1", "include", {"src/core/step.cc": '#include "model/jobs.h"\n'})
+
+    def test_a_folder_that_is_not_in_the_table(self):
+        self.finds("src/console/page.cc:1", "unknown-part", {"src/console/page.cc": "int page = 1;\n"})
+        os.remove(os.path.join(self.folder.name, "src/console/page.cc"))
+        self.finds("src/core/cycle/pass.cc:1", "unknown-part", {"src/core/cycle/pass.cc": "int pass = 1;\n"})
+
+    def test_a_line_of_the_table_without_a_folder(self):
+        self.finds("src/CMakeLists.txt:8", "unknown-part", {"src/CMakeLists.txt": TABLE + "part(proxy)\n"})
+
+    def test_an_arrow_to_no_part(self):
+        self.finds("src/CMakeLists.txt:5", "unknown-part",
+                   {"src/CMakeLists.txt": TABLE.replace("part(store base)", "part(store base bsae)")})
+
+    def test_an_arrow_that_nobody_uses(self):
+        self.finds("src/CMakeLists.txt:7", "unused-arrow",
+                   {"src/CMakeLists.txt": TABLE.replace("part(controller core)", "part(controller core model)")})
+
+    def test_an_arrow_may_wait_for_the_first_file_of_a_part(self):
+        self.passes({"src/agent/.keep": "", "src/CMakeLists.txt": TABLE + "part(agent model)\n"})
+
+    def test_an_arrow_that_only_tests_use(self):
+        files = {"src/controller/controller_test.cc": '#include "store/log.h"\n',
+                 "src/CMakeLists.txt": TABLE.replace("part(controller core)", "part(controller core store)")}
+        self.finds("src/CMakeLists.txt:7", "unused-arrow", files)
+        files["src/CMakeLists.txt"] = TABLE
+        self.finds("src/controller/controller_test.cc:1", "include", files)
+        files["src/CMakeLists.txt"] = TABLE + "tests_use(controller store)\n"
+        self.passes(files)
+        files["src/controller/start.cc"] = '#include "store/log.h"\n'
+        self.finds("src/controller/start.cc:1", "include", files)
+
+    def test_a_circle(self):
+        files = {"src/CMakeLists.txt": TABLE.replace("part(model base)", "part(model base policies)"),
+                 "src/model/node.h": header("Node", "policies/order.h")}
+        code, out = self.tidy(files)
+        self.assertEqual(code, 1)
+        self.assertRegex(out, r"^src/CMakeLists.txt:\d+: circle: .*policies -> .*\n$")
+
+
+class Shape(Tree):
+    def test_a_long_file(self):
+        self.finds("src/base/list.cc:501", "long-file", {"src/base/list.cc": "int x;\n" * 501})
+        self.passes({"src/base/list.cc": "int x;\n" * 500})
+
+    def test_a_long_script(self):
+        self.write({"tools/count": ""})
+        os.chmod(os.path.join(self.folder.name, "tools/count"), 0o755)
+        self.finds("tools/count:501", "long-file", {"tools/count": "#!/bin/sh\n" + ":\n" * 500})
+
+    def test_a_long_function(self):
+        body = "  x++;\n" * 69
+        self.finds("src/base/f.cc:1", "long-function", {"src/base/f.cc": "void f(int x) {\n" + body + "}\n"})
+        self.passes({"src/base/f.cc": "void f(int x) {\n" + body[:-len("  x++;\n")] + "}\n"})
+
+    def test_a_long_function_in_a_class_in_a_namespace(self):
+        body = "    x++;\n" * 70
+        text = ("namespace dove {\nclass F final : public Base<int(int)> {\n public:\n"
+                "  void f(int x,\n         int y) const {\n" + body + "  }\n};\n}  // namespace dove\n")
+        self.finds("src/base/f.cc:4", "long-function", {"src/base/f.cc": text})
+
+    def test_braces_in_strings_and_comments_do_not_end_a_function(self):
+        text = 'void f(int x) {\n  auto t = R"(\n}\n)";\n  /*\n}\n*/\n' + "  x++;\n" * 70 + "}\n"
+        self.finds("src/base/f.cc:1", "long-function", {"src/base/f.cc": text})
+
+    def test_a_long_class_or_table_is_not_a_function(self):
+        self.passes({"src/base/f.cc": "class F {\n" + "  int f(int x);\n" * 90 + "};\n"
+                                      "const Row kRows[] = {\n" + "    row(1),\n" * 90 + "};\n"})
+
+    def test_a_drawer(self):
+        for path in ("src/base/string_utils.cc", "src/core/job_manager.cc", "tools/common.sh", "tests/helpers/x.py"):
+            with self.subTest(path):
+                self.finds(f"{path}:1", "drawer", {path: "\n"})
+                os.remove(os.path.join(self.folder.name, path))
+        self.passes({"src/base/utilisation.cc": "\n"})
+
+    def test_a_header_without_an_opening_comment(self):
+        self.finds("src/base/bare.h:1", "header-comment", {"src/base/bare.h": "#pragma once\n"})
+
+    def test_a_header_without_pragma_once(self):
+        self.finds("src/base/twice.h:1", "pragma-once", {"src/base/twice.h": "// Twice is a header.\n"})
+
+    def test_unfinished_work(self):
+        for word in ("TO" "DO", "FIX" "ME"):
+            self.finds("src/base/a.cc:2", "unfinished", {"src/base/a.cc": f"\n// {word}: write this\n"})
+        self.passes({"src/base/a.cc": "// TO" "DO(#12): write this\n"})
+
+    def test_a_path_of_one_machine(self):
+        self.finds("docs/guide/start.md:1", "machine-path", {"docs/guide/start.md": "cd /wo" "rk/main\n"})
+        self.passes({"docs/guide/start.md": "cd ~/wo" "rk/main; ls $PWD/wo" "rk/x\n"})
+
+
+class Brain(Tree):
+    def test_headers_that_vary(self):
+        for name in ("unordered_map", "chrono", "thread", "random", "mutex", "fstream", "iostream", "filesystem"):
+            for part in ("core", "policies"):
+                with self.subTest(f"<{name}> in {part}"):
+                    self.finds(f"src/{part}/a.cc:2", "impure", {f"src/{part}/a.cc": f"\n#include <{name}>\n"})
+                    os.remove(os.path.join(self.folder.name, f"src/{part}/a.cc"))
+        self.passes({"src/controller/a.cc": "#include <unordered_map>\n#include <chrono>\n#include <thread>\n",
+                     "src/core/a_test.cc": "#include <fstream>\n"})
+
+    def test_words_keep_no_time(self):
+        for name in ("chrono", "thread", "mutex", "ctime"):
+            for part in ("base", "model"):
+                with self.subTest(f"<{name}> in {part}"):
+                    self.finds(f"src/{part}/a.cc:1", "impure", {f"src/{part}/a.cc": f"#include <{name}>\n"})
+                    os.remove(os.path.join(self.folder.name, f"src/{part}/a.cc"))
+
+    def test_calls_that_vary(self):
+        for call in ("time(nullptr)", "std::time(nullptr)", "rand()", "std::chrono::steady_clock::now()",
+                     "std::unordered_set<int>{}"):
+            self.finds("src/core/a.cc:1", "impure", {"src/core/a.cc": f"auto a = {call};\n"})
+        self.passes({"src/core/a.cc": "auto a = event.time();  // time() is data\nauto b = run_time(1);\n"})
+
+    def test_numbers_that_round(self):
+        for number in ("double a = 1;", "float a = 1;", "auto a = 0.5;", "auto a = static_cast<double>(b);"):
+            self.finds("src/policies/a.cc:1", "float", {"src/policies/a.cc": number + "\n"})
+        self.passes({"src/policies/a.cc": 'auto a = "0.5";  // half a float\n', "src/controller/a.cc": "double a = 0.5;\n"})
+
+
+class Purity(Tree):
+    def purity(self, source, allowed="operator new*\n"):
+        self.write({"a.cc": source, "allowed.txt": allowed, "build/src/.keep": ""})
+        folder = self.folder.name
+        subprocess.run([COMPILER, "-std=c++20", "-O2", "-c", "a.cc", "-o", "a.cc.o"], cwd=folder, check=True)
+        subprocess.run(["ar", "qcs", "build/src/libpart.core.a", "a.cc.o"], cwd=folder, check=True)
+        return run("purity", os.path.join(folder, "build"), "--allowed", os.path.join(folder, "allowed.txt"))
+
+    def test_a_clock_in_the_binary(self):
+        code, out = self.purity("#include <chrono>\nlong f() {\n"
+                                "  return std::chrono::system_clock::now().time_since_epoch().count();\n}\n")
+        self.assertEqual(code, 1)
+        self.assertRegex(out, r"^src/core/a\.cc: impure-symbol: `std::chrono::.*system_clock::now\(\)`")
+
+    def test_a_system_call_declared_by_hand(self):
+        code, out = self.purity('extern "C" long read(int, void*, unsigned long);\n'
+                                "long f(void* p) { return read(0, p, 1); }\n")
+        self.assertEqual(code, 1)
+        self.assertIn("`read`", out)
+
+    def test_what_is_allowed_and_what_is_defined_within_pass(self):
+        self.assertEqual(self.purity("int g(int);\nint* f() { return new int(g(1)); }\nint g(int x) { return x; }\n"),
+                         (0, ""))
+
+    def test_what_is_allowed_to_one_file_only(self):
+        source = 'extern "C" void abort();\nvoid f() { abort(); }\n'
+        self.assertEqual(self.purity(source, "abort @ core/b.cc\n")[0], 1)
+
+    def test_a_file_may_have_what_is_allowed_to_it(self):
+        source = 'extern "C" void abort();\nvoid f() { abort(); }\n'
+        self.assertEqual(self.purity(source, "abort @ core/a.cc\n"), (0, ""))
+
+    def test_no_libraries_is_an_error_not_a_pass(self):
+        self.assertEqual(run("purity", self.folder.name)[0], 2)
+
+
+def main(arguments):
+    global COMPILER
+    if arguments:
+        COMPILER = arguments[0]
+    suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])
+    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=1).run(suite)
+    failed = len({test.id() for test, _ in result.failures + result.errors})
+    skipped = len(result.skipped)
+    print(f"{result.testsRun - failed - skipped} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
