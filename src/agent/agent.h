@@ -1,0 +1,127 @@
+// Agent: one node's side of api/agent-protocol.md.
+//
+// It joins, opens a session, carries orders out through HeldAttempts, reports what became of them,
+// renews its tasks' lease, and after any break tells the controller everything it holds. It decides
+// nothing. Loop thread only; many can share a loop (bench/null_fleet).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/contact.h"
+#include "agent/environment.h"
+#include "agent/held_attempt.h"
+#include "agent/relays.h"
+#include "agent/task.h"
+#include "base/random.h"
+#include "base/result.h"
+#include "model/node.h"
+#include "wire/async_client.h"
+#include "wire/loop.h"
+
+namespace dove::agent {
+
+struct AgentOptions {
+  std::string name;
+  std::string address = "127.0.0.1";
+  std::string boot_id;
+  std::string data_dir;            // the agent's own: attempts, finished, token, lease, contact
+  std::string host = "127.0.0.1";  // of the controller
+  std::uint16_t port = 0;
+  std::string join_token;  // used when there is no agent token yet
+  std::string bin_directory;
+  std::string shared_directory;
+  std::string version;
+  bool mapped_users = true;
+  bool keeps_records = true;  // false: attempts leave nothing on disk (the null fleet)
+  std::int64_t output_rotate_bytes = 64 << 20;
+  std::int64_t finished_age_max_s = 7 * 24 * 3600;
+  std::int64_t finished_bytes_max = std::int64_t{10} << 30;
+  // Told each renewal: the lease's new deadline (CLOCK_BOOTTIME). Unset: there are no shims.
+  std::function<void(std::int64_t deadline_us)> renew_lease;
+};
+
+class Agent {
+ public:
+  // `runner` outlives the agent.
+  Agent(wire::Loop& loop, AgentOptions options, Inventory inventory, Runner& runner);
+  ~Agent();
+
+  // Takes up what a former life left, then begins to connect, for as long as it lives. Fails when
+  // the data directory cannot be used.
+  Result<void> start();
+  bool connected() const { return !session_.empty(); }
+  // The controller refuses this agent for good (a wrong token): the message says what to do.
+  const std::optional<Error>& refused() const { return refused_; }
+
+ private:
+  void load_attempts();
+  void connect();
+  void join();
+  void sync();
+  void synced(const nlohmann::json& answer);
+  void open_orders(std::uint64_t after);
+  void on_line(std::string_view line);
+  void on_order(const nlohmann::json& line, std::string_view text);
+  void launch(const nlohmann::json& line, std::string_view text);
+  void stop(AttemptKey key);
+  void on_control(const nlohmann::json& line);
+  void open_relay(const nlohmann::json& relay);
+  std::string finished_output(AttemptKey key, Rank rank, bool is_stdout) const;
+  void forget(const nlohmann::json& list);
+  void lost_session(const Error& error);
+  void connect_failed(const Error& error);
+  void report(Report report);
+  void step_output(const StepOrder& step, const TaskPlan& plan, bool ended);
+  void flush_reports();
+  void send_report();
+  void reported(std::size_t count, Result<wire::Response> answer);
+  void heartbeat();
+  void renew();
+  std::uint64_t placements_hash() const;
+  void hear(const nlohmann::json& message);
+  HeldAttempt& hold(LaunchOrder order);
+  wire::Request request(std::string method, std::string target, std::string body) const;
+  std::string attempt_directory(AttemptKey key) const;
+
+  wire::Loop& loop_;
+  AgentOptions options_;
+  Inventory inventory_;
+  Runner& runner_;
+  AgentFacts facts_;
+  wire::AsyncClient client_;
+  std::optional<Contact> contact_;
+  std::string agent_token_;
+  std::string session_;  // empty: not connected
+  std::optional<Error> refused_;
+  std::unique_ptr<wire::InStream> orders_;
+  std::map<AttemptKey, std::unique_ptr<HeldAttempt>> held_;
+  std::unique_ptr<Relays> relays_;
+  std::deque<std::string> reports_;  // JSON, not yet acknowledged
+  std::size_t in_flight_ = 0;
+  bool flush_posted_ = false;
+  std::uint64_t report_number_ = 0;
+  std::uint64_t applied_ = 0;
+  std::int64_t fence_us_ = 5'000'000;
+  std::int64_t disconnect_grace_us_ = 300'000'000;
+  std::int64_t heartbeat_us_ = 2'000'000;
+  bool broken_ = false;   // the last session ended by a closed or reset connection
+  bool renewing_ = true;  // false: the controller is alive and does not count on us any more
+  bool reported_since_beat_ = false;
+  int failures_ = 0;
+  Random jitter_;
+  std::map<std::string, std::string> step_relays_;  // step ("7.1.0") to its relay's id
+  wire::Timer flush_timer_;
+  wire::Timer reconnect_timer_;
+  wire::Timer heartbeat_timer_;
+  wire::Timer lease_timer_;
+};
+
+}  // namespace dove::agent

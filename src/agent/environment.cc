@@ -1,0 +1,270 @@
+#include "agent/environment.h"
+
+#include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+
+namespace dove::agent {
+namespace {
+
+std::string joined(const std::vector<std::int32_t>& values) {
+  return fmt::format("{}", fmt::join(values, ","));
+}
+
+std::vector<std::int32_t> device_ids(const std::vector<DeviceGrant>& grants) {
+  std::vector<std::int32_t> ids;
+  for (const DeviceGrant& grant : grants) ids.push_back(grant.device);
+  return ids;
+}
+
+void add_devices(const AgentFacts& facts, const std::vector<DeviceGrant>& grants,
+                 Environment& environment) {
+  const std::string ids = joined(device_ids(grants));
+  std::string vendor = "nvidia";
+  if (!grants.empty() && facts.inventory != nullptr) {
+    const auto index = static_cast<std::size_t>(grants.front().device);
+    if (index < facts.inventory->devices.size()) vendor = facts.inventory->devices[index].vendor;
+  }
+  // Set even when empty: a task without a device must not find those of others.
+  environment["CUDA_VISIBLE_DEVICES"] = vendor == "nvidia" ? ids : "";
+  environment["NVIDIA_VISIBLE_DEVICES"] = vendor == "nvidia" && !ids.empty() ? ids : "void";
+  if (vendor == "amd") {
+    environment["ROCR_VISIBLE_DEVICES"] = ids;
+    environment["HIP_VISIBLE_DEVICES"] = ids;
+  }
+  environment["DOVE_DEVICES"] = ids;
+  if (grants.size() == 1 && grants.front().share_milli < kWholeDevice_milli) {
+    environment["DOVE_DEVICE_SHARE_MILLI"] = std::to_string(grants.front().share_milli);
+  }
+}
+
+std::vector<std::string> names_of(const LaunchOrder& order) {
+  std::vector<std::string> names;
+  for (const PeerNode& node : order.nodes) names.push_back(node.name);
+  return names;
+}
+
+std::string master_address(const LaunchOrder& order) {
+  if (order.nodes.empty() || order.nodes.front().address.empty()) return "127.0.0.1";
+  return order.nodes.front().address;
+}
+
+// {"cluster":{"worker":["a:p",...]},"task":{"type":"worker","index":i}}; addresses are plain.
+std::string tf_config(const LaunchOrder& order, Rank rank) {
+  std::vector<std::string> workers(static_cast<std::size_t>(order.tasks));
+  for (const PeerNode& node : order.nodes) {
+    for (Rank r : node.ranks) {
+      if (r < workers.size()) {
+        workers[r] = fmt::format("\"{}:{}\"", node.address, master_port(order.key) + 1 + r);
+      }
+    }
+  }
+  return fmt::format(R"({{"cluster":{{"worker":[{}]}},"task":{{"type":"worker","index":{}}}}})",
+                     fmt::join(workers, ","), rank);
+}
+
+void add_identity(const AgentFacts& facts, const LaunchOrder& order, Environment& e) {
+  const char* user_name = order.linux_user.empty() ? nullptr : order.linux_user.c_str();
+  const passwd* entry = user_name != nullptr ? getpwnam(user_name) : getpwuid(geteuid());
+  if (entry != nullptr) {
+    e["HOME"] = entry->pw_dir;
+    e["USER"] = e["LOGNAME"] = entry->pw_name;
+    e["SHELL"] = entry->pw_shell;
+  }
+  e["PATH"] = facts.bin_directory + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+  e["LANG"] = "C.UTF-8";
+}
+
+void add_dove(const AgentFacts& facts, const LaunchOrder& order, Environment& e) {
+  const std::string job = std::to_string(order.key.job.value);
+  e["DOVE_JOB_ID"] = job;
+  e["DOVE_JOB_NAME"] = order.job_name;
+  e["DOVE_JOB_USER"] = order.user;
+  e["DOVE_ATTEMPT"] = std::to_string(order.key.attempt);
+  e["DOVE_RESTART_COUNT"] = std::to_string(order.restart_count);
+  e["DOVE_NODE"] = facts.node;
+  e["DOVE_NODELIST"] = compress_hostlist(names_of(order));
+  e["DOVE_URL"] = facts.url;
+  e["DOVE_JOB_TOKEN"] = order.job_token;
+  e["DOVE_CHECKPOINT_DIR"] = facts.shared_directory + "/checkpoints/" + job;
+}
+
+void add_slurm(const AgentFacts& facts, const LaunchOrder& order, Environment& e) {
+  std::vector<std::int32_t> tasks_per_node;
+  std::vector<std::int32_t> cores_per_node;
+  for (const PeerNode& node : order.nodes) {
+    tasks_per_node.push_back(static_cast<std::int32_t>(node.ranks.size()));
+    cores_per_node.push_back(node.cores);
+  }
+  const std::string nodes = compress_hostlist(names_of(order));
+  const std::string job = std::to_string(order.key.job.value);
+  e["SLURM_JOB_ID"] = e["SLURM_JOBID"] = job;
+  e["SLURM_JOB_NAME"] = order.job_name;
+  e["SLURM_JOB_USER"] = order.user;
+  e["SLURM_JOB_NODELIST"] = e["SLURM_NODELIST"] = nodes;
+  e["SLURM_JOB_NUM_NODES"] = e["SLURM_NNODES"] = std::to_string(order.nodes.size());
+  e["SLURM_NTASKS"] = e["SLURM_NPROCS"] = std::to_string(order.tasks);
+  e["SLURM_TASKS_PER_NODE"] = run_lengths(tasks_per_node);
+  e["SLURM_JOB_CPUS_PER_NODE"] = run_lengths(cores_per_node);
+  e["SLURM_CPUS_ON_NODE"] = std::to_string(order.placement.cores.size());
+  e["SLURM_CPUS_PER_TASK"] = std::to_string(order.cpus_per_task);
+  e["SLURM_JOB_PARTITION"] = order.pool;
+  e["SLURM_JOB_ACCOUNT"] = order.project;
+  e["SLURM_CLUSTER_NAME"] = facts.cluster;
+  e["SLURM_SUBMIT_DIR"] = order.exec.workdir;
+  e["SLURMD_NODENAME"] = facts.node;
+  e["SLURM_NODEID"] = std::to_string(order.placement.node_rank);
+  e["SLURM_RESTART_COUNT"] = std::to_string(order.restart_count);
+  if (order.placement.memory_bytes > 0) {
+    e["SLURM_MEM_PER_NODE"] = std::to_string(order.placement.memory_bytes >> 20);
+  }
+  if (!order.placement.devices.empty()) {
+    e["SLURM_JOB_GPUS"] = joined(device_ids(order.placement.devices));
+    e["SLURM_GPUS_ON_NODE"] = std::to_string(order.placement.devices.size());
+  }
+  if (order.array) {
+    e["SLURM_ARRAY_JOB_ID"] = std::to_string(order.array.value);
+    e["SLURM_ARRAY_TASK_ID"] = std::to_string(order.array_index);
+  }
+}
+
+// Open MPI finds its hosts and its way to them without a flag. Emulated nodes need not resolve: the
+// launch agent takes the name, and every daemon talks back over TCP.
+void add_open_mpi(const AgentFacts& facts, const std::string& attempt_directory, Environment& e) {
+  e["OMPI_MCA_plm"] = "rsh";
+  e["OMPI_MCA_plm_rsh_agent"] = facts.bin_directory + "/dove-rsh";
+  e["OMPI_MCA_plm_rsh_no_tree_spawn"] = "1";
+  e["OMPI_MCA_orte_default_hostfile"] = attempt_directory + "/hostfile";
+  if (geteuid() == 0) e["OMPI_ALLOW_RUN_AS_ROOT"] = e["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
+}
+
+void add_rank(const LaunchOrder& order, Rank rank, std::int32_t local_rank, std::int32_t local_size,
+              std::int32_t world_size, std::int32_t node_rank, Environment& e) {
+  e["MASTER_ADDR"] = master_address(order);
+  e["MASTER_PORT"] = std::to_string(master_port(order.key));
+  e["WORLD_SIZE"] = std::to_string(world_size);
+  e["RANK"] = e["SLURM_PROCID"] = e["DOVE_RANK"] = std::to_string(rank);
+  e["LOCAL_RANK"] = e["SLURM_LOCALID"] = std::to_string(local_rank);
+  e["LOCAL_WORLD_SIZE"] = std::to_string(local_size);
+  e["NODE_RANK"] = e["GROUP_RANK"] = e["SLURM_NODEID"] = std::to_string(node_rank);
+  e["TF_CONFIG"] = tf_config(order, rank);
+}
+
+// What `torchrun` reads in place of its flags, one torchrun per node.
+void add_torchrun(const LaunchOrder& order, Environment& e) {
+  e["PET_NNODES"] = std::to_string(order.nodes.size());
+  e["PET_NODE_RANK"] = std::to_string(order.placement.node_rank);
+  e["PET_MASTER_ADDR"] = master_address(order);
+  e["PET_MASTER_PORT"] = std::to_string(master_port(order.key));
+  e["PET_RDZV_ID"] = order.key.text();
+  e["PET_RDZV_BACKEND"] = "c10d";
+  e["PET_RDZV_ENDPOINT"] = e["PET_MASTER_ADDR"] + ":" + e["PET_MASTER_PORT"];
+}
+
+}  // namespace
+
+int master_port(AttemptKey key) {
+  return 20'000 + static_cast<int>((key.job.value * 37 + key.attempt * 11) % 12'000);
+}
+
+std::string run_lengths(const std::vector<std::int32_t>& counts) {
+  std::string out;
+  for (std::size_t i = 0; i < counts.size();) {
+    std::size_t end = i;
+    while (end < counts.size() && counts[end] == counts[i]) ++end;
+    if (!out.empty()) out += ',';
+    out += std::to_string(counts[i]);
+    if (end - i > 1) out += fmt::format("(x{})", end - i);
+    i = end;
+  }
+  return out;
+}
+
+std::string compress_hostlist(const std::vector<std::string>& names) {
+  struct Numbered {
+    std::string prefix;
+    std::string digits;
+  };
+  const auto split = [](const std::string& name) {
+    std::size_t at = name.size();
+    while (at > 0 && std::isdigit(static_cast<unsigned char>(name[at - 1])) != 0) --at;
+    if (name.size() - at > 9) at = name.size() - 9;
+    return Numbered{name.substr(0, at), name.substr(at)};
+  };
+  std::string out;
+  for (std::size_t i = 0; i < names.size();) {
+    const Numbered first = split(names[i]);
+    std::size_t end = i + 1;
+    std::string ranges;
+    std::string from = first.digits;
+    std::string to = first.digits;
+    const auto flush = [&] {
+      ranges += (ranges.empty() ? "" : ",") + (from == to ? from : from + "-" + to);
+    };
+    for (; !first.digits.empty() && end < names.size(); ++end) {
+      const Numbered next = split(names[end]);
+      if (next.prefix != first.prefix || next.digits.size() != first.digits.size()) break;
+      if (std::stoi(next.digits) != std::stoi(to) + 1) {
+        flush();
+        from = next.digits;
+      }
+      to = next.digits;
+    }
+    if (!first.digits.empty()) flush();
+    if (!out.empty()) out += ',';
+    const bool many = ranges.find_first_of(",-") != std::string::npos;
+    out += many ? first.prefix + "[" + ranges + "]" : names[i];
+    i = end;
+  }
+  return out;
+}
+
+Environment attempt_environment(const AgentFacts& facts, const LaunchOrder& order,
+                                const std::string& attempt_directory) {
+  Environment e;
+  add_identity(facts, order, e);
+  add_slurm(facts, order, e);
+  add_open_mpi(facts, attempt_directory, e);
+  add_torchrun(order, e);
+  const auto local_size = static_cast<std::int32_t>(order.placement.tasks.size());
+  add_rank(order, 0, 0, local_size, order.tasks, order.placement.node_rank, e);
+  add_devices(facts, order.placement.devices, e);
+  e["DOVE_ATTEMPT_DIR"] = attempt_directory;
+  for (const auto& [name, value] : order.exec.environment) e[name] = value;
+  add_dove(facts, order, e);  // last: a job's own settings never hide who it is
+  return e;
+}
+
+Environment task_environment(const AgentFacts& facts, const LaunchOrder& order,
+                             const TaskGrant& task, const std::string& attempt_directory) {
+  Environment e = attempt_environment(facts, order, attempt_directory);
+  const auto local_size = static_cast<std::int32_t>(order.placement.tasks.size());
+  add_rank(order, task.rank, task.local_rank, local_size, order.tasks, order.placement.node_rank,
+           e);
+  // Devices asked per node belong to all tasks there.
+  add_devices(facts, task.devices.empty() ? order.placement.devices : task.devices, e);
+  return e;
+}
+
+Environment step_environment(const AgentFacts& facts, const LaunchOrder& order,
+                             const StepOrder& step, const TaskGrant& task,
+                             const std::string& attempt_directory) {
+  Environment e = attempt_environment(facts, order, attempt_directory);
+  for (const auto& [name, value] : step.environment) e[name] = value;
+  add_dove(facts, order, e);
+  const auto local_size = static_cast<std::int32_t>(step.tasks.size());
+  add_rank(order, task.rank, task.local_rank, local_size, step.tasks_total, step.node_rank, e);
+  add_devices(facts, task.devices.empty() ? order.placement.devices : task.devices, e);
+  e["SLURMD_NODENAME"] = facts.node;
+  e["SLURM_STEP_ID"] = e["SLURM_STEPID"] = std::to_string(step.step);
+  e["SLURM_STEP_NUM_TASKS"] = e["SLURM_NTASKS"] = e["SLURM_NPROCS"] =
+      std::to_string(step.tasks_total);
+  e["SLURM_STEP_NODELIST"] = compress_hostlist(step.nodes);
+  e["SLURM_STEP_NUM_NODES"] = std::to_string(step.nodes.size());
+  return e;
+}
+
+}  // namespace dove::agent

@@ -1,0 +1,49 @@
+// What a task finds in its environment: Dovetail's own names, torchrun's and TensorFlow's
+// rendezvous, Slurm's names, Open MPI's settings and the devices it may use.
+//
+// Sources: torch.distributed "Environment variable initialization"; TF_CONFIG of
+// tf.distribute; OUTPUT ENVIRONMENT VARIABLES of sbatch(1) and srun(1), 22.05.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "agent/order.h"
+#include "model/node.h"
+
+namespace dove::agent {
+
+using Environment = std::map<std::string, std::string>;
+
+// What is the same for all tasks of this agent.
+struct AgentFacts {
+  std::string node;
+  std::string url;               // of the controller, for steps
+  std::string bin_directory;     // holds srun and the Open MPI launch agent; first in PATH
+  std::string shared_directory;  // below it: checkpoints/<job>
+  std::string cluster = "dove";
+  const Inventory* inventory = nullptr;
+};
+
+// "2(x3),1" of {2,2,2,1}, and "gpu-[001-003,7]" of names, as Slurm writes them.
+std::string run_lengths(const std::vector<std::int32_t>& counts);
+std::string compress_hostlist(const std::vector<std::string>& names);
+
+// Of the attempt as such: the batch script's.
+Environment attempt_environment(const AgentFacts& facts, const LaunchOrder& order,
+                                const std::string& attempt_directory);
+
+// Of one task of the attempt: attempt_environment and its rank.
+Environment task_environment(const AgentFacts& facts, const LaunchOrder& order,
+                             const TaskGrant& task, const std::string& attempt_directory);
+
+// Of one task of a step: the step's client's environment, and its rank within the step.
+Environment step_environment(const AgentFacts& facts, const LaunchOrder& order,
+                             const StepOrder& step, const TaskGrant& task,
+                             const std::string& attempt_directory);
+
+// The rendezvous port: the same for all nodes of an attempt, below the ephemeral range.
+int master_port(AttemptKey key);
+
+}  // namespace dove::agent

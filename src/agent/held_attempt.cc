@@ -1,0 +1,300 @@
+#include "agent/held_attempt.h"
+
+#include <algorithm>
+
+#include "agent/task_plan.h"
+#include "telemetry/log.h"
+
+namespace dove::agent {
+
+struct HeldAttempt::Slot {
+  TaskPlan plan;
+  std::unique_ptr<RunningTask> task;
+  bool started = false;
+  bool ended = false;
+};
+
+struct HeldAttempt::Step {
+  StepOrder order;
+  std::vector<std::unique_ptr<Slot>> tasks;
+  std::vector<TaskExit> exits;
+  std::size_t open = 0;
+};
+
+HeldAttempt::HeldAttempt(HeldContext context, std::string directory, LaunchOrder order)
+    : context_(std::move(context)), directory_(std::move(directory)), order_(std::move(order)) {}
+
+HeldAttempt::~HeldAttempt() = default;
+
+void HeldAttempt::launch(const std::string& order_text) {
+  if (context_.keeps_records) {
+    if (Result<void> ready = write_attempt(directory_, order_, order_text); !ready.ok()) {
+      fail(ready.error());
+      return;
+    }
+  }
+  if (Result<void> planned = make_plans(); !planned.ok()) {
+    fail(planned.error());
+    return;
+  }
+  if (order_.barrier) {
+    stage_ = Stage::kPrepared;
+    say(Report{ReportKind::kPrepared, order_.key, {}, "", 0, 0, 0});
+  } else {
+    start();
+  }
+}
+
+Result<void> HeldAttempt::make_plans() {
+  const PlanContext plans{*context_.facts,
+                          order_,
+                          directory_,
+                          context_.mapped_users,
+                          context_.keeps_records,
+                          context_.output_rotate_bytes};
+  if (order_.launch == LaunchMode::kBatch) {
+    if (order_.placement.node_rank != 0) return {};
+    TRY_ASSIGN(TaskPlan plan, plan_batch_script(plans));
+    tasks_.push_back(std::make_unique<Slot>());
+    tasks_.back()->plan = std::move(plan);
+    return {};
+  }
+  for (const TaskGrant& grant : order_.placement.tasks) {
+    TRY_ASSIGN(TaskPlan plan, plan_main_task(plans, grant));
+    tasks_.push_back(std::make_unique<Slot>());
+    tasks_.back()->plan = std::move(plan);
+  }
+  return {};
+}
+
+void HeldAttempt::start() {
+  if (stage_ == Stage::kStarted || stage_ == Stage::kEnded || stopping_) return;
+  stage_ = Stage::kStarted;
+  if (context_.keeps_records) write_stage(directory_, "started");
+  run_tasks(/*adopt=*/false);
+  if (tasks_.empty()) say(Report{ReportKind::kStarted, order_.key, {}, "", 0, 0, 0});
+}
+
+void HeldAttempt::resume() {
+  const StageOnDisk found = read_stage(directory_);
+  if (found.ended.has_value()) {
+    stage_ = Stage::kEnded;
+    last_report_ = *found.ended;
+    last_report_.key = order_.key;
+    exits_ = last_report_.exits;
+    return;
+  }
+  if (Result<void> planned = make_plans(); !planned.ok()) {
+    fail(planned.error());
+    return;
+  }
+  if (!found.started) {
+    stage_ = Stage::kPrepared;
+    last_report_ = Report{ReportKind::kPrepared, order_.key, {}, "", 0, 0, 0};
+    return;
+  }
+  stage_ = Stage::kStarted;
+  last_report_ = Report{ReportKind::kStarted, order_.key, {}, "", 0, 0, 0};
+  run_tasks(/*adopt=*/true);
+}
+
+void HeldAttempt::run_tasks(bool adopt) {
+  for (const std::unique_ptr<Slot>& owned : tasks_) {
+    Slot& slot = *owned;
+    TaskCallbacks callbacks{[this, &slot] { task_started(slot); },
+                            [this, &slot](TaskEnd end) { task_ended(slot, std::move(end)); }};
+    Result<std::unique_ptr<RunningTask>> task =
+        adopt ? context_.runner->adopt(slot.plan, std::move(callbacks))
+              : context_.runner->start(slot.plan, std::move(callbacks));
+    if (task.ok()) {
+      slot.task = std::move(task).value();
+      if (adopt) slot.started = true;
+      continue;
+    }
+    TaskEnd end;
+    end.exit = TaskExit{slot.plan.rank, 127, 0, "start_failed: " + task.error().message};
+    task_ended(slot, std::move(end));
+    if (stage_ == Stage::kEnded) return;
+  }
+}
+
+void HeldAttempt::task_started(Slot& slot) {
+  slot.started = true;
+  const bool all =
+      std::all_of(tasks_.begin(), tasks_.end(), [](const auto& other) { return other->started; });
+  if (all) say(Report{ReportKind::kStarted, order_.key, {}, "", 0, 0, 0});
+}
+
+void HeldAttempt::task_ended(Slot& slot, TaskEnd end) {
+  if (slot.ended) return;
+  slot.ended = true;
+  slot.started = true;
+  slot.task.reset();
+  cpu_us_ += end.cpu_us;
+  memory_peak_bytes_ = std::max(memory_peak_bytes_, end.memory_peak_bytes);
+  end.exit.rank = slot.plan.rank;
+  exits_.push_back(end.exit);
+  const bool all =
+      std::all_of(tasks_.begin(), tasks_.end(), [](const auto& other) { return other->ended; });
+  if (all) {
+    stop();  // what is left are steps
+  } else {
+    say(Report{ReportKind::kTaskEnded, order_.key, {exits_.back()}, "", 0, 0, 0});
+    exits_told_ = exits_.size();
+  }
+  settle();
+}
+
+void HeldAttempt::stop() {
+  if (stage_ == Stage::kEnded) return;
+  stopping_ = true;
+  for (const auto& slot : tasks_) {
+    if (slot->task != nullptr) slot->task->stop();
+  }
+  for (const auto& [number, step] : steps_) {
+    for (const auto& slot : step->tasks) {
+      if (slot->task != nullptr) slot->task->stop();
+    }
+  }
+  settle();
+}
+
+// The placement has ended when it was told to (or its tasks are over) and nothing runs any more.
+void HeldAttempt::settle() {
+  if (!stopping_ || stage_ == Stage::kEnded) return;
+  for (const auto& slot : tasks_) {
+    if (slot->task != nullptr) return;
+  }
+  for (const auto& [number, step] : steps_) {
+    if (step->open > 0) return;
+  }
+  stage_ = Stage::kEnded;
+  Report report{ReportKind::kEnded, order_.key, {}, "", cpu_us_, memory_peak_bytes_, 0};
+  report.exits = exits_;
+  if (context_.keeps_records) write_ended(directory_, report);
+  report.exits.erase(report.exits.begin(),
+                     report.exits.begin() + static_cast<std::ptrdiff_t>(exits_told_));
+  say(std::move(report));
+}
+
+void HeldAttempt::signal(int number, bool batch_only) {
+  for (const auto& slot : tasks_) {
+    if (slot->task != nullptr) slot->task->signal(number);
+  }
+  if (batch_only) return;
+  for (const auto& [index, step] : steps_) {
+    for (const auto& slot : step->tasks) {
+      if (slot->task != nullptr) slot->task->signal(number);
+    }
+  }
+}
+
+void HeldAttempt::start_step(const StepOrder& order) {
+  if (steps_.count(order.step) != 0) return;
+  auto step = std::make_unique<Step>();
+  step->order = order;
+  Step& held = *step;
+  steps_[order.step] = std::move(step);
+  const PlanContext plans{*context_.facts,
+                          order_,
+                          directory_,
+                          context_.mapped_users,
+                          context_.keeps_records,
+                          context_.output_rotate_bytes};
+  held.open = order.tasks.size();
+  for (const TaskGrant& grant : order.tasks) {
+    held.tasks.push_back(std::make_unique<Slot>());
+    Slot& slot = *held.tasks.back();
+    const std::int32_t number = order.step;
+    const Rank rank = grant.rank;
+    TaskEnd failed;
+    failed.exit = TaskExit{rank, 127, 0, "start_failed: the job is being stopped"};
+    Result<TaskPlan> plan = plan_step_task(plans, order, grant);
+    if (plan.ok() && stage_ == Stage::kStarted && !stopping_) {
+      slot.plan = std::move(plan).value();
+      Result<std::unique_ptr<RunningTask>> task = context_.runner->start(
+          slot.plan, TaskCallbacks{[] {},
+                                   [this, number, rank](TaskEnd end) {
+                                     step_task_ended(number, rank, std::move(end));
+                                   }});
+      if (task.ok()) {
+        slot.task = std::move(task).value();
+        context_.step_output(held.order, slot.plan, /*ended=*/false);
+        continue;
+      }
+      failed.exit.cause = "start_failed: " + task.error().message;
+    } else if (!plan.ok()) {
+      failed.exit.cause = "start_failed: " + plan.error().message;
+    }
+    slot.plan.rank = rank;
+    step_task_ended(number, rank, std::move(failed));
+  }
+}
+
+void HeldAttempt::step_task_ended(std::int32_t number, Rank rank, TaskEnd end) {
+  const auto found = steps_.find(number);
+  if (found == steps_.end()) return;
+  Step& step = *found->second;
+  cpu_us_ += end.cpu_us;
+  memory_peak_bytes_ = std::max(memory_peak_bytes_, end.memory_peak_bytes);
+  for (const auto& slot : step.tasks) {
+    if (slot->plan.rank != rank || slot->ended) continue;
+    slot->ended = true;
+    slot->task.reset();
+    if (!slot->plan.directory.empty()) context_.step_output(step.order, slot->plan, true);
+  }
+  end.exit.rank = rank;
+  step.exits.push_back(end.exit);
+  if (--step.open > 0) return;
+  Report report{ReportKind::kStepEnded, order_.key, step.exits, "", 0, 0, number};
+  steps_.erase(found);
+  context_.report(std::move(report));
+  settle();
+}
+
+void HeldAttempt::stop_step(std::int32_t number, int signal_number) {
+  const auto found = steps_.find(number);
+  if (found == steps_.end()) return;
+  for (const auto& slot : found->second->tasks) {
+    if (slot->task == nullptr) continue;
+    if (signal_number == 0) {
+      slot->task->stop();
+    } else {
+      slot->task->signal(signal_number);
+    }
+  }
+}
+
+void HeldAttempt::repeat_report() {
+  if (stage_ == Stage::kEnded || last_report_.key.job) context_.report(last_report_);
+}
+
+const TaskPlan* HeldAttempt::plan(Rank rank) const {
+  for (const auto& slot : tasks_) {
+    if (slot->plan.rank == rank) return &slot->plan;
+  }
+  return nullptr;
+}
+
+std::string HeldAttempt::output_file(Rank rank, bool is_stdout) {
+  if (tasks_.empty() && !make_plans().ok()) return "";
+  const TaskPlan* found = plan(rank);
+  if (found == nullptr) return "";
+  return is_stdout ? found->stdout_path : found->stderr_path;
+}
+
+void HeldAttempt::fail(const Error& error) {
+  telemetry::log(telemetry::Level::kWarning, "launch_failed",
+                 {{"attempt", order_.key.text()}, {"why", error.message}});
+  stage_ = Stage::kEnded;
+  Report report{ReportKind::kLaunchFailed, order_.key, {}, error.message, 0, 0, 0};
+  if (context_.keeps_records) write_ended(directory_, report);
+  say(std::move(report));
+}
+
+void HeldAttempt::say(Report report) {
+  last_report_ = report;
+  context_.report(std::move(report));
+}
+
+}  // namespace dove::agent

@@ -1,0 +1,93 @@
+// HeldAttempt: what this node holds of one attempt, from its launch order to the proof that nothing
+// of it is left.
+//
+// It prepares (directories, script, checks), starts its tasks (at once, or at the barrier's Start),
+// gathers their exits, stops them when told, and writes down what a restarted agent must know: the
+// order before anything is started, and the exits before they are reported. Loop thread only.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/environment.h"
+#include "agent/order.h"
+#include "agent/report.h"
+#include "agent/task.h"
+#include "base/result.h"
+
+namespace dove::agent {
+
+struct HeldContext {
+  const AgentFacts* facts = nullptr;
+  Runner* runner = nullptr;
+  bool keeps_records = true;  // false: nothing of the attempt is written to disk
+  bool mapped_users = false;  // true: every job needs a Linux user; false: tasks run as the agent's
+  std::int64_t output_rotate_bytes = 0;
+  std::function<void(Report)> report;
+  // A step's task has begun or ended: the relay of its output follows it.
+  std::function<void(const StepOrder&, const TaskPlan&, bool ended)> step_output;
+};
+
+class HeldAttempt {
+ public:
+  enum class Stage { kPreparing, kPrepared, kStarted, kEnded };
+
+  // `directory` is the attempt's own; `order_text` is kept there as it came.
+  HeldAttempt(HeldContext context, std::string directory, LaunchOrder order);
+  ~HeldAttempt();
+
+  // A new order: writes it down, prepares, and starts unless there is a barrier.
+  void launch(const std::string& order_text);
+  // After a restart of the agent: takes up what the directory says.
+  void resume();
+
+  void start();  // the barrier was passed; repeats do nothing
+  void stop();   // ends all tasks and steps; the placement ends when they have
+  void signal(int number, bool batch_only);
+  void start_step(const StepOrder& step);
+  void stop_step(std::int32_t step, int signal);
+  // Says again what was last said (the controller asks with a repeated order).
+  void repeat_report();
+
+  Stage stage() const { return stage_; }
+  bool stopping() const { return stopping_; }
+  const LaunchOrder& order() const { return order_; }
+  const std::string& directory() const { return directory_; }
+  const std::vector<TaskExit>& exits() const { return exits_; }
+  const Report& last_report() const { return last_report_; }
+  // The plan of a main task here, by rank; nullptr when there is none. For its output files.
+  const TaskPlan* plan(Rank rank) const;
+  // Where a main task's output is or was; empty when it had none here.
+  std::string output_file(Rank rank, bool is_stdout);
+
+ private:
+  struct Slot;  // one running task
+  struct Step;
+
+  Result<void> make_plans();
+  void run_tasks(bool adopt);
+  void task_started(Slot& slot);
+  void task_ended(Slot& slot, TaskEnd end);
+  void step_task_ended(std::int32_t step, Rank rank, TaskEnd end);
+  void settle();
+  void fail(const Error& error);
+  void say(Report report);
+
+  HeldContext context_;
+  std::string directory_;
+  LaunchOrder order_;
+  Stage stage_ = Stage::kPreparing;
+  bool stopping_ = false;
+  std::vector<std::unique_ptr<Slot>> tasks_;
+  std::map<std::int32_t, std::unique_ptr<Step>> steps_;
+  std::vector<TaskExit> exits_;
+  std::size_t exits_told_ = 0;
+  std::int64_t cpu_us_ = 0;
+  std::int64_t memory_peak_bytes_ = 0;
+  Report last_report_;
+};
+
+}  // namespace dove::agent

@@ -1,0 +1,110 @@
+#include "agent/order.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "codec/json.h"
+
+namespace dove::agent {
+namespace {
+
+using Json = nlohmann::json;
+
+Error malformed(const std::string& what) {
+  return Error{ErrorKind::kInvalid, "malformed_order",
+               fmt::format("the controller sent an order that this agent cannot read: {}; "
+                           "compare `dove version` on both machines",
+                           what),
+               ""};
+}
+
+std::vector<PeerNode> read_peers(const Json& list) {
+  std::vector<PeerNode> peers;
+  for (const Json& item : list) {
+    PeerNode peer;
+    peer.name = item.at("node").get<std::string>();
+    peer.address = item.value("address", "");
+    peer.node_rank = item.at("node_rank").get<std::int32_t>();
+    peer.ranks = item.at("ranks").get<std::vector<Rank>>();
+    peer.cores = item.value("cores", 0);
+    peer.devices = item.value("devices", std::vector<std::int32_t>{});
+    peers.push_back(std::move(peer));
+  }
+  return peers;
+}
+
+void read_spec(const Json& spec, LaunchOrder& order) {
+  order.job_name = spec.value("name", "job");
+  order.user = spec.value("user", "");
+  order.project = spec.value("project", "");
+  order.queue = spec.value("queue", "");
+  order.pool = spec.value("pool", "");
+  order.launch =
+      spec.value("launch", "each_task") == "batch" ? LaunchMode::kBatch : LaunchMode::kEachTask;
+  order.time_limit_us = spec.value("time_limit_us", std::int64_t{0});
+  order.kill_grace_us = spec.value("kill_grace_us", std::int64_t{30'000'000});
+  order.array = JobId(spec.value("array", std::uint64_t{0}));
+  order.array_index = spec.value("array_index", 0);
+  order.tasks = spec.value("tasks", 1);
+  order.cpus_per_task = spec.value("cpus_per_task", 1);
+  order.group_names = spec.value("group_names", std::vector<std::string>{});
+}
+
+TaskGrant read_grant(const Json& value) {
+  TaskGrant grant;
+  grant.rank = value.at("rank").get<Rank>();
+  grant.local_rank = value.value("local_rank", 0);
+  grant.cores = value.value("cores", std::vector<std::int32_t>{});
+  for (std::int32_t device : value.value("devices", std::vector<std::int32_t>{})) {
+    grant.devices.push_back(DeviceGrant{device, kWholeDevice_milli});
+  }
+  return grant;
+}
+
+}  // namespace
+
+std::string AttemptKey::text() const { return fmt::format("{}.{}", job.value, attempt); }
+
+Result<LaunchOrder> read_launch_order(const Json& line) {
+  try {
+    LaunchOrder order;
+    order.key = {JobId(line.at("job").get<std::uint64_t>()),
+                 line.at("attempt").get<AttemptNumber>()};
+    order.restart_count = line.value("restart_count", 0);
+    order.barrier = line.value("barrier", false);
+    TRY_ASSIGN(order.placement, codec::read_placement(line.at("placement")));
+    order.nodes = read_peers(line.at("placements"));
+    read_spec(line.at("spec"), order);
+    TRY_ASSIGN(order.exec, codec::decode_exec(line.at("exec").dump()));
+    order.linux_user = line.value("linux_user", "");
+    order.job_token = line.value("job_token", "");
+    return order;
+  } catch (const Json::exception& e) {
+    return malformed(e.what());
+  }
+}
+
+Result<StepOrder> read_step_order(const Json& step) {
+  try {
+    StepOrder order;
+    order.relay_id = step.at("id").get<std::string>();
+    order.key = {JobId(step.at("job").get<std::uint64_t>()),
+                 step.at("attempt").get<AttemptNumber>()};
+    order.step = step.at("step").get<std::int32_t>();
+    for (const Json& task : step.at("tasks")) order.tasks.push_back(read_grant(task));
+    order.tasks_total = step.at("tasks_total").get<std::int32_t>();
+    order.nodes = step.at("nodes").get<std::vector<std::string>>();
+    order.node_rank = step.value("node_rank", 0);
+    order.command = step.at("command").get<std::vector<std::string>>();
+    order.environment = step.value("environment", std::map<std::string, std::string>{});
+    order.workdir = step.value("workdir", "");
+    order.stdout_path = step.value("stdout_path", "");
+    order.stderr_path = step.value("stderr_path", "");
+    return order;
+  } catch (const Json::exception& e) {
+    return malformed(e.what());
+  }
+}
+
+}  // namespace dove::agent

@@ -1,0 +1,82 @@
+// Orders as the agent understands them: api/agent-protocol.md, read and checked once, at the edge.
+//
+// Plain values; they also go to disk with their attempt, so that a restarted agent knows what it
+// was doing. Include nlohmann/json.hpp only in .cc files.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/exec.h"
+#include "model/job.h"
+#include "model/placement.h"
+
+namespace dove::agent {
+
+// (job, attempt): what an agent holds at most once.
+struct AttemptKey {
+  JobId job;
+  AttemptNumber attempt = 0;
+  auto operator<=>(const AttemptKey&) const = default;
+  std::string text() const;  // "7.1"
+};
+
+// One node of an attempt, as the tasks on all of its nodes see it.
+struct PeerNode {
+  std::string name;
+  std::string address;
+  std::int32_t node_rank = 0;
+  std::vector<Rank> ranks;
+  std::int32_t cores = 0;
+  std::vector<std::int32_t> devices;
+};
+
+struct LaunchOrder {
+  AttemptKey key;
+  std::int32_t restart_count = 0;
+  bool barrier = false;  // wait for Start once prepared
+  Placement placement;
+  std::vector<PeerNode> nodes;  // of the whole attempt, ascending by node_rank
+  // What tasks are told about their job.
+  std::string job_name;
+  std::string user;
+  std::string project;
+  std::string queue;
+  std::string pool;
+  LaunchMode launch = LaunchMode::kEachTask;
+  std::int64_t time_limit_us = 0;
+  std::int64_t kill_grace_us = 0;
+  JobId array;
+  std::int32_t array_index = 0;
+  std::int32_t tasks = 1;  // of the whole attempt
+  std::int32_t cpus_per_task = 1;
+  std::vector<std::string> group_names;
+  ExecSpec exec;
+  std::string linux_user;  // "" : only as the agent's own user
+  std::string job_token;
+};
+
+// A step's tasks on this node.
+struct StepOrder {
+  std::string relay_id;
+  AttemptKey key;
+  std::int32_t step = 0;
+  std::vector<TaskGrant> tasks;  // rank is the position within the step
+  std::int32_t tasks_total = 0;
+  std::vector<std::string> nodes;
+  std::int32_t node_rank = 0;
+  std::vector<std::string> command;
+  std::map<std::string, std::string> environment;
+  std::string workdir;
+  std::string stdout_path;
+  std::string stderr_path;
+};
+
+Result<LaunchOrder> read_launch_order(const nlohmann::json& line);
+Result<StepOrder> read_step_order(const nlohmann::json& step);
+
+}  // namespace dove::agent

@@ -1,0 +1,35 @@
+// Report: one thing that became of a placement or step, on its way to the controller.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "agent/order.h"
+#include "model/job.h"
+
+namespace dove::agent {
+
+enum class ReportKind {
+  kPrepared,
+  kStarted,
+  kTaskEnded,     // exits[0], while others of the placement go on
+  kEnded,         // nothing of the attempt is left here
+  kLaunchFailed,  // why; nothing was started
+  kStepEnded,     // exits of the step's tasks here
+};
+
+struct Report {
+  ReportKind kind = ReportKind::kPrepared;
+  AttemptKey key;
+  std::vector<TaskExit> exits;
+  std::string why;
+  std::int64_t cpu_us = 0;
+  std::int64_t memory_peak_bytes = 0;
+  std::int32_t step = 0;
+};
+
+nlohmann::json report_json(const Report& report);
+
+}  // namespace dove::agent

@@ -1,0 +1,69 @@
+// TaskPlan and Runner: how one task of a placement is run, whatever runs it.
+//
+// A runner is given complete plans and reports what became of them. Loop thread only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/job.h"
+
+namespace dove::agent {
+
+struct TaskPlan {
+  std::string directory;  // the task's own, below its attempt's; made by the runner
+  std::string mark;       // unique; found again in the environment of every process of the task
+  Rank rank = 0;
+  std::vector<std::string> argv;
+  std::map<std::string, std::string> environment;  // complete: nothing is inherited
+  std::string workdir;
+  std::string stdin_path;
+  std::string stdout_path;
+  std::string stderr_path;
+  bool append = false;
+  std::int64_t rotate_bytes = 0;
+  std::vector<std::int32_t> cores;
+  std::int64_t memory_bytes = 0;
+  std::string linux_user;  // "" : the agent's own
+  std::int64_t kill_grace_us = 0;
+  std::int32_t umask = 022;
+};
+
+struct TaskEnd {
+  TaskExit exit;
+  std::int64_t cpu_us = 0;
+  std::int64_t memory_peak_bytes = 0;
+};
+
+// Called from the loop, never from within a call on the runner. on_started at most once, on_ended
+// exactly once and last: nothing of the task is left when it comes.
+struct TaskCallbacks {
+  std::function<void()> on_started;
+  std::function<void(TaskEnd)> on_ended;
+};
+
+class RunningTask {
+ public:
+  // Destroying it lets the task run on, unobserved (the agent is ending).
+  virtual ~RunningTask() = default;
+  virtual void stop() = 0;              // SIGTERM, grace, SIGKILL; repeats do nothing
+  virtual void signal(int number) = 0;  // to the task's processes
+};
+
+class Runner {
+ public:
+  virtual ~Runner() = default;
+  virtual Result<std::unique_ptr<RunningTask>> start(const TaskPlan& plan,
+                                                     TaskCallbacks callbacks) = 0;
+  // A task of a former life of this agent, known by its directory. If it is over, or nothing is
+  // known of it, on_ended says so soon.
+  virtual Result<std::unique_ptr<RunningTask>> adopt(const TaskPlan& plan,
+                                                     TaskCallbacks callbacks) = 0;
+};
+
+}  // namespace dove::agent

@@ -1,0 +1,50 @@
+#include "devices/emulated/inventory_file.h"
+
+#include <gtest/gtest.h>
+
+namespace dove::devices::emulated {
+namespace {
+
+TEST(InventoryFile, ReadsNumaDevicesLinksAndCountables) {
+  const auto found = parse_inventory(R"(
+numa: [{cores: 0-3, memory: 8Gi}, {cores: "4-7", memory: 8Gi}]
+devices:
+  - {count: 2, model: H200, memory: 141Gi, numa_node: 1}
+links: [{devices: [0, 1], kind: NV18}]
+countables: {rdma: 2}
+)",
+                                     "lab.yaml");
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  EXPECT_EQ(found->numa[1].cores, (std::vector<std::int32_t>{4, 5, 6, 7}));
+  EXPECT_EQ(found->memory_bytes, std::int64_t{16} << 30);
+  ASSERT_EQ(found->devices.size(), 2u);
+  EXPECT_EQ(found->devices[1].numa_node, 1);
+  EXPECT_EQ(found->devices[1].memory_bytes, std::int64_t{141} << 30);
+  EXPECT_EQ(found->links[0].kind, "NV18");
+  EXPECT_EQ(found->countables[0].amount, 2);
+}
+
+TEST(InventoryFile, NamesThePlaceOfAMistake) {
+  const auto typo = parse_inventory("cores: 4\ndevises: []\n", "lab.yaml");
+  ASSERT_FALSE(typo.ok());
+  EXPECT_EQ(typo.error().field, "lab.yaml:2:1");
+  EXPECT_NE(typo.error().message.find("devices"), std::string::npos);
+  EXPECT_FALSE(parse_inventory("cores: -1", "a").ok());
+  EXPECT_FALSE(parse_inventory("memory: 99999999999Gi", "a").ok());
+  EXPECT_FALSE(parse_inventory("devices: [{numa_node: 3}]", "a").ok());
+  EXPECT_FALSE(parse_inventory("numa: [{cores: 0-1}, {cores: 1-2}]", "a").ok());
+  EXPECT_FALSE(parse_inventory("links: [{devices: [0, 1]}]", "a").ok());
+  EXPECT_FALSE(parse_inventory("[1", "a").ok());
+  EXPECT_FALSE(parse_inventory("7", "a").ok());
+}
+
+TEST(InventoryFile, UniformSpreadsOverTwoNumaNodes) {
+  const Inventory made = uniform(8, std::int64_t{8} << 30, 4, "H200");
+  ASSERT_EQ(made.numa.size(), 2u);
+  EXPECT_EQ(made.numa[0].cores.size(), 4u);
+  EXPECT_EQ(made.devices[1].numa_node, 0);
+  EXPECT_EQ(made.devices[2].numa_node, 1);
+}
+
+}  // namespace
+}  // namespace dove::devices::emulated
