@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -19,9 +20,13 @@ namespace dove::codec {
 void encode(const StampedEvent& event, std::string& out);
 void encode(const Decision& decision, std::string& out);
 
-// Accepts exactly one record that fills `bytes`.
+// Accepts exactly one record that fills `bytes`. Fails with kCorrupt: `record_newer` when a newer
+// program wrote it, else `record_damaged`.
 Result<StampedEvent> decode_event(std::string_view bytes);
 Result<Decision> decode_decision(std::string_view bytes);
+
+// Digest over the encoded decisions, in order: what Batch::decisions_digest holds.
+std::uint64_t digest_decisions(std::span<const Decision> decisions);
 
 // "JobSubmitted", "Launch": stable names, as in SQL columns, `dove events` and the API.
 std::string_view kind_name(const Event& event);

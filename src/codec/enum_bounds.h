@@ -1,0 +1,47 @@
+// The last enumerator of every enumeration that the log holds.
+//
+// Whoever adds an enumerator adds it at the end and names it here; older programs then refuse
+// records that hold it, as they must.
+#pragma once
+
+#include "codec/bytes.h"
+#include "core/state.h"
+#include "model/job.h"
+#include "model/node.h"
+
+namespace dove::codec {
+
+template <>
+constexpr DependencyKind last_of<DependencyKind>() {
+  return DependencyKind::kSingleton;
+}
+template <>
+constexpr LaunchMode last_of<LaunchMode>() {
+  return LaunchMode::kBatch;
+}
+template <>
+constexpr JobPhase last_of<JobPhase>() {
+  return JobPhase::kEnded;
+}
+template <>
+constexpr Outcome last_of<Outcome>() {
+  return Outcome::kDependencyNeverMet;
+}
+template <>
+constexpr Stage last_of<Stage>() {
+  return Stage::kEnded;
+}
+template <>
+constexpr StopReason last_of<StopReason>() {
+  return StopReason::kLaunchFailed;
+}
+template <>
+constexpr Contact last_of<Contact>() {
+  return Contact::kLost;
+}
+template <>
+constexpr core::PlacementStage last_of<core::PlacementStage>() {
+  return core::PlacementStage::kEnded;
+}
+
+}  // namespace dove::codec

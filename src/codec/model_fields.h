@@ -1,0 +1,182 @@
+// The nouns of model as bytes: one fields() each, for both directions (codec/bytes.h).
+//
+// Shared by records and snapshots. To add a field: raise the noun's layout by one and append
+// `ar.since(N, value.field)` at the end of its list. Nouns without a layout are closed: a new field
+// of Request belongs to the layouts of JobSpec and TaskGroup, which hold it.
+#pragma once
+
+#include <memory>
+#include <variant>
+
+#include "base/check.h"
+#include "codec/bytes.h"
+#include "codec/enum_bounds.h"
+#include "model/declared.h"
+#include "model/job.h"
+#include "model/node.h"
+#include "model/placement.h"
+#include "model/resources.h"
+
+namespace dove::codec {
+
+// -- resources and jobs --------------------------------------------------------------------------
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<Countable>& v) {
+  ar(v.name, v.amount);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<Request>& v) {
+  ar(v.cores, v.memory_bytes, v.gpus, v.share_milli, v.gpu_model, v.gpu_memory_bytes, v.countables);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<TaskGroup>& v) {
+  auto layout = ar.layout(1, "TaskGroup");
+  ar(v.name, v.tasks, v.nodes_min, v.nodes_max, v.tasks_per_node, v.per_task, v.per_node);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<Dependency>& v) {
+  ar(v.kind, v.job, v.delay);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<ArraySpec>& v) {
+  ar(v.indices, v.running_max);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<JobSpec>& v) {
+  auto layout = ar.layout(1, "JobSpec");
+  ar(v.name, v.user, v.project, v.queue, v.pool, v.priority, v.launch, v.groups, v.cluster_requests,
+     v.time_limit, v.kill_grace, v.begin_at, v.dependencies, v.any_dependency, v.array,
+     v.retries_max, v.requeue, v.hold, v.exclusive, v.features, v.nodes_wanted, v.nodes_excluded,
+     v.exec_digest);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<TaskExit>& v) {
+  auto layout = ar.layout(1, "TaskExit");
+  ar(v.rank, v.exit_code, v.signal, v.cause);
+}
+
+// -- nodes and placements ------------------------------------------------------------------------
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<Device>& v) {
+  ar(v.kind, v.vendor, v.model, v.uuid, v.memory_bytes, v.numa_node);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<Link>& v) {
+  ar(v.device_a, v.device_b, v.kind);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<NumaNode>& v) {
+  ar(v.cores, v.memory_bytes);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<Inventory>& v) {
+  auto layout = ar.layout(1, "Inventory");
+  ar(v.numa, v.devices, v.links, v.countables, v.memory_bytes);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<DeviceGrant>& v) {
+  ar(v.device, v.share_milli);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<TaskGrant>& v) {
+  ar(v.rank, v.group, v.local_rank, v.cores, v.devices);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<Placement>& v) {
+  auto layout = ar.layout(1, "Placement");
+  ar(v.node, v.node_rank, v.cores, v.devices, v.memory_bytes, v.countables, v.tasks);
+}
+
+// -- what is declared ----------------------------------------------------------------------------
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<Limits>& v) {
+  auto layout = ar.layout(1, "Limits");
+  ar(v.jobs_running, v.jobs_waiting, v.cores, v.gpus_milli, v.memory_bytes, v.countables);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<Pool>& v) {
+  auto layout = ar.layout(1, "Pool");
+  ar(v.name, v.nodes, v.is_default, v.time_limit_default, v.time_limit_max, v.open);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<Queue>& v) {
+  auto layout = ar.layout(1, "Queue");
+  ar(v.name, v.priority, v.limits, v.open);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<NodeDeclaration>& v) {
+  auto layout = ar.layout(1, "NodeDeclaration");
+  ar(v.name, v.drained, v.drain_reason, v.features, v.countables, v.cores_reserved,
+     v.memory_reserved_bytes);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<UserLimit>& v) {
+  auto layout = ar.layout(1, "UserLimit");
+  ar(v.name, v.limits);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<UserDeclaration>& v) {
+  auto layout = ar.layout(1, "UserDeclaration");
+  ar(v.name, v.linux_user, v.admin, v.token_sha256);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<ClusterSettings>& v) {
+  auto layout = ar.layout(1, "ClusterSettings");
+  ar(v.name, v.fence, v.disconnect_grace, v.silent_after, v.effect_deadline, v.array_max,
+     v.jobs_max, v.ended_jobs_kept, v.ended_jobs_max, v.countables);
+}
+
+// Alternatives are numbered by their place in Declared: new ones go to its end.
+template <std::size_t I = 0>
+void read_alternative(ByteReader& ar, std::uint64_t index, Declared& v) {
+  if constexpr (I == std::variant_size_v<Declared>) {
+    ar.fail("a declared object is of an unknown kind");
+  } else {
+    if (index != I) return read_alternative<I + 1>(ar, index, v);
+    fields(ar, v.emplace<I>());
+  }
+}
+inline void fields(ByteReader& ar, Declared& v) {
+  const std::uint64_t index = ar.varint();
+  read_alternative(ar, index, v);
+}
+inline void fields(ByteWriter& ar, const Declared& v) {
+  ar.varint(v.index());
+  std::visit([&](const auto& object) { fields(ar, object); }, v);
+}
+
+// Shared nouns are always there.
+template <class T>
+void fields(ByteReader& ar, std::shared_ptr<const T>& v) {
+  auto made = std::make_shared<T>();
+  fields(ar, *made);
+  v = std::move(made);
+}
+template <class T>
+void fields(ByteWriter& ar, const std::shared_ptr<const T>& v) {
+  CHECK(v != nullptr, "a record without the noun it carries");
+  fields(ar, *v);
+}
+
+}  // namespace dove::codec

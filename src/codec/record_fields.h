@@ -1,0 +1,178 @@
+// The payloads of events and decisions as bytes, with the number, version and name of each kind.
+//
+// Numbers are never reused and never change: events are 1..99, decisions from 101. A record's
+// version is the layout of its payload; a field that came with version 3 is
+// `ar.since(3, value.field)`, and the kind's version here is raised to 3.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "codec/model_fields.h"
+#include "model/event.h"
+
+namespace dove::codec {
+
+struct KindInfo {
+  std::uint64_t number;
+  std::uint64_t version;
+  std::string_view name;
+};
+
+template <class Payload>
+constexpr KindInfo kind_of();
+
+#define DOVE_RECORD_KIND(TYPE, NUMBER, VERSION)  \
+  template <>                                    \
+  constexpr KindInfo kind_of<TYPE>() {           \
+    return KindInfo{(NUMBER), (VERSION), #TYPE}; \
+  }
+
+DOVE_RECORD_KIND(ControllerStarted, 1, 1)
+DOVE_RECORD_KIND(TimeReached, 2, 1)
+DOVE_RECORD_KIND(JobSubmitted, 3, 1)
+DOVE_RECORD_KIND(JobCancelRequested, 4, 1)
+DOVE_RECORD_KIND(JobHeld, 5, 1)
+DOVE_RECORD_KIND(JobReleased, 6, 1)
+DOVE_RECORD_KIND(JobRequeueRequested, 7, 1)
+DOVE_RECORD_KIND(JobPriorityChanged, 8, 1)
+DOVE_RECORD_KIND(NodeRegistered, 9, 1)
+DOVE_RECORD_KIND(NodeConnected, 10, 1)
+DOVE_RECORD_KIND(NodeDisconnected, 11, 1)
+DOVE_RECORD_KIND(NodeRemoved, 12, 1)
+DOVE_RECORD_KIND(PlacementPrepared, 13, 1)
+DOVE_RECORD_KIND(PlacementStarted, 14, 1)
+DOVE_RECORD_KIND(TaskEnded, 15, 1)
+DOVE_RECORD_KIND(PlacementEnded, 16, 1)
+DOVE_RECORD_KIND(LaunchFailed, 17, 1)
+DOVE_RECORD_KIND(UnknownTaskObserved, 18, 1)
+DOVE_RECORD_KIND(ObjectApplied, 19, 1)
+DOVE_RECORD_KIND(ObjectDeleted, 20, 1)
+DOVE_RECORD_KIND(JoinTokenIssued, 21, 1)
+DOVE_RECORD_KIND(Launch, 101, 1)
+DOVE_RECORD_KIND(Start, 102, 1)
+DOVE_RECORD_KIND(Stop, 103, 1)
+DOVE_RECORD_KIND(DeclareNodeLost, 104, 1)
+DOVE_RECORD_KIND(Requeue, 105, 1)
+DOVE_RECORD_KIND(EndJob, 106, 1)
+DOVE_RECORD_KIND(ForgetJob, 107, 1)
+
+#undef DOVE_RECORD_KIND
+
+// -- events --------------------------------------------------------------------------------------
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<ControllerStarted>& v) {
+  ar(v.build, v.policy_digest);
+}
+template <class Ar>
+void fields(Ar&, typename Ar::template Of<TimeReached>&) {}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<JobSubmitted>& v) {
+  ar(v.spec);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<JobCancelRequested>& v) {
+  ar(v.job);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<JobHeld>& v) {
+  ar(v.job);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<JobReleased>& v) {
+  ar(v.job);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<JobRequeueRequested>& v) {
+  ar(v.job);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<JobPriorityChanged>& v) {
+  ar(v.job, v.priority);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<NodeRegistered>& v) {
+  ar(v.name, v.boot_id, v.backend, v.address, v.agent_token_sha256, v.inventory);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<NodeConnected>& v) {
+  ar(v.node, v.boot_id);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<NodeDisconnected>& v) {
+  ar(v.node, v.silent);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<NodeRemoved>& v) {
+  ar(v.node);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<PlacementPrepared>& v) {
+  ar(v.job, v.attempt, v.node);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<PlacementStarted>& v) {
+  ar(v.job, v.attempt, v.node);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<TaskEnded>& v) {
+  ar(v.job, v.attempt, v.node, v.exit);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<PlacementEnded>& v) {
+  ar(v.job, v.attempt, v.node, v.exits, v.cpu_us, v.memory_peak_bytes);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<LaunchFailed>& v) {
+  ar(v.job, v.attempt, v.node, v.why);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<UnknownTaskObserved>& v) {
+  ar(v.node, v.job, v.attempt);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<ObjectApplied>& v) {
+  ar(v.object);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<ObjectDeleted>& v) {
+  ar(v.kind, v.name);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<JoinTokenIssued>& v) {
+  ar(v.sha256, v.node_name, v.expires_at);
+}
+
+// -- decisions -----------------------------------------------------------------------------------
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<Launch>& v) {
+  ar(v.job, v.attempt, v.placements);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<Start>& v) {
+  ar(v.job, v.attempt);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<Stop>& v) {
+  ar(v.job, v.attempt, v.reason);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<DeclareNodeLost>& v) {
+  ar(v.node);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<Requeue>& v) {
+  ar(v.job, v.reason, v.counted);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<EndJob>& v) {
+  ar(v.job, v.outcome, v.exit_code);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<ForgetJob>& v) {
+  ar(v.job);
+}
+
+}  // namespace dove::codec

@@ -1,0 +1,142 @@
+#include "codec/record_samples.h"
+
+namespace dove::codec {
+
+JobSpec sample_spec() {
+  Request per_task;
+  per_task.cores = 4;
+  per_task.memory_bytes = std::int64_t{64} << 30;
+  per_task.gpus = 2;
+  per_task.gpu_model = "H200";
+  per_task.gpu_memory_bytes = std::int64_t{80} << 30;
+  per_task.countables = {{"rdma", 1}};
+  Request per_node;
+  per_node.memory_bytes = std::int64_t{1} << 20;
+  per_node.share_milli = 250;
+  JobSpec spec;
+  spec.name = "train";
+  spec.user = "ada";
+  spec.project = "vision";
+  spec.queue = "long";
+  spec.pool = "gpu";
+  spec.priority = -5;
+  spec.launch = LaunchMode::kBatch;
+  spec.groups = {TaskGroup{"workers", 16, 2, 4, 8, per_task, per_node},
+                 TaskGroup{"server", 1, 0, 0, 0, {}, {}}};
+  spec.cluster_requests = {{"licence:matlab", 2}};
+  spec.time_limit = seconds(7200);
+  spec.kill_grace = seconds(15);
+  spec.begin_at = Instant{1'700'000'000'000'000};
+  spec.dependencies = {{DependencyKind::kAfter, JobId{7}, seconds(60)},
+                       {DependencyKind::kSingleton, JobId{}, {}}};
+  spec.any_dependency = true;
+  spec.array = {{0, 1, 5, 100}, 2};
+  spec.retries_max = 3;
+  spec.requeue = false;
+  spec.hold = true;
+  spec.exclusive = true;
+  spec.features = {"nvlink", "ib"};
+  spec.nodes_wanted = {"gpu-001", "gpu-002"};
+  spec.nodes_excluded = {"gpu-009"};
+  spec.exec_digest = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+  return spec;
+}
+
+Inventory sample_inventory() {
+  Inventory inventory;
+  inventory.numa = {{{0, 1, 2, 3}, std::int64_t{32} << 30}, {{4, 5, 6, 7}, std::int64_t{32} << 30}};
+  inventory.devices = {{"gpu", "nvidia", "H200", "GPU-1", std::int64_t{141} << 30, 0},
+                       {"gpu", "amd", "MI300X", "GPU-2", std::int64_t{192} << 30, 1}};
+  inventory.links = {{0, 1, "NV18"}};
+  inventory.countables = {{"rdma", 8}};
+  inventory.memory_bytes = std::int64_t{64} << 30;
+  return inventory;
+}
+
+Placement sample_placement() {
+  Placement placement;
+  placement.node = NodeId{3};
+  placement.node_rank = 1;
+  placement.cores = {0, 1, 2, 3};
+  placement.devices = {{0, 1000}, {1, 250}};
+  placement.memory_bytes = std::int64_t{16} << 30;
+  placement.countables = {{"rdma", 1}};
+  placement.tasks = {{4, 0, 0, {0, 1}, {{0, 1000}}}, {5, 0, 1, {2, 3}, {{1, 250}}}};
+  return placement;
+}
+
+std::vector<Declared> sample_objects() {
+  const Limits limits{10, 100, 64, 8000, std::int64_t{1} << 40, {{"rdma", 4}}};
+  ClusterSettings settings;
+  settings.name = "alpha";
+  settings.fence = seconds(7);
+  settings.disconnect_grace = seconds(400);
+  settings.silent_after = seconds(11);
+  settings.effect_deadline = seconds(61);
+  settings.array_max = 99;
+  settings.jobs_max = 1234;
+  settings.ended_jobs_kept = seconds(3600);
+  settings.ended_jobs_max = 50;
+  settings.countables = {{"licence:matlab", 5}};
+  return {
+      settings,
+      Pool{"gpu", {"gpu-[001-004]", "extra"}, true, seconds(3600), seconds(86400), false},
+      Queue{"long", 3, limits, false},
+      NodeDeclaration{"gpu-001", true, "fan", {"ib"}, {{"rdma", 2}}, 2, std::int64_t{4} << 30},
+      UserLimit{"ada", limits},
+      UserDeclaration{"ada", "ada_l", true,
+                      "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"},
+  };
+}
+
+std::vector<StampedEvent> sample_events() {
+  const Cause full{"ada", "corp", "vision", "long", "r-1", "key-1", std::string(64, 'a'), Seq{41}};
+  const TaskExit exit{2, 3, 9, "fenced"};
+  NodeRegistered registered{"gpu-001",
+                            "boot-1",
+                            "native",
+                            "10.0.0.7:7000",
+                            std::string(64, 'b'),
+                            std::make_shared<const Inventory>(sample_inventory())};
+  std::vector<StampedEvent> events = {
+      {ControllerStarted{"build-1", "policy-1"}, {}},
+      {TimeReached{}, {}},
+      {JobSubmitted{std::make_shared<const JobSpec>(sample_spec())}, full},
+      {JobCancelRequested{JobId{8}}, full},
+      {JobHeld{JobId{9}}, full},
+      {JobReleased{JobId{9}}, full},
+      {JobRequeueRequested{JobId{10}}, full},
+      {JobPriorityChanged{JobId{11}, -7}, full},
+      {registered, full},
+      {NodeConnected{NodeId{3}, "boot-1"}, {}},
+      {NodeDisconnected{NodeId{3}, true}, {}},
+      {NodeRemoved{NodeId{4}}, full},
+      {PlacementPrepared{JobId{8}, 2, NodeId{3}}, {}},
+      {PlacementStarted{JobId{8}, 2, NodeId{3}}, {}},
+      {TaskEnded{JobId{8}, 2, NodeId{3}, exit}, {}},
+      {PlacementEnded{JobId{8}, 2, NodeId{3}, {exit, TaskExit{}}, 123'456, 789}, {}},
+      {LaunchFailed{JobId{8}, 2, NodeId{3}, "no such user"}, {}},
+      {UnknownTaskObserved{NodeId{3}, JobId{77}, 1}, {}},
+      {ObjectDeleted{"pool", "old"}, full},
+      {JoinTokenIssued{std::string(64, 'c'), "gpu-009", Instant{1'800'000'000'000'000}}, full},
+  };
+  for (const Declared& object : sample_objects()) events.push_back({ObjectApplied{object}, full});
+  return events;
+}
+
+std::vector<Decision> sample_decisions() {
+  Placement other = sample_placement();
+  other.node = NodeId{4};
+  other.node_rank = 2;
+  return {
+      Launch{JobId{8}, 2, {sample_placement(), other}},
+      Start{JobId{8}, 2},
+      Stop{JobId{8}, 2, StopReason::kTimeLimit},
+      DeclareNodeLost{NodeId{3}},
+      Requeue{JobId{8}, StopReason::kNodeLost, true},
+      EndJob{JobId{8}, Outcome::kFailed, 137},
+      ForgetJob{JobId{8}},
+  };
+}
+
+}  // namespace dove::codec

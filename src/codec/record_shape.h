@@ -1,0 +1,43 @@
+// How a record of any kind is laid out: kind, version, payload. For a closed list of payload types,
+// so that a test can read and write records of other versions and kinds than the program's.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "codec/bytes.h"
+#include "codec/record_fields.h"
+
+namespace dove::codec {
+
+template <class Payload>
+void write_payload(ByteWriter& ar, const Payload& payload) {
+  auto layout = ar.layout_given(kind_of<Payload>().version);
+  fields(ar, payload);
+}
+
+// Fills `payload` from bytes that hold it in `version`, older ones included.
+template <class Payload>
+void read_payload(ByteReader& ar, std::uint64_t version, Payload& payload) {
+  constexpr KindInfo kind = kind_of<Payload>();
+  if (version == 0 || version > kind.version)
+    return ar.fail_layout(version, kind.version, kind.name);
+  auto layout = ar.layout_given(version);
+  fields(ar, payload);
+}
+
+// Makes `v` the alternative whose kind has `number` and reads it.
+template <std::size_t I = 0, class Variant>
+void read_alternative(ByteReader& ar, std::uint64_t number, std::uint64_t version, Variant& v) {
+  if constexpr (I == std::variant_size_v<Variant>) {
+    ar.fail_kind(number);
+  } else {
+    using Payload = std::variant_alternative_t<I, Variant>;
+    if (number != kind_of<Payload>().number) {
+      return read_alternative<I + 1>(ar, number, version, v);
+    }
+    read_payload(ar, version, v.template emplace<I>());
+  }
+}
+
+}  // namespace dove::codec
