@@ -1,0 +1,200 @@
+#include "cli/command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace dove::cli {
+namespace {
+
+Error usage(const CommandSpec& spec, const std::string& message) {
+  return Error{ErrorKind::kInvalid, "usage",
+               fmt::format("dove {}: {} (see `dove {} --help`)", spec.name, message, spec.name),
+               ""};
+}
+
+std::size_t distance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({changed, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+class Parser {
+ public:
+  Parser(const CommandSpec& spec, const std::vector<std::string>& args)
+      : spec_(spec), args_(args) {}
+
+  Result<Invocation> run() {
+    for (; at_ < args_.size(); ++at_) {
+      const std::string& arg = args_[at_];
+      const bool operands_only = rest_ || (spec_.ends_at_operand && !invocation_.operands.empty());
+      if (operands_only || arg == "-" || arg.empty() || arg[0] != '-') {
+        invocation_.operands.push_back(arg);
+      } else if (arg == "--") {
+        rest_ = true;
+      } else if (arg[1] == '-') {
+        TRY(long_option(arg.substr(2)));
+      } else {
+        TRY(letters(arg.substr(1)));
+      }
+    }
+    const int count = static_cast<int>(invocation_.operands.size());
+    if (invocation_.has("help")) return invocation_;
+    if (count < spec_.operands_min) {
+      return usage(spec_, fmt::format("expected {}", spec_.operands));
+    }
+    if (spec_.operands_max >= 0 && count > spec_.operands_max) {
+      return usage(spec_, fmt::format("'{}' is one argument too many",
+                                      invocation_.operands[spec_.operands_max]));
+    }
+    return std::move(invocation_);
+  }
+
+ private:
+  Result<void> long_option(const std::string& text) {
+    const std::size_t equals = text.find('=');
+    const std::string name = text.substr(0, equals);
+    if (name == "help") {
+      invocation_.values["help"].push_back("");
+      return {};
+    }
+    const auto found = std::find_if(spec_.options.begin(), spec_.options.end(),
+                                    [&](const OptionSpec& option) { return option.name == name; });
+    if (found == spec_.options.end()) {
+      std::vector<std::string> known;
+      for (const OptionSpec& option : spec_.options) known.push_back(option.name);
+      const std::string near = nearest(name, known);
+      return usage(spec_, near.empty()
+                              ? fmt::format("unknown option --{}", name)
+                              : fmt::format("unknown option --{}; did you mean --{}?", name, near));
+    }
+    if (found->value.empty()) {
+      if (equals != std::string::npos) {
+        return usage(spec_, fmt::format("--{} takes no value", name));
+      }
+      return keep(*found, "");
+    }
+    if (equals != std::string::npos) return keep(*found, text.substr(equals + 1));
+    return keep_next(*found, "--" + name);
+  }
+
+  Result<void> letters(const std::string& text) {
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (text[i] == 'h' && letter('h') == nullptr) {
+        invocation_.values["help"].push_back("");
+        continue;
+      }
+      const OptionSpec* option = letter(text[i]);
+      if (option == nullptr) {
+        return usage(spec_, fmt::format("unknown option -{}", text[i]));
+      }
+      if (option->value.empty()) {
+        TRY(keep(*option, ""));
+        continue;
+      }
+      if (i + 1 < text.size()) return keep(*option, text.substr(i + 1));
+      return keep_next(*option, fmt::format("-{}", text[i]));
+    }
+    return {};
+  }
+
+  const OptionSpec* letter(char wanted) const {
+    for (const OptionSpec& option : spec_.options) {
+      if (option.letter == wanted) return &option;
+    }
+    return nullptr;
+  }
+
+  Result<void> keep_next(const OptionSpec& option, const std::string& shown) {
+    if (at_ + 1 >= args_.size()) {
+      return usage(spec_, fmt::format("{} needs a value ({})", shown, option.value));
+    }
+    return keep(option, args_[++at_]);
+  }
+
+  Result<void> keep(const OptionSpec& option, const std::string& value) {
+    invocation_.values[option.name].push_back(value);
+    return {};
+  }
+
+  const CommandSpec& spec_;
+  const std::vector<std::string>& args_;
+  std::size_t at_ = 0;
+  bool rest_ = false;
+  Invocation invocation_;
+};
+
+}  // namespace
+
+std::string Invocation::get(const std::string& name, const std::string& otherwise) const {
+  const auto found = values.find(name);
+  return found == values.end() ? otherwise : found->second.back();
+}
+
+Result<Invocation> parse(const CommandSpec& spec, const std::vector<std::string>& args) {
+  return Parser(spec, args).run();
+}
+
+int exit_code(const Error& error) {
+  switch (error.kind) {
+    case ErrorKind::kInvalid:
+    case ErrorKind::kTooLarge:
+      return kExitUsage;
+    case ErrorKind::kNotFound:
+      return kExitNotFound;
+    case ErrorKind::kConflict:
+      return kExitConflict;
+    case ErrorKind::kDenied:
+    case ErrorKind::kUnauthenticated:
+      return kExitDenied;
+    case ErrorKind::kUnavailable:
+      return kExitUnavailable;
+    case ErrorKind::kTimeout:
+      return kExitTimeout;
+    case ErrorKind::kExhausted:
+    case ErrorKind::kCorrupt:
+    case ErrorKind::kInternal:
+      return kExitFailed;
+  }
+  return kExitFailed;
+}
+
+std::string help_text(const CommandSpec& spec) {
+  std::string out = fmt::format("Usage: dove {}{}{}{}\n\n{}.\n", spec.name,
+                                spec.options.empty() ? "" : " [options]",
+                                spec.operands.empty() ? "" : " ", spec.operands, spec.summary);
+  if (!spec.description.empty()) out += "\n" + spec.description + "\n";
+  if (spec.options.empty()) return out;
+  out += "\nOptions:\n";
+  for (const OptionSpec& option : spec.options) {
+    std::string left = option.letter != 0 ? fmt::format("-{}, ", option.letter) : "    ";
+    left += "--" + option.name + (option.value.empty() ? "" : "=" + option.value);
+    out += left.size() > 28 ? fmt::format("  {}\n{:32}{}\n", left, "", option.help)
+                            : fmt::format("  {:<28}  {}\n", left, option.help);
+  }
+  return out;
+}
+
+std::string nearest(const std::string& word, const std::vector<std::string>& known) {
+  std::string best;
+  std::size_t best_distance = word.size() / 3 + 2;
+  for (const std::string& candidate : known) {
+    const std::size_t d = distance(word, candidate);
+    if (d < best_distance) {
+      best_distance = d;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+}  // namespace dove::cli
