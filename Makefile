@@ -6,23 +6,21 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 ROUNDS ?= 200
 SEED ?= 1
+CONFIGURE = [ $(RELEASE)/build.ninja -nt CMakePresets.json ] || cmake --preset release >/dev/null
 
 .PHONY: help build all demo test unit e2e peers check format bench chaos explore fuzz clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1|/p' Makefile | awk -F'|' '{ printf "  make %-9s %s\n", $$1, $$2 }'
-
-$(RELEASE)/build.ninja: CMakePresets.json
-	@cmake --preset release >/dev/null
+	@sed -n 's/^\([a-z0-9]*\):.*## /\1|/p' Makefile | awk -F'|' '{ printf "  make %-9s %s\n", $$1, $$2 }'
 
 build: ## the programs, optimised: build/release/dove
 	@tools/setup build
-	@$(MAKE) --no-print-directory $(RELEASE)/build.ninja
+	@$(CONFIGURE)
 	@ninja -C $(RELEASE) -j$(JOBS) --quiet programs
 
 all: ## programs, tests and benchmarks
 	@tools/setup build
-	@$(MAKE) --no-print-directory $(RELEASE)/build.ninja
+	@$(CONFIGURE)
 	@ninja -C $(RELEASE) -j$(JOBS) --quiet all headers
 
 demo: ## a distributed training job runs, loses a node and finishes
