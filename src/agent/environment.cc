@@ -131,13 +131,32 @@ void add_slurm(const AgentFacts& facts, const LaunchOrder& order, Environment& e
   }
 }
 
-// Open MPI finds its hosts and its way to them without a flag. Emulated nodes need not resolve: the
-// launch agent takes the name, and every daemon talks back over TCP.
-void add_open_mpi(const AgentFacts& facts, const std::string& attempt_directory, Environment& e) {
-  e["OMPI_MCA_plm"] = "rsh";
-  e["OMPI_MCA_plm_rsh_agent"] = facts.bin_directory + "/dove-rsh";
-  e["OMPI_MCA_plm_rsh_no_tree_spawn"] = "1";
-  e["OMPI_MCA_orte_default_hostfile"] = attempt_directory + "/hostfile";
+// Open MPI finds its hosts and its way to them without a flag. `ras` and `regx` keep it from
+// reading SLURM_* and from compressing names; nodes that share a machine also need their traffic on
+// loopback, and no shared memory between what counts as two nodes
+// (docs/decisions/0004-open-mpi.md).
+void add_open_mpi(const AgentFacts& facts, const LaunchOrder& order,
+                  const std::string& attempt_directory, Environment& e) {
+  const std::string mca = "OMPI_MCA_";
+  e[mca + "plm"] = "rsh";
+  e[mca + "plm_rsh_agent"] = facts.bin_directory + "/dove-rsh";
+  e[mca + "plm_rsh_no_tree_spawn"] = "1";
+  e[mca + "orte_default_hostfile"] = attempt_directory + "/hostfile";
+  e[mca + "ras"] = "^slurm";
+  e[mca + "regx"] = "naive";
+  e[mca + "orte_keep_fqdn_hostnames"] = "1";
+  e[mca + "hwloc_base_binding_policy"] = "none";
+  const auto shares_machine = [&](const PeerNode& node) {
+    return node.address == order.nodes.front().address;
+  };
+  if (order.nodes.size() > 1 &&
+      std::all_of(order.nodes.begin(), order.nodes.end(), shares_machine)) {
+    e[mca + "btl"] = "self,tcp";
+    e[mca + "pml"] = "ob1";
+    e[mca + "btl_tcp_if_include"] = "lo";
+    e[mca + "oob_tcp_if_include"] = "lo";
+    e[mca + "mpi_yield_when_idle"] = "1";
+  }
   if (geteuid() == 0) e["OMPI_ALLOW_RUN_AS_ROOT"] = e["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
 }
 
@@ -227,7 +246,7 @@ Environment attempt_environment(const AgentFacts& facts, const LaunchOrder& orde
   Environment e;
   add_identity(facts, order, e);
   add_slurm(facts, order, e);
-  add_open_mpi(facts, attempt_directory, e);
+  add_open_mpi(facts, order, attempt_directory, e);
   add_torchrun(order, e);
   const auto local_size = static_cast<std::int32_t>(order.placement.tasks.size());
   add_rank(order, 0, 0, local_size, order.tasks, order.placement.node_rank, e);
@@ -259,6 +278,8 @@ Environment step_environment(const AgentFacts& facts, const LaunchOrder& order,
   add_rank(order, task.rank, task.local_rank, local_size, step.tasks_total, step.node_rank, e);
   add_devices(facts, task.devices.empty() ? order.placement.devices : task.devices, e);
   e["SLURMD_NODENAME"] = facts.node;
+  // Tasks of nodes that share a machine must not meet in /tmp (Open MPI's session directories).
+  e["TMPDIR"] = attempt_directory + "/tmp";
   e["SLURM_STEP_ID"] = e["SLURM_STEPID"] = std::to_string(step.step);
   e["SLURM_STEP_NUM_TASKS"] = e["SLURM_NTASKS"] = e["SLURM_NPROCS"] =
       std::to_string(step.tasks_total);

@@ -173,6 +173,8 @@ Result<void> write_attempt(const std::string& directory, const LaunchOrder& orde
     // Tasks of other users must get in; the attempt's files stay the agent's.
     chmod((directory + "/work").c_str(), 01777);
   }
+  fs::create_directories(directory + "/tmp", error);
+  chmod((directory + "/tmp").c_str(), 01777);
   if (order.launch == LaunchMode::kBatch && order.placement.node_rank == 0) {
     TRY(write_file(directory + "/script", order.exec.script, 0755));
   }

@@ -1,0 +1,146 @@
+#include "programs/settings.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+namespace dove::programs {
+namespace {
+
+Error bad(const std::string& place, const std::string& message) {
+  return Error{ErrorKind::kInvalid, "bad_setting", place + ": " + message, place};
+}
+
+std::string environment_name(const std::string& option) {
+  std::string name = "DOVE_" + option;
+  for (char& c : name) c = c == '-' ? '_' : static_cast<char>(std::toupper(c));
+  return name;
+}
+
+}  // namespace
+
+Result<Settings> Settings::load(const cli::CommandSpec& spec, const cli::Invocation& invocation) {
+  Settings settings;
+  std::string file = invocation.get("config");
+  if (const char* from_env = std::getenv("DOVE_CONFIG"); file.empty() && from_env != nullptr) {
+    file = from_env;
+  }
+  const std::string standard = "/etc/dove/" + spec.name + ".yaml";
+  if (file.empty() && access(standard.c_str(), F_OK) == 0) file = standard;
+  if (!file.empty()) TRY(settings.read_file(spec, file));
+  for (const cli::OptionSpec& option : spec.options) {
+    const std::string name = environment_name(option.name);
+    const char* value = std::getenv(name.c_str());
+    if (value != nullptr) settings.values_[option.name] = {value, name};
+  }
+  for (const auto& [name, given] : invocation.values) {
+    settings.values_[name] = {given.back(), "--" + name};
+  }
+  return settings;
+}
+
+Result<void> Settings::read_file(const cli::CommandSpec& spec, const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return bad(path, "cannot be read; --config names a YAML file");
+  std::stringstream text;
+  text << file.rdbuf();
+  if (text.str().size() > (1u << 20)) return bad(path, "is over 1 MiB");
+  try {
+    const YAML::Node root = YAML::Load(text.str());
+    if (root.IsNull()) return {};
+    if (!root.IsMap()) return bad(path, "must hold `name: value` lines");
+    for (const auto& entry : root) {
+      const auto key = entry.first.as<std::string>("");
+      const YAML::Mark mark = entry.first.Mark();
+      const std::string place = fmt::format("{}:{}:{}", path, mark.line + 1, mark.column + 1);
+      std::vector<std::string> known;
+      for (const cli::OptionSpec& option : spec.options) known.push_back(option.name);
+      if (std::find(known.begin(), known.end(), key) == known.end()) {
+        const std::string near = cli::nearest(key, known);
+        return bad(place, near.empty()
+                              ? fmt::format("unknown setting '{}'", key)
+                              : fmt::format("unknown setting '{}'; did you mean '{}'?", key, near));
+      }
+      if (!entry.second.IsScalar()) return bad(place, fmt::format("'{}' needs one value", key));
+      values_[key] = {entry.second.as<std::string>(), place};
+    }
+  } catch (const YAML::Exception& e) {
+    return bad(fmt::format("{}:{}:{}", path, e.mark.line + 1, e.mark.column + 1), e.msg);
+  }
+  return {};
+}
+
+std::string Settings::text(const std::string& name, const std::string& otherwise) const {
+  const auto found = values_.find(name);
+  return found == values_.end() ? otherwise : found->second.text;
+}
+
+Result<std::int64_t> Settings::integer(const std::string& name, std::int64_t otherwise,
+                                       std::int64_t least, std::int64_t most) const {
+  const auto found = values_.find(name);
+  if (found == values_.end()) return otherwise;
+  const std::string& text = found->second.text;
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < least || value > most) {
+    return bad(found->second.origin,
+               fmt::format("'{}' is not a whole number from {} to {}", text, least, most));
+  }
+  return value;
+}
+
+Result<bool> Settings::flag(const std::string& name) const {
+  const auto found = values_.find(name);
+  if (found == values_.end()) return false;
+  const std::string& text = found->second.text;
+  if (text.empty() || text == "true" || text == "yes" || text == "1") return true;
+  if (text == "false" || text == "no" || text == "0") return false;
+  return bad(found->second.origin, fmt::format("'{}' is neither true nor false", text));
+}
+
+std::string default_data_dir() {
+  if (const char* state = std::getenv("XDG_STATE_HOME"); state != nullptr && state[0] == '/') {
+    return std::string(state) + "/dove";
+  }
+  const char* home = std::getenv("HOME");
+  if (home == nullptr || home[0] != '/') {
+    const passwd* entry = getpwuid(geteuid());
+    home = entry != nullptr ? entry->pw_dir : "/var/lib";
+  }
+  return std::string(home) + "/.local/state/dove";
+}
+
+Result<void> write_private_file(const std::string& path, const std::string& text, unsigned mode) {
+  const std::string fresh = path + ".new";
+  const int fd = open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+  if (fd < 0) return bad(path, fmt::format("cannot be written: {}", strerror(errno)));
+  const bool whole = write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  close(fd);
+  if (!whole || rename(fresh.c_str(), path.c_str()) != 0) {
+    unlink(fresh.c_str());
+    return bad(path, fmt::format("cannot be written: {}", strerror(errno)));
+  }
+  return {};
+}
+
+Result<std::string> read_small_file(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return Error{ErrorKind::kNotFound, "no_file", path + " cannot be read", path};
+  std::string text(64 * 1024, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+}  // namespace dove::programs

@@ -1,0 +1,47 @@
+// Settings of a long-running command: a config file, the environment over it, flags over both.
+//
+// The names are those of the command's options: --port, DOVE_PORT, `port:` in the file. The file is
+// YAML, flat, given by --config or DOVE_CONFIG, or /etc/dove/<command>.yaml when that exists; an
+// unknown key is an error with file, line and a suggestion.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "base/result.h"
+#include "cli/command.h"
+
+namespace dove::programs {
+
+class Settings {
+ public:
+  static Result<Settings> load(const cli::CommandSpec& spec, const cli::Invocation& invocation);
+
+  bool has(const std::string& name) const { return values_.count(name) != 0; }
+  std::string text(const std::string& name, const std::string& otherwise) const;
+  // Errors name where the value came from ("--port", "DOVE_PORT", "server.yaml:3:7").
+  Result<std::int64_t> integer(const std::string& name, std::int64_t otherwise, std::int64_t least,
+                               std::int64_t most) const;
+  Result<bool> flag(const std::string& name) const;
+
+ private:
+  struct Value {
+    std::string text;
+    std::string origin;
+  };
+  Result<void> read_file(const cli::CommandSpec& spec, const std::string& path);
+
+  std::map<std::string, Value> values_;
+};
+
+// $XDG_STATE_HOME/dove, or ~/.local/state/dove.
+std::string default_data_dir();
+
+// Replaces the file as a whole, mode 0600 unless said otherwise.
+Result<void> write_private_file(const std::string& path, const std::string& text,
+                                unsigned mode = 0600);
+// The whole file without a trailing newline; kNotFound names it. At most 64 KiB.
+Result<std::string> read_small_file(const std::string& path);
+
+}  // namespace dove::programs
