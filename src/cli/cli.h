@@ -1,0 +1,25 @@
+// The command line: run_cli() is what `dove` does once its program has named the commands that are
+// not clients (server, agent, up, ...).
+//
+// Every command here is a client of the HTTP API and nothing else. Data goes to stdout, messages to
+// stderr; exit codes are those of cli/command.h. The table of commands is one: help, man page,
+// completion, docs/guide/cli.md and parsing come from it, `extra` included. Single thread; installs
+// no signal handler but around commands that stream.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+
+namespace dove::cli {
+
+// Runs the command line and gives the exit code. argv[0] may be a face (tcloud, sbatch, squeue,
+// scancel, sinfo, scontrol, srun, dove-rsh), which `dove FACE ...` is too. `extra` come before
+// the own commands in listings, in their order.
+int run_cli(const std::vector<Command>& extra, int argc, char** argv);
+
+// The names under which a link to the program acts as another tool.
+const std::vector<std::string>& face_names();
+
+}  // namespace dove::cli
