@@ -1,0 +1,141 @@
+"""Real Slurm from Debian 12 on this machine: one slurmctld and several slurmd on loopback, high-throughput
+settings, no cgroups. Needs root and `tools/setup peers`; ended by the recorded pids."""
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+
+
+def program(name):
+    return next((p for p in (f"/usr/sbin/{name}-wlm", f"/usr/sbin/{name}") if os.path.exists(p)), None)
+
+
+def available():
+    return os.geteuid() == 0 and program("slurmctld") and program("slurmd") and shutil.which("sbatch")
+
+
+def free_ports(count):
+    """A base port with `count` free ones after it."""
+    for base in range(16800, 30000, 200):
+        taken = False
+        for port in range(base, base + count):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    taken = True
+                    break
+        if not taken:
+            return base
+    raise RuntimeError("no free ports for Slurm")
+
+
+class SlurmLab:
+    def __init__(self, nodes, cpus):
+        self.nodes, self.cpus = nodes, cpus
+        self.folder = tempfile.mkdtemp(prefix="dove-slurm.")
+        os.chmod(self.folder, 0o755)
+        self.processes = []
+        self.munge = None
+        self.environment = {**os.environ, "SLURM_CONF": self.folder + "/slurm.conf"}
+        for name in list(self.environment):
+            if name.startswith("SLURM_") and name != "SLURM_CONF":
+                del self.environment[name]
+
+    def __enter__(self):
+        try:
+            self.start_munge()
+            self.write_config()
+            # The daemons look at the name they are called by: plain ones, without Debian's suffix.
+            for name in ("slurmctld", "slurmd", "slurmstepd"):
+                os.symlink(program(name), f"{self.folder}/{name}")
+            self.spawn("slurmctld", "-D", "-c")
+            self.until("scontrol ping", lambda out: "UP" in out)
+            for i in range(self.nodes):
+                os.makedirs(f"{self.folder}/spool/n{i}")
+                self.spawn("slurmd", "-D", "-N", f"n{i}", "-d", f"{self.folder}/slurmstepd")
+            self.until("sinfo -h -t idle -o %D", lambda out: out.strip() == str(self.nodes))
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def start_munge(self):
+        if subprocess.run("munge -n | unmunge", shell=True, capture_output=True).returncode == 0:
+            return
+        key = "/etc/munge/munge.key"
+        if not os.path.exists(key):
+            with open(os.open(key, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
+                file.write(os.urandom(128))
+            shutil.chown(key, "munge", "munge")
+        os.makedirs("/run/munge", exist_ok=True)
+        shutil.chown("/run/munge", "munge", "munge")
+        os.chmod("/run/munge", 0o755)
+        self.munge = subprocess.Popen(["/usr/sbin/munged", "-F", "--num-threads=2"], user="munge", group="munge",
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(100):
+            if subprocess.run("munge -n | unmunge", shell=True, capture_output=True).returncode == 0:
+                return
+            time.sleep(0.1)
+        raise RuntimeError("munged did not start")
+
+    def write_config(self):
+        host = socket.gethostname().split(".")[0]
+        port = free_ports(120)
+        last = self.nodes - 1
+        for name in ("state", "spool", "log"):
+            os.makedirs(f"{self.folder}/{name}")
+        # After Slurm's own high-throughput guide: few messages, no job accounting, short waits.
+        lines = [
+            "ClusterName=bench", f"SlurmctldHost={host}(127.0.0.1)", f"SlurmctldPort={port}",
+            "CommunicationParameters=NoCtldInAddrAny,NoInAddrAny", "SlurmUser=root", "AuthType=auth/munge",
+            f"SlurmctldPidFile={self.folder}/slurmctld.pid", f"SlurmdPidFile={self.folder}/slurmd-%n.pid",
+            f"SlurmdSpoolDir={self.folder}/spool/%n", f"StateSaveLocation={self.folder}/state",
+            f"SlurmctldLogFile={self.folder}/log/slurmctld", f"SlurmdLogFile={self.folder}/log/slurmd-%n",
+            "SlurmctldDebug=error", "SlurmdDebug=error", "SwitchType=switch/none", "MpiDefault=none",
+            "ReturnToService=2", "SlurmdParameters=config_overrides", "ProctrackType=proctrack/linuxproc",
+            "TaskPlugin=task/none", "SelectType=select/cons_tres", "SelectTypeParameters=CR_Core",
+            "SchedulerType=sched/backfill", "MaxJobCount=20000", "MinJobAge=300", "PriorityType=priority/basic",
+            "JobAcctGatherType=jobacct_gather/none", "AccountingStorageType=accounting_storage/none",
+            "MailProg=/bin/true", "SlurmctldTimeout=300", "SlurmdTimeout=300", "InactiveLimit=0", "KillWait=30",
+            "SchedulerParameters=batch_sched_delay=0,sched_min_interval=20000,"
+            "max_rpc_cnt=150,default_queue_depth=1000",
+            f"NodeName=n[0-{last}] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{port + 10}-{port + 10 + last}] "
+            f"Sockets=1 CoresPerSocket={self.cpus} ThreadsPerCore=1 RealMemory=16000 State=UNKNOWN",
+            "PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO",
+        ]
+        with open(self.folder + "/slurm.conf", "w") as file:
+            file.write("\n".join(lines) + "\n")
+
+    def spawn(self, name, *arguments):
+        self.processes.append(subprocess.Popen(
+            [f"{self.folder}/{name}", *arguments], env=self.environment, stdin=subprocess.DEVNULL,
+            stdout=open(f"{self.folder}/log/{name}.out", "ab"), stderr=subprocess.STDOUT))
+
+    def run(self, command, check=True):
+        done = subprocess.run(command, shell=isinstance(command, str), env=self.environment, text=True,
+                              capture_output=True, timeout=120)
+        if check and done.returncode != 0:
+            raise RuntimeError(f"{command}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def until(self, command, done, limit_s=60):
+        deadline = time.monotonic() + limit_s
+        while not done(out := self.run(command, check=False)):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"Slurm: {command}: {out}; see {self.folder}/log")
+            time.sleep(0.05)
+
+    def __exit__(self, *_):
+        for process in reversed(self.processes):
+            process.terminate()
+        for process in self.processes:
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        if self.munge:
+            self.munge.terminate()
+            self.munge.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)

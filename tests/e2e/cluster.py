@@ -1,0 +1,238 @@
+"""A real cluster of real processes on this machine, for end-to-end tests and benchmarks.
+
+    with Cluster(nodes=4, gpus=2) as cluster:
+        job = cluster.submit({"name": "hello", "command": ["true"]})
+        cluster.wait(job)
+
+The server and every agent are processes of their own in their own session, on loopback with free ports; they
+are ended by their own pids, and with them everything that carries the cluster's folder in its environment.
+Standard library only.
+"""
+import http.client
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+DOVE = os.environ.get("DOVE", os.path.join(ROOT, "build/release/dove"))
+SKIP = 77  # exit status of a test that could not run here
+ENDED = {"completed", "failed", "cancelled", "timed_out", "node_lost", "dependency_never_met"}
+
+
+class ApiError(Exception):
+    def __init__(self, status, body):
+        super().__init__(f"{status}: {body}")
+        self.status = status
+        self.body = body
+
+
+class Api:
+    """One keep-alive connection to a server; made again when it broke."""
+
+    def __init__(self, url, token, timeout=30, user=None):
+        parts = urllib.parse.urlsplit(url)
+        self.host, self.port, self.timeout = parts.hostname, parts.port, timeout
+        self.headers = {"Authorization": "Bearer " + token, "Content-Type": "application/json"}
+        if user:
+            self.headers["X-Dove-User"] = user
+        self.connection = None
+
+    def raw(self, method, path, body=None, headers=None):
+        """(status, headers, bytes); retried once on a connection that had been idle and died."""
+        payload = json.dumps(body).encode() if isinstance(body, (dict, list)) else body
+        for last in (False, True):
+            fresh = self.connection is None
+            if fresh:
+                self.connection = http.client.HTTPConnection(self.host, self.port, timeout=self.timeout)
+                self.connection.connect()
+                self.connection.sock.setsockopt(6, 1, 1)  # TCP_NODELAY
+            try:
+                self.connection.request(method, path, payload, {**self.headers, **(headers or {})})
+                answer = self.connection.getresponse()
+                return answer.status, dict(answer.getheaders()), answer.read()
+            except (http.client.HTTPException, ConnectionError):
+                self.close()
+                if last or fresh:
+                    raise
+
+    def call(self, method, path, body=None, headers=None):
+        status, _, text = self.raw(method, path, body, headers)
+        value = json.loads(text) if text else None
+        if status >= 400:
+            raise ApiError(status, value)
+        return value
+
+    def close(self):
+        if self.connection:
+            self.connection.close()
+            self.connection = None
+
+
+def until(condition, limit_s, what):
+    """Waits until condition() is true and returns it; fails after limit_s seconds."""
+    deadline = time.monotonic() + limit_s
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"after {limit_s} s still waiting for {what}")
+        time.sleep(0.02)
+
+
+class Cluster:
+    def __init__(self, nodes=1, gpus=0, cores=8, memory="16Gi", server_options=(), agent_options=(),
+                 folder=None, log=None):
+        self.folder = folder or tempfile.mkdtemp(prefix="dove-e2e.")
+        self.keep = folder is not None
+        self.data = os.path.join(self.folder, "server")
+        self.names = [f"node{i + 1}" for i in range(nodes)]
+        self.gpus, self.cores, self.memory = gpus, cores, memory
+        self.server_options, self.agent_options = list(server_options), list(agent_options)
+        self.server = None
+        self.agents = {}
+        self.port = 0
+        self.url = self.api = None
+        self.log = log or open(os.path.join(self.folder, "processes.log"), "ab")
+        self.environment = {**os.environ, "DOVE_E2E": self.folder}
+        for name in ("DOVE_URL", "DOVE_TOKEN", "DOVE_DATA", "DOVE_JOB_TOKEN"):
+            self.environment.pop(name, None)
+
+    def __enter__(self):
+        try:
+            self.start_server()
+            for name in self.names:
+                self.start_agent(name)
+            self.wait_connected()
+        except BaseException:
+            self.__exit__(*sys.exc_info())
+            raise
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self.stop()
+        if kind is None and not self.keep:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        elif kind is not None:
+            print(f"the cluster's folder is kept: {self.folder}", file=sys.stderr)
+        return False
+
+    def spawn(self, *arguments, **more):
+        return subprocess.Popen([DOVE, *arguments], stdin=subprocess.DEVNULL, stderr=self.log,
+                                env=self.environment, start_new_session=True, **more)
+
+    def start_server(self):
+        process = self.spawn("server", "--data", self.data, "--port", str(self.port), *self.server_options,
+                             stdout=subprocess.PIPE)
+        line = process.stdout.readline().decode()
+        if "ready" not in line:
+            process.wait(10)
+            raise RuntimeError(f"the server did not start: {line!r}, exit {process.returncode}; "
+                               f"see {self.log.name}")
+        process.stdout.close()
+        self.server = process
+        self.url = line.split()[-1].strip()
+        self.port = urllib.parse.urlsplit(self.url).port
+        with open(os.path.join(self.data, "token")) as file:
+            self.api = Api(self.url, file.read().strip())
+
+    def start_agent(self, name):
+        folder = os.path.join(self.folder, "nodes", name)
+        os.makedirs(folder, exist_ok=True)
+        options = []
+        if not os.path.exists(os.path.join(folder, "agent_token")):
+            token = self.api.call("POST", "/v1/join-tokens", {"node": name})["token"]
+            path = os.path.join(folder, "join_token")
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+                file.write(token)
+            options = ["--join-token-file", path]
+        self.agents[name] = self.spawn(
+            "agent", "--name", name, "--data", folder, "--url", self.url, "--gpus", str(self.gpus),
+            "--cores", str(self.cores), "--memory", self.memory, "--run-as-self",
+            "--shared", os.path.join(self.folder, "shared"), *options, *self.agent_options,
+            stdout=subprocess.DEVNULL)
+
+    def wait_connected(self, limit_s=20):
+        def connected():
+            return sum(node["contact"] == "connected" for node in self.nodes()) == len(self.names)
+        until(connected, limit_s, "all agents to connect")
+
+    def nodes(self):
+        return self.api.call("GET", "/v1/nodes")["nodes"]
+
+    def submit(self, job, **headers):
+        return self.api.call("POST", "/v1/jobs", job, headers)["id"]
+
+    def job(self, job):
+        return self.api.call("GET", f"/v1/jobs/{job}")
+
+    def wait(self, job, limit_s=30):
+        """The job once it has ended."""
+        def ended():
+            found = self.job(job)
+            return found if found["state"] in ENDED else None
+        return until(ended, limit_s, f"job {job} to end")
+
+    def wait_state(self, job, state, limit_s=30):
+        until(lambda: self.job(job)["state"] == state, limit_s, f"job {job} to be {state}")
+
+    def logs(self, job, rank=0):
+        return self.api.raw("GET", f"/v1/jobs/{job}/logs?rank={rank}")[2].decode()
+
+    def run(self, *arguments, check=True, input=None, limit_s=60, name=None, **environment):
+        """A dove command against this cluster; name: the face it is called by (sbatch, tcloud)."""
+        program = DOVE
+        if name:
+            faces = os.path.join(self.folder, "faces")
+            os.makedirs(faces, exist_ok=True)
+            program = os.path.join(faces, name)
+            if not os.path.lexists(program):
+                os.symlink(DOVE, program)
+        done = subprocess.run([program, *arguments], input=input, capture_output=True, text=True,
+                              timeout=limit_s, env={**self.environment, "DOVE_DATA": self.data, **environment})
+        if check and done.returncode != 0:
+            raise AssertionError(f"{[name or 'dove', *arguments]} exited {done.returncode}\n"
+                                 f"{done.stdout}{done.stderr}")
+        return done
+
+    def processes(self):
+        """Pids of everything whose environment names this cluster's folder."""
+        found = []
+        mark = ("DOVE_E2E=" + self.folder).encode()
+        inside = (self.folder + "/").encode()
+        for entry in os.listdir("/proc"):
+            if not entry.isdigit() or int(entry) == os.getpid():
+                continue
+            try:
+                with open(f"/proc/{entry}/environ", "rb") as file:
+                    text = file.read()
+                with open(f"/proc/{entry}/cmdline", "rb") as file:
+                    text += b"\0" + file.read()
+            except OSError:
+                continue
+            if mark in text or inside in text:
+                found.append(int(entry))
+        return found
+
+    def stop(self):
+        own = [*self.agents.values(), *([self.server] if self.server else [])]
+        for process in own:
+            process.kill()
+        for process in own:
+            process.wait(10)
+        self.agents.clear()
+        self.server = None
+        deadline = time.monotonic() + 10
+        while (left := self.processes()) and time.monotonic() < deadline:
+            for pid in left:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            time.sleep(0.02)
