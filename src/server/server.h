@@ -1,0 +1,69 @@
+// ApiServer: the HTTP API of api/openapi.yaml and the agents' protocol of api/agent-protocol.md.
+//
+// It reads from its own fold of committed batches, never from the core; it changes things by
+// submitting events to the controller and answers when they are durable. Everything runs on the
+// loop's thread. Use:
+//
+//   wire::Loop loop;
+//   backends::NativeBackend backend;
+//   controller::Controller controller(*store, *store, backend, options);
+//   TRY(controller.open());
+//   TRY_ASSIGN(auto api, server::ApiServer::make(loop, api_options, controller, backend, *store));
+//   controller.start();
+//   loop.run();          // until a signal calls api->shutdown([&] { loop.stop(); })
+//   controller.stop();   // before the ApiServer and the loop are destroyed
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "backends/native/native_backend.h"
+#include "base/result.h"
+#include "controller/controller.h"
+#include "store/log_store.h"
+#include "wire/loop.h"
+
+namespace dove::server {
+
+struct ApiOptions {
+  std::string data_dir;  // exists; holds `token` and `secret`, both 0600, made when missing
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 0;  // 0: a free one
+  std::string version = "0.1.0";
+  std::int64_t heartbeat_us = 2'000'000;  // what agents are told
+  // The log is behind what an agent has seen, or the controller failed: the program must end with
+  // this message. Called once, on the loop's thread.
+  std::function<void(const Error&)> on_fatal;
+};
+
+class ApiServer {
+ public:
+  // Listens and subscribes to `controller`. REQUIRES: the controller is open and not running.
+  // Errors: address_in_use, bind_denied, bad_address, data_dir.
+  static Result<std::unique_ptr<ApiServer>> make(wire::Loop& loop, ApiOptions options,
+                                                 controller::Controller& controller,
+                                                 backends::NativeBackend& backend,
+                                                 store::LogStore& log);
+  ~ApiServer();
+  ApiServer(const ApiServer&) = delete;
+  ApiServer& operator=(const ApiServer&) = delete;
+
+  std::uint16_t port() const;
+  // Where the administrator's token lies, for messages: "<data>/token".
+  std::string token_path() const;
+  // Submits JoinTokenIssued and gives the token, for `dove up`'s own agents; the token is valid
+  // once `done` was called (loop thread). Loop thread.
+  void issue_join_token(const std::string& node, Span valid_for,
+                        std::function<void(Result<std::string>)> done);
+  // Stops accepting, ends streams, answers what is in progress for at most a few seconds.
+  void shutdown(std::function<void()> on_done);
+
+ private:
+  struct Impl;
+  explicit ApiServer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace dove::server
