@@ -1,0 +1,52 @@
+// The connections of a SqliteStore: one writer, and readers lent one at a time. Internal.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "store/sqlite/chain.h"
+#include "store/sqlite/database.h"
+#include "store/sqlite/directory.h"
+#include "store/sqlite/sqlite_store.h"
+
+namespace dove::store {
+
+// Guarded by SqliteStore::writer_mutex_. Statements go before the database they belong to.
+struct SqliteStore::Writer {
+  explicit Writer(DataDirectory held) : directory(std::move(held)) {}
+
+  DataDirectory directory;
+  Database database;
+  Statement insert_batch;
+  Statement insert_record;
+  Statement upsert_blob;
+  Chain hasher;
+  Sha256 chain{};
+  Epoch newest_epoch;
+};
+
+struct SqliteStore::Reader {
+  Database database;
+};
+
+// Gives its reader back when it goes.
+class SqliteStore::ReaderLease {
+ public:
+  ReaderLease(SqliteStore& store, std::unique_ptr<Reader> reader)
+      : store_(&store), reader_(std::move(reader)) {}
+  ReaderLease(ReaderLease&& other) noexcept = default;
+  ReaderLease& operator=(ReaderLease&&) = delete;
+  ~ReaderLease() {
+    if (reader_ == nullptr) return;
+    std::lock_guard lock(store_->state_mutex_);
+    store_->idle_readers_.push_back(std::move(reader_));
+  }
+  Database& database() { return reader_->database; }
+
+ private:
+  SqliteStore* store_;
+  std::unique_ptr<Reader> reader_;
+};
+
+}  // namespace dove::store

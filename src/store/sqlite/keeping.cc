@@ -1,0 +1,187 @@
+// SqliteStore as LogKeeper: epochs, snapshots, retention, and verifying everything.
+#include <fmt/format.h>
+
+#include <set>
+
+#include "store/sqlite/connections.h"
+#include "store/sqlite/log_reader.h"
+
+namespace dove::store {
+namespace {
+
+constexpr int kBatchesPerTransaction = 2000;
+
+Result<void> execute_with(Database& database, std::string_view sql, std::uint64_t parameter) {
+  TRY_ASSIGN(Statement statement, database.prepare(sql));
+  statement.bind(1, parameter);
+  return statement.run();
+}
+
+}  // namespace
+
+Result<Epoch> SqliteStore::begin_epoch(const std::string& holder) {
+  std::lock_guard lock(writer_mutex_);
+  TRY_ASSIGN(Writer * w, writer());
+  const Epoch epoch{w->newest_epoch.value + 1};
+  TRY_ASSIGN(Statement insert, w->database.prepare("INSERT INTO epochs VALUES (?, ?, ?)"));
+  insert.bind(1, epoch.value);
+  insert.bind_text(2, holder);
+  insert.bind(3, head().seq.value);
+  TRY(insert.run());
+  w->newest_epoch = epoch;
+  return epoch;
+}
+
+Result<void> SqliteStore::put_snapshot(const Snapshot& snapshot) {
+  std::lock_guard lock(writer_mutex_);
+  TRY_ASSIGN(Writer * w, writer());
+  TRY_ASSIGN(Statement at, w->database.prepare("SELECT chain FROM records WHERE seq = ?"));
+  at.bind(1, snapshot.head.seq.value);
+  TRY_ASSIGN(const bool found, at.step());
+  const Sha256 chain = found ? sha256_from(at.bytes(0)) : Sha256{};
+  at.reset();
+  if (!found || hex_of(chain) != snapshot.head.chain_sha256) {
+    return Error{ErrorKind::kConflict, "snapshot_unknown_head",
+                 fmt::format("the log has no record {} with the chain of the snapshot",
+                             snapshot.head.seq.value),
+                 ""};
+  }
+  const Sha256 digest = w->hasher.of(snapshot.bytes);
+  TRY_ASSIGN(Transaction transaction, Transaction::begin(w->database, Transaction::Kind::kWrite));
+  TRY_ASSIGN(Statement insert,
+             w->database.prepare("INSERT OR REPLACE INTO snapshots VALUES (?,?,?,?,?,?,?,?)"));
+  insert.bind(1, snapshot.head.seq.value);
+  insert.bind(2, snapshot.head.batch.value);
+  insert.bind(3, snapshot.head.epoch.value);
+  insert.bind(4, snapshot.head.at.us);
+  insert.bind_blob(5, bytes_of(chain));
+  insert.bind(6, snapshot.state_hash);
+  insert.bind_blob(7, bytes_of(digest));
+  insert.bind_blob(8, snapshot.bytes);
+  TRY(insert.run());
+  TRY(
+      w->database.execute("DELETE FROM snapshots WHERE seq NOT IN "
+                          "(SELECT seq FROM snapshots ORDER BY seq DESC LIMIT 2)"));
+  return transaction.commit();
+}
+
+Result<std::optional<Snapshot>> SqliteStore::latest_snapshot() {
+  TRY_ASSIGN(ReaderLease reader, lease_reader());
+  TRY_ASSIGN(Statement row, reader.database().prepare(
+                                "SELECT seq, batch, epoch, at_us, chain, state_hash, sha256, bytes "
+                                "FROM snapshots ORDER BY seq DESC LIMIT 1"));
+  TRY_ASSIGN(const bool found, row.step());
+  if (!found) return std::optional<Snapshot>();
+  Snapshot snapshot;
+  snapshot.head.seq = Seq{row.unsigned_integer(0)};
+  snapshot.head.batch = BatchNumber{row.unsigned_integer(1)};
+  snapshot.head.epoch = Epoch{row.unsigned_integer(2)};
+  snapshot.head.at = Instant{row.integer(3)};
+  snapshot.head.chain_sha256 = hex_of(sha256_from(row.bytes(4)));
+  snapshot.state_hash = row.unsigned_integer(5);
+  const Sha256 digest = sha256_from(row.bytes(6));
+  snapshot.bytes = row.bytes(7);
+  if (Chain().of(snapshot.bytes) != digest) {
+    return Error{
+        ErrorKind::kCorrupt, "snapshot_damaged",
+        fmt::format("the snapshot of record {} in {}/log.sqlite was changed: restore the data "
+                    "directory from a backup; or, if records before it are still kept, remove it "
+                    "(sqlite3 log.sqlite 'DELETE FROM snapshots WHERE seq = {}') and start again, "
+                    "which reads the log from the snapshot before it",
+                    snapshot.head.seq.value, directory_, snapshot.head.seq.value),
+        fmt::format("seq {}", snapshot.head.seq.value)};
+  }
+  return std::optional<Snapshot>(std::move(snapshot));
+}
+
+Result<void> SqliteStore::forget_before(Seq before, const std::vector<std::string>& blobs_in_use) {
+  std::lock_guard lock(writer_mutex_);
+  TRY_ASSIGN(Writer * w, writer());
+  TRY_ASSIGN(const auto covered, w->database.number("SELECT max(seq) FROM snapshots"));
+  if (before.value > static_cast<std::uint64_t>(covered.value_or(0)) + 1) {
+    return Error{ErrorKind::kConflict, "not_covered",
+                 fmt::format("records before {} cannot go: the newest snapshot covers up to {}",
+                             before.value, covered.value_or(0)),
+                 ""};
+  }
+  TRY(drop_batches(*w, before));
+  TRY_ASSIGN(const Anchor anchor, read_anchor(w->database));
+  return drop_blobs(*w, anchor.seq, blobs_in_use);
+}
+
+Result<void> SqliteStore::drop_batches(Writer& w, Seq before) {
+  for (;;) {
+    TRY_ASSIGN(Transaction transaction, Transaction::begin(w.database, Transaction::Kind::kWrite));
+    TRY_ASSIGN(Statement rows,
+               w.database.prepare(
+                   "SELECT batch, first_seq + events + decisions - 1 AS last, chain FROM batches "
+                   "WHERE last < ?1 AND batch < (SELECT max(batch) FROM batches) AND batch <= "
+                   "(SELECT min(batch) FROM batches) + ?2 ORDER BY batch DESC LIMIT 1"));
+    rows.bind(1, before.value);
+    rows.bind(2, std::int64_t{kBatchesPerTransaction - 1});
+    TRY_ASSIGN(const bool found, rows.step());
+    if (!found) return {};
+    const std::uint64_t batch = rows.unsigned_integer(0);
+    const std::uint64_t last = rows.unsigned_integer(1);
+    const Sha256 chain = sha256_from(rows.bytes(2));
+    rows.reset();
+    TRY(execute_with(w.database, "DELETE FROM records WHERE seq <= ?", last));
+    TRY(execute_with(w.database, "DELETE FROM batches WHERE batch <= ?", batch));
+    TRY(execute_with(w.database, "UPDATE meta SET value = ? WHERE key = 'anchor_seq'", last));
+    TRY(execute_with(w.database, "UPDATE meta SET value = ? WHERE key = 'anchor_batch'", batch));
+    TRY_ASSIGN(Statement anchor,
+               w.database.prepare("UPDATE meta SET value = ? WHERE key = 'anchor_chain'"));
+    anchor.bind_blob(1, bytes_of(chain));
+    TRY(anchor.run());
+    TRY(transaction.commit());
+  }
+}
+
+Result<void> SqliteStore::drop_blobs(Writer& w, Seq through,
+                                     const std::vector<std::string>& in_use) {
+  const std::set<std::string_view> used(in_use.begin(), in_use.end());
+  TRY_ASSIGN(Transaction transaction, Transaction::begin(w.database, Transaction::Kind::kWrite));
+  TRY_ASSIGN(Statement rows, w.database.prepare("SELECT sha256 FROM blobs WHERE seq <= ?"));
+  rows.bind(1, through.value);
+  std::vector<std::string> unused;
+  for (;;) {
+    TRY_ASSIGN(const bool row, rows.step());
+    if (!row) break;
+    if (!used.contains(rows.bytes(0))) unused.emplace_back(rows.bytes(0));
+  }
+  rows.reset();
+  TRY_ASSIGN(Statement remove, w.database.prepare("DELETE FROM blobs WHERE sha256 = ?"));
+  for (const std::string& sha256 : unused) {
+    remove.bind_text(1, sha256);
+    TRY(remove.run());
+  }
+  return transaction.commit();
+}
+
+Result<void> SqliteStore::verify() {
+  {
+    TRY_ASSIGN(ReaderLease reader, lease_reader());
+    TRY(LogReader(reader.database()).read_all([](const Batch&) { return true; }));
+  }
+  TRY(latest_snapshot());
+  std::vector<std::string> blobs;
+  {
+    TRY_ASSIGN(ReaderLease reader, lease_reader());
+    TRY_ASSIGN(Statement rows, reader.database().prepare("SELECT sha256 FROM blobs"));
+    for (;;) {
+      TRY_ASSIGN(const bool row, rows.step());
+      if (!row) break;
+      blobs.emplace_back(rows.bytes(0));
+    }
+  }
+  for (const std::string& sha256 : blobs) TRY(blob(sha256));
+  return {};
+}
+
+Result<Seq> SqliteStore::forgotten_through() {
+  TRY_ASSIGN(ReaderLease reader, lease_reader());
+  TRY_ASSIGN(const Anchor anchor, read_anchor(reader.database()));
+  return anchor.seq;
+}
+
+}  // namespace dove::store

@@ -1,0 +1,225 @@
+#include "store/sqlite/sqlite_store.h"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "codec/record.h"
+#include "store/append_check.h"
+#include "store/sqlite/connections.h"
+#include "store/sqlite/log_reader.h"
+#include "store/sqlite/record_columns.h"
+#include "store/sqlite/schema.h"
+
+namespace dove::store {
+namespace {
+
+constexpr char kFile[] = "log.sqlite";
+constexpr std::int64_t kPageBytes = 4096;
+
+Error read_only_error() {
+  return {ErrorKind::kDenied, "read_only", "the log was opened for reading only", ""};
+}
+
+}  // namespace
+
+SqliteStore::SqliteStore(std::string directory) : directory_(std::move(directory)) {}
+SqliteStore::~SqliteStore() = default;
+
+Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::string& directory, OpenMode mode,
+                                                       const SqliteOptions& options) {
+  static const bool ignored = std::signal(SIGXFSZ, SIG_IGN) != SIG_ERR;
+  (void)ignored;
+  std::unique_ptr<SqliteStore> store(new SqliteStore(directory));
+  switch (mode) {
+    case OpenMode::kWrite:
+      TRY(store->open_for_writing(options));
+      break;
+    case OpenMode::kReadOnly:
+      TRY(store->open_for_reading());
+      break;
+  }
+  TRY(store->verify_tail());
+  return store;
+}
+
+Result<void> SqliteStore::open_for_writing(const SqliteOptions& options) {
+  TRY_ASSIGN(DataDirectory held, DataDirectory::hold(directory_, kFile));
+  auto w = std::make_unique<Writer>(std::move(held));
+  TRY_ASSIGN(w->database, Database::open(directory_ + "/" + kFile, Database::Mode::kWrite));
+  TRY(configure(w->database, true));
+  TRY(create_schema(w->database));
+  if (options.size_max_bytes > 0) {
+    const auto pages = std::max<std::int64_t>(options.size_max_bytes / kPageBytes, 16);
+    TRY(w->database.execute(fmt::format("PRAGMA max_page_count = {}", pages).c_str()));
+  }
+  TRY_ASSIGN(w->insert_batch,
+             w->database.prepare("INSERT INTO batches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+  TRY_ASSIGN(w->insert_record,
+             w->database.prepare("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?)"));
+  TRY_ASSIGN(w->upsert_blob, w->database.prepare("INSERT INTO blobs VALUES (?, ?, ?) ON "
+                                                 "CONFLICT DO UPDATE SET seq = excluded.seq"));
+  TRY_ASSIGN(const StoredHead stored, read_head(w->database));
+  TRY_ASSIGN(const auto epoch, w->database.number("SELECT max(epoch) FROM epochs"));
+  w->chain = stored.chain;
+  w->newest_epoch = Epoch{static_cast<std::uint64_t>(epoch.value_or(0))};
+  head_ = stored.head;
+  writer_ = std::move(w);
+  return {};
+}
+
+Result<void> SqliteStore::open_for_reading() {
+  std::error_code failed;
+  const std::string path = directory_ + "/" + kFile;
+  if (!std::filesystem::exists(path, failed)) {
+    return Error{ErrorKind::kNotFound, "data_missing",
+                 fmt::format("{} does not exist{}: name the data directory of a server (--data)",
+                             path, failed ? " or may not be read" : ""),
+                 directory_};
+  }
+  TRY_ASSIGN(ReaderLease reader, lease_reader());
+  TRY(check_schema(reader.database()));
+  TRY_ASSIGN(const StoredHead stored, read_head(reader.database()));
+  head_ = stored.head;
+  return {};
+}
+
+Result<void> SqliteStore::verify_tail() {
+  TRY_ASSIGN(ReaderLease reader, lease_reader());
+  TRY_ASSIGN(const auto covered, reader.database().number("SELECT max(seq) FROM snapshots"));
+  LogReader log(reader.database());
+  const auto go_on = [](const Batch&) { return true; };
+  if (!covered) return log.read_all(go_on);
+  return log.read(Seq{static_cast<std::uint64_t>(*covered)}, go_on);
+}
+
+Result<SqliteStore::ReaderLease> SqliteStore::lease_reader() {
+  {
+    std::lock_guard lock(state_mutex_);
+    if (!idle_readers_.empty()) {
+      auto reader = std::move(idle_readers_.back());
+      idle_readers_.pop_back();
+      return ReaderLease(*this, std::move(reader));
+    }
+  }
+  auto reader = std::make_unique<Reader>();
+  TRY_ASSIGN(reader->database, Database::open(directory_ + "/" + kFile, Database::Mode::kRead));
+  TRY(configure(reader->database, false));
+  return ReaderLease(*this, std::move(reader));
+}
+
+Result<SqliteStore::Writer*> SqliteStore::writer() {
+  if (writer_ == nullptr) return read_only_error();
+  return writer_.get();
+}
+
+Head SqliteStore::head() const {
+  std::lock_guard lock(state_mutex_);
+  return head_;
+}
+
+namespace {
+
+// Inserts the records of one batch, one link of the chain each.
+class RecordInserter {
+ public:
+  RecordInserter(Statement& insert, Chain& hasher, Sha256& chain, const Batch& batch)
+      : insert_(insert), hasher_(hasher), chain_(chain), batch_(batch) {}
+
+  Result<void> run() {
+    for (const StampedEvent& event : batch_.events) TRY(add(event, columns_of(event.event), false));
+    for (const Decision& decision : batch_.decisions) {
+      TRY(add(decision, columns_of(decision), true));
+    }
+    return {};
+  }
+
+ private:
+  template <class Record>
+  Result<void> add(const Record& record, const RecordColumns& columns, bool is_decision) {
+    const std::uint64_t seq = batch_.first_seq.value + added_++;
+    body_.clear();
+    codec::encode(record, body_);
+    chain_ = hasher_.link(chain_, seq, is_decision, body_);
+    insert_.bind(1, seq);
+    insert_.bind(2, batch_.number.value);
+    insert_.bind(3, std::int64_t{is_decision});
+    insert_.bind_text(4, columns.kind);
+    insert_.bind(5, columns.job);
+    insert_.bind(6, columns.node);
+    insert_.bind_blob(7, body_);
+    insert_.bind_blob(8, bytes_of(chain_));
+    return insert_.run();
+  }
+
+  Statement& insert_;
+  Chain& hasher_;
+  Sha256& chain_;
+  const Batch& batch_;
+  std::uint64_t added_ = 0;
+  std::string body_;
+};
+
+Result<void> insert_batch_row(Statement& insert, const BatchHeader& header, const Sha256& chain) {
+  insert.bind(1, header.batch);
+  insert.bind(2, header.epoch);
+  insert.bind(3, header.at_us);
+  insert.bind(4, header.first_seq);
+  insert.bind(5, header.events);
+  insert.bind(6, header.decisions);
+  insert.bind(7, header.decisions_digest);
+  insert.bind(8, header.state_hash);
+  insert.bind_blob(9, bytes_of(chain));
+  return insert.run();
+}
+
+}  // namespace
+
+Result<void> SqliteStore::append(Epoch epoch, Seq expected_head, const Batch& batch) {
+  std::lock_guard lock(writer_mutex_);
+  TRY_ASSIGN(Writer * w, writer());
+  TRY(check_append(head(), w->newest_epoch, epoch, expected_head, batch));
+  const BatchHeader header{batch.number.value,     batch.epoch.value,   batch.at.us,
+                           batch.first_seq.value,  batch.events.size(), batch.decisions.size(),
+                           batch.decisions_digest, batch.state_hash};
+  Sha256 chain = w->hasher.link(w->chain, header);
+  TRY_ASSIGN(Transaction transaction, Transaction::begin(w->database, Transaction::Kind::kWrite));
+  TRY(RecordInserter(w->insert_record, w->hasher, chain, batch).run());
+  TRY(insert_batch_row(w->insert_batch, header, chain));
+  for (const auto& [sha256, bytes] : batch.blobs) {
+    w->upsert_blob.bind_text(1, sha256);
+    w->upsert_blob.bind(2, batch.first_seq.value);
+    w->upsert_blob.bind_blob(3, bytes);
+    TRY(w->upsert_blob.run());
+  }
+  TRY(transaction.commit());
+  w->chain = chain;
+  std::lock_guard state_lock(state_mutex_);
+  head_ = Head{last_seq(batch), batch.number, batch.epoch, batch.at, hex_of(chain)};
+  return {};
+}
+
+Result<void> SqliteStore::read(Seq after, const std::function<bool(const Batch&)>& visit) {
+  TRY_ASSIGN(ReaderLease reader, lease_reader());
+  return LogReader(reader.database()).read(after, visit);
+}
+
+Result<std::optional<std::string>> SqliteStore::blob(const std::string& sha256) {
+  TRY_ASSIGN(ReaderLease reader, lease_reader());
+  TRY_ASSIGN(Statement row, reader.database().prepare("SELECT bytes FROM blobs WHERE sha256 = ?"));
+  row.bind_text(1, sha256);
+  TRY_ASSIGN(const bool found, row.step());
+  if (!found) return std::optional<std::string>();
+  std::string bytes(row.bytes(0));
+  if (hex_of(Chain().of(bytes)) != sha256) {
+    return Error{ErrorKind::kCorrupt, "blob_damaged",
+                 fmt::format("blob {} in {} was changed: restore the data directory from a backup, "
+                             "see docs/operate/recovery.md",
+                             sha256, directory_),
+                 sha256};
+  }
+  return std::optional<std::string>(std::move(bytes));
+}
+
+}  // namespace dove::store
