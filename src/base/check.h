@@ -12,7 +12,8 @@ namespace dove {
 }  // namespace dove
 
 // CHECK(condition, "what must hold")
-#define CHECK(condition, message)                                                          \
-  do {                                                                                     \
-    if (!(condition)) [[unlikely]] ::dove::check_failed(__FILE__, __LINE__, #condition, message); \
+#define CHECK(condition, message)                                    \
+  do {                                                               \
+    if (!(condition)) [[unlikely]]                                   \
+      ::dove::check_failed(__FILE__, __LINE__, #condition, message); \
   } while (false)

@@ -17,21 +17,22 @@ namespace dove {
 // What kind of failure, as a caller would tell them apart. Each maps to one HTTP status and one
 // exit code of the command line.
 enum class ErrorKind {
-  kInvalid,      // the input is wrong; `field` says where
-  kNotFound,     // what was named does not exist
-  kConflict,     // it exists, but its state forbids this
-  kDenied,       // known caller, no permission
+  kInvalid,   // the input is wrong; `field` says where
+  kNotFound,  // what was named does not exist
+  kConflict,  // it exists, but its state forbids this
+  kDenied,    // known caller, no permission
   kUnauthenticated,
   kTooLarge,     // over a stated limit of size
   kExhausted,    // a resource of the service is used up (disk, connections)
   kUnavailable,  // try again later
   kTimeout,
-  kCorrupt,      // stored data is damaged
-  kInternal,     // a library or the system failed in a way nobody planned for
+  kCorrupt,   // stored data is damaged
+  kInternal,  // a library or the system failed in a way nobody planned for
 };
 
-// `code` is stable and for machines (snake_case, "unknown_field"); `message` says in a sentence what
-// is wrong and what to do next; `field` names the place ("groups[0].cores", "job.sh:3:9"), or is empty.
+// `code` is stable and for machines (snake_case, "unknown_field"); `message` says in a sentence
+// what is wrong and what to do next; `field` names the place ("groups[0].cores", "job.sh:3:9"), or
+// is empty.
 struct Error {
   ErrorKind kind = ErrorKind::kInternal;
   std::string code;
@@ -42,7 +43,8 @@ struct Error {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit by design
+  Result(T value)
+      : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit by design
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
 
   bool ok() const { return state_.index() == 0; }
@@ -97,15 +99,15 @@ class [[nodiscard]] Result<void> {
 #define DOVE_JOIN(a, b) DOVE_JOIN_(a, b)
 
 // TRY(expression): returns the error of `expression` from the enclosing function, if it has one.
-#define TRY(...)                                            \
-  do {                                                      \
-    auto try_result_ = (__VA_ARGS__);                       \
-    if (!try_result_.ok()) return try_result_.error();      \
+#define TRY(...)                                       \
+  do {                                                 \
+    auto try_result_ = (__VA_ARGS__);                  \
+    if (!try_result_.ok()) return try_result_.error(); \
   } while (false)
 
 // TRY_ASSIGN(auto x, expression): declares (or assigns) x from the value, or returns the error.
 #define TRY_ASSIGN(target, ...) TRY_ASSIGN_(DOVE_JOIN(try_value_, __LINE__), target, __VA_ARGS__)
-#define TRY_ASSIGN_(name, target, ...)        \
-  auto name = (__VA_ARGS__);                  \
-  if (!name.ok()) return name.error();        \
+#define TRY_ASSIGN_(name, target, ...) \
+  auto name = (__VA_ARGS__);           \
+  if (!name.ok()) return name.error(); \
   target = std::move(name).value()
