@@ -111,7 +111,8 @@ function(library name)
   endif()
 endfunction()
 
-# program(NAME main.cc [STATIC]): STATIC programs stand alone and use no part.
+# program(NAME main.cc [STATIC]): a STATIC program stands alone and uses no part: it is made of main.cc
+# and main_*.cc. Any other is made of main.cc, the rest of programs/ and all parts.
 function(program name main)
   if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${main})
     return()
@@ -121,6 +122,10 @@ function(program name main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   if("STATIC" IN_LIST ARGN)
+    string(REGEX REPLACE "\\.cc$" "_*.cc" own ${main})
+    file(GLOB own CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${own})
+    list(FILTER own EXCLUDE REGEX "_(test|fuzz|bench)\\.cc$")
+    target_sources(${name} PRIVATE ${own})
     if(NOT DOVE_SANITIZE AND NOT DOVE_FUZZ)
       target_link_options(${name} PRIVATE -static)
     endif()
