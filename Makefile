@@ -58,7 +58,7 @@ bench: all ## every bar of bench/
 
 chaos: all ## kill everything at random, ROUNDS=200 times, and lose nothing
 	@tools/setup run test
-	@DOVE=$(CURDIR)/$(RELEASE)/dove bench/chaos --rounds $(ROUNDS)
+	@DOVE=$(CURDIR)/$(RELEASE)/dove ROUNDS=$(ROUNDS) bench/chaos
 
 explore: build ## the control plane under virtual time and faults, from SEED=1
 	@$(RELEASE)/dove sim explore --seed $(SEED)
