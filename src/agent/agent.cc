@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -274,6 +275,29 @@ void Agent::forget(const Json& list) {
     std::error_code error;
     fs::rename(attempt_directory(key), options_.data_dir + "/finished/" + key.text(), error);
   }
+}
+
+void Agent::stop_all(std::function<void()> done) {
+  stopped_ = std::move(done);
+  orders_.reset();
+  session_.clear();
+  reconnect_timer_.cancel();
+  heartbeat_timer_.cancel();
+  for (const auto& [key, held] : held_) held->stop();
+  check_stopped(telemetry::monotonic_us() + 3'000'000);
+}
+
+void Agent::check_stopped(std::int64_t deadline_us) {
+  const bool over = std::all_of(held_.begin(), held_.end(), [](const auto& entry) {
+    return entry.second->stage() == HeldAttempt::Stage::kEnded;
+  });
+  if (over) return stopped_();
+  if (telemetry::monotonic_us() > deadline_us) {  // they had their chance
+    for (const auto& [key, held] : held_) held->signal(SIGKILL, /*batch_only=*/false);
+    deadline_us += 1'000'000;
+  }
+  stop_timer_ = loop_.after(std::chrono::milliseconds(5),
+                            [this, deadline_us] { check_stopped(deadline_us); });
 }
 
 std::uint64_t Agent::placements_hash() const {

@@ -57,6 +57,9 @@ class Agent {
   // Takes up what a former life left, then begins to connect, for as long as it lives. Fails when
   // the data directory cannot be used.
   Result<void> start();
+  // Stops every task, tells the controller nothing more, and calls `done` when none is left (or
+  // after 10 s). For a cluster that goes down with its tasks.
+  void stop_all(std::function<void()> done);
   bool connected() const { return !session_.empty(); }
   // The controller refuses this agent for good (a wrong token): the message says what to do.
   const std::optional<Error>& refused() const { return refused_; }
@@ -85,6 +88,7 @@ class Agent {
   void reported(std::size_t count, Result<wire::Response> answer);
   void heartbeat();
   void renew();
+  void check_stopped(std::int64_t deadline_us);
   std::uint64_t placements_hash() const;
   void hear(const nlohmann::json& message);
   HeldAttempt& hold(LaunchOrder order);
@@ -118,6 +122,8 @@ class Agent {
   int failures_ = 0;
   Random jitter_;
   std::map<std::string, std::string> step_relays_;  // step ("7.1.0") to its relay's id
+  std::function<void()> stopped_;                   // set while stopping everything
+  wire::Timer stop_timer_;
   wire::Timer flush_timer_;
   wire::Timer reconnect_timer_;
   wire::Timer heartbeat_timer_;

@@ -1,0 +1,55 @@
+// ProcessRunner: tasks as plain processes, each under a dove-shim of its own.
+//
+// All shims share one channel and one lease. A shim that was killed is noticed by its pidfd: what
+// it left is swept by the task's mark before its end is told. Loop thread only.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "agent/shim_handle.h"
+#include "agent/shim_status.h"
+#include "agent/task.h"
+#include "base/result.h"
+#include "wire/loop.h"
+
+namespace dove::agent {
+
+struct ProcessRunnerOptions {
+  std::string shim_path;   // the dove-shim executable
+  std::string data_dir;    // holds `channel` and `lease`
+  bool pins_cores = true;  // false: the inventory's cores are emulated
+};
+
+class ProcessRunner : public Runner {
+ public:
+  static Result<std::unique_ptr<ProcessRunner>> make(wire::Loop& loop,
+                                                     ProcessRunnerOptions options);
+  ~ProcessRunner() override;
+
+  Result<std::unique_ptr<RunningTask>> start(const TaskPlan& plan,
+                                             TaskCallbacks callbacks) override;
+  Result<std::unique_ptr<RunningTask>> adopt(const TaskPlan& plan,
+                                             TaskCallbacks callbacks) override;
+
+ private:
+  struct Watched;  // a shim, until it has been collected
+  class Task;
+
+  ProcessRunner(wire::Loop& loop, ProcessRunnerOptions options, ShimChannel channel);
+  void on_channel();
+  void on_exit(std::uint64_t tag);
+  std::shared_ptr<Watched> watch(ShimHandle handle, const TaskPlan& plan, TaskCallbacks callbacks);
+  void tell_end(const std::shared_ptr<Watched>& watched, const ShimStatus& status);
+  void tell_gone(const std::shared_ptr<Watched>& watched);
+  Result<ShimConfig> config_of(const TaskPlan& plan) const;
+
+  wire::Loop& loop_;
+  ProcessRunnerOptions options_;
+  ShimChannel channel_;
+  wire::FdWatch channel_watch_;
+  std::map<std::uint64_t, std::shared_ptr<Watched>> shims_;  // by tag
+};
+
+}  // namespace dove::agent

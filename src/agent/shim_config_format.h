@@ -1,0 +1,102 @@
+// The words between the agent and dove-shim: names of configuration keys, of the files in a task's
+// directory, of signals, and the record the shim sends. No dependencies, so that the shim, which
+// uses no part, can include it.
+//
+// A configuration is a sequence of `key=value` records, each ended by a NUL. The first is
+// `dove-shim=1`, the last `end=1`; a file without the last was never completed. Numbers are
+// decimal.
+#pragma once
+
+#include <csignal>
+#include <cstdint>
+
+namespace dove::agent::shim {
+
+// Files in the task's directory. `config` is locked as long as the shim lives: flock, taken by the
+// agent before it spawns and inherited; and a POSIX lock by the shim itself, which tells its pid.
+inline constexpr const char kConfigFile[] = "config";
+inline constexpr const char kHeldFile[] = "held";        // prepared, waiting for go
+inline constexpr const char kStartedFile[] = "started";  // the task runs
+inline constexpr const char kStatusFile[] = "status";    // nothing of the task is left
+
+// Keys. `arg`, `env`, `group`, `cpu`, `rlimit` and `cgroup_procs` may repeat.
+inline constexpr const char kMagic[] = "dove-shim";
+inline constexpr const char kEnd[] = "end";
+inline constexpr const char kArg[] = "arg";
+inline constexpr const char kEnv[] = "env";  // NAME=VALUE
+inline constexpr const char kCwd[] = "cwd";
+inline constexpr const char kUid[] = "uid";  // absent: the shim's own user
+inline constexpr const char kGid[] = "gid";
+inline constexpr const char kGroup[] = "group";
+inline constexpr const char kUmask[] = "umask";
+inline constexpr const char kStdin[] = "stdin";  // absent: /dev/null
+inline constexpr const char kStdout[] = "stdout";
+inline constexpr const char kStderr[] = "stderr";
+inline constexpr const char kAppend[] = "append";
+inline constexpr const char kRotateBytes[] = "rotate_bytes";  // 0: the task writes the file itself
+inline constexpr const char kRotateKeep[] = "rotate_keep";
+inline constexpr const char kCpu[] = "cpu";
+inline constexpr const char kRlimit[] = "rlimit";  // RESOURCE SOFT HARD, -1 = unlimited
+inline constexpr const char kKillGraceMs[] = "kill_grace_ms";
+inline constexpr const char kLease[] = "lease";  // absent: no fence
+inline constexpr const char kLeaseAllowanceMs[] = "lease_allowance_ms";
+inline constexpr const char kFenceGraceMs[] = "fence_grace_ms";
+inline constexpr const char kCgroupProcs[] = "cgroup_procs";
+inline constexpr const char kCgroupKill[] = "cgroup_kill";
+inline constexpr const char kCgroupOom[] = "cgroup_oom";
+inline constexpr const char kHold[] = "hold";
+
+inline constexpr const char kMarkVariable[] = "DOVE_TASK_MARK";
+
+// Descriptors the shim is born with, besides /dev/null as 0, 1 and 2.
+inline constexpr int kChannelFd = 3;
+inline constexpr int kConfigFd = 4;
+inline constexpr int kFirstFreeFd = 5;
+
+// Signals to the shim. It is born with all signals blocked, so none is lost or deadly.
+inline constexpr int kStopSignal = SIGTERM;  // stop the task: SIGTERM, grace, SIGKILL
+inline constexpr int kGoSignal = SIGUSR1;    // start the held task; repeats do nothing
+// Forward the queued value as a signal to the task's process group; SIGKILL ends all of the task.
+inline constexpr int kForwardSignal = 40;  // a real-time signal: queued, not merged
+
+// Bits of ShimRecord::flags.
+inline constexpr std::uint32_t kFenced = 1;         // ended because the lease ran out
+inline constexpr std::uint32_t kKilledByAgent = 2;  // told to stop before the task ended by itself
+inline constexpr std::uint32_t kOutOfMemory = 4;    // its cgroup counted an out-of-memory kill
+inline constexpr std::uint32_t kSurvivors = 8;      // some process would not die (device wait)
+inline constexpr std::uint32_t kOutputDropped =
+    16;  // rotated output could not be written (full disk)
+
+enum RecordKind : std::uint32_t { kHeldRecord = 1, kStartedRecord = 2, kEndedRecord = 3 };
+
+// What the shim writes to its channel, whole or not at all. Times of tasks that never started are
+// 0.
+struct ShimRecord {
+  std::uint64_t tag = 0;  // directory_tag of the task's directory, as given to the shim
+  RecordKind kind = kHeldRecord;
+  std::int32_t shim_pid = 0;
+  std::int32_t task_pid = 0;
+  std::int32_t exit_code = 0;
+  std::int32_t exit_signal = 0;
+  std::int32_t stop_signal = 0;  // the strongest signal the shim ended the task with; 0: none
+  std::uint32_t flags = 0;
+  std::int32_t start_errno = 0;  // not 0: the task was never executed
+  std::int64_t started_boottime_us = 0;
+  std::int64_t started_realtime_us = 0;
+  std::int64_t ended_boottime_us = 0;
+  std::int64_t ended_realtime_us = 0;
+  std::int64_t cpu_user_us = 0;
+  std::int64_t cpu_system_us = 0;
+  std::int64_t max_rss_bytes = 0;
+};
+
+// FNV-1a over the directory's name.
+constexpr std::uint64_t directory_tag(const char* directory) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  for (; *directory != '\0'; ++directory) {
+    hash = (hash ^ static_cast<unsigned char>(*directory)) * 1099511628211ULL;
+  }
+  return hash;
+}
+
+}  // namespace dove::agent::shim

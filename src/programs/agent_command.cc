@@ -1,0 +1,244 @@
+// dove agent: what runs jobs on a node.
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <sstream>
+#include <vector>
+
+#include "agent/agent.h"
+#include "agent/lease.h"
+#include "agent/null_runner.h"
+#include "agent/process_runner.h"
+#include "devices/emulated/inventory_file.h"
+#include "devices/host.h"
+#include "programs/commands.h"
+#include "programs/settings.h"
+#include "wire/http.h"
+
+namespace dove::programs {
+namespace {
+
+namespace fs = std::filesystem;
+
+cli::CommandSpec spec() {
+  cli::CommandSpec spec;
+  spec.name = "agent";
+  spec.summary = "Run jobs on this node";
+  spec.group = "Programs";
+  spec.description =
+      "Dials out to the controller and runs what it is given. The first start needs a one-time\n"
+      "token (`dove join-token create`). Tasks survive the agent's end and are taken up again by\n"
+      "the next one, within the fence. Without --run-as-self every user needs a Linux user\n"
+      "(kind: User, linux_user: ...), and the agent runs as root.";
+  spec.options = {
+      {"name", 0, "NAME", "the node's name (this machine's)", false},
+      {"url", 0, "URL", "the controller (http://127.0.0.1:7717)", false},
+      {"data", 0, "DIR", "the agent's own directory (~/.local/state/dove-agent)", false},
+      {"address", 0, "ADDRESS", "where other nodes reach this one's tasks (127.0.0.1)", false},
+      {"join-token-file", 0, "FILE", "one-time token, for the first start", false},
+      {"shared", 0, "DIR", "directory that all nodes share, for checkpoints (DATA/shared)", false},
+      {"inventory", 0, "FILE", "emulate the devices in this YAML file", false},
+      {"gpus", 0, "COUNT", "emulate so many GPUs", false},
+      {"gpu-model", 0, "MODEL", "of the emulated GPUs (H200)", false},
+      {"cores", 0, "COUNT", "emulate so many cores", false},
+      {"memory", 0, "AMOUNT", "emulate so much memory (16Gi)", false},
+      {"run-as-self", 0, "", "run all tasks as the user of this process", false},
+      {"runner", 0, "KIND", "process, or null: tasks are timers (process)", false},
+      {"count", 0, "COUNT", "so many agents in this process (null runner only)", false},
+      {"boot-id", 0, "ID", "instead of the kernel's, for emulated nodes", false},
+      {"stop-tasks-at-exit", 0, "", "SIGTERM ends the tasks too (dove up)", false},
+      {"config", 0, "FILE", "YAML file of these settings (/etc/dove/agent.yaml)", false},
+  };
+  return spec;
+}
+
+Result<Inventory> inventory_of(const Settings& given) {
+  if (given.has("inventory")) {
+    return devices::emulated::InventoryFile(given.text("inventory", "")).inventory();
+  }
+  TRY_ASSIGN(const Inventory host, devices::HostProbe().inventory());
+  if (!given.has("gpus") && !given.has("cores") && !given.has("memory")) return host;
+  std::int64_t host_cores = 0;
+  for (const NumaNode& numa : host.numa) {
+    host_cores += static_cast<std::int64_t>(numa.cores.size());
+  }
+  TRY_ASSIGN(const std::int64_t cores, given.integer("cores", host_cores, 1, 4096));
+  TRY_ASSIGN(const std::int64_t gpus, given.integer("gpus", 0, 0, 1024));
+  TRY_ASSIGN(const Inventory sized, devices::emulated::parse_inventory(
+                                        "memory: " + given.text("memory", "16Gi"), "--memory"));
+  return devices::emulated::uniform(static_cast<std::int32_t>(cores), sized.memory_bytes,
+                                    static_cast<std::int32_t>(gpus),
+                                    given.text("gpu-model", "H200"));
+}
+
+// The commands that a job's script may call, by their Slurm names; first in its PATH.
+Result<void> make_faces(const std::string& directory) {
+  std::error_code error;
+  fs::create_directories(directory, error);
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  for (const char* name :
+       {"dove", "srun", "sbatch", "squeue", "scancel", "sinfo", "scontrol", "tcloud", "dove-rsh"}) {
+    const fs::path link = fs::path(directory) / name;
+    fs::remove(link, error);
+    fs::create_symlink(self, link, error);
+    if (error) {
+      return Error{ErrorKind::kInvalid, "data_dir",
+                   fmt::format("{}: {}", link.string(), error.message()), directory};
+    }
+  }
+  return {};
+}
+
+Result<void> read_address(const std::string& url, agent::AgentOptions& options) {
+  unsigned port = 0;
+  char host[256];
+  if (std::sscanf(url.c_str(), "http://%255[^:/]:%u", host, &port) != 2 || port == 0 ||
+      port > 65'535) {
+    return Error{ErrorKind::kInvalid, "bad_setting",
+                 fmt::format("--url: '{}' is not of the form http://HOST:PORT", url), "--url"};
+  }
+  options.host = host;
+  options.port = static_cast<std::uint16_t>(port);
+  return {};
+}
+
+Result<agent::AgentOptions> options_of(const Settings& given) {
+  agent::AgentOptions options;
+  char host_name[256] = "node";
+  gethostname(host_name, sizeof host_name - 1);
+  options.name = given.text("name", host_name);
+  TRY(read_address(given.text("url", "http://127.0.0.1:7717"), options));
+  std::error_code error;
+  const fs::path data = fs::absolute(given.text("data", default_data_dir() + "-agent"), error);
+  options.data_dir = data.string();
+  fs::create_directories(data, error);
+  if (error) {
+    return Error{ErrorKind::kInvalid, "data_dir",
+                 fmt::format("{}: {}; give a directory that can be written with --data",
+                             options.data_dir, error.message()),
+                 options.data_dir};
+  }
+  options.address = given.text("address", "127.0.0.1");
+  options.shared_directory = fs::absolute(given.text("shared", options.data_dir + "/shared"));
+  fs::create_directories(options.shared_directory + "/checkpoints", error);
+  options.bin_directory = options.data_dir + "/bin";
+  options.version = version();
+  TRY_ASSIGN(const bool run_as_self, given.flag("run-as-self"));
+  options.mapped_users = !run_as_self;
+  if (options.mapped_users && geteuid() != 0) {
+    return Error{ErrorKind::kInvalid, "not_root",
+                 "only root can run tasks as their submitters; start the agent as root, or with "
+                 "--run-as-self to run all of them as yourself",
+                 "--run-as-self"};
+  }
+  if (given.has("boot-id")) {
+    options.boot_id = given.text("boot-id", "");
+  } else {
+    TRY_ASSIGN(options.boot_id, read_small_file("/proc/sys/kernel/random/boot_id"));
+  }
+  return options;
+}
+
+Result<std::vector<std::string>> join_tokens(const Settings& given) {
+  std::vector<std::string> tokens;
+  if (!given.has("join-token-file")) return tokens;
+  TRY_ASSIGN(const std::string text, read_small_file(given.text("join-token-file", "")));
+  std::stringstream lines(text);
+  for (std::string line; std::getline(lines, line);) tokens.push_back(line);
+  return tokens;
+}
+
+int fail(const Error& error) {
+  fmt::print(stderr, "dove agent: {}\n", error.message);
+  return cli::exit_code(error);
+}
+
+// Many agents that only pretend, in one process (bench/null_fleet).
+int run_fleet(const agent::AgentOptions& options, const Inventory& inventory,
+              const std::vector<std::string>& tokens, std::int64_t count) {
+  wire::Loop loop;
+  agent::NullRunner runner(loop);
+  std::vector<std::unique_ptr<agent::Agent>> agents;
+  for (std::int64_t i = 0; i < count; ++i) {
+    agent::AgentOptions one = options;
+    one.keeps_records = false;
+    one.mapped_users = false;
+    if (count > 1) {
+      one.name = fmt::format("{}{:04}", options.name, i + 1);
+      one.data_dir = fmt::format("{}/{}", options.data_dir, one.name);
+    }
+    if (static_cast<std::size_t>(i) < tokens.size()) one.join_token = tokens[i];
+    agents.push_back(std::make_unique<agent::Agent>(loop, one, inventory, runner));
+    if (Result<void> started = agents.back()->start(); !started.ok()) return fail(started.error());
+  }
+  loop.on_signal({SIGTERM, SIGINT}, [&](int) { loop.stop(); });
+  loop.run();
+  return 0;
+}
+
+// dove-shim stands beside dove, wherever that is.
+std::string shim_path() {
+  std::error_code error;
+  return (fs::read_symlink("/proc/self/exe", error).parent_path() / "dove-shim").string();
+}
+
+int run_processes(agent::AgentOptions options, Inventory inventory, bool pins_cores,
+                  bool stop_tasks) {
+  if (Result<void> faces = make_faces(options.bin_directory); !faces.ok()) {
+    return fail(faces.error());
+  }
+  wire::Loop loop;
+  Result<agent::LeaseWriter> lease = agent::LeaseWriter::open(options.data_dir + "/lease");
+  if (!lease.ok()) return fail(lease.error());
+  options.renew_lease = [&lease](std::int64_t until_us) { lease->renew(until_us); };
+  Result<std::unique_ptr<agent::ProcessRunner>> runner =
+      agent::ProcessRunner::make(loop, {shim_path(), options.data_dir, pins_cores});
+  if (!runner.ok()) return fail(runner.error());
+  agent::Agent agent(loop, std::move(options), std::move(inventory), **runner);
+  if (Result<void> started = agent.start(); !started.ok()) return fail(started.error());
+  loop.on_signal({SIGTERM, SIGINT}, [&](int) {
+    if (stop_tasks) {
+      agent.stop_all([&] { loop.stop(); });
+      stop_tasks = false;  // a second signal does not wait
+    } else {
+      loop.stop();
+    }
+  });
+  loop.run();
+  return 0;
+}
+
+int run(const cli::Invocation& invocation) {
+  Result<Settings> given = Settings::load(spec(), invocation);
+  if (!given.ok()) return fail(given.error());
+  Result<agent::AgentOptions> options = options_of(*given);
+  if (!options.ok()) return fail(options.error());
+  Result<Inventory> inventory = inventory_of(*given);
+  if (!inventory.ok()) return fail(inventory.error());
+  Result<std::vector<std::string>> tokens = join_tokens(*given);
+  Result<std::int64_t> count = given->integer("count", 1, 1, 100'000);
+  Result<bool> stop_tasks = given->flag("stop-tasks-at-exit");
+  if (!tokens.ok()) return fail(tokens.error());
+  if (!count.ok()) return fail(count.error());
+  if (!stop_tasks.ok()) return fail(stop_tasks.error());
+  const std::string runner = given->text("runner", "process");
+  if (runner == "null") return run_fleet(*options, *inventory, *tokens, *count);
+  if (runner != "process" || *count != 1) {
+    return fail(Error{ErrorKind::kInvalid, "bad_setting",
+                      "--runner is process or null, and --count needs --runner null", "--runner"});
+  }
+  if (!tokens->empty()) options->join_token = tokens->front();
+  const bool emulated =
+      given->has("inventory") || given->has("cores") || given->has("gpus") || given->has("memory");
+  return run_processes(std::move(*options), std::move(*inventory), !emulated, *stop_tasks);
+}
+
+}  // namespace
+
+cli::Command agent_command() { return {spec(), run}; }
+
+}  // namespace dove::programs

@@ -1,0 +1,16 @@
+// The commands that are programs of their own rather than clients of the API.
+#pragma once
+
+#include "cli/command.h"
+
+namespace dove::programs {
+
+cli::Command server_command();
+cli::Command agent_command();
+cli::Command up_command();
+cli::Command replay_command();
+
+// The version of this build: "0.1.0".
+const char* version();
+
+}  // namespace dove::programs

@@ -1,0 +1,13 @@
+// dove: one program for everything. Names the commands that are not clients of the API and leaves
+// the rest to the command line.
+#include <csignal>
+
+#include "cli/cli.h"
+#include "programs/commands.h"
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  return dove::cli::run_cli({dove::programs::up_command(), dove::programs::server_command(),
+                             dove::programs::agent_command(), dove::programs::replay_command()},
+                            argc, argv);
+}

@@ -1,0 +1,85 @@
+// dove server: the controller of a cluster.
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <cstdio>
+
+#include "programs/commands.h"
+#include "programs/server_runtime.h"
+#include "programs/settings.h"
+
+namespace dove::programs {
+namespace {
+
+cli::CommandSpec spec() {
+  cli::CommandSpec spec;
+  spec.name = "server";
+  spec.summary = "Run the controller of a cluster";
+  spec.group = "Programs";
+  spec.description =
+      "Keeps the log, decides, and serves the API. Agents of the cluster's nodes dial in (see\n"
+      "`dove agent`). Settings come from --config, from DOVE_* variables over it, and from flags\n"
+      "over both. The administrator's token is in DATA/token.";
+  spec.options = {
+      {"data", 0, "DIR", "where the log is kept (~/.local/state/dove)", false},
+      {"host", 0, "ADDRESS", "address to listen on (127.0.0.1)", false},
+      {"port", 0, "PORT", "port to listen on, 0 for a free one (7717)", false},
+      {"cluster-name", 0, "NAME", "the cluster's name (dove)", false},
+      {"fence-s", 0, "SECONDS", "a task ends this long after its agent is gone (5)", false},
+      {"disconnect-grace-s", 0, "SECONDS", "tasks live this long without a controller (300)",
+       false},
+      {"silent-after-s", 0, "SECONDS", "a node without a word is silent after this (10)", false},
+      {"heartbeat-ms", 0, "MS", "how often agents report (2000)", false},
+      {"config", 0, "FILE", "YAML file of these settings (/etc/dove/server.yaml)", false},
+  };
+  return spec;
+}
+
+Result<ServerSettings> settings_of(const cli::Invocation& invocation) {
+  TRY_ASSIGN(const Settings given, Settings::load(spec(), invocation));
+  ServerSettings settings;
+  settings.data_dir = given.text("data", default_data_dir());
+  settings.host = given.text("host", "127.0.0.1");
+  TRY_ASSIGN(const std::int64_t port, given.integer("port", 7717, 0, 65'535));
+  settings.port = static_cast<std::uint16_t>(port);
+  TRY_ASSIGN(const std::int64_t beat_ms, given.integer("heartbeat-ms", 2000, 10, 600'000));
+  settings.heartbeat_us = beat_ms * 1000;
+  if (given.has("cluster-name")) settings.cluster_name = given.text("cluster-name", "");
+  const auto span = [&](const char* name, std::optional<Span>& out) -> Result<void> {
+    if (!given.has(name)) return {};
+    TRY_ASSIGN(const std::int64_t value, given.integer(name, 0, 1, 7 * 24 * 3600));
+    out = seconds(value);
+    return {};
+  };
+  TRY(span("fence-s", settings.fence));
+  TRY(span("disconnect-grace-s", settings.disconnect_grace));
+  TRY(span("silent-after-s", settings.silent_after));
+  return settings;
+}
+
+int run(const cli::Invocation& invocation) {
+  Result<ServerSettings> settings = settings_of(invocation);
+  if (!settings.ok()) {
+    fmt::print(stderr, "dove server: {}\n", settings.error().message);
+    return cli::kExitUsage;
+  }
+  wire::Loop loop;
+  Result<std::unique_ptr<ServerRuntime>> server = ServerRuntime::start(loop, *settings);
+  if (!server.ok()) {
+    fmt::print(stderr, "dove server: {}\n", server.error().message);
+    return cli::exit_code(server.error());
+  }
+  loop.on_signal({SIGTERM, SIGINT}, [&](int) { (*server)->shut_down(); });
+  fmt::print("dove server: ready at {}\n", (*server)->url());
+  std::fflush(stdout);
+  loop.run();
+  return (*server)->finish();
+}
+
+}  // namespace
+
+cli::Command server_command() { return {spec(), run}; }
+
+const char* version() { return "0.1.0"; }
+
+}  // namespace dove::programs

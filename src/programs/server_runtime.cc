@@ -1,0 +1,146 @@
+#include "programs/server_runtime.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "backends/native/native_backend.h"
+#include "controller/controller.h"
+#include "policies/standard.h"
+#include "programs/commands.h"
+#include "programs/settings.h"
+#include "server/server.h"
+#include "store/sqlite/sqlite_store.h"
+
+namespace dove::programs {
+
+struct ServerRuntime::Impl {
+  wire::Loop& loop;
+  ServerSettings settings;
+  std::unique_ptr<store::SqliteStore> store;
+  backends::NativeBackend backend;
+  std::unique_ptr<controller::Controller> controller;
+  std::unique_ptr<server::ApiServer> api;
+  std::string url;
+  bool running = false;
+  bool stopping = false;
+  bool gave_up = false;
+
+  Impl(wire::Loop& on, ServerSettings with) : loop(on), settings(std::move(with)) {}
+};
+
+namespace {
+
+Result<void> make_data_dir(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error || access(path.c_str(), W_OK) != 0) {
+    return Error{ErrorKind::kInvalid, "data_dir",
+                 fmt::format("{}: {}; give a directory that can be written with --data", path,
+                             error ? error.message() : strerror(errno)),
+                 path};
+  }
+  chmod(path.c_str(), 0700);
+  return {};
+}
+
+std::int64_t free_bytes(const std::string& path) {
+  struct statvfs info {};
+  if (statvfs(path.c_str(), &info) != 0) return std::int64_t{1} << 40;
+  return static_cast<std::int64_t>(info.f_bavail) * static_cast<std::int64_t>(info.f_frsize);
+}
+
+// What was given on the command line becomes declared state, as if applied.
+std::optional<ClusterSettings> changed_settings(const ClusterSettings& now,
+                                                const ServerSettings& given) {
+  ClusterSettings wanted = now;
+  wanted.name = given.cluster_name.value_or(now.name);
+  wanted.fence = given.fence.value_or(now.fence);
+  wanted.disconnect_grace = given.disconnect_grace.value_or(now.disconnect_grace);
+  wanted.silent_after = given.silent_after.value_or(now.silent_after);
+  if (wanted == now) return std::nullopt;
+  return wanted;
+}
+
+}  // namespace
+
+ServerRuntime::ServerRuntime(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+ServerRuntime::~ServerRuntime() {
+  if (impl_ != nullptr) finish();
+}
+
+Result<std::unique_ptr<ServerRuntime>> ServerRuntime::start(wire::Loop& loop,
+                                                            ServerSettings settings) {
+  TRY(make_data_dir(settings.data_dir));
+  auto impl = std::make_unique<Impl>(loop, std::move(settings));
+  Impl& self = *impl;
+  const std::string data = self.settings.data_dir;
+  TRY_ASSIGN(self.store, store::SqliteStore::open(data, store::OpenMode::kWrite));
+  controller::ControllerOptions options;
+  options.policies = &policies::standard_policies();
+  options.policy_digest = policies::policy_digest(*options.policies);
+  options.build = version();
+  options.holder = fmt::format("pid {}", getpid());
+  options.free_bytes = [data] { return free_bytes(data); };
+  const auto give_up = [&self](const Error& error) {
+    std::fprintf(stderr, "dove: %s\n", error.message.c_str());
+    self.gave_up = true;
+    self.loop.stop();
+  };
+  options.on_fatal = [&self, give_up](const Error& error) {
+    self.loop.post([give_up, error] { give_up(error); });
+  };
+  self.controller = std::make_unique<controller::Controller>(*self.store, *self.store, self.backend,
+                                                             std::move(options));
+  TRY(self.controller->open());
+  server::ApiOptions api;
+  api.data_dir = data;
+  api.host = self.settings.host;
+  api.port = self.settings.port;
+  api.version = version();
+  api.heartbeat_us = self.settings.heartbeat_us;
+  api.on_fatal = give_up;
+  TRY_ASSIGN(self.api, server::ApiServer::make(loop, std::move(api), *self.controller, self.backend,
+                                               *self.store));
+  const auto wanted = changed_settings(self.controller->state().settings, self.settings);
+  self.controller->start();
+  self.running = true;
+  if (wanted.has_value()) {
+    StampedEvent event{ObjectApplied{Declared(*wanted)}, {}};
+    event.cause.principal = "controller";
+    controller::Input input;
+    input.events.push_back(std::move(event));
+    self.controller->submit(std::move(input), [](Result<controller::Committed>) {});
+  }
+  self.url = fmt::format("http://{}:{}", self.settings.host, self.api->port());
+  TRY(write_private_file(data + "/url", self.url + "\n", 0644));
+  return std::unique_ptr<ServerRuntime>(new ServerRuntime(std::move(impl)));
+}
+
+const std::string& ServerRuntime::url() const { return impl_->url; }
+
+server::ApiServer& ServerRuntime::api() { return *impl_->api; }
+
+void ServerRuntime::shut_down() {
+  if (impl_->stopping) {
+    impl_->loop.stop();
+    return;
+  }
+  impl_->stopping = true;
+  impl_->api->shutdown([this] { impl_->loop.stop(); });
+}
+
+int ServerRuntime::finish() {
+  if (impl_->running) impl_->controller->stop();
+  impl_->running = false;
+  return impl_->gave_up ? 1 : 0;
+}
+
+}  // namespace dove::programs

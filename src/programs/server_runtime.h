@@ -1,0 +1,54 @@
+// ServerRuntime: a whole controller in this process (log, core, API), for `dove server` and `dove
+// up`.
+//
+// Loop thread only; the controller has its own thread inside.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "model/declared.h"
+#include "wire/loop.h"
+
+namespace dove::server {
+class ApiServer;
+}
+
+namespace dove::programs {
+
+struct ServerSettings {
+  std::string data_dir;
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 7717;
+  std::int64_t heartbeat_us = 2'000'000;
+  // Given by flag, environment or file; the rest stays as declared with `dove apply`.
+  std::optional<std::string> cluster_name;
+  std::optional<Span> fence;
+  std::optional<Span> disconnect_grace;
+  std::optional<Span> silent_after;
+};
+
+class ServerRuntime {
+ public:
+  // Opens the log, listens, begins to decide, and writes <data>/url. Errors name what is in use or
+  // damaged, and the remedy.
+  static Result<std::unique_ptr<ServerRuntime>> start(wire::Loop& loop, ServerSettings settings);
+  ~ServerRuntime();
+
+  const std::string& url() const;
+  server::ApiServer& api();
+  // Ends the loop once everything in progress was answered. May be called again; then at once.
+  void shut_down();
+  // After the loop has ended: 0, or 1 when the server had to give up (the reason is on stderr).
+  int finish();
+
+ private:
+  struct Impl;
+  explicit ServerRuntime(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace dove::programs

@@ -1,0 +1,236 @@
+// dove up: a whole cluster on this machine; Ctrl-C ends it and everything it runs.
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+
+#include "programs/commands.h"
+#include "programs/server_runtime.h"
+#include "programs/settings.h"
+#include "server/server.h"
+
+namespace dove::programs {
+namespace {
+
+namespace fs = std::filesystem;
+
+cli::CommandSpec spec() {
+  cli::CommandSpec spec;
+  spec.name = "up";
+  spec.summary = "Run a whole cluster on this machine";
+  spec.group = "Programs";
+  spec.description =
+      "A server and one agent process per node, with emulated cores, memory and GPUs. Tasks run\n"
+      "as you. Ctrl-C (or SIGTERM) ends the cluster and its tasks; what was waiting or running is\n"
+      "queued again when it comes up next on the same --data.";
+  spec.options = {
+      {"nodes", 'N', "COUNT", "so many nodes (1)", false},
+      {"gpus", 'G', "COUNT", "emulated GPUs per node (0)", false},
+      {"gpu-model", 0, "MODEL", "of the emulated GPUs (H200)", false},
+      {"cores", 0, "COUNT", "emulated cores per node (8)", false},
+      {"memory", 0, "AMOUNT", "emulated memory per node (16Gi)", false},
+      {"inventory", 0, "FILE", "emulate the devices in this YAML file, on every node", false},
+      {"data", 0, "DIR", "where everything is kept (~/.local/state/dove)", false},
+      {"host", 0, "ADDRESS", "address to listen on (127.0.0.1)", false},
+      {"port", 0, "PORT", "port to listen on, 0 for a free one (7717)", false},
+      {"fence-s", 0, "SECONDS", "a task ends this long after its agent is gone (5)", false},
+      {"config", 0, "FILE", "YAML file of these settings (/etc/dove/up.yaml)", false},
+  };
+  return spec;
+}
+
+// The agents of a `dove up`, as children that do not outlive it.
+class Nodes {
+ public:
+  Nodes(wire::Loop& loop, const Settings& given, std::string data, std::string url)
+      : loop_(loop), given_(given), data_(std::move(data)), url_(std::move(url)) {
+    // Tasks of the last run are over, so this one is a new life of its nodes.
+    const Result<std::string> last = read_small_file(data_ + "/life");
+    life_ = last.ok() ? std::strtoll(last->c_str(), nullptr, 10) : 0;
+  }
+
+  // Only after all agents have ended with their tasks.
+  void end_life() { (void)write_private_file(data_ + "/life", std::to_string(life_ + 1)); }
+
+  Result<void> start(const std::string& name, const std::string& join_token) {
+    const std::string folder = data_ + "/nodes/" + name;
+    std::error_code error;
+    fs::create_directories(folder, error);
+    std::vector<std::string> args = {"dove",          "agent",
+                                     "--name",        name,
+                                     "--url",         url_,
+                                     "--data",        folder,
+                                     "--shared",      data_ + "/shared",
+                                     "--run-as-self", "--stop-tasks-at-exit",
+                                     "--boot-id",     fmt::format("{}-{}", boot_id(), life_)};
+    if (!join_token.empty()) {
+      TRY(write_private_file(folder + "/join_token", join_token));
+      args.insert(args.end(), {"--join-token-file", folder + "/join_token"});
+    }
+    if (given_.has("inventory")) {
+      args.insert(args.end(), {"--inventory", fs::absolute(given_.text("inventory", ""))});
+    } else {
+      args.insert(args.end(), {"--gpus", given_.text("gpus", "0"), "--cores",
+                               given_.text("cores", "8"), "--memory", given_.text("memory", "16Gi"),
+                               "--gpu-model", given_.text("gpu-model", "H200")});
+    }
+    return spawn(name, args);
+  }
+
+  bool has_token(const std::string& name) const {
+    return fs::exists(data_ + "/nodes/" + name + "/agent_token");
+  }
+
+  void stop(std::function<void()> when_over) {
+    when_over_ = std::move(when_over);
+    for (const auto& [pid, child] : children_) kill(pid, SIGTERM);
+    limit_ = loop_.after(std::chrono::seconds(12), [this] {
+      for (const auto& [pid, child] : children_) kill(pid, SIGKILL);
+    });
+    if (children_.empty()) when_over_();
+  }
+
+ private:
+  struct Child {
+    std::string name;
+    int pidfd = -1;
+    wire::FdWatch exit;
+  };
+
+  static std::string boot_id() {
+    Result<std::string> id = read_small_file("/proc/sys/kernel/random/boot_id");
+    return id.ok() ? *id : "unknown";
+  }
+
+  Result<void> spawn(const std::string& name, const std::vector<std::string>& args) {
+    std::vector<char*> argv;
+    for (const std::string& arg : args) argv.push_back(const_cast<char*>(arg.c_str()));
+    argv.push_back(nullptr);
+    const pid_t parent = getpid();
+    const pid_t pid = fork();
+    if (pid < 0) {
+      return Error{ErrorKind::kExhausted, "fork", "no more processes can be started", ""};
+    }
+    if (pid == 0) {
+      setpgid(0, 0);  // Ctrl-C goes to dove up alone, which ends its agents in order
+      prctl(PR_SET_PDEATHSIG, SIGTERM);
+      if (getppid() != parent) _exit(1);
+      execv("/proc/self/exe", argv.data());
+      _exit(127);
+    }
+    Child& child = children_[pid];
+    child.name = name;
+    child.pidfd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+    child.exit = loop_.watch_readable(child.pidfd, [this, pid] { exited(pid); });
+    return {};
+  }
+
+  void exited(pid_t pid) {
+    int status = 0;
+    waitpid(pid, &status, 0);
+    const auto found = children_.find(pid);
+    const std::string name = found->second.name;
+    const int pidfd = found->second.pidfd;
+    found->second.exit.cancel();
+    children_.erase(found);
+    close(pidfd);
+    if (!when_over_) {
+      fmt::print(stderr,
+                 "dove up: {}'s agent ended ({} {}); its node is lost until the next start\n", name,
+                 WIFSIGNALED(status) ? "signal" : "exit code",
+                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    } else if (children_.empty()) {
+      end_life();
+      when_over_();
+    }
+  }
+
+  wire::Loop& loop_;
+  const Settings& given_;
+  std::string data_;
+  std::string url_;
+  std::int64_t life_ = 0;
+  std::map<pid_t, Child> children_;
+  std::function<void()> when_over_;
+  wire::Timer limit_;
+};
+
+Result<ServerSettings> server_settings(const Settings& given) {
+  ServerSettings settings;
+  settings.data_dir = fs::absolute(given.text("data", default_data_dir()));
+  settings.host = given.text("host", "127.0.0.1");
+  TRY_ASSIGN(const std::int64_t port, given.integer("port", 7717, 0, 65'535));
+  settings.port = static_cast<std::uint16_t>(port);
+  if (given.has("fence-s")) {
+    TRY_ASSIGN(const std::int64_t fence_s, given.integer("fence-s", 5, 1, 3600));
+    settings.fence = seconds(fence_s);
+  }
+  return settings;
+}
+
+int fail(const Error& error) {
+  fmt::print(stderr, "dove up: {}\n", error.message);
+  return cli::exit_code(error);
+}
+
+void start_nodes(ServerRuntime& server, Nodes& nodes, std::int64_t count) {
+  for (std::int64_t i = 1; i <= count; ++i) {
+    const std::string name = fmt::format("node{}", i);
+    const auto start = [&nodes, name](const std::string& token) {
+      if (Result<void> started = nodes.start(name, token); !started.ok()) fail(started.error());
+    };
+    if (nodes.has_token(name)) {
+      start("");
+      continue;
+    }
+    server.api().issue_join_token(name, seconds(600), [start](Result<std::string> token) {
+      if (token.ok()) {
+        start(*token);
+      } else {
+        fail(token.error());
+      }
+    });
+  }
+}
+
+int run(const cli::Invocation& invocation) {
+  Result<Settings> given = Settings::load(spec(), invocation);
+  if (!given.ok()) return fail(given.error());
+  Result<std::int64_t> count = given->integer("nodes", 1, 1, 1000);
+  if (!count.ok()) return fail(count.error());
+  Result<ServerSettings> settings = server_settings(*given);
+  if (!settings.ok()) return fail(settings.error());
+  const std::string data = settings->data_dir;
+  wire::Loop loop;
+  Result<std::unique_ptr<ServerRuntime>> server = ServerRuntime::start(loop, *settings);
+  if (!server.ok()) return fail(server.error());
+  Nodes nodes(loop, *given, data, (*server)->url());
+  start_nodes(**server, nodes, *count);
+  bool ending = false;
+  loop.on_signal({SIGTERM, SIGINT}, [&](int) {
+    if (ending) return loop.stop();
+    ending = true;
+    nodes.stop([&] { (*server)->shut_down(); });
+  });
+  fmt::print("dove up: {} node{} ready at {}\n", *count, *count == 1 ? "" : "s", (*server)->url());
+  fmt::print("  in another terminal{}: dove submit --wrap 'hostname', dove ps, dove nodes\n",
+             data == default_data_dir() ? "" : fmt::format(", with DOVE_DATA={}", data));
+  std::fflush(stdout);
+  loop.run();
+  return (*server)->finish();
+}
+
+}  // namespace
+
+cli::Command up_command() { return {spec(), run}; }
+
+}  // namespace dove::programs
