@@ -41,6 +41,7 @@ class Parser {
         invocation_.operands.push_back(arg);
       } else if (arg == "--") {
         rest_ = true;
+        invocation_.operands_before_dashes = static_cast<int>(invocation_.operands.size());
       } else if (arg[1] == '-') {
         TRY(long_option(arg.substr(2)));
       } else {
@@ -67,24 +68,35 @@ class Parser {
       invocation_.values["help"].push_back("");
       return {};
     }
-    const auto found = std::find_if(spec_.options.begin(), spec_.options.end(),
-                                    [&](const OptionSpec& option) { return option.name == name; });
-    if (found == spec_.options.end()) {
-      std::vector<std::string> known;
-      for (const OptionSpec& option : spec_.options) known.push_back(option.name);
-      const std::string near = nearest(name, known);
-      return usage(spec_, near.empty()
-                              ? fmt::format("unknown option --{}", name)
-                              : fmt::format("unknown option --{}; did you mean --{}?", name, near));
-    }
+    TRY_ASSIGN(const OptionSpec* found, named(name));
     if (found->value.empty()) {
       if (equals != std::string::npos) {
-        return usage(spec_, fmt::format("--{} takes no value", name));
+        return usage(spec_, fmt::format("--{} takes no value", found->name));
       }
       return keep(*found, "");
     }
+    if (equals == std::string::npos && found->value_optional) return keep(*found, "");
     if (equals != std::string::npos) return keep(*found, text.substr(equals + 1));
-    return keep_next(*found, "--" + name);
+    return keep_next(*found, "--" + found->name);
+  }
+
+  Result<const OptionSpec*> named(const std::string& name) const {
+    std::vector<std::string> known;
+    std::vector<const OptionSpec*> begun;
+    for (const OptionSpec& option : spec_.options) {
+      if (option.name == name) return &option;
+      if (!name.empty() && option.name.starts_with(name)) begun.push_back(&option);
+      known.push_back(option.name);
+    }
+    if (begun.size() == 1) return begun[0];
+    if (begun.size() > 1) {
+      return usage(spec_, fmt::format("--{} is ambiguous: --{} or --{}?", name, begun[0]->name,
+                                      begun[1]->name));
+    }
+    const std::string near = nearest(name, known);
+    return usage(spec_, near.empty()
+                            ? fmt::format("unknown option --{}", name)
+                            : fmt::format("unknown option --{}; did you mean --{}?", name, near));
   }
 
   Result<void> letters(const std::string& text) {
@@ -101,7 +113,7 @@ class Parser {
         TRY(keep(*option, ""));
         continue;
       }
-      if (i + 1 < text.size()) return keep(*option, text.substr(i + 1));
+      if (i + 1 < text.size() || option->value_optional) return keep(*option, text.substr(i + 1));
       return keep_next(*option, fmt::format("-{}", text[i]));
     }
     return {};
@@ -138,6 +150,11 @@ class Parser {
 std::string Invocation::get(const std::string& name, const std::string& otherwise) const {
   const auto found = values.find(name);
   return found == values.end() ? otherwise : found->second.back();
+}
+
+std::vector<std::string> Invocation::all(const std::string& name) const {
+  const auto found = values.find(name);
+  return found == values.end() ? std::vector<std::string>{} : found->second;
 }
 
 Result<Invocation> parse(const CommandSpec& spec, const std::vector<std::string>& args) {
@@ -177,7 +194,9 @@ std::string help_text(const CommandSpec& spec) {
   out += "\nOptions:\n";
   for (const OptionSpec& option : spec.options) {
     std::string left = option.letter != 0 ? fmt::format("-{}, ", option.letter) : "    ";
-    left += "--" + option.name + (option.value.empty() ? "" : "=" + option.value);
+    left += "--" + option.name;
+    if (!option.value.empty())
+      left += option.value_optional ? "[=" + option.value + "]" : "=" + option.value;
     out += left.size() > 28 ? fmt::format("  {}\n{:32}{}\n", left, "", option.help)
                             : fmt::format("  {:<28}  {}\n", left, option.help);
   }

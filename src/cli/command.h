@@ -16,6 +16,7 @@ struct OptionSpec {
   std::string value;  // what --help calls the value ("COUNT"); "" : a flag without one
   std::string help;
   bool repeats = false;
+  bool value_optional = false;  // only as --name=value; without one the value is ""
 };
 
 struct CommandSpec {
@@ -30,6 +31,7 @@ struct CommandSpec {
   int operands_max = 0;  // -1: any number
   // True: everything after the first operand is an operand too (a program and its arguments).
   bool ends_at_operand = false;
+  bool hidden = false;  // not listed
 };
 
 // A parsed command line.
@@ -37,14 +39,18 @@ class Invocation {
  public:
   std::vector<std::string> operands;
   std::map<std::string, std::vector<std::string>> values;  // by option name, in order
+  int operands_before_dashes = -1;                         // -1: there was no "--"
 
   bool has(const std::string& name) const { return values.count(name) != 0; }
   // The last value given, or `otherwise`.
   std::string get(const std::string& name, const std::string& otherwise = "") const;
+  // All values given, in order.
+  std::vector<std::string> all(const std::string& name) const;
 };
 
 // `args` without the program's and the command's name. Errors (kInvalid "usage") name the argument
-// and suggest the nearest option. Accepts --name=value, --name value, -Nvalue, -N value, -ab, "--".
+// and suggest the nearest option. Accepts --name=value, --name value, -Nvalue, -N value, -ab, "--",
+// and long names shortened where that is not ambiguous.
 Result<Invocation> parse(const CommandSpec& spec, const std::vector<std::string>& args);
 
 struct Command {

@@ -1,0 +1,33 @@
+// Where the server is and how to prove who calls.
+//
+// Looked for in this order: --url / DOVE_URL; --data / DOVE_DATA (a server's data directory, which
+// holds `url` and `token`); $XDG_CONFIG_HOME/dove/config.yaml; /etc/dove/config.yaml; the default
+// data directory ($XDG_STATE_HOME/dove, ~/.local/state/dove). The token is DOVE_TOKEN, the file
+// DOVE_TOKEN_FILE, or the one beside the URL; a stored token is sent only to the URL that it was
+// stored for. Reads files, keeps nothing.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "cli/command.h"
+
+namespace dove::cli {
+
+struct Endpoint {
+  std::string url;
+  std::string token;   // "" : none found
+  std::string origin;  // where the URL came from, for messages
+};
+
+// kUnavailable "no_server" says how to start one; kInvalid names a bad configuration file.
+Result<Endpoint> find_endpoint(const Invocation& invocation);
+
+// The whole file without trailing white space, at most 64 KiB.
+Result<std::string> read_line_file(const std::string& path);
+// The variable's value, "" when it is not set.
+std::string environment_value(const char* name);
+// $XDG_CONFIG_HOME/dove, or ~/.config/dove.
+std::string config_directory();
+
+}  // namespace dove::cli

@@ -1,0 +1,21 @@
+// JSON values as YAML and back: what `-o yaml` prints is what `dove apply -f` reads.
+//
+// Pure; any thread. Include only from .cc files of this part.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace dove::cli {
+
+// Block style, two spaces, strings quoted where YAML would read them as something else.
+std::string yaml_text(const nlohmann::json& value);
+
+// The documents of `text` (empty ones left out). Errors (kInvalid) have "name:line:column" in their
+// message. At most 64 levels and 200,000 values.
+Result<std::vector<nlohmann::json>> read_yaml(const std::string& name, const std::string& text);
+
+}  // namespace dove::cli
