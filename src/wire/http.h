@@ -13,6 +13,8 @@ namespace dove::wire {
 // Ordered, names may repeat.
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
+// Whether these are names of the same header: equal without regard to case.
+bool same_header(std::string_view a, std::string_view b);
 // The first value whose name equals `name` without regard to case, or nullptr.
 const std::string* find_header(const Pairs& headers, std::string_view name);
 
