@@ -19,6 +19,8 @@
 
 namespace dove::wire {
 
+struct ServerState;
+
 struct ServerLimits {
   std::size_t header_bytes = 16 * 1024;      // 431 headers_too_large
   std::size_t body_bytes = 8 * 1024 * 1024;  // 413 body_too_large
@@ -93,8 +95,7 @@ class Server {
                 std::function<void()> on_done = {});
 
  private:
-  struct State;
-  std::shared_ptr<State> state_;
+  std::shared_ptr<ServerState> state_;
 };
 
 }  // namespace dove::wire

@@ -1,0 +1,125 @@
+#include "wire/server.h"
+
+#include <ctime>
+
+#include "telemetry/clock.h"
+#include "telemetry/log.h"
+#include "wire/connection.h"
+#include "wire/server_state.h"
+
+namespace dove::wire {
+
+ServerState::ServerState(Loop& of, ServerLimits given, Handler fn)
+    : loop(of),
+      limits(std::move(given)),
+      handler(std::move(fn)),
+      open_(telemetry::metrics().gauge("dove_http_connections", "Open connections.")),
+      took_(telemetry::metrics().histogram("dove_http_request_seconds",
+                                           "From a request's last byte to its answer.")) {
+  for (const char* hundreds : {"1xx", "2xx", "3xx", "4xx", "5xx"}) {
+    answers_.push_back(&telemetry::metrics().counter(
+        "dove_http_requests_total", "Answers given, by status.", {{"status", hundreds}}));
+  }
+}
+
+void ServerState::accept(std::unique_ptr<Stream> stream) {
+  constexpr std::size_t kRefusedMax = 64;  // beyond it they are closed without a word
+  if (connections.size() >= limits.connections_max + kRefusedMax) return;
+  auto connection = std::make_shared<Connection>(shared_from_this(), std::move(stream));
+  connections.insert(connection);
+  open_.add(1);
+  if (connections.size() > limits.connections_max) {
+    connection->refuse(503, Error{ErrorKind::kUnavailable,
+                                  "too_many_connections",
+                                  "the server has all the connections it may have; try again later",
+                                  {}});
+  } else {
+    connection->start();
+  }
+}
+
+void ServerState::remove(const std::shared_ptr<Connection>& connection) {
+  open_.add(-static_cast<std::int64_t>(connections.erase(connection)));
+  if (shutting_down && connections.empty() && on_drained) {
+    grace.cancel();
+    loop.post(std::exchange(on_drained, nullptr));
+  }
+}
+
+void ServerState::drop_all() {
+  const auto all = connections;
+  for (const auto& connection : all) connection->drop();
+}
+
+const std::string& ServerState::date() {
+  const std::int64_t now_s = telemetry::now_us() / 1'000'000;
+  if (now_s != date_s_) {
+    date_s_ = now_s;
+    const std::time_t seconds = now_s;
+    std::tm parts{};
+    gmtime_r(&seconds, &parts);
+    char text[64];
+    date_.assign(text, std::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &parts));
+  }
+  return date_;
+}
+
+ParserLimits ServerState::parser_limits() const {
+  return {limits.header_bytes, [this](std::string_view method, std::string_view path) {
+            return limits.body_limit ? limits.body_limit(method, path) : limits.body_bytes;
+          }};
+}
+
+void ServerState::count_answer(int status, std::int64_t took_us) {
+  const int hundreds = status / 100 - 1;
+  if (hundreds >= 0 && hundreds < 5) answers_[static_cast<std::size_t>(hundreds)]->add();
+  took_.observe(took_us);
+}
+
+Server::Server(Loop& loop, ServerLimits limits, Handler handler)
+    : state_(std::make_shared<ServerState>(loop, std::move(limits), std::move(handler))) {}
+
+Server::~Server() {
+  state_->grace.cancel();
+  state_->on_drained = nullptr;
+  state_->listeners.clear();
+  state_->drop_all();
+}
+
+Result<void> Server::listen(const std::string& host, std::uint16_t port) {
+  const auto on_accept = [weak =
+                              std::weak_ptr<ServerState>(state_)](std::unique_ptr<Stream> stream) {
+    if (const auto state = weak.lock()) state->accept(std::move(stream));
+  };
+  TRY_ASSIGN(auto listener, listen_tcp(state_->loop, host, port, on_accept));
+  telemetry::log(telemetry::Level::kInfo, "listening",
+                 {{"host", host}, {"port", listener->port()}});
+  state_->listeners.push_back(std::move(listener));
+  return {};
+}
+
+std::uint16_t Server::port() const {
+  CHECK(!state_->listeners.empty(), "port() follows listen()");
+  return state_->listeners.front()->port();
+}
+
+std::size_t Server::connections() const { return state_->connections.size(); }
+
+void Server::shutdown(std::chrono::microseconds grace, std::function<void()> on_done) {
+  ServerState& state = *state_;
+  if (state.shutting_down) return;
+  state.shutting_down = true;
+  state.on_drained = on_done ? std::move(on_done) : [] {};
+  state.listeners.clear();
+  const auto all = state.connections;
+  for (const auto& connection : all) connection->wind_down();
+  if (state.connections.empty()) {
+    if (state.on_drained) state.loop.post(std::exchange(state.on_drained, nullptr));
+    return;
+  }
+  state.grace = state.loop.after(grace, [weak = std::weak_ptr<ServerState>(state_)] {
+    if (const auto held = weak.lock()) held->drop_all();
+  });
+}
+
+}  // namespace dove::wire

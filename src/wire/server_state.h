@@ -1,0 +1,47 @@
+// What the connections of a Server share. For server.cc and connection.cc alone; loop thread only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "telemetry/metrics.h"
+#include "wire/request_parser.h"
+#include "wire/server.h"
+#include "wire/tcp.h"
+
+namespace dove::wire {
+
+class Connection;
+
+struct ServerState : std::enable_shared_from_this<ServerState> {
+  ServerState(Loop& of, ServerLimits given, Handler fn);
+
+  void accept(std::unique_ptr<Stream> stream);
+  void remove(const std::shared_ptr<Connection>& connection);
+  void drop_all();
+  // The value of the Date header, made once a second.
+  const std::string& date();
+  ParserLimits parser_limits() const;
+  void count_answer(int status, std::int64_t took_us);
+
+  Loop& loop;
+  const ServerLimits limits;
+  const Handler handler;
+  std::vector<std::unique_ptr<TcpListener>> listeners;
+  std::unordered_set<std::shared_ptr<Connection>> connections;
+  bool shutting_down = false;
+  std::function<void()> on_drained;
+  Timer grace;
+
+ private:
+  std::int64_t date_s_ = 0;
+  std::string date_;
+  telemetry::Gauge& open_;
+  telemetry::Histogram& took_;
+  std::vector<telemetry::Counter*> answers_;  // by hundreds of the status
+};
+
+}  // namespace dove::wire

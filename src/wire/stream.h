@@ -1,0 +1,34 @@
+// Stream is the seam between HTTP and the transport: plain TCP today (tcp.cc), TLS in a file of its
+// own.
+//
+// For the files of wire/ alone. Loop thread only. One read and one write may be pending at a time;
+// their callbacks come in a later turn. Dropping the Stream closes it.
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace dove::wire {
+
+class Stream {
+ public:
+  // `error` is 0, kEnded or an errno (ECANCELED after close()).
+  using Done = std::function<void(int error, std::size_t bytes)>;
+  static constexpr int kEnded = -1;
+
+  virtual ~Stream() = default;
+  // `data` stays valid until `done` is called. At least one byte, or an error.
+  virtual void read_some(char* data, std::size_t size, Done done) = 0;
+  virtual void write_some(std::string_view data, Done done) = 0;
+  // Tells the peer that no more will come; reading goes on.
+  virtual void end_writing() = 0;
+  // Pending operations end with ECANCELED.
+  virtual void close() = 0;
+  // "127.0.0.1:40122"
+  virtual std::string peer_address() const = 0;
+};
+
+}  // namespace dove::wire

@@ -1,0 +1,285 @@
+#include "wire/tcp.h"
+
+#include <fmt/format.h>
+
+#include <boost/asio/basic_socket_acceptor.hpp>
+#include <boost/asio/basic_stream_socket.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/ip/basic_resolver.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include "telemetry/log.h"
+#include "wire/loop_state.h"
+
+namespace dove::wire {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using ErrorCode = boost::system::error_code;
+using Socket = asio::basic_stream_socket<tcp, LoopExecutor>;
+using Acceptor = asio::basic_socket_acceptor<tcp, LoopExecutor>;
+using Resolver = asio::ip::basic_resolver<tcp, LoopExecutor>;
+
+int number_of(const ErrorCode& error) {
+  if (!error) return 0;
+  if (error == asio::error::eof) return Stream::kEnded;
+  if (error == asio::error::operation_aborted) return ECANCELED;
+  return error.category() == boost::system::system_category() ? error.value() : EIO;
+}
+
+std::string host_port(const std::string& host, std::uint16_t port) {
+  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port)
+                                             : fmt::format("[{}]:{}", host, port);
+}
+
+class TcpStream final : public Stream {
+ public:
+  explicit TcpStream(Socket socket) : socket_(std::move(socket)) {
+    ErrorCode ignored;
+    socket_.set_option(tcp::no_delay(true), ignored);
+    socket_.set_option(asio::socket_base::keep_alive(true), ignored);
+  }
+
+  void read_some(char* data, std::size_t size, Done done) override {
+    socket_.async_read_some(asio::buffer(data, size),
+                            [done = std::move(done)](const ErrorCode& error, std::size_t bytes) {
+                              done(number_of(error), bytes);
+                            });
+  }
+
+  void write_some(std::string_view data, Done done) override {
+    socket_.async_write_some(asio::buffer(data.data(), data.size()),
+                             [done = std::move(done)](const ErrorCode& error, std::size_t bytes) {
+                               done(number_of(error), bytes);
+                             });
+  }
+
+  void end_writing() override {
+    ErrorCode ignored;
+    socket_.shutdown(asio::socket_base::shutdown_send, ignored);
+  }
+
+  void close() override {
+    ErrorCode ignored;
+    socket_.close(ignored);
+  }
+
+  std::string peer_address() const override {
+    ErrorCode error;
+    const tcp::endpoint peer = socket_.remote_endpoint(error);
+    return error ? std::string("unknown") : host_port(peer.address().to_string(), peer.port());
+  }
+
+ private:
+  Socket socket_;
+};
+
+// One attempt to connect: resolve if need be, then each address in turn.
+class Connecting : public std::enable_shared_from_this<Connecting> {
+ public:
+  using Done = std::function<void(Result<std::unique_ptr<Stream>>)>;
+
+  Connecting(Loop& loop, const std::string& host, std::uint16_t port, Done done)
+      : loop_(loop),
+        where_(host_port(host, port)),
+        socket_(loop.state().io),
+        resolver_(loop.state().io),
+        done_(std::move(done)) {}
+
+  void start(const std::string& host, std::uint16_t port, std::chrono::microseconds timeout) {
+    timer_ = loop_.after(timeout, [this] {
+      finish(
+          Error{ErrorKind::kTimeout,
+                "timeout",
+                fmt::format("no connection to {} in time; is the address right and the network up?",
+                            where_),
+                {}});
+    });
+    ErrorCode error;
+    const auto address = asio::ip::make_address(host, error);
+    if (!error) {
+      endpoints_ = {tcp::endpoint(address, port)};
+      connect_next();
+      return;
+    }
+    resolver_.async_resolve(host, std::to_string(port),
+                            [weak = weak_from_this()](const ErrorCode& failed,
+                                                      const tcp::resolver::results_type& found) {
+                              const auto self = weak.lock();
+                              if (!self || !self->done_) return;
+                              for (const auto& entry : found) {
+                                self->endpoints_.push_back(entry.endpoint());
+                              }
+                              if (failed) {
+                                self->fail("host_unknown", failed.message());
+                              } else {
+                                self->connect_next();
+                              }
+                            });
+  }
+
+ private:
+  void connect_next() {
+    if (next_ == endpoints_.size()) {
+      fail("connection_refused", last_failure_);
+      return;
+    }
+    ErrorCode ignored;
+    socket_.close(ignored);
+    socket_.async_connect(endpoints_[next_++], [weak = weak_from_this()](const ErrorCode& error) {
+      const auto self = weak.lock();
+      if (!self || !self->done_) return;
+      if (error) {
+        self->last_failure_ = error.message();
+        self->connect_next();
+      } else {
+        self->finish(std::unique_ptr<Stream>(new TcpStream(std::move(self->socket_))));
+      }
+    });
+  }
+
+  void fail(const char* code, const std::string& cause) {
+    finish(
+        Error{ErrorKind::kUnavailable,
+              code,
+              fmt::format("cannot connect to {}: {}; is the server running there?", where_, cause),
+              {}});
+  }
+
+  void finish(Result<std::unique_ptr<Stream>> result) {
+    const auto self = shared_from_this();
+    timer_.cancel();
+    ErrorCode ignored;
+    socket_.close(ignored);
+    const auto done = std::move(done_);
+    done_ = nullptr;
+    done(std::move(result));
+  }
+
+  Loop& loop_;
+  std::string where_;
+  Socket socket_;
+  Resolver resolver_;
+  Done done_;
+  Timer timer_;
+  std::vector<tcp::endpoint> endpoints_;
+  std::size_t next_ = 0;
+  std::string last_failure_ = "no address";
+};
+
+class Listener final : public TcpListener {
+ public:
+  using OnAccept = std::function<void(std::unique_ptr<Stream>)>;
+
+  Listener(Loop& loop, OnAccept on_accept)
+      : core_(std::make_shared<Core>(loop, std::move(on_accept))) {}
+  ~Listener() override {
+    core_->stopped = true;
+    core_->pause.cancel();
+    ErrorCode ignored;
+    core_->acceptor.close(ignored);
+  }
+
+  Result<void> open(const std::string& host, std::uint16_t port);
+  std::uint16_t port() const override { return port_; }
+
+ private:
+  struct Core : std::enable_shared_from_this<Core> {
+    Core(Loop& of, OnAccept fn) : loop(of), acceptor(of.state().io), on_accept(std::move(fn)) {}
+
+    void accept() {
+      acceptor.async_accept([self = shared_from_this()](const ErrorCode& error, Socket socket) {
+        if (self->stopped) return;
+        if (!error) {
+          self->on_accept(std::unique_ptr<Stream>(new TcpStream(std::move(socket))));
+          if (!self->stopped) self->accept();
+          return;
+        }
+        if (error == boost::system::errc::connection_aborted) return self->accept();
+        telemetry::log(telemetry::Level::kWarning, "accept_failed", {{"cause", error.message()}});
+        self->pause =
+            self->loop.after(std::chrono::milliseconds(100), [weak = self->weak_from_this()] {
+              if (const auto core = weak.lock()) core->accept();
+            });
+      });
+    }
+
+    Loop& loop;
+    Acceptor acceptor;
+    OnAccept on_accept;
+    Timer pause;
+    bool stopped = false;
+  };
+
+  std::shared_ptr<Core> core_;
+  std::uint16_t port_ = 0;
+};
+
+Error bind_error(const ErrorCode& error, const std::string& where) {
+  if (error == asio::error::address_in_use) {
+    return Error{
+        ErrorKind::kConflict,
+        "address_in_use",
+        fmt::format("cannot listen on {0}: the port is in use; choose another with --port, "
+                    "or see who has it: ss -ltnp 'sport = :{1}'",
+                    where, where.substr(where.rfind(':') + 1)),
+        {}};
+  }
+  if (error == asio::error::access_denied) {
+    return Error{ErrorKind::kDenied,
+                 "bind_denied",
+                 fmt::format("cannot listen on {}: {}; ports below 1024 need root, choose another "
+                             "with --port",
+                             where, error.message()),
+                 {}};
+  }
+  return Error{
+      ErrorKind::kInvalid,
+      "bad_address",
+      fmt::format("cannot listen on {}: {}; give an address of this machine, 127.0.0.1 for "
+                  "this machine alone or 0.0.0.0 for all networks",
+                  where, error.message()),
+      {}};
+}
+
+Result<void> Listener::open(const std::string& host, std::uint16_t port) {
+  const std::string where = host_port(host, port);
+  ErrorCode error;
+  tcp::endpoint endpoint(asio::ip::make_address(host, error), port);
+  if (error) {
+    Resolver resolver(core_->loop.state().io);
+    const auto found = resolver.resolve(host, std::to_string(port), tcp::resolver::passive, error);
+    if (error || found.empty()) return bind_error(error, where);
+    endpoint = found.begin()->endpoint();
+  }
+  Acceptor& acceptor = core_->acceptor;
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(4096, error);
+  if (error) return bind_error(error, where);
+  port_ = acceptor.local_endpoint(error).port();
+  core_->accept();
+  return {};
+}
+
+}  // namespace
+
+ConnectAttempt connect_tcp(Loop& loop, const std::string& host, std::uint16_t port,
+                           std::chrono::microseconds timeout,
+                           std::function<void(Result<std::unique_ptr<Stream>>)> done) {
+  auto attempt = std::make_shared<Connecting>(loop, host, port, std::move(done));
+  attempt->start(host, port, timeout);
+  return attempt;
+}
+
+Result<std::unique_ptr<TcpListener>> listen_tcp(
+    Loop& loop, const std::string& host, std::uint16_t port,
+    std::function<void(std::unique_ptr<Stream>)> on_accept) {
+  auto listener = std::make_unique<Listener>(loop, std::move(on_accept));
+  TRY(listener->open(host, port));
+  return std::unique_ptr<TcpListener>(std::move(listener));
+}
+
+}  // namespace dove::wire
