@@ -1,0 +1,251 @@
+#include "wire/client.h"
+
+#include <curl/curl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "wire/lines.h"
+
+namespace dove::wire {
+namespace {
+
+// What one transfer gathers; libcurl's callbacks write here.
+struct Transfer {
+  CURL* easy = nullptr;
+  Response response;
+  std::size_t body_bytes_max = 0;
+  bool too_large = false;
+  // Set for streams.
+  const std::function<bool(std::string_view)>* on_line = nullptr;
+  LineSplitter* lines = nullptr;
+  LineSplitter::Outcome outcome = LineSplitter::Outcome::kGoOn;
+};
+
+std::size_t on_header(char* data, std::size_t size, std::size_t count, void* user) {
+  auto& transfer = *static_cast<Transfer*>(user);
+  std::string_view line(data, size * count);
+  while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
+  if (line.starts_with("HTTP/")) {
+    transfer.response.headers.clear();  // of a 100 Continue before it
+  } else if (const std::size_t colon = line.find(':'); colon != std::string_view::npos) {
+    std::string_view value = line.substr(colon + 1);
+    while (value.starts_with(' ') || value.starts_with('\t')) value.remove_prefix(1);
+    transfer.response.headers.emplace_back(line.substr(0, colon), value);
+  }
+  return size * count;
+}
+
+std::size_t on_body(char* data, std::size_t size, std::size_t count, void* user) {
+  auto& transfer = *static_cast<Transfer*>(user);
+  const std::string_view bytes(data, size * count);
+  long status = 0;
+  curl_easy_getinfo(transfer.easy, CURLINFO_RESPONSE_CODE, &status);
+  if (transfer.lines != nullptr && status < 400) {
+    transfer.outcome = transfer.lines->feed(bytes, *transfer.on_line);
+    return transfer.outcome == LineSplitter::Outcome::kGoOn ? bytes.size() : 0;
+  }
+  if (transfer.response.body.size() + bytes.size() > transfer.body_bytes_max) {
+    transfer.too_large = true;
+    return 0;
+  }
+  transfer.response.body += bytes;
+  return bytes.size();
+}
+
+bool is_loopback(std::string_view url) {
+  const std::size_t scheme = url.find("://");
+  const std::string_view host = scheme == std::string_view::npos ? url : url.substr(scheme + 3);
+  return host.starts_with("127.") || host.starts_with("localhost") || host.starts_with("[::1]");
+}
+
+Error error_of(CURLcode code, const std::string& url, const char* detail) {
+  const std::string cause = *detail != '\0' ? detail : curl_easy_strerror(code);
+  switch (static_cast<int>(code)) {
+    case CURLE_COULDNT_CONNECT:
+      return {
+          ErrorKind::kUnavailable,
+          "connection_refused",
+          fmt::format("cannot reach {}: {}; is `dove server` or `dove up` running?", url, cause),
+          {}};
+    case CURLE_COULDNT_RESOLVE_HOST:
+      return {ErrorKind::kUnavailable,
+              "host_unknown",
+              fmt::format("cannot reach {}: {}; check the server's name", url, cause),
+              {}};
+    case CURLE_OPERATION_TIMEDOUT:
+      return {ErrorKind::kTimeout,
+              "timeout",
+              fmt::format("no answer from {} in time: {}; try again, or see the server's log", url,
+                          cause),
+              {}};
+    case CURLE_URL_MALFORMAT:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+      return {ErrorKind::kInvalid,
+              "bad_url",
+              fmt::format("{} is not a URL of a server: {}; write http://HOST:PORT", url, cause),
+              {}};
+    case CURLE_GOT_NOTHING:
+    case CURLE_RECV_ERROR:
+    case CURLE_SEND_ERROR:
+    case CURLE_PARTIAL_FILE:
+      return {
+          ErrorKind::kUnavailable,
+          "connection_broken",
+          fmt::format("the connection to {} broke: {}; did the server end? try again", url, cause),
+          {}};
+    default:
+      return {ErrorKind::kInternal,
+              "transport",
+              fmt::format("talking to {} failed: {}", url, cause),
+              {}};
+  }
+}
+
+Error too_long(const std::string& url, const char* code, const char* what, std::size_t bytes) {
+  return {ErrorKind::kTooLarge,
+          code,
+          fmt::format("{} of {} is longer than {} bytes; ask for less", what, url, bytes),
+          {}};
+}
+
+}  // namespace
+
+struct Client::State {
+  State(std::string url, ClientOptions given)
+      : base_url(std::move(url)), options(std::move(given)) {
+    static std::once_flag once;
+    std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
+    easy = curl_easy_init();
+    CHECK(easy != nullptr, "libcurl has memory for a handle");
+  }
+  ~State() { curl_easy_cleanup(easy); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  void prepare(const Request& request, const std::string& url, Transfer& transfer);
+  Result<void> perform(const Request& request, Transfer& transfer, int timeout_ms);
+
+  std::string base_url;
+  ClientOptions options;
+  CURL* easy = nullptr;
+  char detail[CURL_ERROR_SIZE] = {};
+};
+
+void Client::State::prepare(const Request& request, const std::string& url, Transfer& transfer) {
+  curl_easy_reset(easy);  // connections stay
+  detail[0] = '\0';
+  transfer.easy = easy;
+  curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
+  curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, detail);
+  curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
+  curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
+  curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.connect_timeout_ms));
+  if (is_loopback(url)) curl_easy_setopt(easy, CURLOPT_PROXY, "");
+  curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+  curl_easy_setopt(easy, CURLOPT_HEADERDATA, &transfer);
+  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+  curl_easy_setopt(easy, CURLOPT_WRITEDATA, &transfer);
+  if (request.method == "HEAD") {
+    curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
+  } else {
+    const bool sends = !request.body.empty() || request.method == "POST" ||
+                       request.method == "PUT" || request.method == "PATCH";
+    if (sends) {
+      curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
+                       static_cast<curl_off_t>(request.body.size()));
+      curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request.body.data());
+    }
+    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request.method.c_str());
+  }
+}
+
+Result<void> Client::State::perform(const Request& request, Transfer& transfer, int timeout_ms) {
+  const std::string url = base_url + request.target;
+  prepare(request, url, transfer);
+  curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(timeout_ms));
+  curl_slist* list = nullptr;
+  const auto add = [&](const std::string& line) { list = curl_slist_append(list, line.c_str()); };
+  for (const auto& [name, value] : request.headers) add(name + ": " + value);
+  if (!options.bearer_token.empty() && !request.has_header("authorization")) {
+    add("Authorization: Bearer " + options.bearer_token);
+  }
+  // libcurl would call any body a form.
+  if (!request.has_header("content-type")) {
+    add(request.body.empty() ? "Content-Type:" : "Content-Type: application/json");
+  }
+  curl_easy_setopt(easy, CURLOPT_HTTPHEADER, list);
+  const CURLcode code = curl_easy_perform(easy);
+  curl_slist_free_all(list);
+  long status = 0;
+  curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+  transfer.response.status = static_cast<int>(status);
+  if (code == CURLE_OK) return {};
+  if (transfer.too_large) {
+    return too_long(url, "response_too_large", "the answer", transfer.body_bytes_max);
+  }
+  if (transfer.outcome == LineSplitter::Outcome::kStopped) return {};
+  if (transfer.outcome == LineSplitter::Outcome::kTooLong) {
+    return too_long(url, "line_too_long", "a line", options.line_bytes_max);
+  }
+  return error_of(code, url, detail);
+}
+
+Client::Client(std::string base_url, ClientOptions options) {
+  while (base_url.ends_with('/')) base_url.pop_back();
+  state_ = std::make_unique<State>(std::move(base_url), std::move(options));
+}
+Client::~Client() = default;
+Client::Client(Client&&) noexcept = default;
+Client& Client::operator=(Client&&) noexcept = default;
+
+const std::string& Client::base_url() const { return state_->base_url; }
+
+Result<Response> Client::call(const Request& request) {
+  Transfer transfer;
+  transfer.body_bytes_max = state_->options.response_bytes_max;
+  TRY(state_->perform(request, transfer, state_->options.timeout_ms));
+  return std::move(transfer.response);
+}
+
+Result<Response> Client::call(const std::string& method, const std::string& target,
+                              const std::string& body, const Pairs& headers) {
+  Request request;
+  request.method = method;
+  request.target = target;
+  request.body = body;
+  request.headers = headers;
+  return call(request);
+}
+
+Result<void> Client::stream(const std::string& method, const std::string& target,
+                            const Pairs& headers, const std::string& body,
+                            const std::function<bool(std::string_view line)>& on_line) {
+  constexpr std::size_t kErrorBytesMax = 1024 * 1024;
+  Request request;
+  request.method = method;
+  request.target = target;
+  request.headers = headers;
+  request.body = body;
+  LineSplitter lines(state_->options.line_bytes_max);
+  Transfer transfer;
+  transfer.body_bytes_max = kErrorBytesMax;
+  transfer.on_line = &on_line;
+  transfer.lines = &lines;
+  TRY(state_->perform(request, transfer, 0));
+  const int status = transfer.response.status;
+  if (status >= 400) {
+    return Error{kind_of_status(status),
+                 fmt::format("http_{}", status),
+                 std::move(transfer.response.body),
+                 {}};
+  }
+  if (transfer.outcome == LineSplitter::Outcome::kGoOn) lines.finish(on_line);
+  return {};
+}
+
+}  // namespace dove::wire
