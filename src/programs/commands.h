@@ -9,6 +9,7 @@ cli::Command server_command();
 cli::Command agent_command();
 cli::Command up_command();
 cli::Command replay_command();
+cli::Command sim_record_command();
 
 // The version of this build: "0.1.0".
 const char* version();

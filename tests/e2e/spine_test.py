@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""A job's way through real processes: submit, run over nodes, lose each kind of process, and finish."""
+import os
+import signal
+import time
+import unittest
+
+from cluster import Cluster, until
+
+ENVIRONMENT = ["MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "LOCAL_RANK", "NODE_RANK", "TF_CONFIG",
+               "PET_RDZV_ENDPOINT", "SLURM_JOB_ID", "DOVE_CHECKPOINT_DIR"]
+
+
+class Spine(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster(nodes=2, gpus=2, cores=4,
+                              server_options=["--fence-s", "1", "--heartbeat-ms", "200"]).__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.cluster.__exit__(None, None, None)
+
+    def shell(self, script, **more):
+        return self.cluster.submit({"name": "shell", "command": ["bash", "-c", script], **more})
+
+    def test_output_and_exit_code(self):
+        job = self.shell("echo out; echo err >&2; exit 7")
+        done = self.cluster.wait(job)
+        self.assertEqual((done["state"], done["exit_code"]), ("failed", 7))
+        self.assertEqual(self.cluster.logs(job), "out\n")
+        found = self.cluster.api.raw("GET", f"/v1/jobs/{job}/logs?rank=0&stream=stderr")[2]
+        self.assertEqual(found, b"err\n")
+
+    def test_a_gang_knows_its_ranks(self):
+        job = self.shell("for v in " + " ".join(ENVIRONMENT) + "; do echo $v=${!v}; done",
+                         tasks=4, nodes=2, tasks_per_node=2, gpus=1)
+        self.assertEqual(self.cluster.wait(job)["state"], "completed")
+        ranks = set()
+        for rank in range(4):
+            found = dict(line.split("=", 1) for line in self.cluster.logs(job, rank).splitlines())
+            self.assertEqual(found["WORLD_SIZE"], "4")
+            self.assertEqual(found["RANK"], str(rank))
+            self.assertTrue(all(found[name] for name in ENVIRONMENT), found)
+            ranks.add((found["NODE_RANK"], found["LOCAL_RANK"]))
+        self.assertEqual(ranks, {("0", "0"), ("0", "1"), ("1", "0"), ("1", "1")})
+
+    def test_devices_are_named_and_apart(self):
+        jobs = [self.shell("echo $DOVE_NODE $CUDA_VISIBLE_DEVICES; sleep 0.3", gpus=1) for _ in range(4)]
+        for job in jobs:
+            self.cluster.wait(job)
+        self.assertEqual(len({self.cluster.logs(job) for job in jobs}), 4)
+
+    def test_a_waiting_job_says_why(self):
+        job = self.shell("true", gpus=3)
+        reasons = self.cluster.api.call("GET", f"/v1/jobs/{job}/why")["reasons"]
+        self.assertTrue(any("gpus" in str(reason) for reason in reasons), reasons)
+        self.cluster.api.call("POST", f"/v1/jobs/{job}/cancel")
+        self.assertEqual(self.cluster.wait(job)["state"], "cancelled")
+
+    def test_cancel_stops_and_time_limit_stops(self):
+        job = self.shell("sleep 60")
+        self.cluster.wait_state(job, "running")
+        self.cluster.api.call("POST", f"/v1/jobs/{job}/cancel")
+        self.assertEqual(self.cluster.wait(job)["state"], "cancelled")
+        job = self.shell("trap '' TERM; sleep 60 & wait; wait", time_limit_s=1, kill_grace_s=1)
+        self.assertEqual(self.cluster.wait(job)["state"], "timed_out")
+
+    def test_array_and_dependency(self):
+        first = self.shell("exit $((SLURM_ARRAY_TASK_ID == 2))", array="0-3")
+        after_any = self.shell("true", dependency=f"afterany:{first}")
+        after_ok = self.shell("true", dependency=f"afterok:{first}")
+        self.assertEqual(self.cluster.wait(after_any)["state"], "completed")
+        self.assertEqual(self.cluster.wait(after_ok)["state"], "dependency_never_met")
+
+    def test_restarting_the_controller_keeps_tasks(self):
+        job = self.shell("sleep 2; echo done")
+        self.cluster.wait_state(job, "running")
+        self.cluster.server.kill()
+        self.cluster.server.wait()
+        self.cluster.start_server()
+        done = self.cluster.wait(job)
+        self.assertEqual((done["state"], len(done["attempts"])), ("completed", 1))
+        self.cluster.wait_connected()
+
+    def test_restarting_an_agent_keeps_tasks(self):
+        job = self.shell("sleep 2; echo done")
+        self.cluster.wait_state(job, "running")
+        node = self.cluster.job(job)["attempts"][0]["placements"][0]["node"]
+        self.cluster.agents[node].kill()
+        self.cluster.agents[node].wait()
+        self.cluster.start_agent(node)
+        done = self.cluster.wait(job)
+        self.assertEqual((done["state"], len(done["attempts"])), ("completed", 1))
+        self.assertEqual(self.cluster.logs(job), "done\n")
+        self.cluster.wait_connected()
+
+    def test_a_lost_node_and_its_job(self):
+        job = self.shell("[ $DOVE_RESTART_COUNT -gt 0 ] || sleep 60")
+        self.cluster.wait_state(job, "running")
+        node = self.cluster.job(job)["attempts"][0]["placements"][0]["node"]
+        self.cluster.agents[node].kill()
+        self.cluster.agents[node].wait()
+        done = self.cluster.wait(job)
+        self.assertEqual((done["state"], len(done["attempts"])), ("completed", 2))
+        self.cluster.start_agent(node)
+        self.cluster.wait_connected()
+
+    def test_steps_of_a_batch_script(self):
+        script = "#!/bin/bash\nsrun -l hostname >/dev/null && srun -n2 bash -c 'echo step $SLURM_PROCID'\n"
+        job = self.cluster.submit({"name": "steps", "script": script, "tasks": 2, "nodes": 2})
+        done = self.cluster.wait(job)
+        self.assertEqual(done["state"], "completed", self.cluster.logs(job))
+        self.assertEqual(sorted(self.cluster.logs(job).splitlines()), ["step 0", "step 1"])
+
+    def test_orphans_are_swept(self):
+        mark = f"/tmp/dove-orphan-{os.getpid()}"
+        job = self.shell(f"setsid sleep 300 & echo $! > {mark}")
+        self.cluster.wait(job)
+        with open(mark) as file:
+            pid = int(file.read())
+        os.unlink(mark)
+        with self.assertRaises(ProcessLookupError):
+            os.kill(pid, 0)
+
+    def test_idempotency_key(self):
+        body = {"name": "once", "command": ["true"]}
+        first = self.cluster.api.call("POST", "/v1/jobs", body, {"Idempotency-Key": "spine-1"})
+        again = self.cluster.api.call("POST", "/v1/jobs", body, {"Idempotency-Key": "spine-1"})
+        self.assertEqual(first["id"], again["id"])
+        status, _, _ = self.cluster.api.raw("POST", "/v1/jobs", {**body, "name": "two"},
+                                            {"Idempotency-Key": "spine-1"})
+        self.assertEqual(status, 409)
+
+    def test_drain_lets_work_end_and_starts_none(self):
+        self.cluster.api.call("POST", "/v1/nodes/node1/drain", {"reason": "test"})
+        jobs = [self.shell("echo $DOVE_NODE", gpus=1) for _ in range(2)]
+        for job in jobs:
+            self.cluster.wait(job)
+            self.assertEqual(self.cluster.logs(job), "node2\n")
+        self.cluster.api.call("POST", "/v1/nodes/node1/undrain", {})
+
+
+if __name__ == "__main__":
+    unittest.main()
