@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,8 +40,10 @@ struct Dependencies {
   std::vector<Dependency> list;
   bool any = false;  // separated by '?'
 };
-// "afterok:12:13,after:14+5,singleton": all kinds of sbatch but afterburstbuffer.
-Result<Dependencies> parse_dependency(std::string_view text);
+// The job id of an array's element, asked for "ID_INDEX".
+using FindElement = std::function<Result<JobId>(JobId array, std::int32_t index)>;
+// "afterok:12:13,after:14+5,singleton": all kinds of sbatch but afterburstbuffer and expand.
+Result<Dependencies> parse_dependency(std::string_view text, const FindElement& find_element = {});
 
 // "0-9", "1,3,5-7", "0-15:4", each with "%N".
 Result<ArraySpec> parse_array(std::string_view text);

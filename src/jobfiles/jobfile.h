@@ -18,6 +18,7 @@
 
 #include "base/result.h"
 #include "codec/json.h"
+#include "model/ids.h"
 #include "model/time.h"
 
 namespace dove::jobfiles {
@@ -101,13 +102,16 @@ struct Context {
                         // <home>/USERDIR taken
   Instant now;          // for --begin; 0 is refused there
   std::int32_t utc_offset_s = 0;  // local time of the submitter = UTC + this
-  // From the command line; they win over the environment, which wins over the file.
+  // From the command line, names in full or abbreviated; they win over the environment, which wins
+  // over the file.
   std::vector<Option> options;
   // The submitter's. SBATCH_* are options (sbatch and wrap only); all others but DOVE_*, SLURM_*
   // go into the job as --export says (sbatch and wrap only; default ALL).
   std::map<std::string, std::string> environment;
   // For --nodefile and --export-file. Absent: those options are refused.
   std::function<Result<std::string>(const std::string& path)> read_file;
+  // The job id of an array's element, for dependencies written "ID_INDEX". Absent: refused.
+  std::function<Result<JobId>(JobId array, std::int32_t index)> find_element;
 };
 
 Result<ParsedJob> parse(const Source& source, const Context& context);

@@ -1,0 +1,200 @@
+#include "jobfiles/draft.h"
+
+#include <fmt/core.h>
+
+#include "jobfiles/words.h"
+
+namespace dove::jobfiles {
+
+namespace {
+
+constexpr std::size_t kEnvironmentBytesMax = 1 << 20;
+
+// Another allocation's variables and our own never travel into a job.
+bool travels(std::string_view name) {
+  return !name.starts_with("DOVE_") && !name.starts_with("SLURM_") && !name.starts_with("SBATCH_");
+}
+
+bool variable_name(std::string_view name) {
+  if (name.empty() || name.size() > 256 || (name[0] >= '0' && name[0] <= '9')) return false;
+  for (char c : name) {
+    bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (!word && c != '_') return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string to_text(const Place& place) {
+  if (place.line == 0) return place.file;
+  return fmt::format("{}:{}:{}", place.file, place.line, place.column);
+}
+
+std::string to_text(const Warning& warning) {
+  return fmt::format("{}: warning: {}", to_text(warning.place), warning.message);
+}
+
+void Draft::warn(const Place& place, std::string code, std::string message) {
+  if (warnings.size() < kWarningsMax) {
+    warnings.push_back(Warning{place, std::move(code), std::move(message)});
+  } else if (warnings.size() == kWarningsMax) {
+    warnings.push_back(Warning{place, "more_warnings", "further warnings are left out"});
+  }
+}
+
+Error at_place(Error error, const Place& place) {
+  if (!error.field.empty()) return error;  // it knows a more precise one
+  error.field = to_text(place);
+  error.message = fmt::format("{}: {}", error.field, error.message);
+  return error;
+}
+
+namespace {
+
+// One item of --export: "NAME" (the submitter's value) or "NAME=value".
+Result<void> export_item(Draft& draft, std::string_view item) {
+  std::size_t equals = item.find('=');
+  std::string name(item.substr(0, equals));
+  if (!variable_name(name)) {
+    return at_place(invalid(fmt::format("--export: \"{}\" is not a variable: write ALL, NONE, NAME "
+                                        "or NAME=value, joined by commas",
+                                        shown(item))),
+                    draft.export_list->place);
+  }
+  std::map<std::string, std::string>& environment = draft.submission.exec.environment;
+  if (equals != std::string_view::npos) {
+    environment.emplace(name, item.substr(equals + 1));
+    return {};
+  }
+  auto found = draft.context->environment.find(name);
+  if (found == draft.context->environment.end()) {
+    draft.warn(draft.export_list->place, "no_effect",
+               fmt::format("--export: {} is not set where the job is submitted", name));
+  } else {
+    environment.emplace(name, found->second);
+  }
+  return {};
+}
+
+// Commas separate items but for those inside quotes.
+std::vector<std::string> export_items(std::string_view list) {
+  std::vector<std::string> items(1);
+  char quote = 0;
+  for (char c : list) {
+    if (quote != 0 ? c == quote : c == '\'' || c == '"') {
+      quote = quote != 0 ? '\0' : c;
+    } else if (c == ',' && quote == 0) {
+      items.emplace_back();
+    } else {
+      items.back() += c;
+    }
+  }
+  return items;
+}
+
+Result<void> read_export_file(Draft& draft) {
+  const Option& option = *draft.export_file;
+  if (!draft.context->read_file) {
+    return at_place(invalid("--export-file: files cannot be read here: use --export"),
+                    option.place);
+  }
+  auto text = draft.context->read_file(option.value);
+  if (!text.ok()) return at_place(text.error(), option.place);
+  if (text->size() > kEnvironmentBytesMax) {
+    return at_place(invalid("--export-file: the file is larger than 1 MiB"), option.place);
+  }
+  for (std::string_view item : split(*text, '\0')) {
+    if (trimmed(item).empty()) continue;
+    std::size_t equals = item.find('=');
+    if (equals == std::string_view::npos || !variable_name(item.substr(0, equals)) ||
+        first_not_utf8(item)) {
+      return at_place(invalid(fmt::format("--export-file: \"{}\" is not NAME=value in UTF-8, ended "
+                                          "by a zero byte",
+                                          shown(item))),
+                      option.place);
+    }
+    draft.submission.exec.environment[std::string(item.substr(0, equals))] =
+        item.substr(equals + 1);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> finish_environment(Draft& draft, bool export_by_default) {
+  bool all = export_by_default;
+  std::vector<std::string> items;
+  if (draft.export_list) {
+    all = false;
+    for (std::string& item : export_items(draft.export_list->value)) {
+      if (equal_without_case(item, "all")) {
+        all = true;
+      } else if (!item.empty() && !equal_without_case(item, "none") &&
+                 !equal_without_case(item, "nil")) {
+        items.push_back(std::move(item));
+      }
+    }
+  }
+  std::map<std::string, std::string>& environment = draft.submission.exec.environment;
+  if (all) {
+    for (const auto& [name, value] : draft.context->environment) {
+      // Shells keep exported functions under names that are no variables; they stay behind.
+      if (!travels(name) || !variable_name(name) || first_not_utf8(value)) continue;
+      environment.emplace(name, value);
+    }
+  }
+  if (draft.export_file) TRY(read_export_file(draft));
+  for (const std::string& item : items) TRY(export_item(draft, item));
+  std::size_t bytes = 0;
+  for (const auto& [name, value] : environment) bytes += name.size() + value.size() + 2;
+  if (bytes > kEnvironmentBytesMax) {
+    Place place = draft.export_list ? draft.export_list->place : Place{"environment", 0, 0};
+    return at_place(invalid("the environment of the job is larger than 1 MiB: name the variables "
+                            "it needs with --export=NAME,NAME"),
+                    place);
+  }
+  return {};
+}
+
+namespace {
+
+Result<void> check_path(Draft& draft, const Option& option) {
+  const std::string& path = option.value;
+  for (std::string_view step : split(path, '/')) {
+    if (step == "..") {
+      return at_place(invalid(fmt::format("--{}: \"{}\" leaves the working directory by \"..\": "
+                                          "write an absolute path",
+                                          option.name, shown(path))),
+                      option.place);
+    }
+  }
+  for (std::size_t i = 0; i + 1 < path.size(); ++i) {
+    if (path[i] != '%') continue;
+    std::size_t end = path.find_first_not_of("0123456789", i + 1);
+    if (end == std::string::npos) break;
+    if (std::string_view("%jAaxuNnts").find(path[end]) == std::string_view::npos) {
+      draft.warn(option.place, "no_effect",
+                 fmt::format("--{}: %{} has no meaning in a file's name here: %j %A %a %x %u %N %n "
+                             "%t %s do",
+                             option.name, shown(path.substr(end, 1))));
+    } else if (path[end] == 'x' && draft.submission.spec.name.find('/') != std::string::npos) {
+      return at_place(invalid(fmt::format("--{}: %x would put \"{}\" into a file's name: take the "
+                                          "slash out of the job's name",
+                                          option.name, shown(draft.submission.spec.name))),
+                      option.place);
+    }
+    i = end;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_output_paths(Draft& draft) {
+  if (draft.output) TRY(check_path(draft, *draft.output));
+  if (draft.error) TRY(check_path(draft, *draft.error));
+  return {};
+}
+
+}  // namespace dove::jobfiles

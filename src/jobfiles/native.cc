@@ -1,0 +1,138 @@
+#include "jobfiles/native.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "jobfiles/draft.h"
+#include "jobfiles/sbatch.h"
+#include "jobfiles/words.h"
+#include "jobfiles/yaml.h"
+
+namespace dove::jobfiles {
+
+namespace {
+
+// Plain scalars as YAML's core schema reads them; all other text stays text.
+nlohmann::json scalar(const Yaml& value) {
+  const std::string& text = value.text;
+  if (value.quoted) return text;
+  if (text == "true" || text == "True" || text == "TRUE") return true;
+  if (text == "false" || text == "False" || text == "FALSE") return false;
+  std::int64_t whole = 0;
+  auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), whole);
+  if (problem == std::errc() && end == text.data() + text.size()) return whole;
+  // Numbers beyond 64 bits and fractions become doubles, which the codec refuses by field.
+  double number = 0;
+  auto [end2, problem2] = std::from_chars(text.data(), text.data() + text.size(), number);
+  bool digits = text.find_first_of("0123456789") != std::string::npos;
+  if (problem2 == std::errc() && end2 == text.data() + text.size() && digits) return number;
+  return text;
+}
+
+// Aliases share values, so the tree may be larger than the file: counted.
+Result<nlohmann::json> to_json(const Yaml& value, std::size_t& left) {
+  if (left == 0) {
+    return at_place(
+        invalid(fmt::format("more than {} values, aliases followed", kValuesMax), "bad_yaml"),
+        value.place);
+  }
+  --left;
+  switch (value.kind) {
+    case Yaml::Kind::kNull:
+      return nlohmann::json(nullptr);
+    case Yaml::Kind::kScalar:
+      return scalar(value);
+    case Yaml::Kind::kList: {
+      nlohmann::json list = nlohmann::json::array();
+      for (const YamlRef& item : value.values) {
+        TRY_ASSIGN(nlohmann::json element, to_json(*item, left));
+        list.push_back(std::move(element));
+      }
+      return list;
+    }
+    case Yaml::Kind::kMap: {
+      nlohmann::json map = nlohmann::json::object();
+      for (std::size_t i = 0; i < value.keys.size(); ++i) {
+        const std::string& key = value.keys[i]->text;
+        if (map.contains(key)) {
+          return at_place(
+              invalid(fmt::format("the key {} is given twice", shown(key)), "repeated_key"),
+              value.keys[i]->place);
+        }
+        TRY_ASSIGN(map[key], to_json(*value.values[i], left));
+      }
+      return map;
+    }
+  }
+  return nlohmann::json(nullptr);
+}
+
+// Where the codec's path ("groups[0].cores") lies in the file: the deepest value it names.
+Place find_place(const YamlRef& root, std::string_view path) {
+  const Yaml* at = root.get();
+  std::size_t i = 0;
+  while (i < path.size()) {
+    if (path[i] == '.') {
+      ++i;
+      continue;
+    }
+    const Yaml* next = nullptr;
+    if (path[i] == '[') {
+      std::size_t close = path.find(']', i);
+      if (close == std::string_view::npos) break;
+      auto index = to_number(path.substr(i + 1, close - i - 1));
+      if (index && at->kind == Yaml::Kind::kList &&
+          *index < static_cast<std::int64_t>(at->values.size())) {
+        next = at->values[static_cast<std::size_t>(*index)].get();
+      }
+      i = close + 1;
+    } else {
+      std::size_t end = std::min(path.find_first_of(".[", i), path.size());
+      for (std::size_t k = 0; k < at->keys.size(); ++k) {
+        if (at->keys[k]->text == path.substr(i, end - i)) next = at->values[k].get();
+      }
+      i = end;
+    }
+    if (next == nullptr) break;
+    at = next;
+  }
+  return at->place;
+}
+
+}  // namespace
+
+Result<ParsedJob> parse_native(const Source& source, const Context& context) {
+  TRY_ASSIGN(YamlRef root, read_yaml(source.name, source.text));
+  if (root->kind != Yaml::Kind::kMap) {
+    return at_place(
+        invalid("a job must be a map of fields such as name, command, groups", "wrong_type"),
+        Place{source.name, 1, 1});
+  }
+  std::size_t left = kValuesMax;
+  TRY_ASSIGN(nlohmann::json body, to_json(*root, left));
+  auto submission = codec::read_submission(body);
+  if (!submission.ok()) {
+    Error error = submission.error();
+    Place place = find_place(root, error.field);
+    place.file = source.name;
+    if (!error.field.empty() && error.message.find(error.field) == std::string::npos) {
+      error.message = fmt::format("{}: {}", error.field, error.message);
+    }
+    error.field.clear();
+    return at_place(std::move(error), place);
+  }
+  Draft draft;
+  draft.context = &context;
+  draft.submission = std::move(*submission);
+  ExecSpec& exec = draft.submission.exec;
+  if (exec.source_name.empty()) exec.source_name = source.name;
+  TRY(apply_overrides(draft, false));
+  TRY(adjust_group(draft));
+  TRY(finish_environment(draft, false));
+  TRY(check_output_paths(draft));
+  return ParsedJob{std::move(draft.submission), std::move(draft.warnings), {}, draft.behaviour};
+}
+
+}  // namespace dove::jobfiles

@@ -1,0 +1,136 @@
+#include "jobfiles/option_setters.h"
+#include "jobfiles/options.h"
+
+namespace dove::jobfiles {
+
+namespace {
+
+constexpr Argument kNone = Argument::kNone;
+constexpr Argument kRequired = Argument::kRequired;
+constexpr Argument kOptional = Argument::kOptional;
+
+// Reasons that several options share.
+constexpr std::string_view kSockets =
+    "nodes are cores and devices here; sockets and hardware threads cannot be asked for";
+constexpr std::string_view kBinding =
+    "cores, memory and GPUs are bound by the agent, near each other";
+constexpr std::string_view kMail = "Dovetail sends no mail; `dove wait` tells the end of a job";
+constexpr std::string_view kBurstBuffer = "there are no burst buffers";
+constexpr std::string_view kFrequency = "clock frequencies are left as the node has them";
+
+// clang-format off
+const std::vector<OptionRule> kRules = {
+  {"account", 'A', kRequired, set_project, "the project that the job belongs to", "SBATCH_ACCOUNT"},
+  {"acctg-freq", 0, kRequired, nullptr, "usage is counted from the log, not sampled", "SBATCH_ACCTG_FREQ"},
+  {"array", 'a', kRequired, set_array, "one job per index: `0-9`, `1,3`, `0-15:4`, then `%N` at once", "SBATCH_ARRAY_INX"},
+  {"batch", 0, kRequired, nullptr, "the script runs on the first node of the job; use --constraint for all nodes", "SBATCH_BATCH"},
+  {"bb", 0, kRequired, nullptr, kBurstBuffer},
+  {"bbf", 0, kRequired, nullptr, kBurstBuffer},
+  {"begin", 'b', kRequired, set_begin, "not started before: `now+1hour`, `16:00`, `2026-01-20T12:34:00`, `tomorrow`"},
+  {"chdir", 'D', kRequired, set_chdir, "the working directory"},
+  {"cluster", 0, kRequired, nullptr, "jobs go to the server that the command talks to"},
+  {"cluster-constraint", 0, kRequired, nullptr, "jobs go to the server that the command talks to"},
+  {"clusters", 'M', kRequired, nullptr, "jobs go to the server that the command talks to", "SBATCH_CLUSTERS"},
+  {"comment", 0, kRequired, set_comment, "kept as the label `comment`"},
+  {"constraint", 'C', kRequired, set_constraint, "features that every node must have, joined by `&`; other forms are refused", "SBATCH_CONSTRAINT"},
+  {"container", 0, kRequired, nullptr, "jobs run as plain processes; start the container in the script", "SBATCH_CONTAINER"},
+  {"context", 0, kOptional, nullptr, "SELinux contexts are left as the node has them"},
+  {"contiguous", 0, kNone, nullptr, "nodes have no order here"},
+  {"core-spec", 'S', kRequired, nullptr, "no cores are set aside for the system by a job", "SBATCH_CORE_SPEC"},
+  {"cores-per-socket", 0, kRequired, nullptr, kSockets},
+  {"cpu-freq", 0, kRequired, nullptr, kFrequency, "SLURM_CPU_FREQ_REQ"},
+  {"cpus-per-gpu", 0, kRequired, set_cpus_per_gpu, "cores for each GPU", "SBATCH_CPUS_PER_GPU"},
+  {"cpus-per-task", 'c', kRequired, set_cpus_per_task, "cores for each task (1)"},
+  {"deadline", 0, kRequired, nullptr, "a job is not removed because it can no longer end in time; use --time"},
+  {"delay-boot", 0, kRequired, nullptr, "nodes are not booted for jobs", "SBATCH_DELAY_BOOT"},
+  {"dependency", 'd', kRequired, set_dependency, "`after[+minutes]`, `afterany`, `afterok`, `afternotok`, `aftercorr`, `singleton`; `,` for all, `?` for any"},
+  {"distribution", 'm', kRequired, nullptr, "ranks fill one node after the other", "SBATCH_DISTRIBUTION"},
+  {"error", 'e', kRequired, set_error_path, "file of standard error (that of standard output)", "SBATCH_ERROR"},
+  {"exclude", 'x', kRequired, set_nodes_excluded, "never on these nodes"},
+  {"exclusive", 0, kOptional, set_exclusive, "whole nodes, shared with nobody; `=user` and `=mcs` are read as that", "SBATCH_EXCLUSIVE"},
+  {"export", 0, kRequired, set_export, "what of the submitter's environment the job gets: `ALL` (also by default), `NONE`, names, `NAME=value`", "SBATCH_EXPORT"},
+  {"export-file", 0, kRequired, set_export_file, "a file of `NAME=value`, each ended by a zero byte, put into the environment"},
+  {"extra-node-info", 'B', kRequired, nullptr, kSockets},
+  {"get-user-env", 0, kOptional, nullptr, "no login shell is run to find the environment; use `#!/bin/bash -l`", "SBATCH_GET_USER_ENV"},
+  {"gid", 0, kRequired, nullptr, "a job runs as its submitter"},
+  {"gpu-bind", 0, kRequired, nullptr, kBinding, "SBATCH_GPU_BIND"},
+  {"gpu-freq", 0, kRequired, nullptr, kFrequency, "SBATCH_GPU_FREQ"},
+  {"gpus", 'G', kRequired, set_gpus, "GPUs of the whole job, `[TYPE:]N`, evenly over its nodes or tasks", "SBATCH_GPUS"},
+  {"gpus-per-node", 0, kRequired, set_gpus_per_node, "GPUs of each node, `[TYPE:]N`", "SBATCH_GPUS_PER_NODE"},
+  {"gpus-per-socket", 0, kRequired, nullptr, "sockets are not asked for; use --gpus-per-node"},
+  {"gpus-per-task", 0, kRequired, set_gpus_per_task, "GPUs of each task, `[TYPE:]N`", "SBATCH_GPUS_PER_TASK"},
+  {"gres", 0, kRequired, set_gres, "of each node: `gpu[:TYPE][:N]`, `mps:N` (hundredths of one GPU), or any countable `NAME:N`", "SBATCH_GRES"},
+  {"gres-flags", 0, kRequired, nullptr, kBinding, "SBATCH_GRES_FLAGS"},
+  {"help", 'h', kNone, set_help, "prints help"},
+  {"hint", 0, kRequired, nullptr, kSockets, "SBATCH_HINT"},
+  {"hold", 'H', kNone, set_hold, "held until `dove release`"},
+  {"ignore-pbs", 0, kNone, nullptr, "`#PBS` lines are never read", "SBATCH_IGNORE_PBS"},
+  {"input", 'i', kRequired, set_input, "file of standard input (`/dev/null`)", "SBATCH_INPUT"},
+  {"job-name", 'J', kRequired, set_job_name, "the job's name (that of the script)", "SBATCH_JOB_NAME"},
+  {"kill-on-invalid-dep", 0, kRequired, set_kill_on_invalid_dependency, "`yes` is what happens; `no` is a warning"},
+  {"licenses", 'L', kRequired, set_licenses, "cluster-wide countables `licence:NAME`, `NAME[:COUNT]` joined by commas"},
+  {"mail-type", 0, kRequired, nullptr, kMail},
+  {"mail-user", 0, kRequired, nullptr, kMail},
+  {"mcs-label", 0, kRequired, nullptr, "there are no security labels on nodes"},
+  {"mem", 0, kRequired, set_memory, "memory of each node, MB without a unit; `0` is a warning", "SBATCH_MEM_PER_NODE"},
+  {"mem-bind", 0, kRequired, nullptr, kBinding, "SBATCH_MEM_BIND"},
+  {"mem-per-cpu", 0, kRequired, set_memory_per_cpu, "memory for each core", "SBATCH_MEM_PER_CPU"},
+  {"mem-per-gpu", 0, kRequired, set_memory_per_gpu, "memory for each GPU", "SBATCH_MEM_PER_GPU"},
+  {"mincpus", 0, kRequired, nullptr, "use --cpus-per-task with --ntasks-per-node for the cores of a node"},
+  {"network", 0, kRequired, nullptr, "networks are not asked for by a job", "SBATCH_NETWORK"},
+  {"nice", 0, kOptional, set_nice, "priority lower by this (100)"},
+  {"no-kill", 'k', kOptional, nullptr, "a job that loses a node is started again as a whole; see --requeue", "SBATCH_NO_KILL"},
+  {"no-requeue", 0, kNone, set_no_requeue, "the job ends when it loses a node", "SBATCH_NO_REQUEUE"},
+  {"nodefile", 'F', kRequired, set_node_file, "like --nodelist, from a file"},
+  {"nodelist", 'w', kRequired, set_nodes_wanted, "only on these nodes (all of them without --nodes)"},
+  {"nodes", 'N', kRequired, set_nodes, "number of nodes, `N` or `MIN-MAX`"},
+  {"ntasks", 'n', kRequired, set_tasks, "number of tasks (one per node)"},
+  {"ntasks-per-core", 0, kRequired, nullptr, "a core belongs to one task"},
+  {"ntasks-per-gpu", 0, kRequired, set_tasks_per_gpu, "number of tasks from the number of GPUs"},
+  {"ntasks-per-node", 0, kRequired, set_tasks_per_node, "tasks on each node; at most so many where --ntasks is given"},
+  {"ntasks-per-socket", 0, kRequired, nullptr, kSockets},
+  {"ntasks-per-tres", 0, kRequired, nullptr, "use --ntasks-per-gpu"},
+  {"open-mode", 0, kRequired, set_open_mode, "`append` to output files, or `truncate` them", "SBATCH_OPEN_MODE"},
+  {"output", 'o', kRequired, set_output, "file of standard output (`slurm-%j.out`, of an array `slurm-%A_%a.out`)", "SBATCH_OUTPUT"},
+  {"overcommit", 'O', kNone, nullptr, "a core belongs to one task", "SBATCH_OVERCOMMIT"},
+  {"oversubscribe", 's', kNone, nullptr, "a core belongs to one job; nodes are shared unless --exclusive"},
+  {"parsable", 0, kNone, set_parsable, "prints the job id alone"},
+  {"partition", 'p', kRequired, set_pool, "the pool; of several the first", "SBATCH_PARTITION"},
+  {"power", 0, kRequired, nullptr, "power is not managed by job", "SBATCH_POWER"},
+  {"prefer", 0, kRequired, nullptr, "features are demanded (--constraint) or not asked for"},
+  {"priority", 0, kRequired, set_priority, "the priority, higher first; `TOP` is a warning"},
+  {"profile", 0, kRequired, nullptr, "profiles of jobs are not recorded", "SBATCH_PROFILE"},
+  {"propagate", 0, kOptional, nullptr, "limits (ulimit) are those of the node; set them in the script"},
+  {"qos", 'q', kRequired, set_queue, "the queue", "SBATCH_QOS"},
+  {"quiet", 'Q', kNone, set_quiet, "prints errors only"},
+  {"reboot", 0, kNone, nullptr, "nodes are not booted for jobs"},
+  {"requeue", 0, kNone, set_requeue, "started again when it loses a node (so by default)", "SBATCH_REQUEUE"},
+  {"reservation", 0, kRequired, nullptr, "there are no reservations to choose", "SBATCH_RESERVATION"},
+  {"signal", 0, kRequired, set_signal, "`[B:]SIGNAL[@SECONDS]` to the whole job before its time is over", "SBATCH_SIGNAL"},
+  {"sockets-per-node", 0, kRequired, nullptr, kSockets},
+  {"spread-job", 0, kNone, nullptr, "use --nodes and --ntasks-per-node to spread tasks", "SBATCH_SPREAD_JOB"},
+  {"switches", 0, kRequired, nullptr, "the switches of the network are not known", "SBATCH_REQ_SWITCH"},
+  {"tasks-per-node", 0, kRequired, set_tasks_per_node, "the same as --ntasks-per-node"},
+  {"test-only", 0, kNone, set_test_only, "checks the job and submits nothing"},
+  {"thread-spec", 0, kRequired, nullptr, "no cores are set aside for the system by a job", "SBATCH_THREAD_SPEC"},
+  {"threads-per-core", 0, kRequired, nullptr, kSockets, "SBATCH_THREADS_PER_CORE"},
+  {"time", 't', kRequired, set_time, "time limit: minutes, `HH:MM:SS`, `D-HH:MM:SS`; `0` is none", "SBATCH_TIMELIMIT"},
+  {"time-min", 0, kRequired, nullptr, "the limit is never shortened to fit; --time holds"},
+  {"tmp", 0, kRequired, nullptr, "space on local disks is not counted"},
+  {"uid", 0, kRequired, nullptr, "a job runs as its submitter"},
+  {"usage", 0, kNone, set_usage, "prints a short help"},
+  {"use-min-nodes", 0, kNone, nullptr, "of MIN-MAX nodes the fewest that fit are always taken", "SBATCH_USE_MIN_NODES"},
+  {"verbose", 'v', kNone, set_verbose, "prints more", "SBATCH_DEBUG"},
+  {"version", 'V', kNone, set_version, "prints the version"},
+  {"wait", 'W', kNone, set_wait, "waits for the end and ends with the job's exit code", "SBATCH_WAIT"},
+  {"wait-all-nodes", 0, kRequired, nullptr, "a job never starts before all its nodes are ready", "SBATCH_WAIT_ALL_NODES"},
+  {"wckey", 0, kRequired, set_wckey, "kept as the label `wckey`", "SBATCH_WCKEY"},
+  {"wrap", 0, kRequired, set_wrap, "the command is the job: /bin/sh runs it"},
+};
+// clang-format on
+
+}  // namespace
+
+const std::vector<OptionRule>& option_rules() { return kRules; }
+
+}  // namespace dove::jobfiles

@@ -1,0 +1,147 @@
+// Nodes, tasks, cores, memory and GPUs, as sbatch writes them.
+#include <fmt/core.h>
+
+#include "jobfiles/option_setters.h"
+#include "jobfiles/words.h"
+
+namespace dove::jobfiles {
+
+namespace {
+
+constexpr std::int64_t kCountMax = 1'000'000;
+
+Result<std::int32_t> positive(std::string_view text) {
+  auto number = to_number(text, kCountMax);
+  if (!number || *number == 0) {
+    return invalid(fmt::format("\"{}\" is not a number from 1 to {}", shown(text), kCountMax));
+  }
+  return static_cast<std::int32_t>(*number);
+}
+
+template <class T>
+void put(std::optional<Size<T>>& size, T value, const Draft& draft, const Option& option) {
+  size = Size<T>{std::move(value), option.place, draft.level};
+}
+
+Result<void> put_count(std::optional<Size<std::int32_t>>& size, const Draft& draft,
+                       const Option& option) {
+  TRY_ASSIGN(std::int32_t count, positive(option.value));
+  put(size, count, draft, option);
+  return {};
+}
+
+// Of several ways to say one thing, the one from a higher level wins; two at one level contradict.
+template <class T>
+Result<void> only_one(std::optional<Size<T>>& other, const Draft& draft, const char* message) {
+  if (!other) return {};
+  if (other->level == draft.level) {
+    return invalid(fmt::format("{} (the other is at {})", message, to_text(other->place)),
+                   "exclusive_options");
+  }
+  other.reset();
+  return {};
+}
+
+constexpr const char* kOneMemory =
+    "--mem, --mem-per-cpu and --mem-per-gpu exclude each other: keep one of them";
+constexpr const char* kOneCpus =
+    "--cpus-per-task and --cpus-per-gpu exclude each other: keep one of them";
+constexpr const char* kOneGpusPerNode =
+    "--gres=gpu and --gpus-per-node both say how many GPUs of a node: keep one of them";
+
+}  // namespace
+
+Result<void> set_nodes(Draft& draft, const Option& option) {
+  TRY_ASSIGN(NodeCount count, parse_node_count(option.value));
+  put(draft.sizes.nodes, count, draft, option);
+  return {};
+}
+
+Result<void> set_tasks(Draft& draft, const Option& option) {
+  return put_count(draft.sizes.tasks, draft, option);
+}
+
+Result<void> set_tasks_per_node(Draft& draft, const Option& option) {
+  if (option.value == "0") {  // sbatch takes it for "not given"
+    draft.sizes.tasks_per_node.reset();
+    return {};
+  }
+  return put_count(draft.sizes.tasks_per_node, draft, option);
+}
+
+Result<void> set_tasks_per_gpu(Draft& draft, const Option& option) {
+  return put_count(draft.sizes.tasks_per_gpu, draft, option);
+}
+
+Result<void> set_cpus_per_task(Draft& draft, const Option& option) {
+  TRY(only_one(draft.sizes.cpus_per_gpu, draft, kOneCpus));
+  return put_count(draft.sizes.cpus_per_task, draft, option);
+}
+
+Result<void> set_cpus_per_gpu(Draft& draft, const Option& option) {
+  TRY(only_one(draft.sizes.cpus_per_task, draft, kOneCpus));
+  return put_count(draft.sizes.cpus_per_gpu, draft, option);
+}
+
+Result<void> set_memory(Draft& draft, const Option& option) {
+  TRY_ASSIGN(std::int64_t bytes, parse_memory(option.value));
+  TRY(only_one(draft.sizes.memory_per_cpu, draft, kOneMemory));
+  TRY(only_one(draft.sizes.memory_per_gpu, draft, kOneMemory));
+  if (bytes == 0) {
+    draft.warn(option.place, "no_effect",
+               "--mem=0 (all memory of the node) has no effect: give an amount, or --exclusive for "
+               "whole nodes");
+  }
+  put(draft.sizes.memory_per_node, bytes, draft, option);
+  return {};
+}
+
+Result<void> set_memory_per_cpu(Draft& draft, const Option& option) {
+  TRY_ASSIGN(std::int64_t bytes, parse_memory(option.value));
+  TRY(only_one(draft.sizes.memory_per_node, draft, kOneMemory));
+  TRY(only_one(draft.sizes.memory_per_gpu, draft, kOneMemory));
+  put(draft.sizes.memory_per_cpu, bytes, draft, option);
+  return {};
+}
+
+Result<void> set_memory_per_gpu(Draft& draft, const Option& option) {
+  TRY_ASSIGN(std::int64_t bytes, parse_memory(option.value));
+  TRY(only_one(draft.sizes.memory_per_node, draft, kOneMemory));
+  TRY(only_one(draft.sizes.memory_per_cpu, draft, kOneMemory));
+  put(draft.sizes.memory_per_gpu, bytes, draft, option);
+  return {};
+}
+
+Result<void> set_gres(Draft& draft, const Option& option) {
+  TRY_ASSIGN(Request request, parse_gres(option.value));
+  if (request.gpus > 0) TRY(only_one(draft.sizes.gpus_per_node, draft, kOneGpusPerNode));
+  put(draft.sizes.gres, std::move(request), draft, option);
+  return {};
+}
+
+Result<void> set_gpus(Draft& draft, const Option& option) {
+  TRY_ASSIGN(Request request, parse_gpus(option.value));
+  put(draft.sizes.gpus, std::move(request), draft, option);
+  return {};
+}
+
+Result<void> set_gpus_per_node(Draft& draft, const Option& option) {
+  TRY_ASSIGN(Request request, parse_gpus(option.value));
+  if (draft.sizes.gres && draft.sizes.gres->value.gpus > 0) {
+    if (draft.sizes.gres->level == draft.level) {
+      return invalid(kOneGpusPerNode, "exclusive_options");
+    }
+    draft.sizes.gres->value.gpus = 0;
+    draft.sizes.gres->value.gpu_model.clear();
+  }
+  put(draft.sizes.gpus_per_node, std::move(request), draft, option);
+  return {};
+}
+
+Result<void> set_gpus_per_task(Draft& draft, const Option& option) {
+  TRY_ASSIGN(Request request, parse_gpus(option.value));
+  put(draft.sizes.gpus_per_task, std::move(request), draft, option);
+  return {};
+}
+
+}  // namespace dove::jobfiles

@@ -1,0 +1,41 @@
+// Small things every reader of job files needs: numbers without surprises, pieces of text, the
+// nearest known word, the first byte that is not UTF-8. All pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace dove::jobfiles {
+
+// A kInvalid error without a place; who knows the place adds it.
+Error invalid(std::string message, std::string code = "invalid_value");
+
+// Decimal digits only (no sign, no space), at most `max`.
+std::optional<std::int64_t> to_number(std::string_view digits,
+                                      std::int64_t max = INT64_C(0x7fffffff));
+
+std::vector<std::string_view> split(std::string_view text, char separator);
+std::string_view trimmed(std::string_view text);
+std::string lower(std::string_view text);
+bool equal_without_case(std::string_view a, std::string_view b);
+
+// For messages: at most 80 bytes, control characters shown as '?'.
+std::string shown(std::string_view text);
+
+// The known word nearest to `word`, if it is near enough to be meant (a typo or two) and no other
+// is as near.
+std::optional<std::string_view> nearest(std::string_view word,
+                                        const std::vector<std::string_view>& known);
+
+// Offset of the first byte that is not part of valid UTF-8 (no surrogates, no overlong forms).
+std::optional<std::size_t> first_not_utf8(std::string_view text);
+
+// 'text' quoted for a POSIX shell.
+std::string shell_quoted(std::string_view text);
+
+}  // namespace dove::jobfiles
