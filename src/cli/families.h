@@ -1,0 +1,28 @@
+// The families of commands, each in its own files; the table (table of commands, cli.cc) joins
+// them. Called once at the start of the process.
+#pragma once
+
+#include <vector>
+
+#include "cli/command.h"
+
+namespace dove::cli {
+
+std::vector<Command> submit_commands();      // submit
+std::vector<Command> job_commands();         // ps, show, why
+std::vector<Command> job_action_commands();  // cancel, hold, release, requeue, priority
+std::vector<Command> output_commands();      // logs, wait
+std::vector<Command> event_commands();       // events, top
+std::vector<Command> node_commands();        // nodes, drain, undrain
+std::vector<Command> declared_commands();    // apply, diff, get, delete
+std::vector<Command> token_commands();       // token create, join-token create
+std::vector<Command> sbatch_commands();      // sbatch
+std::vector<Command> squeue_commands();      // squeue
+std::vector<Command> scancel_commands();     // scancel
+std::vector<Command> sinfo_commands();       // sinfo
+std::vector<Command> scontrol_commands();    // scontrol
+std::vector<Command> srun_commands();        // srun, dove-rsh
+std::vector<Command> tcloud_commands();      // tcloud submit, ps, cancel, config, init, add, env ls
+std::vector<Command> tcloud_file_commands();  // tcloud upload, download, ls, cat
+
+}  // namespace dove::cli

@@ -1,0 +1,27 @@
+// A job in full, for people: what `dove show` prints. Pure; any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cli/views.h"
+
+namespace dove::cli {
+
+// Where the time of one attempt went; of one that goes on, up to `now_us`.
+struct TimeSpent {
+  std::int64_t waiting_us = 0;
+  std::int64_t preparing_us = 0;
+  std::int64_t running_us = 0;
+  std::int64_t stopping_us = 0;
+};
+// `ready_at_us`: since when the attempt could have begun (submission, or the end of the one
+// before).
+TimeSpent time_spent(const AttemptView& attempt, std::int64_t ready_at_us, std::int64_t now_us);
+
+std::string job_text(const JobView& job, std::int64_t now_us, bool colours);
+
+// "rank 2: exit code 1", "rank 0: signal 9 (fenced)".
+std::string exit_text(const ExitView& exit);
+
+}  // namespace dove::cli

@@ -1,0 +1,216 @@
+#include "cli/views.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/output.h"
+
+namespace dove::cli {
+namespace {
+
+using nlohmann::json;
+
+std::int64_t instant_us_of(const json& object, const std::string& name) {
+  return number_of(object, (name + "_us").c_str());
+}
+
+std::vector<std::string> texts_of(const json& object, const char* name) {
+  std::vector<std::string> texts;
+  for (const json& one : list_of(object, name)) {
+    if (one.is_string()) texts.push_back(one.get<std::string>());
+    if (one.is_number_integer()) texts.push_back(one.dump());
+    if (one.is_object()) texts.push_back(text_of(one, one.contains("name") ? "name" : "id"));
+  }
+  return texts;
+}
+
+AttemptView read_attempt(const json& attempt) {
+  AttemptView view;
+  view.number = number_of(attempt, attempt.contains("number") ? "number" : "attempt");
+  view.stage = text_of(attempt, "stage");
+  view.stop_reason = text_of(attempt, "stop_reason");
+  view.allocated_at_us = instant_us_of(attempt, "allocated_at");
+  view.started_at_us = instant_us_of(attempt, "started_at");
+  view.stop_at_us = instant_us_of(attempt, "stop_at");
+  view.ended_at_us = instant_us_of(attempt, "ended_at");
+  for (const json& placement : list_of(attempt, "placements")) {
+    view.nodes.push_back(text_of(placement, "node"));
+  }
+  if (view.nodes.empty()) view.nodes = texts_of(attempt, "nodes");
+  for (const json& exit : list_of(attempt, "exits")) {
+    view.exits.push_back({number_of(exit, "rank"), number_of(exit, "exit_code"),
+                          number_of(exit, "signal"), text_of(exit, "cause")});
+  }
+  return view;
+}
+
+struct Asked {
+  std::int64_t cores = 0, gpus = 0, memory_bytes = 0;
+};
+
+Asked read_request(const json& object) {
+  return {number_of(object, "cores"), number_of(object, "gpus"), number_of(object, "memory_bytes")};
+}
+
+void read_group(const json& group, JobView& job) {
+  const std::int64_t tasks = number_of(group, "tasks", 1);
+  std::int64_t nodes = number_of(group, "nodes_min", number_of(group, "nodes"));
+  const std::int64_t per_node = number_of(group, "tasks_per_node");
+  if (nodes == 0 && per_node > 0) nodes = (tasks + per_node - 1) / per_node;
+  if (nodes == 0) nodes = 1;
+  const Asked task = read_request(group.contains("per_task") ? group["per_task"] : group);
+  const Asked node = group.contains("per_node") ? read_request(group["per_node"]) : Asked{};
+  job.tasks += tasks;
+  job.nodes_asked += nodes;
+  job.cores += tasks * task.cores + nodes * node.cores;
+  job.gpus += tasks * task.gpus + nodes * node.gpus;
+  job.memory_bytes += tasks * task.memory_bytes + nodes * node.memory_bytes;
+  if (job.cores_per_task == 0) job.cores_per_task = task.cores;
+}
+
+void read_spec(const json& spec, JobView& view) {
+  view.name = text_of(spec, "name");
+  view.user = text_of(spec, "user");
+  view.project = text_of(spec, "project");
+  view.queue = text_of(spec, "queue");
+  view.pool = text_of(spec, "pool");
+  view.launch = text_of(spec, "launch");
+  view.time_limit_us = span_us_of(spec, "time_limit");
+  view.begin_at_us = instant_us_of(spec, "begin_at");
+  view.requeue = !spec.contains("requeue") || flag_of(spec, "requeue");
+  view.features = texts_of(spec, "features");
+  view.nodes_wanted = texts_of(spec, "nodes_wanted");
+  for (const json& group : list_of(spec, "groups")) read_group(group, view);
+  if (list_of(spec, "groups").empty()) read_group(spec, view);
+  for (const json& dependency : list_of(spec, "dependencies")) {
+    const std::string other = text_of(dependency, "job");
+    view.dependencies.push_back(text_of(dependency, "kind") + (other.empty() ? "" : ":" + other));
+  }
+  view.workdir = text_of(spec, "workdir");
+  view.source_name = text_of(spec, "source_name");
+  if (spec.contains("output")) {
+    view.stdout_path = text_of(spec["output"], "stdout_path");
+    view.stderr_path = text_of(spec["output"], "stderr_path");
+  } else {
+    view.stdout_path = text_of(spec, "stdout_path");
+    view.stderr_path = text_of(spec, "stderr_path");
+  }
+  for (const std::string& word : texts_of(spec, "command")) {
+    view.command += (view.command.empty() ? "" : " ") + word;
+  }
+}
+
+}  // namespace
+
+std::int64_t span_us_of(const json& object, const std::string& name) {
+  const std::int64_t us = number_of(object, (name + "_us").c_str());
+  return us != 0 ? us : number_of(object, (name + "_s").c_str()) * 1'000'000;
+}
+
+const json& items_of(const json& answer, const char* name) {
+  if (answer.is_array()) return answer;
+  const json& named = list_of(answer, name);
+  return named.empty() ? list_of(answer, "items") : named;
+}
+
+const AttemptView* JobView::last_attempt() const {
+  return attempts.empty() ? nullptr : &attempts.back();
+}
+
+std::vector<std::string> JobView::nodes() const {
+  if (waiting() || attempts.empty()) return {};
+  return attempts.back().nodes;
+}
+
+std::int64_t JobView::run_us(std::int64_t now_us) const {
+  const AttemptView* attempt = last_attempt();
+  if (attempt == nullptr || attempt->started_at_us == 0 || waiting()) return 0;
+  const std::int64_t end_us = attempt->ended_at_us != 0 ? attempt->ended_at_us : now_us;
+  return std::max<std::int64_t>(end_us - attempt->started_at_us, 0);
+}
+
+std::int64_t JobView::node_count() const {
+  const std::vector<std::string> held = nodes();
+  return held.empty() ? nodes_asked : static_cast<std::int64_t>(held.size());
+}
+
+JobView read_job(const json& job) {
+  JobView view;
+  if (!job.is_object()) return view;
+  read_spec(job.contains("spec") ? job["spec"] : job, view);
+  if (job.contains("exec")) {
+    const json& exec = job["exec"];
+    view.workdir = text_of(exec, "workdir");
+    view.source_name = text_of(exec, "source_name");
+    if (exec.contains("output")) {
+      view.stdout_path = text_of(exec["output"], "stdout_path");
+      view.stderr_path = text_of(exec["output"], "stderr_path");
+    }
+    for (const std::string& word : texts_of(exec, "command")) {
+      view.command += (view.command.empty() ? "" : " ") + word;
+    }
+  }
+  view.id = text_of(job, "id");
+  const json* array = job.contains("array") ? &job["array"] : nullptr;
+  if (array != nullptr && array->is_number_integer()) view.array = array->dump();
+  if (view.array.empty()) view.array = text_of(job, "array_id");
+  if (view.array == "0") view.array.clear();
+  view.array_index = number_of(job, "array_index");
+  view.shown_id = text_of(job, "label");
+  if (view.shown_id.empty()) {
+    view.shown_id =
+        view.array.empty() ? view.id : fmt::format("{}_{}", view.array, view.array_index);
+  }
+  view.state = text_of(job, "state");
+  view.priority = number_of(job, "priority");
+  view.exit_code = number_of(job, "exit_code");
+  view.retries_used = number_of(job, "retries_used");
+  view.submitted_at_us = instant_us_of(job, "submitted_at");
+  view.eligible_at_us = instant_us_of(job, "eligible_at");
+  view.ended_at_us = instant_us_of(job, "ended_at");
+  const std::string phase = text_of(job, "phase");
+  view.ended = phase.empty() ? view.ended_at_us != 0 : phase == "ended";
+  for (const json& attempt : list_of(job, "attempts"))
+    view.attempts.push_back(read_attempt(attempt));
+  for (const json& reason : list_of(job, "reasons")) {
+    view.reasons.push_back({text_of(reason, "kind"), text_of(reason, "text")});
+  }
+  return view;
+}
+
+NodeView read_node(const json& node) {
+  NodeView view;
+  if (!node.is_object()) return view;
+  view.name = text_of(node, "name");
+  view.state = text_of(node, "state");
+  view.address = text_of(node, "address");
+  view.version = text_of(node, "version");
+  view.drain_reason = text_of(node, "drain_reason");
+  view.agent_pid = number_of(node, "agent_pid");
+  view.contact_since_us = instant_us_of(node, "contact_since");
+  view.cores = number_of(node, "cores");
+  view.cores_free = node.contains("cores_free") && node["cores_free"].is_array()
+                        ? static_cast<std::int64_t>(node["cores_free"].size())
+                        : number_of(node, "cores_free");
+  view.memory_bytes = number_of(node, "memory_bytes");
+  view.memory_free_bytes = number_of(node, "memory_free_bytes");
+  for (const json& device : list_of(node, "devices")) {
+    const std::string kind = text_of(device, "kind");
+    if (kind != "gpu" && !kind.empty()) continue;
+    ++view.gpus;
+    view.gpus_free_milli += number_of(device, "free_milli", 1000);
+    if (view.gpu_model.empty()) view.gpu_model = text_of(device, "model");
+  }
+  if (view.gpus == 0) {
+    view.gpus = number_of(node, "gpus");
+    view.gpus_free_milli = number_of(node, "gpus_free_milli", number_of(node, "gpus_free") * 1000);
+  }
+  view.features = texts_of(node, "features");
+  view.jobs = texts_of(node, "jobs");
+  view.pools = texts_of(node, "pools");
+  return view;
+}
+
+}  // namespace dove::cli

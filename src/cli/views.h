@@ -1,0 +1,97 @@
+// A job and a node as the commands show them, read from the API's JSON. What the server leaves out
+// is empty or 0: a newer client shows an older server's jobs.
+//
+// Plain values. Include only from .cc files of this part.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace dove::cli {
+
+struct ExitView {
+  std::int64_t rank = 0;
+  std::int64_t exit_code = 0;
+  std::int64_t signal = 0;
+  std::string cause;
+};
+
+// Instants in microseconds UTC, 0: not yet.
+struct AttemptView {
+  std::int64_t number = 0;
+  std::string stage;
+  std::string stop_reason;
+  std::vector<std::string> nodes;
+  std::int64_t allocated_at_us = 0;
+  std::int64_t started_at_us = 0;
+  std::int64_t stop_at_us = 0;
+  std::int64_t ended_at_us = 0;
+  std::vector<ExitView> exits;
+};
+
+struct ReasonView {
+  std::string kind;
+  std::string text;
+};
+
+struct JobView {
+  std::string id;        // "7"
+  std::string shown_id;  // "7", or "12_3" for an element of an array
+  std::string array;     // "" : not of an array
+  std::int64_t array_index = 0;
+  std::string name, user, project, queue, pool, state, launch;
+  std::int64_t priority = 0;
+  std::int64_t exit_code = 0;
+  std::int64_t retries_used = 0;
+  std::int64_t submitted_at_us = 0, eligible_at_us = 0, ended_at_us = 0, begin_at_us = 0;
+  std::int64_t time_limit_us = 0;                                                  // 0: none
+  std::int64_t tasks = 0, nodes_asked = 0, cores = 0, gpus = 0, memory_bytes = 0;  // in all
+  std::int64_t cores_per_task = 0;
+  bool requeue = true;
+  bool ended = false;
+  std::string workdir, source_name, stdout_path, stderr_path, command;
+  std::vector<std::string> features, nodes_wanted, dependencies;
+  std::vector<AttemptView> attempts;
+  std::vector<ReasonView> reasons;
+
+  bool waiting() const { return state == "waiting" || state == "held"; }
+  const AttemptView* last_attempt() const;
+  // Of the last attempt; empty while waiting.
+  std::vector<std::string> nodes() const;
+  // Since the last attempt began to run, up to its end or `now_us`.
+  std::int64_t run_us(std::int64_t now_us) const;
+  std::int64_t node_count() const;  // held, or asked for
+};
+
+JobView read_job(const nlohmann::json& job);
+
+struct NodeView {
+  std::string name, state, address, drain_reason, version;
+  std::int64_t cores = 0, cores_free = 0;
+  std::int64_t gpus = 0, gpus_free_milli = 0;
+  std::int64_t memory_bytes = 0, memory_free_bytes = 0;
+  std::int64_t contact_since_us = 0;
+  std::int64_t agent_pid = 0;
+  std::string gpu_model;
+  std::vector<std::string> features, jobs, pools;
+
+  bool up() const { return state == "ready" || state == "draining" || state == "drained"; }
+  bool busy() const { return cores_free < cores || gpus_free_milli < gpus * 1000; }
+};
+
+NodeView read_node(const nlohmann::json& node);
+
+// The objects of a list answer: the answer itself, or its member `name` or "items".
+const nlohmann::json& items_of(const nlohmann::json& answer, const char* name);
+
+// NAME_us, or NAME_s; 0 when absent.
+std::int64_t span_us_of(const nlohmann::json& object, const std::string& name);
+
+// "gpu-[001-004,007]": Slurm's form of a list of names, in the order given.
+std::string hostlist(const std::vector<std::string>& names);
+// The names of "gpu-[001-003],login": at most 100,000.
+std::vector<std::string> expand_hostlist(const std::string& text);
+
+}  // namespace dove::cli
