@@ -5,28 +5,25 @@
 
 namespace dove::shim {
 
-void Lease::open(const Config& config, std::int64_t now_us) {
-  if (config.lease == nullptr) return;
+bool Lease::open(const Config& config, std::int64_t now_us) {
+  if (config.lease == nullptr) return true;
   config_ = &config;
-  opened_us_ = now_us;
-  look_at_us_ = now_us;
-  ends(now_us);
+  allowance_us_ = now_us + config.lease_allowance_us;
+  return !ends(now_us);
 }
 
 bool Lease::ends(std::int64_t now_us) {
-  const std::int64_t allowance_us = opened_us_ + config_->lease_allowance_us;
   std::int64_t deadline_us = read();
-  if (deadline_us <= 0) deadline_us = allowance_us;
-  std::int64_t grace_us = (deadline_us - now_us) / 4;
-  if (grace_us > config_->fence_grace_us) grace_us = config_->fence_grace_us;
-  const bool renewed = deadline_us != deadline_us_ && grace_us > 0;
+  if (deadline_us <= 0) deadline_us = deadline_us_ != INT64_MAX ? deadline_us_ : allowance_us_;
+  const bool renewed = deadline_us != deadline_us_ && deadline_us > now_us;
+  deadline_us_ = deadline_us;
   if (!renewed) {
     look_at_us_ = INT64_MAX;
-    deadline_us_ = deadline_us;
     return true;
   }
-  deadline_us_ = deadline_us;
-  look_at_us_ = deadline_us - grace_us;
+  const std::int64_t quarter_us = (deadline_us - now_us) / 4;
+  look_at_us_ =
+      deadline_us - (quarter_us < config_->fence_grace_us ? quarter_us : config_->fence_grace_us);
   return false;
 }
 

@@ -11,8 +11,9 @@ namespace dove::shim {
 
 class Lease {
  public:
-  // Reads the lease for the first time. Without a path in the configuration it never ends.
-  void open(const Config& config, std::int64_t now_us);
+  // Reads the lease for the first time: false if it is over already. Without a path in the
+  // configuration it never ends.
+  bool open(const Config& config, std::int64_t now_us);
 
   // When to look at the lease again; INT64_MAX: never.
   std::int64_t look_at_us() const { return look_at_us_; }
@@ -25,7 +26,7 @@ class Lease {
   std::int64_t read() const;
 
   const Config* config_ = nullptr;
-  std::int64_t opened_us_ = 0;
+  std::int64_t allowance_us_ = 0;
   std::int64_t deadline_us_ = INT64_MAX;
   std::int64_t look_at_us_ = INT64_MAX;
 };

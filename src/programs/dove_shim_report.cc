@@ -26,8 +26,8 @@ class Text {
   void put(const char* key, std::int64_t value) {
     char digits[24];
     int count = 0;
-    std::uint64_t rest = value < 0 ? 0 - static_cast<std::uint64_t>(value)
-                                   : static_cast<std::uint64_t>(value);
+    std::uint64_t rest =
+        value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
     do {
       digits[count++] = static_cast<char>('0' + rest % 10);
       rest /= 10;

@@ -1,0 +1,42 @@
+// FileTail: reads a growing file in bounded chunks, and goes on in its successor after a rotation.
+//
+// For following a task's output (`dove logs -f`). It never waits: at the end it returns nothing,
+// and the caller asks again later. Not thread-safe; any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+
+namespace dove::agent {
+
+class FileTail {
+ public:
+  // Reads `path` from byte `offset` (< 0: so many bytes before its end). The file need not exist.
+  FileTail(std::string path, std::int64_t offset);
+  FileTail(FileTail&& other) noexcept;
+  FileTail& operator=(FileTail&&) = delete;
+  ~FileTail();
+
+  struct Chunk {
+    std::string bytes;        // empty: at the end of what there is
+    std::int64_t offset = 0;  // of the first byte, in the file it is from
+    bool restarted = false;   // the file was rotated or truncated before these bytes
+  };
+  // At most `most` bytes. After a rotation the rest of the former file comes first. Of files that
+  // were rotated away between two calls, all but the last are missed. Errors: the file cannot be
+  // opened or read, other than that it does not exist.
+  Result<Chunk> read(std::size_t most);
+
+ private:
+  Result<bool> open();
+  Result<bool> next_file();
+
+  std::string path_;
+  std::int64_t offset_;
+  int fd_ = -1;
+  bool restarted_ = false;
+};
+
+}  // namespace dove::agent
