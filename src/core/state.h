@@ -39,6 +39,7 @@ struct Attempt {
   Instant started_at;  // first placement started; 0 before
   Instant stop_at;     // when Stop was decided; 0 before
   Instant ended_at;    // 0 before
+  Instant stage_at;    // since when `stage` holds; refreshed by ControllerStarted
 };
 
 struct Job {
@@ -55,7 +56,7 @@ struct Job {
   JobId array;  // first element's id; none for a job that is not of an array
   std::int32_t array_index = 0;
   Instant submitted_at;
-  Instant eligible_at;  // begin_at has come and dependencies were met; 0 before
+  Instant eligible_at;  // begin_at had come and dependencies were met; 0 before the first launch
   Instant ended_at;
   Seq submitted_seq;
   std::vector<Attempt> attempts;      // the last one is current while phase is kActive

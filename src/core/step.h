@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "core/cycle.h"
+#include "core/policy.h"
 #include "core/state.h"
 #include "model/event.h"
 #include "model/reason.h"
@@ -29,7 +31,12 @@ void apply(State& state, const Decision& decision);
 // What must be done now. Each decision is already applied to `state` when this returns. Runs the
 // named passes in order (core/cycle.h). The same state gives the same decisions, whatever is
 // cached.
-std::vector<Decision> decide(State& state);
+// The policies and options must be the same from call to call on one state, or Derived is rebuilt.
+std::vector<Decision> decide(State& state, const Policies& policies,
+                             const CycleOptions& options = {});
+
+// Names the passes and policies in use, with their versions; logged by ControllerStarted.
+std::string policy_digest(const Policies& policies, const CycleOptions& options = {});
 
 // The next instant at which decide could have something new to say without an event; kNever if
 // none.
@@ -44,13 +51,17 @@ Result<void> admit(const State& state, const Event& event);
 
 // All causes why a waiting job is not started now, each verified: removing the others leaves it.
 // Empty for a job that is not waiting. REQUIRES: the job exists.
-std::vector<Reason> explain(const State& state, JobId job);
+std::vector<Reason> explain(const State& state, const Policies& policies, JobId job);
+
+// Since when the job could have been started, had there been room: its begin_at and the end of its
+// dependencies. None while it cannot. Ignores holds. Job::eligible_at holds it from the first
+// launch on.
+std::optional<Instant> eligible_at(const State& state, const Job& job);
 
 // Digest over everything in State but Derived. Equal states give equal digests on every machine.
 std::uint64_t state_hash(const State& state);
 
-// Ends the process when an invariant of the books is broken; tests call it after every step.
-// Returns the first broken invariant instead, when there is one.
+// The first broken invariant of the books, for tests after every step and for checkers.
 std::optional<std::string> find_broken_invariant(const State& state);
 
 }  // namespace dove::core

@@ -1,0 +1,73 @@
+// The interfaces of policies: what core asks and src/policies answers, one file per policy.
+//
+// A policy is a constant: it has no state, answers from its arguments alone, and lives as long as
+// the program (policies/standard.h). The core owns what is possible (fit.h); policies say what is
+// preferred.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/state.h"
+#include "model/resources.h"
+
+namespace dove::core {
+
+// Which waiting job comes first.
+class OrderPolicy {
+ public:
+  virtual ~OrderPolicy() = default;
+  virtual std::string_view name() const = 0;  // with a version: "priority_fifo/1"
+  // Higher ranks come first, equal ranks in order of submission. May depend on the job and on its
+  // queue's declaration only.
+  virtual std::int64_t rank(const State& state, const Job& job) const = 0;
+};
+
+// What a node has free, in sums.
+struct NodeFree {
+  std::int64_t gpus_milli = 0;
+  std::int64_t cores = 0;
+  std::int64_t memory_bytes = 0;
+};
+
+// Nodes are tried in ascending order of this.
+using NodeRank = std::array<std::int64_t, 3>;
+
+// What one node must have free at least; matching devices only.
+using NodeNeeds = NodeFree;
+
+// A free device, as offered to a policy.
+struct DeviceOffer {
+  std::int32_t device = 0;  // index in the inventory
+  std::int32_t numa_node = 0;
+  std::int32_t free_milli = 0;
+};
+
+// Which nodes and devices a job that fits should get.
+class PlacementPolicy {
+ public:
+  virtual ~PlacementPolicy() = default;
+  virtual std::string_view name() const = 0;
+  virtual NodeRank rank(const NodeFree& free) const = 0;
+  // The first rank from `from` on at which a node could meet `needs`; `from` itself is always a
+  // right answer. Lets a search jump over nodes that are too full.
+  virtual NodeRank skip(const NodeRank& from, const NodeNeeds& needs) const = 0;
+  // `count` of the offered, wholly free devices, ascending. REQUIRES: count <= offers.size();
+  // offers ascend by device.
+  virtual std::vector<std::int32_t> whole_devices(std::span<const DeviceOffer> offers,
+                                                  std::int32_t count) const = 0;
+  // The device to cut a share from. REQUIRES: offers is not empty, each has room for the share.
+  virtual std::int32_t share_device(std::span<const DeviceOffer> offers) const = 0;
+};
+
+// The policies in use. REQUIRES: no member is null while it is used.
+struct Policies {
+  const OrderPolicy* order = nullptr;
+  const PlacementPolicy* placement = nullptr;
+};
+
+}  // namespace dove::core
