@@ -72,6 +72,7 @@ Api::Api(Endpoint endpoint)
 
 wire::Pairs Api::headers_with(const wire::Pairs& more) const {
   wire::Pairs headers = {{"Accept", "application/json"}};
+  // Only the administrator's token may speak for somebody.
   const std::string user = environment_value("DOVE_USER");
   headers.emplace_back("X-Dove-User", user.empty() ? local_user() : user);
   headers.insert(headers.end(), more.begin(), more.end());

@@ -80,6 +80,9 @@ Result<std::string> find_token(const Found& stored, const std::string& url) {
   if (!token.empty()) return token;
   const std::string file = environment_value("DOVE_TOKEN_FILE");
   if (!file.empty()) return read_line_file(file);
+  // A task speaks for its job, to the server that started it.
+  const std::string job_token = environment_value("DOVE_JOB_TOKEN");
+  if (!job_token.empty() && url == environment_value("DOVE_URL")) return job_token;
   if (stored.token_file.empty() || without_slash(stored.url) != without_slash(url))
     return std::string();
   const Result<std::string> read = read_line_file(stored.token_file);

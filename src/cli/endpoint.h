@@ -3,8 +3,8 @@
 // Looked for in this order: --url / DOVE_URL; --data / DOVE_DATA (a server's data directory, which
 // holds `url` and `token`); $XDG_CONFIG_HOME/dove/config.yaml; /etc/dove/config.yaml; the default
 // data directory ($XDG_STATE_HOME/dove, ~/.local/state/dove). The token is DOVE_TOKEN, the file
-// DOVE_TOKEN_FILE, or the one beside the URL; a stored token is sent only to the URL that it was
-// stored for. Reads files, keeps nothing.
+// DOVE_TOKEN_FILE, inside a job DOVE_JOB_TOKEN, or the one beside the URL; a stored token is sent
+// only to the URL that it was stored for. Reads files, keeps nothing.
 #pragma once
 
 #include <string>

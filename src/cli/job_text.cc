@@ -23,7 +23,10 @@ std::string asked_text(const JobView& job) {
   };
   std::string text = count(job.tasks, "task") + " on " + count(job.nodes_asked, "node");
   if (job.cores > 0) text += ", " + count(job.cores, "core");
-  if (job.gpus > 0) text += ", " + count(job.gpus, "GPU");
+  if (job.gpus_milli > 0) {
+    text +=
+        fmt::format(", {} GPU{}", milli_text(job.gpus_milli), job.gpus_milli == 1000 ? "" : "s");
+  }
   if (job.memory_bytes > 0) text += ", " + bytes_text(job.memory_bytes) + " memory";
   return text;
 }

@@ -56,9 +56,11 @@ Table jobs_table(const std::vector<JobView>& jobs, bool wide) {
                              {job.state, state_style(job.state)},
                              {clock_text(job.run_us(now_us)), ""}};
     if (wide) {
-      for (const std::int64_t amount : {job.tasks, job.cores, job.gpus, job.priority,
-                                        static_cast<std::int64_t>(job.attempts.size())}) {
-        row.push_back({std::to_string(amount), ""});
+      const AttemptView* attempt = job.last_attempt();
+      for (const std::string& amount : {std::to_string(job.tasks), std::to_string(job.cores),
+                                        milli_text(job.gpus_milli), std::to_string(job.priority),
+                                        std::to_string(attempt == nullptr ? 0 : attempt->number)}) {
+        row.push_back({amount, ""});
       }
       row.push_back({when_text(job.submitted_at_us), ""});
     }

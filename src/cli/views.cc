@@ -28,17 +28,14 @@ std::vector<std::string> texts_of(const json& object, const char* name) {
 
 AttemptView read_attempt(const json& attempt) {
   AttemptView view;
-  view.number = number_of(attempt, attempt.contains("number") ? "number" : "attempt");
+  view.number = number_of(attempt, "number");
   view.stage = text_of(attempt, "stage");
   view.stop_reason = text_of(attempt, "stop_reason");
   view.allocated_at_us = instant_us_of(attempt, "allocated_at");
   view.started_at_us = instant_us_of(attempt, "started_at");
   view.stop_at_us = instant_us_of(attempt, "stop_at");
   view.ended_at_us = instant_us_of(attempt, "ended_at");
-  for (const json& placement : list_of(attempt, "placements")) {
-    view.nodes.push_back(text_of(placement, "node"));
-  }
-  if (view.nodes.empty()) view.nodes = texts_of(attempt, "nodes");
+  view.nodes = texts_of(attempt, "nodes");
   for (const json& exit : list_of(attempt, "exits")) {
     view.exits.push_back({number_of(exit, "rank"), number_of(exit, "exit_code"),
                           number_of(exit, "signal"), text_of(exit, "cause")});
@@ -46,28 +43,45 @@ AttemptView read_attempt(const json& attempt) {
   return view;
 }
 
-struct Asked {
-  std::int64_t cores = 0, gpus = 0, memory_bytes = 0;
-};
-
-Asked read_request(const json& object) {
-  return {number_of(object, "cores"), number_of(object, "gpus"), number_of(object, "memory_bytes")};
+// An entry of the list of jobs says of the attempts only what the last one holds.
+AttemptView read_attempt_summary(const json& job) {
+  AttemptView view;
+  view.number = number_of(job, "attempt");
+  view.nodes = texts_of(job, "nodes");
+  view.allocated_at_us = view.started_at_us = instant_us_of(job, "started_at");
+  view.ended_at_us = instant_us_of(job, "ended_at");
+  return view;
 }
 
 void read_group(const json& group, JobView& job) {
-  const std::int64_t tasks = number_of(group, "tasks", 1);
-  std::int64_t nodes = number_of(group, "nodes_min", number_of(group, "nodes"));
   const std::int64_t per_node = number_of(group, "tasks_per_node");
+  const std::int64_t tasks = number_of(group, "tasks", 1);
+  std::int64_t nodes = number_of(group, "nodes_min");
   if (nodes == 0 && per_node > 0) nodes = (tasks + per_node - 1) / per_node;
-  if (nodes == 0) nodes = 1;
-  const Asked task = read_request(group.contains("per_task") ? group["per_task"] : group);
-  const Asked node = group.contains("per_node") ? read_request(group["per_node"]) : Asked{};
-  job.tasks += tasks;
-  job.nodes_asked += nodes;
-  job.cores += tasks * task.cores + nodes * node.cores;
-  job.gpus += tasks * task.gpus + nodes * node.gpus;
-  job.memory_bytes += tasks * task.memory_bytes + nodes * node.memory_bytes;
-  if (job.cores_per_task == 0) job.cores_per_task = task.cores;
+  job.nodes_asked += std::max<std::int64_t>(nodes, 1);
+  if (job.cores_per_task == 0 && group.contains("per_task")) {
+    job.cores_per_task = number_of(group["per_task"], "cores");
+  }
+}
+
+void read_totals(const json& request, JobView& job) {
+  job.tasks = number_of(request, "tasks");
+  job.cores = number_of(request, "cores");
+  job.gpus_milli = number_of(request, "gpus_milli");
+  job.memory_bytes = number_of(request, "memory_bytes");
+  if (job.nodes_asked == 0)
+    job.nodes_asked = std::max<std::int64_t>(number_of(request, "nodes_min"), 1);
+}
+
+void read_exec(const json& exec, JobView& view) {
+  view.workdir = text_of(exec, "workdir");
+  view.source_name = text_of(exec, "source_name");
+  const json* output = exec.contains("output") ? &exec["output"] : &exec;
+  view.stdout_path = text_of(*output, "stdout_path");
+  view.stderr_path = text_of(*output, "stderr_path");
+  for (const std::string& word : texts_of(exec, "command")) {
+    view.command += (view.command.empty() ? "" : " ") + word;
+  }
 }
 
 void read_spec(const json& spec, JobView& view) {
@@ -83,22 +97,9 @@ void read_spec(const json& spec, JobView& view) {
   view.features = texts_of(spec, "features");
   view.nodes_wanted = texts_of(spec, "nodes_wanted");
   for (const json& group : list_of(spec, "groups")) read_group(group, view);
-  if (list_of(spec, "groups").empty()) read_group(spec, view);
   for (const json& dependency : list_of(spec, "dependencies")) {
     const std::string other = text_of(dependency, "job");
     view.dependencies.push_back(text_of(dependency, "kind") + (other.empty() ? "" : ":" + other));
-  }
-  view.workdir = text_of(spec, "workdir");
-  view.source_name = text_of(spec, "source_name");
-  if (spec.contains("output")) {
-    view.stdout_path = text_of(spec["output"], "stdout_path");
-    view.stderr_path = text_of(spec["output"], "stderr_path");
-  } else {
-    view.stdout_path = text_of(spec, "stdout_path");
-    view.stderr_path = text_of(spec, "stderr_path");
-  }
-  for (const std::string& word : texts_of(spec, "command")) {
-    view.command += (view.command.empty() ? "" : " ") + word;
   }
 }
 
@@ -107,6 +108,14 @@ void read_spec(const json& spec, JobView& view) {
 std::int64_t span_us_of(const json& object, const std::string& name) {
   const std::int64_t us = number_of(object, (name + "_us").c_str());
   return us != 0 ? us : number_of(object, (name + "_s").c_str()) * 1'000'000;
+}
+
+std::string milli_text(std::int64_t milli) {
+  std::string text = std::to_string(milli / 1000);
+  if (milli % 1000 == 0) return text;
+  std::string fraction = fmt::format("{:03}", milli % 1000);
+  while (fraction.back() == '0') fraction.pop_back();
+  return text + "." + fraction;
 }
 
 const json& items_of(const json& answer, const char* name) {
@@ -139,29 +148,14 @@ std::int64_t JobView::node_count() const {
 JobView read_job(const json& job) {
   JobView view;
   if (!job.is_object()) return view;
-  read_spec(job.contains("spec") ? job["spec"] : job, view);
-  if (job.contains("exec")) {
-    const json& exec = job["exec"];
-    view.workdir = text_of(exec, "workdir");
-    view.source_name = text_of(exec, "source_name");
-    if (exec.contains("output")) {
-      view.stdout_path = text_of(exec["output"], "stdout_path");
-      view.stderr_path = text_of(exec["output"], "stderr_path");
-    }
-    for (const std::string& word : texts_of(exec, "command")) {
-      view.command += (view.command.empty() ? "" : " ") + word;
-    }
-  }
-  view.id = text_of(job, "id");
-  const json* array = job.contains("array") ? &job["array"] : nullptr;
-  if (array != nullptr && array->is_number_integer()) view.array = array->dump();
-  if (view.array.empty()) view.array = text_of(job, "array_id");
-  if (view.array == "0") view.array.clear();
-  view.array_index = number_of(job, "array_index");
-  view.shown_id = text_of(job, "label");
-  if (view.shown_id.empty()) {
-    view.shown_id =
-        view.array.empty() ? view.id : fmt::format("{}_{}", view.array, view.array_index);
+  read_spec(job, view);
+  if (job.contains("request")) read_totals(job["request"], view);
+  read_exec(job.contains("exec") ? job["exec"] : job, view);
+  view.id = view.shown_id = text_of(job, "id");
+  if (job.contains("array") && job["array"].is_object()) {
+    view.array = text_of(job["array"], "id");
+    view.array_index = number_of(job["array"], "index");
+    view.shown_id = fmt::format("{}_{}", view.array, view.array_index);
   }
   view.state = text_of(job, "state");
   view.priority = number_of(job, "priority");
@@ -170,10 +164,12 @@ JobView read_job(const json& job) {
   view.submitted_at_us = instant_us_of(job, "submitted_at");
   view.eligible_at_us = instant_us_of(job, "eligible_at");
   view.ended_at_us = instant_us_of(job, "ended_at");
-  const std::string phase = text_of(job, "phase");
-  view.ended = phase.empty() ? view.ended_at_us != 0 : phase == "ended";
+  view.ended = text_of(job, "phase") == "ended";
   for (const json& attempt : list_of(job, "attempts"))
     view.attempts.push_back(read_attempt(attempt));
+  if (view.attempts.empty() && number_of(job, "attempt") > 0) {
+    view.attempts.push_back(read_attempt_summary(job));
+  }
   for (const json& reason : list_of(job, "reasons")) {
     view.reasons.push_back({text_of(reason, "kind"), text_of(reason, "text")});
   }
@@ -191,22 +187,12 @@ NodeView read_node(const json& node) {
   view.agent_pid = number_of(node, "agent_pid");
   view.contact_since_us = instant_us_of(node, "contact_since");
   view.cores = number_of(node, "cores");
-  view.cores_free = node.contains("cores_free") && node["cores_free"].is_array()
-                        ? static_cast<std::int64_t>(node["cores_free"].size())
-                        : number_of(node, "cores_free");
+  view.cores_free = number_of(node, "cores_free");
   view.memory_bytes = number_of(node, "memory_bytes");
   view.memory_free_bytes = number_of(node, "memory_free_bytes");
-  for (const json& device : list_of(node, "devices")) {
-    const std::string kind = text_of(device, "kind");
-    if (kind != "gpu" && !kind.empty()) continue;
-    ++view.gpus;
-    view.gpus_free_milli += number_of(device, "free_milli", 1000);
-    if (view.gpu_model.empty()) view.gpu_model = text_of(device, "model");
-  }
-  if (view.gpus == 0) {
-    view.gpus = number_of(node, "gpus");
-    view.gpus_free_milli = number_of(node, "gpus_free_milli", number_of(node, "gpus_free") * 1000);
-  }
+  view.gpus = number_of(node, "gpus");
+  view.gpus_free_milli = number_of(node, "gpus_free_milli");
+  view.gpu_model = text_of(node, "gpu_model");
   view.features = texts_of(node, "features");
   view.jobs = texts_of(node, "jobs");
   view.pools = texts_of(node, "pools");

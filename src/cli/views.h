@@ -46,8 +46,8 @@ struct JobView {
   std::int64_t exit_code = 0;
   std::int64_t retries_used = 0;
   std::int64_t submitted_at_us = 0, eligible_at_us = 0, ended_at_us = 0, begin_at_us = 0;
-  std::int64_t time_limit_us = 0;                                                  // 0: none
-  std::int64_t tasks = 0, nodes_asked = 0, cores = 0, gpus = 0, memory_bytes = 0;  // in all
+  std::int64_t time_limit_us = 0;                                                        // 0: none
+  std::int64_t tasks = 0, nodes_asked = 0, cores = 0, gpus_milli = 0, memory_bytes = 0;  // in all
   std::int64_t cores_per_task = 0;
   bool requeue = true;
   bool ended = false;
@@ -88,6 +88,9 @@ const nlohmann::json& items_of(const nlohmann::json& answer, const char* name);
 
 // NAME_us, or NAME_s; 0 when absent.
 std::int64_t span_us_of(const nlohmann::json& object, const std::string& name);
+
+// Thousandths of devices as people write them: "2", "0.5".
+std::string milli_text(std::int64_t milli);
 
 // "gpu-[001-004,007]": Slurm's form of a list of names, in the order given.
 std::string hostlist(const std::vector<std::string>& names);

@@ -1,0 +1,92 @@
+// dove logs, wait: what a job prints and how it ends.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "cli/families.h"
+#include "cli/follow.h"
+#include "cli/job_list.h"
+#include "cli/output.h"
+#include "cli/times.h"
+
+namespace dove::cli {
+namespace {
+
+Result<std::int64_t> count_option(const Invocation& invocation, const char* name) {
+  if (!invocation.has(name)) return -1;
+  const std::string given = invocation.get(name);
+  std::int64_t value = 0;
+  const auto [at, error] = std::from_chars(given.data(), given.data() + given.size(), value);
+  if (error != std::errc() || at != given.data() + given.size() || value < 0) {
+    return usage_error(fmt::format("--{} takes a number from 0, not '{}'", name, given));
+  }
+  return value;
+}
+
+Result<int> run_logs(const Invocation& invocation) {
+  LogWanted wanted;
+  TRY_ASSIGN(wanted.rank, count_option(invocation, "rank"));
+  TRY_ASSIGN(wanted.attempt, count_option(invocation, "attempt"));
+  wanted.error_stream = invocation.has("stderr");
+  wanted.follow = invocation.has("follow");
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  TRY(print_log(api, invocation.operands[0], wanted));
+  return kExitOk;
+}
+
+Result<int> run_wait(const Invocation& invocation) {
+  std::int64_t timeout_us = 0;
+  if (invocation.has("timeout")) {
+    const auto parsed = parse_span_us(invocation.get("timeout"));
+    if (!parsed || *parsed == 0) return usage_error("--timeout takes a time such as 30s, 5m or 2h");
+    timeout_us = *parsed;
+  }
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  int code = kExitOk;
+  for (const std::string& id : invocation.operands) {
+    TRY_ASSIGN(const std::vector<JobView> jobs,
+               wait_for_jobs(
+                   api, id, [](const JobView& job) { return job.ended; }, timeout_us));
+    for (const JobView& job : jobs) {
+      if (job.state != "completed") {
+        say(fmt::format("job {} {}, exit code {}", job.shown_id, job.state, job.exit_code));
+      }
+    }
+    code = std::max(code, exit_code_of(jobs));
+  }
+  return code;
+}
+
+}  // namespace
+
+std::vector<Command> output_commands() {
+  CommandSpec logs;
+  logs.name = "logs";
+  logs.summary = "Print what a job printed";
+  logs.group = "Jobs";
+  logs.operands = "JOB";
+  logs.completes = "job";
+  logs.operands_min = logs.operands_max = 1;
+  logs.description =
+      "Standard output of a task (rank 0, or the batch script) of the last attempt. With -f it\n"
+      "waits for the job to begin and follows until the attempt ended.";
+  logs.options = {{"follow", 'f', "", "print what comes until the attempt ended"},
+                  {"rank", 'r', "RANK", "of this task"},
+                  {"attempt", 'a', "NUMBER", "of this attempt, from 1"},
+                  {"stderr", 'e', "", "standard error, where it is apart"}};
+  CommandSpec wait;
+  wait.name = "wait";
+  wait.summary = "Wait for jobs to end";
+  wait.group = "Jobs";
+  wait.operands = "JOB...";
+  wait.completes = "job";
+  wait.operands_min = 1;
+  wait.operands_max = -1;
+  wait.description =
+      "Exits with the highest exit code of the jobs; 1 for one that ended badly without one.";
+  wait.options = {{"timeout", 't', "TIME", "give up after this long, with exit code 7"}};
+  return {{logs, guarded("logs", run_logs)}, {wait, guarded("wait", run_wait)}};
+}
+
+}  // namespace dove::cli
