@@ -221,7 +221,7 @@ Result<void> split_target(Request& request) {
   rest = rest.substr(0, rest.find('#'));
   const std::size_t mark = rest.find('?');
   TRY_ASSIGN(request.path, percent_decode(rest.substr(0, mark), false));
-  if (request.path.empty()) request.path = "/";
+  if (request.path.empty()) request.path += '/';
   if (request.path[0] != '/') {
     return Error{ErrorKind::kInvalid, "malformed_request",
                  "the request's target must begin with '/'", "target"};

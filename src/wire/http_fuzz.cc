@@ -60,8 +60,9 @@ void check_requests(std::string_view text, std::size_t step) {
     CHECK(a.body.size() <= 256, "the limit of the body holds");
     CHECK(a.path.starts_with('/'), "a path begins with a slash");
   }
-  CHECK((whole.refusal_status == 0) == (pieces.refusal_status == 0),
-        "what is refused whole is refused in pieces");
+  // In pieces a broken head may still be waited for, but never the other way round.
+  CHECK(whole.refusal_status != 0 || pieces.refusal_status == 0,
+        "what is refused in pieces is refused whole");
 }
 
 void check_response(std::string_view text, std::size_t step) {

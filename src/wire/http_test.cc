@@ -82,6 +82,23 @@ TEST(RequestParser, same_request_in_any_pieces) {
   }
 }
 
+TEST(Parsers, an_empty_chunked_body_in_single_bytes) {
+  const std::string rest = "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
+  RequestParser parser(limits_of(1024, 1024));
+  EXPECT_EQ(feed_in_steps(parser, "POST / HTTP/1.1\r\n" + rest, 1), Status::kDone);
+  ResponseParser answers(false);
+  std::string held;
+  ResponseParser::Status status = ResponseParser::Status::kNeedMore;
+  for (char c : "HTTP/1.1 200 OK\r\n" + rest) {
+    ASSERT_EQ(status, ResponseParser::Status::kNeedMore);
+    held += c;
+    std::size_t consumed = 0;
+    status = answers.feed(held, consumed);
+    held.erase(0, consumed);
+  }
+  EXPECT_EQ(status, ResponseParser::Status::kDone);
+}
+
 TEST(RequestParser, limits_hold_in_any_pieces) {
   const std::string head =
       "GET /" + std::string(200, 'a') + " HTTP/1.1\r\nX: " + std::string(100, 'b') + "\r\n\r\n";

@@ -10,6 +10,8 @@ namespace http = boost::beast::http;
 using ErrorCode = boost::system::error_code;
 using Text = boost::beast::string_view;
 
+// "0\r\n\r\n". Beast (1.81) asserts when the end of an empty body comes in parts smaller than that.
+constexpr std::size_t kLeastChunkedBytes = 5;
 constexpr std::uint32_t kHeaderBytesMax = 64 * 1024;
 
 }  // namespace
@@ -20,10 +22,11 @@ class ResponseParser::Impl final : public http::basic_parser<false> {
     header_limit(kHeaderBytesMax);
     body_limit(boost::none);
     skip(of.is_head_);
-    eager(true);
   }
 
   Response response;
+
+  bool awaits_first_chunk() const { return head_done_ && chunked() && !chunk_seen_; }
 
  private:
   void on_response_impl(int status, Text, int, ErrorCode&) override { response.status = status; }
@@ -51,12 +54,13 @@ class ResponseParser::Impl final : public http::basic_parser<false> {
   std::size_t on_chunk_body_impl(std::uint64_t, Text bytes, ErrorCode& ec) override {
     return give(bytes, ec);
   }
-  void on_chunk_header_impl(std::uint64_t, Text, ErrorCode&) override {}
+  void on_chunk_header_impl(std::uint64_t, Text, ErrorCode&) override { chunk_seen_ = true; }
   void on_finish_impl(ErrorCode&) override {}
   void on_request_impl(http::verb, Text, Text, int, ErrorCode&) override {}
 
   ResponseParser& owner_;
   bool head_done_ = false;
+  bool chunk_seen_ = false;
 };
 
 ResponseParser::ResponseParser(bool is_head)
@@ -70,6 +74,7 @@ ResponseParser::Status ResponseParser::feed(std::string_view bytes, std::size_t&
     while (!impl_->is_done()) {
       const std::string_view rest = bytes.substr(consumed);
       if (rest.empty()) return Status::kNeedMore;
+      if (impl_->awaits_first_chunk() && rest.size() < kLeastChunkedBytes) return Status::kNeedMore;
       ErrorCode ec;
       const std::size_t used = impl_->put(boost::asio::const_buffer(rest.data(), rest.size()), ec);
       consumed += used;

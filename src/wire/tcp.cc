@@ -1,5 +1,6 @@
 #include "wire/tcp.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <boost/asio/basic_socket_acceptor.hpp>
@@ -28,6 +29,9 @@ int number_of(const ErrorCode& error) {
   return error.category() == boost::system::system_category() ? error.value() : EIO;
 }
 
+// Asio does not: a task started by this process must not hold its port or its connections open.
+void keep_from_children(int fd) { fcntl(fd, F_SETFD, FD_CLOEXEC); }
+
 std::string host_port(const std::string& host, std::uint16_t port) {
   return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port)
                                              : fmt::format("[{}]:{}", host, port);
@@ -36,6 +40,7 @@ std::string host_port(const std::string& host, std::uint16_t port) {
 class TcpStream final : public Stream {
  public:
   explicit TcpStream(Socket socket) : socket_(std::move(socket)) {
+    keep_from_children(socket_.native_handle());
     ErrorCode ignored;
     socket_.set_option(tcp::no_delay(true), ignored);
     socket_.set_option(asio::socket_base::keep_alive(true), ignored);
@@ -125,9 +130,13 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
       fail("connection_refused", last_failure_);
       return;
     }
-    ErrorCode ignored;
-    socket_.close(ignored);
-    socket_.async_connect(endpoints_[next_++], [weak = weak_from_this()](const ErrorCode& error) {
+    const tcp::endpoint to = endpoints_[next_++];
+    ErrorCode opening;
+    socket_.close(opening);
+    socket_.open(to.protocol(), opening);
+    if (!opening) keep_from_children(socket_.native_handle());
+    // Had open() failed, async_connect() opens again and reports it.
+    socket_.async_connect(to, [weak = weak_from_this()](const ErrorCode& error) {
       const auto self = weak.lock();
       if (!self || !self->done_) return;
       if (error) {
@@ -255,6 +264,7 @@ Result<void> Listener::open(const std::string& host, std::uint16_t port) {
   }
   Acceptor& acceptor = core_->acceptor;
   acceptor.open(endpoint.protocol(), error);
+  if (!error) keep_from_children(acceptor.native_handle());
   if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
   if (!error) acceptor.bind(endpoint, error);
   if (!error) acceptor.listen(4096, error);
