@@ -21,29 +21,46 @@
 
 namespace dove::codec {
 
-// Parses with limits: at most `bytes_max` bytes, 64 levels, valid UTF-8.
+// Parses with limits: at most `bytes_max` bytes (kTooLarge), 64 levels, valid UTF-8, no field twice
+// in an object. Errors name line and column.
 Result<nlohmann::json> parse_json(std::string_view text, std::size_t bytes_max);
 // Never throws: invalid UTF-8 is replaced.
 std::string dump_json(const nlohmann::json& value);
 
-// A submission as POSTed to /v1/jobs: the fields of JobSpec and ExecSpec in one flat object.
+// A submission as POSTed to /v1/jobs: the fields of JobSpec and ExecSpec in one flat object, except
+// `user` and `exec_digest`. A job of one group may give that group's fields, and its per_task
+// request, at the top instead of in `groups`:
+//   {"command": ["python3", "train.py"], "nodes": 2, "tasks": 4, "cores": 8, "gpus": 2,
+//    "memory": "64Gi", "time_limit": "2h"}
+// Left out: cores is 1, tasks is one per node asked for (or tasks_per_node on each). A script makes
+// it a batch job, a command one that runs as each task. Limits are named in the errors.
 struct Submission {
   JobSpec spec;  // exec_digest is left empty; user is the caller's business
   ExecSpec exec;
 };
 Result<Submission> read_submission(const nlohmann::json& body);
+// read_submission() of it gives the same submission.
 nlohmann::json write_submission(const Submission& submission);
 
 // The ExecSpec blob: canonical JSON, keys sorted.
 std::string encode_exec(const ExecSpec& exec);
 Result<ExecSpec> decode_exec(std::string_view blob);
 
+// What cannot be known without the ExecSpec blob (command, environment, files) is not in it.
 nlohmann::json job_json(const core::State& state, const core::Job& job);     // GET /v1/jobs/{id}
 nlohmann::json node_json(const core::State& state, const core::Node& node);  // GET /v1/nodes/{name}
-nlohmann::json reason_json(const core::State& state,
-                           const Reason& reason);  // has a "text" for people
+// job_json() without attempts and what only a closer look needs: for lists.
+nlohmann::json job_summary_json(const core::State& state, const core::Job& job);
+// "text" for people, "kind", and the numbers that are not 0.
+nlohmann::json reason_json(const core::State& state, const Reason& reason);
+// {"kind": "JobSubmitted", ...its fields}.
 nlohmann::json event_json(const Event& event);
 nlohmann::json decision_json(const Decision& decision);
+// The fields of the envelope that are not empty.
+nlohmann::json cause_json(const Cause& cause);
+
+// What agents and controllers send each other. These readers ignore fields they do not know, since
+// the two may be of different versions; amounts and sizes are bounded all the same.
 nlohmann::json placement_json(const Placement& placement);
 Result<Placement> read_placement(const nlohmann::json& value);
 nlohmann::json inventory_json(const Inventory& inventory);
@@ -51,7 +68,7 @@ Result<Inventory> read_inventory(const nlohmann::json& value);
 nlohmann::json task_exit_json(const TaskExit& exit);
 Result<TaskExit> read_task_exit(const nlohmann::json& value);
 
-// {"kind": "Pool", "name": "...", ...}
+// {"kind": "Pool", "name": "...", ...}; kinds are Cluster, Pool, Queue, Node, Limit, User.
 nlohmann::json declared_json(const Declared& object);
 Result<Declared> read_declared(const nlohmann::json& value);
 

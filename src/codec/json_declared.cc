@@ -1,0 +1,162 @@
+// Declared objects as JSON: {"kind": "Pool", "name": "gpu", ...}.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "codec/json.h"
+#include "codec/json_parts.h"
+
+namespace dove::codec {
+namespace {
+
+constexpr std::size_t kNodesListedMax = 10'000;
+constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();
+
+// In the order of Declared's alternatives.
+constexpr std::array<std::string_view, std::variant_size_v<Declared>> kKinds{
+    "Cluster", "Pool", "Queue", "Node", "Limit", "User"};
+
+Json write(const ClusterSettings& v) {
+  Json object{{"name", v.name},
+              {"array_max", v.array_max},
+              {"jobs_max", v.jobs_max},
+              {"ended_jobs_max", v.ended_jobs_max},
+              {"countables", countables_json(v.countables)}};
+  put_span(object, "fence", v.fence);
+  put_span(object, "disconnect_grace", v.disconnect_grace);
+  put_span(object, "silent_after", v.silent_after);
+  put_span(object, "effect_deadline", v.effect_deadline);
+  put_span(object, "ended_jobs_kept", v.ended_jobs_kept);
+  return object;
+}
+
+void read(JsonFields& fields, ClusterSettings& v) {
+  fields.span("fence", v.fence);
+  fields.span("disconnect_grace", v.disconnect_grace);
+  fields.span("silent_after", v.silent_after);
+  fields.span("effect_deadline", v.effect_deadline);
+  fields.integer("array_max", v.array_max, 1, 100'000);
+  fields.integer("jobs_max", v.jobs_max, 1, 100'000'000);
+  fields.span("ended_jobs_kept", v.ended_jobs_kept);
+  fields.integer("ended_jobs_max", v.ended_jobs_max, 0, 100'000'000);
+  fields.countables("countables", v.countables);
+  const auto at_least = [&](std::string_view name, Span value, Span least) {
+    if (value >= least) return;
+    fields.fail(
+        name, "out_of_range",
+        fmt::format("must be at least {} ms, else nothing could keep up with it", least.us / 1000));
+  };
+  at_least("fence", v.fence, milliseconds(100));
+  at_least("silent_after", v.silent_after, milliseconds(100));
+  at_least("effect_deadline", v.effect_deadline, milliseconds(100));
+}
+
+Json write(const Pool& v) {
+  Json object{{"name", v.name}, {"nodes", v.nodes}, {"default", v.is_default}, {"open", v.open}};
+  put_span(object, "time_limit_default", v.time_limit_default);
+  put_span(object, "time_limit_max", v.time_limit_max);
+  return object;
+}
+
+void read(JsonFields& fields, Pool& v) {
+  fields.texts("nodes", v.nodes, {1024, TextRule::Kind::kName}, kNodesListedMax);
+  fields.boolean("default", v.is_default);
+  fields.boolean("open", v.open);
+  fields.span("time_limit_default", v.time_limit_default);
+  fields.span("time_limit_max", v.time_limit_max);
+  if (v.time_limit_max.us > 0 && v.time_limit_default > v.time_limit_max) {
+    fields.fail("time_limit_default", "out_of_range", "is more than time_limit_max");
+  }
+}
+
+Json write(const Queue& v) {
+  return {{"name", v.name},
+          {"priority", v.priority},
+          {"open", v.open},
+          {"limits", limits_json(v.limits)}};
+}
+
+void read(JsonFields& fields, Queue& v) {
+  fields.integer("priority", v.priority, -1'000'000'000, 1'000'000'000);
+  fields.boolean("open", v.open);
+  fields.object("limits", [&](JsonFields& inner) { read_limits(inner, v.limits); });
+}
+
+Json write(const NodeDeclaration& v) {
+  return {{"name", v.name},
+          {"drained", v.drained},
+          {"drain_reason", v.drain_reason},
+          {"features", v.features},
+          {"countables", countables_json(v.countables)},
+          {"cores_reserved", v.cores_reserved},
+          {"memory_reserved_bytes", v.memory_reserved_bytes}};
+}
+
+void read(JsonFields& fields, NodeDeclaration& v) {
+  fields.boolean("drained", v.drained);
+  fields.text("drain_reason", v.drain_reason);
+  fields.texts("features", v.features, {64, TextRule::Kind::kName}, 64);
+  fields.countables("countables", v.countables);
+  fields.integer("cores_reserved", v.cores_reserved, 0, kInt32Max);
+  fields.bytes("memory_reserved", v.memory_reserved_bytes);
+}
+
+Json write(const UserLimit& v) { return {{"name", v.name}, {"limits", limits_json(v.limits)}}; }
+
+void read(JsonFields& fields, UserLimit& v) {
+  fields.object("limits", [&](JsonFields& inner) { read_limits(inner, v.limits); });
+}
+
+Json write(const UserDeclaration& v) {
+  return {{"name", v.name},
+          {"linux_user", v.linux_user},
+          {"admin", v.admin},
+          {"token_sha256", v.token_sha256}};
+}
+
+void read(JsonFields& fields, UserDeclaration& v) {
+  fields.text("linux_user", v.linux_user, {32, TextRule::Kind::kLine});
+  fields.boolean("admin", v.admin);
+  fields.text("token_sha256", v.token_sha256, {64, TextRule::Kind::kSha256});
+}
+
+template <class T>
+Declared read_as(JsonFields& fields) {
+  T object;
+  if constexpr (std::is_same_v<T, ClusterSettings>) {
+    fields.text("name", object.name, kNameRule);
+  } else {
+    if (!fields.has("name")) fields.fail("name", "missing_field", "name the object");
+    fields.text("name", object.name, kNameRule);
+  }
+  read(fields, object);
+  return object;
+}
+
+}  // namespace
+
+Json declared_json(const Declared& object) {
+  Json json = std::visit([](const auto& v) { return write(v); }, object);
+  json["kind"] = kKinds[object.index()];
+  return json;
+}
+
+Result<Declared> read_declared(const Json& value) {
+  Failure failure;
+  JsonFields fields(value, "", failure);
+  const int kind = fields.one_of("kind", kKinds);
+  if (kind < 0) {
+    fields.fail("kind", "missing_field", fmt::format("say one of {}", fmt::join(kKinds, ", ")));
+    return failure.error();
+  }
+  using Reader = Declared (*)(JsonFields&);
+  constexpr std::array<Reader, std::variant_size_v<Declared>> kReaders{
+      read_as<ClusterSettings>, read_as<Pool>,      read_as<Queue>,
+      read_as<NodeDeclaration>, read_as<UserLimit>, read_as<UserDeclaration>};
+  Declared object = kReaders[static_cast<std::size_t>(kind)](fields);
+  fields.done();
+  if (failure.any()) return failure.error();
+  return object;
+}
+
+}  // namespace dove::codec

@@ -1,0 +1,181 @@
+// ExecSpec as JSON: the running half of a submission, and the blob it is kept as.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "codec/json.h"
+#include "codec/json_parts.h"
+#include "codec/words.h"
+
+namespace dove::codec {
+namespace {
+
+constexpr std::size_t kScriptBytesMax = std::size_t{4} << 20;
+constexpr std::size_t kArgumentsMax = 4096;
+constexpr std::size_t kEnvironmentMax = 1024;
+constexpr std::size_t kArgumentBytesMax = 131'071;  // of the Linux kernel, for one string
+constexpr std::size_t kStringsBytesMax = std::size_t{1} << 20;
+constexpr std::size_t kLabelsMax = 64;
+constexpr std::size_t kBlobBytesMax = std::size_t{16} << 20;
+constexpr std::int64_t kSignalMax = 64;
+
+constexpr TextRule kArgumentRule{kArgumentBytesMax, TextRule::Kind::kAny};
+
+struct SignalName {
+  std::string_view name;
+  std::int32_t number;
+};
+constexpr std::array<SignalName, 14> kSignals{{{"HUP", 1},
+                                               {"INT", 2},
+                                               {"QUIT", 3},
+                                               {"ABRT", 6},
+                                               {"KILL", 9},
+                                               {"USR1", 10},
+                                               {"SEGV", 11},
+                                               {"USR2", 12},
+                                               {"PIPE", 13},
+                                               {"ALRM", 14},
+                                               {"TERM", 15},
+                                               {"CONT", 18},
+                                               {"STOP", 19},
+                                               {"TSTP", 20}}};
+
+// 10, "USR1" or "SIGUSR1".
+void read_signal(JsonFields& fields, std::string_view name, std::int32_t& out, std::int64_t min) {
+  const Json* value = fields.find(name);
+  if (value == nullptr || !value->is_string()) return fields.integer(name, out, min, kSignalMax);
+  std::string_view text = value->get_ref<const std::string&>();
+  if (text.starts_with("SIG")) text.remove_prefix(3);
+  for (const SignalName& signal : kSignals) {
+    if (signal.name != text) continue;
+    out = signal.number;
+    return;
+  }
+  fields.fail(name, "bad_value", "write a signal as a number or as in \"USR1\"");
+}
+
+void read_umask(JsonFields& fields, std::string& out) {
+  fields.text("umask", out, {4, TextRule::Kind::kLine});
+  if (out.empty() || out.find_first_not_of("01234567") != std::string::npos) {
+    fields.fail("umask", "bad_value", "write octal digits as in \"0022\"");
+  }
+}
+
+void check_sizes(JsonFields& fields, const ExecSpec& v) {
+  std::size_t bytes = 0;
+  for (const std::string& word : v.command) bytes += word.size() + 1;
+  for (const std::string& word : v.script_arguments) bytes += word.size() + 1;
+  for (const auto& [name, value] : v.environment) bytes += name.size() + value.size() + 2;
+  if (bytes <= kStringsBytesMax) return;
+  fields.fail("environment", "too_long",
+              fmt::format("command, arguments and environment together have {} bytes, over the "
+                          "limit of {}",
+                          bytes, kStringsBytesMax));
+}
+
+// What each field of ExecSpec is; fields that submissions may leave out as well.
+void read_exec_fields(JsonFields& fields, ExecSpec& v) {
+  fields.text("script", v.script, {kScriptBytesMax, TextRule::Kind::kAny});
+  fields.texts("script_arguments", v.script_arguments, kArgumentRule, kArgumentsMax);
+  if (const Json* command = fields.find("command"); command != nullptr && command->is_string()) {
+    fields.fail(
+        "command", "wrong_type",
+        R"(write a list of words as in ["python3", "train.py"]; a shell line is a "script")");
+  }
+  fields.texts("command", v.command, kArgumentRule, kArgumentsMax);
+  fields.text_map("environment", v.environment, {256, TextRule::Kind::kEnvironmentName},
+                  kArgumentRule, kEnvironmentMax);
+  fields.text("workdir", v.workdir, kPathRule);
+  fields.text("stdout_path", v.output.stdout_path, kPathRule);
+  fields.text("stderr_path", v.output.stderr_path, kPathRule);
+  fields.text("stdin_path", v.output.stdin_path, kPathRule);
+  fields.boolean("output_append", v.output.append);
+  fields.bytes("output_rotate", v.output.rotate_bytes);
+  read_umask(fields, v.umask);
+  read_signal(fields, "stop_signal", v.stop_signal, 1);
+  read_signal(fields, "warn_signal", v.warn_signal, 0);
+  fields.integer("warn_before_s", v.warn_before_s, 0, 1'000'000);
+  fields.text("source_name", v.source_name, kPathRule);
+  fields.text_map("labels", v.labels, {64, TextRule::Kind::kName}, {1024, TextRule::Kind::kAny},
+                  kLabelsMax);
+  check_sizes(fields, v);
+}
+
+void put_text(Json& object, std::string_view name, const std::string& text) {
+  if (!text.empty()) object[std::string(name)] = text;
+}
+
+Json exec_json(const ExecSpec& v) {
+  Json object = Json::object();
+  put_text(object, "script", v.script);
+  if (!v.script_arguments.empty()) object["script_arguments"] = v.script_arguments;
+  if (!v.command.empty()) object["command"] = v.command;
+  object["environment"] = v.environment;
+  put_text(object, "workdir", v.workdir);
+  put_text(object, "stdout_path", v.output.stdout_path);
+  put_text(object, "stderr_path", v.output.stderr_path);
+  put_text(object, "stdin_path", v.output.stdin_path);
+  if (v.output.append) object["output_append"] = true;
+  if (v.output.rotate_bytes != 0) object["output_rotate_bytes"] = v.output.rotate_bytes;
+  object["umask"] = v.umask;
+  object["stop_signal"] = v.stop_signal;
+  if (v.warn_signal != 0) object["warn_signal"] = v.warn_signal;
+  if (v.warn_before_s != 0) object["warn_before_s"] = v.warn_before_s;
+  put_text(object, "source_name", v.source_name);
+  if (!v.labels.empty()) object["labels"] = v.labels;
+  return object;
+}
+
+}  // namespace
+
+void read_exec(JsonFields& fields, ExecSpec& v) { read_exec_fields(fields, v); }
+
+std::string encode_exec(const ExecSpec& exec) { return dump_json(exec_json(exec)); }
+
+Result<ExecSpec> decode_exec(std::string_view blob) {
+  TRY_ASSIGN(const Json value, parse_json(blob, kBlobBytesMax));
+  Failure failure;
+  ExecSpec exec;
+  JsonFields fields(value, "", failure);
+  read_exec_fields(fields, exec);
+  fields.done();
+  if (failure.any()) return failure.error();
+  return exec;
+}
+
+Result<Submission> read_submission(const Json& body) {
+  Failure failure;
+  Submission submission;
+  JsonFields fields(body, "", failure);
+  read_spec(fields, submission.spec);
+  read_exec(fields, submission.exec);
+  const bool script = !submission.exec.script.empty();
+  const bool command = !submission.exec.command.empty();
+  const int launch = fields.one_of("launch", launch_modes());
+  submission.spec.launch = launch >= 0 ? static_cast<LaunchMode>(launch)
+                           : script    ? LaunchMode::kBatch
+                                       : LaunchMode::kEachTask;
+  fields.done();
+  if (failure.any()) return failure.error();
+  if (script == command) {
+    fields.fail("command", script ? "given_twice" : "missing_field",
+                script ? "give a command or a script, not both"
+                       : "give what to run: \"command\", a list of words, or \"script\"");
+  } else if ((submission.spec.launch == LaunchMode::kBatch) != script) {
+    fields.fail("launch", "bad_value",
+                "\"batch\" runs a script, \"each_task\" a command: give the one that fits");
+  } else if (command && submission.exec.command[0].empty()) {
+    fields.fail("command[0]", "bad_value", "the program's name is empty");
+  }
+  if (failure.any()) return failure.error();
+  return submission;
+}
+
+Json write_submission(const Submission& submission) {
+  Json object = spec_json(submission.spec);
+  object.erase("user");
+  object.update(exec_json(submission.exec));
+  return object;
+}
+
+}  // namespace dove::codec

@@ -1,0 +1,136 @@
+// Jobs as the API shows them.
+#include <fmt/format.h>
+
+#include "codec/json.h"
+#include "codec/json_parts.h"
+#include "codec/quantity.h"
+#include "codec/words.h"
+
+namespace dove::codec {
+namespace {
+
+void put_optional(Json& object, std::string_view name, std::string_view text) {
+  object[std::string(name)] = text.empty() ? Json(nullptr) : Json(text);
+}
+
+// What the job asks for in all, as far as it does not depend on the number of nodes.
+Json totals_json(const JobSpec& spec) {
+  std::int64_t tasks = 0, nodes_min = 0, cores = 0, gpus_milli = 0, memory_bytes = 0;
+  const auto add = [&](const Request& request, std::int64_t times) {
+    cores += request.cores * times;
+    gpus_milli += (std::int64_t{request.gpus} * kWholeDevice_milli + request.share_milli) * times;
+    memory_bytes += static_cast<std::int64_t>(static_cast<std::uint64_t>(request.memory_bytes) *
+                                              static_cast<std::uint64_t>(times));
+  };
+  for (const TaskGroup& group : spec.groups) {
+    tasks += group.tasks;
+    nodes_min += group.nodes_min;
+    add(group.per_task, group.tasks);
+    add(group.per_node, std::max(group.nodes_min, 1));
+  }
+  return {{"tasks", tasks},
+          {"nodes_min", nodes_min},
+          {"cores", cores},
+          {"gpus_milli", gpus_milli},
+          {"memory_bytes", memory_bytes}};
+}
+
+Json node_names(const core::State& state, const core::Attempt& attempt) {
+  Json names = Json::array();
+  for (const core::PlacementRecord& record : attempt.placements) {
+    names.push_back(node_name(state, record.placement.node));
+  }
+  return names;
+}
+
+Json attempt_json(const core::State& state, const core::Attempt& attempt) {
+  Json object{{"number", attempt.number}, {"stage", word(attempt.stage)}};
+  put_optional(object, "stop_reason", word(attempt.stop_reason));
+  put_instant(object, "allocated_at", attempt.allocated_at);
+  put_instant(object, "started_at", attempt.started_at);
+  put_instant(object, "stop_at", attempt.stop_at);
+  put_instant(object, "ended_at", attempt.ended_at);
+  object["nodes"] = node_names(state, attempt);
+  Json placements = Json::array();
+  for (const core::PlacementRecord& record : attempt.placements) {
+    Json placement = placement_json(record.placement);
+    placement["node_name"] = node_name(state, record.placement.node);
+    placement["stage"] = word(record.stage);
+    placements.push_back(std::move(placement));
+  }
+  object["placements"] = std::move(placements);
+  Json exits = Json::array();
+  for (const TaskExit& exit : attempt.exits) exits.push_back(task_exit_json(exit));
+  object["exits"] = std::move(exits);
+  return object;
+}
+
+Json array_json(const core::Job& job) {
+  if (!job.array) return nullptr;
+  return {{"id", job.array.value},
+          {"index", job.array_index},
+          {"size", job.spec->array.indices.size()},
+          {"running_max", job.spec->array.running_max}};
+}
+
+}  // namespace
+
+void put_instant(Json& object, std::string_view name, Instant at, bool zero_counts) {
+  const bool known = at != kNever && (zero_counts || at.us != 0);
+  object[std::string(name)] = known ? Json(rfc3339(at)) : Json(nullptr);
+  object[std::string(name) + "_us"] = known ? Json(at.us) : Json(nullptr);
+}
+
+void put_span(Json& object, std::string_view name, Span span) {
+  const bool whole = span.us % 1'000'000 == 0;
+  object[std::string(name) + (whole ? "_s" : "_us")] = whole ? span.us / 1'000'000 : span.us;
+}
+
+Json job_summary_json(const core::State& state, const core::Job& job) {
+  const JobSpec& spec = *job.spec;
+  const core::Attempt* attempt = job.attempts.empty() ? nullptr : &job.attempts.back();
+  Json object{{"id", job.id.value},
+              {"name", spec.name},
+              {"user", spec.user},
+              {"project", spec.project},
+              {"queue", spec.queue},
+              {"pool", spec.pool},
+              {"phase", word(job.phase)},
+              {"state", state_word(job)},
+              {"priority", job.priority},
+              {"launch", word(spec.launch)},
+              {"array", array_json(job)},
+              {"request", totals_json(spec)},
+              {"attempt", attempt == nullptr ? 0 : attempt->number},
+              {"nodes", attempt == nullptr ? Json::array() : node_names(state, *attempt)}};
+  put_optional(object, "outcome", word(job.outcome));
+  object["exit_code"] = job.phase == JobPhase::kEnded ? Json(job.exit_code) : Json(nullptr);
+  put_span(object, "time_limit", spec.time_limit);
+  put_instant(object, "submitted_at", job.submitted_at, true);
+  put_instant(object, "eligible_at", job.eligible_at);
+  put_instant(object, "started_at", attempt == nullptr ? Instant{} : attempt->started_at);
+  put_instant(object, "ended_at", job.ended_at);
+  return object;
+}
+
+Json job_json(const core::State& state, const core::Job& job) {
+  Json object = spec_json(*job.spec);
+  object.update(job_summary_json(state, job));
+  object["held"] = job.held;
+  object["cancel_requested"] = job.cancel_requested;
+  object["requeue_requested"] = job.requeue_requested;
+  object["retries_used"] = job.retries_used;
+  object["submitted_seq"] = job.submitted_seq.value;
+  object["exec_digest"] = job.spec->exec_digest;
+  Json avoided = Json::array();
+  for (const NodeId node : job.nodes_avoided) avoided.push_back(node_name(state, node));
+  object["nodes_avoided"] = std::move(avoided);
+  Json attempts = Json::array();
+  for (const core::Attempt& attempt : job.attempts) {
+    attempts.push_back(attempt_json(state, attempt));
+  }
+  object["attempts"] = std::move(attempts);
+  return object;
+}
+
+}  // namespace dove::codec

@@ -1,0 +1,251 @@
+// Nodes, inventories, placements and exits as JSON.
+//
+// Readers of what agents and controllers send each other ignore fields they do not know: the two
+// may be of different versions.
+#include <fmt/format.h>
+
+#include <set>
+
+#include "codec/json.h"
+#include "codec/json_parts.h"
+#include "codec/quantity.h"
+#include "codec/words.h"
+
+namespace dove::codec {
+namespace {
+
+constexpr std::int64_t kCoreMax = 65'535;
+constexpr std::size_t kCoresMax = 65'536;
+constexpr std::size_t kDevicesMax = 1024;
+constexpr std::size_t kLinksMax = 1'000'000;
+constexpr std::size_t kTasksMax = 100'000;
+constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();
+
+Json grants_json(const std::vector<DeviceGrant>& grants) {
+  Json list = Json::array();
+  for (const DeviceGrant& grant : grants) {
+    list.push_back({{"device", grant.device}, {"share_milli", grant.share_milli}});
+  }
+  return list;
+}
+
+void read_grants(JsonFields& fields, std::vector<DeviceGrant>& grants) {
+  fields.objects("devices", kDevicesMax, [&](JsonFields& inner, std::size_t) {
+    DeviceGrant& grant = grants.emplace_back();
+    inner.integer("device", grant.device, 0, kDevicesMax - 1);
+    inner.integer("share_milli", grant.share_milli, 1, kWholeDevice_milli);
+    inner.allow_unknown();
+  });
+}
+
+template <class T, class Read>
+Result<T> read_lenient(const Json& value, Read read) {
+  Failure failure;
+  T result;
+  JsonFields fields(value, "", failure);
+  read(fields, result);
+  if (failure.any()) return failure.error();
+  return result;
+}
+
+void read_device(JsonFields& fields, Device& v) {
+  fields.text("kind", v.kind);
+  fields.text("vendor", v.vendor);
+  fields.text("model", v.model);
+  fields.text("uuid", v.uuid);
+  fields.bytes("memory", v.memory_bytes);
+  fields.integer("numa_node", v.numa_node, -1, 1023);
+  fields.allow_unknown();
+}
+
+void check_inventory(JsonFields& fields, const Inventory& v) {
+  std::set<std::int32_t> cores;
+  for (const NumaNode& numa : v.numa) {
+    for (std::int32_t core : numa.cores) {
+      if (cores.insert(core).second) continue;
+      return fields.fail("numa", "given_twice", fmt::format("core {} is there twice", core));
+    }
+  }
+  const auto devices = static_cast<std::int32_t>(v.devices.size());
+  for (const Link& link : v.links) {
+    if (link.device_a < devices && link.device_b < devices) continue;
+    return fields.fail("links", "bad_value", "a link names a device that is not there");
+  }
+}
+
+Json device_json(const Device& device) {
+  return {{"kind", device.kind},
+          {"vendor", device.vendor},
+          {"model", device.model},
+          {"uuid", device.uuid},
+          {"memory_bytes", device.memory_bytes},
+          {"numa_node", device.numa_node}};
+}
+
+void put_amounts(Json& object, const core::Node& node) {
+  const Inventory& inventory = *node.inventory;
+  std::size_t cores = 0;
+  for (const NumaNode& numa : inventory.numa) cores += numa.cores.size();
+  object["cores"] = cores;
+  object["cores_free"] = node.cores_free.size();
+  object["cores_reserved"] = node.declared.cores_reserved;
+  object["memory_bytes"] = inventory.memory_bytes;
+  object["memory_free_bytes"] = node.memory_free_bytes;
+  object["gpus"] = inventory.devices.size();
+  std::int64_t free_milli = 0;
+  std::size_t whole = 0;
+  Json devices = Json::array();
+  for (std::size_t i = 0; i < inventory.devices.size(); ++i) {
+    const std::int32_t milli =
+        i < node.device_free_milli.size() ? node.device_free_milli[i] : kWholeDevice_milli;
+    free_milli += milli;
+    whole += milli == kWholeDevice_milli ? 1 : 0;
+    Json device = device_json(inventory.devices[i]);
+    device["id"] = i;
+    device["free_milli"] = milli;
+    devices.push_back(std::move(device));
+  }
+  object["gpus_free"] = whole;
+  object["gpus_free_milli"] = free_milli;
+  object["gpu_model"] = inventory.devices.empty() ? "" : inventory.devices[0].model;
+  object["devices"] = std::move(devices);
+}
+
+}  // namespace
+
+std::string node_name(const core::State& state, NodeId id) {
+  if (id.value >= 1 && id.value <= state.nodes.size()) return state.nodes[id.value - 1].name;
+  return fmt::format("node {}", id.value);
+}
+
+Json placement_json(const Placement& v) {
+  Json tasks = Json::array();
+  for (const TaskGrant& task : v.tasks) {
+    tasks.push_back({{"rank", task.rank},
+                     {"group", task.group},
+                     {"local_rank", task.local_rank},
+                     {"cores", task.cores},
+                     {"devices", grants_json(task.devices)}});
+  }
+  return {{"node", v.node.value},
+          {"node_rank", v.node_rank},
+          {"cores", v.cores},
+          {"devices", grants_json(v.devices)},
+          {"memory_bytes", v.memory_bytes},
+          {"countables", countables_json(v.countables)},
+          {"tasks", std::move(tasks)}};
+}
+
+Result<Placement> read_placement(const Json& value) {
+  return read_lenient<Placement>(value, [](JsonFields& fields, Placement& v) {
+    std::int64_t node = 0;
+    fields.integer("node", node, 0, std::numeric_limits<std::uint32_t>::max());
+    v.node = NodeId{static_cast<std::uint32_t>(node)};
+    fields.integer("node_rank", v.node_rank, 0, kInt32Max);
+    fields.integers("cores", v.cores, 0, kCoreMax, kCoresMax);
+    read_grants(fields, v.devices);
+    fields.bytes("memory", v.memory_bytes);
+    fields.countables("countables", v.countables);
+    fields.objects("tasks", kTasksMax, [&](JsonFields& inner, std::size_t) {
+      TaskGrant& task = v.tasks.emplace_back();
+      std::int64_t rank = 0;
+      inner.integer("rank", rank, 0, std::numeric_limits<Rank>::max());
+      task.rank = static_cast<Rank>(rank);
+      inner.integer("group", task.group, 0, kInt32Max);
+      inner.integer("local_rank", task.local_rank, 0, kInt32Max);
+      inner.integers("cores", task.cores, 0, kCoreMax, kCoresMax);
+      read_grants(inner, task.devices);
+      inner.allow_unknown();
+    });
+  });
+}
+
+Json inventory_json(const Inventory& v) {
+  Json numa = Json::array();
+  for (const NumaNode& one : v.numa) {
+    numa.push_back({{"cores", one.cores}, {"memory_bytes", one.memory_bytes}});
+  }
+  Json devices = Json::array();
+  for (const Device& device : v.devices) devices.push_back(device_json(device));
+  Json links = Json::array();
+  for (const Link& link : v.links) {
+    links.push_back(
+        {{"device_a", link.device_a}, {"device_b", link.device_b}, {"kind", link.kind}});
+  }
+  return {{"numa", std::move(numa)},
+          {"devices", std::move(devices)},
+          {"links", std::move(links)},
+          {"countables", countables_json(v.countables)},
+          {"memory_bytes", v.memory_bytes}};
+}
+
+Result<Inventory> read_inventory(const Json& value) {
+  return read_lenient<Inventory>(value, [](JsonFields& fields, Inventory& v) {
+    fields.objects("numa", 1024, [&](JsonFields& inner, std::size_t) {
+      NumaNode& numa = v.numa.emplace_back();
+      inner.integers("cores", numa.cores, 0, kCoreMax, kCoresMax);
+      inner.bytes("memory", numa.memory_bytes);
+      inner.allow_unknown();
+    });
+    fields.objects("devices", kDevicesMax, [&](JsonFields& inner, std::size_t) {
+      read_device(inner, v.devices.emplace_back());
+    });
+    fields.objects("links", kLinksMax, [&](JsonFields& inner, std::size_t) {
+      Link& link = v.links.emplace_back();
+      inner.integer("device_a", link.device_a, 0, kDevicesMax - 1);
+      inner.integer("device_b", link.device_b, 0, kDevicesMax - 1);
+      inner.text("kind", link.kind);
+      inner.allow_unknown();
+    });
+    fields.countables("countables", v.countables);
+    fields.bytes("memory", v.memory_bytes);
+    check_inventory(fields, v);
+  });
+}
+
+Json task_exit_json(const TaskExit& v) {
+  return {{"rank", v.rank}, {"exit_code", v.exit_code}, {"signal", v.signal}, {"cause", v.cause}};
+}
+
+Result<TaskExit> read_task_exit(const Json& value) {
+  return read_lenient<TaskExit>(value, [](JsonFields& fields, TaskExit& v) {
+    std::int64_t rank = 0;
+    fields.integer("rank", rank, 0, std::numeric_limits<Rank>::max());
+    v.rank = static_cast<Rank>(rank);
+    fields.integer("exit_code", v.exit_code, std::numeric_limits<std::int32_t>::min(), kInt32Max);
+    fields.integer("signal", v.signal, 0, 255);
+    fields.text("cause", v.cause, {4096, TextRule::Kind::kAny});
+  });
+}
+
+Json node_json(const core::State&, const core::Node& node) {
+  Json object{{"id", node.id.value},
+              {"name", node.name},
+              {"state", state_word(node)},
+              {"contact", word(node.contact)},
+              {"backend", node.backend},
+              {"address", node.address},
+              {"boot_id", node.boot_id},
+              {"removed", node.removed},
+              {"drained", node.declared.drained},
+              {"drain_reason", node.declared.drain_reason},
+              {"features", node.declared.features}};
+  put_instant(object, "contact_since", node.contact_since);
+  Json jobs = Json::array();
+  for (const JobId job : node.jobs) jobs.push_back(job.value);
+  object["jobs"] = std::move(jobs);
+  object["countables_free"] = countables_json(node.countables_free);
+  if (node.inventory == nullptr) return object;
+  put_amounts(object, node);
+  const Json inventory = inventory_json(*node.inventory);
+  object["numa"] = inventory.at("numa");
+  object["links"] = inventory.at("links");
+  Json countables = inventory.at("countables");
+  for (const Countable& added : node.declared.countables) {
+    countables[added.name] = countables.value(added.name, std::int64_t{0}) + added.amount;
+  }
+  object["countables"] = std::move(countables);
+  return object;
+}
+
+}  // namespace dove::codec

@@ -1,0 +1,45 @@
+// The pieces of the API's objects that several of its writers and readers share. Internal to codec.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "codec/json_fields.h"
+#include "core/state.h"
+#include "model/declared.h"
+#include "model/exec.h"
+#include "model/job.h"
+#include "model/placement.h"
+
+namespace dove::codec {
+
+using Json = nlohmann::json;
+
+// -- writing -------------------------------------------------------------------------------------
+
+Json countables_json(const std::vector<Countable>& countables);
+Json request_json(const Request& request);
+Json group_json(const TaskGroup& group);
+Json limits_json(const Limits& limits);
+// The fields of a JobSpec, flat, as a submission has them, with `user`.
+Json spec_json(const JobSpec& spec);
+// NAME (RFC 3339) and NAME_us; both null for kNever and, unless `zero_counts`, for 0.
+void put_instant(Json& object, std::string_view name, Instant at, bool zero_counts = false);
+// NAME_s, or NAME_us when it is not whole seconds.
+void put_span(Json& object, std::string_view name, Span span);
+// The node's name, or "node 7" for one that the state does not have.
+std::string node_name(const core::State& state, NodeId id);
+
+// -- reading -------------------------------------------------------------------------------------
+
+// The fields of a Request: cores, memory, gpus, share_milli, gpu_model, gpu_memory, countables.
+void read_request(JsonFields& fields, Request& request);
+// True when one of those is there.
+bool has_request(JsonFields& fields);
+void read_limits(JsonFields& fields, Limits& limits);
+// Checks the amounts of a group and fills what was left out.
+void read_group(JsonFields& fields, TaskGroup& group);
+void read_spec(JsonFields& fields, JobSpec& spec);
+void read_exec(JsonFields& fields, ExecSpec& exec);
+
+}  // namespace dove::codec

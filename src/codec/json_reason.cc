@@ -1,0 +1,147 @@
+// Why a job waits, in words and numbers.
+#include <fmt/format.h>
+
+#include "codec/json.h"
+#include "codec/json_parts.h"
+#include "codec/quantity.h"
+#include "codec/words.h"
+
+namespace dove::codec {
+namespace {
+
+std::string counted(std::int64_t count, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+// Thousandths of devices: "2 GPUs", "0.5 GPU".
+std::string gpus_text(std::int64_t milli) {
+  if (milli % kWholeDevice_milli == 0) return counted(milli / kWholeDevice_milli, "GPU", "GPUs");
+  std::string fraction = fmt::format("{:03}", milli % kWholeDevice_milli);
+  while (fraction.back() == '0') fraction.pop_back();
+  return fmt::format("{}.{} GPU", milli / kWholeDevice_milli, fraction);
+}
+
+// "16 GPUs", "64 GiB of memory", "2 licence:matlab".
+std::string amount(const std::string& resource, std::int64_t value) {
+  if (resource == "cores") return counted(value, "core", "cores");
+  if (resource == "gpus") return counted(value, "GPU", "GPUs");
+  if (resource == "nodes") return counted(value, "node", "nodes");
+  if (resource == "share_milli" || resource == "gpus_milli") return gpus_text(value);
+  if (resource == "memory_bytes") return human_bytes(value) + " of memory";
+  if (resource == "gpu_memory_bytes") return human_bytes(value) + " of GPU memory";
+  if (resource == "jobs_running") return counted(value, "running job", "running jobs");
+  if (resource == "jobs_waiting") return counted(value, "waiting job", "waiting jobs");
+  if (resource.empty()) return std::to_string(value);
+  return fmt::format("{} {}", value, resource);
+}
+
+// The same without the noun, where it was named just before.
+std::string bare(const std::string& resource, std::int64_t value) {
+  if (resource == "memory_bytes" || resource == "gpu_memory_bytes") return human_bytes(value);
+  if (resource == "share_milli" || resource == "gpus_milli") return gpus_text(value);
+  return std::to_string(value);
+}
+
+std::string job_text(const core::State& state, JobId id) {
+  if (const auto found = state.jobs.find(id); found != state.jobs.end()) {
+    return fmt::format("job {} ({})", id.value, found->second.spec->name);
+  }
+  return fmt::format("job {}", id.value);
+}
+
+std::string limit_text(const Reason& r, std::string_view who) {
+  std::string text = fmt::format("{} may use {} at once; {} in use", who,
+                                 amount(r.resource, r.limit), bare(r.resource, r.used));
+  if (r.needs > 0) text += fmt::format(", this job needs {}", bare(r.resource, r.needs));
+  return text;
+}
+
+std::string resources_text(const Reason& r) {
+  if (r.resource == "nodes") {
+    return fmt::format("needs {} at once; {} can take it now", amount(r.resource, r.needs), r.free);
+  }
+  std::string text = fmt::format("needs {} at once; {} free on the best node",
+                                 amount(r.resource, r.needs), bare(r.resource, r.free));
+  if (r.total > 0) text += fmt::format(", {} in all", bare(r.resource, r.total));
+  return text;
+}
+
+std::string never_fits_text(const Reason& r) {
+  const std::string pool = r.subject.empty() ? "its pool" : "pool " + r.subject;
+  if (r.resource.empty()) return fmt::format("no nodes of {} could hold it even when empty", pool);
+  return fmt::format("needs {}; {} could give at most {} even when empty",
+                     amount(r.resource, r.needs), pool, bare(r.resource, r.total));
+}
+
+std::string dependency_text(const core::State& state, const Reason& r) {
+  if (!r.other) return "waits for earlier jobs of the same name and user (singleton)";
+  const std::string kind = r.subject.empty() ? "" : fmt::format(" ({})", r.subject);
+  return fmt::format("waits for {}{}", job_text(state, r.other), kind);
+}
+
+std::string ahead_text(const core::State& state, const Reason& r) {
+  std::string text = counted(r.count, "job is ahead of it", "jobs are ahead of it");
+  if (r.other) text += ", the next is " + job_text(state, r.other);
+  return text;
+}
+
+std::string text_of(const core::State& state, const Reason& r) {
+  switch (r.kind) {
+    case ReasonKind::kHeld:
+      return r.subject.empty() ? "held; `dove release` lets it go"
+                               : fmt::format("held by {}; `dove release` lets it go", r.subject);
+    case ReasonKind::kBeginTime:
+      return fmt::format("not to begin before {}", rfc3339(r.until));
+    case ReasonKind::kDependency:
+      return dependency_text(state, r);
+    case ReasonKind::kArrayLimit:
+      return fmt::format("{} of its array may run at once; {} do",
+                         counted(r.limit, "element", "elements"), r.used);
+    case ReasonKind::kQueueLimit:
+      return limit_text(r, "queue " + r.subject);
+    case ReasonKind::kUserLimit:
+      return limit_text(r, "user " + r.subject);
+    case ReasonKind::kClusterLimit:
+      return fmt::format("needs {}; {} of the cluster's {} are in use", amount(r.resource, r.needs),
+                         bare(r.resource, r.used), bare(r.resource, r.limit));
+    case ReasonKind::kPoolClosed:
+      return fmt::format("pool {} is closed: nothing is started there", r.subject);
+    case ReasonKind::kTimeLimit:
+      return fmt::format("asks for {}; pool {} allows {}", human_span(Span{r.needs}), r.subject,
+                         human_span(Span{r.limit}));
+    case ReasonKind::kResources:
+      return resources_text(r);
+    case ReasonKind::kNeverFits:
+      return never_fits_text(r);
+    case ReasonKind::kNodesUnavailable:
+      return fmt::format("{} of {} matching nodes are drained, lost or silent", r.count, r.total);
+    case ReasonKind::kAhead:
+      return ahead_text(state, r);
+    case ReasonKind::kExcluded:
+      return fmt::format("the nodes that it wants or excludes leave {}",
+                         counted(r.count, "node", "nodes"));
+  }
+  return "";
+}
+
+}  // namespace
+
+Json reason_json(const core::State& state, const Reason& r) {
+  Json object{{"kind", word(r.kind)}, {"text", text_of(state, r)}};
+  if (!r.subject.empty()) object["subject"] = r.subject;
+  if (!r.resource.empty()) object["resource"] = r.resource;
+  const auto put = [&](const char* name, std::int64_t value) {
+    if (value != 0) object[name] = value;
+  };
+  put("needs", r.needs);
+  put("free", r.free);
+  put("used", r.used);
+  put("limit", r.limit);
+  put("total", r.total);
+  put("count", r.count);
+  if (r.other) object["job"] = r.other.value;
+  if (r.until.us != 0) put_instant(object, "until", r.until);
+  return object;
+}
+
+}  // namespace dove::codec

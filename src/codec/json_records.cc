@@ -1,0 +1,113 @@
+// Events, decisions and their envelope as JSON, for `dove events` and watchers.
+#include "codec/json.h"
+#include "codec/json_parts.h"
+#include "codec/record.h"
+#include "codec/words.h"
+
+namespace dove::codec {
+namespace {
+
+Json placement_key(JobId job, AttemptNumber attempt, NodeId node) {
+  return {{"job", job.value}, {"attempt", attempt}, {"node", node.value}};
+}
+
+Json write(const ControllerStarted& v) {
+  return {{"build", v.build}, {"policy_digest", v.policy_digest}};
+}
+Json write(const TimeReached&) { return Json::object(); }
+Json write(const JobSubmitted& v) { return {{"spec", spec_json(*v.spec)}}; }
+Json write(const JobCancelRequested& v) { return {{"job", v.job.value}}; }
+Json write(const JobHeld& v) { return {{"job", v.job.value}}; }
+Json write(const JobReleased& v) { return {{"job", v.job.value}}; }
+Json write(const JobRequeueRequested& v) { return {{"job", v.job.value}}; }
+Json write(const JobPriorityChanged& v) { return {{"job", v.job.value}, {"priority", v.priority}}; }
+// Digests of tokens are of no use to those who look.
+Json write(const NodeRegistered& v) {
+  return {{"name", v.name},
+          {"boot_id", v.boot_id},
+          {"backend", v.backend},
+          {"address", v.address},
+          {"inventory", inventory_json(*v.inventory)}};
+}
+Json write(const NodeConnected& v) { return {{"node", v.node.value}, {"boot_id", v.boot_id}}; }
+Json write(const NodeDisconnected& v) { return {{"node", v.node.value}, {"silent", v.silent}}; }
+Json write(const NodeRemoved& v) { return {{"node", v.node.value}}; }
+Json write(const PlacementPrepared& v) { return placement_key(v.job, v.attempt, v.node); }
+Json write(const PlacementStarted& v) { return placement_key(v.job, v.attempt, v.node); }
+Json write(const TaskEnded& v) {
+  Json object = placement_key(v.job, v.attempt, v.node);
+  object["exit"] = task_exit_json(v.exit);
+  return object;
+}
+Json write(const PlacementEnded& v) {
+  Json object = placement_key(v.job, v.attempt, v.node);
+  Json exits = Json::array();
+  for (const TaskExit& exit : v.exits) exits.push_back(task_exit_json(exit));
+  object["exits"] = std::move(exits);
+  object["cpu_us"] = v.cpu_us;
+  object["memory_peak_bytes"] = v.memory_peak_bytes;
+  return object;
+}
+Json write(const LaunchFailed& v) {
+  Json object = placement_key(v.job, v.attempt, v.node);
+  object["why"] = v.why;
+  return object;
+}
+Json write(const UnknownTaskObserved& v) { return placement_key(v.job, v.attempt, v.node); }
+Json write(const ObjectApplied& v) { return {{"object", declared_json(v.object)}}; }
+Json write(const ObjectDeleted& v) { return {{"object_kind", v.kind}, {"name", v.name}}; }
+Json write(const JoinTokenIssued& v) {
+  Json object{{"node_name", v.node_name}};
+  put_instant(object, "expires_at", v.expires_at);
+  return object;
+}
+
+Json write(const Launch& v) {
+  Json placements = Json::array();
+  for (const Placement& placement : v.placements) placements.push_back(placement_json(placement));
+  return {{"job", v.job.value}, {"attempt", v.attempt}, {"placements", std::move(placements)}};
+}
+Json write(const Start& v) { return {{"job", v.job.value}, {"attempt", v.attempt}}; }
+Json write(const Stop& v) {
+  return {{"job", v.job.value}, {"attempt", v.attempt}, {"reason", word(v.reason)}};
+}
+Json write(const DeclareNodeLost& v) { return {{"node", v.node.value}}; }
+Json write(const Requeue& v) {
+  return {{"job", v.job.value}, {"reason", word(v.reason)}, {"counted", v.counted}};
+}
+Json write(const EndJob& v) {
+  return {{"job", v.job.value}, {"outcome", word(v.outcome)}, {"exit_code", v.exit_code}};
+}
+Json write(const ForgetJob& v) { return {{"job", v.job.value}}; }
+
+}  // namespace
+
+Json event_json(const Event& event) {
+  Json object = std::visit([](const auto& v) { return write(v); }, event);
+  object["kind"] = kind_name(event);
+  return object;
+}
+
+Json decision_json(const Decision& decision) {
+  Json object = std::visit([](const auto& v) { return write(v); }, decision);
+  object["kind"] = kind_name(decision);
+  return object;
+}
+
+Json cause_json(const Cause& v) {
+  Json object = Json::object();
+  const auto put = [&](const char* name, const std::string& text) {
+    if (!text.empty()) object[name] = text;
+  };
+  put("principal", v.principal);
+  put("domain", v.domain);
+  put("project", v.project);
+  put("queue", v.queue);
+  put("request_id", v.request_id);
+  put("idempotency_key", v.idempotency_key);
+  put("body_sha256", v.body_sha256);
+  if (v.cause) object["cause"] = v.cause.value;
+  return object;
+}
+
+}  // namespace dove::codec

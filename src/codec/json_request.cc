@@ -1,0 +1,204 @@
+// Requests, task groups and limits as JSON.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "codec/json_parts.h"
+#include "codec/quantity.h"
+
+namespace dove::codec {
+namespace {
+
+constexpr std::int64_t kCoresMax = 1'000'000;
+constexpr std::int64_t kGpusMax = 1'000'000;
+constexpr std::int64_t kTasksMax = 100'000;
+constexpr std::int64_t kNodesMax = 100'000;
+constexpr std::int64_t kBytesMax = std::int64_t{1} << 60;
+
+constexpr std::array<std::string_view, 9> kRequestFields{
+    "cores",     "memory",     "memory_bytes",     "gpus",      "share_milli",
+    "gpu_model", "gpu_memory", "gpu_memory_bytes", "countables"};
+
+// "gpus": 2, "2", or a part of one device: "0.5", "500m".
+void read_gpus(JsonFields& fields, Request& request) {
+  const Json* value = fields.find("gpus");
+  if (value == nullptr || !value->is_string()) {
+    fields.integer("gpus", request.gpus, 0, kGpusMax);
+    return;
+  }
+  auto milli = parse_milli(value->get_ref<const std::string&>());
+  if (!milli.ok()) return fields.failure().set(milli.error(), fields.path_of("gpus"));
+  if (*milli > kGpusMax * 1000) {
+    return fields.fail("gpus", "out_of_range", fmt::format("over the limit of {}", kGpusMax));
+  }
+  if (*milli % 1000 == 0) {
+    request.gpus = static_cast<std::int32_t>(*milli / 1000);
+  } else if (*milli < 1000) {
+    request.share_milli = static_cast<std::int32_t>(*milli);
+  } else {
+    fields.fail("gpus", "bad_value",
+                "ask for whole GPUs, or for a part of one (\"0.5\"), not for both");
+  }
+}
+
+void check_bytes(JsonFields& fields, std::string_view name, std::int64_t bytes) {
+  if (bytes > kBytesMax) fields.fail(name, "out_of_range", "over the limit of 1 EiB");
+}
+
+void read_nodes(JsonFields& fields, TaskGroup& group) {
+  const Json* nodes = fields.find("nodes");
+  fields.integer("nodes_min", group.nodes_min, 0, kNodesMax);
+  fields.integer("nodes_max", group.nodes_max, 0, kNodesMax);
+  if (nodes == nullptr) return;
+  if (nodes->is_string()) {
+    const auto& text = nodes->get_ref<const std::string&>();
+    const std::size_t dash = text.find('-');
+    auto low = parse_milli(text.substr(0, dash));
+    auto high = dash == std::string::npos ? low : parse_milli(text.substr(dash + 1));
+    if (!low.ok() || !high.ok() || *low % 1000 != 0 || *high % 1000 != 0 || *low > *high ||
+        *high > kNodesMax * 1000) {
+      return fields.fail("nodes", "bad_value", R"(write a number, or a range as in "2-4")");
+    }
+    group.nodes_min = static_cast<std::int32_t>(*low / 1000);
+    group.nodes_max = static_cast<std::int32_t>(*high / 1000);
+    return;
+  }
+  fields.integer("nodes", group.nodes_min, 0, kNodesMax);
+  group.nodes_max = group.nodes_min;
+}
+
+void check_group(JsonFields& fields, const TaskGroup& group) {
+  if (group.nodes_max > 0 && group.nodes_max < group.nodes_min) {
+    fields.fail(
+        "nodes_max", "bad_value",
+        fmt::format("nodes_max {} is less than nodes_min {}", group.nodes_max, group.nodes_min));
+  }
+  if (group.nodes_min > group.tasks) {
+    fields.fail("tasks", "bad_value",
+                fmt::format("{} tasks cannot spread over {} nodes: ask for at least as many tasks "
+                            "as nodes",
+                            group.tasks, group.nodes_min));
+  }
+  if (group.tasks_per_node > 0 && group.tasks % group.tasks_per_node != 0) {
+    fields.fail("tasks_per_node", "bad_value",
+                fmt::format("{} tasks cannot be {} on each node: make tasks a multiple",
+                            group.tasks, group.tasks_per_node));
+  }
+  if (group.tasks_per_node > 0 && group.nodes_min > 0 &&
+      static_cast<std::int64_t>(group.tasks_per_node) * group.nodes_min > group.tasks) {
+    fields.fail("tasks_per_node", "bad_value",
+                fmt::format("{} tasks on each of {} nodes are more than {} tasks",
+                            group.tasks_per_node, group.nodes_min, group.tasks));
+  }
+}
+
+}  // namespace
+
+Json countables_json(const std::vector<Countable>& countables) {
+  Json object = Json::object();
+  for (const Countable& countable : countables) object[countable.name] = countable.amount;
+  return object;
+}
+
+Json request_json(const Request& v) {
+  Json object{{"cores", v.cores}};
+  if (v.memory_bytes != 0) object["memory_bytes"] = v.memory_bytes;
+  if (v.gpus != 0) object["gpus"] = v.gpus;
+  if (v.share_milli != 0) object["share_milli"] = v.share_milli;
+  if (!v.gpu_model.empty()) object["gpu_model"] = v.gpu_model;
+  if (v.gpu_memory_bytes != 0) object["gpu_memory_bytes"] = v.gpu_memory_bytes;
+  if (!v.countables.empty()) object["countables"] = countables_json(v.countables);
+  return object;
+}
+
+void read_request(JsonFields& fields, Request& v) {
+  fields.whole("cores", v.cores, kCoresMax);
+  fields.bytes("memory", v.memory_bytes);
+  check_bytes(fields, "memory", v.memory_bytes);
+  fields.integer("share_milli", v.share_milli, 0, kWholeDevice_milli - 1);
+  read_gpus(fields, v);
+  fields.text("gpu_model", v.gpu_model, {64, TextRule::Kind::kLine});
+  fields.bytes("gpu_memory", v.gpu_memory_bytes);
+  check_bytes(fields, "gpu_memory", v.gpu_memory_bytes);
+  fields.countables("countables", v.countables);
+  if (v.gpus > 0 && v.share_milli > 0) {
+    fields.fail("share_milli", "bad_value", "ask for whole GPUs or for a share of one, not both");
+  }
+}
+
+bool has_request(JsonFields& fields) {
+  bool any = false;
+  for (std::string_view name : kRequestFields) any = fields.has(name) || any;
+  return any;
+}
+
+Json group_json(const TaskGroup& v) {
+  Json object{{"name", v.name}, {"tasks", v.tasks}, {"per_task", request_json(v.per_task)}};
+  if (v.nodes_min != 0) object["nodes_min"] = v.nodes_min;
+  if (v.nodes_max != 0) object["nodes_max"] = v.nodes_max;
+  if (v.tasks_per_node != 0) object["tasks_per_node"] = v.tasks_per_node;
+  if (v.per_node != Request{}) object["per_node"] = request_json(v.per_node);
+  return object;
+}
+
+void read_group(JsonFields& fields, TaskGroup& v) {
+  read_nodes(fields, v);
+  fields.integer("tasks_per_node", v.tasks_per_node, 0, kTasksMax);
+  const std::int64_t whole_nodes =
+      static_cast<std::int64_t>(std::max(v.nodes_min, 1)) * std::max(v.tasks_per_node, 1);
+  v.tasks = static_cast<std::int32_t>(std::min(whole_nodes, kTasksMax + 1));
+  fields.integer("tasks", v.tasks, 1, kTasksMax);
+  if (v.tasks > kTasksMax) {
+    fields.fail("tasks", "out_of_range",
+                fmt::format("nodes x tasks_per_node is over the limit of {} tasks", kTasksMax));
+  }
+  bool per_node_cores = false;
+  fields.object("per_node", [&](JsonFields& inner) {
+    per_node_cores = inner.has("cores");
+    read_request(inner, v.per_node);
+  });
+  v.per_task.cores = per_node_cores ? 0 : 1;
+  const bool nested = fields.has("per_task");
+  const bool flat = has_request(fields);
+  if (nested && flat) {
+    return fields.fail("per_task", "given_twice",
+                       "give what a task gets either in per_task or beside it, not in both");
+  }
+  if (nested) {
+    fields.object("per_task", [&](JsonFields& inner) { read_request(inner, v.per_task); });
+  } else {
+    read_request(fields, v.per_task);
+  }
+  if (!fields.failure().any()) check_group(fields, v);
+}
+
+Json limits_json(const Limits& v) {
+  Json object = Json::object();
+  if (v.jobs_running >= 0) object["jobs_running"] = v.jobs_running;
+  if (v.jobs_waiting >= 0) object["jobs_waiting"] = v.jobs_waiting;
+  if (v.cores >= 0) object["cores"] = v.cores;
+  if (v.gpus_milli >= 0) object["gpus_milli"] = v.gpus_milli;
+  if (v.memory_bytes >= 0) object["memory_bytes"] = v.memory_bytes;
+  if (!v.countables.empty()) object["countables"] = countables_json(v.countables);
+  return object;
+}
+
+void read_limits(JsonFields& fields, Limits& v) {
+  constexpr std::int64_t kAmountMax = 2'000'000'000;
+  fields.integer("jobs_running", v.jobs_running, -1, kAmountMax);
+  fields.integer("jobs_waiting", v.jobs_waiting, -1, kAmountMax);
+  fields.integer("cores", v.cores, -1, kAmountMax);
+  fields.integer("gpus_milli", v.gpus_milli, -1, kAmountMax);
+  if (fields.has("gpus")) {
+    std::int32_t gpus = 0;
+    fields.integer("gpus", gpus, 0, kGpusMax);
+    v.gpus_milli = gpus * kWholeDevice_milli;
+    if (fields.has("gpus_milli")) {
+      fields.fail("gpus", "given_twice", "gpus and gpus_milli say the same: give one of them");
+    }
+  }
+  fields.bytes("memory", v.memory_bytes, -1);
+  fields.countables("countables", v.countables);
+}
+
+}  // namespace dove::codec

@@ -1,0 +1,169 @@
+// What texts in JSON may be, and how near two names are.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codec/json_fields.h"
+
+namespace dove::codec {
+namespace {
+
+bool has_control(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](unsigned char c) { return c < 0x20 || c == 0x7F; });
+}
+
+// True when the components of `path` climb above where they began.
+bool leaves_base(std::string_view path) {
+  int depth = 0;
+  while (!path.empty()) {
+    const std::size_t slash = std::min(path.find('/'), path.size());
+    const std::string_view part = path.substr(0, slash);
+    path.remove_prefix(std::min(slash + 1, path.size()));
+    if (part == "..") {
+      if (--depth < 0) return true;
+    } else if (!part.empty() && part != ".") {
+      ++depth;
+    }
+  }
+  return false;
+}
+
+bool is_environment_name(std::string_view text) {
+  if (text.empty() || (text[0] >= '0' && text[0] <= '9')) return false;
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
+bool is_countable_name(std::string_view text) {
+  if (text.empty() || text[0] < 'a' || text[0] > 'z') return false;
+  return text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_.:/-") ==
+         std::string_view::npos;
+}
+
+bool is_sha256(std::string_view text) {
+  return text.empty() || (text.size() == 64 &&
+                          text.find_first_not_of("0123456789abcdef") == std::string_view::npos);
+}
+
+Error refused(std::string code, std::string message) {
+  return Error{ErrorKind::kInvalid, std::move(code), std::move(message), ""};
+}
+
+// Words of the rule that `text` breaks; empty when it keeps it.
+std::string_view broken_rule(std::string_view text, TextRule::Kind kind) {
+  switch (kind) {
+    case TextRule::Kind::kAny:
+      return "";
+    case TextRule::Kind::kLine:
+      return has_control(text) ? "holds a control character" : "";
+    case TextRule::Kind::kName:
+      if (text.empty()) return "must not be empty";
+      if (text.front() == ' ' || text.back() == ' ') return "begins or ends with a space";
+      return has_control(text) ? "holds a control character" : "";
+    case TextRule::Kind::kPath:
+      if (has_control(text)) return "holds a control character";
+      return leaves_base(text) ? "leaves its directory by \"..\"" : "";
+    case TextRule::Kind::kEnvironmentName:
+      return is_environment_name(text) ? "" : "is not a name of letters, digits and _";
+    case TextRule::Kind::kCountableName:
+      return is_countable_name(text) ? "" : "is not a name of a-z, 0-9 and _.:/- (a letter first)";
+    case TextRule::Kind::kSha256:
+      return is_sha256(text) ? "" : "is not a SHA-256 of 64 hex digits";
+  }
+  return "";
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t above = row[j];
+      const std::size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({above + 1, row[j - 1] + 1, change});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+bool is_utf8(std::string_view text) {
+  const auto byte_at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  for (std::size_t i = 0; i < text.size();) {
+    const unsigned char lead = byte_at(i);
+    if (lead < 0x80) {
+      ++i;
+      continue;
+    }
+    const std::size_t size = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+    if (lead < 0xC2 || lead > 0xF4 || i + size > text.size()) return false;
+    for (std::size_t k = 1; k < size; ++k) {
+      if ((byte_at(i + k) & 0xC0) != 0x80) return false;
+    }
+    const unsigned char second = byte_at(i + 1);
+    const bool overlong = (lead == 0xE0 && second < 0xA0) || (lead == 0xF0 && second < 0x90);
+    const bool surrogate = lead == 0xED && second > 0x9F;
+    if (overlong || surrogate || (lead == 0xF4 && second > 0x8F)) return false;
+    i += size;
+  }
+  return true;
+}
+
+std::optional<Error> check_text(std::string_view text, const TextRule& rule) {
+  if (text.size() > rule.bytes_max) {
+    return refused("too_long", fmt::format("its {} bytes are over the limit of {}", text.size(),
+                                           rule.bytes_max));
+  }
+  if (!is_utf8(text)) return refused("invalid_utf8", "it is not UTF-8: convert it");
+  if (text.find('\0') != std::string_view::npos) {
+    return refused("bad_value", "it holds a NUL character");
+  }
+  const std::string_view broken = broken_rule(text, rule.kind);
+  if (!broken.empty()) return refused("bad_value", fmt::format("it {}", broken));
+  return std::nullopt;
+}
+
+std::string_view type_word(const nlohmann::json& value) {
+  switch (value.type()) {
+    case nlohmann::json::value_t::null:
+      return "null";
+    case nlohmann::json::value_t::object:
+      return "an object";
+    case nlohmann::json::value_t::array:
+      return "a list";
+    case nlohmann::json::value_t::string:
+      return "text";
+    case nlohmann::json::value_t::boolean:
+      return "true or false";
+    case nlohmann::json::value_t::number_integer:
+    case nlohmann::json::value_t::number_unsigned:
+      return "a whole number";
+    case nlohmann::json::value_t::number_float:
+      return "a number with a fraction or too large";
+    case nlohmann::json::value_t::binary:
+    case nlohmann::json::value_t::discarded:
+      return "something unknown";
+  }
+  return "";
+}
+
+std::optional<std::string> nearest(std::string_view name, std::span<const std::string> known) {
+  if (name.size() > 64) return std::nullopt;
+  std::optional<std::string> best;
+  std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
+  for (const std::string& candidate : known) {
+    const std::size_t distance = edit_distance(name, candidate);
+    if (distance >= best_distance) continue;
+    best_distance = distance;
+    best = candidate;
+  }
+  return best;
+}
+
+}  // namespace dove::codec

@@ -1,0 +1,162 @@
+#include "codec/snapshot.h"
+
+#include <fmt/format.h>
+
+#include "codec/model_fields.h"
+#include "core/step.h"
+
+namespace dove::codec {
+namespace {
+
+constexpr std::string_view kMagic = "dovesnap";
+constexpr std::uint64_t kLayout = 1;
+
+// Elements of an array share one spec: it is written once and referred to by its number.
+class SpecTable {
+ public:
+  using Spec = std::shared_ptr<const JobSpec>;
+
+  std::uint64_t number_of(const Spec& spec) {
+    const auto [entry, added] = numbers_.try_emplace(spec.get(), specs_.size());
+    if (added) specs_.push_back(spec);
+    return entry->second;
+  }
+  std::vector<Spec>& specs() { return specs_; }
+
+ private:
+  std::map<const JobSpec*, std::uint64_t> numbers_;
+  std::vector<Spec> specs_;
+};
+
+}  // namespace
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<core::PlacementRecord>& v) {
+  ar(v.placement, v.stage);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<core::Attempt>& v) {
+  auto layout = ar.layout(1, "Attempt");
+  ar(v.number, v.stage, v.stop_reason, v.placements, v.exits, v.allocated_at, v.started_at,
+     v.stop_at, v.ended_at);
+}
+
+// All of a job but its spec.
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<core::Job>& v) {
+  auto layout = ar.layout(1, "Job");
+  ar(v.id, v.phase, v.outcome, v.held, v.cancel_requested, v.requeue_requested, v.priority,
+     v.exit_code, v.retries_used, v.array, v.array_index, v.submitted_at, v.eligible_at, v.ended_at,
+     v.submitted_seq, v.attempts, v.nodes_avoided);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<core::Node>& v) {
+  auto layout = ar.layout(1, "Node");
+  ar(v.id, v.name, v.boot_id, v.backend, v.address, v.agent_token_sha256, v.inventory, v.declared,
+     v.contact, v.contact_since, v.removed, v.cores_free, v.device_free_milli, v.memory_free_bytes,
+     v.countables_free, v.jobs);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<core::JoinToken>& v) {
+  ar(v.node_name, v.expires_at);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<core::Usage>& v) {
+  auto layout = ar.layout(1, "Usage");
+  ar(v.jobs_running, v.jobs_waiting, v.cores, v.gpus_milli, v.memory_bytes, v.countables);
+}
+
+namespace {
+
+// All of a state but its jobs.
+template <class Ar>
+void state_fields(Ar& ar, typename Ar::template Of<core::State>& v) {
+  ar(v.now, v.head, v.epoch, v.next_job, v.nodes, v.settings, v.pools, v.queues, v.user_limits,
+     v.users, v.node_declarations, v.join_tokens, v.usage_by_user, v.usage_by_queue, v.usage);
+}
+
+void write_jobs(ByteWriter& ar, const core::State& state) {
+  SpecTable table;
+  std::string jobs;
+  ByteWriter jobs_ar(jobs);
+  for (const auto& [id, job] : state.jobs) {
+    jobs_ar.varint(table.number_of(job.spec));
+    jobs_ar(job);
+  }
+  ar(table.specs());
+  ar.varint(state.jobs.size());
+  ar(jobs);
+}
+
+void read_jobs(ByteReader& ar, core::State& state) {
+  SpecTable table;
+  ar(table.specs());
+  const std::uint64_t count = ar.varint();
+  std::string jobs;
+  ar(jobs);
+  if (ar.failed()) return;
+  ByteReader jobs_ar(jobs);
+  for (std::uint64_t i = 0; i < count && !jobs_ar.failed(); ++i) {
+    const std::uint64_t spec = jobs_ar.varint();
+    core::Job job;
+    jobs_ar(job);
+    if (spec >= table.specs().size()) jobs_ar.fail("a job refers to a spec that is not there");
+    if (!state.jobs.empty() && !(state.jobs.rbegin()->first < job.id)) {
+      jobs_ar.fail("jobs are out of order");
+    }
+    if (jobs_ar.failed()) break;
+    job.spec = table.specs()[spec];
+    state.jobs.emplace_hint(state.jobs.end(), job.id, std::move(job));
+  }
+  if (!jobs_ar.failed() && jobs_ar.left() > 0) jobs_ar.fail("bytes are left after the jobs");
+  if (jobs_ar.failed()) ar.fail("jobs: " + jobs_ar.error());
+}
+
+Error damaged(std::string_view what, bool newer) {
+  if (newer) {
+    return Error{ErrorKind::kCorrupt, "snapshot_newer",
+                 fmt::format("the snapshot was written by a newer version of dove: {}; run that "
+                             "version or a later one on these data",
+                             what),
+                 ""};
+  }
+  return Error{ErrorKind::kCorrupt, "snapshot_damaged",
+               fmt::format("the snapshot cannot be read: {}; restore the data directory from a "
+                           "backup, see docs/operate/recovery.md",
+                           what),
+               ""};
+}
+
+}  // namespace
+
+std::string encode_snapshot(const core::State& state) {
+  std::string bytes(kMagic);
+  ByteWriter ar(bytes);
+  auto layout = ar.layout(kLayout, "the snapshot");
+  ar.varint(core::state_hash(state));
+  state_fields(ar, state);
+  write_jobs(ar, state);
+  return bytes;
+}
+
+Result<core::State> decode_snapshot(std::string_view bytes) {
+  if (!bytes.starts_with(kMagic)) return damaged("it does not begin as one", false);
+  ByteReader ar(bytes.substr(kMagic.size()));
+  core::State state;
+  state.pools.clear();
+  state.queues.clear();
+  auto layout = ar.layout(kLayout, "the snapshot");
+  const std::uint64_t hash = ar.varint();
+  state_fields(ar, state);
+  read_jobs(ar, state);
+  if (!ar.failed() && ar.left() > 0) ar.fail("bytes are left after its end");
+  if (ar.failed()) return damaged(ar.error(), ar.newer());
+  if (core::state_hash(state) != hash) return damaged("its state hash does not match", false);
+  return state;
+}
+
+}  // namespace dove::codec

@@ -1,0 +1,100 @@
+#include "codec/words.h"
+
+#include <array>
+
+#include "base/check.h"
+
+namespace dove::codec {
+namespace {
+
+using Words = std::string_view;
+
+constexpr std::array<Words, 2> kLaunchModes{"each_task", "batch"};
+constexpr std::array<Words, 6> kDependencyKinds{"after",    "afterok",   "afternotok",
+                                                "afterany", "aftercorr", "singleton"};
+constexpr std::array<Words, 3> kPhases{"waiting", "active", "ended"};
+constexpr std::array<Words, 7> kOutcomes{
+    "", "completed", "failed", "cancelled", "timed_out", "node_lost", "dependency_never_met"};
+constexpr std::array<Words, 7> kStages{"allocated", "preparing", "barrier", "starting",
+                                       "running",   "stopping",  "ended"};
+constexpr std::array<Words, 8> kStopReasons{"",          "finished",     "task_failed",
+                                            "cancelled", "time_limit",   "node_lost",
+                                            "requeued",  "launch_failed"};
+constexpr std::array<Words, 4> kContacts{"connected", "broken", "silent", "lost"};
+constexpr std::array<Words, 4> kPlacementStages{"ordered", "prepared", "started", "ended"};
+constexpr std::array<Words, 14> kReasons{
+    "held",       "begin_time",        "dependency",  "array_limit", "queue_limit",
+    "user_limit", "cluster_limit",     "pool_closed", "time_limit",  "resources",
+    "never_fits", "nodes_unavailable", "ahead",       "excluded"};
+constexpr std::array<Words, 11> kJobStates{"waiting",
+                                           "held",
+                                           "preparing",
+                                           "running",
+                                           "stopping",
+                                           "completed",
+                                           "failed",
+                                           "cancelled",
+                                           "timed_out",
+                                           "node_lost",
+                                           "dependency_never_met"};
+
+template <std::size_t N, class E>
+std::string_view at(const std::array<Words, N>& words, E value) {
+  const auto index = static_cast<std::size_t>(value);
+  CHECK(index < N, "every enumerator has its word");
+  return words[index];
+}
+
+std::string_view active_word(const core::Job& job) {
+  if (job.attempts.empty()) return "preparing";
+  switch (job.attempts.back().stage) {
+    case Stage::kAllocated:
+    case Stage::kPreparing:
+    case Stage::kBarrier:
+    case Stage::kStarting:
+      return "preparing";
+    case Stage::kRunning:
+      return "running";
+    case Stage::kStopping:
+    case Stage::kEnded:
+      return "stopping";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string_view word(LaunchMode mode) { return at(kLaunchModes, mode); }
+std::string_view word(DependencyKind kind) { return at(kDependencyKinds, kind); }
+std::string_view word(JobPhase phase) { return at(kPhases, phase); }
+std::string_view word(Outcome outcome) { return at(kOutcomes, outcome); }
+std::string_view word(Stage stage) { return at(kStages, stage); }
+std::string_view word(StopReason reason) { return at(kStopReasons, reason); }
+std::string_view word(Contact contact) { return at(kContacts, contact); }
+std::string_view word(core::PlacementStage stage) { return at(kPlacementStages, stage); }
+std::string_view word(ReasonKind kind) { return at(kReasons, kind); }
+
+std::string_view state_word(const core::Job& job) {
+  switch (job.phase) {
+    case JobPhase::kWaiting:
+      return job.held ? "held" : "waiting";
+    case JobPhase::kActive:
+      return active_word(job);
+    case JobPhase::kEnded:
+      return word(job.outcome);
+  }
+  return "";
+}
+
+std::string_view state_word(const core::Node& node) {
+  if (node.removed) return "removed";
+  if (node.contact != Contact::kConnected) return word(node.contact);
+  if (node.declared.drained) return node.jobs.empty() ? "drained" : "draining";
+  return "ready";
+}
+
+std::span<const std::string_view> launch_modes() { return kLaunchModes; }
+std::span<const std::string_view> dependency_kinds() { return kDependencyKinds; }
+std::span<const std::string_view> job_states() { return kJobStates; }
+
+}  // namespace dove::codec
