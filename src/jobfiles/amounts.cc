@@ -122,7 +122,7 @@ void add_countable(Request& request, std::string name, std::int64_t amount) {
 }
 
 bool model_name(std::string_view name) {
-  return !name.empty() && name.size() <= 64 &&
+  return !name.empty() && name.size() <= 64 && name[0] != '-' &&
          name.find_first_of(" \t\r\n,:;=()") == std::string_view::npos;
 }
 

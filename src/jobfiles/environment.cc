@@ -152,7 +152,10 @@ std::string conda_list(const TuxivFile& file, const std::string& name) {
   std::string text = fmt::format("name: {}\nchannels:\n", name);
   for (const TuxivItem& item : file.channels) text += fmt::format("  - {}\n", item.text);
   text += "dependencies:\n";
-  for (const TuxivItem& item : file.dependencies) text += fmt::format("  - {}\n", item.text);
+  std::vector<std::string> dependencies;
+  for (const TuxivItem& item : file.dependencies) dependencies.push_back(item.text);
+  std::sort(dependencies.begin(), dependencies.end());  // the same list in any order is the same
+  for (const std::string& item : dependencies) text += fmt::format("  - {}\n", item);
   if (!file.pip.empty()) text += "  - pip\n  - pip:\n";
   for (const TuxivItem& item : file.pip) text += fmt::format("      - {}\n", item.text);
   return text;
@@ -220,7 +223,8 @@ dove_venv() {
     python=$(dove_python) && dove_lock || return 1
     if [ ! -f "$venv/.dove-made" ]; then
       rm -rf "$venv"
-      missing=$(printf '%s' "$env_requirements" | "$python" -c "$env_missing")
+      missing=$(printf '%s' "$env_requirements" | "$python" -c "$env_missing") ||
+        missing=$env_requirements
       if [ -z "$missing" ]; then
         "$python" -m venv --system-site-packages --without-pip "$venv" >&2 9>&- ||
           { dove_fail "$python cannot make a venv, see above"; return 1; }
@@ -265,6 +269,8 @@ Result<std::string> environment_script(const TuxivFile& file, const std::string&
   bool lists = !file.dependencies.empty() || !file.pip.empty();
   if (!lists && file.environment_name.empty()) return std::string();
   std::string name = environment_name(file);
+  // What tcloud would drop must not share a name with what it would see.
+  if (file.environment_name.empty() && !file.pip.empty()) name = md5_hex(conda_list(file, ""));
   if (name.size() > 128 || name.find_first_not_of(kWord) != std::string::npos || name[0] == '.' ||
       name[0] == '-') {
     return at_place(invalid(fmt::format("environment.name \"{}\" is not a name: write letters, "

@@ -112,6 +112,10 @@ Result<ParsedJob> parse_native(const Source& source, const Context& context) {
   }
   std::size_t left = kValuesMax;
   TRY_ASSIGN(nlohmann::json body, to_json(*root, left));
+  // JSON writes characters beyond 16 bits as two escapes, which YAML does not know.
+  if (source.text.find("\\u") != std::string::npos && source.text[0] == '{') {
+    TRY_ASSIGN(body, codec::parse_json(source.text, kFileBytesMax));
+  }
   auto submission = codec::read_submission(body);
   if (!submission.ok()) {
     Error error = submission.error();

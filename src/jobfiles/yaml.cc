@@ -131,6 +131,18 @@ class TreeBuilder : public YAML::EventHandler {
   std::size_t values_ = 0;
 };
 
+// The most frequent mistake, which the library reports as something else.
+bool indented_by_tab(const std::string& text, int line) {
+  std::size_t start = 0;
+  for (int i = 0; i < line && start != std::string::npos; ++i) {
+    start = text.find('\n', start);
+    if (start != std::string::npos) ++start;
+  }
+  if (start == std::string::npos) return false;
+  std::size_t word = text.find_first_not_of(" \t", start);
+  return text.substr(start, word - start).find('\t') != std::string::npos;
+}
+
 }  // namespace
 
 Result<YamlRef> read_yaml(const std::string& file, const std::string& text) {
@@ -150,7 +162,11 @@ Result<YamlRef> read_yaml(const std::string& file, const std::string& text) {
   } catch (const YAML::Exception& e) {
     // A mark may be null (-1) where the library does not know it.
     Place place{file, std::max(e.mark.line, 0) + 1, std::max(e.mark.column, 0) + 1};
-    return at_place(invalid(fmt::format("not valid YAML: {}", e.msg), "bad_yaml"), place);
+    bool tab = indented_by_tab(text, place.line - 1);
+    return at_place(invalid(fmt::format("not valid YAML: {}{}", e.msg,
+                                        tab ? "; indent with blanks, YAML takes no tabs" : ""),
+                            "bad_yaml"),
+                    place);
   } catch (const std::exception& e) {
     return at_place(invalid(fmt::format("not valid YAML: {}", e.what()), "bad_yaml"),
                     Place{file, 1, 1});

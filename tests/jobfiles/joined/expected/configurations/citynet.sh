@@ -1,0 +1,2 @@
+faces
+digits
