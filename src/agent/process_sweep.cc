@@ -151,4 +151,8 @@ SweepResult sweep(const std::vector<SweepTarget>& targets, std::chrono::millisec
   }
 }
 
+SweepResult sweep(const std::string& mark) {
+  return sweep({SweepTarget{mark, 0}}, std::chrono::milliseconds(500));
+}
+
 }  // namespace dove::agent

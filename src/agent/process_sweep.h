@@ -27,4 +27,7 @@ struct SweepResult {
 // left, at the latest after `limit`.
 SweepResult sweep(const std::vector<SweepTarget>& targets, std::chrono::milliseconds limit);
 
+// Of one task whose session is not known, within half a second; ask again if it is not clean.
+SweepResult sweep(const std::string& mark);
+
 }  // namespace dove::agent
