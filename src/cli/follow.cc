@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kRanksFollowed = 64;
+constexpr int kRanksFollowed = 32;
 
 std::string log_target(const std::string& job, const LogWanted& wanted) {
   std::string query;
@@ -37,13 +37,22 @@ bool has_begun(const JobView& job) {
 
 Result<void> stream_log(Api& api, const std::string& job, const LogWanted& wanted) {
   const std::string margin = wanted.label ? fmt::format("{}: ", wanted.rank) : "";
+  std::FILE* to = wanted.apart && wanted.error_stream ? stderr : stdout;
   return api.stream("GET", log_target(job, wanted), "", {}, [&](std::string_view line) {
     std::string text = margin;
     text += line;
     text += '\n';
-    print(text);
-    return std::fflush(stdout) == 0;
+    std::fwrite(text.data(), 1, text.size(), to);
+    return std::fflush(to) == 0;
   });
+}
+
+void follow_rank(const Endpoint& endpoint, const std::string& job, const LogWanted& wanted) {
+  Api own(endpoint);
+  const Result<void> streamed = stream_log(own, job, wanted);
+  if (streamed.ok()) return;
+  const ErrorKind kind = streamed.error().kind;
+  if (kind != ErrorKind::kNotFound && kind != ErrorKind::kConflict) say(streamed.error().message);
 }
 
 }  // namespace
@@ -73,17 +82,14 @@ Result<int> run_to_end(Api& api, const std::string& job, int ranks, bool label) 
     TRY(wait_for_jobs(api, job, has_begun, 0));
     std::vector<std::thread> followers;
     for (int rank = 0; rank < std::min(ranks, kRanksFollowed); ++rank) {
-      followers.emplace_back([endpoint, job, rank, label] {
-        Api own(endpoint);
-        LogWanted wanted;
-        wanted.follow = true;
-        wanted.rank = rank;
-        wanted.label = label;
-        const Result<void> streamed = stream_log(own, job, wanted);
-        const bool none = !streamed.ok() && (streamed.error().kind == ErrorKind::kNotFound ||
-                                             streamed.error().kind == ErrorKind::kConflict);
-        if (!streamed.ok() && !none) say(streamed.error().message);
-      });
+      LogWanted wanted;
+      wanted.follow = true;
+      wanted.rank = rank;
+      wanted.label = label;
+      wanted.apart = true;
+      followers.emplace_back(follow_rank, endpoint, job, wanted);
+      wanted.error_stream = true;
+      followers.emplace_back(follow_rank, endpoint, job, wanted);
     }
     if (ranks > kRanksFollowed)
       say(fmt::format("only the first {} tasks' output is shown", kRanksFollowed));

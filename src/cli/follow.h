@@ -17,13 +17,14 @@ struct LogWanted {
   bool error_stream = false;
   bool follow = false;  // until the attempt ended; waits for its begin
   bool label = false;   // each line with its rank
+  bool apart = false;   // the error stream goes to stderr
 };
 
 // Prints the log to stdout.
 Result<void> print_log(Api& api, const std::string& job, const LogWanted& wanted);
 
 // Prints what ranks 0 to `ranks` - 1 print (0: nothing) until the job ended and gives its exit
-// code. The first SIGINT or SIGTERM cancels the job. At most 64 ranks are followed.
+// code. The first SIGINT or SIGTERM cancels the job. At most 32 ranks are followed.
 Result<int> run_to_end(Api& api, const std::string& job, int ranks, bool label);
 
 }  // namespace dove::cli
