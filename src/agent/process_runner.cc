@@ -14,6 +14,7 @@ namespace dove::agent {
 
 struct ProcessRunner::Watched {
   ShimHandle handle;
+  std::string directory;
   std::string mark;
   Rank rank = 0;
   TaskCallbacks callbacks;
@@ -122,6 +123,7 @@ Result<std::unique_ptr<RunningTask>> ProcessRunner::adopt(const TaskPlan& plan,
     return std::unique_ptr<RunningTask>(std::make_unique<Task>(std::move(watched)));
   }
   auto over = std::make_shared<Watched>();
+  over->directory = plan.directory;
   over->mark = plan.mark;
   over->rank = plan.rank;
   over->callbacks = std::move(callbacks);
@@ -144,6 +146,7 @@ std::shared_ptr<ProcessRunner::Watched> ProcessRunner::watch(ShimHandle handle,
                                                              TaskCallbacks callbacks) {
   auto watched = std::make_shared<Watched>();
   watched->handle = std::move(handle);
+  watched->directory = plan.directory;
   watched->mark = plan.mark;
   watched->rank = plan.rank;
   watched->callbacks = std::move(callbacks);
@@ -214,7 +217,12 @@ void ProcessRunner::tell_end(const std::shared_ptr<Watched>& watched, const Shim
 }
 
 void ProcessRunner::tell_gone(const std::shared_ptr<Watched>& watched) {
-  const SweepResult swept = sweep(watched->mark);
+  SweepTarget left{watched->mark, 0};
+  if (const auto started = read_shim_started(watched->directory);
+      started.ok() && started->has_value()) {
+    left.session = (*started)->task_pid;
+  }
+  const SweepResult swept = sweep({left}, std::chrono::milliseconds(500));
   if (!swept.clean) {
     watched->later =
         loop_.after(std::chrono::milliseconds(200), [this, watched] { tell_gone(watched); });
