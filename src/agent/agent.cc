@@ -27,6 +27,13 @@ std::string read_text(const fs::path& path) {
   return text.str();
 }
 
+// Pings come every 2 s (3 at most): a stream silent for so long has no controller at its end.
+wire::AsyncClientOptions client_options() {
+  wire::AsyncClientOptions options;
+  options.silence_timeout = std::chrono::seconds(10);
+  return options;
+}
+
 AttemptKey key_of(const Json& value) {
   return {JobId(value.value("job", std::uint64_t{0})), value.value("attempt", AttemptNumber{0})};
 }
@@ -38,7 +45,7 @@ Agent::Agent(wire::Loop& loop, AgentOptions options, Inventory inventory, Runner
       options_(std::move(options)),
       inventory_(std::move(inventory)),
       runner_(runner),
-      client_(loop, options_.host, options_.port),
+      client_(loop, options_.host, options_.port, client_options()),
       jitter_(std::hash<std::string>{}(options_.name)) {
   facts_.node = options_.name;
   facts_.url = fmt::format("http://{}:{}", options_.host, options_.port);

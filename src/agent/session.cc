@@ -269,10 +269,12 @@ void Agent::send_report() {
   reported_since_beat_ = true;
   const std::string session = session_;
   const std::size_t count = in_flight_;
-  client_.call(request("POST", fmt::format("/v1/agents/{}/report", options_.name), std::move(body)),
-               [this, session, count](Result<wire::Response> answer) {
-                 if (session == session_) reported(count, std::move(answer));
-               });
+  client_.call(
+      request("POST", fmt::format("/v1/agents/{}/report", options_.name), std::move(body)),
+      [this, session, count](Result<wire::Response> answer) {
+        if (session == session_) reported(count, std::move(answer));
+      },
+      std::chrono::seconds(10));
 }
 
 void Agent::reported(std::size_t count, Result<wire::Response> answer) {

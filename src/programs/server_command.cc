@@ -42,7 +42,7 @@ Result<ServerSettings> settings_of(const cli::Invocation& invocation) {
   settings.host = given.text("host", "127.0.0.1");
   TRY_ASSIGN(const std::int64_t port, given.integer("port", 7717, 0, 65'535));
   settings.port = static_cast<std::uint16_t>(port);
-  TRY_ASSIGN(const std::int64_t beat_ms, given.integer("heartbeat-ms", 2000, 10, 600'000));
+  TRY_ASSIGN(const std::int64_t beat_ms, given.integer("heartbeat-ms", 2000, 10, 3000));
   settings.heartbeat_us = beat_ms * 1000;
   if (given.has("cluster-name")) settings.cluster_name = given.text("cluster-name", "");
   const auto span = [&](const char* name, std::optional<Span>& out) -> Result<void> {

@@ -1,0 +1,183 @@
+#include "agent/held_attempt.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+
+namespace dove::agent {
+namespace {
+
+// Tasks that do what the test says, when it says so.
+class ScriptedRunner : public Runner {
+ public:
+  class Task : public RunningTask {
+   public:
+    Task(ScriptedRunner& runner, Rank rank) : runner_(runner), rank_(rank) {}
+    void stop() override { runner_.stopped.push_back(rank_); }
+    void signal(int number) override { runner_.signals.emplace_back(rank_, number); }
+
+   private:
+    ScriptedRunner& runner_;
+    Rank rank_;
+  };
+
+  Result<std::unique_ptr<RunningTask>> start(const TaskPlan& plan, TaskCallbacks call) override {
+    if (plan.rank == refused) return Error{ErrorKind::kExhausted, "processes", "no room", ""};
+    calls[plan.rank] = std::move(call);
+    return std::unique_ptr<RunningTask>(std::make_unique<Task>(*this, plan.rank));
+  }
+  Result<std::unique_ptr<RunningTask>> adopt(const TaskPlan& plan, TaskCallbacks call) override {
+    adopted.push_back(plan.rank);
+    return start(plan, std::move(call));
+  }
+  void end(Rank rank, int code) {
+    TaskEnd end;
+    end.exit.exit_code = code;
+    end.cpu_us = 10;
+    const TaskCallbacks call = calls.at(rank);
+    call.on_ended(end);
+  }
+
+  std::map<Rank, TaskCallbacks> calls;
+  std::vector<Rank> stopped;
+  std::vector<Rank> adopted;
+  std::vector<std::pair<Rank, int>> signals;
+  Rank refused = 1000;
+};
+
+class HeldAttemptTest : public ::testing::Test {
+ protected:
+  HeldAttemptTest() {
+    std::string pattern = ::testing::TempDir() + "held.XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+    facts_.node = "n1";
+  }
+  ~HeldAttemptTest() override { std::filesystem::remove_all(folder_); }
+
+  HeldAttempt make(int tasks, bool barrier) {
+    LaunchOrder order;
+    order.key = {JobId(3), 1};
+    order.barrier = barrier;
+    order.tasks = tasks;
+    order.exec.command = {"true"};
+    order.nodes = {{"n1", "127.0.0.1", 0, {}, 1, {}}};
+    for (int i = 0; i < tasks; ++i) {
+      TaskGrant grant;
+      grant.rank = static_cast<Rank>(i);
+      grant.local_rank = i;
+      order.placement.tasks.push_back(grant);
+    }
+    HeldContext context;
+    context.facts = &facts_;
+    context.runner = &runner_;
+    context.report = [this](Report report) { reports_.push_back(std::move(report)); };
+    context.step_output = [](const StepOrder&, const TaskPlan&, bool) {};
+    return HeldAttempt(std::move(context), folder_ + "/3.1", std::move(order));
+  }
+
+  std::vector<ReportKind> kinds() const {
+    std::vector<ReportKind> out;
+    for (const Report& report : reports_) out.push_back(report.kind);
+    return out;
+  }
+
+  std::string folder_;
+  AgentFacts facts_;
+  ScriptedRunner runner_;
+  std::vector<Report> reports_;
+};
+
+using enum ReportKind;
+using Kinds = std::vector<ReportKind>;
+
+TEST_F(HeldAttemptTest, StartsAtOnceAndEndsWithItsTasks) {
+  HeldAttempt held = make(2, false);
+  held.launch("{}");
+  runner_.calls[0].on_started();
+  EXPECT_EQ(kinds(), Kinds{});
+  runner_.calls[1].on_started();
+  runner_.end(0, 0);
+  runner_.end(1, 3);
+  ASSERT_EQ(kinds(), (Kinds{kStarted, kTaskEnded, kEnded}));
+  ASSERT_EQ(reports_[2].exits.size(), 1u) << "the first exit was told before";
+  EXPECT_EQ(reports_[2].exits[0].exit_code, 3);
+  EXPECT_EQ(reports_[2].cpu_us, 20);
+}
+
+TEST_F(HeldAttemptTest, WaitsAtTheBarrier) {
+  HeldAttempt held = make(1, true);
+  held.launch("{}");
+  EXPECT_EQ(kinds(), Kinds{kPrepared});
+  EXPECT_TRUE(runner_.calls.empty());
+  held.start();
+  held.start();
+  EXPECT_EQ(runner_.calls.size(), 1u);
+}
+
+TEST_F(HeldAttemptTest, AStopBeforeTheStartNeverStarts) {
+  HeldAttempt held = make(1, true);
+  held.launch("{}");
+  held.stop();
+  held.start();
+  EXPECT_EQ(kinds(), (Kinds{kPrepared, kEnded}));
+  EXPECT_TRUE(runner_.calls.empty());
+}
+
+TEST_F(HeldAttemptTest, ATaskThatCannotStartIsAnExit) {
+  runner_.refused = 0;
+  HeldAttempt held = make(1, false);
+  held.launch("{}");
+  ASSERT_EQ(kinds(), Kinds{kEnded});
+  EXPECT_EQ(reports_[0].exits[0].exit_code, 127);
+  EXPECT_NE(reports_[0].exits[0].cause.find("no room"), std::string::npos);
+}
+
+TEST_F(HeldAttemptTest, AMissingWorkdirIsALaunchFailure) {
+  HeldAttempt held = make(1, false);
+  const_cast<LaunchOrder&>(held.order()).exec.workdir = folder_ + "/nowhere";
+  held.launch("{}");
+  ASSERT_EQ(kinds(), Kinds{kLaunchFailed});
+  EXPECT_NE(reports_[0].why.find("nowhere"), std::string::npos);
+}
+
+TEST_F(HeldAttemptTest, ARestartedAgentGoesOn) {
+  make(2, false).launch("{}");
+  reports_.clear();
+  HeldAttempt again = make(2, false);
+  again.resume();
+  EXPECT_EQ(runner_.adopted, (std::vector<Rank>{0, 1}));
+  EXPECT_EQ(again.stage(), HeldAttempt::Stage::kStarted);
+  runner_.end(0, 0);
+  runner_.end(1, 0);
+  EXPECT_EQ(kinds().back(), kEnded);
+
+  reports_.clear();
+  HeldAttempt third = make(2, false);
+  third.resume();
+  EXPECT_EQ(third.stage(), HeldAttempt::Stage::kEnded);
+  third.repeat_report();
+  ASSERT_EQ(kinds(), Kinds{kEnded});
+  EXPECT_EQ(reports_[0].exits.size(), 2u);
+}
+
+TEST_F(HeldAttemptTest, StepsEndBeforeTheirPlacement) {
+  HeldAttempt held = make(1, false);
+  held.launch("{}");
+  StepOrder step;
+  step.key = held.order().key;
+  step.command = {"true"};
+  TaskGrant grant;
+  grant.rank = 5;
+  step.tasks = {grant};
+  held.start_step(step);
+  runner_.end(0, 0);
+  EXPECT_EQ(runner_.stopped, std::vector<Rank>{5});
+  EXPECT_EQ(held.stage(), HeldAttempt::Stage::kStarted);
+  runner_.end(5, 0);
+  EXPECT_EQ(kinds(), (Kinds{kStepEnded, kEnded}));
+}
+
+}  // namespace
+}  // namespace dove::agent
