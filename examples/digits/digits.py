@@ -1,7 +1,8 @@
 """The data of the digits examples: 8x8 pictures of digits, values 0 to 16, and their labels.
 
 load() reads digits.csv or digits.csv.gz from this folder: 64 pixels and the label in each row, the form of UCI's
-"Optical Recognition of Handwritten Digits". Without such a file it draws a set of the same form: strokes on a
+"Optical Recognition of Handwritten Digits". Without such a file it takes the same rows from scikit-learn where that is
+installed (sklearn.datasets.load_digits), and otherwise draws a set of the same form: strokes on a
 32x32 grid, bent, shifted, thickened and soiled at random, then counted in 4x4 blocks as UCI counts its
 bitmaps. The origin that load() returns says which of the two it was, and callers print it.
 """
@@ -72,6 +73,16 @@ def _read(path):
     return table
 
 
+def _installed():
+    """UCI's rows as scikit-learn ships them, or None where it is not installed."""
+    try:
+        from sklearn.datasets import load_digits
+    except ImportError:
+        return None
+    found = load_digits()
+    return np.column_stack([found.data, found.target])
+
+
 def load():
     """(train pixels 0..1, train labels, held-out pixels, held-out labels, origin); the split is fixed."""
     for name in ("digits.csv.gz", "digits.csv"):
@@ -80,7 +91,9 @@ def load():
             table, origin = _read(path), name
             break
     else:
-        table, origin = draw(), "drawn by digits.py (no digits.csv.gz in its folder)"
+        table, origin = _installed(), "UCI's, from the installed scikit-learn"
+        if table is None:
+            table, origin = draw(), "drawn by digits.py (no digits.csv.gz in its folder, no scikit-learn)"
     table = table[np.random.Generator(np.random.PCG64(7)).permutation(len(table))]
     pixels, labels = table[:, :64].astype(np.float32) / 16, table[:, 64].astype(np.int64)
     return pixels[HELD_OUT:], labels[HELD_OUT:], pixels[:HELD_OUT], labels[:HELD_OUT], origin
