@@ -205,14 +205,19 @@ dove_conda() {
   fi
   conda activate "$env_name"
 }
+dove_missing() {
+  printf '%s' "$env_requirements" | "$1" -c "$env_missing" || printf '%s' "$env_requirements"
+}
 dove_python() {
-  local python
-  for python in "python$env_python" python3; do
-    if [ -z "$env_python" ] || case "$("$python" -c 'import platform
-print(platform.python_version())' 2>/dev/null)." in "$env_python".*) true ;; *) false ;; esac; then
-      command -v "$python" && return
-    fi
+  local python version first=
+  for python in "python$env_python" python3 /usr/bin/python3; do
+    version=$("$python" -c 'import platform; print(platform.python_version())' 2>/dev/null) || continue
+    case "$version." in "${env_python:-3}".*) ;; *) continue ;; esac
+    [ -n "$first" ] || first=$python
+    # Best is one that has everything already.
+    [ -n "$(dove_missing "$python")" ] || { echo "$python"; return; }
   done
+  [ -z "$first" ] || { echo "$first"; return; }
   dove_fail "needs python ${env_python:-3}, and this node has $(python3 --version 2>&1) and no conda" \
     "in $env_home/.Miniconda3: install Miniconda there, or ask for the node's python in" \
     "environment.dependencies"
@@ -223,8 +228,7 @@ dove_venv() {
     python=$(dove_python) && dove_lock || return 1
     if [ ! -f "$venv/.dove-made" ]; then
       rm -rf "$venv"
-      missing=$(printf '%s' "$env_requirements" | "$python" -c "$env_missing") ||
-        missing=$env_requirements
+      missing=$(dove_missing "$python")
       if [ -z "$missing" ]; then
         "$python" -m venv --system-site-packages --without-pip "$venv" >&2 9>&- ||
           { dove_fail "$python cannot make a venv, see above"; return 1; }
