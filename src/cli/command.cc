@@ -36,7 +36,8 @@ class Parser {
   Result<Invocation> run() {
     for (; at_ < args_.size(); ++at_) {
       const std::string& arg = args_[at_];
-      const bool operands_only = rest_ || (spec_.ends_at_operand && !invocation_.operands.empty());
+      const bool operands_only =
+          rest_ || spec_.takes_all || (spec_.ends_at_operand && !invocation_.operands.empty());
       if (operands_only || arg == "-" || arg.empty() || arg[0] != '-') {
         invocation_.operands.push_back(arg);
       } else if (arg == "--") {

@@ -31,7 +31,8 @@ struct CommandSpec {
   int operands_max = 0;  // -1: any number
   // True: everything after the first operand is an operand too (a program and its arguments).
   bool ends_at_operand = false;
-  bool hidden = false;  // not listed
+  bool takes_all = false;  // every argument is an operand, those with dashes too
+  bool hidden = false;     // not listed
 };
 
 // A parsed command line.

@@ -1,0 +1,224 @@
+#include "cli/step.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "cli/api.h"
+#include "cli/output.h"
+#include "cli/signals.h"
+#include "codec/json.h"
+#include "telemetry/clock.h"
+
+namespace dove::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kLineBytesMax = 16 << 20;
+
+json body_of(const StepWanted& wanted) {
+  json body = {{"command", wanted.command}};
+  if (!wanted.environment.empty()) body["environment"] = wanted.environment;
+  const auto text = [&](const char* name, const std::string& value) {
+    if (!value.empty()) body[name] = value;
+  };
+  text("workdir", wanted.workdir);
+  text("stdout_path", wanted.stdout_path);
+  text("stderr_path", wanted.stderr_path);
+  text("stdin", wanted.stdin_path);
+  const auto count = [&](const char* name, std::int64_t value) {
+    if (value > 0) body[name] = value;
+  };
+  count("tasks", wanted.tasks);
+  count("nodes", wanted.nodes);
+  count("tasks_per_node", wanted.tasks_per_node);
+  count("cpus_per_task", wanted.cpus_per_task);
+  count("gpus_per_task", wanted.gpus_per_task);
+  if (!wanted.node_list.empty()) body["node_list"] = wanted.node_list;
+  if (wanted.kill_on_bad_exit) body["kill_on_bad_exit"] = true;
+  if (wanted.overcommit) body["overcommit"] = true;
+  return body;
+}
+
+std::string from_base64(const std::string& text) {
+  std::string out;
+  std::uint32_t word = 0;
+  int bits = 0;
+  for (const char c : text) {
+    std::uint32_t digit = 0;
+    if (c >= 'A' && c <= 'Z') {
+      digit = static_cast<std::uint32_t>(c - 'A');
+    } else if (c >= 'a' && c <= 'z') {
+      digit = static_cast<std::uint32_t>(c - 'a') + 26;
+    } else if (c >= '0' && c <= '9') {
+      digit = static_cast<std::uint32_t>(c - '0') + 52;
+    } else if (c == '+' || c == '/') {
+      digit = c == '+' ? 62 : 63;
+    } else {
+      continue;
+    }
+    word = (word << 6) | digit;
+    bits += 6;
+    if (bits >= 8) {
+      bits -= 8;
+      out += static_cast<char>((word >> bits) & 0xff);
+    }
+  }
+  return out;
+}
+
+// What the tasks print, to our own stdout and stderr; whole lines when they are labelled.
+class Output {
+ public:
+  explicit Output(bool label) : label_(label) {}
+
+  void add(std::int64_t rank, bool error_stream, const std::string& data) {
+    std::FILE* to = error_stream ? stderr : stdout;
+    if (!label_) {
+      std::fwrite(data.data(), 1, data.size(), to);
+    } else {
+      std::string& held = held_[{rank, error_stream}];
+      held += data;
+      std::size_t at = 0;
+      for (std::size_t end = held.find('\n'); end != std::string::npos; end = held.find('\n', at)) {
+        fmt::print(to, "{}: {}\n", rank, held.substr(at, end - at));
+        at = end + 1;
+      }
+      held.erase(0, at);
+    }
+    std::fflush(to);
+  }
+
+  void finish() {
+    for (const auto& [from, held] : held_) {
+      if (!held.empty()) fmt::print(from.second ? stderr : stdout, "{}: {}\n", from.first, held);
+    }
+    std::fflush(stdout);
+  }
+
+ private:
+  bool label_;
+  std::map<std::pair<std::int64_t, bool>, std::string> held_;
+};
+
+class Step {
+ public:
+  Step(std::string name, const StepWanted& wanted, Endpoint endpoint)
+      : name_(std::move(name)),
+        wanted_(wanted),
+        endpoint_(std::move(endpoint)),
+        output_(wanted.label) {}
+
+  Result<int> run(int patience_s) {
+    const std::string body = codec::dump_json(body_of(wanted_));
+    const std::string job = current_job();
+    const std::int64_t begun_us = telemetry::monotonic_us();
+    SignalWatch watch([this, job](int number) { forward(job, number); });
+    while (true) {
+      Api api(endpoint_);
+      const Result<void> streamed =
+          api.stream("POST", job_target(job, "/steps"), body, {{"Accept", "application/x-ndjson"}},
+                     [this](std::string_view line) { return take(line); });
+      output_.finish();
+      if (ended_) return std::min(exit_code_, 255);
+      const bool again = !streamed.ok() && !begun_ && heard_ == 0 &&
+                         streamed.error().kind == ErrorKind::kUnavailable &&
+                         telemetry::monotonic_us() - begun_us < patience_s * 1'000'000LL;
+      if (again) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+        continue;
+      }
+      if (heard_ != 0) return 128 + heard_;
+      if (!streamed.ok()) return streamed.error();
+      return Error{ErrorKind::kUnavailable, "step_lost",
+                   "the connection to the server broke; the step was ended", ""};
+    }
+  }
+
+ private:
+  void forward(const std::string& job, int number) {
+    if (heard_.exchange(number) != 0 || !begun_) _exit(128 + number);
+    Api own(endpoint_);
+    const Result<json> sent = own.send("POST", job_target(job, "/signal"),
+                                       json{{"signal", number}, {"step", step_.load()}});
+    // Leaving ends the step too: the server sends its tasks SIGTERM, then SIGKILL.
+    if (!sent.ok()) _exit(128 + number);
+  }
+
+  bool take(std::string_view line) {
+    const Result<json> parsed = codec::parse_json(line, kLineBytesMax);
+    if (!parsed.ok() || !parsed->is_object()) return true;
+    const json& said = *parsed;
+    if (said.contains("begun")) {
+      step_ = number_of(said["begun"], "step");
+      begun_ = true;
+    } else if (said.contains("ended")) {
+      exit_code_ = static_cast<int>(number_of(said["ended"], "exit_code"));
+      ended_ = true;
+      return false;
+    } else if (said.contains("exit")) {
+      tell(said["exit"]);
+    } else if (said.contains("data") || said.contains("base64")) {
+      const std::string data =
+          said.contains("data") ? text_of(said, "data") : from_base64(text_of(said, "base64"));
+      output_.add(number_of(said, "rank"), text_of(said, "stream") == "stderr", data);
+    } else if (said.contains("error")) {
+      fmt::print(stderr, "{}: error: {}\n", name_, said["error"].dump());
+    }
+    return true;
+  }
+
+  void tell(const json& exit) {
+    const std::int64_t code = number_of(exit, "exit_code");
+    const std::int64_t signal = number_of(exit, "signal");
+    const std::string cause = text_of(exit, "cause");
+    if (code == 0 && signal == 0 && cause.empty()) return;
+    const std::string how = signal != 0 ? fmt::format("ended by signal {}", signal)
+                                        : fmt::format("exited with exit code {}", code);
+    fmt::print(stderr, "{}: error: task {}: {}{}\n", name_, number_of(exit, "rank"), how,
+               cause.empty() ? "" : " (" + cause + ")");
+  }
+
+  std::string name_;
+  const StepWanted& wanted_;
+  Endpoint endpoint_;
+  Output output_;
+  std::atomic<int> heard_{0};
+  std::atomic<std::int64_t> step_{0};
+  std::atomic<bool> begun_{false};
+  bool ended_ = false;
+  int exit_code_ = 0;
+};
+
+}  // namespace
+
+bool inside_job() { return !current_job().empty() && !environment_value("DOVE_JOB_TOKEN").empty(); }
+
+std::string current_job() { return environment_value("DOVE_JOB_ID"); }
+
+Result<Endpoint> job_endpoint() {
+  Endpoint endpoint;
+  endpoint.url = environment_value("DOVE_URL");
+  endpoint.token = environment_value("DOVE_JOB_TOKEN");
+  endpoint.origin = "DOVE_URL";
+  if (endpoint.url.empty() || !inside_job()) {
+    return Error{
+        ErrorKind::kInvalid, "not_in_a_job",
+        "this works inside a job only: DOVE_URL, DOVE_JOB_ID and DOVE_JOB_TOKEN are not set", ""};
+  }
+  return endpoint;
+}
+
+Result<int> run_step(const std::string& name, const StepWanted& wanted, int patience_s) {
+  TRY_ASSIGN(Endpoint endpoint, job_endpoint());
+  return Step(name, wanted, std::move(endpoint)).run(patience_s);
+}
+
+}  // namespace dove::cli

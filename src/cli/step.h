@@ -1,0 +1,46 @@
+// A step: a program started inside the allocation of the job that this process belongs to.
+//
+// Include only from .cc files of this part.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/endpoint.h"
+
+namespace dove::cli {
+
+struct StepWanted {
+  std::vector<std::string> command;
+  std::map<std::string, std::string> environment;
+  std::string workdir;
+  std::int64_t tasks = 0;           // 0: one for each of the job's tasks
+  std::int64_t nodes = 0;           // 0: as many as there are
+  std::int64_t tasks_per_node = 0;  // 0: any
+  std::int64_t cpus_per_task = 0;   // 0: as the job's tasks
+  std::int64_t gpus_per_task = 0;
+  std::vector<std::string> node_list;
+  std::string stdout_path, stderr_path;  // "" : here
+  std::string stdin_path;                // "" : none
+  bool label = false;
+  bool overcommit = false;
+  bool kill_on_bad_exit = false;
+};
+
+// Whether this process runs inside a job, and of which.
+bool inside_job();
+// The job's id, "" outside.
+std::string current_job();
+// The server that the job's node named and the job's own token.
+Result<Endpoint> job_endpoint();
+
+// Starts the step, again for up to `patience_s` while its nodes cannot be reached, copies what the
+// tasks print to stdout and stderr, and gives the highest exit code. While it runs SIGINT and
+// SIGTERM go to the step's tasks; a second one gives up, which ends the step. `name` begins the
+// messages about tasks that failed.
+Result<int> run_step(const std::string& name, const StepWanted& wanted, int patience_s);
+
+}  // namespace dove::cli
