@@ -50,11 +50,18 @@ struct ControllerOptions {
   std::function<void(const Error&)> on_fatal;  // controller thread; empty: aborts the process
 };
 
+// What an input is to a disk that fills up.
+enum class InputKind {
+  kNewWork,  // refused once there is less than the floor
+  kRequest,  // refused once nothing can be written
+  kReport,   // waits until there is room again
+};
+
 // What happens together: all events of an input are in one batch, next to each other.
 struct Input {
   std::vector<StampedEvent> events;
   std::vector<std::pair<std::string, std::string>> blobs;  // (SHA-256 hex, bytes)
-  bool is_new_work = false;                                // refused when the disk is nearly full
+  InputKind kind = InputKind::kRequest;
   bool skips_refused = false;  // an event that cannot be admitted is left out, not the whole input
 };
 
@@ -70,7 +77,8 @@ struct Committed {
   bool replayed = false;               // the same idempotency key and body came before
 };
 
-// Called once, on the controller's thread, after the batch was published: post on, do not work.
+// Called once, on the controller's thread, after the batch was published (on the caller's thread
+// when the controller is not running): post on, do not work.
 // Errors: those of core::admit; kConflict idempotency_key_reused; kExhausted disk_full;
 // kUnavailable stopping, or what refuse() said.
 using Completion = std::function<void(Result<Committed>)>;
@@ -95,6 +103,8 @@ class Controller {
   // Begins an epoch, folds snapshot and log, verifies recorded state hashes, logs
   // ControllerStarted. Errors: kCorrupt names the place and the remedy.
   Result<void> open();
+  // Thread-safe, as they never change.
+  const core::Policies& policies() const;
   // As of open(), or after stop(). REQUIRES: not running.
   const core::State& state() const;
   // `observer` gets each batch in order, before its completions, on the controller's thread.

@@ -1,0 +1,98 @@
+#include "controller/batch_maker.h"
+
+#include <algorithm>
+
+#include "codec/record.h"
+#include "core/step.h"
+
+namespace dove::controller {
+
+void BatchMaker::begin(std::int64_t now_us) {
+  now_before_ = ledger_.state.now;
+  epoch_before_ = ledger_.state.epoch;
+  const Instant at{std::max(now_us, now_before_.us)};
+  batch_.number = BatchNumber(ledger_.last_batch().value + 1);
+  batch_.epoch = epoch_;
+  batch_.at = at;
+  batch_.first_seq = Seq(ledger_.state.head.value + 1);
+  core::begin_batch(ledger_.state, at, epoch_);
+}
+
+void BatchMaker::abandon() {
+  ledger_.state.now = now_before_;
+  ledger_.state.epoch = epoch_before_;
+}
+
+void BatchMaker::add(Event event, const Cause& cause) {
+  batch_.events.push_back(StampedEvent{std::move(event), cause});
+  ledger_.apply(batch_.events.back());
+}
+
+Result<void> BatchMaker::admit(const Input& input, const StampedEvent& event,
+                               Committed& answer) const {
+  if (const auto* submitted = std::get_if<JobSubmitted>(&event.event)) {
+    TRY_ASSIGN(std::vector<std::string> warnings, core::admit(ledger_.state, *submitted->spec));
+    std::move(warnings.begin(), warnings.end(), std::back_inserter(answer.warnings));
+    return {};
+  }
+  if (input.kind == InputKind::kReport) return {};  // what has happened is not asked for
+  return core::admit(ledger_.state, event.event);
+}
+
+Result<Committed> BatchMaker::add(Input& input) {
+  Committed answer;
+  for (const StampedEvent& event : input.events) {
+    if (!std::holds_alternative<JobSubmitted>(event.event)) continue;
+    const Idempotency::Entry* before = ledger_.idempotency.find(event.cause);
+    if (before == nullptr) continue;
+    if (before->body_sha256 != event.cause.body_sha256) {
+      return Error{ErrorKind::kConflict, "idempotency_key_reused",
+                   "this Idempotency-Key came with another body before; take a new key for a new "
+                   "submission",
+                   "Idempotency-Key"};
+    }
+    answer.first_job = before->first_job;
+    answer.jobs = before->jobs;
+    answer.warnings = before->warnings;
+    answer.replayed = true;
+    return answer;
+  }
+  // Without skips_refused all events are admitted before any is applied, so none needs undoing.
+  if (!input.skips_refused) {
+    for (const StampedEvent& event : input.events) TRY(admit(input, event, answer));
+  }
+  for (StampedEvent& event : input.events) {
+    if (input.skips_refused) {
+      const Result<void> admitted = admit(input, event, answer);
+      if (!admitted.ok()) {
+        if (!answer.first_refusal.has_value()) answer.first_refusal = admitted.error();
+        continue;
+      }
+    }
+    const bool is_job = std::holds_alternative<JobSubmitted>(event.event);
+    batch_.events.push_back(event);
+    const Ledger::Submitted submitted = ledger_.apply(batch_.events.back());
+    ++answer.admitted;
+    if (is_job && !answer.first_job) {
+      answer.first_job = submitted.first;
+      answer.jobs = submitted.jobs;
+      ledger_.idempotency.keep_warnings(event.cause, answer.warnings);
+    }
+  }
+  if (answer.admitted > 0) {
+    for (const auto& blob : input.blobs) batch_.blobs.push_back(blob);
+  }
+  return answer;
+}
+
+store::Batch BatchMaker::finish() {
+  CHECK(!empty(), "a batch has an event");
+  batch_.decisions = core::decide(ledger_.state, *options_.policies);
+  batch_.decisions_digest = codec::digest_decisions(batch_.decisions);
+  if (batch_.number.value % options_.hash_every_batches == 0) {
+    batch_.state_hash = core::state_hash(ledger_.state);
+  }
+  return std::move(batch_);
+}
+
+}  // namespace dove::controller

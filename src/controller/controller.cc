@@ -1,0 +1,324 @@
+#include "controller/controller.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "controller/batch_maker.h"
+#include "controller/housekeeping.h"
+#include "controller/ledger.h"
+#include "controller/orders.h"
+#include "telemetry/clock.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
+
+namespace dove::controller {
+namespace {
+
+constexpr std::int64_t kFullRetry_us = 1'000'000;
+constexpr std::int64_t kOverdueRetry_us = 1'000'000;
+constexpr std::int64_t kLongestSleep_us = 60'000'000;
+
+Error stopping_error() {
+  return Error{ErrorKind::kUnavailable, "stopping",
+               "the controller is stopping; try again once it has been started again", ""};
+}
+
+Error full_error() {
+  return Error{ErrorKind::kExhausted, "disk_full",
+               "the disk of the controller's data directory is full, nothing was accepted; make "
+               "room there and try again",
+               ""};
+}
+
+}  // namespace
+
+struct Controller::Impl {
+  Impl(store::LogStore& l, store::LogKeeper& k, backends::Backend& b, ControllerOptions o)
+      : log(l), keeper(k), backend(b), options(std::move(o)), housekeeping(k) {
+    if (!options.clock) options.clock = telemetry::now_us;
+  }
+
+  store::LogStore& log;
+  store::LogKeeper& keeper;
+  backends::Backend& backend;
+  ControllerOptions options;
+  Ledger ledger;
+  Epoch epoch;
+  Housekeeping housekeeping;
+  std::vector<std::function<void(std::shared_ptr<const CommittedBatch>)>> observers;
+  std::thread thread;
+
+  mutable std::mutex mutex;
+  std::condition_variable wake;
+  std::vector<PendingInput> queue;      // guarded by mutex, as are the next four
+  std::vector<PendingInput> held_back;  // reports that wait for room on the disk
+  bool running = false;
+  bool stopping = false;
+  std::optional<Error> refusal;
+  std::int64_t full_until_us = 0;  // controller thread only
+
+  telemetry::Counter& events_total =
+      telemetry::metrics().counter("dove_log_events_total", "Events written to the log.");
+  telemetry::Counter& decisions_total =
+      telemetry::metrics().counter("dove_log_decisions_total", "Decisions written to the log.");
+  telemetry::Histogram& decide_seconds = telemetry::metrics().histogram(
+      "dove_decide_seconds", "Time from taking a batch's inputs to its decisions.");
+  telemetry::Histogram& append_seconds =
+      telemetry::metrics().histogram("dove_append_seconds", "Time to make a batch durable.");
+
+  void run();
+  bool wait_for_work(std::vector<PendingInput>& inputs);
+  bool turn_away(std::vector<PendingInput>& inputs);
+  void put_back(std::vector<PendingInput>& inputs, const Error& error);
+  void step(std::vector<PendingInput> inputs);
+  Result<void> commit(BatchMaker& maker);
+  void append_failed(const Error& error);
+  void fatal(const Error& error);
+  bool is_full();
+  std::int64_t due_in_us() const;
+};
+
+Controller::Controller(store::LogStore& log, store::LogKeeper& keeper, backends::Backend& backend,
+                       ControllerOptions options)
+    : impl_(std::make_unique<Impl>(log, keeper, backend, std::move(options))) {}
+
+Controller::~Controller() { stop(); }
+
+Result<void> Controller::open() {
+  Impl& self = *impl_;
+  TRY_ASSIGN(self.epoch, self.keeper.begin_epoch(self.options.holder));
+  TRY(self.ledger.recover(self.log, self.keeper));
+  BatchMaker maker(self.ledger, self.options, self.epoch);
+  maker.begin(self.options.clock());
+  Cause cause;
+  cause.principal = "controller";
+  maker.add(ControllerStarted{self.options.build, self.options.policy_digest}, cause);
+  TRY(self.commit(maker));
+  self.backend.carry_out(outstanding_orders(self.ledger.state, std::nullopt));
+  return {};
+}
+
+const core::Policies& Controller::policies() const { return *impl_->options.policies; }
+
+const core::State& Controller::state() const { return impl_->ledger.state; }
+
+void Controller::subscribe(std::function<void(std::shared_ptr<const CommittedBatch>)> observer) {
+  impl_->observers.push_back(std::move(observer));
+}
+
+void Controller::start() {
+  const std::lock_guard lock(impl_->mutex);
+  CHECK(!impl_->running, "the controller is started once");
+  impl_->running = true;
+  impl_->thread = std::thread([this] { impl_->run(); });
+}
+
+void Controller::stop() {
+  {
+    const std::lock_guard lock(impl_->mutex);
+    if (!impl_->running) return;
+    impl_->stopping = true;
+  }
+  impl_->wake.notify_one();
+  impl_->thread.join();
+  const std::lock_guard lock(impl_->mutex);
+  impl_->running = false;
+}
+
+void Controller::submit(Input input, Completion done) {
+  {
+    const std::lock_guard lock(impl_->mutex);
+    if (impl_->running && !impl_->stopping) {
+      impl_->queue.push_back(PendingInput{std::move(input), std::move(done), {}});
+      impl_->wake.notify_one();
+      return;
+    }
+  }
+  done(stopping_error());
+}
+
+void Controller::refuse(Error why) {
+  {
+    const std::lock_guard lock(impl_->mutex);
+    if (!impl_->refusal.has_value()) impl_->refusal = std::move(why);
+  }
+  impl_->wake.notify_one();
+}
+
+std::optional<Error> Controller::refusal() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->refusal;
+}
+
+// -- the controller's thread ---------------------------------------------------------------------
+
+std::int64_t Controller::Impl::due_in_us() const {
+  const Instant wake_at = core::wake_at(ledger.state);
+  if (wake_at == kNever) return kLongestSleep_us;
+  // What was due at the instant just decided has been done, or cannot be done by time alone.
+  const std::int64_t at_us =
+      wake_at > ledger.state.now ? wake_at.us : ledger.state.now.us + kOverdueRetry_us;
+  return std::clamp<std::int64_t>(at_us - options.clock(), 0, kLongestSleep_us);
+}
+
+bool Controller::Impl::wait_for_work(std::vector<PendingInput>& inputs) {
+  std::unique_lock lock(mutex);
+  while (queue.empty() && !stopping) {
+    std::int64_t sleep_us = refusal.has_value() ? kLongestSleep_us : due_in_us();
+    if (full_until_us != 0) {
+      sleep_us = std::max<std::int64_t>(full_until_us - telemetry::monotonic_us(), 0);
+    }
+    if (sleep_us == 0) break;
+    wake.wait_for(lock, std::chrono::microseconds(sleep_us));
+    if (full_until_us == 0 && !refusal.has_value() && due_in_us() == 0) break;
+  }
+  inputs.swap(queue);
+  return !stopping;
+}
+
+void Controller::Impl::run() {
+  std::vector<PendingInput> inputs;
+  while (wait_for_work(inputs)) {
+    step(std::move(inputs));
+    inputs.clear();
+  }
+  for (PendingInput& input : inputs) input.done(stopping_error());
+  for (PendingInput& input : held_back) input.done(stopping_error());
+  housekeeping.finish();
+  std::optional<Error> refused;
+  {
+    const std::lock_guard lock(mutex);
+    refused = refusal;
+  }
+  if (!refused.has_value() && ledger.records_since_snapshot() > 0) {
+    housekeeping.snapshot(ledger, log.head(), options);
+    housekeeping.finish();
+  }
+}
+
+bool Controller::Impl::is_full() {
+  if (full_until_us == 0) return false;
+  if (telemetry::monotonic_us() < full_until_us) return true;
+  constexpr std::int64_t kLeastToTry_bytes = 1 << 20;
+  if (options.free_bytes && options.free_bytes() < kLeastToTry_bytes) {
+    full_until_us = telemetry::monotonic_us() + kFullRetry_us;
+    return true;
+  }
+  full_until_us = 0;
+  return false;
+}
+
+// Answers the inputs that cannot be taken now; true when nothing is left to do.
+bool Controller::Impl::turn_away(std::vector<PendingInput>& inputs) {
+  std::optional<Error> refused;
+  {
+    const std::lock_guard lock(mutex);
+    refused = refusal;
+  }
+  if (refused.has_value()) {
+    for (PendingInput& input : inputs) input.done(*refused);
+    return true;
+  }
+  if (is_full()) {
+    put_back(inputs, full_error());
+    return true;
+  }
+  if (!held_back.empty()) {
+    std::move(inputs.begin(), inputs.end(), std::back_inserter(held_back));
+    inputs.swap(held_back);
+    held_back.clear();
+  }
+  return false;
+}
+
+// Reports wait for room on the disk, everybody else is told.
+void Controller::Impl::put_back(std::vector<PendingInput>& inputs, const Error& error) {
+  for (PendingInput& input : inputs) {
+    if (input.input.kind == InputKind::kReport && error.kind == ErrorKind::kExhausted) {
+      held_back.push_back(std::move(input));
+    } else {
+      input.done(error);
+    }
+  }
+}
+
+void Controller::Impl::step(std::vector<PendingInput> inputs) {
+  if (turn_away(inputs)) return;
+  const bool is_low = options.free_bytes && options.free_bytes() < options.free_floor_bytes;
+  BatchMaker maker(ledger, options, epoch);
+  maker.begin(options.clock());
+  for (PendingInput& input : inputs) {
+    const bool refused = is_low && input.input.kind == InputKind::kNewWork;
+    input.answer = refused ? Result<Committed>(full_error()) : maker.add(input.input);
+  }
+  if (maker.empty() && core::wake_at(ledger.state) <= ledger.state.now) {
+    Cause cause;
+    cause.principal = "controller";
+    maker.add(TimeReached{}, cause);
+  }
+  if (maker.empty()) {
+    maker.abandon();
+  } else if (const Result<void> committed = commit(maker); !committed.ok()) {
+    append_failed(committed.error());
+    put_back(inputs,
+             committed.error().kind == ErrorKind::kExhausted ? full_error() : committed.error());
+    return;
+  }
+  for (PendingInput& input : inputs) {
+    if (input.answer->ok()) {
+      Committed& answer = input.answer->value();
+      answer.head = ledger.state.head;
+      answer.at = ledger.state.now;
+    }
+    input.done(std::move(*input.answer));
+  }
+}
+
+Result<void> Controller::Impl::commit(BatchMaker& maker) {
+  const std::int64_t begun_us = telemetry::monotonic_us();
+  auto committed = std::make_shared<CommittedBatch>();
+  committed->batch = maker.finish();
+  store::Batch& batch = committed->batch;
+  const std::int64_t decided_us = telemetry::monotonic_us();
+  decide_seconds.observe(decided_us - begun_us);
+  TRY(log.append(epoch, Seq(batch.first_seq.value - 1), batch));
+  append_seconds.observe(telemetry::monotonic_us() - decided_us);
+  events_total.add(batch.events.size());
+  decisions_total.add(batch.decisions.size());
+  ledger.appended(batch);
+  batch.blobs.clear();
+  for (const auto& observer : observers) observer(committed);
+  std::vector<backends::Order> orders =
+      orders_of(ledger.state, batch.decisions, Seq(batch.first_seq.value + batch.events.size()));
+  if (!orders.empty()) backend.carry_out(std::move(orders));
+  if (ledger.records_since_snapshot() >= options.snapshot_every_records && housekeeping.idle()) {
+    housekeeping.snapshot(ledger, log.head(), options);
+  }
+  return {};
+}
+
+void Controller::Impl::append_failed(const Error& error) {
+  if (error.kind != ErrorKind::kExhausted) return fatal(error);
+  telemetry::log(telemetry::Level::kError, "disk_full", {{"why", error.message}});
+  full_until_us = telemetry::monotonic_us() + kFullRetry_us;
+  // The batch did not happen: memory goes back to what the log says.
+  housekeeping.finish();
+  const Result<void> recovered = ledger.recover(log, keeper);
+  if (!recovered.ok()) fatal(recovered.error());
+}
+
+void Controller::Impl::fatal(const Error& error) {
+  telemetry::log(telemetry::Level::kError, "controller_failed",
+                 {{"code", error.code}, {"why", error.message}});
+  {
+    const std::lock_guard lock(mutex);
+    if (!refusal.has_value()) refusal = error;
+  }
+  CHECK(options.on_fatal != nullptr, "the log cannot be written; see the line above");
+  options.on_fatal(error);
+}
+
+}  // namespace dove::controller

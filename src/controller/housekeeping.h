@@ -1,0 +1,33 @@
+// Housekeeping writes snapshots and drops old records, beside the controller's work.
+//
+// The state is forked on the controller's thread; encoding and writing happen on a thread of their
+// own, one at a time. A failure is logged and tried again at the next snapshot.
+#pragma once
+
+#include <atomic>
+#include <thread>
+
+#include "controller/controller.h"
+#include "controller/ledger.h"
+#include "store/log_store.h"
+
+namespace dove::controller {
+
+class Housekeeping {
+ public:
+  explicit Housekeeping(store::LogKeeper& keeper) : keeper_(keeper) {}
+  ~Housekeeping() { finish(); }
+
+  bool idle() const { return !busy_.load(); }
+  // Begins a snapshot of `ledger`, which is at `head`. REQUIRES: idle().
+  void snapshot(Ledger& ledger, const store::Head& head, const ControllerOptions& options);
+  // Waits for the one under way.
+  void finish();
+
+ private:
+  store::LogKeeper& keeper_;
+  std::atomic<bool> busy_{false};
+  std::thread thread_;
+};
+
+}  // namespace dove::controller

@@ -1,0 +1,69 @@
+// Ledger: the controller's memory, which is a fold of its log: the state, the idempotency keys, and
+// where the log may be cut.
+//
+// Recovery folds a snapshot and what follows; it never decides. One thread.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+
+#include "base/result.h"
+#include "controller/idempotency.h"
+#include "core/state.h"
+#include "store/log_store.h"
+
+namespace dove::controller {
+
+class Ledger {
+ public:
+  core::State state;
+  Idempotency idempotency;
+
+  // Reads everything back from the log. Verifies the state hashes that were recorded: kCorrupt
+  // `state_hash_differs` names the batch and the remedy.
+  Result<void> recover(store::LogStore& log, store::LogKeeper& keeper);
+
+  // Folds one event and the idempotency key that it came under.
+  struct Submitted {
+    JobId first;
+    std::int32_t jobs = 0;
+  };
+  Submitted apply(const StampedEvent& event);
+  // Folds a whole batch as it stands in the log.
+  void fold(const store::Batch& batch);
+
+  BatchNumber last_batch() const { return last_batch_; }
+  std::uint64_t records_since_snapshot() const { return state.head.value - snapshot_head_.value; }
+
+  // A snapshot of this moment; what is slow (encoding) is done by `finish` on any thread.
+  struct PendingSnapshot {
+    store::Head head;
+    core::State state;
+    std::string sides;  // idempotency keys and marks
+    store::Snapshot finish() const;
+  };
+  PendingSnapshot snapshot(const store::Head& head);
+  // The first record to keep, by age and count; none when nothing may go.
+  Seq keep_from(std::uint64_t records_kept, Span age_max) const;
+  void appended(const store::Batch& batch) { last_batch_ = batch.number; }
+
+ private:
+  struct Mark {
+    Seq seq;
+    Instant at;
+  };
+  Result<void> load(const store::Snapshot& snapshot);
+
+  BatchNumber last_batch_;
+  Seq snapshot_head_;
+  std::deque<Mark> marks_;  // the heads of former snapshots, for retention by age
+};
+
+// The state in a snapshot's bytes, without what the controller keeps beside it.
+Result<core::State> snapshot_state(const store::Snapshot& snapshot);
+
+// SHA-256 digests of the ExecSpecs that jobs in `state` still need, each once.
+std::vector<std::string> blobs_in_use(const core::State& state);
+
+}  // namespace dove::controller

@@ -1,0 +1,167 @@
+#include "controller/orders.h"
+
+#include <set>
+
+namespace dove::controller {
+namespace {
+
+using backends::Order;
+using backends::OrderKind;
+using core::PlacementStage;
+
+class OrderList {
+ public:
+  explicit OrderList(const core::State& state) : state_(state) {}
+
+  void launch(const core::Job& job, std::shared_ptr<const Launch> launch, NodeId node, Seq seq) {
+    Order order = base(OrderKind::kLaunch, job.id, launch->attempt, node, seq);
+    order.spec = job.spec;
+    order.restart_count = static_cast<std::int32_t>(launch->attempt) - 1;
+    order.launch = std::move(launch);
+    orders.push_back(std::move(order));
+  }
+  void start(const core::Job& job, AttemptNumber attempt, NodeId node, Seq seq) {
+    orders.push_back(base(OrderKind::kStart, job.id, attempt, node, seq));
+  }
+  void stop(const core::Job& job, AttemptNumber attempt, NodeId node, StopReason reason, Seq seq) {
+    Order order = base(OrderKind::kStop, job.id, attempt, node, seq);
+    order.reason = reason;
+    orders.push_back(std::move(order));
+  }
+
+  std::vector<Order> orders;
+
+ private:
+  Order base(OrderKind kind, JobId job, AttemptNumber attempt, NodeId node, Seq seq) const {
+    Order order;
+    order.kind = kind;
+    order.seq = seq;
+    order.epoch = state_.epoch;
+    order.job = job;
+    order.attempt = attempt;
+    order.node = node;
+    return order;
+  }
+
+  const core::State& state_;
+};
+
+const core::Attempt* find_attempt(const core::State& state, JobId id, AttemptNumber number) {
+  const core::Job* job = state.find_job(id);
+  if (job == nullptr) return nullptr;
+  for (const core::Attempt& attempt : job->attempts) {
+    if (attempt.number == number) return &attempt;
+  }
+  return nullptr;
+}
+
+struct Carrier {
+  const core::State& state;
+  OrderList& list;
+  Seq seq;
+
+  void operator()(const Launch& decision) const {
+    const core::Job* job = state.find_job(decision.job);
+    if (job == nullptr) return;
+    const auto shared = std::make_shared<const Launch>(decision);
+    for (const Placement& placement : shared->placements) {
+      list.launch(*job, shared, placement.node, seq);
+    }
+  }
+  void operator()(const Start& decision) const {
+    const core::Attempt* attempt = find_attempt(state, decision.job, decision.attempt);
+    if (attempt == nullptr) return;
+    for (const core::PlacementRecord& record : attempt->placements) {
+      if (record.stage == PlacementStage::kEnded) continue;
+      list.start(*state.find_job(decision.job), decision.attempt, record.placement.node, seq);
+    }
+  }
+  void operator()(const Stop& decision) const {
+    const core::Attempt* attempt = find_attempt(state, decision.job, decision.attempt);
+    if (attempt == nullptr) return;
+    for (const core::PlacementRecord& record : attempt->placements) {
+      if (record.stage == PlacementStage::kEnded) continue;
+      list.stop(*state.find_job(decision.job), decision.attempt, record.placement.node,
+                decision.reason, seq);
+    }
+  }
+  void operator()(const DeclareNodeLost&) const {}
+  void operator()(const Requeue&) const {}
+  void operator()(const EndJob&) const {}
+  void operator()(const ForgetJob&) const {}
+};
+
+bool start_was_decided(const core::Attempt& attempt) {
+  switch (attempt.stage) {
+    case Stage::kAllocated:
+    case Stage::kPreparing:
+    case Stage::kBarrier:
+    case Stage::kStopping:
+    case Stage::kEnded:
+      return false;
+    case Stage::kStarting:
+    case Stage::kRunning:
+      return true;
+  }
+  return false;
+}
+
+void add_outstanding(const core::State& state, const core::Job& job, std::optional<NodeId> node,
+                     OrderList& list) {
+  if (job.phase != JobPhase::kActive || job.attempts.empty()) return;
+  const core::Attempt& attempt = job.attempts.back();
+  std::shared_ptr<const Launch> launch;
+  for (const core::PlacementRecord& record : attempt.placements) {
+    if (record.stage == PlacementStage::kEnded) continue;
+    const NodeId here = record.placement.node;
+    if (node.has_value() && here != *node) continue;
+    if (attempt.stage == Stage::kStopping) {
+      list.stop(job, attempt.number, here, attempt.stop_reason, state.head);
+      continue;
+    }
+    if (record.stage == PlacementStage::kOrdered) {
+      if (launch == nullptr) {
+        auto whole = std::make_shared<Launch>();
+        whole->job = job.id;
+        whole->attempt = attempt.number;
+        for (const auto& each : attempt.placements) whole->placements.push_back(each.placement);
+        launch = std::move(whole);
+      }
+      list.launch(job, launch, here, state.head);
+    }
+    const bool has_barrier = attempt.placements.size() > 1;
+    if (has_barrier && record.stage != PlacementStage::kStarted && start_was_decided(attempt)) {
+      list.start(job, attempt.number, here, state.head);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Order> orders_of(const core::State& state, std::span<const Decision> decisions,
+                             Seq first_seq) {
+  OrderList list(state);
+  std::uint64_t seq = first_seq.value;
+  for (const Decision& decision : decisions) {
+    std::visit(Carrier{state, list, Seq(seq)}, decision);
+    ++seq;
+  }
+  return std::move(list.orders);
+}
+
+std::vector<Order> outstanding_orders(const core::State& state, std::optional<NodeId> node) {
+  OrderList list(state);
+  if (!node.has_value()) {
+    for (const auto& [id, job] : state.jobs) add_outstanding(state, job, node, list);
+    return std::move(list.orders);
+  }
+  const core::Node* found = state.find_node(*node);
+  if (found == nullptr) return {};
+  for (const JobId id : found->jobs) {
+    const core::Job* job = state.find_job(id);
+    if (job != nullptr) add_outstanding(state, *job, node, list);
+  }
+  return std::move(list.orders);
+}
+
+}  // namespace dove::controller
