@@ -1,0 +1,40 @@
+// OrderText writes orders as the lines of api/agent-protocol.md.
+//
+// What all nodes of a launch share (spec, peers, commands) is written once and copied, so a gang of
+// hundreds of nodes costs little more than one of two. Made for one round of orders; it refers to
+// its sources. One thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "backends/backend.h"
+#include "core/state.h"
+
+namespace dove::backends {
+
+struct OrderSources {
+  const core::State& state;
+  // The ExecSpec blob by digest; nullptr when it is gone.
+  std::function<std::shared_ptr<const std::string>(const std::string& sha256)> exec;
+  std::function<std::string(JobId, AttemptNumber)> job_token;
+};
+
+class OrderText {
+ public:
+  explicit OrderText(OrderSources sources) : sources_(std::move(sources)) {}
+
+  // One JSON object without '\n'.
+  std::string write(const Order& order);
+
+ private:
+  const std::string& shared_part(const Order& order);
+
+  OrderSources sources_;
+  const Launch* shared_of_ = nullptr;
+  std::string shared_;
+};
+
+}  // namespace dove::backends

@@ -1,0 +1,310 @@
+// The controller's side of api/agent-protocol.md.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "codec/json.h"
+#include "controller/orders.h"
+#include "server/context.h"
+#include "server/handlers.h"
+#include "server/sync_plan.h"
+#include "telemetry/log.h"
+#include "wire/secret.h"
+
+namespace dove::server {
+namespace {
+
+using Json = nlohmann::json;
+using controller::Committed;
+
+constexpr std::int64_t kProtocol = 1;
+constexpr int kDifferingMax = 3;
+
+// The log is shorter than what an agent was told of: records were lost (a restored backup, a disk
+// that lied).
+std::optional<Error> behind(const core::State& state, const std::string& node, std::uint64_t epoch,
+                            std::uint64_t head) {
+  if (head <= state.head.value && epoch <= state.epoch.value) return std::nullopt;
+  return Error{
+      ErrorKind::kConflict, "log_head_behind",
+      fmt::format("node {} has seen record {} of term {}, this log ends at record {} of term {}: a "
+                  "part of the log is lost, or a newer controller took over. Nothing is accepted, "
+                  "so that no work is run twice; see docs/operate/recovery.md",
+                  node, head, epoch, state.head.value, state.epoch.value),
+      ""};
+}
+
+Result<void> check_protocol(const Json& body) {
+  const Json& version = body.contains("protocol") ? body.at("protocol") : Json();
+  if (version.is_number_integer() && version.get<std::int64_t>() == kProtocol) return {};
+  return Error{ErrorKind::kInvalid, "protocol_unsupported",
+               fmt::format("this controller speaks agent protocol {}; use the agent of the same "
+                           "version of dove",
+                           kProtocol),
+               "protocol"};
+}
+
+Json attempt_json(JobId job, AttemptNumber attempt) {
+  return Json{{"job", job.value}, {"attempt", attempt}};
+}
+
+Json sync_answer(Context& context, const AgentSession& session, const SyncMessage& message) {
+  const core::State& state = context.state();
+  Json orders = Json::array();
+  backends::OrderText text(context.order_sources());
+  for (const backends::Order& order : controller::outstanding_orders(state, session.node)) {
+    orders.push_back(Json::parse(text.write(order)));
+  }
+  Json forget = Json::array();
+  const Leftovers left = leftovers(state, session.node, message);
+  for (const HeldPlacement* held : left.stop) {
+    orders.push_back(Json{{"seq", state.head.value},
+                          {"epoch", state.epoch.value},
+                          {"order", "stop"},
+                          {"job", held->job.value},
+                          {"attempt", held->attempt},
+                          {"reason", "unknown_to_ledger"}});
+  }
+  for (const HeldPlacement* held : left.forget) {
+    forget.push_back(attempt_json(held->job, held->attempt));
+  }
+  return Json{{"session", session.id},
+              {"epoch", state.epoch.value},
+              {"log_head", state.head.value},
+              {"after", state.head.value},
+              {"fence_us", state.settings.fence.us},
+              {"disconnect_grace_us", state.settings.disconnect_grace.us},
+              {"heartbeat_us", context.options.heartbeat_us},
+              {"cluster", state.settings.name},
+              {"orders", std::move(orders)},
+              {"forget", std::move(forget)}};
+}
+
+Error session_over() {
+  return Error{ErrorKind::kConflict, "session_over",
+               "another session of this node has begun, or this one was silent for too long; sync "
+               "again",
+               ""};
+}
+
+struct ReportMessage {
+  std::string session;
+  std::uint64_t number = 0;
+  std::uint64_t applied = 0;
+  std::string placements_hash;
+  std::vector<Event> events;
+  std::vector<std::pair<JobId, AttemptNumber>> ended;
+  Json steps = Json::array();
+};
+
+Result<ReportMessage> read_report_message(const Call& call) {
+  TRY_ASSIGN(const Json body, call.json_body());
+  ReportMessage message;
+  try {
+    message.session = body.at("session").get<std::string>();
+    message.number = body.at("report").get<std::uint64_t>();
+    message.applied = body.value("applied", std::uint64_t{0});
+    message.placements_hash = body.value("placements_hash", "");
+    for (const Json& item : body.value("events", Json::array())) {
+      const auto kind = item.at("kind").get<std::string>();
+      if (kind == "step_ended") {
+        message.steps.push_back(item);
+        continue;
+      }
+      if (kind == "refused") continue;  // an order of an older epoch: there is a newer one
+      TRY_ASSIGN(Event event, read_report(item, call.caller.node));
+      if (kind == "ended" || kind == "launch_failed") {
+        message.ended.emplace_back(JobId(item.at("job").get<std::uint64_t>()),
+                                   item.at("attempt").get<AttemptNumber>());
+      }
+      message.events.push_back(std::move(event));
+    }
+  } catch (const Json::exception& e) {
+    return invalid("malformed_message", e.what(), "");
+  }
+  return message;
+}
+
+void take_step_ends(Context& context, NodeId node, const Json& steps) {
+  for (const Json& item : steps) {
+    std::vector<TaskExit> exits;
+    for (const Json& value : item.value("exits", Json::array())) {
+      Result<TaskExit> exit = codec::read_task_exit(value);
+      if (exit.ok()) exits.push_back(std::move(exit).value());
+    }
+    context.steps.ended(node, JobId(item.value("job", std::uint64_t{0})),
+                        item.value("attempt", AttemptNumber{0}), item.value("step", 0), exits);
+  }
+}
+
+// Whether what the agent holds has been other than the ledger says for some heartbeats on end,
+// without an order under way that would explain it.
+bool stays_different(Context& context, AgentSession& session, const ReportMessage& message) {
+  const core::Node* node = context.state().find_node(session.node);
+  const bool same =
+      fmt::format("{:016x}", placements_hash(context.state(), *node)) == message.placements_hash;
+  if (same || message.applied < session.last_order.value) {
+    session.differing = 0;
+    return false;
+  }
+  if (++session.differing < kDifferingMax) return false;
+  session.differing = 0;
+  telemetry::log(telemetry::Level::kWarning, "resync_asked", {{"node", node->name}});
+  return true;
+}
+
+void answer_report(Context& context, const Call& call, const ReportMessage& message, bool resync) {
+  const core::State& state = context.state();
+  call.reply(200, Json{{"acked", message.number},
+                       {"log_head", state.head.value},
+                       {"epoch", state.epoch.value},
+                       {"resync", resync}});
+}
+
+void report_committed(Context& context, const Call& call, const ReportMessage& message,
+                      const Result<Committed>& committed) {
+  AgentSession* session = context.sessions.find(call.caller.node, message.session);
+  if (session != nullptr) {
+    --session->reports_in_progress;
+    context.sessions.heard(*session);
+  }
+  if (!committed.ok()) return call.fail_agent(committed.error());
+  answer_report(context, call, message, false);
+  Json forget = Json::array();
+  for (const auto& [job, attempt] : message.ended) {
+    const core::PlacementRecord* record =
+        find_placement(context.state(), job, attempt, call.caller.node);
+    if (record != nullptr && record->stage != core::PlacementStage::kEnded) continue;
+    forget.push_back(attempt_json(job, attempt));
+  }
+  if (session != nullptr && !forget.empty()) {
+    context.sessions.send(call.caller.node, codec::dump_json(Json{{"forget", std::move(forget)}}));
+  }
+}
+
+}  // namespace
+
+void join_agent(Context& context, CallPtr call) {
+  Result<std::string> digest = Identity::token_digest(call->request);
+  if (!digest.ok()) return call->fail(digest.error());
+  Result<Json> body = call->json_body();
+  if (!body.ok()) return call->fail(body.error());
+  if (const auto checked = check_protocol(*body); !checked.ok()) return call->fail(checked.error());
+  const Result<SyncMessage> message = read_sync(*body);
+  if (!message.ok()) return call->fail(message.error());
+  const Json& given = body->contains("name") ? body->at("name") : Json();
+  const std::string name = given.is_string() ? given.get<std::string>() : "";
+  if (!is_name(name)) {
+    return call->fail(
+        invalid("bad_name", "a node's name is letters, digits and _.-, at most 64", "name"));
+  }
+  const core::State& state = context.state();
+  const auto token = state.join_tokens.find(*digest);
+  if (token == state.join_tokens.end() || token->second.expires_at < state.now ||
+      (!token->second.node_name.empty() && token->second.node_name != name)) {
+    return call->fail(
+        Error{ErrorKind::kUnauthenticated, "join_token_invalid",
+              "this join token is not known, was used, has expired, or is for another "
+              "node; get a new one with `dove join-token`",
+              "Authorization"});
+  }
+  const core::Node* known = state.find_node(name);
+  if (known != nullptr && context.sessions.find(known->id) != nullptr) {
+    return call->fail(Error{ErrorKind::kConflict, "node_exists_elsewhere",
+                            fmt::format("an agent named {} is connected; give this one another "
+                                        "name, or stop that one",
+                                        name),
+                            "name"});
+  }
+  const std::string agent_token = wire::random_token(32);
+  StampedEvent event{NodeRegistered{name, message->boot_id, "native", message->address,
+                                    wire::sha256_hex(agent_token),
+                                    std::make_shared<const Inventory>(message->inventory)},
+                     {}};
+  event.cause.principal = "agent:" + name;
+  event.cause.body_sha256 = *digest;
+  controller::Input input;
+  input.events.push_back(std::move(event));
+  context.submit(std::move(input),
+                 [&context, call, name, agent_token](const Result<Committed>& committed) {
+                   if (!committed.ok()) return call->fail_agent(committed.error());
+                   const core::Node* node = context.state().find_node(name);
+                   call->reply(201, Json{{"node", node == nullptr ? 0 : node->id.value},
+                                         {"agent_token", agent_token},
+                                         {"cluster", context.state().settings.name}});
+                 });
+}
+
+void sync_agent(Context& context, CallPtr call) {
+  Result<Json> body = call->json_body();
+  if (!body.ok()) return call->fail(body.error());
+  if (const auto checked = check_protocol(*body); !checked.ok()) return call->fail(checked.error());
+  Result<SyncMessage> read = read_sync(*body);
+  if (!read.ok()) return call->fail(read.error());
+  const auto message = std::make_shared<const SyncMessage>(std::move(read).value());
+  const core::State& state = context.state();
+  const core::Node& node = *state.find_node(call->caller.node);
+  if (const auto lost = behind(state, node.name, message->epoch_seen, message->log_head_seen)) {
+    call->fail(*lost);
+    return context.give_up(*lost);
+  }
+  controller::Input input;
+  for (Event& event : sync_events(state, node, *message)) {
+    StampedEvent stamped{std::move(event), {}};
+    stamped.cause.principal = call->caller.user;
+    input.events.push_back(std::move(stamped));
+  }
+  input.kind = controller::InputKind::kReport;
+  const std::string version = body->value("version", Json()).is_string()
+                                  ? body->at("version").get<std::string>().substr(0, 64)
+                                  : "";
+  context.submit(std::move(input),
+                 [&context, call, message, version](const Result<Committed>& committed) {
+                   if (!committed.ok()) return call->fail_agent(committed.error());
+                   if (context.stopping) return;
+                   AgentSession& session = context.sessions.begin(call->caller.node);
+                   session.version = version;
+                   call->reply(200, sync_answer(context, session, *message));
+                 });
+}
+
+void stream_orders(Context& context, CallPtr call) {
+  AgentSession* session = context.sessions.find(call->caller.node, call->query_text("session"));
+  if (session == nullptr) return call->responder->send(wire::problem(410, session_over()));
+  context.sessions.heard(*session);
+  context.sessions.open_stream(
+      *session, call->responder->stream(200, {{"Content-Type", "application/x-ndjson"}}));
+}
+
+void take_report(Context& context, CallPtr call) {
+  Result<ReportMessage> read = read_report_message(*call);
+  if (!read.ok()) return call->fail(read.error());
+  AgentSession* session = context.sessions.find(call->caller.node, read->session);
+  if (session == nullptr) return call->responder->send(wire::problem(410, session_over()));
+  context.sessions.heard(*session);
+  take_step_ends(context, call->caller.node, read->steps);
+  if (read->events.empty()) {
+    const bool resync = stays_different(context, *session, *read);
+    return answer_report(context, *call, *read, resync);
+  }
+  session->differing = 0;
+  ++session->reports_in_progress;
+  controller::Input input;
+  input.kind = controller::InputKind::kReport;
+  for (Event& event : read->events) {
+    StampedEvent stamped{std::move(event), {}};
+    stamped.cause.principal = call->caller.user;
+    input.events.push_back(std::move(stamped));
+  }
+  const auto message = std::make_shared<const ReportMessage>(std::move(read).value());
+  context.submit(std::move(input), [&context, call, message](const Result<Committed>& committed) {
+    report_committed(context, *call, *message, committed);
+  });
+}
+
+void take_relayed(Context& context, CallPtr call) {
+  const std::string id = call->parameters[1];
+  context.relays.deliver(id, std::move(call));
+}
+
+}  // namespace dove::server

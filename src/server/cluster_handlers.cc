@@ -1,0 +1,165 @@
+// The cluster as a whole, its log, and how the server itself does.
+#include <nlohmann/json.hpp>
+
+#include "codec/json.h"
+#include "server/context.h"
+#include "server/handlers.h"
+#include "server/job_select.h"
+#include "server/openapi.h"
+#include "telemetry/metrics.h"
+
+namespace dove::server {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Totals {
+  int total = 0;
+  int connected = 0;
+  int drained = 0;
+  int lost = 0;
+  std::int64_t cores = 0;
+  std::int64_t cores_free = 0;
+  std::int64_t gpus = 0;
+  std::int64_t gpus_free_milli = 0;
+  std::int64_t memory_bytes = 0;
+  std::int64_t memory_free_bytes = 0;
+};
+
+Totals totals_of(const core::State& state) {
+  Totals totals;
+  for (const core::Node& node : state.nodes) {
+    if (node.removed) continue;
+    ++totals.total;
+    totals.connected += node.contact == Contact::kConnected;
+    totals.drained += node.declared.drained;
+    totals.lost += node.contact == Contact::kLost;
+    for (const NumaNode& numa : node.inventory->numa) {
+      totals.cores += static_cast<std::int64_t>(numa.cores.size());
+    }
+    totals.cores_free += static_cast<std::int64_t>(node.cores_free.size());
+    totals.gpus += static_cast<std::int64_t>(node.inventory->devices.size());
+    for (const std::int32_t milli : node.device_free_milli) totals.gpus_free_milli += milli;
+    totals.memory_bytes += node.inventory->memory_bytes;
+    totals.memory_free_bytes += node.memory_free_bytes;
+  }
+  return totals;
+}
+
+Result<Seq> read_after(const Call& call, Seq otherwise) {
+  const std::string resumed(call.request.header("Last-Event-ID"));
+  TRY_ASSIGN(const std::int64_t after,
+             call.query_number("after", static_cast<std::int64_t>(otherwise.value), 0, INT64_MAX));
+  if (resumed.empty()) return Seq(static_cast<std::uint64_t>(after));
+  std::uint64_t value = 0;
+  for (const char c : resumed) {
+    if (c < '0' || c > '9' || value > (UINT64_MAX >> 5)) {
+      return invalid("bad_parameter", "Last-Event-ID is the id of an event of this stream",
+                     "Last-Event-ID");
+    }
+    value = value * 10 + static_cast<std::uint64_t>(c - '0');
+  }
+  return Seq(value);
+}
+
+Result<EventFilter> read_filter(const Call& call, const core::State& state) {
+  EventFilter filter;
+  for (std::string& kind : split_list(call.query_text("kind")))
+    filter.kinds.insert(std::move(kind));
+  if (const std::string job = call.query_text("job"); !job.empty()) {
+    TRY_ASSIGN(const core::Job* found, find_job(state, job));
+    filter.job = found->id;
+  }
+  return filter;
+}
+
+}  // namespace
+
+void get_cluster(Context& context, CallPtr call) {
+  const core::State& state = context.state();
+  const Totals totals = totals_of(state);
+  const int active = state.usage.jobs_running;
+  const int waiting = state.usage.jobs_waiting;
+  call->reply(
+      200,
+      Json{{"name", state.settings.name},
+           {"version", context.options.version},
+           {"log_head", state.head.value},
+           {"epoch", state.epoch.value},
+           {"now_us", context.now_us()},
+           {"nodes",
+            {{"total", totals.total},
+             {"connected", totals.connected},
+             {"drained", totals.drained},
+             {"lost", totals.lost}}},
+           {"jobs",
+            {{"waiting", waiting},
+             {"running", active},
+             {"ended", static_cast<std::int64_t>(state.jobs.size()) - active - waiting}}},
+           {"cores", {{"total", totals.cores}, {"free", totals.cores_free}}},
+           {"gpus", {{"total", totals.gpus}, {"free_milli", totals.gpus_free_milli}}},
+           {"memory_bytes", {{"total", totals.memory_bytes}, {"free", totals.memory_free_bytes}}}});
+}
+
+void get_events(Context& context, CallPtr call) {
+  const core::State& state = context.state();
+  const Result<EventFilter> filter = read_filter(*call, state);
+  if (!filter.ok()) return call->fail(filter.error());
+  const bool streamed =
+      call->request.header("Accept").find("text/event-stream") != std::string_view::npos;
+  const Result<Seq> after = read_after(*call, streamed ? state.head : Seq());
+  if (!after.ok()) return call->fail(after.error());
+  if (streamed) {
+    return context.feed.follow(call->responder->stream(200, {{"Content-Type", "text/event-stream"},
+                                                             {"Cache-Control", "no-store"}}),
+                               *after, *filter);
+  }
+  const Result<std::int64_t> limit = call->query_number("limit", 1000, 1, 10'000);
+  if (!limit.ok()) return call->fail(limit.error());
+  Result<EventFeed::Page> page =
+      context.feed.page(*after, *filter, static_cast<std::size_t>(*limit));
+  if (!page.ok()) return call->fail(page.error());
+  const bool more = page->looked_through < state.head;
+  call->reply(200, Json{{"events", std::move(page->records)},
+                        {"next", more ? Json(page->looked_through.value) : Json(nullptr)},
+                        {"log_head", state.head.value}});
+}
+
+void get_health(Context&, CallPtr call) { call->reply(200, Json{{"status", "ok"}}); }
+
+void get_readiness(Context& context, CallPtr call) {
+  if (const auto refusal = context.controller.refusal()) {
+    return call->responder->send(wire::problem(503, *refusal));
+  }
+  call->reply(200, Json{{"status", "ready"}});
+}
+
+void get_version(Context& context, CallPtr call) {
+  call->reply(200, Json{{"version", context.options.version}, {"api", "v1"}});
+}
+
+void get_metrics(Context& context, CallPtr call) {
+  const core::State& state = context.state();
+  const Totals totals = totals_of(state);
+  telemetry::Metrics& metrics = telemetry::metrics();
+  metrics.gauge("dove_jobs_waiting", "Jobs that wait.").set(state.usage.jobs_waiting);
+  metrics.gauge("dove_jobs_running", "Jobs that hold resources.").set(state.usage.jobs_running);
+  metrics.gauge("dove_nodes", "Nodes that are not removed.").set(totals.total);
+  metrics.gauge("dove_nodes_connected", "Nodes whose agent is connected.").set(totals.connected);
+  metrics.gauge("dove_gpus", "GPUs of all nodes.").set(totals.gpus);
+  metrics.gauge("dove_gpus_free_milli", "Thousandths of GPUs that are free.")
+      .set(totals.gpus_free_milli);
+  metrics.gauge("dove_log_head", "Position of the last record.")
+      .set(static_cast<std::int64_t>(state.head.value));
+  metrics.gauge("dove_event_followers", "Open streams of events.")
+      .set(static_cast<std::int64_t>(context.feed.followers()));
+  call->responder->send(wire::Response{
+      200, {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}}, metrics.render()});
+}
+
+void get_openapi(Context&, CallPtr call) {
+  call->responder->send(
+      wire::Response{200, {{"Content-Type", "application/yaml"}}, std::string(openapi_text())});
+}
+
+}  // namespace dove::server

@@ -1,0 +1,81 @@
+#include "server/context.h"
+
+#include "telemetry/clock.h"
+#include "telemetry/log.h"
+
+namespace dove::server {
+
+Context::Context(wire::Loop& on_loop, ApiOptions with, controller::Controller& on,
+                 store::LogStore& log, Identity who)
+    : loop(on_loop),
+      options(std::move(with)),
+      controller(on),
+      identity(std::move(who)),
+      projection(controller.state()),
+      blobs(log),
+      feed(loop, projection, log),
+      relays(loop),
+      sessions(loop, projection, options.heartbeat_us,
+               [this](NodeId node, bool silent) { session_ended(node, silent); }),
+      steps(loop, projection, sessions, relays) {}
+
+std::int64_t Context::now_us() const { return telemetry::now_us(); }
+
+void Context::submit(controller::Input input,
+                     std::function<void(Result<controller::Committed>)> done) {
+  controller.submit(std::move(input), [this, done = std::move(done)](auto answer) mutable {
+    loop.post([done = std::move(done), answer = std::move(answer)]() mutable {
+      done(std::move(answer));
+    });
+  });
+}
+
+void Context::submit(const Call& call, Event event,
+                     std::function<void(Result<controller::Committed>)> done) {
+  controller::Input input;
+  input.events.push_back(StampedEvent{std::move(event), call.cause()});
+  submit(std::move(input), std::move(done));
+}
+
+void Context::take_batch(std::shared_ptr<const controller::CommittedBatch> batch) {
+  const RecentBatch& recent = projection.apply(std::move(batch));
+  feed.published(recent);
+}
+
+backends::OrderSources Context::order_sources() {
+  return backends::OrderSources{
+      state(), [this](const std::string& sha256) { return blobs.find(sha256); },
+      [this](JobId job, AttemptNumber attempt) { return identity.job_token(job, attempt); }};
+}
+
+void Context::send_orders(const std::vector<backends::Order>& orders) {
+  backends::OrderText text(order_sources());
+  for (const backends::Order& order : orders) {
+    if (sessions.find(order.node) == nullptr) continue;
+    sessions.send(order.node, text.write(order), order.seq);
+  }
+}
+
+void Context::session_ended(NodeId node, bool silent) {
+  relays.node_gone(node);
+  if (stopping) return;
+  const core::Node* found = state().find_node(node);
+  telemetry::log(telemetry::Level::kWarning, "agent_disconnected",
+                 {{"node", found == nullptr ? "" : found->name}, {"silent", silent}});
+  controller::Input input;
+  StampedEvent event{NodeDisconnected{node, silent}, {}};
+  event.cause.principal = "controller";
+  input.events.push_back(std::move(event));
+  input.kind = controller::InputKind::kReport;
+  submit(std::move(input), [](const Result<controller::Committed>&) {});
+}
+
+void Context::give_up(const Error& why) {
+  if (controller.refusal().has_value()) return;
+  telemetry::log(telemetry::Level::kError, "refusing_work",
+                 {{"code", why.code}, {"why", why.message}});
+  controller.refuse(why);
+  if (options.on_fatal) options.on_fatal(why);
+}
+
+}  // namespace dove::server

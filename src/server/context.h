@@ -1,0 +1,58 @@
+// Context: what the handlers of requests share. One per server, loop thread only.
+//
+// Include only from .cc files of this part.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "backends/native/order_text.h"
+#include "controller/controller.h"
+#include "server/agent_sessions.h"
+#include "server/blobs.h"
+#include "server/event_feed.h"
+#include "server/identity.h"
+#include "server/projection.h"
+#include "server/relays.h"
+#include "server/server.h"
+#include "server/steps.h"
+#include "store/log_store.h"
+#include "wire/loop.h"
+
+namespace dove::server {
+
+struct Context {
+  Context(wire::Loop& loop, ApiOptions options, controller::Controller& controller,
+          store::LogStore& log, Identity identity);
+
+  wire::Loop& loop;
+  ApiOptions options;
+  controller::Controller& controller;
+  Identity identity;
+  Projection projection;
+  Blobs blobs;
+  EventFeed feed;
+  Relays relays;
+  AgentSessions sessions;
+  Steps steps;
+  bool stopping = false;
+
+  const core::State& state() const { return projection.state(); }
+  std::int64_t now_us() const;
+
+  // Submits and comes back on the loop, once everything was folded into the projection.
+  void submit(controller::Input input, std::function<void(Result<controller::Committed>)> done);
+  // One event of a person's request.
+  void submit(const Call& call, Event event,
+              std::function<void(Result<controller::Committed>)> done);
+  void take_batch(std::shared_ptr<const controller::CommittedBatch> batch);
+  void send_orders(const std::vector<backends::Order>& orders);
+  backends::OrderSources order_sources();
+  // This log must not go on: work is refused and the program told to end.
+  void give_up(const Error& why);
+
+ private:
+  void session_ended(NodeId node, bool silent);
+};
+
+}  // namespace dove::server

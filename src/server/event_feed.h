@@ -1,0 +1,60 @@
+// EventFeed: records of the log as JSON, as a page or as server-sent events.
+//
+// A stream begins after any record: what the projection no longer holds comes from the log in
+// pieces, then it goes on with each batch. A reader who is slow is told `overflow` and dropped; it
+// resumes with the last id it saw. Loop thread only.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "server/projection.h"
+#include "store/log_store.h"
+#include "wire/loop.h"
+#include "wire/server.h"
+
+namespace dove::server {
+
+struct EventFilter {
+  std::optional<JobId> job;
+  std::set<std::string> kinds;  // empty: all
+};
+
+class EventFeed {
+ public:
+  EventFeed(wire::Loop& loop, const Projection& projection, store::LogStore& log)
+      : loop_(loop), projection_(projection), log_(log) {}
+
+  struct Page {
+    std::vector<nlohmann::json> records;
+    Seq looked_through;  // nothing up to here is left out
+  };
+  // At most `limit` records after `after`. Errors: kNotFound records_forgotten.
+  Result<Page> page(Seq after, const EventFilter& filter, std::size_t limit) const;
+
+  void follow(std::shared_ptr<wire::Outflow> out, Seq after, EventFilter filter);
+  void published(const RecentBatch& batch);
+  void close_all();
+  std::size_t followers() const { return followers_.size(); }
+
+ private:
+  struct Follower;
+  void catch_up(const std::shared_ptr<Follower>& follower);
+  bool send(Follower& follower, const std::vector<nlohmann::json>& records);
+  void keep_alive();
+
+  wire::Loop& loop_;
+  const Projection& projection_;
+  store::LogStore& log_;
+  std::list<std::shared_ptr<Follower>> followers_;
+  wire::Timer keep_alive_timer_;
+};
+
+}  // namespace dove::server

@@ -1,0 +1,59 @@
+// The handlers of the routes (server/routes.cc): each answers its call once, now or later.
+//
+// Loop thread only. Include only from .cc files of this part.
+#pragma once
+
+#include "server/call.h"
+
+namespace dove::server {
+
+struct Context;
+
+// -- jobs
+void submit_job(Context& context, CallPtr call);
+void list_jobs(Context& context, CallPtr call);
+void get_job(Context& context, CallPtr call);
+void cancel_job(Context& context, CallPtr call);
+void hold_job(Context& context, CallPtr call);
+void release_job(Context& context, CallPtr call);
+void requeue_job(Context& context, CallPtr call);
+void set_job_priority(Context& context, CallPtr call);
+void signal_job(Context& context, CallPtr call);
+void why_job(Context& context, CallPtr call);
+void read_job_log(Context& context, CallPtr call);
+void run_step(Context& context, CallPtr call);
+
+// -- nodes
+void list_nodes(Context& context, CallPtr call);
+void get_node(Context& context, CallPtr call);
+void remove_node(Context& context, CallPtr call);
+void drain_node(Context& context, CallPtr call);
+void undrain_node(Context& context, CallPtr call);
+
+// -- declared state
+void list_pools(Context& context, CallPtr call);
+void list_queues(Context& context, CallPtr call);
+void list_objects(Context& context, CallPtr call);
+void get_object(Context& context, CallPtr call);
+void apply_object(Context& context, CallPtr call);
+void delete_object(Context& context, CallPtr call);
+void issue_user_token(Context& context, CallPtr call);
+void issue_join_token(Context& context, CallPtr call);
+
+// -- the cluster and its log
+void get_cluster(Context& context, CallPtr call);
+void get_events(Context& context, CallPtr call);
+void get_health(Context& context, CallPtr call);
+void get_readiness(Context& context, CallPtr call);
+void get_version(Context& context, CallPtr call);
+void get_metrics(Context& context, CallPtr call);
+void get_openapi(Context& context, CallPtr call);
+
+// -- agents
+void join_agent(Context& context, CallPtr call);
+void sync_agent(Context& context, CallPtr call);
+void stream_orders(Context& context, CallPtr call);
+void take_report(Context& context, CallPtr call);
+void take_relayed(Context& context, CallPtr call);
+
+}  // namespace dove::server

@@ -1,0 +1,190 @@
+// Reading jobs: one, many, why one waits, and what it prints.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "codec/json.h"
+#include "core/step.h"
+#include "server/context.h"
+#include "server/handlers.h"
+#include "server/job_select.h"
+#include "server/log_reader.h"
+
+namespace dove::server {
+namespace {
+
+using Json = nlohmann::json;
+
+bool may_touch(const Call& call, const core::Job& job) {
+  return call.caller.admin || call.caller.user == job.spec->user;
+}
+
+Error not_yours(const core::Job& job) {
+  return Error{ErrorKind::kDenied, "not_yours",
+               fmt::format("job {} is of user {}; only that user and administrators may do this",
+                           job.id.value, job.spec->user),
+               ""};
+}
+
+Result<JobQuery> read_query(const Call& call, const core::State& state) {
+  JobQuery query;
+  for (std::string& word : split_list(call.query_text("state"))) {
+    if (!is_known_state(word)) {
+      return invalid(
+          "bad_parameter",
+          fmt::format("there is no job state {}; states are waiting, held, active, "
+                      "preparing, running, stopping, ended, and how jobs end: completed, "
+                      "failed, cancelled, timed_out, node_lost, dependency_never_met",
+                      word.substr(0, 64)),
+          "state");
+    }
+    query.states.insert(std::move(word));
+  }
+  query.user = call.query_text("user");
+  query.queue = call.query_text("queue");
+  query.pool = call.query_text("pool");
+  query.name = call.query_text("name");
+  if (call.request.find_query("ids") == nullptr) return query;
+  query.ids.emplace();
+  for (const std::string& text : split_list(call.query_text("ids"))) {
+    Result<std::vector<const core::Job*>> found = find_jobs(state, text);
+    if (!found.ok()) continue;  // one that was forgotten is not in the list
+    for (const core::Job* job : *found) query.ids->push_back(job->id);
+  }
+  std::sort(query.ids->begin(), query.ids->end());
+  return query;
+}
+
+Json exec_json(Context& context, const core::Job& job) {
+  const auto blob = context.blobs.find(job.spec->exec_digest);
+  if (blob == nullptr) return nullptr;
+  Json exec = Json::parse(*blob, nullptr, /*allow_exceptions=*/false);
+  return exec.is_discarded() ? Json(nullptr) : exec;
+}
+
+const core::PlacementRecord* placement_of(const core::Job& job, const core::Attempt& attempt,
+                                          Rank rank) {
+  // A batch script runs once, on the first node, and is rank 0's output.
+  if (job.spec->launch == LaunchMode::kBatch) {
+    return rank == 0 && !attempt.placements.empty() ? &attempt.placements.front() : nullptr;
+  }
+  for (const core::PlacementRecord& record : attempt.placements) {
+    for (const TaskGrant& task : record.placement.tasks) {
+      if (task.rank == rank) return &record;
+    }
+  }
+  return nullptr;
+}
+
+Result<LogRequest> read_log_request(const Call& call, const core::Job& job) {
+  LogRequest request;
+  request.job = job.id;
+  if (job.attempts.empty()) {
+    return Error{ErrorKind::kConflict, "job_not_started",
+                 fmt::format("job {} has not started; `dove why {}` says what it waits for",
+                             job.id.value, job.id.value),
+                 ""};
+  }
+  TRY_ASSIGN(const std::int64_t number, call.query_number("attempt", job.attempts.back().number, 1,
+                                                          job.attempts.back().number));
+  TRY_ASSIGN(const std::int64_t rank, call.query_number("rank", 0, 0, INT32_MAX));
+  TRY_ASSIGN(request.offset, call.query_number("offset", 0, 0, INT64_MAX / 2));
+  TRY_ASSIGN(request.tail_lines, call.query_number("tail", -1, 0, 1'000'000));
+  const std::string stream = call.query_text("stream");
+  if (!stream.empty() && stream != "stdout" && stream != "stderr") {
+    return invalid("bad_parameter", "stream is stdout or stderr", "stream");
+  }
+  request.is_stderr = stream == "stderr";
+  request.follow = call.query_flag("follow");
+  request.attempt = static_cast<AttemptNumber>(number);
+  request.rank = static_cast<Rank>(rank);
+  for (const core::Attempt& attempt : job.attempts) {
+    if (attempt.number != request.attempt) continue;
+    const core::PlacementRecord* record = placement_of(job, attempt, request.rank);
+    if (record == nullptr) break;
+    request.node = record->placement.node;
+    return request;
+  }
+  return Error{ErrorKind::kNotFound, "no_such_task",
+               fmt::format("attempt {} of job {} has no task of rank {}", request.attempt,
+                           job.id.value, request.rank),
+               "rank"};
+}
+
+}  // namespace
+
+void list_jobs(Context& context, CallPtr call) {
+  const core::State& state = context.state();
+  const Result<JobQuery> query = read_query(*call, state);
+  if (!query.ok()) return call->fail(query.error());
+  const Result<std::int64_t> limit = call->query_number("limit", 1000, 1, 10'000);
+  if (!limit.ok()) return call->fail(limit.error());
+  const Result<std::int64_t> after = call->query_number("after", 0, 0, INT64_MAX);
+  if (!after.ok()) return call->fail(after.error());
+  const bool full = call->query_flag("full");
+  Json jobs = Json::array();
+  Json next = nullptr;
+  const auto take = [&](const core::Job& job) {
+    if (!is_wanted(state, job, *query)) return true;
+    if (static_cast<std::int64_t>(jobs.size()) >= *limit) {
+      next = jobs.back().at("id");
+      return false;
+    }
+    jobs.push_back(full ? codec::job_json(state, job) : codec::job_summary_json(state, job));
+    return true;
+  };
+  const JobId begin(static_cast<std::uint64_t>(*after) + 1);
+  if (query->ids.has_value()) {
+    for (const JobId id : *query->ids) {
+      const core::Job* job = state.find_job(id);
+      if (id >= begin && job != nullptr && !take(*job)) break;
+    }
+  } else {
+    for (auto job = state.jobs.lower_bound(begin); job != state.jobs.end(); ++job) {
+      if (!take(job->second)) break;
+    }
+  }
+  call->reply(
+      200,
+      Json{{"jobs", std::move(jobs)}, {"next", std::move(next)}, {"log_head", state.head.value}});
+}
+
+void get_job(Context& context, CallPtr call) {
+  const Result<const core::Job*> job = find_job(context.state(), call->parameters[0]);
+  if (!job.ok()) return call->fail(job.error());
+  Json body = codec::job_json(context.state(), **job);
+  if (may_touch(*call, **job)) body["exec"] = exec_json(context, **job);
+  call->reply(200, body);
+}
+
+void why_job(Context& context, CallPtr call) {
+  const core::State& state = context.state();
+  const Result<const core::Job*> job = find_job(state, call->parameters[0]);
+  if (!job.ok()) return call->fail(job.error());
+  Json reasons = Json::array();
+  for (const Reason& reason : core::explain(state, context.controller.policies(), (*job)->id)) {
+    reasons.push_back(codec::reason_json(state, reason));
+  }
+  Json body = codec::job_summary_json(state, **job);
+  body["reasons"] = std::move(reasons);
+  call->reply(200, body);
+}
+
+void read_job_log(Context& context, CallPtr call) {
+  const core::State& state = context.state();
+  const Result<const core::Job*> job = find_job(state, call->parameters[0]);
+  if (!job.ok()) return call->fail(job.error());
+  if (!may_touch(*call, **job)) return call->fail(not_yours(**job));
+  const Result<LogRequest> request = read_log_request(*call, **job);
+  if (!request.ok()) return call->fail(request.error());
+  if (context.sessions.find(request->node) == nullptr) {
+    return call->fail(Error{ErrorKind::kUnavailable, "node_unreachable",
+                            fmt::format("the output lies on node {}, which is not connected now",
+                                        state.find_node(request->node)->name),
+                            ""});
+  }
+  stream_log(call, *request, context.relays, context.sessions);
+}
+
+}  // namespace dove::server

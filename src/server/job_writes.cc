@@ -1,0 +1,209 @@
+// Submitting jobs, and what people do to them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "codec/json.h"
+#include "server/context.h"
+#include "server/handlers.h"
+#include "server/job_select.h"
+#include "wire/secret.h"
+
+namespace dove::server {
+namespace {
+
+using Json = nlohmann::json;
+using controller::Committed;
+
+constexpr std::size_t kKeyBytesMax = 255;
+
+Json submitted_json(const Committed& committed) {
+  Json ids = Json::array();
+  for (std::int32_t i = 0; i < committed.jobs; ++i) {
+    ids.push_back(committed.first_job.value + static_cast<std::uint64_t>(i));
+  }
+  return Json{{"id", committed.first_job.value},
+              {"ids", std::move(ids)},
+              {"warnings", committed.warnings},
+              {"log_head", committed.head.value}};
+}
+
+Result<std::vector<const core::Job*>> own_jobs(Context& context, const Call& call) {
+  TRY_ASSIGN(std::vector<const core::Job*> jobs, find_jobs(context.state(), call.parameters[0]));
+  for (const core::Job* job : jobs) {
+    if (call.caller.admin || call.caller.user == job->spec->user) continue;
+    return Error{ErrorKind::kDenied, "not_yours",
+                 fmt::format("job {} is of user {}; only that user and administrators may do this",
+                             job->id.value, job->spec->user),
+                 ""};
+  }
+  return jobs;
+}
+
+// One event for each job that the path names; a whole array counts as done when one element was.
+void act(Context& context, CallPtr call, const std::function<Event(const core::Job&)>& event_of) {
+  const Result<std::vector<const core::Job*>> jobs = own_jobs(context, *call);
+  if (!jobs.ok()) return call->fail(jobs.error());
+  controller::Input input;
+  input.skips_refused = true;
+  Json ids = Json::array();
+  for (const core::Job* job : *jobs) {
+    StampedEvent event{event_of(*job), call->cause()};
+    event.cause.project = job->spec->project;
+    event.cause.queue = job->spec->queue;
+    input.events.push_back(std::move(event));
+    ids.push_back(job->id.value);
+  }
+  context.submit(std::move(input), [call,
+                                    ids = std::move(ids)](const Result<Committed>& committed) {
+    if (!committed.ok()) return call->fail(committed.error());
+    if (committed->admitted == 0 && committed->first_refusal.has_value()) {
+      return call->fail(*committed->first_refusal);
+    }
+    call->reply(
+        200,
+        Json{{"ids", ids}, {"changed", committed->admitted}, {"log_head", committed->head.value}});
+  });
+}
+
+struct SignalName {
+  std::string_view name;
+  int number;
+};
+constexpr std::array kSignals = {
+    SignalName{"HUP", SIGHUP},   SignalName{"INT", SIGINT},    SignalName{"QUIT", SIGQUIT},
+    SignalName{"KILL", SIGKILL}, SignalName{"USR1", SIGUSR1},  SignalName{"USR2", SIGUSR2},
+    SignalName{"TERM", SIGTERM}, SignalName{"CONT", SIGCONT},  SignalName{"STOP", SIGSTOP},
+    SignalName{"TSTP", SIGTSTP}, SignalName{"WINCH", SIGWINCH}};
+
+Result<int> read_signal(const Json& body) {
+  const Json given = body.value("signal", Json());
+  if (given.is_number_integer()) {
+    const auto number = given.get<std::int64_t>();
+    if (number >= 1 && number <= 64) return static_cast<int>(number);
+  } else if (given.is_string()) {
+    std::string name = given.get<std::string>();
+    if (name.starts_with("SIG")) name = name.substr(3);
+    for (const SignalName& each : kSignals) {
+      if (each.name == name) return each.number;
+    }
+  }
+  return invalid("bad_signal", "signal is a number from 1 to 64, or a name such as USR1", "signal");
+}
+
+}  // namespace
+
+void submit_job(Context& context, CallPtr call) {
+  Result<Json> body = codec::parse_json(call->request.body, 8 << 20);
+  if (!body.ok()) return call->fail(body.error());
+  Result<codec::Submission> read = codec::read_submission(*body);
+  if (!read.ok()) return call->fail(read.error());
+  codec::Submission& submission = read.value();
+  const std::string key(call->request.header("Idempotency-Key"));
+  if (key.size() > kKeyBytesMax) {
+    return call->fail(invalid("bad_idempotency_key",
+                              fmt::format("an Idempotency-Key has at most {} bytes", kKeyBytesMax),
+                              "Idempotency-Key"));
+  }
+  submission.spec.user = call->caller.user;
+  std::string blob = codec::encode_exec(submission.exec);
+  const std::string sha256 = wire::sha256_hex(blob);
+  submission.spec.exec_digest = sha256;
+  StampedEvent event;
+  event.cause = call->cause();
+  event.cause.project = submission.spec.project;
+  event.cause.queue = submission.spec.queue;
+  event.cause.idempotency_key = key;
+  if (!key.empty()) event.cause.body_sha256 = wire::sha256_hex(call->request.body);
+  event.event = JobSubmitted{std::make_shared<const JobSpec>(std::move(submission.spec))};
+  context.blobs.put(sha256, blob);
+  controller::Input input;
+  input.events.push_back(std::move(event));
+  input.blobs.emplace_back(sha256, std::move(blob));
+  input.kind = controller::InputKind::kNewWork;
+  context.submit(std::move(input), [call](const Result<Committed>& committed) {
+    if (!committed.ok()) return call->fail(committed.error());
+    wire::Pairs headers{{"Location", fmt::format("/v1/jobs/{}", committed->first_job.value)}};
+    if (committed->replayed) headers.emplace_back("Idempotent-Replayed", "true");
+    call->reply(201, submitted_json(*committed), std::move(headers));
+  });
+}
+
+void cancel_job(Context& context, CallPtr call) {
+  act(context, std::move(call),
+      [](const core::Job& job) { return Event(JobCancelRequested{job.id}); });
+}
+
+void hold_job(Context& context, CallPtr call) {
+  act(context, std::move(call), [](const core::Job& job) { return Event(JobHeld{job.id}); });
+}
+
+void release_job(Context& context, CallPtr call) {
+  act(context, std::move(call), [](const core::Job& job) { return Event(JobReleased{job.id}); });
+}
+
+void requeue_job(Context& context, CallPtr call) {
+  act(context, std::move(call),
+      [](const core::Job& job) { return Event(JobRequeueRequested{job.id}); });
+}
+
+void set_job_priority(Context& context, CallPtr call) {
+  Result<Json> body = call->json_body();
+  if (!body.ok()) return call->fail(body.error());
+  const Json given = body->value("priority", Json());
+  constexpr std::int64_t kMost = 1'000'000'000;
+  if (!given.is_number_integer() || given.get<std::int64_t>() > kMost ||
+      given.get<std::int64_t>() < -kMost) {
+    return call->fail(invalid(
+        "bad_priority", fmt::format("priority is a whole number from -{} to {}", kMost, kMost),
+        "priority"));
+  }
+  const auto priority = static_cast<std::int32_t>(given.get<std::int64_t>());
+  const Result<std::vector<const core::Job*>> jobs = own_jobs(context, *call);
+  if (!jobs.ok()) return call->fail(jobs.error());
+  const bool raises = std::any_of(jobs->begin(), jobs->end(),
+                                  [&](const core::Job* job) { return priority > job->priority; });
+  if (raises && !call->caller.admin) {
+    return call->fail(Error{ErrorKind::kDenied, "admin_only",
+                            "only administrators may raise a job's priority; you may lower it",
+                            "priority"});
+  }
+  act(context, std::move(call), [priority](const core::Job& job) {
+    return Event(JobPriorityChanged{job.id, priority});
+  });
+}
+
+void signal_job(Context& context, CallPtr call) {
+  Result<Json> body = call->json_body();
+  if (!body.ok()) return call->fail(body.error());
+  const Result<int> number = read_signal(*body);
+  if (!number.ok()) return call->fail(number.error());
+  const Result<std::vector<const core::Job*>> jobs = own_jobs(context, *call);
+  if (!jobs.ok()) return call->fail(jobs.error());
+  const bool batch_only = body->value("batch_only", Json(false)) == Json(true);
+  int reached = 0;
+  for (const core::Job* job : *jobs) {
+    if (job->phase != JobPhase::kActive) continue;
+    const core::Attempt& attempt = job->attempts.back();
+    const std::string line = codec::dump_json(Json{{"signal",
+                                                    {{"job", job->id.value},
+                                                     {"attempt", attempt.number},
+                                                     {"step", nullptr},
+                                                     {"signal", *number},
+                                                     {"batch_only", batch_only}}}});
+    for (const core::PlacementRecord& record : attempt.placements) {
+      if (record.stage != core::PlacementStage::kStarted) continue;
+      if (context.sessions.send(record.placement.node, line)) ++reached;
+    }
+  }
+  if (reached == 0) {
+    return call->fail(Error{ErrorKind::kConflict, "not_running",
+                            "the job has no running task on a connected node", "id"});
+  }
+  call->reply(200, Json{{"nodes", reached}});
+}
+
+}  // namespace dove::server

@@ -1,0 +1,95 @@
+// Nodes: what there is, and taking them in and out of service.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "codec/json.h"
+#include "codec/words.h"
+#include "server/context.h"
+#include "server/handlers.h"
+#include "server/record_json.h"
+
+namespace dove::server {
+namespace {
+
+using Json = nlohmann::json;
+using controller::Committed;
+
+Json shown(Context& context, const core::Node& node) {
+  Json out = codec::node_json(context.state(), node);
+  hide_digests(out);
+  const AgentSession* session = context.sessions.find(node.id);
+  out["version"] = session == nullptr ? Json(nullptr) : Json(session->version);
+  return out;
+}
+
+Result<const core::Node*> named_node(const Context& context, const Call& call) {
+  const core::Node* node = context.state().find_node(call.parameters[0]);
+  if (node == nullptr) return not_found("node", call.parameters[0]);
+  return node;
+}
+
+void set_drained(Context& context, CallPtr call, bool drained) {
+  const Result<const core::Node*> node = named_node(context, *call);
+  if (!node.ok()) return call->fail(node.error());
+  Result<Json> body = call->json_body();
+  if (!body.ok()) return call->fail(body.error());
+  const Json reason = body->value("reason", Json(""));
+  if (!reason.is_string() || reason.get_ref<const std::string&>().size() > 1024) {
+    return call->fail(invalid("bad_value", "reason is a text of at most 1024 bytes", "reason"));
+  }
+  NodeDeclaration declared = (*node)->declared;
+  declared.name = (*node)->name;
+  declared.drained = drained;
+  declared.drain_reason = drained ? reason.get<std::string>() : "";
+  const std::string name = (*node)->name;
+  const Call& asked = *call;
+  context.submit(asked, ObjectApplied{Declared(std::move(declared))},
+                 [&context, call, name](const Result<Committed>& committed) {
+                   if (!committed.ok()) return call->fail(committed.error());
+                   call->reply(200, shown(context, *context.state().find_node(name)));
+                 });
+}
+
+}  // namespace
+
+void list_nodes(Context& context, CallPtr call) {
+  Json nodes = Json::array();
+  const std::string pool = call->query_text("pool");
+  for (const core::Node& node : context.state().nodes) {
+    if (node.removed && !call->query_flag("removed")) continue;
+    Json object = shown(context, node);
+    if (!pool.empty()) {
+      const Json pools = object.value("pools", Json::array());
+      if (std::find(pools.begin(), pools.end(), Json(pool)) == pools.end()) continue;
+    }
+    nodes.push_back(std::move(object));
+  }
+  call->reply(200, Json{{"nodes", std::move(nodes)}, {"log_head", context.state().head.value}});
+}
+
+void get_node(Context& context, CallPtr call) {
+  const Result<const core::Node*> node = named_node(context, *call);
+  if (!node.ok()) return call->fail(node.error());
+  call->reply(200, shown(context, **node));
+}
+
+void remove_node(Context& context, CallPtr call) {
+  const Result<const core::Node*> node = named_node(context, *call);
+  if (!node.ok()) return call->fail(node.error());
+  if (context.sessions.find((*node)->id) != nullptr) {
+    return call->fail(Error{ErrorKind::kConflict, "node_connected",
+                            "the node's agent is connected; stop it first: removing says that the "
+                            "machine is gone and runs nothing",
+                            ""});
+  }
+  const Call& asked = *call;
+  context.submit(asked, NodeRemoved{(*node)->id}, [call](const Result<Committed>& committed) {
+    if (!committed.ok()) return call->fail(committed.error());
+    call->responder->send(wire::Response{204, {}, ""});
+  });
+}
+
+void drain_node(Context& context, CallPtr call) { set_drained(context, std::move(call), true); }
+void undrain_node(Context& context, CallPtr call) { set_drained(context, std::move(call), false); }
+
+}  // namespace dove::server

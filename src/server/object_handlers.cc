@@ -1,0 +1,233 @@
+// Declared state: read, applied, deleted; and the tokens that administrators give out.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "codec/json.h"
+#include "server/context.h"
+#include "server/handlers.h"
+#include "server/record_json.h"
+#include "wire/secret.h"
+
+namespace dove::server {
+namespace {
+
+using Json = nlohmann::json;
+using controller::Committed;
+
+// As in paths and ObjectDeleted, and as in the objects themselves.
+struct Kind {
+  std::string_view path;
+  std::string_view object;
+};
+constexpr std::array kKinds = {Kind{"cluster", "Cluster"}, Kind{"pool", "Pool"},
+                               Kind{"queue", "Queue"},     Kind{"node", "Node"},
+                               Kind{"limit", "Limit"},     Kind{"user", "User"}};
+
+Result<Kind> read_kind(std::string_view text) {
+  for (const Kind& kind : kKinds) {
+    if (kind.path == text || kind.object == text) return kind;
+  }
+  return Error{ErrorKind::kNotFound, "no_such_kind",
+               fmt::format("there is no kind {}; kinds are cluster, pool, queue, node, limit, user",
+                           text.substr(0, 64)),
+               "kind"};
+}
+
+template <class Map>
+void add_all(const Map& map, std::vector<Declared>& out) {
+  for (const auto& [name, object] : map) out.emplace_back(object);
+}
+
+std::vector<Declared> all_objects(const core::State& state, std::string_view kind) {
+  std::vector<Declared> out;
+  const auto wants = [&](std::string_view each) { return kind.empty() || kind == each; };
+  if (wants("cluster")) out.emplace_back(state.settings);
+  if (wants("pool")) add_all(state.pools, out);
+  if (wants("queue")) add_all(state.queues, out);
+  if (wants("node")) add_all(state.node_declarations, out);
+  if (wants("limit")) add_all(state.user_limits, out);
+  if (wants("user")) add_all(state.users, out);
+  return out;
+}
+
+Json shown(const Declared& object) {
+  Json out = codec::declared_json(object);
+  if (const auto* user = std::get_if<UserDeclaration>(&object)) {
+    out["has_token"] = !user->token_sha256.empty();
+  }
+  hide_digests(out);
+  return out;
+}
+
+std::string name_of(const Declared& object) {
+  return std::visit([](const auto& each) { return each.name; }, object);
+}
+
+std::optional<Declared> find_object(const core::State& state, const Kind& kind,
+                                    const std::string& name) {
+  for (Declared& object : all_objects(state, kind.path)) {
+    if (kind.path == "cluster" || name_of(object) == name) return std::move(object);
+  }
+  return std::nullopt;
+}
+
+Result<Declared> read_object(const Call& call, const Kind& kind, const core::State& state) {
+  TRY_ASSIGN(Json body, call.json_body());
+  const std::string& name = call.parameters[1];
+  const Json given_kind = body.value("kind", Json(std::string(kind.object)));
+  if (given_kind != Json(std::string(kind.object))) {
+    return invalid("kind_differs", "the object's kind is not the one in the path", "kind");
+  }
+  body["kind"] = std::string(kind.object);
+  if (kind.path != "cluster" && body.value("name", Json(name)) != Json(name)) {
+    return invalid("name_differs", "the object's name is not the one in the path", "name");
+  }
+  if (!body.contains("name")) {
+    body["name"] = kind.path == "cluster" ? state.settings.name : name;
+  }
+  body.erase("has_token");
+  TRY_ASSIGN(Declared object, codec::read_declared(body));
+  if (auto* user = std::get_if<UserDeclaration>(&object); user != nullptr) {
+    const auto known = state.users.find(user->name);
+    if (user->token_sha256.empty() && known != state.users.end()) {
+      user->token_sha256 = known->second.token_sha256;
+    }
+  }
+  return object;
+}
+
+void list_of_kind(Context& context, const Call& call, std::string_view kind, const char* member) {
+  Json objects = Json::array();
+  for (const Declared& object : all_objects(context.state(), kind))
+    objects.push_back(shown(object));
+  call.reply(200, Json{{member, std::move(objects)}, {"log_head", context.state().head.value}});
+}
+
+Json usage_json(const core::Usage& usage) {
+  return Json{{"jobs_running", usage.jobs_running},
+              {"jobs_waiting", usage.jobs_waiting},
+              {"cores", usage.cores},
+              {"gpus_milli", usage.gpus_milli},
+              {"memory_bytes", usage.memory_bytes},
+              {"countables", usage.countables}};
+}
+
+}  // namespace
+
+void list_pools(Context& context, CallPtr call) { list_of_kind(context, *call, "pool", "pools"); }
+
+void list_queues(Context& context, CallPtr call) {
+  const core::State& state = context.state();
+  Json queues = Json::array();
+  for (const auto& [name, queue] : state.queues) {
+    Json out = shown(Declared(queue));
+    const auto usage = state.usage_by_queue.find(name);
+    out["usage"] = usage_json(usage == state.usage_by_queue.end() ? core::Usage{} : usage->second);
+    queues.push_back(std::move(out));
+  }
+  call->reply(200, Json{{"queues", std::move(queues)}, {"log_head", state.head.value}});
+}
+
+void list_objects(Context& context, CallPtr call) {
+  const std::string text = call->query_text("kind");
+  if (text.empty()) return list_of_kind(context, *call, "", "objects");
+  const Result<Kind> kind = read_kind(text);
+  if (!kind.ok()) return call->fail(kind.error());
+  list_of_kind(context, *call, kind->path, "objects");
+}
+
+void get_object(Context& context, CallPtr call) {
+  const Result<Kind> kind = read_kind(call->parameters[0]);
+  if (!kind.ok()) return call->fail(kind.error());
+  const auto object = find_object(context.state(), *kind, call->parameters[1]);
+  if (!object.has_value()) {
+    return call->fail(not_found(std::string(kind->path).c_str(), call->parameters[1]));
+  }
+  call->reply(200, shown(*object));
+}
+
+void apply_object(Context& context, CallPtr call) {
+  const Result<Kind> kind = read_kind(call->parameters[0]);
+  if (!kind.ok()) return call->fail(kind.error());
+  Result<Declared> object = read_object(*call, *kind, context.state());
+  if (!object.ok()) return call->fail(object.error());
+  const auto before = find_object(context.state(), *kind, call->parameters[1]);
+  const bool same = before.has_value() && *before == *object;
+  Json answer{{"change", same                 ? "none"
+                         : before.has_value() ? "update"
+                                              : "create"},
+              {"before", before.has_value() ? shown(*before) : Json(nullptr)},
+              {"object", shown(*object)}};
+  if (same || call->query_flag("dry_run")) return call->reply(200, answer);
+  const Call& asked = *call;
+  context.submit(asked, ObjectApplied{std::move(object).value()},
+                 [call, answer = std::move(answer)](const Result<Committed>& committed) {
+                   if (!committed.ok()) return call->fail(committed.error());
+                   call->reply(200, answer);
+                 });
+}
+
+void delete_object(Context& context, CallPtr call) {
+  const Result<Kind> kind = read_kind(call->parameters[0]);
+  if (!kind.ok()) return call->fail(kind.error());
+  if (!find_object(context.state(), *kind, call->parameters[1]).has_value()) {
+    return call->fail(not_found(std::string(kind->path).c_str(), call->parameters[1]));
+  }
+  const Call& asked = *call;
+  context.submit(asked, ObjectDeleted{std::string(kind->path), call->parameters[1]},
+                 [call](const Result<Committed>& committed) {
+                   if (!committed.ok()) return call->fail(committed.error());
+                   call->responder->send(wire::Response{204, {}, ""});
+                 });
+}
+
+void issue_user_token(Context& context, CallPtr call) {
+  const std::string& name = call->parameters[0];
+  if (!is_name(name)) {
+    return call->fail(
+        invalid("bad_name", "a user's name is letters, digits and _.-@, at most 64", "name"));
+  }
+  UserDeclaration user;
+  const auto known = context.state().users.find(name);
+  if (known != context.state().users.end()) user = known->second;
+  user.name = name;
+  const std::string token = wire::random_token(32);
+  user.token_sha256 = wire::sha256_hex(token);
+  const Call& asked = *call;
+  context.submit(asked, ObjectApplied{Declared(std::move(user))},
+                 [call, name, token](const Result<Committed>& committed) {
+                   if (!committed.ok()) return call->fail(committed.error());
+                   call->reply(201, Json{{"user", name}, {"token", token}});
+                 });
+}
+
+void issue_join_token(Context& context, CallPtr call) {
+  Result<Json> body = call->json_body();
+  if (!body.ok()) return call->fail(body.error());
+  const Json node = body->value("node", Json(""));
+  if (!node.is_string() || (node != Json("") && !is_name(node.get_ref<const std::string&>()))) {
+    return call->fail(
+        invalid("bad_name", "a node's name is letters, digits and _.-@, at most 64", "node"));
+  }
+  const Json ttl = body->value("ttl_s", Json(3600));
+  constexpr std::int64_t kLongest_s = 30 * 24 * 3600;
+  if (!ttl.is_number_integer() || ttl < 1 || ttl > kLongest_s) {
+    return call->fail(
+        invalid("bad_value", "ttl_s is a number of seconds, at most 30 days", "ttl_s"));
+  }
+  const std::string token = wire::random_token(32);
+  const Instant expires_at = Instant{context.now_us()} + seconds(ttl.get<std::int64_t>());
+  JoinTokenIssued issued{wire::sha256_hex(token), node.get<std::string>(), expires_at};
+  const Call& asked = *call;
+  context.submit(
+      asked, std::move(issued),
+      [call, node, token, expires_at](const Result<Committed>& committed) {
+        if (!committed.ok()) return call->fail(committed.error());
+        call->reply(201, Json{{"token", token}, {"node", node}, {"expires_at_us", expires_at.us}});
+      });
+}
+
+}  // namespace dove::server

@@ -1,0 +1,77 @@
+// POST /v1/jobs/{id}/steps: a program inside a job's allocation.
+#include <nlohmann/json.hpp>
+
+#include "server/context.h"
+#include "server/handlers.h"
+#include "server/job_select.h"
+
+namespace dove::server {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::int32_t kTasksMax = 100'000;
+
+struct StepBody {
+  StepRequest request;
+  StepProgram program;
+};
+
+Result<std::int32_t> count(const Json& body, const char* name) {
+  const Json given = body.value(name, Json(0));
+  if (given.is_number_integer() && given >= 0 && given <= kTasksMax) {
+    return given.get<std::int32_t>();
+  }
+  return invalid("bad_value", std::string(name) + " is a whole number from 0 to 100000", name);
+}
+
+Result<StepBody> read_step(const Json& body) {
+  StepBody step;
+  TRY_ASSIGN(step.request.tasks, count(body, "tasks"));
+  TRY_ASSIGN(step.request.nodes, count(body, "nodes"));
+  TRY_ASSIGN(step.request.tasks_per_node, count(body, "tasks_per_node"));
+  TRY_ASSIGN(step.request.cores_per_task, count(body, "cores_per_task"));
+  try {
+    step.request.nodelist = body.value("nodelist", std::vector<std::string>{});
+    step.request.overcommit = body.value("overcommit", false);
+    step.program.command = body.at("command").get<std::vector<std::string>>();
+    step.program.environment = body.value("environment", std::map<std::string, std::string>{});
+    step.program.workdir = body.value("workdir", "");
+    step.program.stdout_path = body.value("stdout_path", "");
+    step.program.stderr_path = body.value("stderr_path", "");
+    step.program.stdin_text = body.value("stdin", "none");
+    step.program.label = body.value("label", false);
+    step.program.kill_on_bad_exit = body.value("kill_on_bad_exit", false);
+  } catch (const Json::exception& e) {
+    return invalid("bad_value", std::string("the step cannot be read: ") + e.what(), "");
+  }
+  if (step.program.command.empty() || step.program.command.front().empty()) {
+    return invalid("bad_value", "command is a list of words, the program first", "command");
+  }
+  return step;
+}
+
+}  // namespace
+
+void run_step(Context& context, CallPtr call) {
+  const Result<const core::Job*> found = find_job(context.state(), call->parameters[0]);
+  if (!found.ok()) return call->fail(found.error());
+  const core::Job& job = **found;
+  const Caller& caller = call->caller;
+  const bool of_this_job = !caller.job || caller.job == job.id;
+  if (!caller.admin && (caller.user != job.spec->user || !of_this_job)) {
+    return call->fail(Error{ErrorKind::kDenied, "not_yours",
+                            "steps are run with the token of their own job", ""});
+  }
+  if (job.phase != JobPhase::kActive || job.attempts.back().stage != Stage::kRunning) {
+    return call->fail(Error{ErrorKind::kConflict, "not_running",
+                            "the job is not running, so it holds nothing to run a step on", ""});
+  }
+  Result<Json> body = call->json_body();
+  if (!body.ok()) return call->fail(body.error());
+  Result<StepBody> step = read_step(*body);
+  if (!step.ok()) return call->fail(step.error());
+  context.steps.run(std::move(call), job, step->request, std::move(step->program));
+}
+
+}  // namespace dove::server

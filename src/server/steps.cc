@@ -1,0 +1,231 @@
+#include "server/steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "codec/json.h"
+#include "model/job.h"
+
+namespace dove::server {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr auto kKillAfter = std::chrono::seconds(5);
+constexpr std::size_t kNumbersMax = 100'000;
+// Steps of attempts that began before this server did may have numbers that it does not know.
+constexpr std::int32_t kOlderAttempts = 1000;
+
+bool is_text(std::string_view bytes) {
+  const std::string replaced = codec::dump_json(Json(std::string(bytes)));
+  return replaced.find("\xEF\xBF\xBD") == std::string::npos;
+}
+
+std::string base64(std::string_view bytes) {
+  static constexpr char kDigits[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t word = 0;
+    const std::size_t left = std::min<std::size_t>(3, bytes.size() - i);
+    for (std::size_t k = 0; k < 3; ++k) {
+      word = (word << 8) | (k < left ? static_cast<unsigned char>(bytes[i + k]) : 0u);
+    }
+    for (std::size_t k = 0; k < 4; ++k) {
+      out += k <= left ? kDigits[(word >> (18 - 6 * k)) & 63] : '=';
+    }
+  }
+  return out;
+}
+
+int shell_code(const TaskExit& exit) {
+  if (exit.signal != 0) return 128 + exit.signal;
+  return exit.exit_code == 0 && !exit.cause.empty() ? 1 : exit.exit_code;
+}
+
+}  // namespace
+
+struct Steps::Step {
+  Key key;
+  std::string relay;
+  std::shared_ptr<wire::Outflow> out;
+  std::map<NodeId, std::vector<Rank>> open;  // nodes whose tasks have not ended
+  int exit_code = 0;
+  bool kill_on_bad_exit = false;
+  bool killed = false;
+  wire::Timer kill_timer;
+
+  void say(const Json& line) const { out->write(codec::dump_json(line) + "\n"); }
+};
+
+Steps::Steps(wire::Loop& loop, const Projection& projection, AgentSessions& sessions,
+             Relays& relays)
+    : loop_(loop),
+      projection_(projection),
+      sessions_(sessions),
+      relays_(relays),
+      began_at_(projection.state().now) {}
+
+Steps::~Steps() = default;
+
+std::int32_t Steps::next_number(const core::Job& job) {
+  const core::Attempt& attempt = job.attempts.back();
+  if (numbers_.size() > kNumbersMax) numbers_.erase(numbers_.begin());
+  const auto [found, is_new] = numbers_.try_emplace({job.id, attempt.number}, 0);
+  if (is_new && attempt.allocated_at < began_at_) {
+    found->second =
+        kOlderAttempts * static_cast<std::int32_t>(projection_.state().epoch.value % 1'000'000);
+  }
+  return found->second++;
+}
+
+void Steps::run(CallPtr call, const core::Job& job, const StepRequest& request,
+                StepProgram program) {
+  const core::State& state = projection_.state();
+  const core::Attempt& attempt = job.attempts.back();
+  Result<std::vector<StepNode>> nodes = lay_out_step(state, attempt, request);
+  if (!nodes.ok()) return call->fail(nodes.error());
+  for (const StepNode& node : *nodes) {
+    if (sessions_.find(node.node) != nullptr) continue;
+    return call->fail(Error{ErrorKind::kUnavailable, "node_unreachable",
+                            fmt::format("the agent of node {} is not connected now; try again",
+                                        state.find_node(node.node)->name),
+                            ""});
+  }
+  auto step = std::make_shared<Step>();
+  step->key = {job.id, attempt.number, next_number(job)};
+  step->kill_on_bad_exit = program.kill_on_bad_exit;
+  const std::weak_ptr<Step> weak = step;
+  RelayReader reader;
+  for (const StepNode& node : *nodes) {
+    reader.nodes.insert(node.node);
+    for (const TaskGrant& task : node.tasks) step->open[node.node].push_back(task.rank);
+  }
+  reader.waiting_bytes = [weak] {
+    const auto held = weak.lock();
+    return held == nullptr ? 0 : held->out->buffered_bytes();
+  };
+  reader.on_chunk = [weak](const Call& chunk, bool) {
+    const auto held = weak.lock();
+    if (held == nullptr || chunk.request.body.empty()) return;
+    const Result<std::int64_t> rank = chunk.query_number("rank", 0, 0, INT32_MAX);
+    Json line{{"rank", rank.ok() ? *rank : 0},
+              {"stream", chunk.query_text("stream") == "stderr" ? "stderr" : "stdout"}};
+    if (is_text(chunk.request.body)) {
+      line["data"] = chunk.request.body;
+    } else {
+      line["base64"] = base64(chunk.request.body);
+    }
+    held->say(line);
+  };
+  reader.on_node_gone = [this, weak](NodeId node) {
+    const auto held = weak.lock();
+    if (held == nullptr || held->open.count(node) == 0) return;
+    std::vector<TaskExit> exits;
+    for (const Rank rank : held->open.at(node)) exits.push_back({rank, 1, 0, "node_unreachable"});
+    node_done(held, node, exits);
+  };
+  step->relay = relays_.open(std::move(reader));
+  steps_[step->key] = step;
+  step->out = call->responder->stream(200, {{"Content-Type", "application/x-ndjson"}});
+  step->out->on_closed([this, weak] { client_gone(weak); });
+  std::size_t tasks = 0;
+  for (const StepNode& node : *nodes) tasks += node.tasks.size();
+  step->say(Json{{"begun", {{"step", std::get<2>(step->key)}, {"tasks", tasks}}}});
+  send_orders(*step, state, *nodes, program);
+}
+
+void Steps::send_orders(const Step& step, const core::State& state,
+                        const std::vector<StepNode>& nodes, const StepProgram& program) {
+  Json names = Json::array();
+  std::size_t tasks = 0;
+  for (const StepNode& node : nodes) {
+    names.push_back(state.find_node(node.node)->name);
+    tasks += node.tasks.size();
+  }
+  Json line{{"id", step.relay},
+            {"job", std::get<0>(step.key).value},
+            {"attempt", std::get<1>(step.key)},
+            {"step", std::get<2>(step.key)},
+            {"tasks_total", tasks},
+            {"nodes", names},
+            {"command", program.command},
+            {"environment", program.environment},
+            {"workdir", program.workdir},
+            {"label", program.label},
+            {"stdout_path", program.stdout_path},
+            {"stderr_path", program.stderr_path},
+            {"stdin", program.stdin_text},
+            {"kill_on_bad_exit", program.kill_on_bad_exit}};
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    Json list = Json::array();
+    for (const TaskGrant& task : nodes[i].tasks) {
+      Json devices = Json::array();
+      for (const DeviceGrant& grant : task.devices) devices.push_back(grant.device);
+      list.push_back(Json{{"rank", task.rank},
+                          {"local_rank", task.local_rank},
+                          {"cores", task.cores},
+                          {"devices", std::move(devices)}});
+    }
+    line["tasks"] = std::move(list);
+    line["node_rank"] = i;
+    sessions_.send(nodes[i].node, codec::dump_json(Json{{"step", line}}));
+  }
+}
+
+void Steps::ended(NodeId node, JobId job, AttemptNumber attempt, std::int32_t number,
+                  const std::vector<TaskExit>& exits) {
+  const auto found = steps_.find(Key{job, attempt, number});
+  if (found != steps_.end()) node_done(found->second, node, exits);
+}
+
+void Steps::node_done(const std::shared_ptr<Step>& step, NodeId node,
+                      const std::vector<TaskExit>& exits) {
+  if (step->open.erase(node) == 0) return;
+  for (const TaskExit& exit : exits) {
+    step->say(Json{{"exit", codec::task_exit_json(exit)}});
+    step->exit_code = std::max(step->exit_code, shell_code(exit));
+  }
+  if (step->open.empty()) return finish(step);
+  if (step->exit_code != 0 && step->kill_on_bad_exit && !step->killed) {
+    step->killed = true;
+    signal(*step, SIGKILL);
+  }
+}
+
+void Steps::signal(const Step& step, int number) {
+  const auto [job, attempt, index] = step.key;
+  const std::string line = codec::dump_json(Json{
+      {"signal", {{"job", job.value}, {"attempt", attempt}, {"step", index}, {"signal", number}}}});
+  for (const auto& [node, ranks] : step.open) sessions_.send(node, line);
+}
+
+void Steps::client_gone(const std::weak_ptr<Step>& weak) {
+  const std::shared_ptr<Step> step = weak.lock();
+  if (step == nullptr || steps_.count(step->key) == 0) return;
+  relays_.close(step->relay);
+  signal(*step, SIGTERM);
+  step->kill_timer = loop_.after(kKillAfter, [this, weak] {
+    const std::shared_ptr<Step> held = weak.lock();
+    if (held == nullptr) return;
+    signal(*held, SIGKILL);
+    finish(held);
+  });
+}
+
+void Steps::finish(const std::shared_ptr<Step>& step) {
+  step->say(Json{{"ended", {{"exit_code", step->exit_code}}}});
+  step->out->close();
+  relays_.close(step->relay);
+  steps_.erase(step->key);
+}
+
+void Steps::close_all() {
+  for (const auto& [key, step] : steps_) step->out->close();
+  steps_.clear();
+}
+
+}  // namespace dove::server

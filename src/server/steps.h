@@ -1,0 +1,70 @@
+// Steps: programs that run inside a job's allocation (srun, Open MPI's launch agent).
+//
+// A step lives as long as its client listens: POST /v1/jobs/{id}/steps answers with a stream of
+// JSON lines, output and exits as they come from the agents. When the client goes, the step's tasks
+// are ended. Nothing of a step is in the log. Loop thread only.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "server/agent_sessions.h"
+#include "server/call.h"
+#include "server/projection.h"
+#include "server/relays.h"
+#include "server/step_layout.h"
+
+namespace dove::server {
+
+struct StepProgram {
+  std::vector<std::string> command;
+  std::map<std::string, std::string> environment;
+  std::string workdir;
+  std::string stdout_path;
+  std::string stderr_path;
+  std::string stdin_text;  // "none" or a path
+  bool label = false;
+  bool kill_on_bad_exit = false;
+};
+
+class Steps {
+ public:
+  Steps(wire::Loop& loop, const Projection& projection, AgentSessions& sessions, Relays& relays);
+  ~Steps();
+
+  // Answers `call` with the step's stream, or an error.
+  void run(CallPtr call, const core::Job& job, const StepRequest& request, StepProgram program);
+  // An agent's report that a step's tasks on its node have ended.
+  void ended(NodeId node, JobId job, AttemptNumber attempt, std::int32_t step,
+             const std::vector<TaskExit>& exits);
+  void close_all();
+  std::size_t size() const { return steps_.size(); }
+
+ private:
+  using Key = std::tuple<JobId, AttemptNumber, std::int32_t>;
+  struct Step;
+
+  std::int32_t next_number(const core::Job& job);
+  void send_orders(const Step& step, const core::State& state, const std::vector<StepNode>& nodes,
+                   const StepProgram& program);
+  void node_done(const std::shared_ptr<Step>& step, NodeId node,
+                 const std::vector<TaskExit>& exits);
+  void signal(const Step& step, int number);
+  void client_gone(const std::weak_ptr<Step>& weak);
+  void finish(const std::shared_ptr<Step>& step);
+
+  wire::Loop& loop_;
+  const Projection& projection_;
+  AgentSessions& sessions_;
+  Relays& relays_;
+  Instant began_at_;
+  std::map<Key, std::shared_ptr<Step>> steps_;
+  std::map<std::pair<JobId, AttemptNumber>, std::int32_t> numbers_;
+};
+
+}  // namespace dove::server
