@@ -111,6 +111,19 @@ function(library name)
   endif()
 endfunction()
 
+# embed(PART file): the text of a file below the root, as `std::string_view PART::STEM_text()`, which
+# PART declares in STEM.h.
+function(embed name file)
+  part_target(${name} target)
+  get_filename_component(stem ${file} NAME_WE)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${file})
+  file(READ ${CMAKE_SOURCE_DIR}/${file} text)
+  set(out ${CMAKE_BINARY_DIR}/embedded/${stem}_text.cc)
+  file(CONFIGURE OUTPUT ${out} @ONLY CONTENT
+    "#include \"${name}/${stem}.h\"\n\nnamespace dove::${name} {\nstd::string_view ${stem}_text() {\n  return R\"embedded(@text@)embedded\";\n}\n}  // namespace dove::${name}\n")
+  target_sources(${target} PRIVATE ${out})
+endfunction()
+
 # program(NAME main.cc [STATIC]): a STATIC program stands alone and uses no part: it is made of main.cc
 # and main_*.cc. Any other is made of main.cc, the rest of programs/ and all parts.
 function(program name main)
