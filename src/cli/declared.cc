@@ -104,6 +104,11 @@ std::string object_name(const json& object) {
   return name.empty() ? "cluster" : name;
 }
 
+const char* change_word(const json& answer) {
+  const std::string change = text_of(answer, "change");
+  return change == "none" ? "unchanged" : change == "create" ? "created" : "changed";
+}
+
 Result<int> run_apply(const Invocation& invocation) {
   TRY_ASSIGN(const std::vector<json> objects, read_all(invocation));
   TRY_ASSIGN(Api api, Api::connect(invocation));
@@ -117,14 +122,13 @@ Result<int> run_apply(const Invocation& invocation) {
       error.message = fmt::format("{}: {}; nothing was applied", label_of(object), error.message);
       return error;
     }
-    if (dry) print(fmt::format("{} {} (dry run)\n", label_of(object), text_of(*checked, "result")));
+    if (dry) print(fmt::format("{} {} (dry run)\n", label_of(object), change_word(*checked)));
   }
   if (dry) return kExitOk;
   for (const json& object : objects) {
     TRY_ASSIGN(const json answer,
                api.send("PUT", target_of(object["kind"], object_name(object)), object));
-    const std::string result = text_of(answer, "result");
-    print(fmt::format("{} {}\n", label_of(object), result.empty() ? "applied" : result));
+    print(fmt::format("{} {}\n", label_of(object), change_word(answer)));
   }
   return kExitOk;
 }
@@ -148,17 +152,9 @@ Result<int> run_diff(const Invocation& invocation) {
   for (const json& object : objects) {
     const std::string target = target_of(object["kind"], object_name(object));
     TRY_ASSIGN(const json answer, api.send("PUT", target + "?dry_run=1", object));
-    const json after = answer.contains("object") ? answer["object"] : answer;
-    json before;
-    if (answer.contains("before")) {
-      before = answer["before"];
-    } else {
-      TRY_ASSIGN(const json all, api.get("/v1/objects?kind=" + object["kind"].get<std::string>()));
-      for (const json& one : items_of(all, "objects")) {
-        if (text_of(one, "name") == text_of(after, "name")) before = one;
-      }
-    }
-    if (before == after) continue;
+    if (text_of(answer, "change") == "none") continue;
+    const json before = answer.value("before", json());
+    const json after = answer.value("object", json::object());
     differs = true;
     print_changes(before, after, label_of(object), colours_on());
   }

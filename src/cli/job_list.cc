@@ -35,6 +35,7 @@ std::string query_of(const JobFilter& filter) {
     query +=
         fmt::format("&{}={}", name, wire::percent_encode(fmt::format("{}", fmt::join(words, ","))));
   };
+  if (filter.states.empty() && !filter.with_ended) add("state", {"waiting", "held", "active"});
   add("state", filter.states);
   add("ids", filter.ids);
   if (filter.users.size() == 1) add("user", filter.users);
@@ -48,6 +49,9 @@ class Watch {
  public:
   Watch(Api& api, const std::string& id, std::int64_t timeout_us)
       : api_(api), stream_(api.endpoint()), id_(id), timeout_us_(timeout_us) {}
+
+  // Only these events make it look again.
+  void set_query(std::string query) { query_ = std::move(query); }
 
   Result<void> until(const std::function<Result<bool>()>& look) {
     const std::int64_t begun_us = telemetry::monotonic_us();
@@ -69,8 +73,7 @@ class Watch {
   Result<bool> once(const std::function<Result<bool>()>& look) {
     // The head is read before the job is: whatever happens after it is streamed.
     TRY_ASSIGN(const json cluster, api_.get("/v1/cluster"));
-    std::string head = text_of(cluster, "log_head");
-    if (head.empty()) head = text_of(cluster, "head");
+    const std::string head = text_of(cluster, "log_head");
     TRY_ASSIGN(const bool done, look());
     if (done) return true;
     const std::int64_t begun_us = telemetry::monotonic_us();
@@ -79,8 +82,8 @@ class Watch {
     bool failed = false;
     wire::SseParser parser;
     const Result<void> streamed = stream_.stream(
-        "GET", "/v1/events", "", {{"Accept", "text/event-stream"}, {"Last-Event-ID", head}},
-        [&](std::string_view line) {
+        "GET", "/v1/events" + query_, "",
+        {{"Accept", "text/event-stream"}, {"Last-Event-ID", head}}, [&](std::string_view line) {
           if (timeout_us_ > 0 && telemetry::monotonic_us() - begun_us > timeout_us_) return false;
           const std::optional<wire::SseEvent> event = parser.feed_line(line);
           if (!event) return true;
@@ -104,6 +107,7 @@ class Watch {
   Api& api_;
   Api stream_;  // its own connection: one carries the events, the other asks
   std::string id_;
+  std::string query_ = "?kind=EndJob,ForgetJob,Launch,PlacementStarted,Requeue";
   std::int64_t timeout_us_;
 };
 
@@ -148,6 +152,7 @@ Result<std::vector<JobView>> wait_for_jobs(Api& api, const std::string& id,
   Watch watch(api, id, timeout_us);
   TRY(watch.until([&]() -> Result<bool> {
     TRY_ASSIGN(const std::vector<json> found, find_jobs(api, id));
+    if (found.size() == 1) watch.set_query("?job=" + text_of(found[0], "id"));
     jobs.clear();
     bool all = true;
     for (const json& job : found) {

@@ -33,14 +33,6 @@ Result<std::int64_t> count_of(const Invocation& invocation, const char* name) {
   return value;
 }
 
-// "gpu:2", "gpu:h200:2", "2", "h200:2".
-std::int64_t gpus_of(std::string text) {
-  const std::size_t colon = text.rfind(':');
-  if (colon != std::string::npos) text.erase(0, colon + 1);
-  const std::int64_t count = std::atoll(text.c_str());
-  return count > 0 ? count : (text.empty() ? 0 : 1);
-}
-
 // Ours in JSON, which is UTF-8; the job's own words are set by its node.
 std::map<std::string, std::string> own_environment(const std::string& wanted) {
   std::map<std::string, std::string> environment;
@@ -74,9 +66,15 @@ void say_what_has_no_effect(const Invocation& invocation) {
       {"distribution", "ranks fill one node after the other"},
       {"mem-bind", "memory is not bound"},
       {"hint", "cores are not grouped by hints"},
-      {"gpu-bind", "tasks see the GPUs that they got"}};
+      {"gpu-bind", "tasks see the GPUs that they got"},
+      {"gpus-per-task", "the GPUs of the tasks' nodes are split among them"},
+      {"gres", "the GPUs of the tasks' nodes are split among them"},
+      {"exclusive", "steps always share what their job holds"}};
+  const bool inside = inside_job();
   for (const auto& [name, why] : kIgnored) {
-    if (invocation.has(name)) {
+    const bool asks =
+        std::string_view(name).starts_with("g") || std::string_view(name) == "exclusive";
+    if (invocation.has(name) && (inside || !asks)) {
       face_says("srun", fmt::format("warning: --{} has no effect: {}", name, why));
     }
   }
@@ -94,7 +92,6 @@ Result<StepWanted> wanted_of(const Invocation& invocation) {
   TRY_ASSIGN(step.nodes, count_of(invocation, "nodes"));
   TRY_ASSIGN(step.tasks_per_node, count_of(invocation, "ntasks-per-node"));
   TRY_ASSIGN(step.cpus_per_task, count_of(invocation, "cpus-per-task"));
-  step.gpus_per_task = gpus_of(invocation.get("gpus-per-task"));
   step.node_list = expand_hostlist(invocation.get("nodelist"));
   // Slurm, too, takes the list for the number of nodes.
   if (step.tasks == 0 && step.nodes > 0 && step.tasks_per_node > 0) {

@@ -39,9 +39,8 @@ json body_of(const StepWanted& wanted) {
   count("tasks", wanted.tasks);
   count("nodes", wanted.nodes);
   count("tasks_per_node", wanted.tasks_per_node);
-  count("cpus_per_task", wanted.cpus_per_task);
-  count("gpus_per_task", wanted.gpus_per_task);
-  if (!wanted.node_list.empty()) body["node_list"] = wanted.node_list;
+  count("cores_per_task", wanted.cpus_per_task);
+  if (!wanted.node_list.empty()) body["nodelist"] = wanted.node_list;
   if (wanted.kill_on_bad_exit) body["kill_on_bad_exit"] = true;
   if (wanted.overcommit) body["overcommit"] = true;
   return body;
@@ -128,11 +127,9 @@ class Step {
                      [this](std::string_view line) { return take(line); });
       output_.finish();
       if (ended_) return std::min(exit_code_, 255);
-      const bool again = !streamed.ok() && !begun_ && heard_ == 0 &&
-                         streamed.error().kind == ErrorKind::kUnavailable &&
-                         telemetry::monotonic_us() - begun_us < patience_s * 1'000'000LL;
-      if (again) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      const std::int64_t waited_us = telemetry::monotonic_us() - begun_us;
+      if (!streamed.ok() && may_pass(streamed.error()) && waited_us < patience_s * 1'000'000LL) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(waited_us < 1'000'000 ? 20 : 300));
         continue;
       }
       if (heard_ != 0) return 128 + heard_;
@@ -143,6 +140,12 @@ class Step {
   }
 
  private:
+  // A script may be faster than the news that its job is running.
+  bool may_pass(const Error& error) const {
+    if (begun_ || heard_ != 0) return false;
+    return error.kind == ErrorKind::kUnavailable || error.code == "not_running";
+  }
+
   void forward(const std::string& job, int number) {
     if (heard_.exchange(number) != 0 || !begun_) _exit(128 + number);
     Api own(endpoint_);

@@ -21,7 +21,6 @@ struct StepWanted {
   std::int64_t nodes = 0;           // 0: as many as there are
   std::int64_t tasks_per_node = 0;  // 0: any
   std::int64_t cpus_per_task = 0;   // 0: as the job's tasks
-  std::int64_t gpus_per_task = 0;
   std::vector<std::string> node_list;
   std::string stdout_path, stderr_path;  // "" : here
   std::string stdin_path;                // "" : none
@@ -37,10 +36,10 @@ std::string current_job();
 // The server that the job's node named and the job's own token.
 Result<Endpoint> job_endpoint();
 
-// Starts the step, again for up to `patience_s` while its nodes cannot be reached, copies what the
-// tasks print to stdout and stderr, and gives the highest exit code. While it runs SIGINT and
-// SIGTERM go to the step's tasks; a second one gives up, which ends the step. `name` begins the
-// messages about tasks that failed.
+// Starts the step, again for up to `patience_s` while its nodes cannot be reached or its job is not
+// known to run, copies what the tasks print to stdout and stderr, and gives the highest exit code.
+// While it runs SIGINT and SIGTERM go to the step's tasks; a second one gives up, which ends the
+// step. `name` begins the messages about tasks that failed.
 Result<int> run_step(const std::string& name, const StepWanted& wanted, int patience_s);
 
 }  // namespace dove::cli

@@ -40,7 +40,7 @@ Result<int> run_join_token(const Invocation& invocation) {
     const auto span_us = parse_span_us(invocation.get("valid-for"));
     if (!span_us || *span_us == 0)
       return usage_error("--valid-for takes a time such as 30m or 24h");
-    body["valid_for_s"] = *span_us / 1'000'000;
+    body["ttl_s"] = *span_us / 1'000'000;
   }
   TRY_ASSIGN(Api api, Api::connect(invocation));
   TRY_ASSIGN(const json answer, api.send("POST", "/v1/join-tokens", body));
@@ -49,7 +49,7 @@ Result<int> run_join_token(const Invocation& invocation) {
     return kExitOk;
   }
   print(text_of(answer, "token") + "\n");
-  say(fmt::format("it works once; on the node: dove agent --server {} --join-token TOKEN",
+  say(fmt::format("it works once; on the node: dove agent --url {} --join-token-file FILE",
                   api.endpoint().url));
   return kExitOk;
 }
