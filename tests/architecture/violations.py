@@ -131,6 +131,8 @@ class Table(Tree):
         self.finds("src/controller/controller_test.cc:1", "include", files)
         files["src/CMakeLists.txt"] = TABLE + "tests_use(controller store)\n"
         self.passes(files)
+        files["src/controller/controller_fixture.h"] = header("Fixture", "store/log.h")
+        self.passes(files)
         files["src/controller/start.cc"] = '#include "store/log.h"\n'
         self.finds("src/controller/start.cc:1", "include", files)
 
