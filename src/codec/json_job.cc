@@ -48,6 +48,7 @@ Json attempt_json(const core::State& state, const core::Attempt& attempt) {
   put_optional(object, "stop_reason", word(attempt.stop_reason));
   put_instant(object, "allocated_at", attempt.allocated_at);
   put_instant(object, "started_at", attempt.started_at);
+  put_instant(object, "stage_at", attempt.stage_at);
   put_instant(object, "stop_at", attempt.stop_at);
   put_instant(object, "ended_at", attempt.ended_at);
   object["nodes"] = node_names(state, attempt);

@@ -1,0 +1,217 @@
+// Snapshots of states, and states as the API shows them.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "codec/json.h"
+#include "codec/record_samples.h"
+#include "codec/snapshot.h"
+#include "codec/words.h"
+#include "core/step.h"
+
+namespace dove::codec {
+namespace {
+
+using Json = nlohmann::json;
+
+core::Node sample_node() {
+  core::Node node;
+  node.id = NodeId{1};
+  node.name = "gpu-001";
+  node.boot_id = "boot-1";
+  node.backend = "native";
+  node.address = "10.0.0.7";
+  node.agent_token_sha256 = std::string(64, 'b');
+  node.inventory = std::make_shared<const Inventory>(sample_inventory());
+  node.declared.features = {"ib"};
+  node.declared.countables = {{"rdma", 2}};
+  node.contact = Contact::kConnected;
+  node.contact_since = Instant{5};
+  node.cores_free = {4, 5, 6, 7};
+  node.device_free_milli = {0, 750};
+  node.memory_free_bytes = 77;
+  node.countables_free = {{"rdma", 1}};
+  node.jobs = {JobId{1}};
+  return node;
+}
+
+core::Job sample_job(std::uint64_t id, const std::shared_ptr<const JobSpec>& spec) {
+  core::Job job;
+  job.id = JobId{id};
+  job.spec = spec;
+  job.priority = 3;
+  job.array = JobId{1};
+  job.array_index = static_cast<std::int32_t>(id) - 1;
+  job.submitted_at = Instant{1'767'319'445'123'456};
+  job.eligible_at = Instant{1'767'319'446'000'000};
+  job.submitted_seq = Seq{id};
+  return job;
+}
+
+core::State sample_state() {
+  core::State state;
+  state.now = Instant{1'767'319'450'000'000};
+  state.head = Seq{99};
+  state.epoch = Epoch{4};
+  state.next_job = 4;
+  state.nodes.push_back(sample_node());
+  const auto spec = std::make_shared<const JobSpec>(sample_spec());
+  core::Job running = sample_job(1, spec);
+  running.phase = JobPhase::kActive;
+  core::Attempt attempt;
+  attempt.number = 2;
+  attempt.stage = Stage::kRunning;
+  Placement placement = sample_placement();
+  placement.node = NodeId{1};
+  attempt.placements = {{placement, core::PlacementStage::kStarted}};
+  attempt.exits = {TaskExit{0, 1, 0, ""}};
+  attempt.allocated_at = Instant{10};
+  attempt.started_at = Instant{20};
+  attempt.stage_at = Instant{21};
+  running.attempts = {core::Attempt{}, attempt};
+  running.nodes_avoided = {NodeId{7}};
+  core::Job held = sample_job(2, spec);
+  held.held = true;
+  core::Job ended = sample_job(3, spec);
+  ended.phase = JobPhase::kEnded;
+  ended.outcome = Outcome::kTimedOut;
+  ended.exit_code = 143;
+  ended.ended_at = Instant{30};
+  for (core::Job* job : {&running, &held, &ended}) state.jobs.emplace(job->id, std::move(*job));
+  for (const Declared& object : sample_objects()) {
+    if (const auto* pool = std::get_if<Pool>(&object)) state.pools[pool->name] = *pool;
+    if (const auto* queue = std::get_if<Queue>(&object)) state.queues[queue->name] = *queue;
+    if (const auto* user = std::get_if<UserDeclaration>(&object)) state.users[user->name] = *user;
+    if (const auto* limit = std::get_if<UserLimit>(&object)) {
+      state.user_limits[limit->name] = *limit;
+    }
+  }
+  state.join_tokens["t"] = {"gpu-009", Instant{40}};
+  state.usage_by_user["ada"] = {1, 2, 3, 4, 5, {{"rdma", 1}}};
+  state.usage_by_queue["long"] = {1, 2, 3, 4, 5, {}};
+  state.usage = {1, 2, 3, 4, 5, {}};
+  return state;
+}
+
+TEST(Snapshot, AStateComesBackWithItsHash) {
+  const core::State state = sample_state();
+  const std::string bytes = encode_snapshot(state);
+  auto decoded = decode_snapshot(bytes);
+  ASSERT_TRUE(decoded.ok()) << decoded.error().message;
+  EXPECT_EQ(core::state_hash(*decoded), core::state_hash(state));
+  EXPECT_EQ(encode_snapshot(*decoded), bytes);
+  EXPECT_EQ(decoded->jobs.at(JobId{1}).spec, decoded->jobs.at(JobId{2}).spec) << "shared again";
+  EXPECT_EQ(decoded->find_node("gpu-001")->cores_free, state.nodes[0].cores_free);
+}
+
+TEST(Snapshot, AnEmptyStateComesBack) {
+  auto decoded = decode_snapshot(encode_snapshot(core::State()));
+  ASSERT_TRUE(decoded.ok()) << decoded.error().message;
+  EXPECT_EQ(core::state_hash(*decoded), core::state_hash(core::State()));
+}
+
+TEST(Snapshot, DamageIsFound) {
+  const std::string bytes = encode_snapshot(sample_state());
+  for (std::size_t size = 0; size < bytes.size(); size += 7) {
+    EXPECT_FALSE(decode_snapshot(std::string_view(bytes).substr(0, size)).ok()) << size;
+  }
+  EXPECT_FALSE(decode_snapshot(bytes + "x").ok());
+  std::string changed = bytes;
+  changed[changed.find("gpu-001")] = 'G';
+  EXPECT_EQ(decode_snapshot(changed).error().code, "snapshot_damaged");
+  changed = bytes;
+  changed[8] = 9;
+  EXPECT_EQ(decode_snapshot(changed).error().code, "snapshot_newer");
+}
+
+TEST(StateJson, AJobHasWhatACommandLineShows) {
+  const core::State state = sample_state();
+  const Json job = job_json(state, state.jobs.at(JobId{1}));
+  EXPECT_EQ(job["id"], 1);
+  EXPECT_EQ(job["state"], "running");
+  EXPECT_EQ(job["phase"], "active");
+  EXPECT_TRUE(job["outcome"].is_null());
+  EXPECT_TRUE(job["exit_code"].is_null());
+  EXPECT_EQ(job["user"], "ada");
+  EXPECT_EQ(job["submitted_at"], "2026-01-02T02:04:05.123456Z");
+  EXPECT_EQ(job["submitted_at_us"], 1'767'319'445'123'456);
+  EXPECT_EQ(job["started_at_us"], 20);
+  EXPECT_TRUE(job["ended_at"].is_null());
+  EXPECT_EQ(job["array"]["id"], 1);
+  EXPECT_EQ(job["array"]["size"], 4);
+  EXPECT_EQ(job["request"]["tasks"], 17);
+  EXPECT_EQ(job["request"]["gpus_milli"], 16 * 2000 + 2 * 250);
+  EXPECT_EQ(job["time_limit_s"], 7200);
+  EXPECT_EQ(job["nodes"], Json({"gpu-001"}));
+  EXPECT_EQ(job["nodes_avoided"], Json({"node 7"}));
+  EXPECT_EQ(job["dependencies"][0]["kind"], "after");
+  const Json& attempt = job["attempts"][1];
+  EXPECT_EQ(attempt["number"], 2);
+  EXPECT_EQ(attempt["stage"], "running");
+  EXPECT_EQ(attempt["placements"][0]["node_name"], "gpu-001");
+  EXPECT_EQ(attempt["placements"][0]["stage"], "started");
+  EXPECT_EQ(attempt["placements"][0]["tasks"][1]["rank"], 5);
+  EXPECT_EQ(attempt["exits"][0]["exit_code"], 1);
+  EXPECT_EQ(job_json(state, state.jobs.at(JobId{2}))["state"], "held");
+  const Json ended = job_summary_json(state, state.jobs.at(JobId{3}));
+  EXPECT_EQ(ended["state"], "timed_out");
+  EXPECT_EQ(ended["outcome"], "timed_out");
+  EXPECT_EQ(ended["exit_code"], 143);
+  EXPECT_FALSE(ended.contains("attempts"));
+}
+
+TEST(StateJson, ANodeShowsWhatIsFree) {
+  const core::State state = sample_state();
+  const Json node = node_json(state, state.nodes[0]);
+  EXPECT_EQ(node["state"], "ready");
+  EXPECT_EQ(node["cores"], 8);
+  EXPECT_EQ(node["cores_free"], 4);
+  EXPECT_EQ(node["gpus"], 2);
+  EXPECT_EQ(node["gpus_free_milli"], 750);
+  EXPECT_EQ(node["devices"][1]["free_milli"], 750);
+  EXPECT_EQ(node["countables"]["rdma"], 10);
+  EXPECT_EQ(node["countables_free"]["rdma"], 1);
+  EXPECT_EQ(node["jobs"], Json({1}));
+  EXPECT_FALSE(node.contains("agent_token_sha256"));
+}
+
+Reason reason(ReasonKind kind, std::string subject = "", std::string resource = "") {
+  Reason made;
+  made.kind = kind;
+  made.subject = std::move(subject);
+  made.resource = std::move(resource);
+  return made;
+}
+
+TEST(StateJson, ReasonsAreSaidInWordsWithTheirNumbers) {
+  const core::State state = sample_state();
+  const auto text = [&](const Reason& r) {
+    return reason_json(state, r)["text"].get<std::string>();
+  };
+  Reason gpus = reason(ReasonKind::kResources, "", "gpus");
+  gpus.needs = 16;
+  gpus.free = 8;
+  gpus.total = 32;
+  EXPECT_NE(text(gpus).find("needs 16 GPUs at once; 8 free"), std::string::npos) << text(gpus);
+  Reason queue = reason(ReasonKind::kQueueLimit, "long", "memory_bytes");
+  queue.limit = std::int64_t{64} << 30;
+  queue.used = std::int64_t{32} << 30;
+  queue.needs = std::int64_t{48} << 30;
+  EXPECT_EQ(text(queue),
+            "queue long may use 64 GiB of memory at once; 32 GiB in use, this job needs 48 GiB");
+  Reason ahead = reason(ReasonKind::kAhead);
+  ahead.count = 1;
+  ahead.other = JobId{2};
+  EXPECT_EQ(text(ahead), "1 job is ahead of it, the next is job 2 (train)");
+  Reason share = reason(ReasonKind::kResources, "", "share_milli");
+  share.needs = 500;
+  EXPECT_NE(text(share).find("needs 0.5 GPU"), std::string::npos);
+  for (int kind = 0; kind <= static_cast<int>(ReasonKind::kExcluded); ++kind) {
+    const Json json = reason_json(state, reason(static_cast<ReasonKind>(kind), "x", "cores"));
+    EXPECT_FALSE(json["text"].get<std::string>().empty());
+    EXPECT_EQ(json["kind"], word(static_cast<ReasonKind>(kind)));
+  }
+}
+
+}  // namespace
+}  // namespace dove::codec
