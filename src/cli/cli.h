@@ -22,4 +22,10 @@ int run_cli(const std::vector<Command>& extra, int argc, char** argv);
 // The names under which a link to the program acts as another tool.
 const std::vector<std::string>& face_names();
 
+// The table of the client commands behind `extra`, as listings show it.
+std::vector<Command> all_commands(const std::vector<Command>& extra = {});
+
+// Of this build: "0.1.0".
+const char* version();
+
 }  // namespace dove::cli

@@ -101,7 +101,14 @@ std::string slurm_partition_text(const PartitionView& partition) {
       hostlist(names), partition.open ? "UP" : "INACTIVE", cores, names.size());
 }
 
-Result<int> show_jobs(Api& api, const std::string& id) {
+std::string on_one_line(std::string text) {
+  for (std::size_t at = 0; (at = text.find("\n   ", at)) != std::string::npos;) {
+    text.replace(at, 4, " ");
+  }
+  return text;
+}
+
+Result<int> show_jobs(Api& api, const std::string& id, bool oneliner) {
   std::vector<json> found;
   if (id.empty()) {
     TRY_ASSIGN(found, list_jobs(api, {}));
@@ -117,7 +124,10 @@ Result<int> show_jobs(Api& api, const std::string& id) {
   }
   fetch_reasons(api, jobs, 50);
   if (jobs.empty()) print("No jobs in the system\n");
-  for (const JobView& job : jobs) print(slurm_job_text(job, telemetry::now_us()) + "\n");
+  for (const JobView& job : jobs) {
+    const std::string text = slurm_job_text(job, telemetry::now_us());
+    print(oneliner ? on_one_line(text) : text + "\n");
+  }
   return 0;
 }
 
@@ -170,7 +180,8 @@ Result<int> run_show(const Invocation& invocation) {
     return 0;
   }
   TRY_ASSIGN(Api api, Api::connect(invocation));
-  if (what == "job" || what == "jobs" || what == "jobid") return show_jobs(api, which);
+  if (what == "job" || what == "jobs" || what == "jobid")
+    return show_jobs(api, which, invocation.has("oneliner"));
   if (what == "node" || what == "nodes" || what == "nodename") return show_nodes(api, which);
   if (what == "partition" || what == "partitions" || what == "partitionname")
     return show_partitions(api, which);
@@ -276,7 +287,7 @@ std::vector<Command> scontrol_commands() {
       "NAMES;\n"
       "hold, release, requeue ID...; update JobId=ID Priority=N; update NodeName=N "
       "State=DRAIN|RESUME.";
-  spec.options = {{"oneliner", 'o', "", "accepted"},
+  spec.options = {{"oneliner", 'o', "", "each job on one line"},
                   {"details", 'd', "", "accepted"},
                   {"all", 'a', "", "accepted"},
                   {"version", 'V', "", "print the version"}};

@@ -68,6 +68,15 @@ std::string working_directory() {
   return fs::current_path(error).string();
 }
 
+// tuxiv's jobs write below USERDIR, which tcloud makes when it submits.
+void make_log_directory(const jobfiles::ParsedJob& job) {
+  const auto found = job.submission.exec.environment.find("TACC_SLURM_USERLOG");
+  if (found == job.submission.exec.environment.end()) return;
+  std::error_code error;
+  fs::create_directories(found->second, error);
+  if (error) say(fmt::format("{}: {}; set TACC_USERDIR", found->second, error.message()));
+}
+
 }  // namespace
 
 Result<jobfiles::Source> read_source(const std::string& path) {
@@ -169,6 +178,7 @@ void print_warnings(const std::vector<jobfiles::Warning>& warnings) {
 }
 
 Result<Submitted> submit(Api& api, const jobfiles::ParsedJob& job) {
+  make_log_directory(job);
   const json body = codec::write_submission(job.submission);
   const std::string key = wire::random_token(16);
   Result<json> answer = json();

@@ -1,0 +1,227 @@
+#include "cli/cli.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/api.h"
+#include "cli/families.h"
+#include "cli/manual.h"
+#include "cli/output.h"
+
+namespace dove::cli {
+namespace {
+
+void append(std::vector<Command>& all, std::vector<Command> some) {
+  for (Command& command : some) {
+    for (OptionSpec& option : server_options()) command.spec.options.push_back(std::move(option));
+    all.push_back(std::move(command));
+  }
+}
+
+Result<int> run_version(const Invocation& invocation) {
+  print(fmt::format("dove {}\n", version()));
+  const Result<Endpoint> endpoint = find_endpoint(invocation);
+  if (!endpoint.ok()) return kExitOk;
+  Api api(*endpoint);
+  const Result<nlohmann::json> said = api.get("/version");
+  if (said.ok()) print(fmt::format("server {} at {}\n", text_of(*said, "version"), endpoint->url));
+  return kExitOk;
+}
+
+Result<int> run_completion(const std::vector<Command>& commands, const Invocation& invocation) {
+  const std::string& shell = invocation.operands[0];
+  if (shell == "bash") {
+    print(bash_completion(commands, face_names()));
+  } else if (shell == "zsh") {
+    print(zsh_completion(commands, face_names()));
+  } else {
+    return usage_error(fmt::format("there is completion for bash and zsh, not for '{}'", shell));
+  }
+  return kExitOk;
+}
+
+const Command* find(const std::vector<Command>& commands, const std::string& name) {
+  for (const Command& command : commands) {
+    if (command.spec.name == name) return &command;
+  }
+  return nullptr;
+}
+
+Result<int> run_man(const std::vector<Command>& commands, const Invocation& invocation) {
+  if (invocation.has("markdown")) {
+    print(markdown_page(commands));
+    return kExitOk;
+  }
+  if (invocation.operands.empty()) {
+    print(man_page(commands));
+    return kExitOk;
+  }
+  const std::string name = fmt::format("{}", fmt::join(invocation.operands, " "));
+  const Command* command = find(commands, name);
+  if (command == nullptr) {
+    return Error{ErrorKind::kNotFound, "no_such_command",
+                 fmt::format("there is no command '{}'", name), ""};
+  }
+  print(man_page(command->spec));
+  return kExitOk;
+}
+
+// Commands about the commands: they see the whole table, themselves included.
+void append_own(std::vector<Command>& all, const std::vector<Command>& extra) {
+  CommandSpec version_spec;
+  version_spec.name = "version";
+  version_spec.summary = "Print the versions of the program and the server";
+  version_spec.group = "This program";
+  version_spec.options = server_options();
+  all.push_back({version_spec, guarded("version", run_version)});
+  CommandSpec completion;
+  completion.name = "completion";
+  completion.summary = "Print the completion of a shell";
+  completion.group = "This program";
+  completion.operands = "bash|zsh";
+  completion.operands_min = completion.operands_max = 1;
+  completion.description =
+      "For bash: eval \"$(dove completion bash)\"; for zsh: source <(dove completion zsh).";
+  all.push_back({completion, guarded("completion", [extra](const Invocation& given) {
+                   return run_completion(all_commands(extra), given);
+                 })});
+  CommandSpec man;
+  man.name = "man";
+  man.summary = "Print the man page, of all or of one command";
+  man.group = "This program";
+  man.operands = "[COMMAND]";
+  man.operands_max = 3;
+  man.description = "dove man | man -l -";
+  man.options = {{"markdown", 0, "", "as the page docs/guide/cli.md"}};
+  all.push_back({man, guarded("man", [extra](const Invocation& given) {
+                   return run_man(all_commands(extra), given);
+                 })});
+}
+
+std::vector<Command> table_of(const std::vector<Command>& extra) {
+  std::vector<Command> table = extra;
+  for (auto family : {submit_commands, job_commands, output_commands, job_action_commands,
+                      event_commands, node_commands, declared_commands, token_commands,
+                      tcloud_commands, tcloud_file_commands, sbatch_commands, squeue_commands,
+                      scancel_commands, sinfo_commands, scontrol_commands, srun_commands}) {
+    append(table, family());
+  }
+  return table;
+}
+
+bool is_face(const std::string& name) {
+  const std::vector<std::string>& names = face_names();
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// --url and --data may stand before the command too; tcloud has its -v there.
+void move_leading_options(std::vector<std::string>& words) {
+  std::vector<std::string> moved;
+  while (!words.empty()) {
+    const std::string first = words[0];
+    const bool known = first.starts_with("--url") || first.starts_with("--data");
+    if (!known) break;
+    const bool apart = first.find('=') == std::string::npos && words.size() > 1;
+    moved.insert(moved.end(), words.begin(), words.begin() + (apart ? 2 : 1));
+    words.erase(words.begin(), words.begin() + (apart ? 2 : 1));
+  }
+  if (words.size() > 1 && words[0] == "tcloud" && (words[1] == "-v" || words[1] == "--verbose")) {
+    words.erase(words.begin() + 1);
+  }
+  if (!words.empty()) words.insert(words.begin() + 1, moved.begin(), moved.end());
+}
+
+int unknown_command(const std::vector<Command>& table, const std::vector<std::string>& words) {
+  const std::string family = family_text(table, words[0]);
+  if (!family.empty()) {
+    print(family);
+    return words.size() == 1 ? kExitOk : kExitUsage;
+  }
+  std::vector<std::string> names;
+  for (const Command& command : table) {
+    names.push_back(command.spec.name.substr(0, command.spec.name.find(' ')));
+  }
+  const std::string near = nearest(words[0], names);
+  say(fmt::format("unknown command '{}'{}; `dove --help` lists them", words[0],
+                  near.empty() ? "" : fmt::format("; did you mean `dove {}`?", near)));
+  return kExitUsage;
+}
+
+int dispatch(const std::vector<Command>& table, std::vector<std::string> words, bool is_face_call) {
+  for (std::size_t count = std::min<std::size_t>(words.size(), 3); count > 0; --count) {
+    const std::string name = fmt::format(
+        "{}", fmt::join(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(count), " "));
+    const Command* command = find(table, name);
+    if (command == nullptr) continue;
+    words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(count));
+    const Result<Invocation> invocation = parse(command->spec, words);
+    if (!invocation.ok()) {
+      const std::string& message = invocation.error().message;
+      fmt::print(stderr, "{}\n",
+                 is_face_call && message.starts_with("dove ") ? message.substr(5) : message);
+      return is_face_call ? kExitFailed : kExitUsage;
+    }
+    if (invocation->has("help")) {
+      print(help_text(command->spec));
+      return kExitOk;
+    }
+    return command->run(*invocation);
+  }
+  return unknown_command(table, words);
+}
+
+// A reader that has gone is no failure worth a message.
+int finish(int code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  if (errno != EPIPE) {
+    fmt::print(stderr, "dove: standard output cannot be written\n");
+    return code == kExitOk ? kExitFailed : code;
+  }
+  return code;
+}
+
+}  // namespace
+
+const std::vector<std::string>& face_names() {
+  static const std::vector<std::string> kNames = {"tcloud", "sbatch",   "squeue", "scancel",
+                                                  "sinfo",  "scontrol", "srun",   "dove-rsh"};
+  return kNames;
+}
+
+const char* version() { return "0.1.0"; }
+
+std::vector<Command> all_commands(const std::vector<Command>& extra) {
+  std::vector<Command> table = table_of(extra);
+  append_own(table, extra);
+  return table;
+}
+
+int run_cli(const std::vector<Command>& extra, int argc, char** argv) {
+  const std::vector<Command> table = all_commands(extra);
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  std::string called = argc > 0 ? argv[0] : "dove";
+  called = called.substr(called.rfind('/') + 1);
+  const bool face_call = is_face(called);
+  if (face_call) words.insert(words.begin(), called);
+  move_leading_options(words);
+  if (words.empty() || words[0] == "--help" || words[0] == "-h" ||
+      (words[0] == "help" && words.size() == 1)) {
+    print(overview_text(table));
+    return finish(kExitOk);
+  }
+  if (words[0] == "--version" || words[0] == "-V") words = {"version"};
+  if (words[0] == "help") {
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
+  if (words[0] == "tcloud" && words.size() > 1 && (words[1] == "--help" || words[1] == "-h")) {
+    words.resize(1);
+  }
+  return finish(dispatch(table, std::move(words), face_call));
+}
+
+}  // namespace dove::cli
