@@ -199,6 +199,11 @@ void join_agent(Context& context, CallPtr call) {
         invalid("bad_name", "a node's name is letters, digits and _.-, at most 64", "name"));
   }
   const core::State& state = context.state();
+  // No reason to stop: whoever gave out the join token may mean this to be a fresh cluster.
+  if (auto lost = behind(state, name, message->epoch_seen, message->log_head_seen)) {
+    lost->message += "; for a fresh cluster, give the agent a fresh data directory";
+    return call->fail(*lost);
+  }
   const auto token = state.join_tokens.find(*digest);
   if (token == state.join_tokens.end() || token->second.expires_at < state.now ||
       (!token->second.node_name.empty() && token->second.node_name != name)) {

@@ -1,0 +1,204 @@
+#include "controller/controller.h"
+
+#include <gtest/gtest.h>
+
+#include "controller/controller_fixture.h"
+#include "policies/standard.h"
+#include "store/memory/memory_store.h"
+
+namespace dove::controller {
+namespace {
+
+using backends::OrderKind;
+
+struct Running {
+  explicit Running(store::MemoryStore& store,
+                   ControllerOptions options = test_options(policies::standard_policies()))
+      : log(store), controller(log, store, backend, std::move(options)) {
+    const Result<void> opened = controller.open();
+    EXPECT_TRUE(opened.ok()) << opened.error().message;
+    reopened = backend.take();
+    controller.subscribe([this](const auto& batch) {
+      const std::lock_guard lock(mutex);
+      batches.push_back(batch);
+    });
+    controller.start();
+  }
+  ~Running() { controller.stop(); }
+
+  std::size_t batch_count() {
+    const std::lock_guard lock(mutex);
+    return batches.size();
+  }
+
+  FaultyLog log;
+  FakeBackend backend;
+  Controller controller;
+  std::vector<backends::Order> reopened;  // what open() had carried out
+  std::mutex mutex;
+  std::vector<std::shared_ptr<const CommittedBatch>> batches;
+};
+
+TEST(Controller, AnAnswerIsDurableAndItsOrdersAreOut) {
+  store::MemoryStore store;
+  Running running(store);
+  const NodeId node = add_node(running.controller, "n1", 1);
+  const Result<Committed> answer = submit_and_wait(running.controller, submission(small_job()));
+  ASSERT_TRUE(answer.ok()) << answer.error().message;
+  EXPECT_EQ(answer->first_job, JobId(1));
+  EXPECT_EQ(answer->jobs, 1);
+  EXPECT_EQ(store.head().seq, answer->head);
+  EXPECT_EQ(*store.blob("exec").value(), "{}");
+  const auto orders = running.backend.take();
+  ASSERT_EQ(orders.size(), 1u);
+  EXPECT_EQ(orders[0].kind, OrderKind::kLaunch);
+  EXPECT_EQ(orders[0].node, node);
+  EXPECT_EQ(orders[0].seq, answer->head);
+}
+
+TEST(Controller, WhatCannotBeAdmittedLeavesNoRecord) {
+  store::MemoryStore store;
+  Running running(store);
+  const Seq head = store.head().seq;
+  EXPECT_FALSE(submit_and_wait(running.controller, JobCancelRequested{JobId(77)}).ok());
+  JobSpec spec = small_job();
+  spec.queue = "no-such-queue";
+  EXPECT_FALSE(submit_and_wait(running.controller, submission(spec)).ok());
+  EXPECT_EQ(store.head().seq, head);
+}
+
+TEST(Controller, AnIdempotencyKeyGivesTheSameAnswerAlsoAfterARestart) {
+  store::MemoryStore store;
+  for (int life = 0; life < 3; ++life) {
+    Running running(store);
+    const auto answer =
+        submit_and_wait(running.controller, submission(small_job(), "key", "digest"));
+    ASSERT_TRUE(answer.ok()) << answer.error().message;
+    EXPECT_EQ(answer->first_job, JobId(1));
+    EXPECT_EQ(answer->replayed, life > 0);
+    const auto other = submit_and_wait(running.controller, submission(small_job(), "key", "other"));
+    ASSERT_FALSE(other.ok());
+    EXPECT_EQ(other.error().code, "idempotency_key_reused");
+    EXPECT_EQ(submit_and_wait(running.controller, submission(small_job(), "key2", "digest"))->jobs,
+              1);
+  }
+}
+
+TEST(Controller, AFullDiskRefusesWorkAndLosesNothing) {
+  store::MemoryStore store;
+  Running running(store);
+  ASSERT_TRUE(submit_and_wait(running.controller, submission(small_job("first"))).ok());
+  const Seq head = store.head().seq;
+  running.log.fail_appends(1);
+  const auto refused = submit_and_wait(running.controller, submission(small_job("second")));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, "disk_full");
+  EXPECT_EQ(store.head().seq, head);
+  // What an agent says waits for room and is taken then.
+  Input report;
+  report.kind = InputKind::kReport;
+  report.events.push_back(StampedEvent{NodeDisconnected{NodeId(1), false}, {}});
+  EXPECT_TRUE(submit_and_wait(running.controller, report).ok());
+  const auto third = submit_and_wait(running.controller, submission(small_job("third")));
+  ASSERT_TRUE(third.ok());
+  EXPECT_EQ(third->first_job, JobId(2));
+}
+
+TEST(Controller, BelowTheFloorOnlyNewWorkIsRefused) {
+  store::MemoryStore store;
+  std::atomic<std::int64_t> free{std::int64_t{1} << 40};
+  ControllerOptions options = test_options(policies::standard_policies());
+  options.free_bytes = [&free] { return free.load(); };
+  Running running(store, std::move(options));
+  ASSERT_TRUE(submit_and_wait(running.controller, submission(small_job())).ok());
+  free = 1 << 20;
+  const auto refused = submit_and_wait(running.controller, submission(small_job()));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, "disk_full");
+  EXPECT_TRUE(submit_and_wait(running.controller, JobHeld{JobId(1)}).ok());
+}
+
+TEST(Controller, WhatArrivesDuringAnAppendIsOneBatch) {
+  store::MemoryStore store;
+  Running running(store);
+  running.log.block(true);
+  std::atomic<int> answered{0};
+  const auto submit_one = [&] {
+    running.controller.submit(submission(small_job()), [&](const Result<Committed>& answer) {
+      EXPECT_TRUE(answer.ok());
+      ++answered;
+    });
+  };
+  submit_one();
+  running.log.wait_for_append();
+  for (int i = 0; i < 50; ++i) submit_one();
+  EXPECT_EQ(answered, 0);
+  running.log.block(false);
+  ASSERT_TRUE(submit_and_wait(running.controller, submission(small_job())).ok());
+  EXPECT_EQ(answered, 51);
+  EXPECT_LE(running.batch_count(), 3u);
+}
+
+// The crash between the commit and what follows it: nothing was published or carried out.
+TEST(Controller, OrdersAreSentAgainAfterACrash) {
+  store::MemoryStore store;
+  {
+    Running running(store);
+    add_node(running.controller, "n1", 1);
+    ASSERT_TRUE(submit_and_wait(running.controller, submission(small_job())).ok());
+    EXPECT_EQ(running.backend.take().size(), 1u);
+  }
+  Running again(store);
+  ASSERT_EQ(again.reopened.size(), 1u);
+  EXPECT_EQ(again.reopened[0].kind, OrderKind::kLaunch);
+  EXPECT_EQ(again.reopened[0].epoch, Epoch(2));
+  EXPECT_EQ(again.reopened[0].job, JobId(1));
+}
+
+TEST(Controller, AnOlderControllerCannotWrite) {
+  store::MemoryStore store;
+  std::promise<Error> failed;
+  ControllerOptions options = test_options(policies::standard_policies());
+  options.on_fatal = [&failed](const Error& error) { failed.set_value(error); };
+  Running old(store, std::move(options));
+  Running newer(store);
+  EXPECT_FALSE(submit_and_wait(old.controller, submission(small_job())).ok());
+  EXPECT_EQ(failed.get_future().get().kind, ErrorKind::kConflict);
+  EXPECT_FALSE(submit_and_wait(old.controller, submission(small_job())).ok());
+  EXPECT_TRUE(submit_and_wait(newer.controller, submission(small_job())).ok());
+}
+
+TEST(Controller, RefusesEverythingOnceTold) {
+  store::MemoryStore store;
+  Running running(store);
+  const Seq head = store.head().seq;
+  running.controller.refuse(
+      Error{ErrorKind::kConflict, "log_head_behind", "records were lost", ""});
+  const auto answer = submit_and_wait(running.controller, submission(small_job()));
+  ASSERT_FALSE(answer.ok());
+  EXPECT_EQ(answer.error().code, "log_head_behind");
+  EXPECT_EQ(store.head().seq, head);
+}
+
+TEST(Controller, ASnapshotAndTheRestGiveTheSameState) {
+  store::MemoryStore store;
+  {
+    ControllerOptions options = test_options(policies::standard_policies());
+    options.snapshot_every_records = 10;
+    Running running(store, std::move(options));
+    add_node(running.controller, "n1", 1);
+    for (int i = 0; i < 30; ++i) {
+      ASSERT_TRUE(submit_and_wait(running.controller, submission(small_job())).ok());
+    }
+  }
+  ASSERT_TRUE(store.latest_snapshot().value().has_value());
+  FakeBackend backend;
+  Controller again(store, store, backend, test_options(policies::standard_policies()));
+  ASSERT_TRUE(again.open().ok());
+  const core::State reopened = again.state();
+  EXPECT_EQ(reopened.jobs.size(), 30u);
+  EXPECT_EQ(core::find_broken_invariant(reopened), std::nullopt);
+}
+
+}  // namespace
+}  // namespace dove::controller

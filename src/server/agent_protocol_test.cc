@@ -1,0 +1,190 @@
+// The controller's side of api/agent-protocol.md, spoken to by a fake agent over loopback.
+#include <gtest/gtest.h>
+
+#include "policies/standard.h"
+#include "server/api_fixture.h"
+#include "store/memory/memory_store.h"
+
+namespace dove::server {
+namespace {
+
+class AgentProtocol : public testing::Test {
+ protected:
+  store::MemoryStore store;
+  LiveApi live{store, policies::standard_policies()};
+};
+
+TEST_F(AgentProtocol, AJobGoesFromSubmissionToItsEnd) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  const std::uint64_t job = live.submit(small_job_body());
+  const Json order = agent.wait_line("launch");
+  EXPECT_EQ(order.at("job"), job);
+  EXPECT_EQ(order.at("exec").at("command"), Json::array({"true"}));
+  EXPECT_EQ(order.at("placements").at(0).at("node"), "n1");
+  EXPECT_EQ(order.at("spec").at("tasks"), 1);
+  EXPECT_FALSE(order.at("barrier").get<bool>());
+  EXPECT_FALSE(order.at("job_token").get<std::string>().empty());
+  EXPECT_EQ(agent.tell("started", job, 1).status, 200);
+  EXPECT_EQ(live.state(job), "running");
+  const Answer ended = agent.tell("ended", job, 1, {{"exits", {FakeAgent::exit_of(0, 0)}}});
+  EXPECT_EQ(ended.body.at("acked"), 2);
+  EXPECT_EQ(live.state(job), "completed");
+  EXPECT_EQ(agent.wait_line("forget").at("forget").at(0).at("job"), job);
+}
+
+TEST_F(AgentProtocol, AJoinTokenWorksOnceAndForItsNode) {
+  const std::string token =
+      live.call("POST", "/v1/join-tokens", Json{{"node", "n1"}}).body.at("token");
+  FakeAgent other(live, "n2");
+  EXPECT_EQ(live.call("POST", "/v1/agents/join", other.greeting(), {}, &token).code(),
+            "join_token_invalid");
+  FakeAgent agent(live, "n1");
+  EXPECT_EQ(live.call("POST", "/v1/agents/join", agent.greeting(), {}, &token).status, 201);
+  EXPECT_EQ(live.call("POST", "/v1/agents/join", agent.greeting(), {}, &token).code(),
+            "join_token_invalid");
+}
+
+TEST_F(AgentProtocol, ANameThatIsConnectedCannotBeTaken) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  FakeAgent other(live, "n1");
+  EXPECT_EQ(other.join().code(), "node_exists_elsewhere");
+}
+
+TEST_F(AgentProtocol, OnlyItsOwnTokenOpensANode) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  agent.token += "x";
+  EXPECT_EQ(agent.sync().status, 401);
+  EXPECT_EQ(agent.report(Json::array()).code(), "token_invalid");
+}
+
+TEST_F(AgentProtocol, WhatWasMissedIsInTheNextSync) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  const std::uint64_t job = live.submit(small_job_body());
+  agent.wait_line("launch");
+  agent.stream.reset();  // the order may be lost with the connection
+  ASSERT_TRUE(live.until([&] { return live.node_contact("n1") == "broken"; }));
+  const Answer synced = agent.sync();
+  ASSERT_EQ(synced.status, 200);
+  ASSERT_EQ(synced.body.at("orders").size(), 1u);
+  EXPECT_EQ(synced.body.at("orders").at(0).at("order"), "launch");
+  EXPECT_EQ(synced.body.at("orders").at(0).at("job"), job);
+  EXPECT_EQ(live.node_contact("n1"), "connected");
+}
+
+TEST_F(AgentProtocol, OrdersBetweenSyncAndStreamAreKept) {
+  FakeAgent agent(live, "n1");
+  ASSERT_EQ(agent.join().status, 201);
+  ASSERT_EQ(agent.sync().status, 200);
+  const std::uint64_t job = live.submit(small_job_body());
+  agent.open_stream();
+  EXPECT_EQ(agent.wait_line("launch").at("job"), job);
+}
+
+TEST_F(AgentProtocol, ASyncTellsWhatHappenedMeanwhile) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  const std::uint64_t running = live.submit(small_job_body());
+  const std::uint64_t over = live.submit(small_job_body());
+  agent.stream.reset();
+  agent.placements = Json::array(
+      {{{"job", running}, {"attempt", 1}, {"stage", "started"}},
+       {{"job", over}, {"attempt", 1}, {"stage", "ended"}, {"exits", {FakeAgent::exit_of(0, 3)}}},
+       {{"job", 999}, {"attempt", 1}, {"stage", "started"}}});
+  const Answer synced = agent.sync();
+  ASSERT_EQ(synced.status, 200) << synced.response.body;
+  EXPECT_EQ(live.state(running), "running");
+  EXPECT_EQ(live.state(over), "failed");
+  ASSERT_EQ(synced.body.at("orders").size(), 1u) << synced.body.dump();
+  EXPECT_EQ(synced.body.at("orders").at(0).at("order"), "stop");
+  EXPECT_EQ(synced.body.at("orders").at(0).at("job"), 999);
+  EXPECT_EQ(synced.body.at("forget").at(0).at("job"), over);
+}
+
+TEST_F(AgentProtocol, AnAgentThatLostItsRecordEndsWhatItHeld) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  const std::uint64_t job = live.submit(small_job_body());
+  agent.tell("started", job, 1);
+  agent.stream.reset();
+  ASSERT_EQ(agent.sync().status, 200);
+  EXPECT_EQ(live.state(job), "failed");
+}
+
+TEST_F(AgentProtocol, ASecondSessionEndsTheFirst) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  const std::string first = agent.session;
+  ASSERT_EQ(agent.sync().status, 200);
+  EXPECT_NE(agent.session, first);
+  agent.session = first;
+  const Answer late = agent.report(Json::array());
+  EXPECT_EQ(late.status, 410);
+  EXPECT_EQ(late.code(), "session_over");
+  EXPECT_EQ(live.node_contact("n1"), "connected");
+}
+
+TEST_F(AgentProtocol, PlacementsThatStayDifferentAskForASync) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  live.submit(small_job_body());
+  const std::uint64_t seq = agent.wait_line("launch").at("seq");
+  agent.placements_hash = "0000000000000000";
+  EXPECT_FALSE(agent.report(Json::array(), seq - 1).body.at("resync").get<bool>());
+  EXPECT_FALSE(agent.report(Json::array(), seq).body.at("resync").get<bool>());
+  EXPECT_FALSE(agent.report(Json::array(), seq).body.at("resync").get<bool>());
+  EXPECT_TRUE(agent.report(Json::array(), seq).body.at("resync").get<bool>());
+}
+
+TEST_F(AgentProtocol, ALogBehindWhatAnAgentHasSeenStopsTheController) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  agent.log_head_seen = 1'000'000;
+  const Answer synced = agent.sync();
+  EXPECT_EQ(synced.status, 409);
+  EXPECT_EQ(synced.code(), "log_head_behind");
+  ASSERT_TRUE(live.fatal.has_value());
+  EXPECT_EQ(live.call("POST", "/v1/jobs", small_job_body()).code(), "log_head_behind");
+  EXPECT_EQ(live.call("GET", "/readyz").status, 503);
+}
+
+TEST_F(AgentProtocol, AnAgentOfALongerLogCannotJoin) {
+  FakeAgent agent(live, "n1");
+  agent.log_head_seen = 1'000'000;
+  EXPECT_EQ(agent.join().code(), "log_head_behind");
+  EXPECT_FALSE(live.fatal.has_value());
+}
+
+TEST_F(AgentProtocol, CancelStopsWhatRuns) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  const std::uint64_t job = live.submit(small_job_body());
+  agent.tell("started", job, 1);
+  EXPECT_EQ(live.call("POST", "/v1/jobs/" + std::to_string(job) + "/cancel").status, 200);
+  EXPECT_EQ(agent.wait_line("stop").at("reason"), "cancelled");
+  agent.tell("ended", job, 1, {{"exits", {FakeAgent::exit_of(0, 1)}}});
+  EXPECT_EQ(live.state(job), "cancelled");
+}
+
+TEST_F(AgentProtocol, PingsTellTheHeadOfTheLog) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  const Json ping = agent.wait_line("ping");
+  EXPECT_GT(ping.at("ping").get<std::uint64_t>(), 0u);
+  EXPECT_EQ(ping.at("epoch"), 1);
+}
+
+TEST_F(AgentProtocol, BrokenMessagesAreErrors) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  EXPECT_EQ(agent.report(Json::array({{{"kind", "nonsense"}, {"job", 1}, {"attempt", 1}}})).code(),
+            "malformed_message");
+  EXPECT_EQ(agent.report(Json::array({{{"kind", 7}}})).code(), "malformed_message");
+  EXPECT_EQ(agent.report(Json(3)).status, 400);
+}
+
+}  // namespace
+}  // namespace dove::server

@@ -1,0 +1,262 @@
+// The API as people and programs use it, over loopback.
+#include <gtest/gtest.h>
+
+#include "policies/standard.h"
+#include "server/api_fixture.h"
+#include "server/openapi.h"
+#include "server/routes.h"
+#include "store/memory/memory_store.h"
+
+namespace dove::server {
+namespace {
+
+class Api : public testing::Test {
+ protected:
+  std::string user_token(const std::string& name) {
+    return live.call("POST", "/v1/users/" + name + "/token").body.at("token");
+  }
+  store::MemoryStore store;
+  LiveApi live{store, policies::standard_policies()};
+};
+
+TEST_F(Api, SubmitsListsAndShows) {
+  const Answer answer = live.call("POST", "/v1/jobs", small_job_body("first"),
+                                  {{"X-Dove-User", "ada"}, {"X-Request-Id", "r1"}});
+  ASSERT_EQ(answer.status, 201) << answer.response.body;
+  EXPECT_EQ(answer.response.header("Location"), "/v1/jobs/1");
+  EXPECT_EQ(answer.body.at("ids"), Json::array({1}));
+  live.submit(small_job_body("second"));
+  const Json job = live.call("GET", "/v1/jobs/1").body;
+  EXPECT_EQ(job.at("name"), "first");
+  EXPECT_EQ(job.at("user"), "ada");
+  EXPECT_EQ(job.at("exec").at("command"), Json::array({"true"}));
+  EXPECT_EQ(live.call("GET", "/v1/jobs?name=second").body.at("jobs").size(), 1u);
+  EXPECT_EQ(live.call("GET", "/v1/jobs?user=ada").body.at("jobs").size(), 1u);
+  EXPECT_EQ(live.call("GET", "/v1/jobs?state=running").body.at("jobs").size(), 0u);
+  EXPECT_EQ(live.call("GET", "/v1/jobs?state=no-such-state").code(), "bad_parameter");
+  const Json page = live.call("GET", "/v1/jobs?limit=1").body;
+  EXPECT_EQ(page.at("next"), 1);
+  const Json rest = live.call("GET", "/v1/jobs?limit=1&after=1").body;
+  EXPECT_EQ(rest.at("jobs").at(0).at("id"), 2);
+  EXPECT_TRUE(rest.at("next").is_null());
+}
+
+TEST_F(Api, ErrorsHaveCodesAndPlaces) {
+  EXPECT_EQ(live.call("GET", "/v1/nothing").code(), "no_such_path");
+  const Answer wrong = live.call("PATCH", "/v1/jobs/1");
+  EXPECT_EQ(wrong.status, 405);
+  EXPECT_EQ(wrong.response.header("Allow"), "GET, DELETE");
+  EXPECT_EQ(live.call("GET", "/v1/jobs/77").code(), "no_such_job");
+  EXPECT_EQ(live.call("GET", "/v1/jobs/x").code(), "no_such_job");
+  EXPECT_EQ(live.call("POST", "/v1/jobs", Json("{")).status, 400);
+  Json body = small_job_body();
+  body["colour"] = "blue";
+  const Answer unknown = live.call("POST", "/v1/jobs", body);
+  EXPECT_EQ(unknown.status, 400);
+  EXPECT_EQ(unknown.body.at("field"), "colour");
+  EXPECT_EQ(unknown.response.header("Content-Type"), "application/problem+json");
+  EXPECT_EQ(live.call("POST", "/v1/jobs/77/cancel").code(), "no_such_job");
+  EXPECT_EQ(live.call("GET", "/v1/jobs?limit=0").body.at("field"), "limit");
+}
+
+TEST_F(Api, TokensSayWhoOneIs) {
+  const std::string none;
+  EXPECT_EQ(live.call("GET", "/v1/jobs", nullptr, {}, &none).code(), "token_missing");
+  const std::string wrong = "wrong";
+  EXPECT_EQ(live.call("GET", "/v1/jobs", nullptr, {}, &wrong).code(), "token_invalid");
+  const std::string ada = user_token("ada");
+  const std::string bob = user_token("bob");
+  const Answer submitted = live.call("POST", "/v1/jobs", small_job_body(), {}, &ada);
+  ASSERT_EQ(submitted.status, 201) << submitted.response.body;
+  EXPECT_EQ(live.call("GET", "/v1/jobs/1", nullptr, {}, &bob).body.at("user"), "ada");
+  EXPECT_FALSE(live.call("GET", "/v1/jobs/1", nullptr, {}, &bob).body.contains("exec"));
+  EXPECT_EQ(live.call("POST", "/v1/jobs/1/cancel", nullptr, {}, &bob).code(), "not_yours");
+  EXPECT_EQ(live.call("POST", "/v1/join-tokens", nullptr, {}, &ada).code(), "admin_only");
+  EXPECT_EQ(live.call("POST", "/v1/jobs/1/cancel", nullptr, {}, &ada).status, 200);
+  EXPECT_EQ(live.state(1), "cancelled");
+  // A new token voids the former; healthz needs none.
+  user_token("ada");
+  EXPECT_EQ(live.call("GET", "/v1/jobs", nullptr, {}, &ada).status, 401);
+  EXPECT_EQ(live.call("GET", "/healthz", nullptr, {}, &none).status, 200);
+}
+
+TEST_F(Api, AJobsTokenSpeaksForItsUserWhileItRuns) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  live.call("POST", "/v1/jobs", small_job_body(), {{"X-Dove-User", "ada"}});
+  const std::string token = agent.wait_line("launch").at("job_token");
+  const Answer more = live.call("POST", "/v1/jobs", small_job_body("more"), {}, &token);
+  ASSERT_EQ(more.status, 201) << more.response.body;
+  EXPECT_EQ(live.call("GET", "/v1/jobs/2").body.at("user"), "ada");
+  agent.tell("ended", 1, 1, {{"exits", {FakeAgent::exit_of(0, 0)}}});
+  EXPECT_EQ(live.call("GET", "/v1/jobs", nullptr, {}, &token).code(), "token_over");
+}
+
+TEST_F(Api, TheSameKeyGivesTheSameJob) {
+  const wire::Pairs key{{"Idempotency-Key", "k1"}};
+  EXPECT_EQ(live.call("POST", "/v1/jobs", small_job_body(), key).body.at("id"), 1);
+  const Answer again = live.call("POST", "/v1/jobs", small_job_body(), key);
+  EXPECT_EQ(again.status, 201);
+  EXPECT_EQ(again.body.at("id"), 1);
+  EXPECT_EQ(again.response.header("Idempotent-Replayed"), "true");
+  EXPECT_EQ(live.call("POST", "/v1/jobs", small_job_body("other"), key).code(),
+            "idempotency_key_reused");
+}
+
+TEST_F(Api, AnArrayIsOneIdOrItsElements) {
+  Json body = small_job_body();
+  body["array"] = Json{{"indices", {1, 3, 5}}};
+  const Answer submitted = live.call("POST", "/v1/jobs", body);
+  ASSERT_EQ(submitted.status, 201) << submitted.response.body;
+  EXPECT_EQ(submitted.body.at("ids"), Json::array({1, 2, 3}));
+  EXPECT_EQ(live.call("GET", "/v1/jobs/1_3").body.at("id"), 2);
+  EXPECT_EQ(live.call("GET", "/v1/jobs/1_2").code(), "no_such_job");
+  EXPECT_EQ(live.call("POST", "/v1/jobs/1_5/hold").body.at("ids"), Json::array({3}));
+  EXPECT_EQ(live.call("GET", "/v1/jobs?ids=1").body.at("jobs").size(), 3u);
+  EXPECT_EQ(live.call("DELETE", "/v1/jobs/1").body.at("changed"), 3);
+  EXPECT_EQ(live.call("POST", "/v1/jobs/1/cancel").status, 409);
+}
+
+TEST_F(Api, WhyNamesTheCauses) {
+  live.submit(small_job_body());
+  live.call("POST", "/v1/jobs/1/hold");
+  const Json why = live.call("GET", "/v1/jobs/1/why").body;
+  EXPECT_EQ(why.at("state"), "held");
+  bool held = false;
+  for (const Json& reason : why.at("reasons")) held |= reason.at("kind") == "held";
+  EXPECT_TRUE(held) << why.dump();
+  EXPECT_EQ(live.call("POST", "/v1/jobs/1/release").status, 200);
+  EXPECT_EQ(live.state(1), "waiting");
+  EXPECT_EQ(live.call("POST", "/v1/jobs/1/priority", Json{{"priority", 7}}).status, 200);
+  EXPECT_EQ(live.call("GET", "/v1/jobs/1").body.at("priority"), 7);
+  EXPECT_EQ(live.call("POST", "/v1/jobs/1/signal", Json{{"signal", "USR1"}}).code(), "not_running");
+}
+
+TEST_F(Api, ObjectsAreAppliedNotScripted) {
+  const Json pool{{"nodes", {"n[1-4]"}}, {"open", true}};
+  const Answer dry = live.call("PUT", "/v1/objects/pool/gpu?dry_run=1", pool);
+  ASSERT_EQ(dry.status, 200) << dry.response.body;
+  EXPECT_EQ(dry.body.at("change"), "create");
+  EXPECT_EQ(live.call("GET", "/v1/objects/pool/gpu").code(), "no_such_pool");
+  EXPECT_EQ(live.call("PUT", "/v1/objects/pool/gpu", pool).body.at("change"), "create");
+  EXPECT_EQ(live.call("PUT", "/v1/objects/pool/gpu", pool).body.at("change"), "none");
+  EXPECT_EQ(live.call("GET", "/v1/objects/pool/gpu").body.at("name"), "gpu");
+  EXPECT_EQ(live.call("PUT", "/v1/objects/queue/q", pool).status, 400);
+  EXPECT_EQ(live.call("PUT", "/v1/objects/nonsense/q", pool).code(), "no_such_kind");
+  EXPECT_EQ(live.call("DELETE", "/v1/objects/pool/gpu").status, 204);
+  EXPECT_EQ(live.call("DELETE", "/v1/objects/pool/gpu").status, 404);
+}
+
+TEST_F(Api, ApplyingAUserKeepsTheToken) {
+  const std::string ada = user_token("ada");
+  const Answer applied =
+      live.call("PUT", "/v1/objects/user/ada", Json{{"linux_user", "ada"}, {"admin", false}});
+  ASSERT_EQ(applied.status, 200) << applied.response.body;
+  EXPECT_EQ(applied.response.body.find("sha256"), std::string::npos);
+  EXPECT_EQ(live.call("GET", "/v1/jobs", nullptr, {}, &ada).status, 200);
+}
+
+TEST_F(Api, NodesAreDrainedAndRemoved) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  const Answer drained = live.call("POST", "/v1/nodes/n1/drain", Json{{"reason", "fan"}});
+  ASSERT_EQ(drained.status, 200) << drained.response.body;
+  EXPECT_EQ(drained.body.at("state"), "drained");
+  live.submit(small_job_body());
+  EXPECT_EQ(live.state(1), "waiting");
+  EXPECT_EQ(live.call("DELETE", "/v1/nodes/n1").code(), "node_connected");
+  live.call("POST", "/v1/nodes/n1/undrain");
+  agent.wait_line("launch");
+  agent.stream.reset();
+  ASSERT_TRUE(live.until([&] { return live.node_contact("n1") == "broken"; }));
+  EXPECT_EQ(live.call("DELETE", "/v1/nodes/n1").status, 204);
+  EXPECT_EQ(live.call("GET", "/v1/nodes").body.at("nodes").size(), 0u);
+}
+
+TEST_F(Api, TheClusterInNumbers) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  const Json cluster = live.call("GET", "/v1/cluster").body;
+  EXPECT_EQ(cluster.at("nodes").at("connected"), 1);
+  EXPECT_EQ(cluster.at("cores").at("total"), 4);
+  const Answer metrics = live.call("GET", "/metrics");
+  EXPECT_NE(metrics.response.body.find("dove_nodes_connected 1"), std::string::npos);
+}
+
+// -- the document
+// ----------------------------------------------------------------------------------
+
+struct Documented {
+  std::string method, path, operation;
+  auto operator<=>(const Documented&) const = default;
+};
+
+// Reads only the layout that api/openapi.yaml keeps: paths at two spaces, methods at four.
+std::vector<Documented> documented() {
+  std::vector<Documented> found;
+  std::string path;
+  std::string method;
+  std::istringstream text{std::string(openapi_text())};
+  for (std::string line; std::getline(text, line);) {
+    if (line.starts_with("components:")) break;
+    if (line.starts_with("  /")) path = line.substr(2, line.rfind(':') - 2);
+    if (line.starts_with("    ") && line[4] != ' ') method = line.substr(4, line.find(':') - 4);
+    const std::size_t at = line.find("operationId: ");
+    if (at == std::string::npos) continue;
+    std::string operation = line.substr(at + 13);
+    operation = operation.substr(0, operation.find(','));
+    for (char& c : method) c = static_cast<char>(std::toupper(c));
+    found.push_back({method, path, operation});
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+TEST(OpenApi, IsTheRouteTable) {
+  std::vector<Documented> served;
+  for (const Route& route : routes()) served.push_back({route.method, route.path, route.operation});
+  std::sort(served.begin(), served.end());
+  const std::vector<Documented> written = documented();
+  ASSERT_EQ(written.size(), served.size());
+  for (std::size_t i = 0; i < served.size(); ++i) {
+    EXPECT_EQ(served[i].method + " " + served[i].path + " " + served[i].operation,
+              written[i].method + " " + written[i].path + " " + written[i].operation);
+  }
+}
+
+// The `required: [...]` of a schema.
+std::vector<std::string> required_of(const std::string& schema) {
+  const std::string text(openapi_text());
+  const std::size_t at = text.find("\n    " + schema + ":\n");
+  const std::size_t begin = text.find("required: [", at) + 11;
+  std::istringstream list(text.substr(begin, text.find(']', begin) - begin));
+  std::vector<std::string> names;
+  for (std::string name; list >> name;) {
+    names.push_back(name.back() == ',' ? name.substr(0, name.size() - 1) : name);
+  }
+  return names;
+}
+
+TEST_F(Api, AnswersHoldWhatTheDocumentPromises) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  const Json submitted = live.call("POST", "/v1/jobs", small_job_body()).body;
+  const std::vector<std::pair<std::string, Json>> examples{
+      {"Submitted", submitted},
+      {"JobSummary", live.call("GET", "/v1/jobs").body.at("jobs").at(0)},
+      {"JobSummary", live.call("GET", "/v1/jobs/1").body},
+      {"Job", live.call("GET", "/v1/jobs/1").body},
+      {"Node", live.call("GET", "/v1/nodes/n1").body},
+      {"Changed", live.call("POST", "/v1/jobs/1/cancel").body},
+      {"Object", live.call("GET", "/v1/objects").body.at("objects").at(0)},
+      {"Record", live.call("GET", "/v1/events").body.at("events").at(0)},
+      {"Problem", live.call("GET", "/v1/jobs/99").body}};
+  for (const auto& [schema, example] : examples) {
+    for (const std::string& name : required_of(schema)) {
+      EXPECT_TRUE(example.contains(name)) << schema << "." << name << " in " << example.dump();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dove::server

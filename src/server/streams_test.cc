@@ -1,0 +1,183 @@
+// Streams of the API: events, logs and steps.
+#include <gtest/gtest.h>
+
+#include "policies/standard.h"
+#include "server/api_fixture.h"
+#include "store/memory/memory_store.h"
+#include "wire/sse.h"
+
+namespace dove::server {
+namespace {
+
+class Streams : public testing::Test {
+ protected:
+  struct Reading {
+    std::unique_ptr<wire::InStream> stream;
+    int status = 0;
+    std::vector<std::string> lines;
+    bool closed = false;
+  };
+  std::unique_ptr<Reading> open(const std::string& method, const std::string& target,
+                                const std::string& body = "", wire::Pairs headers = {},
+                                const std::string& token = "") {
+    auto reading = std::make_unique<Reading>();
+    wire::Request request;
+    request.method = method;
+    request.target = target;
+    request.headers = std::move(headers);
+    request.headers.emplace_back("Authorization",
+                                 "Bearer " + (token.empty() ? live.admin_token : token));
+    request.body = body;
+    wire::StreamCallbacks callbacks;
+    Reading* into = reading.get();
+    callbacks.on_open = [into](int status) { into->status = status; };
+    callbacks.on_line = [into](std::string_view line) { into->lines.emplace_back(line); };
+    callbacks.on_closed = [into](const Error&) { into->closed = true; };
+    reading->stream = live.client->open_stream(std::move(request), std::move(callbacks));
+    EXPECT_TRUE(live.until([into] { return into->status != 0 || into->closed; }));
+    return reading;
+  }
+  static std::vector<Json> events(const Reading& reading) {
+    std::vector<Json> found;
+    wire::SseParser parser;
+    for (const std::string& line : reading.lines) {
+      if (auto event = parser.feed_line(line)) found.push_back(Json::parse(event->data));
+    }
+    return found;
+  }
+  // A running job on n1.
+  std::uint64_t run_job(FakeAgent& agent, int tasks = 1) {
+    Json body = small_job_body();
+    body["tasks"] = tasks;
+    const std::uint64_t job = live.submit(body);
+    job_token = agent.wait_line("launch").at("job_token");
+    agent.tell("started", job, 1);
+    return job;
+  }
+
+  store::MemoryStore store;
+  LiveApi live{store, policies::standard_policies()};
+  std::string job_token;
+};
+
+const wire::Pairs kSse{{"Accept", "text/event-stream"}};
+
+TEST_F(Streams, EventsComeAsTheyHappenAndResume) {
+  const auto first = open("GET", "/v1/events", "", kSse);
+  EXPECT_EQ(first->status, 200);
+  live.submit(small_job_body());
+  ASSERT_TRUE(live.until([&] { return events(*first).size() == 1; }));
+  const Json submitted = events(*first)[0];
+  EXPECT_EQ(submitted.at("kind"), "JobSubmitted");
+  EXPECT_EQ(submitted.at("job"), 1);
+  live.submit(small_job_body());
+  live.submit(small_job_body());
+  const std::string id = std::to_string(submitted.at("seq").get<std::uint64_t>());
+  const auto resumed =
+      open("GET", "/v1/events", "", {{"Accept", "text/event-stream"}, {"Last-Event-ID", id}});
+  ASSERT_TRUE(live.until([&] { return events(*resumed).size() == 2; }));
+  EXPECT_EQ(events(*resumed)[0].at("job"), 2);
+}
+
+TEST_F(Streams, EventsAreFilteredAndPaged) {
+  for (int i = 0; i < 5; ++i) live.submit(small_job_body());
+  live.call("POST", "/v1/jobs/3/hold");
+  const auto of_job = open("GET", "/v1/events?after=0&job=3", "", kSse);
+  ASSERT_TRUE(live.until([&] { return events(*of_job).size() == 2; }));
+  EXPECT_EQ(events(*of_job)[1].at("kind"), "JobHeld");
+  Json page = live.call("GET", "/v1/events?limit=2&kind=JobSubmitted").body;
+  EXPECT_EQ(page.at("events").size(), 2u);
+  page = live.call("GET", "/v1/events?kind=JobSubmitted&after=" + page.at("next").dump()).body;
+  EXPECT_EQ(page.at("events").size(), 3u);
+  EXPECT_TRUE(page.at("next").is_null());
+}
+
+TEST_F(Streams, ALogIsReadThroughTheController) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  EXPECT_EQ(live.call("GET", "/v1/jobs/1/logs").code(), "no_such_job");
+  const std::uint64_t job = run_job(agent);
+  const std::string target = "/v1/jobs/" + std::to_string(job) + "/logs?follow=1";
+  const auto log = open("GET", target);
+  const Json relay = agent.wait_line("relay").at("relay");
+  EXPECT_EQ(relay.at("job"), job);
+  EXPECT_TRUE(relay.at("follow").get<bool>());
+  EXPECT_EQ(agent.relay(relay.at("id"), "one\ntwo\n", false).status, 204);
+  ASSERT_TRUE(live.until([&] { return log->lines.size() == 2; }));
+  EXPECT_EQ(agent.relay(relay.at("id"), "three\n", true).status, 204);
+  ASSERT_TRUE(live.until([&] { return log->closed; }));
+  EXPECT_EQ(log->lines.back(), "three");
+  EXPECT_EQ(agent.relay(relay.at("id"), "four\n", false).status, 404);
+  EXPECT_EQ(live.call("GET", "/v1/jobs/1/logs?rank=5").code(), "no_such_task");
+}
+
+TEST_F(Streams, TheTailOfALogThenWhatFollows) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  run_job(agent);
+  const auto log = open("GET", "/v1/jobs/1/logs?tail=2&follow=1");
+  const Json first = agent.wait_line("relay").at("relay");
+  EXPECT_FALSE(first.at("follow").get<bool>());
+  agent.lines.clear();
+  agent.relay(first.at("id"), "a\nb\nc\nd", true);
+  ASSERT_TRUE(live.until([&] { return log->lines.size() == 1; }));
+  const Json second = agent.wait_line("relay").at("relay");
+  EXPECT_EQ(second.at("offset"), 7);
+  agent.relay(second.at("id"), "\n", true);
+  ASSERT_TRUE(live.until([&] { return log->closed; }));
+  EXPECT_EQ(log->lines, (std::vector<std::string>{"c", "d"}));
+}
+
+TEST_F(Streams, ANewReaderGoneEndsTheRelay) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  run_job(agent);
+  auto log = open("GET", "/v1/jobs/1/logs?follow=1");
+  const Json relay = agent.wait_line("relay").at("relay");
+  log->stream.reset();
+  EXPECT_EQ(agent.wait_line("relay_end").at("relay_end").at("id"), relay.at("id"));
+}
+
+TEST_F(Streams, AStepRunsInsideItsJob) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  const std::uint64_t job = run_job(agent, 2);
+  const std::string target = "/v1/jobs/" + std::to_string(job) + "/steps";
+  const auto step =
+      open("POST", target, R"({"command":["hostname"],"kill_on_bad_exit":true})", {}, job_token);
+  ASSERT_EQ(step->status, 200);
+  const Json order = agent.wait_line("step").at("step");
+  EXPECT_EQ(order.at("tasks_total"), 2);
+  EXPECT_EQ(order.at("command"), Json::array({"hostname"}));
+  EXPECT_EQ(order.at("tasks").at(1).at("rank"), 1);
+  agent.relay(order.at("id"), "n1\n", false, "&rank=1&stream=stdout");
+  agent.relay(order.at("id"), "\xff\xfe", false, "&rank=0&stream=stderr");
+  agent.tell("step_ended", job, 1,
+             {{"step", order.at("step")},
+              {"exits", {FakeAgent::exit_of(0, 0), FakeAgent::exit_of(1, 4)}}});
+  ASSERT_TRUE(live.until([&] { return step->closed; }));
+  ASSERT_EQ(step->lines.size(), 6u);
+  EXPECT_EQ(Json::parse(step->lines[1]),
+            Json::parse(R"({"rank":1,"stream":"stdout","data":"n1\n"})"));
+  EXPECT_EQ(Json::parse(step->lines[2]).at("base64"), "//4=");
+  EXPECT_EQ(Json::parse(step->lines[5]).at("ended").at("exit_code"), 4);
+}
+
+TEST_F(Streams, AStepNeedsItsOwnJobRunning) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  const std::uint64_t job = run_job(agent);
+  const std::uint64_t other = live.submit(small_job_body());
+  const Json body{{"command", {"hostname"}}};
+  const auto call = [&](std::uint64_t id, const Json& with) {
+    return live.call("POST", "/v1/jobs/" + std::to_string(id) + "/steps", with, {}, &job_token);
+  };
+  EXPECT_EQ(call(other, body).status, 403);
+  EXPECT_EQ(call(job, Json{{"command", Json::array()}}).body.at("field"), "command");
+  EXPECT_EQ(call(job, Json{{"command", {"a"}}, {"tasks", 99}}).code(), "step_too_large");
+  EXPECT_EQ(call(job, Json{{"command", {"a"}}, {"nodelist", {"n9"}}}).code(),
+            "no_such_node_in_job");
+}
+
+}  // namespace
+}  // namespace dove::server
