@@ -1,4 +1,5 @@
-// shim_bench SHIM [COUNT]: what a task costs: from ShimHandle::spawn to its execution, and in CPU.
+// shim_bench SHIM [COUNT [DIRECTORY]]: what a task costs: from ShimHandle::spawn to its execution,
+// and in CPU.
 //
 // Runs /bin/true COUNT times one after the other, then again with 16 at a time for the rate.
 #include <fmt/format.h>
@@ -85,11 +86,12 @@ std::int64_t percentile(std::vector<std::int64_t> values, std::size_t percent) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  char root[] = "/tmp/dove_shim_bench.XXXXXX";
-  if (argc < 2 || ::mkdtemp(root) == nullptr) return 2;
+  std::string root = argc > 3 ? argv[3] : "/tmp";
+  root += "/dove_shim_bench.XXXXXX";
+  if (argc < 2 || ::mkdtemp(root.data()) == nullptr) return 2;
   const int count = argc > 2 ? std::atoi(argv[2]) : 500;
-  auto channel = ShimChannel::open(std::string(root) + "/channel");
-  auto lease = LeaseWriter::open(std::string(root) + "/lease");
+  auto channel = ShimChannel::open(root + "/channel");
+  auto lease = LeaseWriter::open(root + "/lease");
   if (!channel.ok() || !lease.ok()) return 1;
   Bench bench{root, argv[1], std::move(channel).value(), std::move(lease).value(), 0, {}, {}, {}};
   bench.lease.renew(boottime_us() + 60'000'000);

@@ -29,6 +29,7 @@ class Writer {
       return Error{ErrorKind::kInvalid, "relative_path",
                    fmt::format("the task's {} must be an absolute path", relative_), relative_};
     }
+    bytes_.append(shim::kReportBytes, '\0');
     return std::move(bytes_);
   }
 

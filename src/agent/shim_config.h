@@ -57,7 +57,8 @@ struct ShimConfig {
   bool hold = false;  // prepare, then wait for ShimHandle::go()
 };
 
-// The configuration's bytes. Errors (kInvalid): a value with a NUL, no argv, a path not absolute.
+// The bytes of the task's file before it starts. Errors (kInvalid): a value with a NUL, no argv, a
+// path not absolute.
 Result<std::string> shim_config_bytes(const ShimConfig& config);
 
 }  // namespace dove::agent

@@ -2,9 +2,11 @@
 // directory, of signals, and the record the shim sends. No dependencies, so that the shim, which
 // uses no part, can include it.
 //
-// A configuration is a sequence of `key=value` records, each ended by a NUL. The first is
-// `dove-shim=1`, the last `end=1`; a file without the last was never completed. Numbers are
-// decimal.
+// A task's directory has one file, `task`. It begins with the configuration: `key=value` records,
+// each ended by a NUL, the first `dove-shim=1`, the last `end=1`; numbers are decimal. After it
+// come kReportBytes of zeros, room that the shim fills with lines of `key=value`, so that a full
+// disk cannot keep it from saying what became of the task: first kStartedBytes for how it was
+// started, then how it ended, each complete when its last line, `end=1`, is there.
 #pragma once
 
 #include <csignal>
@@ -12,12 +14,12 @@
 
 namespace dove::agent::shim {
 
-// Files in the task's directory. `config` is locked as long as the shim lives: flock, taken by the
-// agent before it spawns and inherited; and a POSIX lock by the shim itself, which tells its pid.
-inline constexpr const char kConfigFile[] = "config";
-inline constexpr const char kHeldFile[] = "held";        // prepared, waiting for go
-inline constexpr const char kStartedFile[] = "started";  // the task runs
-inline constexpr const char kStatusFile[] = "status";    // nothing of the task is left
+// Locked as long as the shim lives: flock, taken by the agent before it spawns and inherited; and a
+// POSIX lock by the shim itself, which tells its pid.
+inline constexpr const char kTaskFile[] = "task";
+inline constexpr int kReportBytes = 2048;
+inline constexpr int kStartedBytes = 512;
+inline constexpr const char kHeldLine[] = "held=1";  // in place of how it was started
 
 // Keys. `arg`, `env`, `group`, `cpu`, `rlimit` and `cgroup_procs` may repeat.
 inline constexpr const char kMagic[] = "dove-shim";
@@ -50,7 +52,7 @@ inline constexpr const char kMarkVariable[] = "DOVE_TASK_MARK";
 
 // Descriptors the shim is born with, besides /dev/null as 0, 1 and 2.
 inline constexpr int kChannelFd = 3;
-inline constexpr int kConfigFd = 4;
+inline constexpr int kTaskFd = 4;
 inline constexpr int kFirstFreeFd = 5;
 
 // Signals to the shim. It is born with all signals blocked, so none is lost or deadly.

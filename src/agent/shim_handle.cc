@@ -58,7 +58,7 @@ Result<int> write_config(const ShimConfig& config, const std::string& directory)
   if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
     return failed("make the task's directory", directory, errno);
   }
-  const std::string path = directory + "/" + shim::kConfigFile;
+  const std::string path = directory + "/" + shim::kTaskFile;
   Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (fd.get() < 0) {
     const int reason = errno;
@@ -101,14 +101,15 @@ int spawn_shim(const ShimSpawnOptions& options, const std::string& directory, in
     ::posix_spawn_file_actions_adddup2(&files, null.get(), target);
   }
   ::posix_spawn_file_actions_adddup2(&files, channel.get(), shim::kChannelFd);
-  ::posix_spawn_file_actions_adddup2(&files, config.get(), shim::kConfigFd);
+  ::posix_spawn_file_actions_adddup2(&files, config.get(), shim::kTaskFd);
   sigset_t all;
   ::sigfillset(&all);
   ::posix_spawnattr_setsigmask(&attributes, &all);
   ::posix_spawnattr_setsigdefault(&attributes, &all);
+  // A group of its own, which no terminal signals; a session would cost a scheduling group.
   ::posix_spawnattr_setflags(
       &attributes,
-      static_cast<short>(POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
+      static_cast<short>(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
   std::string path = options.shim_path;
   std::string argument = directory;
   char* argv[] = {path.data(), argument.data(), nullptr};
@@ -128,8 +129,6 @@ pid_t lock_owner(int fd) {
   return lock.l_pid;
 }
 
-bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
-
 }  // namespace
 
 Result<ShimHandle> ShimHandle::spawn(const ShimConfig& config, const std::string& directory,
@@ -141,7 +140,7 @@ Result<ShimHandle> ShimHandle::spawn(const ShimConfig& config, const std::string
   handle.directory_ = directory;
   handle.tag_ = shim::directory_tag(directory.c_str());
   if (const int error = spawn_shim(options, directory, config_fd, handle.pid_); error != 0) {
-    ::unlink((directory + "/" + shim::kConfigFile).c_str());
+    ::unlink((directory + "/" + shim::kTaskFile).c_str());
     return failed("start", options.shim_path, error);
   }
   handle.pidfd_ = open_pidfd(handle.pid_);
@@ -155,7 +154,7 @@ Result<ShimHandle> ShimHandle::spawn(const ShimConfig& config, const std::string
 
 Result<ShimHandle::Adopted> ShimHandle::adopt(const std::string& directory) {
   Adopted adopted;
-  const std::string path = directory + "/" + shim::kConfigFile;
+  const std::string path = directory + "/" + shim::kTaskFile;
   const Fd config(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (config.get() < 0 && errno != ENOENT) return failed("open", path, errno);
   for (int waited_ms = 0; config.get() >= 0; ++waited_ms) {
@@ -167,8 +166,7 @@ Result<ShimHandle::Adopted> ShimHandle::adopt(const std::string& directory) {
         adopted.handle.pid_ = pid;
         adopted.handle.directory_ = directory;
         adopted.handle.tag_ = shim::directory_tag(directory.c_str());
-        const bool held = exists(directory + "/" + shim::kHeldFile) &&
-                          !exists(directory + "/" + shim::kStartedFile);
+        TRY_ASSIGN(const bool held, read_shim_held(directory));
         adopted.state = held ? Adopted::State::kHeld : Adopted::State::kRunning;
         return adopted;
       }

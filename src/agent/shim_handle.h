@@ -1,8 +1,8 @@
 // ShimHandle: the agent's hold on one running dove-shim, whether it spawned it or found it again.
 //
 // The shim outlives the handle: destroying it changes nothing. A shim is known to be alive by the
-// locks on its `config` (so the data directory must be on a local file system), and its pid comes
-// from the same lock, so a reused pid is never mistaken for it. Not thread-safe; any thread.
+// locks on its `task` file (so the data directory must be on a local file system), and its pid
+// comes from the same lock, so a reused pid is never mistaken for it. Not thread-safe; any thread.
 #pragma once
 
 #include <sys/types.h>
@@ -23,8 +23,9 @@ struct ShimSpawnOptions {
 
 class ShimHandle {
  public:
-  // Makes `directory` (its parent exists), writes `config` there and starts the shim. Errors:
-  // kConflict when the directory has a config already, kInvalid, kExhausted (disk, processes).
+  // Makes `directory` (its parent exists), writes the configuration there and starts the shim.
+  // Errors: kConflict when the directory has a task already, kInvalid, kExhausted (disk,
+  // processes).
   static Result<ShimHandle> spawn(const ShimConfig& config, const std::string& directory,
                                   const ShimSpawnOptions& options);
 

@@ -214,7 +214,7 @@ TEST_F(ShimTest, AHeldTaskStartsWhenTold) {
   ShimConfig config = shell("echo started");
   config.hold = true;
   { const ShimHandle forgotten = spawn(config); }
-  ASSERT_TRUE(wait_until([&] { return std::filesystem::exists(dir("task/held")); }));
+  ASSERT_TRUE(wait_until([&] { return *read_shim_held(dir("task")); }));
   Result<ShimHandle::Adopted> adopted = ShimHandle::adopt(dir("task"));
   ASSERT_TRUE(adopted.ok());
   ASSERT_EQ(adopted->state, ShimHandle::Adopted::State::kHeld);

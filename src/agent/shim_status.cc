@@ -14,17 +14,17 @@
 namespace dove::agent {
 namespace {
 
-constexpr std::size_t kMostBytes = 16 * 1024;
-
-// The file's text; nothing if there is no such file, or it cannot be read.
-std::optional<std::string> read_small_file(const std::string& path) {
+// The last kReportBytes of the task's file; nothing if there is no such file.
+std::optional<std::string> read_report(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return std::nullopt;
-  std::string text(kMostBytes, '\0');
-  const ssize_t got = ::read(fd, text.data(), text.size());
+  std::string text(shim::kReportBytes, '\0');
+  struct stat facts {};
+  const bool whole = ::fstat(fd, &facts) == 0 && facts.st_size > shim::kReportBytes &&
+                     ::pread(fd, text.data(), text.size(), facts.st_size - shim::kReportBytes) ==
+                         shim::kReportBytes;
   ::close(fd);
-  if (got < 0) return std::nullopt;
-  text.resize(static_cast<std::size_t>(got));
+  if (!whole) return std::nullopt;
   return text;
 }
 
@@ -65,42 +65,58 @@ bool take(const Line& line, shim::ShimRecord& record) {
   return true;  // of a newer shim
 }
 
-Result<std::optional<ShimStatus>> read_lines(const std::string& directory, const char* name,
-                                             shim::RecordKind kind) {
-  const std::string path = directory + "/" + name;
-  const std::optional<std::string> text = read_small_file(path);
-  if (!text) return std::optional<ShimStatus>();
+// What lines up to `end=1` say; nothing if they do not go so far.
+std::optional<ShimStatus> parse(std::string_view text, const std::string& directory,
+                                shim::RecordKind kind) {
   ShimStatus status;
   status.record.kind = kind;
   status.record.tag = shim::directory_tag(directory.c_str());
-  bool whole = false;
-  std::string_view rest = *text;
-  while (std::optional<Line> line = next_line(rest)) {
-    if (line->key == "end") whole = rest.empty();
-    if (line->key == "start_error") status.start_error = line->value;
-    if (line->key == "start_error" || line->key == "end" || take(*line, status.record)) continue;
-    whole = false;
-    break;
+  while (std::optional<Line> line = next_line(text)) {
+    if (line->key == "end") return status;
+    if (line->key == "start_error") {
+      status.start_error = line->value;
+    } else if (!take(*line, status.record)) {
+      return std::nullopt;
+    }
   }
-  if (whole) return std::optional<ShimStatus>(std::move(status));
-  // `started` and `held` are written in place: one that is cut short is not there yet.
-  if (kind != shim::kEndedRecord) return std::optional<ShimStatus>();
-  return Error{ErrorKind::kCorrupt, "bad_shim_status",
-               fmt::format("{} was not written by dove-shim; the task's end is unknown", path),
-               path};
+  return std::nullopt;
 }
+
+std::string task_file(const std::string& directory) { return directory + "/" + shim::kTaskFile; }
 
 }  // namespace
 
 Result<std::optional<ShimStatus>> read_shim_status(const std::string& directory) {
-  return read_lines(directory, shim::kStatusFile, shim::kEndedRecord);
+  const std::optional<std::string> report = read_report(task_file(directory));
+  if (!report) return std::optional<ShimStatus>();
+  const std::string_view text = std::string_view(*report).substr(shim::kStartedBytes);
+  if (text[0] == '\0') return std::optional<ShimStatus>();
+  std::optional<ShimStatus> status = parse(text, directory, shim::kEndedRecord);
+  if (!status) {
+    return Error{ErrorKind::kCorrupt, "bad_shim_status",
+                 fmt::format("what {} says of the task's end was not written by dove-shim; the end "
+                             "is unknown",
+                             task_file(directory)),
+                 task_file(directory)};
+  }
+  if (status->record.start_errno != 0) {
+    status->start_error.append(": ").append(std::strerror(status->record.start_errno));
+  }
+  return status;
 }
 
 Result<std::optional<shim::ShimRecord>> read_shim_started(const std::string& directory) {
-  TRY_ASSIGN(std::optional<ShimStatus> status,
-             read_lines(directory, shim::kStartedFile, shim::kStartedRecord));
-  if (!status) return std::optional<shim::ShimRecord>();
-  return std::optional<shim::ShimRecord>(status->record);
+  std::optional<shim::ShimRecord> record;
+  const std::optional<std::string> report = read_report(task_file(directory));
+  if (!report || report->starts_with(shim::kHeldLine)) return record;
+  const std::string_view text = std::string_view(*report).substr(0, shim::kStartedBytes);
+  if (const auto status = parse(text, directory, shim::kStartedRecord)) record = status->record;
+  return record;
+}
+
+Result<bool> read_shim_held(const std::string& directory) {
+  const std::optional<std::string> report = read_report(task_file(directory));
+  return report.has_value() && report->starts_with(shim::kHeldLine);
 }
 
 Result<ShimChannel> ShimChannel::open(const std::string& path) {

@@ -86,8 +86,8 @@ bool Shim::open_rotated(const char* path, RotatedOutput& output, int& fd) {
 }
 
 bool Shim::set_up() {
-  if (!read_config(agent::shim::kConfigFd, config_)) {
-    failure_ = Failure{EINVAL, "read", agent::shim::kConfigFile};
+  if (!read_config(agent::shim::kTaskFd, config_)) {
+    failure_ = Failure{EINVAL, "read", "the configuration of the task"};
     return false;
   }
   if (!prepare(config_, streams_, failure_)) return false;
@@ -115,7 +115,7 @@ void Shim::start_task() {
   record_.kind = agent::shim::kStartedRecord;
   record_.task_pid = pid;
   send_record(record_);
-  write_record(agent::shim::kStartedFile, record_);
+  write_started(config_.report_at, record_);
 }
 
 void Shim::run(const char* directory) {
@@ -136,7 +136,7 @@ void Shim::run(const char* directory) {
     over_ = true;
   } else if (config_.hold) {
     held_ = true;
-    write_record(agent::shim::kHeldFile, record_);
+    write_held(config_.report_at);
     send_record(record_);
   } else {
     start_task();
@@ -293,17 +293,17 @@ void Shim::report_end() {
   record_.ended_boottime_us = boottime_us();
   record_.ended_realtime_us = realtime_us();
   record_.kind = agent::shim::kEndedRecord;
-  write_status(record_, failure_);
+  write_status(config_.report_at, record_, failure_);
   send_record(record_);
 }
 
 // Takes the lock that tells the shim's pid; see agent/shim_handle.cc.
-void own_config() {
+void own_task() {
   struct flock lock {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
-  ::fcntl(agent::shim::kConfigFd, F_SETLK, &lock);
-  ::fcntl(agent::shim::kConfigFd, F_SETFD, FD_CLOEXEC);
+  ::fcntl(agent::shim::kTaskFd, F_SETLK, &lock);
+  ::fcntl(agent::shim::kTaskFd, F_SETFD, FD_CLOEXEC);
   ::fcntl(agent::shim::kChannelFd, F_SETFD, FD_CLOEXEC);
   ::close_range(agent::shim::kFirstFreeFd, ~0U, 0);
 }
@@ -312,13 +312,13 @@ void own_config() {
 }  // namespace dove::shim
 
 int main(int argc, char** argv) {
-  if (argc != 2 || ::chdir(argv[1]) != 0) {
+  if (argc != 2 || ::fcntl(dove::agent::shim::kTaskFd, F_GETFD) < 0) {
     constexpr const char kUsage[] =
         "dove-shim runs one task for dove's agent, which starts it with the task's directory\n";
     if (::write(2, kUsage, sizeof kUsage - 1) < 0) return 2;
     return 2;
   }
-  dove::shim::own_config();
+  dove::shim::own_task();
   static dove::shim::Shim shim;
   shim.run(argv[1]);
   return 0;

@@ -135,11 +135,12 @@ char* read_all(int fd, std::size_t& size) {
 bool read_config(int fd, Config& config) {
   std::size_t size = 0;
   char* const bytes = read_all(fd, size);
-  if (bytes == nullptr || bytes[size - 1] != '\0' || value_of(bytes, keys::kMagic) == nullptr) {
+  if (bytes == nullptr || value_of(bytes, keys::kMagic) == nullptr) {
     return false;
   }
-  int records = 0;
-  for (std::size_t i = 0; i < size; ++i) records += bytes[i] == '\0' ? 1 : 0;
+  int records = 1;
+  for (std::size_t i = 0; i < size; ++i)
+    records += bytes[i] == '\0' && bytes[i + 1] != '\0' ? 1 : 0;
   if (!reserve(config.argv, records) || !reserve(config.environment, records) ||
       !reserve(config.groups, records) || !reserve(config.cpus, records) ||
       !reserve(config.rlimits, records) || !reserve(config.cgroup_procs, records)) {
@@ -151,6 +152,9 @@ bool read_config(int fd, Config& config) {
       continue;
     }
     whole = value_of(record, keys::kEnd) != nullptr;
+    if (!whole) continue;
+    config.report_at = record - bytes + static_cast<std::int64_t>(std::strlen(record)) + 1;
+    break;
   }
   return whole && config.argv.count > 0;
 }

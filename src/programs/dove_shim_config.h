@@ -47,9 +47,10 @@ struct Config {
   const char* cgroup_kill = nullptr;
   const char* cgroup_oom = nullptr;
   bool hold = false;
+  std::int64_t report_at = -1;  // where in the file the report goes
 };
 
-// Reads the configuration from `fd`. False: it is not whole, or not one.
+// Reads the configuration from the task's file. False: it is not whole, or not one.
 bool read_config(int fd, Config& config);
 
 }  // namespace dove::shim

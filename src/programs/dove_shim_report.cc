@@ -1,15 +1,13 @@
 #include "programs/dove_shim_report.h"
 
-#include <fcntl.h>
 #include <unistd.h>
-
-#include <cstdio>
-#include <cstring>
 
 namespace dove::shim {
 namespace {
 
 namespace words = dove::agent::shim;
+
+constexpr std::size_t kStatusBytes = words::kReportBytes - words::kStartedBytes;
 
 class Text {
  public:
@@ -42,33 +40,23 @@ class Text {
     text[at] = '\0';
     put(text);
   }
-  void put(const ShimRecord& record) {
+  void put_start(const ShimRecord& record) {
     put("shim_pid", record.shim_pid);
     put("task_pid", record.task_pid);
-    put("exit_code", record.exit_code);
-    put("exit_signal", record.exit_signal);
-    put("stop_signal", record.stop_signal);
-    put("flags", record.flags);
-    put("start_errno", record.start_errno);
     put("started_boottime_us", record.started_boottime_us);
     put("started_realtime_us", record.started_realtime_us);
-    put("ended_boottime_us", record.ended_boottime_us);
-    put("ended_realtime_us", record.ended_realtime_us);
-    put("cpu_user_us", record.cpu_user_us);
-    put("cpu_system_us", record.cpu_system_us);
-    put("max_rss_bytes", record.max_rss_bytes);
   }
-  // Whether all of it was written.
-  bool write_to(const char* file) const {
-    const int fd = ::open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd < 0) return false;
-    const ssize_t written = ::write(fd, bytes_, length_);
-    ::close(fd);
-    return written == static_cast<ssize_t>(length_);
+  // Fills the room at `at` of the task's file: in one write, and with zeros to its end.
+  void write_at(std::int64_t at, std::size_t room) {
+    put("end=1\n");
+    if (at < 0 || length_ > room) return;
+    // If this fails, the agent finds that the shim is gone and said nothing.
+    if (::pwrite(words::kTaskFd, bytes_, room, at) < 0) {
+    }
   }
 
  private:
-  char bytes_[6144];
+  char bytes_[kStatusBytes] = {};
   std::size_t length_ = 0;
 };
 
@@ -79,29 +67,40 @@ void send_record(const ShimRecord& record) {
   }
 }
 
-void write_record(const char* file, const ShimRecord& record) {
+void write_held(std::int64_t at) {
   Text text;
-  text.put(record);
-  text.put("end=1\n");
-  text.write_to(file);
+  text.put(words::kHeldLine);
+  text.put("\n");
+  text.write_at(at, words::kStartedBytes);
 }
 
-void write_status(const ShimRecord& record, const Failure& failure) {
+void write_started(std::int64_t at, const ShimRecord& record) {
   Text text;
-  text.put(record);
+  text.put_start(record);
+  text.write_at(at, words::kStartedBytes);
+}
+
+void write_status(std::int64_t at, const ShimRecord& record, const Failure& failure) {
+  Text text;
+  text.put_start(record);
+  text.put("exit_code", record.exit_code);
+  text.put("exit_signal", record.exit_signal);
+  text.put("stop_signal", record.stop_signal);
+  text.put("flags", record.flags);
+  text.put("start_errno", record.start_errno);
+  text.put("ended_boottime_us", record.ended_boottime_us);
+  text.put("ended_realtime_us", record.ended_realtime_us);
+  text.put("cpu_user_us", record.cpu_user_us);
+  text.put("cpu_system_us", record.cpu_system_us);
+  text.put("max_rss_bytes", record.max_rss_bytes);
   if (failure.number != 0) {
     text.put("start_error=cannot ");
     text.put_word(failure.doing);
     text.put(" ");
     text.put_word(failure.what);
-    text.put(": ");
-    const char* const reason = ::strerrordesc_np(failure.number);
-    text.put(reason != nullptr ? reason : "unknown error");
     text.put("\n");
   }
-  text.put("end=1\n");
-  constexpr const char kTemporary[] = "status.new";
-  if (text.write_to(kTemporary)) ::rename(kTemporary, words::kStatusFile);
+  text.write_at(at < 0 ? at : at + words::kStartedBytes, kStatusBytes);
 }
 
 }  // namespace dove::shim

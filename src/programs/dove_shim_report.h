@@ -1,6 +1,6 @@
-// Report: what dove-shim says of its task, on the channel and in files of the task's directory.
+// Report: what dove-shim says of its task, on the channel and in the task's file.
 //
-// The working directory is the task's directory. Nothing here waits for a reader.
+// Nothing here waits for a reader.
 #pragma once
 
 #include "agent/shim_config_format.h"
@@ -13,10 +13,11 @@ using dove::agent::shim::ShimRecord;
 // One record to the channel; lost if nobody can take it, the files say the same.
 void send_record(const ShimRecord& record);
 
-// `held` or `started`: the record as lines of key=value, made in one write.
-void write_record(const char* file, const ShimRecord& record);
+// How the task was started, or that it is held; at `at` of the task's file (Config::report_at).
+void write_held(std::int64_t at);
+void write_started(std::int64_t at, const ShimRecord& record);
 
-// `status`, complete or not at all; with what made the start fail, if it did.
-void write_status(const ShimRecord& record, const Failure& failure);
+// How it ended; with what made the start fail, if it did.
+void write_status(std::int64_t at, const ShimRecord& record, const Failure& failure);
 
 }  // namespace dove::shim
