@@ -80,7 +80,8 @@ Result<Dependency> read_dependency(const TuxivItem& item) {
   if (rest[0] == '=' || (rest[0] >= '0' && rest[0] <= '9')) {
     bool fuzzy = rest[0] == '=' && !rest.starts_with("==");
     dependency.relation = fuzzy ? "=" : "==";
-    rest = trimmed(rest.substr(rest.find_first_not_of('=')));
+    while (rest.starts_with('=')) rest.remove_prefix(1);
+    rest = trimmed(rest);
     // What follows a second '=' or a blank is the build, which only conda knows.
     dependency.version = rest.substr(0, rest.find_first_of("= "));
     if (dependency.version.empty()) return bad;

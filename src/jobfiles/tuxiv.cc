@@ -38,7 +38,7 @@ Result<void> apply_unknown(Draft& draft, const TuxivItem& item, std::string_view
   }
   // A yes-or-no such as use_gpu=1 says nothing about how many.
   if (!to_number(value) || *meant == "gres") {
-    std::string_view example = *meant == "gres" ? "gpu:1" : value.empty() ? "VALUE" : value;
+    std::string example = *meant == "gres" ? "gpu:1" : value.empty() ? "VALUE" : value;
     draft.warn(item.place, "unknown_option",
                fmt::format("unknown option `{}` has no effect: did you mean `{}={}`?", shown(text),
                            *meant, shown(example)));

@@ -143,6 +143,7 @@ TEST(Tuxiv, ErrorsNameThePlace) {
            Case{"environment:\n  name: ../../etc\n", "tuxiv.conf:2:9"},
            Case{"environment:\n  dependencies:\n    - $(reboot)\n", "tuxiv.conf:3:7"},
            Case{"job:\n\tname: x\n", "tuxiv.conf:2:6"},
+           Case{"environment:\n  dependencies: [numpy=]\n", "tuxiv.conf:2:18"},
            Case{"a: [\n", "tuxiv.conf:2:1"},
            Case{"a: 1\n---\nb: 2\n", "tuxiv.conf:3:1"},
            Case{"job:\n  general:\n    - output=../../x\n", "tuxiv.conf:3:7"},
