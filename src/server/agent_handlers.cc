@@ -182,6 +182,29 @@ void report_committed(Context& context, const Call& call, const ReportMessage& m
   }
 }
 
+void finish_join(Context& context, CallPtr call, const std::string& name, const std::string& digest,
+                 const SyncMessage& message) {
+  const std::string agent_token = wire::random_token(32);
+  StampedEvent event{NodeRegistered{name, message.boot_id, "native", message.address,
+                                    wire::sha256_hex(agent_token),
+                                    std::make_shared<const Inventory>(message.inventory)},
+                     {}};
+  event.cause.principal = "agent:" + name;
+  event.cause.body_sha256 = digest;
+  controller::Input input;
+  input.events.push_back(std::move(event));
+  context.joining.insert(digest);
+  context.submit(std::move(input),
+                 [&context, call, name, digest, agent_token](const Result<Committed>& committed) {
+                   context.joining.erase(digest);
+                   if (!committed.ok()) return call->fail_agent(committed.error());
+                   const core::Node* node = context.state().find_node(name);
+                   call->reply(201, Json{{"node", node == nullptr ? 0 : node->id.value},
+                                         {"agent_token", agent_token},
+                                         {"cluster", context.state().settings.name}});
+                 });
+}
+
 }  // namespace
 
 void join_agent(Context& context, CallPtr call) {
@@ -205,7 +228,8 @@ void join_agent(Context& context, CallPtr call) {
     return call->fail(*lost);
   }
   const auto token = state.join_tokens.find(*digest);
-  if (token == state.join_tokens.end() || token->second.expires_at < state.now ||
+  if (token == state.join_tokens.end() || context.joining.count(*digest) != 0 ||
+      token->second.expires_at < state.now ||
       (!token->second.node_name.empty() && token->second.node_name != name)) {
     return call->fail(
         Error{ErrorKind::kUnauthenticated, "join_token_invalid",
@@ -221,23 +245,7 @@ void join_agent(Context& context, CallPtr call) {
                                         name),
                             "name"});
   }
-  const std::string agent_token = wire::random_token(32);
-  StampedEvent event{NodeRegistered{name, message->boot_id, "native", message->address,
-                                    wire::sha256_hex(agent_token),
-                                    std::make_shared<const Inventory>(message->inventory)},
-                     {}};
-  event.cause.principal = "agent:" + name;
-  event.cause.body_sha256 = *digest;
-  controller::Input input;
-  input.events.push_back(std::move(event));
-  context.submit(std::move(input),
-                 [&context, call, name, agent_token](const Result<Committed>& committed) {
-                   if (!committed.ok()) return call->fail_agent(committed.error());
-                   const core::Node* node = context.state().find_node(name);
-                   call->reply(201, Json{{"node", node == nullptr ? 0 : node->id.value},
-                                         {"agent_token", agent_token},
-                                         {"cluster", context.state().settings.name}});
-                 });
+  finish_join(context, std::move(call), name, *digest, *message);
 }
 
 void sync_agent(Context& context, CallPtr call) {

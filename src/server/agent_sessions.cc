@@ -90,6 +90,13 @@ void AgentSessions::end(NodeId node, bool silent) {
   ended_(node, silent);
 }
 
+void AgentSessions::drop(NodeId node) {
+  const auto found = sessions_.find(node);
+  if (found == sessions_.end()) return;
+  if (found->second->orders != nullptr) found->second->orders->close();
+  sessions_.erase(found);
+}
+
 void AgentSessions::end_all() {
   timer_.cancel();
   for (auto& [node, session] : sessions_) {

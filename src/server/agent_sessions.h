@@ -50,6 +50,8 @@ class AgentSessions {
   // Sends a line (without '\n'); false when the node has no session.
   bool send(NodeId node, std::string_view line, Seq order = {});
   void end(NodeId node, bool silent);
+  // Ends it without telling: a newer one is on its way.
+  void drop(NodeId node);
   void end_all();  // without telling: the server stops
   std::size_t size() const { return sessions_.size(); }
 

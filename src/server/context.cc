@@ -56,9 +56,17 @@ void Context::send_orders(const std::vector<backends::Order>& orders) {
   }
 }
 
+void Context::drop_session(NodeId node) {
+  sessions.drop(node);
+  relays.node_gone(node);
+}
+
 void Context::session_ended(NodeId node, bool silent) {
   relays.node_gone(node);
-  if (stopping) return;
+  if (!stopping) tell_disconnected(node, silent);
+}
+
+void Context::tell_disconnected(NodeId node, bool silent) {
   const core::Node* found = state().find_node(node);
   telemetry::log(telemetry::Level::kWarning, "agent_disconnected",
                  {{"node", found == nullptr ? "" : found->name}, {"silent", silent}});

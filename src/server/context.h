@@ -5,6 +5,8 @@
 
 #include <functional>
 #include <memory>
+#include <set>
+#include <string>
 
 #include "backends/native/order_text.h"
 #include "controller/controller.h"
@@ -35,6 +37,7 @@ struct Context {
   Relays relays;
   AgentSessions sessions;
   Steps steps;
+  std::set<std::string> joining;  // digests of join tokens whose use is not yet durable
   bool stopping = false;
 
   const core::State& state() const { return projection.state(); }
@@ -48,6 +51,10 @@ struct Context {
   void take_batch(std::shared_ptr<const controller::CommittedBatch> batch);
   void send_orders(const std::vector<backends::Order>& orders);
   backends::OrderSources order_sources();
+  // A sync has come: the former session's end must not be told after the new one's beginning.
+  void drop_session(NodeId node);
+  // Tells the ledger that a node's agent is not there.
+  void tell_disconnected(NodeId node, bool silent);
   // This log must not go on: work is refused and the program told to end.
   void give_up(const Error& why);
 

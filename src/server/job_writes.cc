@@ -94,6 +94,18 @@ Result<int> read_signal(const Json& body) {
   return invalid("bad_signal", "signal is a number from 1 to 64, or a name such as USR1", "signal");
 }
 
+void signal_step(Context& context, const Call& call, const core::Job& job, const Json& body,
+                 int number) {
+  const Json& step = body.at("step");
+  const bool known = step.is_number_integer() && step >= 0 && step <= INT32_MAX &&
+                     job.phase == JobPhase::kActive &&
+                     context.steps.send_signal(job.id, job.attempts.back().number,
+                                               step.get<std::int32_t>(), number);
+  if (known) return call.reply(200, Json{{"nodes", 1}});
+  call.fail(Error{ErrorKind::kNotFound, "no_such_step",
+                  fmt::format("job {} runs no such step now", job.id.value), "step"});
+}
+
 }  // namespace
 
 void submit_job(Context& context, CallPtr call) {
@@ -183,6 +195,7 @@ void signal_job(Context& context, CallPtr call) {
   if (!number.ok()) return call->fail(number.error());
   const Result<std::vector<const core::Job*>> jobs = own_jobs(context, *call);
   if (!jobs.ok()) return call->fail(jobs.error());
+  if (body->contains("step")) return signal_step(context, *call, *jobs->front(), *body, *number);
   const bool batch_only = body->value("batch_only", Json(false)) == Json(true);
   int reached = 0;
   for (const core::Job* job : *jobs) {

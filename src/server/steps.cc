@@ -223,6 +223,13 @@ void Steps::finish(const std::shared_ptr<Step>& step) {
   steps_.erase(step->key);
 }
 
+bool Steps::send_signal(JobId job, AttemptNumber attempt, std::int32_t number, int signal_number) {
+  const auto found = steps_.find(Key{job, attempt, number});
+  if (found == steps_.end()) return false;
+  signal(*found->second, signal_number);
+  return true;
+}
+
 void Steps::close_all() {
   for (const auto& [key, step] : steps_) step->out->close();
   steps_.clear();

@@ -42,6 +42,8 @@ class Steps {
   // An agent's report that a step's tasks on its node have ended.
   void ended(NodeId node, JobId job, AttemptNumber attempt, std::int32_t step,
              const std::vector<TaskExit>& exits);
+  // Passes a signal to a step's tasks; false when there is no such step.
+  bool send_signal(JobId job, AttemptNumber attempt, std::int32_t step, int number);
   void close_all();
   std::size_t size() const { return steps_.size(); }
 
