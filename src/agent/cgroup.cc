@@ -1,0 +1,288 @@
+#include "agent/cgroup.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+namespace dove::agent {
+namespace {
+
+constexpr const char kAgentLeaf[] = "agent";
+
+std::string read_text(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// 0, or the error's number.
+int write_text(const std::string& path, const std::string& text) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return errno;
+  const ssize_t written = ::write(fd, text.data(), text.size());
+  const int error = written < 0 ? errno : 0;
+  ::close(fd);
+  return error;
+}
+
+bool has_word(const std::string& text, const std::string& word, char separator) {
+  std::istringstream words(text);
+  for (std::string one; std::getline(words, one, separator);) {
+    if (one.substr(0, one.find('\n')) == word) return true;
+  }
+  return false;
+}
+
+std::string list_of(const std::vector<std::int32_t>& cpus) {
+  return fmt::format("{}", fmt::join(cpus, ","));
+}
+
+bool make_directory(const std::string& path) {
+  return ::mkdir(path.c_str(), 0755) == 0 || errno == EEXIST;
+}
+
+// Controllers ("memory,pids", "" for v2) to this process's path below the hierarchy's mount.
+std::map<std::string, std::string> own_paths() {
+  std::map<std::string, std::string> paths;
+  std::ifstream file("/proc/self/cgroup");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    paths[line.substr(first + 1, second - first - 1)] = line.substr(second + 1);
+  }
+  return paths;
+}
+
+// What the kernel enables for groups below `directory`, of what we use.
+void enable_controllers(const std::string& directory) {
+  const std::string available = read_text(directory + "/cgroup.controllers");
+  for (const char* controller : {"memory", "pids", "cpuset"}) {
+    if (has_word(available, controller, ' ')) {
+      write_text(directory + "/cgroup.subtree_control", fmt::format("+{}", controller));
+    }
+  }
+}
+
+// A v1 cpuset is unusable until both of its lists are set.
+void inherit_cpuset(const std::string& parent, const std::string& directory) {
+  for (const char* file : {"/cpuset.cpus", "/cpuset.mems"}) {
+    if (read_text(directory + file).size() <= 1) {
+      write_text(directory + file, read_text(parent + file));
+    }
+  }
+}
+
+}  // namespace
+
+void CgroupRoot::add(Hierarchy hierarchy, const std::string& base) {
+  if (!make_directory(hierarchy.directory)) return;
+  if (hierarchy.v2) {
+    enable_controllers(base);
+    const std::string wanted = read_text(base + "/cgroup.controllers");
+    if (has_word(wanted, "memory", ' ') &&
+        !has_word(read_text(base + "/cgroup.subtree_control"), "memory", ' ')) {
+      // This process is in the way: a group with processes cannot have limited children.
+      const std::string leaf = fmt::format("{}/{}", base, kAgentLeaf);
+      if (make_directory(leaf)) write_text(leaf + "/cgroup.procs", "0");
+      enable_controllers(base);
+    }
+    enable_controllers(hierarchy.directory);
+    const std::string enabled = read_text(hierarchy.directory + "/cgroup.subtree_control");
+    hierarchy.memory = has_word(enabled, "memory", ' ');
+    hierarchy.pids = has_word(enabled, "pids", ' ');
+    hierarchy.cpuset = has_word(enabled, "cpuset", ' ');
+  } else if (hierarchy.cpuset) {
+    inherit_cpuset(base, hierarchy.directory);
+  }
+  hierarchies_.push_back(std::move(hierarchy));
+}
+
+CgroupRoot CgroupRoot::detect(const std::string& name) {
+  CgroupRoot root;
+  const std::map<std::string, std::string> paths = own_paths();
+  std::ifstream mounts("/proc/self/mounts");
+  for (std::string line; std::getline(mounts, line);) {
+    std::istringstream words(line);
+    std::string device, mount, type, options;
+    words >> device >> mount >> type >> options;
+    if (type != "cgroup" && type != "cgroup2") continue;
+    Hierarchy hierarchy;
+    hierarchy.v2 = type == "cgroup2";
+    hierarchy.memory = !hierarchy.v2 && has_word(options, "memory", ',');
+    hierarchy.pids = !hierarchy.v2 && has_word(options, "pids", ',');
+    hierarchy.cpuset = !hierarchy.v2 && has_word(options, "cpuset", ',');
+    if (!hierarchy.v2 && !hierarchy.memory && !hierarchy.pids && !hierarchy.cpuset) continue;
+    std::string base = mount;
+    for (const auto& [controllers, path] : paths) {
+      const bool same = hierarchy.v2
+                            ? controllers.empty()
+                            : (hierarchy.memory && has_word(controllers, "memory", ',')) ||
+                                  (hierarchy.pids && has_word(controllers, "pids", ',')) ||
+                                  (hierarchy.cpuset && has_word(controllers, "cpuset", ','));
+      if (same && path != "/" && ::access((mount + path).c_str(), F_OK) == 0) base = mount + path;
+    }
+    if (hierarchy.v2 && base.ends_with(fmt::format("/{}", kAgentLeaf))) {
+      base.resize(base.size() - std::strlen(kAgentLeaf) - 1);
+    }
+    hierarchy.directory = base + "/" + name;
+    root.add(std::move(hierarchy), base);
+  }
+  bool v1 = false, v2 = false, memory = false, pids = false, cpuset = false;
+  for (const Hierarchy& hierarchy : root.hierarchies_) {
+    (hierarchy.v2 ? v2 : v1) = true;
+    memory = memory || hierarchy.memory;
+    pids = pids || hierarchy.pids;
+    cpuset = cpuset || hierarchy.cpuset;
+  }
+  root.version_ = v1 && v2 ? Version::kHybrid
+                  : v2     ? Version::kV2
+                  : v1     ? Version::kV1
+                           : Version::kNone;
+  std::vector<std::string> missing;
+  if (!memory) missing.emplace_back("memory");
+  if (!pids) missing.emplace_back("number of processes");
+  if (!cpuset) missing.emplace_back("cpus");
+  if (root.version_ == Version::kNone) {
+    root.not_enforced_ =
+        "limits of memory, number of processes and cpus are not enforced: no writable cgroup here; "
+        "run as root, or let systemd delegate one (Delegate=yes)";
+  } else if (!missing.empty()) {
+    root.not_enforced_ = fmt::format("limits of {} are not enforced: no writable cgroup controller",
+                                     fmt::join(missing, ", "));
+  }
+  return root;
+}
+
+Result<void> CgroupRoot::limit(const Hierarchy& hierarchy, const std::string& directory,
+                               const CgroupLimits& limits) {
+  const auto set = [&](const char* file, const std::string& value) -> Result<void> {
+    const int error = write_text(directory + "/" + file, value);
+    if (error == 0) return {};
+    return Error{
+        ErrorKind::kInternal, "cgroup_limit",
+        fmt::format("cannot set {}/{} to {}: {}", directory, file, value, std::strerror(error)),
+        file};
+  };
+  if (hierarchy.memory && limits.memory_bytes > 0) {
+    TRY(set(hierarchy.v2 ? "memory.max" : "memory.limit_in_bytes",
+            std::to_string(limits.memory_bytes)));
+  }
+  if (hierarchy.pids && limits.processes > 0) {
+    TRY(set("pids.max", std::to_string(limits.processes)));
+  }
+  if (hierarchy.cpuset && !limits.cpus.empty()) TRY(set("cpuset.cpus", list_of(limits.cpus)));
+  if (hierarchy.cpuset && !hierarchy.v2) inherit_cpuset(hierarchy.directory, directory);
+  return {};
+}
+
+Result<Cgroup> CgroupRoot::create(const std::string& task, const CgroupLimits& limits) const {
+  if (version_ == Version::kNone) {
+    return Error{ErrorKind::kUnavailable, "no_cgroups", not_enforced_, ""};
+  }
+  for (const Hierarchy& hierarchy : hierarchies_) {
+    const bool needed = hierarchy.v2 || (hierarchy.memory && limits.memory_bytes > 0) ||
+                        (hierarchy.pids && limits.processes > 0) ||
+                        (hierarchy.cpuset && !limits.cpus.empty());
+    if (!needed && version_ == Version::kHybrid) continue;
+    const std::string directory = hierarchy.directory + "/" + task;
+    if (!make_directory(directory)) {
+      return Error{ErrorKind::kInternal, "cgroup",
+                   fmt::format("cannot make the cgroup {}: {}", directory, std::strerror(errno)),
+                   directory};
+    }
+    Result<void> limited = limit(hierarchy, directory, limits);
+    if (!limited.ok()) {
+      find(task).remove();
+      return limited.error();
+    }
+  }
+  return find(task);
+}
+
+Cgroup CgroupRoot::find(const std::string& task) const {
+  Cgroup group;
+  for (const Hierarchy& hierarchy : hierarchies_) {
+    const std::string directory = hierarchy.directory + "/" + task;
+    if (::access(directory.c_str(), F_OK) != 0) continue;
+    group.directories_.push_back(directory);
+    if (hierarchy.v2 && ::access((directory + "/cgroup.kill").c_str(), W_OK) == 0) {
+      group.kill_path_ = directory + "/cgroup.kill";
+    }
+    if (hierarchy.memory) group.memory_directory_ = directory;
+  }
+  return group;
+}
+
+void CgroupRoot::remove() const {
+  for (const Hierarchy& hierarchy : hierarchies_) ::rmdir(hierarchy.directory.c_str());
+}
+
+void Cgroup::add_to(ShimConfig& config) const {
+  for (const std::string& directory : directories_) {
+    config.cgroup_procs.push_back(directory + "/cgroup.procs");
+  }
+  config.cgroup_kill = kill_path_;
+  if (memory_directory_.empty()) return;
+  const std::string v2 = memory_directory_ + "/memory.events";
+  config.cgroup_oom =
+      ::access(v2.c_str(), F_OK) == 0 ? v2 : memory_directory_ + "/memory.oom_control";
+}
+
+std::vector<pid_t> Cgroup::processes() const {
+  std::vector<pid_t> pids;
+  for (const std::string& directory : directories_) {
+    std::ifstream file(directory + "/cgroup.procs");
+    for (pid_t pid = 0; file >> pid;) {
+      if (pid > 1 && std::find(pids.begin(), pids.end(), pid) == pids.end()) pids.push_back(pid);
+    }
+  }
+  return pids;
+}
+
+bool Cgroup::kill_all(std::chrono::milliseconds limit) const {
+  const auto until = std::chrono::steady_clock::now() + limit;
+  for (int wait_ms = 1;; wait_ms = std::min(wait_ms * 2, 50)) {
+    if (!kill_path_.empty()) write_text(kill_path_, "1");
+    const std::vector<pid_t> pids = processes();
+    if (pids.empty()) return true;
+    for (const pid_t pid : pids) ::kill(pid, SIGKILL);
+    if (std::chrono::steady_clock::now() >= until) return false;
+    ::poll(nullptr, 0, wait_ms);
+  }
+}
+
+std::int64_t Cgroup::memory_peak_bytes() const {
+  if (memory_directory_.empty()) return 0;
+  std::string text = read_text(memory_directory_ + "/memory.peak");
+  if (text.empty()) text = read_text(memory_directory_ + "/memory.max_usage_in_bytes");
+  return std::strtoll(text.c_str(), nullptr, 10);
+}
+
+bool Cgroup::remove() const {
+  bool gone = true;
+  for (const std::string& directory : directories_) {
+    int error = EBUSY;
+    for (int tries = 0; error == EBUSY && tries < 50; ++tries) {
+      if (tries > 0) ::poll(nullptr, 0, 2);
+      error = ::rmdir(directory.c_str()) == 0 || errno == ENOENT ? 0 : errno;
+    }
+    gone = gone && error == 0;
+  }
+  return gone;
+}
+
+}  // namespace dove::agent

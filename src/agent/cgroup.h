@@ -1,0 +1,84 @@
+// Cgroups: limits that the kernel enforces on a task, and a way to end all of it that nothing
+// escapes. Used where there are cgroups that this process may write to; a setting of the agent.
+//
+// Works with v2, v1, and both side by side (v1 with controllers, v2 for killing). What the machine
+// does not offer is not enforced, and CgroupRoot says so in words. Not thread-safe; any thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "agent/shim_config.h"
+#include "base/result.h"
+
+namespace dove::agent {
+
+struct CgroupLimits {
+  std::int64_t memory_bytes = 0;   // 0: unlimited
+  std::int64_t processes = 0;      // threads included; 0: unlimited
+  std::vector<std::int32_t> cpus;  // empty: all
+};
+
+// The cgroup of one task. Copying the handle does not copy the group; the group outlives it.
+class Cgroup {
+ public:
+  // Has the shim put its task in, end it and see whether memory ran out.
+  void add_to(ShimConfig& config) const;
+
+  // Sends SIGKILL to everything inside until it is empty, at most for `limit`; whether it is.
+  bool kill_all(std::chrono::milliseconds limit) const;
+  std::int64_t memory_peak_bytes() const;  // 0: not known
+  // Removes the empty group; false if it is not empty, or not gone within 100 ms.
+  bool remove() const;
+
+ private:
+  friend class CgroupRoot;
+  std::vector<pid_t> processes() const;
+  std::vector<std::string> directories_;  // one per hierarchy, never empty
+  std::string kill_path_;                 // v2
+  std::string memory_directory_;
+};
+
+class CgroupRoot {
+ public:
+  enum class Version { kNone, kV1, kV2, kHybrid };
+
+  // Looks at the machine and makes the group `name` (of this agent, in the cgroup it runs in) in
+  // each hierarchy that can be written. Without any, version() is kNone. On v2 the calling process
+  // may be moved to a group `agent` beside it, since the kernel wants limits on leaves only.
+  static CgroupRoot detect(const std::string& name);
+
+  Version version() const { return version_; }
+  // "" : all limits are enforced. Else what is not and why, for a log and `dove nodes`.
+  const std::string& not_enforced() const { return not_enforced_; }
+
+  // Makes the group of a task, or takes up the one that is there, and sets its limits. Errors: not
+  // permitted, no such cpu, version() is kNone.
+  Result<Cgroup> create(const std::string& task, const CgroupLimits& limits) const;
+  // The group of a task that create() made in a former life.
+  Cgroup find(const std::string& task) const;
+  // Removes the groups that detect() made, if they are empty.
+  void remove() const;
+
+ private:
+  struct Hierarchy {
+    std::string directory;  // of this agent
+    bool v2 = false;
+    bool memory = false;
+    bool pids = false;
+    bool cpuset = false;
+  };
+  void add(Hierarchy hierarchy, const std::string& base);
+  static Result<void> limit(const Hierarchy& hierarchy, const std::string& directory,
+                            const CgroupLimits& limits);
+
+  std::vector<Hierarchy> hierarchies_;
+  Version version_ = Version::kNone;
+  std::string not_enforced_;
+};
+
+}  // namespace dove::agent

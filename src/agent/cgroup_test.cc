@@ -1,0 +1,109 @@
+#include "agent/cgroup.h"
+
+#include <fmt/format.h>
+
+#include "agent/shim_test_bed.h"
+
+namespace dove::agent {
+namespace {
+
+// On a machine without writable cgroups only the first test says anything.
+class CgroupTest : public ShimTestBed {
+ protected:
+  void SetUp() override {
+    ShimTestBed::SetUp();
+    cgroups_ = CgroupRoot::detect(fmt::format("dove_test_{}", ::getpid()));
+  }
+  void TearDown() override {
+    const Cgroup group = cgroups_.find("task");
+    group.kill_all(std::chrono::seconds(5));
+    group.remove();
+    cgroups_.remove();
+    ShimTestBed::TearDown();
+  }
+  bool none() const { return cgroups_.version() == CgroupRoot::Version::kNone; }
+  // Whether the limits that tests set can be set here.
+  bool limits(const char* what) const {
+    return !none() && cgroups_.not_enforced().find(what) == std::string::npos;
+  }
+  CgroupRoot cgroups_;
+};
+
+TEST_F(CgroupTest, SaysWhatIsNotEnforced) {
+  if (none()) {
+    EXPECT_NE(cgroups_.not_enforced().find("no writable cgroup"), std::string::npos);
+    EXPECT_EQ(cgroups_.create("task", {}).error().kind, ErrorKind::kUnavailable);
+  } else {
+    EXPECT_TRUE(cgroups_.create("task", {}).ok());
+    EXPECT_TRUE(cgroups_.find("task").remove());
+  }
+}
+
+TEST_F(CgroupTest, NothingEscapesIt) {
+  if (none()) GTEST_SKIP() << cgroups_.not_enforced();
+  Result<Cgroup> group = cgroups_.create("task", {});
+  ASSERT_TRUE(group.ok()) << group.error().message;
+  // Without the mark, in a session of its own, and without a parent.
+  ShimConfig config =
+      shell("(setsid env -i /bin/sh -c 'echo $$ > pid; exec /bin/sleep 100' &) ; sleep 100");
+  group->add_to(config);
+  ShimHandle handle = spawn(config);
+  const pid_t pid = pid_in("pid");
+  EXPECT_FALSE(group->remove());
+  ::kill(handle.pid(), SIGKILL);
+  ASSERT_TRUE(handle.reap(10'000));
+  sweep(mark_);
+  EXPECT_TRUE(alive(pid));
+  EXPECT_TRUE(cgroups_.find("task").kill_all(std::chrono::seconds(5)));
+  EXPECT_TRUE(wait_until([&] { return !alive(pid); }));
+  EXPECT_TRUE(group->remove());
+}
+
+TEST_F(CgroupTest, TheShimEndsItsCgroup) {
+  if (none()) GTEST_SKIP() << cgroups_.not_enforced();
+  Result<Cgroup> group = cgroups_.create("task", {});
+  ASSERT_TRUE(group.ok()) << group.error().message;
+  ShimConfig config = shell("echo $$ > pid; sleep 100");
+  group->add_to(config);
+  ShimHandle handle = spawn(config);
+  pid_in("pid");
+  handle.kill();
+  EXPECT_EQ(end_of(handle).record.exit_signal, SIGKILL);
+  EXPECT_TRUE(group->remove());
+}
+
+TEST_F(CgroupTest, MemoryIsLimitedAndItsEndIsTold) {
+  if (!limits("memory")) GTEST_SKIP() << cgroups_.not_enforced();
+  Result<Cgroup> group = cgroups_.create("task", {32 << 20, 0, {}});
+  ASSERT_TRUE(group.ok()) << group.error().message;
+  ShimConfig config = shell("head -c 300000000 /dev/zero | tail -c 200000000 > /dev/null; exit $?");
+  group->add_to(config);
+  const ShimStatus status = run(config);
+  EXPECT_EQ(status.record.exit_code, 128 + SIGKILL);
+  EXPECT_TRUE(status.out_of_memory());
+  EXPECT_FALSE(status.killed_by_agent());
+  EXPECT_GT(group->memory_peak_bytes(), 16 << 20);
+}
+
+TEST_F(CgroupTest, ProcessesAndCpusAreLimited) {
+  if (!limits("processes") || !limits("cpus")) GTEST_SKIP() << cgroups_.not_enforced();
+  Result<Cgroup> group = cgroups_.create("task", {0, 3, {0}});
+  ASSERT_TRUE(group.ok()) << group.error().message;
+  ShimConfig config = shell(
+      "grep Cpus_allowed_list /proc/self/status; sleep 9 & sleep 9 & sleep 9 & sleep 9 & exit 0");
+  config.kill_grace_ms = 100;
+  group->add_to(config);
+  run(config);
+  EXPECT_TRUE(read("out").starts_with("Cpus_allowed_list:\t0\n"));
+  EXPECT_NE(read("out").find("fork"), std::string::npos) << read("out");
+}
+
+TEST_F(CgroupTest, ALimitThatCannotBeSetLeavesNoGroup) {
+  if (!limits("cpus")) GTEST_SKIP() << cgroups_.not_enforced();
+  const Result<Cgroup> group = cgroups_.create("task", {0, 0, {9'999}});
+  ASSERT_FALSE(group.ok());
+  EXPECT_NE(group.error().message.find("cpuset.cpus to 9999"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace dove::agent
