@@ -129,15 +129,14 @@ void Controller::stop() {
 }
 
 void Controller::submit(Input input, Completion done) {
+  bool taken = false;
   {
     const std::lock_guard lock(impl_->mutex);
-    if (impl_->running && !impl_->stopping) {
-      impl_->queue.push_back(PendingInput{std::move(input), std::move(done), {}});
-      impl_->wake.notify_one();
-      return;
-    }
+    taken = impl_->running && !impl_->stopping;
+    if (taken) impl_->queue.push_back(PendingInput{std::move(input), std::move(done), {}});
   }
-  done(stopping_error());
+  if (!taken) return done(stopping_error());
+  impl_->wake.notify_one();
 }
 
 void Controller::refuse(Error why) {

@@ -271,9 +271,13 @@ void sync_agent(Context& context, CallPtr call) {
   const std::string version = body->value("version", Json()).is_string()
                                   ? body->at("version").get<std::string>().substr(0, 64)
                                   : "";
+  context.drop_session(node.id);
   context.submit(std::move(input),
                  [&context, call, message, version](const Result<Committed>& committed) {
-                   if (!committed.ok()) return call->fail_agent(committed.error());
+                   if (!committed.ok()) {
+                     context.tell_disconnected(call->caller.node, /*silent=*/false);
+                     return call->fail_agent(committed.error());
+                   }
                    if (context.stopping) return;
                    AgentSession& session = context.sessions.begin(call->caller.node);
                    session.version = version;
