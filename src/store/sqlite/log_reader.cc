@@ -9,7 +9,7 @@ namespace dove::store {
 namespace {
 
 Error damaged(std::uint64_t seq, std::string_view what) {
-  return Error{ErrorKind::kCorrupt, "log_damaged",
+  return Error{ErrorKind::kCorrupt, "log_corrupt",
                fmt::format("record {} of the log: {}; nothing was dropped: restore the data "
                            "directory from a backup, see docs/operate/recovery.md, and compare "
                            "with `dove replay --verify`",

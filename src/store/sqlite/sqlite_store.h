@@ -29,7 +29,7 @@ struct SqliteOptions {
 class SqliteStore : public LogStore, public LogKeeper {
  public:
   // kWrite creates what is missing and holds the directory until destroyed. Errors: kConflict
-  // `data_in_use` or `data_newer`, kDenied `data_not_accessible`, kCorrupt `log_damaged` (names the
+  // `data_in_use` or `data_newer`, kDenied `data_not_accessible`, kCorrupt `log_corrupt` (names the
   // seq) or `data_damaged`, kNotFound (`data_missing`, `data_empty`) when read-only.
   static Result<std::unique_ptr<SqliteStore>> open(const std::string& directory, OpenMode mode,
                                                    const SqliteOptions& options = {});
