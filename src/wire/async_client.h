@@ -4,10 +4,11 @@
 // its own. A thousand of them fit in a process. Loop thread only. Callbacks come in a later turn
 // than the call that they answer, may call anything here, and may destroy the client or stream.
 //
-// Errors: kUnavailable connection_refused (nobody listens, no route), connection_broken (ended or
-// reset before the whole answer), host_unknown · kTimeout timeout · kTooLarge response_too_large,
-// line_too_long · kInvalid malformed_response. A call is repeated by the client only when its
-// reused connection turned out dead before any byte of an answer, and then once.
+// Errors: kUnavailable connection_refused (nobody listens), unreachable (no route),
+// connection_broken (ended or reset before the whole answer), host_unknown · kTimeout timeout ·
+// kTooLarge response_too_large, line_too_long · kInvalid malformed_response. A call is repeated by
+// the client only when its reused connection turned out dead before any byte of an answer, and then
+// once.
 #pragma once
 
 #include <chrono>

@@ -127,7 +127,9 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
  private:
   void connect_next() {
     if (next_ == endpoints_.size()) {
-      fail("connection_refused", last_failure_);
+      // Only a refusal tells that the other machine is up and nobody listens there.
+      const bool refused = last_failure_ == asio::error::connection_refused;
+      fail(refused ? "connection_refused" : "unreachable", last_failure_.message());
       return;
     }
     const tcp::endpoint to = endpoints_[next_++];
@@ -140,7 +142,7 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
       const auto self = weak.lock();
       if (!self || !self->done_) return;
       if (error) {
-        self->last_failure_ = error.message();
+        self->last_failure_ = error;
         self->connect_next();
       } else {
         self->finish(std::unique_ptr<Stream>(new TcpStream(std::move(self->socket_))));
@@ -174,7 +176,7 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
   Timer timer_;
   std::vector<tcp::endpoint> endpoints_;
   std::size_t next_ = 0;
-  std::string last_failure_ = "no address";
+  ErrorCode last_failure_ = asio::error::host_not_found;
 };
 
 class Listener final : public TcpListener {

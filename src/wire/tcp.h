@@ -16,7 +16,8 @@ namespace dove::wire {
 // Dropping the handle abandons the attempt: the callback is not called.
 using ConnectAttempt = std::shared_ptr<void>;
 
-// Connects to `host`, an address or a name. Errors: connection_refused, host_unknown, timeout.
+// Connects to `host`, an address or a name. Errors: connection_refused, unreachable,
+// host_unknown, timeout.
 [[nodiscard]] ConnectAttempt connect_tcp(Loop& loop, const std::string& host, std::uint16_t port,
                                          std::chrono::microseconds timeout,
                                          std::function<void(Result<std::unique_ptr<Stream>>)> done);
