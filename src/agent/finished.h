@@ -1,0 +1,56 @@
+// FinishedAttempts: what stays of attempts that are over (order, exits, output), bounded by age and
+// by size.
+//
+// Looks through its directory at the start and every few minutes, a little in each turn of the loop
+// so that nothing waits for it, and removes the oldest first. Never follows a link. Loop thread
+// only.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "wire/loop.h"
+
+namespace dove::agent {
+
+struct FinishedLimits {
+  std::int64_t age_max_s = 7 * 24 * 3600;
+  std::int64_t bytes_max = std::int64_t{10} << 30;
+};
+
+class FinishedAttempts {
+ public:
+  // `directory` exists; each entry in it is an attempt's, as old as its last change.
+  FinishedAttempts(wire::Loop& loop, std::string directory, FinishedLimits limits);
+  ~FinishedAttempts();
+
+  void start();
+  // Whether a look is under way.
+  bool looking() const { return directory_fd_ >= 0; }
+  int removed() const { return removed_; }  // attempts, since the beginning
+
+ private:
+  class TreeWalk;
+  struct Entry {
+    std::string name;
+    std::int64_t changed_at_s = 0;
+  };
+  void look();
+  void step();
+  void walked();
+
+  wire::Loop& loop_;
+  const std::string directory_;
+  const FinishedLimits limits_;
+  int directory_fd_ = -1;      // while looking
+  std::deque<Entry> entries_;  // still to be looked at, the youngest first
+  std::unique_ptr<TreeWalk> walk_;
+  std::int64_t oldest_kept_s_ = 0;
+  std::int64_t kept_bytes_ = 0;
+  int removed_ = 0;
+  wire::Timer timer_;
+};
+
+}  // namespace dove::agent
