@@ -1,6 +1,7 @@
 #include "agent/agent.h"
 
 #include <fmt/format.h>
+#include <pwd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -34,6 +35,19 @@ wire::AsyncClientOptions client_options() {
   return options;
 }
 
+// The controller drops a reader that takes nothing for a minute.
+constexpr std::chrono::minutes kReaderTimeout{2};
+constexpr std::size_t kLine_bytes = std::size_t{64} << 20;
+constexpr std::int64_t kStopGrace_us = 3'000'000;
+constexpr std::int64_t kStopMax_us = 10'000'000;
+
+// No user at all: of nobody's files either.
+std::int64_t uid_of(const std::string& linux_user) {
+  const passwd* entry = linux_user.empty() ? nullptr : getpwnam(linux_user.c_str());
+  constexpr std::int64_t kNobody = std::int64_t{1} << 40;
+  return entry == nullptr ? kNobody : static_cast<std::int64_t>(entry->pw_uid);
+}
+
 AttemptKey key_of(const Json& value) {
   return {JobId(value.value("job", std::uint64_t{0})), value.value("attempt", AttemptNumber{0})};
 }
@@ -52,14 +66,18 @@ Agent::Agent(wire::Loop& loop, AgentOptions options, Inventory inventory, Runner
   facts_.bin_directory = options_.bin_directory;
   facts_.shared_directory = options_.shared_directory;
   facts_.inventory = &inventory_;
-  relays_ = std::make_unique<Relays>(
-      loop_, options_.name,
-      [this](std::string target, std::string body, std::function<void(bool)> done) {
-        client_.call(request("POST", std::move(target), std::move(body)),
-                     [done](Result<wire::Response> answer) {
-                       done(answer.ok() && answer->status / 100 == 2);
-                     });
-      });
+  relays_ = std::make_unique<Relays>(loop_, options_.name, [this] { return relay_line(); });
+}
+
+// A connection of its own: the answer to a chunk waits for a slow reader, reports must not.
+Relays::Send Agent::relay_line() {
+  auto client = std::make_shared<wire::AsyncClient>(loop_, options_.host, options_.port);
+  return [this, client](std::string target, std::string body, std::function<void(bool)> done) {
+    client->call(
+        request("POST", std::move(target), std::move(body)),
+        [done](Result<wire::Response> answer) { done(answer.ok() && answer->status / 100 == 2); },
+        kReaderTimeout);
+  };
 }
 
 Agent::~Agent() = default;
@@ -76,6 +94,15 @@ Result<void> Agent::start() {
   }
   TRY_ASSIGN(Contact contact, Contact::open(options_.data_dir + "/contact"));
   contact_.emplace(std::move(contact));
+  if (contact_->fence_us() > 0) {
+    fence_us_ = contact_->fence_us();
+    disconnect_grace_us_ = contact_->disconnect_grace_us();
+  }
+  if (options_.keeps_records) {
+    fs::permissions(options_.data_dir + "/finished", fs::perms::owner_all, error);
+    finished_.emplace(loop_, options_.data_dir + "/finished", options_.finished);
+    finished_->start();
+  }
   agent_token_ = read_text(options_.data_dir + "/agent_token");
   load_attempts();
   renew();
@@ -95,9 +122,10 @@ HeldAttempt& Agent::hold(LaunchOrder order) {
   context.keeps_records = options_.keeps_records;
   context.output_rotate_bytes = options_.output_rotate_bytes;
   context.report = [this](Report said) { report(std::move(said)); };
-  context.step_output = [this](const StepOrder& step, const TaskPlan& plan, bool ended) {
-    step_output(step, plan, ended);
+  context.step_output = [this](const StepOrder& step, const TaskPlan& plan) {
+    step_output(step, plan);
   };
+  context.output_over = [this](const std::string& path) { relays_->finish(path); };
   const AttemptKey key = order.key;
   auto held =
       std::make_unique<HeldAttempt>(std::move(context), attempt_directory(key), std::move(order));
@@ -106,8 +134,6 @@ HeldAttempt& Agent::hold(LaunchOrder order) {
   return reference;
 }
 
-// An attempt whose order cannot be read was never launched: the order is written before anything
-// starts.
 void Agent::load_attempts() {
   std::vector<fs::path> found;
   std::error_code error;
@@ -115,59 +141,89 @@ void Agent::load_attempts() {
     found.push_back(entry.path());
   }
   std::sort(found.begin(), found.end());
-  for (const fs::path& path : found) {
-    Result<Json> line = codec::parse_json(read_text(path / "order"), std::size_t{64} << 20);
-    if (line.ok()) {
-      Result<LaunchOrder> order = read_launch_order(line.value());
-      if (order.ok()) {
-        hold(std::move(order).value()).resume();
-        continue;
-      }
-    }
-    telemetry::log(telemetry::Level::kWarning, "attempt_without_order",
-                   {{"directory", path.string()}});
-    fs::remove_all(path, error);
+  for (const fs::path& path : found) load_attempt(path.string());
+}
+
+// The order is written before anything starts: without one, nothing was started. With one that
+// cannot be read (another version's), what was started is ended.
+void Agent::load_attempt(const std::string& directory) {
+  const std::optional<AttemptKey> key = read_key(fs::path(directory).filename().string());
+  std::error_code error;
+  if (!key.has_value() || !fs::exists(directory + "/order", error)) {
+    telemetry::log(telemetry::Level::kWarning, "attempt_without_order", {{"directory", directory}});
+    if (key.has_value()) fs::remove_all(directory, error);
+    return;
   }
+  Result<LaunchOrder> order = Error{ErrorKind::kCorrupt, "order", "is not JSON", ""};
+  if (Result<Json> line = codec::parse_json(read_text(directory + "/order"), kLine_bytes);
+      line.ok()) {
+    order = read_launch_order(*line);
+  }
+  if (order.ok() && order->key == *key) return hold(std::move(order).value()).resume();
+  telemetry::log(telemetry::Level::kError, "attempt_order_unreadable",
+                 {{"directory", directory}, {"why", order.ok() ? "" : order.error().message}});
+  LaunchOrder unknown;
+  unknown.key = *key;
+  HeldAttempt& held = hold(std::move(unknown));
+  held.resume();
+  held.stop();
 }
 
 void Agent::on_line(std::string_view text) {
-  Result<Json> line = codec::parse_json(text, std::size_t{64} << 20);
+  Result<Json> line = codec::parse_json(text, kLine_bytes);
   if (!line.ok()) {
     telemetry::log(telemetry::Level::kError, "order_unreadable", {{"why", line.error().message}});
     return;
   }
-  hear(*line);
-  if (line->contains("order")) {
-    on_order(*line, text);
-  } else {
-    on_control(*line);
+  try {
+    see(*line);
+    if (line->contains("order")) {
+      on_order(*line, text);
+    } else {
+      on_control(*line);
+    }
+  } catch (const Json::exception& e) {
+    telemetry::log(telemetry::Level::kError, "order_unreadable", {{"why", e.what()}});
   }
 }
 
 void Agent::on_order(const Json& line, std::string_view text) {
   const auto epoch = line.value("epoch", std::uint64_t{0});
-  if (epoch < contact_->epoch()) {
-    telemetry::log(telemetry::Level::kWarning, "order_of_older_epoch", {{"epoch", epoch}});
-    return;
-  }
   const AttemptKey key = key_of(line);
+  if (epoch < contact_->epoch()) {
+    return refuse(key, fmt::format("an order of epoch {}, when epoch {} has begun", epoch,
+                                   contact_->epoch()));
+  }
   const std::string what = line.value("order", "");
   if (what == "launch") {
     launch(line, text);
   } else if (what == "start") {
     const auto found = held_.find(key);
-    if (found != held_.end()) found->second->start();
+    if (found == held_.end()) {
+      // The hash in the next heartbeat shows that it is not here.
+      telemetry::log(telemetry::Level::kWarning, "start_of_unknown", {{"attempt", key.text()}});
+    } else if (found->second->stage() == HeldAttempt::Stage::kPrepared) {
+      found->second->start();
+    } else {
+      found->second->repeat_report();
+    }
   } else if (what == "stop") {
     stop(key);
   }
   applied_ = std::max(applied_, line.value("seq", std::uint64_t{0}));
 }
 
+void Agent::refuse(AttemptKey key, const std::string& why) {
+  telemetry::log(telemetry::Level::kWarning, "order_refused",
+                 {{"attempt", key.text()}, {"why", why}});
+  report(Report{ReportKind::kRefused, key, {}, why, 0, 0, 0});
+}
+
 void Agent::launch(const Json& line, std::string_view text) {
   const AttemptKey key = key_of(line);
   if (const auto found = held_.find(key); found != held_.end()) {
-    found->second->repeat_report();
-    return;
+    if (found->second->was_interrupted()) return found->second->start();
+    return found->second->repeat_report();
   }
   Result<LaunchOrder> order = read_launch_order(line);
   if (!order.ok()) {
@@ -227,49 +283,50 @@ void Agent::open_relay(const Json& relay) {
   const auto rank = relay.value("rank", Rank{0});
   const bool is_stdout = relay.value("stream", "stdout") == "stdout";
   const auto found = held_.find(key);
-  std::string path;
-  bool running = false;
-  if (found != held_.end()) {
-    const TaskPlan* plan = found->second->plan(rank);
-    if (plan != nullptr) path = is_stdout ? plan->stdout_path : plan->stderr_path;
-    running = found->second->stage() != HeldAttempt::Stage::kEnded;
+  Relays::Source source;
+  source.offset = relay.value("offset", std::int64_t{0});
+  std::string owner;
+  if (found == held_.end()) {
+    source.path = finished_output(key, rank, is_stdout, owner);
   } else {
-    path = finished_output(key, rank, is_stdout);
+    source.path = found->second->output_file(rank, is_stdout);
+    owner = found->second->order().linux_user;
+    source.follow = !source.path.empty() && relay.value("follow", false) &&
+                    found->second->writes_to(source.path);
   }
-  relays_->open(relay.value("id", ""), "", path, relay.value("offset", std::int64_t{0}),
-                running && relay.value("follow", false), /*marks_end=*/true);
+  source.owner_uid = options_.mapped_users ? uid_of(owner) : -1;
+  relays_->open(relay.value("id", ""), "", source, /*marks_end=*/true);
 }
 
 // The output of an attempt that is over is where its order said, or in its directory, now moved.
-std::string Agent::finished_output(AttemptKey key, Rank rank, bool is_stdout) const {
+std::string Agent::finished_output(AttemptKey key, Rank rank, bool is_stdout,
+                                   std::string& owner) const {
   const std::string directory = options_.data_dir + "/finished/" + key.text();
-  Result<Json> line =
-      codec::parse_json(read_text(fs::path(directory) / "order"), std::size_t{64} << 20);
+  Result<Json> line = codec::parse_json(read_text(directory + "/order"), kLine_bytes);
   if (!line.ok()) return "";
   Result<LaunchOrder> order = read_launch_order(*line);
   if (!order.ok()) return "";
+  owner = order->linux_user;
   HeldContext context;
   context.facts = &facts_;
   context.runner = &runner_;
-  context.keeps_records = false;  // its directory may be gone, its output need not be
   return HeldAttempt(std::move(context), directory, std::move(order).value())
       .output_file(rank, is_stdout);
 }
 
-void Agent::step_output(const StepOrder& step, const TaskPlan& plan, bool ended) {
-  if (ended) {
-    relays_->finish(plan.stdout_path);
-    relays_->finish(plan.stderr_path);
-    return;
-  }
-  const auto open = [&](const std::string& pattern, const std::string& path, const char* stream) {
-    if (!pattern.empty()) return;  // the step writes it to a file of its own
+void Agent::step_output(const StepOrder& step, const TaskPlan& plan) {
+  const auto open = [&](const std::string& path, const char* stream) {
     step_relays_[fmt::format("{}.{}", step.key.text(), step.step)] = step.relay_id;
-    relays_->open(step.relay_id, fmt::format("rank={}&stream={}", plan.rank, stream), path, 0,
-                  /*follow=*/true, /*marks_end=*/false);
+    Relays::Source source;
+    source.path = path;
+    source.owner_uid = plan.linux_user.empty() ? -1 : uid_of(plan.linux_user);
+    source.follow = true;
+    relays_->open(step.relay_id, fmt::format("rank={}&stream={}", plan.rank, stream), source,
+                  /*marks_end=*/false);
   };
-  open(step.stdout_path, plan.stdout_path, "stdout");
-  if (step.stdout_path.empty()) open(step.stderr_path, plan.stderr_path, "stderr");
+  if (!step.stdout_path.empty()) return;  // the step writes to files of its own
+  open(plan.stdout_path, "stdout");
+  if (step.stderr_path.empty()) open(plan.stderr_path, "stderr");
 }
 
 void Agent::forget(const Json& list) {
@@ -279,8 +336,13 @@ void Agent::forget(const Json& list) {
     if (found == held_.end() || found->second->stage() != HeldAttempt::Stage::kEnded) continue;
     held_.erase(found);
     if (!options_.keeps_records) continue;
+    const std::string kept = options_.data_dir + "/finished/" + key.text();
     std::error_code error;
-    fs::rename(attempt_directory(key), options_.data_dir + "/finished/" + key.text(), error);
+    fs::rename(attempt_directory(key), kept, error);
+    if (!error) continue;
+    fs::remove_all(kept, error);  // of a former cluster's job of that number
+    fs::rename(attempt_directory(key), kept, error);
+    if (error) fs::remove_all(attempt_directory(key), error);
   }
 }
 
@@ -288,23 +350,26 @@ void Agent::stop_all(std::function<void()> done) {
   stopped_ = std::move(done);
   orders_.reset();
   session_.clear();
+  ++session_number_;
   reconnect_timer_.cancel();
   heartbeat_timer_.cancel();
   for (const auto& [key, held] : held_) held->stop();
-  check_stopped(telemetry::monotonic_us() + 3'000'000);
+  check_stopped(telemetry::monotonic_us(), kStopGrace_us);
 }
 
-void Agent::check_stopped(std::int64_t deadline_us) {
+void Agent::check_stopped(std::int64_t since_us, std::int64_t kill_after_us) {
   const bool over = std::all_of(held_.begin(), held_.end(), [](const auto& entry) {
     return entry.second->stage() == HeldAttempt::Stage::kEnded;
   });
-  if (over) return stopped_();
-  if (telemetry::monotonic_us() > deadline_us) {  // they had their chance
+  const std::int64_t waited_us = telemetry::monotonic_us() - since_us;
+  if (over || waited_us > kStopMax_us) return stopped_();
+  if (waited_us > kill_after_us) {  // they had their chance
     for (const auto& [key, held] : held_) held->signal(SIGKILL, /*batch_only=*/false);
-    deadline_us += 1'000'000;
+    kill_after_us += 1'000'000;
   }
-  stop_timer_ = loop_.after(std::chrono::milliseconds(5),
-                            [this, deadline_us] { check_stopped(deadline_us); });
+  stop_timer_ = loop_.after(std::chrono::milliseconds(5), [this, since_us, kill_after_us] {
+    check_stopped(since_us, kill_after_us);
+  });
 }
 
 std::uint64_t Agent::placements_hash() const {

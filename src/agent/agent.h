@@ -17,6 +17,7 @@
 
 #include "agent/contact.h"
 #include "agent/environment.h"
+#include "agent/finished.h"
 #include "agent/held_attempt.h"
 #include "agent/relays.h"
 #include "agent/task.h"
@@ -42,8 +43,7 @@ struct AgentOptions {
   bool mapped_users = true;
   bool keeps_records = true;  // false: attempts leave nothing on disk (the null fleet)
   std::int64_t output_rotate_bytes = 64 << 20;
-  std::int64_t finished_age_max_s = 7 * 24 * 3600;
-  std::int64_t finished_bytes_max = std::int64_t{10} << 30;
+  FinishedLimits finished;  // of what stays on disk of attempts that are over
   // Told each renewal: the lease's new deadline (CLOCK_BOOTTIME). Unset: there are no shims.
   std::function<void(std::int64_t deadline_us)> renew_lease;
 };
@@ -66,6 +66,8 @@ class Agent {
 
  private:
   void load_attempts();
+  void load_attempt(const std::string& directory);
+  Relays::Send relay_line();
   void connect();
   void join();
   void sync();
@@ -77,20 +79,25 @@ class Agent {
   void stop(AttemptKey key);
   void on_control(const nlohmann::json& line);
   void open_relay(const nlohmann::json& relay);
-  std::string finished_output(AttemptKey key, Rank rank, bool is_stdout) const;
+  std::string finished_output(AttemptKey key, Rank rank, bool is_stdout, std::string& owner) const;
   void forget(const nlohmann::json& list);
   void lost_session(const Error& error);
   void connect_failed(const Error& error);
   void report(Report report);
-  void step_output(const StepOrder& step, const TaskPlan& plan, bool ended);
+  void refuse(AttemptKey key, const std::string& why);
+  void step_output(const StepOrder& step, const TaskPlan& plan);
   void flush_reports();
   void send_report();
-  void reported(std::size_t count, Result<wire::Response> answer);
+  void reported(std::size_t count, std::int64_t sent_us, const Result<wire::Response>& answer);
+  void joined(const Result<wire::Response>& answer);
+  void sync_answered(const Result<wire::Response>& answer, std::int64_t sent_us);
+  void post_flush(std::int64_t wait_us);
+  std::int64_t backoff_us();
   void heartbeat();
   void renew();
-  void check_stopped(std::int64_t deadline_us);
+  void check_stopped(std::int64_t since_us, std::int64_t kill_after_us);
   std::uint64_t placements_hash() const;
-  void hear(const nlohmann::json& message);
+  void see(const nlohmann::json& message);
   HeldAttempt& hold(LaunchOrder order);
   wire::Request request(std::string method, std::string target, std::string body) const;
   std::string attempt_directory(AttemptKey key) const;
@@ -103,21 +110,23 @@ class Agent {
   wire::AsyncClient client_;
   std::optional<Contact> contact_;
   std::string agent_token_;
-  std::string session_;  // empty: not connected
+  std::string session_;               // empty: not connected
+  std::uint64_t session_number_ = 0;  // answers that are for a former one are not heard
   std::optional<Error> refused_;
   std::unique_ptr<wire::InStream> orders_;
   std::map<AttemptKey, std::unique_ptr<HeldAttempt>> held_;
   std::unique_ptr<Relays> relays_;
+  std::optional<FinishedAttempts> finished_;
   std::deque<std::string> reports_;  // JSON, not yet acknowledged
-  std::size_t in_flight_ = 0;
+  bool in_flight_ = false;           // a report
   bool flush_posted_ = false;
   std::uint64_t report_number_ = 0;
   std::uint64_t applied_ = 0;
   std::int64_t fence_us_ = 5'000'000;
   std::int64_t disconnect_grace_us_ = 300'000'000;
   std::int64_t heartbeat_us_ = 2'000'000;
-  bool broken_ = false;   // the last session ended by a closed or reset connection
-  bool renewing_ = true;  // false: the controller is alive and does not count on us any more
+  bool broken_ = true;       // the last session ended other than by silence
+  bool counted_on_ = false;  // the controller counts on our tasks: the lease may be renewed
   bool reported_since_beat_ = false;
   int failures_ = 0;
   Random jitter_;

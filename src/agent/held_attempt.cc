@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "agent/task_plan.h"
 #include "telemetry/log.h"
 
 namespace dove::agent {
@@ -28,12 +27,13 @@ HeldAttempt::~HeldAttempt() = default;
 
 void HeldAttempt::launch(const std::string& order_text) {
   if (context_.keeps_records) {
-    if (Result<void> ready = write_attempt(directory_, order_, order_text); !ready.ok()) {
+    const std::string owner = context_.mapped_users ? order_.linux_user : "";
+    if (Result<void> ready = write_attempt(directory_, order_, order_text, owner); !ready.ok()) {
       fail(ready.error());
       return;
     }
   }
-  if (Result<void> planned = make_plans(); !planned.ok()) {
+  if (Result<void> planned = make_plans(context_.keeps_records); !planned.ok()) {
     fail(planned.error());
     return;
   }
@@ -45,13 +45,14 @@ void HeldAttempt::launch(const std::string& order_text) {
   }
 }
 
-Result<void> HeldAttempt::make_plans() {
-  const PlanContext plans{*context_.facts,
-                          order_,
-                          directory_,
-                          context_.mapped_users,
-                          context_.keeps_records,
-                          context_.output_rotate_bytes};
+PlanContext HeldAttempt::plan_context(bool checks_files) const {
+  return PlanContext{*context_.facts,       order_,       directory_,
+                     context_.mapped_users, checks_files, context_.output_rotate_bytes};
+}
+
+Result<void> HeldAttempt::make_plans(bool checks_files) {
+  const PlanContext plans = plan_context(checks_files);
+  tasks_.clear();
   if (order_.launch == LaunchMode::kBatch) {
     if (order_.placement.node_rank != 0) return {};
     TRY_ASSIGN(TaskPlan plan, plan_batch_script(plans));
@@ -72,7 +73,7 @@ void HeldAttempt::start() {
   stage_ = Stage::kStarted;
   if (context_.keeps_records) write_stage(directory_, "started");
   run_tasks(/*adopt=*/false);
-  if (tasks_.empty()) say(Report{ReportKind::kStarted, order_.key, {}, "", 0, 0, 0});
+  if (tasks_.empty()) tell_started();
 }
 
 void HeldAttempt::resume() {
@@ -84,24 +85,35 @@ void HeldAttempt::resume() {
     exits_ = last_report_.exits;
     return;
   }
-  if (Result<void> planned = make_plans(); !planned.ok()) {
-    fail(planned.error());
-    return;
-  }
-  if (!found.started) {
+  const std::vector<TaskOnDisk> tasks = read_tasks(plan_context(false));
+  Result<void> planned = make_plans(/*checks_files=*/false);
+  if (!found.started && tasks.empty()) {
     stage_ = Stage::kPrepared;
-    last_report_ = Report{ReportKind::kPrepared, order_.key, {}, "", 0, 0, 0};
+    if (!planned.ok()) fail(planned.error());
     return;
   }
+  if (!planned.ok()) tasks_.clear();
   stage_ = Stage::kStarted;
-  last_report_ = Report{ReportKind::kStarted, order_.key, {}, "", 0, 0, 0};
+  started_told_ = true;  // the sync tells it
+  for (const TaskOnDisk& task : tasks) {
+    if (task.step >= 0) {
+      adopt_step_task(task.plan, task.step);
+    } else if (plan(task.plan.rank) == nullptr) {
+      tasks_.push_back(std::make_unique<Slot>());
+      tasks_.back()->plan = task.plan;
+    }
+  }
   run_tasks(/*adopt=*/true);
+  if (!planned.ok()) stop();
 }
 
 void HeldAttempt::run_tasks(bool adopt) {
   for (const std::unique_ptr<Slot>& owned : tasks_) {
     Slot& slot = *owned;
-    TaskCallbacks callbacks{[this, &slot] { task_started(slot); },
+    TaskCallbacks callbacks{[this, &slot] {
+                              slot.started = true;
+                              tell_started();
+                            },
                             [this, &slot](TaskEnd end) { task_ended(slot, std::move(end)); }};
     Result<std::unique_ptr<RunningTask>> task =
         adopt ? context_.runner->adopt(slot.plan, std::move(callbacks))
@@ -118,11 +130,32 @@ void HeldAttempt::run_tasks(bool adopt) {
   }
 }
 
-void HeldAttempt::task_started(Slot& slot) {
-  slot.started = true;
+void HeldAttempt::adopt_step_task(const TaskPlan& plan, std::int32_t number) {
+  std::unique_ptr<Step>& step = steps_[number];
+  if (step == nullptr) {
+    step = std::make_unique<Step>();
+    step->order.key = order_.key;
+    step->order.step = number;
+    steps_seen_.insert(number);
+  }
+  const Rank rank = plan.rank;
+  Result<std::unique_ptr<RunningTask>> task = context_.runner->adopt(
+      plan,
+      TaskCallbacks{[] {}, [this, number,
+                            rank](TaskEnd end) { step_task_ended(number, rank, std::move(end)); }});
+  if (!task.ok()) return;
+  step->tasks.push_back(std::make_unique<Slot>());
+  step->tasks.back()->plan = plan;
+  step->tasks.back()->task = std::move(task).value();
+  ++step->open;
+}
+
+void HeldAttempt::tell_started() {
   const bool all =
       std::all_of(tasks_.begin(), tasks_.end(), [](const auto& other) { return other->started; });
-  if (all) say(Report{ReportKind::kStarted, order_.key, {}, "", 0, 0, 0});
+  if (started_told_ || !all) return;
+  started_told_ = true;
+  say(Report{ReportKind::kStarted, order_.key, {}, "", 0, 0, 0});
 }
 
 void HeldAttempt::task_ended(Slot& slot, TaskEnd end) {
@@ -134,15 +167,36 @@ void HeldAttempt::task_ended(Slot& slot, TaskEnd end) {
   memory_peak_bytes_ = std::max(memory_peak_bytes_, end.memory_peak_bytes);
   end.exit.rank = slot.plan.rank;
   exits_.push_back(end.exit);
+  output_over(slot.plan);
   const bool all =
       std::all_of(tasks_.begin(), tasks_.end(), [](const auto& other) { return other->ended; });
   if (all) {
     stop();  // what is left are steps
   } else {
+    tell_started();
     say(Report{ReportKind::kTaskEnded, order_.key, {exits_.back()}, "", 0, 0, 0});
     exits_told_ = exits_.size();
   }
   settle();
+}
+
+bool HeldAttempt::writes_to(const std::string& path) const {
+  if (stage_ == Stage::kEnded) return false;
+  const auto writes = [&](const std::unique_ptr<Slot>& slot) {
+    return !slot->ended && (slot->plan.stdout_path == path || slot->plan.stderr_path == path);
+  };
+  return std::any_of(tasks_.begin(), tasks_.end(), writes) ||
+         std::any_of(steps_.begin(), steps_.end(), [&](const auto& entry) {
+           return std::any_of(entry.second->tasks.begin(), entry.second->tasks.end(), writes);
+         });
+}
+
+// A file that several tasks share is over with the last of them.
+void HeldAttempt::output_over(const TaskPlan& plan) {
+  if (!context_.output_over) return;
+  for (const std::string& path : {plan.stdout_path, plan.stderr_path}) {
+    if (!path.empty() && !writes_to(path)) context_.output_over(path);
+  }
 }
 
 void HeldAttempt::stop() {
@@ -172,6 +226,7 @@ void HeldAttempt::settle() {
   Report report{ReportKind::kEnded, order_.key, {}, "", cpu_us_, memory_peak_bytes_, 0};
   report.exits = exits_;
   if (context_.keeps_records) write_ended(directory_, report);
+  for (const auto& slot : tasks_) output_over(slot->plan);
   report.exits.erase(report.exits.begin(),
                      report.exits.begin() + static_cast<std::ptrdiff_t>(exits_told_));
   say(std::move(report));
@@ -190,17 +245,12 @@ void HeldAttempt::signal(int number, bool batch_only) {
 }
 
 void HeldAttempt::start_step(const StepOrder& order) {
-  if (steps_.count(order.step) != 0) return;
+  if (order.tasks.empty() || !steps_seen_.insert(order.step).second) return;
   auto step = std::make_unique<Step>();
   step->order = order;
   Step& held = *step;
   steps_[order.step] = std::move(step);
-  const PlanContext plans{*context_.facts,
-                          order_,
-                          directory_,
-                          context_.mapped_users,
-                          context_.keeps_records,
-                          context_.output_rotate_bytes};
+  const PlanContext plans = plan_context(context_.keeps_records);
   held.open = order.tasks.size();
   for (const TaskGrant& grant : order.tasks) {
     held.tasks.push_back(std::make_unique<Slot>());
@@ -219,7 +269,7 @@ void HeldAttempt::start_step(const StepOrder& order) {
                                    }});
       if (task.ok()) {
         slot.task = std::move(task).value();
-        context_.step_output(held.order, slot.plan, /*ended=*/false);
+        context_.step_output(held.order, slot.plan);
         continue;
       }
       failed.exit.cause = "start_failed: " + task.error().message;
@@ -241,7 +291,7 @@ void HeldAttempt::step_task_ended(std::int32_t number, Rank rank, TaskEnd end) {
     if (slot->plan.rank != rank || slot->ended) continue;
     slot->ended = true;
     slot->task.reset();
-    if (!slot->plan.directory.empty()) context_.step_output(step.order, slot->plan, true);
+    output_over(slot->plan);
   }
   end.exit.rank = rank;
   step.exits.push_back(end.exit);
@@ -266,7 +316,20 @@ void HeldAttempt::stop_step(std::int32_t number, int signal_number) {
 }
 
 void HeldAttempt::repeat_report() {
-  if (stage_ == Stage::kEnded || last_report_.key.job) context_.report(last_report_);
+  if (stage_ == Stage::kEnded) return context_.report(last_report_);
+  if (stage_ == Stage::kStarted && !started_told_) return;  // it will be told
+  const ReportKind kind = stage_ == Stage::kStarted ? ReportKind::kStarted : ReportKind::kPrepared;
+  context_.report(Report{kind, order_.key, {}, "", 0, 0, 0});
+}
+
+bool HeldAttempt::was_interrupted() const {
+  return stage_ == Stage::kPrepared && !order_.barrier && !stopping_;
+}
+
+std::vector<std::int32_t> HeldAttempt::steps() const {
+  std::vector<std::int32_t> numbers;
+  for (const auto& [number, step] : steps_) numbers.push_back(number);
+  return numbers;
 }
 
 const TaskPlan* HeldAttempt::plan(Rank rank) const {
@@ -277,7 +340,7 @@ const TaskPlan* HeldAttempt::plan(Rank rank) const {
 }
 
 std::string HeldAttempt::output_file(Rank rank, bool is_stdout) {
-  if (tasks_.empty() && !make_plans().ok()) return "";
+  if (tasks_.empty() && !make_plans(/*checks_files=*/false).ok()) return "";
   const TaskPlan* found = plan(rank);
   if (found == nullptr) return "";
   return is_stdout ? found->stdout_path : found->stderr_path;
@@ -289,6 +352,7 @@ void HeldAttempt::fail(const Error& error) {
   stage_ = Stage::kEnded;
   Report report{ReportKind::kLaunchFailed, order_.key, {}, error.message, 0, 0, 0};
   if (context_.keeps_records) write_ended(directory_, report);
+  for (const auto& slot : tasks_) output_over(slot->plan);
   say(std::move(report));
 }
 

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "agent/order.h"
 #include "agent/report.h"
 #include "agent/task.h"
+#include "agent/task_plan.h"
 #include "base/result.h"
 
 namespace dove::agent {
@@ -27,8 +29,10 @@ struct HeldContext {
   bool mapped_users = false;  // true: every job needs a Linux user; false: tasks run as the agent's
   std::int64_t output_rotate_bytes = 0;
   std::function<void(Report)> report;
-  // A step's task has begun or ended: the relay of its output follows it.
-  std::function<void(const StepOrder&, const TaskPlan&, bool ended)> step_output;
+  // A step's task has begun: the relay of its output follows it.
+  std::function<void(const StepOrder&, const TaskPlan&)> step_output;
+  // No task writes to this file any more.
+  std::function<void(const std::string& path)> output_over;
 };
 
 class HeldAttempt {
@@ -41,7 +45,8 @@ class HeldAttempt {
 
   // A new order: writes it down, prepares, and starts unless there is a barrier.
   void launch(const std::string& order_text);
-  // After a restart of the agent: takes up what the directory says.
+  // After a restart of the agent: takes up what the directory says. Whatever was started once is
+  // taken up (steps too), planned or not: only its runner can say that nothing of it is left.
   void resume();
 
   void start();  // the barrier was passed; repeats do nothing
@@ -49,17 +54,21 @@ class HeldAttempt {
   void signal(int number, bool batch_only);
   void start_step(const StepOrder& step);
   void stop_step(std::int32_t step, int signal);
-  // Says again what was last said (the controller asks with a repeated order).
+  // Says again how far it is (the controller asks with a repeated order).
   void repeat_report();
+  // Prepared, not told to stop, and without a barrier to wait at: its agent was killed before it
+  // could start it.
+  bool was_interrupted() const;
 
   Stage stage() const { return stage_; }
   bool stopping() const { return stopping_; }
   const LaunchOrder& order() const { return order_; }
   const std::string& directory() const { return directory_; }
   const std::vector<TaskExit>& exits() const { return exits_; }
+  std::vector<std::int32_t> steps() const;  // that run here
   const Report& last_report() const { return last_report_; }
-  // The plan of a main task here, by rank; nullptr when there is none. For its output files.
-  const TaskPlan* plan(Rank rank) const;
+  // Whether a task of this attempt may still write to that file.
+  bool writes_to(const std::string& path) const;
   // Where a main task's output is or was; empty when it had none here.
   std::string output_file(Rank rank, bool is_stdout);
 
@@ -67,13 +76,17 @@ class HeldAttempt {
   struct Slot;  // one running task
   struct Step;
 
-  Result<void> make_plans();
+  PlanContext plan_context(bool checks_files) const;
+  Result<void> make_plans(bool checks_files);
   void run_tasks(bool adopt);
-  void task_started(Slot& slot);
+  void adopt_step_task(const TaskPlan& plan, std::int32_t number);
+  void tell_started();
   void task_ended(Slot& slot, TaskEnd end);
   void step_task_ended(std::int32_t step, Rank rank, TaskEnd end);
   void settle();
   void fail(const Error& error);
+  void output_over(const TaskPlan& plan);
+  const TaskPlan* plan(Rank rank) const;
   void say(Report report);
 
   HeldContext context_;
@@ -81,8 +94,10 @@ class HeldAttempt {
   LaunchOrder order_;
   Stage stage_ = Stage::kPreparing;
   bool stopping_ = false;
+  bool started_told_ = false;
   std::vector<std::unique_ptr<Slot>> tasks_;
   std::map<std::int32_t, std::unique_ptr<Step>> steps_;
+  std::set<std::int32_t> steps_seen_;  // an order that comes again starts nothing
   std::vector<TaskExit> exits_;
   std::size_t exits_told_ = 0;
   std::int64_t cpu_us_ = 0;

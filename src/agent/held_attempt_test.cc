@@ -73,7 +73,7 @@ class HeldAttemptTest : public ::testing::Test {
     context.facts = &facts_;
     context.runner = &runner_;
     context.report = [this](Report report) { reports_.push_back(std::move(report)); };
-    context.step_output = [](const StepOrder&, const TaskPlan&, bool) {};
+    context.step_output = [](const StepOrder&, const TaskPlan&) {};
     return HeldAttempt(std::move(context), folder_ + "/3.1", std::move(order));
   }
 

@@ -13,15 +13,21 @@
 namespace dove::agent {
 
 struct ProcessRunner::Watched {
+  Watched(const TaskPlan& plan, TaskCallbacks given)
+      : directory(plan.directory), mark(plan.mark), rank(plan.rank), callbacks(std::move(given)) {}
+
   ShimHandle handle;
-  std::string directory;
-  std::string mark;
-  Rank rank = 0;
+  const std::string directory;
+  const std::string mark;
+  const Rank rank;
   TaskCallbacks callbacks;
   bool started = false;
-  bool ended = false;
+  bool over = false;  // its end is being told
+  bool wanted_stop = false;
+  int looks = 0;  // that found something left
+  TaskEnd end;    // to be told once nothing is left
   wire::FdWatch exit;
-  wire::Timer later;
+  wire::Timer timer;
 };
 
 // The holder's end of a watched shim; the shim is watched on after it is gone.
@@ -29,7 +35,10 @@ class ProcessRunner::Task : public RunningTask {
  public:
   explicit Task(std::shared_ptr<Watched> watched) : watched_(std::move(watched)) {}
   ~Task() override { watched_->callbacks = {}; }
-  void stop() override { watched_->handle.stop(); }
+  void stop() override {
+    watched_->wanted_stop = true;
+    watched_->handle.stop();
+  }
   void signal(int number) override { watched_->handle.signal(number); }
 
  private:
@@ -37,6 +46,17 @@ class ProcessRunner::Task : public RunningTask {
 };
 
 namespace {
+
+constexpr int kLooksUntilSaid = 12;
+constexpr int kLookAgainMax_ms = 2'000;
+
+TaskEnd shim_lost(Rank rank) {
+  TaskEnd end;
+  end.exit.rank = rank;
+  end.exit.signal = 9;
+  end.exit.cause = "shim_lost";
+  return end;
+}
 
 TaskEnd end_of(const ShimStatus& status, Rank rank) {
   TaskEnd end;
@@ -108,52 +128,60 @@ Result<std::unique_ptr<RunningTask>> ProcessRunner::start(const TaskPlan& plan,
   TRY_ASSIGN(const ShimConfig config, config_of(plan));
   TRY_ASSIGN(ShimHandle handle,
              ShimHandle::spawn(config, plan.directory, {options_.shim_path, channel_.fd()}));
-  return std::unique_ptr<RunningTask>(
-      std::make_unique<Task>(watch(std::move(handle), plan, std::move(callbacks))));
+  auto watched = std::make_shared<Watched>(plan, std::move(callbacks));
+  watch(watched, std::move(handle));
+  return std::unique_ptr<RunningTask>(std::make_unique<Task>(std::move(watched)));
 }
 
 Result<std::unique_ptr<RunningTask>> ProcessRunner::adopt(const TaskPlan& plan,
                                                           TaskCallbacks callbacks) {
-  TRY_ASSIGN(ShimHandle::Adopted found, ShimHandle::adopt(plan.directory));
-  const bool lives = found.state == ShimHandle::Adopted::State::kRunning ||
-                     found.state == ShimHandle::Adopted::State::kHeld;
-  if (lives) {
-    auto watched = watch(std::move(found.handle), plan, std::move(callbacks));
-    watched->started = true;
-    return std::unique_ptr<RunningTask>(std::make_unique<Task>(std::move(watched)));
-  }
-  auto over = std::make_shared<Watched>();
-  over->directory = plan.directory;
-  over->mark = plan.mark;
-  over->rank = plan.rank;
-  over->callbacks = std::move(callbacks);
-  over->started = true;
-  const bool has_status = found.state == ShimHandle::Adopted::State::kEnded;
-  over->later =
-      loop_.after(std::chrono::microseconds(0), [this, over, has_status, status = found.status] {
-        const std::shared_ptr<Watched> held = over;  // telling may destroy the timer's capture
-        if (has_status) {
-          tell_end(held, status);
-        } else {
-          tell_gone(held);
-        }
-      });
-  return std::unique_ptr<RunningTask>(std::make_unique<Task>(std::move(over)));
+  auto watched = std::make_shared<Watched>(plan, std::move(callbacks));
+  watched->started = true;
+  take_up(watched);
+  return std::unique_ptr<RunningTask>(std::make_unique<Task>(std::move(watched)));
 }
 
-std::shared_ptr<ProcessRunner::Watched> ProcessRunner::watch(ShimHandle handle,
-                                                             const TaskPlan& plan,
-                                                             TaskCallbacks callbacks) {
-  auto watched = std::make_shared<Watched>();
+void ProcessRunner::take_up(const std::shared_ptr<Watched>& watched) {
+  Result<ShimHandle::Adopted> found = ShimHandle::adopt(watched->directory);
+  if (!found.ok() && found.error().kind == ErrorKind::kTimeout) {
+    return later(watched, 200, &ProcessRunner::take_up);
+  }
+  if (!found.ok()) {
+    telemetry::log(telemetry::Level::kError, "task_unreadable",
+                   {{"task", watched->mark}, {"why", found.error().message}});
+  }
+  switch (found.ok() ? found->state : ShimHandle::Adopted::State::kGone) {
+    case ShimHandle::Adopted::State::kHeld:
+    case ShimHandle::Adopted::State::kRunning:
+      watch(watched, std::move(found->handle));
+      if (watched->wanted_stop) watched->handle.stop();
+      return;
+    case ShimHandle::Adopted::State::kEnded:
+      watched->end = end_of(found->status, watched->rank);
+      watched->over = true;
+      return later(
+          watched, 0,
+          found->status.survivors() ? &ProcessRunner::tell_swept : &ProcessRunner::tell_over);
+    case ShimHandle::Adopted::State::kGone:
+      watched->end = shim_lost(watched->rank);
+      watched->over = true;
+      return later(watched, 0, &ProcessRunner::tell_swept);
+  }
+}
+
+void ProcessRunner::later(const std::shared_ptr<Watched>& watched, int wait_ms,
+                          void (ProcessRunner::*what)(const std::shared_ptr<Watched>&)) {
+  const std::weak_ptr<Watched> weak = watched;  // which owns the timer
+  watched->timer = loop_.after(std::chrono::milliseconds(wait_ms), [this, weak, what] {
+    if (const auto held = weak.lock()) (this->*what)(held);
+  });
+}
+
+void ProcessRunner::watch(const std::shared_ptr<Watched>& watched, ShimHandle handle) {
   watched->handle = std::move(handle);
-  watched->directory = plan.directory;
-  watched->mark = plan.mark;
-  watched->rank = plan.rank;
-  watched->callbacks = std::move(callbacks);
   const std::uint64_t tag = watched->handle.tag();
   watched->exit = loop_.watch_readable(watched->handle.pidfd(), [this, tag] { on_exit(tag); });
   shims_[tag] = watched;
-  return watched;
 }
 
 void ProcessRunner::on_channel() {
@@ -165,10 +193,7 @@ void ProcessRunner::on_channel() {
       case shim::kHeldRecord:
         break;
       case shim::kStartedRecord:
-        if (!watched->started && watched->callbacks.on_started) {
-          watched->started = true;
-          watched->callbacks.on_started();
-        }
+        tell_started(watched);
         break;
       case shim::kEndedRecord: {
         ShimStatus status{record, ""};
@@ -191,50 +216,55 @@ void ProcessRunner::on_exit(std::uint64_t tag) {
   watched->exit.cancel();
   watched->handle.reap(0);
   shims_.erase(found);
-  if (watched->ended) return;
-  const auto status = read_shim_status(watched->handle.directory());
+  if (watched->over) return;
+  const auto status = read_shim_status(watched->directory);
   if (status.ok() && status->has_value()) {
     tell_end(watched, **status);
   } else {
-    tell_gone(watched);
+    watched->over = true;
+    watched->end = shim_lost(watched->rank);
+    tell_swept(watched);
   }
+}
+
+void ProcessRunner::tell_started(const std::shared_ptr<Watched>& watched) {
+  if (watched->started || watched->over) return;
+  watched->started = true;
+  const TaskCallbacks callbacks = watched->callbacks;  // they may clear the others
+  if (callbacks.on_started) callbacks.on_started();
 }
 
 void ProcessRunner::tell_end(const std::shared_ptr<Watched>& watched, const ShimStatus& status) {
-  if (watched->ended) return;
-  watched->ended = true;
+  if (watched->over) return;
+  if (status.record.start_errno == 0) tell_started(watched);
+  watched->over = true;
+  watched->end = end_of(status, watched->rank);
   if (status.survivors()) {
-    // Not proven to be over: what it holds stays held until the node boots anew.
-    telemetry::log(telemetry::Level::kError, "task_will_not_die", {{"task", watched->mark}});
-    return;
+    tell_swept(watched);
+  } else {
+    tell_over(watched);
   }
-  const TaskCallbacks callbacks = watched->callbacks;
-  if (!watched->started && status.record.start_errno == 0 && callbacks.on_started) {
-    watched->started = true;
-    callbacks.on_started();
-  }
-  if (callbacks.on_ended) callbacks.on_ended(end_of(status, watched->rank));
 }
 
-void ProcessRunner::tell_gone(const std::shared_ptr<Watched>& watched) {
+// Ends what is left of the task, and looks again until there is nothing.
+void ProcessRunner::tell_swept(const std::shared_ptr<Watched>& watched) {
   SweepTarget left{watched->mark, 0};
   if (const auto started = read_shim_started(watched->directory);
       started.ok() && started->has_value()) {
     left.session = (*started)->task_pid;
   }
-  const SweepResult swept = sweep({left}, std::chrono::milliseconds(500));
-  if (!swept.clean) {
-    watched->later =
-        loop_.after(std::chrono::milliseconds(200), [this, watched] { tell_gone(watched); });
-    return;
+  if (sweep({left}, std::chrono::milliseconds(0)).clean) return tell_over(watched);
+  const int looks = ++watched->looks;
+  if (looks == kLooksUntilSaid) {
+    // What it holds stays held until it is gone, or the node boots anew.
+    telemetry::log(telemetry::Level::kError, "task_will_not_die", {{"task", watched->mark}});
   }
-  watched->ended = true;
-  TaskEnd end;
-  end.exit.rank = watched->rank;
-  end.exit.signal = 9;
-  end.exit.cause = "shim_lost";
+  later(watched, std::min(1 << std::min(looks, 11), kLookAgainMax_ms), &ProcessRunner::tell_swept);
+}
+
+void ProcessRunner::tell_over(const std::shared_ptr<Watched>& watched) {
   const TaskCallbacks callbacks = watched->callbacks;
-  if (callbacks.on_ended) callbacks.on_ended(end);
+  if (callbacks.on_ended) callbacks.on_ended(watched->end);
 }
 
 }  // namespace dove::agent

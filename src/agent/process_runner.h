@@ -1,7 +1,9 @@
 // ProcessRunner: tasks as plain processes, each under a dove-shim of its own.
 //
 // All shims share one channel and one lease. A shim that was killed is noticed by its pidfd: what
-// it left is swept by the task's mark before its end is told. Loop thread only.
+// it left is swept by the task's mark before its end is told; so is what a shim could not end. An
+// end is told only when a look at the machine finds nothing of the task any more, however long that
+// takes; the loop never waits for it. Loop thread only.
 #pragma once
 
 #include <map>
@@ -30,6 +32,7 @@ class ProcessRunner : public Runner {
 
   Result<std::unique_ptr<RunningTask>> start(const TaskPlan& plan,
                                              TaskCallbacks callbacks) override;
+  // Never fails: what cannot be read is swept.
   Result<std::unique_ptr<RunningTask>> adopt(const TaskPlan& plan,
                                              TaskCallbacks callbacks) override;
 
@@ -40,9 +43,14 @@ class ProcessRunner : public Runner {
   ProcessRunner(wire::Loop& loop, ProcessRunnerOptions options, ShimChannel channel);
   void on_channel();
   void on_exit(std::uint64_t tag);
-  std::shared_ptr<Watched> watch(ShimHandle handle, const TaskPlan& plan, TaskCallbacks callbacks);
+  void watch(const std::shared_ptr<Watched>& watched, ShimHandle handle);
+  void take_up(const std::shared_ptr<Watched>& watched);
+  void later(const std::shared_ptr<Watched>& watched, int wait_ms,
+             void (ProcessRunner::*what)(const std::shared_ptr<Watched>&));
+  void tell_started(const std::shared_ptr<Watched>& watched);
   void tell_end(const std::shared_ptr<Watched>& watched, const ShimStatus& status);
-  void tell_gone(const std::shared_ptr<Watched>& watched);
+  void tell_swept(const std::shared_ptr<Watched>& watched);
+  void tell_over(const std::shared_ptr<Watched>& watched);
   Result<ShimConfig> config_of(const TaskPlan& plan) const;
 
   wire::Loop& loop_;

@@ -21,6 +21,8 @@ const char* kind_text(ReportKind kind) {
       return "launch_failed";
     case ReportKind::kStepEnded:
       return "step_ended";
+    case ReportKind::kRefused:
+      return "refused";
   }
   return "";
 }
@@ -46,6 +48,7 @@ nlohmann::json report_json(const Report& report) {
       out["memory_peak_bytes"] = report.memory_peak_bytes;
       break;
     case ReportKind::kLaunchFailed:
+    case ReportKind::kRefused:
       out["why"] = report.why;
       break;
     case ReportKind::kStepEnded:

@@ -18,6 +18,7 @@ enum class ReportKind {
   kEnded,         // nothing of the attempt is left here
   kLaunchFailed,  // why; nothing was started
   kStepEnded,     // exits of the step's tasks here
+  kRefused,       // an order of an older epoch: why
 };
 
 struct Report {

@@ -16,6 +16,11 @@ namespace {
 
 using Json = nlohmann::json;
 constexpr std::int64_t kProtocol = 1;
+constexpr std::size_t kReportsAtATime = 512;
+constexpr std::chrono::seconds kReportTimeout{10};
+constexpr std::int64_t kReportAgain_us = 500'000;
+constexpr std::int64_t kFenceMin_us = 10'000;
+constexpr std::int64_t kBeatsUnderWay = 4;
 
 const char* stage_text(HeldAttempt::Stage stage) {
   switch (stage) {
@@ -47,6 +52,33 @@ Json placement_state(const HeldAttempt& held) {
   return out;
 }
 
+Error malformed(const std::string& what) {
+  return Error{ErrorKind::kInvalid, "malformed_answer",
+               fmt::format("the controller's answer cannot be read: {}; compare `dove version` on "
+                           "both machines",
+                           what),
+               ""};
+}
+
+// The answer's JSON object; an empty one if it is none.
+Json object_of(const wire::Response& answer) {
+  Result<Json> body = codec::parse_json(answer.body, std::size_t{64} << 20);
+  return body.ok() && body->is_object() ? std::move(body).value() : Json::object();
+}
+
+std::string text_of(const Json& object, const char* name) {
+  return object.contains(name) && object.at(name).is_string() ? object.at(name).get<std::string>()
+                                                              : "";
+}
+
+Error refusal(const wire::Response& answer, const Json& body, const char* code) {
+  const std::string detail = text_of(body, "detail");
+  return Error{wire::kind_of_status(answer.status), code,
+               fmt::format("the controller answered {}: {}", answer.status,
+                           detail.empty() ? "no reason given" : detail),
+               ""};
+}
+
 // Atomically, readable by the owner alone.
 bool keep_secret(const std::string& path, const std::string& secret) {
   const std::string fresh = path + ".new";
@@ -70,6 +102,7 @@ wire::Request Agent::request(std::string method, std::string target, std::string
 }
 
 void Agent::connect() {
+  if (stopped_) return;
   if (agent_token_.empty()) {
     join();
   } else {
@@ -87,26 +120,32 @@ void Agent::join() {
                   {"log_head_seen", contact_->log_head()}};
   wire::Request message = request("POST", "/v1/agents/join", codec::dump_json(body));
   message.headers.front().second = "Bearer " + options_.join_token;
-  client_.call(std::move(message), [this](Result<wire::Response> answer) {
-    if (!answer.ok()) return connect_failed(answer.error());
-    Result<Json> joined = codec::parse_json(answer->body, std::size_t{1} << 20);
-    if (answer->status / 100 != 2 || !joined.ok()) {
-      return connect_failed(Error{
-          wire::kind_of_status(answer->status), "join_refused",
-          joined.ok() ? joined->value("detail", "the controller refused") : joined.error().message,
-          ""});
-    }
-    agent_token_ = joined->value("agent_token", "");
-    if (!keep_secret(options_.data_dir + "/agent_token", agent_token_)) {
-      telemetry::log(telemetry::Level::kError, "cannot_keep_token", {{"node", options_.name}});
-    }
-    sync();
-  });
+  client_.call(std::move(message), [this](Result<wire::Response> answer) { joined(answer); });
+}
+
+void Agent::joined(const Result<wire::Response>& answer) {
+  if (!answer.ok()) return connect_failed(answer.error());
+  const Json message = object_of(*answer);
+  if (answer->status / 100 != 2) return connect_failed(refusal(*answer, message, "join_refused"));
+  agent_token_ = text_of(message, "agent_token");
+  if (agent_token_.empty()) {
+    return connect_failed(malformed("its answer to the join has no agent_token"));
+  }
+  if (!keep_secret(options_.data_dir + "/agent_token", agent_token_)) {
+    telemetry::log(telemetry::Level::kError, "cannot_keep_token", {{"node", options_.name}});
+  }
+  connect();
 }
 
 void Agent::sync() {
   Json placements = Json::array();
-  for (const auto& [key, held] : held_) placements.push_back(placement_state(*held));
+  Json steps = Json::array();
+  for (const auto& [key, held] : held_) {
+    placements.push_back(placement_state(*held));
+    for (const std::int32_t step : held->steps()) {
+      steps.push_back(Json{{"job", key.job.value}, {"attempt", key.attempt}, {"step", step}});
+    }
+  }
   const Json body{{"protocol", kProtocol},
                   {"boot_id", options_.boot_id},
                   {"address", options_.address},
@@ -116,40 +155,47 @@ void Agent::sync() {
                   {"log_head_seen", contact_->log_head()},
                   {"inventory", codec::inventory_json(inventory_)},
                   {"placements", std::move(placements)},
-                  {"steps", Json::array()}};
+                  {"steps", std::move(steps)}};
+  const std::int64_t sent_us = telemetry::monotonic_us();
   client_.call(
       request("POST", fmt::format("/v1/agents/{}/sync", options_.name), codec::dump_json(body)),
-      [this](Result<wire::Response> answer) {
-        if (!answer.ok()) return connect_failed(answer.error());
-        Result<Json> message = codec::parse_json(answer->body, std::size_t{64} << 20);
-        if (answer->status != 200 || !message.ok()) {
-          return connect_failed(Error{wire::kind_of_status(answer->status), "sync_refused",
-                                      message.ok()
-                                          ? message->value("detail", "the controller refused")
-                                          : message.error().message,
-                                      ""});
-        }
-        synced(*message);
-      });
+      [this, sent_us](Result<wire::Response> answer) { sync_answered(answer, sent_us); });
+}
+
+void Agent::sync_answered(const Result<wire::Response>& answer, std::int64_t sent_us) {
+  if (stopped_) return;
+  if (!answer.ok()) return connect_failed(answer.error());
+  const Json message = object_of(*answer);
+  if (answer->status != 200) return connect_failed(refusal(*answer, message, "sync_refused"));
+  try {
+    if (message.at("epoch").get<std::uint64_t>() < contact_->epoch()) {
+      return connect_failed(Error{ErrorKind::kConflict, "older_epoch",
+                                  "this controller was replaced by a newer one", ""});
+    }
+    fence_us_ = std::max<std::int64_t>(message.value("fence_us", fence_us_), kFenceMin_us);
+    disconnect_grace_us_ = message.value("disconnect_grace_us", disconnect_grace_us_);
+    heartbeat_us_ = std::max<std::int64_t>(message.value("heartbeat_us", heartbeat_us_), 1'000);
+    session_ = message.at("session").get<std::string>();
+    applied_ = message.at("after").get<std::uint64_t>();
+    contact_->agreed(fence_us_, disconnect_grace_us_);
+    contact_->heard(sent_us);
+    synced(message);
+  } catch (const Json::exception& e) {
+    const Error error = malformed(e.what());
+    if (session_.empty()) return connect_failed(error);
+    ++failures_;
+    lost_session(error);
+  }
 }
 
 void Agent::synced(const Json& answer) {
-  if (answer.value("epoch", std::uint64_t{0}) < contact_->epoch()) {
-    return connect_failed(Error{ErrorKind::kConflict, "older_epoch",
-                                "this controller was replaced by a newer one", ""});
-  }
-  fence_us_ = answer.value("fence_us", fence_us_);
-  disconnect_grace_us_ = answer.value("disconnect_grace_us", disconnect_grace_us_);
-  heartbeat_us_ = answer.value("heartbeat_us", heartbeat_us_);
-  session_ = answer.value("session", "");
-  failures_ = 0;
+  ++session_number_;
   refused_.reset();
   broken_ = false;
-  renewing_ = true;
-  in_flight_ = 0;
+  counted_on_ = true;
+  in_flight_ = false;
   report_number_ = 0;
-  applied_ = answer.value("after", std::uint64_t{0});
-  hear(answer);
+  see(answer);
   renew();
   telemetry::log(telemetry::Level::kInfo, "connected",
                  {{"node", options_.name}, {"attempts", held_.size()}});
@@ -157,6 +203,10 @@ void Agent::synced(const Json& answer) {
   if (answer.contains("forget")) forget(answer.at("forget"));
   for (const Json& order : answer.value("orders", Json::array())) {
     on_order(order, codec::dump_json(order));
+  }
+  // The ledger still wants what it did not stop.
+  for (const auto& [key, held] : held_) {
+    if (held->was_interrupted()) held->start();
   }
   flush_reports();
   heartbeat();
@@ -182,46 +232,58 @@ void Agent::open_orders(std::uint64_t after) {
                                 std::move(callbacks));
 }
 
+// Unless it was mere silence, the controller may count on the fence from now on: the lease is not
+// renewed until we know better.
 void Agent::lost_session(const Error& error) {
   if (session_.empty()) return;
   telemetry::log(telemetry::Level::kWarning, "disconnected",
                  {{"node", options_.name}, {"why", error.message}});
   session_.clear();
+  ++session_number_;
   orders_.reset();
   relays_->clear();
   heartbeat_timer_.cancel();
-  in_flight_ = 0;
-  broken_ = error.code == "connection_broken" || error.code == "stream_ended";
-  contact_->heard(telemetry::monotonic_us(), 0, 0);
-  reconnect_timer_ =
-      loop_.after(std::chrono::microseconds(jitter_.below(100'000)), [this] { connect(); });
+  in_flight_ = false;
+  broken_ = error.kind != ErrorKind::kTimeout;
+  if (broken_) counted_on_ = false;
+  reconnect_timer_ = loop_.after(std::chrono::microseconds(backoff_us()), [this] { connect(); });
 }
 
-// A controller that answers but refuses, or that cannot be reached after the connection was
-// closed from outside, may count on the fence: then the lease is left to run out. A refused
-// connection means that the controller's process is down, and its nodes will be given a fresh
+// A controller that answers but refuses counts on the fence, and so may one that cannot be reached
+// after the connection was closed from outside: then the lease is left to run out. A refused
+// connection means that the controller's process is down, and its successor gives its nodes a fresh
 // grace.
 void Agent::connect_failed(const Error& error) {
   ++failures_;
   if (error.kind != ErrorKind::kUnavailable && error.kind != ErrorKind::kTimeout) {
-    renewing_ = false;
+    counted_on_ = false;
     refused_ = error;
     telemetry::log(telemetry::Level::kError, "refused_by_controller",
                    {{"node", options_.name}, {"why", error.message}});
-  } else if (broken_ && error.kind == ErrorKind::kTimeout) {
-    renewing_ = false;
+  } else if (error.code == "connection_refused") {
+    broken_ = false;
+    counted_on_ = true;
+    renew();
+  } else if (broken_) {
+    counted_on_ = false;
   }
-  const std::int64_t wait_us = std::min<std::int64_t>(50'000LL << std::min(failures_, 4), 700'000);
-  const auto jitter_us =
-      static_cast<std::int64_t>(jitter_.below(static_cast<std::uint64_t>(wait_us / 2)));
-  reconnect_timer_ =
-      loop_.after(std::chrono::microseconds(wait_us + jitter_us), [this] { connect(); });
+  reconnect_timer_ = loop_.after(std::chrono::microseconds(backoff_us()), [this] { connect(); });
 }
 
-void Agent::hear(const Json& message) {
+// At once but for a jitter after a session that worked; within a second while there is nobody;
+// slower where the answer will hardly change.
+std::int64_t Agent::backoff_us() {
+  const std::int64_t most_us = refused_.has_value() ? 5'000'000 : 700'000;
+  const std::int64_t wait_us =
+      failures_ == 0 ? 0 : std::min<std::int64_t>(50'000LL << std::min(failures_, 8), most_us);
+  const std::int64_t jitter_us = std::max<std::int64_t>(wait_us / 2, 100'000);
+  return wait_us + static_cast<std::int64_t>(jitter_.below(static_cast<std::uint64_t>(jitter_us)));
+}
+
+void Agent::see(const Json& message) {
   const std::uint64_t head =
       message.value("log_head", message.value("ping", message.value("seq", std::uint64_t{0})));
-  contact_->heard(telemetry::monotonic_us(), message.value("epoch", std::uint64_t{0}), head);
+  contact_->saw(message.value("epoch", std::uint64_t{0}), head);
 }
 
 void Agent::report(Report said) {
@@ -239,19 +301,20 @@ void Agent::report(Report said) {
     }
   }
   reports_.push_back(codec::dump_json(report_json(said)));
+  post_flush(0);  // reports of one turn of the loop travel together
+}
+
+void Agent::post_flush(std::int64_t wait_us) {
   if (flush_posted_) return;
   flush_posted_ = true;
-  // Reports of one turn of the loop travel together.
-  flush_timer_ = loop_.after(std::chrono::microseconds(0), [this] {
+  flush_timer_ = loop_.after(std::chrono::microseconds(wait_us), [this] {
     flush_posted_ = false;
     flush_reports();
   });
 }
 
 void Agent::flush_reports() {
-  constexpr std::size_t kBatch = 512;
-  if (session_.empty() || in_flight_ != 0 || reports_.empty()) return;
-  in_flight_ = std::min(reports_.size(), kBatch);
+  if (session_.empty() || in_flight_ || reports_.empty()) return;
   send_report();
 }
 
@@ -261,34 +324,47 @@ void Agent::send_report() {
                   R"("placements_hash":"{:016x}","events":[)",
                   session_, ++report_number_, applied_, contact_->epoch(), contact_->log_head(),
                   placements_hash());
-  for (std::size_t i = 0; i < in_flight_; ++i) {
+  const std::size_t count = std::min(reports_.size(), kReportsAtATime);
+  for (std::size_t i = 0; i < count; ++i) {
     if (i > 0) body += ',';
     body += reports_[i];
   }
   body += "]}";
+  in_flight_ = true;
   reported_since_beat_ = true;
-  const std::string session = session_;
-  const std::size_t count = in_flight_;
+  const std::int64_t sent_us = telemetry::monotonic_us();
   client_.call(
       request("POST", fmt::format("/v1/agents/{}/report", options_.name), std::move(body)),
-      [this, session, count](Result<wire::Response> answer) {
-        if (session == session_) reported(count, std::move(answer));
+      [this, count, sent_us, mine = session_number_](Result<wire::Response> answer) {
+        if (mine == session_number_) reported(count, sent_us, answer);
       },
-      std::chrono::seconds(10));
+      kReportTimeout);
 }
 
-void Agent::reported(std::size_t count, Result<wire::Response> answer) {
-  if (count > 0) in_flight_ = 0;
+void Agent::reported(std::size_t count, std::int64_t sent_us,
+                     const Result<wire::Response>& answer) {
+  in_flight_ = false;
   if (!answer.ok()) return lost_session(answer.error());
-  Result<Json> message = codec::parse_json(answer->body, std::size_t{1} << 20);
-  if (answer->status != 200 || !message.ok()) {
-    return lost_session(Error{wire::kind_of_status(answer->status), "report_refused",
-                              fmt::format("the controller answered {} to a report", answer->status),
-                              ""});
+  if (answer->status == 503) {  // it is there but cannot write now: say it again soon
+    contact_->heard(sent_us);
+    return post_flush(kReportAgain_us);
   }
+  const Json message = object_of(*answer);
+  if (answer->status != 200) {
+    ++failures_;
+    return lost_session(refusal(*answer, message, "report_refused"));
+  }
+  failures_ = 0;
   reports_.erase(reports_.begin(), reports_.begin() + static_cast<std::ptrdiff_t>(count));
-  hear(*message);
-  if (message->value("resync", false)) {
+  contact_->heard(sent_us);
+  bool resync = false;
+  try {
+    see(message);
+    resync = message.value("resync", false);
+  } catch (const Json::exception& e) {
+    return lost_session(malformed(e.what()));
+  }
+  if (resync) {
     return lost_session(Error{ErrorKind::kConflict, "resync", "the controller asks to sync", ""});
   }
   flush_reports();
@@ -296,18 +372,20 @@ void Agent::reported(std::size_t count, Result<wire::Response> answer) {
 
 void Agent::heartbeat() {
   heartbeat_timer_ = loop_.after(std::chrono::microseconds(heartbeat_us_), [this] { heartbeat(); });
-  const bool quiet = !reported_since_beat_;
+  if (!reported_since_beat_ && !in_flight_ && !session_.empty()) send_report();
   reported_since_beat_ = false;
-  if (quiet && in_flight_ == 0 && !session_.empty()) send_report();
 }
 
-// Tasks live on as long as the controller can count on it (invariant 5).
+// Tasks live on as long as the controller can count on it (invariant 5). It counts from the last
+// message that it answered, which it had after we sent it; in a session some may be on their way.
 void Agent::renew() {
   lease_timer_ = loop_.after(std::chrono::microseconds(fence_us_ / 4), [this] { renew(); });
-  if (!options_.renew_lease || !renewing_) return;
+  if (!options_.renew_lease || !counted_on_ || contact_->heard_at_us() == 0) return;
   const std::int64_t now_us = telemetry::monotonic_us();
-  const bool in_grace = now_us - contact_->heard_at_us() < disconnect_grace_us_;
-  if (!session_.empty() || in_grace) options_.renew_lease(now_us + fence_us_);
+  const std::int64_t quiet_us = now_us - contact_->heard_at_us();
+  const std::int64_t most_us =
+      disconnect_grace_us_ + (session_.empty() ? 0 : kBeatsUnderWay * heartbeat_us_);
+  if (quiet_us >= 0 && quiet_us < most_us) options_.renew_lease(now_us + fence_us_);
 }
 
 }  // namespace dove::agent

@@ -20,12 +20,13 @@ Error failed(const char* doing, const std::string& path) {
 
 }  // namespace
 
-FileTail::FileTail(std::string path, std::int64_t offset)
-    : path_(std::move(path)), offset_(offset) {}
+FileTail::FileTail(std::string path, std::int64_t offset, std::int64_t owner_uid)
+    : path_(std::move(path)), offset_(offset), owner_uid_(owner_uid) {}
 
 FileTail::FileTail(FileTail&& other) noexcept
     : path_(std::move(other.path_)),
       offset_(other.offset_),
+      owner_uid_(other.owner_uid_),
       fd_(std::exchange(other.fd_, -1)),
       restarted_(other.restarted_) {}
 
@@ -44,6 +45,11 @@ Result<bool> FileTail::open() {
   if (::fstat(fd_, &facts) != 0 || !S_ISREG(facts.st_mode)) {
     ::close(std::exchange(fd_, -1));
     errno = EINVAL;
+    return failed("follow", path_);
+  }
+  if (owner_uid_ >= 0 && static_cast<std::int64_t>(facts.st_uid) != owner_uid_) {
+    ::close(std::exchange(fd_, -1));
+    errno = EACCES;
     return failed("follow", path_);
   }
   if (offset_ < 0) offset_ = std::max<std::int64_t>(0, facts.st_size + offset_);

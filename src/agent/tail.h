@@ -14,7 +14,9 @@ namespace dove::agent {
 class FileTail {
  public:
   // Reads `path` from byte `offset` (< 0: so many bytes before its end). The file need not exist.
-  FileTail(std::string path, std::int64_t offset);
+  // `owner_uid` >= 0: only a file of that user is read, so that a path which a user chose shows
+  // nothing that only root may see.
+  FileTail(std::string path, std::int64_t offset, std::int64_t owner_uid = -1);
   FileTail(FileTail&& other) noexcept;
   FileTail& operator=(FileTail&&) = delete;
   ~FileTail();
@@ -35,6 +37,7 @@ class FileTail {
 
   std::string path_;
   std::int64_t offset_;
+  std::int64_t owner_uid_;
   int fd_ = -1;
   bool restarted_ = false;
 };

@@ -6,6 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <charconv>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -54,12 +57,16 @@ std::string hostfile(const LaunchOrder& order) {
   return text;
 }
 
+std::string task_mark(const PlanContext& context, const std::string& name) {
+  return fmt::format("{}.{}.{}", context.facts.node, context.order.key.text(), name);
+}
+
 // A task's directory, user and files: what batch, main and step tasks have in common.
 Result<TaskPlan> plan_basics(const PlanContext& context, const std::string& name, Rank rank) {
   const LaunchOrder& order = context.order;
   TaskPlan plan;
   plan.directory = context.attempt_directory + "/tasks/" + name;
-  plan.mark = fmt::format("{}.{}.{}", context.facts.node, order.key.text(), name);
+  plan.mark = task_mark(context, name);
   plan.rank = rank;
   plan.kill_grace_us = order.kill_grace_us;
   plan.memory_bytes = 0;
@@ -95,9 +102,13 @@ void set_outputs(const PlanContext& context, const std::string& out_pattern,
   plan.stdout_path = output_path(out_pattern, order, node, plan.workdir, plan.rank, step);
   plan.stderr_path = output_path(err_pattern, order, node, plan.workdir, plan.rank, step);
   if (plan.stdout_path.empty()) {
-    plan.stdout_path = plan.directory + "/stdout";
+    // Beside the task's directory, which is the agent's alone.
+    const std::string name = plan.directory.substr(plan.directory.rfind('/') + 1);
+    plan.stdout_path = fmt::format("{}/output/{}.stdout", context.attempt_directory, name);
     plan.rotate_bytes = context.rotate_bytes;
-    if (plan.stderr_path.empty()) plan.stderr_path = plan.directory + "/stderr";
+    if (plan.stderr_path.empty()) {
+      plan.stderr_path = fmt::format("{}/output/{}.stderr", context.attempt_directory, name);
+    }
   } else if (plan.stderr_path.empty()) {
     plan.stderr_path = plan.stdout_path;
   }
@@ -164,17 +175,22 @@ Result<TaskPlan> plan_step_task(const PlanContext& context, const StepOrder& ste
 }
 
 Result<void> write_attempt(const std::string& directory, const LaunchOrder& order,
-                           const std::string& order_text) {
+                           const std::string& order_text, const std::string& linux_user) {
   std::error_code error;
   fs::create_directories(directory + "/tasks", error);
   if (error) return cannot("cannot_write", fmt::format("{}: {}", directory, error.message()));
-  if (order.exec.workdir.empty()) {
-    fs::create_directories(directory + "/work", error);
-    // Tasks of other users must get in; the attempt's files stay the agent's.
-    chmod((directory + "/work").c_str(), 01777);
+  chmod(directory.c_str(), 0711);  // the task's user passes through to what is its own
+  chmod((directory + "/tasks").c_str(), 0700);
+  const passwd* user = linux_user.empty() ? nullptr : getpwnam(linux_user.c_str());
+  for (const char* name : {"output", "tmp", "work"}) {
+    if (name == std::string_view("work") && !order.exec.workdir.empty()) continue;
+    const std::string path = fmt::format("{}/{}", directory, name);
+    fs::create_directory(path, error);
+    const bool given = user == nullptr || chown(path.c_str(), user->pw_uid, user->pw_gid) == 0;
+    if (error || !given || chmod(path.c_str(), 0700) != 0) {
+      return cannot("cannot_write", fmt::format("{}: {}", path, strerror(errno)));
+    }
   }
-  fs::create_directories(directory + "/tmp", error);
-  chmod((directory + "/tmp").c_str(), 01777);
   if (order.launch == LaunchMode::kBatch && order.placement.node_rank == 0) {
     TRY(write_file(directory + "/script", order.exec.script, 0755));
   }
@@ -185,7 +201,7 @@ Result<void> write_attempt(const std::string& directory, const LaunchOrder& orde
 }
 
 void write_stage(const std::string& directory, const std::string& stage) {
-  // A failure shows as a task that is adopted as not started, which is swept and reported.
+  // A failure does no harm: a task's directory says as well that it was started.
   (void)write_file(directory + "/stage", stage, 0600);
 }
 
@@ -203,18 +219,61 @@ StageOnDisk read_stage(const std::string& directory) {
   text << file.rdbuf();
   Result<nlohmann::json> body = codec::parse_json(text.str(), 64u << 20);
   if (!body.ok()) return found;
-  Report report;
-  report.kind =
-      body->value("kind", "") == "launch_failed" ? ReportKind::kLaunchFailed : ReportKind::kEnded;
-  report.why = body->value("why", "");
-  report.cpu_us = body->value("cpu_us", std::int64_t{0});
-  report.memory_peak_bytes = body->value("memory_peak_bytes", std::int64_t{0});
-  for (const auto& value : body->value("exits", nlohmann::json::array())) {
-    if (Result<TaskExit> exit = codec::read_task_exit(value); exit.ok()) {
-      report.exits.push_back(exit.value());
+  try {
+    Report report;
+    report.kind =
+        body->value("kind", "") == "launch_failed" ? ReportKind::kLaunchFailed : ReportKind::kEnded;
+    report.why = body->value("why", "");
+    report.cpu_us = body->value("cpu_us", std::int64_t{0});
+    report.memory_peak_bytes = body->value("memory_peak_bytes", std::int64_t{0});
+    for (const auto& value : body->value("exits", nlohmann::json::array())) {
+      if (Result<TaskExit> exit = codec::read_task_exit(value); exit.ok()) {
+        report.exits.push_back(exit.value());
+      }
     }
+    found.ended = std::move(report);
+  } catch (const nlohmann::json::exception&) {
+    found.ended.reset();  // not what was written: what the tasks left says more
   }
-  found.ended = std::move(report);
+  return found;
+}
+
+std::optional<AttemptKey> read_key(const std::string& text) {
+  AttemptKey key;
+  const char* const end = text.data() + text.size();
+  const auto job = std::from_chars(text.data(), end, key.job.value);
+  if (job.ec != std::errc() || job.ptr == end || *job.ptr != '.') return std::nullopt;
+  const auto attempt = std::from_chars(job.ptr + 1, end, key.attempt);
+  if (attempt.ec != std::errc() || attempt.ptr != end) return std::nullopt;
+  return key;
+}
+
+std::vector<TaskOnDisk> read_tasks(const PlanContext& context) {
+  std::vector<TaskOnDisk> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(context.attempt_directory + "/tasks", error)) {
+    const std::string name = entry.path().filename().string();
+    TaskOnDisk task;
+    const char* const end = name.data() + name.size();
+    const char* at = name.data() + 1;
+    if (name.starts_with('s')) {
+      const auto step = std::from_chars(at, end, task.step);
+      if (step.ec != std::errc() || step.ptr == end || *step.ptr != '.') continue;
+      at = step.ptr + 1;
+    }
+    if (name != "batch") {
+      if (!name.starts_with('s') && !name.starts_with('r')) continue;
+      const auto rank = std::from_chars(at, end, task.plan.rank);
+      if (rank.ec != std::errc() || rank.ptr != end) continue;
+    }
+    task.plan.directory = entry.path().string();
+    task.plan.mark = task_mark(context, name);
+    task.plan.kill_grace_us = context.order.kill_grace_us;
+    found.push_back(std::move(task));
+  }
+  std::sort(found.begin(), found.end(), [](const TaskOnDisk& a, const TaskOnDisk& b) {
+    return a.plan.directory < b.plan.directory;
+  });
   return found;
 }
 
