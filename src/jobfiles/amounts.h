@@ -20,7 +20,7 @@ namespace dove::jobfiles {
 
 constexpr std::size_t kArrayElementsMax = 100'000;
 constexpr std::int32_t kArrayIndexMax = 4'000'000;
-constexpr std::size_t kHostsMax = 100'000;
+constexpr std::size_t kHostsMax = 20'000;
 
 // "90" (minutes), "5:30", "1:00:00", "2-12", "2-12:30", "2-12:30:00"; "0", "-1", "INFINITE",
 // "UNLIMITED": Span 0, no limit. Seconds are kept (Slurm rounds up to minutes).

@@ -116,7 +116,7 @@ Result<ArraySpec> parse_array(std::string_view text) {
   if (set.size() > 1 && set.front() == '[' && set.back() == ']') {
     set = set.substr(1, set.size() - 2);
   }
-  std::set<std::int32_t> indices;
+  std::vector<std::int32_t>& indices = array.indices;
   for (std::string_view item : split(set, ',')) {
     std::size_t colon = item.find(':');
     std::string_view range = item.substr(0, colon);
@@ -130,10 +130,11 @@ Result<ArraySpec> parse_array(std::string_view text) {
     if (colon != std::string_view::npos && dash == std::string_view::npos) return bad;
     for (std::int64_t i = *first; i <= *last; i += *step) {
       if (indices.size() >= kArrayElementsMax) return bad;
-      indices.insert(static_cast<std::int32_t>(i));
+      indices.push_back(static_cast<std::int32_t>(i));
     }
   }
-  array.indices.assign(indices.begin(), indices.end());
+  std::sort(indices.begin(), indices.end());
+  indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
   return array;
 }
 
@@ -220,11 +221,13 @@ Result<std::vector<std::string>> parse_hostlist(std::string_view text) {
   if (!items) return bad;
   std::vector<std::string> names;
   std::set<std::string> seen;
+  std::size_t total = 0;
   for (std::string_view item : *items) {
     item = trimmed(item);
     if (item.empty()) continue;
     auto expanded = expand_host(item);
-    if (!expanded || names.size() + expanded->size() > kHostsMax) return bad;
+    if (expanded) total += expanded->size();
+    if (!expanded || total > kHostsMax) return bad;
     for (std::string& name : *expanded) {
       if (!host_name(name)) return bad;
       if (seen.insert(name).second) names.push_back(std::move(name));

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::string_view kMark = "#SBATCH";
 constexpr std::size_t kLineMax = 64 << 10;
+constexpr std::size_t kOptionsMax = 200;  // in a script
 
 bool blank(char c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f'; }
 
@@ -66,11 +67,17 @@ Result<DirectiveWords> split_directive(std::string_view line, const Place& first
 
 namespace {
 
-Result<void> apply_directive(Draft& draft, std::string_view line, const Place& first) {
+// `count` is how many options the script had before; it may have kOptionsMax.
+Result<void> apply_directive(Draft& draft, std::string_view line, const Place& first,
+                             std::size_t& count) {
   TRY_ASSIGN(DirectiveWords split, split_directive(line, first));
   std::size_t used = 0;
   TRY_ASSIGN(std::vector<Option> options, read_options(split.words, split.places, used));
   for (const Option& option : options) {
+    if (++count > kOptionsMax) {
+      return at_place(invalid(fmt::format("more than {} options in a script", kOptionsMax)),
+                      option.place);
+    }
     TRY(apply_sbatch_option(draft, option.name, option.value, option.place));
   }
   if (used < split.words.size()) {
@@ -107,6 +114,7 @@ void warn_about_comment(Draft& draft, std::string_view line, const Place& place)
 
 Result<void> apply_directives(Draft& draft, const std::string& name, std::string_view script) {
   int number = 0;
+  std::size_t options = 0;
   bool commands = false;
   for (std::string_view line : split(script, '\n')) {
     ++number;
@@ -125,7 +133,7 @@ Result<void> apply_directives(Draft& draft, const std::string& name, std::string
     if (start == std::string_view::npos) continue;
     if (directive) {
       place.column += static_cast<int>(kMark.size());
-      TRY(apply_directive(draft, line.substr(kMark.size()), place));
+      TRY(apply_directive(draft, line.substr(kMark.size()), place, options));
     } else if (line[start] != '#') {
       commands = true;
     } else if (line.starts_with(kMark)) {

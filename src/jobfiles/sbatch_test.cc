@@ -80,6 +80,9 @@ TEST(Sbatch, RefusalsNamePlaceAndRemedy) {
   EXPECT_NE(refusal("#!/bin/sh\n# gr\xFC\xDF\n").find("job.sh:2:5: the text is not UTF-8"),
             std::string::npos);
   EXPECT_NE(refusal("#!/bin/sh\n#SBATCHES\n").find("job.sh:2:1"), std::string::npos);
+  std::string many = "#!/bin/sh\n";
+  for (int i = 0; i < 201; ++i) many += "#SBATCH -N1\n";
+  EXPECT_NE(refusal(many).find("job.sh:202:9: more than 200 options"), std::string::npos);
   auto large =
       parse(Source{"job.sh", std::string(kFileBytesMax + 1, '#'), Format::kSbatch, {}}, ann());
   ASSERT_FALSE(large.ok());

@@ -14,6 +14,7 @@ namespace {
 
 // An argument of execve() holds 128 KiB; quotes take some.
 constexpr std::size_t kTaskScriptMax = 100 << 10;
+constexpr std::size_t kGeneralMax = 1000;
 
 // One item of job.general, as the #SBATCH line tcloud makes of it.
 Result<void> apply_general(Draft& draft, const TuxivItem& item);
@@ -152,6 +153,10 @@ Result<void> apply_job(const TuxivFile& file, Draft& draft) {
   JobSpec& spec = draft.submission.spec;
   ExecSpec& exec = draft.submission.exec;
   bool output = false;
+  if (file.general.size() > kGeneralMax) {
+    return at_place(invalid(fmt::format("job.general has more than {} items", kGeneralMax)),
+                    file.general[kGeneralMax].place);
+  }
   for (const TuxivItem& item : file.general) {
     TRY(apply_general(draft, item));
     output = output || item.text.find("output=") != std::string::npos;

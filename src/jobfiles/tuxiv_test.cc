@@ -176,6 +176,11 @@ TEST(Tuxiv, HostileYamlIsBounded) {
   EXPECT_FALSE(parse(Source{"job.yaml", laughs, Format::kAuto, {}}, ann("demo")).ok());
   EXPECT_FALSE(read("entrypoint:\n  - " + std::string(200'000, 'x')).ok());
   EXPECT_FALSE(read("a: &a [*a]\n").ok());
+  std::string many = "job:\n  general:\n";
+  for (int i = 0; i < 1001; ++i) many += "    - nodes=1\n";
+  auto items = read(many);
+  ASSERT_FALSE(items.ok());
+  EXPECT_EQ(items.error().field, "tuxiv.conf:1003:7");
 }
 
 TEST(Tuxiv, OptionsOfTheCommandLineWin) {

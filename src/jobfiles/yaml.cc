@@ -143,9 +143,26 @@ bool indented_by_tab(const std::string& text, int line) {
   return text.substr(start, word - start).find('\t') != std::string::npos;
 }
 
+// The library reads ahead to the end of open brackets before it reports the first, and keeps
+// hundreds of bytes for each. No quoted text has so many of them unclosed.
+bool endless_brackets(std::string_view text) {
+  constexpr int kOpenMax = 10'000;
+  int open = 0;
+  for (char c : text) {
+    if (c == '[' || c == '{') ++open;
+    if ((c == ']' || c == '}') && open > 0) --open;
+    if (open > kOpenMax) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<YamlRef> read_yaml(const std::string& file, const std::string& text) {
+  if (endless_brackets(text)) {
+    return at_place(invalid(fmt::format("nested deeper than {} levels", kDepthMax), "bad_yaml"),
+                    Place{file, 1, 1});
+  }
   try {
     std::istringstream in(text);
     YAML::Parser parser(in);
