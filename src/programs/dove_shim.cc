@@ -124,7 +124,9 @@ void Shim::run(const char* directory) {
   sigset_t all;
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
-  for (const int number : {SIGHUP, SIGINT, SIGPIPE}) ::signal(number, SIG_IGN);
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  for (const int number : {SIGHUP, SIGINT, SIGPIPE}) ::sigaction(number, &ignore, nullptr);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   signal_fd_ = ::signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
   if (!set_up()) {

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "agent/shim_config_format.h"
+#include "programs/dove_shim_text.h"
 
 namespace dove::shim {
 namespace {
@@ -21,8 +22,6 @@ char* value_of(char* record, const char* key) {
   if (std::strncmp(record, key, length) != 0 || record[length] != '=') return nullptr;
   return record + length + 1;
 }
-
-std::int64_t number(const char* text) { return std::strtoll(text, nullptr, 10); }
 
 template <class T>
 bool reserve(Array<T>& array, int count) {
@@ -57,40 +56,39 @@ bool take_text(char* record, Config& config) {
   return false;
 }
 
-bool take_number(char* record, Config& config) {
+bool take_scalar(char* record, Config& config) {
   if (char* v = value_of(record, keys::kUid)) {
     config.change_user = true;
-    config.uid = static_cast<unsigned>(number(v));
+    config.uid = static_cast<unsigned>(number_of(v));
   } else if (char* gid = value_of(record, keys::kGid)) {
-    config.gid = static_cast<unsigned>(number(gid));
+    config.gid = static_cast<unsigned>(number_of(gid));
   } else if (char* umask = value_of(record, keys::kUmask)) {
-    config.umask = static_cast<unsigned>(number(umask));
+    config.umask = static_cast<unsigned>(number_of(umask));
   } else if (char* append = value_of(record, keys::kAppend)) {
-    config.append = number(append) != 0;
+    config.append = number_of(append) != 0;
   } else if (char* bytes = value_of(record, keys::kRotateBytes)) {
-    config.rotate_bytes = number(bytes);
+    config.rotate_bytes = number_of(bytes);
   } else if (char* keep = value_of(record, keys::kRotateKeep)) {
-    config.rotate_keep = static_cast<int>(number(keep));
+    config.rotate_keep = static_cast<int>(number_of(keep));
   } else if (char* grace = value_of(record, keys::kKillGraceMs)) {
-    config.kill_grace_us = number(grace) * 1000;
+    config.kill_grace_us = number_of(grace) * 1000;
   } else if (char* fence = value_of(record, keys::kFenceGraceMs)) {
-    config.fence_grace_us = number(fence) * 1000;
+    config.fence_grace_us = number_of(fence) * 1000;
   } else if (char* allowance = value_of(record, keys::kLeaseAllowanceMs)) {
-    config.lease_allowance_us = number(allowance) * 1000;
+    config.lease_allowance_us = number_of(allowance) * 1000;
   } else if (char* hold = value_of(record, keys::kHold)) {
-    config.hold = number(hold) != 0;
+    config.hold = number_of(hold) != 0;
   } else {
     return false;
   }
   return true;
 }
 
-Rlimit rlimit_of(char* text) {
-  char* end = text;
+Rlimit rlimit_of(const char* text) {
   Rlimit limit{};
-  limit.resource = static_cast<int>(std::strtoll(end, &end, 10));
-  limit.soft = std::strtoll(end, &end, 10);
-  limit.hard = std::strtoll(end, &end, 10);
+  limit.resource = static_cast<int>(take_number(text));
+  limit.soft = take_number(text);
+  limit.hard = take_number(text);
   return limit;
 }
 
@@ -100,9 +98,9 @@ bool take_item(char* record, Config& config) {
   } else if (char* env = value_of(record, keys::kEnv)) {
     push(config.environment, env);
   } else if (char* group = value_of(record, keys::kGroup)) {
-    push(config.groups, static_cast<unsigned>(number(group)));
+    push(config.groups, static_cast<unsigned>(number_of(group)));
   } else if (char* cpu = value_of(record, keys::kCpu)) {
-    push(config.cpus, static_cast<int>(number(cpu)));
+    push(config.cpus, static_cast<int>(number_of(cpu)));
   } else if (char* limit = value_of(record, keys::kRlimit)) {
     push(config.rlimits, rlimit_of(limit));
   } else if (char* procs = value_of(record, keys::kCgroupProcs)) {
@@ -148,7 +146,7 @@ bool read_config(int fd, Config& config) {
   }
   bool whole = false;
   for (char* record = bytes; record < bytes + size; record += std::strlen(record) + 1) {
-    if (take_item(record, config) || take_number(record, config) || take_text(record, config)) {
+    if (take_item(record, config) || take_scalar(record, config) || take_text(record, config)) {
       continue;
     }
     whole = value_of(record, keys::kEnd) != nullptr;

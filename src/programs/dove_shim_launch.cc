@@ -17,6 +17,8 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "programs/dove_shim_text.h"
+
 namespace dove::shim {
 namespace {
 
@@ -99,14 +101,14 @@ const char* path_variable(const Config& config) {
 void execute(Child& child) {
   const Config& config = child.config;
   const char* const name = config.argv.items[0];
-  if (std::strchr(name, '/') != nullptr) {
+  if (*end_at(name, '/') == '/') {
     ::execve(name, config.argv.items, config.environment.items);
     fail(child.failure, "execute", name);
     return;
   }
   int worst = ENOENT;
   for (const char* at = path_variable(config); *at != '\0';) {
-    const char* const end = ::strchrnul(at, ':');
+    const char* const end = end_at(at, ':');
     char full[4096];
     const std::size_t length = static_cast<std::size_t>(end - at);
     if (length > 0 && length + std::strlen(name) + 2 <= sizeof full) {

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "programs/dove_shim_launch.h"
+#include "programs/dove_shim_text.h"
 
 namespace dove::shim {
 namespace {
@@ -87,8 +88,8 @@ void RotatedOutput::put(const char* bytes, std::int64_t count) {
     if (count > room) {
       // Between lines where that is possible.
       now = room > 0 ? room : 0;
-      const void* line = ::memrchr(bytes, '\n', static_cast<std::size_t>(now));
-      if (line != nullptr) now = static_cast<const char*>(line) - bytes + 1;
+      const char* const line = last_in(bytes, static_cast<std::size_t>(now), '\n');
+      if (line != nullptr) now = line - bytes + 1;
       if (line == nullptr && size_ > 0 && count <= config_->rotate_bytes) now = 0;
     }
     if (now > 0) {

@@ -3,10 +3,12 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <cstring>
+
+#include "programs/dove_shim_text.h"
 
 namespace dove::shim {
 namespace {
@@ -16,6 +18,42 @@ struct Process {
   pid_t parent;
   pid_t group;
   char state;
+};
+
+constexpr int kMostProcesses = 1 << 22;  // the kernel's own limit
+
+// All processes, ascending by pid. Memory that is not touched costs nothing.
+struct Table {
+  Process* items = nullptr;
+  int count = 0;
+
+  bool reserve() {
+    void* const room = ::mmap(nullptr, sizeof(Process) * kMostProcesses, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    items = room == MAP_FAILED ? nullptr : static_cast<Process*>(room);
+    return items != nullptr;
+  }
+  ~Table() {
+    if (items != nullptr) ::munmap(items, sizeof(Process) * kMostProcesses);
+  }
+  void insert(const Process& process) {
+    int at = count++;
+    for (; at > 0 && items[at - 1].pid > process.pid; --at) items[at] = items[at - 1];
+    items[at] = process;
+  }
+  const Process* find(pid_t pid) const {
+    int low = 0;
+    int high = count;
+    while (low < high) {
+      const int middle = low + (high - low) / 2;
+      if (items[middle].pid < pid) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low < count && items[low].pid == pid ? items + low : nullptr;
+  }
 };
 
 // The start of a small file, as text.
@@ -30,48 +68,43 @@ bool read_text(const char* path, char* text, std::size_t size) {
 }
 
 bool read_process(const char* name, Process& process) {
+  const std::size_t length = std::strlen(name);
   char path[64] = "/proc/";
-  if (std::strlen(name) > 20) return false;
-  std::strcat(std::strcat(path, name), "/stat");
+  if (length > 20) return false;
+  std::memcpy(path + 6, name, length);
+  std::memcpy(path + 6 + length, "/stat", 6);
   char text[512];
   if (!read_text(path, text, sizeof text)) return false;
   // "pid (any name) S parent group …": the name ends with the last parenthesis.
-  char* at = std::strrchr(text, ')');
+  const char* at = last_in(text, std::strlen(text), ')');
   if (at == nullptr || std::strlen(at) < 4) return false;
-  process.pid = static_cast<pid_t>(std::strtol(name, nullptr, 10));
+  process.pid = static_cast<pid_t>(number_of(name));
   process.state = at[2];
-  process.parent = static_cast<pid_t>(std::strtol(at + 3, &at, 10));
-  process.group = static_cast<pid_t>(std::strtol(at, &at, 10));
+  at += 3;
+  process.parent = static_cast<pid_t>(take_number(at));
+  process.group = static_cast<pid_t>(take_number(at));
   return true;
 }
-
-struct Table {
-  Process* items = nullptr;
-  int count = 0;
-  int room = 0;
-};
 
 bool read_table(Table& table) {
-  DIR* const proc = ::opendir("/proc");
-  if (proc == nullptr) return false;
-  while (const dirent* entry = ::readdir(proc)) {
-    if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
-    if (table.count == table.room) {
-      const int room = table.room == 0 ? 512 : table.room * 2;
-      void* const grown =
-          std::realloc(table.items, static_cast<std::size_t>(room) * sizeof(Process));
-      if (grown == nullptr) break;
-      table.items = static_cast<Process*>(grown);
-      table.room = room;
-    }
-    if (read_process(entry->d_name, table.items[table.count])) ++table.count;
+  const int proc = ::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (proc < 0 || !table.reserve()) {
+    if (proc >= 0) ::close(proc);
+    return false;
   }
-  ::closedir(proc);
+  alignas(dirent64) char some[8192];
+  ssize_t got;
+  while ((got = ::getdents64(proc, some, sizeof some)) > 0) {
+    for (ssize_t at = 0; at < got && table.count < kMostProcesses;) {
+      const dirent64* const entry = reinterpret_cast<const dirent64*>(some + at);
+      at += entry->d_reclen;
+      Process process;
+      if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
+      if (read_process(entry->d_name, process)) table.insert(process);
+    }
+  }
+  ::close(proc);
   return true;
-}
-
-int by_pid(const void* a, const void* b) {
-  return static_cast<const Process*>(a)->pid - static_cast<const Process*>(b)->pid;
 }
 
 // Whether `process` is below `root`, by its chain of parents.
@@ -79,9 +112,7 @@ bool descends(const Table& table, const Process& process, pid_t root) {
   const Process* at = &process;
   for (int steps = 0; at != nullptr && steps < 10'000; ++steps) {
     if (at->parent == root) return true;
-    const Process key{at->parent, 0, 0, 0};
-    at = static_cast<const Process*>(std::bsearch(
-        &key, table.items, static_cast<std::size_t>(table.count), sizeof(Process), by_pid));
+    at = table.find(at->parent);
   }
   return false;
 }
@@ -91,7 +122,6 @@ bool descends(const Table& table, const Process& process, pid_t root) {
 int signal_descendants(int signal, pid_t except_group) {
   Table table;
   if (!read_table(table)) return -1;
-  std::qsort(table.items, static_cast<std::size_t>(table.count), sizeof(Process), by_pid);
   const pid_t self = ::getpid();
   int count = 0;
   for (int i = 0; i < table.count; ++i) {
@@ -102,7 +132,6 @@ int signal_descendants(int signal, pid_t except_group) {
     ::kill(process.pid, signal);
     if (signal == SIGTERM) ::kill(process.pid, SIGCONT);
   }
-  std::free(table.items);
   return count;
 }
 
@@ -119,8 +148,8 @@ void kill_cgroup(const char* path) {
 bool counted_oom_kill(const char* path) {
   char text[1024];
   if (path == nullptr || !read_text(path, text, sizeof text)) return false;
-  const char* const line = std::strstr(text, "oom_kill ");
-  return line != nullptr && std::strtol(line + 9, nullptr, 10) > 0;
+  const char* const count = behind(text, "oom_kill ");
+  return count != nullptr && number_of(count) > 0;
 }
 
 }  // namespace dove::shim
