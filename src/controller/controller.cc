@@ -17,7 +17,6 @@
 namespace dove::controller {
 namespace {
 
-constexpr std::int64_t kFullRetry_us = 1'000'000;
 constexpr std::int64_t kOverdueRetry_us = 1'000'000;
 constexpr std::int64_t kLongestSleep_us = 60'000'000;
 
@@ -203,7 +202,7 @@ bool Controller::Impl::is_full() {
   if (telemetry::monotonic_us() < full_until_us) return true;
   constexpr std::int64_t kLeastToTry_bytes = 1 << 20;
   if (options.free_bytes && options.free_bytes() < kLeastToTry_bytes) {
-    full_until_us = telemetry::monotonic_us() + kFullRetry_us;
+    full_until_us = telemetry::monotonic_us() + options.full_retry_us;
     return true;
   }
   full_until_us = 0;
@@ -302,7 +301,7 @@ Result<void> Controller::Impl::commit(BatchMaker& maker) {
 void Controller::Impl::append_failed(const Error& error) {
   if (error.kind != ErrorKind::kExhausted) return fatal(error);
   telemetry::log(telemetry::Level::kError, "disk_full", {{"why", error.message}});
-  full_until_us = telemetry::monotonic_us() + kFullRetry_us;
+  full_until_us = telemetry::monotonic_us() + options.full_retry_us;
   // The batch did not happen: memory goes back to what the log says.
   housekeeping.finish();
   const Result<void> recovered = ledger.recover(log, keeper);

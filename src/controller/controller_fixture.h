@@ -89,6 +89,7 @@ inline ControllerOptions test_options(const core::Policies& policies) {
   options.build = "test";
   options.holder = "test";
   options.hash_every_batches = 1;
+  options.full_retry_us = 1000;
   return options;
 }
 

@@ -87,6 +87,13 @@ Error session_over() {
                ""};
 }
 
+struct StepEnd {
+  JobId job;
+  AttemptNumber attempt = 0;
+  std::int32_t step = 0;
+  std::vector<TaskExit> exits;
+};
+
 struct ReportMessage {
   std::string session;
   std::uint64_t number = 0;
@@ -94,8 +101,20 @@ struct ReportMessage {
   std::string placements_hash;
   std::vector<Event> events;
   std::vector<std::pair<JobId, AttemptNumber>> ended;
-  Json steps = Json::array();
+  std::vector<StepEnd> steps;
 };
+
+Result<StepEnd> read_step_end(const Json& item) {
+  StepEnd end{JobId(item.at("job").get<std::uint64_t>()),
+              item.at("attempt").get<AttemptNumber>(),
+              item.at("step").get<std::int32_t>(),
+              {}};
+  for (const Json& value : item.value("exits", Json::array())) {
+    TRY_ASSIGN(TaskExit exit, codec::read_task_exit(value));
+    end.exits.push_back(std::move(exit));
+  }
+  return end;
+}
 
 Result<ReportMessage> read_report_message(const Call& call) {
   TRY_ASSIGN(const Json body, call.json_body());
@@ -108,7 +127,8 @@ Result<ReportMessage> read_report_message(const Call& call) {
     for (const Json& item : body.value("events", Json::array())) {
       const auto kind = item.at("kind").get<std::string>();
       if (kind == "step_ended") {
-        message.steps.push_back(item);
+        TRY_ASSIGN(StepEnd end, read_step_end(item));
+        message.steps.push_back(std::move(end));
         continue;
       }
       if (kind == "refused") continue;  // an order of an older epoch: there is a newer one
@@ -123,18 +143,6 @@ Result<ReportMessage> read_report_message(const Call& call) {
     return invalid("malformed_message", e.what(), "");
   }
   return message;
-}
-
-void take_step_ends(Context& context, NodeId node, const Json& steps) {
-  for (const Json& item : steps) {
-    std::vector<TaskExit> exits;
-    for (const Json& value : item.value("exits", Json::array())) {
-      Result<TaskExit> exit = codec::read_task_exit(value);
-      if (exit.ok()) exits.push_back(std::move(exit).value());
-    }
-    context.steps.ended(node, JobId(item.value("job", std::uint64_t{0})),
-                        item.value("attempt", AttemptNumber{0}), item.value("step", 0), exits);
-  }
 }
 
 // Whether what the agent holds has been other than the ledger says for some heartbeats on end,
@@ -281,6 +289,7 @@ void sync_agent(Context& context, CallPtr call) {
                    if (context.stopping) return;
                    AgentSession& session = context.sessions.begin(call->caller.node);
                    session.version = version;
+                   context.steps.node_back(call->caller.node);
                    call->reply(200, sync_answer(context, session, *message));
                  });
 }
@@ -299,7 +308,9 @@ void take_report(Context& context, CallPtr call) {
   AgentSession* session = context.sessions.find(call->caller.node, read->session);
   if (session == nullptr) return call->responder->send(wire::problem(410, session_over()));
   context.sessions.heard(*session);
-  take_step_ends(context, call->caller.node, read->steps);
+  for (const StepEnd& end : read->steps) {
+    context.steps.ended(call->caller.node, end.job, end.attempt, end.step, end.exits);
+  }
   if (read->events.empty()) {
     const bool resync = stays_different(context, *session, *read);
     return answer_report(context, *call, *read, resync);

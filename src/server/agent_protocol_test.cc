@@ -184,6 +184,7 @@ TEST_F(AgentProtocol, BrokenMessagesAreErrors) {
             "malformed_message");
   EXPECT_EQ(agent.report(Json::array({{{"kind", 7}}})).code(), "malformed_message");
   EXPECT_EQ(agent.report(Json(3)).status, 400);
+  EXPECT_EQ(agent.tell("step_ended", 1, 1, {{"step", "x"}}).status, 400);
 }
 
 }  // namespace

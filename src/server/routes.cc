@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "server/context.h"
 #include "server/handlers.h"
@@ -114,6 +115,15 @@ void refuse_path(const Call& call, const std::string& allowed) {
   call.responder->send(std::move(response));
 }
 
+// A member of a wrong type that no handler asked for by itself ends here.
+void run(const Route& route, Context& context, const CallPtr& call) {
+  try {
+    route.handle(context, call);
+  } catch (const nlohmann::json::exception& e) {
+    call->fail(invalid("bad_value", fmt::format("the body cannot be read: {}", e.what()), ""));
+  }
+}
+
 }  // namespace
 
 std::span<const Route> routes() { return kRoutes; }
@@ -132,7 +142,7 @@ void dispatch(Context& context, wire::Request request, std::shared_ptr<wire::Res
     Result<Caller> caller = find_caller(context, route, *call);
     if (!caller.ok()) return call->fail(caller.error());
     call->caller = std::move(caller).value();
-    return route.handle(context, std::move(call));
+    return run(route, context, call);
   }
   refuse_path(*call, allowed);
 }

@@ -124,6 +124,7 @@ void Steps::run(CallPtr call, const core::Job& job, const StepRequest& request,
   reader.on_node_gone = [this, weak](NodeId node) {
     const auto held = weak.lock();
     if (held == nullptr || held->open.count(node) == 0) return;
+    if (abandoned_.size() < kNumbersMax) abandoned_.emplace(node, held->key);
     std::vector<TaskExit> exits;
     for (const Rank rank : held->open.at(node)) exits.push_back({rank, 1, 0, "node_unreachable"});
     node_done(held, node, exits);
@@ -196,10 +197,22 @@ void Steps::node_done(const std::shared_ptr<Step>& step, NodeId node,
   }
 }
 
+void Steps::node_back(NodeId node) {
+  const auto [begin, end] = abandoned_.equal_range(node);
+  for (auto each = begin; each != end; ++each) {
+    sessions_.send(node, signal_line(each->second, SIGKILL));
+  }
+  abandoned_.erase(begin, end);
+}
+
+std::string Steps::signal_line(const Key& key, int number) {
+  const auto [job, attempt, step] = key;
+  return codec::dump_json(Json{
+      {"signal", {{"job", job.value}, {"attempt", attempt}, {"step", step}, {"signal", number}}}});
+}
+
 void Steps::signal(const Step& step, int number) {
-  const auto [job, attempt, index] = step.key;
-  const std::string line = codec::dump_json(Json{
-      {"signal", {{"job", job.value}, {"attempt", attempt}, {"step", index}, {"signal", number}}}});
+  const std::string line = signal_line(step.key, number);
   for (const auto& [node, ranks] : step.open) sessions_.send(node, line);
 }
 

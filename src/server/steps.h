@@ -44,6 +44,8 @@ class Steps {
              const std::vector<TaskExit>& exits);
   // Passes a signal to a step's tasks; false when there is no such step.
   bool send_signal(JobId job, AttemptNumber attempt, std::int32_t step, int number);
+  // The node's agent is back: what was lost on it meanwhile is ended there.
+  void node_back(NodeId node);
   void close_all();
   std::size_t size() const { return steps_.size(); }
 
@@ -51,6 +53,7 @@ class Steps {
   using Key = std::tuple<JobId, AttemptNumber, std::int32_t>;
   struct Step;
 
+  static std::string signal_line(const Key& key, int number);
   std::int32_t next_number(const core::Job& job);
   void send_orders(const Step& step, const core::State& state, const std::vector<StepNode>& nodes,
                    const StepProgram& program);
@@ -67,6 +70,7 @@ class Steps {
   Instant began_at_;
   std::map<Key, std::shared_ptr<Step>> steps_;
   std::map<std::pair<JobId, AttemptNumber>, std::int32_t> numbers_;
+  std::multimap<NodeId, Key> abandoned_;  // their clients were told that they are over
 };
 
 }  // namespace dove::server
