@@ -92,6 +92,11 @@ Result<void> Agent::start() {
                              options_.data_dir, error.message()),
                  ""};
   }
+  if (options_.mapped_users) {  // tasks pass through to what is theirs
+    for (const std::string& path : {options_.data_dir, options_.data_dir + "/attempts"}) {
+      fs::permissions(path, fs::perms::others_exec, fs::perm_options::add, error);
+    }
+  }
   TRY_ASSIGN(Contact contact, Contact::open(options_.data_dir + "/contact"));
   contact_.emplace(std::move(contact));
   if (contact_->fence_us() > 0) {

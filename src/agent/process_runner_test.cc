@@ -1,9 +1,12 @@
 #include "agent/process_runner.h"
 
-#include <sys/stat.h>
+#include <pwd.h>
+#include <unistd.h>
 
 #include "agent/lease.h"
 #include "agent/shim_test_bed.h"
+#include "agent/tail.h"
+#include "agent/task_plan.h"
 
 namespace dove::agent {
 namespace {
@@ -207,6 +210,36 @@ TEST_F(ProcessRunnerTest, ATaskEndsWithItsLease) {
   ASSERT_TRUE(ended());
   EXPECT_EQ(ended_[0].exit.cause, "fenced");
   EXPECT_FALSE(alive(pid_in("pid")));
+}
+
+// What a task writes where the agent put it, or to a file of its own, belongs to its user.
+TEST_F(ProcessRunnerTest, AMappedUserCanWriteItsOutput) {
+  const passwd* user = getpwnam("nobody");
+  if (geteuid() != 0 || user == nullptr) GTEST_SKIP() << "needs root";
+  AgentFacts facts;
+  facts.node = "n1";
+  LaunchOrder order;
+  order.key = {JobId(7), 1};
+  order.linux_user = "nobody";
+  order.exec.command = {"/bin/sh", "-c", "echo out; echo err >&2; echo here > file; id -un"};
+  const std::string attempt = dir("7.1");
+  ASSERT_TRUE(write_attempt(attempt, order, "{}", "nobody").ok());
+  Result<TaskPlan> planned = plan_main_task(
+      PlanContext{facts, order, attempt, /*mapped_users=*/true, true, 1 << 20}, TaskGrant{});
+  ASSERT_TRUE(planned.ok()) << planned.error().message;
+  start(*planned);
+  ASSERT_TRUE(ended());
+  EXPECT_EQ(ended_[0].exit.cause, "");
+  EXPECT_EQ(ended_[0].exit.exit_code, 0);
+  EXPECT_EQ(read("7.1/output/r0.stdout"), "out\nnobody\n");
+  EXPECT_EQ(read("7.1/output/r0.stderr"), "err\n");
+  EXPECT_EQ(read("7.1/work/file"), "here\n");
+  FileTail own(planned->stdout_path, 0, user->pw_uid);
+  ASSERT_TRUE(own.read(100).ok());
+  // A path of a user's choice that leads elsewhere shows nothing.
+  ASSERT_EQ(::symlink("/etc/shadow", dir("7.1/output/link").c_str()), 0);
+  FileTail other(dir("7.1/output/link"), 0, user->pw_uid);
+  EXPECT_FALSE(other.read(100).ok());
 }
 
 TEST_F(ProcessRunnerTest, DestroyedWithTasksItTellsNothing) {

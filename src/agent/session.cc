@@ -261,6 +261,7 @@ void Agent::connect_failed(const Error& error) {
     telemetry::log(telemetry::Level::kError, "refused_by_controller",
                    {{"node", options_.name}, {"why", error.message}});
   } else if (error.code == "connection_refused") {
+    refused_.reset();
     broken_ = false;
     counted_on_ = true;
     renew();
