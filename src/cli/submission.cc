@@ -156,6 +156,16 @@ std::vector<OptionSpec> sbatch_option_specs(const std::string& taken) {
   return specs;
 }
 
+void add_task_per_node(std::vector<jobfiles::Option>& options) {
+  std::string nodes;
+  for (const jobfiles::Option& option : options) {
+    if (option.name == "nodes") nodes = option.value;
+    if (option.name.find("tasks") != std::string::npos) return;
+  }
+  nodes = nodes.substr(0, nodes.find('-'));
+  if (!nodes.empty()) options.push_back({"ntasks", nodes, {"command line", 0, 0}});
+}
+
 std::vector<jobfiles::Option> sbatch_options_of(const Invocation& invocation) {
   std::vector<jobfiles::Option> options;
   for (const jobfiles::OptionRule& rule : jobfiles::option_rules()) {

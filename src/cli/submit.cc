@@ -109,6 +109,7 @@ Result<jobfiles::ParsedJob> parse_job(const Invocation& invocation) {
     context = context_for(operands[0], source);
   }
   context.options = options_of(invocation);
+  if (invocation.operands_before_dashes == 0) add_task_per_node(context.options);
   context.find_element = [&invocation](JobId array, std::int32_t index) {
     return find_element(invocation, array, index);
   };
@@ -159,7 +160,6 @@ std::vector<Command> submit_commands() {
   spec.options = {{"dry-run", 0, "", "print the job that the file means, and submit nothing"},
                   {"format", 0, "FORMAT", "the file's format: auto, tuxiv, sbatch or native"},
                   {"set", 0, "FIELD=VALUE", "any other field of the job: retries_max=2", true},
-                  {"stdout", 0, "FILE", "file of standard output (sbatch's --output)"},
                   output_option()};
   for (const Synonym& synonym : kSynonyms) {
     spec.options.push_back({synonym.name, 0, "VALUE", fmt::format("same as --{}", synonym.meant)});

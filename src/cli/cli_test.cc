@@ -1,0 +1,273 @@
+#include "cli/cli.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cli/fake_server_for_test.h"
+
+namespace dove::cli {
+namespace {
+
+using nlohmann::json;
+using testing::internal::CaptureStderr;
+using testing::internal::CaptureStdout;
+using testing::internal::GetCapturedStderr;
+using testing::internal::GetCapturedStdout;
+
+struct Outcome {
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+
+Outcome run(std::vector<std::string> words) {
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  CaptureStdout();
+  CaptureStderr();
+  Outcome outcome;
+  outcome.code = run_cli({}, static_cast<int>(arguments.size()), arguments.data());
+  outcome.err = GetCapturedStderr();
+  outcome.out = GetCapturedStdout();
+  return outcome;
+}
+
+json job(int id, const std::string& state) {
+  const bool ended = state == "completed" || state == "failed";
+  return {{"id", id},
+          {"name", "train"},
+          {"user", "ann"},
+          {"queue", "default"},
+          {"pool", "gpu"},
+          {"state", state},
+          {"phase", ended                ? "ended"
+                    : state == "running" ? "active"
+                                         : "waiting"},
+          {"exit_code", state == "failed" ? json(3)
+                        : ended           ? json(0)
+                                          : json()},
+          {"array", nullptr},
+          {"attempt", state == "waiting" ? 0 : 1},
+          {"nodes", state == "waiting" ? json::array() : json{"n1", "n2"}},
+          {"request", {{"tasks", 4}, {"nodes_min", 2}, {"cores", 4}, {"gpus_milli", 2000}}},
+          {"submitted_at_us", 1'000'000}};
+}
+
+class CliTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ =
+        std::filesystem::temp_directory_path() / ("dove-cli-test-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(folder_);
+    for (const char* name : {"DOVE_URL", "DOVE_DATA", "DOVE_TOKEN", "DOVE_TOKEN_FILE",
+                             "DOVE_JOB_ID", "DOVE_JOB_TOKEN", "SQUEUE_FORMAT", "TACC_USERDIR"}) {
+      unsetenv(name);
+    }
+    setenv("HOME", folder_.c_str(), 1);
+    setenv("XDG_CONFIG_HOME", (folder_ / "config").c_str(), 1);
+    setenv("XDG_STATE_HOME", (folder_ / "state").c_str(), 1);
+    setenv("DOVE_URL", server_.url().c_str(), 1);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string file(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / name) << text;
+    return (folder_ / name).string();
+  }
+
+  FakeServer server_{{}};
+  std::filesystem::path folder_;
+};
+
+TEST_F(CliTest, UnknownCommandsAreSuggested) {
+  const Outcome outcome = run({"dove", "sumbit"});
+  EXPECT_EQ(outcome.code, kExitUsage);
+  EXPECT_NE(outcome.err.find("did you mean `dove submit`?"), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+}
+
+TEST_F(CliTest, NothingKnownSaysHowToStart) {
+  unsetenv("DOVE_URL");
+  const Outcome outcome = run({"dove", "ps"});
+  EXPECT_EQ(outcome.code, kExitUnavailable);
+  EXPECT_NE(outcome.err.find("dove up"), std::string::npos) << outcome.err;
+}
+
+TEST_F(CliTest, TheDataDirectoryNamesServerAndToken) {
+  unsetenv("DOVE_URL");
+  std::filesystem::create_directories(folder_ / "data");
+  file("data/url", server_.url() + "\n");
+  file("data/token", "secret-token\n");
+  server_.set("GET /v1/jobs", {200, R"({"jobs":[]})"});
+  const Outcome outcome = run({"dove", "ps", "--data", (folder_ / "data").string()});
+  EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+  EXPECT_NE(outcome.err.find("no jobs"), std::string::npos);
+  EXPECT_EQ(outcome.out, "");
+  ASSERT_FALSE(server_.requests().empty());
+  EXPECT_EQ(server_.requests()[0].header("Authorization"), "Bearer secret-token");
+}
+
+TEST_F(CliTest, AStoredTokenIsNotSentElsewhere) {
+  std::filesystem::create_directories(folder_ / "state/dove");
+  file("state/dove/url", "http://127.0.0.1:1\n");
+  file("state/dove/token", "secret-token\n");
+  server_.set("GET /v1/jobs", {200, R"({"jobs":[]})"});
+  EXPECT_EQ(run({"dove", "ps"}).code, kExitOk);
+  EXPECT_EQ(server_.requests()[0].header("Authorization"), "");
+}
+
+TEST_F(CliTest, PsListsJobs) {
+  server_.set("GET /v1/jobs", {200, json{{"jobs", {job(7, "running"), job(8, "waiting")}}}.dump()});
+  server_.set("GET /v1/jobs/8/why",
+              {200, R"({"reasons":[{"kind":"resources","text":"needs 2 GPUs; 1 free"}]})"});
+  const Outcome outcome = run({"dove", "ps"});
+  EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+  EXPECT_EQ(outcome.out,
+            "ID  NAME   USER  QUEUE    STATE    TIME  NODES   REASON\n"
+            "7   train  ann   default  running  0:00  n[1-2]\n"
+            "8   train  ann   default  waiting  0:00  2       needs 2 GPUs; 1 free\n");
+  EXPECT_EQ(run({"dove", "ps", "-o", "name"}).out, "7\n8\n");
+  EXPECT_EQ(json::parse(run({"dove", "ps", "-o", "json"}).out)["jobs"].size(), 2u);
+  EXPECT_EQ(run({"dove", "ps", "-o", "xml"}).code, kExitUsage);
+}
+
+TEST_F(CliTest, SqueueIsAFace) {
+  server_.set("GET /v1/jobs", {200, json{{"jobs", {job(7, "running")}}}.dump()});
+  const Outcome outcome = run({"/usr/bin/squeue", "-h", "-o", "%i %t %P %R"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "7 R gpu n[1-2]\n");
+  const Outcome wrong = run({"squeue", "-t", "happy"});
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_EQ(wrong.err, "squeue: error: Invalid job state specified: happy\n");
+}
+
+TEST_F(CliTest, ErrorsOfTheServerBecomeExitCodes) {
+  EXPECT_EQ(run({"dove", "show", "9"}).code, kExitNotFound);
+  server_.set("POST /v1/jobs/7/hold", {409, R"({"code":"job_ended","detail":"job 7 has ended"})"});
+  const Outcome conflict = run({"dove", "hold", "7"});
+  EXPECT_EQ(conflict.code, kExitConflict);
+  EXPECT_NE(conflict.err.find("job 7 has ended"), std::string::npos);
+  setenv("DOVE_URL", "http://127.0.0.1:1", 1);
+  EXPECT_EQ(run({"dove", "nodes"}).code, kExitUnavailable);
+}
+
+TEST_F(CliTest, SubmitSendsTheJobOnce) {
+  server_.set("POST /v1/jobs", {201, R"({"id":12,"ids":[12],"warnings":[]})"});
+  const Outcome outcome = run({"dove", "submit", "-N", "2", "--name=both", "--set", "retries_max=2",
+                               "--", "/bin/echo", "hi"});
+  EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+  EXPECT_EQ(outcome.out, "Submitted job 12\n");
+  const json body = json::parse(server_.body_of("POST /v1/jobs"));
+  EXPECT_EQ(body["command"], (json{"/bin/echo", "hi"}));
+  EXPECT_EQ(body["name"], "both");
+  EXPECT_EQ(body["retries_max"], 2);
+  EXPECT_FALSE(server_.requests()[0].header("Idempotency-Key").empty());
+}
+
+TEST_F(CliTest, DryRunPrintsTheJobAndItsWarnings) {
+  const std::string script =
+      file("job.sh", "#!/bin/sh\n#SBATCH --ntasks=2\n#SBATCH --mail-user=a@b\necho hi\n");
+  const Outcome outcome = run({"dove", "submit", "--dry-run", "-o", "json", script});
+  EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+  EXPECT_EQ(json::parse(outcome.out)["launch"], "batch");
+  EXPECT_NE(outcome.err.find("job.sh:3:"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("warning"), std::string::npos) << outcome.err;
+  EXPECT_TRUE(server_.requests().empty());
+}
+
+TEST_F(CliTest, SbatchSpeaksAsSlurmDoes) {
+  server_.set("POST /v1/jobs", {201, R"({"id":12,"ids":[12],"warnings":[]})"});
+  const std::string script = file("job.sh", "#!/bin/sh\necho hi\n");
+  EXPECT_EQ(run({"sbatch", script, "--an", "argument"}).out, "Submitted batch job 12\n");
+  EXPECT_EQ(run({"sbatch", "--parsable", script}).out, "12\n");
+  EXPECT_EQ(run({"sbatch", "--wrap=hostname"}).out, "Submitted batch job 12\n");
+  const Outcome wrong = run({"sbatch", "--nodez=2", script});
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_NE(wrong.err.find("--nodes"), std::string::npos);
+}
+
+TEST_F(CliTest, WaitGivesTheExitCodeOfTheJob) {
+  server_.set("GET /v1/cluster", {200, R"({"log_head":5})"});
+  server_.set("GET /v1/jobs/7", {200, job(7, "failed").dump()});
+  EXPECT_EQ(run({"dove", "wait", "7"}).code, 3);
+  server_.set("GET /v1/jobs/7", {200, job(7, "completed").dump()});
+  EXPECT_EQ(run({"dove", "wait", "7"}).code, 0);
+}
+
+TEST_F(CliTest, SrunInsideAJobIsAStep) {
+  setenv("DOVE_JOB_ID", "7", 1);
+  setenv("DOVE_JOB_TOKEN", "7.1.mac", 1);
+  server_.set("POST /v1/jobs/7/steps",
+              {200,
+               "{\"begun\":{\"step\":0,\"tasks\":2}}\n"
+               "{\"rank\":0,\"stream\":\"stdout\",\"data\":\"hel\"}\n"
+               "{\"rank\":1,\"stream\":\"stderr\",\"data\":\"oops\\n\"}\n"
+               "{\"rank\":0,\"stream\":\"stdout\",\"base64\":\"bG8K\"}\n"
+               "{\"exit\":{\"rank\":1,\"exit_code\":4,\"signal\":0,\"cause\":\"\"}}\n"
+               "{\"ended\":{\"exit_code\":4}}\n",
+               true});
+  const Outcome outcome = run({"srun", "-n", "2", "-l", "prog", "-x"});
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_EQ(outcome.out, "0: hello\n");
+  EXPECT_NE(outcome.err.find("1: oops\n"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("task 1: exited with exit code 4"), std::string::npos) << outcome.err;
+  const json body = json::parse(server_.body_of("POST /v1/jobs/7/steps"));
+  EXPECT_EQ(body["command"], (json{"prog", "-x"}));
+  EXPECT_EQ(body["tasks"], 2);
+  const Outcome rsh = run({"dove-rsh", "n2", "orted", "--tree", "a b"});
+  EXPECT_EQ(rsh.code, 4);
+  const json asked = json::parse(server_.body_of("POST /v1/jobs/7/steps"));
+  EXPECT_EQ(asked["command"], (json{"/bin/sh", "-c", "orted --tree a b"}));
+  EXPECT_EQ(asked["nodelist"], json{"n2"});
+}
+
+TEST_F(CliTest, NodesAndScontrol) {
+  server_.set("GET /v1/nodes",
+              {200, R"({"nodes":[{"name":"n1","state":"ready","cores":4,"cores_free":2,"gpus":2,
+                "gpus_free_milli":1500,"memory_bytes":1073741824,"memory_free_bytes":1073741824,
+                "jobs":[7],"address":"127.0.0.1"}]})"});
+  EXPECT_EQ(run({"dove", "nodes"}).out,
+            "NAME  STATE  CORES   GPUS  MEMORY  JOBS  REASON\n"
+            "n1    ready    2/4  0.5/2    0/1G     1\n");
+  server_.set("GET /v1/objects", {200, R"({"objects":[{"kind":"Pool","name":"gpu","nodes":["*"],
+      "default":true,"open":true,"time_limit_max_s":0}]})"});
+  EXPECT_EQ(run({"sinfo"}).out,
+            "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\n"
+            "gpu*         up   infinite      1    mix n1\n");
+  EXPECT_EQ(run({"scontrol", "show", "hostnames", "n[1-2]"}).out, "n1\nn2\n");
+}
+
+TEST_F(CliTest, ApplyChecksAllBeforeItChangesAny) {
+  const std::string path =
+      file("pools.yaml", "kind: Pool\nname: a\nnodes: ['*']\n---\nkind: queue\nname: b\n");
+  server_.set("PUT /v1/objects/Pool/a", {200, R"({"change":"create","object":{"name":"a"}})"});
+  const Outcome refused = run({"dove", "apply", "-f", path});
+  EXPECT_EQ(refused.code, kExitNotFound);
+  EXPECT_EQ(server_.requests().size(), 2u);
+  server_.set("PUT /v1/objects/Queue/b", {200, R"({"change":"none","object":{"name":"b"}})"});
+  EXPECT_EQ(run({"dove", "apply", "-f", path}).out, "pool/a created\nqueue/b unchanged\n");
+}
+
+TEST_F(CliTest, TcloudSaysWhatTaccsDoes) {
+  server_.set("POST /v1/jobs", {201, R"({"id":12,"ids":[12],"warnings":[]})"});
+  std::filesystem::create_directories(folder_ / "hello");
+  file("hello/tuxiv.conf", "entrypoint:\n  - echo hello\njob:\n  general:\n    - nodes=1\n");
+  const Outcome outcome = run({"tcloud", "submit", (folder_ / "hello").string()});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out,
+            "Start parsing tuxiv.conf...\nSubmitted batch job 12\nJob hello submitted.\n");
+  EXPECT_TRUE(std::filesystem::is_directory(folder_ / "USERDIR/slurm_log"));
+  const std::string data = file("data.txt", "numbers\n");
+  EXPECT_EQ(run({"tcloud", "upload", data}).code, 0);
+  EXPECT_EQ(run({"tcloud", "cat", "data.txt"}).out, "numbers\n");
+  EXPECT_EQ(run({"tcloud", "ls"}).out, "data.txt\nslurm_log\n");
+  EXPECT_EQ(run({"tcloud", "cat", "../data.txt"}).code, 1);
+}
+
+}  // namespace
+}  // namespace dove::cli
