@@ -78,6 +78,17 @@ void add_identity(const AgentFacts& facts, const LaunchOrder& order, Environment
   e["LANG"] = "C.UTF-8";
 }
 
+// What the job set itself (sbatch passes on the submitter's whole environment), with our commands
+// still first in PATH.
+void add_own(const AgentFacts& facts, const std::map<std::string, std::string>& own,
+             Environment& e) {
+  for (const auto& [name, value] : own) e[name] = value;
+  const auto path = own.find("PATH");
+  if (path != own.end() && path->second.rfind(facts.bin_directory + ":", 0) != 0) {
+    e["PATH"] = facts.bin_directory + ":" + path->second;
+  }
+}
+
 void add_dove(const AgentFacts& facts, const LaunchOrder& order, Environment& e) {
   const std::string job = std::to_string(order.key.job.value);
   e["DOVE_JOB_ID"] = job;
@@ -252,7 +263,7 @@ Environment attempt_environment(const AgentFacts& facts, const LaunchOrder& orde
   add_rank(order, 0, 0, local_size, order.tasks, order.placement.node_rank, e);
   add_devices(facts, order.placement.devices, e);
   e["DOVE_ATTEMPT_DIR"] = attempt_directory;
-  for (const auto& [name, value] : order.exec.environment) e[name] = value;
+  add_own(facts, order.exec.environment, e);
   add_dove(facts, order, e);  // last: a job's own settings never hide who it is
   return e;
 }
@@ -272,7 +283,7 @@ Environment step_environment(const AgentFacts& facts, const LaunchOrder& order,
                              const StepOrder& step, const TaskGrant& task,
                              const std::string& attempt_directory) {
   Environment e = attempt_environment(facts, order, attempt_directory);
-  for (const auto& [name, value] : step.environment) e[name] = value;
+  add_own(facts, step.environment, e);
   add_dove(facts, order, e);
   const auto local_size = static_cast<std::int32_t>(step.tasks.size());
   add_rank(order, task.rank, task.local_rank, local_size, step.tasks_total, step.node_rank, e);

@@ -68,6 +68,13 @@ TEST(Environment, AJobCannotHideWhoItIs) {
   EXPECT_EQ(e.at("MINE"), "yes");
 }
 
+TEST(Environment, OurSrunComesBeforeAnotherOne) {
+  LaunchOrder order = gang();
+  order.exec.environment = {{"PATH", "/opt/slurm/bin:/bin"}};
+  EXPECT_EQ(attempt_environment(facts(), order, "/a").at("PATH"),
+            "/bin-of-dove:/opt/slurm/bin:/bin");
+}
+
 TEST(Environment, ATaskWithoutDevicesSeesNone) {
   LaunchOrder order = gang();
   order.placement.devices.clear();
