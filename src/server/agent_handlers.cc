@@ -279,9 +279,11 @@ void sync_agent(Context& context, CallPtr call) {
   const std::string version = body->value("version", Json()).is_string()
                                   ? body->at("version").get<std::string>().substr(0, 64)
                                   : "";
+  const Json pid = body->value("agent_pid", Json());
+  const std::int64_t agent_pid = pid.is_number_integer() ? pid.get<std::int64_t>() : 0;
   context.drop_session(node.id);
   context.submit(std::move(input),
-                 [&context, call, message, version](const Result<Committed>& committed) {
+                 [&context, call, message, version, agent_pid](const Result<Committed>& committed) {
                    if (!committed.ok()) {
                      context.tell_disconnected(call->caller.node, /*silent=*/false);
                      return call->fail_agent(committed.error());
@@ -289,6 +291,7 @@ void sync_agent(Context& context, CallPtr call) {
                    if (context.stopping) return;
                    AgentSession& session = context.sessions.begin(call->caller.node);
                    session.version = version;
+                   session.agent_pid = agent_pid;
                    context.steps.node_back(call->caller.node);
                    call->reply(200, sync_answer(context, session, *message));
                  });

@@ -19,6 +19,7 @@ Json shown(Context& context, const core::Node& node) {
   hide_digests(out);
   const AgentSession* session = context.sessions.find(node.id);
   out["version"] = session == nullptr ? Json(nullptr) : Json(session->version);
+  out["agent_pid"] = session == nullptr ? Json(nullptr) : Json(session->agent_pid);
   return out;
 }
 
