@@ -7,7 +7,9 @@
 // that is missing here is an error of the linker.
 #ifdef DOVE_ALONE
 
+#ifndef __clang__
 #pragma GCC optimize("no-tree-loop-distribute-patterns")  // or memset would call itself
+#endif
 
 #include <fcntl.h>
 #include <poll.h>
@@ -53,7 +55,11 @@ long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 
   return result;
 }
 
-[[gnu::access(none, 1)]] long to(const void* pointer) { return reinterpret_cast<long>(pointer); }
+// An address, as the kernel takes it.
+template <class T>
+long to(T* pointer) {
+  return reinterpret_cast<long>(pointer);
+}
 
 // As the C library's functions: -1 and errno.
 template <class T = int>

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <initializer_list>
 
 #include "programs/dove_shim_text.h"
 
@@ -68,11 +69,12 @@ bool read_text(const char* path, char* text, std::size_t size) {
 }
 
 bool read_process(const char* name, Process& process) {
-  const std::size_t length = std::strlen(name);
   char path[64] = "/proc/";
-  if (length > 20) return false;
-  std::memcpy(path + 6, name, length);
-  std::memcpy(path + 6 + length, "/stat", 6);
+  if (std::strlen(name) > 20) return false;
+  char* end = path + std::strlen(path);
+  for (const char* part : {name, "/stat"}) {
+    while (*part != '\0') *end++ = *part++;
+  }
   char text[512];
   if (!read_text(path, text, sizeof text)) return false;
   // "pid (any name) S parent group …": the name ends with the last parenthesis.
