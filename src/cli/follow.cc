@@ -59,7 +59,7 @@ void follow_rank(const Endpoint& endpoint, const std::string& job, const LogWant
 
 Result<void> print_log(Api& api, const std::string& job, const LogWanted& wanted) {
   if (wanted.follow) {
-    TRY(wait_for_jobs(api, job, has_begun, 0));
+    TRY(wait_for_jobs(api, job, has_begun));
     return stream_log(api, job, wanted);
   }
   if (wanted.label) return stream_log(api, job, wanted);
@@ -79,7 +79,7 @@ Result<int> run_to_end(Api& api, const std::string& job, int ranks, bool label) 
     if (!answer.ok()) say(answer.error().message);
   });
   if (ranks > 0) {
-    TRY(wait_for_jobs(api, job, has_begun, 0));
+    TRY(wait_for_jobs(api, job, has_begun));
     std::vector<std::thread> followers;
     for (int rank = 0; rank < std::min(ranks, kRanksFollowed); ++rank) {
       LogWanted wanted;
@@ -96,8 +96,7 @@ Result<int> run_to_end(Api& api, const std::string& job, int ranks, bool label) 
     for (std::thread& follower : followers) follower.join();
   }
   TRY_ASSIGN(const std::vector<JobView> jobs,
-             wait_for_jobs(
-                 api, job, [](const JobView& one) { return one.ended; }, 0));
+             wait_for_jobs(api, job, [](const JobView& one) { return one.ended; }));
   if (heard != 0) return 128 + heard;
   return exit_code_of(jobs);
 }

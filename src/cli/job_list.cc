@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "cli/output.h"
-#include "telemetry/clock.h"
 #include "wire/sse.h"
 
 namespace dove::cli {
@@ -47,14 +46,13 @@ std::string query_of(const JobFilter& filter) {
 // Runs `look` now and after each event of the job until it is true.
 class Watch {
  public:
-  Watch(Api& api, const std::string& id, std::int64_t timeout_us)
-      : api_(api), stream_(api.endpoint()), id_(id), timeout_us_(timeout_us) {}
+  Watch(Api& api, const std::string& id, 
 
   // Only these events make it look again.
-  void set_query(std::string query) { query_ = std::move(query); }
+  void set_query(std::string query) {
+    query_ = std::move(query); }
 
   Result<void> until(const std::function<Result<bool>()>& look) {
-    const std::int64_t begun_us = telemetry::monotonic_us();
     int failures = 0;
     while (true) {
       const Result<bool> done = once(look);
@@ -64,8 +62,8 @@ class Watch {
         std::this_thread::sleep_for(std::chrono::milliseconds(std::min(100 * failures, 2000)));
       } else {
         failures = 0;
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
       }
-      if (timeout_us_ > 0 && telemetry::monotonic_us() - begun_us > timeout_us_) return timed_out();
     }
   }
 
@@ -76,7 +74,6 @@ class Watch {
     const std::string head = text_of(cluster, "log_head");
     TRY_ASSIGN(const bool done, look());
     if (done) return true;
-    const std::int64_t begun_us = telemetry::monotonic_us();
     bool ended = false;
     Error failure;
     bool failed = false;
@@ -84,7 +81,6 @@ class Watch {
     const Result<void> streamed = stream_.stream(
         "GET", "/v1/events" + query_, "",
         {{"Accept", "text/event-stream"}, {"Last-Event-ID", head}}, [&](std::string_view line) {
-          if (timeout_us_ > 0 && telemetry::monotonic_us() - begun_us > timeout_us_) return false;
           const std::optional<wire::SseEvent> event = parser.feed_line(line);
           if (!event) return true;
           const Result<bool> now = look();
@@ -99,16 +95,9 @@ class Watch {
     return false;
   }
 
-  Error timed_out() const {
-    return Error{ErrorKind::kTimeout, "timeout",
-                 fmt::format("job {} goes on: the time is over", id_), ""};
-  }
-
   Api& api_;
   Api stream_;  // its own connection: one carries the events, the other asks
-  std::string id_;
   std::string query_ = "?kind=EndJob,ForgetJob,Launch,PlacementStarted,Requeue";
-  std::int64_t timeout_us_;
 };
 
 }  // namespace
@@ -146,10 +135,9 @@ Result<std::vector<json>> find_jobs(Api& api, const std::string& id) {
 }
 
 Result<std::vector<JobView>> wait_for_jobs(Api& api, const std::string& id,
-                                           const std::function<bool(const JobView&)>& done,
-                                           std::int64_t timeout_us) {
+                                           const std::function<bool(const JobView&)>& done) {
   std::vector<JobView> jobs;
-  Watch watch(api, id, timeout_us);
+  Watch watch(api);
   TRY(watch.until([&]() -> Result<bool> {
     TRY_ASSIGN(const std::vector<json> found, find_jobs(api, id));
     if (found.size() == 1) watch.set_query("?job=" + text_of(found[0], "id"));

@@ -30,10 +30,9 @@ Result<std::vector<nlohmann::json>> list_jobs(Api& api, const JobFilter& filter)
 Result<std::vector<nlohmann::json>> find_jobs(Api& api, const std::string& id);
 
 // Waits by the event stream until `done` is true of all jobs that `id` names, and gives them as
-// they are then. Survives a restart of the server. `timeout_us` 0: none; else kTimeout.
+// they are then. Survives a restart of the server.
 Result<std::vector<JobView>> wait_for_jobs(Api& api, const std::string& id,
-                                           const std::function<bool(const JobView&)>& done,
-                                           std::int64_t timeout_us);
+                                           const std::function<bool(const JobView&)>& done);
 
 // What `dove wait` exits with: the highest exit code; 1 for a job that ended badly with exit code
 // 0.

@@ -1,8 +1,13 @@
 // dove logs, wait: what a job prints and how it ends.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <charconv>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "cli/families.h"
 #include "cli/follow.h"
@@ -12,6 +17,26 @@
 
 namespace dove::cli {
 namespace {
+
+// Ends the process when the time is over: the connection that it waits on cannot be asked to stop.
+class Deadline {
+ public:
+  explicit Deadline(std::int64_t timeout_us) {
+    if (timeout_us <= 0) return;
+    thread_ = std::jthread([this, timeout_us](const std::stop_token& stop) {
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, stop, std::chrono::microseconds(timeout_us), [] { return false; });
+      if (stop.stop_requested()) return;
+      say("the time is over, and the job is not");
+      _exit(kExitTimeout);
+    });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::jthread thread_;
+};
 
 Result<std::int64_t> count_option(const Invocation& invocation, const char* name) {
   if (!invocation.has(name)) return -1;
@@ -43,11 +68,11 @@ Result<int> run_wait(const Invocation& invocation) {
     timeout_us = *parsed;
   }
   TRY_ASSIGN(Api api, Api::connect(invocation));
+  const Deadline deadline(timeout_us);
   int code = kExitOk;
   for (const std::string& id : invocation.operands) {
     TRY_ASSIGN(const std::vector<JobView> jobs,
-               wait_for_jobs(
-                   api, id, [](const JobView& job) { return job.ended; }, timeout_us));
+               wait_for_jobs(api, id, [](const JobView& job) { return job.ended; }));
     for (const JobView& job : jobs) {
       if (job.state != "completed") {
         say(fmt::format("job {} {}, exit code {}", job.shown_id, job.state, job.exit_code));

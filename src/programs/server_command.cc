@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "cli/cli.h"
 #include "programs/commands.h"
 #include "programs/server_runtime.h"
 #include "programs/settings.h"
@@ -80,6 +81,6 @@ int run(const cli::Invocation& invocation) {
 
 cli::Command server_command() { return {spec(), run}; }
 
-const char* version() { return "0.1.0"; }
+const char* version() { return cli::version(); }
 
 }  // namespace dove::programs
