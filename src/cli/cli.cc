@@ -176,8 +176,9 @@ int dispatch(const std::vector<Command>& table, std::vector<std::string> words, 
 
 // A reader that has gone is no failure worth a message.
 int finish(int code) {
+  errno = 0;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  if (errno != EPIPE) {
+  if (errno != EPIPE && errno != 0) {
     fmt::print(stderr, "dove: standard output cannot be written\n");
     return code == kExitOk ? kExitFailed : code;
   }

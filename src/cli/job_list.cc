@@ -46,11 +46,10 @@ std::string query_of(const JobFilter& filter) {
 // Runs `look` now and after each event of the job until it is true.
 class Watch {
  public:
-  Watch(Api& api, const std::string& id, 
+  explicit Watch(Api& api) : api_(api), stream_(api.endpoint()) {}
 
   // Only these events make it look again.
-  void set_query(std::string query) {
-    query_ = std::move(query); }
+  void set_query(std::string query) { query_ = std::move(query); }
 
   Result<void> until(const std::function<Result<bool>()>& look) {
     int failures = 0;
