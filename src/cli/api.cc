@@ -82,9 +82,7 @@ wire::Pairs Api::headers_with(const wire::Pairs& more) const {
 Error Api::failed(const Error& transport) const {
   Error error = transport;
   if (error.kind == ErrorKind::kUnavailable) {
-    error.message = fmt::format(
-        "cannot reach the server at {} (from {}): {}; is it running? `dove up` starts one",
-        endpoint_.url, endpoint_.origin, transport.message);
+    error.message += fmt::format(" (the URL is from {})", endpoint_.origin);
   }
   return error;
 }
