@@ -1,0 +1,160 @@
+#include <algorithm>
+
+#include "core/books.h"
+#include "core/dependency.h"
+#include "core/derived.h"
+#include "core/fold.h"
+#include "core/step.h"
+
+namespace dove::core {
+namespace {
+
+StopReason reason_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kNone:
+    case Outcome::kDependencyNeverMet:
+      return StopReason::kNone;
+    case Outcome::kCompleted:
+      return StopReason::kFinished;
+    case Outcome::kFailed:
+      return StopReason::kTaskFailed;
+    case Outcome::kCancelled:
+      return StopReason::kCancelled;
+    case Outcome::kTimedOut:
+      return StopReason::kTimeLimit;
+    case Outcome::kNodeLost:
+      return StopReason::kNodeLost;
+  }
+  return StopReason::kNone;
+}
+
+class DecisionFold {
+ public:
+  explicit DecisionFold(State& state) : state_(state) {}
+
+  void operator()(const Launch& decision) {
+    Job* job = find(state_, decision.job);
+    if (job == nullptr || job->phase != JobPhase::kWaiting) return;
+    if (job->eligible_at.us == 0) {
+      job->eligible_at = std::min(state_.now, startable_at(state_, *job));
+    }
+    Attempt attempt;
+    attempt.number = decision.attempt;
+    attempt.allocated_at = state_.now;
+    for (const Placement& placement : decision.placements) {
+      attempt.placements.push_back({placement, PlacementStage::kOrdered});
+    }
+    set_stage(state_, attempt, Stage::kPreparing);
+    job->attempts.push_back(std::move(attempt));
+    job->phase = JobPhase::kActive;
+    count_waiting(state_, *job, -1);
+    count_running(state_, *job, +1);
+    for (const Placement& placement : decision.placements) {
+      Node& node = *find(state_, placement.node);
+      take(node, placement);
+      node.jobs.insert(job->id);
+      count_placement(state_, *job, placement, +1);
+      touch_taken(state_, node.id);
+    }
+    touch(state_, job->id);
+  }
+
+  void operator()(const Start& decision) {
+    Attempt* attempt = attempt_of(decision.job, decision.attempt);
+    if (attempt != nullptr && attempt->stage == Stage::kBarrier) {
+      set_stage(state_, *attempt, Stage::kStarting);
+    }
+  }
+
+  void operator()(const Stop& decision) {
+    Attempt* attempt = attempt_of(decision.job, decision.attempt);
+    if (attempt == nullptr || attempt->stage == Stage::kStopping) return;
+    if (decision.reason == StopReason::kLaunchFailed) avoid_unanswering(*attempt, decision.job);
+    if (attempt->stop_reason == StopReason::kNone) attempt->stop_reason = decision.reason;
+    attempt->stop_at = state_.now;
+    set_stage(state_, *attempt, Stage::kStopping);
+  }
+
+  void operator()(const DeclareNodeLost& decision) {
+    Node* node = find(state_, decision.node);
+    if (node == nullptr || node->contact == Contact::kLost) return;
+    lose_placements(state_, *node);
+    set_contact(state_, *node, Contact::kLost);
+  }
+
+  void operator()(const Requeue& decision) {
+    Job* job = find(state_, decision.job);
+    if (job == nullptr || job->phase != JobPhase::kActive) return;
+    end_attempt(*job, decision.reason);
+    if (decision.counted) ++job->retries_used;
+    job->requeue_requested = false;
+    job->phase = JobPhase::kWaiting;
+    count_running(state_, *job, -1);
+    count_waiting(state_, *job, +1);
+    note_usage_fell(state_);
+  }
+
+  void operator()(const EndJob& decision) {
+    Job* job = find(state_, decision.job);
+    if (job == nullptr) return;
+    switch (job->phase) {
+      case JobPhase::kWaiting:
+        count_waiting(state_, *job, -1);
+        touch(state_, job->id);
+        break;
+      case JobPhase::kActive:
+        end_attempt(*job, reason_of(decision.outcome));
+        count_running(state_, *job, -1);
+        note_usage_fell(state_);
+        break;
+      case JobPhase::kEnded:
+        return;
+    }
+    job->phase = JobPhase::kEnded;
+    job->outcome = decision.outcome;
+    job->exit_code = decision.exit_code;
+    job->ended_at = state_.now;
+    job->requeue_requested = false;
+  }
+
+  void operator()(const ForgetJob& decision) {
+    if (state_.jobs.erase(decision.job) > 0) touch(state_, decision.job);
+  }
+
+ private:
+  Attempt* attempt_of(JobId id, AttemptNumber number) {
+    Job* job = find(state_, id);
+    Attempt* attempt = job == nullptr ? nullptr : current_attempt(*job);
+    if (attempt == nullptr || attempt->number != number) return nullptr;
+    touch(state_, id);
+    return attempt;
+  }
+
+  void end_attempt(Job& job, StopReason reason) {
+    Attempt& attempt = job.attempts.back();
+    if (attempt.stop_reason == StopReason::kNone) attempt.stop_reason = reason;
+    attempt.ended_at = state_.now;
+    set_stage(state_, attempt, Stage::kEnded);
+    touch(state_, job.id);
+  }
+
+  // A deadline has passed: the next attempt goes elsewhere, if it can.
+  void avoid_unanswering(const Attempt& attempt, JobId id) {
+    const PlacementStage answered =
+        attempt.stage == Stage::kStarting ? PlacementStage::kStarted : PlacementStage::kPrepared;
+    for (const PlacementRecord& record : attempt.placements) {
+      if (record.stage < answered) avoid(*find(state_, id), record.placement.node);
+    }
+  }
+
+  State& state_;
+};
+
+}  // namespace
+
+void apply(State& state, const Decision& decision) {
+  ++state.head.value;
+  std::visit(DecisionFold(state), decision);
+}
+
+}  // namespace dove::core

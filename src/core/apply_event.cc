@@ -1,0 +1,297 @@
+#include <algorithm>
+
+#include "base/check.h"
+#include "core/books.h"
+#include "core/derived.h"
+#include "core/fold.h"
+#include "core/step.h"
+
+namespace dove::core {
+namespace {
+
+class EventFold {
+ public:
+  EventFold(State& state, const Cause& cause) : state_(state), cause_(cause) {}
+
+  // Silence starts anew for every node, and orders are sent anew: their deadlines too.
+  void operator()(const ControllerStarted&) {
+    for (Node& node : state_.nodes) {
+      if (node.contact != Contact::kLost) set_contact(state_, node, Contact::kSilent);
+    }
+    for (auto& [id, job] : state_.jobs) {
+      if (Attempt* attempt = current_attempt(job)) {
+        attempt->stage_at = state_.now;
+        touch(state_, id);
+      }
+    }
+  }
+
+  void operator()(const TimeReached&) {}
+
+  void operator()(const JobSubmitted& event) {
+    const auto& indices = event.spec->array.indices;
+    const std::size_t count = std::max<std::size_t>(indices.size(), 1);
+    const JobId first(state_.next_job);
+    for (std::size_t i = 0; i < count; ++i) {
+      Job job;
+      job.id = JobId(state_.next_job++);
+      job.spec = event.spec;
+      job.held = event.spec->hold;
+      job.priority = event.spec->priority;
+      job.submitted_at = state_.now;
+      job.submitted_seq = state_.head;
+      if (!indices.empty()) {
+        job.array = first;
+        job.array_index = indices[i];
+      }
+      count_waiting(state_, job, +1);
+      touch(state_, job.id);
+      state_.jobs.emplace_hint(state_.jobs.end(), job.id, std::move(job));
+    }
+  }
+
+  void operator()(const JobCancelRequested& event) {
+    change(event.job, [](Job& job) {
+      if (job.phase != JobPhase::kEnded) job.cancel_requested = true;
+    });
+  }
+
+  void operator()(const JobHeld& event) {
+    change(event.job, [](Job& job) {
+      if (job.phase == JobPhase::kWaiting) job.held = true;
+    });
+  }
+
+  void operator()(const JobReleased& event) {
+    change(event.job, [](Job& job) { job.held = false; });
+  }
+
+  void operator()(const JobRequeueRequested& event) {
+    change(event.job, [this](Job& job) {
+      switch (job.phase) {
+        case JobPhase::kWaiting:
+          return;
+        case JobPhase::kActive:
+          job.requeue_requested = true;
+          return;
+        case JobPhase::kEnded:
+          job.phase = JobPhase::kWaiting;
+          job.outcome = Outcome::kNone;
+          job.exit_code = 0;
+          job.ended_at = {};
+          job.retries_used = 0;
+          job.cancel_requested = false;
+          job.requeue_requested = false;
+          job.nodes_avoided.clear();
+          count_waiting(state_, job, +1);
+          return;
+      }
+    });
+  }
+
+  void operator()(const JobPriorityChanged& event) {
+    change(event.job, [&](Job& job) { job.priority = event.priority; });
+  }
+
+  void operator()(const NodeRegistered& event) {
+    state_.join_tokens.erase(cause_.body_sha256);
+    const Node* known = state_.find_node(event.name);
+    if (known == nullptr) {
+      Node node;
+      node.id = NodeId(static_cast<std::uint32_t>(state_.nodes.size() + 1));
+      node.name = event.name;
+      node.contact_since = state_.now;
+      node.declared.name = event.name;
+      const auto declared = state_.node_declarations.find(event.name);
+      if (declared != state_.node_declarations.end()) node.declared = declared->second;
+      state_.nodes.push_back(std::move(node));
+      known = &state_.nodes.back();
+    }
+    Node& node = *find(state_, known->id);
+    const bool was_here = !node.boot_id.empty() && !node.removed && node.contact != Contact::kLost;
+    if (node.boot_id != event.boot_id) lose_placements(state_, node);
+    node.boot_id = event.boot_id;
+    node.backend = event.backend;
+    node.address = event.address;
+    node.agent_token_sha256 = event.agent_token_sha256;
+    node.inventory = event.inventory;
+    node.removed = false;
+    if (!was_here) set_contact(state_, node, Contact::kSilent);
+    rebuild_books(state_, node);
+    touch(state_, node.id);
+  }
+
+  void operator()(const NodeConnected& event) {
+    Node* node = find(state_, event.node);
+    if (node == nullptr || node->removed) return;
+    if (node->boot_id != event.boot_id) {
+      lose_placements(state_, *node);
+      node->boot_id = event.boot_id;
+    }
+    if (node->contact != Contact::kConnected) set_contact(state_, *node, Contact::kConnected);
+  }
+
+  void operator()(const NodeDisconnected& event) {
+    Node* node = find(state_, event.node);
+    if (node == nullptr) return;
+    switch (node->contact) {
+      case Contact::kConnected:
+        set_contact(state_, *node, event.silent ? Contact::kSilent : Contact::kBroken);
+        return;
+      case Contact::kBroken:
+      case Contact::kSilent:
+      case Contact::kLost:
+        return;
+    }
+  }
+
+  void operator()(const NodeRemoved& event) {
+    Node* node = find(state_, event.node);
+    if (node == nullptr || node->removed) return;
+    lose_placements(state_, *node);
+    node->removed = true;
+    set_contact(state_, *node, Contact::kLost);
+  }
+
+  void operator()(const PlacementPrepared& event) {
+    report(event, [](Attempt&, PlacementRecord& record) {
+      if (record.stage == PlacementStage::kOrdered) record.stage = PlacementStage::kPrepared;
+    });
+  }
+
+  void operator()(const PlacementStarted& event) {
+    report(event, [this](Attempt& attempt, PlacementRecord& record) {
+      record.stage = PlacementStage::kStarted;
+      if (attempt.started_at.us == 0) attempt.started_at = state_.now;
+    });
+  }
+
+  void operator()(const TaskEnded& event) {
+    report(event, [&](Attempt& attempt, PlacementRecord&) { add_exit(attempt, event.exit); });
+  }
+
+  void operator()(const PlacementEnded& event) {
+    report(event, [&](Attempt& attempt, PlacementRecord& record) {
+      for (const TaskExit& exit : event.exits) add_exit(attempt, exit);
+      end_placement(state_, *find(state_, event.job), record);
+    });
+  }
+
+  void operator()(const LaunchFailed& event) {
+    report(event, [&](Attempt& attempt, PlacementRecord& record) {
+      Job& job = *find(state_, event.job);
+      end_placement(state_, job, record);
+      if (attempt.stop_reason != StopReason::kNone) return;
+      attempt.stop_reason = StopReason::kLaunchFailed;
+      avoid(job, event.node);
+    });
+  }
+
+  // Recorded in the log for people and checkers; the ledger does not know it and owes it nothing.
+  void operator()(const UnknownTaskObserved&) {}
+
+  void operator()(const ObjectApplied& event) {
+    std::visit([this](const auto& object) { declare(object); }, event.object);
+  }
+
+  void operator()(const ObjectDeleted& event) {
+    const std::string& name = event.name;
+    if (event.kind == "pool" && name != "default") state_.pools.erase(name);
+    if (event.kind == "queue" && name != "default") state_.queues.erase(name);
+    if (event.kind == "limit") state_.user_limits.erase(name);
+    if (event.kind == "user") state_.users.erase(name);
+    if (event.kind == "node" && state_.node_declarations.erase(name) > 0) {
+      NodeDeclaration nothing;
+      nothing.name = name;
+      set_declaration(nothing);
+    }
+    state_.derived.reset();
+  }
+
+  void operator()(const JoinTokenIssued& event) {
+    std::erase_if(state_.join_tokens,
+                  [this](const auto& token) { return token.second.expires_at < state_.now; });
+    state_.join_tokens[event.sha256] = JoinToken{event.node_name, event.expires_at};
+  }
+
+ private:
+  template <class Change>
+  void change(JobId id, Change change_job) {
+    Job* job = find(state_, id);
+    if (job == nullptr) return;
+    change_job(*job);
+    touch(state_, id);
+  }
+
+  // Reports about attempts that are over, or placements that have ended, change nothing.
+  template <class Event, class Change>
+  void report(const Event& event, Change change_placement) {
+    Job* job = find(state_, event.job);
+    Attempt* attempt = job == nullptr ? nullptr : current_attempt(*job);
+    if (attempt == nullptr || attempt->number != event.attempt) return;
+    PlacementRecord* record = find_placement(*attempt, event.node);
+    if (record == nullptr || record->stage == PlacementStage::kEnded) return;
+    change_placement(*attempt, *record);
+    advance_stage(state_, *attempt);
+    touch(state_, event.job);
+  }
+
+  static void add_exit(Attempt& attempt, const TaskExit& exit) {
+    const bool told = std::any_of(attempt.exits.begin(), attempt.exits.end(),
+                                  [&](const TaskExit& e) { return e.rank == exit.rank; });
+    if (!told) attempt.exits.push_back(exit);
+  }
+
+  void set_declaration(const NodeDeclaration& declaration) {
+    for (Node& node : state_.nodes) {
+      if (node.name != declaration.name) continue;
+      node.declared = declaration;
+      rebuild_books(state_, node);
+      touch(state_, node.id);
+    }
+  }
+
+  void declare(const ClusterSettings& settings) {
+    state_.settings = settings;
+    state_.derived.reset();
+  }
+  void declare(const Pool& pool) {
+    if (pool.is_default) {
+      for (auto& [name, other] : state_.pools) other.is_default = false;
+    }
+    state_.pools[pool.name] = pool;
+    state_.derived.reset();
+  }
+  void declare(const Queue& queue) {
+    state_.queues[queue.name] = queue;
+    state_.derived.reset();
+  }
+  void declare(const NodeDeclaration& declaration) {
+    state_.node_declarations[declaration.name] = declaration;
+    set_declaration(declaration);
+  }
+  void declare(const UserLimit& limit) {
+    state_.user_limits[limit.name] = limit;
+    state_.derived.reset();
+  }
+  void declare(const UserDeclaration& user) { state_.users[user.name] = user; }
+
+  State& state_;
+  const Cause& cause_;
+};
+
+}  // namespace
+
+void begin_batch(State& state, Instant at, Epoch epoch) {
+  CHECK(at >= state.now, "time never goes back");
+  CHECK(epoch >= state.epoch, "epochs never go back");
+  state.now = at;
+  state.epoch = epoch;
+}
+
+void apply(State& state, const StampedEvent& event) {
+  ++state.head.value;
+  std::visit(EventFold(state, event.cause), event.event);
+}
+
+}  // namespace dove::core

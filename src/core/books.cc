@@ -1,0 +1,168 @@
+#include "core/books.h"
+
+#include <algorithm>
+
+namespace dove::core {
+namespace {
+
+bool has_core(const Inventory& inventory, std::int32_t core) {
+  for (const NumaNode& numa : inventory.numa) {
+    if (std::binary_search(numa.cores.begin(), numa.cores.end(), core)) return true;
+  }
+  return false;
+}
+
+void add_countables(std::vector<Countable>& to, const std::vector<Countable>& from, int sign) {
+  for (const Countable& one : from) {
+    auto at = std::lower_bound(to.begin(), to.end(), one.name,
+                               [](const Countable& c, const std::string& n) { return c.name < n; });
+    if (at == to.end() || at->name != one.name) at = to.insert(at, Countable{one.name, 0});
+    at->amount += sign * one.amount;
+  }
+}
+
+void add_countables(std::map<std::string, std::int64_t>& to, const std::vector<Countable>& from,
+                    int sign) {
+  for (const Countable& one : from) {
+    auto [at, added] = to.try_emplace(one.name, 0);
+    at->second += sign * one.amount;
+    if (at->second == 0) to.erase(at);
+  }
+}
+
+template <class Change>
+void change_usage(State& state, const Job& job, Change change) {
+  change(state.usage_by_user[job.spec->user]);
+  change(state.usage_by_queue[job.spec->queue]);
+  change(state.usage);
+}
+
+}  // namespace
+
+std::int64_t amount_of(const std::vector<Countable>& countables, std::string_view name) {
+  const auto at =
+      std::lower_bound(countables.begin(), countables.end(), name,
+                       [](const Countable& c, std::string_view n) { return c.name < n; });
+  return at == countables.end() || at->name != name ? 0 : at->amount;
+}
+
+std::vector<std::int32_t> usable_cores(const Node& node) {
+  std::vector<std::int32_t> cores;
+  if (node.inventory == nullptr) return cores;
+  for (const NumaNode& numa : node.inventory->numa) {
+    cores.insert(cores.end(), numa.cores.begin(), numa.cores.end());
+  }
+  std::sort(cores.begin(), cores.end());
+  cores.erase(std::unique(cores.begin(), cores.end()), cores.end());
+  const auto reserved = std::clamp<std::int64_t>(node.declared.cores_reserved, 0,
+                                                 static_cast<std::int64_t>(cores.size()));
+  cores.erase(cores.begin(), cores.begin() + reserved);
+  return cores;
+}
+
+void take(Node& node, const Placement& placement) {
+  if (!placement.cores.empty()) {
+    std::vector<std::int32_t> left;
+    left.reserve(node.cores_free.size());
+    std::set_difference(node.cores_free.begin(), node.cores_free.end(), placement.cores.begin(),
+                        placement.cores.end(), std::back_inserter(left));
+    node.cores_free = std::move(left);
+  }
+  for (const DeviceGrant& grant : placement.devices) {
+    const auto device = static_cast<std::size_t>(grant.device);
+    if (device < node.device_free_milli.size()) {
+      node.device_free_milli[device] -= grant.share_milli;
+    }
+  }
+  node.memory_free_bytes -= placement.memory_bytes;
+  add_countables(node.countables_free, placement.countables, -1);
+}
+
+void give(Node& node, const Placement& placement) {
+  if (!placement.cores.empty()) {
+    std::vector<std::int32_t> back = placement.cores;
+    // Inventory or reservation may have changed while the cores were held.
+    if (node.declared.cores_reserved > 0) {
+      const std::vector<std::int32_t> usable = usable_cores(node);
+      std::erase_if(back, [&](std::int32_t core) {
+        return !std::binary_search(usable.begin(), usable.end(), core);
+      });
+    } else {
+      std::erase_if(back, [&](std::int32_t core) { return !has_core(*node.inventory, core); });
+    }
+    std::vector<std::int32_t> cores;
+    cores.reserve(node.cores_free.size() + back.size());
+    std::set_union(node.cores_free.begin(), node.cores_free.end(), back.begin(), back.end(),
+                   std::back_inserter(cores));
+    node.cores_free = std::move(cores);
+  }
+  for (const DeviceGrant& grant : placement.devices) {
+    const auto device = static_cast<std::size_t>(grant.device);
+    if (device < node.device_free_milli.size()) {
+      node.device_free_milli[device] += grant.share_milli;
+    }
+  }
+  node.memory_free_bytes += placement.memory_bytes;
+  add_countables(node.countables_free, placement.countables, +1);
+}
+
+void rebuild_books(const State& state, Node& node) {
+  node.cores_free = usable_cores(node);
+  node.device_free_milli.assign(node.inventory->devices.size(), kWholeDevice_milli);
+  node.memory_free_bytes = node.inventory->memory_bytes - node.declared.memory_reserved_bytes;
+  node.countables_free.clear();
+  add_countables(node.countables_free, node.inventory->countables, +1);
+  add_countables(node.countables_free, node.declared.countables, +1);
+  for (JobId id : node.jobs) {
+    const Job* job = state.find_job(id);
+    if (job == nullptr || job->attempts.empty()) continue;
+    for (const PlacementRecord& record : job->attempts.back().placements) {
+      if (record.placement.node == node.id && record.stage != PlacementStage::kEnded) {
+        take(node, record.placement);
+      }
+    }
+  }
+}
+
+const Pool* pool_of(const State& state, const JobSpec& spec) {
+  if (!spec.pool.empty()) {
+    const auto at = state.pools.find(spec.pool);
+    return at == state.pools.end() ? nullptr : &at->second;
+  }
+  for (const auto& [name, pool] : state.pools) {
+    if (pool.is_default) return &pool;
+  }
+  const auto at = state.pools.find("default");
+  return at == state.pools.end() ? nullptr : &at->second;
+}
+
+Span time_limit_of(const State& state, const JobSpec& spec) {
+  if (spec.time_limit.us > 0) return spec.time_limit;
+  const Pool* pool = pool_of(state, spec);
+  if (pool == nullptr) return Span{};
+  return pool->time_limit_default.us > 0 ? pool->time_limit_default : pool->time_limit_max;
+}
+
+void count_waiting(State& state, const Job& job, int sign) {
+  change_usage(state, job, [&](Usage& usage) { usage.jobs_waiting += sign; });
+}
+
+void count_running(State& state, const Job& job, int sign) {
+  change_usage(state, job, [&](Usage& usage) {
+    usage.jobs_running += sign;
+    add_countables(usage.countables, job.spec->cluster_requests, sign);
+  });
+}
+
+void count_placement(State& state, const Job& job, const Placement& placement, int sign) {
+  std::int32_t gpus_milli = 0;
+  for (const DeviceGrant& grant : placement.devices) gpus_milli += grant.share_milli;
+  change_usage(state, job, [&](Usage& usage) {
+    usage.cores += sign * static_cast<std::int32_t>(placement.cores.size());
+    usage.gpus_milli += sign * gpus_milli;
+    usage.memory_bytes += sign * placement.memory_bytes;
+    if (&usage != &state.usage) add_countables(usage.countables, placement.countables, sign);
+  });
+}
+
+}  // namespace dove::core

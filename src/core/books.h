@@ -1,0 +1,39 @@
+// The books: what nodes have free and what users, queues and the cluster use.
+//
+// Only apply calls what changes them; sums always equal the placements that have not ended
+// (find_broken_invariant holds them to that).
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "core/state.h"
+
+namespace dove::core {
+
+// Core ids of the node that jobs may hold, ascending: all but the lowest cores_reserved.
+std::vector<std::int32_t> usable_cores(const Node& node);
+
+// Moves what a placement holds from free to held, or back.
+void take(Node& node, const Placement& placement);
+void give(Node& node, const Placement& placement);
+
+// Computes what is free from inventory, declaration and the placements that have not ended.
+void rebuild_books(const State& state, Node& node);
+
+// The pool a spec names, or the default pool; null when there is no such pool.
+const Pool* pool_of(const State& state, const JobSpec& spec);
+
+// How long the job may run once started; 0 is without limit.
+Span time_limit_of(const State& state, const JobSpec& spec);
+
+// The usage of the job's user, its queue and the cluster.
+void count_waiting(State& state, const Job& job, int sign);
+void count_running(State& state, const Job& job, int sign);  // and its cluster-wide countables
+void count_placement(State& state, const Job& job, const Placement& placement, int sign);
+
+// In a list ascending by name; 0 when absent.
+std::int64_t amount_of(const std::vector<Countable>& countables, std::string_view name);
+
+}  // namespace dove::core

@@ -1,0 +1,253 @@
+#include "core/derived.h"
+
+#include <algorithm>
+
+#include "core/books.h"
+#include "core/hostlist.h"
+#include "core/wake.h"
+
+namespace dove::core {
+namespace {
+
+void set_wake(Derived& derived, JobId id, JobNote& note, Instant wake) {
+  if (note.wake == wake) return;
+  if (note.wake != kNever) derived.job_wakes.erase({note.wake, id});
+  if (wake != kNever) derived.job_wakes.insert({wake, id});
+  note.wake = wake;
+}
+
+bool has_dependents(const Derived& derived, JobId id) { return derived.dependents.contains(id); }
+
+// Whether retention may drop the job: nobody alive refers to it or is of its array.
+bool is_forgettable(const Derived& derived, const Job& job) {
+  if (job.phase != JobPhase::kEnded || has_dependents(derived, job.id)) return false;
+  if (!job.array) return true;
+  const auto array = derived.arrays.find(job.array);
+  return !has_dependents(derived, job.array) &&
+         (array == derived.arrays.end() || array->second.live == 0);
+}
+
+void set_forgettable(const State& state, const Job& job) {
+  Derived& derived = *state.derived;
+  const auto note = derived.jobs.find(job.id);
+  if (note == derived.jobs.end()) return;
+  const bool now = is_forgettable(derived, job);
+  if (now == note->second.forgettable) return;
+  note->second.forgettable = now;
+  if (now) {
+    derived.forgettable.insert({note->second.ended_at, job.id});
+  } else {
+    derived.forgettable.erase({note->second.ended_at, job.id});
+  }
+}
+
+// What `id` names: a job, or all elements of an array.
+void set_forgettable_named(const State& state, JobId id) {
+  for (auto at = state.jobs.lower_bound(id); at != state.jobs.end(); ++at) {
+    if (at->second.id != id && at->second.array != id) return;
+    set_forgettable(state, at->second);
+    if (at->second.array != id) return;
+  }
+}
+
+void link(State& state, const Job& job) {
+  Derived& derived = *state.derived;
+  derived.named[{job.spec->user, job.spec->name}].insert(job.id);
+  for (const Dependency& one : job.spec->dependencies) {
+    if (one.kind == DependencyKind::kSingleton) derived.singletons.insert(job.id);
+    if (!one.job) continue;
+    derived.dependents[one.job].insert(job.id);
+    set_forgettable_named(state, one.job);
+  }
+  if (job.array && derived.arrays[job.array].live++ == 0) set_forgettable_named(state, job.array);
+}
+
+void unlink(State& state, JobId id, const JobSpec& spec, JobId array) {
+  Derived& derived = *state.derived;
+  const auto named = derived.named.find({spec.user, spec.name});
+  if (named != derived.named.end()) {
+    named->second.erase(id);
+    for (JobId other : named->second) {
+      if (derived.singletons.contains(other)) derived.to_check.insert(other);
+    }
+    if (named->second.empty()) derived.named.erase(named);
+  }
+  derived.singletons.erase(id);
+  for (const Dependency& one : spec.dependencies) {
+    const auto at = derived.dependents.find(one.job);
+    if (at == derived.dependents.end()) continue;
+    at->second.erase(id);
+    if (!at->second.empty()) continue;
+    derived.dependents.erase(at);
+    set_forgettable_named(state, one.job);
+  }
+  if (array && --derived.arrays[array].live == 0) set_forgettable_named(state, array);
+}
+
+void check_dependents(Derived& derived, JobId id) {
+  const auto at = derived.dependents.find(id);
+  if (at != derived.dependents.end()) derived.to_check.insert(at->second.begin(), at->second.end());
+}
+
+void forget(Derived& derived, JobId id) {
+  const auto at = derived.jobs.find(id);
+  if (at == derived.jobs.end()) return;
+  if (at->second.forgettable) derived.forgettable.erase({at->second.ended_at, id});
+  if (!at->second.live) --derived.ended_count;
+  derived.jobs.erase(at);
+}
+
+std::vector<std::string> pools_of(const State& state, const Node& node) {
+  std::vector<std::string> pools;
+  for (const auto& [name, pool] : state.pools) {
+    if (any_hostlist_holds(pool.nodes, node.name)) pools.push_back(name);
+  }
+  return pools;
+}
+
+void build(State& state, const Policies& policies, bool by_order_policy) {
+  state.derived.reset(new Derived);
+  state.derived->policies = policies;
+  state.derived->by_order_policy = by_order_policy;
+  state.derived->usage_fell = true;
+  for (const Node& node : state.nodes) touch(state, node.id);
+  for (const auto& [id, job] : state.jobs) touch(state, id);
+}
+
+template <class T>
+std::vector<T> taken_sorted(std::vector<T>& from) {
+  std::vector<T> out;
+  out.swap(from);
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+}  // namespace
+
+bool is_available(const Node& node) {
+  return !node.removed && node.contact == Contact::kConnected && !node.declared.drained &&
+         node.inventory != nullptr;
+}
+
+void touch(State& state, JobId job) {
+  if (state.derived != nullptr) state.derived->touched.push_back(job);
+}
+
+void touch(State& state, NodeId node) {
+  if (state.derived != nullptr) state.derived->nodes_touched.push_back(node);
+}
+
+void touch_taken(State& state, NodeId node) {
+  if (state.derived != nullptr) state.derived->nodes_taken.push_back(node);
+}
+
+void note_usage_fell(State& state) {
+  if (state.derived != nullptr) state.derived->usage_fell = true;
+}
+
+void sync_node(State& state, NodeId id) {
+  Derived& derived = *state.derived;
+  if (derived.nodes.size() < state.nodes.size()) derived.nodes.resize(state.nodes.size());
+  const Node& node = state.nodes[id.value - 1];
+  NodeNote& note = derived.nodes[id.value - 1];
+  if (!note.known) {
+    note.known = true;
+    note.pools = pools_of(state, node);
+  }
+  const bool available = is_available(node);
+  const NodeRank rank = derived.policies.placement->rank(free_of(node));
+  if (available != note.available || rank != note.rank) {
+    for (const std::string& pool : note.pools) {
+      std::set<NodeEntry>& nodes = derived.free_nodes[pool];
+      if (note.available) nodes.erase({note.rank, id});
+      if (available) nodes.insert({rank, id});
+    }
+    note.available = available;
+    note.rank = rank;
+  }
+  ++derived.books_version;
+  const Instant wake = lost_at(state, node);
+  if (wake == note.wake) return;
+  if (note.wake != kNever) derived.node_wakes.erase({note.wake, id});
+  if (wake != kNever) derived.node_wakes.insert({wake, id});
+  note.wake = wake;
+}
+
+void sync_job(State& state, JobId id) {
+  Derived& derived = *state.derived;
+  const auto found = state.jobs.find(id);
+  if (found == state.jobs.end()) return forget(derived, id);
+  const Job& job = found->second;
+  const auto [at, added] = derived.jobs.try_emplace(id);
+  JobNote& note = at->second;
+  const bool live = job.phase != JobPhase::kEnded;
+  const bool active = job.phase == JobPhase::kActive;
+  if (added) note.live = !live;
+  if (live != note.live) {
+    note.live = live;
+    if (live) {
+      if (!added) --derived.ended_count;
+      link(state, job);
+    } else {
+      ++derived.ended_count;
+      if (!added) unlink(state, id, *job.spec, job.array);
+    }
+    if (!live) note.ended_at = job.ended_at;
+    set_forgettable(state, job);
+    if (live) note.ended_at = {};
+  }
+  if (active != note.active) {
+    note.active = active;
+    if (job.array) derived.arrays[job.array].active += active ? 1 : -1;
+  }
+  set_wake(derived, id, note, wake_of(state, job));
+  check_dependents(derived, id);
+  if (job.array && job.array != id) check_dependents(derived, job.array);
+  switch (job.phase) {
+    case JobPhase::kWaiting:
+      derived.to_check.insert(id);
+      if (job.cancel_requested) derived.to_finish.insert(id);
+      return;
+    case JobPhase::kActive:
+      dequeue(state, note);
+      derived.to_finish.insert(id);
+      derived.to_start.insert(id);
+      return;
+    case JobPhase::kEnded:
+      dequeue(state, note);
+      return;
+  }
+}
+
+void sync_wake(State& state, JobId id) {
+  const Job* job = state.find_job(id);
+  const auto note = state.derived->jobs.find(id);
+  if (job == nullptr || note == state.derived->jobs.end()) return;
+  set_wake(*state.derived, id, note->second, wake_of(state, *job));
+}
+
+void sync(State& state) {
+  Derived& derived = *state.derived;
+  const std::vector<NodeId> taken = taken_sorted(derived.nodes_taken);
+  for (NodeId id : taken) sync_node(state, id);
+  const std::vector<NodeId> freed = taken_sorted(derived.nodes_touched);
+  for (NodeId id : freed) sync_node(state, id);
+  for (JobId id : taken_sorted(derived.touched)) sync_job(state, id);
+  if (derived.usage_fell) ++derived.books_version;
+  if (!freed.empty() || derived.usage_fell) reopen(state, freed);
+  derived.usage_fell = false;
+}
+
+void prepare_derived(State& state, const Policies& policies, const CycleOptions& options) {
+  const bool by_order_policy = options.runs(Pass::kOrder);
+  const Derived* derived = state.derived.get();
+  if (derived == nullptr || derived->policies.order != policies.order ||
+      derived->policies.placement != policies.placement ||
+      derived->by_order_policy != by_order_policy) {
+    build(state, policies, by_order_policy);
+  }
+  sync(state);
+}
+
+}  // namespace dove::core

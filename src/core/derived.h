@@ -1,0 +1,146 @@
+// Derived: indexes and cached verdicts over a State, so that decide looks only at what changed.
+//
+// apply notes what it touched; sync brings the indexes up to date. Built when decide first needs it
+// (a fork, a snapshot, a projection have none) and thrown away when something declared changes.
+// Decisions never depend on whether it was kept or rebuilt: each pass takes its work in ascending
+// order of job id and asks the State, not the cache, what to do.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/cycle.h"
+#include "core/place.h"
+#include "core/policy.h"
+#include "core/state.h"
+
+namespace dove::core {
+
+// The place of a job in the queue: ascending.
+struct QueueKey {
+  std::int64_t rank_negated = 0;
+  Seq submitted_seq;
+  JobId job;
+  auto operator<=>(const QueueKey&) const = default;
+};
+
+enum class Verdict {
+  kOpen,       // to be tried
+  kNoPlace,    // until something is freed that could matter
+  kOverLimit,  // until usage falls
+  kChanging,   // until any book changes: the search may miss, or a limit hung on the nodes found
+  kDeclared,   // until something declared changes (pool closed, time limit)
+};
+
+// Waiting jobs that ask for the same, under the same limits: they share one verdict.
+struct WaitClass {
+  std::uint64_t digest = 0;
+  std::shared_ptr<const JobSpec> spec;
+  std::vector<NodeId> avoided;
+  JobId array;           // of its own limit; none without one
+  bool monotone = true;  // what did not fit cannot fit until something is freed
+  std::set<QueueKey> jobs;
+  Verdict verdict = Verdict::kOpen;
+  std::uint64_t books_version = 0;  // when the verdict was found
+  std::optional<QueueKey> open_at;  // its key in Derived::open
+};
+
+struct JobNote {
+  bool live = false;             // as last counted
+  bool active = false;           // as last counted
+  std::uint64_t wait_class = 0;  // 0: not queued
+  QueueKey key;                  // while queued
+  Instant wake = kNever;
+  bool forgettable = false;
+  Instant ended_at;  // as last counted; 0 while alive
+};
+
+struct NodeNote {
+  bool known = false;
+  bool available = false;
+  NodeRank rank = {};
+  Instant wake = kNever;
+  std::vector<std::string> pools;
+};
+
+struct ArrayNote {
+  std::int32_t live = 0;
+  std::int32_t active = 0;
+};
+
+struct Derived {
+  Policies policies;
+  bool by_order_policy = true;
+  std::uint64_t books_version = 1;
+
+  // noted by apply, consumed by sync
+  std::vector<JobId> touched;
+  std::vector<NodeId> nodes_touched;
+  std::vector<NodeId> nodes_taken;
+  bool usage_fell = false;
+
+  // work of the passes
+  std::set<JobId> to_finish;
+  std::set<JobId> to_check;  // waiting, dependencies may have changed
+  std::set<JobId> to_order;  // waiting, ready or not may have changed
+  std::set<JobId> to_start;
+
+  std::map<JobId, JobNote> jobs;
+  std::vector<NodeNote> nodes;  // by NodeId - 1
+  std::map<JobId, ArrayNote> arrays;
+  std::map<JobId, std::set<JobId>> dependents;  // live jobs by the id that they name
+  std::map<std::pair<std::string, std::string>, std::set<JobId>> named;  // live, by user and name
+  std::set<JobId> singletons;                                            // waiting ones
+
+  std::uint64_t next_class = 1;
+  std::map<std::uint64_t, WaitClass> classes;
+  std::multimap<std::uint64_t, std::uint64_t> classes_by_digest;
+  std::set<std::pair<QueueKey, std::uint64_t>> open;
+  std::set<std::uint64_t> no_place;
+  std::set<std::uint64_t> over_limit;
+  std::set<std::uint64_t> changing;
+
+  std::map<std::string, std::set<NodeEntry>> free_nodes;  // available ones, by pool
+  std::set<std::pair<Instant, JobId>> job_wakes;
+  std::set<std::pair<Instant, NodeId>> node_wakes;  // fences; may be early, never late
+  std::set<std::pair<Instant, JobId>> forgettable;  // ended jobs nobody depends on
+  std::int64_t ended_count = 0;
+};
+
+// For apply: notes a change when there is a Derived.
+void touch(State& state, JobId job);
+void touch(State& state, NodeId node);        // it may have more free, or be available again
+void touch_taken(State& state, NodeId node);  // it has less free
+void note_usage_fell(State& state);
+
+// Makes the Derived of `state` fit for a cycle: builds it if needed, then syncs.
+void prepare_derived(State& state, const Policies& policies, const CycleOptions& options);
+// Brings indexes up to date with what apply noted.
+void sync(State& state);
+
+// -- parts of sync, by noun ----------------------------------------------------------------------
+
+void sync_node(State& state, NodeId node);
+void sync_job(State& state, JobId job);
+void sync_wake(State& state, JobId job);
+// Puts a waiting job into, or takes it out of, the queue.
+void enqueue(State& state, const Job& job, JobNote& note);
+void dequeue(State& state, JobNote& note);
+// Drops classes that nobody waits in, when there are many.
+void purge_classes(Derived& derived);
+// Sets the class's verdict and its membership of `open`, `no_place`, `over_limit`.
+void set_verdict(Derived& derived, std::uint64_t id, Verdict verdict);
+// Reopens classes whose verdict could be another one now that `freed` nodes have more.
+void reopen(State& state, const std::vector<NodeId>& freed);
+// Reopens classes whose verdict lasts until any book changes, if one has. Once per cycle.
+void reopen_changing(Derived& derived);
+// Whether new work may be placed on the node.
+bool is_available(const Node& node);
+
+}  // namespace dove::core

@@ -1,0 +1,155 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/books.h"
+#include "core/step.h"
+
+namespace dove::core {
+namespace {
+
+using Broken = std::optional<std::string>;
+
+// What the placements that have not ended hold, against what the books say.
+struct Sums {
+  std::map<NodeId, std::vector<const PlacementRecord*>> by_node;
+  std::map<NodeId, std::set<JobId>> jobs_by_node;
+  std::map<std::string, Usage> users;
+  std::map<std::string, Usage> queues;
+  Usage all;
+};
+
+void add(std::map<std::string, std::int64_t>& to, const std::vector<Countable>& from) {
+  for (const Countable& one : from) {
+    if (one.amount != 0) to[one.name] += one.amount;
+  }
+}
+
+Broken add_job(const Job& job, Sums& sums) {
+  Usage* const usages[] = {&sums.users[job.spec->user], &sums.queues[job.spec->queue], &sums.all};
+  const bool active = job.phase == JobPhase::kActive;
+  if (active && job.attempts.empty())
+    return fmt::format("job {} is active without attempt", job.id.value);
+  for (Usage* usage : usages) {
+    usage->jobs_waiting += job.phase == JobPhase::kWaiting ? 1 : 0;
+    usage->jobs_running += active ? 1 : 0;
+    if (active) add(usage->countables, job.spec->cluster_requests);
+  }
+  if (job.phase == JobPhase::kEnded && job.outcome == Outcome::kNone) {
+    return fmt::format("job {} ended without an outcome", job.id.value);
+  }
+  for (const Attempt& attempt : job.attempts) {
+    const bool current = active && &attempt == &job.attempts.back();
+    bool unprepared = false;
+    bool started = false;
+    for (const PlacementRecord& record : attempt.placements) {
+      unprepared = unprepared || record.stage == PlacementStage::kOrdered;
+      started = started || record.stage == PlacementStage::kStarted;
+      if (record.stage == PlacementStage::kEnded) continue;
+      if (!current) {
+        return fmt::format("job {} holds node {} for attempt {}, which is over", job.id.value,
+                           record.placement.node.value, attempt.number);
+      }
+      sums.by_node[record.placement.node].push_back(&record);
+      sums.jobs_by_node[record.placement.node].insert(job.id);
+      for (Usage* usage : usages) {
+        usage->cores += static_cast<std::int32_t>(record.placement.cores.size());
+        for (const DeviceGrant& g : record.placement.devices) usage->gpus_milli += g.share_milli;
+        usage->memory_bytes += record.placement.memory_bytes;
+        if (usage != &sums.all) add(usage->countables, record.placement.countables);
+      }
+    }
+    if (attempt.stage == Stage::kStarting && unprepared) {
+      return fmt::format("gang of job {} was started half prepared", job.id.value);
+    }
+  }
+  return std::nullopt;
+}
+
+Broken check_node(const Node& node, const Sums& sums) {
+  const std::string name = node.name;
+  const auto jobs = sums.jobs_by_node.find(node.id);
+  if (node.jobs != (jobs == sums.jobs_by_node.end() ? std::set<JobId>{} : jobs->second)) {
+    return fmt::format("node {} lists other jobs than hold it", name);
+  }
+  std::vector<std::int32_t> cores = node.cores_free;
+  std::vector<std::int64_t> milli(node.device_free_milli.begin(), node.device_free_milli.end());
+  std::int64_t memory = node.memory_free_bytes;
+  std::map<std::string, std::int64_t> countables;
+  add(countables, node.countables_free);
+  const auto held = sums.by_node.find(node.id);
+  if (held != sums.by_node.end()) {
+    for (const PlacementRecord* record : held->second) {
+      const Placement& p = record->placement;
+      cores.insert(cores.end(), p.cores.begin(), p.cores.end());
+      for (const DeviceGrant& g : p.devices) {
+        const auto device = static_cast<std::size_t>(g.device);
+        if (device < milli.size()) milli[device] += g.share_milli;
+      }
+      memory += p.memory_bytes;
+      add(countables, p.countables);
+    }
+  }
+  std::sort(cores.begin(), cores.end());
+  if (std::adjacent_find(cores.begin(), cores.end()) != cores.end()) {
+    return fmt::format("a core of node {} is given twice", name);
+  }
+  for (std::int32_t core : usable_cores(node)) {
+    if (!std::binary_search(cores.begin(), cores.end(), core)) {
+      return fmt::format("core {} of node {} is neither free nor held", core, name);
+    }
+  }
+  for (std::size_t i = 0; i < milli.size(); ++i) {
+    if (milli[i] != kWholeDevice_milli || node.device_free_milli[i] < 0) {
+      return fmt::format("device {} of node {} is given twice or not at all", i, name);
+    }
+  }
+  if (node.inventory == nullptr) return std::nullopt;
+  if (memory != node.inventory->memory_bytes - node.declared.memory_reserved_bytes) {
+    return fmt::format("memory of node {} does not add up", name);
+  }
+  std::map<std::string, std::int64_t> total;
+  add(total, node.inventory->countables);
+  add(total, node.declared.countables);
+  std::erase_if(countables, [](const auto& c) { return c.second == 0; });
+  return countables == total ? Broken{} : fmt::format("countables of node {} do not add up", name);
+}
+
+bool same(const Usage& a, const Usage& b) {
+  return a.jobs_running == b.jobs_running && a.jobs_waiting == b.jobs_waiting &&
+         a.cores == b.cores && a.gpus_milli == b.gpus_milli && a.memory_bytes == b.memory_bytes &&
+         a.countables == b.countables;
+}
+
+Broken check_usage(const char* what, const std::map<std::string, Usage>& booked,
+                   const std::map<std::string, Usage>& summed) {
+  static const Usage nothing;
+  for (const auto& [name, usage] : booked) {
+    const auto at = summed.find(name);
+    if (!same(usage, at == summed.end() ? nothing : at->second)) {
+      return fmt::format("usage of {} {} does not add up", what, name);
+    }
+  }
+  for (const auto& [name, usage] : summed) {
+    if (!booked.contains(name)) return fmt::format("usage of {} {} is not booked", what, name);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> find_broken_invariant(const State& state) {
+  Sums sums;
+  for (const auto& [id, job] : state.jobs) {
+    if (auto broken = add_job(job, sums)) return broken;
+  }
+  for (const Node& node : state.nodes) {
+    if (auto broken = check_node(node, sums)) return broken;
+  }
+  if (auto broken = check_usage("user", state.usage_by_user, sums.users)) return broken;
+  if (auto broken = check_usage("queue", state.usage_by_queue, sums.queues)) return broken;
+  if (!same(state.usage, sums.all)) return "usage of the cluster does not add up";
+  return std::nullopt;
+}
+
+}  // namespace dove::core

@@ -1,0 +1,152 @@
+#include "core/limits.h"
+
+#include <algorithm>
+
+#include "core/books.h"
+
+namespace dove::core {
+namespace {
+
+void add(std::vector<Countable>& to, const std::vector<Countable>& from, std::int64_t times) {
+  for (const Countable& one : from) {
+    auto at = std::lower_bound(to.begin(), to.end(), one.name,
+                               [](const Countable& c, const std::string& n) { return c.name < n; });
+    if (at == to.end() || at->name != one.name) at = to.insert(at, Countable{one.name, 0});
+    at->amount += times * one.amount;
+  }
+}
+
+void add(Amount& amount, const Request& request, std::int64_t times) {
+  amount.cores += times * request.cores;
+  amount.gpus_milli +=
+      times * (std::int64_t{request.gpus} * kWholeDevice_milli + request.share_milli);
+  amount.memory_bytes += times * request.memory_bytes;
+  add(amount.countables, request.countables, times);
+}
+
+// Collects what one holder of limits (a queue, a user) refuses.
+class Check {
+ public:
+  Check(ReasonKind kind, const std::string& subject, bool first_only, std::vector<Reason>& out)
+      : kind_(kind), subject_(subject), first_only_(first_only), out_(out) {}
+
+  void operator()(const char* resource, std::int64_t needs, std::int64_t used, std::int64_t limit) {
+    if (limit < 0 || used + needs <= limit || needs == 0) return;
+    if (first_only_ && !out_.empty()) return;
+    Reason reason;
+    reason.kind = kind_;
+    reason.subject = subject_;
+    reason.resource = resource;
+    reason.needs = needs;
+    reason.used = used;
+    reason.limit = limit;
+    reason.free = std::max<std::int64_t>(limit - used, 0);
+    out_.push_back(std::move(reason));
+  }
+
+ private:
+  ReasonKind kind_;
+  const std::string& subject_;
+  bool first_only_;
+  std::vector<Reason>& out_;
+};
+
+std::int64_t used_of(const Usage& usage, const std::string& name) {
+  const auto at = usage.countables.find(name);
+  return at == usage.countables.end() ? 0 : at->second;
+}
+
+bool is_without(const Limits& limits) {
+  return limits.jobs_running < 0 && limits.cores < 0 && limits.gpus_milli < 0 &&
+         limits.memory_bytes < 0 && limits.countables.empty();
+}
+
+void check_limits(const Limits& limits, const std::map<std::string, Usage>& usages,
+                  const std::string& name, const JobSpec& spec, const Amount& amount, Check check) {
+  if (is_without(limits)) return;
+  static const Usage nothing;
+  const auto at = usages.find(name);
+  const Usage& usage = at == usages.end() ? nothing : at->second;
+  check("jobs", 1, usage.jobs_running, limits.jobs_running);
+  check("cores", amount.cores, usage.cores, limits.cores);
+  check("gpus_milli", amount.gpus_milli, usage.gpus_milli, limits.gpus_milli);
+  check("memory_bytes", amount.memory_bytes, usage.memory_bytes, limits.memory_bytes);
+  for (const Countable& limit : limits.countables) {
+    const std::int64_t needs =
+        amount_of(amount.countables, limit.name) + amount_of(spec.cluster_requests, limit.name);
+    check(limit.name.c_str(), needs, used_of(usage, limit.name), limit.amount);
+  }
+}
+
+}  // namespace
+
+Amount least_amount(const JobSpec& spec) {
+  Amount amount;
+  for (const TaskGroup& group : spec.groups) {
+    const std::int64_t by_tasks =
+        group.tasks_per_node > 0 ? (group.tasks + group.tasks_per_node - 1) / group.tasks_per_node
+                                 : 1;
+    add(amount, group.per_task, group.tasks);
+    add(amount, group.per_node, std::max<std::int64_t>(by_tasks, group.nodes_min));
+  }
+  return amount;
+}
+
+Amount amount_of(const std::vector<Placement>& placements) {
+  Amount amount;
+  for (const Placement& placement : placements) {
+    amount.cores += static_cast<std::int64_t>(placement.cores.size());
+    for (const DeviceGrant& grant : placement.devices) amount.gpus_milli += grant.share_milli;
+    amount.memory_bytes += placement.memory_bytes;
+    add(amount.countables, placement.countables, 1);
+  }
+  return amount;
+}
+
+const Limits* limits_of_user(const State& state, const std::string& user) {
+  if (state.user_limits.empty()) return nullptr;
+  auto at = state.user_limits.find(user);
+  if (at == state.user_limits.end()) at = state.user_limits.find("*");
+  return at == state.user_limits.end() ? nullptr : &at->second.limits;
+}
+
+std::vector<Reason> broken_limits(const State& state, const JobSpec& spec, const Amount& amount,
+                                  bool first_only) {
+  std::vector<Reason> out;
+  const auto queue = state.queues.find(spec.queue);
+  if (queue != state.queues.end()) {
+    check_limits(queue->second.limits, state.usage_by_queue, spec.queue, spec, amount,
+                 Check(ReasonKind::kQueueLimit, spec.queue, first_only, out));
+  }
+  if (const Limits* limits = limits_of_user(state, spec.user)) {
+    check_limits(*limits, state.usage_by_user, spec.user, spec, amount,
+                 Check(ReasonKind::kUserLimit, spec.user, first_only, out));
+  }
+  Check cluster(ReasonKind::kClusterLimit, state.settings.name, first_only, out);
+  for (const Countable& one : spec.cluster_requests) {
+    cluster(one.name.c_str(), one.amount, used_of(state.usage, one.name),
+            amount_of(state.settings.countables, one.name));
+  }
+  return out;
+}
+
+std::vector<Reason> declared_obstacles(const State& state, const JobSpec& spec) {
+  std::vector<Reason> out;
+  Reason reason;
+  const Pool* pool = pool_of(state, spec);
+  reason.subject = pool == nullptr ? spec.pool : pool->name;
+  if (pool == nullptr || !pool->open) {
+    reason.kind = ReasonKind::kPoolClosed;
+    out.push_back(reason);
+  }
+  if (pool != nullptr && pool->time_limit_max.us > 0 && spec.time_limit > pool->time_limit_max) {
+    reason.kind = ReasonKind::kTimeLimit;
+    reason.resource = "seconds";
+    reason.needs = spec.time_limit.us / 1'000'000;
+    reason.limit = pool->time_limit_max.us / 1'000'000;
+    out.push_back(reason);
+  }
+  return out;
+}
+
+}  // namespace dove::core

@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <optional>
+
+#include "core/books.h"
+#include "core/dependency.h"
+#include "core/limits.h"
+#include "core/passes.h"
+
+namespace dove::core {
+namespace {
+
+bool is_ready(const State& state, const Job& job) {
+  return job.phase == JobPhase::kWaiting && !job.held && !job.cancel_requested &&
+         startable_at(state, job) <= state.now;
+}
+
+bool array_is_full(const Derived& derived, const WaitClass& it) {
+  if (!it.array) return false;
+  const auto array = derived.arrays.find(it.array);
+  return array != derived.arrays.end() && array->second.active >= it.spec->array.running_max;
+}
+
+// Nodes that the job avoids are used when no others have room.
+std::optional<std::vector<Placement>> search(const State& state, const Policies& policies,
+                                             const WaitClass& it) {
+  static const std::set<NodeEntry> none;
+  const Pool* pool = pool_of(state, *it.spec);
+  const auto nodes = state.derived->free_nodes.find(pool->name);
+  const Candidates candidates{nodes == state.derived->free_nodes.end() ? &none : &nodes->second,
+                              &state.nodes};
+  auto found = find_places(candidates, *policies.placement, *it.spec, it.avoided);
+  if (!found && !it.avoided.empty()) {
+    found = find_places(candidates, *policies.placement, *it.spec, {});
+  }
+  return found;
+}
+
+// Launches the first job of the class, or says why none of it can be.
+Verdict try_place(Cycle& cycle, const WaitClass& it) {
+  const State& state = cycle.state;
+  const JobSpec& spec = *it.spec;
+  if (!declared_obstacles(state, spec).empty()) return Verdict::kDeclared;
+  if (array_is_full(*state.derived, it)) return Verdict::kOverLimit;
+  if (!broken_limits(state, spec, least_amount(spec), true).empty()) return Verdict::kOverLimit;
+  auto places = search(state, cycle.policies, it);
+  if (!places) return it.monotone ? Verdict::kNoPlace : Verdict::kChanging;
+  if (!broken_limits(state, spec, amount_of(*places), true).empty()) return Verdict::kChanging;
+  const Job& job = *state.find_job(it.jobs.begin()->job);
+  const auto number =
+      job.attempts.empty() ? AttemptNumber{1} : AttemptNumber{job.attempts.back().number + 1};
+  cycle.emit(Launch{job.id, number, std::move(*places)});
+  return Verdict::kOpen;
+}
+
+}  // namespace
+
+void resolve_dependencies(Cycle& cycle) {
+  Derived& derived = *cycle.state.derived;
+  while (!derived.to_check.empty()) {
+    const JobId id = *derived.to_check.begin();
+    derived.to_check.erase(derived.to_check.begin());
+    const Job* job = cycle.state.find_job(id);
+    if (job == nullptr || job->phase != JobPhase::kWaiting) continue;
+    if (job->eligible_at.us == 0 && !job->spec->dependencies.empty() &&
+        check_dependencies(cycle.state, *job).level == DependencyLevel::kNever) {
+      cycle.emit(EndJob{id, Outcome::kDependencyNeverMet, 1});
+      continue;
+    }
+    derived.to_order.insert(id);
+  }
+}
+
+void order(Cycle& cycle) {
+  Derived& derived = *cycle.state.derived;
+  derived.to_order.merge(derived.to_check);
+  derived.to_check.clear();
+  for (JobId id : derived.to_order) {
+    const Job* job = cycle.state.find_job(id);
+    const auto note = derived.jobs.find(id);
+    if (job == nullptr || note == derived.jobs.end()) continue;
+    if (is_ready(cycle.state, *job)) {
+      enqueue(cycle.state, *job, note->second);
+    } else {
+      dequeue(cycle.state, note->second);
+    }
+    // A delay may run from what has just happened to another job.
+    sync_wake(cycle.state, id);
+  }
+  derived.to_order.clear();
+}
+
+void place(Cycle& cycle) {
+  Derived& derived = *cycle.state.derived;
+  reopen_changing(derived);
+  while (!derived.open.empty()) {
+    const std::uint64_t id = derived.open.begin()->second;
+    const Verdict verdict = try_place(cycle, derived.classes.at(id));
+    if (verdict != Verdict::kOpen) set_verdict(derived, id, verdict);
+  }
+}
+
+}  // namespace dove::core

@@ -1,0 +1,177 @@
+#include <algorithm>
+
+#include "base/digest.h"
+#include "core/derived.h"
+
+namespace dove::core {
+namespace {
+
+void add(Digest& digest, const Request& request) {
+  digest.add(static_cast<std::uint64_t>(request.cores));
+  digest.add(static_cast<std::uint64_t>(request.memory_bytes));
+  digest.add(static_cast<std::uint64_t>(request.gpus));
+  digest.add(static_cast<std::uint64_t>(request.share_milli));
+  digest.add(static_cast<std::uint64_t>(request.gpu_memory_bytes));
+  digest.add(request.gpu_model);
+  digest.add(request.countables.size());
+}
+
+JobId limiting_array(const Job& job) {
+  return job.spec->array.running_max > 0 ? job.array : JobId{};
+}
+
+std::uint64_t class_digest(const Job& job) {
+  const JobSpec& spec = *job.spec;
+  Digest digest;
+  digest.add(spec.user);
+  digest.add(spec.queue);
+  digest.add(spec.pool);
+  digest.add(static_cast<std::uint64_t>(spec.time_limit.us));
+  digest.add(limiting_array(job).value);
+  for (const TaskGroup& group : spec.groups) {
+    digest.add(static_cast<std::uint64_t>(group.tasks));
+    digest.add(static_cast<std::uint64_t>(group.nodes_min));
+    digest.add(static_cast<std::uint64_t>(group.tasks_per_node));
+    add(digest, group.per_task);
+    add(digest, group.per_node);
+  }
+  for (NodeId node : job.nodes_avoided) digest.add(node.value);
+  return digest.value();
+}
+
+bool same_shape(const TaskGroup& a, const TaskGroup& b) {
+  return a.tasks == b.tasks && a.nodes_min == b.nodes_min && a.nodes_max == b.nodes_max &&
+         a.tasks_per_node == b.tasks_per_node && a.per_task == b.per_task &&
+         a.per_node == b.per_node;
+}
+
+bool same_class(const WaitClass& it, const Job& job) {
+  if (it.array != limiting_array(job) || it.avoided != job.nodes_avoided) return false;
+  if (it.spec == job.spec) return true;
+  const JobSpec& a = *it.spec;
+  const JobSpec& b = *job.spec;
+  return a.user == b.user && a.queue == b.queue && a.pool == b.pool &&
+         a.time_limit == b.time_limit && a.exclusive == b.exclusive && a.features == b.features &&
+         a.nodes_wanted == b.nodes_wanted && a.nodes_excluded == b.nodes_excluded &&
+         a.cluster_requests == b.cluster_requests &&
+         std::equal(a.groups.begin(), a.groups.end(), b.groups.begin(), b.groups.end(), same_shape);
+}
+
+std::uint64_t class_for(Derived& derived, const Job& job) {
+  const std::uint64_t digest = class_digest(job);
+  const auto [begin, end] = derived.classes_by_digest.equal_range(digest);
+  for (auto at = begin; at != end; ++at) {
+    if (same_class(derived.classes.at(at->second), job)) return at->second;
+  }
+  const std::uint64_t id = derived.next_class++;
+  WaitClass& made = derived.classes[id];
+  made.digest = digest;
+  made.spec = job.spec;
+  made.avoided = job.nodes_avoided;
+  made.array = limiting_array(job);
+  made.monotone = search_is_monotone(*job.spec);
+  derived.classes_by_digest.emplace(digest, id);
+  return id;
+}
+
+// Keeps Derived::open in step with the class's first job and verdict.
+void place_in_open(Derived& derived, std::uint64_t id, WaitClass& it) {
+  const bool wanted = it.verdict == Verdict::kOpen && !it.jobs.empty();
+  if (it.open_at && (!wanted || *it.open_at != *it.jobs.begin())) {
+    derived.open.erase({*it.open_at, id});
+    it.open_at.reset();
+  }
+  if (wanted && !it.open_at) {
+    it.open_at = *it.jobs.begin();
+    derived.open.insert({*it.open_at, id});
+  }
+}
+
+bool helped_by(const State& state, const WaitClass& it, const std::vector<NodeId>& freed) {
+  return std::any_of(freed.begin(), freed.end(), [&](NodeId id) {
+    const Node& node = state.nodes[id.value - 1];
+    return is_available(node) && could_help(node, *state.derived->policies.placement, *it.spec);
+  });
+}
+
+}  // namespace
+
+void set_verdict(Derived& derived, std::uint64_t id, Verdict verdict) {
+  WaitClass& it = derived.classes.at(id);
+  if (it.verdict == Verdict::kNoPlace) derived.no_place.erase(id);
+  if (it.verdict == Verdict::kOverLimit) derived.over_limit.erase(id);
+  if (it.verdict == Verdict::kChanging) derived.changing.erase(id);
+  if (verdict == Verdict::kChanging) derived.changing.insert(id);
+  if (verdict == Verdict::kNoPlace) derived.no_place.insert(id);
+  if (verdict == Verdict::kOverLimit) derived.over_limit.insert(id);
+  it.verdict = verdict;
+  it.books_version = derived.books_version;
+  place_in_open(derived, id, it);
+}
+
+void enqueue(State& state, const Job& job, JobNote& note) {
+  Derived& derived = *state.derived;
+  const std::int64_t rank = derived.by_order_policy ? derived.policies.order->rank(state, job) : 0;
+  const QueueKey key{-rank, job.submitted_seq, job.id};
+  if (note.wait_class != 0) {
+    if (note.key == key) return;
+    dequeue(state, note);
+  }
+  note.wait_class = class_for(derived, job);
+  note.key = key;
+  WaitClass& it = derived.classes.at(note.wait_class);
+  it.jobs.insert(key);
+  place_in_open(derived, note.wait_class, it);
+}
+
+void dequeue(State& state, JobNote& note) {
+  if (note.wait_class == 0) return;
+  Derived& derived = *state.derived;
+  WaitClass& it = derived.classes.at(note.wait_class);
+  it.jobs.erase(note.key);
+  place_in_open(derived, note.wait_class, it);
+  note.wait_class = 0;
+}
+
+void reopen(State& state, const std::vector<NodeId>& freed) {
+  Derived& derived = *state.derived;
+  std::vector<std::uint64_t> again;
+  for (std::uint64_t id : derived.no_place) {
+    if (helped_by(state, derived.classes.at(id), freed)) again.push_back(id);
+  }
+  if (derived.usage_fell) {
+    again.insert(again.end(), derived.over_limit.begin(), derived.over_limit.end());
+  }
+  for (std::uint64_t id : again) set_verdict(derived, id, Verdict::kOpen);
+}
+
+void reopen_changing(Derived& derived) {
+  std::vector<std::uint64_t> again;
+  for (std::uint64_t id : derived.changing) {
+    if (derived.classes.at(id).books_version != derived.books_version) again.push_back(id);
+  }
+  for (std::uint64_t id : again) set_verdict(derived, id, Verdict::kOpen);
+}
+
+void purge_classes(Derived& derived) {
+  constexpr std::size_t kClasses_kept = 4096;
+  if (derived.classes.size() <= kClasses_kept) return;
+  for (auto at = derived.classes.begin(); at != derived.classes.end();) {
+    if (!at->second.jobs.empty()) {
+      ++at;
+      continue;
+    }
+    const std::uint64_t id = at->first;
+    set_verdict(derived, id, Verdict::kDeclared);
+    const auto [begin, end] = derived.classes_by_digest.equal_range(at->second.digest);
+    for (auto entry = begin; entry != end; ++entry) {
+      if (entry->second == id) {
+        derived.classes_by_digest.erase(entry);
+        break;
+      }
+    }
+    at = derived.classes.erase(at);
+  }
+}
+
+}  // namespace dove::core
