@@ -104,14 +104,17 @@ TEST_F(AgentProtocol, ASyncTellsWhatHappenedMeanwhile) {
   EXPECT_EQ(synced.body.at("forget").at(0).at("job"), over);
 }
 
-TEST_F(AgentProtocol, AnAgentThatLostItsRecordEndsWhatItHeld) {
+TEST_F(AgentProtocol, WhatAnAgentHasNoRecordOfEndedAndRunsAgain) {
   FakeAgent agent(live, "n1");
   agent.connect();
   const std::uint64_t job = live.submit(small_job_body());
   agent.tell("started", job, 1);
   agent.stream.reset();
-  ASSERT_EQ(agent.sync().status, 200);
-  EXPECT_EQ(live.state(job), "failed");
+  const Answer synced = agent.sync();
+  ASSERT_EQ(synced.status, 200);
+  const Json attempts = live.call("GET", "/v1/jobs/1").body.at("attempts");
+  EXPECT_EQ(attempts.at(0).at("exits").at(0).at("cause"), "agent_lost_its_record");
+  EXPECT_EQ(synced.body.at("orders").at(0).at("attempt"), 2);
 }
 
 TEST_F(AgentProtocol, ASecondSessionEndsTheFirst) {
