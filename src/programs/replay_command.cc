@@ -73,7 +73,7 @@ int run(const cli::Invocation& invocation) {
   }
   controller::ReplayOptions options;
   options.policies = &policies::standard_policies();
-  options.policy_digest = core::policy_digest(*options.policies);
+  options.policy_digest = policies::policy_digest(*options.policies);
   Result<controller::ReplayReport> report = controller::replay_verify(**store, from, options);
   if (!report.ok()) return fail(report.error());
   if (invocation.get("output", "text") == "json") {

@@ -85,7 +85,7 @@ Result<std::unique_ptr<ServerRuntime>> ServerRuntime::start(wire::Loop& loop,
   TRY_ASSIGN(self.store, store::SqliteStore::open(data, store::OpenMode::kWrite));
   controller::ControllerOptions options;
   options.policies = &policies::standard_policies();
-  options.policy_digest = core::policy_digest(*options.policies);
+  options.policy_digest = policies::policy_digest(*options.policies);
   options.build = version();
   options.holder = fmt::format("pid {}", getpid());
   options.free_bytes = [data] { return free_bytes(data); };

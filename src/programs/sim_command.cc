@@ -39,7 +39,7 @@ int run_record(const cli::Invocation& invocation) {
     return cli::kExitUsage;
   }
   options.policies = &policies::standard_policies();
-  options.policy_digest = core::policy_digest(*options.policies);
+  options.policy_digest = policies::policy_digest(*options.policies);
   auto store = store::SqliteStore::open(invocation.operands.front(), store::OpenMode::kWrite);
   const Result<void> done =
       store.ok() ? sim::record_fleet(**store, **store, options) : Result<void>(store.error());

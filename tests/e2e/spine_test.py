@@ -68,8 +68,8 @@ class Spine(unittest.TestCase):
 
     def test_array_and_dependency(self):
         first = self.shell("exit $((SLURM_ARRAY_TASK_ID == 2))", array="0-3")
-        after_any = self.shell("true", dependency=f"afterany:{first}")
-        after_ok = self.shell("true", dependency=f"afterok:{first}")
+        after_any = self.shell("true", dependencies=[{"kind": "afterany", "job": first}])
+        after_ok = self.shell("true", dependencies=[{"kind": "afterok", "job": first}])
         self.assertEqual(self.cluster.wait(after_any)["state"], "completed")
         self.assertEqual(self.cluster.wait(after_ok)["state"], "dependency_never_met")
 
@@ -86,7 +86,7 @@ class Spine(unittest.TestCase):
     def test_restarting_an_agent_keeps_tasks(self):
         job = self.shell("sleep 2; echo done")
         self.cluster.wait_state(job, "running")
-        node = self.cluster.job(job)["attempts"][0]["placements"][0]["node"]
+        node = self.cluster.job(job)["attempts"][0]["placements"][0]["node_name"]
         self.cluster.agents[node].kill()
         self.cluster.agents[node].wait()
         self.cluster.start_agent(node)
@@ -98,7 +98,7 @@ class Spine(unittest.TestCase):
     def test_a_lost_node_and_its_job(self):
         job = self.shell("[ $DOVE_RESTART_COUNT -gt 0 ] || sleep 60")
         self.cluster.wait_state(job, "running")
-        node = self.cluster.job(job)["attempts"][0]["placements"][0]["node"]
+        node = self.cluster.job(job)["attempts"][0]["placements"][0]["node_name"]
         self.cluster.agents[node].kill()
         self.cluster.agents[node].wait()
         done = self.cluster.wait(job)
