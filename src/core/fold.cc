@@ -79,7 +79,11 @@ void lose_placements(State& state, Node& node) {
     PlacementRecord* record = attempt == nullptr ? nullptr : find_placement(*attempt, node.id);
     if (record == nullptr || record->stage == PlacementStage::kEnded) continue;
     end_placement(state, *job, *record);
-    if (attempt->stop_reason == StopReason::kNone) attempt->stop_reason = StopReason::kNodeLost;
+    // Ranks that failed for want of a lost one did not fail by their own doing.
+    if (attempt->stop_reason == StopReason::kNone ||
+        attempt->stop_reason == StopReason::kTaskFailed) {
+      attempt->stop_reason = StopReason::kNodeLost;
+    }
     avoid(*job, node.id);
   }
 }

@@ -62,7 +62,9 @@ int launch_failures_in_a_row(const Job& job) {
 // What becomes of a job whose attempt is over on all its nodes.
 Decision over(const Job& job, const Attempt& attempt) {
   StopReason reason = attempt.stop_reason;
-  if (reason == StopReason::kNone) reason = reason_by_exits(job, attempt);
+  if (reason == StopReason::kNone || reason == StopReason::kTaskFailed) {
+    reason = reason_by_exits(job, attempt);
+  }
   const std::int32_t code = exit_code_of(attempt);
   const auto ends = [&](Outcome outcome, std::int32_t with) {
     return EndJob{job.id, outcome, with};
