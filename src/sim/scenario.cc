@@ -1,0 +1,324 @@
+#include "sim/scenario.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/state.h"
+#include "core/step.h"
+#include "sim/checked_brain.h"
+#include "sim/scenario_words.h"
+
+namespace dove::sim {
+namespace {
+
+// Scenarios start here, so that no instant is 0.
+constexpr Instant kBegin{1'000'000'000};
+
+Error bad(std::string message) {
+  return Error{ErrorKind::kInvalid, "bad_scenario", std::move(message), ""};
+}
+
+struct Line {
+  Span at;
+  std::string verb;
+  std::string name;
+  std::vector<std::string> rest;
+};
+
+Result<Line> read_line(const std::string& text) {
+  std::vector<std::string> words = split(text, ' ');
+  Line line;
+  TRY_ASSIGN(line.at, read_span(words.front()));
+  if (words.size() > 1) line.verb = words[1];
+  if (words.size() > 2) line.name = words[2];
+  if (words.size() > 3) line.rest.assign(words.begin() + 3, words.end());
+  return line;
+}
+
+class Runner {
+ public:
+  explicit Runner(const core::Policies& policies) : brain_(policies) {
+    names_.job = [this](JobId id) { return job_name(id); };
+    names_.node = [this](NodeId id) { return state().find_node(id)->name; };
+  }
+
+  Result<std::string> run(std::string_view input) {
+    TRY(step(Instant{kBegin.us}));
+    brain_.add(ControllerStarted{});
+    std::size_t number = 0;
+    std::string rest(input);
+    for (std::size_t begin = 0; begin < rest.size(); ++number) {
+      const std::size_t end = std::min(rest.find('\n', begin), rest.size());
+      const std::string text = rest.substr(begin, end - begin);
+      begin = end + 1;
+      if (text.empty() || text.front() == '#' || text == "----") continue;
+      const Result<void> done = take(text);
+      if (!done.ok()) return bad(fmt::format("line {}: {}", number + 1, done.error().message));
+    }
+    TRY(step(state().now));
+    TRY(brain_.check_fold());
+    return out_;
+  }
+
+ private:
+  const core::State& state() const { return brain_.state(); }
+
+  std::string job_name(JobId id) const {
+    const auto at = names_of_jobs_.find(id);
+    return at == names_of_jobs_.end() ? fmt::format("{}", id.value) : at->second;
+  }
+
+  // "a", or "a[3]" for the element of that index.
+  JobId find_job(const std::string& name) const {
+    const auto at = jobs_.find(name);
+    return at == jobs_.end() ? JobId{} : at->second;
+  }
+
+  NodeId find_node(const std::string& name) const {
+    const core::Node* node = state().find_node(name);
+    return node == nullptr ? NodeId{} : node->id;
+  }
+
+  void print(const std::string& text) {
+    out_ += fmt::format("{}  {}\n", span_text(state().now - kBegin), text);
+  }
+
+  static std::string span_text(Span span) {
+    return span.us % 1'000'000 == 0 ? fmt::format("{}s", span.us / 1'000'000)
+                                    : fmt::format("{}ms", span.us / 1'000);
+  }
+
+  // Ends the batch under way, and lets time pass to `at`, waking when the brain asked for it.
+  Result<void> step(Instant at) {
+    for (int wakes = 0; wakes < 1000; ++wakes) {
+      TRY_ASSIGN(const auto decisions, brain_.decide());
+      for (const Decision& decision : decisions) print(text_of(decision, names_));
+      const Instant wake = core::wake_at(state());
+      if (wake >= at) {
+        brain_.begin(at);
+        return {};
+      }
+      brain_.begin(std::max(wake, state().now));
+      brain_.add(TimeReached{});
+    }
+    return bad("the brain asks to be woken without end");
+  }
+
+  Result<void> take(const std::string& text) {
+    TRY_ASSIGN(const Line line, read_line(text));
+    const Instant at = kBegin + line.at;
+    if (at < state().now) return bad("time goes back");
+    if (at > state().now || line.verb == "why" || line.verb == "show") TRY(step(at));
+    if (line.verb.empty()) return {};
+    TRY_ASSIGN(Options options, Options::read(line.rest));
+    TRY_ASSIGN(const bool known, dispatch(line, options));
+    if (!known) return bad(fmt::format("\"{}\" is not a word of scenarios", line.verb));
+    return options.finish();
+  }
+
+  Result<bool> dispatch(const Line& line, Options& options) {
+    if (line.verb == "submit") return submit(line.name, options);
+    if (line.verb == "why") return why(line.name);
+    if (line.verb == "show") return show(line.name);
+    TRY_ASSIGN(const bool report, take_report(line, options));
+    if (report) return true;
+    return take_node(line, options) || take_request(line, options) || declare(line, options);
+  }
+
+  Result<bool> submit(const std::string& name, Options& options) {
+    auto spec = std::make_shared<const JobSpec>(
+        read_spec(name, options, [this](const std::string& job) { return find_job(job); }));
+    const auto admitted = core::admit(state(), *spec);
+    if (!admitted.ok()) {
+      print(
+          fmt::format("refused {}: {} ({})", name, admitted.error().code, admitted.error().field));
+      return true;
+    }
+    JobId id(state().next_job);
+    jobs_[name] = id;
+    if (spec->array.indices.empty()) names_of_jobs_[id] = name;
+    for (std::int32_t index : spec->array.indices) {
+      names_of_jobs_[id] = fmt::format("{}[{}]", name, index);
+      jobs_[names_of_jobs_[id]] = id;
+      ++id.value;
+    }
+    brain_.add(JobSubmitted{std::move(spec)});
+    return true;
+  }
+
+  Result<bool> why(const std::string& name) {
+    const JobId id = find_job(name);
+    if (state().find_job(id) == nullptr) return bad("why of an unknown job");
+    const auto reasons = core::explain(state(), brain_.policies(), id);
+    if (reasons.empty()) print(fmt::format("why {}: nothing", name));
+    for (const Reason& reason : reasons) {
+      print(fmt::format("why {}: {}", name, text_of(reason, names_)));
+    }
+    return true;
+  }
+
+  // What a node has free.
+  Result<bool> show(const std::string& name) {
+    const core::Node* node = state().find_node(name);
+    if (node == nullptr) return bad("show of an unknown node");
+    std::string milli;
+    for (std::int32_t free : node->device_free_milli) milli += fmt::format(" {}", free);
+    print(fmt::format("show {}: cores={} devices={} mem={}M", name, ranges_of(node->cores_free),
+                      milli.empty() ? " none" : milli, node->memory_free_bytes >> 20));
+    return true;
+  }
+
+  // prepared|started|ended|failed|task JOB NODE: a report of the current attempt; NODE may be *.
+  Result<bool> take_report(const Line& line, Options& options) {
+    static const std::set<std::string> verbs = {"prepared", "started", "ended", "failed", "task"};
+    if (!verbs.contains(line.verb)) return false;
+    const core::Job* job = state().find_job(find_job(line.name));
+    if (job == nullptr || job->attempts.empty()) return bad("a report of an unknown attempt");
+    TaskExit exit;
+    exit.exit_code = static_cast<std::int32_t>(options.amount("exit"));
+    exit.signal = static_cast<std::int32_t>(options.amount("signal"));
+    exit.cause = options.text("cause");
+    const auto number =
+        static_cast<AttemptNumber>(options.amount("attempt", job->attempts.back().number));
+    const std::string on = options.text("on", "*");
+    const auto rank = static_cast<Rank>(options.amount("rank"));
+    const core::Attempt attempt = job->attempts[number - 1];
+    for (const core::PlacementRecord& record : attempt.placements) {
+      const NodeId node = record.placement.node;
+      if (on != "*" && on != names_.node(node)) continue;
+      add_report(line.verb, *job, number, record.placement, exit, rank);
+    }
+    return true;
+  }
+
+  void add_report(const std::string& verb, const core::Job& job, AttemptNumber number,
+                  const Placement& placement, TaskExit exit, Rank rank) {
+    const NodeId node = placement.node;
+    if (verb == "prepared") brain_.add(PlacementPrepared{job.id, number, node});
+    if (verb == "started") brain_.add(PlacementStarted{job.id, number, node});
+    if (verb == "failed") brain_.add(LaunchFailed{job.id, number, node, "scenario"});
+    if (verb == "task") {
+      exit.rank = rank;
+      brain_.add(TaskEnded{job.id, number, node, exit});
+    }
+    if (verb == "ended") {
+      std::vector<TaskExit> exits;
+      for (const TaskGrant& task : placement.tasks) {
+        exit.rank = task.rank;
+        const bool told = job.spec->launch == LaunchMode::kEachTask || task.rank == 0;
+        if (told) exits.push_back(exit);
+      }
+      brain_.add(PlacementEnded{job.id, number, node, exits, 0, 0});
+    }
+  }
+
+  bool take_node(const Line& line, Options& options) {
+    const std::string& verb = line.verb;
+    const NodeId id = find_node(line.name);
+    if (verb == "node") {
+      const NodeDeclaration declaration = read_declaration(line.name, options);
+      brain_.add(ObjectApplied{declaration});
+      NodeRegistered node;
+      node.name = line.name;
+      node.boot_id = options.text("boot", "boot1");
+      node.inventory = read_inventory(options);
+      brain_.add(node);
+      brain_.add(NodeConnected{find_node(line.name), node.boot_id});
+    } else if (verb == "connect") {
+      brain_.add(NodeConnected{id, options.text("boot", state().find_node(id)->boot_id)});
+    } else if (verb == "break" || verb == "silent") {
+      brain_.add(NodeDisconnected{id, verb == "silent"});
+    } else if (verb == "remove") {
+      brain_.add(NodeRemoved{id});
+    } else if (verb == "drain" || verb == "undrain") {
+      NodeDeclaration declaration = state().find_node(id)->declared;
+      declaration.drained = verb == "drain";
+      brain_.add(ObjectApplied{declaration});
+    } else if (verb == "unknown") {
+      brain_.add(UnknownTaskObserved{id, JobId(999), 1});
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  bool take_request(const Line& line, Options& options) {
+    const std::string& verb = line.verb;
+    const JobId id = find_job(line.name);
+    if (verb == "cancel") {
+      brain_.add(JobCancelRequested{id});
+    } else if (verb == "hold") {
+      brain_.add(JobHeld{id});
+    } else if (verb == "release") {
+      brain_.add(JobReleased{id});
+    } else if (verb == "requeue") {
+      brain_.add(JobRequeueRequested{id});
+    } else if (verb == "priority") {
+      brain_.add(JobPriorityChanged{id, static_cast<std::int32_t>(options.amount("to"))});
+    } else if (verb == "restart") {
+      brain_.next_epoch();
+      brain_.add(ControllerStarted{});
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  bool declare(const Line& line, Options& options) {
+    if (line.verb == "pool") {
+      Pool pool;
+      pool.name = line.name;
+      pool.nodes = options.list("nodes");
+      pool.is_default = options.flag("default");
+      pool.open = !options.flag("closed");
+      pool.time_limit_default = options.span("default_limit");
+      pool.time_limit_max = options.span("max_limit");
+      brain_.add(ObjectApplied{pool});
+    } else if (line.verb == "queue") {
+      Queue queue;
+      queue.name = line.name;
+      queue.priority = static_cast<std::int32_t>(options.amount("priority"));
+      queue.open = !options.flag("closed");
+      queue.limits = read_limits(options);
+      brain_.add(ObjectApplied{queue});
+    } else if (line.verb == "limit") {
+      brain_.add(ObjectApplied{UserLimit{line.name, read_limits(options)}});
+    } else if (line.verb == "cluster") {
+      ClusterSettings settings = state().settings;
+      settings.fence = options.span("fence", settings.fence);
+      settings.disconnect_grace = options.span("grace", settings.disconnect_grace);
+      settings.effect_deadline = options.span("deadline", settings.effect_deadline);
+      settings.ended_jobs_kept = options.span("kept", settings.ended_jobs_kept);
+      settings.ended_jobs_max =
+          static_cast<std::int32_t>(options.amount("kept_max", settings.ended_jobs_max));
+      settings.countables = options.countables("countable");
+      brain_.add(ObjectApplied{settings});
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  CheckedBrain brain_;
+  Names names_;
+  std::map<std::string, JobId> jobs_;
+  std::map<JobId, std::string> names_of_jobs_;
+  std::string out_;
+};
+
+}  // namespace
+
+Scenario split_scenario(std::string_view text) {
+  const std::string_view bar = "\n----\n";
+  const std::size_t at = text.find(bar);
+  if (at == std::string_view::npos) return {std::string(text) + "\n----\n", ""};
+  return {std::string(text.substr(0, at + bar.size())), std::string(text.substr(at + bar.size()))};
+}
+
+Result<std::string> run_scenario(std::string_view input, const core::Policies& policies) {
+  return Runner(policies).run(input);
+}
+
+}  // namespace dove::sim

@@ -1,0 +1,179 @@
+#include <fmt/format.h>
+
+#include "sim/scenario_words.h"
+
+namespace dove::sim {
+namespace {
+
+const char* word(StopReason reason) {
+  switch (reason) {
+    case StopReason::kNone:
+      return "none";
+    case StopReason::kFinished:
+      return "finished";
+    case StopReason::kTaskFailed:
+      return "task_failed";
+    case StopReason::kCancelled:
+      return "cancelled";
+    case StopReason::kTimeLimit:
+      return "time_limit";
+    case StopReason::kNodeLost:
+      return "node_lost";
+    case StopReason::kRequeued:
+      return "requeued";
+    case StopReason::kLaunchFailed:
+      return "launch_failed";
+  }
+  return "";
+}
+
+const char* word(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kNone:
+      return "none";
+    case Outcome::kCompleted:
+      return "completed";
+    case Outcome::kFailed:
+      return "failed";
+    case Outcome::kCancelled:
+      return "cancelled";
+    case Outcome::kTimedOut:
+      return "timed_out";
+    case Outcome::kNodeLost:
+      return "node_lost";
+    case Outcome::kDependencyNeverMet:
+      return "dependency_never_met";
+  }
+  return "";
+}
+
+const char* word(ReasonKind kind) {
+  switch (kind) {
+    case ReasonKind::kHeld:
+      return "held";
+    case ReasonKind::kBeginTime:
+      return "begin_time";
+    case ReasonKind::kDependency:
+      return "dependency";
+    case ReasonKind::kArrayLimit:
+      return "array_limit";
+    case ReasonKind::kQueueLimit:
+      return "queue_limit";
+    case ReasonKind::kUserLimit:
+      return "user_limit";
+    case ReasonKind::kClusterLimit:
+      return "cluster_limit";
+    case ReasonKind::kPoolClosed:
+      return "pool_closed";
+    case ReasonKind::kTimeLimit:
+      return "time_limit";
+    case ReasonKind::kResources:
+      return "resources";
+    case ReasonKind::kNeverFits:
+      return "never_fits";
+    case ReasonKind::kNodesUnavailable:
+      return "nodes_unavailable";
+    case ReasonKind::kAhead:
+      return "ahead";
+    case ReasonKind::kExcluded:
+      return "excluded";
+  }
+  return "";
+}
+
+std::string placement_text(const Placement& placement, const Names& names) {
+  std::string text = " " + names.node(placement.node);
+  if (!placement.cores.empty()) text += " cores=" + ranges_of(placement.cores);
+  std::vector<std::int32_t> whole;
+  for (const DeviceGrant& grant : placement.devices) {
+    if (grant.share_milli == kWholeDevice_milli) whole.push_back(grant.device);
+  }
+  if (!whole.empty()) text += " gpus=" + ranges_of(whole);
+  for (const DeviceGrant& grant : placement.devices) {
+    if (grant.share_milli != kWholeDevice_milli) {
+      text += fmt::format(" share={}:{}", grant.device, grant.share_milli);
+    }
+  }
+  if (placement.memory_bytes > 0) text += fmt::format(" mem={}M", placement.memory_bytes >> 20);
+  for (const Countable& one : placement.countables) {
+    text += fmt::format(" {}={}", one.name, one.amount);
+  }
+  if (!placement.tasks.empty()) {
+    std::vector<std::int32_t> ranks;
+    for (const TaskGrant& task : placement.tasks) {
+      ranks.push_back(static_cast<std::int32_t>(task.rank));
+    }
+    text += " ranks=" + ranges_of(ranks);
+  }
+  return text;
+}
+
+class Text {
+ public:
+  explicit Text(const Names& names) : names_(names) {}
+
+  std::string operator()(const Launch& d) const {
+    std::string text = fmt::format("launch {}#{}", names_.job(d.job), d.attempt);
+    for (const Placement& placement : d.placements) text += placement_text(placement, names_);
+    return text;
+  }
+  std::string operator()(const Start& d) const {
+    return fmt::format("start {}#{}", names_.job(d.job), d.attempt);
+  }
+  std::string operator()(const Stop& d) const {
+    return fmt::format("stop {}#{} {}", names_.job(d.job), d.attempt, word(d.reason));
+  }
+  std::string operator()(const DeclareNodeLost& d) const {
+    return fmt::format("lost {}", names_.node(d.node));
+  }
+  std::string operator()(const Requeue& d) const {
+    return fmt::format("requeue {} {}{}", names_.job(d.job), word(d.reason),
+                       d.counted ? " counted" : "");
+  }
+  std::string operator()(const EndJob& d) const {
+    return fmt::format("end {} {} exit={}", names_.job(d.job), word(d.outcome), d.exit_code);
+  }
+  std::string operator()(const ForgetJob& d) const {
+    return fmt::format("forget {}", names_.job(d.job));
+  }
+
+ private:
+  const Names& names_;
+};
+
+}  // namespace
+
+std::string ranges_of(const std::vector<std::int32_t>& ids) {
+  std::string text;
+  for (std::size_t i = 0; i < ids.size();) {
+    std::size_t end = i + 1;
+    while (end < ids.size() && ids[end] == ids[end - 1] + 1) ++end;
+    if (!text.empty()) text += ",";
+    text += end == i + 1 ? fmt::format("{}", ids[i]) : fmt::format("{}-{}", ids[i], ids[end - 1]);
+    i = end;
+  }
+  return text;
+}
+
+std::string text_of(const Decision& decision, const Names& names) {
+  return std::visit(Text(names), decision);
+}
+
+std::string text_of(const Reason& reason, const Names& names) {
+  std::string text = word(reason.kind);
+  if (!reason.subject.empty()) text += " " + reason.subject;
+  if (!reason.resource.empty()) text += " " + reason.resource;
+  const std::pair<const char*, std::int64_t> numbers[] = {
+      {"needs", reason.needs}, {"free", reason.free},   {"used", reason.used},
+      {"limit", reason.limit}, {"total", reason.total}, {"count", reason.count}};
+  const bool measured = reason.needs != 0;
+  for (const auto& [name, value] : numbers) {
+    const bool shown = value != 0 || (measured && std::string_view(name) == "free");
+    if (shown) text += fmt::format(" {}={}", name, value);
+  }
+  if (reason.other) text += fmt::format(" other={}", names.job(reason.other));
+  if (reason.until.us != 0) text += fmt::format(" until={}s", reason.until.us / 1'000'000);
+  return text;
+}
+
+}  // namespace dove::sim
