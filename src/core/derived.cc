@@ -186,6 +186,7 @@ void sync_job(State& state, JobId id) {
   if (added) note.live = !live;
   if (live != note.live) {
     note.live = live;
+    if (!live) note.ended_at = job.ended_at;  // before unlink, which may make it forgettable
     if (live) {
       if (!added) --derived.ended_count;
       link(state, job);
@@ -193,7 +194,6 @@ void sync_job(State& state, JobId id) {
       ++derived.ended_count;
       if (!added) unlink(state, id, *job.spec, job.array);
     }
-    if (!live) note.ended_at = job.ended_at;
     set_forgettable(state, job);
     if (live) note.ended_at = {};
   }
