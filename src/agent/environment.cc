@@ -157,6 +157,8 @@ void add_open_mpi(const AgentFacts& facts, const LaunchOrder& order,
   e[mca + "regx"] = "naive";
   e[mca + "orte_keep_fqdn_hostnames"] = "1";
   e[mca + "hwloc_base_binding_policy"] = "none";
+  // A daemon that left its step would be swept with it.
+  e[mca + "orte_leave_session_attached"] = "1";
   const auto shares_machine = [&](const PeerNode& node) {
     return node.address == order.nodes.front().address;
   };

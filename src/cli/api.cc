@@ -71,7 +71,9 @@ Api::Api(Endpoint endpoint)
     : endpoint_(std::move(endpoint)), client_(endpoint_.url, options_of(endpoint_)) {}
 
 wire::Pairs Api::headers_with(const wire::Pairs& more) const {
-  wire::Pairs headers = {{"Accept", "application/json"}};
+  wire::Pairs headers;
+  if (wire::find_header(more, "Accept") == nullptr)
+    headers.emplace_back("Accept", "application/json");
   // Only the administrator's token may speak for somebody.
   const std::string user = environment_value("DOVE_USER");
   headers.emplace_back("X-Dove-User", user.empty() ? local_user() : user);

@@ -199,6 +199,25 @@ TEST_F(CliTest, WaitGivesTheExitCodeOfTheJob) {
   EXPECT_EQ(run({"dove", "wait", "7"}).code, 0);
 }
 
+TEST_F(CliTest, WaitListensToEvents) {
+  server_.set("GET /v1/cluster", {200, R"({"log_head":5})"});
+  server_.set("GET /v1/jobs/7", {200, job(7, "running").dump()});
+  server_.set("GET /v1/events",
+              {200, "id: 6\nevent: EndJob\ndata: {}\n\n", true, [](FakeServer& server) {
+                 server.set("GET /v1/jobs/7", {200, job(7, "failed").dump()});
+               }});
+  EXPECT_EQ(run({"dove", "wait", "7"}).code, 3);
+  int streams = 0;
+  for (const wire::Request& request : server_.requests()) {
+    if (request.path != "/v1/events") continue;
+    ++streams;
+    EXPECT_EQ(request.header("Accept"), "text/event-stream");
+    EXPECT_EQ(request.header("Last-Event-ID"), "5");
+    EXPECT_EQ(*request.find_query("job"), "7");
+  }
+  EXPECT_EQ(streams, 1);
+}
+
 TEST_F(CliTest, SrunInsideAJobIsAStep) {
   setenv("DOVE_JOB_ID", "7", 1);
   setenv("DOVE_JOB_TOKEN", "7.1.mac", 1);

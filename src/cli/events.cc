@@ -133,7 +133,7 @@ std::string top_text(const json& cluster, const std::vector<JobView>& jobs, Term
                {job.state, state_style(job.state)},
                {clock_text(job.run_us(now_us)), ""},
                {milli_text(job.gpus_milli), ""},
-               {held.empty() ? std::to_string(job.nodes_asked) : hostlist(held), ""}});
+               {held.empty() ? std::to_string(job.nodes_asked) : sorted_hostlist(held), ""}});
   }
   return out + table.text(colours);
 }

@@ -3,6 +3,7 @@
 // Made and destroyed on the test's thread; the handler runs on the server's own.
 #pragma once
 
+#include <functional>
 #include <future>
 #include <map>
 #include <mutex>
@@ -20,7 +21,8 @@ class FakeServer {
   struct Answer {
     int status = 200;
     std::string body = "{}";
-    bool stream = false;  // the body in one piece, then the end
+    bool stream = false;                           // the body in one piece, then the end
+    std::function<void(FakeServer&)> before = {};  // called before it answers
   };
 
   // `answers` by "METHOD /path" without the query.
@@ -66,13 +68,14 @@ class FakeServer {
 
  private:
   void answer(wire::Request request, std::shared_ptr<wire::Responder> responder) {
-    Answer found{404, R"({"code":"not_found","detail":"there is no such thing"})", false};
+    Answer found{404, R"({"code":"not_found","detail":"there is no such thing"})"};
     {
       const std::lock_guard lock(mutex_);
       requests_.push_back(request);
       const auto known = answers_.find(request.method + " " + request.path);
       if (known != answers_.end()) found = known->second;
     }
+    if (found.before) found.before(*this);
     if (!found.stream) {
       const char* type = found.status >= 400 ? "application/problem+json" : "application/json";
       responder->send({found.status, {{"Content-Type", type}}, found.body});

@@ -95,6 +95,16 @@ std::string hostlist(const std::vector<std::string>& names) {
   return out;
 }
 
+std::string sorted_hostlist(std::vector<std::string> names) {
+  std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
+    const Numbered left = split(a);
+    const Numbered right = split(b);
+    if (left.prefix != right.prefix || left.digits.size() == right.digits.size()) return a < b;
+    return left.digits.size() < right.digits.size();
+  });
+  return hostlist(names);
+}
+
 std::vector<std::string> expand_hostlist(const std::string& text) {
   std::vector<std::string> names;
   std::string word;

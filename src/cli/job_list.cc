@@ -36,6 +36,7 @@ std::string query_of(const JobFilter& filter) {
   };
   if (filter.states.empty() && !filter.with_ended) add("state", {"waiting", "held", "active"});
   add("state", filter.states);
+  if (filter.full) query += "&full=1";
   add("ids", filter.ids);
   if (filter.users.size() == 1) add("user", filter.users);
   if (filter.queues.size() == 1) add("queue", filter.queues);

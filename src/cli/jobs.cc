@@ -65,7 +65,7 @@ Table jobs_table(const std::vector<JobView>& jobs, bool wide) {
       row.push_back({when_text(job.submitted_at_us), ""});
     }
     const std::vector<std::string> nodes = job.nodes();
-    row.push_back({nodes.empty() ? std::to_string(job.nodes_asked) : hostlist(nodes), ""});
+    row.push_back({nodes.empty() ? std::to_string(job.nodes_asked) : sorted_hostlist(nodes), ""});
     const std::string why = job.waiting() ? reason_of(job) : "";
     row.push_back({wide || width_of(why) <= 60 ? why : fitted(why, 57, false) + "...", ""});
     table.add(std::move(row));

@@ -79,8 +79,8 @@ std::int64_t started_at_us(const JobView& job) {
 
 std::string nodes_or_reason(const JobView& job) {
   const std::vector<std::string> nodes = job.nodes();
-  if (!nodes.empty() && !job.ended) return hostlist(nodes);
-  if (job.ended && job.state == "completed") return hostlist(nodes);
+  if (!nodes.empty() && !job.ended) return sorted_hostlist(nodes);
+  if (job.ended && job.state == "completed") return sorted_hostlist(nodes);
   return "(" + slurm_reason(job) + ")";
 }
 
@@ -157,7 +157,7 @@ std::string text_field(const JobView& job, char field) {
     case 'R':
       return nodes_or_reason(job);
     case 'N':
-      return hostlist(job.nodes());
+      return sorted_hostlist(job.nodes());
     case 'r':
       return slurm_reason(job);
     case 'Z':

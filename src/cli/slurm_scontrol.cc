@@ -98,7 +98,7 @@ std::string slurm_partition_text(const PartitionView& partition) {
       "TotalNodes={}\n",
       partition.name, partition.is_default ? "YES" : "NO",
       partition.time_limit_max_us == 0 ? "UNLIMITED" : clock_text(partition.time_limit_max_us),
-      hostlist(names), partition.open ? "UP" : "INACTIVE", cores, names.size());
+      sorted_hostlist(names), partition.open ? "UP" : "INACTIVE", cores, names.size());
 }
 
 std::string on_one_line(std::string text) {

@@ -154,7 +154,7 @@ std::string field_of(const Line& line, char field) {
       return std::to_string(line.nodes.size());
     case 'N':
     case 'n':
-      return hostlist(names_of(line));
+      return sorted_hostlist(names_of(line));
     case 'c':
     case 'Y':
       return least(line, [](const NodeView& node) { return node.cores; });
@@ -238,7 +238,7 @@ std::vector<Line> lines_of(const std::vector<PartitionView>& partitions,
 // "%N" of the node formats is as wide as the longest name.
 void widen_names(const std::vector<Line>& lines, std::vector<FormatPiece>& pieces) {
   std::size_t width = title_of('N').size();
-  for (const Line& line : lines) width = std::max(width, hostlist(names_of(line)).size());
+  for (const Line& line : lines) width = std::max(width, sorted_hostlist(names_of(line)).size());
   if (!pieces.empty() && pieces[0].field == 'N' && pieces[0].width == 0) {
     pieces[0].width = static_cast<int>(width);
   }

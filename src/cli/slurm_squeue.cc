@@ -166,7 +166,11 @@ Result<int> run_squeue(const Invocation& invocation) {
     return 0;
   }
   TRY_ASSIGN(const std::vector<FormatPiece> pieces, format_of(invocation));
-  TRY_ASSIGN(const Wanted wanted, wanted_of(invocation));
+  TRY_ASSIGN(Wanted wanted, wanted_of(invocation));
+  wanted.filter.full = std::any_of(pieces.begin(), pieces.end(), [](const FormatPiece& piece) {
+    return piece.field != 0 &&
+           std::string_view("EcfnS").find(piece.field) != std::string_view::npos;
+  });
   TRY_ASSIGN(Api api, Api::connect(invocation));
   Invocation paced = invocation;
   if (invocation.has("iterate")) paced.values["watch"] = invocation.all("iterate");
