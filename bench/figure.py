@@ -1,7 +1,8 @@
 """What every benchmark shares: the build, percentiles, and the closing line.
 
 A benchmark is an executable of the figure's name. It sets up what it needs, prints its figures (-o json for
-machines), ends with `NAME: <figure> (bar <bar>): met|short`, and exits 0 only when every bar is met.
+machines), ends with `NAME: <figure> (bar <bar>): met|short`, and exits 0 only when every bar is met (with --test:
+also when it is short, so that a test may run less than the bar asks for).
 """
 import json
 import os
@@ -56,4 +57,4 @@ class Report:
             figures = ", ".join(figure for figure, _, _ in self.bars)
             bars = ", ".join(bar for _, bar, _ in self.bars)
             print(f"{self.name}: {figures} (bar {bars}): {'met' if met else 'short'}")
-        sys.exit(0 if met else 1)
+        sys.exit(0 if met or "--test" in sys.argv else 1)
