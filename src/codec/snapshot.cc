@@ -39,7 +39,7 @@ template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<core::Attempt>& v) {
   auto layout = ar.layout(1, "Attempt");
   ar(v.number, v.stage, v.stop_reason, v.placements, v.exits, v.allocated_at, v.started_at,
-     v.stop_at, v.ended_at, v.stage_at);
+     v.stop_at, v.ended_at, v.stage_at, v.exits_at_stop);
 }
 
 // All of a job but its spec.

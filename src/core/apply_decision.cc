@@ -72,6 +72,7 @@ class DecisionFold {
     if (decision.reason == StopReason::kLaunchFailed) avoid_unanswering(*attempt, decision.job);
     if (attempt->stop_reason == StopReason::kNone) attempt->stop_reason = decision.reason;
     attempt->stop_at = state_.now;
+    attempt->exits_at_stop = static_cast<std::uint32_t>(attempt->exits.size());
     set_stage(state_, *attempt, Stage::kStopping);
   }
 

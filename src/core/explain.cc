@@ -75,15 +75,32 @@ struct Kind {
   std::function<std::int64_t(const Node&)> free;
 };
 
-std::int64_t free_whole_devices(const Node& node) {
-  return std::count_if(node.device_free_milli.begin(), node.device_free_milli.end(),
-                       [](std::int32_t milli) { return milli >= kWholeDevice_milli; });
+std::int64_t free_whole_devices(const Node& node, const Request& request) {
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < node.device_free_milli.size(); ++i) {
+    const bool whole = node.device_free_milli[i] >= kWholeDevice_milli;
+    if (whole && matches(request, node.inventory->devices[i])) ++count;
+  }
+  return count;
 }
 
-std::int64_t largest_share(const Node& node) {
+std::int64_t largest_share(const Node& node, const Request& request) {
   std::int64_t most = 0;
-  for (std::int32_t milli : node.device_free_milli) most = std::max<std::int64_t>(most, milli);
+  for (std::size_t i = 0; i < node.device_free_milli.size(); ++i) {
+    if (!matches(request, node.inventory->devices[i])) continue;
+    most = std::max<std::int64_t>(most, node.device_free_milli[i]);
+  }
   return most;
+}
+
+// The first request of the job that asks for devices of this kind.
+Request device_request(const JobSpec& spec, bool shares) {
+  for (const TaskGroup& group : spec.groups) {
+    for (const Request* request : {&group.per_task, &group.per_node}) {
+      if ((shares ? request->share_milli : request->gpus) > 0) return *request;
+    }
+  }
+  return {};
 }
 
 std::vector<Kind> kinds_of(const JobSpec& spec) {
@@ -109,10 +126,13 @@ std::vector<Kind> kinds_of(const JobSpec& spec) {
     r.memory_bytes = 0;
     r.countables.clear();
   };
+  kinds.push_back({"gpus", devices, [](const Request& r) { return std::int64_t{r.gpus}; },
+                   [wanted = device_request(spec, false)](const Node& n) {
+                     return free_whole_devices(n, wanted);
+                   }});
   kinds.push_back(
-      {"gpus", devices, [](const Request& r) { return std::int64_t{r.gpus}; }, free_whole_devices});
-  kinds.push_back({"share_milli", devices,
-                   [](const Request& r) { return std::int64_t{r.share_milli}; }, largest_share});
+      {"share_milli", devices, [](const Request& r) { return std::int64_t{r.share_milli}; },
+       [wanted = device_request(spec, true)](const Node& n) { return largest_share(n, wanted); }});
   std::set<std::string> names;
   for (const TaskGroup& group : spec.groups) {
     for (const Countable& one : group.per_task.countables) names.insert(one.name);

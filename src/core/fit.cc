@@ -17,12 +17,6 @@ bool same_model(const std::string& asked, const std::string& found) {
 
 bool wants_devices(const Request& request) { return request.gpus > 0 || request.share_milli > 0; }
 
-bool matches(const Request& request, const Device& device) {
-  if (device.kind != "gpu") return false;
-  if (!request.gpu_model.empty() && !same_model(request.gpu_model, device.model)) return false;
-  return device.memory_bytes >= request.gpu_memory_bytes;
-}
-
 std::vector<DeviceOffer> offers(const Inventory& inventory, std::span<const std::int32_t> milli,
                                 const Request& request, std::int32_t at_least_milli) {
   std::vector<DeviceOffer> found;
@@ -198,6 +192,12 @@ Granted take_request(FreeBooks& books, const Request& request, const PlacementPo
 }
 
 }  // namespace
+
+bool matches(const Request& request, const Device& device) {
+  if (device.kind != "gpu") return false;
+  if (!request.gpu_model.empty() && !same_model(request.gpu_model, device.model)) return false;
+  return device.memory_bytes >= request.gpu_memory_bytes;
+}
 
 FreeBooks::FreeBooks(const Node& node)
     : inventory(node.inventory.get()),

@@ -33,6 +33,9 @@ struct FreeBooks {
 
 FreeView view_of(const Node& node);
 
+// Whether the device is of the kind, model and size that the request asks for.
+bool matches(const Request& request, const Device& device);
+
 // How many tasks of the group fit beside what the group asks per node: 0 to `most`.
 std::int32_t capacity(const FreeView& free, const TaskGroup& group, const PlacementPolicy& policy,
                       std::int32_t most);

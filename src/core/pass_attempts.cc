@@ -20,9 +20,12 @@ std::int32_t code_of(const TaskExit& exit) {
   return exit.exit_code == 0 && !exit.ok() ? 1 : exit.exit_code;
 }
 
+// The highest of those that ended by themselves: what Stop did to the others tells nothing.
 std::int32_t exit_code_of(const Attempt& attempt) {
   std::int32_t code = 0;
-  for (const TaskExit& exit : attempt.exits) code = std::max(code, code_of(exit));
+  const std::size_t count =
+      attempt.exits_at_stop > 0 ? attempt.exits_at_stop : attempt.exits.size();
+  for (std::size_t i = 0; i < count; ++i) code = std::max(code, code_of(attempt.exits[i]));
   return code;
 }
 

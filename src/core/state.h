@@ -36,10 +36,11 @@ struct Attempt {
   std::vector<PlacementRecord> placements;  // ascending by node_rank
   std::vector<TaskExit> exits;              // in order of arrival, one per ended task
   Instant allocated_at;
-  Instant started_at;  // first placement started; 0 before
-  Instant stop_at;     // when Stop was decided; 0 before
-  Instant ended_at;    // 0 before
-  Instant stage_at;    // since when `stage` holds; refreshed by ControllerStarted
+  Instant started_at;               // first placement started; 0 before
+  Instant stop_at;                  // when Stop was decided; 0 before
+  Instant ended_at;                 // 0 before
+  Instant stage_at;                 // since when `stage` holds; refreshed by ControllerStarted
+  std::uint32_t exits_at_stop = 0;  // so many of `exits` had come when Stop was decided
 };
 
 struct Job {

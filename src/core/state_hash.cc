@@ -68,7 +68,7 @@ class Hash {
   void add(const TaskExit& e) { all(e.rank, e.exit_code, e.signal, e.cause); }
   void add(const Attempt& a) {
     all(a.number, a.stage, a.stop_reason, a.placements, a.exits, a.allocated_at, a.started_at,
-        a.stop_at, a.ended_at, a.stage_at);
+        a.stop_at, a.ended_at, a.stage_at, a.exits_at_stop);
   }
   void add(const Job& j) {
     all(j.id, spec_digest(j.spec), j.phase, j.outcome, j.held, j.cancel_requested,
