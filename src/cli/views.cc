@@ -103,6 +103,23 @@ void read_spec(const json& spec, JobView& view) {
   }
 }
 
+// What of an output's pattern is the same for all tasks is filled in.
+std::string shown_path(const std::string& pattern, const JobView& job) {
+  std::string out;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    const char next = pattern[i] == '%' && i + 1 < pattern.size() ? pattern[i + 1] : '\0';
+    const std::string value = next == 'j'   ? job.id
+                              : next == 'A' ? (job.array.empty() ? job.id : job.array)
+                              : next == 'a' ? std::to_string(job.array_index)
+                              : next == 'x' ? job.name
+                              : next == 'u' ? job.user
+                                            : "";
+    out += value.empty() ? std::string(1, pattern[i]) : value;
+    if (!value.empty()) ++i;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::int64_t span_us_of(const json& object, const std::string& name) {
@@ -157,6 +174,8 @@ JobView read_job(const json& job) {
     view.array_index = number_of(job["array"], "index");
     view.shown_id = fmt::format("{}_{}", view.array, view.array_index);
   }
+  view.stdout_path = shown_path(view.stdout_path, view);
+  view.stderr_path = shown_path(view.stderr_path, view);
   view.state = text_of(job, "state");
   view.priority = number_of(job, "priority");
   view.exit_code = number_of(job, "exit_code");
