@@ -138,7 +138,8 @@ void purge_classes(Derived& derived);
 void set_verdict(Derived& derived, std::uint64_t id, Verdict verdict);
 // Reopens classes whose verdict could be another one now that `freed` nodes have more.
 void reopen(State& state, const std::vector<NodeId>& freed);
-// Reopens classes whose verdict lasts until any book changes, if one has. Once per cycle.
+// Reopens classes whose verdict lasts until any book changes, if one has or may do so now: then
+// they must be tried in their turn, as they would be without caches.
 void reopen_changing(Derived& derived);
 // Whether new work may be placed on the node.
 bool is_available(const Node& node);

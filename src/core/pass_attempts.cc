@@ -87,10 +87,10 @@ Decision over(const Job& job, const Attempt& attempt) {
     case StopReason::kCancelled:
       return ends(Outcome::kCancelled, code);
     case StopReason::kTimeLimit:
-      return ends(Outcome::kTimedOut, code);
+      return ends(Outcome::kTimedOut, std::max(code, 1));
     case StopReason::kNodeLost:
       if (job.spec->requeue || job.requeue_requested) return again(false);
-      return ends(Outcome::kNodeLost, code);
+      return ends(Outcome::kNodeLost, std::max(code, 1));
     case StopReason::kRequeued:
       return again(false);
     case StopReason::kLaunchFailed:

@@ -91,11 +91,19 @@ void order(Cycle& cycle) {
 
 void place(Cycle& cycle) {
   Derived& derived = *cycle.state.derived;
-  reopen_changing(derived);
-  while (!derived.open.empty()) {
-    const std::uint64_t id = derived.open.begin()->second;
-    const Verdict verdict = try_place(cycle, derived.classes.at(id));
-    if (verdict != Verdict::kOpen) set_verdict(derived, id, verdict);
+  // A launch may help those whose search can miss: another round, as long as there are launches.
+  for (bool launched = true; launched;) {
+    launched = false;
+    reopen_changing(derived);
+    while (!derived.open.empty()) {
+      const std::uint64_t id = derived.open.begin()->second;
+      const Verdict verdict = try_place(cycle, derived.classes.at(id));
+      if (verdict == Verdict::kOpen) {
+        launched = true;
+      } else {
+        set_verdict(derived, id, verdict);
+      }
+    }
   }
 }
 

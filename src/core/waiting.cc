@@ -148,7 +148,8 @@ void reopen(State& state, const std::vector<NodeId>& freed) {
 void reopen_changing(Derived& derived) {
   std::vector<std::uint64_t> again;
   for (std::uint64_t id : derived.changing) {
-    if (derived.classes.at(id).books_version != derived.books_version) again.push_back(id);
+    const bool changed = derived.classes.at(id).books_version != derived.books_version;
+    if (changed || !derived.open.empty()) again.push_back(id);
   }
   for (std::uint64_t id : again) set_verdict(derived, id, Verdict::kOpen);
 }

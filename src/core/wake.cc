@@ -23,7 +23,9 @@ Instant wake_by_scan(const State& state) {
     }
     wake = std::min(wake, wake_of(state, job));
     if (job.array) pinned.insert(job.array);
-    for (const Dependency& one : job.spec->dependencies) pinned.insert(one.job);
+    for (const Dependency& one : job.spec->dependencies) {
+      if (one.job) pinned.insert(one.job);
+    }
   }
   for (const auto& [id, job] : state.jobs) {
     if (job.phase != JobPhase::kEnded || pinned.contains(id) || pinned.contains(job.array))
