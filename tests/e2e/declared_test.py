@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""Declared state: applied once or twice it is the same, limits hold, and users have their own tokens."""
+import json
+import os
+import stat
+import sys
+import unittest
+
+from cluster import Cluster, until
+
+OBJECTS = """\
+kind: Pool
+name: small
+nodes: [node1]
+time_limit_max_s: 3600
+---
+kind: Queue
+name: night
+priority: 5
+limits: {cores: 2, jobs_waiting: 3}
+---
+kind: Node
+name: node2
+features: [fast]
+countables: {rdma: 2}
+cores_reserved: 1
+---
+kind: Limit
+name: bob
+limits: {jobs_running: 1}
+---
+kind: User
+name: bob
+linux_user: nobody
+---
+kind: User
+name: eve
+linux_user: nobody
+"""
+
+
+class Declared(unittest.TestCase):
+    def setUp(self):
+        self.cluster = Cluster(nodes=2, cores=4).__enter__()
+        self.addCleanup(self.cluster.__exit__, None, None, None)
+        self.file = os.path.join(self.cluster.folder, "objects.yaml")
+        with open(self.file, "w") as file:
+            file.write(OBJECTS)
+
+    def dove(self, *arguments, token=None, check=True, input=None):
+        more = {"DOVE_TOKEN": token, "DOVE_URL": self.cluster.url, "DOVE_DATA": ""} if token else {}
+        return self.cluster.run(*arguments, check=check, input=input, **more)
+
+    def submit(self, *options, token=None):
+        return int(self.dove("submit", "-o", "name", *options, token=token).stdout)
+
+    def token(self, user):
+        return json.loads(self.dove("token", "create", user, "-o", "json").stdout)["token"]
+
+    def lines(self, *arguments, **more):
+        return self.dove(*arguments, **more).stdout.splitlines()
+
+    def test_applying_is_idempotent_and_says_what_it_does(self):
+        difference = self.dove("diff", "-f", self.file, check=False)
+        self.assertEqual(difference.returncode, 1)
+        self.assertIn("+ queue/night", difference.stdout)
+        self.lines("apply", "--dry-run", "-f", self.file)
+        self.assertEqual(self.dove("get", "queue", "night", check=False).returncode, 3)
+        names = ["pool/small", "queue/night", "node/node2", "limit/bob", "user/bob", "user/eve"]
+        self.assertEqual(self.lines("apply", "-f", self.file), [name + " created" for name in names])
+        self.assertEqual(self.lines("apply", "-f", self.file), [name + " unchanged" for name in names])
+        self.assertEqual(self.lines("diff", "-f", self.file), [])
+        # What get prints can be applied again, and means the same.
+        everything = self.dove("get", "all", "-o", "yaml").stdout
+        said = self.lines("apply", "-f", "-", input=everything)
+        self.assertTrue(said and all(line.endswith(" unchanged") for line in said), said)
+        changed = OBJECTS.replace("priority: 5", "priority: 6")
+        self.assertIn("queue/night changed", self.lines("apply", "-f", "-", input=changed))
+        self.assertIn('"priority": 6', self.dove("get", "queue", "night", "-o", "json").stdout)
+        self.dove("delete", "queue", "night")
+        self.assertEqual(self.dove("get", "queue", "night", check=False).returncode, 3)
+        self.assertEqual(self.dove("delete", "queue", "night", check=False).returncode, 3)
+        self.assertEqual(self.dove("delete", "pool", "default", check=False).returncode, 4)
+
+    def test_a_bad_file_changes_nothing(self):
+        for bad, words in [("kind: Queue\nname: q\n---\nkind: Pol\nname: q\n", "did you mean pool"),
+                           ("kind: Queue\nname: q\n---\nkind: Pool\nname: p\nnods: [a]\n", 'did you mean "nodes"'),
+                           ("kind: Queue\nname: q\nlimits: {cores: -7}\n", "cores"),
+                           ("kind: Queue\nname: [q\n", "-:3:1:")]:
+            with self.subTest(bad):
+                done = self.dove("apply", "-f", "-", input=bad, check=False)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn(words, done.stderr)
+                self.assertEqual(self.dove("get", "queue", "q", check=False).returncode, 3)
+
+    def test_limits_hold_and_why_names_them(self):
+        self.dove("apply", "-f", self.file)
+        first = self.submit("--queue", "night", "-c2", "--wrap", "sleep 60")
+        second = self.submit("--queue", "night", "-c2", "--wrap", "true")
+        self.cluster.wait_state(first, "running")
+        said = self.dove("why", str(second)).stdout
+        self.assertIn("queue night may use 2 cores at once; 2 in use, this job needs 2", said)
+        kinds = [reason["kind"] for reason in
+                 json.loads(self.dove("why", str(second), "-o", "json").stdout)["reasons"]]
+        self.assertIn("queue_limit", kinds)
+        face = self.cluster.run("-h", "-j", str(second), "-o", "%T %r", name="squeue").stdout
+        self.assertEqual(face.split(), ["PENDING", "QOSGrpLimit"])
+        # No more than three may wait there.
+        self.submit("--queue", "night", "--hold", "--wrap", "true")
+        self.submit("--queue", "night", "--hold", "--wrap", "true")
+        refused = self.dove("submit", "--queue", "night", "--wrap", "true", check=False)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("night", refused.stderr)
+        # Lifting the limit starts the job.
+        self.dove("apply", "-f", "-", input="kind: Queue\nname: night\n")
+        self.assertEqual(self.cluster.wait(second)["state"], "completed")
+        self.dove("cancel", str(first))
+
+    def test_pools_features_and_countables_have_effect(self):
+        self.dove("apply", "-f", self.file)
+        job = self.submit("-C", "fast", "--gres=rdma:1", "--wrap", "echo $DOVE_NODE")
+        self.cluster.wait(job)
+        self.assertEqual(self.cluster.logs(job), "node2\n")
+        job = self.submit("--pool", "small", "--wrap", "echo $DOVE_NODE")
+        self.cluster.wait(job)
+        self.assertEqual(self.cluster.logs(job), "node1\n")
+        never = self.submit("--pool", "small", "-C", "fast", "--wrap", "true")
+        self.assertEqual(self.cluster.job(never)["state"], "waiting")
+        self.assertEqual(self.dove("submit", "--pool", "nowhere", "--wrap", "true", check=False).returncode, 2)
+        # One core of node2 is kept for the system.
+        wide = self.submit("-w", "node2", "-c4", "--wrap", "true")
+        self.assertIn("3", self.dove("why", str(wide)).stdout)
+        self.assertEqual(self.cluster.job(wide)["state"], "waiting")
+
+    def test_users_act_for_themselves_only(self):
+        self.dove("apply", "-f", self.file)
+        bob, eve = self.token("bob"), self.token("eve")
+        job = self.submit("--wrap", "sleep 60", token=bob)
+        self.assertEqual(self.cluster.job(job)["user"], "bob")
+        second = self.submit("--wrap", "true", token=bob)
+        self.assertIn("user bob may use 1 jobs at once", self.dove("why", str(second)).stdout)
+        for arguments in (["cancel", str(job)], ["hold", str(second)], ["requeue", str(job)],
+                          ["logs", str(job)], ["drain", "node1"], ["apply", "-f", self.file],
+                          ["token", "create", "bob"], ["delete", "user", "bob"],
+                          ["priority", str(second), "--value", "9"]):
+            with self.subTest(arguments):
+                self.assertEqual(self.dove(*arguments, token=eve, check=False).returncode, 5)
+        status, _, body = self.cluster.api.raw("POST", f"/v1/jobs/{job}/cancel", b"",
+                                               {"Authorization": "Bearer " + eve})
+        self.assertEqual((status, json.loads(body)["status"]), (403, 403))
+        # A user speaks for nobody else, and a user's script is not shown to another.
+        own = self.cluster.api.call("POST", "/v1/jobs", {"command": ["true"]},
+                                    {"Authorization": "Bearer " + eve, "X-Dove-User": "bob"})["id"]
+        self.assertEqual(self.cluster.job(own)["user"], "eve")
+        seen = json.loads(self.dove("show", str(job), "-o", "json", token=eve).stdout)
+        self.assertIsNone(seen.get("exec"))
+        self.assertEqual(self.cluster.job(job)["state"], "running")
+        self.dove("cancel", str(job), token=bob)
+        self.assertEqual(self.cluster.wait(second)["state"], "completed")
+        # A new token voids the former one, and a deleted user has none.
+        self.assertEqual(self.dove("ps", token=bob, check=False).returncode, 0)
+        self.token("bob")
+        self.assertEqual(self.dove("ps", token=bob, check=False).returncode, 5)
+        self.dove("delete", "user", "eve")
+        self.assertEqual(self.dove("ps", token=eve, check=False).returncode, 5)
+
+    def test_secrets_are_for_their_owner(self):
+        job = self.submit("--wrap", "sleep 60")
+        self.cluster.wait_state(job, "running")
+        # The listing of the log never holds a token, nor what one is hashed to.
+        self.dove("apply", "-f", self.file)
+        secret = self.token("bob")
+        self.assertNotIn(secret, self.dove("events", "--limit", "10000", "-o", "json").stdout)
+        self.assertNotIn("token_sha256\":\"", self.dove("get", "all", "-o", "json").stdout.replace(" ", ""))
+        found = 0
+        for folder, _, files in os.walk(self.cluster.folder):
+            for name in files:
+                if name not in ("token", "secret", "agent_token", "join_token", "order", "task") \
+                        and not name.startswith("log.sqlite"):
+                    continue
+                found += 1
+                path = os.path.join(folder, name)
+                self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600, path)
+        self.assertGreater(found, 6)
+        self.assertEqual(stat.S_IMODE(os.stat(self.cluster.data).st_mode), 0o700)
+        self.dove("cancel", str(job))
+
+    def test_declarations_survive_a_restart(self):
+        self.dove("apply", "-f", self.file)
+        token = self.token("bob")
+        self.cluster.server.kill()
+        self.cluster.server.wait()
+        self.cluster.start_server()
+        self.assertEqual(self.lines("diff", "-f", self.file), [])
+        until(lambda: self.dove("ps", token=token, check=False).returncode == 0, 20, "bob's token to be known")
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
