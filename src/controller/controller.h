@@ -44,7 +44,8 @@ struct ControllerOptions {
   std::function<std::int64_t()> free_bytes;    // of the log's disk; empty: not watched
   std::int64_t free_floor_bytes = 64LL << 20;  // below it new work is refused
   std::int64_t full_retry_us = 1'000'000;  // after a full disk, writing is tried again this often
-  std::uint64_t hash_every_batches = 256;  // the state hash is recorded this often
+  // The state hash is recorded this often at most, and more rarely the more jobs there are.
+  std::uint64_t hash_every_batches = 256;
   std::uint64_t snapshot_every_records = 100'000;
   std::uint64_t records_kept = 5'000'000;  // retention of the log by size, and by age:
   Span records_age_max = seconds(30 * 24 * 3600);
