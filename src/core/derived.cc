@@ -50,9 +50,21 @@ void set_forgettable_named(const State& state, JobId id) {
   }
 }
 
+// Singletons wait for earlier jobs of their name: only the first can be free to go, and only the
+// second can have been until a moment ago.
+void check_singletons(Derived& derived, const std::set<JobId>& named) {
+  if (derived.singletons.empty()) return;
+  auto at = named.begin();
+  for (int i = 0; i < 2 && at != named.end(); ++i, ++at) {
+    if (derived.singletons.contains(*at)) derived.to_check.insert(*at);
+  }
+}
+
 void link(State& state, const Job& job) {
   Derived& derived = *state.derived;
-  derived.named[{job.spec->user, job.spec->name}].insert(job.id);
+  std::set<JobId>& named = derived.named[{job.spec->user, job.spec->name}];
+  named.insert(job.id);
+  check_singletons(derived, named);
   for (const Dependency& one : job.spec->dependencies) {
     if (one.kind == DependencyKind::kSingleton) derived.singletons.insert(job.id);
     if (!one.job) continue;
@@ -67,9 +79,7 @@ void unlink(State& state, JobId id, const JobSpec& spec, JobId array) {
   const auto named = derived.named.find({spec.user, spec.name});
   if (named != derived.named.end()) {
     named->second.erase(id);
-    for (JobId other : named->second) {
-      if (derived.singletons.contains(other)) derived.to_check.insert(other);
-    }
+    check_singletons(derived, named->second);
     if (named->second.empty()) derived.named.erase(named);
   }
   derived.singletons.erase(id);

@@ -3,12 +3,21 @@
 #include <fmt/format.h>
 
 #include "core/step.h"
+#include "sim/scenario_words.h"
 
 namespace dove::sim {
 namespace {
 
 Error failed(std::string what) {
   return Error{ErrorKind::kInternal, "check_failed", std::move(what), ""};
+}
+
+std::string text_of(const std::vector<Decision>& decisions) {
+  const Names names{[](JobId id) { return fmt::format("job{}", id.value); },
+                    [](NodeId id) { return fmt::format("node{}", id.value); }};
+  std::string text;
+  for (const Decision& decision : decisions) text += "\n  " + sim::text_of(decision, names);
+  return text;
 }
 
 }  // namespace
@@ -34,8 +43,10 @@ Result<std::vector<Decision>> CheckedBrain::decide() {
   for (const Decision& decision : decisions) {
     records_.push_back({state_.now, epoch_, decision});
   }
-  if (core::decide(copy, policies_) != decisions) {
-    return failed("a state without caches decides differently");
+  const std::vector<Decision> again = core::decide(copy, policies_);
+  if (again != decisions) {
+    return failed(fmt::format("a state without caches decides differently: {}\ninstead of: {}",
+                              text_of(again), text_of(decisions)));
   }
   if (core::state_hash(copy) != core::state_hash(state_)) {
     return failed("a state without caches ends differently");
