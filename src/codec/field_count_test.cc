@@ -98,7 +98,7 @@ TEST(FieldCount, OfDecisions) {
 
 TEST(FieldCount, OfTheState) {
   EXPECT_EQ(field_count<core::PlacementRecord>(), 2u);
-  EXPECT_EQ(field_count<core::Attempt>(), 10u);
+  EXPECT_EQ(field_count<core::Attempt>(), 11u);
   EXPECT_EQ(field_count<core::Job>(), 18u);
   EXPECT_EQ(field_count<core::Node>(), 16u);
   EXPECT_EQ(field_count<core::JoinToken>(), 2u);
