@@ -90,7 +90,9 @@ Result<nlohmann::json> parse_json(std::string_view text, std::size_t bytes_max) 
                  fmt::format("{} bytes of JSON are over the limit of {}", text.size(), bytes_max),
                  ""};
   }
-  if (!is_utf8(text)) return refused("invalid_utf8", "the text is not UTF-8: convert it", "");
+  if (const std::size_t good = utf8_bytes(text); good != text.size()) {
+    return refused("invalid_utf8", "the text is not UTF-8: convert it", place_of(text, good + 1));
+  }
   if (const auto deep = too_deep_at(text)) {
     return refused("too_deep", fmt::format("nested deeper than {} levels", kLevelsMax),
                    place_of(text, *deep + 1));
