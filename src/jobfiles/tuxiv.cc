@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "jobfiles/environment.h"
 #include "jobfiles/options.h"
 #include "jobfiles/sbatch.h"
@@ -128,6 +130,15 @@ bool sets_devices(std::string_view text) {
   return at == 0 || text[at - 1] == ' ' || text[at - 1] == '\t' || text[at - 1] == ';';
 }
 
+// What bash's export takes: NAME=value, or the name of a variable that is already there.
+bool exports(std::string_view text) {
+  const std::string_view name = text.substr(0, text.find('='));
+  if (name.empty() || (name[0] >= '0' && name[0] <= '9')) return false;
+  return std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
 void warn_about_the_rest(const TuxivFile& file, Draft& draft, const Place& top) {
   if (file.entrypoint.empty()) {
     draft.warn(top, "empty", "there is no entrypoint: the job runs no command");
@@ -140,6 +151,11 @@ void warn_about_the_rest(const TuxivFile& file, Draft& draft, const Place& top) 
                  "CUDA_VISIBLE_DEVICES is set by hand: it replaces the devices that the job was "
                  "given; leave it out");
     }
+  }
+  for (const TuxivItem& item : file.env) {
+    if (exports(item.text)) continue;
+    draft.warn(item.place, "no_effect",
+               fmt::format("`{}` sets nothing: write NAME=value", shown(item.text)));
   }
   for (const TuxivItem& item : file.datasets) {
     draft.warn(item.place, "no_effect",

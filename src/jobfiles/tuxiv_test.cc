@@ -198,6 +198,17 @@ TEST(Tuxiv, OptionsOfTheCommandLineWin) {
   EXPECT_EQ(job->submission.exec.environment.size(), 1u);
 }
 
+TEST(Tuxiv, AnEnvItemThatSetsNothingIsSaid) {
+  auto job = parse(Source{"tuxiv.conf",
+                          "entrypoint: [x]\njob:\n  env: [A=1, HOME, no-equals]\n",
+                          Format::kAuto,
+                          {}},
+                   ann("demo"));
+  ASSERT_TRUE(job.ok()) << job.error().message;
+  ASSERT_EQ(job->warnings.size(), 1u);
+  EXPECT_NE(job->warnings[0].message.find("`no-equals` sets nothing"), std::string::npos);
+}
+
 TEST(Native, PlacesPointIntoTheFile) {
   auto job = parse(Source{"job.yaml", "name: fit\ncommand: [python3, fit.py]\n", Format::kAuto, {}},
                    ann("demo"));
