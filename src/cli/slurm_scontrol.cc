@@ -25,6 +25,15 @@ std::string lower(std::string text) {
 
 std::string or_null(const std::string& text) { return text.empty() ? "(null)" : text; }
 
+// scontrol writes "00:05:00" where squeue writes "5:00".
+std::string long_clock(std::string text) {
+  if (text.find(':') == std::string::npos) return text;
+  if (text.size() < 5) text.insert(0, "0");
+  if (text.size() == 5) text.insert(0, "00:");
+  if (text.size() == 7) text.insert(0, "0");
+  return text;
+}
+
 std::string slurm_job_text(const JobView& job, std::int64_t now_us) {
   const auto field = [&](char letter) { return squeue_field(job, letter, now_us); };
   const AttemptView* attempt = job.last_attempt();
@@ -41,7 +50,8 @@ std::string slurm_job_text(const JobView& job, std::int64_t now_us) {
       fmt::format("   JobState={} Reason={} Dependency={}\n", field('T'), field('r'), field('E'));
   out += fmt::format("   Requeue={} Restarts={} BatchFlag={} Reboot=0 ExitCode={}:0\n",
                      job.requeue ? 1 : 0, restarts, job.launch == "batch" ? 1 : 0, job.exit_code);
-  out += fmt::format("   RunTime={} TimeLimit={} TimeMin=N/A\n", field('M'), field('l'));
+  out += fmt::format("   RunTime={} TimeLimit={} TimeMin=N/A\n", long_clock(field('M')),
+                     long_clock(field('l')));
   out += fmt::format("   SubmitTime={} EligibleTime={}\n", field('V'),
                      local_time_text(job.eligible_at_us));
   out += fmt::format("   StartTime={} EndTime={} Deadline=N/A\n", field('S'), field('e'));
