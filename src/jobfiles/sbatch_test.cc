@@ -50,6 +50,7 @@ TEST(Sbatch, AWholeScript) {
   EXPECT_EQ(exec.script, file_of_tests("sweep.sh"));
   EXPECT_EQ(exec.script_arguments, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(exec.workdir, "/home/ann/work");
+  EXPECT_EQ(exec.environment.at("SLURM_ARRAY_TASK_COUNT"), "10");
   EXPECT_EQ(exec.output.stdout_path, "slurm-%A_%a.out");
   EXPECT_EQ(exec.labels.at("comment"), "two words");
   std::string warnings;
