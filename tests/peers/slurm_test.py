@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+"""The same script files under real Slurm and under Dovetail, called by the same names: the same outputs.
+
+Skips where Slurm (tools/setup peers, as root) is missing.
+"""
+import os
+import re
+import subprocess
+import sys
+import time
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(ROOT, "tests/e2e"), os.path.join(ROOT, "bench")]
+from cluster import SKIP, Cluster  # noqa: E402
+from slurm_lab import SlurmLab, available  # noqa: E402
+
+HEAD = "#!/bin/bash\n"
+ENDED = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL"}
+STEPS = HEAD + """\
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=2
+#SBATCH --job-name=steps
+#SBATCH -o steps.out
+echo $SLURM_NNODES $SLURM_NTASKS $SLURM_NTASKS_PER_NODE $SLURM_JOB_NAME $SLURM_JOB_NUM_NODES $SLURM_PROCID
+srun -l bash -c 'echo $SLURM_PROCID $SLURM_LOCALID $SLURM_NODEID $SLURM_NTASKS' | sort
+srun -N1 -n1 bash -c 'echo one $SLURM_NTASKS'
+srun bash -c 'exit $SLURM_PROCID' 2>/dev/null
+echo step said $?
+scontrol show hostnames "$SLURM_JOB_NODELIST" | wc -l
+"""
+
+
+class Place:
+    """One of the two: its commands by their names in a folder of its own."""
+
+    def __init__(self, folder, call):
+        self.folder, self.call = folder, call
+        os.makedirs(folder)
+
+    def run(self, *command, check=True, **environment):
+        done = self.call(command, self.folder, environment)
+        if check and done.returncode != 0:
+            raise AssertionError(f"{command}: {done.stdout}{done.stderr}")
+        return done
+
+    def submit(self, *arguments, **environment):
+        return int(self.run("sbatch", "--parsable", *arguments, **environment).stdout.split(";")[0])
+
+    def fields(self, job):
+        """What scontrol says of a job, of an array of each element."""
+        text = self.run("scontrol", "show", "job", str(job)).stdout
+        return [dict(re.findall(r"(\S+?)=(\S*)", part)) for part in text.split("\n\n") if part.strip()]
+
+    def ended(self, job):
+        deadline = time.monotonic() + 40
+        while True:
+            found = self.fields(job)
+            if all(part["JobState"] in ENDED for part in found):
+                return sorted((part.get("ArrayTaskId", ""), part["JobState"], part["ExitCode"]) for part in found)
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{self.folder}: job {job}: {found}")
+            time.sleep(0.1)
+
+    def read(self, name):
+        """A file's text once it is there."""
+        path = os.path.join(self.folder, name)
+        for _ in range(50):
+            if os.path.exists(path):
+                break
+            time.sleep(0.1)
+        with open(path) as file:
+            return file.read()
+
+
+class SameAsSlurm(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster(nodes=2, cores=4).__enter__()
+        cls.addClassCleanup(cls.cluster.__exit__, None, None, None)
+        cls.lab = SlurmLab(nodes=2, cpus=4).__enter__()
+        cls.addClassCleanup(cls.lab.__exit__, None, None, None)
+
+        def slurm(command, folder, more):
+            return subprocess.run(command, cwd=folder, env={**cls.lab.environment, **more}, capture_output=True,
+                                  text=True, timeout=60)
+
+        def dove(command, folder, more):
+            cls.cluster.run("version", name=command[0], check=False)  # makes the face
+            face = os.path.join(cls.cluster.folder, "faces", command[0])
+            return subprocess.run([face, *command[1:]], cwd=folder, capture_output=True, text=True, timeout=60,
+                                  env={**cls.cluster.environment, "DOVE_DATA": cls.cluster.data, **more})
+
+        cls.places = [Place(os.path.join(cls.lab.folder, "work"), slurm),
+                      Place(os.path.join(cls.cluster.folder, "work"), dove)]
+
+    def both(self, what):
+        """The same done in both places gives the same; returns it."""
+        theirs, ours = (what(place) for place in self.places)
+        self.assertEqual(ours, theirs)
+        return ours
+
+    def write(self, name, text):
+        for place in self.places:
+            with open(os.path.join(place.folder, name), "w") as file:
+                file.write(text)
+
+    def test_exit_codes_and_states(self):
+        for code in (0, 1, 7, 255):
+            self.write(f"exit{code}.sh", HEAD + f"exit {code}\n")
+            with self.subTest(code):
+                self.both(lambda place: place.ended(place.submit(f"exit{code}.sh")))
+        self.both(lambda place: place.run("srun", "sh", "-c", "exit 3", check=False).returncode)
+        self.both(lambda place: place.run("sbatch", "-W", "exit7.sh", check=False).returncode)
+
+    def test_arguments_and_output_files(self):
+        self.write("args.sh", HEAD + "#SBATCH -J named\n#SBATCH -o %x.out -e err.txt\necho $# \"$1\" $SLURM_JOB_NAME\n"
+                   "echo e >&2\npwd >/dev/null\n")
+
+        def what(place):
+            place.ended(place.submit("args.sh", "a b", "c"))
+            return place.read("named.out"), place.read("err.txt")
+        self.assertEqual(self.both(what), ("2 a b named\n", "e\n"))
+
+    def test_array_and_dependency(self):
+        self.write("array.sh", HEAD + "#SBATCH -a 1-5:2%1\n#SBATCH -o array-%a.out\n"
+                   "echo $SLURM_ARRAY_TASK_ID $SLURM_ARRAY_TASK_COUNT $SLURM_ARRAY_TASK_MIN $SLURM_ARRAY_TASK_MAX "
+                   "$SLURM_ARRAY_TASK_STEP\n"
+                   "exit $((SLURM_ARRAY_TASK_ID == 3))\n")
+
+        def what(place):
+            array = place.submit("array.sh")
+            after = place.submit("-d", f"afterany:{array}", "-o", "after.out", "--wrap", "cat array-?.out")
+            never = place.submit("-d", f"afterok:{array}", "--kill-on-invalid-dep=yes", "--wrap", "true")
+            ends = place.ended(array)
+            place.ended(after)
+            return ends, place.read("after.out"), place.ended(never)[0][1]
+        ends, text, never = self.both(what)
+        self.assertEqual([state for _, state, _ in ends], ["COMPLETED", "FAILED", "COMPLETED"])
+        self.assertEqual((text.count("\n"), never), (3, "CANCELLED"))
+
+    def test_steps_in_an_allocation_of_two_nodes(self):
+        self.write("steps.sh", STEPS)
+
+        def what(place):
+            return place.ended(place.submit("steps.sh")), place.read("steps.out")
+        _, text = self.both(what)
+        self.assertIn("3: 3 1 1 4\n", text)
+
+    def test_export(self):
+        self.write("export.sh", HEAD + "#SBATCH -o export.out\necho ${LAB_A-unset} ${LAB_B-unset} ${LAB_C-unset}\n")
+        for option in ("ALL", "NONE", "LAB_A", "LAB_A,LAB_B=given", "ALL,LAB_C=x"):
+            def what(place, option=option):
+                place.ended(place.submit(f"--export={option}", "export.sh", LAB_A="a", LAB_B="b"))
+                return place.read("export.out")
+            with self.subTest(option):
+                self.both(what)
+
+    def test_waiting_jobs_look_the_same(self):
+        def what(place):
+            held = place.submit("-H", "-J", "held", "-N2", "-t", "1:00:00", "--wrap", "true")
+            said = place.run("squeue", "-h", "-j", str(held), "-o", "%j %t %T %D %l %r").stdout
+            long = place.run("squeue", "-h", "-j", str(held), "-O", "Name:8,State:10,TimeLimit").stdout.split()
+            fields = place.fields(held)[0]
+            shown = {name: fields[name] for name in ("JobName", "JobState", "Reason", "TimeLimit", "NumTasks",
+                                                     "Requeue", "Restarts", "BatchFlag", "ExitCode")}
+            place.run("scancel", str(held))
+            return said, long, shown, place.ended(held)
+        self.both(what)
+
+    def test_cancelling_and_time(self):
+        def what(place):
+            job = place.submit("-o", "trap.out", "--wrap", "sleep 100")
+            while place.fields(job)[0]["JobState"] != "RUNNING":
+                time.sleep(0.1)
+            place.run("scancel", str(job))
+            return place.ended(job)[0][1]
+        self.assertEqual(self.both(what), "CANCELLED")
+
+    def test_refusals(self):
+        for arguments in (["--nodes=two", "--wrap", "true"], ["nowhere.sh"], ["-d", "afterok:x", "--wrap", "true"],
+                          ["-t", "soon", "--wrap", "true"], ["--no-such-option", "--wrap", "true"]):
+            with self.subTest(arguments):
+                self.assertTrue(self.both(lambda place: place.run("sbatch", *arguments, check=False).returncode != 0))
+
+
+if __name__ == "__main__":
+    if not available():
+        print("no Slurm here: tools/setup peers installs it (as root)")
+        sys.exit(SKIP)
+    sys.exit(unittest.main())
