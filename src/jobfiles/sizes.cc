@@ -324,10 +324,21 @@ Result<void> adjust_group(Draft& draft) {
     }
     group.per_task.memory_bytes = sizes.memory_per_cpu->value * cores;
   }
-  if (sizes.gpus || sizes.tasks_per_gpu || sizes.cpus_per_gpu || sizes.memory_per_gpu) {
+  if (sizes.gpus) {
+    const std::int32_t gpus = sizes.gpus->value.gpus;
+    if (gpus % group.tasks != 0) {
+      return contradiction(sizes.gpus->place,
+                           fmt::format("{} GPUs cannot be spread evenly over {} tasks: use "
+                                       "--gpus-per-task or --gpus-per-node",
+                                       gpus, group.tasks));
+    }
+    group.per_task.gpus = gpus / group.tasks;
+    group.per_task.gpu_model = sizes.gpus->value.gpu_model;
+  }
+  if (sizes.tasks_per_gpu || sizes.cpus_per_gpu || sizes.memory_per_gpu) {
     return contradiction(Place{"command line", 0, 0},
-                         "--gpus, --ntasks-per-gpu, --cpus-per-gpu and --mem-per-gpu cannot change "
-                         "a job of this kind: use --gpus-per-node or --gpus-per-task");
+                         "--ntasks-per-gpu, --cpus-per-gpu and --mem-per-gpu cannot change a job "
+                         "of this kind: use --gpus-per-task, -c and --mem");
   }
   return {};
 }
