@@ -73,6 +73,8 @@ void add_identity(const AgentFacts& facts, const LaunchOrder& order, Environment
     e["HOME"] = entry->pw_dir;
     e["USER"] = e["LOGNAME"] = entry->pw_name;
     e["SHELL"] = entry->pw_shell;
+    e["SLURM_JOB_UID"] = std::to_string(entry->pw_uid);
+    e["SLURM_JOB_GID"] = std::to_string(entry->pw_gid);
   }
   e["PATH"] = facts.bin_directory + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
   e["LANG"] = "C.UTF-8";
@@ -123,7 +125,7 @@ void add_slurm(const AgentFacts& facts, const LaunchOrder& order, Environment& e
   e["SLURM_CPUS_ON_NODE"] = std::to_string(order.placement.cores.size());
   e["SLURM_CPUS_PER_TASK"] = std::to_string(order.cpus_per_task);
   e["SLURM_JOB_PARTITION"] = order.pool;
-  e["SLURM_JOB_ACCOUNT"] = order.project;
+  if (!order.project.empty()) e["SLURM_JOB_ACCOUNT"] = order.project;
   e["SLURM_CLUSTER_NAME"] = facts.cluster;
   e["SLURM_SUBMIT_DIR"] = order.exec.workdir;
   e["SLURMD_NODENAME"] = facts.node;

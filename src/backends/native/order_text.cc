@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "codec/json.h"
+#include "core/books.h"
 #include "telemetry/json_text.h"
 
 namespace dove::backends {
@@ -104,7 +105,8 @@ void append_spec(std::string& out, const core::State& state, const core::Job* jo
   append_field(out, "user", spec.user);
   append_field(out, "project", spec.project);
   append_field(out, "queue", spec.queue);
-  append_field(out, "pool", spec.pool);
+  const Pool* pool = core::pool_of(state, spec);
+  append_field(out, "pool", pool == nullptr ? spec.pool : pool->name);
   append_field(out, "launch", spec.launch == LaunchMode::kBatch ? "batch" : "each_task");
   fmt::format_to(Out(out),
                  ",\"time_limit_us\":{},\"kill_grace_us\":{},\"array\":{},\"array_index\":{},"
