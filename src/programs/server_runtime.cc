@@ -83,6 +83,8 @@ Result<std::unique_ptr<ServerRuntime>> ServerRuntime::start(wire::Loop& loop,
   Impl& self = *impl;
   const std::string data = self.settings.data_dir;
   TRY_ASSIGN(self.store, store::SqliteStore::open(data, store::OpenMode::kWrite));
+  // Opening looks at what came since the last snapshot; nothing starts on a log changed before it.
+  TRY(self.store->verify());
   controller::ControllerOptions options;
   options.policies = &policies::standard_policies();
   options.policy_digest = policies::policy_digest(*options.policies);
