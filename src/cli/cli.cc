@@ -136,12 +136,25 @@ void move_leading_options(std::vector<std::string>& words) {
 }
 
 int unknown_command(const std::vector<Command>& table, const std::vector<std::string>& words) {
-  const std::string family = family_text(table, words[0]);
-  if (!family.empty()) {
-    print(family);
-    return words.size() == 1 ? kExitOk : kExitUsage;
-  }
   std::vector<std::string> names;
+  if (const std::string family = family_text(table, words[0]); !family.empty()) {
+    if (words.size() == 1) {
+      print(family);
+      return kExitOk;
+    }
+    const std::string first = words[0] + " ";
+    if (const std::string inner = family_text(table, first + words[1]); !inner.empty()) {
+      print(inner);
+      return words.size() == 2 ? kExitOk : kExitUsage;
+    }
+    for (const Command& command : table) {
+      if (command.spec.name.starts_with(first)) names.push_back(command.spec.name);
+    }
+    const std::string near = nearest(first + words[1], names);
+    say(fmt::format("unknown command '{}{}'{}; `dove {}--help` lists them", first, words[1],
+                    near.empty() ? "" : fmt::format("; did you mean `dove {}`?", near), first));
+    return kExitUsage;
+  }
   for (const Command& command : table) {
     names.push_back(command.spec.name.substr(0, command.spec.name.find(' ')));
   }

@@ -189,6 +189,7 @@ class Faces(unittest.TestCase):
             with self.subTest(arguments):
                 self.call("tcloud", *arguments, code=1)
         self.call("tcloud", "env", "ls")
+        self.assertIn("did you mean `dove tcloud ps`", self.call("tcloud", "pss", code=2).stderr)
 
     def test_tcloud_add(self):
         self.write("tuxiv.conf", TUXIV)
