@@ -43,6 +43,8 @@ class Declared(unittest.TestCase):
     def setUp(self):
         self.cluster = Cluster(nodes=2, cores=4).__enter__()
         self.addCleanup(self.cluster.__exit__, None, None, None)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.cluster.folder)
         self.file = os.path.join(self.cluster.folder, "objects.yaml")
         with open(self.file, "w") as file:
             file.write(OBJECTS)
