@@ -44,6 +44,13 @@ class Search {
     return allows(spec_, it);
   }
 
+  // The first node, in the policy's order, that could meet the needs.
+  std::set<NodeEntry>::const_iterator first_for(const NodeNeeds& needs) const {
+    constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+    const NodeRank rank = policy_.skip({kLeast, kLeast, kLeast}, needs);
+    return candidates_.ranked->lower_bound({rank, NodeId{}});
+  }
+
   // Adds up to `count` nodes with room for `tasks` each, not yet in `shares`, tightest first.
   void add_tightest(const TaskGroup& group, std::int32_t tasks, std::size_t count,
                     std::vector<Share>& shares) const;
@@ -64,10 +71,9 @@ void Search::add_tightest(const TaskGroup& group, std::int32_t tasks, std::size_
                           std::vector<Share>& shares) const {
   if (count == 0) return;
   const NodeNeeds needs = needs_of(group, tasks);
-  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
   const std::size_t before = shares.size();
   const auto& ranked = *candidates_.ranked;
-  auto at = ranked.lower_bound({policy_.skip({kLeast, kLeast, kLeast}, needs), NodeId{}});
+  auto at = first_for(needs);
   while (at != ranked.end() && shares.size() < before + count) {
     const NodeRank next = policy_.skip(at->rank, needs);
     if (next > at->rank) {
@@ -86,10 +92,19 @@ void Search::add_tightest(const TaskGroup& group, std::int32_t tasks, std::size_
 
 std::vector<Share> Search::by_room(const TaskGroup& group) const {
   std::vector<Share> found;
-  for (const NodeEntry& entry : *candidates_.ranked) {
-    if (!usable(entry.node)) continue;
-    const std::int32_t room = capacity(view(entry.node), group, policy_, group.tasks);
-    if (room > 0) found.push_back({entry.node, room});
+  const NodeNeeds needs = needs_of(group, 1);
+  const auto& ranked = *candidates_.ranked;
+  for (auto at = first_for(needs); at != ranked.end();) {
+    const NodeRank next = policy_.skip(at->rank, needs);
+    if (next > at->rank) {
+      at = ranked.lower_bound({next, NodeId{}});
+      continue;
+    }
+    const NodeId id = at->node;
+    ++at;
+    if (!usable(id)) continue;
+    const std::int32_t room = capacity(view(id), group, policy_, group.tasks);
+    if (room > 0) found.push_back({id, room});
   }
   std::stable_sort(found.begin(), found.end(),
                    [](const Share& a, const Share& b) { return a.tasks > b.tasks; });
@@ -127,7 +142,7 @@ std::vector<Share> Search::spread_freely(const TaskGroup& group) const {
   std::vector<Share> shares;
   if (least == 1) {
     add_tightest(group, group.tasks, 1, shares);
-    if (!shares.empty()) return shares;
+    if (!shares.empty() || group.tasks == 1) return shares;
   }
   std::int32_t left = group.tasks;
   for (const Share& room : by_room(group)) {

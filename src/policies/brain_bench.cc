@@ -1,5 +1,6 @@
-// brain_bench [JOBS]: CPU microseconds of the brain per event of the null-fleet mix: 1000 nodes of
-// 8 GPUs, 10,000 running small jobs, 200 submissions a second in batches of 5 ms.
+// brain_bench [JOBS [CORES [GROUPS]]]: CPU microseconds of the brain per event of the null-fleet
+// mix: 1000 nodes of 8 GPUs, 10,000 running small jobs, 200 submissions a second in batches of 5
+// ms. Jobs of more CORES than one make a deep queue; GROUPS is how many different shapes there are.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -42,11 +43,11 @@ class Fleet {
     events_ = 0;
   }
 
-  void run(std::int64_t jobs) {
+  void run(std::int64_t jobs, std::int32_t cores, std::int64_t shapes) {
     for (std::int64_t submitted = 0; submitted < jobs || !ends_.empty();) {
       core::begin_batch(state_, state_.now + kBatch, Epoch(1));
       if (submitted < jobs) {
-        submit();
+        submit(cores, submitted % shapes);
         ++submitted;
       }
       for (const Launch& launch : std::exchange(started_, {})) {
@@ -71,12 +72,13 @@ class Fleet {
     core::apply(state_, StampedEvent{std::move(event), {}});
   }
 
-  void submit() {
+  void submit(std::int32_t cores, std::int64_t shape) {
     auto spec = std::make_shared<JobSpec>();
     spec->user = "ann";
     spec->time_limit = seconds(3600);
     spec->groups.resize(1);
-    spec->groups[0].per_task.cores = 1;
+    spec->groups[0].per_task.cores = cores;
+    spec->groups[0].per_task.memory_bytes = shape << 20;
     add(JobSubmitted{std::move(spec)});
   }
 
@@ -100,8 +102,10 @@ int main(int argc, char** argv) {
   dove::Fleet fleet;
   fleet.set_up();
   const std::int64_t jobs = argc > 1 ? std::atoll(argv[1]) : 100'000;
+  const std::int32_t cores = argc > 2 ? std::atoi(argv[2]) : 1;
+  const std::int64_t shapes = argc > 3 ? std::atoll(argv[3]) : 1;
   const std::clock_t begin = std::clock();
-  fleet.run(jobs);
+  fleet.run(jobs, cores, shapes);
   const auto us = static_cast<long long>(std::clock() - begin) * 1'000'000 / CLOCKS_PER_SEC;
   const std::clock_t hashing = std::clock();
   const std::uint64_t hash = dove::core::state_hash(fleet.state());
