@@ -47,6 +47,12 @@ class ProcessRunner::Task : public RunningTask {
 
 namespace {
 
+// A mark as the name of a directory.
+std::string cgroup_name(std::string mark) {
+  std::replace(mark.begin(), mark.end(), '/', '_');
+  return mark;
+}
+
 constexpr int kLooksUntilSaid = 12;
 constexpr int kLookAgainMax_ms = 2'000;
 
@@ -88,6 +94,12 @@ Result<std::unique_ptr<ProcessRunner>> ProcessRunner::make(wire::Loop& loop,
 ProcessRunner::ProcessRunner(wire::Loop& loop, ProcessRunnerOptions options, ShimChannel channel)
     : loop_(loop), options_(std::move(options)), channel_(std::move(channel)) {
   channel_watch_ = loop_.watch_readable(channel_.fd(), [this] { on_channel(); });
+  if (options_.cgroup.empty()) return;
+  CgroupRoot root = CgroupRoot::detect(options_.cgroup);
+  if (!root.not_enforced().empty()) {
+    telemetry::log(telemetry::Level::kWarning, "not_enforced", {{"why", root.not_enforced()}});
+  }
+  if (root.version() != CgroupRoot::Version::kNone) cgroups_ = std::move(root);
 }
 
 ProcessRunner::~ProcessRunner() = default;
@@ -125,7 +137,13 @@ Result<ShimConfig> ProcessRunner::config_of(const TaskPlan& plan) const {
 
 Result<std::unique_ptr<RunningTask>> ProcessRunner::start(const TaskPlan& plan,
                                                           TaskCallbacks callbacks) {
-  TRY_ASSIGN(const ShimConfig config, config_of(plan));
+  TRY_ASSIGN(ShimConfig config, config_of(plan));
+  if (cgroups_) {
+    CgroupLimits limits;
+    limits.memory_bytes = plan.memory_bytes;
+    TRY_ASSIGN(const Cgroup group, cgroups_->create(cgroup_name(plan.mark), limits));
+    group.add_to(config);
+  }
   TRY_ASSIGN(ShimHandle handle,
              ShimHandle::spawn(config, plan.directory, {options_.shim_path, channel_.fd()}));
   auto watched = std::make_shared<Watched>(plan, std::move(callbacks));
@@ -253,7 +271,10 @@ void ProcessRunner::tell_swept(const std::shared_ptr<Watched>& watched) {
       started.ok() && started->has_value()) {
     left.session = (*started)->task_pid;
   }
-  if (sweep({left}, std::chrono::milliseconds(0)).clean) return tell_over(watched);
+  const bool empty =
+      !cgroups_ ||
+      cgroups_->find(cgroup_name(watched->mark)).kill_all(std::chrono::milliseconds(0));
+  if (sweep({left}, std::chrono::milliseconds(0)).clean && empty) return tell_over(watched);
   const int looks = ++watched->looks;
   if (looks == kLooksUntilSaid) {
     // What it holds stays held until it is gone, or the node boots anew.
@@ -263,6 +284,7 @@ void ProcessRunner::tell_swept(const std::shared_ptr<Watched>& watched) {
 }
 
 void ProcessRunner::tell_over(const std::shared_ptr<Watched>& watched) {
+  if (cgroups_) cgroups_->find(cgroup_name(watched->mark)).remove();
   const TaskCallbacks callbacks = watched->callbacks;
   if (callbacks.on_ended) callbacks.on_ended(watched->end);
 }

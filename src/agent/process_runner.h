@@ -8,8 +8,10 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "agent/cgroup.h"
 #include "agent/shim_handle.h"
 #include "agent/shim_status.h"
 #include "agent/task.h"
@@ -22,6 +24,9 @@ struct ProcessRunnerOptions {
   std::string shim_path;   // the dove-shim executable
   std::string data_dir;    // holds `channel` and `lease`
   bool pins_cores = true;  // false: the inventory's cores are emulated
+  // The agent's group in the hierarchies that it may write to; each task gets one below it, with
+  // its memory limit, that nothing of the task escapes. "" : no cgroups.
+  std::string cgroup = {};
 };
 
 class ProcessRunner : public Runner {
@@ -56,6 +61,7 @@ class ProcessRunner : public Runner {
   wire::Loop& loop_;
   ProcessRunnerOptions options_;
   ShimChannel channel_;
+  std::optional<CgroupRoot> cgroups_;
   wire::FdWatch channel_watch_;
   std::map<std::uint64_t, std::shared_ptr<Watched>> shims_;  // by tag
 };

@@ -3,6 +3,10 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <fstream>
+
+#include "agent/cgroup.h"
 #include "agent/lease.h"
 #include "agent/shim_test_bed.h"
 #include "agent/tail.h"
@@ -92,6 +96,28 @@ class ProcessRunnerTest : public ShimTestBed {
   int started_ = 0;
   std::vector<TaskEnd> ended_;
 };
+
+TEST_F(ProcessRunnerTest, NothingEscapesACgroup) {
+  CgroupRoot probe = CgroupRoot::detect("dove-test-" + std::to_string(getpid()));
+  if (probe.version() == CgroupRoot::Version::kNone) GTEST_SKIP() << probe.not_enforced();
+  runner_.reset();
+  Result<std::unique_ptr<ProcessRunner>> made =
+      ProcessRunner::make(loop_, {shim_, root_, false, "dove-test-" + std::to_string(getpid())});
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  runner_ = std::move(made).value();
+  // Out of the session, without a mark, without a parent: only its cgroup knows whose it is.
+  start(plan("setsid env -i sleep 300 & echo $! >" + dir("pid") + "; wait"));
+  ASSERT_TRUE(until([&] { return !read("pid").empty(); }));
+  kill(shim_pid(), SIGKILL);
+  ASSERT_TRUE(ended());
+  EXPECT_EQ(ended_[0].exit.cause, "shim_lost");
+  const std::string pid = std::to_string(std::stol(read("pid")));
+  std::ifstream command("/proc/" + pid + "/cmdline");  // gone, or empty until it is collected
+  std::string word;
+  EXPECT_FALSE(std::getline(command, word, '\0')) << word;
+  runner_.reset();
+  probe.remove();
+}
 
 TEST_F(ProcessRunnerTest, TellsTheStartAndTheEndOnce) {
   start(plan("echo hello; exit 3"));

@@ -47,6 +47,8 @@ cli::CommandSpec spec() {
       {"cores", 0, "COUNT", "emulate so many cores", false},
       {"memory", 0, "AMOUNT", "emulate so much memory (16Gi)", false},
       {"run-as-self", 0, "", "run all tasks as the user of this process", false},
+      {"cgroups", 0, "WHEN", "on or off: a cgroup for each task (on, but off with --run-as-self)",
+       false},
       {"runner", 0, "KIND", "process, or null: tasks are timers (process)", false},
       {"count", 0, "COUNT", "so many agents in this process (null runner only)", false},
       {"boot-id", 0, "ID", "instead of the kernel's, for emulated nodes", false},
@@ -187,7 +189,7 @@ std::string shim_path() {
 }
 
 int run_processes(agent::AgentOptions options, Inventory inventory, bool pins_cores,
-                  bool stop_tasks) {
+                  const std::string& cgroup, bool stop_tasks) {
   if (Result<void> faces = make_faces(options.bin_directory); !faces.ok()) {
     return fail(faces.error());
   }
@@ -196,7 +198,7 @@ int run_processes(agent::AgentOptions options, Inventory inventory, bool pins_co
   if (!lease.ok()) return fail(lease.error());
   options.renew_lease = [&lease](std::int64_t until_us) { lease->renew(until_us); };
   Result<std::unique_ptr<agent::ProcessRunner>> runner =
-      agent::ProcessRunner::make(loop, {shim_path(), options.data_dir, pins_cores});
+      agent::ProcessRunner::make(loop, {shim_path(), options.data_dir, pins_cores, cgroup});
   if (!runner.ok()) return fail(runner.error());
   agent::Agent agent(loop, std::move(options), std::move(inventory), **runner);
   if (Result<void> started = agent.start(); !started.ok()) return fail(started.error());
@@ -234,7 +236,12 @@ int run(const cli::Invocation& invocation) {
   if (!tokens->empty()) options->join_token = tokens->front();
   const bool emulated =
       given->has("inventory") || given->has("cores") || given->has("gpus") || given->has("memory");
-  return run_processes(std::move(*options), std::move(*inventory), !emulated, *stop_tasks);
+  const std::string cgroups = given->text("cgroups", options->mapped_users ? "on" : "off");
+  if (cgroups != "on" && cgroups != "off") {
+    return fail(Error{ErrorKind::kInvalid, "bad_setting", "--cgroups is on or off", "--cgroups"});
+  }
+  const std::string cgroup = cgroups == "on" ? "dove-" + options->name : "";
+  return run_processes(std::move(*options), std::move(*inventory), !emulated, cgroup, *stop_tasks);
 }
 
 }  // namespace
