@@ -242,7 +242,7 @@ void join_agent(Context& context, CallPtr call) {
     return call->fail(
         Error{ErrorKind::kUnauthenticated, "join_token_invalid",
               "this join token is not known, was used, has expired, or is for another "
-              "node; get a new one with `dove join-token`",
+              "node; get a new one with `dove join-token create`",
               "Authorization"});
   }
   const core::Node* known = state.find_node(name);

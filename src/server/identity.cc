@@ -160,7 +160,7 @@ Result<Caller> Identity::agent(const wire::Request& request, const core::State& 
       !wire::equal_constant_time(found->agent_token_sha256, digest)) {
     return Error{ErrorKind::kUnauthenticated, "token_invalid",
                  fmt::format("this is not the token of node {}; let it join again with a new join "
-                             "token (`dove join-token {}`)",
+                             "token (`dove join-token create {}`)",
                              node, node),
                  "Authorization"};
   }
