@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "codec/json.h"
+#include "codec/words.h"
 #include "core/books.h"
 #include "telemetry/json_text.h"
 
@@ -14,28 +15,6 @@ namespace {
 
 using telemetry::append_json_string;
 using Out = std::back_insert_iterator<std::string>;
-
-const char* reason_text(StopReason reason) {
-  switch (reason) {
-    case StopReason::kNone:
-      return "none";
-    case StopReason::kFinished:
-      return "finished";
-    case StopReason::kTaskFailed:
-      return "task_failed";
-    case StopReason::kCancelled:
-      return "cancelled";
-    case StopReason::kTimeLimit:
-      return "time_limit";
-    case StopReason::kNodeLost:
-      return "node_lost";
-    case StopReason::kRequeued:
-      return "requeued";
-    case StopReason::kLaunchFailed:
-      return "launch_failed";
-  }
-  return "";
-}
 
 const char* kind_text(OrderKind kind) {
   switch (kind) {
@@ -161,7 +140,7 @@ std::string OrderText::write(const Order& order) {
     case OrderKind::kStart:
       break;
     case OrderKind::kStop:
-      append_field(out, "reason", reason_text(order.reason));
+      append_field(out, "reason", std::string(codec::word(order.reason)));
       break;
   }
   out += '}';
