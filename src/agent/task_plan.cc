@@ -192,7 +192,13 @@ Result<void> write_attempt(const std::string& directory, const LaunchOrder& orde
     }
   }
   if (order.launch == LaunchMode::kBatch && order.placement.node_rank == 0) {
-    TRY(write_file(directory + "/script", order.exec.script, 0755));
+    const std::string script = directory + "/script";
+    TRY(write_file(script, order.exec.script, 0700));  // its text is nobody else's
+    const passwd* owner =
+        order.linux_user.empty() || geteuid() != 0 ? nullptr : getpwnam(order.linux_user.c_str());
+    if (owner != nullptr && chown(script.c_str(), owner->pw_uid, owner->pw_gid) != 0) {
+      return cannot("cannot_write", fmt::format("{}: {}", script, strerror(errno)));
+    }
   }
   if (order.launch == LaunchMode::kBatch) {
     TRY(write_file(directory + "/hostfile", hostfile(order), 0644));
