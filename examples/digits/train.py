@@ -147,10 +147,10 @@ def run(options):
     ranks = Ranks(peer_s=options.peer_timeout)
     node = os.environ.get("DOVE_NODE") or os.environ.get("SLURMD_NODENAME") or os.uname().nodename
     say(f"rank {ranks.rank} of {ranks.world} on {node}, GPUs {os.environ.get('CUDA_VISIBLE_DEVICES') or 'none'}")
-    pixels, labels, test_pixels, test_labels, origin = digits.load()
+    pixels, labels, test_pixels, test_labels = digits.load()
     first = ranks.rank == 0
     if first:
-        say(f"data: {origin}; {len(labels)} rows to train on, {len(test_labels)} held out")
+        say(f"data: UCI's digits; {len(labels)} rows to train on, {len(test_labels)} held out")
     network = Network(options.seed)
     done = resume(ranks, options.checkpoints, network, restarts)
     for epoch in range(done + 1, options.epochs + 1):
