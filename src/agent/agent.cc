@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "agent/attempt_record.h"
 #include "base/digest.h"
 #include "codec/json.h"
 #include "telemetry/clock.h"
@@ -154,14 +155,14 @@ void Agent::load_attempts() {
 void Agent::load_attempt(const std::string& directory) {
   const std::optional<AttemptKey> key = read_key(fs::path(directory).filename().string());
   std::error_code error;
-  if (!key.has_value() || !fs::exists(directory + "/order", error)) {
+  const std::string text = read_attempt(directory).order;
+  if (!key.has_value() || text.empty()) {
     telemetry::log(telemetry::Level::kWarning, "attempt_without_order", {{"directory", directory}});
     if (key.has_value()) fs::remove_all(directory, error);
     return;
   }
   Result<LaunchOrder> order = Error{ErrorKind::kCorrupt, "order", "is not JSON", ""};
-  if (Result<Json> line = codec::parse_json(read_text(directory + "/order"), kLine_bytes);
-      line.ok()) {
+  if (Result<Json> line = codec::parse_json(text, kLine_bytes); line.ok()) {
     order = read_launch_order(*line);
   }
   if (order.ok() && order->key == *key) return hold(std::move(order).value()).resume();
@@ -307,7 +308,7 @@ void Agent::open_relay(const Json& relay) {
 std::string Agent::finished_output(AttemptKey key, Rank rank, bool is_stdout,
                                    std::string& owner) const {
   const std::string directory = options_.data_dir + "/finished/" + key.text();
-  Result<Json> line = codec::parse_json(read_text(directory + "/order"), kLine_bytes);
+  Result<Json> line = codec::parse_json(read_attempt(directory).order, kLine_bytes);
   if (!line.ok()) return "";
   Result<LaunchOrder> order = read_launch_order(*line);
   if (!order.ok()) return "";

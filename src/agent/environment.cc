@@ -154,7 +154,9 @@ void add_open_mpi(const AgentFacts& facts, const LaunchOrder& order,
   e[mca + "plm"] = "rsh";
   e[mca + "plm_rsh_agent"] = facts.bin_directory + "/dove-rsh";
   e[mca + "plm_rsh_no_tree_spawn"] = "1";
-  e[mca + "orte_default_hostfile"] = attempt_directory + "/hostfile";
+  if (order.launch == LaunchMode::kBatch) {
+    e[mca + "orte_default_hostfile"] = attempt_directory + "/hostfile";
+  }
   e[mca + "ras"] = "^slurm";
   e[mca + "regx"] = "naive";
   e[mca + "orte_keep_fqdn_hostnames"] = "1";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "agent/attempt_record.h"
 #include "telemetry/log.h"
 
 namespace dove::agent {
@@ -27,8 +28,8 @@ HeldAttempt::~HeldAttempt() = default;
 
 void HeldAttempt::launch(const std::string& order_text) {
   if (context_.keeps_records) {
-    const std::string owner = context_.mapped_users ? order_.linux_user : "";
-    if (Result<void> ready = write_attempt(directory_, order_, order_text, owner); !ready.ok()) {
+    if (Result<void> ready = write_attempt(directory_, order_, order_text, files_owner());
+        !ready.ok()) {
       fail(ready.error());
       return;
     }
@@ -43,6 +44,10 @@ void HeldAttempt::launch(const std::string& order_text) {
   } else {
     start();
   }
+}
+
+std::string HeldAttempt::files_owner() const {
+  return context_.mapped_users ? order_.linux_user : "";
 }
 
 PlanContext HeldAttempt::plan_context(bool checks_files) const {
@@ -71,13 +76,13 @@ Result<void> HeldAttempt::make_plans(bool checks_files) {
 void HeldAttempt::start() {
   if (stage_ == Stage::kStarted || stage_ == Stage::kEnded || stopping_) return;
   stage_ = Stage::kStarted;
-  if (context_.keeps_records) write_stage(directory_, "started");
+  if (context_.keeps_records && tasks_.empty()) write_started(directory_);
   run_tasks(/*adopt=*/false);
   if (tasks_.empty()) tell_started();
 }
 
 void HeldAttempt::resume() {
-  const StageOnDisk found = read_stage(directory_);
+  const AttemptOnDisk found = read_attempt(directory_);
   if (found.ended.has_value()) {
     stage_ = Stage::kEnded;
     last_report_ = *found.ended;
@@ -252,6 +257,8 @@ void HeldAttempt::start_step(const StepOrder& order) {
   steps_[order.step] = std::move(step);
   const PlanContext plans = plan_context(context_.keeps_records);
   held.open = order.tasks.size();
+  const Result<void> tmp =
+      context_.keeps_records ? make_tmp(directory_, files_owner()) : Result<void>();
   for (const TaskGrant& grant : order.tasks) {
     held.tasks.push_back(std::make_unique<Slot>());
     Slot& slot = *held.tasks.back();
@@ -260,6 +267,7 @@ void HeldAttempt::start_step(const StepOrder& order) {
     TaskEnd failed;
     failed.exit = TaskExit{rank, 127, 0, "start_failed: the job is being stopped"};
     Result<TaskPlan> plan = plan_step_task(plans, order, grant);
+    if (!tmp.ok()) plan = tmp.error();
     if (plan.ok() && stage_ == Stage::kStarted && !stopping_) {
       slot.plan = std::move(plan).value();
       Result<std::unique_ptr<RunningTask>> task = context_.runner->start(

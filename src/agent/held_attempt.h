@@ -76,6 +76,7 @@ class HeldAttempt {
   struct Slot;  // one running task
   struct Step;
 
+  std::string files_owner() const;  // "": the agent's user
   PlanContext plan_context(bool checks_files) const;
   Result<void> make_plans(bool checks_files);
   void run_tasks(bool adopt);

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 
 namespace dove::agent {
@@ -26,6 +27,7 @@ class ScriptedRunner : public Runner {
   Result<std::unique_ptr<RunningTask>> start(const TaskPlan& plan, TaskCallbacks call) override {
     if (plan.rank == refused) return Error{ErrorKind::kExhausted, "processes", "no room", ""};
     calls[plan.rank] = std::move(call);
+    std::ofstream(plan.path) << "";
     return std::unique_ptr<RunningTask>(std::make_unique<Task>(*this, plan.rank));
   }
   Result<std::unique_ptr<RunningTask>> adopt(const TaskPlan& plan, TaskCallbacks call) override {

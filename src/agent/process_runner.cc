@@ -14,10 +14,10 @@ namespace dove::agent {
 
 struct ProcessRunner::Watched {
   Watched(const TaskPlan& plan, TaskCallbacks given)
-      : directory(plan.directory), mark(plan.mark), rank(plan.rank), callbacks(std::move(given)) {}
+      : path(plan.path), mark(plan.mark), rank(plan.rank), callbacks(std::move(given)) {}
 
   ShimHandle handle;
-  const std::string directory;
+  const std::string path;
   const std::string mark;
   const Rank rank;
   TaskCallbacks callbacks;
@@ -114,6 +114,7 @@ Result<ShimConfig> ProcessRunner::config_of(const TaskPlan& plan) const {
   config.stdin_path = plan.stdin_path;
   config.stdout_path = plan.stdout_path;
   config.stderr_path = plan.stderr_path;
+  config.output_dir = plan.output_dir;
   config.append = plan.append;
   config.rotate_bytes = plan.rotate_bytes;
   if (options_.pins_cores) config.cpus = plan.cores;
@@ -145,7 +146,7 @@ Result<std::unique_ptr<RunningTask>> ProcessRunner::start(const TaskPlan& plan,
     group.add_to(config);
   }
   TRY_ASSIGN(ShimHandle handle,
-             ShimHandle::spawn(config, plan.directory, {options_.shim_path, channel_.fd()}));
+             ShimHandle::spawn(config, plan.path, {options_.shim_path, channel_.fd()}));
   auto watched = std::make_shared<Watched>(plan, std::move(callbacks));
   watch(watched, std::move(handle));
   return std::unique_ptr<RunningTask>(std::make_unique<Task>(std::move(watched)));
@@ -160,7 +161,7 @@ Result<std::unique_ptr<RunningTask>> ProcessRunner::adopt(const TaskPlan& plan,
 }
 
 void ProcessRunner::take_up(const std::shared_ptr<Watched>& watched) {
-  Result<ShimHandle::Adopted> found = ShimHandle::adopt(watched->directory);
+  Result<ShimHandle::Adopted> found = ShimHandle::adopt(watched->path);
   if (!found.ok() && found.error().kind == ErrorKind::kTimeout) {
     return later(watched, 200, &ProcessRunner::take_up);
   }
@@ -216,7 +217,7 @@ void ProcessRunner::on_channel() {
       case shim::kEndedRecord: {
         ShimStatus status{record, ""};
         if (record.start_errno != 0) {
-          auto whole = read_shim_status(watched->handle.directory());
+          auto whole = read_shim_status(watched->handle.path());
           if (whole.ok() && whole->has_value()) status = **whole;
         }
         tell_end(watched, status);
@@ -235,7 +236,7 @@ void ProcessRunner::on_exit(std::uint64_t tag) {
   watched->handle.reap(0);
   shims_.erase(found);
   if (watched->over) return;
-  const auto status = read_shim_status(watched->directory);
+  const auto status = read_shim_status(watched->path);
   if (status.ok() && status->has_value()) {
     tell_end(watched, **status);
   } else {
@@ -267,8 +268,7 @@ void ProcessRunner::tell_end(const std::shared_ptr<Watched>& watched, const Shim
 // Ends what is left of the task, and looks again until there is nothing.
 void ProcessRunner::tell_swept(const std::shared_ptr<Watched>& watched) {
   SweepTarget left{watched->mark, 0};
-  if (const auto started = read_shim_started(watched->directory);
-      started.ok() && started->has_value()) {
+  if (const auto started = read_shim_started(watched->path); started.ok() && started->has_value()) {
     left.session = (*started)->task_pid;
   }
   const bool empty =

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <fstream>
 
+#include "agent/attempt_record.h"
 #include "agent/cgroup.h"
 #include "agent/lease.h"
 #include "agent/shim_test_bed.h"
@@ -38,7 +39,7 @@ class ProcessRunnerTest : public ShimTestBed {
   }
   TaskPlan plan(const std::string& script, const std::string& name = "task") {
     TaskPlan plan;
-    plan.directory = dir(name);
+    plan.path = dir(name);
     plan.mark = mark_;
     plan.rank = 3;
     plan.argv = {"/bin/sh", "-c", script};
@@ -266,6 +267,30 @@ TEST_F(ProcessRunnerTest, AMappedUserCanWriteItsOutput) {
   ASSERT_EQ(::symlink("/etc/shadow", dir("7.1/output/link").c_str()), 0);
   FileTail other(dir("7.1/output/link"), 0, user->pw_uid);
   EXPECT_FALSE(other.read(100).ok());
+}
+
+// Each file costs the job's time: the attempt's directory, its record, the task's file and the
+// working directory must do.
+TEST_F(ProcessRunnerTest, AJobThatPrintsNothingMakesFourFiles) {
+  AgentFacts facts;
+  facts.node = "n1";
+  LaunchOrder order;
+  order.key = {JobId(7), 1};
+  order.exec.command = {"/bin/true"};
+  const std::string attempt = dir("7.1");
+  ASSERT_TRUE(write_attempt(attempt, order, "{}", "").ok());
+  Result<TaskPlan> planned =
+      plan_main_task(PlanContext{facts, order, attempt, false, true, 1 << 20}, TaskGrant{});
+  ASSERT_TRUE(planned.ok()) << planned.error().message;
+  start(*planned);
+  ASSERT_TRUE(ended());
+  EXPECT_EQ(ended_[0].exit.exit_code, 0);
+  write_ended(attempt, Report{ReportKind::kEnded, order.key, {ended_[0].exit}, "", 0, 0, 0});
+  int made = 1;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(attempt)) {
+    made += entry.exists() ? 1 : 0;
+  }
+  EXPECT_EQ(made, 4);
 }
 
 TEST_F(ProcessRunnerTest, DestroyedWithTasksItTellsNothing) {

@@ -68,9 +68,9 @@ TEST_F(SessionTest, RunsATaskOfTheNullRunnerFromLaunchToForget) {
   EXPECT_TRUE(reported_now("started", 7));
   const Json ended = event("ended", 7);
   EXPECT_EQ(ended["exits"][0]["exit_code"], 3);
-  EXPECT_TRUE(exists("attempts/7.1/order"));
+  EXPECT_TRUE(exists("attempts/7.1/record"));
   controller_.line(R"({"forget":[{"job":7,"attempt":1}]})");
-  ASSERT_TRUE(until([&] { return exists("finished/7.1/order"); }));
+  ASSERT_TRUE(until([&] { return exists("finished/7.1/record"); }));
   EXPECT_FALSE(exists("attempts/7.1"));
 }
 
@@ -170,7 +170,7 @@ TEST_F(SessionTest, WhatWasInterruptedBeforeItsStartIsStartedAfterTheSync) {
   controller_.line(launch(7, 1, 1, /*barrier=*/true));
   ASSERT_TRUE(reported("prepared", 7));
   // As if killed between the order and the start of a launch without barrier.
-  std::ofstream(data_ + "/attempts/7.1/order") << launch(7, 1, 1, false);
+  std::ofstream(data_ + "/attempts/7.1/record") << launch(7, 1, 1, false) << "\n";
   stop_agent();
   controller_.holds_sync = true;
   make_agent();
@@ -183,9 +183,10 @@ TEST_F(SessionTest, WhatWasInterruptedBeforeItsStartIsStartedAfterTheSync) {
 TEST_F(SessionTest, ARestartedAgentEndsWhatItCannotRead) {
   scripted_ = true;
   const std::string attempt = data_ + "/attempts/7.1";
-  std::filesystem::create_directories(attempt + "/tasks/r3");
-  std::filesystem::create_directories(attempt + "/tasks/s2.1");
-  std::ofstream(attempt + "/order") << "{\"of\": \"a later version\"}";
+  std::filesystem::create_directories(attempt);
+  std::ofstream(attempt + "/task.r3") << "";
+  std::ofstream(attempt + "/task.s2.1") << "";
+  std::ofstream(attempt + "/record") << "{\"of\": \"a later version\"}\n";
   connect_agent();
   EXPECT_EQ(controller_.syncs[0]["placements"][0]["stage"], "started");
   EXPECT_EQ(controller_.syncs[0]["steps"][0]["step"], 2);

@@ -154,7 +154,7 @@ class ScriptedController {
   std::map<std::string, bool> ended_;
 };
 
-// Tasks, by the name of their directory, that do what the test says.
+// Tasks, by their names, that do what the test says.
 class TaskScript : public Runner {
  public:
   class Task : public RunningTask {
@@ -169,14 +169,15 @@ class TaskScript : public Runner {
   };
 
   Result<std::unique_ptr<RunningTask>> start(const TaskPlan& plan, TaskCallbacks calls) override {
-    const std::string name = std::filesystem::path(plan.directory).filename();
-    std::filesystem::create_directories(plan.directory);
+    const std::string name = name_of(plan);
+    std::ofstream(plan.path) << "";
+    if (!plan.output_dir.empty()) std::filesystem::create_directories(plan.output_dir);
     calls_[name] = std::move(calls);
     plans_[name] = plan;
     return std::unique_ptr<RunningTask>(std::make_unique<Task>(*this, name));
   }
   Result<std::unique_ptr<RunningTask>> adopt(const TaskPlan& plan, TaskCallbacks calls) override {
-    adopted_[std::filesystem::path(plan.directory).filename()] = true;
+    adopted_[name_of(plan)] = true;
     return start(plan, std::move(calls));
   }
   bool has(const std::string& name) const { return calls_.count(name) != 0; }
@@ -204,6 +205,10 @@ class TaskScript : public Runner {
   }
 
  private:
+  static std::string name_of(const TaskPlan& plan) {  // "r0" of the file "task.r0"
+    return std::filesystem::path(plan.path).filename().string().substr(5);
+  }
+
   std::map<std::string, TaskCallbacks> calls_;
   std::map<std::string, TaskPlan> plans_;
   std::map<std::string, bool> stopped_;

@@ -89,6 +89,7 @@ Result<std::string> shim_config_bytes(const ShimConfig& config) {
   out.put_path(shim::kStdin, config.stdin_path);
   out.put_path(shim::kStdout, config.stdout_path);
   out.put_path(shim::kStderr, config.stderr_path);
+  out.put_path(shim::kOutputDir, config.output_dir);
   out.put(shim::kAppend, config.append ? 1 : 0);
   out.put(shim::kRotateBytes, config.rotate_bytes);
   out.put(shim::kRotateKeep, config.rotate_keep);

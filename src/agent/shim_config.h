@@ -1,6 +1,6 @@
 // ShimConfig: all that dove-shim is told about its one task.
 //
-// Plain values, written once into the task's directory (agent/shim_config_format.h) and read by the
+// Plain values, written once into the task's file (agent/shim_config_format.h) and read by the
 // shim alone. Any thread.
 #pragma once
 
@@ -31,11 +31,14 @@ struct ShimConfig {
   std::vector<std::uint32_t> groups;
   std::int32_t umask = 022;
 
-  // Absolute; "" is /dev/null. Parents exist. Files are opened with the rights of the task's user.
-  // Equal stdout and stderr share one open file.
+  // Absolute; "" is /dev/null. Parents exist, but for output_dir. Files are opened with the rights
+  // of the task's user. Equal stdout and stderr share one open file.
   std::string stdin_path;
   std::string stdout_path;
   std::string stderr_path;
+  // Made for the task's user, within a directory that no task can write to, as soon as a file in it
+  // is opened: at the start, or if rotated at the first byte. "": none.
+  std::string output_dir;
   bool append = false;            // else truncated at start
   std::int64_t rotate_bytes = 0;  // > 0: at most so much per file, older ones as .1 … .rotate_keep
   std::int32_t rotate_keep = 1;

@@ -1,9 +1,8 @@
-// The words between the agent and dove-shim: names of configuration keys, of the files in a task's
-// directory, of signals, and the record the shim sends. No dependencies, so that the shim, which
-// uses no part, can include it.
+// The words between the agent and dove-shim: names of configuration keys, of signals, and the
+// record the shim sends. No dependencies, so that the shim, which uses no part, can include it.
 //
-// A task's directory has one file, `task`. It begins with the configuration: `key=value` records,
-// each ended by a NUL, the first `dove-shim=1`, the last `end=1`; numbers are decimal. After it
+// A task has one file. It begins with the configuration: `key=value` records, each ended by a NUL,
+// the first `dove-shim=1`, the last `end=1`; numbers are decimal. After it
 // come kReportBytes of zeros, room that the shim fills with lines of `key=value`, so that a full
 // disk cannot keep it from saying what became of the task: first kStartedBytes for how it was
 // started, then how it ended, each complete when its last line, `end=1`, is there.
@@ -14,9 +13,8 @@
 
 namespace dove::agent::shim {
 
-// Locked as long as the shim lives: flock, taken by the agent before it spawns and inherited; and a
-// POSIX lock by the shim itself, which tells its pid.
-inline constexpr const char kTaskFile[] = "task";
+// The task's file is locked as long as the shim lives: flock, taken by the agent before it spawns
+// and inherited; and a POSIX lock by the shim itself, which tells its pid.
 inline constexpr int kReportBytes = 2048;
 inline constexpr int kStartedBytes = 512;
 inline constexpr const char kHeldLine[] = "held=1";  // in place of how it was started
@@ -34,6 +32,7 @@ inline constexpr const char kUmask[] = "umask";
 inline constexpr const char kStdin[] = "stdin";  // absent: /dev/null
 inline constexpr const char kStdout[] = "stdout";
 inline constexpr const char kStderr[] = "stderr";
+inline constexpr const char kOutputDir[] = "output_dir";  // made when a file in it is
 inline constexpr const char kAppend[] = "append";
 inline constexpr const char kRotateBytes[] = "rotate_bytes";  // 0: the task writes the file itself
 inline constexpr const char kRotateKeep[] = "rotate_keep";
@@ -74,7 +73,7 @@ enum RecordKind : std::uint32_t { kHeldRecord = 1, kStartedRecord = 2, kEndedRec
 // What the shim writes to its channel, whole or not at all. Times of tasks that never started are
 // 0.
 struct ShimRecord {
-  std::uint64_t tag = 0;  // directory_tag of the task's directory, as given to the shim
+  std::uint64_t tag = 0;  // task_tag of the task's file, as given to the shim
   RecordKind kind = kHeldRecord;
   std::int32_t shim_pid = 0;
   std::int32_t task_pid = 0;
@@ -92,11 +91,11 @@ struct ShimRecord {
   std::int64_t max_rss_bytes = 0;
 };
 
-// FNV-1a over the directory's name.
-constexpr std::uint64_t directory_tag(const char* directory) {
+// FNV-1a over the name of the task's file.
+constexpr std::uint64_t task_tag(const char* path) {
   std::uint64_t hash = 14695981039346656037ULL;
-  for (; *directory != '\0'; ++directory) {
-    hash = (hash ^ static_cast<unsigned char>(*directory)) * 1099511628211ULL;
+  for (; *path != '\0'; ++path) {
+    hash = (hash ^ static_cast<unsigned char>(*path)) * 1099511628211ULL;
   }
   return hash;
 }

@@ -52,19 +52,15 @@ int null_fd() {
 
 int open_pidfd(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
 
-// Writes the configuration of a new task directory and returns it open and locked.
-Result<int> write_config(const ShimConfig& config, const std::string& directory) {
+// Writes the configuration of a new task and returns its file open and locked.
+Result<int> write_config(const ShimConfig& config, const std::string& path) {
   TRY_ASSIGN(const std::string bytes, shim_config_bytes(config));
-  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
-    return failed("make the task's directory", directory, errno);
-  }
-  const std::string path = directory + "/" + shim::kTaskFile;
   Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (fd.get() < 0) {
     const int reason = errno;
     if (reason != EEXIST) return failed("make", path, reason);
     return Error{ErrorKind::kConflict, "task_exists",
-                 fmt::format("{} has a task already; adopt it", directory), path};
+                 fmt::format("{} is a task already; adopt it", path), path};
   }
   // Held by this descriptor until the shim, which inherits it, is gone.
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return failed("lock", path, errno);
@@ -78,7 +74,7 @@ Result<int> write_config(const ShimConfig& config, const std::string& directory)
 }
 
 // As posix_spawn; returns the error's number.
-int spawn_shim(const ShimSpawnOptions& options, const std::string& directory, int config_fd,
+int spawn_shim(const ShimSpawnOptions& options, const std::string& task, int config_fd,
                pid_t& pid) {
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
@@ -111,7 +107,7 @@ int spawn_shim(const ShimSpawnOptions& options, const std::string& directory, in
       &attributes,
       static_cast<short>(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
   std::string path = options.shim_path;
-  std::string argument = directory;
+  std::string argument = task;
   char* argv[] = {path.data(), argument.data(), nullptr};
   char* environment[] = {nullptr};
   const int error = ::posix_spawn(&pid, path.c_str(), &files, &attributes, argv, environment);
@@ -131,30 +127,29 @@ pid_t lock_owner(int fd) {
 
 }  // namespace
 
-Result<ShimHandle> ShimHandle::spawn(const ShimConfig& config, const std::string& directory,
+Result<ShimHandle> ShimHandle::spawn(const ShimConfig& config, const std::string& path,
                                      const ShimSpawnOptions& options) {
   if (null_fd() < 0) return failed("open", "/dev/null", ENOENT);
-  TRY_ASSIGN(const int config_fd, write_config(config, directory));
+  TRY_ASSIGN(const int config_fd, write_config(config, path));
   const Fd owned(config_fd);
   ShimHandle handle;
-  handle.directory_ = directory;
-  handle.tag_ = shim::directory_tag(directory.c_str());
-  if (const int error = spawn_shim(options, directory, config_fd, handle.pid_); error != 0) {
-    ::unlink((directory + "/" + shim::kTaskFile).c_str());
+  handle.path_ = path;
+  handle.tag_ = shim::task_tag(path.c_str());
+  if (const int error = spawn_shim(options, path, config_fd, handle.pid_); error != 0) {
+    ::unlink(path.c_str());
     return failed("start", options.shim_path, error);
   }
   handle.pidfd_ = open_pidfd(handle.pid_);
   if (handle.pidfd_ < 0) {
     const int reason = errno;
     ::kill(handle.pid_, SIGTERM);
-    return failed("watch the shim of", directory, reason);
+    return failed("watch the shim of", path, reason);
   }
   return handle;
 }
 
-Result<ShimHandle::Adopted> ShimHandle::adopt(const std::string& directory) {
+Result<ShimHandle::Adopted> ShimHandle::adopt(const std::string& path) {
   Adopted adopted;
-  const std::string path = directory + "/" + shim::kTaskFile;
   const Fd config(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (config.get() < 0 && errno != ENOENT) return failed("open", path, errno);
   for (int waited_ms = 0; config.get() >= 0; ++waited_ms) {
@@ -164,9 +159,9 @@ Result<ShimHandle::Adopted> ShimHandle::adopt(const std::string& directory) {
       // It still owns the lock, so the descriptor is its, and not a later process's of that pid.
       if (adopted.handle.pidfd_ >= 0 && lock_owner(config.get()) == pid) {
         adopted.handle.pid_ = pid;
-        adopted.handle.directory_ = directory;
-        adopted.handle.tag_ = shim::directory_tag(directory.c_str());
-        TRY_ASSIGN(const bool held, read_shim_held(directory));
+        adopted.handle.path_ = path;
+        adopted.handle.tag_ = shim::task_tag(path.c_str());
+        TRY_ASSIGN(const bool held, read_shim_held(path));
         adopted.state = held ? Adopted::State::kHeld : Adopted::State::kRunning;
         return adopted;
       }
@@ -175,11 +170,11 @@ Result<ShimHandle::Adopted> ShimHandle::adopt(const std::string& directory) {
     if (::flock(config.get(), LOCK_EX | LOCK_NB) == 0) break;  // no shim, and none to come
     if (waited_ms >= kStartWaitMs) {
       return Error{ErrorKind::kTimeout, "shim_starting",
-                   fmt::format("the shim of {} does not get to start; try again", directory), path};
+                   fmt::format("the shim of {} does not get to start; try again", path), path};
     }
     ::poll(nullptr, 0, 1);
   }
-  TRY_ASSIGN(std::optional<ShimStatus> status, read_shim_status(directory));
+  TRY_ASSIGN(std::optional<ShimStatus> status, read_shim_status(path));
   if (status) {
     adopted.state = Adopted::State::kEnded;
     adopted.status = *std::move(status);
@@ -191,13 +186,13 @@ ShimHandle::ShimHandle(ShimHandle&& other) noexcept
     : pid_(std::exchange(other.pid_, 0)),
       pidfd_(std::exchange(other.pidfd_, -1)),
       tag_(other.tag_),
-      directory_(std::move(other.directory_)) {}
+      path_(std::move(other.path_)) {}
 
 ShimHandle& ShimHandle::operator=(ShimHandle&& other) noexcept {
   std::swap(pid_, other.pid_);
   std::swap(pidfd_, other.pidfd_);
   std::swap(tag_, other.tag_);
-  std::swap(directory_, other.directory_);
+  std::swap(path_, other.path_);
   return *this;
 }
 

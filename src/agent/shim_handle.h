@@ -1,7 +1,7 @@
 // ShimHandle: the agent's hold on one running dove-shim, whether it spawned it or found it again.
 //
 // The shim outlives the handle: destroying it changes nothing. A shim is known to be alive by the
-// locks on its `task` file (so the data directory must be on a local file system), and its pid
+// locks on its task's file (so the data directory must be on a local file system), and its pid
 // comes from the same lock, so a reused pid is never mistaken for it. Not thread-safe; any thread.
 #pragma once
 
@@ -23,15 +23,14 @@ struct ShimSpawnOptions {
 
 class ShimHandle {
  public:
-  // Makes `directory` (its parent exists), writes the configuration there and starts the shim.
-  // Errors: kConflict when the directory has a task already, kInvalid, kExhausted (disk,
-  // processes).
-  static Result<ShimHandle> spawn(const ShimConfig& config, const std::string& directory,
+  // Makes the task's file (its directory exists) with the configuration and starts the shim.
+  // Errors: kConflict when there is such a task already, kInvalid, kExhausted (disk, processes).
+  static Result<ShimHandle> spawn(const ShimConfig& config, const std::string& path,
                                   const ShimSpawnOptions& options);
 
   struct Adopted;
-  // After a restart: what the directory says. Waits up to 2 s for a shim that is just starting.
-  static Result<Adopted> adopt(const std::string& directory);
+  // After a restart: what the task's file says. Waits up to 2 s for a shim that is just starting.
+  static Result<Adopted> adopt(const std::string& path);
 
   ShimHandle() = default;
   ShimHandle(ShimHandle&& other) noexcept;
@@ -42,7 +41,7 @@ class ShimHandle {
   // Readable (poll) once the shim has exited. Owned by the handle.
   int pidfd() const { return pidfd_; }
   std::uint64_t tag() const { return tag_; }  // of its records
-  const std::string& directory() const { return directory_; }
+  const std::string& path() const { return path_; }
 
   // Each does nothing if the shim is over.
   void go();                // starts the held task
@@ -60,7 +59,7 @@ class ShimHandle {
   pid_t pid_ = 0;
   int pidfd_ = -1;
   std::uint64_t tag_ = 0;
-  std::string directory_;
+  std::string path_;
 };
 
 struct ShimHandle::Adopted {

@@ -323,6 +323,43 @@ TEST_F(ShimTest, RotatedOutputIsBoundedAndWhole) {
   EXPECT_TRUE(all.ends_with("line 998\nline 999\n"));
 }
 
+TEST_F(ShimTest, TheOutputDirectoryComesWithTheFirstByte) {
+  ShimConfig config = shell("while ! [ -e go ]; do sleep 0.01; done; echo more >&2");
+  config.rotate_bytes = 4096;
+  config.output_dir = dir("output");
+  config.stdout_path = dir("output/r0.stdout");
+  config.stderr_path = dir("output/r0.stderr");
+  config.umask = 077;
+  ShimHandle handle = spawn(config);
+  EXPECT_FALSE(std::filesystem::exists(dir("output")));
+  std::ofstream(dir("go")) << "";
+  EXPECT_EQ(end_of(handle).record.flags, 0u);
+  EXPECT_EQ(read("output/r0.stderr"), "more\n");
+  EXPECT_FALSE(std::filesystem::exists(dir("output/r0.stdout")));
+  struct stat facts {};
+  ASSERT_EQ(::stat(dir("output").c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777, 0700u);
+}
+
+TEST_F(ShimTest, TheOutputDirectoryIsThereForATaskThatWritesItsFileItself) {
+  ShimConfig config = shell("echo here");
+  config.output_dir = dir("output");
+  config.stdout_path = config.stderr_path = dir("output/s1.0.stdout");
+  if (::geteuid() == 0) config.uid = config.gid = 65534;
+  EXPECT_EQ(run(config).record.start_errno, 0);
+  EXPECT_EQ(read("output/s1.0.stdout"), "here\n");
+}
+
+TEST_F(ShimTest, AnOutputDirectoryThatCannotBeMadeLosesOutputAndSaysSo) {
+  ShimConfig config = shell("echo lost");
+  config.rotate_bytes = 4096;
+  config.output_dir = dir("missing/output");
+  config.stdout_path = dir("missing/output/r0.stdout");
+  const ShimStatus status = run(config);
+  EXPECT_EQ(status.record.exit_code, 0);
+  EXPECT_EQ(status.record.flags, shim::kOutputDropped);
+}
+
 TEST_F(ShimTest, ALineLongerThanTheFileIsCut) {
   ShimConfig config = shell("head -c 10000 /dev/zero | tr '\\0' x");
   config.rotate_bytes = 4096;

@@ -66,11 +66,11 @@ bool take(const Line& line, shim::ShimRecord& record) {
 }
 
 // What lines up to `end=1` say; nothing if they do not go so far.
-std::optional<ShimStatus> parse(std::string_view text, const std::string& directory,
+std::optional<ShimStatus> parse(std::string_view text, const std::string& path,
                                 shim::RecordKind kind) {
   ShimStatus status;
   status.record.kind = kind;
-  status.record.tag = shim::directory_tag(directory.c_str());
+  status.record.tag = shim::task_tag(path.c_str());
   while (std::optional<Line> line = next_line(text)) {
     if (line->key == "end") return status;
     if (line->key == "start_error") {
@@ -82,22 +82,20 @@ std::optional<ShimStatus> parse(std::string_view text, const std::string& direct
   return std::nullopt;
 }
 
-std::string task_file(const std::string& directory) { return directory + "/" + shim::kTaskFile; }
-
 }  // namespace
 
-Result<std::optional<ShimStatus>> read_shim_status(const std::string& directory) {
-  const std::optional<std::string> report = read_report(task_file(directory));
+Result<std::optional<ShimStatus>> read_shim_status(const std::string& path) {
+  const std::optional<std::string> report = read_report(path);
   if (!report) return std::optional<ShimStatus>();
   const std::string_view text = std::string_view(*report).substr(shim::kStartedBytes);
   if (text[0] == '\0') return std::optional<ShimStatus>();
-  std::optional<ShimStatus> status = parse(text, directory, shim::kEndedRecord);
+  std::optional<ShimStatus> status = parse(text, path, shim::kEndedRecord);
   if (!status) {
     return Error{ErrorKind::kCorrupt, "bad_shim_status",
                  fmt::format("what {} says of the task's end was not written by dove-shim; the end "
                              "is unknown",
-                             task_file(directory)),
-                 task_file(directory)};
+                             path),
+                 path};
   }
   if (status->record.start_errno != 0) {
     status->start_error.append(": ").append(std::strerror(status->record.start_errno));
@@ -105,24 +103,24 @@ Result<std::optional<ShimStatus>> read_shim_status(const std::string& directory)
   return status;
 }
 
-Result<std::optional<shim::ShimRecord>> read_shim_started(const std::string& directory) {
+Result<std::optional<shim::ShimRecord>> read_shim_started(const std::string& path) {
   std::optional<shim::ShimRecord> record;
-  const std::optional<std::string> report = read_report(task_file(directory));
+  const std::optional<std::string> report = read_report(path);
   if (!report || report->starts_with(shim::kHeldLine)) return record;
   const std::string_view text = std::string_view(*report).substr(0, shim::kStartedBytes);
-  if (const auto status = parse(text, directory, shim::kStartedRecord)) record = status->record;
+  if (const auto status = parse(text, path, shim::kStartedRecord)) record = status->record;
   return record;
 }
 
-Result<bool> read_shim_held(const std::string& directory) {
-  const std::optional<std::string> report = read_report(task_file(directory));
+Result<bool> read_shim_held(const std::string& path) {
+  const std::optional<std::string> report = read_report(path);
   return report.has_value() && report->starts_with(shim::kHeldLine);
 }
 
 Result<ShimChannel> ShimChannel::open(const std::string& path) {
   if (::mkfifo(path.c_str(), 0600) != 0 && errno != EEXIST) {
     return Error{ErrorKind::kInternal, "shim_channel",
-                 fmt::format("cannot make {}: {}; the data directory must be on a local file "
+                 fmt::format("cannot make {}: {}; the data path must be on a local file "
                              "system that has FIFOs",
                              path, std::strerror(errno)),
                  path};

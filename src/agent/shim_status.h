@@ -1,7 +1,7 @@
 // ShimStatus: what became of a task, as its shim says it; and the channel on which it says so at
 // once.
 //
-// The file in the task's directory is the truth, and outlives the agent. The channel is a FIFO
+// The task's file is the truth, and outlives the agent. The channel is a FIFO
 // shared by all shims of an agent, so one descriptor tells of all tasks: a shim has written
 // there how the task ended before it sends its ended record. Records sent while no agent runs wait
 // in the FIFO as long as a shim lives, or are lost; so adopt by the file. Loop thread only.
@@ -30,13 +30,13 @@ struct ShimStatus {
 
 // Nothing: the shim has not ended, or was killed before it could say (see ShimHandle::adopt).
 // Errors (kCorrupt): the file is not one that a shim wrote into.
-Result<std::optional<ShimStatus>> read_shim_status(const std::string& directory);
+Result<std::optional<ShimStatus>> read_shim_status(const std::string& path);
 
 // How it was started; nothing if it was not.
-Result<std::optional<shim::ShimRecord>> read_shim_started(const std::string& directory);
+Result<std::optional<shim::ShimRecord>> read_shim_started(const std::string& path);
 
 // Whether it is prepared, and waits to be started.
-Result<bool> read_shim_held(const std::string& directory);
+Result<bool> read_shim_held(const std::string& path);
 
 class ShimChannel {
  public:

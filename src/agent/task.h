@@ -16,8 +16,8 @@
 namespace dove::agent {
 
 struct TaskPlan {
-  std::string directory;  // the task's own, below its attempt's; made by the runner
-  std::string mark;       // unique; found again in the environment of every process of the task
+  std::string path;  // the runner's file of the task, in its attempt's directory
+  std::string mark;  // unique; found again in the environment of every process of the task
   Rank rank = 0;
   std::vector<std::string> argv;
   std::map<std::string, std::string> environment;  // complete: nothing is inherited
@@ -25,6 +25,7 @@ struct TaskPlan {
   std::string stdin_path;
   std::string stdout_path;
   std::string stderr_path;
+  std::string output_dir;  // made when a file in it is; "": every directory is there
   bool append = false;
   std::int64_t rotate_bytes = 0;
   std::vector<std::int32_t> cores;
@@ -60,7 +61,7 @@ class Runner {
   virtual ~Runner() = default;
   virtual Result<std::unique_ptr<RunningTask>> start(const TaskPlan& plan,
                                                      TaskCallbacks callbacks) = 0;
-  // A task of a former life of this agent, known by its directory. If it is over, or nothing is
+  // A task of a former life of this agent, known by its file. If it is over, or nothing is
   // known of it, on_ended says so soon.
   virtual Result<std::unique_ptr<RunningTask>> adopt(const TaskPlan& plan,
                                                      TaskCallbacks callbacks) = 0;

@@ -1,6 +1,6 @@
 // dove-shim: the parent of one task, from its start to the proof that nothing of it is left.
 //
-//     dove-shim TASK_DIRECTORY      (spawned by the agent; see agent/shim_handle.h)
+//     dove-shim TASK_FILE      (spawned by the agent; see agent/shim_handle.h)
 //
 // It outlives its agent and the controller. It holds the task's rotated output, its exit status
 // and its fence, in a few pages of memory, and sleeps unless something happens. Words shared with
@@ -39,7 +39,7 @@ constexpr std::int64_t kGiveUpUs = 30'000'000;  // after the first SIGKILL
 class Shim {
  public:
   // Returns when nothing of the task is left, or what is left will not die.
-  void run(const char* directory);
+  void run(const char* task);
 
  private:
   enum class Stop { kNo, kAsked, kKilling };
@@ -118,8 +118,8 @@ void Shim::start_task() {
   write_started(config_.report_at, record_);
 }
 
-void Shim::run(const char* directory) {
-  record_.tag = agent::shim::directory_tag(directory);
+void Shim::run(const char* task) {
+  record_.tag = agent::shim::task_tag(task);
   record_.shim_pid = ::getpid();
   sigset_t all;
   ::sigfillset(&all);
@@ -316,7 +316,7 @@ void own_task() {
 int main(int argc, char** argv) {
   if (argc != 2 || ::fcntl(dove::agent::shim::kTaskFd, F_GETFD) < 0) {
     constexpr const char kUsage[] =
-        "dove-shim runs one task for dove's agent, which starts it with the task's directory\n";
+        "dove-shim runs one task for dove's agent, which starts it with the task's file\n";
     if (::write(2, kUsage, sizeof kUsage - 1) < 0) return 2;
     return 2;
   }

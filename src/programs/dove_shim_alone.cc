@@ -229,6 +229,15 @@ int rename(const char* from, const char* to_) noexcept {
 }
 int chdir(const char* path) noexcept { return checked(call(SYS_chdir, to(path))); }
 int fchdir(int fd) noexcept { return checked(call(SYS_fchdir, fd)); }
+int mkdir(const char* path, mode_t mode) noexcept {
+  return checked(call(SYS_mkdir, to(path), mode));
+}
+int chmod(const char* path, mode_t mode) noexcept {
+  return checked(call(SYS_chmod, to(path), mode));
+}
+int chown(const char* path, uid_t uid, gid_t gid) noexcept {
+  return checked(call(SYS_chown, to(path), uid, gid));
+}
 mode_t umask(mode_t mask) noexcept { return checked<mode_t>(call(SYS_umask, mask)); }
 int poll(pollfd* what, nfds_t count, int timeout_ms) {
   return checked(call(SYS_poll, to(what), static_cast<long>(count), timeout_ms));

@@ -43,6 +43,7 @@ bool take_text(char* record, Config& config) {
       {keys::kStdin, &config.stdin_path},
       {keys::kStdout, &config.stdout_path},
       {keys::kStderr, &config.stderr_path},
+      {keys::kOutputDir, &config.output_dir},
       {keys::kLease, &config.lease},
       {keys::kCgroupKill, &config.cgroup_kill},
       {keys::kCgroupOom, &config.cgroup_oom},

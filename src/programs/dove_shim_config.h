@@ -34,6 +34,7 @@ struct Config {
   const char* stdin_path = nullptr;  // nullptr: /dev/null
   const char* stdout_path = nullptr;
   const char* stderr_path = nullptr;
+  const char* output_dir = nullptr;  // made when a file in it is
   bool append = false;
   std::int64_t rotate_bytes = 0;
   int rotate_keep = 0;

@@ -157,6 +157,13 @@ int child_main(void* argument) {
   return 1;
 }
 
+// Another shim may be making it too, so all is done whoever made it.
+bool make_output_dir(const Config& config) {
+  if (::mkdir(config.output_dir, 0700) != 0 && errno != EEXIST) return false;
+  return ::chmod(config.output_dir, 0700) == 0 &&
+         (!config.change_user || ::chown(config.output_dir, config.uid, config.gid) == 0);
+}
+
 alignas(16) char child_stack[256 * 1024];
 
 }  // namespace
@@ -176,9 +183,26 @@ AsTaskUser::~AsTaskUser() {
   ::setfsgid(::getegid());
 }
 
+bool in_output_dir(const Config& config, const char* path) {
+  if (config.output_dir == nullptr) return false;
+  const std::size_t length = std::strlen(config.output_dir);
+  return std::strncmp(path, config.output_dir, length) == 0 && path[length] == '/';
+}
+
 int open_output(const Config& config, const char* path, bool truncate) {
-  const AsTaskUser as_user(config);
-  return open_without_waiting(path, O_WRONLY | O_CREAT | O_APPEND | (truncate ? O_TRUNC : 0));
+  const int flags = O_WRONLY | O_CREAT | O_APPEND | (truncate ? O_TRUNC : 0);
+  for (bool again = true;; again = false) {
+    {
+      const AsTaskUser as_user(config);
+      const int fd = open_without_waiting(path, flags);
+      if (fd >= 0 || !again || (errno != ENOENT && errno != EACCES)) return fd;
+    }
+    const int reason = errno;
+    if (!in_output_dir(config, path) || !make_output_dir(config)) {
+      errno = reason;
+      return -1;
+    }
+  }
 }
 
 bool prepare(const Config& config, Streams& streams, Failure& failure) {

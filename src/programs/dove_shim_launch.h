@@ -39,7 +39,11 @@ struct Streams {
 // Opens what the task will have. With rotation `out` and `err` are left to the caller.
 bool prepare(const Config& config, Streams& streams, Failure& failure);
 
-// Opens an output file as the task's user. `truncate`: empties it. -1 and errno on failure.
+// Whether the path is that of a file in the directory that is made when it is needed.
+bool in_output_dir(const Config& config, const char* path);
+
+// Opens an output file, in the output directory that it makes if there is none yet, as the task's
+// user. `truncate`: empties it. -1 and errno on failure.
 int open_output(const Config& config, const char* path, bool truncate);
 
 // Makes the task's process and returns once it executes the task: its pid, or -1 with `failure`.

@@ -48,7 +48,11 @@ bool RotatedOutput::open(const Config& config, const char* path) {
   ::fcntl(read_fd_, F_SETFL, O_NONBLOCK);
   config_ = &config;
   path_ = path;
-  file_fd_ = open_output(config, path, !config.append);
+  return in_output_dir(config, path) || open_file();
+}
+
+bool RotatedOutput::open_file() {
+  file_fd_ = open_output(*config_, path_, !config_->append);
   if (file_fd_ < 0) return false;
   struct stat facts;
   if (::fstat(file_fd_, &facts) == 0) size_ = facts.st_size;
@@ -82,6 +86,10 @@ void RotatedOutput::drain() {
 }
 
 void RotatedOutput::put(const char* bytes, std::int64_t count) {
+  if (file_fd_ < 0 && !open_file()) {
+    dropped_ = true;
+    return;
+  }
   while (count > 0) {
     const std::int64_t room = config_->rotate_bytes - size_;
     std::int64_t now = count;

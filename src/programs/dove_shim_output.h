@@ -12,7 +12,8 @@ namespace dove::shim {
 
 class RotatedOutput {
  public:
-  // Makes the pipe and opens `path`. False and errno if it cannot.
+  // Makes the pipe and opens `path`, which in the output directory waits for the first byte. False
+  // and errno if it cannot.
   bool open(const Config& config, const char* path);
   // The task's end; call close_write_end() once the task has it.
   int write_end() const { return write_fd_; }
@@ -28,6 +29,7 @@ class RotatedOutput {
   bool dropped() const { return dropped_; }
 
  private:
+  bool open_file();
   void put(const char* bytes, std::int64_t count);
   void rotate();
 
