@@ -7,8 +7,9 @@
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
-  return dove::cli::run_cli({dove::programs::up_command(), dove::programs::server_command(),
-                             dove::programs::agent_command(), dove::programs::replay_command(),
-                             dove::programs::sim_record_command()},
-                            argc, argv);
+  return dove::cli::run_cli(
+      {dove::programs::up_command(), dove::programs::server_command(),
+       dove::programs::agent_command(), dove::programs::replay_command(),
+       dove::programs::sim_record_command(), dove::programs::sim_replay_openb_command()},
+      argc, argv);
 }

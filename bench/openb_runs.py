@@ -1,0 +1,43 @@
+"""Replays of the openb traces beside the published figures, for the openb benchmarks.
+
+The traces are the folder `openb` of ../shared/traces, or of OPENB.
+"""
+import csv
+import json
+import os
+import subprocess
+
+from figure import ROOT
+from cluster import DOVE
+
+TRACES = ("default", "cpu100", "gpushare40", "gpuspec10", "multigpu20")
+SEEDS = (42, 43, 44)
+# Our names of the published policies.
+PUBLISHED = {"BestFit": "best-fit", "GpuPacking": "packing", "GpuClustering": "clustering",
+             "DotProd": "dot-product", "FGD": "fgd"}
+
+
+def folder():
+    return os.environ.get("OPENB", os.path.join(ROOT, "../shared/traces/openb"))
+
+
+def replay(trace, seed, policy):
+    """What `dove sim replay openb -o json` prints; loads are numbers."""
+    at = folder()
+    done = subprocess.run(
+        [DOVE, "sim", "replay", "openb", "--nodes", f"{at}/openb_node_list_gpu_node.csv",
+         "--tasks", f"{at}/openb_pod_list_{trace}.csv", "--arrivals", f"{at}/arrivals/{trace}_seed{seed}.txt",
+         "--policy", policy, "-o", "json"], check=True, capture_output=True, text=True)
+    found = json.loads(done.stdout)
+    found["unallocated_pct"] = {int(load): value for load, value in found["unallocated_pct"].items()}
+    return found
+
+
+def published():
+    """Yields (trace, published policy, seed, {load: unallocated %})."""
+    with open(f"{folder()}/published_per_seed.csv", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["policy"] in PUBLISHED:
+                points = {int(name.rsplit("_", 1)[1]): float(value) for name, value in row.items()
+                          if name.startswith("unallocated_pct_at_") and value}
+                yield row["trace"], row["policy"], int(row["seed"]), points
