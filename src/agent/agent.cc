@@ -13,7 +13,6 @@
 #include "agent/attempt_record.h"
 #include "base/digest.h"
 #include "codec/json.h"
-#include "telemetry/clock.h"
 #include "telemetry/log.h"
 
 namespace dove::agent {
@@ -29,10 +28,9 @@ std::string read_text(const fs::path& path) {
   return text.str();
 }
 
-// Pings come every 2 s (3 at most): a stream silent for so long has no controller at its end.
-wire::AsyncClientOptions client_options() {
+wire::AsyncClientOptions client_options(const AgentOptions& given) {
   wire::AsyncClientOptions options;
-  options.silence_timeout = std::chrono::seconds(10);
+  options.silence_timeout = std::chrono::microseconds(given.stream_silence_us);
   return options;
 }
 
@@ -60,7 +58,7 @@ Agent::Agent(wire::Loop& loop, AgentOptions options, Inventory inventory, Runner
       options_(std::move(options)),
       inventory_(std::move(inventory)),
       runner_(runner),
-      client_(loop, options_.host, options_.port, client_options()),
+      client_(loop, options_.host, options_.port, client_options(options_)),
       jitter_(std::hash<std::string>{}(options_.name)) {
   facts_.node = options_.name;
   facts_.url = fmt::format("http://{}:{}", options_.host, options_.port);
@@ -360,14 +358,14 @@ void Agent::stop_all(std::function<void()> done) {
   reconnect_timer_.cancel();
   heartbeat_timer_.cancel();
   for (const auto& [key, held] : held_) held->stop();
-  check_stopped(telemetry::monotonic_us(), kStopGrace_us);
+  check_stopped(loop_.monotonic_us(), kStopGrace_us);
 }
 
 void Agent::check_stopped(std::int64_t since_us, std::int64_t kill_after_us) {
   const bool over = std::all_of(held_.begin(), held_.end(), [](const auto& entry) {
     return entry.second->stage() == HeldAttempt::Stage::kEnded;
   });
-  const std::int64_t waited_us = telemetry::monotonic_us() - since_us;
+  const std::int64_t waited_us = loop_.monotonic_us() - since_us;
   if (over || waited_us > kStopMax_us) return stopped_();
   if (waited_us > kill_after_us) {  // they had their chance
     for (const auto& [key, held] : held_) held->signal(SIGKILL, /*batch_only=*/false);

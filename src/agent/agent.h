@@ -43,6 +43,9 @@ struct AgentOptions {
   bool mapped_users = true;
   bool keeps_records = true;  // false: attempts leave nothing on disk (the null fleet)
   std::int64_t output_rotate_bytes = 64 << 20;
+  // Pings come every 2 s (3 at most): an orders stream silent for so long has no controller at its
+  // end.
+  std::int64_t stream_silence_us = 10'000'000;
   FinishedLimits finished;  // of what stays on disk of attempts that are over
   // Told each renewal: the lease's new deadline (CLOCK_BOOTTIME). Unset: there are no shims.
   std::function<void(std::int64_t deadline_us)> renew_lease;

@@ -18,7 +18,6 @@ namespace dove::agent {
 namespace {
 
 constexpr int kEntriesPerTurn = 200;
-constexpr std::chrono::minutes kBetweenLooks{5};
 
 }  // namespace
 
@@ -106,7 +105,7 @@ void FinishedAttempts::start() {
 }
 
 void FinishedAttempts::look() {
-  timer_ = loop_.after(kBetweenLooks, [this] { look(); });
+  timer_ = loop_.after(std::chrono::seconds(limits_.look_every_s), [this] { look(); });
   directory_fd_ = ::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR* const stream = directory_fd_ < 0 ? nullptr : ::opendir(directory_.c_str());
   if (stream == nullptr) {
@@ -144,7 +143,7 @@ void FinishedAttempts::step() {
     return;
   }
   ::close(std::exchange(directory_fd_, -1));
-  timer_ = loop_.after(kBetweenLooks, [this] { look(); });
+  timer_ = loop_.after(std::chrono::seconds(limits_.look_every_s), [this] { look(); });
 }
 
 void FinishedAttempts::walked() {

@@ -18,6 +18,7 @@ namespace dove::agent {
 struct FinishedLimits {
   std::int64_t age_max_s = 7 * 24 * 3600;
   std::int64_t bytes_max = std::int64_t{10} << 30;
+  std::int64_t look_every_s = 300;
 };
 
 class FinishedAttempts {

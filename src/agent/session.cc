@@ -8,7 +8,6 @@
 
 #include "agent/agent.h"
 #include "codec/json.h"
-#include "telemetry/clock.h"
 #include "telemetry/log.h"
 
 namespace dove::agent {
@@ -156,7 +155,7 @@ void Agent::sync() {
                   {"inventory", codec::inventory_json(inventory_)},
                   {"placements", std::move(placements)},
                   {"steps", std::move(steps)}};
-  const std::int64_t sent_us = telemetry::monotonic_us();
+  const std::int64_t sent_us = loop_.monotonic_us();
   client_.call(
       request("POST", fmt::format("/v1/agents/{}/sync", options_.name), codec::dump_json(body)),
       [this, sent_us](Result<wire::Response> answer) { sync_answered(answer, sent_us); });
@@ -333,7 +332,7 @@ void Agent::send_report() {
   body += "]}";
   in_flight_ = true;
   reported_since_beat_ = true;
-  const std::int64_t sent_us = telemetry::monotonic_us();
+  const std::int64_t sent_us = loop_.monotonic_us();
   client_.call(
       request("POST", fmt::format("/v1/agents/{}/report", options_.name), std::move(body)),
       [this, count, sent_us, mine = session_number_](Result<wire::Response> answer) {
@@ -382,7 +381,7 @@ void Agent::heartbeat() {
 void Agent::renew() {
   lease_timer_ = loop_.after(std::chrono::microseconds(fence_us_ / 4), [this] { renew(); });
   if (!options_.renew_lease || !counted_on_ || contact_->heard_at_us() == 0) return;
-  const std::int64_t now_us = telemetry::monotonic_us();
+  const std::int64_t now_us = loop_.monotonic_us();
   const std::int64_t quiet_us = now_us - contact_->heard_at_us();
   const std::int64_t most_us =
       disconnect_grace_us_ + (session_.empty() ? 0 : kBeatsUnderWay * heartbeat_us_);

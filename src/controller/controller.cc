@@ -38,6 +38,7 @@ struct Controller::Impl {
   Impl(store::LogStore& l, store::LogKeeper& k, backends::Backend& b, ControllerOptions o)
       : log(l), keeper(k), backend(b), options(std::move(o)), housekeeping(k) {
     if (!options.clock) options.clock = telemetry::now_us;
+    if (!options.monotonic) options.monotonic = telemetry::monotonic_us;
   }
 
   store::LogStore& log;
@@ -49,6 +50,7 @@ struct Controller::Impl {
   Housekeeping housekeeping;
   std::vector<std::function<void(std::shared_ptr<const CommittedBatch>)>> observers;
   std::thread thread;
+  std::function<void()> by_hand;  // set in place of a thread
 
   mutable std::mutex mutex;
   std::condition_variable wake;
@@ -69,6 +71,7 @@ struct Controller::Impl {
       telemetry::metrics().histogram("dove_append_seconds", "Time to make a batch durable.");
 
   void run();
+  void close();
   bool wait_for_work(std::vector<PendingInput>& inputs);
   bool turn_away(std::vector<PendingInput>& inputs);
   void put_back(std::vector<PendingInput>& inputs, const Error& error);
@@ -78,13 +81,16 @@ struct Controller::Impl {
   void fatal(const Error& error);
   bool is_full();
   std::int64_t due_in_us() const;
+  std::int64_t idle_us() const;
 };
 
 Controller::Controller(store::LogStore& log, store::LogKeeper& keeper, backends::Backend& backend,
                        ControllerOptions options)
     : impl_(std::make_unique<Impl>(log, keeper, backend, std::move(options))) {}
 
-Controller::~Controller() { stop(); }
+Controller::~Controller() {
+  if (!impl_->by_hand) stop();
+}
 
 Result<void> Controller::open() {
   Impl& self = *impl_;
@@ -115,14 +121,36 @@ void Controller::start() {
   impl_->thread = std::thread([this] { impl_->run(); });
 }
 
+void Controller::start_by_hand(std::function<void()> wake) {
+  const std::lock_guard lock(impl_->mutex);
+  CHECK(!impl_->running && wake, "the controller is started once");
+  impl_->running = true;
+  impl_->by_hand = std::move(wake);
+}
+
+std::int64_t Controller::work() {
+  std::vector<PendingInput> inputs;
+  {
+    const std::lock_guard lock(impl_->mutex);
+    inputs.swap(impl_->queue);
+  }
+  if (!inputs.empty() || impl_->idle_us() == 0) impl_->step(std::move(inputs));
+  impl_->housekeeping.finish();
+  return impl_->idle_us();
+}
+
 void Controller::stop() {
   {
     const std::lock_guard lock(impl_->mutex);
     if (!impl_->running) return;
     impl_->stopping = true;
   }
-  impl_->wake.notify_one();
-  impl_->thread.join();
+  if (impl_->by_hand) {
+    impl_->close();
+  } else {
+    impl_->wake.notify_one();
+    impl_->thread.join();
+  }
   const std::lock_guard lock(impl_->mutex);
   impl_->running = false;
 }
@@ -135,6 +163,7 @@ void Controller::submit(Input input, Completion done) {
     if (taken) impl_->queue.push_back(PendingInput{std::move(input), std::move(done), {}});
   }
   if (!taken) return done(stopping_error());
+  if (impl_->by_hand) return impl_->by_hand();
   impl_->wake.notify_one();
 }
 
@@ -162,13 +191,16 @@ std::int64_t Controller::Impl::due_in_us() const {
   return std::clamp<std::int64_t>(at_us - options.clock(), 0, kLongestSleep_us);
 }
 
+// How long nothing needs to be done unless somebody submits. REQUIRES: mutex is held, or by hand.
+std::int64_t Controller::Impl::idle_us() const {
+  if (full_until_us != 0) return std::max<std::int64_t>(full_until_us - options.monotonic(), 0);
+  return refusal.has_value() ? kLongestSleep_us : due_in_us();
+}
+
 bool Controller::Impl::wait_for_work(std::vector<PendingInput>& inputs) {
   std::unique_lock lock(mutex);
   while (queue.empty() && !stopping) {
-    std::int64_t sleep_us = refusal.has_value() ? kLongestSleep_us : due_in_us();
-    if (full_until_us != 0) {
-      sleep_us = std::max<std::int64_t>(full_until_us - telemetry::monotonic_us(), 0);
-    }
+    const std::int64_t sleep_us = idle_us();
     if (sleep_us == 0) break;
     wake.wait_for(lock, std::chrono::microseconds(sleep_us));
     if (full_until_us == 0 && !refusal.has_value() && due_in_us() == 0) break;
@@ -184,6 +216,13 @@ void Controller::Impl::run() {
     inputs.clear();
   }
   for (PendingInput& input : inputs) input.done(stopping_error());
+  close();
+}
+
+// Takes nothing more, and writes a snapshot.
+void Controller::Impl::close() {
+  for (PendingInput& input : queue) input.done(stopping_error());
+  queue.clear();
   for (PendingInput& input : held_back) input.done(stopping_error());
   housekeeping.finish();
   std::optional<Error> refused;
@@ -199,10 +238,10 @@ void Controller::Impl::run() {
 
 bool Controller::Impl::is_full() {
   if (full_until_us == 0) return false;
-  if (telemetry::monotonic_us() < full_until_us) return true;
+  if (options.monotonic() < full_until_us) return true;
   constexpr std::int64_t kLeastToTry_bytes = 1 << 20;
   if (options.free_bytes && options.free_bytes() < kLeastToTry_bytes) {
-    full_until_us = telemetry::monotonic_us() + options.full_retry_us;
+    full_until_us = options.monotonic() + options.full_retry_us;
     return true;
   }
   full_until_us = 0;
@@ -301,7 +340,7 @@ Result<void> Controller::Impl::commit(BatchMaker& maker) {
 void Controller::Impl::append_failed(const Error& error) {
   if (error.kind != ErrorKind::kExhausted) return fatal(error);
   telemetry::log(telemetry::Level::kError, "disk_full", {{"why", error.message}});
-  full_until_us = telemetry::monotonic_us() + options.full_retry_us;
+  full_until_us = options.monotonic() + options.full_retry_us;
   // The batch did not happen: memory goes back to what the log says.
   housekeeping.finish();
   const Result<void> recovered = ledger.recover(log, keeper);

@@ -11,7 +11,8 @@
 // log.
 //
 // Life: construct, open(), subscribe(), start(), ..., stop(). open() to start() belong to one
-// thread; submit(), refuse() and fatal_error() are thread-safe.
+// thread; submit(), refuse() and fatal_error() are thread-safe. Who holds time in their own hands
+// says start_by_hand() in place of start() and calls work(): no thread, the same batches.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +42,7 @@ struct ControllerOptions {
   std::string build;                           // as logged: version and digest of the program
   std::string holder;                          // who opens the log: "host:pid", for people
   std::function<std::int64_t()> clock;         // microseconds UTC; empty: the real one
+  std::function<std::int64_t()> monotonic;     // microseconds, for retries; empty: the real one
   std::function<std::int64_t()> free_bytes;    // of the log's disk; empty: not watched
   std::int64_t free_floor_bytes = 64LL << 20;  // below it new work is refused
   std::int64_t full_retry_us = 1'000'000;  // after a full disk, writing is tried again this often
@@ -114,6 +116,13 @@ class Controller {
   void subscribe(std::function<void(std::shared_ptr<const CommittedBatch>)> observer);
 
   void start();
+  // In place of start(): `wake` is called when there is something for work() to do at once, maybe
+  // from within submit(). Everything then belongs to one thread, state() may be called at any time,
+  // and to destroy the controller is to kill it: nobody is answered, nothing is written.
+  void start_by_hand(std::function<void()> wake);
+  // Makes one batch of what waits and is due, if anything. In how many microseconds time alone will
+  // give it work. REQUIRES: start_by_hand(), not from within a callback of the controller.
+  std::int64_t work();
   // Finishes the present batch, refuses what waits, writes a snapshot, joins the thread. Once.
   void stop();
 

@@ -200,5 +200,44 @@ TEST(Controller, ASnapshotAndTheRestGiveTheSameState) {
   EXPECT_EQ(core::find_broken_invariant(reopened), std::nullopt);
 }
 
+TEST(Controller, ByHandNothingHappensUntilWorkIsCalled) {
+  store::MemoryStore store;
+  FakeBackend backend;
+  ControllerOptions options = test_options(policies::standard_policies());
+  std::int64_t now_us = 1'000'000;
+  options.clock = [&] { return now_us; };
+  Controller controller(store, store, backend, options);
+  ASSERT_TRUE(controller.open().ok());
+  int wakes = 0;
+  controller.start_by_hand([&] { ++wakes; });
+  std::optional<Result<Committed>> answer;
+  controller.submit(submission(small_job()), [&](auto given) { answer.emplace(std::move(given)); });
+  EXPECT_EQ(wakes, 1);
+  EXPECT_FALSE(answer.has_value());
+  EXPECT_TRUE(controller.state().jobs.empty());
+  EXPECT_GT(controller.work(), 0) << "nothing is due";
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_TRUE(answer->ok());
+  EXPECT_EQ(store.head().seq, (*answer)->head);
+  EXPECT_EQ(controller.state().jobs.size(), 1u);
+}
+
+TEST(Controller, ByHandItDiesWithoutAWord) {
+  store::MemoryStore store;
+  FakeBackend backend;
+  bool answered = false;
+  Seq head;
+  {
+    Controller controller(store, store, backend, test_options(policies::standard_policies()));
+    ASSERT_TRUE(controller.open().ok());
+    controller.start_by_hand([] {});
+    head = store.head().seq;
+    controller.submit(submission(small_job()), [&](const auto&) { answered = true; });
+  }
+  EXPECT_FALSE(answered);
+  EXPECT_EQ(store.head().seq, head);
+  EXPECT_FALSE(store.latest_snapshot().value().has_value());
+}
+
 }  // namespace
 }  // namespace dove::controller

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "telemetry/clock.h"
 #include "telemetry/log.h"
 #include "wire/secret.h"
 
@@ -29,7 +28,7 @@ AgentSession& AgentSessions::begin(NodeId node) {
   session = std::make_unique<AgentSession>();
   session->id = wire::random_token(12);
   session->node = node;
-  session->heard_at_us = telemetry::monotonic_us();
+  session->heard_at_us = loop_.monotonic_us();
   session->last_order = projection_.state().head;
   return *session;
 }
@@ -56,9 +55,7 @@ void AgentSessions::open_stream(AgentSession& session, std::shared_ptr<wire::Out
   session.unsent.shrink_to_fit();
 }
 
-void AgentSessions::heard(AgentSession& session) {
-  session.heard_at_us = telemetry::monotonic_us();
-}
+void AgentSessions::heard(AgentSession& session) { session.heard_at_us = loop_.monotonic_us(); }
 
 void AgentSessions::write(AgentSession& session, std::string_view line) {
   if (session.orders == nullptr) {
@@ -109,7 +106,7 @@ void AgentSessions::tick() {
   timer_ = loop_.after(std::chrono::microseconds(heartbeat_us_ / kSlots), [this] { tick(); });
   slot_ = (slot_ + 1) % kSlots;
   const core::State& state = projection_.state();
-  const std::int64_t now_us = telemetry::monotonic_us();
+  const std::int64_t now_us = loop_.monotonic_us();
   const std::string ping =
       fmt::format(R"({{"ping":{},"epoch":{}}})", state.head.value, state.epoch.value);
   std::vector<std::pair<NodeId, bool>> over;

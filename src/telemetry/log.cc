@@ -13,6 +13,7 @@ namespace dove::telemetry {
 namespace {
 
 std::atomic<Level> least_level{Level::kInfo};
+std::atomic<Sink> other_sink{nullptr};
 
 std::string_view name_of(Level level) {
   switch (level) {
@@ -79,8 +80,12 @@ std::string format_text(std::int64_t at_us, Level level, std::string_view event,
 
 void set_level(Level level) { least_level.store(level, std::memory_order_relaxed); }
 
+void set_sink(Sink sink) { other_sink.store(sink, std::memory_order_release); }
+
 void log(Level level, std::string_view event, std::initializer_list<Field> fields) {
   if (level < least_level.load(std::memory_order_relaxed)) return;
+  if (const Sink sink = other_sink.load(std::memory_order_acquire))
+    return sink(level, event, fields);
   static const bool for_people = isatty(STDERR_FILENO) == 1;
   std::string line = for_people ? format_text(now_us(), level, event, fields)
                                 : format_json(now_us(), level, event, fields);

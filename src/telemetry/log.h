@@ -40,6 +40,10 @@ void log(Level level, std::string_view event, std::initializer_list<Field> field
 // Lines below `level` are dropped. kInfo at the start.
 void set_level(Level level);
 
+// Takes the lines in place of stderr, on whatever thread logs; nullptr: stderr again.
+using Sink = void (*)(Level level, std::string_view event, std::initializer_list<Field> fields);
+void set_sink(Sink sink);
+
 // The line that log() writes, without its '\n'. `at_us`: microseconds since 1970 UTC.
 std::string format_json(std::int64_t at_us, Level level, std::string_view event,
                         std::initializer_list<Field> fields);

@@ -8,6 +8,7 @@
 #include "wire/outgoing.h"
 #include "wire/response_parser.h"
 #include "wire/tcp.h"
+#include "wire/world.h"
 
 namespace dove::wire {
 namespace {
@@ -212,7 +213,9 @@ void AsyncClient::State::time_out(std::uint64_t id) {
 
 AsyncClient::AsyncClient(Loop& loop, std::string host, std::uint16_t port,
                          AsyncClientOptions options)
-    : state_(std::make_shared<State>(loop, std::move(host), port, options)) {}
+    : state_(std::make_shared<State>(loop, std::move(host), port, options)) {
+  if (loop.world() != nullptr) line_ = loop.world()->line(state_->host, port, options);
+}
 
 AsyncClient::~AsyncClient() {
   state_->closed = true;
@@ -222,6 +225,7 @@ AsyncClient::~AsyncClient() {
 
 void AsyncClient::call(Request request, std::function<void(Result<Response>)> done,
                        std::chrono::microseconds timeout) {
+  if (line_ != nullptr) return line_->call(std::move(request), std::move(done), timeout);
   State& state = *state_;
   Call call;
   call.id = ++state.last_id;
@@ -236,10 +240,13 @@ void AsyncClient::call(Request request, std::function<void(Result<Response>)> do
 }
 
 std::unique_ptr<InStream> AsyncClient::open_stream(Request request, StreamCallbacks callbacks) {
+  if (line_ != nullptr) return line_->open_stream(std::move(request), std::move(callbacks));
   return open_in_stream(state_->loop, state_->host, state_->port, request, std::move(callbacks),
                         state_->options);
 }
 
-std::size_t AsyncClient::pending() const { return state_->calls.size(); }
+std::size_t AsyncClient::pending() const {
+  return line_ != nullptr ? line_->pending() : state_->calls.size();
+}
 
 }  // namespace dove::wire

@@ -51,6 +51,8 @@ class InStream {
   virtual ~InStream() = default;
 };
 
+class ClientLine;
+
 class AsyncClient {
  public:
   // `host`: an address, or a name (resolved in one helper thread of the process at each connect).
@@ -74,6 +76,7 @@ class AsyncClient {
  private:
   struct State;
   std::shared_ptr<State> state_;
+  std::unique_ptr<ClientLine> line_;  // of the Loop's World, in place of connections
 };
 
 }  // namespace dove::wire

@@ -4,9 +4,12 @@
 #include <boost/asio/posix/basic_stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <optional>
 
 #include "base/check.h"
+#include "telemetry/clock.h"
 #include "wire/loop_state.h"
+#include "wire/world.h"
 
 namespace dove::wire {
 namespace asio = boost::asio;
@@ -14,9 +17,17 @@ using ErrorCode = boost::system::error_code;
 
 struct Timer::State {
   using Clock = std::chrono::steady_clock;
-  asio::basic_waitable_timer<Clock, asio::wait_traits<Clock>, LoopExecutor> timer;
+  using Wait = asio::basic_waitable_timer<Clock, asio::wait_traits<Clock>, LoopExecutor>;
+  std::optional<Wait> wait;  // none in a World
   std::function<void()> fn;
   bool pending = true;
+
+  void expired() {
+    if (!pending) return;
+    pending = false;
+    const auto call = std::move(fn);
+    call();
+  }
 };
 
 Timer::Timer() = default;
@@ -75,9 +86,11 @@ void FdWatch::cancel() {
 }
 
 Loop::Loop() : state_(std::make_unique<State>()) {}
+Loop::Loop(World& world) : Loop() { state_->world = &world; }
 Loop::~Loop() = default;
 
 void Loop::run() {
+  CHECK(state_->world == nullptr, "a World runs what is on it");
   state_->runner = std::this_thread::get_id();
   state_->io.run();
   state_->io.restart();
@@ -100,7 +113,19 @@ bool Loop::run_until(const std::function<bool()>& done, std::chrono::millisecond
 
 void Loop::stop() { state_->io.stop(); }
 
-void Loop::post(std::function<void()> fn) { asio::post(state_->io, std::move(fn)); }
+void Loop::post(std::function<void()> fn) {
+  if (state_->world != nullptr) {
+    state_->world->after(std::chrono::microseconds(0), std::move(fn));
+  } else {
+    asio::post(state_->io, std::move(fn));
+  }
+}
+
+std::int64_t Loop::monotonic_us() const {
+  return state_->world == nullptr ? telemetry::monotonic_us() : state_->world->monotonic_us();
+}
+
+World* Loop::world() const { return state_->world; }
 
 bool Loop::on_loop_thread() const {
   const std::thread::id runner = state_->runner;
@@ -108,18 +133,22 @@ bool Loop::on_loop_thread() const {
 }
 
 Timer Loop::after(std::chrono::microseconds delay, std::function<void()> fn) {
+  delay = std::max(delay, std::chrono::microseconds(0));
   Timer handle;
-  handle.state_.reset(new Timer::State{
-      decltype(Timer::State::timer)(state_->io, std::max(delay, std::chrono::microseconds(0))),
-      std::move(fn)});
-  handle.state_->timer.async_wait(
-      [weak = std::weak_ptr<Timer::State>(handle.state_)](const ErrorCode& error) {
-        const auto state = weak.lock();
-        if (!state || !state->pending || error) return;
-        state->pending = false;
-        const auto call = std::move(state->fn);
-        call();
-      });
+  handle.state_ = std::make_shared<Timer::State>();
+  handle.state_->fn = std::move(fn);
+  const std::weak_ptr<Timer::State> weak = handle.state_;
+  if (state_->world != nullptr) {
+    state_->world->after(delay, [weak] {
+      if (const auto state = weak.lock()) state->expired();
+    });
+    return handle;
+  }
+  handle.state_->wait.emplace(state_->io, delay);
+  handle.state_->wait->async_wait([weak](const ErrorCode& error) {
+    const auto state = weak.lock();
+    if (state && !error) state->expired();
+  });
   return handle;
 }
 

@@ -3,9 +3,13 @@
 // One thread calls run() and with it every callback. Only post(), stop() and on_loop_thread() may
 // be called from other threads. Callbacks must not throw and must not block. A Loop outlives
 // everything made from it (Timer, FdWatch, Server, AsyncClient).
+//
+// A Loop made on a World (wire/world.h) has that World's time; nobody runs it, and it watches no
+// descriptors or signals.
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -13,6 +17,7 @@
 namespace dove::wire {
 
 class Loop;
+class World;
 
 // A pending call, cancelled when the handle dies or another is assigned to it. Loop thread only.
 class Timer {
@@ -52,6 +57,7 @@ class FdWatch {
 class Loop {
  public:
   Loop();
+  explicit Loop(World& world);
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
@@ -65,6 +71,10 @@ class Loop {
   void stop();
   // Calls `fn` in a later turn of the loop, in the order of the posts. Thread-safe, wakes at once.
   void post(std::function<void()> fn);
+  // The clock of its timers, in microseconds: that of telemetry, or of its World.
+  std::int64_t monotonic_us() const;
+  // nullptr: this machine.
+  World* world() const;
   // True in the thread that is in run(), run_until(), and in any thread while nobody is.
   bool on_loop_thread() const;
 

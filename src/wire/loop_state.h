@@ -16,6 +16,7 @@ namespace dove::wire {
 using LoopExecutor = boost::asio::io_context::executor_type;
 
 struct Loop::State {
+  World* world = nullptr;
   // Declared before `io`: callbacks that die with it still ask which thread they are on.
   std::atomic<std::thread::id> runner{};
   boost::asio::io_context io{1};

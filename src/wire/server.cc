@@ -83,10 +83,15 @@ Server::~Server() {
   state_->grace.cancel();
   state_->on_drained = nullptr;
   state_->listeners.clear();
+  state_->elsewhere.reset();
   state_->drop_all();
 }
 
 Result<void> Server::listen(const std::string& host, std::uint16_t port) {
+  if (World* world = state_->loop.world()) {
+    state_->elsewhere = world->listen(port, state_->handler);
+    return {};
+  }
   const auto on_accept = [weak =
                               std::weak_ptr<ServerState>(state_)](std::unique_ptr<Stream> stream) {
     if (const auto state = weak.lock()) state->accept(std::move(stream));
@@ -99,6 +104,7 @@ Result<void> Server::listen(const std::string& host, std::uint16_t port) {
 }
 
 std::uint16_t Server::port() const {
+  if (state_->elsewhere != nullptr) return state_->elsewhere->port();
   CHECK(!state_->listeners.empty(), "port() follows listen()");
   return state_->listeners.front()->port();
 }
@@ -111,6 +117,7 @@ void Server::shutdown(std::chrono::microseconds grace, std::function<void()> on_
   state.shutting_down = true;
   state.on_drained = on_done ? std::move(on_done) : [] {};
   state.listeners.clear();
+  state.elsewhere.reset();
   const auto all = state.connections;
   for (const auto& connection : all) connection->wind_down();
   if (state.connections.empty()) {

@@ -11,6 +11,7 @@
 #include "wire/request_parser.h"
 #include "wire/server.h"
 #include "wire/tcp.h"
+#include "wire/world.h"
 
 namespace dove::wire {
 
@@ -31,6 +32,7 @@ struct ServerState : std::enable_shared_from_this<ServerState> {
   const ServerLimits limits;
   const Handler handler;
   std::vector<std::unique_ptr<TcpListener>> listeners;
+  std::unique_ptr<Listening> elsewhere;  // in the Loop's World, in place of listeners
   std::unordered_set<std::shared_ptr<Connection>> connections;
   bool shutting_down = false;
   std::function<void()> on_drained;
