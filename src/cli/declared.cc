@@ -23,8 +23,8 @@ using nlohmann::json;
 constexpr std::size_t kFileBytesMax = 16 << 20;
 
 const std::vector<std::string>& kinds() {
-  static const std::vector<std::string> kKinds = {"Cluster", "Pool",  "Queue",
-                                                  "Node",    "Limit", "User"};
+  static const std::vector<std::string> kKinds = {"Cluster", "Pool", "Queue",   "Node",
+                                                  "Limit",   "User", "Project", "Reservation"};
   return kKinds;
 }
 
@@ -241,7 +241,8 @@ std::vector<Command> declared_commands() {
   apply.operands_max = -1;
   apply.completes = "file";
   apply.description =
-      "A file holds objects, each with kind (Cluster, Pool, Queue, Node, Limit, User) and name,\n"
+      "A file holds objects, each with kind (Cluster, Pool, Queue, Node, Limit, User,\n"
+      "Project, Reservation) and name,\n"
       "separated by ---. Applying twice changes nothing. All are checked before the first changes.";
   apply.options = {file, {"dry-run", 0, "", "only check"}};
   CommandSpec diff = spec_of("diff", "Show what apply would change", "[FILE...]");

@@ -20,12 +20,24 @@ constexpr LaunchMode last_of<LaunchMode>() {
   return LaunchMode::kBatch;
 }
 template <>
+constexpr Preempt last_of<Preempt>() {
+  return Preempt::kRestart;
+}
+template <>
+constexpr Spread last_of<Spread>() {
+  return Spread::kSpread;
+}
+template <>
+constexpr Purpose last_of<Purpose>() {
+  return Purpose::kOutage;
+}
+template <>
 constexpr JobPhase last_of<JobPhase>() {
   return JobPhase::kEnded;
 }
 template <>
 constexpr Outcome last_of<Outcome>() {
-  return Outcome::kDependencyNeverMet;
+  return Outcome::kDeadlineMissed;
 }
 template <>
 constexpr Stage last_of<Stage>() {
@@ -33,7 +45,7 @@ constexpr Stage last_of<Stage>() {
 }
 template <>
 constexpr StopReason last_of<StopReason>() {
-  return StopReason::kLaunchFailed;
+  return StopReason::kPreempted;
 }
 template <>
 constexpr Contact last_of<Contact>() {

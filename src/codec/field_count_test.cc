@@ -41,7 +41,7 @@ TEST(FieldCount, OfTheNounsOfTheModel) {
   EXPECT_EQ(field_count<TaskGroup>(), 7u);
   EXPECT_EQ(field_count<Dependency>(), 3u);
   EXPECT_EQ(field_count<ArraySpec>(), 2u);
-  EXPECT_EQ(field_count<JobSpec>(), 23u);
+  EXPECT_EQ(field_count<JobSpec>(), 35u);
   EXPECT_EQ(field_count<TaskExit>(), 4u);
   EXPECT_EQ(field_count<Device>(), 6u);
   EXPECT_EQ(field_count<Link>(), 3u);
@@ -53,13 +53,17 @@ TEST(FieldCount, OfTheNounsOfTheModel) {
 }
 
 TEST(FieldCount, OfDeclaredObjects) {
-  EXPECT_EQ(field_count<Limits>(), 6u);
-  EXPECT_EQ(field_count<Pool>(), 6u);
-  EXPECT_EQ(field_count<Queue>(), 4u);
-  EXPECT_EQ(field_count<NodeDeclaration>(), 7u);
+  EXPECT_EQ(field_count<Limits>(), 7u);
+  EXPECT_EQ(field_count<Pool>(), 9u);
+  EXPECT_EQ(field_count<Queue>(), 10u);
+  EXPECT_EQ(field_count<NodeDeclaration>(), 8u);
   EXPECT_EQ(field_count<UserLimit>(), 2u);
-  EXPECT_EQ(field_count<UserDeclaration>(), 4u);
-  EXPECT_EQ(field_count<ClusterSettings>(), 10u);
+  EXPECT_EQ(field_count<UserDeclaration>(), 5u);
+  EXPECT_EQ(field_count<ClusterSettings>(), 13u);
+  EXPECT_EQ(field_count<Quota>(), 5u);
+  EXPECT_EQ(field_count<TopologyUnit>(), 2u);
+  EXPECT_EQ(field_count<Project>(), 4u);
+  EXPECT_EQ(field_count<Reservation>(), 7u);
 }
 
 TEST(FieldCount, OfEvents) {
@@ -84,25 +88,30 @@ TEST(FieldCount, OfEvents) {
   EXPECT_EQ(field_count<UnknownTaskObserved>(), 3u);
   EXPECT_EQ(field_count<ObjectDeleted>(), 2u);
   EXPECT_EQ(field_count<JoinTokenIssued>(), 3u);
+  EXPECT_EQ(field_count<CheckpointTaken>(), 2u);
 }
 
 TEST(FieldCount, OfDecisions) {
   EXPECT_EQ(field_count<Launch>(), 3u);
   EXPECT_EQ(field_count<Start>(), 2u);
-  EXPECT_EQ(field_count<Stop>(), 3u);
+  EXPECT_EQ(field_count<Stop>(), 5u);
   EXPECT_EQ(field_count<DeclareNodeLost>(), 1u);
   EXPECT_EQ(field_count<Requeue>(), 3u);
   EXPECT_EQ(field_count<EndJob>(), 3u);
   EXPECT_EQ(field_count<ForgetJob>(), 1u);
+  EXPECT_EQ(field_count<Promise>(), 3u);
+  EXPECT_EQ(field_count<Withdraw>(), 1u);
 }
 
 TEST(FieldCount, OfTheState) {
   EXPECT_EQ(field_count<core::PlacementRecord>(), 2u);
   EXPECT_EQ(field_count<core::Attempt>(), 11u);
-  EXPECT_EQ(field_count<core::Job>(), 18u);
+  EXPECT_EQ(field_count<core::Job>(), 22u);
   EXPECT_EQ(field_count<core::Node>(), 16u);
   EXPECT_EQ(field_count<core::JoinToken>(), 2u);
-  EXPECT_EQ(field_count<core::Usage>(), 6u);
+  EXPECT_EQ(field_count<core::Usage>(), 7u);
+  EXPECT_EQ(field_count<core::PromiseRecord>(), 3u);
+  EXPECT_EQ(field_count<core::PastUse>(), 2u);
 }
 
 }  // namespace

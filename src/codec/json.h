@@ -68,7 +68,8 @@ Result<Inventory> read_inventory(const nlohmann::json& value);
 nlohmann::json task_exit_json(const TaskExit& exit);
 Result<TaskExit> read_task_exit(const nlohmann::json& value);
 
-// {"kind": "Pool", "name": "...", ...}; kinds are Cluster, Pool, Queue, Node, Limit, User.
+// {"kind": "Pool", "name": "...", ...}; kinds are Cluster, Pool, Queue, Node, Limit, User,
+// Project, Reservation.
 nlohmann::json declared_json(const Declared& object);
 Result<Declared> read_declared(const nlohmann::json& value);
 

@@ -14,7 +14,7 @@ constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();
 
 // In the order of Declared's alternatives.
 constexpr std::array<std::string_view, std::variant_size_v<Declared>> kKinds{
-    "Cluster", "Pool", "Queue", "Node", "Limit", "User"};
+    "Cluster", "Pool", "Queue", "Node", "Limit", "User", "Project", "Reservation"};
 
 Json write(const ClusterSettings& v) {
   Json object{{"name", v.name},
@@ -120,6 +120,43 @@ void read(JsonFields& fields, UserDeclaration& v) {
   fields.text("token_sha256", v.token_sha256, {64, TextRule::Kind::kSha256});
 }
 
+Json write(const Project& v) {
+  return {{"name", v.name},
+          {"domain", v.domain},
+          {"users", v.users},
+          {"limits", limits_json(v.limits)}};
+}
+
+void read(JsonFields& fields, Project& v) {
+  fields.text("domain", v.domain, kNameRule);
+  fields.texts("users", v.users, kNameRule, kNodesListedMax);
+  fields.object("limits", [&](JsonFields& inner) { read_limits(inner, v.limits); });
+}
+
+Json write(const Reservation& v) {
+  Json object{{"name", v.name},
+              {"nodes", v.nodes},
+              {"outage", v.outage},
+              {"users", v.users},
+              {"projects", v.projects}};
+  put_instant(object, "starts_at", v.starts_at);
+  put_instant(object, "ends_at", v.ends_at);
+  return object;
+}
+
+void read(JsonFields& fields, Reservation& v) {
+  fields.texts("nodes", v.nodes, {1024, TextRule::Kind::kName}, kNodesListedMax);
+  fields.instant("starts_at", v.starts_at);
+  fields.instant("ends_at", v.ends_at);
+  fields.boolean("outage", v.outage);
+  fields.texts("users", v.users, kNameRule, kNodesListedMax);
+  fields.texts("projects", v.projects, kNameRule, kNodesListedMax);
+  if (v.nodes.empty()) fields.fail("nodes", "missing_field", "name the nodes");
+  if (v.ends_at <= v.starts_at) {
+    fields.fail("ends_at", "out_of_range", "must be later than starts_at");
+  }
+}
+
 template <class T>
 Declared read_as(JsonFields& fields) {
   T object;
@@ -151,8 +188,9 @@ Result<Declared> read_declared(const Json& value) {
   }
   using Reader = Declared (*)(JsonFields&);
   constexpr std::array<Reader, std::variant_size_v<Declared>> kReaders{
-      read_as<ClusterSettings>, read_as<Pool>,      read_as<Queue>,
-      read_as<NodeDeclaration>, read_as<UserLimit>, read_as<UserDeclaration>};
+      read_as<ClusterSettings>, read_as<Pool>,       read_as<Queue>,
+      read_as<NodeDeclaration>, read_as<UserLimit>,  read_as<UserDeclaration>,
+      read_as<Project>,         read_as<Reservation>};
   Declared object = kReaders[static_cast<std::size_t>(kind)](fields);
   fields.done();
   if (failure.any()) return failure.error();

@@ -48,6 +48,8 @@ Json write(const PlacementEnded& v) {
   object["memory_peak_bytes"] = v.memory_peak_bytes;
   return object;
 }
+Json write(const CheckpointTaken& v) { return {{"job", v.job.value}, {"attempt", v.attempt}}; }
+
 Json write(const LaunchFailed& v) {
   Json object = placement_key(v.job, v.attempt, v.node);
   object["why"] = v.why;
@@ -62,14 +64,22 @@ Json write(const JoinTokenIssued& v) {
   return object;
 }
 
-Json write(const Launch& v) {
+Json placements_json(const std::vector<Placement>& list) {
   Json placements = Json::array();
-  for (const Placement& placement : v.placements) placements.push_back(placement_json(placement));
-  return {{"job", v.job.value}, {"attempt", v.attempt}, {"placements", std::move(placements)}};
+  for (const Placement& placement : list) placements.push_back(placement_json(placement));
+  return placements;
+}
+
+Json write(const Launch& v) {
+  return {
+      {"job", v.job.value}, {"attempt", v.attempt}, {"placements", placements_json(v.placements)}};
 }
 Json write(const Start& v) { return {{"job", v.job.value}, {"attempt", v.attempt}}; }
 Json write(const Stop& v) {
-  return {{"job", v.job.value}, {"attempt", v.attempt}, {"reason", word(v.reason)}};
+  Json object{{"job", v.job.value}, {"attempt", v.attempt}, {"reason", word(v.reason)}};
+  if (v.purpose != Purpose::kNone) object["purpose"] = word(v.purpose);
+  if (v.beneficiary) object["beneficiary"] = v.beneficiary.value;
+  return object;
 }
 Json write(const DeclareNodeLost& v) { return {{"node", v.node.value}}; }
 Json write(const Requeue& v) {
@@ -79,6 +89,12 @@ Json write(const EndJob& v) {
   return {{"job", v.job.value}, {"outcome", word(v.outcome)}, {"exit_code", v.exit_code}};
 }
 Json write(const ForgetJob& v) { return {{"job", v.job.value}}; }
+Json write(const Promise& v) {
+  Json object{{"job", v.job.value}, {"placements", placements_json(v.placements)}};
+  put_instant(object, "start_at", v.start_at);
+  return object;
+}
+Json write(const Withdraw& v) { return {{"job", v.job.value}}; }
 
 }  // namespace
 

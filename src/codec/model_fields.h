@@ -49,11 +49,23 @@ void fields(Ar& ar, typename Ar::template Of<ArraySpec>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<JobSpec>& v) {
-  auto layout = ar.layout(1, "JobSpec");
+  auto layout = ar.layout(2, "JobSpec");
   ar(v.name, v.user, v.project, v.queue, v.pool, v.priority, v.launch, v.groups, v.cluster_requests,
      v.time_limit, v.kill_grace, v.begin_at, v.dependencies, v.any_dependency, v.array,
      v.retries_max, v.requeue, v.hold, v.exclusive, v.features, v.nodes_wanted, v.nodes_excluded,
      v.exec_digest);
+  ar.since(2, v.preempt);
+  ar.since(2, v.checkpoint_signal);
+  ar.since(2, v.checkpoint_grace);
+  ar.since(2, v.slice_min);
+  ar.since(2, v.deadline);
+  ar.since(2, v.reservation);
+  ar.since(2, v.spread);
+  ar.since(2, v.domain);
+  ar.since(2, v.domain_required);
+  ar.since(2, v.label);
+  ar.since(2, v.near_labels);
+  ar.since(2, v.apart_labels);
 }
 
 template <class Ar>
@@ -105,27 +117,49 @@ void fields(Ar& ar, typename Ar::template Of<Placement>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Limits>& v) {
-  auto layout = ar.layout(1, "Limits");
+  auto layout = ar.layout(2, "Limits");
   ar(v.jobs_running, v.jobs_waiting, v.cores, v.gpus_milli, v.memory_bytes, v.countables);
+  ar.since(2, v.gpus_by_model);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<Quota>& v) {
+  auto layout = ar.layout(1, "Quota");
+  ar(v.cores, v.gpus_milli, v.memory_bytes, v.countables, v.gpus_by_model);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<TopologyUnit>& v) {
+  ar(v.level, v.name);
 }
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Pool>& v) {
-  auto layout = ar.layout(1, "Pool");
+  auto layout = ar.layout(2, "Pool");
   ar(v.name, v.nodes, v.is_default, v.time_limit_default, v.time_limit_max, v.open);
+  ar.since(2, v.users);
+  ar.since(2, v.projects);
+  ar.since(2, v.domains);
 }
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Queue>& v) {
-  auto layout = ar.layout(1, "Queue");
+  auto layout = ar.layout(2, "Queue");
   ar(v.name, v.priority, v.limits, v.open);
+  ar.since(2, v.parent);
+  ar.since(2, v.guaranteed);
+  ar.since(2, v.weight);
+  ar.since(2, v.band);
+  ar.since(2, v.order);
+  ar.since(2, v.promises);
 }
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<NodeDeclaration>& v) {
-  auto layout = ar.layout(1, "NodeDeclaration");
+  auto layout = ar.layout(2, "NodeDeclaration");
   ar(v.name, v.drained, v.drain_reason, v.features, v.countables, v.cores_reserved,
      v.memory_reserved_bytes);
+  ar.since(2, v.topology);
 }
 
 template <class Ar>
@@ -136,15 +170,31 @@ void fields(Ar& ar, typename Ar::template Of<UserLimit>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<UserDeclaration>& v) {
-  auto layout = ar.layout(1, "UserDeclaration");
+  auto layout = ar.layout(2, "UserDeclaration");
   ar(v.name, v.linux_user, v.admin, v.token_sha256);
+  ar.since(2, v.domain);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<Project>& v) {
+  auto layout = ar.layout(1, "Project");
+  ar(v.name, v.domain, v.users, v.limits);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<Reservation>& v) {
+  auto layout = ar.layout(1, "Reservation");
+  ar(v.name, v.nodes, v.starts_at, v.ends_at, v.outage, v.users, v.projects);
 }
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<ClusterSettings>& v) {
-  auto layout = ar.layout(1, "ClusterSettings");
+  auto layout = ar.layout(2, "ClusterSettings");
   ar(v.name, v.fence, v.disconnect_grace, v.silent_after, v.effect_deadline, v.array_max,
      v.jobs_max, v.ended_jobs_kept, v.ended_jobs_max, v.countables);
+  ar.since(2, v.order);
+  ar.since(2, v.fair_share_half_life);
+  ar.since(2, v.preemption);
 }
 
 // Alternatives are numbered by their place in Declared: new ones go to its end.

@@ -49,13 +49,16 @@ DOVE_RECORD_KIND(UnknownTaskObserved, 18, 1)
 DOVE_RECORD_KIND(ObjectApplied, 19, 1)
 DOVE_RECORD_KIND(ObjectDeleted, 20, 1)
 DOVE_RECORD_KIND(JoinTokenIssued, 21, 1)
+DOVE_RECORD_KIND(CheckpointTaken, 22, 1)
 DOVE_RECORD_KIND(Launch, 101, 1)
 DOVE_RECORD_KIND(Start, 102, 1)
-DOVE_RECORD_KIND(Stop, 103, 1)
+DOVE_RECORD_KIND(Stop, 103, 2)
 DOVE_RECORD_KIND(DeclareNodeLost, 104, 1)
 DOVE_RECORD_KIND(Requeue, 105, 1)
 DOVE_RECORD_KIND(EndJob, 106, 1)
 DOVE_RECORD_KIND(ForgetJob, 107, 1)
+DOVE_RECORD_KIND(Promise, 108, 1)
+DOVE_RECORD_KIND(Withdraw, 109, 1)
 
 #undef DOVE_RECORD_KIND
 
@@ -143,6 +146,10 @@ template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<JoinTokenIssued>& v) {
   ar(v.sha256, v.node_name, v.expires_at);
 }
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<CheckpointTaken>& v) {
+  ar(v.job, v.attempt);
+}
 
 // -- decisions -----------------------------------------------------------------------------------
 
@@ -157,6 +164,8 @@ void fields(Ar& ar, typename Ar::template Of<Start>& v) {
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Stop>& v) {
   ar(v.job, v.attempt, v.reason);
+  ar.since(2, v.purpose);
+  ar.since(2, v.beneficiary);
 }
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<DeclareNodeLost>& v) {
@@ -172,6 +181,14 @@ void fields(Ar& ar, typename Ar::template Of<EndJob>& v) {
 }
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<ForgetJob>& v) {
+  ar(v.job);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<Promise>& v) {
+  ar(v.job, v.start_at, v.placements);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<Withdraw>& v) {
   ar(v.job);
 }
 

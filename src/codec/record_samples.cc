@@ -39,6 +39,18 @@ JobSpec sample_spec() {
   spec.nodes_wanted = {"gpu-001", "gpu-002"};
   spec.nodes_excluded = {"gpu-009"};
   spec.exec_digest = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+  spec.preempt = Preempt::kCheckpoint;
+  spec.checkpoint_signal = 10;
+  spec.checkpoint_grace = seconds(45);
+  spec.slice_min = seconds(1800);
+  spec.deadline = Instant{1'700'000'900'000'000};
+  spec.reservation = "maintenance";
+  spec.spread = Spread::kPack;
+  spec.domain = "rack";
+  spec.domain_required = true;
+  spec.label = "trainer";
+  spec.near_labels = {"cache"};
+  spec.apart_labels = {"trainer"};
   return spec;
 }
 
@@ -66,7 +78,7 @@ Placement sample_placement() {
 }
 
 std::vector<Declared> sample_objects() {
-  const Limits limits{10, 100, 64, 8000, std::int64_t{1} << 40, {{"rdma", 4}}};
+  const Limits limits{10, 100, 64, 8000, std::int64_t{1} << 40, {{"rdma", 4}}, {{"h200", 4000}}};
   ClusterSettings settings;
   settings.name = "alpha";
   settings.fence = seconds(7);
@@ -78,14 +90,49 @@ std::vector<Declared> sample_objects() {
   settings.ended_jobs_kept = seconds(3600);
   settings.ended_jobs_max = 50;
   settings.countables = {{"licence:matlab", 5}};
+  settings.order = "fair_share";
+  settings.fair_share_half_life = seconds(3600);
+  settings.preemption = false;
   return {
       settings,
-      Pool{"gpu", {"gpu-[001-004]", "extra"}, true, seconds(3600), seconds(86400), false},
-      Queue{"long", 3, limits, false},
-      NodeDeclaration{"gpu-001", true, "fan", {"ib"}, {{"rdma", 2}}, 2, std::int64_t{4} << 30},
+      Pool{"gpu",
+           {"gpu-[001-004]", "extra"},
+           true,
+           seconds(3600),
+           seconds(86400),
+           false,
+           {"ada"},
+           {"vision"},
+           {"corp"}},
+      Queue{"long",
+            3,
+            limits,
+            false,
+            "research",
+            {32, 4000, std::int64_t{1} << 39, {{"rdma", 2}}, {{"h200", 2000}}},
+            5,
+            1,
+            "drf",
+            7},
+      NodeDeclaration{"gpu-001",
+                      true,
+                      "fan",
+                      {"ib"},
+                      {{"rdma", 2}},
+                      2,
+                      std::int64_t{4} << 30,
+                      {{"block", "b1"}, {"rack", "r12"}}},
       UserLimit{"ada", limits},
       UserDeclaration{"ada", "ada_l", true,
-                      "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"},
+                      "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "corp"},
+      Project{"vision", "corp", {"ada", "bob"}, limits},
+      Reservation{"maintenance",
+                  {"gpu-[001-002]"},
+                  Instant{1'800'000'000'000'000},
+                  Instant{1'800'003'600'000'000},
+                  true,
+                  {"ada"},
+                  {"vision"}},
   };
 }
 
@@ -119,6 +166,7 @@ std::vector<StampedEvent> sample_events() {
       {UnknownTaskObserved{NodeId{3}, JobId{77}, 1}, {}},
       {ObjectDeleted{"pool", "old"}, full},
       {JoinTokenIssued{std::string(64, 'c'), "gpu-009", Instant{1'800'000'000'000'000}}, full},
+      {CheckpointTaken{JobId{8}, 2}, {}},
   };
   for (const Declared& object : sample_objects()) events.push_back({ObjectApplied{object}, full});
   return events;
@@ -131,11 +179,13 @@ std::vector<Decision> sample_decisions() {
   return {
       Launch{JobId{8}, 2, {sample_placement(), other}},
       Start{JobId{8}, 2},
-      Stop{JobId{8}, 2, StopReason::kTimeLimit},
+      Stop{JobId{8}, 2, StopReason::kPreempted, Purpose::kFairness, JobId{9}},
       DeclareNodeLost{NodeId{3}},
       Requeue{JobId{8}, StopReason::kNodeLost, true},
       EndJob{JobId{8}, Outcome::kFailed, 137},
       ForgetJob{JobId{8}},
+      Promise{JobId{9}, Instant{1'700'000'100'000'000}, {sample_placement()}},
+      Withdraw{JobId{9}},
   };
 }
 

@@ -9,7 +9,7 @@ namespace dove::codec {
 namespace {
 
 constexpr std::string_view kMagic = "dovesnap";
-constexpr std::uint64_t kLayout = 1;
+constexpr std::uint64_t kLayout = 2;
 
 // Elements of an array share one spec: it is written once and referred to by its number.
 class SpecTable {
@@ -45,10 +45,14 @@ void fields(Ar& ar, typename Ar::template Of<core::Attempt>& v) {
 // All of a job but its spec.
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<core::Job>& v) {
-  auto layout = ar.layout(1, "Job");
+  auto layout = ar.layout(2, "Job");
   ar(v.id, v.phase, v.outcome, v.held, v.cancel_requested, v.requeue_requested, v.priority,
      v.exit_code, v.retries_used, v.array, v.array_index, v.submitted_at, v.eligible_at, v.ended_at,
      v.submitted_seq, v.attempts, v.nodes_avoided);
+  ar.since(2, v.ran_before);
+  ar.since(2, v.checkpoint_at);
+  ar.since(2, v.preemptions);
+  ar.since(2, v.preempted_at);
 }
 
 template <class Ar>
@@ -60,14 +64,26 @@ void fields(Ar& ar, typename Ar::template Of<core::Node>& v) {
 }
 
 template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<core::PromiseRecord>& v) {
+  auto layout = ar.layout(1, "PromiseRecord");
+  ar(v.start_at, v.made_at, v.placements);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<core::PastUse>& v) {
+  ar(v.amount, v.at);
+}
+
+template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<core::JoinToken>& v) {
   ar(v.node_name, v.expires_at);
 }
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<core::Usage>& v) {
-  auto layout = ar.layout(1, "Usage");
+  auto layout = ar.layout(2, "Usage");
   ar(v.jobs_running, v.jobs_waiting, v.cores, v.gpus_milli, v.memory_bytes, v.countables);
+  ar.since(2, v.gpus_by_model);
 }
 
 namespace {
@@ -77,6 +93,14 @@ template <class Ar>
 void state_fields(Ar& ar, typename Ar::template Of<core::State>& v) {
   ar(v.now, v.head, v.epoch, v.next_job, v.nodes, v.settings, v.pools, v.queues, v.user_limits,
      v.users, v.node_declarations, v.join_tokens, v.usage_by_user, v.usage_by_queue, v.usage);
+  ar.since(2, v.projects);
+  ar.since(2, v.reservations);
+  ar.since(2, v.usage_by_project);
+  ar.since(2, v.asked_by_project);
+  ar.since(2, v.past_by_user);
+  ar.since(2, v.past_by_queue);
+  ar.since(2, v.counts_models);
+  ar.since(2, v.promises);
 }
 
 void write_jobs(ByteWriter& ar, const core::State& state) {

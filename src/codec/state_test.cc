@@ -85,11 +85,21 @@ core::State sample_state() {
     if (const auto* limit = std::get_if<UserLimit>(&object)) {
       state.user_limits[limit->name] = *limit;
     }
+    if (const auto* project = std::get_if<Project>(&object)) {
+      state.projects[project->name] = *project;
+    }
+    if (const auto* one = std::get_if<Reservation>(&object)) state.reservations[one->name] = *one;
   }
   state.join_tokens["t"] = {"gpu-009", Instant{40}};
   state.usage_by_user["ada"] = {1, 2, 3, 4, 5, {{"rdma", 1}}};
   state.usage_by_queue["long"] = {1, 2, 3, 4, 5, {}};
+  state.usage_by_project["vision"] = {1, 2, 3, 4, 5, {}, {{"h200", 6}}};
   state.usage = {1, 2, 3, 4, 5, {}};
+  state.asked_by_project["vision"] = {1, 2, 3, 4, 5, {}};
+  state.past_by_user["ada"] = {7, Instant{41}};
+  state.past_by_queue["long"] = {8, Instant{42}};
+  state.counts_models = true;
+  state.promises[JobId{9}] = {Instant{50}, Instant{41}, {sample_placement()}};
   return state;
 }
 

@@ -13,20 +13,30 @@ constexpr std::array<Words, 2> kLaunchModes{"each_task", "batch"};
 constexpr std::array<Words, 6> kDependencyKinds{"after",    "afterok",   "afternotok",
                                                 "afterany", "aftercorr", "singleton"};
 constexpr std::array<Words, 3> kPhases{"waiting", "active", "ended"};
-constexpr std::array<Words, 7> kOutcomes{
-    "", "completed", "failed", "cancelled", "timed_out", "node_lost", "dependency_never_met"};
+constexpr std::array<Words, 8> kOutcomes{"",
+                                         "completed",
+                                         "failed",
+                                         "cancelled",
+                                         "timed_out",
+                                         "node_lost",
+                                         "dependency_never_met",
+                                         "deadline_missed"};
 constexpr std::array<Words, 7> kStages{"allocated", "preparing", "barrier", "starting",
                                        "running",   "stopping",  "ended"};
-constexpr std::array<Words, 8> kStopReasons{"",          "finished",     "task_failed",
-                                            "cancelled", "time_limit",   "node_lost",
-                                            "requeued",  "launch_failed"};
+constexpr std::array<Words, 9> kStopReasons{"",          "finished",      "task_failed",
+                                            "cancelled", "time_limit",    "node_lost",
+                                            "requeued",  "launch_failed", "preempted"};
+constexpr std::array<Words, 3> kPreempts{"never", "checkpoint", "restart"};
+constexpr std::array<Words, 3> kSpreads{"any", "pack", "spread"};
+constexpr std::array<Words, 6> kPurposes{"",      "starvation",      "fairness",
+                                         "slice", "defragmentation", "outage"};
 constexpr std::array<Words, 4> kContacts{"connected", "broken", "silent", "lost"};
 constexpr std::array<Words, 4> kPlacementStages{"ordered", "prepared", "started", "ended"};
 constexpr std::array<Words, 14> kReasons{
     "held",       "begin_time",        "dependency",  "array_limit", "queue_limit",
     "user_limit", "cluster_limit",     "pool_closed", "time_limit",  "resources",
     "never_fits", "nodes_unavailable", "ahead",       "excluded"};
-constexpr std::array<Words, 11> kJobStates{"waiting",
+constexpr std::array<Words, 12> kJobStates{"waiting",
                                            "held",
                                            "preparing",
                                            "running",
@@ -36,7 +46,8 @@ constexpr std::array<Words, 11> kJobStates{"waiting",
                                            "cancelled",
                                            "timed_out",
                                            "node_lost",
-                                           "dependency_never_met"};
+                                           "dependency_never_met",
+                                           "deadline_missed"};
 
 template <std::size_t N, class E>
 std::string_view at(const std::array<Words, N>& words, E value) {
@@ -72,6 +83,9 @@ std::string_view word(Stage stage) { return at(kStages, stage); }
 std::string_view word(StopReason reason) { return at(kStopReasons, reason); }
 std::string_view word(Contact contact) { return at(kContacts, contact); }
 std::string_view word(core::PlacementStage stage) { return at(kPlacementStages, stage); }
+std::string_view word(Preempt preempt) { return at(kPreempts, preempt); }
+std::string_view word(Spread spread) { return at(kSpreads, spread); }
+std::string_view word(Purpose purpose) { return at(kPurposes, purpose); }
 std::string_view word(ReasonKind kind) { return at(kReasons, kind); }
 
 std::string_view state_word(const core::Job& job) {
@@ -95,6 +109,8 @@ std::string_view state_word(const core::Node& node) {
 
 std::span<const std::string_view> launch_modes() { return kLaunchModes; }
 std::span<const std::string_view> dependency_kinds() { return kDependencyKinds; }
+std::span<const std::string_view> preempt_modes() { return kPreempts; }
+std::span<const std::string_view> spreads() { return kSpreads; }
 std::span<const std::string_view> job_states() { return kJobStates; }
 
 }  // namespace dove::codec

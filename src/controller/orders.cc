@@ -89,6 +89,8 @@ struct Carrier {
   void operator()(const Requeue&) const {}
   void operator()(const EndJob&) const {}
   void operator()(const ForgetJob&) const {}
+  void operator()(const Promise&) const {}
+  void operator()(const Withdraw&) const {}
 };
 
 bool start_was_decided(const core::Attempt& attempt) {

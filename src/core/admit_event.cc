@@ -70,6 +70,8 @@ class Admission {
                        (event.kind == "queue" && state_.queues.contains(event.name)) ||
                        (event.kind == "limit" && state_.user_limits.contains(event.name)) ||
                        (event.kind == "user" && state_.users.contains(event.name)) ||
+                       (event.kind == "project" && state_.projects.contains(event.name)) ||
+                       (event.kind == "reservation" && state_.reservations.contains(event.name)) ||
                        (event.kind == "node" && state_.node_declarations.contains(event.name));
     if (!known) {
       return Error{ErrorKind::kNotFound, "object_unknown",

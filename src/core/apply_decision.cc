@@ -13,6 +13,7 @@ StopReason reason_of(Outcome outcome) {
   switch (outcome) {
     case Outcome::kNone:
     case Outcome::kDependencyNeverMet:
+    case Outcome::kDeadlineMissed:
       return StopReason::kNone;
     case Outcome::kCompleted:
       return StopReason::kFinished;
@@ -47,6 +48,7 @@ class DecisionFold {
     set_stage(state_, attempt, Stage::kPreparing);
     job->attempts.push_back(std::move(attempt));
     job->phase = JobPhase::kActive;
+    state_.promises.erase(job->id);
     count_waiting(state_, *job, -1);
     count_running(state_, *job, +1);
     for (const Placement& placement : decision.placements) {
@@ -73,6 +75,11 @@ class DecisionFold {
     if (attempt->stop_reason == StopReason::kNone) attempt->stop_reason = decision.reason;
     attempt->stop_at = state_.now;
     attempt->exits_at_stop = static_cast<std::uint32_t>(attempt->exits.size());
+    if (decision.reason == StopReason::kPreempted) {
+      Job& job = *find(state_, decision.job);
+      ++job.preemptions;
+      job.preempted_at = state_.now;
+    }
     set_stage(state_, *attempt, Stage::kStopping);
   }
 
@@ -112,6 +119,7 @@ class DecisionFold {
         return;
     }
     job->phase = JobPhase::kEnded;
+    state_.promises.erase(job->id);
     job->outcome = decision.outcome;
     job->exit_code = decision.exit_code;
     job->ended_at = state_.now;
@@ -120,6 +128,17 @@ class DecisionFold {
 
   void operator()(const ForgetJob& decision) {
     if (state_.jobs.erase(decision.job) > 0) touch(state_, decision.job);
+  }
+
+  void operator()(const Promise& decision) {
+    const Job* job = find(state_, decision.job);
+    if (job == nullptr || job->phase != JobPhase::kWaiting) return;
+    state_.promises[job->id] = {decision.start_at, state_.now, decision.placements};
+    touch(state_, job->id);
+  }
+
+  void operator()(const Withdraw& decision) {
+    if (state_.promises.erase(decision.job) > 0) touch(state_, decision.job);
   }
 
  private:
@@ -135,6 +154,9 @@ class DecisionFold {
     Attempt& attempt = job.attempts.back();
     if (attempt.stop_reason == StopReason::kNone) attempt.stop_reason = reason;
     attempt.ended_at = state_.now;
+    if (attempt.started_at.us != 0) {
+      job.ran_before = job.ran_before + (state_.now - attempt.started_at);
+    }
     set_stage(state_, attempt, Stage::kEnded);
     touch(state_, job.id);
   }

@@ -200,10 +200,15 @@ class EventFold {
     if (event.kind == "queue" && name != "default") state_.queues.erase(name);
     if (event.kind == "limit") state_.user_limits.erase(name);
     if (event.kind == "user") state_.users.erase(name);
+    if (event.kind == "project") state_.projects.erase(name);
+    if (event.kind == "reservation") state_.reservations.erase(name);
     if (event.kind == "node" && state_.node_declarations.erase(name) > 0) {
       NodeDeclaration nothing;
       nothing.name = name;
       set_declaration(nothing);
+    }
+    if (event.kind == "queue" || event.kind == "limit" || event.kind == "project") {
+      rebuild_usage(state_);
     }
     state_.derived.reset();
   }
@@ -212,6 +217,13 @@ class EventFold {
     std::erase_if(state_.join_tokens,
                   [this](const auto& token) { return token.second.expires_at < state_.now; });
     state_.join_tokens[event.sha256] = JoinToken{event.node_name, event.expires_at};
+  }
+
+  void operator()(const CheckpointTaken& event) {
+    change(event.job, [&](Job& job) {
+      const Attempt* attempt = current_attempt(job);
+      if (attempt != nullptr && attempt->number == event.attempt) job.checkpoint_at = state_.now;
+    });
   }
 
  private:
@@ -264,6 +276,7 @@ class EventFold {
   }
   void declare(const Queue& queue) {
     state_.queues[queue.name] = queue;
+    rebuild_usage(state_);
     state_.derived.reset();
   }
   void declare(const NodeDeclaration& declaration) {
@@ -272,9 +285,22 @@ class EventFold {
   }
   void declare(const UserLimit& limit) {
     state_.user_limits[limit.name] = limit;
+    rebuild_usage(state_);
     state_.derived.reset();
   }
-  void declare(const UserDeclaration& user) { state_.users[user.name] = user; }
+  void declare(const UserDeclaration& user) {
+    state_.users[user.name] = user;
+    state_.derived.reset();
+  }
+  void declare(const Project& project) {
+    state_.projects[project.name] = project;
+    rebuild_usage(state_);
+    state_.derived.reset();
+  }
+  void declare(const Reservation& reservation) {
+    state_.reservations[reservation.name] = reservation;
+    state_.derived.reset();
+  }
 
   State& state_;
   const Cause& cause_;

@@ -30,12 +30,41 @@ void add_countables(std::map<std::string, std::int64_t>& to, const std::vector<C
   }
 }
 
+// The job's queue and all above it, from below. Parents are declared before their children and
+// form no circle (admit_declared); a parent that was deleted ends the way up.
+template <class Visit>
+void for_each_queue(const State& state, const std::string& name, Visit visit) {
+  visit(name);
+  for (auto at = state.queues.find(name); at != state.queues.end();) {
+    if (at->second.parent.empty()) return;
+    at = state.queues.find(at->second.parent);
+    if (at != state.queues.end()) visit(at->first);
+  }
+}
+
 template <class Change>
 void change_usage(State& state, const Job& job, Change change) {
   change(state.usage_by_user[job.spec->user]);
-  change(state.usage_by_queue[job.spec->queue]);
+  if (!job.spec->project.empty()) change(state.usage_by_project[job.spec->project]);
+  for_each_queue(state, job.spec->queue,
+                 [&](const std::string& name) { change(state.usage_by_queue[name]); });
   change(state.usage);
 }
+
+void count_models(const State& state, const Placement& placement, int sign, Usage& usage) {
+  const Node& node = state.nodes[placement.node.value - 1];
+  for (const DeviceGrant& grant : placement.devices) {
+    const auto device = static_cast<std::size_t>(grant.device);
+    if (device >= node.inventory->devices.size()) continue;
+    std::string model = node.inventory->devices[device].model;
+    for (char& c : model) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    const auto [at, added] = usage.gpus_by_model.try_emplace(std::move(model), 0);
+    at->second += sign * grant.share_milli;
+    if (at->second == 0) usage.gpus_by_model.erase(at);
+  }
+}
+
+bool limits_models(const Limits& limits) { return !limits.gpus_by_model.empty(); }
 
 }  // namespace
 
@@ -162,7 +191,43 @@ void count_placement(State& state, const Job& job, const Placement& placement, i
     usage.gpus_milli += sign * gpus_milli;
     usage.memory_bytes += sign * placement.memory_bytes;
     if (&usage != &state.usage) add_countables(usage.countables, placement.countables, sign);
+    if (state.counts_models) count_models(state, placement, sign, usage);
   });
+}
+
+void rebuild_usage(State& state) {
+  const auto any = [](const auto& objects, auto test) {
+    return std::any_of(objects.begin(), objects.end(),
+                       [&](const auto& entry) { return test(entry.second); });
+  };
+  state.counts_models =
+      any(state.queues,
+          [](const Queue& queue) {
+            return limits_models(queue.limits) || !queue.guaranteed.gpus_by_model.empty();
+          }) ||
+      any(state.projects, [](const Project& project) { return limits_models(project.limits); }) ||
+      any(state.user_limits, [](const UserLimit& user) { return limits_models(user.limits); });
+  state.usage_by_user.clear();
+  state.usage_by_queue.clear();
+  state.usage_by_project.clear();
+  state.usage = {};
+  for (const auto& [id, job] : state.jobs) {
+    if (job.phase == JobPhase::kWaiting) count_waiting(state, job, +1);
+    if (job.phase != JobPhase::kActive) continue;
+    count_running(state, job, +1);
+    for (const PlacementRecord& record : job.attempts.back().placements) {
+      if (record.stage != PlacementStage::kEnded) count_placement(state, job, record.placement, +1);
+    }
+  }
+}
+
+std::vector<const Queue*> queue_path(const State& state, const std::string& name) {
+  std::vector<const Queue*> path;
+  for_each_queue(state, name, [&](const std::string& each) {
+    const auto at = state.queues.find(each);
+    if (at != state.queues.end()) path.push_back(&at->second);
+  });
+  return path;
 }
 
 }  // namespace dove::core

@@ -28,7 +28,13 @@ const Pool* pool_of(const State& state, const JobSpec& spec);
 // How long the job may run once started; 0 is without limit.
 Span time_limit_of(const State& state, const JobSpec& spec);
 
-// The usage of the job's user, its queue and the cluster.
+// The queue of that name and all above it, from below; empty when there is no such queue.
+std::vector<const Queue*> queue_path(const State& state, const std::string& name);
+
+// Counts all usage anew: after queues were declared or deleted, or other limits by model.
+void rebuild_usage(State& state);
+
+// The usage of the job's user, project, its queue with all above it, and the cluster.
 void count_waiting(State& state, const Job& job, int sign);
 void count_running(State& state, const Job& job, int sign);  // and its cluster-wide countables
 void count_placement(State& state, const Job& job, const Placement& placement, int sign);

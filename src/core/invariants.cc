@@ -16,6 +16,7 @@ struct Sums {
   std::map<NodeId, std::set<JobId>> jobs_by_node;
   std::map<std::string, Usage> users;
   std::map<std::string, Usage> queues;
+  std::map<std::string, Usage> projects;
   Usage all;
 };
 
@@ -25,8 +26,12 @@ void add(std::map<std::string, std::int64_t>& to, const std::vector<Countable>& 
   }
 }
 
-Broken add_job(const Job& job, Sums& sums) {
-  Usage* const usages[] = {&sums.users[job.spec->user], &sums.queues[job.spec->queue], &sums.all};
+Broken add_job(const State& state, const Job& job, Sums& sums) {
+  std::vector<Usage*> usages = {&sums.users[job.spec->user], &sums.all};
+  if (!job.spec->project.empty()) usages.push_back(&sums.projects[job.spec->project]);
+  const std::vector<const Queue*> path = queue_path(state, job.spec->queue);
+  if (path.empty()) usages.push_back(&sums.queues[job.spec->queue]);
+  for (const Queue* queue : path) usages.push_back(&sums.queues[queue->name]);
   const bool active = job.phase == JobPhase::kActive;
   if (active && job.attempts.empty())
     return fmt::format("job {} is active without attempt", job.id.value);
@@ -141,13 +146,20 @@ Broken check_usage(const char* what, const std::map<std::string, Usage>& booked,
 std::optional<std::string> find_broken_invariant(const State& state) {
   Sums sums;
   for (const auto& [id, job] : state.jobs) {
-    if (auto broken = add_job(job, sums)) return broken;
+    if (auto broken = add_job(state, job, sums)) return broken;
   }
   for (const Node& node : state.nodes) {
     if (auto broken = check_node(node, sums)) return broken;
   }
   if (auto broken = check_usage("user", state.usage_by_user, sums.users)) return broken;
   if (auto broken = check_usage("queue", state.usage_by_queue, sums.queues)) return broken;
+  if (auto broken = check_usage("project", state.usage_by_project, sums.projects)) return broken;
+  for (const auto& [id, promise] : state.promises) {
+    const Job* job = state.find_job(id);
+    if (job == nullptr || job->phase != JobPhase::kWaiting) {
+      return fmt::format("job {} has a promise and does not wait", id.value);
+    }
+  }
   if (!same(state.usage, sums.all)) return "usage of the cluster does not add up";
   return std::nullopt;
 }

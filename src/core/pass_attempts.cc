@@ -92,6 +92,7 @@ Decision over(const Job& job, const Attempt& attempt) {
       if (job.spec->requeue || job.requeue_requested) return again(false);
       return ends(Outcome::kNodeLost, std::max(code, 1));
     case StopReason::kRequeued:
+    case StopReason::kPreempted:
       return again(false);
     case StopReason::kLaunchFailed:
       if (launch_failures_in_a_row(job) < kLaunch_failures_max) return again(false);

@@ -62,6 +62,17 @@ struct Job {
   Seq submitted_seq;
   std::vector<Attempt> attempts;      // the last one is current while phase is kActive
   std::vector<NodeId> nodes_avoided;  // lost or failed a launch under it
+  Span ran_before;                    // in attempts before the current one
+  Instant checkpoint_at;              // last CheckpointTaken; 0: none
+  std::int32_t preemptions = 0;
+  Instant preempted_at;  // the last time; 0: never
+};
+
+// A protected start of a waiting job.
+struct PromiseRecord {
+  Instant start_at;
+  Instant made_at;
+  std::vector<Placement> placements;
 };
 
 // The books of one node. Free amounts exclude what is reserved for the system.
@@ -97,6 +108,13 @@ struct Usage {
   std::int32_t gpus_milli = 0;
   std::int64_t memory_bytes = 0;
   std::map<std::string, std::int64_t> countables;
+  std::map<std::string, std::int64_t> gpus_by_model = {};  // milli, by model in lower case
+};
+
+// What was used up to `at`, decayed: GPU milliseconds in thousandths (core/past_use.h).
+struct PastUse {
+  std::int64_t amount = 0;
+  Instant at;
 };
 
 // Derived from the rest (indexes, caches of verdicts): rebuilt after a snapshot, never hashed.
@@ -124,10 +142,18 @@ struct State {
   std::map<std::string, Queue> queues;  // "default" always exists
   std::map<std::string, UserLimit> user_limits;
   std::map<std::string, UserDeclaration> users;
+  std::map<std::string, Project> projects;
+  std::map<std::string, Reservation> reservations;
   std::map<std::string, NodeDeclaration> node_declarations;  // also of nodes not yet seen
   std::map<std::string, JoinToken> join_tokens;              // by SHA-256
   std::map<std::string, Usage> usage_by_user;
-  std::map<std::string, Usage> usage_by_queue;
+  std::map<std::string, Usage> usage_by_queue;  // with all queues below it
+  std::map<std::string, Usage> usage_by_project;
+  std::map<std::string, Usage> asked_by_project;  // by all its jobs that have not ended
+  std::map<std::string, PastUse> past_by_user;
+  std::map<std::string, PastUse> past_by_queue;  // with all queues below it
+  bool counts_models = false;  // whether Usage::gpus_by_model is kept: somebody limits by it
+  std::map<JobId, PromiseRecord> promises;  // of waiting jobs
   Usage usage;
   std::unique_ptr<Derived, DerivedDeleter> derived;
 

@@ -57,7 +57,9 @@ class Hash {
     all(s.name, s.user, s.project, s.queue, s.pool, s.priority, s.launch, s.groups,
         s.cluster_requests, s.time_limit, s.kill_grace, s.begin_at, s.dependencies,
         s.any_dependency, s.array.indices, s.array.running_max, s.retries_max, s.requeue, s.hold,
-        s.exclusive, s.features, s.nodes_wanted, s.nodes_excluded, s.exec_digest);
+        s.exclusive, s.features, s.nodes_wanted, s.nodes_excluded, s.exec_digest, s.preempt,
+        s.checkpoint_signal, s.checkpoint_grace, s.slice_min, s.deadline, s.reservation, s.spread,
+        s.domain, s.domain_required, s.label, s.near_labels, s.apart_labels);
   }
   void add(const DeviceGrant& g) { all(g.device, g.share_milli); }
   void add(const TaskGrant& t) { all(t.rank, t.group, t.local_rank, t.cores, t.devices); }
@@ -73,7 +75,8 @@ class Hash {
   void add(const Job& j) {
     all(j.id, spec_digest(j.spec), j.phase, j.outcome, j.held, j.cancel_requested,
         j.requeue_requested, j.priority, j.exit_code, j.retries_used, j.array, j.array_index,
-        j.submitted_at, j.eligible_at, j.ended_at, j.submitted_seq, j.attempts, j.nodes_avoided);
+        j.submitted_at, j.eligible_at, j.ended_at, j.submitted_seq, j.attempts, j.nodes_avoided,
+        j.ran_before, j.checkpoint_at, j.preemptions, j.preempted_at);
   }
   void add(const Device& d) { all(d.kind, d.vendor, d.model, d.uuid, d.memory_bytes, d.numa_node); }
   void add(const Link& l) { all(l.device_a, l.device_b, l.kind); }
@@ -81,8 +84,9 @@ class Hash {
   void add(const Inventory& i) { all(i.numa, i.devices, i.links, i.countables, i.memory_bytes); }
   void add(const NodeDeclaration& d) {
     all(d.name, d.drained, d.drain_reason, d.features, d.countables, d.cores_reserved,
-        d.memory_reserved_bytes);
+        d.memory_reserved_bytes, d.topology);
   }
+  void add(const TopologyUnit& t) { all(t.level, t.name); }
   void add(const Node& n) {
     all(n.id, n.name, n.boot_id, n.backend, n.address, n.agent_token_sha256);
     if (n.inventory != nullptr) add(*n.inventory);
@@ -90,21 +94,39 @@ class Hash {
         n.memory_free_bytes, n.countables_free, n.jobs);
   }
   void add(const Limits& l) {
-    all(l.jobs_running, l.jobs_waiting, l.cores, l.gpus_milli, l.memory_bytes, l.countables);
+    all(l.jobs_running, l.jobs_waiting, l.cores, l.gpus_milli, l.memory_bytes, l.countables,
+        l.gpus_by_model);
+  }
+  void add(const Quota& q) {
+    all(q.cores, q.gpus_milli, q.memory_bytes, q.countables, q.gpus_by_model);
   }
   void add(const Pool& p) {
-    all(p.name, p.nodes, p.is_default, p.time_limit_default, p.time_limit_max, p.open);
+    all(p.name, p.nodes, p.is_default, p.time_limit_default, p.time_limit_max, p.open, p.users,
+        p.projects, p.domains);
   }
-  void add(const Queue& q) { all(q.name, q.priority, q.limits, q.open); }
+  void add(const Queue& q) {
+    all(q.name, q.priority, q.limits, q.open, q.parent, q.guaranteed, q.weight, q.band, q.order,
+        q.promises);
+  }
   void add(const UserLimit& u) { all(u.name, u.limits); }
-  void add(const UserDeclaration& u) { all(u.name, u.linux_user, u.admin, u.token_sha256); }
+  void add(const UserDeclaration& u) {
+    all(u.name, u.linux_user, u.admin, u.token_sha256, u.domain);
+  }
+  void add(const Project& p) { all(p.name, p.domain, p.users, p.limits); }
+  void add(const Reservation& r) {
+    all(r.name, r.nodes, r.starts_at, r.ends_at, r.outage, r.users, r.projects);
+  }
+  void add(const PastUse& p) { all(p.amount, p.at); }
+  void add(const PromiseRecord& p) { all(p.start_at, p.made_at, p.placements); }
   void add(const ClusterSettings& s) {
     all(s.name, s.fence, s.disconnect_grace, s.silent_after, s.effect_deadline, s.array_max,
-        s.jobs_max, s.ended_jobs_kept, s.ended_jobs_max, s.countables);
+        s.jobs_max, s.ended_jobs_kept, s.ended_jobs_max, s.countables, s.order,
+        s.fair_share_half_life, s.preemption);
   }
   void add(const JoinToken& t) { all(t.node_name, t.expires_at); }
   void add(const Usage& u) {
-    all(u.jobs_running, u.jobs_waiting, u.cores, u.gpus_milli, u.memory_bytes, u.countables);
+    all(u.jobs_running, u.jobs_waiting, u.cores, u.gpus_milli, u.memory_bytes, u.countables,
+        u.gpus_by_model);
   }
 
   std::uint64_t value() const { return digest_.value(); }
@@ -132,7 +154,8 @@ std::uint64_t state_hash(const State& s) {
   Hash hash;
   hash.all(s.now, s.head, s.epoch, s.next_job, s.jobs, s.nodes, s.settings, s.pools, s.queues,
            s.user_limits, s.users, s.node_declarations, s.join_tokens, s.usage_by_user,
-           s.usage_by_queue, s.usage);
+           s.usage_by_queue, s.usage, s.projects, s.reservations, s.usage_by_project,
+           s.asked_by_project, s.past_by_user, s.past_by_queue, s.counts_models, s.promises);
   return hash.value();
 }
 

@@ -21,6 +21,10 @@ struct Pool {
   Span time_limit_default;  // 0: none
   Span time_limit_max;      // 0: none
   bool open = true;         // false: jobs wait, nothing is started
+  // Who may use it: the union of the three; everybody when all are empty.
+  std::vector<std::string> users = {};
+  std::vector<std::string> projects = {};
+  std::vector<std::string> domains = {};
   bool operator==(const Pool&) const = default;
 };
 
@@ -32,15 +36,41 @@ struct Limits {
   std::int32_t gpus_milli = -1;  // whole devices and shares together
   std::int64_t memory_bytes = -1;
   std::vector<Countable> countables;
+  std::vector<Countable> gpus_by_model;  // milli, by model in lower case
   bool operator==(const Limits&) const = default;
 };
 
+// So much is guaranteed; 0 is nothing.
+struct Quota {
+  std::int64_t cores = 0;
+  std::int64_t gpus_milli = 0;
+  std::int64_t memory_bytes = 0;
+  std::vector<Countable> countables;     // ascending by name
+  std::vector<Countable> gpus_by_model;  // milli, by model in lower case
+  bool operator==(const Quota&) const = default;
+};
+
+// A node of the tree of queues. Limits and guarantees hold for the queue with all below it. Jobs
+// wait in queues that have none below them.
 struct Queue {
   std::string name;
   std::int32_t priority = 0;  // added to the job's
   Limits limits;
-  bool open = true;  // false: submissions are refused
+  bool open = true;    // false: submissions are refused
+  std::string parent;  // "": directly below the cluster
+  Quota guaranteed;
+  std::int32_t weight = 1;    // its part of what is guaranteed to nobody, 1 to 1000000
+  std::int32_t band = 0;      // among queues of one parent, all of a higher band come first
+  std::string order;          // the order policy of its jobs; "": the parent's
+  std::int32_t promises = 4;  // so many of its blocked jobs have a protected start time
   bool operator==(const Queue&) const = default;
+};
+
+// One unit of a level of the topology: {"rack", "r12"}.
+struct TopologyUnit {
+  std::string level;
+  std::string name;
+  bool operator==(const TopologyUnit&) const = default;
 };
 
 // What an administrator says of a node beyond what its agent finds.
@@ -52,6 +82,7 @@ struct NodeDeclaration {
   std::vector<Countable> countables;  // added to the inventory's
   std::int32_t cores_reserved = 0;    // the lowest ids, kept for the system
   std::int64_t memory_reserved_bytes = 0;
+  std::vector<TopologyUnit> topology;  // where it is, widest level first
   bool operator==(const NodeDeclaration&) const = default;
 };
 
@@ -67,7 +98,29 @@ struct UserDeclaration {
   std::string linux_user;  // "" : refuse to run tasks, except under `dove up`
   bool admin = false;
   std::string token_sha256;  // hex; "" : no token yet
+  std::string domain;        // the organisation that the user belongs to
   bool operator==(const UserDeclaration&) const = default;
+};
+
+// What several users work on together. Over its limits submissions are refused.
+struct Project {
+  std::string name;
+  std::string domain;
+  std::vector<std::string> users;  // who may submit for it; empty: everybody
+  Limits limits;                   // of its jobs, waiting ones included
+  bool operator==(const Project&) const = default;
+};
+
+// Nodes kept for somebody during [starts_at, ends_at), or for nobody: an outage.
+struct Reservation {
+  std::string name;
+  std::vector<std::string> nodes;  // names or hostlists
+  Instant starts_at;
+  Instant ends_at;
+  bool outage = false;  // nothing runs there; preemptible jobs are stopped in time
+  std::vector<std::string> users;
+  std::vector<std::string> projects;
+  bool operator==(const Reservation&) const = default;
 };
 
 // One object named "cluster".
@@ -81,11 +134,14 @@ struct ClusterSettings {
   std::int32_t jobs_max = 200'000;  // waiting and active together
   Span ended_jobs_kept = seconds(7 * 24 * 3600);
   std::int32_t ended_jobs_max = 100'000;
-  std::vector<Countable> countables;  // cluster-wide totals: licences, watts
+  std::vector<Countable> countables;                   // cluster-wide totals: licences, watts
+  std::string order = "fifo";                          // of queues that name none
+  Span fair_share_half_life = seconds(7 * 24 * 3600);  // of past use
+  bool preemption = true;
   bool operator==(const ClusterSettings&) const = default;
 };
 
-using Declared =
-    std::variant<ClusterSettings, Pool, Queue, NodeDeclaration, UserLimit, UserDeclaration>;
+using Declared = std::variant<ClusterSettings, Pool, Queue, NodeDeclaration, UserLimit,
+                              UserDeclaration, Project, Reservation>;
 
 }  // namespace dove

@@ -144,7 +144,7 @@ struct ObjectApplied {
   bool operator==(const ObjectApplied&) const = default;
 };
 struct ObjectDeleted {
-  std::string kind;  // "pool", "queue", "node", "limit", "user"
+  std::string kind;  // "pool", "queue", "node", "limit", "user", "project", "reservation"
   std::string name;
   bool operator==(const ObjectDeleted&) const = default;
 };
@@ -157,12 +157,19 @@ struct JoinTokenIssued {
   bool operator==(const JoinTokenIssued&) const = default;
 };
 
+// The job has saved its work: what it did before is not lost when it is stopped.
+struct CheckpointTaken {
+  JobId job;
+  AttemptNumber attempt = 0;
+  bool operator==(const CheckpointTaken&) const = default;
+};
+
 using Event =
     std::variant<ControllerStarted, TimeReached, JobSubmitted, JobCancelRequested, JobHeld,
                  JobReleased, JobRequeueRequested, JobPriorityChanged, NodeRegistered,
                  NodeConnected, NodeDisconnected, NodeRemoved, PlacementPrepared, PlacementStarted,
                  TaskEnded, PlacementEnded, LaunchFailed, UnknownTaskObserved, ObjectApplied,
-                 ObjectDeleted, JoinTokenIssued>;
+                 ObjectDeleted, JoinTokenIssued, CheckpointTaken>;
 
 // -- decisions -----------------------------------------------------------------------------------
 
@@ -184,7 +191,22 @@ struct Stop {
   JobId job;
   AttemptNumber attempt = 0;
   StopReason reason = StopReason::kNone;
+  Purpose purpose = Purpose::kNone;  // of a preemption
+  JobId beneficiary = {};            // who gets the place; none without a preemption
   bool operator==(const Stop&) const = default;
+};
+// A waiting job is to have these places from `start_at` on: nothing is started that would still
+// hold them then. Replaces an earlier promise to the job; its launch keeps it.
+struct Promise {
+  JobId job;
+  Instant start_at;
+  std::vector<Placement> placements;
+  bool operator==(const Promise&) const = default;
+};
+// The promise can no longer be kept, or is not needed.
+struct Withdraw {
+  JobId job;
+  bool operator==(const Withdraw&) const = default;
 };
 // The fence has passed: what the node held is free, its placements count as ended.
 struct DeclareNodeLost {
@@ -210,7 +232,8 @@ struct ForgetJob {
   bool operator==(const ForgetJob&) const = default;
 };
 
-using Decision = std::variant<Launch, Start, Stop, DeclareNodeLost, Requeue, EndJob, ForgetJob>;
+using Decision = std::variant<Launch, Start, Stop, DeclareNodeLost, Requeue, EndJob, ForgetJob,
+                              Promise, Withdraw>;
 
 // -- envelope ------------------------------------------------------------------------------------
 

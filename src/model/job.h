@@ -52,6 +52,16 @@ struct ArraySpec {
   bool operator==(const ArraySpec&) const = default;
 };
 
+// Whether a running attempt may be stopped so that another job gets its place.
+enum class Preempt {
+  kNone,
+  kCheckpoint,  // it saves its work on checkpoint_signal
+  kRestart,     // it loses its work, and its owner allows that
+};
+
+// Over how many nodes a gang goes when several numbers would do.
+enum class Spread { kAny, kPack, kSpread };
+
 struct JobSpec {
   std::string name = "job";
   std::string user;     // the principal who submitted it
@@ -76,6 +86,18 @@ struct JobSpec {
   std::vector<std::string> nodes_wanted;  // non-empty: only these nodes
   std::vector<std::string> nodes_excluded;
   std::string exec_digest;  // SHA-256 (hex) of the ExecSpec blob
+  Preempt preempt = Preempt::kNone;
+  std::int32_t checkpoint_signal = 0;  // sent when it is preempted; 0: SIGTERM at once
+  Span checkpoint_grace;               // from that signal to SIGTERM
+  Span slice_min;                      // an attempt is not preempted before it has run for so long
+  Instant deadline;                    // over by then, or not started at all; 0: none
+  std::string reservation;             // runs inside it only; "": in none
+  Spread spread = Spread::kAny;
+  std::string domain;            // level of the topology that all its nodes share, "" is any
+  bool domain_required = false;  // false: it may span units when no single one has room
+  std::string label;             // by which other jobs of the same user name it
+  std::vector<std::string> near_labels;   // only on nodes that hold a job of one of these labels
+  std::vector<std::string> apart_labels;  // on no node that holds a job of one of these labels
   bool operator==(const JobSpec&) const = default;
 };
 
@@ -90,6 +112,7 @@ enum class Outcome {
   kTimedOut,
   kNodeLost,  // and not to be requeued
   kDependencyNeverMet,
+  kDeadlineMissed,  // it can no longer end by its deadline
 };
 
 // The stages of an attempt. Nothing is started before all placements are prepared (the barrier).
@@ -105,6 +128,17 @@ enum class StopReason {
   kNodeLost,
   kRequeued,  // by a person
   kLaunchFailed,
+  kPreempted,
+};
+
+// What a preemption is for.
+enum class Purpose {
+  kNone,
+  kStarvation,       // a job of higher priority has no place
+  kFairness,         // its queue takes back what it is guaranteed, or what is its share
+  kSlice,            // the time slice is over, another's turn has come
+  kDefragmentation,  // the job fits elsewhere, the waiting one only here
+  kOutage,           // the nodes are reserved from now on
 };
 
 // How one task ended. exit_code is meaningful when signal is 0.

@@ -29,6 +29,7 @@ constexpr Instant kNever{std::numeric_limits<std::int64_t>::max()};
 constexpr Instant operator+(Instant at, Span span) {
   return span.us > kNever.us - at.us ? kNever : Instant{at.us + span.us};
 }
+constexpr Span operator+(Span a, Span b) { return Span{a.us + b.us}; }
 constexpr Span operator-(Instant later, Instant earlier) { return Span{later.us - earlier.us}; }
 
 }  // namespace dove

@@ -24,16 +24,19 @@ struct Kind {
 };
 constexpr std::array kKinds = {Kind{"cluster", "Cluster"}, Kind{"pool", "Pool"},
                                Kind{"queue", "Queue"},     Kind{"node", "Node"},
-                               Kind{"limit", "Limit"},     Kind{"user", "User"}};
+                               Kind{"limit", "Limit"},     Kind{"user", "User"},
+                               Kind{"project", "Project"}, Kind{"reservation", "Reservation"}};
 
 Result<Kind> read_kind(std::string_view text) {
   for (const Kind& kind : kKinds) {
     if (kind.path == text || kind.object == text) return kind;
   }
-  return Error{ErrorKind::kNotFound, "no_such_kind",
-               fmt::format("there is no kind {}; kinds are cluster, pool, queue, node, limit, user",
-                           text.substr(0, 64)),
-               "kind"};
+  return Error{
+      ErrorKind::kNotFound, "no_such_kind",
+      fmt::format("there is no kind {}; kinds are cluster, pool, queue, node, limit, user, "
+                  "project, reservation",
+                  text.substr(0, 64)),
+      "kind"};
 }
 
 template <class Map>
@@ -50,6 +53,8 @@ std::vector<Declared> all_objects(const core::State& state, std::string_view kin
   if (wants("node")) add_all(state.node_declarations, out);
   if (wants("limit")) add_all(state.user_limits, out);
   if (wants("user")) add_all(state.users, out);
+  if (wants("project")) add_all(state.projects, out);
+  if (wants("reservation")) add_all(state.reservations, out);
   return out;
 }
 

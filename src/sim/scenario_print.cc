@@ -1,84 +1,16 @@
 #include <fmt/format.h>
 
+#include "codec/words.h"
 #include "sim/scenario_words.h"
 
 namespace dove::sim {
 namespace {
 
-const char* word(StopReason reason) {
-  switch (reason) {
-    case StopReason::kNone:
-      return "none";
-    case StopReason::kFinished:
-      return "finished";
-    case StopReason::kTaskFailed:
-      return "task_failed";
-    case StopReason::kCancelled:
-      return "cancelled";
-    case StopReason::kTimeLimit:
-      return "time_limit";
-    case StopReason::kNodeLost:
-      return "node_lost";
-    case StopReason::kRequeued:
-      return "requeued";
-    case StopReason::kLaunchFailed:
-      return "launch_failed";
-  }
-  return "";
-}
-
-const char* word(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::kNone:
-      return "none";
-    case Outcome::kCompleted:
-      return "completed";
-    case Outcome::kFailed:
-      return "failed";
-    case Outcome::kCancelled:
-      return "cancelled";
-    case Outcome::kTimedOut:
-      return "timed_out";
-    case Outcome::kNodeLost:
-      return "node_lost";
-    case Outcome::kDependencyNeverMet:
-      return "dependency_never_met";
-  }
-  return "";
-}
-
-const char* word(ReasonKind kind) {
-  switch (kind) {
-    case ReasonKind::kHeld:
-      return "held";
-    case ReasonKind::kBeginTime:
-      return "begin_time";
-    case ReasonKind::kDependency:
-      return "dependency";
-    case ReasonKind::kArrayLimit:
-      return "array_limit";
-    case ReasonKind::kQueueLimit:
-      return "queue_limit";
-    case ReasonKind::kUserLimit:
-      return "user_limit";
-    case ReasonKind::kClusterLimit:
-      return "cluster_limit";
-    case ReasonKind::kPoolClosed:
-      return "pool_closed";
-    case ReasonKind::kTimeLimit:
-      return "time_limit";
-    case ReasonKind::kResources:
-      return "resources";
-    case ReasonKind::kNeverFits:
-      return "never_fits";
-    case ReasonKind::kNodesUnavailable:
-      return "nodes_unavailable";
-    case ReasonKind::kAhead:
-      return "ahead";
-    case ReasonKind::kExcluded:
-      return "excluded";
-  }
-  return "";
+// An empty word reads as "none".
+template <class E>
+std::string_view shown(E value) {
+  const std::string_view text = codec::word(value);
+  return text.empty() ? std::string_view("none") : text;
 }
 
 std::string placement_text(const Placement& placement, const Names& names) {
@@ -121,20 +53,32 @@ class Text {
     return fmt::format("start {}#{}", names_.job(d.job), d.attempt);
   }
   std::string operator()(const Stop& d) const {
-    return fmt::format("stop {}#{} {}", names_.job(d.job), d.attempt, word(d.reason));
+    std::string text = fmt::format("stop {}#{} {}", names_.job(d.job), d.attempt, shown(d.reason));
+    if (d.purpose != Purpose::kNone) text += fmt::format(" purpose={}", codec::word(d.purpose));
+    if (d.beneficiary) text += fmt::format(" for={}", names_.job(d.beneficiary));
+    return text;
   }
   std::string operator()(const DeclareNodeLost& d) const {
     return fmt::format("lost {}", names_.node(d.node));
   }
   std::string operator()(const Requeue& d) const {
-    return fmt::format("requeue {} {}{}", names_.job(d.job), word(d.reason),
+    return fmt::format("requeue {} {}{}", names_.job(d.job), shown(d.reason),
                        d.counted ? " counted" : "");
   }
   std::string operator()(const EndJob& d) const {
-    return fmt::format("end {} {} exit={}", names_.job(d.job), word(d.outcome), d.exit_code);
+    return fmt::format("end {} {} exit={}", names_.job(d.job), shown(d.outcome), d.exit_code);
   }
   std::string operator()(const ForgetJob& d) const {
     return fmt::format("forget {}", names_.job(d.job));
+  }
+  std::string operator()(const Promise& d) const {
+    std::string text =
+        fmt::format("promise {} at={}s", names_.job(d.job), d.start_at.us / 1'000'000);
+    for (const Placement& placement : d.placements) text += placement_text(placement, names_);
+    return text;
+  }
+  std::string operator()(const Withdraw& d) const {
+    return fmt::format("withdraw {}", names_.job(d.job));
   }
 
  private:
@@ -160,7 +104,7 @@ std::string text_of(const Decision& decision, const Names& names) {
 }
 
 std::string text_of(const Reason& reason, const Names& names) {
-  std::string text = word(reason.kind);
+  std::string text(codec::word(reason.kind));
   if (!reason.subject.empty()) text += " " + reason.subject;
   if (!reason.resource.empty()) text += " " + reason.resource;
   const std::pair<const char*, std::int64_t> numbers[] = {
