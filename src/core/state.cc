@@ -33,10 +33,18 @@ State::State(const State& other)
       queues(other.queues),
       user_limits(other.user_limits),
       users(other.users),
+      projects(other.projects),
+      reservations(other.reservations),
       node_declarations(other.node_declarations),
       join_tokens(other.join_tokens),
       usage_by_user(other.usage_by_user),
       usage_by_queue(other.usage_by_queue),
+      usage_by_project(other.usage_by_project),
+      asked_by_project(other.asked_by_project),
+      past_by_user(other.past_by_user),
+      past_by_queue(other.past_by_queue),
+      counts_models(other.counts_models),
+      promises(other.promises),
       usage(other.usage) {}
 
 State& State::operator=(const State& other) {
