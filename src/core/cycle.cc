@@ -10,7 +10,7 @@ namespace dove::core {
 namespace {
 
 // Raised whenever the same state could give other decisions than before.
-constexpr int kCycle_version = 1;
+constexpr int kCycle_version = 2;
 
 void run(Pass pass, Cycle& cycle) {
   switch (pass) {
@@ -24,6 +24,8 @@ void run(Pass pass, Cycle& cycle) {
       return order(cycle);
     case Pass::kPlace:
       return place(cycle);
+    case Pass::kPreempt:
+      return preempt(cycle);
     case Pass::kBarrier:
       return pass_barriers(cycle);
     case Pass::kRetain:
@@ -51,6 +53,8 @@ std::string_view pass_name(Pass pass) {
       return "order";
     case Pass::kPlace:
       return "place";
+    case Pass::kPreempt:
+      return "preempt";
     case Pass::kBarrier:
       return "barrier";
     case Pass::kRetain:

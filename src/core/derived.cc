@@ -4,6 +4,7 @@
 
 #include "core/books.h"
 #include "core/hostlist.h"
+#include "core/victims.h"
 #include "core/wake.h"
 
 namespace dove::core {
@@ -104,7 +105,24 @@ void forget(Derived& derived, JobId id) {
   if (at == derived.jobs.end()) return;
   if (at->second.forgettable) derived.forgettable.erase({at->second.ended_at, id});
   if (!at->second.live) --derived.ended_count;
+  derived.preemptible.erase(id);
+  derived.stopping.erase(id);
   derived.jobs.erase(at);
+}
+
+void keep(std::set<JobId>& jobs, JobId id, bool in) {
+  if (in) {
+    jobs.insert(id);
+  } else {
+    jobs.erase(id);
+  }
+}
+
+void note_victim(Derived& derived, const Job& job) {
+  const bool active = job.phase == JobPhase::kActive;
+  const bool stopping = active && job.attempts.back().stage == Stage::kStopping;
+  keep(derived.stopping, job.id, stopping);
+  keep(derived.preemptible, job.id, active && !stopping && is_preemptible(*job.spec));
 }
 
 std::vector<std::string> pools_of(const State& state, const Node& node) {
@@ -211,6 +229,7 @@ void sync_job(State& state, JobId id) {
     note.active = active;
     if (job.array) derived.arrays[job.array].active += active ? 1 : -1;
   }
+  note_victim(derived, job);
   set_wake(derived, id, note, wake_of(state, job));
   check_dependents(derived, id);
   if (job.array && job.array != id) check_dependents(derived, job.array);

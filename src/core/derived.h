@@ -91,6 +91,9 @@ struct Derived {
   std::set<JobId> to_order;  // waiting, ready or not may have changed
   std::set<JobId> to_start;
 
+  std::set<JobId> preemptible;  // active ones whose owner allows it
+  std::set<JobId> stopping;     // active ones that are being stopped
+
   std::map<JobId, JobNote> jobs;
   std::vector<NodeNote> nodes;  // by NodeId - 1
   std::map<JobId, ArrayNote> arrays;

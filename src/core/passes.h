@@ -25,6 +25,7 @@ void finish(Cycle& cycle);
 void resolve_dependencies(Cycle& cycle);
 void order(Cycle& cycle);
 void place(Cycle& cycle);
+void preempt(Cycle& cycle);
 void pass_barriers(Cycle& cycle);
 void retain(Cycle& cycle);
 

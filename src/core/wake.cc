@@ -7,6 +7,7 @@
 #include "core/dependency.h"
 #include "core/derived.h"
 #include "core/step.h"
+#include "core/victims.h"
 
 namespace dove::core {
 namespace {
@@ -58,7 +59,10 @@ Instant time_limit_at(const State& state, const Job& job) {
   const Attempt& attempt = job.attempts.back();
   if (attempt.started_at.us == 0) return kNever;
   const Span limit = time_limit_of(state, *job.spec);
-  return limit.us > 0 ? attempt.started_at + limit : kNever;
+  if (limit.us == 0) return kNever;
+  // What was saved counts: the limit is for all slices together.
+  const bool saved = job.spec->preempt == Preempt::kCheckpoint;
+  return attempt.started_at + (saved ? Span{limit.us - job.ran_before.us} : limit);
 }
 
 Instant deadline_at(const State& state, const Job& job) {
@@ -86,7 +90,8 @@ Instant wake_of(const State& state, const Job& job) {
     }
     case JobPhase::kActive:
       if (job.attempts.back().stage == Stage::kStopping) return kNever;
-      return std::min(time_limit_at(state, job), deadline_at(state, job));
+      return std::min(
+          {time_limit_at(state, job), deadline_at(state, job), victim_wake(state, job)});
     case JobPhase::kEnded:
       return kNever;
   }

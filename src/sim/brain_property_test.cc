@@ -97,6 +97,7 @@ class History {
     brain_.add(ObjectApplied{Pool{"half", {"n[1-3]"}, false, {}, {}, true}});
     Queue queue;
     queue.name = "small";
+    queue.guaranteed.gpus_milli = 3000;
     queue.limits.gpus_milli = 5000;
     queue.limits.jobs_running = 4;
     brain_.add(ObjectApplied{queue});
@@ -170,6 +171,8 @@ class History {
     spec->retries_max = number(2);
     spec->requeue = !one_in(4);
     spec->hold = one_in(8);
+    if (one_in(2)) spec->preempt = one_in(2) ? Preempt::kCheckpoint : Preempt::kRestart;
+    if (one_in(3)) spec->slice_min = seconds(1 + number(20));
     spec->exclusive = one_in(10);
     if (one_in(10)) spec->nodes_excluded = {"n1"};
     if (core::admit(state(), *spec).ok()) brain_.add(JobSubmitted{spec});
@@ -244,7 +247,9 @@ class History {
 
   void ask() {
     const JobId job = some_job();
-    switch (number(6)) {
+    switch (number(7)) {
+      case 6:
+        return brain_.add(CheckpointTaken{job, 1 + static_cast<AttemptNumber>(number(2))});
       case 0:
         return brain_.add(JobCancelRequested{job});
       case 1:

@@ -122,6 +122,7 @@ class Runner {
     if (line.verb == "submit") return submit(line.name, options);
     if (line.verb == "why") return why(line.name);
     if (line.verb == "show") return show(line.name);
+    if (line.verb == "checkpoint") return checkpoint(line.name);
     TRY_ASSIGN(const bool report, take_report(line, options));
     if (report) return true;
     return take_node(line, options) || take_request(line, options) || declare(line, options);
@@ -156,6 +157,14 @@ class Runner {
     for (const Reason& reason : reasons) {
       print(fmt::format("why {}: {}", name, text_of(reason, names_)));
     }
+    return true;
+  }
+
+  // The job says that it has saved its work.
+  bool checkpoint(const std::string& name) {
+    const core::Job* job = state().find_job(find_job(name));
+    if (job == nullptr || job->attempts.empty()) return false;
+    brain_.add(CheckpointTaken{job->id, job->attempts.back().number});
     return true;
   }
 
@@ -294,6 +303,7 @@ class Runner {
       settings.ended_jobs_max =
           static_cast<std::int32_t>(options.amount("kept_max", settings.ended_jobs_max));
       settings.countables = options.countables("countable");
+      settings.preemption = !options.flag("no_preemption");
       brain_.add(ObjectApplied{settings});
     } else {
       return false;

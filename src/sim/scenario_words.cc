@@ -87,6 +87,15 @@ void read_dependencies(Options& options, const FindJob& find_job, JobSpec& spec)
   spec.any_dependency = options.flag("any");
 }
 
+void read_preempt(Options& options, JobSpec& spec) {
+  const std::string mode = options.text("preempt");
+  if (mode == "checkpoint") spec.preempt = Preempt::kCheckpoint;
+  if (mode == "restart") spec.preempt = Preempt::kRestart;
+  spec.checkpoint_grace = options.span("checkpoint_grace");
+  spec.slice_min = options.span("slice");
+  spec.kill_grace = options.span("kill_grace", spec.kill_grace);
+}
+
 void read_array(const std::string& text, JobSpec& spec) {
   const auto parts = split(text, '%');
   if (parts.empty()) return;
@@ -219,6 +228,7 @@ JobSpec read_spec(const std::string& name, Options& options, const FindJob& find
   read_array(options.text("array"), spec);
   spec.retries_max = static_cast<std::int32_t>(options.amount("retries"));
   spec.requeue = !options.flag("norequeue");
+  read_preempt(options, spec);
   spec.hold = options.flag("hold");
   spec.exclusive = options.flag("exclusive");
   spec.features = options.list("features");

@@ -1,0 +1,180 @@
+#include <algorithm>
+#include <tuple>
+
+#include "core/books.h"
+#include "core/limits.h"
+#include "core/passes.h"
+#include "core/victim_search.h"
+#include "core/victims.h"
+
+namespace dove::core {
+namespace {
+
+// Victims are sought for so many blocked jobs of a cycle, the first in the queue.
+constexpr std::size_t kBeneficiaries_max = 8;
+// And a turn is offered to so many, those that have waited longest.
+constexpr std::size_t kTurns_max = 8;
+// So many jobs of a shape are looked at for the one that has waited longest.
+constexpr Span kSoon = seconds(120);
+constexpr int kWaiting_looked_at_max = 64;
+
+// A waiting job that has no place.
+struct Blocked {
+  QueueKey key;
+  JobId job;
+  Instant since;  // it has been waiting
+};
+
+Instant waiting_since(const Job& job) {
+  return job.attempts.empty() ? job.submitted_at : job.attempts.back().ended_at;
+}
+
+std::vector<JobId> stopping_jobs(const State& state) {
+  const std::set<JobId>& jobs = state.derived->stopping;
+  return {jobs.begin(), jobs.end()};
+}
+
+// One round of seeking victims. What it decides is done before the next question is asked.
+class Round {
+ public:
+  explicit Round(Cycle& cycle) : cycle_(cycle), state_(cycle.state) {}
+
+  // Whether anybody was stopped.
+  bool run() {
+    stopped_ = false;
+    std::vector<Blocked> blocked = blocked_jobs(/*longest=*/false);
+    serve(blocked, kBeneficiaries_max, {});
+    blocked = blocked_jobs(/*longest=*/true);
+    VictimRules turns;
+    turns.turns = true;
+    serve(blocked, kTurns_max, turns);
+    return stopped_;
+  }
+
+ private:
+  // One of each shape: the first in the queue, or the one that has waited longest.
+  std::vector<Blocked> blocked_jobs(bool longest) const {
+    const Derived& derived = *state_.derived;
+    std::vector<Blocked> blocked;
+    for (const auto* ids : {&derived.no_place, &derived.changing}) {
+      for (std::uint64_t id : *ids) {
+        const WaitClass& it = derived.classes.at(id);
+        if (it.jobs.empty()) continue;
+        blocked.push_back(longest ? longest_waiting(it) : entry(*it.jobs.begin()));
+      }
+    }
+    const auto before = [longest](const Blocked& a, const Blocked& b) {
+      return longest ? std::tie(a.since, a.key) < std::tie(b.since, b.key) : a.key < b.key;
+    };
+    std::sort(blocked.begin(), blocked.end(), before);
+    return blocked;
+  }
+
+  Blocked entry(const QueueKey& key) const {
+    return {key, key.job, waiting_since(*state_.find_job(key.job))};
+  }
+
+  // Jobs that never ran are behind those that did and came back; the first of them is the oldest.
+  Blocked longest_waiting(const WaitClass& it) const {
+    Blocked best = entry(*it.jobs.begin());
+    int looked_at = 0;
+    for (const QueueKey& key : it.jobs) {
+      const Blocked each = entry(key);
+      if (each.since < best.since) best = each;
+      const bool is_new = state_.find_job(key.job)->attempts.empty();
+      if (is_new || ++looked_at == kWaiting_looked_at_max) break;
+    }
+    return best;
+  }
+
+  void serve(const std::vector<Blocked>& blocked, std::size_t most, const VictimRules& rules) {
+    std::size_t served = 0;
+    for (const Blocked& each : blocked) {
+      if (served == most) return;
+      const Job& job = *state_.find_job(each.job);
+      if (!may_start(*job.spec)) continue;
+      if (starts_soon(each.job)) {
+        ++served;
+        continue;
+      }
+      VictimRules moves;
+      moves.moves = true;
+      const bool tried = seek(job, rules);
+      const bool moved = !rules.turns && seek(job, moves);
+      if (tried || moved || state_.promises.contains(each.job)) ++served;
+    }
+  }
+
+  // To stop somebody takes about as long.
+  bool starts_soon(JobId id) const {
+    const auto promise = state_.promises.find(id);
+    return promise != state_.promises.end() && promise->second.start_at >= state_.now &&
+           promise->second.start_at <= state_.now + kSoon;
+  }
+
+  bool may_start(const JobSpec& spec) const {
+    return declared_obstacles(state_, spec).empty() &&
+           broken_limits(state_, spec, least_amount(spec), true).empty();
+  }
+
+  const std::set<NodeEntry>& nodes_of(const JobSpec& spec) const {
+    static const std::set<NodeEntry> none;
+    const Pool* pool = pool_of(state_, spec);
+    if (pool == nullptr) return none;
+    const auto nodes = state_.derived->free_nodes.find(pool->name);
+    return nodes == state_.derived->free_nodes.end() ? none : nodes->second;
+  }
+
+  // Stops the victims, if there are any that make room. False: there is nobody to stop.
+  bool seek(const Job& job, const VictimRules& rules) {
+    const std::vector<JobId> stopping = stopping_jobs(state_);
+    const std::set<JobId>& preemptible = state_.derived->preemptible;
+    const std::vector<JobId> running(preemptible.begin(), preemptible.end());
+    std::vector<Victim> victims = find_victims(state_, job, running, stopping, rules);
+    if (victims.empty()) return false;
+    VictimSearch search(state_, *cycle_.policies.placement, job, nodes_of(*job.spec), stopping,
+                        std::move(victims));
+    const auto found = search.find();
+    if (!found || found->victims.empty()) return true;
+    if (!broken_limits(state_, *job.spec, amount_of(found->placements), true).empty()) return true;
+    const auto nodes = [this](const JobSpec& spec) -> const std::set<NodeEntry>& {
+      return nodes_of(spec);
+    };
+    if (rules.moves && !search.can_move(*found, nodes)) return true;
+    stop(job, *found);
+    return true;
+  }
+
+  void stop(const Job& job, const Preemption& found) {
+    Span longest;
+    for (JobId id : stopping_jobs(state_)) longest = std::max(longest, grace_of(id));
+    for (const Victim& victim : found.victims) {
+      longest = std::max(longest, grace_of(victim.job));
+      const Job& it = *state_.find_job(victim.job);
+      cycle_.emit(Stop{it.id, it.attempts.back().number, StopReason::kPreempted,
+                       purpose_of(victim.kind), job.id});
+    }
+    cycle_.emit(Promise{job.id, state_.now + longest, found.placements});
+    stopped_ = true;
+  }
+
+  Span grace_of(JobId id) const {
+    const JobSpec& spec = *state_.find_job(id)->spec;
+    return spec.checkpoint_grace + spec.kill_grace;
+  }
+
+  Cycle& cycle_;
+  const State& state_;
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+void preempt(Cycle& cycle) {
+  if (!cycle.state.settings.preemption || cycle.state.derived->preemptible.empty()) return;
+  // Who was stopped for one job may be what another lacked: until there is nobody left to stop.
+  while (Round(cycle).run()) {
+  }
+}
+
+}  // namespace dove::core

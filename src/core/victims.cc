@@ -1,0 +1,175 @@
+#include "core/victims.h"
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
+#include "core/limits.h"
+
+namespace dove::core {
+namespace {
+
+constexpr Span kPause = seconds(60);
+constexpr std::int32_t kPause_doublings_max = 6;
+
+Span pause_after(std::int32_t preemptions) {
+  return Span{kPause.us << std::min(preemptions - 1, kPause_doublings_max)};
+}
+
+std::int64_t weight_of(const Attempt& attempt) {
+  std::int64_t weight = 0;
+  for (const PlacementRecord& record : attempt.placements) {
+    if (record.stage == PlacementStage::kEnded) continue;
+    weight += static_cast<std::int64_t>(record.placement.cores.size());
+    for (const DeviceGrant& grant : record.placement.devices) weight += grant.share_milli;
+  }
+  return weight;
+}
+
+Amount held_by(const Attempt& attempt) {
+  std::vector<Placement> placements;
+  for (const PlacementRecord& record : attempt.placements) {
+    if (record.stage != PlacementStage::kEnded) placements.push_back(record.placement);
+  }
+  return amount_of(placements);
+}
+
+class Choice {
+ public:
+  Choice(const State& state, const Job& beneficiary, std::span<const JobId> stopping,
+         const VictimRules& rules)
+      : state_(state),
+        rules_(rules),
+        queues_(state, beneficiary, stopping),
+        level_(queues_.level(beneficiary)) {
+    const Amount needs = least_amount(*beneficiary.spec);
+    weight_ = needs.gpus_milli + needs.cores;
+  }
+
+  std::optional<Victim> consider(const Job& job) {
+    if (job.phase != JobPhase::kActive || job.attempts.back().stage >= Stage::kStopping) return {};
+    if (job.cancel_requested || job.requeue_requested) return {};
+    if (!is_preemptible(*job.spec)) return {};
+    const auto kind = kind_of(job);
+    if (!kind || is_protected(job, *kind)) return {};
+    const Attempt& attempt = job.attempts.back();
+    return Victim{job.id, *kind, queues_.level(job), lost_work(state_, job), weight_of(attempt)};
+  }
+
+  // Whether it may be taken beside those that were let through before.
+  bool lets_through(const Victim& victim) {
+    const Job& job = *state_.find_job(victim.job);
+    if (victim.kind == VictimKind::kMove) return true;
+    const Amount loss = held_by(job.attempts.back());
+    if (!queues_.keeps_guaranteed(job, loss)) return false;
+    if (victim.kind == VictimKind::kShare && !queues_.reclaims(job) && !queues_.has_less(job)) {
+      return false;
+    }
+    queues_.lose(job, loss);
+    return true;
+  }
+
+ private:
+  bool is_protected(const Job& job, VictimKind kind) const {
+    if (rules_.soon) return false;
+    if (slice_end(job) > state_.now) return true;
+    return kind != VictimKind::kTurn && pause_end(job) > state_.now;
+  }
+
+  std::optional<VictimKind> kind_of(const Job& job) {
+    const Level theirs = queues_.level(job);
+    if (rules_.moves) {
+      const bool smaller = weight_of(job.attempts.back()) < weight_;
+      return smaller && theirs <= level_ ? std::optional(VictimKind::kMove) : std::nullopt;
+    }
+    if (theirs < level_) return VictimKind::kPriority;
+    if (theirs == level_ && rules_.turns && job.spec->slice_min.us > 0 &&
+        queues_.has_no_more(job)) {
+      return VictimKind::kTurn;
+    }
+    if (queues_.reclaims(job)) return VictimKind::kShare;
+    if (theirs == level_ && queues_.has_less(job)) return VictimKind::kShare;
+    return std::nullopt;
+  }
+
+  const State& state_;
+  const VictimRules& rules_;
+  VictimQueues queues_;
+  Level level_;
+  std::int64_t weight_ = 0;
+};
+
+}  // namespace
+
+Purpose purpose_of(VictimKind kind) {
+  switch (kind) {
+    case VictimKind::kPriority:
+      return Purpose::kStarvation;
+    case VictimKind::kTurn:
+      return Purpose::kSlice;
+    case VictimKind::kShare:
+      return Purpose::kFairness;
+    case VictimKind::kMove:
+      return Purpose::kDefragmentation;
+  }
+  return Purpose::kNone;
+}
+
+bool is_preemptible(const JobSpec& spec) {
+  switch (spec.preempt) {
+    case Preempt::kNone:
+      return false;
+    case Preempt::kCheckpoint:
+    case Preempt::kRestart:
+      return true;
+  }
+  return false;
+}
+
+Instant slice_end(const Job& job) {
+  if (job.spec->slice_min.us == 0) return {};
+  const Instant started = job.attempts.back().started_at;
+  return started.us == 0 ? kNever : started + job.spec->slice_min;
+}
+
+Instant pause_end(const Job& job) {
+  return job.preemptions == 0 ? Instant{} : job.preempted_at + pause_after(job.preemptions);
+}
+
+Instant victim_wake(const State& state, const Job& job) {
+  if (!is_preemptible(*job.spec)) return kNever;
+  Instant wake = kNever;
+  for (Instant at : {slice_end(job), pause_end(job)}) {
+    if (at > state.now) wake = std::min(wake, at);
+  }
+  return wake;
+}
+
+std::int64_t lost_work(const State& state, const Job& job) {
+  const Attempt& attempt = job.attempts.back();
+  Instant since = attempt.started_at;
+  if (since.us == 0) return 0;
+  if (job.spec->preempt == Preempt::kCheckpoint) since = std::max(since, job.checkpoint_at);
+  std::int64_t before_ms = 0;
+  if (job.spec->preempt == Preempt::kRestart) before_ms = job.ran_before.us / 1000;
+  return ((state.now - since).us / 1000 + before_ms) * weight_of(attempt);
+}
+
+std::vector<Victim> find_victims(const State& state, const Job& beneficiary,
+                                 std::span<const JobId> running, std::span<const JobId> stopping,
+                                 const VictimRules& rules) {
+  Choice choice(state, beneficiary, stopping, rules);
+  std::vector<Victim> victims;
+  for (JobId id : running) {
+    const Job* job = state.find_job(id);
+    if (job == nullptr) continue;
+    if (auto victim = choice.consider(*job)) victims.push_back(*victim);
+  }
+  const auto key = [](const Victim& v) { return std::tuple(v.kind, v.level, v.lost, v.job); };
+  std::sort(victims.begin(), victims.end(),
+            [&](const Victim& a, const Victim& b) { return key(a) < key(b); });
+  std::erase_if(victims, [&](const Victim& victim) { return !choice.lets_through(victim); });
+  return victims;
+}
+
+}  // namespace dove::core
