@@ -10,6 +10,7 @@ cli::Command agent_command();
 cli::Command up_command();
 cli::Command replay_command();
 cli::Command sim_record_command();
+cli::Command sim_replay_muri_command();
 cli::Command sim_replay_openb_command();
 
 // The version of this build: "0.1.0".

@@ -75,10 +75,14 @@ Result<CsvTable> CsvTable::parse(const std::string& path, std::string text) {
     const std::size_t stop = std::min(table.text_.find('\n', begin), table.text_.size());
     std::size_t end = stop;
     if (end > begin && table.text_[end - 1] == '\r') --end;
-    TRY(table.split(line, begin, end));
+    const bool is_remark = end > begin && table.text_[begin] == '#';
+    const bool is_rest = table.text_.find_first_not_of("\r\n", begin) == std::string::npos;
+    if (!is_remark && !is_rest) TRY(table.split(line, begin, end));
     begin = stop + 1;
   }
-  if (line == 0) return error_at(path, 1, 1, "the file is empty; its first line names the columns");
+  if (table.heading_.empty()) {
+    return error_at(path, 1, 1, "the file is empty; its first line names the columns");
+  }
   return table;
 }
 
@@ -96,7 +100,7 @@ Result<void> CsvTable::split(std::size_t line, std::size_t begin, std::size_t en
     found.push_back({begin + at, comma - at});
     at = comma + 1;
   }
-  if (line == 1) {
+  if (heading_.empty()) {
     for (const Field& field : found) heading_.push_back(text_.substr(field.begin, field.length));
     return {};
   }

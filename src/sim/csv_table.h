@@ -1,7 +1,8 @@
 // CsvTable: a small comma-separated file with a heading, read strictly.
 //
-// Every row has as many fields as the heading. There is no quoting: a quote is an error. Errors
-// (kInvalid) name the place as FILE:LINE:COLUMN, counted from 1, and say what to do. One thread.
+// Every row has as many fields as the heading. There is no quoting: a quote is an error. Lines that
+// begin with # and empty lines at the end are passed over. Errors (kInvalid) name the place as
+// FILE:LINE:COLUMN, counted from 1, and say what to do. One thread.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +33,7 @@ class CsvTable {
   // The place of a column in the heading: an error naming the columns there are when it is missing.
   Result<std::size_t> column(std::string_view name) const;
   bool has(std::string_view name) const;
+  const std::vector<std::string>& heading() const { return heading_; }
 
   std::string_view field(std::size_t row, std::size_t column) const;
   // A field that must not be empty.
