@@ -27,6 +27,9 @@ Json write(const ClusterSettings& v) {
   put_span(object, "silent_after", v.silent_after);
   put_span(object, "effect_deadline", v.effect_deadline);
   put_span(object, "ended_jobs_kept", v.ended_jobs_kept);
+  object["order"] = v.order;
+  object["preemption"] = v.preemption;
+  put_span(object, "fair_share_half_life", v.fair_share_half_life);
   return object;
 }
 
@@ -40,6 +43,9 @@ void read(JsonFields& fields, ClusterSettings& v) {
   fields.span("ended_jobs_kept", v.ended_jobs_kept);
   fields.integer("ended_jobs_max", v.ended_jobs_max, 0, 100'000'000);
   fields.countables("countables", v.countables);
+  fields.text("order", v.order, kNameRule);
+  fields.boolean("preemption", v.preemption);
+  fields.span("fair_share_half_life", v.fair_share_half_life);
   const auto at_least = [&](std::string_view name, Span value, Span least) {
     if (value >= least) return;
     fields.fail(
@@ -49,10 +55,13 @@ void read(JsonFields& fields, ClusterSettings& v) {
   at_least("fence", v.fence, milliseconds(100));
   at_least("silent_after", v.silent_after, milliseconds(100));
   at_least("effect_deadline", v.effect_deadline, milliseconds(100));
+  at_least("fair_share_half_life", v.fair_share_half_life, seconds(1));
 }
 
 Json write(const Pool& v) {
-  Json object{{"name", v.name}, {"nodes", v.nodes}, {"default", v.is_default}, {"open", v.open}};
+  Json object{{"name", v.name},      {"nodes", v.nodes}, {"default", v.is_default},
+              {"open", v.open},      {"users", v.users}, {"projects", v.projects},
+              {"domains", v.domains}};
   put_span(object, "time_limit_default", v.time_limit_default);
   put_span(object, "time_limit_max", v.time_limit_max);
   return object;
@@ -64,26 +73,41 @@ void read(JsonFields& fields, Pool& v) {
   fields.boolean("open", v.open);
   fields.span("time_limit_default", v.time_limit_default);
   fields.span("time_limit_max", v.time_limit_max);
+  fields.texts("users", v.users, kNameRule, kNodesListedMax);
+  fields.texts("projects", v.projects, kNameRule, kNodesListedMax);
+  fields.texts("domains", v.domains, kNameRule, kNodesListedMax);
   if (v.time_limit_max.us > 0 && v.time_limit_default > v.time_limit_max) {
     fields.fail("time_limit_default", "out_of_range", "is more than time_limit_max");
   }
 }
 
 Json write(const Queue& v) {
-  return {{"name", v.name},
-          {"priority", v.priority},
-          {"open", v.open},
-          {"limits", limits_json(v.limits)}};
+  return {{"name", v.name},     {"priority", v.priority},
+          {"open", v.open},     {"limits", limits_json(v.limits)},
+          {"parent", v.parent}, {"guaranteed", quota_json(v.guaranteed)},
+          {"weight", v.weight}, {"band", v.band},
+          {"order", v.order},   {"promises", v.promises}};
 }
 
 void read(JsonFields& fields, Queue& v) {
   fields.integer("priority", v.priority, -1'000'000'000, 1'000'000'000);
   fields.boolean("open", v.open);
   fields.object("limits", [&](JsonFields& inner) { read_limits(inner, v.limits); });
+  fields.text("parent", v.parent, {256, TextRule::Kind::kLine});
+  fields.object("guaranteed", [&](JsonFields& inner) { read_quota(inner, v.guaranteed); });
+  fields.integer("weight", v.weight, 1, 1'000'000);
+  fields.integer("band", v.band, -1'000'000, 1'000'000);
+  fields.text("order", v.order, {256, TextRule::Kind::kLine});
+  fields.integer("promises", v.promises, 0, 10'000);
 }
 
 Json write(const NodeDeclaration& v) {
+  Json topology = Json::array();
+  for (const TopologyUnit& unit : v.topology) {
+    topology.push_back({{"level", unit.level}, {"name", unit.name}});
+  }
   return {{"name", v.name},
+          {"topology", std::move(topology)},
           {"drained", v.drained},
           {"drain_reason", v.drain_reason},
           {"features", v.features},
@@ -99,6 +123,16 @@ void read(JsonFields& fields, NodeDeclaration& v) {
   fields.countables("countables", v.countables);
   fields.integer("cores_reserved", v.cores_reserved, 0, kInt32Max);
   fields.bytes("memory_reserved", v.memory_reserved_bytes);
+  fields.objects("topology", 16, [&](JsonFields& inner, std::size_t) {
+    TopologyUnit unit;
+    inner.text("level", unit.level, {64, TextRule::Kind::kName});
+    inner.text("name", unit.name, kNameRule);
+    if (unit.level.empty() || unit.name.empty()) {
+      inner.fail("level", "missing_field",
+                 R"(give level and name, as in {"level": "rack", "name": "r12"})");
+    }
+    v.topology.push_back(std::move(unit));
+  });
 }
 
 Json write(const UserLimit& v) { return {{"name", v.name}, {"limits", limits_json(v.limits)}}; }
@@ -111,13 +145,15 @@ Json write(const UserDeclaration& v) {
   return {{"name", v.name},
           {"linux_user", v.linux_user},
           {"admin", v.admin},
-          {"token_sha256", v.token_sha256}};
+          {"token_sha256", v.token_sha256},
+          {"domain", v.domain}};
 }
 
 void read(JsonFields& fields, UserDeclaration& v) {
   fields.text("linux_user", v.linux_user, {32, TextRule::Kind::kLine});
   fields.boolean("admin", v.admin);
   fields.text("token_sha256", v.token_sha256, {64, TextRule::Kind::kSha256});
+  fields.text("domain", v.domain, {256, TextRule::Kind::kLine});
 }
 
 Json write(const Project& v) {
@@ -128,7 +164,7 @@ Json write(const Project& v) {
 }
 
 void read(JsonFields& fields, Project& v) {
-  fields.text("domain", v.domain, kNameRule);
+  fields.text("domain", v.domain, {256, TextRule::Kind::kLine});
   fields.texts("users", v.users, kNameRule, kNodesListedMax);
   fields.object("limits", [&](JsonFields& inner) { read_limits(inner, v.limits); });
 }

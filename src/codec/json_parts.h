@@ -21,6 +21,7 @@ Json countables_json(const std::vector<Countable>& countables);
 Json request_json(const Request& request);
 Json group_json(const TaskGroup& group);
 Json limits_json(const Limits& limits);
+Json quota_json(const Quota& quota);
 // The fields of a JobSpec, flat, as a submission has them, with `user`.
 Json spec_json(const JobSpec& spec);
 // NAME (RFC 3339) and NAME_us; both null for kNever and, unless `zero_counts`, for 0.
@@ -37,6 +38,7 @@ void read_request(JsonFields& fields, Request& request);
 // True when one of those is there.
 bool has_request(JsonFields& fields);
 void read_limits(JsonFields& fields, Limits& limits);
+void read_quota(JsonFields& fields, Quota& quota);
 // Checks the amounts of a group and fills what was left out.
 void read_group(JsonFields& fields, TaskGroup& group);
 void read_spec(JsonFields& fields, JobSpec& spec);

@@ -105,6 +105,8 @@ std::string text_of(const core::State& state, const Reason& r) {
       return limit_text(r, "queue " + r.subject);
     case ReasonKind::kUserLimit:
       return limit_text(r, "user " + r.subject);
+    case ReasonKind::kProjectLimit:
+      return limit_text(r, "project " + r.subject);
     case ReasonKind::kClusterLimit:
       return fmt::format("needs {}; {} of the cluster's {} are in use", amount(r.resource, r.needs),
                          bare(r.resource, r.used), bare(r.resource, r.limit));

@@ -5,6 +5,7 @@
 
 #include "codec/json_parts.h"
 #include "codec/quantity.h"
+#include "core/limits.h"
 
 namespace dove::codec {
 namespace {
@@ -180,6 +181,7 @@ Json limits_json(const Limits& v) {
   if (v.gpus_milli >= 0) object["gpus_milli"] = v.gpus_milli;
   if (v.memory_bytes >= 0) object["memory_bytes"] = v.memory_bytes;
   if (!v.countables.empty()) object["countables"] = countables_json(v.countables);
+  if (!v.gpus_by_model.empty()) object["gpus_milli_by_model"] = countables_json(v.gpus_by_model);
   return object;
 }
 
@@ -199,6 +201,33 @@ void read_limits(JsonFields& fields, Limits& v) {
   }
   fields.bytes("memory", v.memory_bytes, -1);
   fields.countables("countables", v.countables);
+  fields.countables("gpus_milli_by_model", v.gpus_by_model);
+  for (Countable& one : v.gpus_by_model) one.name = core::model_key(one.name);
+}
+
+Json quota_json(const Quota& v) {
+  Json object = Json::object();
+  if (v.cores > 0) object["cores"] = v.cores;
+  if (v.gpus_milli > 0) object["gpus_milli"] = v.gpus_milli;
+  if (v.memory_bytes > 0) object["memory_bytes"] = v.memory_bytes;
+  if (!v.countables.empty()) object["countables"] = countables_json(v.countables);
+  if (!v.gpus_by_model.empty()) object["gpus_milli_by_model"] = countables_json(v.gpus_by_model);
+  return object;
+}
+
+// A quota is written as limits are; what is left out is not guaranteed.
+void read_quota(JsonFields& fields, Quota& v) {
+  Limits limits;
+  read_limits(fields, limits);
+  if (limits.jobs_running >= 0 || limits.jobs_waiting >= 0) {
+    fields.fail(limits.jobs_running >= 0 ? "jobs_running" : "jobs_waiting", "unknown_field",
+                "cannot be guaranteed: give cores, gpus, memory or countables");
+  }
+  v.cores = std::max(limits.cores, 0);
+  v.gpus_milli = std::max(limits.gpus_milli, 0);
+  v.memory_bytes = std::max<std::int64_t>(limits.memory_bytes, 0);
+  v.countables = std::move(limits.countables);
+  v.gpus_by_model = std::move(limits.gpus_by_model);
 }
 
 }  // namespace dove::codec

@@ -158,6 +158,41 @@ void read_array(JsonFields& fields, ArraySpec& array) {
   });
 }
 
+// How it may be stopped for others, and where its nodes are to lie: written when it says anything.
+void put_scheduling(Json& object, const JobSpec& v) {
+  if (v.preempt != Preempt::kNone) object["preempt"] = word(v.preempt);
+  if (v.checkpoint_signal != 0) object["checkpoint_signal"] = v.checkpoint_signal;
+  if (v.checkpoint_grace.us != 0) put_span(object, "checkpoint_grace", v.checkpoint_grace);
+  if (v.slice_min.us != 0) put_span(object, "slice_min", v.slice_min);
+  if (v.deadline.us != 0) put_instant(object, "deadline", v.deadline);
+  if (!v.reservation.empty()) object["reservation"] = v.reservation;
+  if (v.spread != Spread::kAny) object["spread"] = word(v.spread);
+  if (!v.domain.empty()) object["domain"] = v.domain;
+  if (v.domain_required) object["domain_required"] = true;
+  if (!v.label.empty()) object["label"] = v.label;
+  if (!v.near_labels.empty()) object["near_labels"] = v.near_labels;
+  if (!v.apart_labels.empty()) object["apart_labels"] = v.apart_labels;
+}
+
+void read_scheduling(JsonFields& fields, JobSpec& v) {
+  constexpr std::int64_t kSignalMax = 64;
+  constexpr std::size_t kLabelsMax = 64;
+  const int preempt = fields.one_of("preempt", preempt_modes());
+  if (preempt >= 0) v.preempt = static_cast<Preempt>(preempt);
+  fields.integer("checkpoint_signal", v.checkpoint_signal, 0, kSignalMax);
+  fields.span("checkpoint_grace", v.checkpoint_grace);
+  fields.span("slice_min", v.slice_min);
+  fields.instant("deadline", v.deadline);
+  fields.text("reservation", v.reservation, {256, TextRule::Kind::kLine});
+  const int spread = fields.one_of("spread", spreads());
+  if (spread >= 0) v.spread = static_cast<Spread>(spread);
+  fields.text("domain", v.domain, {64, TextRule::Kind::kLine});
+  fields.boolean("domain_required", v.domain_required);
+  fields.text("label", v.label, {64, TextRule::Kind::kLine});
+  fields.texts("near_labels", v.near_labels, {64, TextRule::Kind::kName}, kLabelsMax);
+  fields.texts("apart_labels", v.apart_labels, {64, TextRule::Kind::kName}, kLabelsMax);
+}
+
 }  // namespace
 
 Json spec_json(const JobSpec& v) {
@@ -189,6 +224,7 @@ Json spec_json(const JobSpec& v) {
   object["features"] = v.features;
   object["nodes_wanted"] = v.nodes_wanted;
   object["nodes_excluded"] = v.nodes_excluded;
+  put_scheduling(object, v);
   return object;
 }
 
@@ -213,6 +249,7 @@ void read_spec(JsonFields& fields, JobSpec& v) {
   fields.texts("features", v.features, {64, TextRule::Kind::kName}, kFeaturesMax);
   fields.texts("nodes_wanted", v.nodes_wanted, kNameRule, kNodesListedMax);
   fields.texts("nodes_excluded", v.nodes_excluded, kNameRule, kNodesListedMax);
+  read_scheduling(fields, v);
 }
 
 }  // namespace dove::codec

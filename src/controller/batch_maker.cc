@@ -36,7 +36,9 @@ Result<void> BatchMaker::admit(const Input& input, const StampedEvent& event,
     return {};
   }
   if (input.kind == InputKind::kReport) return {};  // what has happened is not asked for
-  return core::admit(ledger_.state, event.event);
+  static const core::Policies none;
+  return core::admit(ledger_.state, options_.policies == nullptr ? none : *options_.policies,
+                     event.event);
 }
 
 Result<Committed> BatchMaker::add(Input& input) {

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -146,6 +147,74 @@ Result<void> check_waiting(const char* what, const std::string& name, const Limi
                what};
 }
 
+std::string listed(const std::vector<std::string>& names) {
+  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+}
+
+// Jobs wait in queues that have none below them.
+Result<void> check_leaf(const State& state, const JobSpec& spec) {
+  std::vector<std::string> below;
+  for (const auto& [name, queue] : state.queues) {
+    if (queue.parent == spec.queue) below.push_back(name);
+  }
+  if (below.empty()) return {};
+  return wrong(
+      "queue_has_children",
+      fmt::format("queue \"{}\" has queues below it and takes no jobs itself: use one of {}",
+                  spec.queue, listed(below)),
+      "queue");
+}
+
+Result<void> check_pool(const State& state, const JobSpec& spec) {
+  const Pool* pool = pool_of(state, spec);
+  if (pool == nullptr) {
+    return wrong("pool_unknown", fmt::format("there is no pool \"{}\"", spec.pool), "pool");
+  }
+  if (may_use(state, *pool, spec.user, spec.project)) return {};
+  std::vector<std::string> open;
+  for (const auto& [name, other] : state.pools) {
+    if (may_use(state, other, spec.user, spec.project)) open.push_back(name);
+  }
+  return Error{
+      ErrorKind::kDenied, "pool_not_yours",
+      fmt::format("pool \"{}\" is not open to user {}{}: open to you are {}", pool->name, spec.user,
+                  spec.project.empty() ? "" : fmt::format(" in project {}", spec.project),
+                  listed(open)),
+      "pool"};
+}
+
+Result<void> check_project(const State& state, const JobSpec& spec, std::int64_t elements) {
+  if (spec.project.empty() || state.projects.empty()) return {};
+  const auto project = state.projects.find(spec.project);
+  if (project == state.projects.end()) {
+    std::vector<std::string> known;
+    for (const auto& [name, each] : state.projects) known.push_back(name);
+    return wrong(
+        "project_unknown",
+        fmt::format("there is no project \"{}\": known are {}", spec.project, listed(known)),
+        "project");
+  }
+  const std::vector<std::string>& users = project->second.users;
+  if (!users.empty() && std::find(users.begin(), users.end(), spec.user) == users.end()) {
+    return Error{ErrorKind::kDenied, "not_in_project",
+                 fmt::format("user {} is not in project \"{}\": ask an administrator to add you",
+                             spec.user, spec.project),
+                 "project"};
+  }
+  std::vector<std::string> broken;
+  for (const Reason& r : broken_project_limits(state, spec, elements)) {
+    broken.push_back(
+        fmt::format("{}: {} used + {} requested > limit {}", r.resource, r.used, r.needs, r.limit));
+  }
+  if (broken.empty()) return {};
+  return Error{
+      ErrorKind::kExhausted, "project_quota",
+      fmt::format("project \"{}\" would be over its quota ({}): cancel jobs of it, ask for "
+                  "less, or have the quota raised",
+                  spec.project, listed(broken)),
+      "project"};
+}
+
 Result<void> check_holders(const State& state, const JobSpec& spec) {
   const auto queue = state.queues.find(spec.queue);
   if (queue == state.queues.end()) {
@@ -156,9 +225,8 @@ Result<void> check_holders(const State& state, const JobSpec& spec) {
                  fmt::format("queue \"{}\" takes no jobs now: use another one", spec.queue),
                  "queue"};
   }
-  if (pool_of(state, spec) == nullptr) {
-    return wrong("pool_unknown", fmt::format("there is no pool \"{}\"", spec.pool), "pool");
-  }
+  TRY(check_leaf(state, spec));
+  TRY(check_pool(state, spec));
   const auto elements =
       std::max<std::int64_t>(static_cast<std::int64_t>(spec.array.indices.size()), 1);
   const std::int64_t live = state.usage.jobs_running + state.usage.jobs_waiting;
@@ -169,7 +237,10 @@ Result<void> check_holders(const State& state, const JobSpec& spec) {
                              state.settings.jobs_max),
                  ""};
   }
-  TRY(check_waiting("queue", spec.queue, queue->second.limits, state.usage_by_queue, elements));
+  for (const Queue* each : queue_path(state, spec.queue)) {
+    TRY(check_waiting("queue", each->name, each->limits, state.usage_by_queue, elements));
+  }
+  TRY(check_project(state, spec, elements));
   if (const Limits* limits = limits_of_user(state, spec.user)) {
     TRY(check_waiting("user", spec.user, *limits, state.usage_by_user, elements));
   }

@@ -1,5 +1,9 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+
+#include "core/queue_tree.h"
 #include "core/step.h"
 
 namespace dove::core {
@@ -17,7 +21,7 @@ Error not_found(const char* what, std::uint64_t id) {
 // Most events are facts: they are recorded, not asked about. The overloads are the exceptions.
 class Admission {
  public:
-  explicit Admission(const State& state) : state_(state) {}
+  Admission(const State& state, const Policies& policies) : state_(state), policies_(policies) {}
 
   template <class Fact>
   Result<void> operator()(const Fact&) const {
@@ -62,7 +66,23 @@ class Admission {
                     fmt::format("node {} is connected: stop its agent first", node->name));
   }
 
+  Result<void> operator()(const ObjectApplied& event) const {
+    if (const auto* queue = std::get_if<Queue>(&event.object)) return check_queue(*queue);
+    if (const auto* cluster = std::get_if<ClusterSettings>(&event.object)) {
+      return check_order(cluster->order);
+    }
+    return {};
+  }
+
   Result<void> operator()(const ObjectDeleted& event) const {
+    if (event.kind == "queue") {
+      for (const auto& [name, queue] : state_.queues) {
+        if (queue.parent != event.name) continue;
+        return conflict(
+            "queue_has_children",
+            fmt::format("queue \"{}\" is below it: delete or move that one first", name));
+      }
+    }
     if ((event.kind == "pool" || event.kind == "queue") && event.name == "default") {
       return conflict("default_stays", fmt::format("the default {} cannot be deleted", event.kind));
     }
@@ -81,6 +101,53 @@ class Admission {
   }
 
  private:
+  Result<void> check_order(const std::string& order) const {
+    if (order.empty() || find_order(policies_, order) != nullptr) return {};
+    std::vector<std::string_view> known;
+    for (const OrderPolicy* each : policies_.orders) {
+      known.push_back(each->name().substr(0, each->name().find('/')));
+    }
+    return Error{
+        ErrorKind::kInvalid, "order_unknown",
+        fmt::format("there is no order \"{}\": known are {}", order, fmt::join(known, ", ")),
+        "order"};
+  }
+
+  Result<void> check_queue(const Queue& queue) const {
+    TRY(check_order(queue.order));
+    if (queue.parent.empty()) return {};
+    for (std::string above = queue.parent; !above.empty();) {
+      if (above == queue.name) {
+        return Error{
+            ErrorKind::kInvalid, "queue_below_itself",
+            fmt::format("queue \"{}\" would be below itself: choose another parent", queue.name),
+            "parent"};
+      }
+      const auto at = state_.queues.find(above);
+      if (at == state_.queues.end()) {
+        return Error{ErrorKind::kInvalid, "queue_unknown",
+                     fmt::format("there is no queue \"{}\": declare the parent first", above),
+                     "parent"};
+      }
+      above = at->second.parent;
+    }
+    return holds_no_jobs(queue.parent);
+  }
+
+  // Jobs would be left in a queue that has others below it.
+  Result<void> holds_no_jobs(const std::string& queue) const {
+    const auto below = [&](const auto& each) { return each.second.parent == queue; };
+    if (std::any_of(state_.queues.begin(), state_.queues.end(), below)) return {};
+    const auto usage = state_.usage_by_queue.find(queue);
+    if (usage == state_.usage_by_queue.end()) return {};
+    const std::int32_t jobs = usage->second.jobs_waiting + usage->second.jobs_running;
+    if (jobs == 0) return {};
+    return conflict("queue_has_jobs",
+                    fmt::format("queue \"{}\" holds {} jobs and would take none any more: let them "
+                                "end, then declare queues below it",
+                                queue, jobs));
+  }
+
   Result<void> not_ended(JobId id) const {
     const Job* job = state_.find_job(id);
     if (job == nullptr) return not_found("job", id.value);
@@ -89,12 +156,13 @@ class Admission {
   }
 
   const State& state_;
+  const Policies& policies_;
 };
 
 }  // namespace
 
-Result<void> admit(const State& state, const Event& event) {
-  return std::visit(Admission(state), event);
+Result<void> admit(const State& state, const Policies& policies, const Event& event) {
+  return std::visit(Admission(state, policies), event);
 }
 
 }  // namespace dove::core

@@ -118,6 +118,7 @@ class DecisionFold {
       case JobPhase::kEnded:
         return;
     }
+    count_asked(state_, *job, -1);
     job->phase = JobPhase::kEnded;
     state_.promises.erase(job->id);
     job->outcome = decision.outcome;

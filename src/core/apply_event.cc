@@ -45,6 +45,7 @@ class EventFold {
         job.array_index = indices[i];
       }
       count_waiting(state_, job, +1);
+      count_asked(state_, job, +1);
       touch(state_, job.id);
       state_.jobs.emplace_hint(state_.jobs.end(), job.id, std::move(job));
     }
@@ -84,6 +85,7 @@ class EventFold {
           job.requeue_requested = false;
           job.nodes_avoided.clear();
           count_waiting(state_, job, +1);
+          count_asked(state_, job, +1);
           return;
       }
     });

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "core/limits.h"
+#include "core/past_use.h"
+
 namespace dove::core {
 namespace {
 
@@ -51,14 +54,23 @@ void change_usage(State& state, const Job& job, Change change) {
   change(state.usage);
 }
 
+// What was held up to now counts as past use.
+void charge_holders(State& state, const Job& job) {
+  const Span half_life = state.settings.fair_share_half_life;
+  const std::string& user = job.spec->user;
+  charge(state.past_by_user[user], state.usage_by_user[user], half_life, state.now);
+  for_each_queue(state, job.spec->queue, [&](const std::string& name) {
+    charge(state.past_by_queue[name], state.usage_by_queue[name], half_life, state.now);
+  });
+}
+
 void count_models(const State& state, const Placement& placement, int sign, Usage& usage) {
   const Node& node = state.nodes[placement.node.value - 1];
   for (const DeviceGrant& grant : placement.devices) {
     const auto device = static_cast<std::size_t>(grant.device);
     if (device >= node.inventory->devices.size()) continue;
-    std::string model = node.inventory->devices[device].model;
-    for (char& c : model) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    const auto [at, added] = usage.gpus_by_model.try_emplace(std::move(model), 0);
+    const auto [at, added] =
+        usage.gpus_by_model.try_emplace(model_key(node.inventory->devices[device].model), 0);
     at->second += sign * grant.share_milli;
     if (at->second == 0) usage.gpus_by_model.erase(at);
   }
@@ -184,6 +196,7 @@ void count_running(State& state, const Job& job, int sign) {
 }
 
 void count_placement(State& state, const Job& job, const Placement& placement, int sign) {
+  charge_holders(state, job);
   std::int32_t gpus_milli = 0;
   for (const DeviceGrant& grant : placement.devices) gpus_milli += grant.share_milli;
   change_usage(state, job, [&](Usage& usage) {
@@ -207,6 +220,13 @@ void rebuild_usage(State& state) {
           }) ||
       any(state.projects, [](const Project& project) { return limits_models(project.limits); }) ||
       any(state.user_limits, [](const UserLimit& user) { return limits_models(user.limits); });
+  const Span half_life = state.settings.fair_share_half_life;
+  for (auto& [name, usage] : state.usage_by_user) {
+    charge(state.past_by_user[name], usage, half_life, state.now);
+  }
+  for (auto& [name, usage] : state.usage_by_queue) {
+    charge(state.past_by_queue[name], usage, half_life, state.now);
+  }
   state.usage_by_user.clear();
   state.usage_by_queue.clear();
   state.usage_by_project.clear();
@@ -219,6 +239,19 @@ void rebuild_usage(State& state) {
       if (record.stage != PlacementStage::kEnded) count_placement(state, job, record.placement, +1);
     }
   }
+}
+
+void count_asked(State& state, const Job& job, int sign) {
+  if (job.spec->project.empty()) return;
+  const Amount least = least_amount(*job.spec);
+  Usage& asked = state.asked_by_project[job.spec->project];
+  asked.jobs_waiting += sign;
+  asked.cores += sign * static_cast<std::int32_t>(least.cores);
+  asked.gpus_milli += sign * static_cast<std::int32_t>(least.gpus_milli);
+  asked.memory_bytes += sign * least.memory_bytes;
+  add_countables(asked.countables, least.countables, sign);
+  add_countables(asked.countables, job.spec->cluster_requests, sign);
+  add_countables(asked.gpus_by_model, least.gpus_by_model, sign);
 }
 
 std::vector<const Queue*> queue_path(const State& state, const std::string& name) {

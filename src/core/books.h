@@ -36,6 +36,7 @@ void rebuild_usage(State& state);
 
 // The usage of the job's user, project, its queue with all above it, and the cluster.
 void count_waiting(State& state, const Job& job, int sign);
+void count_asked(State& state, const Job& job, int sign);    // of its project
 void count_running(State& state, const Job& job, int sign);  // and its cluster-wide countables
 void count_placement(State& state, const Job& job, const Placement& placement, int sign);
 

@@ -81,7 +81,7 @@ std::vector<Decision> decide(State& state, const Policies& policies, const Cycle
   Derived& derived = *state.derived;
   derived.to_finish.clear();
   derived.to_start.clear();
-  purge_classes(derived);
+  purge_classes(state);
   return std::move(cycle.decisions);
 }
 

@@ -138,8 +138,27 @@ void build(State& state, const Policies& policies, bool by_order_policy) {
   state.derived->policies = policies;
   state.derived->by_order_policy = by_order_policy;
   state.derived->usage_fell = true;
+  state.derived->tree.build(state, state.derived->policies);
   for (const Node& node : state.nodes) touch(state, node.id);
   for (const auto& [id, job] : state.jobs) touch(state, id);
+}
+
+// What the node adds to the cluster's total while it is available.
+Total total_of(const Node& node) {
+  Total total;
+  total.cores = static_cast<std::int64_t>(usable_cores(node).size());
+  total.gpus_milli = static_cast<std::int64_t>(node.inventory->devices.size()) * kWholeDevice_milli;
+  total.memory_bytes = node.inventory->memory_bytes - node.declared.memory_reserved_bytes;
+  return total;
+}
+
+void count_total(Derived& derived, NodeNote& note, const Total& now) {
+  if (note.total == now) return;
+  derived.total.cores += now.cores - note.total.cores;
+  derived.total.gpus_milli += now.gpus_milli - note.total.gpus_milli;
+  derived.total.memory_bytes += now.memory_bytes - note.total.memory_bytes;
+  note.total = now;
+  derived.tree.set_total(derived.total);
 }
 
 template <class T>
@@ -194,6 +213,7 @@ void sync_node(State& state, NodeId id) {
     note.available = available;
     note.rank = rank;
   }
+  count_total(derived, note, available ? total_of(node) : Total{});
   ++derived.books_version;
   const Instant wake = lost_at(state, node);
   if (wake == note.wake) return;
@@ -231,6 +251,9 @@ void sync_job(State& state, JobId id) {
   }
   note_victim(derived, job);
   set_wake(derived, id, note, wake_of(state, job));
+  if (derived.tree.depends_on_usage()) {
+    derived.tree.usage_changed(state, job.spec->queue, job.spec->user);
+  }
   check_dependents(derived, id);
   if (job.array && job.array != id) check_dependents(derived, job.array);
   switch (job.phase) {
@@ -272,6 +295,7 @@ void prepare_derived(State& state, const Policies& policies, const CycleOptions&
   const bool by_order_policy = options.runs(Pass::kOrder);
   const Derived* derived = state.derived.get();
   if (derived == nullptr || derived->policies.order != policies.order ||
+      derived->policies.orders != policies.orders ||
       derived->policies.placement != policies.placement ||
       derived->by_order_policy != by_order_policy) {
     build(state, policies, by_order_policy);

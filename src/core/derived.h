@@ -18,17 +18,10 @@
 #include "core/cycle.h"
 #include "core/place.h"
 #include "core/policy.h"
+#include "core/queue_tree.h"
 #include "core/state.h"
 
 namespace dove::core {
-
-// The place of a job in the queue: ascending.
-struct QueueKey {
-  std::int64_t rank_negated = 0;
-  Seq submitted_seq;
-  JobId job;
-  auto operator<=>(const QueueKey&) const = default;
-};
 
 enum class Verdict {
   kOpen,       // to be tried
@@ -48,7 +41,9 @@ struct WaitClass {
   std::set<QueueKey> jobs;
   Verdict verdict = Verdict::kOpen;
   std::uint64_t books_version = 0;  // when the verdict was found
-  std::optional<QueueKey> open_at;  // its key in Derived::open
+  std::int32_t lane = 0;            // in Derived::tree
+  std::optional<QueueKey> head;     // as the tree knows it
+  bool open = false;                // as the tree knows it
 };
 
 struct JobNote {
@@ -67,6 +62,7 @@ struct NodeNote {
   NodeRank rank = {};
   Instant wake = kNever;
   std::vector<std::string> pools;
+  Total total;  // as last counted; nothing while it is not available
 };
 
 struct ArrayNote {
@@ -104,7 +100,8 @@ struct Derived {
   std::uint64_t next_class = 1;
   std::map<std::uint64_t, WaitClass> classes;
   std::multimap<std::uint64_t, std::uint64_t> classes_by_digest;
-  std::set<std::pair<QueueKey, std::uint64_t>> open;
+  QueueTree tree;
+  Total total;
   std::set<std::uint64_t> no_place;
   std::set<std::uint64_t> over_limit;
   std::set<std::uint64_t> changing;
@@ -136,14 +133,14 @@ void sync_wake(State& state, JobId job);
 void enqueue(State& state, const Job& job, JobNote& note);
 void dequeue(State& state, JobNote& note);
 // Drops classes that nobody waits in, when there are many.
-void purge_classes(Derived& derived);
-// Sets the class's verdict and its membership of `open`, `no_place`, `over_limit`.
-void set_verdict(Derived& derived, std::uint64_t id, Verdict verdict);
+void purge_classes(State& state);
+// Sets the class's verdict, whether it is to be tried, and its membership of `no_place` and others.
+void set_verdict(State& state, std::uint64_t id, Verdict verdict);
 // Reopens classes whose verdict could be another one now that `freed` nodes have more.
 void reopen(State& state, const std::vector<NodeId>& freed);
 // Reopens classes whose verdict lasts until any book changes, if one has or may do so now: then
 // they must be tried in their turn, as they would be without caches.
-void reopen_changing(Derived& derived);
+void reopen_changing(State& state);
 // Whether new work may be placed on the node.
 bool is_available(const Node& node);
 

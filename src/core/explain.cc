@@ -10,6 +10,7 @@
 #include "core/hostlist.h"
 #include "core/limits.h"
 #include "core/place.h"
+#include "core/queue_tree.h"
 #include "core/step.h"
 #include "core/what_if.h"
 
@@ -215,20 +216,28 @@ void add_places(const State& state, const Policies& policies, const Job& job,
   if (up.fits(spec)) add_shortages(now, empty, ReasonKind::kResources, spec, out);
 }
 
-// Jobs of the same pool that are tried before this one.
+// Jobs of the same pool that are tried before this one. Which users and queues come first by their
+// share changes with every launch: there only those of the same user and queue are counted.
 void add_ahead(const State& state, const Policies& policies, const Job& job,
                std::vector<Reason>& out) {
-  const auto key = [&](const Job& each) {
-    return QueueKey{-policies.order->rank(state, each), each.submitted_seq, each.id};
+  const OrderPolicy& own = order_of(state, policies, job.spec->queue);
+  const auto key = [&](const OrderPolicy& order, const Job& each) {
+    return QueueKey{-order.rank(state, each), each.submitted_seq, each.id};
   };
-  const QueueKey mine = key(job);
+  const QueueKey mine = key(own, job);
   const Pool* pool = pool_of(state, *job.spec);
+  std::map<std::string, const OrderPolicy*> orders;
+  for (const auto& [name, queue] : state.queues) orders[name] = &order_of(state, policies, name);
   Reason made = reason(ReasonKind::kAhead);
   std::optional<QueueKey> next;
   for (const auto& [id, other] : state.jobs) {
     if (other.phase != JobPhase::kWaiting || other.held || id == job.id) continue;
     if (pool_of(state, *other.spec) != pool || startable_at(state, other) > state.now) continue;
-    const QueueKey theirs = key(other);
+    const auto order = orders.find(other.spec->queue);
+    if (order == orders.end() || order->second != &own) continue;
+    const bool alike = other.spec->queue == job.spec->queue && other.spec->user == job.spec->user;
+    if (own.by_share() && !alike) continue;
+    const QueueKey theirs = key(own, other);
     if (!(theirs < mine)) continue;
     ++made.count;
     if (!next || *next < theirs) next = theirs;

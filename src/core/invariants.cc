@@ -17,6 +17,7 @@ struct Sums {
   std::map<std::string, Usage> users;
   std::map<std::string, Usage> queues;
   std::map<std::string, Usage> projects;
+  std::map<std::string, std::int64_t> asked;  // jobs that have not ended, by project
   Usage all;
 };
 
@@ -28,6 +29,7 @@ void add(std::map<std::string, std::int64_t>& to, const std::vector<Countable>& 
 
 Broken add_job(const State& state, const Job& job, Sums& sums) {
   std::vector<Usage*> usages = {&sums.users[job.spec->user], &sums.all};
+  if (!job.spec->project.empty() && job.phase != JobPhase::kEnded) ++sums.asked[job.spec->project];
   if (!job.spec->project.empty()) usages.push_back(&sums.projects[job.spec->project]);
   const std::vector<const Queue*> path = queue_path(state, job.spec->queue);
   if (path.empty()) usages.push_back(&sums.queues[job.spec->queue]);
@@ -154,6 +156,12 @@ std::optional<std::string> find_broken_invariant(const State& state) {
   if (auto broken = check_usage("user", state.usage_by_user, sums.users)) return broken;
   if (auto broken = check_usage("queue", state.usage_by_queue, sums.queues)) return broken;
   if (auto broken = check_usage("project", state.usage_by_project, sums.projects)) return broken;
+  for (const auto& [name, asked] : state.asked_by_project) {
+    const auto at = sums.asked.find(name);
+    if (asked.jobs_waiting != (at == sums.asked.end() ? 0 : at->second)) {
+      return fmt::format("what project {} asks for does not add up", name);
+    }
+  }
   for (const auto& [id, promise] : state.promises) {
     const Job* job = state.find_job(id);
     if (job == nullptr || job->phase != JobPhase::kWaiting) {

@@ -22,6 +22,11 @@ void add(Amount& amount, const Request& request, std::int64_t times) {
       times * (std::int64_t{request.gpus} * kWholeDevice_milli + request.share_milli);
   amount.memory_bytes += times * request.memory_bytes;
   add(amount.countables, request.countables, times);
+  const std::int64_t milli =
+      times * (std::int64_t{request.gpus} * kWholeDevice_milli + request.share_milli);
+  if (milli > 0 && !request.gpu_model.empty()) {
+    add(amount.gpus_by_model, {{model_key(request.gpu_model), milli}}, 1);
+  }
 }
 
 // Collects what one holder of limits (a queue, a user) refuses.
@@ -51,14 +56,14 @@ class Check {
   std::vector<Reason>& out_;
 };
 
-std::int64_t used_of(const Usage& usage, const std::string& name) {
-  const auto at = usage.countables.find(name);
-  return at == usage.countables.end() ? 0 : at->second;
+std::int64_t used_of(const std::map<std::string, std::int64_t>& amounts, const std::string& name) {
+  const auto at = amounts.find(name);
+  return at == amounts.end() ? 0 : at->second;
 }
 
 bool is_without(const Limits& limits) {
   return limits.jobs_running < 0 && limits.cores < 0 && limits.gpus_milli < 0 &&
-         limits.memory_bytes < 0 && limits.countables.empty();
+         limits.memory_bytes < 0 && limits.countables.empty() && limits.gpus_by_model.empty();
 }
 
 void check_limits(const Limits& limits, const std::map<std::string, Usage>& usages,
@@ -74,7 +79,11 @@ void check_limits(const Limits& limits, const std::map<std::string, Usage>& usag
   for (const Countable& limit : limits.countables) {
     const std::int64_t needs =
         amount_of(amount.countables, limit.name) + amount_of(spec.cluster_requests, limit.name);
-    check(limit.name.c_str(), needs, used_of(usage, limit.name), limit.amount);
+    check(limit.name.c_str(), needs, used_of(usage.countables, limit.name), limit.amount);
+  }
+  for (const Countable& limit : limits.gpus_by_model) {
+    check(("gpus_milli:" + limit.name).c_str(), amount_of(amount.gpus_by_model, limit.name),
+          used_of(usage.gpus_by_model, limit.name), limit.amount);
   }
 }
 
@@ -92,13 +101,26 @@ Amount least_amount(const JobSpec& spec) {
   return amount;
 }
 
-Amount amount_of(const std::vector<Placement>& placements) {
+std::string model_key(const std::string& model) {
+  std::string key = model;
+  for (char& c : key) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return key;
+}
+
+Amount amount_of(const State& state, const std::vector<Placement>& placements) {
   Amount amount;
   for (const Placement& placement : placements) {
     amount.cores += static_cast<std::int64_t>(placement.cores.size());
     for (const DeviceGrant& grant : placement.devices) amount.gpus_milli += grant.share_milli;
     amount.memory_bytes += placement.memory_bytes;
     add(amount.countables, placement.countables, 1);
+    if (!state.counts_models) continue;
+    const Inventory& inventory = *state.nodes[placement.node.value - 1].inventory;
+    for (const DeviceGrant& grant : placement.devices) {
+      const auto device = static_cast<std::size_t>(grant.device);
+      add(amount.gpus_by_model, {{model_key(inventory.devices[device].model), grant.share_milli}},
+          1);
+    }
   }
   return amount;
 }
@@ -113,10 +135,9 @@ const Limits* limits_of_user(const State& state, const std::string& user) {
 std::vector<Reason> broken_limits(const State& state, const JobSpec& spec, const Amount& amount,
                                   bool first_only) {
   std::vector<Reason> out;
-  const auto queue = state.queues.find(spec.queue);
-  if (queue != state.queues.end()) {
-    check_limits(queue->second.limits, state.usage_by_queue, spec.queue, spec, amount,
-                 Check(ReasonKind::kQueueLimit, spec.queue, first_only, out));
+  for (const Queue* queue : queue_path(state, spec.queue)) {
+    check_limits(queue->limits, state.usage_by_queue, queue->name, spec, amount,
+                 Check(ReasonKind::kQueueLimit, queue->name, first_only, out));
   }
   if (const Limits* limits = limits_of_user(state, spec.user)) {
     check_limits(*limits, state.usage_by_user, spec.user, spec, amount,
@@ -124,10 +145,43 @@ std::vector<Reason> broken_limits(const State& state, const JobSpec& spec, const
   }
   Check cluster(ReasonKind::kClusterLimit, state.settings.name, first_only, out);
   for (const Countable& one : spec.cluster_requests) {
-    cluster(one.name.c_str(), one.amount, used_of(state.usage, one.name),
+    cluster(one.name.c_str(), one.amount, used_of(state.usage.countables, one.name),
             amount_of(state.settings.countables, one.name));
   }
   return out;
+}
+
+std::vector<Reason> broken_project_limits(const State& state, const JobSpec& spec,
+                                          std::int64_t elements) {
+  std::vector<Reason> out;
+  const auto project = state.projects.find(spec.project);
+  if (project == state.projects.end()) return out;
+  Amount amount = least_amount(spec);
+  amount.cores *= elements;
+  amount.gpus_milli *= elements;
+  amount.memory_bytes *= elements;
+  for (Countable& one : amount.countables) one.amount *= elements;
+  for (Countable& one : amount.gpus_by_model) one.amount *= elements;
+  const Limits& limits = project->second.limits;
+  Check check(ReasonKind::kProjectLimit, spec.project, false, out);
+  const auto asked = state.asked_by_project.find(spec.project);
+  const std::int64_t jobs = asked == state.asked_by_project.end() ? 0 : asked->second.jobs_waiting;
+  check("jobs", elements, jobs, limits.jobs_waiting);
+  check_limits(limits, state.asked_by_project, spec.project, spec, amount, check);
+  return out;
+}
+
+bool may_use(const State& state, const Pool& pool, const std::string& user,
+             const std::string& project) {
+  if (pool.users.empty() && pool.projects.empty() && pool.domains.empty()) return true;
+  const auto holds = [](const std::vector<std::string>& list, const std::string& name) {
+    return !name.empty() && std::find(list.begin(), list.end(), name) != list.end();
+  };
+  if (holds(pool.users, user) || holds(pool.projects, project)) return true;
+  const auto known = state.users.find(user);
+  if (known != state.users.end() && holds(pool.domains, known->second.domain)) return true;
+  const auto of = state.projects.find(project);
+  return of != state.projects.end() && holds(pool.domains, of->second.domain);
 }
 
 std::vector<Reason> declared_obstacles(const State& state, const JobSpec& spec) {

@@ -13,16 +13,29 @@ struct Amount {
   std::int64_t cores = 0;
   std::int64_t gpus_milli = 0;
   std::int64_t memory_bytes = 0;
-  std::vector<Countable> countables;  // of its nodes, ascending by name
+  std::vector<Countable> countables;     // of its nodes, ascending by name
+  std::vector<Countable> gpus_by_model;  // milli, by model in lower case; as far as it is known
 };
 
 // The least that the spec can hold, before its nodes are known.
 Amount least_amount(const JobSpec& spec);
-Amount amount_of(const std::vector<Placement>& placements);
+Amount amount_of(const State& state, const std::vector<Placement>& placements);
+
+// The model as limits and usage name it: in lower case.
+std::string model_key(const std::string& model);
 
 // Every limit that the job would break by starting now; empty: none. `first_only` stops at one.
 std::vector<Reason> broken_limits(const State& state, const JobSpec& spec, const Amount& amount,
                                   bool first_only);
+
+// Every limit of the job's project that submitting `elements` such jobs would break.
+std::vector<Reason> broken_project_limits(const State& state, const JobSpec& spec,
+                                          std::int64_t elements);
+
+// Whether the pool is open to the user and the project: to everybody, or by the union of its users,
+// projects and domains.
+bool may_use(const State& state, const Pool& pool, const std::string& user,
+             const std::string& project);
 
 // What administrators declared that keeps the job waiting whatever is free: closed pool, time.
 std::vector<Reason> declared_obstacles(const State& state, const JobSpec& spec);

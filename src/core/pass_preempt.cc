@@ -136,7 +136,8 @@ class Round {
                         std::move(victims));
     const auto found = search.find();
     if (!found || found->victims.empty()) return true;
-    if (!broken_limits(state_, *job.spec, amount_of(found->placements), true).empty()) return true;
+    if (!broken_limits(state_, *job.spec, amount_of(state_, found->placements), true).empty())
+      return true;
     const auto nodes = [this](const JobSpec& spec) -> const std::set<NodeEntry>& {
       return nodes_of(spec);
     };

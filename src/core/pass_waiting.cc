@@ -44,7 +44,8 @@ Verdict try_place(Cycle& cycle, const WaitClass& it) {
   if (!broken_limits(state, spec, least_amount(spec), true).empty()) return Verdict::kOverLimit;
   auto places = search(state, cycle.policies, it);
   if (!places) return it.monotone ? Verdict::kNoPlace : Verdict::kChanging;
-  if (!broken_limits(state, spec, amount_of(*places), true).empty()) return Verdict::kChanging;
+  if (!broken_limits(state, spec, amount_of(state, *places), true).empty())
+    return Verdict::kChanging;
   const Job& job = *state.find_job(it.jobs.begin()->job);
   const auto number =
       job.attempts.empty() ? AttemptNumber{1} : AttemptNumber{job.attempts.back().number + 1};
@@ -91,17 +92,17 @@ void order(Cycle& cycle) {
 
 void place(Cycle& cycle) {
   Derived& derived = *cycle.state.derived;
+  if (derived.tree.depends_on_usage()) derived.tree.refresh_open(cycle.state);
   // A launch may help those whose search can miss: another round, as long as there are launches.
   for (bool launched = true; launched;) {
     launched = false;
-    reopen_changing(derived);
-    while (!derived.open.empty()) {
-      const std::uint64_t id = derived.open.begin()->second;
-      const Verdict verdict = try_place(cycle, derived.classes.at(id));
+    reopen_changing(cycle.state);
+    while (const std::optional<std::uint64_t> id = derived.tree.first()) {
+      const Verdict verdict = try_place(cycle, derived.classes.at(*id));
       if (verdict == Verdict::kOpen) {
         launched = true;
       } else {
-        set_verdict(derived, id, verdict);
+        set_verdict(cycle.state, *id, verdict);
       }
     }
   }

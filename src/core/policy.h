@@ -17,14 +17,35 @@
 
 namespace dove::core {
 
-// Which waiting job comes first.
+// What all available nodes have in total.
+struct Total {
+  std::int64_t cores = 0;
+  std::int64_t gpus_milli = 0;
+  std::int64_t memory_bytes = 0;
+  bool operator==(const Total&) const = default;
+};
+
+// What a share is reckoned from: of a user, or of a queue with all below it.
+struct ShareView {
+  const Usage* used = nullptr;     // now; never null
+  const Total* total = nullptr;    // of the cluster; never null
+  std::int64_t past_milli_ms = 0;  // decayed, what is held now included (core/past_use.h)
+  std::int32_t weight = 1;
+};
+
+// Which waiting job of a queue comes first, and which of the queues below it.
 class OrderPolicy {
  public:
   virtual ~OrderPolicy() = default;
   virtual std::string_view name() const = 0;  // with a version: "priority_fifo/1"
-  // Higher ranks come first, equal ranks in order of submission. May depend on the job and on its
-  // queue's declaration only.
+  // Higher ranks come first, equal ranks in order of submission. May depend on what does not
+  // change while the job waits and on its queue's declaration only.
   virtual std::int64_t rank(const State& state, const Job& job) const = 0;
+  // Whether users, and queues below, are served by the smallest share; else by their first job.
+  virtual bool by_share() const { return false; }
+  virtual std::int64_t share(const ShareView&) const { return 0; }
+  // Whether nothing passes a first job that has no place.
+  virtual bool head_blocks() const { return false; }
 };
 
 // What a node has free, in sums.
@@ -66,8 +87,9 @@ class PlacementPolicy {
 
 // The policies in use. REQUIRES: no member is null while it is used.
 struct Policies {
-  const OrderPolicy* order = nullptr;
+  const OrderPolicy* order = nullptr;  // where nobody names one
   const PlacementPolicy* placement = nullptr;
+  std::vector<const OrderPolicy*> orders = {};  // those that queues may name, `order` among them
 };
 
 }  // namespace dove::core

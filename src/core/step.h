@@ -47,7 +47,7 @@ Instant wake_at(const State& state);
 Result<std::vector<std::string>> admit(const State& state, const JobSpec& spec);
 
 // May this be done to the job or node? (cancel an ended job, requeue a waiting one, ...)
-Result<void> admit(const State& state, const Event& event);
+Result<void> admit(const State& state, const Policies& policies, const Event& event);
 
 // All causes why a waiting job is not started now, each verified: removing the others leaves it.
 // Empty for a job that is not waiting. REQUIRES: the job exists.

@@ -116,13 +116,13 @@ void VictimQueues::count_changes(JobId beneficiary, std::span<const JobId> stopp
     const Job& job = *state_.find_job(id);
     for (const PlacementRecord& record : job.attempts.back().placements) {
       if (record.stage == PlacementStage::kEnded) continue;
-      add(held_, job.spec->queue, core::amount_of({record.placement}), -1);
+      add(held_, job.spec->queue, core::amount_of(state_, {record.placement}), -1);
     }
   }
   for (const auto& [id, promise] : state_.promises) {
     const Job* job = state_.find_job(id);
     if (job == nullptr || id == beneficiary) continue;
-    add(comes_, job->spec->queue, core::amount_of(promise.placements), +1);
+    add(comes_, job->spec->queue, core::amount_of(state_, promise.placements), +1);
   }
 }
 

@@ -26,12 +26,12 @@ std::int64_t weight_of(const Attempt& attempt) {
   return weight;
 }
 
-Amount held_by(const Attempt& attempt) {
+Amount held_by(const State& state, const Attempt& attempt) {
   std::vector<Placement> placements;
   for (const PlacementRecord& record : attempt.placements) {
     if (record.stage != PlacementStage::kEnded) placements.push_back(record.placement);
   }
-  return amount_of(placements);
+  return amount_of(state, placements);
 }
 
 class Choice {
@@ -60,7 +60,7 @@ class Choice {
   bool lets_through(const Victim& victim) {
     const Job& job = *state_.find_job(victim.job);
     if (victim.kind == VictimKind::kMove) return true;
-    const Amount loss = held_by(job.attempts.back());
+    const Amount loss = held_by(state_, job.attempts.back());
     if (!queues_.keeps_guaranteed(job, loss)) return false;
     if (victim.kind == VictimKind::kShare && !queues_.reclaims(job) && !queues_.has_less(job)) {
       return false;

@@ -57,7 +57,8 @@ bool same_class(const WaitClass& it, const Job& job) {
          std::equal(a.groups.begin(), a.groups.end(), b.groups.begin(), b.groups.end(), same_shape);
 }
 
-std::uint64_t class_for(Derived& derived, const Job& job) {
+std::uint64_t class_for(const State& state, const Job& job) {
+  Derived& derived = *state.derived;
   const std::uint64_t digest = class_digest(job);
   const auto [begin, end] = derived.classes_by_digest.equal_range(digest);
   for (auto at = begin; at != end; ++at) {
@@ -70,21 +71,20 @@ std::uint64_t class_for(Derived& derived, const Job& job) {
   made.avoided = job.nodes_avoided;
   made.array = limiting_array(job);
   made.monotone = search_is_monotone(*job.spec);
+  made.lane = derived.tree.lane_of(state, *job.spec);
   derived.classes_by_digest.emplace(digest, id);
   return id;
 }
 
-// Keeps Derived::open in step with the class's first job and verdict.
-void place_in_open(Derived& derived, std::uint64_t id, WaitClass& it) {
-  const bool wanted = it.verdict == Verdict::kOpen && !it.jobs.empty();
-  if (it.open_at && (!wanted || *it.open_at != *it.jobs.begin())) {
-    derived.open.erase({*it.open_at, id});
-    it.open_at.reset();
-  }
-  if (wanted && !it.open_at) {
-    it.open_at = *it.jobs.begin();
-    derived.open.insert({*it.open_at, id});
-  }
+// Keeps the tree in step with the class's first job and verdict.
+void place_in_tree(const State& state, std::uint64_t id, WaitClass& it) {
+  std::optional<QueueKey> head;
+  if (!it.jobs.empty()) head = *it.jobs.begin();
+  const bool open = it.verdict == Verdict::kOpen;
+  if (head == it.head && open == it.open) return;
+  state.derived->tree.update(state, it.lane, id, it.head, head, open);
+  it.head = head;
+  it.open = open;
 }
 
 bool helped_by(const State& state, const WaitClass& it, const std::vector<NodeId>& freed) {
@@ -96,7 +96,8 @@ bool helped_by(const State& state, const WaitClass& it, const std::vector<NodeId
 
 }  // namespace
 
-void set_verdict(Derived& derived, std::uint64_t id, Verdict verdict) {
+void set_verdict(State& state, std::uint64_t id, Verdict verdict) {
+  Derived& derived = *state.derived;
   WaitClass& it = derived.classes.at(id);
   if (it.verdict == Verdict::kNoPlace) derived.no_place.erase(id);
   if (it.verdict == Verdict::kOverLimit) derived.over_limit.erase(id);
@@ -106,22 +107,23 @@ void set_verdict(Derived& derived, std::uint64_t id, Verdict verdict) {
   if (verdict == Verdict::kOverLimit) derived.over_limit.insert(id);
   it.verdict = verdict;
   it.books_version = derived.books_version;
-  place_in_open(derived, id, it);
+  place_in_tree(state, id, it);
 }
 
 void enqueue(State& state, const Job& job, JobNote& note) {
   Derived& derived = *state.derived;
-  const std::int64_t rank = derived.by_order_policy ? derived.policies.order->rank(state, job) : 0;
+  const std::int64_t rank =
+      derived.by_order_policy ? derived.tree.order_of(job.spec->queue).rank(state, job) : 0;
   const QueueKey key{-rank, job.submitted_seq, job.id};
   if (note.wait_class != 0) {
     if (note.key == key) return;
     dequeue(state, note);
   }
-  note.wait_class = class_for(derived, job);
+  note.wait_class = class_for(state, job);
   note.key = key;
   WaitClass& it = derived.classes.at(note.wait_class);
   it.jobs.insert(key);
-  place_in_open(derived, note.wait_class, it);
+  place_in_tree(state, note.wait_class, it);
 }
 
 void dequeue(State& state, JobNote& note) {
@@ -129,7 +131,7 @@ void dequeue(State& state, JobNote& note) {
   Derived& derived = *state.derived;
   WaitClass& it = derived.classes.at(note.wait_class);
   it.jobs.erase(note.key);
-  place_in_open(derived, note.wait_class, it);
+  place_in_tree(state, note.wait_class, it);
   note.wait_class = 0;
 }
 
@@ -142,19 +144,21 @@ void reopen(State& state, const std::vector<NodeId>& freed) {
   if (derived.usage_fell) {
     again.insert(again.end(), derived.over_limit.begin(), derived.over_limit.end());
   }
-  for (std::uint64_t id : again) set_verdict(derived, id, Verdict::kOpen);
+  for (std::uint64_t id : again) set_verdict(state, id, Verdict::kOpen);
 }
 
-void reopen_changing(Derived& derived) {
+void reopen_changing(State& state) {
+  Derived& derived = *state.derived;
   std::vector<std::uint64_t> again;
   for (std::uint64_t id : derived.changing) {
     const bool changed = derived.classes.at(id).books_version != derived.books_version;
-    if (changed || !derived.open.empty()) again.push_back(id);
+    if (changed || derived.tree.any_open()) again.push_back(id);
   }
-  for (std::uint64_t id : again) set_verdict(derived, id, Verdict::kOpen);
+  for (std::uint64_t id : again) set_verdict(state, id, Verdict::kOpen);
 }
 
-void purge_classes(Derived& derived) {
+void purge_classes(State& state) {
+  Derived& derived = *state.derived;
   constexpr std::size_t kClasses_kept = 4096;
   if (derived.classes.size() <= kClasses_kept) return;
   for (auto at = derived.classes.begin(); at != derived.classes.end();) {
@@ -163,7 +167,7 @@ void purge_classes(Derived& derived) {
       continue;
     }
     const std::uint64_t id = at->first;
-    set_verdict(derived, id, Verdict::kDeclared);
+    set_verdict(state, id, Verdict::kDeclared);
     const auto [begin, end] = derived.classes_by_digest.equal_range(at->second.digest);
     for (auto entry = begin; entry != end; ++entry) {
       if (entry->second == id) {

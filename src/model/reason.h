@@ -24,6 +24,7 @@ enum class ReasonKind {
   kNodesUnavailable,  // matching nodes are drained, lost or silent: `count` of `total`
   kAhead,             // `count` jobs are ahead, the next being `other`
   kExcluded,          // nodes wanted or excluded by the job leave `count`
+  kProjectLimit,      // subject: the project; submissions over it are refused
 };
 
 struct Reason {

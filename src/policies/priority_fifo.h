@@ -5,7 +5,7 @@
 
 namespace dove::policies {
 
-class PriorityFifo final : public core::OrderPolicy {
+class PriorityFifo : public core::OrderPolicy {
  public:
   std::string_view name() const override { return "priority_fifo/1"; }
   std::int64_t rank(const core::State& state, const core::Job& job) const override;

@@ -2,14 +2,27 @@
 
 #include "core/step.h"
 #include "policies/best_fit.h"
+#include "policies/fair_share.h"
+#include "policies/multifactor.h"
 #include "policies/priority_fifo.h"
+#include "policies/priority_lifo.h"
+#include "policies/shortest_limit.h"
+#include "policies/smallest_share.h"
+#include "policies/strict_fifo.h"
 
 namespace dove::policies {
 
 const core::Policies& standard_policies() {
   static const PriorityFifo order;
+  static const StrictFifo strict;
+  static const PriorityLifo lifo;
+  static const SmallestShare dominant;
+  static const FairShare fair;
+  static const Multifactor multifactor;
+  static const ShortestLimit shortest;
   static const BestFit placement;
-  static const core::Policies policies{&order, &placement};
+  static const core::Policies policies{
+      &order, &placement, {&order, &strict, &lifo, &dominant, &fair, &multifactor, &shortest}};
   return policies;
 }
 

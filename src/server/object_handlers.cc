@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "codec/json.h"
+#include "core/limits.h"
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/record_json.h"
@@ -120,9 +121,28 @@ Json usage_json(const core::Usage& usage) {
               {"countables", usage.countables}};
 }
 
+// As themselves, or in a project that they are in.
+bool is_open_to(const core::State& state, const Pool& pool, const std::string& user) {
+  if (core::may_use(state, pool, user, "")) return true;
+  return std::any_of(state.projects.begin(), state.projects.end(), [&](const auto& entry) {
+    const std::vector<std::string>& users = entry.second.users;
+    const bool is_in = users.empty() || std::find(users.begin(), users.end(), user) != users.end();
+    return is_in && core::may_use(state, pool, user, entry.first);
+  });
+}
+
 }  // namespace
 
-void list_pools(Context& context, CallPtr call) { list_of_kind(context, *call, "pool", "pools"); }
+// Those open to the caller; administrators see all.
+void list_pools(Context& context, CallPtr call) {
+  const core::State& state = context.state();
+  Json pools = Json::array();
+  for (const auto& [name, pool] : state.pools) {
+    if (!call->caller.admin && !is_open_to(state, pool, call->caller.user)) continue;
+    pools.push_back(shown(Declared(pool)));
+  }
+  call->reply(200, Json{{"pools", std::move(pools)}, {"log_head", state.head.value}});
+}
 
 void list_queues(Context& context, CallPtr call) {
   const core::State& state = context.state();

@@ -275,6 +275,16 @@ class Runner {
     return true;
   }
 
+  bool apply_object(const Declared& object) {
+    const auto admitted = core::admit(state(), brain_.policies(), ObjectApplied{object});
+    if (admitted.ok()) {
+      brain_.add(ObjectApplied{object});
+    } else {
+      print(fmt::format("refused: {} ({})", admitted.error().code, admitted.error().field));
+    }
+    return true;
+  }
+
   bool declare(const Line& line, Options& options) {
     if (line.verb == "pool") {
       Pool pool;
@@ -284,6 +294,9 @@ class Runner {
       pool.open = !options.flag("closed");
       pool.time_limit_default = options.span("default_limit");
       pool.time_limit_max = options.span("max_limit");
+      pool.users = options.list("users");
+      pool.projects = options.list("projects");
+      pool.domains = options.list("domains");
       brain_.add(ObjectApplied{pool});
     } else if (line.verb == "queue") {
       Queue queue;
@@ -291,7 +304,24 @@ class Runner {
       queue.priority = static_cast<std::int32_t>(options.amount("priority"));
       queue.open = !options.flag("closed");
       queue.limits = read_limits(options);
-      brain_.add(ObjectApplied{queue});
+      queue.parent = options.text("parent");
+      queue.guaranteed = read_quota(options);
+      queue.weight = static_cast<std::int32_t>(options.amount("weight", 1));
+      queue.band = static_cast<std::int32_t>(options.amount("band"));
+      queue.order = options.text("order");
+      return apply_object(queue);
+    } else if (line.verb == "project") {
+      Project project;
+      project.name = line.name;
+      project.domain = options.text("domain");
+      project.users = options.list("users");
+      project.limits = read_limits(options);
+      return apply_object(project);
+    } else if (line.verb == "user") {
+      UserDeclaration user;
+      user.name = line.name;
+      user.domain = options.text("domain");
+      return apply_object(user);
     } else if (line.verb == "limit") {
       brain_.add(ObjectApplied{UserLimit{line.name, read_limits(options)}});
     } else if (line.verb == "cluster") {
@@ -304,7 +334,9 @@ class Runner {
           static_cast<std::int32_t>(options.amount("kept_max", settings.ended_jobs_max));
       settings.countables = options.countables("countable");
       settings.preemption = !options.flag("no_preemption");
-      brain_.add(ObjectApplied{settings});
+      settings.order = options.text("order", settings.order);
+      settings.fair_share_half_life = options.span("half_life", settings.fair_share_half_life);
+      return apply_object(settings);
     } else {
       return false;
     }

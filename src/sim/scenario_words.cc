@@ -217,6 +217,7 @@ JobSpec read_spec(const std::string& name, Options& options, const FindJob& find
   spec.user = options.text("user", "ann");
   spec.queue = options.text("queue", "default");
   spec.pool = options.text("pool");
+  spec.project = options.text("project");
   spec.priority = static_cast<std::int32_t>(options.amount("priority"));
   if (options.flag("batch")) spec.launch = LaunchMode::kBatch;
   spec.groups.push_back(read_group(options, ""));
@@ -278,7 +279,16 @@ Limits read_limits(Options& options) {
   limits.gpus_milli = static_cast<std::int32_t>(options.amount("gpus_milli", -1));
   limits.memory_bytes = options.amount("mem", -1);
   limits.countables = options.countables("countable");
+  limits.gpus_by_model = options.countables("model");
   return limits;
+}
+
+Quota read_quota(Options& options) {
+  Quota quota;
+  quota.cores = options.amount("guaranteed.cores");
+  quota.gpus_milli = options.amount("guaranteed.gpus_milli");
+  quota.memory_bytes = options.amount("guaranteed.mem");
+  return quota;
 }
 
 }  // namespace dove::sim

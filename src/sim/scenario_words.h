@@ -55,6 +55,7 @@ JobSpec read_spec(const std::string& name, Options& options, const FindJob& find
 std::shared_ptr<const Inventory> read_inventory(Options& options);
 NodeDeclaration read_declaration(const std::string& name, Options& options);
 Limits read_limits(Options& options);
+Quota read_quota(Options& options);
 
 // How names are printed.
 struct Names {

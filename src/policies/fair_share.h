@@ -1,0 +1,19 @@
+// FairShare: the user, and the queue below, that used the least of late is served next; use decays
+// with the cluster's fair_share_half_life, what is held now included, divided by the queue's
+// weight. Who never used anything comes first. Within a user by priority and age.
+#pragma once
+
+#include "policies/priority_fifo.h"
+
+namespace dove::policies {
+
+class FairShare final : public PriorityFifo {
+ public:
+  std::string_view name() const override { return "fair_share/1"; }
+  bool by_share() const override { return true; }
+  std::int64_t share(const core::ShareView& view) const override {
+    return view.past_milli_ms / view.weight;
+  }
+};
+
+}  // namespace dove::policies
