@@ -79,7 +79,7 @@ struct Score {
 class Scorer {
  public:
   virtual ~Scorer() = default;
-  // REQUIRES: fits(node, task).
+  // REQUIRES: fits(node, task); the node's class was known to prepare.
   virtual Score score(const FreeState& node, const TaskShape& task) const = 0;
 };
 

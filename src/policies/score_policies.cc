@@ -8,6 +8,7 @@
 #include "policies/random_fit.h"
 #include "policies/round_robin.h"
 #include "policies/spread.h"
+#include "policies/useful_rest.h"
 #include "policies/worst_fit.h"
 
 namespace dove::policies {
@@ -21,12 +22,18 @@ const std::vector<NamedScorePolicy>& score_policies() {
   static const RandomFit random_fit;
   static const RoundRobin round_robin;
   static const Spread spread;
+  static const UsefulRest useful_rest;
   static const WorstFit worst_fit;
   static const std::vector<NamedScorePolicy> all = {
-      {"best-fit", &leftover_fit},   {"clustering", &clustering},
-      {"dot-product", &dot_product}, {"fgd", &fgd},
-      {"packing", &packing},         {"random", &random_fit},
-      {"round-robin", &round_robin}, {"spread", &spread},
+      {"best-fit", &leftover_fit},
+      {"clustering", &clustering},
+      {"default", &useful_rest},
+      {"dot-product", &dot_product},
+      {"fgd", &fgd},
+      {"packing", &packing},
+      {"random", &random_fit},
+      {"round-robin", &round_robin},
+      {"spread", &spread},
       {"worst-fit", &worst_fit},
   };
   return all;

@@ -31,7 +31,8 @@ cli::CommandSpec spec() {
       "one by\n"
       "one and stay; one that fits nowhere is dropped. Prints the part of all GPUs that is "
       "unallocated, by\n"
-      "the load that has arrived. Policies: {}.",
+      "the load that has arrived. Policies: {}. fgd is told the commonest\n"
+      "tasks of the list, as published; default learns what to expect from what has arrived.",
       fmt::join(policy_names(), ", "));
   spec.options = {{"nodes", 0, "FILE", "the nodes: sn,cpu_milli,memory_mib,gpu,model", false},
                   {"tasks", 0, "FILE",
@@ -99,8 +100,10 @@ int run(const cli::Invocation& invocation) {
     return cli::exit_code(trace.error());
   }
   const double loaded_s = cpu_s();
-  const auto rounding = name == "fgd" ? sim::Rounding::kAsPublished : sim::Rounding::kExact;
-  const sim::OpenbResult result = sim::replay_openb(*trace, *policy, rounding);
+  sim::OpenbOptions options;
+  options.rounds_as_published = name == "fgd";
+  options.learns_from_arrivals = name == "default";
+  const sim::OpenbResult result = sim::replay_openb(*trace, *policy, options);
   const Times times{loaded_s - begun_s, cpu_s() - loaded_s};
   if (output == "json") {
     print_json(name, result, times);

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "core/mix.h"
 #include "core/score_index.h"
 #include "sim/openb_published_fgd.h"
 
@@ -27,15 +28,13 @@ struct Load {
 
 class Replay {
  public:
-  Replay(const OpenbTrace& trace, const core::ScorePolicy& policy, Rounding rounding)
+  Replay(const OpenbTrace& trace, const core::ScorePolicy& policy, const OpenbOptions& options)
       : trace_(trace),
+        policy_(policy),
+        options_(options),
         index_(all_free(trace), policy.ties(), kSeed),
         tasks_on_(trace.nodes.size()) {
-    scorer_ = policy.prepare(trace.typical, trace.classes);
-    if (rounding == Rounding::kAsPublished) {
-      scorer_ = std::make_unique<OpenbPublishedFgd>(std::move(scorer_), trace);
-    }
-    index_.use(scorer_.get());
+    prepare(trace.typical);
     for (const core::TaskShape& shape : trace.shapes) shape_ids_.push_back(index_.shape_id(shape));
   }
 
@@ -47,6 +46,7 @@ class Replay {
     for (std::int32_t shape : trace_.arrivals) {
       const core::TaskShape& task = trace_.shapes[static_cast<std::size_t>(shape)];
       arrived_milli += task.gpus_milli();
+      if (options_.learns_from_arrivals) learn(task);
       if (place(shape)) used_milli += task.gpus_milli();
       Load& load = loads[rounded(100 * arrived_milli, all_milli)];
       load.used_sum += rounded(10'000 * used_milli, all_milli);
@@ -68,6 +68,20 @@ class Replay {
     return nodes;
   }
 
+  void prepare(const std::vector<core::MixEntry>& mix) {
+    auto scorer = policy_.prepare(mix, trace_.classes);
+    if (options_.rounds_as_published) {
+      scorer = std::make_unique<OpenbPublishedFgd>(std::move(scorer), trace_);
+    }
+    index_.use(scorer.get());
+    scorer_ = std::move(scorer);
+  }
+
+  void learn(const core::TaskShape& task) {
+    mix_.add(task);
+    if (policy_.learns() && mix_.has_doubled()) prepare(mix_.typical());
+  }
+
   bool place(std::int32_t shape) {
     const auto choice = index_.choose(shape_ids_[static_cast<std::size_t>(shape)]);
     if (!choice) {
@@ -83,6 +97,9 @@ class Replay {
   }
 
   const OpenbTrace& trace_;
+  const core::ScorePolicy& policy_;
+  const OpenbOptions options_;
+  core::Mix mix_;
   std::unique_ptr<const core::Scorer> scorer_;
   core::ScoreIndex index_;
   std::vector<std::int32_t> shape_ids_;  // by shape
@@ -93,8 +110,8 @@ class Replay {
 }  // namespace
 
 OpenbResult replay_openb(const OpenbTrace& trace, const core::ScorePolicy& policy,
-                         Rounding rounding) {
-  return Replay(trace, policy, rounding).run();
+                         const OpenbOptions& options) {
+  return Replay(trace, policy, options).run();
 }
 
 }  // namespace dove::sim

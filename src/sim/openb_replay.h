@@ -21,10 +21,15 @@ struct OpenbResult {
   std::int64_t dropped = 0;
 };
 
-// What FGD's published runs did with rounding errors (openb_published_fgd.h), or nothing of it.
-enum class Rounding { kExact, kAsPublished };
+struct OpenbOptions {
+  // What policies are told to expect: the commonest tasks of the list, as in the published
+  // experiments, or only what has arrived so far (core/mix.h).
+  bool learns_from_arrivals = false;
+  // FGD's scores with the rounding errors of its published runs (openb_published_fgd.h).
+  bool rounds_as_published = false;
+};
 
 OpenbResult replay_openb(const OpenbTrace& trace, const core::ScorePolicy& policy,
-                         Rounding rounding);
+                         const OpenbOptions& options);
 
 }  // namespace dove::sim

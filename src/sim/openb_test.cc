@@ -7,6 +7,7 @@
 
 #include "policies/score_policies.h"
 #include "sim/csv_table.h"
+#include "sim/openb_published_fgd.h"
 #include "sim/openb_replay.h"
 #include "sim/openb_trace.h"
 
@@ -114,13 +115,45 @@ TEST_F(Openb, DroppedTasksStayUnallocated) {
   const Result<OpenbTrace> trace = read(kNodes, kTasks, kArrivals);
   ASSERT_TRUE(trace.ok()) << trace.error().message;
   const OpenbResult result =
-      replay_openb(*trace, *policies::find_score_policy("best-fit"), Rounding::kExact);
+      replay_openb(*trace, *policies::find_score_policy("best-fit"), OpenbOptions{});
   EXPECT_EQ(result.placed, 4);
   EXPECT_EQ(result.dropped, 1);  // the third share of 600, once the V100s hold 600 and 1000
   // Arrived 20, 53, 73, 93, 93 %: what is in use then is 20, 53.33, 73.33, 73.33, 73.33.
   ASSERT_EQ(result.unallocated_pct.size(), 2u);
   EXPECT_NEAR(result.unallocated_pct.at(73), 26.67, 1e-9);
   EXPECT_NEAR(result.unallocated_pct.at(93), 26.67, 1e-9);
+}
+
+TEST_F(Openb, PublishedRoundingChangesTiesOfTasksWithoutDevicesOnly) {
+  std::string tasks = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n";
+  for (int i = 0; i < 390; ++i) {
+    const bool cpu_only = i % 3 == 0;
+    tasks += fmt::format("t{:03},{},1,{},{},\n", i, cpu_only ? 2000 + 37 * (i * i % 23) : 900,
+                         cpu_only ? 0 : 1, cpu_only ? 0 : 130 + 10 * (i * i % 77));
+  }
+  const Result<OpenbTrace> trace =
+      read("sn,cpu_milli,memory_mib,gpu,model\na,8000,1024,8,V100\n", tasks, "0\n0\n");
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  const core::ScorePolicy& fgd = *policies::find_score_policy("fgd");
+  const auto exact = fgd.prepare(trace->typical, trace->classes);
+  const OpenbPublishedFgd published(fgd.prepare(trace->typical, trace->classes), *trace);
+  int differ = 0;
+  for (std::int32_t milli = 0; milli < 1000; milli += 7) {
+    core::FreeState node = core::all_free(trace->nodes[0]);
+    node.devices_milli = {milli, 1000, 1000, 1000, 370, 190, 530, 1000};
+    node.cpu_milli = 4300;  // tasks without devices change causes, the others fit all the same
+    for (const core::MixEntry& entry : trace->typical) {
+      if (!core::fits(node, entry.shape)) continue;
+      const std::int64_t right = exact->score(node, entry.shape).value;
+      const std::int64_t found = published.score(node, entry.shape).value;
+      if (right == found) continue;
+      ++differ;
+      EXPECT_EQ(entry.shape.devices, 0);
+      EXPECT_EQ(right, 50);
+      EXPECT_EQ(found, 49);
+    }
+  }
+  EXPECT_GT(differ, 0);
 }
 
 TEST_F(Openb, EveryPolicyGivesTheSameTwice) {
@@ -145,11 +178,11 @@ TEST_F(Openb, EveryPolicyGivesTheSameTwice) {
   const Result<OpenbTrace> trace = read(nodes, tasks, ranks + "\n" + order + "\n");
   ASSERT_TRUE(trace.ok()) << trace.error().message;
   for (const policies::NamedScorePolicy& it : policies::score_policies()) {
-    const OpenbResult once = replay_openb(*trace, *it.policy, Rounding::kExact);
+    const OpenbResult once = replay_openb(*trace, *it.policy, OpenbOptions{true, false});
     EXPECT_EQ(once.placed + once.dropped, 300) << it.name;
     EXPECT_GT(once.placed, 60) << it.name;
     EXPECT_GT(once.dropped, 0) << it.name;
-    const OpenbResult again = replay_openb(*trace, *it.policy, Rounding::kExact);
+    const OpenbResult again = replay_openb(*trace, *it.policy, OpenbOptions{true, false});
     EXPECT_EQ(once.unallocated_pct, again.unallocated_pct) << it.name;
   }
 }
