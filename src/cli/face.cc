@@ -19,7 +19,7 @@ struct StateRow {
   const char* compact;
   const char* full;
 };
-constexpr std::array<StateRow, 11> kStates = {{{"waiting", "PD", "PENDING"},
+constexpr std::array<StateRow, 12> kStates = {{{"waiting", "PD", "PENDING"},
                                                {"held", "PD", "PENDING"},
                                                {"preparing", "CF", "CONFIGURING"},
                                                {"running", "R", "RUNNING"},
@@ -29,7 +29,8 @@ constexpr std::array<StateRow, 11> kStates = {{{"waiting", "PD", "PENDING"},
                                                {"cancelled", "CA", "CANCELLED"},
                                                {"timed_out", "TO", "TIMEOUT"},
                                                {"node_lost", "NF", "NODE_FAIL"},
-                                               {"dependency_never_met", "CA", "CANCELLED"}}};
+                                               {"dependency_never_met", "CA", "CANCELLED"},
+                                               {"deadline_missed", "DL", "DEADLINE"}}};
 
 struct ReasonRow {
   const char* kind;
@@ -95,6 +96,7 @@ std::vector<std::string> states_of_slurm(const std::string& word) {
 std::string slurm_reason(const JobView& job) {
   if (job.state == "held") return "JobHeldUser";
   if (job.state == "dependency_never_met") return "DependencyNeverSatisfied";
+  if (job.state == "deadline_missed") return "DeadLine";
   if (job.state == "failed" || job.state == "timed_out") {
     return job.state == "failed" ? "NonZeroExitCode" : "TimeLimit";
   }

@@ -60,8 +60,8 @@ std::string state_style(std::string_view state) {
                         "draining", "drained"})) {
     return "33";
   }
-  if (is_one_of(state,
-                {"failed", "timed_out", "node_lost", "dependency_never_met", "lost", "down"})) {
+  if (is_one_of(state, {"failed", "timed_out", "node_lost", "dependency_never_met",
+                        "deadline_missed", "lost", "down"})) {
     return "31";
   }
   if (is_one_of(state, {"completed", "cancelled"})) return "2";
