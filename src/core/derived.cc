@@ -146,8 +146,12 @@ void build(State& state, const Policies& policies, bool by_order_policy) {
 // What the node adds to the cluster's total while it is available.
 Total total_of(const Node& node) {
   Total total;
-  total.cores = static_cast<std::int64_t>(usable_cores(node).size());
-  total.gpus_milli = static_cast<std::int64_t>(node.inventory->devices.size()) * kWholeDevice_milli;
+  for (const NumaNode& numa : node.inventory->numa) {
+    total.cores += static_cast<std::int64_t>(numa.cores.size());
+  }
+  total.cores = std::max<std::int64_t>(total.cores - node.declared.cores_reserved, 0);
+  total.gpus_milli =
+      static_cast<std::int64_t>(node.inventory->devices.size()) * kWholeDevice_milli;
   total.memory_bytes = node.inventory->memory_bytes - node.declared.memory_reserved_bytes;
   return total;
 }
@@ -252,7 +256,7 @@ void sync_job(State& state, JobId id) {
   note_victim(derived, job);
   set_wake(derived, id, note, wake_of(state, job));
   if (derived.tree.depends_on_usage()) {
-    derived.tree.usage_changed(state, job.spec->queue, job.spec->user);
+    derived.tree.usage_changed(job.spec->queue, job.spec->user);
   }
   check_dependents(derived, id);
   if (job.array && job.array != id) check_dependents(derived, job.array);

@@ -236,7 +236,7 @@ void add_ahead(const State& state, const Policies& policies, const Job& job,
     const auto order = orders.find(other.spec->queue);
     if (order == orders.end() || order->second != &own) continue;
     const bool alike = other.spec->queue == job.spec->queue && other.spec->user == job.spec->user;
-    if (own.by_share() && !alike) continue;
+    if (own.basis() != Basis::kJob && !alike) continue;
     const QueueKey theirs = key(own, other);
     if (!(theirs < mine)) continue;
     ++made.count;

@@ -92,12 +92,12 @@ void order(Cycle& cycle) {
 
 void place(Cycle& cycle) {
   Derived& derived = *cycle.state.derived;
-  if (derived.tree.depends_on_usage()) derived.tree.refresh_open(cycle.state);
+  derived.tree.time_passed();
   // A launch may help those whose search can miss: another round, as long as there are launches.
   for (bool launched = true; launched;) {
     launched = false;
     reopen_changing(cycle.state);
-    while (const std::optional<std::uint64_t> id = derived.tree.first()) {
+    while (const std::optional<std::uint64_t> id = derived.tree.first(cycle.state)) {
       const Verdict verdict = try_place(cycle, derived.classes.at(*id));
       if (verdict == Verdict::kOpen) {
         launched = true;

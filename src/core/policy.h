@@ -33,6 +33,13 @@ struct ShareView {
   std::int32_t weight = 1;
 };
 
+// What users, and queues below one parent, are served by.
+enum class Basis {
+  kJob,      // their first job
+  kUse,      // the smallest share, by what is held now
+  kPastUse,  // the smallest share, by what was held of late too
+};
+
 // Which waiting job of a queue comes first, and which of the queues below it.
 class OrderPolicy {
  public:
@@ -41,8 +48,7 @@ class OrderPolicy {
   // Higher ranks come first, equal ranks in order of submission. May depend on what does not
   // change while the job waits and on its queue's declaration only.
   virtual std::int64_t rank(const State& state, const Job& job) const = 0;
-  // Whether users, and queues below, are served by the smallest share; else by their first job.
-  virtual bool by_share() const { return false; }
+  virtual Basis basis() const { return Basis::kJob; }
   virtual std::int64_t share(const ShareView&) const { return 0; }
   // Whether nothing passes a first job that has no place.
   virtual bool head_blocks() const { return false; }

@@ -31,30 +31,31 @@ class QueueTree {
  public:
   QueueTree() = default;
 
-  // Makes the branches of the declared queues. `policies` must outlive the tree; so must the
-  // queues of `state`, unchanged.
+  // Makes the branches of the declared queues. `policies` must outlive the tree; so must what
+  // `state` holds of queues, usage and past use: entries may come and change, not go.
   void build(const State& state, const Policies& policies);
 
   // Which lane holds the classes of such jobs; made when new.
-  std::int32_t lane_of(const State& state, const JobSpec& spec);
+  std::int32_t lane_of(const JobSpec& spec);
 
   // The policy that orders the jobs of the queue.
   const OrderPolicy& order_of(const std::string& queue) const;
 
   // The class's first job has changed (none: it has no jobs), or whether it is to be tried.
-  void update(const State& state, std::int32_t lane, std::uint64_t wait_class,
-              const std::optional<QueueKey>& before, const std::optional<QueueKey>& now, bool open);
+  void update(std::int32_t lane, std::uint64_t wait_class, const std::optional<QueueKey>& before,
+              const std::optional<QueueKey>& now, bool open);
 
   // The class to try next; none when nothing is left to try.
-  std::optional<std::uint64_t> first() const;
-  bool any_open() const { return !branches_.empty() && !branches_.front().open.empty(); }
+  std::optional<std::uint64_t> first(const State& state);
+  bool any_open() const { return !branches_.empty() && branches_.front().open_count > 0; }
 
-  // What the queue or the user holds has changed: shares and guarantees are reckoned anew.
-  void usage_changed(const State& state, const std::string& queue, const std::string& user);
-  // Time has passed, or the cluster's totals have changed: all open branches are reckoned anew.
-  void refresh_open(const State& state);
+  // What the queue or the user holds has changed.
+  void usage_changed(const std::string& queue, const std::string& user);
+  // Time has passed: shares by past use are reckoned anew.
+  void time_passed();
+  // The cluster's totals have changed: all shares are.
+  void set_total(const Total& total);
 
-  void set_total(const Total& total) { total_ = total; }
   // Whether what is held has a say in the order.
   bool depends_on_usage() const { return depends_on_usage_; }
 
@@ -71,21 +72,36 @@ class QueueTree {
     const Queue* queue = nullptr;  // a lane's: that above it; null for the cluster
     std::string user;              // of a lane by share
     bool lane = false;
+    bool guaranteed = false;  // something
     const OrderPolicy* order = nullptr;
-    std::set<std::pair<Key, std::int32_t>> open;                // children with something to try
+    // In the state's maps; null as long as nothing was found there.
+    const Usage* usage = nullptr;
+    const PastUse* past = nullptr;
+    std::set<std::pair<Key, std::int32_t>> children;            // those that hold a class
+    std::vector<std::int32_t> stale;                            // children to be reckoned anew
     std::set<std::pair<QueueKey, std::uint64_t>> classes;       // of a lane
     std::set<std::pair<QueueKey, std::uint64_t>> open_classes;  // of a lane: those to be tried
-    std::optional<Key> key;                                     // in the parent's `open`
+    std::int32_t open_count = 0;  // lanes at or below it with a class to be tried
+    std::optional<Key> key;       // in the parent's `children`
+    bool is_stale = false;
   };
 
+  Branch& at(std::int32_t index) { return branches_[static_cast<std::size_t>(index)]; }
+  const Branch& at(std::int32_t index) const { return branches_[static_cast<std::size_t>(index)]; }
+  bool by_job(const Branch& branch) const { return branch.order->basis() == Basis::kJob; }
   std::int32_t add_queue(const State& state, const Queue& queue, const Policies& policies);
   // The first class of a lane that may be tried.
   const std::pair<QueueKey, std::uint64_t>* first_of(const Branch& lane) const;
-  QueueKey head_of(const State& state, const Branch& branch) const;
-  Key key_of(const State& state, const Branch& branch) const;
-  std::int64_t share_of(const State& state, const Branch& branch) const;
-  // Brings the branch's place among its siblings up to date, and those above it.
-  void refresh(const State& state, std::int32_t index);
+  // Notes that the branch's key may have changed, and with it those above that go by first jobs.
+  void mark(std::int32_t index);
+  void mark_shares(bool past_only);
+  // Reckons the stale children of a branch anew.
+  void freshen(const State& state, std::int32_t index);
+  std::optional<Key> key_of(const State& state, std::int32_t index);
+  std::optional<QueueKey> head_of(const State& state, std::int32_t index);
+  std::int64_t share_of(const State& state, Branch& branch) const;
+  bool is_below_guarantee(const State& state, Branch& branch) const;
+  void find_usage(const State& state, Branch& branch) const;
 
   std::vector<Branch> branches_;  // 0 is the cluster
   std::map<std::string, std::int32_t> queues_;
@@ -95,9 +111,6 @@ class QueueTree {
   Total total_;
   bool depends_on_usage_ = false;
 };
-
-// Whether the queue holds less than it is guaranteed of anything.
-bool is_below_guarantee(const State& state, const Queue& queue);
 
 // The policy that orders the jobs of the queue: its own, or the next one's above it that names one.
 const OrderPolicy& order_of(const State& state, const Policies& policies, const std::string& queue);

@@ -71,7 +71,7 @@ std::uint64_t class_for(const State& state, const Job& job) {
   made.avoided = job.nodes_avoided;
   made.array = limiting_array(job);
   made.monotone = search_is_monotone(*job.spec);
-  made.lane = derived.tree.lane_of(state, *job.spec);
+  made.lane = derived.tree.lane_of(*job.spec);
   derived.classes_by_digest.emplace(digest, id);
   return id;
 }
@@ -82,7 +82,7 @@ void place_in_tree(const State& state, std::uint64_t id, WaitClass& it) {
   if (!it.jobs.empty()) head = *it.jobs.begin();
   const bool open = it.verdict == Verdict::kOpen;
   if (head == it.head && open == it.open) return;
-  state.derived->tree.update(state, it.lane, id, it.head, head, open);
+  state.derived->tree.update(it.lane, id, it.head, head, open);
   it.head = head;
   it.open = open;
 }

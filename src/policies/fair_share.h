@@ -10,7 +10,7 @@ namespace dove::policies {
 class FairShare final : public PriorityFifo {
  public:
   std::string_view name() const override { return "fair_share/1"; }
-  bool by_share() const override { return true; }
+  core::Basis basis() const override { return core::Basis::kPastUse; }
   std::int64_t share(const core::ShareView& view) const override {
     return view.past_milli_ms / view.weight;
   }

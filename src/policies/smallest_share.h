@@ -12,7 +12,7 @@ namespace dove::policies {
 class SmallestShare final : public PriorityFifo {
  public:
   std::string_view name() const override { return "drf/1"; }
-  bool by_share() const override { return true; }
+  core::Basis basis() const override { return core::Basis::kUse; }
   std::int64_t share(const core::ShareView& view) const override;  // billionths per weight
 };
 
