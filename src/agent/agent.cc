@@ -28,12 +28,6 @@ std::string read_text(const fs::path& path) {
   return text.str();
 }
 
-wire::AsyncClientOptions client_options(const AgentOptions& given) {
-  wire::AsyncClientOptions options;
-  options.silence_timeout = std::chrono::microseconds(given.stream_silence_us);
-  return options;
-}
-
 // The controller drops a reader that takes nothing for a minute.
 constexpr std::chrono::minutes kReaderTimeout{2};
 constexpr std::size_t kLine_bytes = std::size_t{64} << 20;
@@ -58,7 +52,7 @@ Agent::Agent(wire::Loop& loop, AgentOptions options, Inventory inventory, Runner
       options_(std::move(options)),
       inventory_(std::move(inventory)),
       runner_(runner),
-      client_(loop, options_.host, options_.port, client_options(options_)),
+      client_(loop, options_.host, options_.port),
       jitter_(std::hash<std::string>{}(options_.name)) {
   facts_.node = options_.name;
   facts_.url = fmt::format("http://{}:{}", options_.host, options_.port);
@@ -353,8 +347,10 @@ void Agent::forget(const Json& list) {
 void Agent::stop_all(std::function<void()> done) {
   stopped_ = std::move(done);
   orders_.reset();
+  silent_orders_.reset();
   session_.clear();
   ++session_number_;
+  silence_timer_.cancel();
   reconnect_timer_.cancel();
   heartbeat_timer_.cancel();
   for (const auto& [key, held] : held_) held->stop();

@@ -84,6 +84,8 @@ class Agent {
   void open_relay(const nlohmann::json& relay);
   std::string finished_output(AttemptKey key, Rank rank, bool is_stdout, std::string& owner) const;
   void forget(const nlohmann::json& list);
+  void watch_silence();
+  void orders_closed(const Error& error);
   void lost_session(const Error& error);
   void connect_failed(const Error& error);
   void report(Report report);
@@ -113,10 +115,14 @@ class Agent {
   wire::AsyncClient client_;
   std::optional<Contact> contact_;
   std::string agent_token_;
+  std::string ticket_;                // what the next sync is to show; empty: it asks for one
   std::string session_;               // empty: not connected
   std::uint64_t session_number_ = 0;  // answers that are for a former one are not heard
   std::optional<Error> refused_;
   std::unique_ptr<wire::InStream> orders_;
+  // Of the session before, which fell silent: open until there is another.
+  std::unique_ptr<wire::InStream> silent_orders_;
+  std::int64_t orders_heard_us_ = 0;
   std::map<AttemptKey, std::unique_ptr<HeldAttempt>> held_;
   std::unique_ptr<Relays> relays_;
   std::optional<FinishedAttempts> finished_;
@@ -139,6 +145,7 @@ class Agent {
   wire::Timer flush_timer_;
   wire::Timer reconnect_timer_;
   wire::Timer heartbeat_timer_;
+  wire::Timer silence_timer_;
   wire::Timer lease_timer_;
 };
 

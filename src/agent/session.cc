@@ -146,6 +146,7 @@ void Agent::sync() {
     }
   }
   const Json body{{"protocol", kProtocol},
+                  {"ticket", ticket_},
                   {"boot_id", options_.boot_id},
                   {"address", options_.address},
                   {"agent_pid", getpid()},
@@ -166,6 +167,13 @@ void Agent::sync_answered(const Result<wire::Response>& answer, std::int64_t sen
   if (!answer.ok()) return connect_failed(answer.error());
   const Json message = object_of(*answer);
   if (answer->status != 200) return connect_failed(refusal(*answer, message, "sync_refused"));
+  const bool had_ticket = !ticket_.empty();
+  ticket_ = text_of(message, "ticket");
+  if (!ticket_.empty() && !had_ticket) return sync();
+  if (!ticket_.empty()) {  // ours was given to somebody since; it came too late
+    reconnect_timer_ = loop_.after(std::chrono::microseconds(backoff_us()), [this] { connect(); });
+    return;
+  }
   try {
     if (message.at("epoch").get<std::uint64_t>() < contact_->epoch()) {
       return connect_failed(Error{ErrorKind::kConflict, "older_epoch",
@@ -189,6 +197,7 @@ void Agent::sync_answered(const Result<wire::Response>& answer, std::int64_t sen
 
 void Agent::synced(const Json& answer) {
   ++session_number_;
+  silent_orders_.reset();
   refused_.reset();
   broken_ = false;
   counted_on_ = true;
@@ -221,14 +230,35 @@ void Agent::open_orders(std::uint64_t after) {
     }
   };
   callbacks.on_line = [this](std::string_view line) {
+    orders_heard_us_ = loop_.monotonic_us();
     if (!session_.empty()) on_line(line);
   };
-  callbacks.on_closed = [this](Error error) { lost_session(error); };
+  callbacks.on_closed = [this](Error error) { orders_closed(error); };
+  orders_heard_us_ = loop_.monotonic_us();
+  watch_silence();
   orders_ = client_.open_stream(request("GET",
                                         fmt::format("/v1/agents/{}/orders?session={}&after={}",
                                                     options_.name, session_, after),
                                         ""),
                                 std::move(callbacks));
+}
+
+void Agent::watch_silence() {
+  const std::int64_t left_us = orders_heard_us_ + options_.stream_silence_us - loop_.monotonic_us();
+  if (left_us <= 0) {
+    return lost_session(
+        Error{ErrorKind::kTimeout, "timeout", "nothing came from the controller for too long", ""});
+  }
+  silence_timer_ = loop_.after(std::chrono::microseconds(left_us), [this] { watch_silence(); });
+}
+
+// Of a former session, kept open in silence: what breaks it now may be a break for the controller
+// too. When the controller itself ends it, it took our silence for what it was.
+void Agent::orders_closed(const Error& error) {
+  if (!session_.empty()) return lost_session(error);
+  if (error.code == "stream_ended") return;
+  broken_ = true;
+  counted_on_ = false;
 }
 
 // Unless it was mere silence, the controller may count on the fence from now on: the lease is not
@@ -239,11 +269,14 @@ void Agent::lost_session(const Error& error) {
                  {{"node", options_.name}, {"why", error.message}});
   session_.clear();
   ++session_number_;
-  orders_.reset();
   relays_->clear();
   heartbeat_timer_.cancel();
+  silence_timer_.cancel();
   in_flight_ = false;
   broken_ = error.kind != ErrorKind::kTimeout;
+  // To close it in silence would be a break to a controller that hears of it.
+  if (!broken_) silent_orders_ = std::move(orders_);
+  orders_.reset();
   if (broken_) counted_on_ = false;
   reconnect_timer_ = loop_.after(std::chrono::microseconds(backoff_us()), [this] { connect(); });
 }
@@ -253,6 +286,7 @@ void Agent::lost_session(const Error& error) {
 // connection means that the controller's process is down, and its successor gives its nodes a fresh
 // grace.
 void Agent::connect_failed(const Error& error) {
+  ticket_.clear();
   ++failures_;
   if (error.kind != ErrorKind::kUnavailable && error.kind != ErrorKind::kTimeout) {
     counted_on_ = false;

@@ -58,6 +58,29 @@ TEST_F(SessionTest, SyncsWithWhatItIs) {
   EXPECT_EQ(controller_.reports[1]["report"], 2);
 }
 
+TEST_F(SessionTest, AsksForATicketAndSyncsWithIt) {
+  controller_.gives_tickets = true;
+  connect_agent();
+  ASSERT_EQ(controller_.syncs.size(), 2u);
+  EXPECT_EQ(controller_.syncs[0]["ticket"], "");
+  EXPECT_EQ(controller_.syncs[1]["ticket"], "ticket-1");
+  EXPECT_TRUE(agent_->connected());
+}
+
+// A closed stream is a break, after which the controller waits for the fence alone.
+TEST_F(SessionTest, DoesNotCloseTheStreamOfASilentController) {
+  options_.stream_silence_us = 100'000;
+  connect_agent();
+  controller_.holds_sync = true;
+  ASSERT_TRUE(until([&] { return controller_.syncs.size() == 2; }));
+  EXPECT_FALSE(agent_->connected());
+  EXPECT_EQ(controller_.streams_closed, 0);
+  const std::size_t renewed = renewals_.size();
+  EXPECT_TRUE(until([&] { return renewals_.size() > renewed + 2; })) << "it may count on the grace";
+  controller_.release_sync();
+  ASSERT_TRUE(until([&] { return controller_.streams == 2; }));
+}
+
 TEST_F(SessionTest, RunsATaskOfTheNullRunnerFromLaunchToForget) {
   connect_agent();
   controller_.line(launch(7, 1, 1, /*barrier=*/true, {{"DOVE_NULL_EXIT_CODE", "3"}}));

@@ -75,6 +75,7 @@ class ScriptedController {
   int report_status = 200;
   bool answers_reports = true;
   bool resync = false;
+  bool gives_tickets = false;
   bool holds_sync = false;
   bool holds_chunks = false;
   std::vector<Json> joins;
@@ -86,6 +87,7 @@ class ScriptedController {
   std::string last_authorization;
   std::string last_event_session;
   int streams = 0;
+  int streams_closed = 0;  // by the agent
 
  private:
   wire::Response sync_answer() const {
@@ -106,6 +108,9 @@ class ScriptedController {
     last_authorization = request.header("Authorization");
     if (request.path == "/v1/agents/n1/sync") {
       syncs.push_back(Json::parse(request.body));
+      if (gives_tickets && syncs.back()["ticket"] != "ticket-1") {
+        return responder->send(wire::Response{200, {}, R"({"ticket":"ticket-1"})"});
+      }
       if (sync_status != 200) {
         return responder->send(wire::Response{sync_status, {}, R"({"detail":"no"})"});
       }
@@ -114,6 +119,7 @@ class ScriptedController {
     } else if (request.path == "/v1/agents/n1/orders") {
       ++streams;
       orders_ = responder->stream(200, {});
+      orders_->on_closed([this] { ++streams_closed; });
       orders_->write("{\"ping\":10,\"epoch\":5}\n");
     } else if (request.path == "/v1/agents/n1/report") {
       take_report(request, responder);

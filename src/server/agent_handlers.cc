@@ -80,6 +80,15 @@ Json sync_answer(Context& context, const AgentSession& session, const SyncMessag
               {"forget", std::move(forget)}};
 }
 
+// A sync tells what the agent holds now; one that was long under way would end work that began
+// since. So only that counts which was made after the last ticket was given.
+bool is_fresh(Context& context, NodeId node, const std::string& ticket) {
+  const auto given = context.sync_tickets.find(node);
+  if (given == context.sync_tickets.end() || given->second != ticket) return false;
+  context.sync_tickets.erase(given);
+  return true;
+}
+
 Error session_over() {
   return Error{ErrorKind::kConflict, "session_over",
                "another session of this node has begun, or this one was silent for too long; sync "
@@ -268,6 +277,11 @@ void sync_agent(Context& context, CallPtr call) {
   if (const auto lost = behind(state, node.name, message->epoch_seen, message->log_head_seen)) {
     call->fail(*lost);
     return context.give_up(*lost);
+  }
+  if (!is_fresh(context, node.id, message->ticket)) {
+    std::string& ticket = context.sync_tickets[node.id];
+    ticket = wire::random_token(12);
+    return call->reply(200, Json{{"ticket", ticket}});
   }
   controller::Input input;
   for (Event& event : sync_events(state, node, *message)) {

@@ -117,6 +117,28 @@ TEST_F(AgentProtocol, WhatAnAgentHasNoRecordOfEndedAndRunsAgain) {
   EXPECT_EQ(synced.body.at("orders").at(0).at("attempt"), 2);
 }
 
+TEST_F(AgentProtocol, ASyncThatWasLongUnderWayChangesNothing) {
+  FakeAgent agent(live, "n1");
+  ASSERT_EQ(agent.join().status, 201);
+  const Answer asked = agent.sync_once();
+  ASSERT_EQ(asked.status, 200);
+  EXPECT_FALSE(asked.body.contains("session")) << "it tells only what to show";
+  FakeAgent late = std::move(agent);  // what it is about to say comes after the next session began
+  late.ticket = asked.body.at("ticket").get<std::string>();
+  FakeAgent again(live, "n1");
+  again.token = late.token;
+  again.connect();
+  const std::uint64_t job = live.submit(small_job_body());
+  again.tell("started", job, 1);
+  for (int i = 0; i < 2; ++i) {
+    const Answer answer = late.sync_once();
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_FALSE(answer.body.contains("session"));
+    EXPECT_EQ(live.state(job), "running");
+    EXPECT_EQ(again.report(Json::array()).status, 200) << "its session goes on";
+  }
+}
+
 TEST_F(AgentProtocol, ASecondSessionEndsTheFirst) {
   FakeAgent agent(live, "n1");
   agent.connect();

@@ -133,7 +133,8 @@ class FakeAgent {
                 {"log_head_seen", log_head_seen},
                 {"inventory", codec::inventory_json(controller::small_inventory())},
                 {"placements", placements},
-                {"steps", Json::array()}};
+                {"steps", Json::array()},
+                {"ticket", ticket}};
   }
   Answer join() {
     const std::string join_token =
@@ -143,9 +144,16 @@ class FakeAgent {
     return answer;
   }
   Answer sync() {
-    Answer answer = live_.call("POST", "/v1/agents/" + name_ + "/sync", greeting(), {}, &token);
+    ticket.clear();
+    Answer answer = sync_once();
+    if (answer.status != 200) return answer;
+    ticket = answer.body.at("ticket").get<std::string>();
+    answer = sync_once();
     if (answer.status == 200) session = answer.body.at("session").get<std::string>();
     return answer;
+  }
+  Answer sync_once() {
+    return live_.call("POST", "/v1/agents/" + name_ + "/sync", greeting(), {}, &token);
   }
   void open_stream() {
     wire::Request request;
@@ -210,6 +218,7 @@ class FakeAgent {
   std::uint64_t log_head_seen = 0;
   Json placements = Json::array();
   std::string token;
+  std::string ticket;
   std::string session;
   std::string placements_hash;
   std::unique_ptr<wire::InStream> stream;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -37,6 +38,7 @@ struct Context {
   Relays relays;
   AgentSessions sessions;
   Steps steps;
+  std::map<NodeId, std::string> sync_tickets;  // the last given to each, until it is used
   std::set<std::string> joining;  // digests of join tokens whose use is not yet durable
   bool stopping = false;
 

@@ -117,6 +117,7 @@ void add_vanished(const core::State& state, const core::Node& node, const SyncMe
 Result<SyncMessage> read_sync(const Json& body) {
   try {
     SyncMessage message;
+    message.ticket = body.value("ticket", "");
     message.boot_id = body.at("boot_id").get<std::string>();
     message.address = body.value("address", "");
     message.epoch_seen = body.value("epoch_seen", std::uint64_t{0});

@@ -25,6 +25,7 @@ struct HeldPlacement {
 };
 
 struct SyncMessage {
+  std::string ticket;  // of the answer that this sync was asked for with; "": none
   std::string boot_id;
   std::string address;
   std::uint64_t epoch_seen = 0;
