@@ -12,6 +12,7 @@ cli::Command replay_command();
 cli::Command sim_record_command();
 cli::Command sim_replay_muri_command();
 cli::Command sim_replay_openb_command();
+cli::Command sim_explore_command();
 
 // The version of this build: "0.1.0".
 const char* version();

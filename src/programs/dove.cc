@@ -11,6 +11,6 @@ int main(int argc, char** argv) {
       {dove::programs::up_command(), dove::programs::server_command(),
        dove::programs::agent_command(), dove::programs::replay_command(),
        dove::programs::sim_record_command(), dove::programs::sim_replay_muri_command(),
-       dove::programs::sim_replay_openb_command()},
+       dove::programs::sim_explore_command(), dove::programs::sim_replay_openb_command()},
       argc, argv);
 }

@@ -1,0 +1,107 @@
+// dove sim explore: the whole control plane under virtual time and faults.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "policies/standard.h"
+#include "programs/commands.h"
+#include "sim/explore/explore.h"
+#include "store/memory/memory_store.h"
+
+namespace dove::programs {
+namespace {
+
+cli::CommandSpec explore_spec() {
+  cli::CommandSpec spec;
+  spec.name = "sim explore";
+  spec.summary = "Look for bugs: the control plane in virtual time, under faults";
+  spec.group = "Programs";
+  spec.description =
+      "The real controller, API server and agents run a simulated cluster for a year, with lost,\n"
+      "doubled and late messages, cut links, crashes in the middle of anything, reboots, and the\n"
+      "failures of components at the rates that Llama 3's training saw. What happens to tasks and\n"
+      "devices is held against what the system says. Stops at the first contradiction, with what\n"
+      "led to it; the same options show the same again.";
+  spec.options = {{"seed", 0, "N", "which course of events (1)", false},
+                  {"days", 0, "COUNT", "of virtual time (365)", false},
+                  {"nodes", 0, "COUNT", "of 8 GPUs (100)", false},
+                  {"jobs", 0, "COUNT", "submitted a day (1000)", false},
+                  {"faults", 0, "PERCENT", "of the usual number of faults (100)", false},
+                  {"check-every", 0, "BATCHES", "look through all books so often (64)", false}};
+  return spec;
+}
+
+template <class Number>
+bool read(const cli::Invocation& invocation, const char* name, Number least, Number& value) {
+  if (!invocation.has(name)) return true;
+  const std::string text = invocation.get(name);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size() && value >= least) return true;
+  fmt::print(stderr, "dove sim explore: --{}: '{}' is not a number from {} on\n", name, text,
+             least);
+  return false;
+}
+
+// In memory where possible: agents write small files all the time.
+std::string make_directory() {
+  const char* given = std::getenv("DOVE_EXPLORE_DIR");
+  std::string pattern = given != nullptr ? given
+                        : access("/dev/shm", W_OK) == 0
+                            ? "/dev/shm"
+                            : std::filesystem::temp_directory_path().string();
+  pattern += "/dove-explore.XXXXXX";
+  return mkdtemp(pattern.data()) == nullptr ? "" : pattern;
+}
+
+void print(const sim::ExploreOptions& options, const sim::ExploreReport& report) {
+  fmt::print(
+      "seed {}: {} days of {} nodes, {} submissions acknowledged, {} jobs ({} completed), {} "
+      "launches, {} tasks\n"
+      "faults: controller killed {} times, agents {}, machines rebooted {}, links cut {}, "
+      "components failed {}\n"
+      "{} steps, {} batches, all books looked through {} times, fingerprint {:016x}\n",
+      options.seed, report.at_us / 86'400'000'000, options.nodes, report.acknowledged, report.jobs,
+      report.completed, report.launches, report.tasks, report.controllers_killed,
+      report.agents_killed, report.machines_rebooted, report.links_cut, report.component_failures,
+      report.steps, report.batches, report.full_checks, report.fingerprint);
+  if (report.failure.empty()) {
+    fmt::print("nothing contradicts anything\n");
+  } else {
+    fmt::print("\n{}\nFOUND by seed {} at {}\n", report.trace, options.seed, report.failure);
+  }
+}
+
+int run_explore(const cli::Invocation& invocation) {
+  sim::ExploreOptions options;
+  const bool readable = read<std::uint64_t>(invocation, "seed", 0, options.seed) &&
+                        read<std::int64_t>(invocation, "days", 1, options.days) &&
+                        read<std::int32_t>(invocation, "nodes", 1, options.nodes) &&
+                        read<std::int64_t>(invocation, "jobs", 1, options.jobs_per_day) &&
+                        read<std::int64_t>(invocation, "faults", 0, options.faults_percent) &&
+                        read<std::uint64_t>(invocation, "check-every", 1, options.check_every);
+  if (!readable) return cli::kExitUsage;
+  options.policies = &policies::standard_policies();
+  options.directory = make_directory();
+  if (options.directory.empty()) {
+    fmt::print(stderr,
+               "dove sim explore: no temporary directory can be made; name one in "
+               "DOVE_EXPLORE_DIR\n");
+    return cli::kExitFailed;
+  }
+  store::MemoryStore log;
+  const sim::ExploreReport report = sim::explore(log, log, options);
+  std::error_code error;
+  std::filesystem::remove_all(options.directory, error);
+  print(options, report);
+  return report.failure.empty() ? cli::kExitOk : cli::kExitFailed;
+}
+
+}  // namespace
+
+cli::Command sim_explore_command() { return {explore_spec(), run_explore}; }
+
+}  // namespace dove::programs

@@ -1,0 +1,160 @@
+#include "sim/explore/clients.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace dove::sim {
+namespace {
+
+constexpr std::int64_t kDay_us = 86'400'000'000;
+constexpr std::int64_t kHour_us = 3'600'000'000;
+constexpr std::size_t kRecentMax = 16;
+
+}  // namespace
+
+Clients::Clients(Agenda& agenda, Network& network, Oracle& oracle, ClientOptions options,
+                 std::uint64_t seed)
+    : agenda_(agenda),
+      oracle_(oracle),
+      options_(std::move(options)),
+      random_(seed),
+      process_(network, host_),
+      loop_(process_),
+      client_(loop_, "controller", 1) {
+  host_.name = "clients";
+}
+
+void Clients::start() {
+  stopped_ = false;
+  submit_next();
+}
+
+void Clients::submit_next() {
+  if (stopped_) return;
+  auto submission = std::make_shared<Submission>();
+  submission->key = fmt::format("key-{}", ++submissions_);
+  submission->body = next_body();
+  ++waiting_;
+  submit(submission);
+  const std::int64_t mean_us = kDay_us / options_.jobs_per_day;
+  agenda_.in(static_cast<std::int64_t>(random_.below(2 * static_cast<std::uint64_t>(mean_us))),
+             [this] { submit_next(); });
+}
+
+// Most jobs have one node or a part of one, some are gangs.
+std::string Clients::shape() {
+  const std::uint64_t kind = random_.below(100);
+  const auto some = [this](std::int64_t most) {
+    return 1 + static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(most)));
+  };
+  if (kind < 50) return fmt::format(R"("gpus":{},"cores":{})", some(2), some(4));
+  if (kind < 65) return fmt::format(R"("cores":{})", some(8));
+  if (kind < 75) return R"("gpus":"0.5","cores":1)";
+  if (kind < 90) return fmt::format(R"("gpus":{},"cores":4)", options_.gpus_per_node);
+  const std::int64_t nodes = 1 + some(std::min(4, std::max(1, options_.nodes / 4)));
+  if (kind < 98) {
+    return fmt::format(R"("nodes":{},"gpus":{},"cores":2)", nodes, options_.gpus_per_node / 2);
+  }
+  return fmt::format(R"("nodes":{},"tasks_per_node":2,"gpus":1,"cores":1)", nodes);
+}
+
+std::string Clients::next_body() {
+  const auto mean = static_cast<std::uint64_t>(options_.mean_run_us);
+  // Many are short, a few are ten times the mean.
+  const std::uint64_t length = random_.below(100);
+  std::uint64_t run_us = random_.below(mean) + 1'000'000;
+  if (length < 20) run_us = random_.below(60'000'000) + 100'000;
+  if (length >= 97) run_us = random_.below(10 * mean) + 1'000'000;
+  const bool batch = random_.below(20) == 0;
+  std::string body = batch ? R"({"script":"#!/bin/sh\n",)" : R"({"command":["train"],)";
+  body += shape();
+  body += fmt::format(
+      R"(,"environment":{{"EXPLORE_RUN_US":"{}","EXPLORE_FAILS_PERCENT":"{}"}},"retries_max":{})",
+      run_us, random_.below(4) == 0 ? 40 : 2, random_.below(3));
+  if (random_.below(10) == 0) body += R"(,"requeue":false)";
+  if (random_.below(4) == 0) {
+    const std::uint64_t limit_s = random_.below(4 * mean) / 1'000'000 + 60;
+    body += fmt::format(R"(,"time_limit_s":{})", limit_s);
+  }
+  if (random_.below(20) == 0) body += R"(,"kill_grace_s":5)";
+  if (random_.below(8) == 0 && !recent_jobs_.empty()) {
+    body += fmt::format(R"(,"dependencies":[{{"kind":"{}","job":{}}}])",
+                        random_.below(3) == 0 ? "afterany" : "afterok",
+                        recent_jobs_[random_.below(recent_jobs_.size())]);
+  }
+  return body + fmt::format(R"(,"name":"job{}"}})", submissions_);
+}
+
+wire::Request Clients::request(const std::string& method, const std::string& target,
+                               std::string body) const {
+  wire::Request out;
+  out.method = method;
+  out.target = target;
+  out.headers = {{"Authorization", "Bearer " + options_.token},
+                 {"Content-Type", "application/json"}};
+  out.body = std::move(body);
+  return out;
+}
+
+void Clients::submit(const std::shared_ptr<const Submission>& submission) {
+  wire::Request message = request("POST", "/v1/jobs", submission->body);
+  message.headers.emplace_back("Idempotency-Key", submission->key);
+  client_.call(std::move(message), [this, submission](const Result<wire::Response>& answer) {
+    answered(submission, answer);
+  });
+}
+
+void Clients::answered(const std::shared_ptr<const Submission>& submission,
+                       const Result<wire::Response>& answer) {
+  if (!answer.ok() || answer->status >= 500) {
+    const auto wait_us = static_cast<std::int64_t>(1'000'000 + random_.below(60'000'000));
+    return agenda_.in(wait_us, [this, submission] { submit(submission); });
+  }
+  --waiting_;
+  const auto body = nlohmann::json::parse(answer->body, nullptr, /*allow_exceptions=*/false);
+  // A dependency may have been forgotten by now: that submission is refused, rightly.
+  if (answer->status == 400 || answer->status == 422 || answer->status == 404) {
+    if (body.is_object() && body.value("field", "").find("dependencies") != std::string::npos) {
+      return;
+    }
+  }
+  if (answer->status != 201 || !body.is_object() || !body.contains("id")) {
+    return oracle_.fail(fmt::format("a submission was answered {}: {}; it was {}", answer->status,
+                                    answer->body, submission->body));
+  }
+  const auto id = body.at("id").get<std::uint64_t>();
+  ++acknowledged_;
+  oracle_.acknowledged(submission->key, id);
+  recent_jobs_.push_back(id);
+  if (recent_jobs_.size() > kRecentMax) recent_jobs_.erase(recent_jobs_.begin());
+  if (random_.below(15) == 0) change_mind(id);
+}
+
+void Clients::change_mind(std::uint64_t job) {
+  const auto wait_us = static_cast<std::int64_t>(random_.below(6 * kHour_us));
+  const bool holds = random_.below(3) == 0;
+  agenda_.in(wait_us, [this, job, holds] {
+    if (stopped_) return;
+    const std::string path = fmt::format("/v1/jobs/{}", job);
+    if (holds) {
+      call("POST", path + "/hold");
+      agenda_.in(kHour_us, [this, path] { call("POST", path + "/release"); });
+    } else {
+      oracle_.cancel_asked(job);
+      call("POST", path + "/cancel");
+    }
+  });
+}
+
+void Clients::call(const std::string& method, const std::string& target, std::string body) {
+  client_.call(request(method, target, body),
+               [this, method, target, body](const Result<wire::Response>& answer) {
+                 if (answer.ok() && answer->status < 500) return;
+                 agenda_.in(static_cast<std::int64_t>(1'000'000 + random_.below(60'000'000)),
+                            [this, method, target, body] { call(method, target, body); });
+               });
+}
+
+}  // namespace dove::sim

@@ -1,0 +1,245 @@
+#include "sim/explore/explore.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <fstream>
+#include <memory>
+#include <vector>
+
+#include "sim/explore/agenda.h"
+#include "sim/explore/clients.h"
+#include "sim/explore/control_plane.h"
+#include "sim/explore/machine.h"
+#include "sim/explore/network.h"
+#include "sim/explore/oracle.h"
+#include "sim/explore/trace.h"
+#include "sim/explore/weather.h"
+#include "telemetry/log.h"
+#include "wire/secret.h"
+
+namespace dove::sim {
+namespace {
+
+constexpr std::int64_t kSecond_us = 1'000'000;
+constexpr std::int64_t kMinute_us = 60 * kSecond_us;
+constexpr std::int64_t kHour_us = 60 * kMinute_us;
+constexpr std::int64_t kDay_us = 24 * kHour_us;
+constexpr std::int64_t kBegin_us = 1'700'000'000'000'000;
+constexpr const char* kToken = "explored-administrator-token";
+
+// A year has 1.6 billion heartbeats of 2 s. What is agreed on with agents is stretched as a whole,
+// in the proportions of the defaults, so that there are few messages in which nothing happens.
+constexpr std::int64_t kHeartbeat_us = 30 * kMinute_us;
+constexpr std::int64_t kSilence_us = 5 * kHeartbeat_us;
+
+ClusterSettings settings() {
+  ClusterSettings made;
+  made.fence = Span{20 * kMinute_us};
+  made.disconnect_grace = Span{3 * kHour_us};
+  made.silent_after = Span{kSilence_us};
+  made.effect_deadline = Span{5 * kMinute_us};
+  made.ended_jobs_kept = Span{6 * kHour_us};
+  return made;
+}
+
+Inventory inventory(const ExploreOptions& options) {
+  Inventory made;
+  made.memory_bytes = std::int64_t{1} << 40;
+  NumaNode numa;
+  numa.memory_bytes = made.memory_bytes;
+  for (std::int32_t core = 0; core < options.cores_per_node; ++core) numa.cores.push_back(core);
+  made.numa.push_back(std::move(numa));
+  for (std::int32_t gpu = 0; gpu < options.gpus_per_node; ++gpu) {
+    Device device;
+    device.model = "H100";
+    device.uuid = fmt::format("explored-{}", gpu);
+    device.memory_bytes = std::int64_t{80} << 30;
+    made.devices.push_back(std::move(device));
+  }
+  return made;
+}
+
+struct Recording {
+  Trace* trace = nullptr;
+  const Agenda* agenda = nullptr;
+};
+thread_local Recording recording;  // of this thread's exploration
+
+void record_line(telemetry::Level level, std::string_view event,
+                 std::initializer_list<telemetry::Field> fields) {
+  if (recording.trace == nullptr || level < telemetry::Level::kWarning) return;
+  constexpr std::size_t kTimeBytes = 12;
+  recording.trace->add(recording.agenda->now_us(),
+                       telemetry::format_text(0, level, event, fields).substr(kTimeBytes));
+}
+
+class Exploration {
+ public:
+  Exploration(store::LogStore& log, store::LogKeeper& keeper, const ExploreOptions& options)
+      : options_(options),
+        random_(options.seed),
+        oracle_(trace_, agenda_, options.check_every),
+        network_(agenda_, random_.next(), MessageFaults()),
+        control_(agenda_, network_, oracle_, trace_, log, keeper, control_options(),
+                 random_.next()),
+        clients_(agenda_, network_, oracle_, client_options(), random_.next()),
+        weather_(agenda_, network_, control_, machines_, clients_, random_.next()) {}
+
+  ExploreReport run() {
+    recording = {&trace_, &agenda_};
+    telemetry::set_sink(record_line);
+    set_up();
+    clients_.start();
+    weather_.begin(options_.faults_percent);
+    watch();
+    run_until(options_.days * kDay_us);
+    clients_.stop();
+    weather_.clear_up();
+    wind_down();
+    telemetry::set_sink(nullptr);
+    recording = {};
+    return report();
+  }
+
+ private:
+  ControlPlaneOptions control_options() const {
+    ControlPlaneOptions made;
+    made.policies = options_.policies;
+    made.data_dir = options_.directory + "/controller";
+    made.heartbeat_us = kHeartbeat_us;
+    made.epoch_us = kBegin_us;
+    return made;
+  }
+  ClientOptions client_options() const {
+    ClientOptions made;
+    made.token = kToken;
+    made.jobs_per_day = options_.jobs_per_day;
+    // Seven tenths of the devices are in use.
+    made.mean_run_us = 8 * kHour_us * 10 * options_.nodes / options_.jobs_per_day;
+    made.gpus_per_node = options_.gpus_per_node;
+    made.nodes = options_.nodes;
+    return made;
+  }
+
+  void set_up() {
+    std::ofstream(control_options().data_dir + "/token") << kToken << "\n";
+    std::ofstream(control_options().data_dir + "/secret") << "explored-secret-of-the-server\n";
+    const Inventory each = inventory(options_);
+    const auto shared = std::make_shared<const Inventory>(each);
+    std::vector<StampedEvent> events;
+    events.push_back({ObjectApplied{Declared(settings())}, {}});
+    for (std::int32_t i = 1; i <= options_.nodes; ++i) {
+      MachineOptions machine;
+      machine.node = static_cast<std::uint32_t>(i);
+      machine.name = fmt::format("n{:03}", i);
+      machine.data_dir = options_.directory + "/" + machine.name;
+      machine.agent_token = fmt::format("explored-agent-token-{}", i);
+      machine.inventory = each;
+      machine.stream_silence_us = kSilence_us;
+      const std::string digest = wire::sha256_hex(machine.agent_token);
+      machines_.push_back(std::make_unique<Machine>(agenda_, network_, oracle_, trace_,
+                                                    std::move(machine), random_.next()));
+      Machine& made = *machines_.back();
+      events.push_back(
+          {NodeRegistered{made.name(), made.boot_id(), "native", "127.0.0.1", digest, shared}, {}});
+      agenda_.in(static_cast<std::int64_t>(random_.below(kMinute_us)),
+                 [&made] { made.start_agent(); });
+    }
+    control_.start();
+    control_.submit(std::move(events));
+  }
+
+  void watch() {
+    agenda_.in(6 * kHour_us, [this] {
+      watch();
+      if (control_.runs()) oracle_.look_around(control_.state(), *options_.policies);
+      if (++looks_ % 40 == 0) control_.verify_log();
+    });
+  }
+
+  void run_until(std::int64_t end_us) {
+    while (agenda_.now_us() < end_us && !oracle_.broken().has_value()) step();
+  }
+
+  // A kill unwinds to here: nothing of its turn is left but what had been done.
+  void step() {
+    try {
+      agenda_.step();
+    } catch (const AgentKilled& killed) {
+      killed.machine->kill_agent();
+      weather_.agent_was_killed(*killed.machine);
+    } catch (const ControllerKilled&) {
+      control_.kill();
+      weather_.controller_was_killed();
+    }
+  }
+
+  // Nothing new happens, and everything works: what is left must end by itself.
+  void wind_down() {
+    network_.set_faults(MessageFaults{0, 0, 0, 0, 0, 0});
+    const std::int64_t longest_us = client_options().mean_run_us * 10;
+    for (int round = 0; round < 12 && !oracle_.broken().has_value(); ++round) {
+      run_until(agenda_.now_us() + longest_us);
+      if (control_.runs() && control_.state().usage.jobs_running == 0 &&
+          control_.state().usage.jobs_waiting == 0) {
+        break;
+      }
+    }
+    if (oracle_.broken().has_value()) return;
+    if (!control_.runs()) return oracle_.fail("the controller is not there in the end");
+    oracle_.finished(control_.state(), *options_.policies);
+    control_.verify_log();
+  }
+
+  ExploreReport report() const {
+    ExploreReport made;
+    made.at_us = agenda_.now_us();
+    made.fingerprint = oracle_.fingerprint();
+    made.steps = agenda_.steps();
+    made.jobs = oracle_.jobs();
+    made.acknowledged = clients_.acknowledged();
+    made.completed = oracle_.ended(Outcome::kCompleted);
+    made.launches = oracle_.launches();
+    made.tasks = oracle_.tasks_started();
+    made.batches = oracle_.batches();
+    made.full_checks = oracle_.full_checks();
+    weather_.count(made);
+    if (!oracle_.broken().has_value()) return made;
+    made.failure = fmt::format("{}: {}", virtual_time_text(agenda_.now_us()), *oracle_.broken());
+    constexpr std::size_t kLines = 60;
+    made.trace = trace_.text_about(first_job_in(*oracle_.broken()), kLines);
+    return made;
+  }
+
+  // "... job 17 ...": 17; 0 when no job is named.
+  static std::uint64_t first_job_in(const std::string& text) {
+    const std::size_t at = text.find("job ");
+    std::uint64_t job = 0;
+    if (at != std::string::npos) {
+      std::from_chars(text.data() + at + 4, text.data() + text.size(), job);
+    }
+    return job;
+  }
+
+  const ExploreOptions& options_;
+  Random random_;
+  Agenda agenda_;
+  Trace trace_;
+  Oracle oracle_;
+  Network network_;
+  ControlPlane control_;
+  Clients clients_;
+  std::vector<std::unique_ptr<Machine>> machines_;
+  Weather weather_;
+  std::uint64_t looks_ = 0;
+};
+
+}  // namespace
+
+ExploreReport explore(store::LogStore& log, store::LogKeeper& keeper,
+                      const ExploreOptions& options) {
+  return Exploration(log, keeper, options).run();
+}
+
+}  // namespace dove::sim

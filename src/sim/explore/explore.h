@@ -1,0 +1,59 @@
+// Explore: the whole control plane under virtual time and faults, FoundationDB's way.
+//
+// Real: core, policies, controller, API server, agents, their protocol, records and recovery. Not
+// real: time, the network (Network), machines and their tasks (Machine), the disk under the log
+// (FaultyLog), people (Clients). The Oracle holds what happened against what the system says. The
+// same options give the same run. docs/decisions/0006-exploration.md.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace dove::core {
+struct Policies;
+}
+namespace dove::store {
+class LogStore;
+class LogKeeper;
+}  // namespace dove::store
+
+namespace dove::sim {
+
+struct ExploreOptions {
+  std::uint64_t seed = 1;
+  std::int64_t days = 365;
+  std::int32_t nodes = 100;
+  std::int32_t gpus_per_node = 8;
+  std::int32_t cores_per_node = 32;
+  std::int64_t jobs_per_day = 1000;
+  std::int64_t faults_percent = 100;  // of the usual number; 0: none but the published failures
+  std::uint64_t check_every = 64;     // batches between two checks of all books
+  const core::Policies* policies = nullptr;
+  std::string directory;  // exists, is empty and fast; agents keep their records there
+};
+
+struct ExploreReport {
+  std::string failure;  // "": none; what contradicted what, and when
+  std::string trace;    // of a failure: the last that happened
+  std::int64_t at_us = 0;
+  std::uint64_t fingerprint = 0;  // over all that became durable
+  std::uint64_t steps = 0;
+  std::uint64_t jobs = 0;
+  std::uint64_t acknowledged = 0;
+  std::uint64_t completed = 0;
+  std::uint64_t launches = 0;
+  std::uint64_t tasks = 0;
+  std::uint64_t batches = 0;
+  std::uint64_t full_checks = 0;
+  std::uint64_t controllers_killed = 0;
+  std::uint64_t agents_killed = 0;
+  std::uint64_t machines_rebooted = 0;
+  std::uint64_t links_cut = 0;
+  std::uint64_t component_failures = 0;
+};
+
+// The log is empty before. Takes telemetry's lines for its trace while it runs.
+ExploreReport explore(store::LogStore& log, store::LogKeeper& keeper,
+                      const ExploreOptions& options);
+
+}  // namespace dove::sim

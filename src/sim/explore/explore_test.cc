@@ -1,0 +1,74 @@
+#include "sim/explore/explore.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "policies/standard.h"
+#include "store/memory/memory_store.h"
+
+namespace dove::sim {
+namespace {
+
+ExploreReport explored(std::uint64_t seed, std::int64_t days = 4, std::int64_t faults = 300) {
+  // In memory where possible: agents write small files all the time.
+  std::string directory = std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : "/tmp";
+  directory += "/explore-test.XXXXXX";
+  EXPECT_NE(mkdtemp(directory.data()), nullptr);
+  ExploreOptions options;
+  options.seed = seed;
+  options.days = days;
+  options.nodes = 8;
+  options.jobs_per_day = 80;
+  options.faults_percent = faults;
+  options.check_every = 1;
+  options.policies = &policies::standard_policies();
+  options.directory = directory;
+  store::MemoryStore log;
+  const ExploreReport report = explore(log, log, options);
+  std::filesystem::remove_all(directory);
+  return report;
+}
+
+TEST(Explore, TheSameSeedGivesTheSameRun) {
+  const ExploreReport one = explored(7, 2);
+  const ExploreReport same = explored(7, 2);
+  EXPECT_EQ(one.fingerprint, same.fingerprint);
+  EXPECT_EQ(one.steps, same.steps);
+  EXPECT_EQ(one.at_us, same.at_us);
+  EXPECT_EQ(one.trace, same.trace);
+  EXPECT_NE(one.fingerprint, explored(8, 2).fingerprint);
+}
+
+TEST(Explore, NothingContradictsAnythingUnderFaults) {
+  ExploreReport all;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    const ExploreReport report = explored(seed);
+    EXPECT_EQ(report.failure, "") << "seed " << seed << "\n" << report.trace;
+    EXPECT_GE(report.jobs, report.acknowledged);
+    EXPECT_EQ(report.full_checks > report.batches, true) << "every batch, and every restart";
+    all.acknowledged += report.acknowledged;
+    all.completed += report.completed;
+    all.controllers_killed += report.controllers_killed;
+    all.agents_killed += report.agents_killed;
+    all.links_cut += report.links_cut;
+    all.machines_rebooted += report.machines_rebooted;
+  }
+  EXPECT_GT(all.acknowledged, 1500u);
+  EXPECT_GT(all.completed, 1000u);
+  EXPECT_GT(all.controllers_killed, 20u);
+  EXPECT_GT(all.agents_killed, 10u);
+  EXPECT_GT(all.links_cut, 10u);
+  EXPECT_GT(all.machines_rebooted, 2u);
+}
+
+TEST(Explore, WithoutFaultsEverythingIsDoneAtTheFirstAttempt) {
+  const ExploreReport report = explored(1, 4, 0);
+  EXPECT_EQ(report.failure, "") << report.trace;
+  EXPECT_EQ(report.controllers_killed, 0u);
+  EXPECT_GT(report.completed, 200u);
+}
+
+}  // namespace
+}  // namespace dove::sim

@@ -1,0 +1,210 @@
+#include "sim/explore/network.h"
+
+#include <utility>
+
+#include "sim/explore/line.h"
+#include "sim/explore/stream_state.h"
+
+namespace dove::sim {
+namespace {
+
+constexpr std::int64_t kReset_us = 400'000;
+constexpr std::int64_t kSlow_us = 30'000'000;
+constexpr std::int64_t kLate_us = 120'000'000;
+
+Error broken() {
+  return Error{ErrorKind::kUnavailable, "connection_broken", "the connection broke", ""};
+}
+
+Error refused() {
+  return Error{ErrorKind::kUnavailable, "connection_refused", "nobody listens", ""};
+}
+
+// The one answer to one request. Dropped, it is what a server or the end of its process makes of
+// it.
+class Reply : public wire::Responder {
+ public:
+  Reply(Network& network, Host& to, Network::Answer answer, std::weak_ptr<bool> server)
+      : network_(network), to_(to), answer_(std::move(answer)), server_(std::move(server)) {}
+  ~Reply() override {
+    if (answered_) return;
+    if (server_.expired()) {
+      give(broken());
+    } else {
+      give(wire::Response{500, {}, ""});
+    }
+  }
+  void send(wire::Response response) override {
+    answered_ = true;
+    give(std::move(response));
+  }
+  std::shared_ptr<wire::Outflow> stream(int /*status*/, wire::Pairs /*headers*/) override {
+    CHECK(false, "a call is not answered by a stream");
+  }
+  bool peer_alive() const override { return true; }
+
+ private:
+  void give(Result<wire::Response> response) {
+    network_.carry(to_, [answer = answer_, response = std::move(response)] { answer(response); });
+  }
+
+  Network& network_;
+  Host& to_;
+  Network::Answer answer_;
+  std::weak_ptr<bool> server_;
+  bool answered_ = false;
+};
+
+class Socket : public wire::Listening {
+ public:
+  Socket(std::shared_ptr<void> server, std::function<void()> close)
+      : server_(std::move(server)), close_(std::move(close)) {}
+  ~Socket() override { close_(); }
+  std::uint16_t port() const override { return 1; }
+
+ private:
+  std::shared_ptr<void> server_;
+  std::function<void()> close_;
+};
+
+}  // namespace
+
+// -- a process -----------------------------------------------------------------------------------
+
+Process::Process(Network& network, Host& host)
+    : network_(network), host_(host), alive_(std::make_shared<bool>(true)) {}
+
+Process::~Process() = default;
+
+std::int64_t Process::monotonic_us() const { return network_.agenda().now_us(); }
+
+void Process::after(std::chrono::microseconds delay, std::function<void()> fn) {
+  network_.agenda().in(delay.count(), [weak = std::weak_ptr<bool>(alive_), fn = std::move(fn)] {
+    if (!weak.expired()) fn();
+  });
+}
+
+std::unique_ptr<wire::ClientLine> Process::line(const std::string& /*host*/, std::uint16_t /*port*/,
+                                                const wire::AsyncClientOptions& options) {
+  return std::make_unique<Line>(network_, host_, options);
+}
+
+std::unique_ptr<wire::Listening> Process::listen(std::uint16_t /*port*/, wire::Handler handler) {
+  auto server = std::make_shared<Network::Server>(Network::Server{std::move(handler), alive_});
+  network_.server_ = server;
+  return std::make_unique<Socket>(server, [&network = network_, weak = std::weak_ptr(server)] {
+    if (network.server_ == weak.lock()) network.server_.reset();
+  });
+}
+
+// -- the network ---------------------------------------------------------------------------------
+
+std::int64_t Network::delay_us() {
+  const std::uint64_t kind = random_.below(1000);
+  if (kind < 900) return 200 + static_cast<std::int64_t>(random_.below(2'000));
+  if (kind < 995) return 2'000 + static_cast<std::int64_t>(random_.below(50'000));
+  return 50'000 + static_cast<std::int64_t>(random_.below(2'000'000));
+}
+
+void Network::carry(Host& host, std::function<void()> arrive) {
+  if (!host.powered) return;
+  agenda_.in(delay_us(), [&host, arrive = std::move(arrive)]() mutable {
+    if (host.cut) {
+      host.held.push_back(std::move(arrive));
+    } else {
+      arrive();
+    }
+  });
+}
+
+void Network::request(Host& host, wire::Request request, const Answer& answer) {
+  if (hits(faults_.lost_request)) return carry(host, [answer] { answer(broken()); });
+  if (hits(faults_.late_request)) {
+    carry(host, [answer] { answer(broken()); });
+    agenda_.in(static_cast<std::int64_t>(random_.below(kLate_us)),
+               [this, &host, request = std::move(request)] {
+                 if (!host.cut) arrive(host, request, [](const Result<wire::Response>&) {});
+               });
+    return;
+  }
+  if (hits(faults_.lost_answer)) {
+    return carry(host, [this, &host, answer, request = std::move(request)] {
+      arrive(host, request, [answer](const Result<wire::Response>&) { answer(broken()); });
+    });
+  }
+  if (hits(faults_.doubled)) {
+    carry(host,
+          [this, &host, request] { arrive(host, request, [](const Result<wire::Response>&) {}); });
+  }
+  const std::int64_t slow_us =
+      hits(faults_.slow) ? static_cast<std::int64_t>(random_.below(kSlow_us)) : 0;
+  auto pass = [this, &host, answer, request = std::move(request)] {
+    arrive(host, request, answer);
+  };
+  if (slow_us == 0) return carry(host, std::move(pass));
+  agenda_.in(slow_us, [this, &host, pass = std::move(pass)] { carry(host, pass); });
+}
+
+void Network::arrive(Host& from, wire::Request request, const Answer& answer) {
+  if (server_ == nullptr) {
+    return carry(from, [answer] { answer(refused()); });
+  }
+  if (!wire::split_target(request).ok()) return;
+  const std::shared_ptr<Server> server = server_;
+  server->handler(std::move(request), std::make_shared<Reply>(*this, from, answer, server->alive));
+}
+
+void Network::open_stream(Host& host, wire::Request request,
+                          const std::shared_ptr<StreamState>& stream) {
+  std::erase_if(host.streams, [](const auto& weak) { return weak.expired(); });
+  host.streams.push_back(stream);
+  carry(host, [this, stream, request = std::move(request)]() mutable {
+    if (server_ == nullptr) {
+      return carry(stream->host, [stream] { stream->client_closed(refused()); });
+    }
+    if (!wire::split_target(request).ok()) return;
+    const std::shared_ptr<Server> server = server_;
+    server->handler(std::move(request), stream_responder(stream));
+  });
+}
+
+void Network::cut(Host& host) { host.cut = true; }
+
+void Network::heal(Host& host, bool reset) {
+  host.cut = false;
+  std::deque<std::function<void()>> held = std::exchange(host.held, {});
+  if (reset) return reset_streams(host);
+  for (auto& arrive : held) {
+    agenda_.in(500, [&host, arrive = std::move(arrive)]() mutable {
+      if (host.cut) {
+        host.held.push_back(std::move(arrive));
+      } else {
+        arrive();
+      }
+    });
+  }
+}
+
+void Network::reset_streams(Host& host) {
+  for (const auto& weak : host.streams) {
+    const auto stream = weak.lock();
+    if (stream == nullptr) continue;
+    agenda_.in(static_cast<std::int64_t>(random_.below(kReset_us)),
+               [stream] { stream->tell_server(); });
+    agenda_.in(static_cast<std::int64_t>(random_.below(kReset_us)),
+               [stream] { stream->client_closed(broken()); });
+  }
+  host.streams.clear();
+}
+
+void Network::power_off(Host& host) {
+  host.powered = false;
+  host.held.clear();
+}
+
+void Network::power_on(Host& host) {
+  host.powered = true;
+  reset_streams(host);
+}
+
+}  // namespace dove::sim

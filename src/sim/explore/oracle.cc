@@ -1,0 +1,315 @@
+#include "sim/explore/oracle.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/books.h"
+#include "core/step.h"
+
+namespace dove::sim {
+namespace {
+
+// A connected node has answered an order, and ended what it was told to, long before.
+constexpr Span kOverdue = seconds(4 * 3600);
+
+std::string name_of(const TaskFacts& task) {
+  return fmt::format("task {} of job {} attempt {} on node {}", task.rank, task.job, task.attempt,
+                     task.node);
+}
+
+}  // namespace
+
+void Oracle::fail(std::string what) {
+  if (!broken_.has_value()) broken_ = std::move(what);
+}
+
+std::uint64_t Oracle::ended(Outcome outcome) const {
+  const auto found = ended_.find(outcome);
+  return found == ended_.end() ? 0 : found->second;
+}
+
+// -- the physical world --------------------------------------------------------------------------
+
+void Oracle::use(InUse& used, std::int32_t id, std::int32_t milli, const TaskFacts& task,
+                 const char* what) {
+  std::map<std::uint64_t, User>& users = used[id];
+  for (const auto& [job, user] : users) {
+    if (job == task.job || user.milli + milli <= kWholeDevice_milli) continue;
+    fail(fmt::format("{} starts on {} {}, which a task of job {} still uses", name_of(task), what,
+                     id, job));
+  }
+  User& mine = users[task.job];
+  ++mine.tasks;
+  mine.milli = milli;
+}
+
+void Oracle::leave(InUse& used, std::int32_t id, std::uint64_t job) {
+  const auto found = used.find(id);
+  if (found == used.end()) return;
+  const auto user = found->second.find(job);
+  if (user != found->second.end() && --user->second.tasks <= 0) found->second.erase(user);
+}
+
+void Oracle::task_started(std::int64_t at_us, const TaskFacts& task) {
+  ++tasks_started_;
+  const auto found = attempts_.find({task.job, task.attempt});
+  if (found == attempts_.end() || found->second.nodes.count(task.node) == 0) {
+    return fail(name_of(task) + " starts without a durable launch, or after its job was over");
+  }
+  Attempt& attempt = found->second;
+  if (!attempt.started.insert({task.rank, task.node}).second) {
+    return fail(name_of(task) + " starts a second time");
+  }
+  for (const auto& [number, tasks] : live_[task.job]) {
+    if (number != task.attempt && tasks > 0) {
+      return fail(fmt::format("{} starts while attempt {} still runs ({} tasks)", name_of(task),
+                              number, tasks));
+    }
+  }
+  ++live_[task.job][task.attempt];
+  ++attempt.live;
+  if (attempt.started_us == 0) attempt.started_us = at_us;
+  for (const std::int32_t core : task.cores) {
+    use(cores_in_use_[task.node], core, kWholeDevice_milli, task, "core");
+  }
+  for (const std::int32_t id : task.devices) {
+    use(devices_in_use_[task.node], id, task.share_milli, task, "device");
+  }
+}
+
+void Oracle::task_over(const TaskFacts& task, const TaskExit& exit) {
+  const auto job = live_.find(task.job);
+  if (job != live_.end()) {
+    if (--job->second[task.attempt] == 0) job->second.erase(task.attempt);
+    if (job->second.empty()) live_.erase(job);
+  }
+  for (const std::int32_t core : task.cores) leave(cores_in_use_[task.node], core, task.job);
+  for (const std::int32_t id : task.devices) leave(devices_in_use_[task.node], id, task.job);
+  if (exit.exit_code != 0 && exit.cause.empty()) own_failures_[task.job].insert(task.attempt);
+  const auto found = attempts_.find({task.job, task.attempt});
+  if (found == attempts_.end()) return;
+  --found->second.live;
+  if (exit.ok()) ++found->second.ended_well;
+}
+
+// -- what is durable -----------------------------------------------------------------------------
+
+void Oracle::durable(const store::Batch& batch, const core::State& state) {
+  trace_.add(agenda_.now_us(), batch);
+  fingerprint_.add(static_cast<std::uint64_t>(batch.at.us));
+  fingerprint_.add(batch.events.size());
+  fingerprint_.add(batch.decisions_digest);
+  for (const StampedEvent& event : batch.events) event_is_durable(event);
+  for (const Decision& decision : batch.decisions) {
+    if (const auto* launch = std::get_if<Launch>(&decision)) launched(*launch, batch, state);
+    if (const auto* stop = std::get_if<Stop>(&decision)) stopped(*stop, state);
+    if (const auto* again = std::get_if<Requeue>(&decision)) requeued(*again, state);
+    if (const auto* end = std::get_if<EndJob>(&decision)) job_ended(*end, state);
+    if (const auto* forget = std::get_if<ForgetJob>(&decision)) outcomes_.erase(forget->job.value);
+  }
+  if (++batches_ % every_ == 0) check_books(state);
+}
+
+void Oracle::event_is_durable(const StampedEvent& event) {
+  const auto* submitted = std::get_if<JobSubmitted>(&event.event);
+  if (submitted == nullptr) return;
+  const std::string& key = event.cause.idempotency_key;
+  if (!key.empty() && !keys_.emplace(key, next_job_).second) {
+    fail(fmt::format("the submission {} became job {} and again job {}", key, keys_[key],
+                     next_job_));
+  }
+  next_job_ += std::max<std::size_t>(submitted->spec->array.indices.size(), 1);
+}
+
+void Oracle::launched(const Launch& launch, const store::Batch& batch, const core::State& state) {
+  ++launches_;
+  const std::uint64_t id = launch.job.value;
+  const core::Job* job = state.find_job(launch.job);
+  if (job == nullptr || job->phase != JobPhase::kActive) {
+    return fail(fmt::format("job {} is launched but not active", id));
+  }
+  Attempt& attempt = attempts_[{id, launch.attempt}];
+  if (!attempt.nodes.empty()) fail(fmt::format("job {} is launched twice as one attempt", id));
+  for (const Placement& placement : launch.placements) {
+    attempt.nodes.insert(placement.node.value);
+    attempt.tasks += static_cast<std::uint32_t>(placement.tasks.size());
+    const core::Node* node = state.find_node(placement.node);
+    if (node == nullptr || node->contact != Contact::kConnected) {
+      fail(fmt::format("job {} is launched on a node that is not connected", id));
+    } else if (node->declared.drained) {
+      fail(fmt::format("job {} is launched on {}, which is drained", id, node->name));
+    }
+  }
+  if (job->spec->launch == LaunchMode::kBatch) attempt.tasks = 1;
+  if (job->held) fail(fmt::format("job {} is launched although it is held", id));
+  if (job->spec->begin_at > batch.at) fail(fmt::format("job {} is launched too early", id));
+  check_dependencies(*job, state);
+}
+
+void Oracle::check_dependencies(const core::Job& job, const core::State& state) {
+  if (job.attempts.size() > 1) return;
+  for (const Dependency& one : job.spec->dependencies) {
+    if (one.kind != DependencyKind::kAfterOk) continue;
+    const core::Job* other = state.find_job(one.job);
+    const bool met = other != nullptr && other->phase == JobPhase::kEnded &&
+                     other->outcome == Outcome::kCompleted;
+    if (!met) {
+      fail(fmt::format("job {} is launched before job {}, which it waits for, has ended well",
+                       job.id.value, one.job.value));
+    }
+  }
+}
+
+void Oracle::stopped(const Stop& stop, const core::State& state) {
+  const core::Job* job = state.find_job(stop.job);
+  if (job == nullptr || stop.reason != StopReason::kTimeLimit) return;
+  const Span limit = core::time_limit_of(state, *job->spec);
+  if (limit.us == 0 || job->attempts.back().started_at + limit > state.now) {
+    fail(fmt::format("job {} is stopped before its time limit", stop.job.value));
+  }
+}
+
+void Oracle::job_ended(const EndJob& end, const core::State& state) {
+  const std::uint64_t id = end.job.value;
+  const core::Job* job = state.find_job(end.job);
+  ++ended_[end.outcome];
+  outcomes_[id] = end.outcome;
+  acknowledged_.erase(id);
+  if (job == nullptr) return fail(fmt::format("job {} ended but is not there", id));
+  const auto live = live_.find(id);
+  if (live != live_.end()) fail(fmt::format("job {} ended, but tasks of it still run", id));
+  const int retries_max = job->spec->retries_max;
+  if (job->retries_used > retries_max) fail(fmt::format("job {} was retried too often", id));
+  const auto attempt =
+      job->attempts.empty() ? attempts_.end() : attempts_.find({id, job->attempts.back().number});
+  const int own_failures = static_cast<int>(own_failures_[id].size());
+  switch (end.outcome) {
+    case Outcome::kCompleted:
+      if (attempt == attempts_.end() || attempt->second.ended_well < attempt->second.tasks) {
+        fail(fmt::format("job {} counts as completed, but not all of its tasks ended well", id));
+      }
+      break;
+    case Outcome::kFailed:
+      if (job->attempts.back().stop_reason == StopReason::kTaskFailed &&
+          own_failures < retries_max + 1) {
+        fail(fmt::format("job {} failed after {} failures of its own, with {} retries allowed", id,
+                         own_failures, retries_max));
+      }
+      break;
+    case Outcome::kCancelled:
+      if (cancels_.count(id) == 0) fail(fmt::format("job {} was cancelled by nobody", id));
+      break;
+    case Outcome::kNodeLost:
+      if (job->spec->requeue) fail(fmt::format("job {} was not requeued after a lost node", id));
+      break;
+    case Outcome::kNone:
+    case Outcome::kTimedOut:
+    case Outcome::kDeadlineMissed:
+    case Outcome::kDependencyNeverMet:
+      break;
+  }
+  for (const core::Attempt& each : job->attempts) attempts_.erase({id, each.number});
+  own_failures_.erase(id);
+}
+
+void Oracle::requeued(const Requeue& again, const core::State& state) {
+  const core::Job* job = state.find_job(again.job);
+  if (job == nullptr) return;
+  const std::uint64_t id = again.job.value;
+  if (live_.count(id) != 0) fail(fmt::format("job {} is queued again, but tasks still run", id));
+  if (again.counted != (again.reason == StopReason::kTaskFailed)) {
+    fail(fmt::format("a retry of job {} is counted although it is none, or the reverse", id));
+  }
+}
+
+// -- promises ------------------------------------------------------------------------------------
+
+void Oracle::acknowledged(const std::string& key, std::uint64_t id) {
+  const auto found = keys_.find(key);
+  if (found == keys_.end()) {
+    return fail(
+        fmt::format("submission {} was acknowledged as job {} before it was durable", key, id));
+  }
+  if (found->second != id) {
+    return fail(fmt::format("submission {} is job {}, but was acknowledged as job {}", key,
+                            found->second, id));
+  }
+  if (outcomes_.count(id) == 0) acknowledged_.insert(id);
+}
+
+void Oracle::recovered(const core::State& state, std::uint64_t hash_before) {
+  if (core::state_hash(state) != hash_before) {
+    fail("the state read back from the log is not the one that was lost");
+  }
+  for (const std::uint64_t id : acknowledged_) {
+    if (state.find_job(JobId(id)) == nullptr) {
+      return fail(fmt::format("job {} was acknowledged and is lost after a restart", id));
+    }
+  }
+  check_books(state);
+}
+
+void Oracle::check_books(const core::State& state) {
+  ++full_checks_;
+  if (const auto found = core::find_broken_invariant(state)) fail("books: " + *found);
+}
+
+void Oracle::look_around(const core::State& state, const core::Policies& policies) {
+  for (const auto& [id, job] : state.jobs) {
+    if (job.phase == JobPhase::kWaiting) {
+      const auto since = std::max(job.submitted_at,
+                                  job.attempts.empty() ? Instant{} : job.attempts.back().ended_at);
+      if (state.now - since < kOverdue) continue;
+      if (core::explain(state, policies, id).empty()) {
+        return fail(fmt::format("job {} waits for hours and nothing says why", id.value));
+      }
+      continue;
+    }
+    if (job.phase != JobPhase::kActive) continue;
+    const core::Attempt& attempt = job.attempts.back();
+    const bool reachable =
+        std::all_of(attempt.placements.begin(), attempt.placements.end(), [&](const auto& record) {
+          const core::Node* node = state.find_node(record.placement.node);
+          return record.stage == core::PlacementStage::kEnded ||
+                 (node->contact == Contact::kConnected &&
+                  state.now - node->contact_since > kOverdue);
+        });
+    if (!reachable) continue;
+    const Span limit = core::time_limit_of(state, *job.spec);
+    const auto seen = attempts_.find({id.value, attempt.number});
+    if (limit.us > 0 && seen != attempts_.end() && seen->second.started_us > 0 &&
+        agenda_.now_us() - seen->second.started_us > limit.us + kOverdue.us) {
+      return fail(fmt::format("job {} runs for hours beyond its time limit", id.value));
+    }
+    if (attempt.stage != Stage::kRunning && state.now - attempt.stage_at > kOverdue) {
+      return fail(fmt::format("job {} makes no progress: for hours in stage {}", id.value,
+                              static_cast<int>(attempt.stage)));
+    }
+    if (attempt.stage == Stage::kRunning && live_.count(id.value) == 0 &&
+        state.now - attempt.started_at > kOverdue) {
+      return fail(fmt::format("job {} counts as running, but no task of it runs", id.value));
+    }
+  }
+}
+
+void Oracle::finished(const core::State& state, const core::Policies& policies) {
+  check_books(state);
+  for (const std::uint64_t id : acknowledged_) {
+    const core::Job* job = state.find_job(JobId(id));
+    if (job == nullptr) return fail(fmt::format("job {} was acknowledged and is lost", id));
+    if (job->phase == JobPhase::kEnded) continue;
+    if (job->phase == JobPhase::kWaiting && !core::explain(state, policies, job->id).empty() &&
+        job->held) {
+      continue;
+    }
+    return fail(
+        fmt::format("job {} has neither ended nor a reason to wait, long after the last "
+                    "fault and the last submission",
+                    id));
+  }
+  if (!live_.empty())
+    fail(fmt::format("job {} still runs although it is over", live_.begin()->first));
+}
+
+}  // namespace dove::sim

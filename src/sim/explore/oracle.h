@@ -1,0 +1,122 @@
+// Oracle: what truly happened, against what the system says of it; keeps the first contradiction.
+//
+// It sees the physical world (which tasks run where, told by the machines), what clients were
+// promised, and each batch as soon as it is durable, and trusts nothing else. Checked at once: no
+// task starts without a durable launch, none of a job runs while one of another attempt does, no
+// core or device is in use twice, no place is given twice or on a drained or unreachable node,
+// dependencies, time limits and retries are kept, an outcome is what the tasks did, a submission
+// has happened once. One thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/digest.h"
+#include "core/policy.h"
+#include "core/state.h"
+#include "model/event.h"
+#include "sim/explore/agenda.h"
+#include "sim/explore/trace.h"
+#include "store/log_store.h"
+
+namespace dove::sim {
+
+// A task as the machine runs it.
+struct TaskFacts {
+  std::uint32_t node = 0;  // NodeId
+  std::uint64_t job = 0;
+  std::uint32_t attempt = 0;
+  std::uint32_t rank = 0;
+  std::vector<std::int32_t> cores;
+  std::vector<std::int32_t> devices;
+  std::int32_t share_milli = 1000;  // of each device
+};
+
+class Oracle {
+ public:
+  // Writes durable batches to `trace`.
+  Oracle(Trace& trace, const Agenda& agenda, std::uint64_t check_every)
+      : trace_(trace), agenda_(agenda), every_(check_every) {}
+
+  void task_started(std::int64_t at_us, const TaskFacts& task);
+  void task_over(const TaskFacts& task, const TaskExit& exit);
+  // `state` is after the batch, with its decisions.
+  void durable(const store::Batch& batch, const core::State& state);
+  // A client was told that its submission under `key` is job `id`.
+  void acknowledged(const std::string& key, std::uint64_t id);
+  void cancel_asked(std::uint64_t job) { cancels_.insert(job); }
+  // A controller has read its log back.
+  void recovered(const core::State& state, std::uint64_t hash_before);
+  // Now and then: what should have happened by now.
+  void look_around(const core::State& state, const core::Policies& policies);
+  // At the end, after days without new work or faults.
+  void finished(const core::State& state, const core::Policies& policies);
+
+  void fail(std::string what);
+  const std::optional<std::string>& broken() const { return broken_; }
+  std::uint64_t ended(Outcome outcome) const;
+  std::uint64_t jobs() const { return next_job_ - 1; }
+  std::uint64_t launches() const { return launches_; }
+  std::uint64_t batches() const { return batches_; }
+  // Over all batches: equal runs have equal ones.
+  std::uint64_t fingerprint() const { return fingerprint_.value(); }
+  std::uint64_t full_checks() const { return full_checks_; }
+  std::uint64_t tasks_started() const { return tasks_started_; }
+
+ private:
+  struct Attempt {
+    std::set<std::uint32_t> nodes;
+    std::uint32_t tasks = 0;
+    std::set<std::pair<std::uint32_t, std::uint32_t>> started;  // (rank, node)
+    std::uint32_t live = 0;
+    std::uint32_t ended_well = 0;
+    std::int64_t started_us = 0;  // its first task
+  };
+  using Key = std::pair<std::uint64_t, std::uint32_t>;  // job, attempt
+  // What of a node is in use: by job, by how many of its tasks, and how much of it.
+  struct User {
+    int tasks = 0;
+    std::int32_t milli = 0;
+  };
+  using InUse = std::map<std::int32_t, std::map<std::uint64_t, User>>;
+
+  void use(InUse& used, std::int32_t id, std::int32_t milli, const TaskFacts& task,
+           const char* what);
+  static void leave(InUse& used, std::int32_t id, std::uint64_t job);
+  void event_is_durable(const StampedEvent& event);
+  void launched(const Launch& launch, const store::Batch& batch, const core::State& state);
+  void check_dependencies(const core::Job& job, const core::State& state);
+  void stopped(const Stop& stop, const core::State& state);
+  void requeued(const Requeue& again, const core::State& state);
+  void job_ended(const EndJob& end, const core::State& state);
+  void check_books(const core::State& state);
+
+  Trace& trace_;
+  const Agenda& agenda_;
+  const std::uint64_t every_;  // batches between two checks of all books
+  std::optional<std::string> broken_;
+  std::map<Key, Attempt> attempts_;  // of jobs that are not over
+  std::map<std::uint64_t, std::map<std::uint32_t, std::uint32_t>> live_;  // job, attempt: tasks
+  std::map<std::uint32_t, InUse> cores_in_use_;                           // by node
+  std::map<std::uint32_t, InUse> devices_in_use_;
+  std::map<std::string, std::uint64_t> keys_;  // durable submissions
+  std::set<std::uint64_t> acknowledged_;       // and not over
+  std::map<std::uint64_t, Outcome> outcomes_;  // of jobs that have ended
+  std::set<std::uint64_t> cancels_;
+  std::map<std::uint64_t, std::set<std::uint32_t>> own_failures_;  // job, attempts
+  std::map<Outcome, std::uint64_t> ended_;
+  Digest fingerprint_;
+  std::uint64_t next_job_ = 1;
+  std::uint64_t batches_ = 0;
+  std::uint64_t launches_ = 0;
+  std::uint64_t full_checks_ = 0;
+  std::uint64_t tasks_started_ = 0;
+};
+
+}  // namespace dove::sim

@@ -1,0 +1,129 @@
+#include "sim/explore/oracle.h"
+
+#include <gtest/gtest.h>
+
+#include "core/step.h"
+#include "policies/standard.h"
+
+namespace dove::sim {
+namespace {
+
+// A log of one node and one job, told to an oracle batch by batch.
+class OracleTest : public ::testing::Test {
+ protected:
+  OracleTest() {
+    Inventory inventory;
+    inventory.numa.push_back(NumaNode{{0, 1, 2, 3}, 1 << 30});
+    inventory.devices.resize(2);
+    NodeRegistered node;
+    node.name = "n1";
+    node.boot_id = "boot";
+    node.inventory = std::make_shared<const Inventory>(inventory);
+    batch({node, NodeConnected{NodeId(1), "boot"}});
+  }
+  void batch(std::vector<Event> events, const std::string& key = "") {
+    store::Batch made;
+    made.at = Instant{++now_};
+    core::begin_batch(state_, made.at, Epoch{1});
+    for (Event& event : events) {
+      StampedEvent stamped{std::move(event), {}};
+      stamped.cause.idempotency_key = key;
+      core::apply(state_, stamped);
+      made.events.push_back(std::move(stamped));
+    }
+    made.decisions = core::decide(state_, policies::standard_policies());
+    oracle_.durable(made, state_);
+  }
+  void submit(const std::string& key, int retries = 0) {
+    JobSpec spec;
+    spec.groups.emplace_back().per_task.cores = 1;
+    spec.retries_max = retries;
+    batch({JobSubmitted{std::make_shared<const JobSpec>(spec)}}, key);
+  }
+  static TaskFacts task(std::uint64_t job, std::uint32_t attempt, std::int32_t core) {
+    return TaskFacts{1, job, attempt, 0, {core}, {}, 1000};
+  }
+  std::string found() const { return oracle_.broken().value_or(""); }
+  bool found(const std::string& word) const { return found().find(word) != std::string::npos; }
+
+  Agenda agenda_;
+  Trace trace_;
+  Oracle oracle_{trace_, agenda_, 1};
+  core::State state_;
+  std::int64_t now_ = 0;
+};
+
+TEST_F(OracleTest, IsContentWithAnOrdinaryLife) {
+  submit("a");
+  oracle_.acknowledged("a", 1);
+  oracle_.task_started(0, task(1, 1, 0));
+  oracle_.task_over(task(1, 1, 0), TaskExit{});
+  batch({PlacementEnded{JobId(1), 1, NodeId(1), {TaskExit{}}, 0, 0}});
+  EXPECT_EQ(found(), "");
+  EXPECT_EQ(oracle_.ended(Outcome::kCompleted), 1u);
+}
+
+TEST_F(OracleTest, SeesATaskThatNobodyLaunched) {
+  oracle_.task_started(0, task(5, 1, 0));
+  EXPECT_TRUE(found("without a durable launch")) << found();
+}
+
+TEST_F(OracleTest, SeesTwoAttemptsAtOnce) {
+  submit("a");
+  oracle_.task_started(0, task(1, 1, 0));
+  batch({PlacementEnded{JobId(1), 1, NodeId(1), {TaskExit{0, 0, 9, "shim_lost"}}, 0, 0}});
+  EXPECT_TRUE(found("tasks still run")) << found();
+}
+
+TEST_F(OracleTest, SeesACoreInUseTwice) {
+  submit("a");
+  submit("b");
+  oracle_.task_started(0, task(1, 1, 0));
+  oracle_.task_started(0, task(2, 1, 0));
+  EXPECT_TRUE(found("starts on core 0, which a task of job 1 still uses")) << found();
+}
+
+TEST_F(OracleTest, SeesATaskStartTwice) {
+  submit("a");
+  oracle_.task_started(0, task(1, 1, 0));
+  oracle_.task_started(0, task(1, 1, 1));
+  EXPECT_TRUE(found("a second time")) << found();
+}
+
+TEST_F(OracleTest, SeesAnOutcomeThatIsNotWhatTheTasksDid) {
+  submit("a");
+  oracle_.task_started(0, task(1, 1, 0));
+  oracle_.task_over(task(1, 1, 0), TaskExit{0, 3, 0, ""});
+  batch({PlacementEnded{JobId(1), 1, NodeId(1), {TaskExit{}}, 0, 0}});
+  EXPECT_TRUE(found("not all of its tasks ended well")) << found();
+}
+
+TEST_F(OracleTest, SeesASubmissionThatHappensTwice) {
+  submit("a");
+  submit("a");
+  EXPECT_TRUE(found("the submission a became job 1 and again job 2")) << found();
+}
+
+TEST_F(OracleTest, SeesAPromiseThatWasNotDurable) {
+  oracle_.acknowledged("never", 1);
+  EXPECT_TRUE(found("before it was durable")) << found();
+}
+
+TEST_F(OracleTest, SeesAnAcknowledgedJobThatARestartLost) {
+  submit("a");
+  oracle_.acknowledged("a", 1);
+  const core::State empty;
+  oracle_.recovered(empty, core::state_hash(empty));
+  EXPECT_TRUE(found("lost after a restart")) << found();
+}
+
+TEST_F(OracleTest, SeesAFailureBeforeAllRetries) {
+  submit("a", /*retries=*/0);
+  oracle_.task_started(0, task(1, 1, 0));
+  oracle_.task_over(task(1, 1, 0), TaskExit{0, 0, 9, ""});  // killed by nobody's own doing
+  batch({PlacementEnded{JobId(1), 1, NodeId(1), {TaskExit{0, 1, 0, ""}}, 0, 0}});
+  EXPECT_TRUE(found("failed after 0 failures of its own")) << found();
+}
+
+}  // namespace
+}  // namespace dove::sim
