@@ -17,9 +17,9 @@ Result<int> run_token(const Invocation& invocation) {
   TRY_ASSIGN(const Format format, output_format(invocation));
   TRY_ASSIGN(Api api, Api::connect(invocation));
   const std::string& user = invocation.operands[0];
-  TRY_ASSIGN(
-      const json answer,
-      api.send("POST", "/v1/users/" + wire::percent_encode(user) + "/token", json::object()));
+  const std::string target = "/v1/users/" + wire::percent_encode(user) + "/token" +
+                             (invocation.has("create") ? "?create=1" : "");
+  TRY_ASSIGN(const json answer, api.send("POST", target, json::object()));
   if (format == Format::kJson || format == Format::kYaml) {
     print_value(answer, format);
     return kExitOk;
@@ -63,7 +63,9 @@ std::vector<Command> token_commands() {
   token.group = "Declared state";
   token.operands = "USER";
   token.operands_min = token.operands_max = 1;
-  token.options = {output_option()};
+  token.description =
+      "The former token is void. Users are declared by `dove apply` (kind: User) or --create.";
+  token.options = {{"create", 0, "", "declare the user if nobody did yet"}, output_option()};
   CommandSpec join;
   join.name = "join-token create";
   join.summary = "Give a machine a token to join with, once";

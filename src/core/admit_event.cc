@@ -97,7 +97,7 @@ class Admission {
       return Error{ErrorKind::kNotFound, "object_unknown",
                    fmt::format("nothing is declared as {} \"{}\"", event.kind, event.name), ""};
     }
-    return {};
+    return event.kind == "queue" ? queue_empty(event.name) : Result<void>();
   }
 
  private:
@@ -146,6 +146,18 @@ class Admission {
                     fmt::format("queue \"{}\" holds {} jobs and would take none any more: let them "
                                 "end, then declare queues below it",
                                 queue, jobs));
+  }
+
+  // A job of a queue that is gone could not be ordered, limited or told why it waits.
+  Result<void> queue_empty(const std::string& name) const {
+    const auto found = state_.usage_by_queue.find(name);
+    if (found == state_.usage_by_queue.end()) return {};
+    const Usage& usage = found->second;
+    if (usage.jobs_waiting == 0 && usage.jobs_running == 0) return {};
+    return conflict("queue_in_use",
+                    fmt::format("queue {} has {} waiting and {} running jobs: cancel them or let "
+                                "them end; until then `open: false` keeps others out",
+                                name, usage.jobs_waiting, usage.jobs_running));
   }
 
   Result<void> not_ended(JobId id) const {

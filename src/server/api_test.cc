@@ -1,4 +1,5 @@
 // The API as people and programs use it, over loopback.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "policies/standard.h"
@@ -13,7 +14,7 @@ namespace {
 class Api : public testing::Test {
  protected:
   std::string user_token(const std::string& name) {
-    return live.call("POST", "/v1/users/" + name + "/token").body.at("token");
+    return live.call("POST", "/v1/users/" + name + "/token?create=1").body.at("token");
   }
   store::MemoryStore store;
   LiveApi live{store, policies::standard_policies()};
@@ -145,6 +146,26 @@ TEST_F(Api, ObjectsAreAppliedNotScripted) {
   EXPECT_EQ(live.call("PUT", "/v1/objects/nonsense/q", pool).code(), "no_such_kind");
   EXPECT_EQ(live.call("DELETE", "/v1/objects/pool/gpu").status, 204);
   EXPECT_EQ(live.call("DELETE", "/v1/objects/pool/gpu").status, 404);
+}
+
+TEST_F(Api, ATokenForAUserThatNobodyDeclaredIsATypo) {
+  const Answer refused = live.call("POST", "/v1/users/anm/token", Json::object());
+  EXPECT_EQ(refused.status, 404);
+  EXPECT_EQ(refused.code(), "no_such_user");
+  EXPECT_EQ(live.call("GET", "/v1/objects/user/anm").status, 404);
+}
+
+TEST_F(Api, AQueueWithJobsStays) {
+  live.call("PUT", "/v1/objects/queue/night", Json{{"name", "night"}});
+  Json body = small_job_body();
+  body["queue"] = "night";
+  const std::uint64_t job = live.submit(body);
+  const Answer refused = live.call("DELETE", "/v1/objects/queue/night");
+  EXPECT_EQ(refused.code(), "queue_in_use");
+  EXPECT_NE(refused.body.at("detail").get<std::string>().find("1 waiting and 0 running"),
+            std::string::npos);
+  live.call("POST", fmt::format("/v1/jobs/{}/cancel", job), Json::object());
+  EXPECT_EQ(live.call("DELETE", "/v1/objects/queue/night").status, 204);
 }
 
 TEST_F(Api, ApplyingAUserKeepsTheToken) {

@@ -217,7 +217,15 @@ void issue_user_token(Context& context, CallPtr call) {
   }
   UserDeclaration user;
   const auto known = context.state().users.find(name);
-  if (known != context.state().users.end()) user = known->second;
+  if (known != context.state().users.end()) {
+    user = known->second;
+  } else if (!call->query_flag("create")) {
+    return call->fail(Error{ErrorKind::kNotFound, "no_such_user",
+                            fmt::format("no user {} is declared; `dove token create --create {}` "
+                                        "declares one",
+                                        name, name),
+                            "name"});
+  }
   user.name = name;
   const std::string token = wire::random_token(32);
   user.token_sha256 = wire::sha256_hex(token);

@@ -57,7 +57,7 @@ class Declared(unittest.TestCase):
         return int(self.dove("submit", "-o", "name", *options, token=token).stdout)
 
     def token(self, user):
-        return json.loads(self.dove("token", "create", user, "-o", "json").stdout)["token"]
+        return json.loads(self.dove("token", "create", "--create", user, "-o", "json").stdout)["token"]
 
     def lines(self, *arguments, **more):
         return self.dove(*arguments, **more).stdout.splitlines()
@@ -177,8 +177,8 @@ class Declared(unittest.TestCase):
         found = 0
         for folder, _, files in os.walk(self.cluster.folder):
             for name in files:
-                if name not in ("token", "secret", "agent_token", "join_token", "order", "task") \
-                        and not name.startswith("log.sqlite"):
+                if name not in ("token", "secret", "agent_token", "join_token", "record") \
+                        and not name.startswith(("log.sqlite", "task.")):
                     continue
                 found += 1
                 path = os.path.join(folder, name)
