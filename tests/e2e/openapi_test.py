@@ -94,10 +94,10 @@ class OpenApi(unittest.TestCase):
                     self.problem(answer)
 
     def test_a_user_is_no_administrator_and_no_agent(self):
-        token = self.cluster.api.call("POST", "/v1/users/ann/token")["token"]
+        token = self.cluster.api.call("POST", "/v1/users/ann/token?create=1")["token"]
         for method, path in [("DELETE", "/v1/nodes/node1"), ("POST", "/v1/nodes/node1/drain"),
                              ("PUT", "/v1/objects/pool/p"), ("DELETE", "/v1/objects/pool/p"),
-                             ("POST", "/v1/users/ann/token"), ("POST", "/v1/join-tokens")]:
+                             ("POST", "/v1/users/ann/token?create=1"), ("POST", "/v1/join-tokens")]:
             with self.subTest(method + " " + path):
                 answer = self.ask(method, path, token)
                 self.assertEqual(answer[0], 403, answer)
