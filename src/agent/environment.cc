@@ -189,6 +189,14 @@ void add_rank(const LaunchOrder& order, Rank rank, std::int32_t local_rank, std:
   e["TF_CONFIG"] = tf_config(order, rank);
 }
 
+// Of the tasks that start together on this node. The shim fills in the process id.
+void add_local(const std::vector<TaskGrant>& tasks, Environment& e) {
+  std::vector<std::string> ranks;
+  for (const TaskGrant& task : tasks) ranks.push_back(std::to_string(task.rank));
+  e["SLURM_GTIDS"] = fmt::format("{}", fmt::join(ranks, ","));
+  e["SLURM_TASK_PID"] = "";
+}
+
 // What `torchrun` reads in place of its flags, one torchrun per node.
 void add_torchrun(const LaunchOrder& order, Environment& e) {
   e["PET_NNODES"] = std::to_string(order.nodes.size());
@@ -267,6 +275,7 @@ Environment attempt_environment(const AgentFacts& facts, const LaunchOrder& orde
   add_torchrun(order, e);
   const auto local_size = static_cast<std::int32_t>(order.placement.tasks.size());
   add_rank(order, 0, 0, local_size, order.tasks, order.placement.node_rank, e);
+  add_local({TaskGrant{}}, e);
   add_devices(facts, order.placement.devices, e);
   e["DOVE_ATTEMPT_DIR"] = attempt_directory;
   add_own(facts, order.exec.environment, e);
@@ -280,6 +289,7 @@ Environment task_environment(const AgentFacts& facts, const LaunchOrder& order,
   const auto local_size = static_cast<std::int32_t>(order.placement.tasks.size());
   add_rank(order, task.rank, task.local_rank, local_size, order.tasks, order.placement.node_rank,
            e);
+  add_local(order.placement.tasks, e);
   // Devices asked per node belong to all tasks there.
   add_devices(facts, task.devices.empty() ? order.placement.devices : task.devices, e);
   return e;
@@ -293,6 +303,7 @@ Environment step_environment(const AgentFacts& facts, const LaunchOrder& order,
   add_dove(facts, order, e);
   const auto local_size = static_cast<std::int32_t>(step.tasks.size());
   add_rank(order, task.rank, task.local_rank, local_size, step.tasks_total, step.node_rank, e);
+  add_local(step.tasks, e);
   add_devices(facts, task.devices.empty() ? order.placement.devices : task.devices, e);
   e["SLURMD_NODENAME"] = facts.node;
   // Tasks of nodes that share a machine must not meet in /tmp (Open MPI's session directories).
@@ -301,7 +312,8 @@ Environment step_environment(const AgentFacts& facts, const LaunchOrder& order,
   e["SLURM_STEP_NUM_TASKS"] = e["SLURM_NTASKS"] = e["SLURM_NPROCS"] =
       std::to_string(step.tasks_total);
   e["SLURM_STEP_NODELIST"] = compress_hostlist(step.nodes);
-  e["SLURM_STEP_NUM_NODES"] = std::to_string(step.nodes.size());
+  e["SLURM_STEP_NUM_NODES"] = e["SLURM_NNODES"] = std::to_string(step.nodes.size());
+  e["SLURM_STEP_TASKS_PER_NODE"] = e["SLURM_TASKS_PER_NODE"] = run_lengths(step.tasks_per_node);
   return e;
 }
 

@@ -57,6 +57,23 @@ TEST(Environment, SpeaksSlurm) {
   EXPECT_EQ(e.at("SLURM_JOB_NODELIST"), "gpu-[001-002]");
   EXPECT_EQ(e.at("SLURM_TASKS_PER_NODE"), "2,1");
   EXPECT_EQ(e.at("SLURM_JOB_ID"), "7");
+  EXPECT_EQ(e.at("SLURM_GTIDS"), "0");
+}
+
+TEST(Environment, AStepSpeaksSlurm) {
+  const LaunchOrder order = gang();
+  StepOrder step;
+  step.tasks = {TaskGrant{}, TaskGrant{}};
+  step.tasks[0].rank = 4;
+  step.tasks[1].rank = 5;
+  step.tasks_total = 6;
+  step.nodes = {"gpu-001", "gpu-002"};
+  step.tasks_per_node = {4, 2};
+  const Environment e = step_environment(facts(), order, step, step.tasks[1], "/attempt");
+  EXPECT_EQ(e.at("SLURM_GTIDS"), "4,5");
+  EXPECT_EQ(e.at("SLURM_STEP_TASKS_PER_NODE"), "4,2");
+  EXPECT_EQ(e.at("SLURM_TASKS_PER_NODE"), "4,2");
+  EXPECT_EQ(e.at("SLURM_NTASKS"), "6");
 }
 
 TEST(Environment, AJobCannotHideWhoItIs) {

@@ -95,6 +95,7 @@ Result<StepOrder> read_step_order(const Json& step) {
     for (const Json& task : step.at("tasks")) order.tasks.push_back(read_grant(task));
     order.tasks_total = step.at("tasks_total").get<std::int32_t>();
     order.nodes = step.at("nodes").get<std::vector<std::string>>();
+    order.tasks_per_node = step.value("tasks_per_node", std::vector<std::int32_t>{});
     order.node_rank = step.value("node_rank", 0);
     order.command = step.at("command").get<std::vector<std::string>>();
     order.environment = step.value("environment", std::map<std::string, std::string>{});

@@ -68,6 +68,7 @@ struct StepOrder {
   std::vector<TaskGrant> tasks;  // rank is the position within the step
   std::int32_t tasks_total = 0;
   std::vector<std::string> nodes;
+  std::vector<std::int32_t> tasks_per_node;  // as `nodes`
   std::int32_t node_rank = 0;
   std::vector<std::string> command;
   std::map<std::string, std::string> environment;

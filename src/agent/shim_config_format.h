@@ -48,6 +48,8 @@ inline constexpr const char kCgroupOom[] = "cgroup_oom";
 inline constexpr const char kHold[] = "hold";
 
 inline constexpr const char kMarkVariable[] = "DOVE_TASK_MARK";
+// Where the environment has it, the shim fills in the process id of the task.
+inline constexpr const char kPidVariable[] = "SLURM_TASK_PID";
 
 // Descriptors the shim is born with, besides /dev/null as 0, 1 and 2.
 inline constexpr int kChannelFd = 3;

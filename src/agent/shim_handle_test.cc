@@ -28,6 +28,13 @@ TEST_F(ShimTest, RunsACommandInItsDirectoryWithItsEnvironmentAlone) {
                              "\nand a line\n0027\n");
 }
 
+TEST_F(ShimTest, TellsTheTaskItsProcessIdWhereAsked) {
+  ShimConfig config = shell("[ $SLURM_TASK_PID = $$ ] && echo same");
+  config.environment.emplace_back("SLURM_TASK_PID", "");
+  run(config);
+  EXPECT_EQ(read("out"), "same\n");
+}
+
 TEST_F(ShimTest, SearchesThePathOfTheTask) {
   ShimConfig config = shell("");
   config.argv = {"true"};

@@ -112,6 +112,7 @@ Result<jobfiles::Source> read_source(const std::string& path) {
 jobfiles::Context local_context() {
   jobfiles::Context context;
   context.user = local_user();
+  context.host = local_host();
   context.home = local_home();
   context.workdir = working_directory();
   context.userdir = environment_value("TACC_USERDIR");

@@ -125,6 +125,7 @@ void add_request(const Draft& draft, std::map<std::string, std::string>& environ
   if (draft.sizes.tasks_per_node) {
     environment["SLURM_NTASKS_PER_NODE"] = std::to_string(draft.sizes.tasks_per_node->value);
   }
+  if (!draft.context->host.empty()) environment["SLURM_SUBMIT_HOST"] = draft.context->host;
   const std::vector<std::int32_t>& indices = draft.submission.spec.array.indices;
   if (indices.empty()) return;
   const std::int32_t step = indices.size() < 2 ? 1 : indices[1] - indices[0];

@@ -96,6 +96,7 @@ struct Option {
 
 struct Context {
   std::string user;
+  std::string host;     // that the submitter is on; "": not known
   std::string home;     // of the user; tuxiv's conda and environments live below it
   std::string workdir;  // absolute; where the job runs unless the file says otherwise
   std::string userdir;  // tuxiv's USERDIR; empty: workdir's parent + "/USERDIR" is not guessed, but

@@ -98,6 +98,14 @@ TEST(Sbatch, ValuesMayStandApartQuotedOrEscaped) {
   EXPECT_EQ(job->submission.spec.groups[0].tasks, 2);
 }
 
+TEST(Sbatch, TellsTheJobWhereItWasSubmitted) {
+  Context context = ann();
+  context.host = "login1";
+  auto job = read("#SBATCH --export=NONE", context);
+  ASSERT_TRUE(job.ok()) << job.error().message;
+  EXPECT_EQ(job->submission.exec.environment.at("SLURM_SUBMIT_HOST"), "login1");
+}
+
 TEST(Sbatch, CommandLineWinsOverEnvironmentWinsOverFile) {
   Context context = ann();
   context.environment = {{"SBATCH_PARTITION", "env"}, {"SBATCH_TIMELIMIT", "20"},

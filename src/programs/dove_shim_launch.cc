@@ -17,6 +17,7 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "agent/shim_config_format.h"
 #include "programs/dove_shim_text.h"
 
 namespace dove::shim {
@@ -130,11 +131,33 @@ void default_signals() {
   for (const int number : {SIGHUP, SIGINT, SIGPIPE}) ::sigaction(number, &action, nullptr);
 }
 
+// The task's own process id, where its environment names it.
+void name_pid(const Config& config) {
+  static char entry[sizeof agent::shim::kPidVariable + 24];
+  const std::size_t length = sizeof agent::shim::kPidVariable - 1;
+  for (char*& variable : config.environment) {
+    if (std::strncmp(variable, agent::shim::kPidVariable, length) != 0 || variable[length] != '=') {
+      continue;
+    }
+    std::memcpy(entry, variable, length + 1);
+    char digits[16];
+    int count = 0;
+    for (int rest = ::getpid(); rest > 0; rest /= 10) {
+      digits[count++] = static_cast<char>('0' + rest % 10);
+    }
+    char* at = entry + length + 1;
+    while (count > 0) *at++ = digits[--count];
+    *at = '\0';
+    variable = entry;
+  }
+}
+
 // Runs in the shim's memory while the shim waits, until it executes or ends.
 int child_main(void* argument) {
   Child& child = *static_cast<Child*>(argument);
   const Streams& streams = child.streams;
   ::setsid();
+  name_pid(child.config);
   if (!join_cgroups(child) || !set_limits(child)) return 1;
   if (::dup2(streams.in, 0) < 0 || ::dup2(streams.out, 1) < 0 || ::dup2(streams.err, 2) < 0) {
     fail(child.failure, "hand over the files of", child.config.argv.items[0]);

@@ -142,9 +142,11 @@ void Steps::run(CallPtr call, const core::Job& job, const StepRequest& request,
 void Steps::send_orders(const Step& step, const core::State& state,
                         const std::vector<StepNode>& nodes, const StepProgram& program) {
   Json names = Json::array();
+  Json counts = Json::array();
   std::size_t tasks = 0;
   for (const StepNode& node : nodes) {
     names.push_back(state.find_node(node.node)->name);
+    counts.push_back(node.tasks.size());
     tasks += node.tasks.size();
   }
   Json line{{"id", step.relay},
@@ -153,6 +155,7 @@ void Steps::send_orders(const Step& step, const core::State& state,
             {"step", std::get<2>(step.key)},
             {"tasks_total", tasks},
             {"nodes", names},
+            {"tasks_per_node", counts},
             {"command", program.command},
             {"environment", program.environment},
             {"workdir", program.workdir},
