@@ -88,6 +88,7 @@ class Agent {
   void orders_closed(const Error& error);
   void lost_session(const Error& error);
   void connect_failed(const Error& error);
+  void controller_full(std::int64_t sent_us);
   void report(Report report);
   void refuse(AttemptKey key, const std::string& why);
   void step_output(const StepOrder& step, const TaskPlan& plan);

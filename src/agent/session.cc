@@ -166,6 +166,9 @@ void Agent::sync_answered(const Result<wire::Response>& answer, std::int64_t sen
   if (stopped_) return;
   if (!answer.ok()) return connect_failed(answer.error());
   const Json message = object_of(*answer);
+  if (answer->status == 503 && text_of(message, "code") == "disk_full") {
+    return controller_full(sent_us);
+  }
   if (answer->status != 200) return connect_failed(refusal(*answer, message, "sync_refused"));
   const bool had_ticket = !ticket_.empty();
   ticket_ = text_of(message, "ticket");
@@ -301,6 +304,18 @@ void Agent::connect_failed(const Error& error) {
   } else if (broken_) {
     counted_on_ = false;
   }
+  reconnect_timer_ = loop_.after(std::chrono::microseconds(backoff_us()), [this] { connect(); });
+}
+
+// It lives, decides nothing while it cannot write, and gives this node a grace anew before it
+// decides again.
+void Agent::controller_full(std::int64_t sent_us) {
+  ++failures_;
+  refused_.reset();
+  broken_ = false;
+  counted_on_ = true;
+  contact_->heard(sent_us);
+  renew();
   reconnect_timer_ = loop_.after(std::chrono::microseconds(backoff_us()), [this] { connect(); });
 }
 

@@ -341,6 +341,21 @@ TEST_F(SessionTest, RenewsNothingForAControllerThatRefuses) {
   EXPECT_EQ(renewals_.size(), before);
 }
 
+TEST_F(SessionTest, RenewsForAControllerThatIsThereButCannotWrite) {
+  controller_.grace_us = 150'000;
+  connect_agent();
+  controller_.sync_status = 503;
+  controller_.drop();
+  ASSERT_TRUE(until([&] { return controller_.syncs.size() >= 2; }));
+  const std::int64_t refused_at_us = telemetry::monotonic_us();
+  // Far longer than the grace, as each answer begins it anew.
+  ASSERT_TRUE(until([&] { return telemetry::monotonic_us() > refused_at_us + 1'500'000; }));
+  EXPECT_GT(renewals_.back(), refused_at_us + 1'000'000);
+  EXPECT_FALSE(agent_->refused().has_value());
+  controller_.sync_status = 200;
+  ASSERT_TRUE(until([&] { return controller_.streams == 2; }));
+}
+
 TEST_F(SessionTest, RenewsNothingAfterABreakUntilItKnowsMore) {
   connect_agent();
   controller_.holds_sync = true;

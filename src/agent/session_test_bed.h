@@ -112,7 +112,10 @@ class ScriptedController {
         return responder->send(wire::Response{200, {}, R"({"ticket":"ticket-1"})"});
       }
       if (sync_status != 200) {
-        return responder->send(wire::Response{sync_status, {}, R"({"detail":"no"})"});
+        return responder->send(
+            wire::Response{sync_status,
+                           {},
+                           sync_status == 503 ? R"({"code":"disk_full"})" : R"({"detail":"no"})"});
       }
       if (!holds_sync) return responder->send(sync_answer());
       held_sync_ = responder;

@@ -35,7 +35,8 @@ Result<void> BatchMaker::admit(const Input& input, const StampedEvent& event,
     std::move(warnings.begin(), warnings.end(), std::back_inserter(answer.warnings));
     return {};
   }
-  if (input.kind == InputKind::kReport) return {};  // what has happened is not asked for
+  // What has happened is not asked for.
+  if (input.kind == InputKind::kReport || input.kind == InputKind::kFact) return {};
   static const core::Policies none;
   return core::admit(ledger_.state, options_.policies == nullptr ? none : *options_.policies,
                      event.event);

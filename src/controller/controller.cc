@@ -55,11 +55,12 @@ struct Controller::Impl {
   mutable std::mutex mutex;
   std::condition_variable wake;
   std::vector<PendingInput> queue;      // guarded by mutex, as are the next four
-  std::vector<PendingInput> held_back;  // reports that wait for room on the disk
+  std::vector<PendingInput> held_back;  // facts that wait for room on the disk
   bool running = false;
   bool stopping = false;
   std::optional<Error> refusal;
-  std::int64_t full_until_us = 0;  // controller thread only
+  std::int64_t full_until_us = 0;  // controller thread only, as the next one
+  bool was_full = false;           // since the last append
 
   telemetry::Counter& events_total =
       telemetry::metrics().counter("dove_log_events_total", "Events written to the log.");
@@ -80,6 +81,7 @@ struct Controller::Impl {
   void append_failed(const Error& error);
   void fatal(const Error& error);
   bool is_full();
+  void begin_after_full(BatchMaker& maker);
   std::int64_t due_in_us() const;
   std::int64_t idle_us() const;
 };
@@ -248,6 +250,17 @@ bool Controller::Impl::is_full() {
   return false;
 }
 
+// While nothing could be written, agents were told that the controller lives and counts on them
+// (docs/decisions/0002-fence.md): those that are not connected get a grace anew.
+void Controller::Impl::begin_after_full(BatchMaker& maker) {
+  Cause cause;
+  cause.principal = "controller";
+  for (const core::Node& node : ledger.state.nodes) {
+    const bool waits = node.contact == Contact::kBroken || node.contact == Contact::kSilent;
+    if (waits && !node.removed) maker.add(NodeDisconnected{node.id, /*silent=*/true}, cause);
+  }
+}
+
 // Answers the inputs that cannot be taken now; true when nothing is left to do.
 bool Controller::Impl::turn_away(std::vector<PendingInput>& inputs) {
   std::optional<Error> refused;
@@ -271,10 +284,10 @@ bool Controller::Impl::turn_away(std::vector<PendingInput>& inputs) {
   return false;
 }
 
-// Reports wait for room on the disk, everybody else is told.
+// What nobody would say again waits for room on the disk, everybody else is told.
 void Controller::Impl::put_back(std::vector<PendingInput>& inputs, const Error& error) {
   for (PendingInput& input : inputs) {
-    if (input.input.kind == InputKind::kReport && error.kind == ErrorKind::kExhausted) {
+    if (input.input.kind == InputKind::kFact && error.kind == ErrorKind::kExhausted) {
       held_back.push_back(std::move(input));
     } else {
       input.done(error);
@@ -287,6 +300,7 @@ void Controller::Impl::step(std::vector<PendingInput> inputs) {
   const bool is_low = options.free_bytes && options.free_bytes() < options.free_floor_bytes;
   BatchMaker maker(ledger, options, epoch);
   maker.begin(options.clock());
+  if (was_full) begin_after_full(maker);
   for (PendingInput& input : inputs) {
     const bool refused = is_low && input.input.kind == InputKind::kNewWork;
     input.answer = refused ? Result<Committed>(full_error()) : maker.add(input.input);
@@ -323,6 +337,7 @@ Result<void> Controller::Impl::commit(BatchMaker& maker) {
   decide_seconds.observe(decided_us - begun_us);
   TRY(log.append(epoch, Seq(batch.first_seq.value - 1), batch));
   append_seconds.observe(telemetry::monotonic_us() - decided_us);
+  was_full = false;
   events_total.add(batch.events.size());
   decisions_total.add(batch.decisions.size());
   ledger.appended(batch);
@@ -341,6 +356,7 @@ void Controller::Impl::append_failed(const Error& error) {
   if (error.kind != ErrorKind::kExhausted) return fatal(error);
   telemetry::log(telemetry::Level::kError, "disk_full", {{"why", error.message}});
   full_until_us = options.monotonic() + options.full_retry_us;
+  was_full = true;
   // The batch did not happen: memory goes back to what the log says.
   housekeeping.finish();
   const Result<void> recovered = ledger.recover(log, keeper);

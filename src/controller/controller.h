@@ -6,7 +6,8 @@
 // wake_at comes; there is no delay on the way of a single submission but the append itself.
 //
 // A full disk (kExhausted) undoes the batch: the state is read back from the log, everybody who
-// waited is refused with `disk_full`, and work is taken again once there is room. Any other failure
+// waited is refused with `disk_full`, and work is taken again once there is room, when every node
+// that is not connected gets a grace anew. Any other failure
 // to append ends the process through ControllerOptions::on_fatal: memory must never be ahead of the
 // log.
 //
@@ -58,7 +59,8 @@ struct ControllerOptions {
 enum class InputKind {
   kNewWork,  // refused once there is less than the floor
   kRequest,  // refused once nothing can be written
-  kReport,   // waits until there is room again
+  kReport,   // has happened, so it is admitted; as kRequest when full: its agent says it again
+  kFact,     // as kReport, but waits until there is room: nobody would say it a second time
 };
 
 // What happens together: all events of an input are in one batch, next to each other.

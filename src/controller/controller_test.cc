@@ -94,14 +94,38 @@ TEST(Controller, AFullDiskRefusesWorkAndLosesNothing) {
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, "disk_full");
   EXPECT_EQ(store.head().seq, head);
-  // What an agent says waits for room and is taken then.
+  // What nobody would say again waits for room and is taken then.
   Input report;
-  report.kind = InputKind::kReport;
+  report.kind = InputKind::kFact;
   report.events.push_back(StampedEvent{NodeDisconnected{NodeId(1), false}, {}});
   EXPECT_TRUE(submit_and_wait(running.controller, report).ok());
   const auto third = submit_and_wait(running.controller, submission(small_job("third")));
   ASSERT_TRUE(third.ok());
   EXPECT_EQ(third->first_job, JobId(2));
+}
+
+TEST(Controller, AfterAFullDiskNodesOutOfTouchGetAGraceAnew) {
+  store::MemoryStore store;
+  std::atomic<std::int64_t> now{1'000'000'000'000};
+  ControllerOptions options = test_options(policies::standard_policies());
+  options.clock = [&now] { return now.load(); };
+  Running running(store, std::move(options));
+  ASSERT_TRUE(
+      submit_and_wait(running.controller, NodeRegistered{"n1", "boot", "native", "", "",
+                                                         std::make_shared<const Inventory>()})
+          .ok());
+  ASSERT_TRUE(submit_and_wait(running.controller, NodeConnected{NodeId(1), "boot"}).ok());
+  ASSERT_TRUE(submit_and_wait(running.controller, NodeDisconnected{NodeId(1), false}).ok());
+  running.log.fail_appends(1'000'000);
+  // The fence passes while nothing can be written.
+  now += seconds(60).us;
+  EXPECT_FALSE(submit_and_wait(running.controller, submission(small_job())).ok());
+  running.log.fail_appends(0);
+  while (!submit_and_wait(running.controller, submission(small_job())).ok()) continue;
+  running.controller.stop();
+  const core::Node& node = running.controller.state().nodes.at(0);
+  EXPECT_EQ(node.contact, Contact::kSilent);
+  EXPECT_EQ(node.contact_since.us, now.load());
 }
 
 TEST(Controller, BelowTheFloorOnlyNewWorkIsRefused) {

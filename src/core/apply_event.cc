@@ -142,6 +142,9 @@ class EventFold {
         return;
       case Contact::kBroken:
       case Contact::kSilent:
+        // Its agent may have been told since that it is counted on: a grace anew.
+        if (event.silent) set_contact(state_, *node, Contact::kSilent);
+        return;
       case Contact::kLost:
         return;
     }

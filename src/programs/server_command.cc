@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "programs/commands.h"
+#include "programs/full_disk.h"
 #include "programs/server_runtime.h"
 #include "programs/settings.h"
 
@@ -65,7 +66,7 @@ int run(const cli::Invocation& invocation) {
     return cli::kExitUsage;
   }
   wire::Loop loop;
-  Result<std::unique_ptr<ServerRuntime>> server = ServerRuntime::start(loop, *settings);
+  Result<std::unique_ptr<ServerRuntime>> server = start_once_there_is_room(loop, *settings);
   if (!server.ok()) {
     fmt::print(stderr, "dove server: {}\n", server.error().message);
     return cli::exit_code(server.error());

@@ -50,12 +50,6 @@ Result<void> make_data_dir(const std::string& path) {
   return {};
 }
 
-std::int64_t free_bytes(const std::string& path) {
-  struct statvfs info {};
-  if (statvfs(path.c_str(), &info) != 0) return std::int64_t{1} << 40;
-  return static_cast<std::int64_t>(info.f_bavail) * static_cast<std::int64_t>(info.f_frsize);
-}
-
 // What was given on the command line becomes declared state, as if applied.
 std::optional<ClusterSettings> changed_settings(const ClusterSettings& now,
                                                 const ServerSettings& given) {
@@ -69,6 +63,12 @@ std::optional<ClusterSettings> changed_settings(const ClusterSettings& now,
 }
 
 }  // namespace
+
+std::int64_t free_bytes(const std::string& path) {
+  struct statvfs info {};
+  if (statvfs(path.c_str(), &info) != 0) return std::int64_t{1} << 40;
+  return static_cast<std::int64_t>(info.f_bavail) * static_cast<std::int64_t>(info.f_frsize);
+}
 
 ServerRuntime::ServerRuntime(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 

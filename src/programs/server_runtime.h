@@ -31,6 +31,9 @@ struct ServerSettings {
   std::optional<Span> silent_after;
 };
 
+// Free for whoever is not root on the disk that holds `path`; very much if that cannot be known.
+std::int64_t free_bytes(const std::string& path);
+
 class ServerRuntime {
  public:
   // Opens the log, listens, begins to decide, and writes <data>/url. Errors name what is in use or

@@ -299,7 +299,9 @@ void sync_agent(Context& context, CallPtr call) {
   context.submit(std::move(input),
                  [&context, call, message, version, agent_pid](const Result<Committed>& committed) {
                    if (!committed.ok()) {
-                     context.tell_disconnected(call->caller.node, /*silent=*/false);
+                     // The answer to a full disk says that we count on it: only silence then.
+                     const bool full = committed.error().kind == ErrorKind::kExhausted;
+                     context.tell_disconnected(call->caller.node, /*silent=*/full);
                      return call->fail_agent(committed.error());
                    }
                    if (context.stopping) return;

@@ -33,6 +33,25 @@ TEST_F(AgentProtocol, AJobGoesFromSubmissionToItsEnd) {
   EXPECT_EQ(agent.wait_line("forget").at("forget").at(0).at("job"), job);
 }
 
+TEST_F(AgentProtocol, OnAFullDiskAgentsAreAnsweredAndSayItAgain) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  const std::uint64_t job = live.submit(small_job_body());
+  agent.wait_line("launch");
+  ASSERT_EQ(agent.tell("started", job, 1).status, 200);
+  store.set_full(true);
+  const Answer told = agent.tell("ended", job, 1, {{"exits", {FakeAgent::exit_of(0, 0)}}});
+  EXPECT_EQ(told.status, 503);
+  EXPECT_EQ(told.code(), "disk_full");
+  EXPECT_EQ(agent.report(Json::array()).status, 200) << "a heartbeat needs no room";
+  const Answer synced = agent.sync();
+  EXPECT_EQ(synced.status, 503);
+  EXPECT_EQ(synced.code(), "disk_full");
+  store.set_full(false);
+  ASSERT_TRUE(live.until([&] { return agent.sync().status == 200; }));
+  EXPECT_EQ(live.call("GET", "/v1/nodes/n1").body.at("contact"), "connected");
+}
+
 TEST_F(AgentProtocol, AJoinTokenWorksOnceAndForItsNode) {
   const std::string token =
       live.call("POST", "/v1/join-tokens", Json{{"node", "n1"}}).body.at("token");

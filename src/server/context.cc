@@ -74,7 +74,7 @@ void Context::tell_disconnected(NodeId node, bool silent) {
   StampedEvent event{NodeDisconnected{node, silent}, {}};
   event.cause.principal = "controller";
   input.events.push_back(std::move(event));
-  input.kind = controller::InputKind::kReport;
+  input.kind = controller::InputKind::kFact;
   submit(std::move(input), [](const Result<controller::Committed>&) {});
 }
 

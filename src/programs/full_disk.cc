@@ -1,0 +1,35 @@
+#include "programs/full_disk.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "wire/server.h"
+
+namespace dove::programs {
+namespace {
+
+constexpr std::int64_t kLeastToTry_bytes = 1 << 20;
+constexpr std::chrono::seconds kBetweenLooks{1};
+
+}  // namespace
+
+Result<std::unique_ptr<ServerRuntime>> start_once_there_is_room(wire::Loop& loop,
+                                                                const ServerSettings& settings) {
+  for (;;) {
+    Result<std::unique_ptr<ServerRuntime>> started = ServerRuntime::start(loop, settings);
+    if (started.ok() || started.error().code != "disk_full") return started;
+    const Error full = started.error();
+    fmt::print(stderr, "dove server: {}; it waits, and answers its agents\n", full.message);
+    wire::Server meanwhile(
+        loop, {}, [full](const wire::Request&, const std::shared_ptr<wire::Responder>& responder) {
+          responder->send(wire::problem(503, full));
+        });
+    TRY(meanwhile.listen(settings.host, settings.port));
+    do {
+      loop.run_until([] { return false; }, kBetweenLooks);
+    } while (free_bytes(settings.data_dir) < kLeastToTry_bytes);
+  }
+}
+
+}  // namespace dove::programs
