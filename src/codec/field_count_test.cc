@@ -37,7 +37,7 @@ constexpr std::size_t field_count() {
 
 TEST(FieldCount, OfTheNounsOfTheModel) {
   EXPECT_EQ(field_count<Countable>(), 2u);
-  EXPECT_EQ(field_count<Request>(), 7u);
+  EXPECT_EQ(field_count<Request>(), 9u);
   EXPECT_EQ(field_count<TaskGroup>(), 7u);
   EXPECT_EQ(field_count<Dependency>(), 3u);
   EXPECT_EQ(field_count<ArraySpec>(), 2u);
@@ -47,7 +47,8 @@ TEST(FieldCount, OfTheNounsOfTheModel) {
   EXPECT_EQ(field_count<Link>(), 3u);
   EXPECT_EQ(field_count<NumaNode>(), 2u);
   EXPECT_EQ(field_count<Inventory>(), 5u);
-  EXPECT_EQ(field_count<DeviceGrant>(), 2u);
+  EXPECT_EQ(field_count<SlicePlace>(), 3u);
+  EXPECT_EQ(field_count<DeviceGrant>(), 3u);
   EXPECT_EQ(field_count<TaskGrant>(), 5u);
   EXPECT_EQ(field_count<Placement>(), 7u);
 }
@@ -107,7 +108,7 @@ TEST(FieldCount, OfTheState) {
   EXPECT_EQ(field_count<core::PlacementRecord>(), 2u);
   EXPECT_EQ(field_count<core::Attempt>(), 11u);
   EXPECT_EQ(field_count<core::Job>(), 22u);
-  EXPECT_EQ(field_count<core::Node>(), 16u);
+  EXPECT_EQ(field_count<core::Node>(), 17u);
   EXPECT_EQ(field_count<core::JoinToken>(), 2u);
   EXPECT_EQ(field_count<core::Usage>(), 7u);
   EXPECT_EQ(field_count<core::PromiseRecord>(), 3u);

@@ -29,11 +29,13 @@ void fields(Ar& ar, typename Ar::template Of<Countable>& v) {
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Request>& v) {
   ar(v.cores, v.memory_bytes, v.gpus, v.share_milli, v.gpu_model, v.gpu_memory_bytes, v.countables);
+  ar.since(2, v.slice);
+  ar.since(2, v.slices);
 }
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<TaskGroup>& v) {
-  auto layout = ar.layout(1, "TaskGroup");
+  auto layout = ar.layout(2, "TaskGroup");
   ar(v.name, v.tasks, v.nodes_min, v.nodes_max, v.tasks_per_node, v.per_task, v.per_node);
 }
 
@@ -98,8 +100,14 @@ void fields(Ar& ar, typename Ar::template Of<Inventory>& v) {
 }
 
 template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<SlicePlace>& v) {
+  ar(v.start, v.size, v.compute);
+}
+
+template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<DeviceGrant>& v) {
   ar(v.device, v.share_milli);
+  ar.since(2, v.slice);
 }
 
 template <class Ar>
@@ -109,7 +117,7 @@ void fields(Ar& ar, typename Ar::template Of<TaskGrant>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Placement>& v) {
-  auto layout = ar.layout(1, "Placement");
+  auto layout = ar.layout(2, "Placement");
   ar(v.node, v.node_rank, v.cores, v.devices, v.memory_bytes, v.countables, v.tasks);
 }
 

@@ -13,6 +13,9 @@ JobSpec sample_spec() {
   Request per_node;
   per_node.memory_bytes = std::int64_t{1} << 20;
   per_node.share_milli = 250;
+  Request sliced;
+  sliced.slice = "1g.18gb";
+  sliced.slices = 3;
   JobSpec spec;
   spec.name = "train";
   spec.user = "ada";
@@ -22,7 +25,7 @@ JobSpec sample_spec() {
   spec.priority = -5;
   spec.launch = LaunchMode::kBatch;
   spec.groups = {TaskGroup{"workers", 16, 2, 4, 8, per_task, per_node},
-                 TaskGroup{"server", 1, 0, 0, 0, {}, {}}};
+                 TaskGroup{"server", 1, 0, 0, 0, sliced, {}}};
   spec.cluster_requests = {{"licence:matlab", 2}};
   spec.time_limit = seconds(7200);
   spec.kill_grace = seconds(15);
@@ -70,7 +73,7 @@ Placement sample_placement() {
   placement.node = NodeId{3};
   placement.node_rank = 1;
   placement.cores = {0, 1, 2, 3};
-  placement.devices = {{0, 1000}, {1, 250}};
+  placement.devices = {{0, 1000, {}}, {1, 250, {4, 2, 1}}};
   placement.memory_bytes = std::int64_t{16} << 30;
   placement.countables = {{"rdma", 1}};
   placement.tasks = {{4, 0, 0, {0, 1}, {{0, 1000}}}, {5, 0, 1, {2, 3}, {{1, 250}}}};

@@ -57,10 +57,11 @@ void fields(Ar& ar, typename Ar::template Of<core::Job>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<core::Node>& v) {
-  auto layout = ar.layout(1, "Node");
+  auto layout = ar.layout(2, "Node");
   ar(v.id, v.name, v.boot_id, v.backend, v.address, v.agent_token_sha256, v.inventory, v.declared,
      v.contact, v.contact_since, v.removed, v.cores_free, v.device_free_milli, v.memory_free_bytes,
      v.countables_free, v.jobs);
+  ar.since(2, v.slots_taken);
 }
 
 template <class Ar>

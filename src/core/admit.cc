@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/admit_slices.h"
 #include "core/books.h"
 #include "core/fold.h"
 #include "core/hostlist.h"
@@ -41,6 +42,7 @@ Result<void> check_request(const Request& request, const std::string& field) {
                  "a task gets whole devices or a share of one: leave out gpus or share_milli",
                  field + ".share_milli");
   }
+  TRY(check_slices(request, field));
   std::string last;
   for (const Countable& one : request.countables) {
     TRY(check_amount(one.amount, kAmount_max, field + ".countables." + one.name));
@@ -299,6 +301,7 @@ Result<std::vector<std::string>> admit(const State& state, const JobSpec& spec) 
     TRY(check_dependency(state, spec.dependencies[i], fmt::format("dependencies[{}]", i)));
   }
   TRY(check_holders(state, spec));
+  TRY(check_slices_of_pool(state, spec));
   return fit_warnings(state, spec);
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/limits.h"
 #include "core/past_use.h"
+#include "core/slices.h"
 
 namespace dove::core {
 namespace {
@@ -43,6 +44,27 @@ void for_each_queue(const State& state, const std::string& name, Visit visit) {
     at = state.queues.find(at->second.parent);
     if (at != state.queues.end()) visit(at->first);
   }
+}
+
+void take_slots(Node& node, const Placement& placement) {
+  for (const DeviceGrant& grant : placement.devices) {
+    const auto device = static_cast<std::size_t>(grant.device);
+    if (!grant.is_slice() || device >= node.device_free_milli.size()) continue;
+    node.slots_taken.resize(node.device_free_milli.size());
+    node.slots_taken[device] |= slots_of(grant.slice);
+  }
+}
+
+void give_slots(Node& node, const Placement& placement) {
+  if (node.slots_taken.empty()) return;
+  for (const DeviceGrant& grant : placement.devices) {
+    const auto device = static_cast<std::size_t>(grant.device);
+    if (!grant.is_slice() || device >= node.slots_taken.size()) continue;
+    node.slots_taken[device] &= ~slots_of(grant.slice);
+  }
+  const bool none = std::all_of(node.slots_taken.begin(), node.slots_taken.end(),
+                                [](SlotSet taken) { return taken == 0; });
+  if (none) node.slots_taken.clear();
 }
 
 template <class Change>
@@ -115,6 +137,7 @@ void take(Node& node, const Placement& placement) {
       node.device_free_milli[device] -= grant.share_milli;
     }
   }
+  take_slots(node, placement);
   node.memory_free_bytes -= placement.memory_bytes;
   add_countables(node.countables_free, placement.countables, -1);
 }
@@ -143,6 +166,7 @@ void give(Node& node, const Placement& placement) {
       node.device_free_milli[device] += grant.share_milli;
     }
   }
+  give_slots(node, placement);
   node.memory_free_bytes += placement.memory_bytes;
   add_countables(node.countables_free, placement.countables, +1);
 }
@@ -150,6 +174,7 @@ void give(Node& node, const Placement& placement) {
 void rebuild_books(const State& state, Node& node) {
   node.cores_free = usable_cores(node);
   node.device_free_milli.assign(node.inventory->devices.size(), kWholeDevice_milli);
+  node.slots_taken.clear();
   node.memory_free_bytes = node.inventory->memory_bytes - node.declared.memory_reserved_bytes;
   node.countables_free.clear();
   add_countables(node.countables_free, node.inventory->countables, +1);

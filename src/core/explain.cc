@@ -88,20 +88,28 @@ std::int64_t free_whole_devices(const Node& node, const Request& request) {
 std::int64_t largest_share(const Node& node, const Request& request) {
   std::int64_t most = 0;
   for (std::size_t i = 0; i < node.device_free_milli.size(); ++i) {
-    if (!matches(request, node.inventory->devices[i])) continue;
+    if (!matches(request, node.inventory->devices[i]) || is_sliced(node.slots_taken, i)) continue;
     most = std::max<std::int64_t>(most, node.device_free_milli[i]);
   }
   return most;
 }
 
 // The first request of the job that asks for devices of this kind.
-Request device_request(const JobSpec& spec, bool shares) {
+Request device_request(const JobSpec& spec, std::int32_t Request::*amount) {
   for (const TaskGroup& group : spec.groups) {
     for (const Request* request : {&group.per_task, &group.per_node}) {
-      if ((shares ? request->share_milli : request->gpus) > 0) return *request;
+      if (request->*amount > 0) return *request;
     }
   }
   return {};
+}
+
+// So many slices of the profile have room.
+std::int64_t free_slices(const Node& node, Request request) {
+  if (request.slices == 0) return 0;
+  request.slices = 1;
+  return device_capacity(view_of(node).devices(), request,
+                         std::numeric_limits<std::int32_t>::max());
 }
 
 std::vector<Kind> kinds_of(const JobSpec& spec) {
@@ -128,12 +136,18 @@ std::vector<Kind> kinds_of(const JobSpec& spec) {
     r.countables.clear();
   };
   kinds.push_back({"gpus", devices, [](const Request& r) { return std::int64_t{r.gpus}; },
-                   [wanted = device_request(spec, false)](const Node& n) {
+                   [wanted = device_request(spec, &Request::gpus)](const Node& n) {
                      return free_whole_devices(n, wanted);
                    }});
-  kinds.push_back(
-      {"share_milli", devices, [](const Request& r) { return std::int64_t{r.share_milli}; },
-       [wanted = device_request(spec, true)](const Node& n) { return largest_share(n, wanted); }});
+  kinds.push_back({"share_milli", devices,
+                   [](const Request& r) { return std::int64_t{r.share_milli}; },
+                   [wanted = device_request(spec, &Request::share_milli)](const Node& n) {
+                     return largest_share(n, wanted);
+                   }});
+  const Request sliced = device_request(spec, &Request::slices);
+  kinds.push_back({"slice:" + sliced.slice, devices,
+                   [](const Request& r) { return std::int64_t{r.slices}; },
+                   [sliced](const Node& n) { return free_slices(n, sliced); }});
   std::set<std::string> names;
   for (const TaskGroup& group : spec.groups) {
     for (const Countable& one : group.per_task.countables) names.insert(one.name);

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "core/device_fit.h"
 #include "core/policy.h"
 #include "core/state.h"
 
@@ -15,15 +16,18 @@ struct FreeView {
   const Inventory* inventory = nullptr;
   std::span<const std::int32_t> cores;
   std::span<const std::int32_t> devices_milli;
+  std::span<const SlotSet> slots_taken;
   std::int64_t memory_bytes = 0;
   const std::vector<Countable>* countables = nullptr;
+
+  DeviceView devices() const { return {*inventory, devices_milli, slots_taken, cores}; }
 };
 
 // What is free on a node, to be worked on.
 struct FreeBooks {
   const Inventory* inventory = nullptr;
   std::vector<std::int32_t> cores;
-  std::vector<std::int32_t> devices_milli;
+  DeviceBooks devices;
   std::int64_t memory_bytes = 0;
   std::vector<Countable> countables;
 
@@ -32,9 +36,6 @@ struct FreeBooks {
 };
 
 FreeView view_of(const Node& node);
-
-// Whether the device is of the kind, model and size that the request asks for.
-bool matches(const Request& request, const Device& device);
 
 // How many tasks of the group fit beside what the group asks per node: 0 to `most`.
 std::int32_t capacity(const FreeView& free, const TaskGroup& group, const PlacementPolicy& policy,
@@ -48,7 +49,8 @@ NodeNeeds needs_of(const TaskGroup& group, std::int32_t tasks);
 void grant(FreeBooks& books, const TaskGroup& group, std::int32_t group_index, Rank first_rank,
            std::int32_t tasks, const PlacementPolicy& policy, Placement& placement);
 
-// Adds all that is left of the node to the placement, seen by all its tasks.
+// Adds all that is left of the node to the placement, seen by all its tasks; but for what is left
+// of devices that are sliced.
 void grant_rest(FreeBooks& books, Placement& placement);
 
 }  // namespace dove::core

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/books.h"
+#include "core/slices.h"
 #include "core/step.h"
 
 namespace dove::core {
@@ -73,6 +74,35 @@ Broken add_job(const State& state, const Job& job, Sums& sums) {
   return std::nullopt;
 }
 
+// A device is whole, shared or sliced, and no slot of it is given twice.
+Broken check_slots(const Node& node, const std::vector<const PlacementRecord*>& held) {
+  std::vector<SlotSet> slots(node.device_free_milli.size(), 0);
+  std::vector<bool> uncut(node.device_free_milli.size(), false);
+  bool any = false;
+  for (const PlacementRecord* record : held) {
+    for (const DeviceGrant& grant : record->placement.devices) {
+      const auto device = static_cast<std::size_t>(grant.device);
+      if (device >= slots.size()) continue;
+      if (!grant.is_slice()) {
+        uncut[device] = true;
+        continue;
+      }
+      any = true;
+      if ((slots[device] & slots_of(grant.slice)) != 0) {
+        return fmt::format("a slot of device {} of node {} is given twice", device, node.name);
+      }
+      slots[device] |= slots_of(grant.slice);
+    }
+  }
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i] != 0 && uncut[i]) {
+      return fmt::format("device {} of node {} is sliced and not sliced at once", i, node.name);
+    }
+  }
+  const bool booked = any ? node.slots_taken == slots : node.slots_taken.empty();
+  return booked ? Broken{} : fmt::format("slots of node {} do not add up", node.name);
+}
+
 Broken check_node(const Node& node, const Sums& sums) {
   const std::string name = node.name;
   const auto jobs = sums.jobs_by_node.find(node.id);
@@ -96,6 +126,10 @@ Broken check_node(const Node& node, const Sums& sums) {
       memory += p.memory_bytes;
       add(countables, p.countables);
     }
+  }
+  static const std::vector<const PlacementRecord*> nothing;
+  if (auto broken = check_slots(node, held == sums.by_node.end() ? nothing : held->second)) {
+    return broken;
   }
   std::sort(cores.begin(), cores.end());
   if (std::adjacent_find(cores.begin(), cores.end()) != cores.end()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/books.h"
+#include "core/device_fit.h"
 
 namespace dove::core {
 namespace {
@@ -18,12 +19,10 @@ void add(std::vector<Countable>& to, const std::vector<Countable>& from, std::in
 
 void add(Amount& amount, const Request& request, std::int64_t times) {
   amount.cores += times * request.cores;
-  amount.gpus_milli +=
-      times * (std::int64_t{request.gpus} * kWholeDevice_milli + request.share_milli);
+  const std::int64_t milli = times * least_milli(request);
+  amount.gpus_milli += milli;
   amount.memory_bytes += times * request.memory_bytes;
   add(amount.countables, request.countables, times);
-  const std::int64_t milli =
-      times * (std::int64_t{request.gpus} * kWholeDevice_milli + request.share_milli);
   if (milli > 0 && !request.gpu_model.empty()) {
     add(amount.gpus_by_model, {{model_key(request.gpu_model), milli}}, 1);
   }

@@ -252,7 +252,7 @@ bool could_help(const Node& node, const PlacementPolicy& policy, const JobSpec& 
 bool search_is_monotone(const JobSpec& spec) {
   if (spec.groups.size() != 1) return false;
   const Request& per_node = spec.groups.front().per_node;
-  return per_node.gpus == 0 && per_node.share_milli == 0;
+  return !wants_devices(per_node);
 }
 
 }  // namespace dove::core

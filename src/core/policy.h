@@ -72,6 +72,16 @@ struct DeviceOffer {
   std::int32_t device = 0;  // index in the inventory
   std::int32_t numa_node = 0;
   std::int32_t free_milli = 0;
+  std::int32_t cores_free = 0;  // of its NUMA node
+};
+
+// Devices of one node, of which `count` are to be chosen. REQUIRES: `offers` ascend by device and
+// are at least `count`.
+struct DeviceChoice {
+  const Inventory& inventory;
+  std::span<const DeviceOffer> offers;
+  std::int32_t count = 0;
+  std::int32_t cores = 0;  // that are asked for with them
 };
 
 // Which nodes and devices a job that fits should get.
@@ -83,12 +93,10 @@ class PlacementPolicy {
   // The first rank from `from` on at which a node could meet `needs`; `from` itself is always a
   // right answer. Lets a search jump over nodes that are too full.
   virtual NodeRank skip(const NodeRank& from, const NodeNeeds& needs) const = 0;
-  // `count` of the offered, wholly free devices, ascending. REQUIRES: count <= offers.size();
-  // offers ascend by device.
-  virtual std::vector<std::int32_t> whole_devices(std::span<const DeviceOffer> offers,
-                                                  std::int32_t count) const = 0;
-  // The device to cut a share from. REQUIRES: offers is not empty, each has room for the share.
-  virtual std::int32_t share_device(std::span<const DeviceOffer> offers) const = 0;
+  // The chosen devices, ascending; all that are offered are wholly free.
+  virtual std::vector<std::int32_t> whole_devices(const DeviceChoice& choice) const = 0;
+  // The device to take a share of: each of the offers has room for it, `count` is 1.
+  virtual std::int32_t share_device(const DeviceChoice& choice) const = 0;
 };
 
 // The policies in use. REQUIRES: no member is null while it is used.

@@ -90,6 +90,7 @@ struct Node {
   bool removed = false;
   std::vector<std::int32_t> cores_free;         // ids, ascending
   std::vector<std::int32_t> device_free_milli;  // by device index
+  std::vector<std::uint32_t> slots_taken;       // by slices, by device index; empty: no slices
   std::int64_t memory_free_bytes = 0;
   std::vector<Countable> countables_free;  // ascending by name
   std::set<JobId> jobs;                    // with a placement here that has not ended

@@ -47,7 +47,7 @@ class Hash {
   void add(const Countable& c) { all(c.name, c.amount); }
   void add(const Request& r) {
     all(r.cores, r.memory_bytes, r.gpus, r.share_milli, r.gpu_model, r.gpu_memory_bytes,
-        r.countables);
+        r.countables, r.slice, r.slices);
   }
   void add(const TaskGroup& g) {
     all(g.name, g.tasks, g.nodes_min, g.nodes_max, g.tasks_per_node, g.per_task, g.per_node);
@@ -61,7 +61,8 @@ class Hash {
         s.checkpoint_signal, s.checkpoint_grace, s.slice_min, s.deadline, s.reservation, s.spread,
         s.domain, s.domain_required, s.label, s.near_labels, s.apart_labels);
   }
-  void add(const DeviceGrant& g) { all(g.device, g.share_milli); }
+  void add(const SlicePlace& s) { all(s.start, s.size, s.compute); }
+  void add(const DeviceGrant& g) { all(g.device, g.share_milli, g.slice); }
   void add(const TaskGrant& t) { all(t.rank, t.group, t.local_rank, t.cores, t.devices); }
   void add(const Placement& p) {
     all(p.node, p.node_rank, p.cores, p.devices, p.memory_bytes, p.countables, p.tasks);
@@ -91,7 +92,7 @@ class Hash {
     all(n.id, n.name, n.boot_id, n.backend, n.address, n.agent_token_sha256);
     if (n.inventory != nullptr) add(*n.inventory);
     all(n.declared, n.contact, n.contact_since, n.removed, n.cores_free, n.device_free_milli,
-        n.memory_free_bytes, n.countables_free, n.jobs);
+        n.slots_taken, n.memory_free_bytes, n.countables_free, n.jobs);
   }
   void add(const Limits& l) {
     all(l.jobs_running, l.jobs_waiting, l.cores, l.gpus_milli, l.memory_bytes, l.countables,

@@ -13,6 +13,8 @@ void add(Digest& digest, const Request& request) {
   digest.add(static_cast<std::uint64_t>(request.share_milli));
   digest.add(static_cast<std::uint64_t>(request.gpu_memory_bytes));
   digest.add(request.gpu_model);
+  digest.add(request.slice);
+  digest.add(static_cast<std::uint64_t>(request.slices));
   digest.add(request.countables.size());
 }
 

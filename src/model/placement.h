@@ -9,10 +9,20 @@
 
 namespace dove {
 
-// A whole device (1000) or a share of one.
+// Where on its device a slice lies, in the words of NVIDIA's management library.
+struct SlicePlace {
+  std::int32_t start = 0;    // first memory slot
+  std::int32_t size = 0;     // memory slots; 0: not a slice
+  std::int32_t compute = 0;  // slots of processors; with size and model, the profile
+  bool operator==(const SlicePlace&) const = default;
+};
+
+// A whole device (1000), a share of one, or a slice of one, which the agent cuts before the start.
 struct DeviceGrant {
-  std::int32_t device = 0;  // index into the node's Inventory::devices
-  std::int32_t share_milli = kWholeDevice_milli;
+  std::int32_t device = 0;                        // index into the node's Inventory::devices
+  std::int32_t share_milli = kWholeDevice_milli;  // of a slice: its part of the memory
+  SlicePlace slice = {};
+  bool is_slice() const { return slice.size > 0; }
   bool operator==(const DeviceGrant&) const = default;
 };
 
@@ -31,7 +41,7 @@ struct Placement {
   NodeId node;
   std::int32_t node_rank = 0;        // position of the node in the attempt, from 0
   std::vector<std::int32_t> cores;   // all, ascending
-  std::vector<DeviceGrant> devices;  // all, ascending by device
+  std::vector<DeviceGrant> devices;  // all, ascending by device, slices of one by start
   std::int64_t memory_bytes = 0;
   std::vector<Countable> countables;
   std::vector<TaskGrant> tasks;  // ascending by rank

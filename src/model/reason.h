@@ -30,7 +30,8 @@ enum class ReasonKind {
 struct Reason {
   ReasonKind kind = ReasonKind::kResources;
   std::string subject;
-  std::string resource;  // "cores", "memory_bytes", "gpus", "share_milli", "nodes", or a countable
+  std::string resource;  // "cores", "memory_bytes", "gpus", "share_milli", "nodes",
+                         // "slice:1g.10gb", or a countable
   std::int64_t needs = 0;
   std::int64_t free = 0;
   std::int64_t used = 0;

@@ -20,12 +20,15 @@ struct Countable {
   bool operator==(const Countable&) const = default;
 };
 
-// What is asked for, per task or per node. A zero asks for nothing of that kind.
+// What is asked for, per task or per node. A zero asks for nothing of that kind. Whole devices, a
+// share and slices exclude each other.
 struct Request {
   std::int32_t cores = 0;
   std::int64_t memory_bytes = 0;
   std::int32_t gpus = 0;              // whole devices
-  std::int32_t share_milli = 0;       // of one device, 1..999; exclusive with gpus > 0
+  std::int32_t share_milli = 0;       // of one device, 1..999
+  std::string slice;                  // profile of the slices, "1g.10gb"; "" without slices
+  std::int32_t slices = 0;            // so many slices, of one device or of several
   std::string gpu_model;              // "" is any
   std::int64_t gpu_memory_bytes = 0;  // least memory of each device; 0 is any
   std::vector<Countable> countables;  // ascending by name, each once

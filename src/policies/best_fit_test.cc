@@ -12,17 +12,25 @@
 namespace dove::policies {
 namespace {
 
-TEST(BestFit, SharesGoToTheFullestDevice) {
-  const std::vector<core::DeviceOffer> offers = {{0, 0, 900}, {1, 0, 400}, {2, 1, 400}};
-  EXPECT_EQ(BestFit().share_device(offers), 1);
+TEST(BestFit, SharesGoToTheFullestDeviceThenBesideEnoughCores) {
+  const Inventory inventory;
+  const std::vector<core::DeviceOffer> offers = {
+      {0, 0, 900, 4}, {1, 0, 400, 1}, {2, 1, 400, 2}, {3, 1, 400, 2}};
+  EXPECT_EQ(BestFit().share_device({inventory, offers, 1, 0}), 1);
+  EXPECT_EQ(BestFit().share_device({inventory, offers, 1, 2}), 2);
 }
 
 TEST(BestFit, WholeDevicesComeFromTheTightestNumaNode) {
+  Inventory inventory;
+  inventory.devices.resize(6);
   const std::vector<core::DeviceOffer> offers = {
-      {0, 0, 1000}, {1, 0, 1000}, {2, 0, 1000}, {4, 1, 1000}, {5, 1, 1000}};
-  EXPECT_EQ(BestFit().whole_devices(offers, 2), (std::vector<std::int32_t>{4, 5}));
-  EXPECT_EQ(BestFit().whole_devices(offers, 3), (std::vector<std::int32_t>{0, 1, 2}));
-  EXPECT_EQ(BestFit().whole_devices(offers, 4), (std::vector<std::int32_t>{0, 1, 2, 4}));
+      {0, 0, 1000, 0}, {1, 0, 1000, 0}, {2, 0, 1000, 0}, {4, 1, 1000, 0}, {5, 1, 1000, 0}};
+  const auto chosen = [&](std::int32_t count) {
+    return BestFit().whole_devices({inventory, offers, count, 0});
+  };
+  EXPECT_EQ(chosen(2), (std::vector<std::int32_t>{4, 5}));
+  EXPECT_EQ(chosen(3), (std::vector<std::int32_t>{0, 1, 2}));
+  EXPECT_EQ(chosen(4), (std::vector<std::int32_t>{0, 1, 2, 4}));
 }
 
 TEST(BestFit, SkipNeverPassesANodeThatFits) {

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/random.h"
+#include "core/device_fit.h"
 #include "core/step.h"
 #include "policies/standard.h"
 #include "sim/checked_brain.h"
@@ -189,10 +190,19 @@ class History {
     made.per_task.cores = number(4);
     if (one_in(2)) made.per_task.gpus = number(3);
     if (made.per_task.gpus == 0 && one_in(3)) made.per_task.share_milli = 100 + 100 * number(8);
+    if (!core::wants_devices(made.per_task) && one_in(2)) {
+      static const char* const names[] = {"1g.10gb", "2g.20gb", "4g.40gb", "1g.18gb", "3g.71gb"};
+      made.per_task.slice = names[number(5)];
+      made.per_task.slices = 1 + number(2);
+    }
     if (one_in(6)) made.per_task.gpu_model = "h200";
     if (one_in(4)) made.per_task.memory_bytes = std::int64_t{1 + number(6)} << 30;
     if (one_in(6)) made.per_task.countables = {{"rdma", 1}};
     if (one_in(8)) made.per_node.gpus = 1;
+    if (made.per_node.gpus == 0 && one_in(8)) {
+      made.per_node.slice = one_in(2) ? "2g.35gb" : "3g.40gb";
+      made.per_node.slices = 1;
+    }
     if (one_in(8)) made.per_node.cores = 1;
     return made;
   }

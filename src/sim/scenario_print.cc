@@ -18,11 +18,15 @@ std::string placement_text(const Placement& placement, const Names& names) {
   if (!placement.cores.empty()) text += " cores=" + ranges_of(placement.cores);
   std::vector<std::int32_t> whole;
   for (const DeviceGrant& grant : placement.devices) {
-    if (grant.share_milli == kWholeDevice_milli) whole.push_back(grant.device);
+    const bool is_whole = grant.share_milli == kWholeDevice_milli && !grant.is_slice();
+    if (is_whole) whole.push_back(grant.device);
   }
   if (!whole.empty()) text += " gpus=" + ranges_of(whole);
   for (const DeviceGrant& grant : placement.devices) {
-    if (grant.share_milli != kWholeDevice_milli) {
+    if (grant.is_slice()) {
+      text += fmt::format(" slice={}:{}g@{}+{}", grant.device, grant.slice.compute,
+                          grant.slice.start, grant.slice.size);
+    } else if (grant.share_milli != kWholeDevice_milli) {
       text += fmt::format(" share={}:{}", grant.device, grant.share_milli);
     }
   }

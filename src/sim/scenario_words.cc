@@ -42,6 +42,9 @@ Request read_request(Options& options, const std::string& prefix) {
   request.memory_bytes = options.amount(prefix + "mem");
   request.gpus = static_cast<std::int32_t>(options.amount(prefix + "gpus"));
   request.share_milli = static_cast<std::int32_t>(options.amount(prefix + "share"));
+  request.slice = options.text(prefix + "profile");
+  request.slices =
+      static_cast<std::int32_t>(options.amount(prefix + "slices", request.slice.empty() ? 0 : 1));
   request.gpu_model = options.text(prefix + "model");
   request.gpu_memory_bytes = options.amount(prefix + "gpu_mem");
   request.countables = options.countables(prefix + "countable");
