@@ -27,13 +27,16 @@ class UsefulRestScorer final : public core::Scorer {
 
   core::Score score(const core::FreeState& node, const core::TaskShape& task) const override {
     const std::int64_t before = useless(node, core::TaskShape{}, core::kAnyDevice);
-    if (!task.is_share()) return {steps(before - useless(node, task, core::kAnyDevice))};
+    const bool idle = node.whole_devices() == node.node_class.devices;
+    const std::int64_t opens = task.devices > 0 && idle ? 1 : 0;
+    if (!task.is_share())
+      return {2 * steps(before - useless(node, task, core::kAnyDevice)) - opens};
     core::Score best;
     for (std::size_t i = 0; i < node.devices_milli.size(); ++i) {
       const std::int32_t milli = node.devices_milli[i];
       if (milli < task.device_milli || (i > 0 && milli == node.devices_milli[i - 1])) continue;
       const auto device = static_cast<std::int32_t>(i);
-      const std::int64_t value = steps(before - useless(node, task, device));
+      const std::int64_t value = 2 * steps(before - useless(node, task, device)) - opens;
       if (best.device == core::kAnyDevice || value > best.value) best = {value, device};
     }
     return best;

@@ -66,6 +66,15 @@ TEST_F(UsefulRestTest, CpuIsTakenWhereDevicesDoNotNeedIt) {
             value(node_with({1000, 1000}, 30'000), cpu_only));
 }
 
+// Nothing of the mix says so: there are only tasks of one device.
+TEST(UsefulRest, OfEqualNodesOneInUseComesFirst) {
+  const std::vector<core::MixEntry> mix = {{asks(1000, 1, 1000), 1}};
+  const std::vector<core::NodeClass> classes = {{0, 96'000, 0, 4}};
+  const auto scorer = UsefulRest().prepare(mix, classes);
+  EXPECT_GT(scorer->score(node_with({0, 1000, 1000, 1000}, 60'000), mix[0].shape).value,
+            scorer->score(node_with({1000, 1000, 1000, 1000}, 60'000), mix[0].shape).value);
+}
+
 // As many as there is room for, one by one.
 std::int64_t taken_alone(core::FreeState node, const core::MixEntry& entry) {
   std::int64_t taken_milli = 0;
