@@ -60,8 +60,9 @@ chaos: all ## kill everything at random, ROUNDS=200 times, and lose nothing
 	@tools/setup run test
 	@DOVE=$(CURDIR)/$(RELEASE)/dove ROUNDS=$(ROUNDS) bench/chaos
 
-explore: build ## the control plane under virtual time and faults, from SEED=1
-	@$(RELEASE)/dove sim explore --seed $(SEED)
+explore: ## a year of the control plane under virtual time and faults, SEED=1, then each seeded bug
+	@tools/setup build run
+	@SEED=$(SEED) bench/explore
 
 fuzz: ## each fuzzer for FUZZ_SECONDS=60
 	@tools/setup build fuzz

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -57,6 +58,15 @@ std::string make_directory() {
   return mkdtemp(pattern.data()) == nullptr ? "" : pattern;
 }
 
+std::uint64_t seed_under_way = 0;
+
+// A CHECK of the program failed, which is a bug found like any other.
+void say_seed(int /*signal*/) {
+  std::fprintf(stderr, "FOUND by seed %llu: the program ended itself, see the line above\n",
+               static_cast<unsigned long long>(seed_under_way));
+  std::signal(SIGABRT, SIG_DFL);
+}
+
 void print(const sim::ExploreOptions& options, const sim::ExploreReport& report) {
   fmt::print(
       "seed {}: {} days of {} nodes, {} submissions acknowledged, {} jobs ({} completed), {} "
@@ -92,6 +102,8 @@ int run_explore(const cli::Invocation& invocation) {
                "DOVE_EXPLORE_DIR\n");
     return cli::kExitFailed;
   }
+  seed_under_way = options.seed;
+  std::signal(SIGABRT, say_seed);
   store::MemoryStore log;
   const sim::ExploreReport report = sim::explore(log, log, options);
   std::error_code error;

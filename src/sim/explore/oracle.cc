@@ -90,6 +90,7 @@ void Oracle::task_over(const TaskFacts& task, const TaskExit& exit) {
   const auto found = attempts_.find({task.job, task.attempt});
   if (found == attempts_.end()) return;
   --found->second.live;
+  found->second.over_us = agenda_.now_us();
   if (exit.ok()) ++found->second.ended_well;
 }
 
@@ -287,7 +288,8 @@ void Oracle::look_around(const core::State& state, const core::Policies& policie
                               static_cast<int>(attempt.stage)));
     }
     if (attempt.stage == Stage::kRunning && live_.count(id.value) == 0 &&
-        state.now - attempt.started_at > kOverdue) {
+        state.now - attempt.started_at > kOverdue &&
+        (seen == attempts_.end() || agenda_.now_us() - seen->second.over_us > kOverdue.us)) {
       return fail(fmt::format("job {} counts as running, but no task of it runs", id.value));
     }
   }

@@ -77,6 +77,7 @@ class Oracle {
     std::uint32_t live = 0;
     std::uint32_t ended_well = 0;
     std::int64_t started_us = 0;  // its first task
+    std::int64_t over_us = 0;     // its last task that ran
   };
   using Key = std::pair<std::uint64_t, std::uint32_t>;  // job, attempt
   // What of a node is in use: by job, by how many of its tasks, and how much of it.
