@@ -29,7 +29,10 @@ struct JobView {
   Span attained;                   // ran so far, all attempts, since it was last promoted
   Span waited;                     // did not run since submission, all pauses
   Span paused;                     // did not run since it last did or was submitted
-  std::optional<Span> remaining;   // as known or declared; policies for unknown durations ignore it
+  std::optional<Span> remaining;   // as known or declared; orders for unknown durations ignore it
+  // Learned from jobs like it that ended (core/run_history.h); given where running jobs are not
+  // interrupted, so that a start is for the whole run.
+  std::optional<Span> likely_run;
   std::int32_t priority = 0;
   bool running = false;
   std::int32_t level = 0;  // as the policy gave it

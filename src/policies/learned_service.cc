@@ -9,6 +9,8 @@ namespace {
 
 // A job that has waited this many times the mean run counts half.
 constexpr std::int64_t kPatience = 64;
+// The jobs of an account that uses this share of the cluster count double.
+constexpr std::int64_t kShareDoubles_ppm = 20'000;
 
 // 1 000 for one GPU, 2 000 for four.
 std::int64_t width_root_milli(std::int64_t size_milli) {
@@ -25,8 +27,11 @@ std::int64_t width_root_milli(std::int64_t size_milli) {
 }  // namespace
 
 core::OrderKey LearnedService::key(const core::JobView& job, const core::OrderView& view) const {
-  const std::int64_t left_ms = view.outlook.left_ms[static_cast<std::size_t>(job.level)];
-  const __int128 cost = static_cast<__int128>(left_ms) * width_root_milli(job.size_milli);
+  const std::int64_t left_ms = job.likely_run
+                                   ? core::service_ms(*job.likely_run, job.size_milli)
+                                   : view.outlook.left_ms[static_cast<std::size_t>(job.level)];
+  const __int128 alone = static_cast<__int128>(left_ms) * width_root_milli(job.size_milli);
+  const __int128 cost = alone * (kShareDoubles_ppm + job.account.share_ppm) / kShareDoubles_ppm;
   const __int128 patience_us = static_cast<__int128>(view.outlook.mean_run.us) * kPatience;
   const __int128 aged = cost * patience_us / (patience_us + job.waited.us);
   const __int128 bound = kForever.us;

@@ -130,6 +130,16 @@ TEST(Orders, DefaultDoesNotLookAtHowLongAJobWillTake) {
   EXPECT_EQ(order("default").key(it, at(2000)), without);
 }
 
+TEST(Orders, DefaultGoesByTheLikelyRunWhereJobsAreNotInterrupted) {
+  JobView brief = job(2, 1, 0);
+  brief.likely_run = seconds(100);
+  JobView lengthy = job(1, 1, 0);
+  lengthy.likely_run = seconds(1000);
+  EXPECT_TRUE(before("default", brief, lengthy, at(1)));
+  brief.account.share_ppm = 500'000;  // its account has half of the cluster already
+  EXPECT_TRUE(before("default", lengthy, brief, at(1)));
+}
+
 TEST(Orders, DefaultPrefersNarrowAndLittleServed) {
   const JobView narrow = job(2, 1, 0);
   const JobView wide = job(1, 8, 0);

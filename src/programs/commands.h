@@ -12,6 +12,8 @@ cli::Command replay_command();
 cli::Command sim_record_command();
 cli::Command sim_replay_muri_command();
 cli::Command sim_replay_openb_command();
+cli::Command sim_replay_philly_command();
+cli::Command sim_replay_swf_command();
 cli::Command sim_explore_command();
 
 // The version of this build: "0.1.0".

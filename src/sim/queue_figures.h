@@ -1,0 +1,36 @@
+// QueueFigures: what a replay of a queue says in a few numbers, for reports.
+//
+// The slowdown of a job is its time in the system over its run, which counts at least 10 s (bounded
+// slowdown, Feitelson 2001); of an account, the mean over its jobs; the worst account is the
+// measure of fairness.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/queue_replay.h"
+
+namespace dove::sim {
+
+struct AccountFigures {
+  std::string name;
+  std::int64_t jobs = 0;
+  double wait_s = 0;  // mean
+  double slowdown = 0;
+};
+
+struct QueueFigures {
+  double wait_s = 0;  // mean
+  double wait_p99_s = 0;
+  double wait_max_s = 0;
+  std::int64_t jobs_waited = 0;
+  double jct_s = 0;  // mean
+  double makespan_s = 0;
+  double use_pct = 0;  // of all GPUs, from first submission to last end
+  AccountFigures worst;
+  std::vector<AccountFigures> accounts;
+};
+
+QueueFigures figures_of(const QueueTrace& trace, const QueueResult& result, std::int64_t gpus);
+
+}  // namespace dove::sim
