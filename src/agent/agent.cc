@@ -123,6 +123,9 @@ HeldAttempt& Agent::hold(LaunchOrder order) {
   context.step_output = [this](const StepOrder& step, const TaskPlan& plan) {
     step_output(step, plan);
   };
+  context.after = [this](std::chrono::milliseconds wait, std::function<void()> call) {
+    return loop_.after(wait, std::move(call));
+  };
   context.output_over = [this](const std::string& path) { relays_->finish(path); };
   const AttemptKey key = order.key;
   auto held =
@@ -206,7 +209,7 @@ void Agent::on_order(const Json& line, std::string_view text) {
       found->second->repeat_report();
     }
   } else if (what == "stop") {
-    stop(key);
+    stop(key, line.value("reason", "") == "preempted");
   }
   applied_ = std::max(applied_, line.value("seq", std::uint64_t{0}));
 }
@@ -231,12 +234,14 @@ void Agent::launch(const Json& line, std::string_view text) {
   hold(std::move(order).value()).launch(std::string(text));
 }
 
-void Agent::stop(AttemptKey key) {
+void Agent::stop(AttemptKey key, bool preempted) {
   const auto found = held_.find(key);
   if (found == held_.end()) {
     report(Report{ReportKind::kEnded, key, {}, "", 0, 0, 0});  // nothing of it is here
   } else if (found->second->stage() == HeldAttempt::Stage::kEnded) {
     found->second->repeat_report();
+  } else if (preempted) {
+    found->second->preempt();
   } else {
     found->second->stop();
   }

@@ -79,7 +79,7 @@ class Agent {
   void on_line(std::string_view line);
   void on_order(const nlohmann::json& line, std::string_view text);
   void launch(const nlohmann::json& line, std::string_view text);
-  void stop(AttemptKey key);
+  void stop(AttemptKey key, bool preempted);
   void on_control(const nlohmann::json& line);
   void open_relay(const nlohmann::json& relay);
   std::string finished_output(AttemptKey key, Rank rank, bool is_stdout, std::string& owner) const;

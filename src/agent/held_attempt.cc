@@ -237,6 +237,19 @@ void HeldAttempt::settle() {
   say(std::move(report));
 }
 
+void HeldAttempt::preempt() {
+  if (stage_ == Stage::kEnded || stopping_ || saving_) return;
+  if (order_.checkpoint_signal == 0 || stage_ != Stage::kStarted) return stop();
+  saving_ = true;
+  if (order_.launch == LaunchMode::kBatch && !steps_.empty()) {
+    for (std::int32_t number : steps()) stop_step(number, order_.checkpoint_signal);
+  } else {
+    signal(order_.checkpoint_signal, /*batch_only=*/false);
+  }
+  save_timer_ = context_.after(std::chrono::milliseconds(order_.checkpoint_grace_us / 1000),
+                               [this] { stop(); });
+}
+
 void HeldAttempt::signal(int number, bool batch_only) {
   for (const auto& slot : tasks_) {
     if (slot->task != nullptr) slot->task->signal(number);

@@ -6,6 +6,7 @@
 // order before anything is started, and the exits before they are reported. Loop thread only.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -19,6 +20,7 @@
 #include "agent/task.h"
 #include "agent/task_plan.h"
 #include "base/result.h"
+#include "wire/loop.h"
 
 namespace dove::agent {
 
@@ -31,6 +33,7 @@ struct HeldContext {
   std::function<void(Report)> report;
   // A step's task has begun: the relay of its output follows it.
   std::function<void(const StepOrder&, const TaskPlan&)> step_output;
+  std::function<wire::Timer(std::chrono::milliseconds, std::function<void()>)> after;
   // No task writes to this file any more.
   std::function<void(const std::string& path)> output_over;
 };
@@ -51,6 +54,9 @@ class HeldAttempt {
 
   void start();  // the barrier was passed; repeats do nothing
   void stop();   // ends all tasks and steps; the placement ends when they have
+  // Lets the tasks save their work (the job's signal, its grace), then stops them. Repeats do
+  // nothing. Of a batch job with steps the steps are told, not the script that waits for them.
+  void preempt();
   void signal(int number, bool batch_only);
   void start_step(const StepOrder& step);
   void stop_step(std::int32_t step, int signal);
@@ -95,6 +101,8 @@ class HeldAttempt {
   LaunchOrder order_;
   Stage stage_ = Stage::kPreparing;
   bool stopping_ = false;
+  bool saving_ = false;  // was told to save its work before it is stopped
+  wire::Timer save_timer_;
   bool started_told_ = false;
   std::vector<std::unique_ptr<Slot>> tasks_;
   std::map<std::int32_t, std::unique_ptr<Step>> steps_;

@@ -76,6 +76,13 @@ class HeldAttemptTest : public ::testing::Test {
     context.runner = &runner_;
     context.report = [this](Report report) { reports_.push_back(std::move(report)); };
     context.step_output = [](const StepOrder&, const TaskPlan&) {};
+    context.after = [this](std::chrono::milliseconds wait, std::function<void()> call) {
+      waits_.push_back(wait.count());
+      grace_over_ = std::move(call);
+      return wire::Timer();
+    };
+    order.checkpoint_signal = checkpoint_signal_;
+    order.checkpoint_grace_us = 5'000'000;
     return HeldAttempt(std::move(context), folder_ + "/3.1", std::move(order));
   }
 
@@ -89,6 +96,9 @@ class HeldAttemptTest : public ::testing::Test {
   AgentFacts facts_;
   ScriptedRunner runner_;
   std::vector<Report> reports_;
+  int checkpoint_signal_ = 0;
+  std::vector<std::int64_t> waits_;
+  std::function<void()> grace_over_;
 };
 
 using enum ReportKind;
@@ -142,6 +152,32 @@ TEST_F(HeldAttemptTest, AMissingWorkdirIsALaunchFailure) {
   held.launch("{}");
   ASSERT_EQ(kinds(), Kinds{kLaunchFailed});
   EXPECT_NE(reports_[0].why.find("nowhere"), std::string::npos);
+}
+
+TEST_F(HeldAttemptTest, APreemptedOneSavesItsWorkFirst) {
+  checkpoint_signal_ = 10;
+  HeldAttempt held = make(2, false);
+  held.launch("{}");
+  runner_.calls[0].on_started();
+  runner_.calls[1].on_started();
+  held.preempt();
+  held.preempt();  // the order came again
+  EXPECT_EQ(runner_.signals, (std::vector<std::pair<Rank, int>>{{0, 10}, {1, 10}}));
+  EXPECT_TRUE(runner_.stopped.empty());
+  EXPECT_EQ(waits_, std::vector<std::int64_t>{5000});
+  runner_.end(0, 0);
+  grace_over_();
+  EXPECT_EQ(runner_.stopped, std::vector<Rank>{1});
+  runner_.end(1, 0);
+  EXPECT_EQ(kinds(), (Kinds{kStarted, kTaskEnded, kEnded}));
+}
+
+TEST_F(HeldAttemptTest, APreemptedOneWithoutSignalIsStoppedAtOnce) {
+  HeldAttempt held = make(1, false);
+  held.launch("{}");
+  held.preempt();
+  EXPECT_EQ(runner_.stopped, std::vector<Rank>{0});
+  EXPECT_TRUE(waits_.empty());
 }
 
 TEST_F(HeldAttemptTest, ARestartedAgentGoesOn) {

@@ -44,6 +44,8 @@ void read_spec(const Json& spec, LaunchOrder& order) {
       spec.value("launch", "each_task") == "batch" ? LaunchMode::kBatch : LaunchMode::kEachTask;
   order.time_limit_us = spec.value("time_limit_us", std::int64_t{0});
   order.kill_grace_us = spec.value("kill_grace_us", std::int64_t{30'000'000});
+  order.checkpoint_signal = spec.value("checkpoint_signal", 0);
+  order.checkpoint_grace_us = spec.value("checkpoint_grace_us", std::int64_t{0});
   order.array = JobId(spec.value("array", std::uint64_t{0}));
   order.array_index = spec.value("array_index", 0);
   order.tasks = spec.value("tasks", 1);

@@ -50,6 +50,8 @@ struct LaunchOrder {
   LaunchMode launch = LaunchMode::kEachTask;
   std::int64_t time_limit_us = 0;
   std::int64_t kill_grace_us = 0;
+  int checkpoint_signal = 0;  // sent first when it is preempted; 0: none
+  std::int64_t checkpoint_grace_us = 0;
   JobId array;
   std::int32_t array_index = 0;
   std::int32_t tasks = 1;  // of the whole attempt

@@ -88,11 +88,13 @@ void append_spec(std::string& out, const core::State& state, const core::Job* jo
   append_field(out, "pool", pool == nullptr ? spec.pool : pool->name);
   append_field(out, "launch", spec.launch == LaunchMode::kBatch ? "batch" : "each_task");
   fmt::format_to(Out(out),
-                 ",\"time_limit_us\":{},\"kill_grace_us\":{},\"array\":{},\"array_index\":{},"
+                 ",\"time_limit_us\":{},\"kill_grace_us\":{},\"checkpoint_signal\":{},"
+                 "\"checkpoint_grace_us\":{},\"array\":{},\"array_index\":{},"
                  "\"tasks\":{},\"cpus_per_task\":{},\"memory_bytes\":{},\"group_names\":[",
-                 time_limit(state, spec).us, spec.kill_grace.us,
-                 job == nullptr ? 0 : job->array.value, job == nullptr ? 0 : job->array_index,
-                 tasks, std::max(1, request.cores), request.memory_bytes);
+                 time_limit(state, spec).us, spec.kill_grace.us, spec.checkpoint_signal,
+                 spec.checkpoint_grace.us, job == nullptr ? 0 : job->array.value,
+                 job == nullptr ? 0 : job->array_index, tasks, std::max(1, request.cores),
+                 request.memory_bytes);
   for (std::size_t i = 0; i < spec.groups.size(); ++i) {
     if (i > 0) out += ',';
     append_json_string(out, spec.groups[i].name);
