@@ -218,6 +218,15 @@ TEST_F(CliTest, WaitListensToEvents) {
   EXPECT_EQ(streams, 1);
 }
 
+TEST_F(CliTest, AJobSaysThatItHasSavedItsWork) {
+  EXPECT_EQ(run({"dove", "checkpoint"}).code, 2) << "outside a job nobody knows which";
+  setenv("DOVE_JOB_ID", "7", 1);
+  server_.set("POST /v1/jobs/7/checkpoint", {200, R"({"ids":[7],"changed":1,"log_head":9})"});
+  const Outcome outcome = run({"dove", "checkpoint"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "job 7 has saved its work\n");
+}
+
 TEST_F(CliTest, SrunInsideAJobIsAStep) {
   setenv("DOVE_JOB_ID", "7", 1);
   setenv("DOVE_JOB_TOKEN", "7.1.mac", 1);

@@ -1,4 +1,4 @@
-// dove cancel, hold, release, requeue, priority: what a person does to jobs.
+// dove cancel, checkpoint, hold, release, requeue, priority: what a person does to jobs.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -9,6 +9,7 @@
 #include "cli/job_list.h"
 #include "cli/output.h"
 #include "cli/signals.h"
+#include "cli/step.h"
 
 namespace dove::cli {
 namespace {
@@ -51,6 +52,15 @@ Result<int> run_priority(const Invocation& invocation) {
   return for_each_job(invocation, "priority", json{{"priority", value}}, "has its new priority");
 }
 
+Result<int> run_checkpoint(const Invocation& given) {
+  Invocation invocation = given;
+  if (invocation.operands.empty()) invocation.operands.push_back(current_job());
+  if (invocation.operands.front().empty()) {
+    return usage_error("which JOB? Inside a job DOVE_JOB_ID says it; here nothing does");
+  }
+  return for_each_job(invocation, "checkpoint", json::object(), "has saved its work");
+}
+
 CommandSpec spec_of(const std::string& name, const std::string& summary,
                     const std::string& description) {
   CommandSpec spec;
@@ -83,7 +93,15 @@ std::vector<Command> job_action_commands() {
   cancel.options.push_back({"signal", 's', "SIGNAL", "send this signal and do not end the job"});
   CommandSpec priority = spec_of("priority", "Change the priority of waiting jobs", "");
   priority.options.push_back({"value", 0, "NUMBER", "the new priority; higher starts first"});
+  CommandSpec checkpoint =
+      spec_of("checkpoint", "Say that a job has saved its work",
+              "Of jobs that could be preempted those are taken first that lose least: the work\n"
+              "since they said this. Without JOB, inside a job, it is about that job.");
+  checkpoint.operands = "[JOB]";
+  checkpoint.operands_min = 0;
+  checkpoint.operands_max = 1;
   return {
+      {checkpoint, guarded("checkpoint", run_checkpoint)},
       {cancel, guarded("cancel", run_cancel)},
       simple("hold", "Keep waiting jobs from starting", "", "held"),
       simple("release", "Let held jobs start", "", "released"),

@@ -58,6 +58,16 @@ class Admission {
     return conflict("job_waiting", fmt::format("job {} is waiting already", event.job.value));
   }
 
+  Result<void> operator()(const CheckpointTaken& event) const {
+    const Job* job = state_.find_job(event.job);
+    if (job == nullptr) return not_found("job", event.job.value);
+    const bool runs =
+        job->phase == JobPhase::kActive && job->attempts.back().number == event.attempt;
+    if (runs) return {};
+    return conflict("not_running", fmt::format("job {} is not running, so it has nothing to save",
+                                               event.job.value));
+  }
+
   Result<void> operator()(const NodeRemoved& event) const {
     const Node* node = state_.find_node(event.node);
     if (node == nullptr || node->removed) return not_found("node", event.node.value);

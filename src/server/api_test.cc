@@ -93,6 +93,19 @@ TEST_F(Api, AJobsTokenSpeaksForItsUserWhileItRuns) {
   EXPECT_EQ(live.call("GET", "/v1/jobs", nullptr, {}, &token).code(), "token_over");
 }
 
+TEST_F(Api, AJobSaysThatItHasSavedItsWork) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  live.call("POST", "/v1/jobs", small_job_body());
+  const std::string token = agent.wait_line("launch").at("job_token");
+  live.call("POST", "/v1/jobs", small_job_body("other"));
+  const Answer saved = live.call("POST", "/v1/jobs/1/checkpoint", nullptr, {}, &token);
+  EXPECT_EQ(saved.status, 200) << saved.response.body;
+  EXPECT_EQ(live.call("POST", "/v1/jobs/2/checkpoint", nullptr, {}, &token).code(), "not_yours");
+  agent.tell("ended", 1, 1, {{"exits", {FakeAgent::exit_of(0, 0)}}});
+  EXPECT_EQ(live.call("POST", "/v1/jobs/1/checkpoint").code(), "not_running");
+}
+
 TEST_F(Api, TheSameKeyGivesTheSameJob) {
   const wire::Pairs key{{"Idempotency-Key", "k1"}};
   EXPECT_EQ(live.call("POST", "/v1/jobs", small_job_body(), key).body.at("id"), 1);

@@ -162,6 +162,20 @@ void requeue_job(Context& context, CallPtr call) {
       [](const core::Job& job) { return Event(JobRequeueRequested{job.id}); });
 }
 
+// The job itself knows when its work is saved; its user may say so for it.
+void note_checkpoint(Context& context, CallPtr call) {
+  const Result<const core::Job*> job = find_job(context.state(), call->parameters[0]);
+  if (!job.ok()) return call->fail(job.error());
+  if (call->caller.job && call->caller.job != (*job)->id) {
+    return call->fail(Error{ErrorKind::kDenied, "not_yours",
+                            "a job says with its own token that it has saved its work", ""});
+  }
+  act(context, std::move(call), [](const core::Job& each) {
+    const AttemptNumber attempt = each.attempts.empty() ? 0 : each.attempts.back().number;
+    return Event(CheckpointTaken{each.id, attempt});
+  });
+}
+
 void set_job_priority(Context& context, CallPtr call) {
   Result<Json> body = call->json_body();
   if (!body.ok()) return call->fail(body.error());

@@ -22,6 +22,7 @@ constexpr std::array kRoutes = {
     Route{"POST", "/v1/jobs/{id}/hold", "holdJob", Access::kPerson, hold_job},
     Route{"POST", "/v1/jobs/{id}/release", "releaseJob", Access::kPerson, release_job},
     Route{"POST", "/v1/jobs/{id}/requeue", "requeueJob", Access::kPerson, requeue_job},
+    Route{"POST", "/v1/jobs/{id}/checkpoint", "noteCheckpoint", Access::kPerson, note_checkpoint},
     Route{"POST", "/v1/jobs/{id}/priority", "setJobPriority", Access::kPerson, set_job_priority},
     Route{"POST", "/v1/jobs/{id}/signal", "signalJob", Access::kPerson, signal_job},
     Route{"GET", "/v1/jobs/{id}/why", "whyJob", Access::kPerson, why_job},
