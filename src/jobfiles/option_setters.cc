@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "codec/words.h"
 #include "jobfiles/words.h"
 
 namespace dove::jobfiles {
@@ -286,7 +287,24 @@ Result<void> set_signal(Draft& draft, const Option& option) {
   }
   TRY_ASSIGN(exec(draft).warn_signal, parse_signal(rest));
   exec(draft).warn_before_s = static_cast<std::int32_t>(before_s);
+  spec(draft).checkpoint_signal = exec(draft).warn_signal;
+  spec(draft).checkpoint_grace = seconds(before_s);
   return {};
+}
+
+Result<void> set_slice_min(Draft& draft, const Option& option) {
+  TRY_ASSIGN(spec(draft).slice_min, parse_time_limit(option.value));
+  return {};
+}
+
+Result<void> set_preempt(Draft& draft, const Option& option) {
+  const auto modes = codec::preempt_modes();
+  for (std::size_t i = 0; i < modes.size(); ++i) {
+    if (option.value != modes[i]) continue;
+    spec(draft).preempt = static_cast<Preempt>(i);
+    return {};
+  }
+  return invalid("write checkpoint, restart or never");
 }
 
 Result<void> set_comment(Draft& draft, const Option& option) {

@@ -23,7 +23,7 @@ Set set_time, set_begin, set_dependency, set_array, set_hold, set_nice, set_prio
     set_no_requeue, set_kill_on_invalid_dependency;
 // What runs.
 Set set_job_name, set_output, set_error_path, set_input, set_open_mode, set_chdir, set_export,
-    set_export_file, set_signal, set_comment, set_wckey;
+    set_export_file, set_signal, set_preempt, set_slice_min, set_comment, set_wckey;
 // What the command does.
 Set set_test_only, set_parsable, set_wait, set_quiet, set_verbose, set_help, set_usage, set_version,
     set_wrap;

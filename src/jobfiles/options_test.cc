@@ -52,6 +52,8 @@ std::string sample(std::string_view name) {
       {"priority", "7"},
       {"qos", "high"},
       {"signal", "USR1@120"},
+      {"preempt", "restart"},
+      {"slice-min", "30"},
       {"tasks-per-node", "2"},
       {"time", "10"},
       {"wckey", "w"},

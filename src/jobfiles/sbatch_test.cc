@@ -204,7 +204,7 @@ TEST(Sbatch, RestOfTheJob) {
       "#SBATCH -A vision -q high -d afterok:4,singleton --begin=now+1hour -H --nice=50\n"
       "#SBATCH -C a100&nvlink -x n[8-9] -L matlab:2,idl -o out/%x-%4j.txt -e err -i in\n"
       "#SBATCH --open-mode=append -D sub --signal=B:USR1@90 --no-requeue --exclusive\n"
-      "#SBATCH --gres=rdma:2 --parsable",
+      "#SBATCH --gres=rdma:2 --parsable --preempt=checkpoint --slice-min=30",
       context);
   ASSERT_TRUE(job.ok()) << job.error().message;
   EXPECT_TRUE(job->warnings.empty()) << to_text(job->warnings[0]);
@@ -230,6 +230,10 @@ TEST(Sbatch, RestOfTheJob) {
   EXPECT_EQ(exec.workdir, "/home/ann/work/sub");
   EXPECT_EQ(exec.warn_signal, 10);
   EXPECT_EQ(exec.warn_before_s, 90);
+  EXPECT_EQ(spec.checkpoint_signal, 10);
+  EXPECT_EQ(spec.checkpoint_grace, seconds(90));
+  EXPECT_EQ(spec.preempt, Preempt::kCheckpoint);
+  EXPECT_EQ(spec.slice_min, seconds(1800));
   EXPECT_TRUE(job->behaviour.parsable);
 }
 
