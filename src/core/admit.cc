@@ -87,6 +87,9 @@ Result<void> check_group(const TaskGroup& group, const std::string& field) {
 Result<void> check_spans(const JobSpec& spec) {
   TRY(check_amount(spec.time_limit.us, kSpan_max.us, "time_limit"));
   TRY(check_amount(spec.kill_grace.us, seconds(24 * 3600).us, "kill_grace"));
+  TRY(check_amount(spec.checkpoint_grace.us, seconds(24 * 3600).us, "checkpoint_grace"));
+  TRY(check_amount(spec.slice_min.us, kSpan_max.us, "slice_min"));
+  TRY(check_amount(spec.checkpoint_signal, 64, "checkpoint_signal"));
   TRY(check_amount(spec.begin_at.us, Instant{kNever.us / 2}.us, "begin_at"));
   TRY(check_amount(spec.retries_max, 1000, "retries_max"));
   TRY(check_amount(spec.array.running_max, kTasks_max, "array.running_max"));

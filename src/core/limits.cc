@@ -106,21 +106,22 @@ std::string model_key(const std::string& model) {
   return key;
 }
 
+void add_amount(const State& state, const Placement& placement, Amount& amount) {
+  amount.cores += static_cast<std::int64_t>(placement.cores.size());
+  for (const DeviceGrant& grant : placement.devices) amount.gpus_milli += grant.share_milli;
+  amount.memory_bytes += placement.memory_bytes;
+  add(amount.countables, placement.countables, 1);
+  if (!state.counts_models) return;
+  const Inventory& inventory = *state.nodes[placement.node.value - 1].inventory;
+  for (const DeviceGrant& grant : placement.devices) {
+    const auto device = static_cast<std::size_t>(grant.device);
+    add(amount.gpus_by_model, {{model_key(inventory.devices[device].model), grant.share_milli}}, 1);
+  }
+}
+
 Amount amount_of(const State& state, const std::vector<Placement>& placements) {
   Amount amount;
-  for (const Placement& placement : placements) {
-    amount.cores += static_cast<std::int64_t>(placement.cores.size());
-    for (const DeviceGrant& grant : placement.devices) amount.gpus_milli += grant.share_milli;
-    amount.memory_bytes += placement.memory_bytes;
-    add(amount.countables, placement.countables, 1);
-    if (!state.counts_models) continue;
-    const Inventory& inventory = *state.nodes[placement.node.value - 1].inventory;
-    for (const DeviceGrant& grant : placement.devices) {
-      const auto device = static_cast<std::size_t>(grant.device);
-      add(amount.gpus_by_model, {{model_key(inventory.devices[device].model), grant.share_milli}},
-          1);
-    }
-  }
+  for (const Placement& placement : placements) add_amount(state, placement, amount);
   return amount;
 }
 

@@ -20,6 +20,7 @@ struct Amount {
 // The least that the spec can hold, before its nodes are known.
 Amount least_amount(const JobSpec& spec);
 Amount amount_of(const State& state, const std::vector<Placement>& placements);
+void add_amount(const State& state, const Placement& placement, Amount& amount);
 
 // The model as limits and usage name it: in lower case.
 std::string model_key(const std::string& model);

@@ -100,7 +100,8 @@ class Round {
       VictimRules moves;
       moves.moves = true;
       const bool tried = seek(job, rules);
-      const bool moved = !rules.turns && seek(job, moves);
+      const bool helped = starts_soon(each.job);
+      const bool moved = !rules.turns && !helped && seek(job, moves);
       if (tried || moved || state_.promises.contains(each.job)) ++served;
     }
   }

@@ -90,9 +90,9 @@ std::optional<std::vector<Placement>> VictimSearch::best_places(
 }
 
 // Not less in sum than what is needed: cheaper to know than whether it is in the right places.
-bool VictimSearch::could_fit() const {
+bool VictimSearch::could_fit(const std::vector<Node>& nodes) const {
   const Amount needs = least_amount(spec_);
-  const Amount has = free_in_sum(books_.without(up_to(victims_.size())), ranked_);
+  const Amount has = free_in_sum(nodes, ranked_);
   return has.gpus_milli >= needs.gpus_milli && has.cores >= needs.cores;
 }
 
@@ -104,7 +104,8 @@ std::vector<bool> VictimSearch::up_to(std::size_t step) const {
 
 std::optional<std::size_t> VictimSearch::least_step() const {
   std::size_t most = steps_.back();
-  if (!fits(up_to(most))) return std::nullopt;
+  const std::vector<Node> nodes = books_.without(up_to(most));
+  if (!could_fit(nodes) || !places(nodes, ranked_, ByCost(policy_))) return std::nullopt;
   std::size_t least = 0;
   while (least < most) {
     const std::size_t middle = (least + most) / 2;
@@ -168,6 +169,7 @@ std::optional<VictimSearch::Choice> VictimSearch::least(NodeId id, std::size_t s
   };
   std::sort(order.begin(), order.end(), dearer);
   Choice choice = spare(node, order, wanted);
+  if (choice.victims.size() == order.size()) return choice;
   // One large victim may lose less than several small ones, of which each loses little.
   const auto dense = [this](std::size_t victim) {
     return victims_[victim].lost / std::max<std::int64_t>(victims_[victim].weight, 1);
@@ -253,12 +255,11 @@ void VictimSearch::spare_anywhere(std::vector<bool>& gone) const {
 
 std::optional<Preemption> VictimSearch::find() {
   Preemption found;
-  const std::vector<bool> nobody(victims_.size(), false);
   if (auto now = best_places(books_.base())) {
     found.placements = std::move(*now);
     return found;
   }
-  if (victims_.empty() || !could_fit()) return std::nullopt;
+  if (victims_.empty()) return std::nullopt;
   const auto step = least_step();
   if (!step) return std::nullopt;
   auto gone = choose(*step);

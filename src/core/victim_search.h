@@ -52,7 +52,7 @@ class VictimSearch {
     std::vector<std::size_t> victims;
   };
 
-  bool could_fit() const;
+  bool could_fit(const std::vector<Node>& nodes) const;
   std::optional<std::vector<Placement>> places(const std::vector<Node>& nodes,
                                                const std::set<NodeEntry>& ranked,
                                                const PlacementPolicy& policy) const;

@@ -27,11 +27,11 @@ std::int64_t weight_of(const Attempt& attempt) {
 }
 
 Amount held_by(const State& state, const Attempt& attempt) {
-  std::vector<Placement> placements;
+  Amount held;
   for (const PlacementRecord& record : attempt.placements) {
-    if (record.stage != PlacementStage::kEnded) placements.push_back(record.placement);
+    if (record.stage != PlacementStage::kEnded) add_amount(state, record.placement, held);
   }
-  return amount_of(state, placements);
+  return held;
 }
 
 class Choice {

@@ -1,0 +1,131 @@
+// reclaim_bench [NODES [GPUS [JOB_GPUS]]]: CPU milliseconds of the one decision that takes GPUS
+// back for a gang of that size from a full cluster of preemptible jobs of JOB_GPUS each, on NODES
+// nodes of 8: "reclaim_ms NUMBER", and how many jobs were stopped. Then the same where one job of
+// each node may not be stopped, so that no set of victims would do: "refuse_ms NUMBER", and nobody
+// is stopped.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <ctime>
+
+#include "core/step.h"
+#include "policies/standard.h"
+
+namespace dove {
+namespace {
+
+constexpr std::int32_t kGpus_of_a_node = 8;
+
+class Fleet {
+ public:
+  explicit Fleet(int nodes) {
+    auto inventory = std::make_shared<Inventory>();
+    inventory->numa.resize(2);
+    for (std::int32_t core = 0; core < 64; ++core) {
+      inventory->numa[static_cast<std::size_t>(core / 32)].cores.push_back(core);
+    }
+    for (int device = 0; device < kGpus_of_a_node; ++device) {
+      inventory->devices.push_back(
+          {"gpu", "nvidia", "H200", "", std::int64_t{141} << 30, device / 4});
+    }
+    inventory->memory_bytes = std::int64_t{1} << 40;
+    core::begin_batch(state_, Instant{1'000'000'000}, Epoch(1));
+    add_queue("training", 0);
+    add_queue("owners", 4'000);
+    for (int i = 1; i <= nodes; ++i) {
+      NodeRegistered node;
+      node.name = fmt::format("n{:04}", i);
+      node.boot_id = "boot";
+      node.inventory = inventory;
+      add(node);
+      add(NodeConnected{NodeId(static_cast<std::uint32_t>(i)), "boot"});
+    }
+    decide();
+  }
+
+  void fill(std::int32_t gpus, int jobs) {
+    for (int i = 0; i < jobs; ++i) submit("training", gpus, 1, Preempt::kCheckpoint);
+    for (const Decision& decision : decide()) {
+      if (const auto* launch = std::get_if<Launch>(&decision)) {
+        add(PlacementStarted{launch->job, launch->attempt, launch->placements[0].node});
+      }
+    }
+    decide();
+    core::begin_batch(state_, state_.now + seconds(3600), Epoch(1));
+    decide();
+  }
+
+  // One job of each node that nobody may stop.
+  void pin(int nodes) {
+    for (int i = 1; i <= nodes; ++i) {
+      submit("training", 1, 1, Preempt::kNone, {fmt::format("n{:04}", i)});
+    }
+    decide();
+  }
+
+  void submit(const char* queue, std::int32_t gpus, int tasks, Preempt preempt,
+              std::vector<std::string> nodes = {}) {
+    auto spec = std::make_shared<JobSpec>();
+    spec->user = "ann";
+    spec->queue = queue;
+    spec->groups.resize(1);
+    spec->groups[0].tasks = tasks;
+    if (tasks > 1) spec->groups[0].tasks_per_node = kGpus_of_a_node;
+    spec->groups[0].per_task.gpus = gpus;
+    spec->preempt = preempt;
+    spec->nodes_wanted = std::move(nodes);
+    add(JobSubmitted{std::move(spec)});
+  }
+
+  std::vector<Decision> decide() { return core::decide(state_, policies::standard_policies()); }
+
+ private:
+  void add(Event event) { core::apply(state_, StampedEvent{std::move(event), {}}); }
+
+  void add_queue(const char* name, std::int64_t gpus) {
+    Queue queue;
+    queue.name = name;
+    queue.guaranteed.gpus_milli = gpus * kWholeDevice_milli;
+    add(ObjectApplied{queue});
+  }
+
+  core::State state_;
+};
+
+long long stopped_in(const std::vector<Decision>& decisions) {
+  long long stopped = 0;
+  for (const Decision& decision : decisions) {
+    stopped += std::get_if<Stop>(&decision) != nullptr ? 1 : 0;
+  }
+  return stopped;
+}
+
+long long us_since(std::clock_t begin) {
+  return static_cast<long long>(std::clock() - begin) * 1'000'000 / CLOCKS_PER_SEC;
+}
+
+}  // namespace
+}  // namespace dove
+
+int main(int argc, char** argv) {
+  using namespace dove;
+  const int nodes = argc > 1 ? std::atoi(argv[1]) : 1750;
+  const int gpus = argc > 2 ? std::atoi(argv[2]) : 4000;
+  const std::int32_t each = argc > 3 ? std::atoi(argv[3]) : 1;
+  Fleet fleet(nodes);
+  fleet.fill(each, nodes * kGpus_of_a_node / each);
+  fleet.submit("owners", 1, gpus, Preempt::kNone);
+  std::clock_t begin = std::clock();
+  const long long stopped = stopped_in(fleet.decide());
+  const long long us = us_since(begin);
+  Fleet pinned(nodes);
+  pinned.pin(nodes);
+  pinned.fill(1, nodes * (kGpus_of_a_node - 1));
+  pinned.submit("owners", 1, gpus, Preempt::kNone);
+  begin = std::clock();
+  const long long in_vain = stopped_in(pinned.decide());
+  const long long refused_us = us_since(begin);
+  fmt::print("reclaim_ms {}.{:01}\nstopped {}\nrefuse_ms {}.{:01}\nstopped_in_vain {}\n", us / 1000,
+             us % 1000 / 100, stopped, refused_us / 1000, refused_us % 1000 / 100, in_vain);
+  return 0;
+}
