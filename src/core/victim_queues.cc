@@ -213,13 +213,6 @@ bool VictimQueues::has_less(const Job& victim) {
   return share(*mine_.path[at], gain) < share(*theirs.path[at], {});
 }
 
-bool VictimQueues::has_no_more(const Job& victim) {
-  if (!is_apart(victim)) return true;
-  const Side& theirs = side(victim.spec->queue);
-  const std::size_t at = parting(theirs);
-  return share(*mine_.path[at], gain_) <= share(*theirs.path[at], {});
-}
-
 void VictimQueues::lose(const Job& victim, const Amount& loss) {
   add(held_, victim.spec->queue, loss, -1);
 }

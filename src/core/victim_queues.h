@@ -41,8 +41,6 @@ class VictimQueues {
   bool reclaims(const Job& victim);
   // The beneficiary's queue, where the paths part, ends below the share that the victim's has now.
   bool has_less(const Job& victim);
-  // It does not end above it: a mere change of turns.
-  bool has_no_more(const Job& victim);
   void lose(const Job& victim, const Amount& loss);
 
  private:

@@ -83,8 +83,7 @@ class Choice {
       return smaller && theirs <= level_ ? std::optional(VictimKind::kMove) : std::nullopt;
     }
     if (theirs < level_) return VictimKind::kPriority;
-    if (theirs == level_ && rules_.turns && job.spec->slice_min.us > 0 &&
-        queues_.has_no_more(job)) {
+    if (theirs == level_ && rules_.turns && job.spec->slice_min.us > 0 && !queues_.is_apart(job)) {
       return VictimKind::kTurn;
     }
     if (queues_.reclaims(job)) return VictimKind::kShare;

@@ -5,8 +5,9 @@
 // been preempted too recently (a pause that doubles with each time). Kinds of victims, in the order
 // in which they are taken (NVIDIA's talk on time slices; Kubernetes and Kueue for the rules):
 //   priority  the waiting job's level is higher, and no guarantee is broken: kStarvation
-//   turn      equal levels, the victim's slice is over, the waiting one has waited longest: kSlice
-//   share     the waiting job's queue takes back what it is guaranteed, from whoever has more than
+//   turn      equal levels in one queue, the victim's slice is over, the waiting one has waited
+//   longest: kSlice share     the waiting job's queue takes back what it is guaranteed, from
+//   whoever has more than
 //             that; or levels are equal and its queue ends below the share of the victim's:
 //             kFairness
 //   move      the victim fits elsewhere now: kDefragmentation
