@@ -45,12 +45,7 @@ class Fleet {
 
   void fill(std::int32_t gpus, int jobs) {
     for (int i = 0; i < jobs; ++i) submit("training", gpus, 1, Preempt::kCheckpoint);
-    for (const Decision& decision : decide()) {
-      if (const auto* launch = std::get_if<Launch>(&decision)) {
-        add(PlacementStarted{launch->job, launch->attempt, launch->placements[0].node});
-      }
-    }
-    decide();
+    start();
     core::begin_batch(state_, state_.now + seconds(3600), Epoch(1));
     decide();
   }
@@ -60,7 +55,7 @@ class Fleet {
     for (int i = 1; i <= nodes; ++i) {
       submit("training", 1, 1, Preempt::kNone, {fmt::format("n{:04}", i)});
     }
-    decide();
+    start();
   }
 
   void submit(const char* queue, std::int32_t gpus, int tasks, Preempt preempt,
@@ -80,6 +75,16 @@ class Fleet {
   std::vector<Decision> decide() { return core::decide(state_, policies::standard_policies()); }
 
  private:
+  // What is launched runs at once.
+  void start() {
+    for (const Decision& decision : decide()) {
+      if (const auto* launch = std::get_if<Launch>(&decision)) {
+        add(PlacementStarted{launch->job, launch->attempt, launch->placements[0].node});
+      }
+    }
+    decide();
+  }
+
   void add(Event event) { core::apply(state_, StampedEvent{std::move(event), {}}); }
 
   void add_queue(const char* name, std::int64_t gpus) {
