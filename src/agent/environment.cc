@@ -14,10 +14,39 @@ std::string joined(const std::vector<std::int32_t>& values) {
   return fmt::format("{}", fmt::join(values, ","));
 }
 
+// Each device once: slices of one follow one another.
 std::vector<std::int32_t> device_ids(const std::vector<DeviceGrant>& grants) {
   std::vector<std::int32_t> ids;
-  for (const DeviceGrant& grant : grants) ids.push_back(grant.device);
+  for (const DeviceGrant& grant : grants) {
+    if (ids.empty() || ids.back() != grant.device) ids.push_back(grant.device);
+  }
   return ids;
+}
+
+// "3", or for a slice "MIG-<uuid of the device>/<start>/<size>". A driver gives a slice a UUID of
+// its own when it is cut; emulated devices, which nobody cuts, have no other name for theirs.
+std::string visible_devices(const AgentFacts& facts, const std::vector<DeviceGrant>& grants) {
+  std::vector<std::string> names;
+  for (const DeviceGrant& grant : grants) {
+    const auto index = static_cast<std::size_t>(grant.device);
+    const bool known = facts.inventory != nullptr && index < facts.inventory->devices.size();
+    const std::string uuid = known ? facts.inventory->devices[index].uuid : "";
+    names.push_back(grant.is_slice()
+                        ? fmt::format("MIG-{}/{}/{}", uuid, grant.slice.start, grant.slice.size)
+                        : std::to_string(grant.device));
+  }
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+// "0:3:1:1": device, first memory slot, memory slots, slots of processors.
+std::string slices_text(const std::vector<DeviceGrant>& grants) {
+  std::vector<std::string> names;
+  for (const DeviceGrant& grant : grants) {
+    if (!grant.is_slice()) continue;
+    names.push_back(fmt::format("{}:{}:{}:{}", grant.device, grant.slice.start, grant.slice.size,
+                                grant.slice.compute));
+  }
+  return fmt::format("{}", fmt::join(names, ","));
 }
 
 void add_devices(const AgentFacts& facts, const std::vector<DeviceGrant>& grants,
@@ -29,14 +58,19 @@ void add_devices(const AgentFacts& facts, const std::vector<DeviceGrant>& grants
     if (index < facts.inventory->devices.size()) vendor = facts.inventory->devices[index].vendor;
   }
   // Set even when empty: a task without a device must not find those of others.
-  environment["CUDA_VISIBLE_DEVICES"] = vendor == "nvidia" ? ids : "";
-  environment["NVIDIA_VISIBLE_DEVICES"] = vendor == "nvidia" && !ids.empty() ? ids : "void";
+  const std::string visible = vendor == "nvidia" ? visible_devices(facts, grants) : "";
+  environment["CUDA_VISIBLE_DEVICES"] = visible;
+  environment["NVIDIA_VISIBLE_DEVICES"] = visible.empty() ? "void" : visible;
   if (vendor == "amd") {
     environment["ROCR_VISIBLE_DEVICES"] = ids;
     environment["HIP_VISIBLE_DEVICES"] = ids;
   }
   environment["DOVE_DEVICES"] = ids;
-  if (grants.size() == 1 && grants.front().share_milli < kWholeDevice_milli) {
+  if (const std::string slices = slices_text(grants); !slices.empty()) {
+    environment["DOVE_SLICES"] = slices;
+  }
+  if (grants.size() == 1 && !grants.front().is_slice() &&
+      grants.front().share_milli < kWholeDevice_milli) {
     environment["DOVE_DEVICE_SHARE_MILLI"] = std::to_string(grants.front().share_milli);
   }
 }

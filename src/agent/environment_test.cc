@@ -117,6 +117,23 @@ TEST(Hostlist, IsCompressedAsSlurmDoes) {
   EXPECT_EQ(run_lengths({2, 2, 2, 1}), "2(x3),1");
 }
 
+TEST(TaskEnvironment, SlicesAreNamedByDeviceAndPlace) {
+  LaunchOrder order = gang();
+  Inventory inventory;
+  inventory.devices.resize(2);
+  inventory.devices[1].uuid = "GPU-emulated-1";
+  AgentFacts facts;
+  facts.inventory = &inventory;
+  TaskGrant task;
+  task.devices = {{1, 125, {2, 1, 1}}, {1, 500, {4, 4, 3}}};
+  const Environment e = task_environment(facts, order, task, "/attempt");
+  EXPECT_EQ(e.at("CUDA_VISIBLE_DEVICES"), "MIG-GPU-emulated-1/2/1,MIG-GPU-emulated-1/4/4");
+  EXPECT_EQ(e.at("NVIDIA_VISIBLE_DEVICES"), e.at("CUDA_VISIBLE_DEVICES"));
+  EXPECT_EQ(e.at("DOVE_DEVICES"), "1");
+  EXPECT_EQ(e.at("DOVE_SLICES"), "1:2:1:1,1:4:4:3");
+  EXPECT_FALSE(e.contains("DOVE_DEVICE_SHARE_MILLI"));
+}
+
 TEST(OutputPath, FillsThePatternsOfSbatch) {
   LaunchOrder order = gang();
   order.array = JobId(5);

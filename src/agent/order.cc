@@ -53,13 +53,18 @@ void read_spec(const Json& spec, LaunchOrder& order) {
   order.group_names = spec.value("group_names", std::vector<std::string>{});
 }
 
-TaskGrant read_grant(const Json& value) {
+Result<TaskGrant> read_grant(const Json& value) {
   TaskGrant grant;
   grant.rank = value.at("rank").get<Rank>();
   grant.local_rank = value.value("local_rank", 0);
   grant.cores = value.value("cores", std::vector<std::int32_t>{});
+  if (value.contains("grants")) {
+    TRY_ASSIGN(grant.devices, codec::read_grants(value.at("grants")));
+    return grant;
+  }
+  // Of a controller that names devices only.
   for (std::int32_t device : value.value("devices", std::vector<std::int32_t>{})) {
-    grant.devices.push_back(DeviceGrant{device, kWholeDevice_milli});
+    grant.devices.push_back(DeviceGrant{device, kWholeDevice_milli, {}});
   }
   return grant;
 }
@@ -94,7 +99,10 @@ Result<StepOrder> read_step_order(const Json& step) {
     order.key = {JobId(step.at("job").get<std::uint64_t>()),
                  step.at("attempt").get<AttemptNumber>()};
     order.step = step.at("step").get<std::int32_t>();
-    for (const Json& task : step.at("tasks")) order.tasks.push_back(read_grant(task));
+    for (const Json& task : step.at("tasks")) {
+      TRY_ASSIGN(TaskGrant grant, read_grant(task));
+      order.tasks.push_back(std::move(grant));
+    }
     order.tasks_total = step.at("tasks_total").get<std::int32_t>();
     order.nodes = step.at("nodes").get<std::vector<std::string>>();
     order.tasks_per_node = step.value("tasks_per_node", std::vector<std::int32_t>{});

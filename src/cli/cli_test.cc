@@ -270,6 +270,14 @@ TEST_F(CliTest, NodesAndScontrol) {
   EXPECT_EQ(run({"scontrol", "show", "hostnames", "n[1-2]"}).out, "n1\nn2\n");
 }
 
+TEST_F(CliTest, ANodeSaysForWhichSlicesItHasRoom) {
+  server_.set("GET /v1/nodes/n1",
+              {200, R"({"name":"n1","state":"ready","gpus":1,"gpus_free_milli":500,
+                "slices_free":{"1g.5gb":3,"7g.40gb":0}})"});
+  EXPECT_NE(run({"dove", "nodes", "n1"}).out.find("room for 1g.5gb 3, 7g.40gb 0\n"),
+            std::string::npos);
+}
+
 TEST_F(CliTest, ApplyChecksAllBeforeItChangesAny) {
   const std::string path =
       file("pools.yaml", "kind: Pool\nname: a\nnodes: ['*']\n---\nkind: queue\nname: b\n");

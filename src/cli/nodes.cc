@@ -59,6 +59,7 @@ std::string node_text(const NodeView& node) {
   line("Cores", fmt::format("{} of {} in use", node.cores - node.cores_free, node.cores));
   line("GPUs", fmt::format("{} of {} in use{}", milli_text(node.gpus * 1000 - node.gpus_free_milli),
                            node.gpus, node.gpu_model.empty() ? "" : " (" + node.gpu_model + ")"));
+  line("Slices", node.slices_free.empty() ? "" : "room for " + node.slices_free);
   line("Memory",
        fmt::format("{} of {} in use", bytes_text(node.memory_bytes - node.memory_free_bytes),
                    bytes_text(node.memory_bytes)));

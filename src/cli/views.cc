@@ -212,6 +212,12 @@ NodeView read_node(const json& node) {
   view.gpus = number_of(node, "gpus");
   view.gpus_free_milli = number_of(node, "gpus_free_milli");
   view.gpu_model = text_of(node, "gpu_model");
+  if (const auto slices = node.find("slices_free"); slices != node.end() && slices->is_object()) {
+    for (const auto& [name, count] : slices->items()) {
+      if (!view.slices_free.empty()) view.slices_free += ", ";
+      view.slices_free += fmt::format("{} {}", name, count.is_number() ? count.get<int>() : 0);
+    }
+  }
   view.features = texts_of(node, "features");
   view.jobs = texts_of(node, "jobs");
   view.pools = texts_of(node, "pools");

@@ -75,6 +75,7 @@ struct NodeView {
   std::int64_t contact_since_us = 0;
   std::int64_t agent_pid = 0;
   std::string gpu_model;
+  std::string slices_free;  // "1g.5gb 3, 2g.10gb 1"; "" while nothing is sliced
   std::vector<std::string> features, jobs, pools;
 
   bool up() const { return state == "ready" || state == "draining" || state == "drained"; }

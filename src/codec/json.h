@@ -61,6 +61,8 @@ nlohmann::json cause_json(const Cause& cause);
 
 // What agents and controllers send each other. These readers ignore fields they do not know, since
 // the two may be of different versions; amounts and sizes are bounded all the same.
+nlohmann::json grants_json(const std::vector<DeviceGrant>& devices);
+Result<std::vector<DeviceGrant>> read_grants(const nlohmann::json& list);
 nlohmann::json placement_json(const Placement& placement);
 Result<Placement> read_placement(const nlohmann::json& value);
 nlohmann::json inventory_json(const Inventory& inventory);

@@ -5,6 +5,8 @@
 #include "codec/json_parts.h"
 #include "codec/quantity.h"
 #include "codec/words.h"
+#include "core/cores.h"
+#include "core/device_fit.h"
 
 namespace dove::codec {
 namespace {
@@ -18,7 +20,7 @@ Json totals_json(const JobSpec& spec) {
   std::int64_t tasks = 0, nodes_min = 0, cores = 0, gpus_milli = 0, memory_bytes = 0;
   const auto add = [&](const Request& request, std::int64_t times) {
     cores += request.cores * times;
-    gpus_milli += (std::int64_t{request.gpus} * kWholeDevice_milli + request.share_milli) * times;
+    gpus_milli += core::least_milli(request) * times;
     memory_bytes += static_cast<std::int64_t>(static_cast<std::uint64_t>(request.memory_bytes) *
                                               static_cast<std::uint64_t>(times));
   };
@@ -43,6 +45,13 @@ Json node_names(const core::State& state, const core::Attempt& attempt) {
   return names;
 }
 
+// NUMA nodes that hold devices of the placement and none of its cores.
+std::int32_t numa_nodes_without_core(const core::State& state, const Placement& placement) {
+  const core::Node* node = state.find_node(placement.node);
+  if (node == nullptr || node->inventory == nullptr) return 0;
+  return core::numa_nodes_without_core(*node->inventory, placement);
+}
+
 Json attempt_json(const core::State& state, const core::Attempt& attempt) {
   Json object{{"number", attempt.number}, {"stage", word(attempt.stage)}};
   put_optional(object, "stop_reason", word(attempt.stop_reason));
@@ -57,6 +66,9 @@ Json attempt_json(const core::State& state, const core::Attempt& attempt) {
     Json placement = placement_json(record.placement);
     placement["node_name"] = node_name(state, record.placement.node);
     placement["stage"] = word(record.stage);
+    if (const std::int32_t far = numa_nodes_without_core(state, record.placement); far > 0) {
+      placement["numa_nodes_without_core"] = far;
+    }
     placements.push_back(std::move(placement));
   }
   object["placements"] = std::move(placements);

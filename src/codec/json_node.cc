@@ -10,6 +10,7 @@
 #include "codec/json_parts.h"
 #include "codec/quantity.h"
 #include "codec/words.h"
+#include "core/fit.h"
 
 namespace dove::codec {
 namespace {
@@ -17,16 +18,16 @@ namespace {
 constexpr std::int64_t kCoreMax = 65'535;
 constexpr std::size_t kCoresMax = 65'536;
 constexpr std::size_t kDevicesMax = 1024;
+constexpr std::int64_t kSlotsMax = 16;
 constexpr std::size_t kLinksMax = 1'000'000;
 constexpr std::size_t kTasksMax = 100'000;
 constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();
 
-Json grants_json(const std::vector<DeviceGrant>& grants) {
-  Json list = Json::array();
-  for (const DeviceGrant& grant : grants) {
-    list.push_back({{"device", grant.device}, {"share_milli", grant.share_milli}});
-  }
-  return list;
+void read_slice_place(JsonFields& fields, SlicePlace& place) {
+  fields.integer("start", place.start, 0, kSlotsMax - 1);
+  fields.integer("size", place.size, 1, kSlotsMax);
+  fields.integer("compute", place.compute, 0, kSlotsMax);
+  fields.allow_unknown();
 }
 
 void read_grants(JsonFields& fields, std::vector<DeviceGrant>& grants) {
@@ -34,6 +35,7 @@ void read_grants(JsonFields& fields, std::vector<DeviceGrant>& grants) {
     DeviceGrant& grant = grants.emplace_back();
     inner.integer("device", grant.device, 0, kDevicesMax - 1);
     inner.integer("share_milli", grant.share_milli, 1, kWholeDevice_milli);
+    inner.object("slice", [&](JsonFields& slice) { read_slice_place(slice, grant.slice); });
     inner.allow_unknown();
   });
 }
@@ -82,6 +84,33 @@ Json device_json(const Device& device) {
           {"numa_node", device.numa_node}};
 }
 
+Json slots_json(core::SlotSet slots) {
+  Json list = Json::array();
+  for (int slot = 0; slots >> slot != 0; ++slot) {
+    if ((slots >> slot & 1) != 0) list.push_back(slot);
+  }
+  return list;
+}
+
+// By profile, how many slices would still fit on the node, each profile alone.
+Json slices_free_json(const core::Node& node) {
+  Json free = Json::object();
+  for (const Device& device : node.inventory->devices) {
+    const core::SliceTable* table = core::slice_table(device);
+    if (table == nullptr) continue;
+    for (const core::SliceProfile& profile : table->profiles) {
+      const std::string name(profile.name);
+      if (free.contains(name)) continue;
+      Request request;
+      request.slice = name;
+      request.slices = 1;
+      free[name] = core::device_capacity(core::view_of(node).devices(), request,
+                                         std::numeric_limits<std::int32_t>::max());
+    }
+  }
+  return free;
+}
+
 void put_amounts(Json& object, const core::Node& node) {
   const Inventory& inventory = *node.inventory;
   std::size_t cores = 0;
@@ -103,12 +132,15 @@ void put_amounts(Json& object, const core::Node& node) {
     Json device = device_json(inventory.devices[i]);
     device["id"] = i;
     device["free_milli"] = milli;
+    if (core::is_sliced(node.slots_taken, i))
+      device["slots_taken"] = slots_json(node.slots_taken[i]);
     devices.push_back(std::move(device));
   }
   object["gpus_free"] = whole;
   object["gpus_free_milli"] = free_milli;
   object["gpu_model"] = inventory.devices.empty() ? "" : inventory.devices[0].model;
   object["devices"] = std::move(devices);
+  if (!node.slots_taken.empty()) object["slices_free"] = slices_free_json(node);
 }
 
 }  // namespace
@@ -116,6 +148,26 @@ void put_amounts(Json& object, const core::Node& node) {
 std::string node_name(const core::State& state, NodeId id) {
   if (id.value >= 1 && id.value <= state.nodes.size()) return state.nodes[id.value - 1].name;
   return fmt::format("node {}", id.value);
+}
+
+Json grants_json(const std::vector<DeviceGrant>& grants) {
+  Json list = Json::array();
+  for (const DeviceGrant& grant : grants) {
+    Json one{{"device", grant.device}, {"share_milli", grant.share_milli}};
+    if (grant.is_slice()) {
+      one["slice"] = {{"start", grant.slice.start},
+                      {"size", grant.slice.size},
+                      {"compute", grant.slice.compute}};
+    }
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+Result<std::vector<DeviceGrant>> read_grants(const Json& list) {
+  return read_lenient<std::vector<DeviceGrant>>(
+      Json{{"devices", list}},
+      [](JsonFields& fields, std::vector<DeviceGrant>& v) { read_grants(fields, v); });
 }
 
 Json placement_json(const Placement& v) {

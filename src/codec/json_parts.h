@@ -33,7 +33,8 @@ std::string node_name(const core::State& state, NodeId id);
 
 // -- reading -------------------------------------------------------------------------------------
 
-// The fields of a Request: cores, memory, gpus, share_milli, gpu_model, gpu_memory, countables.
+// The fields of a Request: cores, memory, gpus, share_milli, slice, slices, gpu_model, gpu_memory,
+// countables.
 void read_request(JsonFields& fields, Request& request);
 // True when one of those is there.
 bool has_request(JsonFields& fields);

@@ -31,6 +31,9 @@ std::string amount(const std::string& resource, std::int64_t value) {
   if (resource == "gpu_memory_bytes") return human_bytes(value) + " of GPU memory";
   if (resource == "jobs_running") return counted(value, "running job", "running jobs");
   if (resource == "jobs_waiting") return counted(value, "waiting job", "waiting jobs");
+  if (resource.starts_with("slice:")) {
+    return fmt::format("{} {}", counted(value, "slice", "slices"), resource.substr(6));
+  }
   if (resource.empty()) return std::to_string(value);
   return fmt::format("{} {}", value, resource);
 }

@@ -16,9 +16,10 @@ constexpr std::int64_t kTasksMax = 100'000;
 constexpr std::int64_t kNodesMax = 100'000;
 constexpr std::int64_t kBytesMax = std::int64_t{1} << 60;
 
-constexpr std::array<std::string_view, 9> kRequestFields{
-    "cores",     "memory",     "memory_bytes",     "gpus",      "share_milli",
+constexpr std::array<std::string_view, 11> kRequestFields{
+    "cores",     "memory",     "memory_bytes",     "gpus",      "share_milli", "slice", "slices",
     "gpu_model", "gpu_memory", "gpu_memory_bytes", "countables"};
+constexpr std::string_view kKubernetesSlice = "nvidia.com/mig-";
 
 // "gpus": 2, "2", or a part of one device: "0.5", "500m".
 void read_gpus(JsonFields& fields, Request& request) {
@@ -40,6 +41,39 @@ void read_gpus(JsonFields& fields, Request& request) {
     fields.fail("gpus", "bad_value",
                 "ask for whole GPUs, or for a part of one (\"0.5\"), not for both");
   }
+}
+
+void put_slices(JsonFields& fields, std::string_view name, std::string_view text,
+                std::int64_t slices, Request& request) {
+  auto slice = parse_slice(text);
+  if (!slice.ok()) return fields.failure().set(slice.error(), fields.path_of(name));
+  if (request.slices > 0) {
+    return fields.fail(name, "given_twice", "ask for slices of one profile, once");
+  }
+  request.slice = std::move(*slice);
+  request.slices = static_cast<std::int32_t>(std::min(slices, kGpusMax + 1));
+  if (slices > kGpusMax) {
+    fields.fail(name, "out_of_range", fmt::format("over the limit of {}", kGpusMax));
+  }
+}
+
+// "slice": "1g.10gb" with "slices": 2, or the countable "nvidia.com/mig-1g.10gb": 2.
+void read_slices(JsonFields& fields, Request& request) {
+  std::string text;
+  std::int32_t slices = 1;
+  fields.text("slice", text, {64, TextRule::Kind::kLine});
+  const bool counted = fields.has("slices");
+  fields.integer("slices", slices, 1, kGpusMax);
+  if (text.empty() && counted) {
+    return fields.fail("slices", "bad_value", R"(name their profile: "slice": "1g.10gb")");
+  }
+  if (!text.empty()) put_slices(fields, "slice", text, slices, request);
+  for (const Countable& one : request.countables) {
+    if (!one.name.starts_with(kKubernetesSlice) || one.amount == 0) continue;
+    put_slices(fields, "countables", one.name, one.amount, request);
+  }
+  std::erase_if(request.countables,
+                [](const Countable& one) { return one.name.starts_with(kKubernetesSlice); });
 }
 
 void check_bytes(JsonFields& fields, std::string_view name, std::int64_t bytes) {
@@ -106,6 +140,8 @@ Json request_json(const Request& v) {
   if (v.memory_bytes != 0) object["memory_bytes"] = v.memory_bytes;
   if (v.gpus != 0) object["gpus"] = v.gpus;
   if (v.share_milli != 0) object["share_milli"] = v.share_milli;
+  if (v.slices != 0) object["slice"] = v.slice;
+  if (v.slices != 0) object["slices"] = v.slices;
   if (!v.gpu_model.empty()) object["gpu_model"] = v.gpu_model;
   if (v.gpu_memory_bytes != 0) object["gpu_memory_bytes"] = v.gpu_memory_bytes;
   if (!v.countables.empty()) object["countables"] = countables_json(v.countables);
@@ -122,8 +158,12 @@ void read_request(JsonFields& fields, Request& v) {
   fields.bytes("gpu_memory", v.gpu_memory_bytes);
   check_bytes(fields, "gpu_memory", v.gpu_memory_bytes);
   fields.countables("countables", v.countables);
+  read_slices(fields, v);
   if (v.gpus > 0 && v.share_milli > 0) {
     fields.fail("share_milli", "bad_value", "ask for whole GPUs or for a share of one, not both");
+  }
+  if (v.slices > 0 && (v.gpus > 0 || v.share_milli > 0)) {
+    fields.fail("slice", "bad_value", "ask for slices, for whole GPUs or for a share: one of them");
   }
 }
 

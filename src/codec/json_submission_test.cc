@@ -156,6 +156,13 @@ const Hostile kSubmissions[] = {
     {R"({"command": ["a"], "user": "root"})", "unknown_field", "user"},
     {R"({"command": ["a"], "exec_digest": "00"})", "unknown_field", "exec_digest"},
     {R"({"command": ["a"], "": 1})", "unknown_field", ""},
+    {R"({"command": ["a"], "slice": "half"})", "bad_value", "slice"},
+    {R"({"command": ["a"], "slices": 2})", "bad_value", "slices"},
+    {R"({"command": ["a"], "slice": "1g.10gb", "slices": 0})", "out_of_range", "slices"},
+    {R"({"command": ["a"], "slice": "1g.10gb", "gpus": 1})", "bad_value", "slice"},
+    {R"({"command": ["a"], "slice": "1g.10gb", "countables": {"nvidia.com/mig-2g.20gb": 1}})",
+     "given_twice", "countables"},
+    {R"({"command": ["a"], "countables": {"nvidia.com/mig-half": 1}})", "bad_value", "countables"},
     {R"({"command": ["a"], "__proto__": {}})", "unknown_field", "__proto__"},
     {R"({"command": ["a"], "queue": ""})", "bad_value", "queue"},
     {R"({"command": ["a"], "pool": 7})", "wrong_type", "pool"},
@@ -267,6 +274,20 @@ TEST(Hostile, SubmissionsAreRefusedWithTheirPlace) {
     EXPECT_FALSE(got.error().message.empty());
     EXPECT_LT(got.error().message.size(), 600u) << hostile.body;
   }
+}
+
+TEST(Submission, SlicesAsWeAndAsKubernetesWriteThem) {
+  for (const char* body : {R"({"command": ["a"], "slice": "1g.10gb", "slices": 2})",
+                           R"({"command": ["a"], "slice": "nvidia.com/mig-1g.10gb", "slices": 2})",
+                           R"({"command": ["a"], "countables": {"nvidia.com/mig-1g.10gb": 2}})"}) {
+    const auto got = submit(body);
+    ASSERT_TRUE(got.ok()) << body << "\n" << got.error().message;
+    const Request& request = got->spec.groups[0].per_task;
+    EXPECT_EQ(request.slice, "1g.10gb") << body;
+    EXPECT_EQ(request.slices, 2) << body;
+    EXPECT_TRUE(request.countables.empty()) << body;
+  }
+  EXPECT_EQ(submit(R"({"command": ["a"], "slice": "7g.80gb"})")->spec.groups[0].per_task.slices, 1);
 }
 
 TEST(Hostile, DeclaredObjectsAreRefusedWithTheirPlace) {

@@ -8,6 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "core/slices.h"
+
 namespace dove::codec {
 namespace {
 
@@ -227,6 +229,11 @@ Result<Instant> parse_instant(std::string_view text) {
   const std::int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
   const std::int64_t total_s = days * 86400 + hour * 3600 + minute * 60 + second - *offset_s;
   return Instant{total_s * 1'000'000 + fraction_us};
+}
+
+Result<std::string> parse_slice(std::string_view text) {
+  if (auto name = core::slice_name(text)) return std::move(*name);
+  return bad(text, "the profile of a slice as in 1g.10gb, mig-1g.10gb or nvidia.com/mig-1g.10gb");
 }
 
 std::string human_bytes(std::int64_t bytes) {

@@ -23,6 +23,9 @@ Result<Span> parse_span(std::string_view text);
 // RFC 3339: "2026-01-02T03:04:05Z", with a fraction and an offset if wanted.
 Result<Instant> parse_instant(std::string_view text);
 
+// "1g.10gb", "mig-1g.10gb", "nvidia.com/mig-1g.10gb": the profile of a slice, as Request has it.
+Result<std::string> parse_slice(std::string_view text);
+
 // "64 GiB", "1.5 TiB", "512 B": for people.
 std::string human_bytes(std::int64_t bytes);
 // "2h 5m", "30s", "3d 4h": for people; the two largest units.

@@ -150,7 +150,7 @@ TEST(StateJson, AJobHasWhatACommandLineShows) {
   EXPECT_EQ(job["array"]["id"], 1);
   EXPECT_EQ(job["array"]["size"], 4);
   EXPECT_EQ(job["request"]["tasks"], 17);
-  EXPECT_EQ(job["request"]["gpus_milli"], 16 * 2000 + 2 * 250);
+  EXPECT_EQ(job["request"]["gpus_milli"], 16 * 2000 + 2 * 250 + 3 * 125);
   EXPECT_EQ(job["time_limit_s"], 7200);
   EXPECT_EQ(job["nodes"], Json({"gpu-001"}));
   EXPECT_EQ(job["nodes_avoided"], Json({"node 7"}));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "codec/quantity.h"
 #include "jobfiles/words.h"
 
 namespace dove::jobfiles {
@@ -126,6 +127,34 @@ bool model_name(std::string_view name) {
          name.find_first_of(" \t\r\n,:;=()") == std::string_view::npos;
 }
 
+// "1g.10gb", "mig-1g.10gb", or "a100_1g.10gb" as slurmd names what it finds.
+struct SliceGres {
+  std::string model;
+  std::string slice;
+};
+
+bool read_slice(std::string_view text, SliceGres& out) {
+  const std::size_t at = text.rfind('_');
+  const auto slice = codec::parse_slice(at == std::string_view::npos ? text : text.substr(at + 1));
+  if (!slice.ok()) return false;
+  out.slice = *slice;
+  if (at != std::string_view::npos) out.model = text.substr(0, at);
+  return true;
+}
+
+Result<void> add_slices(Request& request, SliceGres gres, std::int64_t amount) {
+  if (amount == 0) return {};
+  if (amount > kCountMax) return invalid("more than 1000000 slices on a node");
+  if (request.slices > 0 && request.slice != gres.slice) {
+    return invalid("several profiles of slices in one request are not supported: ask for one");
+  }
+  request.slice = std::move(gres.slice);
+  request.slices += static_cast<std::int32_t>(amount);
+  if (!gres.model.empty()) request.gpu_model = std::move(gres.model);
+  if (request.slices > kCountMax) return invalid("more than 1000000 slices on a node");
+  return {};
+}
+
 // One item of a gres list, "gres:" already taken off.
 Result<void> add_gres(Request& request, std::string_view item) {
   std::vector<std::string_view> pieces = split(item, ':');
@@ -142,6 +171,11 @@ Result<void> add_gres(Request& request, std::string_view item) {
         fmt::format("\"{}\" is not a gres: write NAME[:TYPE][:COUNT], such as gpu:2", shown(item)));
   }
   std::string name = lower(pieces[0]);
+  const std::string_view sliced = name == "gpu" ? type : pieces[0];
+  if (SliceGres slice; pieces.size() <= 2 && (name == "gpu" || name.find("mig-") < 12) &&
+                       read_slice(sliced, slice)) {
+    return add_slices(request, std::move(slice), amount);
+  }
   if (name == "gpu") {
     if (amount > kCountMax) return invalid("more than 1000000 GPUs on a node");
     if (request.gpus > 0 && request.gpu_model != type) {
@@ -188,11 +222,18 @@ Result<Request> parse_gres(std::string_view text) {
   if (request.gpus > 0 && request.share_milli > 0) {
     return invalid("gpu and mps together: ask for whole GPUs or for a share of one");
   }
+  if (request.slices > 0 && (request.gpus > 0 || request.share_milli > 0)) {
+    return invalid("slices together with gpu or mps: ask for one of them");
+  }
   return request;
 }
 
 Result<Request> parse_gpus(std::string_view text) {
   std::vector<std::string_view> pieces = split(text, ':');
+  if (SliceGres slice; read_slice(pieces[0], slice)) {
+    return invalid(
+        fmt::format("ask for slices with --gres=gpu:{}:N: they are counted per node", slice.slice));
+  }
   auto count = to_number(pieces.back(), kCountMax);
   if (!count || pieces.size() > 2 || (pieces.size() == 2 && !model_name(pieces[0]))) {
     return invalid(

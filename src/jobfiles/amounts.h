@@ -30,7 +30,8 @@ Result<Span> parse_time_limit(std::string_view text);
 Result<std::int64_t> parse_memory(std::string_view text);
 
 // A list "gpu:a100:2,rdma:1" as per-node amounts: gpu[:TYPE][:N], mps:N (hundredths of a GPU),
-// NAME[:N] becomes a countable. "none" and "" are empty. Counts may end in K, M, G (1024).
+// gpu:1g.10gb[:N] (slices; also mig-1g.10gb and a100_1g.10gb), NAME[:N] becomes a countable. "none"
+// and "" are empty. Counts may end in K, M, G (1024).
 Result<Request> parse_gres(std::string_view text);
 
 // "[TYPE:]N" of --gpus and its relatives: a Request with gpus and gpu_model only.

@@ -58,6 +58,25 @@ TEST(Gres, GpusSharesAndCountables) {
   EXPECT_EQ(two->countables, (std::vector<Countable>{{"a", 1}, {"b", 5}}));
 }
 
+TEST(Gres, SlicesByTheirNamesInSlurmAndKubernetes) {
+  for (const char* text : {"gpu:1g.10gb:2", "gpu:mig-1g.10gb:2", "mig-1g.10gb:2",
+                           "nvidia.com/mig-1g.10gb:2", "gres:gpu:1G.10GB:2"}) {
+    const auto request = parse_gres(text);
+    ASSERT_TRUE(request.ok()) << text << ": " << request.error().message;
+    EXPECT_EQ(request->slice, "1g.10gb") << text;
+    EXPECT_EQ(request->slices, 2) << text;
+    EXPECT_EQ(request->gpus, 0) << text;
+    EXPECT_EQ(request->gpu_model, "") << text;
+    EXPECT_TRUE(request->countables.empty()) << text;
+  }
+  EXPECT_EQ(parse_gres("gpu:3g.20gb")->slices, 1);
+  EXPECT_EQ(parse_gres("gpu:a100_3g.20gb:1")->gpu_model, "a100");
+  EXPECT_FALSE(parse_gres("gpu:1g.10gb:1,gpu:2g.20gb:1").ok());
+  EXPECT_FALSE(parse_gres("gpu:1g.10gb:1,gpu:2").ok());
+  EXPECT_FALSE(parse_gres("gpu:1g.10gb:1,mps:50").ok());
+  EXPECT_NE(parse_gpus("1g.10gb:2").error().message.find("--gres=gpu:1g.10gb"), std::string::npos);
+}
+
 TEST(Gres, RefusesTheRest) {
   for (const char* text :
        {",", "gpu:", "gpu:a100:", "gpu:a:b:1", "gpu:-1", "gpu:9999999", "mps:100", "mps:0",

@@ -59,7 +59,7 @@ const std::vector<OptionRule> kRules = {
   {"gpus-per-node", 0, kRequired, set_gpus_per_node, "GPUs of each node, `[TYPE:]N`", "SBATCH_GPUS_PER_NODE"},
   {"gpus-per-socket", 0, kRequired, nullptr, "sockets are not asked for; use --gpus-per-node"},
   {"gpus-per-task", 0, kRequired, set_gpus_per_task, "GPUs of each task, `[TYPE:]N`", "SBATCH_GPUS_PER_TASK"},
-  {"gres", 0, kRequired, set_gres, "of each node: `gpu[:TYPE][:N]`, `mps:N` (hundredths of one GPU), or any countable `NAME:N`", "SBATCH_GRES"},
+  {"gres", 0, kRequired, set_gres, "of each node: `gpu[:TYPE][:N]`, `gpu:1g.10gb[:N]` (slices of GPUs), `mps:N` (hundredths of one GPU), or any countable `NAME:N`", "SBATCH_GRES"},
   {"gres-flags", 0, kRequired, nullptr, kBinding, "SBATCH_GRES_FLAGS"},
   {"help", 'h', kNone, set_help, "prints help"},
   {"hint", 0, kRequired, nullptr, kSockets, "SBATCH_HINT"},

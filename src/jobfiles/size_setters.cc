@@ -114,7 +114,8 @@ Result<void> set_memory_per_gpu(Draft& draft, const Option& option) {
 
 Result<void> set_gres(Draft& draft, const Option& option) {
   TRY_ASSIGN(Request request, parse_gres(option.value));
-  if (request.gpus > 0) TRY(only_one(draft.sizes.gpus_per_node, draft, kOneGpusPerNode));
+  if (request.gpus + request.slices > 0)
+    TRY(only_one(draft.sizes.gpus_per_node, draft, kOneGpusPerNode));
   put(draft.sizes.gres, std::move(request), draft, option);
   return {};
 }
@@ -127,12 +128,15 @@ Result<void> set_gpus(Draft& draft, const Option& option) {
 
 Result<void> set_gpus_per_node(Draft& draft, const Option& option) {
   TRY_ASSIGN(Request request, parse_gpus(option.value));
-  if (draft.sizes.gres && draft.sizes.gres->value.gpus > 0) {
+  if (draft.sizes.gres && draft.sizes.gres->value.gpus + draft.sizes.gres->value.slices > 0) {
     if (draft.sizes.gres->level == draft.level) {
       return invalid(kOneGpusPerNode, "exclusive_options");
     }
-    draft.sizes.gres->value.gpus = 0;
-    draft.sizes.gres->value.gpu_model.clear();
+    Request& gres = draft.sizes.gres->value;
+    gres.gpus = 0;
+    gres.slices = 0;
+    gres.slice.clear();
+    gres.gpu_model.clear();
   }
   put(draft.sizes.gpus_per_node, std::move(request), draft, option);
   return {};

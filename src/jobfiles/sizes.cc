@@ -182,7 +182,11 @@ Result<void> Shape::find_gpus() {
   if (sizes.gres) {
     group.per_node.countables = sizes.gres->value.countables;
     group.per_node.share_milli = sizes.gres->value.share_milli;
-    if (group.per_node.share_milli > 0) group.per_node.gpu_model = sizes.gres->value.gpu_model;
+    group.per_node.slice = sizes.gres->value.slice;
+    group.per_node.slices = sizes.gres->value.slices;
+    if (group.per_node.share_milli + group.per_node.slices > 0) {
+      group.per_node.gpu_model = sizes.gres->value.gpu_model;
+    }
   }
   if (per_node != nullptr && per_node->value.gpus > 0) {
     group.per_node.gpus = per_node->value.gpus;
@@ -316,7 +320,11 @@ Result<void> adjust_group(Draft& draft) {
     group.per_task.gpus = sizes.gpus_per_task->value.gpus;
     group.per_task.gpu_model = sizes.gpus_per_task->value.gpu_model;
   }
-  if (sizes.gres) group.per_node.countables = sizes.gres->value.countables;
+  if (sizes.gres) {
+    group.per_node.countables = sizes.gres->value.countables;
+    group.per_node.slice = sizes.gres->value.slice;
+    group.per_node.slices = sizes.gres->value.slices;
+  }
   if (sizes.memory_per_cpu) {
     std::int64_t cores = group.per_task.cores;
     if (cores > 0 && sizes.memory_per_cpu->value > kBytesMax / cores) {

@@ -215,6 +215,7 @@ TEST_F(Api, TheClusterInNumbers) {
   EXPECT_EQ(cluster.at("cores").at("total"), 4);
   const Answer metrics = live.call("GET", "/metrics");
   EXPECT_NE(metrics.response.body.find("dove_nodes_connected 1"), std::string::npos);
+  EXPECT_NE(metrics.response.body.find("dove_placements_far_from_devices 0"), std::string::npos);
 }
 
 // -- the document

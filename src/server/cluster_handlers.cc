@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "codec/json.h"
+#include "core/cores.h"
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/job_select.h"
@@ -44,6 +45,23 @@ Totals totals_of(const core::State& state) {
     totals.memory_free_bytes += node.memory_free_bytes;
   }
   return totals;
+}
+
+// Running placements with devices on a NUMA node of which they hold no core.
+std::int64_t placements_far_from_devices(const core::State& state) {
+  std::int64_t count = 0;
+  for (const core::Node& node : state.nodes) {
+    if (node.inventory == nullptr) continue;
+    for (const JobId id : node.jobs) {
+      const core::Job* job = state.find_job(id);
+      if (job == nullptr || job->attempts.empty()) continue;
+      for (const core::PlacementRecord& record : job->attempts.back().placements) {
+        if (record.placement.node != node.id || record.placement.devices.empty()) continue;
+        if (core::numa_nodes_without_core(*node.inventory, record.placement) > 0) ++count;
+      }
+    }
+  }
+  return count;
 }
 
 Result<Seq> read_after(const Call& call, Seq otherwise) {
@@ -149,6 +167,10 @@ void get_metrics(Context& context, CallPtr call) {
   metrics.gauge("dove_gpus", "GPUs of all nodes.").set(totals.gpus);
   metrics.gauge("dove_gpus_free_milli", "Thousandths of GPUs that are free.")
       .set(totals.gpus_free_milli);
+  metrics
+      .gauge("dove_placements_far_from_devices",
+             "Placements with devices on a NUMA node of which they hold no core.")
+      .set(placements_far_from_devices(state));
   metrics.gauge("dove_log_head", "Position of the last record.")
       .set(static_cast<std::int64_t>(state.head.value));
   metrics.gauge("dove_event_followers", "Open streams of events.")

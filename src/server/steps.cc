@@ -172,7 +172,8 @@ void Steps::send_orders(const Step& step, const core::State& state,
       list.push_back(Json{{"rank", task.rank},
                           {"local_rank", task.local_rank},
                           {"cores", task.cores},
-                          {"devices", std::move(devices)}});
+                          {"devices", std::move(devices)},
+                          {"grants", codec::grants_json(task.devices)}});
     }
     line["tasks"] = std::move(list);
     line["node_rank"] = i;
