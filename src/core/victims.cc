@@ -44,6 +44,7 @@ class Choice {
         level_(queues_.level(beneficiary)) {
     const Amount needs = least_amount(*beneficiary.spec);
     weight_ = needs.gpus_milli + needs.cores;
+    exclusive_ = beneficiary.spec->exclusive;
   }
 
   std::optional<Victim> consider(const Job& job) {
@@ -86,6 +87,8 @@ class Choice {
     if (theirs == level_ && rules_.turns && job.spec->slice_min.us > 0 && !queues_.is_apart(job)) {
       return VictimKind::kTurn;
     }
+    // What whole nodes add to its queue is not known before they are: it could come out above.
+    if (exclusive_) return std::nullopt;
     if (queues_.reclaims(job)) return VictimKind::kShare;
     if (theirs == level_ && queues_.has_less(job)) return VictimKind::kShare;
     return std::nullopt;
@@ -96,6 +99,7 @@ class Choice {
   VictimQueues queues_;
   Level level_;
   std::int64_t weight_ = 0;
+  bool exclusive_ = false;
 };
 
 }  // namespace
