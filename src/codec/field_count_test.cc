@@ -60,7 +60,7 @@ TEST(FieldCount, OfDeclaredObjects) {
   EXPECT_EQ(field_count<NodeDeclaration>(), 8u);
   EXPECT_EQ(field_count<UserLimit>(), 2u);
   EXPECT_EQ(field_count<UserDeclaration>(), 5u);
-  EXPECT_EQ(field_count<ClusterSettings>(), 13u);
+  EXPECT_EQ(field_count<ClusterSettings>(), 14u);
   EXPECT_EQ(field_count<Quota>(), 5u);
   EXPECT_EQ(field_count<TopologyUnit>(), 2u);
   EXPECT_EQ(field_count<Project>(), 4u);
@@ -97,7 +97,7 @@ TEST(FieldCount, OfDecisions) {
   EXPECT_EQ(field_count<Start>(), 2u);
   EXPECT_EQ(field_count<Stop>(), 5u);
   EXPECT_EQ(field_count<DeclareNodeLost>(), 1u);
-  EXPECT_EQ(field_count<Requeue>(), 3u);
+  EXPECT_EQ(field_count<Requeue>(), 4u);
   EXPECT_EQ(field_count<EndJob>(), 3u);
   EXPECT_EQ(field_count<ForgetJob>(), 1u);
   EXPECT_EQ(field_count<Promise>(), 3u);
@@ -107,7 +107,7 @@ TEST(FieldCount, OfDecisions) {
 TEST(FieldCount, OfTheState) {
   EXPECT_EQ(field_count<core::PlacementRecord>(), 2u);
   EXPECT_EQ(field_count<core::Attempt>(), 11u);
-  EXPECT_EQ(field_count<core::Job>(), 22u);
+  EXPECT_EQ(field_count<core::Job>(), 23u);
   EXPECT_EQ(field_count<core::Node>(), 17u);
   EXPECT_EQ(field_count<core::JoinToken>(), 2u);
   EXPECT_EQ(field_count<core::Usage>(), 7u);

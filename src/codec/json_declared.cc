@@ -21,6 +21,7 @@ Json write(const ClusterSettings& v) {
               {"array_max", v.array_max},
               {"jobs_max", v.jobs_max},
               {"ended_jobs_max", v.ended_jobs_max},
+              {"requeues_max", v.requeues_max},
               {"countables", countables_json(v.countables)}};
   put_span(object, "fence", v.fence);
   put_span(object, "disconnect_grace", v.disconnect_grace);
@@ -42,6 +43,7 @@ void read(JsonFields& fields, ClusterSettings& v) {
   fields.integer("jobs_max", v.jobs_max, 1, 100'000'000);
   fields.span("ended_jobs_kept", v.ended_jobs_kept);
   fields.integer("ended_jobs_max", v.ended_jobs_max, 0, 100'000'000);
+  fields.integer("requeues_max", v.requeues_max, 1, 1'000'000);
   fields.countables("countables", v.countables);
   fields.text("order", v.order, kNameRule);
   fields.boolean("preemption", v.preemption);

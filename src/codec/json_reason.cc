@@ -95,6 +95,13 @@ std::string ahead_text(const core::State& state, const Reason& r) {
 std::string text_of(const core::State& state, const Reason& r) {
   switch (r.kind) {
     case ReasonKind::kHeld:
+      if (r.count > 0) {
+        return fmt::format(
+            "held after nodes or launches failed it {} in a row; `dove show` names them, `dove "
+            "release` "
+            "lets it go",
+            counted(r.count, "time", "times"));
+      }
       return r.subject.empty() ? "held; `dove release` lets it go"
                                : fmt::format("held by {}; `dove release` lets it go", r.subject);
     case ReasonKind::kBeginTime:

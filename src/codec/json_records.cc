@@ -83,7 +83,8 @@ Json write(const Stop& v) {
 }
 Json write(const DeclareNodeLost& v) { return {{"node", v.node.value}}; }
 Json write(const Requeue& v) {
-  return {{"job", v.job.value}, {"reason", word(v.reason)}, {"counted", v.counted}};
+  return {
+      {"job", v.job.value}, {"reason", word(v.reason)}, {"counted", v.counted}, {"held", v.held}};
 }
 Json write(const EndJob& v) {
   return {{"job", v.job.value}, {"outcome", word(v.outcome)}, {"exit_code", v.exit_code}};

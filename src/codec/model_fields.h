@@ -197,12 +197,13 @@ void fields(Ar& ar, typename Ar::template Of<Reservation>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<ClusterSettings>& v) {
-  auto layout = ar.layout(2, "ClusterSettings");
+  auto layout = ar.layout(3, "ClusterSettings");
   ar(v.name, v.fence, v.disconnect_grace, v.silent_after, v.effect_deadline, v.array_max,
      v.jobs_max, v.ended_jobs_kept, v.ended_jobs_max, v.countables);
   ar.since(2, v.order);
   ar.since(2, v.fair_share_half_life);
   ar.since(2, v.preemption);
+  ar.since(3, v.requeues_max);
 }
 
 // Alternatives are numbered by their place in Declared: new ones go to its end.

@@ -54,7 +54,7 @@ DOVE_RECORD_KIND(Launch, 101, 1)
 DOVE_RECORD_KIND(Start, 102, 1)
 DOVE_RECORD_KIND(Stop, 103, 2)
 DOVE_RECORD_KIND(DeclareNodeLost, 104, 1)
-DOVE_RECORD_KIND(Requeue, 105, 1)
+DOVE_RECORD_KIND(Requeue, 105, 2)
 DOVE_RECORD_KIND(EndJob, 106, 1)
 DOVE_RECORD_KIND(ForgetJob, 107, 1)
 DOVE_RECORD_KIND(Promise, 108, 1)
@@ -174,6 +174,7 @@ void fields(Ar& ar, typename Ar::template Of<DeclareNodeLost>& v) {
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Requeue>& v) {
   ar(v.job, v.reason, v.counted);
+  ar.since(2, v.held);
 }
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<EndJob>& v) {

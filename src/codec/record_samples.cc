@@ -92,6 +92,7 @@ std::vector<Declared> sample_objects() {
   settings.jobs_max = 1234;
   settings.ended_jobs_kept = seconds(3600);
   settings.ended_jobs_max = 50;
+  settings.requeues_max = 7;
   settings.countables = {{"licence:matlab", 5}};
   settings.order = "fair_share";
   settings.fair_share_half_life = seconds(3600);
@@ -184,7 +185,7 @@ std::vector<Decision> sample_decisions() {
       Start{JobId{8}, 2},
       Stop{JobId{8}, 2, StopReason::kPreempted, Purpose::kFairness, JobId{9}},
       DeclareNodeLost{NodeId{3}},
-      Requeue{JobId{8}, StopReason::kNodeLost, true},
+      Requeue{JobId{8}, StopReason::kNodeLost, true, true},
       EndJob{JobId{8}, Outcome::kFailed, 137},
       ForgetJob{JobId{8}},
       Promise{JobId{9}, Instant{1'700'000'100'000'000}, {sample_placement()}},

@@ -45,7 +45,7 @@ void fields(Ar& ar, typename Ar::template Of<core::Attempt>& v) {
 // All of a job but its spec.
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<core::Job>& v) {
-  auto layout = ar.layout(2, "Job");
+  auto layout = ar.layout(3, "Job");
   ar(v.id, v.phase, v.outcome, v.held, v.cancel_requested, v.requeue_requested, v.priority,
      v.exit_code, v.retries_used, v.array, v.array_index, v.submitted_at, v.eligible_at, v.ended_at,
      v.submitted_seq, v.attempts, v.nodes_avoided);
@@ -53,6 +53,7 @@ void fields(Ar& ar, typename Ar::template Of<core::Job>& v) {
   ar.since(2, v.checkpoint_at);
   ar.since(2, v.preemptions);
   ar.since(2, v.preempted_at);
+  ar.since(3, v.requeues_in_a_row);
 }
 
 template <class Ar>

@@ -213,6 +213,14 @@ TEST(StateJson, ReasonsAreSaidInWordsWithTheirNumbers) {
   ahead.count = 1;
   ahead.other = JobId{2};
   EXPECT_EQ(text(ahead), "1 job is ahead of it, the next is job 2 (train)");
+  Reason held = reason(ReasonKind::kHeld, "ann");
+  EXPECT_EQ(text(held), "held by ann; `dove release` lets it go");
+  held.count = 20;
+  EXPECT_NE(text(held).find("failed it 20 times in a row"), std::string::npos) << text(held);
+  Reason nodes = reason(ReasonKind::kNeverFits, "", "nodes");
+  nodes.needs = 2;
+  nodes.total = 1;
+  EXPECT_EQ(text(nodes), "needs 2 nodes; its pool could give at most 1 even when empty");
   Reason share = reason(ReasonKind::kResources, "", "share_milli");
   share.needs = 500;
   EXPECT_NE(text(share).find("needs 0.5 GPU"), std::string::npos);

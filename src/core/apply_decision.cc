@@ -93,6 +93,8 @@ class DecisionFold {
   void operator()(const Requeue& decision) {
     Job* job = find(state_, decision.job);
     if (job == nullptr || job->phase != JobPhase::kActive) return;
+    job->requeues_in_a_row = requeues_after(state_, *job, decision.reason);
+    if (decision.held) job->held = true;
     end_attempt(*job, decision.reason);
     if (decision.counted) ++job->retries_used;
     job->requeue_requested = false;

@@ -64,7 +64,10 @@ class EventFold {
   }
 
   void operator()(const JobReleased& event) {
-    change(event.job, [](Job& job) { job.held = false; });
+    change(event.job, [](Job& job) {
+      job.held = false;
+      job.requeues_in_a_row = 0;
+    });
   }
 
   void operator()(const JobRequeueRequested& event) {
@@ -81,6 +84,7 @@ class EventFold {
           job.exit_code = 0;
           job.ended_at = {};
           job.retries_used = 0;
+          job.requeues_in_a_row = 0;
           job.cancel_requested = false;
           job.requeue_requested = false;
           job.nodes_avoided.clear();

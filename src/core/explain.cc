@@ -269,7 +269,11 @@ std::vector<Reason> explain(const State& state, const Policies& policies, JobId 
   std::vector<Reason> out;
   if (job->phase != JobPhase::kWaiting) return out;
   const JobSpec& spec = *job->spec;
-  if (job->held) out.push_back(reason(ReasonKind::kHeld, spec.user));
+  if (job->held) {
+    const bool by_requeues = job->requeues_in_a_row >= state.settings.requeues_max;
+    out.push_back(reason(ReasonKind::kHeld, by_requeues ? "" : spec.user));
+    if (by_requeues) out.back().count = job->requeues_in_a_row;
+  }
   if (spec.begin_at > state.now) {
     out.push_back(reason(ReasonKind::kBeginTime));
     out.back().until = spec.begin_at;

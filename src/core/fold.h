@@ -21,6 +21,11 @@ void end_placement(State& state, Job& job, PlacementRecord& record);
 // All that the node held has ended with it: it is lost, was rebooted, or is gone.
 void lose_placements(State& state, Node& node);
 
+// How often in a row the job will have been requeued by what was not its own doing: nodes and shims
+// that were lost, launches that failed. An attempt that ran for kProgress begins the count anew.
+std::int32_t requeues_after(const State& state, const Job& job, StopReason reason);
+constexpr Span kProgress = seconds(600);
+
 void avoid(Job& job, NodeId node);
 void set_contact(State& state, Node& node, Contact contact);
 

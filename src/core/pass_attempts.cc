@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/fold.h"
 #include "core/passes.h"
 #include "core/wake.h"
 
@@ -63,7 +64,7 @@ int launch_failures_in_a_row(const Job& job) {
 }
 
 // What becomes of a job whose attempt is over on all its nodes.
-Decision over(const Job& job, const Attempt& attempt) {
+Decision over(const State& state, const Job& job, const Attempt& attempt) {
   StopReason reason = attempt.stop_reason;
   if (reason == StopReason::kNone || reason == StopReason::kTaskFailed) {
     reason = reason_by_exits(job, attempt);
@@ -74,7 +75,8 @@ Decision over(const Job& job, const Attempt& attempt) {
   };
   const auto again = [&](bool counted) -> Decision {
     if (job.cancel_requested) return ends(Outcome::kCancelled, code);
-    return Requeue{job.id, reason, counted};
+    const bool held = requeues_after(state, job, reason) >= state.settings.requeues_max;
+    return Requeue{job.id, reason, counted, held};
   };
   switch (reason) {
     case StopReason::kNone:
@@ -122,7 +124,7 @@ void finish_job(Cycle& cycle, const Job& job) {
           attempt.placements.begin(), attempt.placements.end(),
           [](const PlacementRecord& record) { return record.stage == PlacementStage::kEnded; });
       if (is_over) {
-        cycle.emit(over(job, attempt));
+        cycle.emit(over(cycle.state, job, attempt));
         return;
       }
       if (attempt.stage == Stage::kStopping) return;

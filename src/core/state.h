@@ -54,7 +54,8 @@ struct Job {
   std::int32_t priority = 0;   // the spec's, until changed
   std::int32_t exit_code = 0;  // once ended
   std::int32_t retries_used = 0;
-  JobId array;  // first element's id; none for a job that is not of an array
+  std::int32_t requeues_in_a_row = 0;  // see fold.h: requeues_after
+  JobId array;                         // first element's id; none for a job that is not of an array
   std::int32_t array_index = 0;
   Instant submitted_at;
   Instant eligible_at;  // begin_at had come and dependencies were met; 0 before the first launch

@@ -77,7 +77,7 @@ class Hash {
     all(j.id, spec_digest(j.spec), j.phase, j.outcome, j.held, j.cancel_requested,
         j.requeue_requested, j.priority, j.exit_code, j.retries_used, j.array, j.array_index,
         j.submitted_at, j.eligible_at, j.ended_at, j.submitted_seq, j.attempts, j.nodes_avoided,
-        j.ran_before, j.checkpoint_at, j.preemptions, j.preempted_at);
+        j.ran_before, j.checkpoint_at, j.preemptions, j.preempted_at, j.requeues_in_a_row);
   }
   void add(const Device& d) { all(d.kind, d.vendor, d.model, d.uuid, d.memory_bytes, d.numa_node); }
   void add(const Link& l) { all(l.device_a, l.device_b, l.kind); }
@@ -122,7 +122,7 @@ class Hash {
   void add(const ClusterSettings& s) {
     all(s.name, s.fence, s.disconnect_grace, s.silent_after, s.effect_deadline, s.array_max,
         s.jobs_max, s.ended_jobs_kept, s.ended_jobs_max, s.countables, s.order,
-        s.fair_share_half_life, s.preemption);
+        s.fair_share_half_life, s.preemption, s.requeues_max);
   }
   void add(const JoinToken& t) { all(t.node_name, t.expires_at); }
   void add(const Usage& u) {

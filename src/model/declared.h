@@ -138,6 +138,8 @@ struct ClusterSettings {
   std::string order = "priority_fifo";                          // of queues that name none
   Span fair_share_half_life = seconds(7 * 24 * 3600);  // of past use
   bool preemption = true;
+  // A job is held when it was requeued so often in a row by what was not its own doing.
+  std::int32_t requeues_max = 20;
   bool operator==(const ClusterSettings&) const = default;
 };
 

@@ -218,6 +218,7 @@ struct Requeue {
   JobId job;
   StopReason reason = StopReason::kNone;
   bool counted = false;  // against retries_max
+  bool held = false;     // until somebody releases it: requeued too often in a row
   bool operator==(const Requeue&) const = default;
 };
 struct EndJob {

@@ -10,7 +10,7 @@
 namespace dove {
 
 enum class ReasonKind {
-  kHeld,              // by whom: subject
+  kHeld,              // by whom: subject; or after `count` requeues in a row
   kBeginTime,         // not before `until`
   kDependency,        // waits for job `other`; subject names the kind ("afterok")
   kArrayLimit,        // `limit` elements run at once, `used` do

@@ -332,6 +332,8 @@ class Runner {
       settings.ended_jobs_kept = options.span("kept", settings.ended_jobs_kept);
       settings.ended_jobs_max =
           static_cast<std::int32_t>(options.amount("kept_max", settings.ended_jobs_max));
+      settings.requeues_max =
+          static_cast<std::int32_t>(options.amount("requeues_max", settings.requeues_max));
       settings.countables = options.countables("countable");
       settings.preemption = !options.flag("no_preemption");
       settings.order = options.text("order", settings.order);

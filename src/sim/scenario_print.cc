@@ -66,8 +66,8 @@ class Text {
     return fmt::format("lost {}", names_.node(d.node));
   }
   std::string operator()(const Requeue& d) const {
-    return fmt::format("requeue {} {}{}", names_.job(d.job), shown(d.reason),
-                       d.counted ? " counted" : "");
+    return fmt::format("requeue {} {}{}{}", names_.job(d.job), shown(d.reason),
+                       d.counted ? " counted" : "", d.held ? " held" : "");
   }
   std::string operator()(const EndJob& d) const {
     return fmt::format("end {} {} exit={}", names_.job(d.job), shown(d.outcome), d.exit_code);
