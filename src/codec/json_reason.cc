@@ -72,9 +72,16 @@ std::string resources_text(const Reason& r) {
 std::string never_fits_text(const Reason& r) {
   const std::string pool = r.subject.empty() ? "its pool" : "pool " + r.subject;
   if (r.resource.empty()) return fmt::format("no nodes of {} could hold it even when empty", pool);
+  if (r.needs <= r.total && r.resource == "nodes") {  // enough of them, but too small
+    return fmt::format(
+        "needs {} with all that it asks of each; of the {} of {} {} could, even "
+        "when empty",
+        amount(r.resource, r.needs), r.total, pool, r.free);
+  }
   if (r.needs <= r.total) {  // enough in sum, but not as it is asked for
     return fmt::format(
-        "{} could not hold it even when empty: too few nodes for what it asks of each", pool);
+        "needs {} at once; {} has at most {} on one node, {} in all, even when empty",
+        amount(r.resource, r.needs), pool, bare(r.resource, r.free), bare(r.resource, r.total));
   }
   return fmt::format("needs {}; {} could give at most {} even when empty",
                      amount(r.resource, r.needs), pool, bare(r.resource, r.total));

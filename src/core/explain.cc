@@ -167,12 +167,22 @@ std::vector<Kind> kinds_of(const JobSpec& spec) {
   return kinds;
 }
 
+std::int32_t least_nodes(const TaskGroup& group) {
+  const std::int32_t per_node = group.tasks_per_node;
+  const std::int32_t for_tasks = per_node > 0 ? (group.tasks + per_node - 1) / per_node : 1;
+  return std::max(group.nodes_min, for_tasks);
+}
+
 // The resources of which there is too little even when nothing else is asked for; when each alone
 // would do, the nodes that have them together are what is missing.
 void add_shortages(const WhatIf& now, const WhatIf& empty, ReasonKind kind, const JobSpec& spec,
                    std::vector<Reason>& out) {
+  std::int64_t nodes_needed = 0;
+  for (const TaskGroup& group : spec.groups) nodes_needed += least_nodes(group);
+  const auto matching = static_cast<std::int64_t>(empty.matching(spec).size());
   const std::size_t before = out.size();
   for (const Kind& each : kinds_of(spec)) {
+    if (nodes_needed > matching) break;  // of each there is too little, for want of nodes
     JobSpec only = spec;
     Reason made = reason(kind);
     for (TaskGroup& group : only.groups) {
@@ -190,9 +200,9 @@ void add_shortages(const WhatIf& now, const WhatIf& empty, ReasonKind kind, cons
   if (out.size() > before) return;
   Reason made = reason(kind);
   made.resource = "nodes";
-  for (const TaskGroup& group : spec.groups) made.needs += std::max(group.nodes_min, 1);
+  made.needs = nodes_needed;
   made.free = now.count_with_room(spec);
-  made.total = static_cast<std::int64_t>(empty.matching(spec).size());
+  made.total = matching;
   out.push_back(std::move(made));
 }
 
