@@ -117,7 +117,15 @@ Result<void> Api::stream(const std::string& method, const std::string& target,
                          const std::function<bool(std::string_view)>& on_line) {
   wire::Pairs all = headers_with(headers);
   if (!body.empty()) all.emplace_back("Content-Type", "application/json");
-  Result<void> done = client_.stream(method, target, all, body, on_line);
+  return streamed(client_.stream(method, target, all, body, on_line));
+}
+
+Result<void> Api::stream_bytes(const std::string& target,
+                               const std::function<bool(std::string_view)>& on_bytes) {
+  return streamed(client_.stream_bytes("GET", target, headers_with({}), "", on_bytes));
+}
+
+Result<void> Api::streamed(const Result<void>& done) const {
   if (done.ok()) return done;
   const Error& error = done.error();
   if (error.code.starts_with("http_")) {

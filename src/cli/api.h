@@ -31,12 +31,16 @@ class Api {
   Result<void> stream(const std::string& method, const std::string& target, const std::string& body,
                       const wire::Pairs& headers,
                       const std::function<bool(std::string_view)>& on_line);
+  // The same with its bytes as they come.
+  Result<void> stream_bytes(const std::string& target,
+                            const std::function<bool(std::string_view)>& on_bytes);
 
   const Endpoint& endpoint() const { return endpoint_; }
 
  private:
   wire::Pairs headers_with(const wire::Pairs& more) const;
   Error failed(const Error& transport) const;
+  Result<void> streamed(const Result<void>& done) const;
 
   Endpoint endpoint_;
   wire::Client client_;

@@ -18,8 +18,7 @@ struct Transfer {
   std::size_t body_bytes_max = 0;
   bool too_large = false;
   // Set for streams.
-  const std::function<bool(std::string_view)>* on_line = nullptr;
-  LineSplitter* lines = nullptr;
+  const std::function<LineSplitter::Outcome(std::string_view)>* on_bytes = nullptr;
   LineSplitter::Outcome outcome = LineSplitter::Outcome::kGoOn;
 };
 
@@ -42,8 +41,8 @@ std::size_t on_body(char* data, std::size_t size, std::size_t count, void* user)
   const std::string_view bytes(data, size * count);
   long status = 0;
   curl_easy_getinfo(transfer.easy, CURLINFO_RESPONSE_CODE, &status);
-  if (transfer.lines != nullptr && status < 400) {
-    transfer.outcome = transfer.lines->feed(bytes, *transfer.on_line);
+  if (transfer.on_bytes != nullptr && status < 400) {
+    transfer.outcome = (*transfer.on_bytes)(bytes);
     return transfer.outcome == LineSplitter::Outcome::kGoOn ? bytes.size() : 0;
   }
   if (transfer.response.body.size() + bytes.size() > transfer.body_bytes_max) {
@@ -52,6 +51,16 @@ std::size_t on_body(char* data, std::size_t size, std::size_t count, void* user)
   }
   transfer.response.body += bytes;
   return bytes.size();
+}
+
+Request request_of(const std::string& method, const std::string& target, const Pairs& headers,
+                   const std::string& body) {
+  Request request;
+  request.method = method;
+  request.target = target;
+  request.headers = headers;
+  request.body = body;
+  return request;
 }
 
 bool is_loopback(std::string_view url) {
@@ -126,6 +135,9 @@ struct Client::State {
 
   void prepare(const Request& request, const std::string& url, Transfer& transfer);
   Result<void> perform(const Request& request, Transfer& transfer, int timeout_ms);
+  Result<void> stream(const Request& request,
+                      const std::function<LineSplitter::Outcome(std::string_view)>& on_bytes,
+                      LineSplitter::Outcome& outcome);
 
   std::string base_url;
   ClientOptions options;
@@ -214,38 +226,48 @@ Result<Response> Client::call(const Request& request) {
 
 Result<Response> Client::call(const std::string& method, const std::string& target,
                               const std::string& body, const Pairs& headers) {
-  Request request;
-  request.method = method;
-  request.target = target;
-  request.body = body;
-  request.headers = headers;
-  return call(request);
+  return call(request_of(method, target, headers, body));
+}
+
+Result<void> Client::State::stream(
+    const Request& request, const std::function<LineSplitter::Outcome(std::string_view)>& on_bytes,
+    LineSplitter::Outcome& outcome) {
+  constexpr std::size_t kErrorBytesMax = 1024 * 1024;
+  Transfer transfer;
+  transfer.body_bytes_max = kErrorBytesMax;
+  transfer.on_bytes = &on_bytes;
+  TRY(perform(request, transfer, 0));
+  outcome = transfer.outcome;
+  const int status = transfer.response.status;
+  if (status < 400) return {};
+  return Error{kind_of_status(status),
+               fmt::format("http_{}", status),
+               std::move(transfer.response.body),
+               {}};
 }
 
 Result<void> Client::stream(const std::string& method, const std::string& target,
                             const Pairs& headers, const std::string& body,
                             const std::function<bool(std::string_view line)>& on_line) {
-  constexpr std::size_t kErrorBytesMax = 1024 * 1024;
-  Request request;
-  request.method = method;
-  request.target = target;
-  request.headers = headers;
-  request.body = body;
   LineSplitter lines(state_->options.line_bytes_max);
-  Transfer transfer;
-  transfer.body_bytes_max = kErrorBytesMax;
-  transfer.on_line = &on_line;
-  transfer.lines = &lines;
-  TRY(state_->perform(request, transfer, 0));
-  const int status = transfer.response.status;
-  if (status >= 400) {
-    return Error{kind_of_status(status),
-                 fmt::format("http_{}", status),
-                 std::move(transfer.response.body),
-                 {}};
-  }
-  if (transfer.outcome == LineSplitter::Outcome::kGoOn) lines.finish(on_line);
+  LineSplitter::Outcome outcome = LineSplitter::Outcome::kGoOn;
+  TRY(state_->stream(
+      request_of(method, target, headers, body),
+      [&](std::string_view bytes) { return lines.feed(bytes, on_line); }, outcome));
+  if (outcome == LineSplitter::Outcome::kGoOn) lines.finish(on_line);
   return {};
+}
+
+Result<void> Client::stream_bytes(const std::string& method, const std::string& target,
+                                  const Pairs& headers, const std::string& body,
+                                  const std::function<bool(std::string_view bytes)>& on_bytes) {
+  LineSplitter::Outcome outcome = LineSplitter::Outcome::kGoOn;
+  return state_->stream(
+      request_of(method, target, headers, body),
+      [&](std::string_view bytes) {
+        return on_bytes(bytes) ? LineSplitter::Outcome::kGoOn : LineSplitter::Outcome::kStopped;
+      },
+      outcome);
 }
 
 }  // namespace dove::wire

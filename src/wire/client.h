@@ -46,6 +46,10 @@ class Client {
   Result<void> stream(const std::string& method, const std::string& target, const Pairs& headers,
                       const std::string& body,
                       const std::function<bool(std::string_view line)>& on_line);
+  // As stream(), but with the bytes as they come.
+  Result<void> stream_bytes(const std::string& method, const std::string& target,
+                            const Pairs& headers, const std::string& body,
+                            const std::function<bool(std::string_view bytes)>& on_bytes);
 
  private:
   struct State;
