@@ -34,6 +34,13 @@ constexpr std::size_t kLine_bytes = std::size_t{64} << 20;
 constexpr std::int64_t kStopGrace_us = 3'000'000;
 constexpr std::int64_t kStopMax_us = 10'000'000;
 
+StepInput::Piece piece_of(const wire::Response& answer) {
+  using Kind = StepInput::Piece::Kind;
+  if (wire::find_header(answer.headers, "Dove-End") != nullptr) return {Kind::kEnd, ""};
+  if (answer.status == 200) return {Kind::kBytes, answer.body};
+  return {answer.status == 204 ? Kind::kNothingYet : Kind::kFailed, ""};
+}
+
 // No user at all: of nobody's files either.
 std::int64_t uid_of(const std::string& linux_user) {
   const passwd* entry = linux_user.empty() ? nullptr : getpwnam(linux_user.c_str());
@@ -125,6 +132,9 @@ HeldAttempt& Agent::hold(LaunchOrder order) {
   };
   context.after = [this](std::chrono::milliseconds wait, std::function<void()> call) {
     return loop_.after(wait, std::move(call));
+    };
+  context.step_input = [this](const StepOrder& step, std::function<void()> on_end) {
+    return step_input(step, std::move(on_end));
   };
   context.output_over = [this](const std::string& path) { relays_->finish(path); };
   const AttemptKey key = order.key;
@@ -330,6 +340,23 @@ void Agent::step_output(const StepOrder& step, const TaskPlan& plan) {
   if (!step.stdout_path.empty()) return;  // the step writes to files of its own
   open(plan.stdout_path, "stdout");
   if (step.stderr_path.empty()) open(plan.stderr_path, "stderr");
+}
+
+// On a connection of its own, as the answer waits until there is some.
+std::unique_ptr<StepInput> Agent::step_input(const StepOrder& step, std::function<void()> on_end) {
+  auto client = std::make_shared<wire::AsyncClient>(loop_, options_.host, options_.port);
+  const auto fetch = [this, client, id = step.relay_id](
+                         std::int64_t offset, std::function<void(StepInput::Piece)> done) {
+    client->call(
+        request("GET",
+                fmt::format("/v1/agents/{}/relays/{}/input?offset={}", options_.name, id, offset),
+                ""),
+        [done = std::move(done)](Result<wire::Response> answer) {
+          done(answer.ok() ? piece_of(*answer) : StepInput::Piece{});
+        },
+        kReaderTimeout);
+  };
+  return std::make_unique<StepInput>(loop_, fetch, std::move(on_end));
 }
 
 void Agent::forget(const Json& list) {

@@ -105,6 +105,7 @@ class Agent {
   std::uint64_t placements_hash() const;
   void see(const nlohmann::json& message);
   HeldAttempt& hold(LaunchOrder order);
+  std::unique_ptr<StepInput> step_input(const StepOrder& step, std::function<void()> on_end);
   wire::Request request(std::string method, std::string target, std::string body) const;
   std::string attempt_directory(AttemptKey key) const;
 

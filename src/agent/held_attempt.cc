@@ -1,6 +1,8 @@
 #include "agent/held_attempt.h"
 
 #include <algorithm>
+#include <csignal>
+#include <filesystem>
 
 #include "agent/attempt_record.h"
 #include "telemetry/log.h"
@@ -19,6 +21,8 @@ struct HeldAttempt::Step {
   std::vector<std::unique_ptr<Slot>> tasks;
   std::vector<TaskExit> exits;
   std::size_t open = 0;
+  std::set<Rank> starting;
+  std::unique_ptr<StepInput> input;
 };
 
 HeldAttempt::HeldAttempt(HeldContext context, std::string directory, LaunchOrder order)
@@ -149,6 +153,13 @@ void HeldAttempt::adopt_step_task(const TaskPlan& plan, std::int32_t number) {
       TaskCallbacks{[] {}, [this, number,
                             rank](TaskEnd end) { step_task_ended(number, rank, std::move(end)); }});
   if (!task.ok()) return;
+  // What its former holder had passed on is not known any more.
+  std::error_code error;
+  if (std::filesystem::exists(step_input_path(directory_, number, rank), error)) {
+    telemetry::log(telemetry::Level::kError, "step_input_lost",
+                   {{"attempt", order_.key.text()}, {"step", number}});
+    (*task)->signal(SIGKILL);
+  }
   step->tasks.push_back(std::make_unique<Slot>());
   step->tasks.back()->plan = plan;
   step->tasks.back()->task = std::move(task).value();
@@ -270,6 +281,11 @@ void HeldAttempt::start_step(const StepOrder& order) {
   steps_[order.step] = std::move(step);
   const PlanContext plans = plan_context(context_.keeps_records);
   held.open = order.tasks.size();
+  for (const TaskGrant& grant : order.tasks) held.starting.insert(grant.rank);
+  if (order.stdin_text == "stream" && context_.step_input) {
+    held.input =
+        context_.step_input(order, [this, number = order.step] { end_step_input(number); });
+  }
   const Result<void> tmp =
       context_.keeps_records ? make_tmp(directory_, files_owner()) : Result<void>();
   for (const TaskGrant& grant : order.tasks) {
@@ -281,10 +297,14 @@ void HeldAttempt::start_step(const StepOrder& order) {
     failed.exit = TaskExit{rank, 127, 0, "start_failed: the job is being stopped"};
     Result<TaskPlan> plan = plan_step_task(plans, order, grant);
     if (!tmp.ok()) plan = tmp.error();
+    if (plan.ok() && plan->holds_input && held.input != nullptr) {
+      const Result<void> added = held.input->add(rank, plan->stdin_path, files_owner());
+      if (!added.ok()) plan = added.error();
+    }
     if (plan.ok() && stage_ == Stage::kStarted && !stopping_) {
       slot.plan = std::move(plan).value();
       Result<std::unique_ptr<RunningTask>> task = context_.runner->start(
-          slot.plan, TaskCallbacks{[] {},
+          slot.plan, TaskCallbacks{[this, number, rank] { step_task_started(number, rank); },
                                    [this, number, rank](TaskEnd end) {
                                      step_task_ended(number, rank, std::move(end));
                                    }});
@@ -302,6 +322,23 @@ void HeldAttempt::start_step(const StepOrder& order) {
   }
 }
 
+// The input begins when every task has opened its end of it.
+void HeldAttempt::step_task_started(std::int32_t number, Rank rank) {
+  const auto found = steps_.find(number);
+  if (found == steps_.end()) return;
+  Step& step = *found->second;
+  const bool last = step.starting.erase(rank) > 0 && step.starting.empty();
+  if (last && step.input != nullptr) step.input->begin();
+}
+
+void HeldAttempt::end_step_input(std::int32_t number) {
+  const auto found = steps_.find(number);
+  if (found == steps_.end()) return;
+  for (const auto& slot : found->second->tasks) {
+    if (slot->task != nullptr && slot->plan.holds_input) slot->task->end_input();
+  }
+}
+
 void HeldAttempt::step_task_ended(std::int32_t number, Rank rank, TaskEnd end) {
   const auto found = steps_.find(number);
   if (found == steps_.end()) return;
@@ -316,6 +353,8 @@ void HeldAttempt::step_task_ended(std::int32_t number, Rank rank, TaskEnd end) {
   }
   end.exit.rank = rank;
   step.exits.push_back(end.exit);
+  if (step.input != nullptr) step.input->drop(rank);
+  step_task_started(number, rank);  // if it never did
   if (--step.open > 0) return;
   Report report{ReportKind::kStepEnded, order_.key, step.exits, "", 0, 0, number};
   steps_.erase(found);

@@ -17,6 +17,7 @@
 #include "agent/environment.h"
 #include "agent/order.h"
 #include "agent/report.h"
+#include "agent/step_input.h"
 #include "agent/task.h"
 #include "agent/task_plan.h"
 #include "base/result.h"
@@ -34,6 +35,9 @@ struct HeldContext {
   // A step's task has begun: the relay of its output follows it.
   std::function<void(const StepOrder&, const TaskPlan&)> step_output;
   std::function<wire::Timer(std::chrono::milliseconds, std::function<void()>)> after;
+  // The standard input of a step that takes it from its client (agent/step_input.h).
+  std::function<std::unique_ptr<StepInput>(const StepOrder&, std::function<void()> on_end)>
+      step_input;
   // No task writes to this file any more.
   std::function<void(const std::string& path)> output_over;
 };
@@ -89,7 +93,9 @@ class HeldAttempt {
   void adopt_step_task(const TaskPlan& plan, std::int32_t number);
   void tell_started();
   void task_ended(Slot& slot, TaskEnd end);
+  void step_task_started(std::int32_t step, Rank rank);
   void step_task_ended(std::int32_t step, Rank rank, TaskEnd end);
+  void end_step_input(std::int32_t step);
   void settle();
   void fail(const Error& error);
   void output_over(const TaskPlan& plan);

@@ -17,6 +17,7 @@ class ScriptedRunner : public Runner {
    public:
     Task(ScriptedRunner& runner, Rank rank) : runner_(runner), rank_(rank) {}
     void stop() override { runner_.stopped.push_back(rank_); }
+    void end_input() override { runner_.inputs_ended.push_back(rank_); }
     void signal(int number) override { runner_.signals.emplace_back(rank_, number); }
 
    private:
@@ -44,6 +45,7 @@ class ScriptedRunner : public Runner {
 
   std::map<Rank, TaskCallbacks> calls;
   std::vector<Rank> stopped;
+  std::vector<Rank> inputs_ended;
   std::vector<Rank> adopted;
   std::vector<std::pair<Rank, int>> signals;
   Rank refused = 1000;

@@ -30,6 +30,7 @@ class NullTask : public RunningTask {
     });
   }
   void stop() override { signal(15); }
+  void end_input() override {}
   void signal(int number) override {
     start_.cancel();
     TaskEnd end;

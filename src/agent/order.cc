@@ -112,6 +112,8 @@ Result<StepOrder> read_step_order(const Json& step) {
     order.workdir = step.value("workdir", "");
     order.stdout_path = step.value("stdout_path", "");
     order.stderr_path = step.value("stderr_path", "");
+    order.stdin_text = step.value("stdin", "none");
+    order.stdin_rank = step.value("stdin_rank", -1);
     return order;
   } catch (const Json::exception& e) {
     return malformed(e.what());

@@ -77,6 +77,8 @@ struct StepOrder {
   std::string workdir;
   std::string stdout_path;
   std::string stderr_path;
+  std::string stdin_text = "none";  // "stream": from the step's client; or a path
+  std::int32_t stdin_rank = -1;     // of this task alone; -1: of all
 };
 
 Result<LaunchOrder> read_launch_order(const nlohmann::json& line);

@@ -40,6 +40,7 @@ class ProcessRunner::Task : public RunningTask {
     watched_->handle.stop();
   }
   void signal(int number) override { watched_->handle.signal(number); }
+  void end_input() override { watched_->handle.end_input(); }
 
  private:
   std::shared_ptr<Watched> watched_;
@@ -112,6 +113,7 @@ Result<ShimConfig> ProcessRunner::config_of(const TaskPlan& plan) const {
   config.workdir = plan.workdir;
   config.umask = plan.umask;
   config.stdin_path = plan.stdin_path;
+  config.holds_input = plan.holds_input;
   config.stdout_path = plan.stdout_path;
   config.stderr_path = plan.stderr_path;
   config.output_dir = plan.output_dir;

@@ -170,6 +170,7 @@ class TaskScript : public Runner {
    public:
     Task(TaskScript& script, std::string name) : script_(script), name_(std::move(name)) {}
     void stop() override { script_.stopped_[name_] = true; }
+    void end_input() override { script_.inputs_ended_[name_] = true; }
     void signal(int number) override { script_.stopped_[name_] = number == 9; }
 
    private:
@@ -195,6 +196,8 @@ class TaskScript : public Runner {
     const auto found = stopped_.find(name);
     return found != stopped_.end() && found->second;
   }
+  bool input_ended(const std::string& name) const { return inputs_ended_.count(name) != 0; }
+  std::string input_path(const std::string& name) const { return plans_.at(name).stdin_path; }
   void start(const std::string& name) {
     const TaskCallbacks calls = calls_.at(name);
     calls.on_started();
@@ -221,6 +224,7 @@ class TaskScript : public Runner {
   std::map<std::string, TaskCallbacks> calls_;
   std::map<std::string, TaskPlan> plans_;
   std::map<std::string, bool> stopped_;
+  std::map<std::string, bool> inputs_ended_;
   std::map<std::string, bool> adopted_;
 };
 

@@ -87,6 +87,7 @@ Result<std::string> shim_config_bytes(const ShimConfig& config) {
   out.put_path(shim::kCwd, config.workdir);
   put_identity(config, out);
   out.put_path(shim::kStdin, config.stdin_path);
+  if (config.holds_input) out.put(shim::kHoldsInput, 1);
   out.put_path(shim::kStdout, config.stdout_path);
   out.put_path(shim::kStderr, config.stderr_path);
   out.put_path(shim::kOutputDir, config.output_dir);

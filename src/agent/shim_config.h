@@ -36,6 +36,9 @@ struct ShimConfig {
   std::string stdin_path;
   std::string stdout_path;
   std::string stderr_path;
+  // stdin_path is a FIFO that the shim keeps open for writing until ShimHandle::end_input(), so
+  // that the task does not take the end of another writer for the end of its input.
+  bool holds_input = false;
   // Made for the task's user, within a directory that no task can write to, as soon as a file in it
   // is opened: at the start, or if rotated at the first byte. "": none.
   std::string output_dir;

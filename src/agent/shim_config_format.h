@@ -30,6 +30,7 @@ inline constexpr const char kGid[] = "gid";
 inline constexpr const char kGroup[] = "group";
 inline constexpr const char kUmask[] = "umask";
 inline constexpr const char kStdin[] = "stdin";  // absent: /dev/null
+inline constexpr const char kHoldsInput[] = "holds_input";
 inline constexpr const char kStdout[] = "stdout";
 inline constexpr const char kStderr[] = "stderr";
 inline constexpr const char kOutputDir[] = "output_dir";  // made when a file in it is
@@ -61,6 +62,8 @@ inline constexpr int kStopSignal = SIGTERM;  // stop the task: SIGTERM, grace, S
 inline constexpr int kGoSignal = SIGUSR1;    // start the held task; repeats do nothing
 // Forward the queued value as a signal to the task's process group; SIGKILL ends all of the task.
 inline constexpr int kForwardSignal = 40;  // a real-time signal: queued, not merged
+
+inline constexpr int kEndInputSignal = 41;  // holds_input: no more will be written to stdin
 
 // Bits of ShimRecord::flags.
 inline constexpr std::uint32_t kFenced = 1;         // ended because the lease ran out

@@ -214,6 +214,7 @@ void ShimHandle::send(int number, int value) {
 void ShimHandle::go() { send(shim::kGoSignal, 0); }
 void ShimHandle::stop() { send(shim::kStopSignal, 0); }
 void ShimHandle::kill() { send(shim::kForwardSignal, SIGKILL); }
+void ShimHandle::end_input() { send(shim::kEndInputSignal, 0); }
 void ShimHandle::signal(int number) { send(shim::kForwardSignal, number); }
 
 bool ShimHandle::reap(int timeout_ms) {

@@ -48,6 +48,7 @@ class ShimHandle {
   void stop();              // SIGTERM, grace, SIGKILL to all of the task
   void kill();              // SIGKILL to all of the task
   void signal(int number);  // to the task's process group
+  void end_input();         // see ShimConfig::holds_input
 
   // Waits until the shim has exited, at most so long; whether it has. Also collects it, so that
   // its process entry is freed: call it (with 0) once pidfd() is readable.

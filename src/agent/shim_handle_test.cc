@@ -1,5 +1,6 @@
 #include "agent/shim_handle.h"
 
+#include <fcntl.h>
 #include <grp.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -328,6 +329,23 @@ TEST_F(ShimTest, RotatedOutputIsBoundedAndWhole) {
   }
   EXPECT_GT(all.size(), 8000u);
   EXPECT_TRUE(all.ends_with("line 998\nline 999\n"));
+}
+
+TEST_F(ShimTest, AHeldInputEndsWhenToldAndNotWithItsWriter) {
+  ASSERT_EQ(::mkfifo(dir("in").c_str(), 0600), 0);
+  ShimConfig config = shell("echo up > up; cat; echo over");
+  config.stdin_path = dir("in");
+  config.holds_input = true;
+  const int writer = ::open(dir("in").c_str(), O_RDWR | O_CLOEXEC);
+  ShimHandle handle = spawn(config);
+  ASSERT_TRUE(wait_until([&] { return read("up") == "up\n"; }));
+  ASSERT_EQ(::write(writer, "given\n", 6), 6);
+  ::close(writer);
+  ASSERT_TRUE(wait_until([&] { return read("out") == "given\n"; }));
+  EXPECT_FALSE(handle.reap(50));
+  handle.end_input();
+  EXPECT_EQ(end_of(handle).record.exit_code, 0);
+  EXPECT_EQ(read("out"), "given\nover\n");
 }
 
 TEST_F(ShimTest, TheOutputDirectoryComesWithTheFirstByte) {

@@ -23,6 +23,7 @@ struct TaskPlan {
   std::map<std::string, std::string> environment;  // complete: nothing is inherited
   std::string workdir;
   std::string stdin_path;
+  bool holds_input = false;  // it is a FIFO, at its end with RunningTask::end_input()
   std::string stdout_path;
   std::string stderr_path;
   std::string output_dir;  // made when a file in it is; "": every directory is there
@@ -54,6 +55,7 @@ class RunningTask {
   virtual ~RunningTask() = default;
   virtual void stop() = 0;              // SIGTERM, grace, SIGKILL; repeats do nothing
   virtual void signal(int number) = 0;  // to the task's processes
+  virtual void end_input() = 0;         // see TaskPlan::holds_input
 };
 
 class Runner {

@@ -138,7 +138,20 @@ Result<TaskPlan> plan_step_task(const PlanContext& context, const StepOrder& ste
   plan.cores = grant.cores.empty() ? context.order.placement.cores : grant.cores;
   set_outputs(context, name, step.stdout_path, step.stderr_path, step.step, plan);
   plan.rotate_bytes = 0;  // the relay follows the file from its beginning
+  const bool reads =
+      step.stdin_rank < 0 || step.stdin_rank == static_cast<std::int32_t>(grant.rank);
+  if (step.stdin_text == "stream") {
+    plan.holds_input = reads;
+    if (reads) plan.stdin_path = step_input_path(context.attempt_directory, step.step, grant.rank);
+  } else if (step.stdin_text != "none" && reads) {
+    plan.stdin_path = output_path(step.stdin_text, context.order, context.facts.node, plan.workdir,
+                                  grant.rank, step.step);
+  }
   return plan;
+}
+
+std::string step_input_path(const std::string& attempt_directory, std::int32_t step, Rank rank) {
+  return fmt::format("{}/input.s{}.{}", attempt_directory, step, rank);
 }
 
 std::vector<TaskOnDisk> read_tasks(const PlanContext& context) {

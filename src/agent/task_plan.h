@@ -27,6 +27,9 @@ Result<TaskPlan> plan_main_task(const PlanContext& context, const TaskGrant& gra
 Result<TaskPlan> plan_step_task(const PlanContext& context, const StepOrder& step,
                                 const TaskGrant& grant);
 
+// The FIFO of a task that reads what the step's client sends; it is there until the input ended.
+std::string step_input_path(const std::string& attempt_directory, std::int32_t step, Rank rank);
+
 // A task that was started in the attempt's directory once: what adopting it needs.
 struct TaskOnDisk {
   TaskPlan plan;           // path, mark and rank alone

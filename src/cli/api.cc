@@ -105,6 +105,14 @@ Result<json> Api::send(const std::string& method, const std::string& target, con
   return parse_answer(answer->body);
 }
 
+Result<json> Api::send_bytes(const std::string& target, const std::string& bytes) {
+  wire::Pairs all = headers_with({{"Content-Type", "application/octet-stream"}});
+  const Result<wire::Response> answer = client_.call("POST", target, bytes, all);
+  if (!answer.ok()) return failed(answer.error());
+  if (answer->status >= 400) return error_of_problem(answer->status, answer->body);
+  return parse_answer(answer->body);
+}
+
 Result<std::string> Api::raw(const std::string& target) {
   Result<wire::Response> answer = client_.call("GET", target, "", headers_with({}));
   if (!answer.ok()) return failed(answer.error());

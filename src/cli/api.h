@@ -25,6 +25,8 @@ class Api {
   // Sends `body` as JSON; a null one is sent as no body. An answer without a body is null.
   Result<nlohmann::json> send(const std::string& method, const std::string& target,
                               const nlohmann::json& body, const wire::Pairs& headers = {});
+  // Sends bytes as they are.
+  Result<nlohmann::json> send_bytes(const std::string& target, const std::string& bytes);
   // The answer's body as it is.
   Result<std::string> raw(const std::string& target);
   // Lines of a streamed answer until `on_line` gives false or the server ends it.

@@ -10,6 +10,7 @@
 #include "cli/follow.h"
 #include "cli/output.h"
 #include "cli/step.h"
+#include "cli/step_input.h"
 #include "cli/submission.h"
 #include "codec/json.h"
 #include "jobfiles/options.h"
@@ -85,6 +86,17 @@ std::string output_path_of(const Invocation& invocation, const char* name) {
   return path == "none" ? "/dev/null" : path == "all" ? "" : path;
 }
 
+// As Slurm's --input: all, none, the number of one task, or a file on the nodes.
+void set_input(const std::string& given, StepWanted& step) {
+  const bool is_rank = !given.empty() && given.find_first_not_of("0123456789") == std::string::npos;
+  if (given != "all" && given != "none" && !is_rank) {
+    step.stdin_text = given;
+    return;
+  }
+  step.stdin_text = given != "none" && has_input() ? "stream" : "none";
+  if (is_rank) step.stdin_rank = std::strtoll(given.c_str(), nullptr, 10);
+}
+
 Result<StepWanted> wanted_of(const Invocation& invocation) {
   StepWanted step;
   step.command = invocation.operands;
@@ -101,7 +113,7 @@ Result<StepWanted> wanted_of(const Invocation& invocation) {
   step.environment = own_environment(invocation.get("export"));
   step.stdout_path = output_path_of(invocation, "output");
   step.stderr_path = output_path_of(invocation, "error");
-  step.stdin_path = invocation.get("input");
+  set_input(invocation.get("input", "all"), step);
   step.label = invocation.has("label");
   step.overcommit = invocation.has("overcommit");
   step.kill_on_bad_exit =

@@ -13,6 +13,7 @@
 #include "cli/api.h"
 #include "cli/output.h"
 #include "cli/signals.h"
+#include "cli/step_input.h"
 #include "codec/json.h"
 #include "telemetry/clock.h"
 
@@ -32,7 +33,8 @@ json body_of(const StepWanted& wanted) {
   text("workdir", wanted.workdir);
   text("stdout_path", wanted.stdout_path);
   text("stderr_path", wanted.stderr_path);
-  text("stdin", wanted.stdin_path);
+  text("stdin", wanted.stdin_text);
+  if (wanted.stdin_rank >= 0) body["stdin_rank"] = wanted.stdin_rank;
   const auto count = [&](const char* name, std::int64_t value) {
     if (value > 0) body[name] = value;
   };
@@ -126,6 +128,7 @@ class Step {
           api.stream("POST", job_target(job, "/steps"), body, {{"Accept", "application/x-ndjson"}},
                      [this](std::string_view line) { return take(line); });
       output_.finish();
+      input_.reset();
       if (ended_) return std::min(exit_code_, 255);
       const std::int64_t waited_us = telemetry::monotonic_us() - begun_us;
       if (!streamed.ok() && may_pass(streamed.error()) && waited_us < patience_s * 1'000'000LL) {
@@ -162,6 +165,9 @@ class Step {
     if (said.contains("begun")) {
       step_ = number_of(said["begun"], "step");
       begun_ = true;
+      if (said["begun"].value("input", false)) {
+        input_ = std::make_unique<StepInput>(endpoint_, current_job(), step_.load());
+      }
     } else if (said.contains("ended")) {
       exit_code_ = static_cast<int>(number_of(said["ended"], "exit_code"));
       ended_ = true;
@@ -196,6 +202,7 @@ class Step {
   std::atomic<int> heard_{0};
   std::atomic<std::int64_t> step_{0};
   std::atomic<bool> begun_{false};
+  std::unique_ptr<StepInput> input_;  // runs with the step
   bool ended_ = false;
   int exit_code_ = 0;
 };

@@ -23,7 +23,9 @@ struct StepWanted {
   std::int64_t cpus_per_task = 0;   // 0: as the job's tasks
   std::vector<std::string> node_list;
   std::string stdout_path, stderr_path;  // "" : here
-  std::string stdin_path;                // "" : none
+  // "none"; "stream": this process's own; or a file on the nodes.
+  std::string stdin_text = "none";
+  std::int64_t stdin_rank = -1;  // it goes to this task alone; -1: to all
   bool label = false;
   bool overcommit = false;
   bool kill_on_bad_exit = false;

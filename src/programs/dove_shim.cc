@@ -187,6 +187,9 @@ void Shim::read_signals() {
     } else if (number == agent::shim::kStopSignal) {
       record_.flags |= agent::shim::kKilledByAgent;
       stop(config_.kill_grace_us);
+    } else if (number == agent::shim::kEndInputSignal) {
+      if (streams_.held_in >= 0) ::close(streams_.held_in);
+      streams_.held_in = -1;
     } else if (number == agent::shim::kForwardSignal) {
       const int forwarded = signals[i].ssi_int;
       if (forwarded == SIGKILL) {

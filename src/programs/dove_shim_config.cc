@@ -67,6 +67,8 @@ bool take_scalar(char* record, Config& config) {
     config.umask = static_cast<unsigned>(number_of(umask));
   } else if (char* append = value_of(record, keys::kAppend)) {
     config.append = number_of(append) != 0;
+  } else if (char* holds = value_of(record, keys::kHoldsInput)) {
+    config.holds_input = number_of(holds) != 0;
   } else if (char* bytes = value_of(record, keys::kRotateBytes)) {
     config.rotate_bytes = number_of(bytes);
   } else if (char* keep = value_of(record, keys::kRotateKeep)) {

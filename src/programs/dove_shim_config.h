@@ -32,6 +32,7 @@ struct Config {
   Array<unsigned> groups;
   unsigned umask = 022;
   const char* stdin_path = nullptr;  // nullptr: /dev/null
+  bool holds_input = false;          // it is a FIFO to be kept open for writing
   const char* stdout_path = nullptr;
   const char* stderr_path = nullptr;
   const char* output_dir = nullptr;  // made when a file in it is

@@ -35,6 +35,8 @@ int open_without_waiting(const char* path, int flags) {
   return fd;
 }
 
+constexpr int kHoldFlags = O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+
 struct Child {
   const Config& config;
   const Streams& streams;
@@ -241,6 +243,7 @@ bool prepare(const Config& config, Streams& streams, Failure& failure) {
     if (config.stdin_path != nullptr) {
       streams.in = open_without_waiting(config.stdin_path, O_RDONLY);
       if (streams.in < 0) return fail(failure, "open the input file", config.stdin_path);
+      if (config.holds_input) streams.held_in = ::open(config.stdin_path, kHoldFlags);
     }
   }
   if (config.rotate_bytes > 0) return true;

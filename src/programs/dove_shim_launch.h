@@ -30,7 +30,8 @@ class AsTaskUser {
 };
 
 struct Streams {
-  int in = 0;  // 0, 1, 2 are /dev/null
+  int in = 0;        // 0, 1, 2 are /dev/null
+  int held_in = -1;  // the other end of `in`, kept open
   int out = 1;
   int err = 2;
   int cwd = -1;

@@ -23,6 +23,7 @@ void signal_job(Context& context, CallPtr call);
 void why_job(Context& context, CallPtr call);
 void read_job_log(Context& context, CallPtr call);
 void run_step(Context& context, CallPtr call);
+void write_step_input(Context& context, CallPtr call);
 
 // -- nodes
 void list_nodes(Context& context, CallPtr call);
@@ -56,5 +57,6 @@ void sync_agent(Context& context, CallPtr call);
 void stream_orders(Context& context, CallPtr call);
 void take_report(Context& context, CallPtr call);
 void take_relayed(Context& context, CallPtr call);
+void read_step_input(Context& context, CallPtr call);
 
 }  // namespace dove::server

@@ -28,6 +28,8 @@ constexpr std::array kRoutes = {
     Route{"GET", "/v1/jobs/{id}/why", "whyJob", Access::kPerson, why_job},
     Route{"GET", "/v1/jobs/{id}/logs", "readJobLog", Access::kPerson, read_job_log},
     Route{"POST", "/v1/jobs/{id}/steps", "runStep", Access::kPerson, run_step},
+    Route{"POST", "/v1/jobs/{id}/steps/{step}/input", "writeStepInput", Access::kPerson,
+          write_step_input},
     Route{"GET", "/v1/nodes", "listNodes", Access::kPerson, list_nodes},
     Route{"GET", "/v1/nodes/{name}", "getNode", Access::kPerson, get_node},
     Route{"DELETE", "/v1/nodes/{name}", "removeNode", Access::kAdmin, remove_node},
@@ -53,6 +55,8 @@ constexpr std::array kRoutes = {
     Route{"GET", "/v1/agents/{name}/orders", "streamOrders", Access::kAgent, stream_orders},
     Route{"POST", "/v1/agents/{name}/report", "takeReport", Access::kAgent, take_report},
     Route{"POST", "/v1/agents/{name}/relays/{id}", "takeRelayed", Access::kAgent, take_relayed},
+    Route{"GET", "/v1/agents/{name}/relays/{id}/input", "readStepInput", Access::kAgent,
+          read_step_input},
 };
 
 std::string_view next_part(std::string_view& path) {

@@ -1,4 +1,5 @@
 // POST /v1/jobs/{id}/steps: a program inside a job's allocation.
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "server/context.h"
@@ -40,6 +41,7 @@ Result<StepBody> read_step(const Json& body) {
     step.program.stdout_path = body.value("stdout_path", "");
     step.program.stderr_path = body.value("stderr_path", "");
     step.program.stdin_text = body.value("stdin", "none");
+    step.program.stdin_rank = body.value("stdin_rank", -1);
     step.program.label = body.value("label", false);
     step.program.kill_on_bad_exit = body.value("kill_on_bad_exit", false);
   } catch (const Json::exception& e) {
@@ -48,21 +50,29 @@ Result<StepBody> read_step(const Json& body) {
   if (step.program.command.empty() || step.program.command.front().empty()) {
     return invalid("bad_value", "command is a list of words, the program first", "command");
   }
+  if (step.program.stdin_rank < -1 || step.program.stdin_rank > kTasksMax) {
+    return invalid("bad_value", "stdin_rank is the number of a task", "stdin_rank");
+  }
   return step;
+}
+
+// The job named by the path, if the caller may run steps in it.
+Result<const core::Job*> job_of_caller(const Context& context, const Call& call) {
+  TRY_ASSIGN(const core::Job* job, find_job(context.state(), call.parameters[0]));
+  const Caller& caller = call.caller;
+  const bool of_this_job = !caller.job || caller.job == job->id;
+  if (caller.admin || (caller.user == job->spec->user && of_this_job)) return job;
+  return Error{ErrorKind::kDenied, "not_yours", "steps are run with the token of their own job",
+               ""};
 }
 
 }  // namespace
 
 void run_step(Context& context, CallPtr call) {
-  const Result<const core::Job*> found = find_job(context.state(), call->parameters[0]);
+  const Result<const core::Job*> found = job_of_caller(context, *call);
   if (!found.ok()) return call->fail(found.error());
   const core::Job& job = **found;
   const Caller& caller = call->caller;
-  const bool of_this_job = !caller.job || caller.job == job.id;
-  if (!caller.admin && (caller.user != job.spec->user || !of_this_job)) {
-    return call->fail(Error{ErrorKind::kDenied, "not_yours",
-                            "steps are run with the token of their own job", ""});
-  }
   // Only a running task knows the job's token; it may be faster than the report that it runs.
   const bool is_active = job.phase == JobPhase::kActive;
   const bool proven =
@@ -76,6 +86,25 @@ void run_step(Context& context, CallPtr call) {
   Result<StepBody> step = read_step(*body);
   if (!step.ok()) return call->fail(step.error());
   context.steps.run(std::move(call), job, step->request, std::move(step->program));
+}
+
+void write_step_input(Context& context, CallPtr call) {
+  const Result<const core::Job*> found = job_of_caller(context, *call);
+  if (!found.ok()) return call->fail(found.error());
+  const core::Job& job = **found;
+  const std::string& text = call->parameters[1];
+  std::int32_t step = 0;
+  const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), step);
+  if (error != std::errc() || at != text.data() + text.size() || job.attempts.empty()) {
+    return call->fail(not_found("step", text));
+  }
+  const AttemptNumber attempt = job.attempts.back().number;
+  context.steps.write_input(std::move(call), job.id, attempt, step);
+}
+
+void read_step_input(Context& context, CallPtr call) {
+  const std::string relay = call->parameters[1];
+  context.steps.read_input(std::move(call), relay);
 }
 
 }  // namespace dove::server

@@ -8,6 +8,7 @@
 
 #include "codec/json.h"
 #include "model/job.h"
+#include "server/step_input.h"
 
 namespace dove::server {
 namespace {
@@ -56,6 +57,7 @@ struct Steps::Step {
   int exit_code = 0;
   bool kill_on_bad_exit = false;
   bool killed = false;
+  std::unique_ptr<StepInput> input;  // nullptr: none comes from the client
   wire::Timer kill_timer;
 
   void say(const Json& line) const { out->write(codec::dump_json(line) + "\n"); }
@@ -135,8 +137,47 @@ void Steps::run(CallPtr call, const core::Job& job, const StepRequest& request,
   step->out->on_closed([this, weak] { client_gone(weak); });
   std::size_t tasks = 0;
   for (const StepNode& node : *nodes) tasks += node.tasks.size();
-  step->say(Json{{"begun", {{"step", std::get<2>(step->key)}, {"tasks", tasks}}}});
+  step->input = input_of(*nodes, program);
+  step->say(Json{
+      {"begun",
+       {{"step", std::get<2>(step->key)}, {"tasks", tasks}, {"input", step->input != nullptr}}}});
   send_orders(*step, state, *nodes, program);
+}
+
+std::unique_ptr<StepInput> Steps::input_of(const std::vector<StepNode>& nodes,
+                                           const StepProgram& program) const {
+  if (program.stdin_text != "stream") return nullptr;
+  std::set<NodeId> reading;
+  for (const StepNode& node : nodes) {
+    for (const TaskGrant& task : node.tasks) {
+      const auto rank = static_cast<std::int32_t>(task.rank);
+      if (program.stdin_rank < 0 || program.stdin_rank == rank) reading.insert(node.node);
+    }
+  }
+  return std::make_unique<StepInput>(loop_, reading);
+}
+
+void Steps::write_input(CallPtr call, JobId job, AttemptNumber attempt, std::int32_t number) {
+  const auto found = steps_.find(Key{job, attempt, number});
+  if (found == steps_.end() || found->second->input == nullptr) {
+    return call->fail(
+        Error{ErrorKind::kNotFound, "step_over", "the step is over, or takes no input", ""});
+  }
+  const Result<std::int64_t> offset = call->query_number("offset", 0, 0, INT64_MAX / 2);
+  if (!offset.ok()) return call->fail(offset.error());
+  const bool end = call->query_flag("end");
+  found->second->input->write(std::move(call), *offset, end);
+}
+
+void Steps::read_input(CallPtr call, const std::string& relay) {
+  const Result<std::int64_t> offset = call->query_number("offset", 0, 0, INT64_MAX / 2);
+  if (!offset.ok()) return call->fail(offset.error());
+  for (const auto& [key, step] : steps_) {
+    if (step->relay == relay && step->input != nullptr) {
+      return step->input->read(std::move(call), *offset);
+    }
+  }
+  call->fail(Error{ErrorKind::kNotFound, "step_over", "nobody writes this input", ""});
 }
 
 void Steps::send_orders(const Step& step, const core::State& state,
@@ -163,6 +204,7 @@ void Steps::send_orders(const Step& step, const core::State& state,
             {"stdout_path", program.stdout_path},
             {"stderr_path", program.stderr_path},
             {"stdin", program.stdin_text},
+            {"stdin_rank", program.stdin_rank},
             {"kill_on_bad_exit", program.kill_on_bad_exit}};
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     Json list = Json::array();
@@ -190,6 +232,7 @@ void Steps::ended(NodeId node, JobId job, AttemptNumber attempt, std::int32_t nu
 void Steps::node_done(const std::shared_ptr<Step>& step, NodeId node,
                       const std::vector<TaskExit>& exits) {
   if (step->open.erase(node) == 0) return;
+  if (step->input != nullptr) step->input->node_done(node);
   for (const TaskExit& exit : exits) {
     step->say(Json{{"exit", codec::task_exit_json(exit)}});
     step->exit_code = std::max(step->exit_code, shell_code(exit));

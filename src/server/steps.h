@@ -21,13 +21,16 @@
 
 namespace dove::server {
 
+class StepInput;
+
 struct StepProgram {
   std::vector<std::string> command;
   std::map<std::string, std::string> environment;
   std::string workdir;
   std::string stdout_path;
   std::string stderr_path;
-  std::string stdin_text;  // "none" or a path
+  std::string stdin_text;        // "none", "stream" (from the client), or a path
+  std::int32_t stdin_rank = -1;  // it goes to this task alone; -1: to all
   bool label = false;
   bool kill_on_bad_exit = false;
 };
@@ -42,6 +45,9 @@ class Steps {
   // An agent's report that a step's tasks on its node have ended.
   void ended(NodeId node, JobId job, AttemptNumber attempt, std::int32_t step,
              const std::vector<TaskExit>& exits);
+  // A piece of the step's standard input, from its client; and what its agents ask for.
+  void write_input(CallPtr call, JobId job, AttemptNumber attempt, std::int32_t step);
+  void read_input(CallPtr call, const std::string& relay);
   // Passes a signal to a step's tasks; false when there is no such step.
   bool send_signal(JobId job, AttemptNumber attempt, std::int32_t step, int number);
   // The node's agent is back: what was lost on it meanwhile is ended there.
@@ -54,6 +60,8 @@ class Steps {
   struct Step;
 
   static std::string signal_line(const Key& key, int number);
+  std::unique_ptr<StepInput> input_of(const std::vector<StepNode>& nodes,
+                                      const StepProgram& program) const;
   std::int32_t next_number(const core::Job& job);
   void send_orders(const Step& step, const core::State& state, const std::vector<StepNode>& nodes,
                    const StepProgram& program);

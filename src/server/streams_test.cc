@@ -163,6 +163,67 @@ TEST_F(Streams, AStepRunsInsideItsJob) {
   EXPECT_EQ(Json::parse(step->lines[5]).at("ended").at("exit_code"), 4);
 }
 
+TEST_F(Streams, AStepTakesWhatItsClientSends) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  const std::uint64_t job = run_job(agent, 2);
+  const std::string target = "/v1/jobs/" + std::to_string(job) + "/steps";
+  const auto step = open("POST", target, R"({"command":["cat"],"stdin":"stream"})", {}, job_token);
+  const Json order = agent.wait_line("step").at("step");
+  EXPECT_EQ(order.at("stdin"), "stream");
+  ASSERT_TRUE(live.until([&] { return !step->lines.empty(); }));
+  EXPECT_EQ(Json::parse(step->lines[0]).at("begun").at("input"), true);
+
+  const std::string input = target + "/" + std::to_string(order.at("step").get<int>()) + "/input";
+  // An agent has a connection of its own: on one, an answer waits for the one before it.
+  wire::AsyncClient asking(live.loop, "127.0.0.1", live.api->port());
+  std::optional<wire::Response> asked;
+  const auto ask = [&](int offset) {
+    wire::Request request;
+    request.method = "GET";
+    request.target = "/v1/agents/n1/relays/" + order.at("id").get<std::string>() +
+                     "/input?offset=" + std::to_string(offset);
+    request.headers = {{"Authorization", "Bearer " + agent.token}};
+    asked.reset();
+    asking.call(std::move(request), [&](Result<wire::Response> answer) {
+      if (answer.ok()) asked = std::move(answer).value();
+    });
+  };
+  std::optional<Json> taken;
+  const auto post = [&](const std::string& query, const std::string& bytes) {
+    wire::Request request;
+    request.method = "POST";
+    request.target = input + query;
+    request.headers = {{"Authorization", "Bearer " + job_token}};
+    request.body = bytes;
+    taken.reset();
+    live.client->call(std::move(request), [&](Result<wire::Response> answer) {
+      if (answer.ok()) taken = Json::parse(answer->body);
+    });
+  };
+  post("?offset=0", "abc");
+  ask(0);
+  ASSERT_TRUE(live.until([&] { return asked.has_value(); }));
+  EXPECT_EQ(asked->body, "abc");
+  EXPECT_FALSE(taken.has_value()) << "not before it was passed on";
+  ask(2);
+  ASSERT_TRUE(live.until([&] { return asked.has_value(); }));
+  EXPECT_EQ(asked->body, "c");
+  ask(3);
+  ASSERT_TRUE(live.until([&] { return taken.has_value(); }));
+  EXPECT_EQ(taken->at("taken"), 3);
+  post("?offset=7", "z");
+  ASSERT_TRUE(live.until([&] { return taken.has_value(); }));
+  EXPECT_EQ(taken->value("code", ""), "offset_too_large");
+  post("?offset=3&end=1", "");
+  ASSERT_TRUE(live.until([&] { return asked.has_value() && taken.has_value(); }));
+  EXPECT_EQ(asked->status, 204);
+  EXPECT_EQ(*wire::find_header(asked->headers, "Dove-End"), "1");
+  EXPECT_EQ(taken->at("taken"), 3);
+  EXPECT_EQ(live.call("POST", target + "/99/input?offset=0", "x", {}, &job_token).code(),
+            "step_over");
+}
+
 TEST_F(Streams, AStepNeedsItsOwnJobRunning) {
   FakeAgent agent(live, "n1");
   agent.connect();

@@ -2,10 +2,11 @@
 """A job's way through real processes: submit, run over nodes, lose each kind of process, and finish."""
 import os
 import signal
+import subprocess
 import time
 import unittest
 
-from cluster import Cluster, until
+from cluster import Cluster, DOVE, until
 
 ENVIRONMENT = ["MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "LOCAL_RANK", "NODE_RANK", "TF_CONFIG",
                "PET_RDZV_ENDPOINT", "SLURM_JOB_ID", "DOVE_CHECKPOINT_DIR"]
@@ -112,6 +113,35 @@ class Spine(unittest.TestCase):
         done = self.cluster.wait(job)
         self.assertEqual(done["state"], "completed", self.cluster.logs(job))
         self.assertEqual(sorted(self.cluster.logs(job).splitlines()), ["step 0", "step 1"])
+
+    def test_srun_passes_its_input_on(self):
+        script = """#!/bin/bash
+seq 20000 | srun -n2 bash -c 'wc -l; echo rank $SLURM_PROCID'
+head -c 3000000 /dev/zero | srun -n1 wc -c
+seq 3 | srun -n2 --input=1 bash -c '[ $SLURM_PROCID = 0 ] && cat || sum=$(wc -l); echo $SLURM_PROCID: $sum' | sort
+for n in 1 2 3; do echo $n; done | while read n; do srun --input=none -n1 echo loop $n; done
+file=$(mktemp); echo from a file > $file
+srun -n1 --input=$file cat; rm $file
+srun -n1 cat </dev/null
+srun -n1 true < <(yes)
+"""
+        job = self.cluster.submit({"name": "input", "script": script, "tasks": 2, "nodes": 2})
+        self.assertEqual(self.cluster.wait(job)["state"], "completed", self.cluster.logs(job))
+        said = self.cluster.logs(job).splitlines()
+        self.assertEqual(sorted(said[:4]), ["20000", "20000", "rank 0", "rank 1"])
+        self.assertEqual(said[4:], ["3000000", "0:", "1: 3", "loop 1", "loop 2", "loop 3", "from a file"])
+
+    def test_a_followed_log_outlives_a_restart_of_the_server(self):
+        job = self.shell("for n in 1 2 3 4 5 6 7 8; do echo $n; sleep 0.4; done; printf end")
+        self.cluster.wait_state(job, "running")
+        follower = subprocess.Popen([DOVE, "logs", "-f", str(job)], stdout=subprocess.PIPE,
+                                    env={**self.cluster.environment, "DOVE_DATA": self.cluster.data})
+        until(lambda: "2" in self.cluster.logs(job), 20, "the first lines")
+        self.cluster.server.kill()
+        self.cluster.server.wait()
+        self.cluster.start_server()
+        said, _ = follower.communicate(timeout=60)
+        self.assertEqual((said, follower.returncode), (b"1\n2\n3\n4\n5\n6\n7\n8\nend", 0))
 
     def test_orphans_are_swept(self):
         mark = f"/tmp/dove-orphan-{os.getpid()}"
