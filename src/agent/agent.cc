@@ -34,6 +34,10 @@ constexpr std::size_t kLine_bytes = std::size_t{64} << 20;
 constexpr std::int64_t kStopGrace_us = 3'000'000;
 constexpr std::int64_t kStopMax_us = 10'000'000;
 
+std::string step_id(AttemptKey key, std::int32_t step) {
+  return fmt::format("{}.{}", key.text(), step);
+}
+
 StepInput::Piece piece_of(const wire::Response& answer) {
   using Kind = StepInput::Piece::Kind;
   if (wire::find_header(answer.headers, "Dove-End") != nullptr) return {Kind::kEnd, ""};
@@ -127,8 +131,8 @@ HeldAttempt& Agent::hold(LaunchOrder order) {
   context.keeps_records = options_.keeps_records;
   context.output_rotate_bytes = options_.output_rotate_bytes;
   context.report = [this](Report said) { report(std::move(said)); };
-  context.step_output = [this](const StepOrder& step, const TaskPlan& plan) {
-    step_output(step, plan);
+  context.step_output = [this](const StepAttach& step, const StepTaskOutput& output) {
+    step_output(step, output);
   };
   context.after = [this](std::chrono::milliseconds wait, std::function<void()> call) {
     return loop_.after(wait, std::move(call));
@@ -287,6 +291,7 @@ void Agent::on_control(const Json& line) {
     }
     report(std::move(over));
   }
+  if (line.contains("step_attach")) attach_step(line.at("step_attach"));
   if (line.contains("relay")) open_relay(line.at("relay"));
   if (line.contains("relay_end")) relays_->close(line.at("relay_end").value("id", ""));
 }
@@ -327,26 +332,44 @@ std::string Agent::finished_output(AttemptKey key, Rank rank, bool is_stdout,
       .output_file(rank, is_stdout);
 }
 
-void Agent::step_output(const StepOrder& step, const TaskPlan& plan) {
-  const auto open = [&](const std::string& path, const char* stream) {
-    step_relays_[fmt::format("{}.{}", step.key.text(), step.step)] = step.relay_id;
+void Agent::step_output(const StepAttach& step, const StepTaskOutput& output) {
+  step_relays_[step_id(step.key, step.step)] = step.relay_id;
+  const auto held = held_.find(step.key);
+  const auto open = [&](const std::string& path, bool is_stderr) {
+    const auto seen = step.seen.find({output.rank, is_stderr});
     Relays::Source source;
     source.path = path;
-    source.owner_uid = plan.linux_user.empty() ? -1 : uid_of(plan.linux_user);
-    source.follow = true;
-    relays_->open(step.relay_id, fmt::format("rank={}&stream={}", plan.rank, stream), source,
+    source.offset = seen == step.seen.end() ? 0 : seen->second;
+    source.owner_uid = output.linux_user.empty() ? -1 : uid_of(output.linux_user);
+    source.follow = held != held_.end() && held->second->writes_to(path);
+    const char* stream = is_stderr ? "stderr" : "stdout";
+    relays_->open(step.relay_id, fmt::format("rank={}&stream={}", output.rank, stream), source,
                   /*marks_end=*/false);
   };
   if (!step.stdout_path.empty()) return;  // the step writes to files of its own
-  open(plan.stdout_path, "stdout");
-  if (step.stderr_path.empty()) open(plan.stderr_path, "stderr");
+  open(output.stdout_path, false);
+  if (step.stderr_path.empty()) open(output.stderr_path, true);
+}
+
+void Agent::attach_step(const Json& line) {
+  const Result<StepAttach> attach = read_step_attach(line);
+  if (!attach.ok()) {
+    telemetry::log(telemetry::Level::kError, "step_unreadable", {{"why", attach.error().message}});
+    return;
+  }
+  const auto found = held_.find(attach->key);
+  if (found != held_.end()) return found->second->attach_step(*attach);
+  Report over{ReportKind::kStepEnded, attach->key, {}, "", 0, 0, attach->step};
+  for (const Rank rank : attach->ranks) over.exits.push_back(TaskExit{rank, 1, 0, "step_lost"});
+  report(std::move(over));
 }
 
 // On a connection of its own, as the answer waits until there is some.
 std::unique_ptr<StepInput> Agent::step_input(const StepOrder& step, std::function<void()> on_end) {
   auto client = std::make_shared<wire::AsyncClient>(loop_, options_.host, options_.port);
-  const auto fetch = [this, client, id = step.relay_id](
+  const auto fetch = [this, client, step = step_id(step.key, step.step)](
                          std::int64_t offset, std::function<void(StepInput::Piece)> done) {
+    const std::string& id = step_relays_[step];  // another one once its client came back
     client->call(
         request("GET",
                 fmt::format("/v1/agents/{}/relays/{}/input?offset={}", options_.name, id, offset),

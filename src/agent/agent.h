@@ -91,7 +91,8 @@ class Agent {
   void controller_full(std::int64_t sent_us);
   void report(Report report);
   void refuse(AttemptKey key, const std::string& why);
-  void step_output(const StepOrder& step, const TaskPlan& plan);
+  void step_output(const StepAttach& step, const StepTaskOutput& output);
+  void attach_step(const nlohmann::json& line);
   void flush_reports();
   void send_report();
   void reported(std::size_t count, std::int64_t sent_us, const Result<wire::Response>& answer);

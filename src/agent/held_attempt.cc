@@ -1,5 +1,7 @@
 #include "agent/held_attempt.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
@@ -8,6 +10,12 @@
 #include "telemetry/log.h"
 
 namespace dove::agent {
+
+namespace {
+
+constexpr std::size_t kStepsOverMax = 256;
+
+}  // namespace
 
 struct HeldAttempt::Slot {
   TaskPlan plan;
@@ -162,6 +170,9 @@ void HeldAttempt::adopt_step_task(const TaskPlan& plan, std::int32_t number) {
   }
   step->tasks.push_back(std::make_unique<Slot>());
   step->tasks.back()->plan = plan;
+  const StepTaskOutput output = default_output(number, rank);
+  step->tasks.back()->plan.stdout_path = output.stdout_path;
+  step->tasks.back()->plan.stderr_path = output.stderr_path;
   step->tasks.back()->task = std::move(task).value();
   ++step->open;
 }
@@ -310,7 +321,14 @@ void HeldAttempt::start_step(const StepOrder& order) {
                                    }});
       if (task.ok()) {
         slot.task = std::move(task).value();
-        context_.step_output(held.order, slot.plan);
+        StepAttach begin;
+        begin.relay_id = order.relay_id;
+        begin.key = order.key;
+        begin.step = order.step;
+        begin.stdout_path = order.stdout_path;
+        begin.stderr_path = order.stderr_path;
+        context_.step_output(begin, StepTaskOutput{rank, slot.plan.stdout_path,
+                                                   slot.plan.stderr_path, slot.plan.linux_user});
         continue;
       }
       failed.exit.cause = "start_failed: " + task.error().message;
@@ -356,10 +374,32 @@ void HeldAttempt::step_task_ended(std::int32_t number, Rank rank, TaskEnd end) {
   if (step.input != nullptr) step.input->drop(rank);
   step_task_started(number, rank);  // if it never did
   if (--step.open > 0) return;
+  steps_over_[number] = step.exits;
+  if (steps_over_.size() > kStepsOverMax) steps_over_.erase(steps_over_.begin());
   Report report{ReportKind::kStepEnded, order_.key, step.exits, "", 0, 0, number};
   steps_.erase(found);
   context_.report(std::move(report));
   settle();
+}
+
+// Where output goes that no file was named for; steps keep no other record of it.
+StepTaskOutput HeldAttempt::default_output(std::int32_t step, Rank rank) const {
+  const std::string base = fmt::format("{}/output/s{}.{}", directory_, step, rank);
+  return StepTaskOutput{rank, base + ".stdout", base + ".stderr", files_owner()};
+}
+
+void HeldAttempt::attach_step(const StepAttach& attach) {
+  for (const Rank rank : attach.ranks) {
+    context_.step_output(attach, default_output(attach.step, rank));
+  }
+  if (steps_.count(attach.step) != 0) return;
+  Report over{ReportKind::kStepEnded, order_.key, {}, "", 0, 0, attach.step};
+  if (const auto known = steps_over_.find(attach.step); known != steps_over_.end()) {
+    over.exits = known->second;
+  } else {
+    for (const Rank rank : attach.ranks) over.exits.push_back(TaskExit{rank, 1, 0, "step_lost"});
+  }
+  context_.report(std::move(over));
 }
 
 void HeldAttempt::stop_step(std::int32_t number, int signal_number) {

@@ -25,6 +25,13 @@
 
 namespace dove::agent {
 
+struct StepTaskOutput {
+  Rank rank = 0;
+  std::string stdout_path;
+  std::string stderr_path;
+  std::string linux_user;
+};
+
 struct HeldContext {
   const AgentFacts* facts = nullptr;
   Runner* runner = nullptr;
@@ -32,9 +39,10 @@ struct HeldContext {
   bool mapped_users = false;  // true: every job needs a Linux user; false: tasks run as the agent's
   std::int64_t output_rotate_bytes = 0;
   std::function<void(Report)> report;
-  // A step's task has begun: the relay of its output follows it.
-  std::function<void(const StepOrder&, const TaskPlan&)> step_output;
   std::function<wire::Timer(std::chrono::milliseconds, std::function<void()>)> after;
+  // The relay of a step's task's output begins: from what its client has seen, and as long as the
+  // task writes.
+  std::function<void(const StepAttach&, const StepTaskOutput&)> step_output;
   // The standard input of a step that takes it from its client (agent/step_input.h).
   std::function<std::unique_ptr<StepInput>(const StepOrder&, std::function<void()> on_end)>
       step_input;
@@ -63,6 +71,8 @@ class HeldAttempt {
   void preempt();
   void signal(int number, bool batch_only);
   void start_step(const StepOrder& step);
+  // Its client goes on through a new controller: relays what it has not seen, and tells the end.
+  void attach_step(const StepAttach& attach);
   void stop_step(std::int32_t step, int signal);
   // Says again how far it is (the controller asks with a repeated order).
   void repeat_report();
@@ -96,6 +106,7 @@ class HeldAttempt {
   void step_task_started(std::int32_t step, Rank rank);
   void step_task_ended(std::int32_t step, Rank rank, TaskEnd end);
   void end_step_input(std::int32_t step);
+  StepTaskOutput default_output(std::int32_t step, Rank rank) const;
   void settle();
   void fail(const Error& error);
   void output_over(const TaskPlan& plan);
@@ -112,6 +123,7 @@ class HeldAttempt {
   bool started_told_ = false;
   std::vector<std::unique_ptr<Slot>> tasks_;
   std::map<std::int32_t, std::unique_ptr<Step>> steps_;
+  std::map<std::int32_t, std::vector<TaskExit>> steps_over_;  // the latest, for attach_step
   std::set<std::int32_t> steps_seen_;  // an order that comes again starts nothing
   std::vector<TaskExit> exits_;
   std::size_t exits_told_ = 0;

@@ -77,7 +77,6 @@ class HeldAttemptTest : public ::testing::Test {
     context.facts = &facts_;
     context.runner = &runner_;
     context.report = [this](Report report) { reports_.push_back(std::move(report)); };
-    context.step_output = [](const StepOrder&, const TaskPlan&) {};
     context.after = [this](std::chrono::milliseconds wait, std::function<void()> call) {
       waits_.push_back(wait.count());
       grace_over_ = std::move(call);
@@ -85,6 +84,7 @@ class HeldAttemptTest : public ::testing::Test {
     };
     order.checkpoint_signal = checkpoint_signal_;
     order.checkpoint_grace_us = 5'000'000;
+    context.step_output = [](const StepAttach&, const StepTaskOutput&) {};
     return HeldAttempt(std::move(context), folder_ + "/3.1", std::move(order));
   }
 

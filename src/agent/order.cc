@@ -120,4 +120,24 @@ Result<StepOrder> read_step_order(const Json& step) {
   }
 }
 
+Result<StepAttach> read_step_attach(const Json& line) {
+  try {
+    StepAttach attach;
+    attach.relay_id = line.at("id").get<std::string>();
+    attach.key = {JobId(line.at("job").get<std::uint64_t>()),
+                  line.at("attempt").get<AttemptNumber>()};
+    attach.step = line.at("step").get<std::int32_t>();
+    attach.ranks = line.at("ranks").get<std::vector<Rank>>();
+    attach.stdout_path = line.value("stdout_path", "");
+    attach.stderr_path = line.value("stderr_path", "");
+    for (const Json& each : line.value("seen", Json::array())) {
+      attach.seen[{each.at("rank").get<Rank>(), each.value("stream", "") == "stderr"}] =
+          each.at("bytes").get<std::int64_t>();
+    }
+    return attach;
+  } catch (const Json::exception& e) {
+    return malformed(e.what());
+  }
+}
+
 }  // namespace dove::agent

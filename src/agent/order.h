@@ -5,9 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -81,7 +83,19 @@ struct StepOrder {
   std::int32_t stdin_rank = -1;     // of this task alone; -1: of all
 };
 
+// A step whose client comes back through a new controller.
+struct StepAttach {
+  std::string relay_id;
+  AttemptKey key;
+  std::int32_t step = 0;
+  std::vector<Rank> ranks;
+  std::string stdout_path;  // not "": it has no relay
+  std::string stderr_path;
+  std::map<std::pair<Rank, bool>, std::int64_t> seen;  // bytes that it has, by (rank, is_stderr)
+};
+
 Result<LaunchOrder> read_launch_order(const nlohmann::json& line);
 Result<StepOrder> read_step_order(const nlohmann::json& step);
+Result<StepAttach> read_step_attach(const nlohmann::json& attach);
 
 }  // namespace dove::agent

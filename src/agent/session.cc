@@ -343,6 +343,8 @@ void Agent::report(Report said) {
       const std::string relay = found->second;
       step_relays_.erase(found);
       relays_->when_drained(relay, [this, said] {
+        // Who comes back to the step asks for it again (HeldAttempt::attach_step).
+        if (session_.empty()) return;
         reports_.push_back(codec::dump_json(report_json(said)));
         flush_reports();
       });

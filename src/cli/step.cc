@@ -7,7 +7,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include "cli/api.h"
@@ -118,34 +121,69 @@ class Step {
         output_(wanted.label) {}
 
   Result<int> run(int patience_s) {
-    const std::string body = codec::dump_json(body_of(wanted_));
-    const std::string job = current_job();
     const std::int64_t begun_us = telemetry::monotonic_us();
-    SignalWatch watch([this, job](int number) { forward(job, number); });
-    while (true) {
-      Api api(endpoint_);
-      const Result<void> streamed =
-          api.stream("POST", job_target(job, "/steps"), body, {{"Accept", "application/x-ndjson"}},
-                     [this](std::string_view line) { return take(line); });
-      output_.finish();
-      input_.reset();
-      if (ended_) return std::min(exit_code_, 255);
+    SignalWatch watch([this](int number) { forward(job_, number); });
+    Result<void> streamed = stream("/steps", body_of(wanted_));
+    while (!ended_ && !begun_ && !streamed.ok() && may_pass(streamed.error())) {
       const std::int64_t waited_us = telemetry::monotonic_us() - begun_us;
-      if (!streamed.ok() && may_pass(streamed.error()) && waited_us < patience_s * 1'000'000LL) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(waited_us < 1'000'000 ? 20 : 300));
-        continue;
-      }
-      if (heard_ != 0) return 128 + heard_;
-      if (!streamed.ok()) return streamed.error();
-      return Error{ErrorKind::kUnavailable, "step_lost",
-                   "the connection to the server broke; the step was ended", ""};
+      if (waited_us >= patience_s * 1'000'000LL) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(waited_us < 1'000'000 ? 20 : 300));
+      streamed = stream("/steps", body_of(wanted_));
     }
+    if (begun_ && !ended_) streamed = go_on();
+    output_.finish();
+    input_.reset();
+    if (ended_) return std::min(exit_code_, 255);
+    if (heard_ != 0) return 128 + heard_;
+    if (!streamed.ok()) return streamed.error();
+    return Error{ErrorKind::kUnavailable, "step_lost",
+                 "the connection to the server broke; the step was ended", ""};
   }
 
  private:
+  static constexpr std::int64_t kReconnect_us = 60'000'000;
+
+  Result<void> stream(const std::string& target, const json& body) {
+    Api api(endpoint_);
+    return api.stream("POST", job_target(job_, target), codec::dump_json(body),
+                      {{"Accept", "application/x-ndjson"}},
+                      [this](std::string_view line) { return take(line); });
+  }
+
+  // The stream broke: the server was restarted, and its successor is told what is known here.
+  Result<void> go_on() {
+    std::int64_t heard_us = telemetry::monotonic_us();
+    while (true) {
+      attached_ = false;
+      const Result<void> streamed = stream(fmt::format("/steps/{}/attach", step_.load()), rest());
+      const std::int64_t now_us = telemetry::monotonic_us();
+      if (ended_ || heard_ != 0) return {};
+      if (attached_) heard_us = now_us;
+      const bool may_pass = streamed.ok() || streamed.error().kind == ErrorKind::kUnavailable;
+      if (!may_pass || now_us - heard_us > kReconnect_us) return streamed;
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    }
+  }
+
+  json rest() const {
+    json seen = json::array();
+    for (const auto& [from, bytes] : seen_) {
+      seen.push_back(json{
+          {"rank", from.first}, {"stream", from.second ? "stderr" : "stdout"}, {"bytes", bytes}});
+    }
+    return json{{"attempt", told_["attempt"]},
+                {"nodes", told_["nodes"]},
+                {"seen", std::move(seen)},
+                {"stdout_path", wanted_.stdout_path},
+                {"stderr_path", wanted_.stderr_path},
+                {"input", input_ != nullptr},
+                {"stdin_rank", wanted_.stdin_rank},
+                {"kill_on_bad_exit", wanted_.kill_on_bad_exit}};
+  }
+
   // A script may be faster than the news that its job is running.
   bool may_pass(const Error& error) const {
-    if (begun_ || heard_ != 0) return false;
+    if (heard_ != 0) return false;
     return error.kind == ErrorKind::kUnavailable || error.code == "not_running";
   }
 
@@ -164,10 +202,13 @@ class Step {
     const json& said = *parsed;
     if (said.contains("begun")) {
       step_ = number_of(said["begun"], "step");
+      told_ = said["begun"];
       begun_ = true;
-      if (said["begun"].value("input", false)) {
-        input_ = std::make_unique<StepInput>(endpoint_, current_job(), step_.load());
+      if (told_.value("input", false)) {
+        input_ = std::make_unique<StepInput>(endpoint_, job_, step_.load());
       }
+    } else if (said.contains("attached")) {
+      attached_ = true;
     } else if (said.contains("ended")) {
       exit_code_ = static_cast<int>(number_of(said["ended"], "exit_code"));
       ended_ = true;
@@ -177,7 +218,10 @@ class Step {
     } else if (said.contains("data") || said.contains("base64")) {
       const std::string data =
           said.contains("data") ? text_of(said, "data") : from_base64(text_of(said, "base64"));
-      output_.add(number_of(said, "rank"), text_of(said, "stream") == "stderr", data);
+      const std::int64_t rank = number_of(said, "rank");
+      const bool error_stream = text_of(said, "stream") == "stderr";
+      seen_[{rank, error_stream}] += static_cast<std::int64_t>(data.size());
+      output_.add(rank, error_stream, data);
     } else if (said.contains("error")) {
       fmt::print(stderr, "{}: error: {}\n", name_, said["error"].dump());
     }
@@ -185,6 +229,7 @@ class Step {
   }
 
   void tell(const json& exit) {
+    if (!told_exits_.insert(number_of(exit, "rank")).second) return;  // told again
     const std::int64_t code = number_of(exit, "exit_code");
     const std::int64_t signal = number_of(exit, "signal");
     const std::string cause = text_of(exit, "cause");
@@ -196,6 +241,7 @@ class Step {
   }
 
   std::string name_;
+  const std::string job_ = current_job();
   const StepWanted& wanted_;
   Endpoint endpoint_;
   Output output_;
@@ -203,6 +249,10 @@ class Step {
   std::atomic<std::int64_t> step_{0};
   std::atomic<bool> begun_{false};
   std::unique_ptr<StepInput> input_;  // runs with the step
+  json told_;                         // as it began: its attempt, nodes and ranks
+  std::map<std::pair<std::int64_t, bool>, std::int64_t> seen_;  // bytes by (rank, is stderr)
+  std::set<std::int64_t> told_exits_;
+  bool attached_ = false;
   bool ended_ = false;
   int exit_code_ = 0;
 };

@@ -40,8 +40,9 @@ Result<Endpoint> job_endpoint();
 
 // Starts the step, again for up to `patience_s` while its nodes cannot be reached or its job is not
 // known to run, copies what the tasks print to stdout and stderr, and gives the highest exit code.
-// While it runs SIGINT and SIGTERM go to the step's tasks; a second one gives up, which ends the
-// step. `name` begins the messages about tasks that failed.
+// A restart of the server meanwhile is waited for. While it runs SIGINT and SIGTERM go to the
+// step's tasks; a second one gives up, which ends the step. `name` begins the messages about tasks
+// that failed.
 Result<int> run_step(const std::string& name, const StepWanted& wanted, int patience_s);
 
 }  // namespace dove::cli

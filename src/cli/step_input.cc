@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "cli/api.h"
@@ -17,6 +18,7 @@ namespace {
 
 constexpr std::size_t kPiece_bytes = 64 << 10;
 constexpr int kLook_ms = 100;  // whether to stop
+constexpr std::chrono::milliseconds kBetweenTries{100};
 
 }  // namespace
 
@@ -52,16 +54,22 @@ bool StepInput::send(std::string bytes, bool end, const std::stop_token& stop) {
     const std::string query = fmt::format("?offset={}{}", offset_, end ? "&end=1" : "");
     const Result<nlohmann::json> answer = api.send_bytes(target_ + query, bytes);
     if (!answer.ok()) {
-      if (answer.error().kind != ErrorKind::kNotFound && !stop.stop_requested()) {
+      // Until the step's end is heard, its server may just be another one that will know of it.
+      const ErrorKind kind = answer.error().kind;
+      if (stop.stop_requested()) return false;
+      if (kind != ErrorKind::kNotFound && kind != ErrorKind::kUnavailable) {
         say("standard input: " + answer.error().message);
+        return false;
       }
-      return false;
+      std::this_thread::sleep_for(kBetweenTries);
+      continue;
     }
     const std::int64_t taken = number_of(*answer, "taken") - offset_;
     if (taken > 0) bytes.erase(0, static_cast<std::size_t>(taken));
     if (taken > 0) offset_ += taken;
-  } while (!bytes.empty() && !stop.stop_requested());
-  return true;
+    if (bytes.empty()) return true;
+  } while (!stop.stop_requested());
+  return false;
 }
 
 }  // namespace dove::cli

@@ -309,6 +309,7 @@ void sync_agent(Context& context, CallPtr call) {
                    session.version = version;
                    session.agent_pid = agent_pid;
                    context.steps.node_back(call->caller.node);
+                   context.steps.found(call->caller.node, message->steps);
                    call->reply(200, sync_answer(context, session, *message));
                  });
 }

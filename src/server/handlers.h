@@ -23,6 +23,7 @@ void signal_job(Context& context, CallPtr call);
 void why_job(Context& context, CallPtr call);
 void read_job_log(Context& context, CallPtr call);
 void run_step(Context& context, CallPtr call);
+void attach_step(Context& context, CallPtr call);
 void write_step_input(Context& context, CallPtr call);
 
 // -- nodes

@@ -28,6 +28,7 @@ constexpr std::array kRoutes = {
     Route{"GET", "/v1/jobs/{id}/why", "whyJob", Access::kPerson, why_job},
     Route{"GET", "/v1/jobs/{id}/logs", "readJobLog", Access::kPerson, read_job_log},
     Route{"POST", "/v1/jobs/{id}/steps", "runStep", Access::kPerson, run_step},
+    Route{"POST", "/v1/jobs/{id}/steps/{step}/attach", "attachStep", Access::kPerson, attach_step},
     Route{"POST", "/v1/jobs/{id}/steps/{step}/input", "writeStepInput", Access::kPerson,
           write_step_input},
     Route{"GET", "/v1/nodes", "listNodes", Access::kPerson, list_nodes},

@@ -2,6 +2,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "codec/json.h"
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/job_select.h"
@@ -56,6 +57,40 @@ Result<StepBody> read_step(const Json& body) {
   return step;
 }
 
+Result<std::int32_t> step_number(const Call& call) {
+  const std::string& text = call.parameters[1];
+  std::int32_t step = 0;
+  const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), step);
+  if (error == std::errc() && at == text.data() + text.size() && step >= 0) return step;
+  return not_found("step", text);
+}
+
+Result<StepAttach> read_attach(const Json& body, const Call& call) {
+  StepAttach attach;
+  TRY_ASSIGN(attach.step, step_number(call));
+  try {
+    attach.attempt = body.at("attempt").get<AttemptNumber>();
+    for (const Json& node : body.at("nodes")) {
+      attach.ranks[node.at("node").get<std::string>()] = node.at("ranks").get<std::vector<Rank>>();
+    }
+    attach.input = body.value("input", false);
+    attach.stdin_rank = body.value("stdin_rank", -1);
+    attach.kill_on_bad_exit = body.value("kill_on_bad_exit", false);
+    Json seen = Json::array();
+    for (const Json& each : body.value("seen", Json::array())) {
+      seen.push_back(Json{{"rank", each.at("rank").get<Rank>()},
+                          {"stream", each.value("stream", "stdout")},
+                          {"bytes", each.at("bytes").get<std::int64_t>()}});
+    }
+    attach.agent_part = codec::dump_json(Json{{"stdout_path", body.value("stdout_path", "")},
+                                              {"stderr_path", body.value("stderr_path", "")},
+                                              {"seen", std::move(seen)}});
+  } catch (const Json::exception& e) {
+    return invalid("bad_value", std::string("what is attached to cannot be read: ") + e.what(), "");
+  }
+  return attach;
+}
+
 // The job named by the path, if the caller may run steps in it.
 Result<const core::Job*> job_of_caller(const Context& context, const Call& call) {
   TRY_ASSIGN(const core::Job* job, find_job(context.state(), call.parameters[0]));
@@ -88,18 +123,29 @@ void run_step(Context& context, CallPtr call) {
   context.steps.run(std::move(call), job, step->request, std::move(step->program));
 }
 
+void attach_step(Context& context, CallPtr call) {
+  const Result<const core::Job*> found = job_of_caller(context, *call);
+  if (!found.ok()) return call->fail(found.error());
+  const core::Job& job = **found;
+  if (job.phase != JobPhase::kActive) {
+    return call->fail(Error{ErrorKind::kConflict, "step_over", "the job is over", ""});
+  }
+  const Result<Json> body = call->json_body();
+  if (!body.ok()) return call->fail(body.error());
+  const Result<StepAttach> attach = read_attach(*body, *call);
+  if (!attach.ok()) return call->fail(attach.error());
+  context.steps.attach(std::move(call), job, *attach);
+}
+
 void write_step_input(Context& context, CallPtr call) {
   const Result<const core::Job*> found = job_of_caller(context, *call);
   if (!found.ok()) return call->fail(found.error());
   const core::Job& job = **found;
-  const std::string& text = call->parameters[1];
-  std::int32_t step = 0;
-  const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), step);
-  if (error != std::errc() || at != text.data() + text.size() || job.attempts.empty()) {
-    return call->fail(not_found("step", text));
-  }
+  const Result<std::int32_t> step = step_number(*call);
+  if (!step.ok()) return call->fail(step.error());
+  if (job.attempts.empty()) return call->fail(not_found("step", call->parameters[1]));
   const AttemptNumber attempt = job.attempts.back().number;
-  context.steps.write_input(std::move(call), job.id, attempt, step);
+  context.steps.write_input(std::move(call), job.id, attempt, *step);
 }
 
 void read_step_input(Context& context, CallPtr call) {

@@ -32,6 +32,8 @@ void StepInput::write(CallPtr call, std::int64_t offset, bool end) {
     return call->fail(Error{ErrorKind::kTooLarge, "piece_too_large",
                             "a piece of input has at most 64 KiB, its end none", "body"});
   }
+  if (fresh_) offset_ = offset;
+  fresh_ = false;
   if (offset > behind() || (end_ && !end)) {
     return call->fail(
         invalid("offset_too_large", "the pieces of the input come one behind the other", "offset"));
@@ -42,7 +44,8 @@ void StepInput::write(CallPtr call, std::int64_t offset, bool end) {
   // What comes again is taken by its part that is not known yet.
   if (end) {
     end_ = true;
-  } else if (offset + static_cast<std::int64_t>(body.size()) > behind() && taken() >= offset) {
+  } else if (offset + static_cast<std::int64_t>(body.size()) > behind() &&
+             (piece_.empty() || taken() >= offset)) {
     offset_ = offset;
     piece_ = body;
   }

@@ -26,7 +26,8 @@ class StepInput {
   ~StepInput();
 
   // The client's: its body stands at `offset` of the input; with `end` it is empty, and what is
-  // before it was all. Answers {"taken": N}: so much has been taken by all nodes.
+  // before it was all. The first piece may stand anywhere: a former server took what is before it.
+  // Answers {"taken": N}: so much has been taken by all nodes.
   void write(CallPtr call, std::int64_t offset, bool end);
   // A node's: answers with what stands at `offset`, to which it has taken all. 204: nothing yet;
   // the header Dove-End: there is no more.
@@ -45,6 +46,7 @@ class StepInput {
 
   wire::Loop& loop_;
   std::map<NodeId, std::int64_t> taken_;  // of nodes that still take some
+  bool fresh_ = true;                     // nobody has written: the first piece stands anywhere
   std::int64_t offset_ = 0;               // of piece_
   std::string piece_;
   bool end_ = false;  // nothing comes behind piece_

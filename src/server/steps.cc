@@ -97,15 +97,36 @@ void Steps::run(CallPtr call, const core::Job& job, const StepRequest& request,
                                         state.find_node(node.node)->name),
                             ""});
   }
+  Ranks ranks;
+  Json told = Json::array();
+  std::size_t tasks = 0;
+  for (const StepNode& node : *nodes) {
+    for (const TaskGrant& task : node.tasks) ranks[node.node].push_back(task.rank);
+    told.push_back(
+        Json{{"node", state.find_node(node.node)->name}, {"ranks", ranks.at(node.node)}});
+    tasks += node.tasks.size();
+  }
+  const Key key{job.id, attempt.number, next_number(job)};
+  const std::shared_ptr<Step> step = open_step(key, std::move(ranks), program.kill_on_bad_exit);
+  if (program.stdin_text == "stream") step->input = input_of(step->open, program.stdin_rank);
+  open_stream(step, *call);
+  step->say(Json{{"begun",
+                  {{"step", std::get<2>(key)},
+                   {"attempt", attempt.number},
+                   {"nodes", std::move(told)},
+                   {"tasks", tasks},
+                   {"input", step->input != nullptr}}}});
+  send_orders(*step, state, *nodes, program);
+}
+
+std::shared_ptr<Steps::Step> Steps::open_step(const Key& key, Ranks ranks, bool kill_on_bad_exit) {
   auto step = std::make_shared<Step>();
-  step->key = {job.id, attempt.number, next_number(job)};
-  step->kill_on_bad_exit = program.kill_on_bad_exit;
+  step->key = key;
+  step->kill_on_bad_exit = kill_on_bad_exit;
   const std::weak_ptr<Step> weak = step;
   RelayReader reader;
-  for (const StepNode& node : *nodes) {
-    reader.nodes.insert(node.node);
-    for (const TaskGrant& task : node.tasks) step->open[node.node].push_back(task.rank);
-  }
+  for (const auto& [node, of_node] : ranks) reader.nodes.insert(node);
+  step->open = std::move(ranks);
   reader.waiting_bytes = [weak] {
     const auto held = weak.lock();
     return held == nullptr ? 0 : held->out->buffered_bytes();
@@ -133,25 +154,78 @@ void Steps::run(CallPtr call, const core::Job& job, const StepRequest& request,
   };
   step->relay = relays_.open(std::move(reader));
   steps_[step->key] = step;
-  step->out = call->responder->stream(200, {{"Content-Type", "application/x-ndjson"}});
-  step->out->on_closed([this, weak] { client_gone(weak); });
-  std::size_t tasks = 0;
-  for (const StepNode& node : *nodes) tasks += node.tasks.size();
-  step->input = input_of(*nodes, program);
-  step->say(Json{
-      {"begun",
-       {{"step", std::get<2>(step->key)}, {"tasks", tasks}, {"input", step->input != nullptr}}}});
-  send_orders(*step, state, *nodes, program);
+  return step;
 }
 
-std::unique_ptr<StepInput> Steps::input_of(const std::vector<StepNode>& nodes,
-                                           const StepProgram& program) const {
-  if (program.stdin_text != "stream") return nullptr;
+void Steps::open_stream(const std::shared_ptr<Step>& step, const Call& call) {
+  step->out = call.responder->stream(200, {{"Content-Type", "application/x-ndjson"}});
+  step->out->on_closed([this, weak = std::weak_ptr<Step>(step)] { client_gone(weak); });
+}
+
+void Steps::attach(CallPtr call, const core::Job& job, const StepAttach& attach) {
+  const core::State& state = projection_.state();
+  const Key key{job.id, attach.attempt, attach.step};
+  const Error over{ErrorKind::kConflict, "step_over", "the step is over", ""};
+  if (steps_.count(key) != 0 || job.attempts.back().number != attach.attempt) {
+    return call->fail(over);
+  }
+  Ranks ranks;
+  for (const auto& [name, of_node] : attach.ranks) {
+    const core::Node* node = state.find_node(name);
+    if (node == nullptr || find_placement(state, job.id, attach.attempt, node->id) == nullptr) {
+      return call->fail(over);
+    }
+    if (sessions_.find(node->id) == nullptr) {
+      return call->fail(
+          Error{ErrorKind::kUnavailable, "node_unreachable",
+                fmt::format("the agent of node {} is not connected now; try again", name), ""});
+    }
+    ranks[node->id] = of_node;
+  }
+  const std::shared_ptr<Step> step = open_step(key, std::move(ranks), attach.kill_on_bad_exit);
+  if (attach.input) step->input = input_of(step->open, attach.stdin_rank);
+  open_stream(step, *call);
+  step->say(Json{{"attached", {{"step", attach.step}}}});
+  Json line = Json::parse(attach.agent_part);
+  line["id"] = step->relay;
+  line["job"] = job.id.value;
+  line["attempt"] = attach.attempt;
+  line["step"] = attach.step;
+  for (const auto& [node, of_node] : step->open) {
+    line["ranks"] = of_node;
+    sessions_.send(node, codec::dump_json(Json{{"step_attach", line}}));
+  }
+  orphans_.erase(key);
+}
+
+void Steps::found(NodeId node, const std::vector<StepKey>& steps) {
+  for (const StepKey& each : steps) {
+    const Key key{each.job, each.attempt, each.step};
+    if (steps_.count(key) != 0 || orphans_.size() > kNumbersMax) continue;
+    Orphan& orphan = orphans_[key];
+    orphan.nodes.insert(node);
+    if (!orphan.timer.pending()) {
+      orphan.timer = loop_.after(kOrphaned, [this, key] { end_orphan(key, SIGTERM); });
+    }
+  }
+}
+
+void Steps::end_orphan(const Key& key, int number) {
+  const auto found = orphans_.find(key);
+  if (found == orphans_.end()) return;
+  for (const NodeId node : found->second.nodes) sessions_.send(node, signal_line(key, number));
+  if (number == SIGKILL) {
+    orphans_.erase(found);
+  } else {
+    found->second.timer = loop_.after(kKillAfter, [this, key] { end_orphan(key, SIGKILL); });
+  }
+}
+
+std::unique_ptr<StepInput> Steps::input_of(const Ranks& ranks, std::int32_t stdin_rank) const {
   std::set<NodeId> reading;
-  for (const StepNode& node : nodes) {
-    for (const TaskGrant& task : node.tasks) {
-      const auto rank = static_cast<std::int32_t>(task.rank);
-      if (program.stdin_rank < 0 || program.stdin_rank == rank) reading.insert(node.node);
+  for (const auto& [node, of_node] : ranks) {
+    for (const Rank rank : of_node) {
+      if (stdin_rank < 0 || stdin_rank == static_cast<std::int32_t>(rank)) reading.insert(node);
     }
   }
   return std::make_unique<StepInput>(loop_, reading);

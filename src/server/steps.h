@@ -2,13 +2,17 @@
 //
 // A step lives as long as its client listens: POST /v1/jobs/{id}/steps answers with a stream of
 // JSON lines, output and exits as they come from the agents. When the client goes, the step's tasks
-// are ended. Nothing of a step is in the log. Loop thread only.
+// are ended. Nothing of a step is in the log: after a restart of the server the client hands back
+// what it was told at the beginning and how much it has heard (attach), and the agents, who hold
+// the truth, go on from there. A step that no client takes up is ended. Loop thread only.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -18,6 +22,7 @@
 #include "server/projection.h"
 #include "server/relays.h"
 #include "server/step_layout.h"
+#include "server/sync_plan.h"
 
 namespace dove::server {
 
@@ -35,6 +40,17 @@ struct StepProgram {
   bool kill_on_bad_exit = false;
 };
 
+// What a step's client knows of it, handed back to a server that does not.
+struct StepAttach {
+  AttemptNumber attempt = 0;
+  std::int32_t step = 0;
+  std::map<std::string, std::vector<Rank>> ranks;  // by the node's name
+  std::string agent_part;                          // JSON of what its agents must know
+  bool input = false;
+  std::int32_t stdin_rank = -1;
+  bool kill_on_bad_exit = false;
+};
+
 class Steps {
  public:
   Steps(wire::Loop& loop, const Projection& projection, AgentSessions& sessions, Relays& relays);
@@ -42,6 +58,10 @@ class Steps {
 
   // Answers `call` with the step's stream, or an error.
   void run(CallPtr call, const core::Job& job, const StepRequest& request, StepProgram program);
+  // Answers `call` with the rest of the stream of a step that a former server began.
+  void attach(CallPtr call, const core::Job& job, const StepAttach& attach);
+  // A node's agent runs these: what no client takes up within kOrphaned is ended.
+  void found(NodeId node, const std::vector<StepKey>& steps);
   // An agent's report that a step's tasks on its node have ended.
   void ended(NodeId node, JobId job, AttemptNumber attempt, std::int32_t step,
              const std::vector<TaskExit>& exits);
@@ -57,11 +77,20 @@ class Steps {
 
  private:
   using Key = std::tuple<JobId, AttemptNumber, std::int32_t>;
+  using Ranks = std::map<NodeId, std::vector<Rank>>;
+  static constexpr std::chrono::seconds kOrphaned{60};
   struct Step;
+  struct Orphan {
+    std::set<NodeId> nodes;
+    wire::Timer timer;
+  };
+
+  std::shared_ptr<Step> open_step(const Key& key, Ranks ranks, bool kill_on_bad_exit);
+  void open_stream(const std::shared_ptr<Step>& step, const Call& call);
+  void end_orphan(const Key& key, int number);
 
   static std::string signal_line(const Key& key, int number);
-  std::unique_ptr<StepInput> input_of(const std::vector<StepNode>& nodes,
-                                      const StepProgram& program) const;
+  std::unique_ptr<StepInput> input_of(const Ranks& ranks, std::int32_t stdin_rank) const;
   std::int32_t next_number(const core::Job& job);
   void send_orders(const Step& step, const core::State& state, const std::vector<StepNode>& nodes,
                    const StepProgram& program);
@@ -78,6 +107,7 @@ class Steps {
   Instant began_at_;
   std::map<Key, std::shared_ptr<Step>> steps_;
   std::map<std::pair<JobId, AttemptNumber>, std::int32_t> numbers_;
+  std::map<Key, Orphan> orphans_;
   std::multimap<NodeId, Key> abandoned_;  // their clients were told that they are over
 };
 

@@ -129,6 +129,12 @@ Result<SyncMessage> read_sync(const Json& body) {
       TRY_ASSIGN(HeldPlacement held, read_held(item));
       message.held.push_back(std::move(held));
     }
+    for (const Json& item : body.value("steps", Json::array())) {
+      if (message.steps.size() >= kHeldMax) return malformed("too many steps");
+      message.steps.push_back(StepKey{JobId(item.at("job").get<std::uint64_t>()),
+                                      item.at("attempt").get<AttemptNumber>(),
+                                      item.at("step").get<std::int32_t>()});
+    }
     return message;
   } catch (const Json::exception& e) {
     return malformed(e.what());

@@ -24,6 +24,13 @@ struct HeldPlacement {
   std::int64_t memory_peak_bytes = 0;
 };
 
+struct StepKey {
+  JobId job;
+  AttemptNumber attempt = 0;
+  std::int32_t step = 0;
+  auto operator<=>(const StepKey&) const = default;
+};
+
 struct SyncMessage {
   std::string ticket;  // of the answer that this sync was asked for with; "": none
   std::string boot_id;
@@ -32,6 +39,7 @@ struct SyncMessage {
   std::uint64_t log_head_seen = 0;
   Inventory inventory;
   std::vector<HeldPlacement> held;
+  std::vector<StepKey> steps;  // whose tasks run there
 };
 Result<SyncMessage> read_sync(const nlohmann::json& body);
 

@@ -143,6 +143,22 @@ srun -n1 true < <(yes)
         said, _ = follower.communicate(timeout=60)
         self.assertEqual((said, follower.returncode), (b"1\n2\n3\n4\n5\n6\n7\n8\nend", 0))
 
+    def test_a_step_outlives_a_restart_of_the_server(self):
+        script = """#!/bin/bash
+(for n in 1 2 3 4 5 6; do echo $n; sleep 0.5; done) | srun -n2 bash -c 'while read n; do echo $SLURM_PROCID.$n; done; exit 3'
+echo srun ended with $?
+srun -n1 echo another
+"""
+        job = self.cluster.submit({"name": "restart", "script": script, "tasks": 2, "nodes": 2})
+        until(lambda: "1.2" in self.cluster.logs(job), 20, "the first lines")
+        self.cluster.server.kill()
+        self.cluster.server.wait()
+        self.cluster.start_server()
+        self.cluster.wait(job, 60)
+        said = [line for line in self.cluster.logs(job).splitlines() if "error" not in line]
+        self.assertEqual(sorted(said[:12]), [f"{rank}.{n}" for rank in (0, 1) for n in range(1, 7)])
+        self.assertEqual(said[12:], ["srun ended with 3", "another"])
+
     def test_orphans_are_swept(self):
         mark = f"/tmp/dove-orphan-{os.getpid()}"
         job = self.shell(f"setsid sleep 300 & echo $! > {mark}")
