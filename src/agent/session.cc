@@ -70,6 +70,11 @@ std::string text_of(const Json& object, const char* name) {
                                                               : "";
 }
 
+// The controller lives and cannot write; not what somebody between says for it.
+bool says_full(const wire::Response& answer, const Json& body) {
+  return answer.status == 503 && text_of(body, "code") == "disk_full";
+}
+
 Error refusal(const wire::Response& answer, const Json& body, const char* code) {
   const std::string detail = text_of(body, "detail");
   return Error{wire::kind_of_status(answer.status), code,
@@ -166,9 +171,7 @@ void Agent::sync_answered(const Result<wire::Response>& answer, std::int64_t sen
   if (stopped_) return;
   if (!answer.ok()) return connect_failed(answer.error());
   const Json message = object_of(*answer);
-  if (answer->status == 503 && text_of(message, "code") == "disk_full") {
-    return controller_full(sent_us);
-  }
+  if (says_full(*answer, message)) return controller_full(sent_us);
   if (answer->status != 200) return connect_failed(refusal(*answer, message, "sync_refused"));
   const bool had_ticket = !ticket_.empty();
   ticket_ = text_of(message, "ticket");
@@ -396,11 +399,11 @@ void Agent::reported(std::size_t count, std::int64_t sent_us,
                      const Result<wire::Response>& answer) {
   in_flight_ = false;
   if (!answer.ok()) return lost_session(answer.error());
-  if (answer->status == 503) {  // it is there but cannot write now: say it again soon
+  const Json message = object_of(*answer);
+  if (says_full(*answer, message)) {  // it is there but cannot write now: say it again soon
     contact_->heard(sent_us);
     return post_flush(kReportAgain_us);
   }
-  const Json message = object_of(*answer);
   if (answer->status != 200) {
     ++failures_;
     return lost_session(refusal(*answer, message, "report_refused"));

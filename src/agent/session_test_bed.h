@@ -147,8 +147,8 @@ class ScriptedController {
       unanswered_.push_back(responder);
       return;
     }
-    const Json answer{
-        {"acked", body["report"]}, {"log_head", 10}, {"epoch", 5}, {"resync", resync}};
+    Json answer{{"acked", body["report"]}, {"log_head", 10}, {"epoch", 5}, {"resync", resync}};
+    if (report_status == 503) answer["code"] = "disk_full";
     responder->send(wire::Response{report_status, {}, answer.dump()});
   }
 

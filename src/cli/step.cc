@@ -171,8 +171,8 @@ class Step {
       seen.push_back(json{
           {"rank", from.first}, {"stream", from.second ? "stderr" : "stdout"}, {"bytes", bytes}});
     }
-    return json{{"attempt", told_["attempt"]},
-                {"nodes", told_["nodes"]},
+    return json{{"attempt", told_.value("attempt", 0)},
+                {"nodes", told_.value("nodes", json::array())},
                 {"seen", std::move(seen)},
                 {"stdout_path", wanted_.stdout_path},
                 {"stderr_path", wanted_.stderr_path},
