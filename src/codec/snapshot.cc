@@ -126,17 +126,18 @@ void read_jobs(ByteReader& ar, core::State& state) {
   ar(jobs);
   if (ar.failed()) return;
   ByteReader jobs_ar(jobs);
+  JobId before;
   for (std::uint64_t i = 0; i < count && !jobs_ar.failed(); ++i) {
     const std::uint64_t spec = jobs_ar.varint();
     core::Job job;
     jobs_ar(job);
     if (spec >= table.specs().size()) jobs_ar.fail("a job refers to a spec that is not there");
-    if (!state.jobs.empty() && !(state.jobs.rbegin()->first < job.id)) {
-      jobs_ar.fail("jobs are out of order");
-    }
+    if (i > 0 && !(before < job.id)) jobs_ar.fail("jobs are out of order");
+    before = job.id;
     if (jobs_ar.failed()) break;
     job.spec = table.specs()[spec];
-    state.jobs.emplace_hint(state.jobs.end(), job.id, std::move(job));
+    const JobId id = job.id;
+    state.jobs.emplace(id, std::move(job));
   }
   if (!jobs_ar.failed() && jobs_ar.left() > 0) jobs_ar.fail("bytes are left after the jobs");
   if (jobs_ar.failed()) ar.fail("jobs: " + jobs_ar.error());

@@ -47,7 +47,8 @@ class EventFold {
       count_waiting(state_, job, +1);
       count_asked(state_, job, +1);
       touch(state_, job.id);
-      state_.jobs.emplace_hint(state_.jobs.end(), job.id, std::move(job));
+      const JobId id = job.id;
+      state_.jobs.emplace(id, std::move(job));
     }
   }
 

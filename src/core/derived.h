@@ -90,7 +90,7 @@ struct Derived {
   std::set<JobId> preemptible;  // active ones whose owner allows it
   std::set<JobId> stopping;     // active ones that are being stopped
 
-  std::map<JobId, JobNote> jobs;
+  IdMap<JobId, JobNote> jobs;
   std::vector<NodeNote> nodes;  // by NodeId - 1
   std::map<JobId, ArrayNote> arrays;
   std::map<JobId, std::set<JobId>> dependents;  // live jobs by the id that they name

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "core/id_map.h"
 #include "model/declared.h"
 #include "model/event.h"
 #include "model/ids.h"
@@ -137,7 +138,7 @@ struct State {
   Seq head;     // last record folded
   Epoch epoch;
   std::uint64_t next_job = 1;
-  std::map<JobId, Job> jobs;
+  IdMap<JobId, Job> jobs;
   std::vector<Node> nodes;  // NodeId n is nodes[n.value - 1]
   ClusterSettings settings;
   std::map<std::string, Pool> pools;    // "default" always exists

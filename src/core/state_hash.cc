@@ -39,6 +39,11 @@ class Hash {
     add(std::uint64_t{map.size()});
     for (const auto& [key, value] : map) all(key, value);
   }
+  template <class K, class V>
+  void add(const IdMap<K, V>& map) {
+    add(std::uint64_t{map.size()});
+    for (const auto& [key, value] : map) all(key, value);
+  }
   template <class... T>
   void all(const T&... each) {
     (add(each), ...);

@@ -1,0 +1,181 @@
+// IdMap: what a std::map from ids is, for ids that were given one after the other.
+//
+// Values lie in blocks of neighbouring ids: to find, add or drop one takes the look-up of its
+// block, going through all is in ascending order and in memory's, and references stay valid until
+// their own element is dropped. A few elements scattered over many ids cost a block each.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "base/check.h"
+
+namespace dove::core {
+
+template <class Id, class T>
+class IdMap {
+ public:
+  using value_type = std::pair<const Id, T>;
+
+  IdMap() = default;
+  IdMap(IdMap&&) noexcept = default;
+  IdMap& operator=(IdMap&&) noexcept = default;
+  IdMap(const IdMap& other) : size_(other.size_) {
+    for (const auto& [number, block] : other.blocks_) {
+      blocks_.emplace_hint(blocks_.end(), number, std::make_unique<Block>(*block));
+    }
+  }
+  IdMap& operator=(const IdMap& other) {
+    if (this != &other) *this = IdMap(other);
+    return *this;
+  }
+
+  template <class Map, class Value>
+  class Iterator {
+   public:
+    Iterator(Map* map, std::uint64_t index) : map_(map), index_(index) {}
+    Value& operator*() const { return *map_->slot(index_); }
+    Value* operator->() const { return map_->slot(index_); }
+    Iterator& operator++() {
+      index_ = map_->next(index_ + 1);
+      return *this;
+    }
+    bool operator==(const Iterator& other) const { return index_ == other.index_; }
+    operator Iterator<const IdMap, const value_type>() const { return {map_, index_}; }
+
+   private:
+    friend class IdMap;
+    Map* map_;
+    std::uint64_t index_;
+  };
+  using iterator = Iterator<IdMap, value_type>;
+  using const_iterator = Iterator<const IdMap, const value_type>;
+
+  iterator begin() { return {this, next(0)}; }
+  iterator end() { return {this, kEnd}; }
+  const_iterator begin() const { return {this, next(0)}; }
+  const_iterator end() const { return {this, kEnd}; }
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  bool contains(Id id) const { return holds(id.value); }
+
+  iterator find(Id id) { return {this, holds(id.value) ? id.value : kEnd}; }
+  const_iterator find(Id id) const { return {this, holds(id.value) ? id.value : kEnd}; }
+  // The first element whose id is not below `id`.
+  iterator lower_bound(Id id) { return {this, next(id.value)}; }
+  const_iterator lower_bound(Id id) const { return {this, next(id.value)}; }
+
+  template <class... Args>
+  std::pair<iterator, bool> try_emplace(Id id, Args&&... args) {
+    if (holds(id.value)) return {{this, id.value}, false};
+    Block& block = block_for(id.value);
+    const std::size_t at = id.value % kBlock;
+    std::construct_at(block.slot(at), std::piecewise_construct, std::forward_as_tuple(id),
+                      std::forward_as_tuple(std::forward<Args>(args)...));
+    block.set(at);
+    ++size_;
+    return {{this, id.value}, true};
+  }
+  std::pair<iterator, bool> emplace(Id id, T value) { return try_emplace(id, std::move(value)); }
+  T& operator[](Id id) { return try_emplace(id).first->second; }
+  const T& at(Id id) const {
+    CHECK(holds(id.value), "an id that is not there");
+    return slot(id.value)->second;
+  }
+
+  std::size_t erase(Id id) {
+    if (!holds(id.value)) return 0;
+    const auto block = blocks_.find(id.value / kBlock);
+    block->second->drop(id.value % kBlock);
+    if (block->second->count == 0) blocks_.erase(block);
+    --size_;
+    return 1;
+  }
+  void erase(iterator at) { erase(Id(at.index_)); }
+  void clear() { *this = IdMap(); }
+
+ private:
+  static constexpr std::uint64_t kBlock = 256;
+  static constexpr std::uint64_t kEnd = ~std::uint64_t{0};
+
+  struct Block {
+    std::array<std::uint64_t, kBlock / 64> used = {};
+    std::size_t count = 0;
+    alignas(value_type) std::array<std::byte, kBlock * sizeof(value_type)> bytes;
+
+    Block() {}
+    Block(const Block& other) {
+      for (std::size_t i = 0; i < kBlock; ++i) {
+        if (!other.has(i)) continue;
+        std::construct_at(slot(i), *other.slot(i));
+        set(i);
+      }
+    }
+    Block& operator=(const Block&) = delete;
+    ~Block() {
+      for (std::size_t i = 0; i < kBlock; ++i) {
+        if (has(i)) std::destroy_at(slot(i));
+      }
+    }
+    bool has(std::size_t i) const { return (used[i / 64] >> (i % 64) & 1) != 0; }
+    void set(std::size_t i) {
+      used[i / 64] |= std::uint64_t{1} << (i % 64);
+      ++count;
+    }
+    void drop(std::size_t i) {
+      std::destroy_at(slot(i));
+      used[i / 64] &= ~(std::uint64_t{1} << (i % 64));
+      --count;
+    }
+    // The first used slot from `i` on; kBlock when there is none.
+    std::size_t next(std::size_t i) const {
+      while (i < kBlock) {
+        const std::uint64_t rest = used[i / 64] >> (i % 64);
+        if (rest != 0) return i + static_cast<std::size_t>(std::countr_zero(rest));
+        i = (i / 64 + 1) * 64;
+      }
+      return kBlock;
+    }
+    value_type* slot(std::size_t i) { return reinterpret_cast<value_type*>(bytes.data()) + i; }
+    const value_type* slot(std::size_t i) const {
+      return reinterpret_cast<const value_type*>(bytes.data()) + i;
+    }
+  };
+
+  Block* find_block(std::uint64_t index) const {
+    const auto at = blocks_.find(index / kBlock);
+    return at == blocks_.end() ? nullptr : at->second.get();
+  }
+  bool holds(std::uint64_t index) const {
+    const Block* block = find_block(index);
+    return block != nullptr && block->has(index % kBlock);
+  }
+  value_type* slot(std::uint64_t index) { return find_block(index)->slot(index % kBlock); }
+  const value_type* slot(std::uint64_t index) const {
+    return find_block(index)->slot(index % kBlock);
+  }
+  Block& block_for(std::uint64_t index) {
+    std::unique_ptr<Block>& block = blocks_[index / kBlock];
+    if (block == nullptr) block = std::make_unique<Block>();
+    return *block;
+  }
+  // The first id in use from `index` on; kEnd when there is none.
+  std::uint64_t next(std::uint64_t index) const {
+    for (auto at = blocks_.lower_bound(index / kBlock); at != blocks_.end(); ++at) {
+      const std::size_t from = at->first == index / kBlock ? index % kBlock : 0;
+      const std::size_t found = at->second->next(from);
+      if (found < kBlock) return at->first * kBlock + found;
+    }
+    return kEnd;
+  }
+
+  std::map<std::uint64_t, std::unique_ptr<Block>> blocks_;  // by id / kBlock; none is empty
+  std::size_t size_ = 0;
+};
+
+}  // namespace dove::core
