@@ -150,8 +150,7 @@ Total total_of(const Node& node) {
     total.cores += static_cast<std::int64_t>(numa.cores.size());
   }
   total.cores = std::max<std::int64_t>(total.cores - node.declared.cores_reserved, 0);
-  total.gpus_milli =
-      static_cast<std::int64_t>(node.inventory->devices.size()) * kWholeDevice_milli;
+  total.gpus_milli = static_cast<std::int64_t>(node.inventory->devices.size()) * kWholeDevice_milli;
   total.memory_bytes = node.inventory->memory_bytes - node.declared.memory_reserved_bytes;
   return total;
 }

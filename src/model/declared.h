@@ -135,7 +135,7 @@ struct ClusterSettings {
   Span ended_jobs_kept = seconds(7 * 24 * 3600);
   std::int32_t ended_jobs_max = 100'000;
   std::vector<Countable> countables;                   // cluster-wide totals: licences, watts
-  std::string order = "priority_fifo";                          // of queues that name none
+  std::string order = "priority_fifo";                 // of queues that name none
   Span fair_share_half_life = seconds(7 * 24 * 3600);  // of past use
   bool preemption = true;
   // A job is held when it was requeued so often in a row by what was not its own doing.

@@ -66,6 +66,7 @@ class MachineRunner : public agent::Runner {
     ~Handle() override { watch->dropped = true; }
     void stop() override { machine.stop_task(path, SIGTERM); }
     void signal(int number) override { machine.stop_task(path, number); }
+    void end_input() override {}
     Machine& machine;
     std::string path;
     std::shared_ptr<Machine::Watch> watch;
