@@ -71,6 +71,12 @@ std::string resources_text(const Reason& r) {
 
 std::string never_fits_text(const Reason& r) {
   const std::string pool = r.subject.empty() ? "its pool" : "pool " + r.subject;
+  if (!r.level.empty()) {
+    if (r.units.empty()) return fmt::format("no node says its {}, which the job requires", r.level);
+    return fmt::format("needs {} in one {}; the largest, {}, could give {} even when empty",
+                       amount(r.resource, r.needs), r.level, r.units.front().unit,
+                       bare(r.resource, r.total));
+  }
   if (r.resource.empty()) return fmt::format("no nodes of {} could hold it even when empty", pool);
   if (r.needs <= r.total && r.resource == "nodes") {  // enough of them, but too small
     return fmt::format(
@@ -85,6 +91,35 @@ std::string never_fits_text(const Reason& r) {
   }
   return fmt::format("needs {}; {} could give at most {} even when empty",
                      amount(r.resource, r.needs), pool, bare(r.resource, r.total));
+}
+
+// "s01/r003: 64 GPUs free, 56 can be used; ...".
+std::string units_text(const Reason& r) {
+  std::string text;
+  for (const UnitRoom& room : r.units) {
+    text += fmt::format("{}{}: {} free, {} of use to it", text.empty() ? "" : "; ", room.unit,
+                        amount(r.resource, room.free), bare(r.resource, room.usable));
+  }
+  if (r.count > static_cast<std::int64_t>(r.units.size()) && r.kind == ReasonKind::kDomain) {
+    text += fmt::format("; of {} in all", r.count);
+  }
+  return text;
+}
+
+std::string domain_text(const Reason& r) {
+  if (r.units.empty()) return fmt::format("no node says its {}, which the job requires", r.level);
+  return fmt::format("needs {} in one {}: no {} has room now ({})", amount(r.resource, r.needs),
+                     r.level, r.level, units_text(r));
+}
+
+std::string fragmented_text(const core::State& state, const Reason& r) {
+  std::string text = fmt::format(
+      "needs {}; {} free, but only {} where its tasks have room: ", amount(r.resource, r.needs),
+      bare(r.resource, r.free), bare(r.resource, r.total));
+  text += counted(r.count, "node has", "nodes have") + " too little left";
+  if (r.other) text += ", most of them because of " + job_text(state, r.other);
+  if (!r.units.empty()) text += fmt::format(" ({} {})", r.level, units_text(r));
+  return text;
 }
 
 std::string dependency_text(const core::State& state, const Reason& r) {
@@ -140,6 +175,13 @@ std::string text_of(const core::State& state, const Reason& r) {
       return fmt::format("{} of {} matching nodes are drained, lost or silent", r.count, r.total);
     case ReasonKind::kAhead:
       return ahead_text(state, r);
+    case ReasonKind::kDomain:
+      return domain_text(r);
+    case ReasonKind::kFragmented:
+      return fragmented_text(state, r);
+    case ReasonKind::kLabels:
+      return fmt::format("{} of {} nodes are as it wants them ({})", r.count, r.total,
+                         r.subject.empty() ? "apart from others" : r.subject);
     case ReasonKind::kExcluded:
       return fmt::format("the nodes that it wants or excludes leave {}",
                          counted(r.count, "node", "nodes"));
@@ -162,6 +204,10 @@ Json reason_json(const core::State& state, const Reason& r) {
   put("limit", r.limit);
   put("total", r.total);
   put("count", r.count);
+  if (!r.level.empty()) object["level"] = r.level;
+  for (const UnitRoom& room : r.units) {
+    object["units"].push_back({{"unit", room.unit}, {"free", room.free}, {"usable", room.usable}});
+  }
   if (r.other) object["job"] = r.other.value;
   if (r.until.us != 0) put_instant(object, "until", r.until);
   return object;

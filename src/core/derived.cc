@@ -206,7 +206,8 @@ void sync_node(State& state, NodeId id) {
     note.pools = pools_of(state, node);
   }
   const bool available = is_available(node);
-  const NodeRank rank = derived.policies.placement->rank(free_of(node));
+  const NodeFree free = free_of(node);
+  const NodeRank rank = derived.policies.placement->rank(free);
   if (available != note.available || rank != note.rank) {
     for (const std::string& pool : note.pools) {
       std::set<NodeEntry>& nodes = derived.free_nodes[pool];
@@ -217,6 +218,12 @@ void sync_node(State& state, NodeId id) {
     note.rank = rank;
   }
   count_total(derived, note, available ? total_of(node) : Total{});
+  if (!node.declared.topology.empty()) {
+    for (const std::string& pool : note.pools) {
+      Domains& domains = derived.domains[pool];
+      available ? domains.put(node, rank, free) : domains.drop(id);
+    }
+  }
   ++derived.books_version;
   const Instant wake = lost_at(state, node);
   if (wake == note.wake) return;

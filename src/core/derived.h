@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/cycle.h"
+#include "core/domain.h"
 #include "core/place.h"
 #include "core/policy.h"
 #include "core/queue_tree.h"
@@ -107,6 +108,7 @@ struct Derived {
   std::set<std::uint64_t> changing;
 
   std::map<std::string, std::set<NodeEntry>> free_nodes;  // available ones, by pool
+  std::map<std::string, Domains> domains;                 // the same, by the units they are in
   std::set<std::pair<Instant, JobId>> job_wakes;
   std::set<std::pair<Instant, NodeId>> node_wakes;  // fences; may be early, never late
   std::set<std::pair<Instant, JobId>> forgettable;  // ended jobs nobody depends on

@@ -6,6 +6,7 @@
 #include "core/books.h"
 #include "core/dependency.h"
 #include "core/derived.h"
+#include "core/explain_domain.h"
 #include "core/fit.h"
 #include "core/hostlist.h"
 #include "core/limits.h"
@@ -73,23 +74,23 @@ struct Kind {
   std::string name;
   std::function<void(Request&)> keep;  // clears all other kinds
   std::function<std::int64_t(const Request&)> asked;
-  std::function<std::int64_t(const Node&)> free;
+  std::function<std::int64_t(const FreeView&)> free;
 };
 
-std::int64_t free_whole_devices(const Node& node, const Request& request) {
+std::int64_t free_whole_devices(const FreeView& free, const Request& request) {
   std::int64_t count = 0;
-  for (std::size_t i = 0; i < node.device_free_milli.size(); ++i) {
-    const bool whole = node.device_free_milli[i] >= kWholeDevice_milli;
-    if (whole && matches(request, node.inventory->devices[i])) ++count;
+  for (std::size_t i = 0; i < free.devices_milli.size(); ++i) {
+    const bool whole = free.devices_milli[i] >= kWholeDevice_milli;
+    if (whole && matches(request, free.inventory->devices[i])) ++count;
   }
   return count;
 }
 
-std::int64_t largest_share(const Node& node, const Request& request) {
+std::int64_t largest_share(const FreeView& free, const Request& request) {
   std::int64_t most = 0;
-  for (std::size_t i = 0; i < node.device_free_milli.size(); ++i) {
-    if (!matches(request, node.inventory->devices[i]) || is_sliced(node.slots_taken, i)) continue;
-    most = std::max<std::int64_t>(most, node.device_free_milli[i]);
+  for (std::size_t i = 0; i < free.devices_milli.size(); ++i) {
+    if (!matches(request, free.inventory->devices[i]) || is_sliced(free.slots_taken, i)) continue;
+    most = std::max<std::int64_t>(most, free.devices_milli[i]);
   }
   return most;
 }
@@ -105,11 +106,10 @@ Request device_request(const JobSpec& spec, std::int32_t Request::*amount) {
 }
 
 // So many slices of the profile have room.
-std::int64_t free_slices(const Node& node, Request request) {
+std::int64_t free_slices(const FreeView& free, Request request) {
   if (request.slices == 0) return 0;
   request.slices = 1;
-  return device_capacity(view_of(node).devices(), request,
-                         std::numeric_limits<std::int32_t>::max());
+  return device_capacity(free.devices(), request, std::numeric_limits<std::int32_t>::max());
 }
 
 std::vector<Kind> kinds_of(const JobSpec& spec) {
@@ -121,7 +121,7 @@ std::vector<Kind> kinds_of(const JobSpec& spec) {
                      r = only;
                    },
                    [](const Request& r) { return std::int64_t{r.cores}; },
-                   [](const Node& n) { return static_cast<std::int64_t>(n.cores_free.size()); }});
+                   [](const FreeView& n) { return static_cast<std::int64_t>(n.cores.size()); }});
   kinds.push_back({"memory_bytes",
                    [](Request& r) {
                      Request only;
@@ -129,25 +129,25 @@ std::vector<Kind> kinds_of(const JobSpec& spec) {
                      r = only;
                    },
                    [](const Request& r) { return r.memory_bytes; },
-                   [](const Node& n) { return std::max<std::int64_t>(n.memory_free_bytes, 0); }});
+                   [](const FreeView& n) { return std::max<std::int64_t>(n.memory_bytes, 0); }});
   const auto devices = [](Request& r) {
     r.cores = 0;
     r.memory_bytes = 0;
     r.countables.clear();
   };
   kinds.push_back({"gpus", devices, [](const Request& r) { return std::int64_t{r.gpus}; },
-                   [wanted = device_request(spec, &Request::gpus)](const Node& n) {
+                   [wanted = device_request(spec, &Request::gpus)](const FreeView& n) {
                      return free_whole_devices(n, wanted);
                    }});
   kinds.push_back({"share_milli", devices,
                    [](const Request& r) { return std::int64_t{r.share_milli}; },
-                   [wanted = device_request(spec, &Request::share_milli)](const Node& n) {
+                   [wanted = device_request(spec, &Request::share_milli)](const FreeView& n) {
                      return largest_share(n, wanted);
                    }});
   const Request sliced = device_request(spec, &Request::slices);
   kinds.push_back({"slice:" + sliced.slice, devices,
                    [](const Request& r) { return std::int64_t{r.slices}; },
-                   [sliced](const Node& n) { return free_slices(n, sliced); }});
+                   [sliced](const FreeView& n) { return free_slices(n, sliced); }});
   std::set<std::string> names;
   for (const TaskGroup& group : spec.groups) {
     for (const Countable& one : group.per_task.countables) names.insert(one.name);
@@ -162,7 +162,7 @@ std::vector<Kind> kinds_of(const JobSpec& spec) {
                        r = only;
                      },
                      [name](const Request& r) { return amount_of(r.countables, name); },
-                     [name](const Node& n) { return amount_of(n.countables_free, name); }});
+                     [name](const FreeView& n) { return amount_of(*n.countables, name); }});
   }
   return kinds;
 }
@@ -193,8 +193,10 @@ void add_shortages(const WhatIf& now, const WhatIf& empty, ReasonKind kind, cons
     }
     if (made.needs == 0 || now.fits(only)) continue;
     made.resource = each.name;
-    for (const Node* node : now.matching(spec)) made.free = std::max(made.free, each.free(*node));
-    for (const Node* node : empty.matching(spec)) made.total += each.free(*node);
+    for (const Node* node : now.matching(spec)) {
+      made.free = std::max(made.free, each.free(now.view(node->id)));
+    }
+    for (const Node* node : empty.matching(spec)) made.total += each.free(empty.view(node->id));
     out.push_back(std::move(made));
   }
   if (out.size() > before) return;
@@ -226,18 +228,26 @@ void add_places(const State& state, const Policies& policies, const Job& job,
     out.push_back(std::move(made));
   }
   if (!empty.fits(spec)) {
+    if (add_unit_too_small(empty, policy, spec, out)) return;
     add_shortages(empty, empty, ReasonKind::kNeverFits, spec, out);
     return;
   }
-  const WhatIf all(state, policy, *pool, WhatIf::Books::kAsTheyAre, WhatIf::Nodes::kAll);
-  const WhatIf up(state, policy, *pool, WhatIf::Books::kEmpty, WhatIf::Nodes::kAvailable);
-  if (all.fits(spec) || !up.fits(spec)) {
-    Reason made = reason(ReasonKind::kNodesUnavailable);
-    made.total = static_cast<std::int64_t>(all.matching(spec).size());
-    made.count = made.total - static_cast<std::int64_t>(now.matching(spec).size());
-    out.push_back(std::move(made));
+  if (now.size() < empty.size()) {
+    const WhatIf all(state, policy, *pool, WhatIf::Books::kAsTheyAre, WhatIf::Nodes::kAll);
+    const WhatIf up(state, policy, *pool, WhatIf::Books::kEmpty, WhatIf::Nodes::kAvailable);
+    const bool fits_up = up.fits(spec);
+    if (all.fits(spec) || !fits_up) {
+      Reason made = reason(ReasonKind::kNodesUnavailable);
+      made.total = static_cast<std::int64_t>(all.matching(spec).size());
+      made.count = made.total - static_cast<std::int64_t>(now.matching(spec).size());
+      out.push_back(std::move(made));
+    }
+    if (!fits_up) return;
   }
-  if (up.fits(spec)) add_shortages(now, empty, ReasonKind::kResources, spec, out);
+  if (add_labels(state, now, spec, out)) return;
+  if (add_unit_too_full(now, policy, spec, out)) return;
+  add_shortages(now, empty, ReasonKind::kResources, spec, out);
+  add_fragments(now, policy, spec, out);
 }
 
 // Jobs of the same pool that are tried before this one. Which users and queues come first by their
@@ -254,8 +264,13 @@ void add_ahead(const State& state, const Policies& policies, const Job& job,
   for (const auto& [name, queue] : state.queues) orders[name] = &order_of(state, policies, name);
   Reason made = reason(ReasonKind::kAhead);
   std::optional<QueueKey> next;
-  for (const auto& [id, other] : state.jobs) {
-    if (other.phase != JobPhase::kWaiting || other.held || id == job.id) continue;
+  // Most waiting jobs came last: looked for from the end, until all have been seen.
+  std::int32_t waiting = state.usage.jobs_waiting;
+  for (auto at = state.jobs.rbegin(); at != state.jobs.rend() && waiting > 0; ++at) {
+    const Job& other = at->second;
+    if (other.phase != JobPhase::kWaiting) continue;
+    --waiting;
+    if (other.held || other.id == job.id) continue;
     if (pool_of(state, *other.spec) != pool || startable_at(state, other) > state.now) continue;
     const auto order = orders.find(other.spec->queue);
     if (order == orders.end() || order->second != &own) continue;

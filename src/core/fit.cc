@@ -115,12 +115,15 @@ Granted take_request(FreeBooks& books, const Request& request, std::int32_t core
 
 }  // namespace
 
-FreeBooks::FreeBooks(const Node& node)
-    : inventory(node.inventory.get()),
-      cores(node.cores_free),
-      devices{node.device_free_milli, node.slots_taken},
-      memory_bytes(node.memory_free_bytes),
-      countables(node.countables_free) {}
+FreeBooks::FreeBooks(const FreeView& free)
+    : inventory(free.inventory),
+      cores(free.cores.begin(), free.cores.end()),
+      devices{{free.devices_milli.begin(), free.devices_milli.end()},
+              {free.slots_taken.begin(), free.slots_taken.end()}},
+      memory_bytes(free.memory_bytes),
+      countables(*free.countables) {}
+
+FreeBooks::FreeBooks(const Node& node) : FreeBooks(view_of(node)) {}
 
 FreeView FreeBooks::view() const {
   return {inventory, cores, devices.free_milli, devices.slots_taken, memory_bytes, &countables};

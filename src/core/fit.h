@@ -31,6 +31,7 @@ struct FreeBooks {
   std::int64_t memory_bytes = 0;
   std::vector<Countable> countables;
 
+  explicit FreeBooks(const FreeView& free);
   explicit FreeBooks(const Node& node);
   FreeView view() const;
 };

@@ -26,8 +26,12 @@ std::optional<std::vector<Placement>> search(const State& state, const Policies&
   static const std::set<NodeEntry> none;
   const Pool* pool = pool_of(state, *it.spec);
   const auto nodes = state.derived->free_nodes.find(pool->name);
-  const Candidates candidates{nodes == state.derived->free_nodes.end() ? &none : &nodes->second,
-                              &state.nodes};
+  const auto domains = state.derived->domains.find(pool->name);
+  Candidates candidates;
+  candidates.ranked = nodes == state.derived->free_nodes.end() ? &none : &nodes->second;
+  candidates.nodes = &state.nodes;
+  candidates.domains = domains == state.derived->domains.end() ? nullptr : &domains->second;
+  candidates.jobs = &state.jobs;
   auto found = find_places(candidates, *policies.placement, *it.spec, it.avoided);
   if (!found && !it.avoided.empty()) {
     found = find_places(candidates, *policies.placement, *it.spec, {});

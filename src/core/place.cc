@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
+#include <tuple>
 
-#include "core/fit.h"
 #include "core/hostlist.h"
 
 namespace dove::core {
@@ -18,100 +17,123 @@ struct Share {
 // One search: what is allowed, and what earlier groups of the job have taken.
 class Search {
  public:
-  Search(const Candidates& candidates, const PlacementPolicy& policy, const JobSpec& spec,
-         std::span<const NodeId> avoided)
-      : candidates_(candidates), policy_(policy), spec_(spec), avoided_(avoided) {}
+  Search(const std::set<NodeEntry>& ranked, const Candidates& candidates,
+         const PlacementPolicy& policy, const JobSpec& spec, std::span<const NodeId> avoided)
+      : ranked_(ranked), candidates_(candidates), policy_(policy), spec_(spec), avoided_(avoided) {}
 
   // Nodes for all tasks of the group; empty when there is no room.
   std::vector<Share> spread(const TaskGroup& group) const;
+  // Tasks of the group that there is room for, node by node.
+  std::int64_t room(const TaskGroup& group) const;
 
-  void take(const TaskGroup& group, std::int32_t index, Rank first_rank,
-            const std::vector<Share>& shares);
+  void take(const TaskGroup& group, std::int32_t index, Rank first_rank, std::vector<Share> shares);
   std::vector<Placement> finish();
 
  private:
   const Node& node(NodeId id) const { return (*candidates_.nodes)[id.value - 1]; }
 
+  FreeView free_view(NodeId id) const {
+    return candidates_.views == nullptr ? view_of(node(id)) : (*candidates_.views)[id.value - 1];
+  }
+
   FreeView view(NodeId id) const {
-    const auto at = books_.find(id);
-    return at == books_.end() ? view_of(node(id)) : at->second.view();
+    const auto at = places_.find(id);
+    return at == places_.end() ? free_view(id) : at->second.books.view();
   }
 
   bool usable(NodeId id) const {
     const Node& it = node(id);
-    if (spec_.exclusive && !it.jobs.empty()) return false;
+    if (spec_.exclusive && candidates_.views == nullptr && !it.jobs.empty()) return false;
     if (std::find(avoided_.begin(), avoided_.end(), id) != avoided_.end()) return false;
+    if (candidates_.jobs != nullptr && !labels_allow(spec_, it, *candidates_.jobs)) return false;
     return allows(spec_, it);
   }
 
-  // The first node, in the policy's order, that could meet the needs.
-  std::set<NodeEntry>::const_iterator first_for(const NodeNeeds& needs) const {
+  // Calls visit(node) for the nodes that could meet the needs, in the policy's order, until it
+  // returns false. The one loop over nodes: what is preferred among them is decided here.
+  template <class Visit>
+  void for_each_node(const NodeNeeds& needs, Visit visit) const {
     constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
-    const NodeRank rank = policy_.skip({kLeast, kLeast, kLeast}, needs);
-    return candidates_.ranked->lower_bound({rank, NodeId{}});
+    auto at = ranked_.lower_bound({policy_.skip({kLeast, kLeast, kLeast}, needs), NodeId{}});
+    while (at != ranked_.end()) {
+      const NodeRank next = policy_.skip(at->rank, needs);
+      if (next > at->rank) {
+        at = ranked_.lower_bound({next, NodeId{}});
+        continue;
+      }
+      const NodeId id = at->node;
+      ++at;
+      if (usable(id) && !visit(id)) return;
+    }
   }
 
   // Adds up to `count` nodes with room for `tasks` each, not yet in `shares`, tightest first.
   void add_tightest(const TaskGroup& group, std::int32_t tasks, std::size_t count,
                     std::vector<Share>& shares) const;
-  // All nodes with room for a task, roomiest first, then in the policy's order.
+  // All nodes with room for a task, roomiest first, then in the policy's order. A packed job's own
+  // come before all others.
   std::vector<Share> by_room(const TaskGroup& group) const;
   std::vector<Share> spread_over(const TaskGroup& group, std::int32_t nodes) const;
-  std::vector<Share> spread_freely(const TaskGroup& group) const;
+  std::vector<Share> spread_packed(const TaskGroup& group) const;
+  std::vector<Share> spread_widely(const TaskGroup& group) const;
 
+  struct Place {
+    FreeBooks books;
+    Placement placement;
+  };
+
+  const std::set<NodeEntry>& ranked_;
   const Candidates& candidates_;
   const PlacementPolicy& policy_;
   const JobSpec& spec_;
   std::span<const NodeId> avoided_;
-  std::map<NodeId, FreeBooks> books_;  // of nodes in use by this job
-  std::vector<Placement> placements_;
+  std::map<NodeId, Place> places_;  // on nodes in use by this job
 };
 
 void Search::add_tightest(const TaskGroup& group, std::int32_t tasks, std::size_t count,
                           std::vector<Share>& shares) const {
   if (count == 0) return;
-  const NodeNeeds needs = needs_of(group, tasks);
-  const std::size_t before = shares.size();
-  const auto& ranked = *candidates_.ranked;
-  auto at = first_for(needs);
-  while (at != ranked.end() && shares.size() < before + count) {
-    const NodeRank next = policy_.skip(at->rank, needs);
-    if (next > at->rank) {
-      at = ranked.lower_bound({next, NodeId{}});
-      continue;
-    }
-    const NodeId id = at->node;
-    ++at;
-    if (!usable(id)) continue;
-    if (std::any_of(shares.begin(), shares.end(), [&](const Share& s) { return s.node == id; })) {
-      continue;
-    }
-    if (capacity(view(id), group, policy_, tasks) >= tasks) shares.push_back({id, tasks});
-  }
+  std::vector<NodeId> used;
+  for (const Share& share : shares) used.push_back(share.node);
+  std::sort(used.begin(), used.end());
+  for_each_node(needs_of(group, tasks), [&](NodeId id) {
+    if (std::binary_search(used.begin(), used.end(), id)) return true;
+    if (capacity(view(id), group, policy_, tasks) < tasks) return true;
+    shares.push_back({id, tasks});
+    return --count > 0;
+  });
 }
 
 std::vector<Share> Search::by_room(const TaskGroup& group) const {
   std::vector<Share> found;
-  const NodeNeeds needs = needs_of(group, 1);
-  const auto& ranked = *candidates_.ranked;
-  for (auto at = first_for(needs); at != ranked.end();) {
-    const NodeRank next = policy_.skip(at->rank, needs);
-    if (next > at->rank) {
-      at = ranked.lower_bound({next, NodeId{}});
-      continue;
-    }
-    const NodeId id = at->node;
-    ++at;
-    if (!usable(id)) continue;
+  for_each_node(needs_of(group, 1), [&](NodeId id) {
     const std::int32_t room = capacity(view(id), group, policy_, group.tasks);
     if (room > 0) found.push_back({id, room});
-  }
-  std::stable_sort(found.begin(), found.end(),
-                   [](const Share& a, const Share& b) { return a.tasks > b.tasks; });
+    return true;
+  });
+  // Where the number of nodes is limited, only the roomiest are sure to do.
+  const bool own_first = spec_.spread == Spread::kPack && group.nodes_max == 0 && !places_.empty();
+  std::stable_sort(found.begin(), found.end(), [&](const Share& a, const Share& b) {
+    if (own_first && places_.contains(a.node) != places_.contains(b.node)) {
+      return places_.contains(a.node);
+    }
+    return a.tasks > b.tasks;
+  });
   return found;
 }
 
-// Evenly if possible, else filling the roomiest; each node gets a task at least.
+std::int64_t Search::room(const TaskGroup& group) const {
+  const std::int32_t each = std::max(std::min(group.tasks_per_node, group.tasks), 1);
+  std::int64_t room = 0;
+  for_each_node(needs_of(group, each), [&](NodeId id) {
+    const std::int32_t here = capacity(view(id), group, policy_, group.tasks);
+    room += group.tasks_per_node > 0 ? (here >= each ? each : 0) : here;
+    return room < group.tasks;
+  });
+  return std::min<std::int64_t>(room, group.tasks);
+}
+
+// Evenly if possible; each node gets a task at least.
 std::vector<Share> Search::spread_over(const TaskGroup& group, std::int32_t nodes) const {
   std::vector<Share> shares;
   const std::int32_t each = group.tasks / nodes;
@@ -127,20 +149,24 @@ std::vector<Share> Search::spread_over(const TaskGroup& group, std::int32_t node
   shares.resize(all);
   std::int32_t left = group.tasks;
   std::int32_t after = nodes;
+  const bool level = spec_.spread == Spread::kSpread;
+  if (level) std::reverse(shares.begin(), shares.end());  // who has least room decides first
   for (Share& share : shares) {
+    const std::int32_t part = level ? (left + after - 1) / after : left - (after - 1);
     --after;
-    share.tasks = std::min(share.tasks, left - after);
+    share.tasks = std::min(share.tasks, part);
     left -= share.tasks;
   }
   return left == 0 ? shares : std::vector<Share>{};
 }
 
 // On as few nodes as possible: the last one is the tightest that holds what is left.
-std::vector<Share> Search::spread_freely(const TaskGroup& group) const {
+std::vector<Share> Search::spread_packed(const TaskGroup& group) const {
   const std::int32_t least = std::max(group.nodes_min, 1);
   const std::int32_t most = group.nodes_max > 0 ? group.nodes_max : group.tasks;
   std::vector<Share> shares;
-  if (least == 1) {
+  const bool beside = spec_.spread == Spread::kPack && !places_.empty();
+  if (least == 1 && !beside) {
     add_tightest(group, group.tasks, 1, shares);
     if (!shares.empty() || group.tasks == 1) return shares;
   }
@@ -151,7 +177,7 @@ std::vector<Share> Search::spread_freely(const TaskGroup& group) const {
     left -= tasks;
     if (left == 0) {
       const std::size_t before = shares.size();
-      add_tightest(group, tasks, 1, shares);
+      if (!beside || !places_.contains(room.node)) add_tightest(group, tasks, 1, shares);
       if (shares.size() == before) shares.push_back({room.node, tasks});
       break;
     }
@@ -160,6 +186,15 @@ std::vector<Share> Search::spread_freely(const TaskGroup& group) const {
   if (left > 0) return {};
   if (static_cast<std::int32_t>(shares.size()) < least) return spread_over(group, least);
   return shares;
+}
+
+// On as many nodes as possible.
+std::vector<Share> Search::spread_widely(const TaskGroup& group) const {
+  const auto rooms = static_cast<std::int32_t>(by_room(group).size());
+  const std::int32_t most = group.nodes_max > 0 ? group.nodes_max : group.tasks;
+  const std::int32_t nodes = std::min({group.tasks, most, rooms});
+  if (nodes < std::max(group.nodes_min, 1)) return {};
+  return spread_over(group, nodes);
 }
 
 std::vector<Share> Search::spread(const TaskGroup& group) const {
@@ -175,70 +210,136 @@ std::vector<Share> Search::spread(const TaskGroup& group) const {
   if (group.nodes_min > 0 && group.nodes_min == group.nodes_max) {
     return spread_over(group, group.nodes_min);
   }
-  return spread_freely(group);
+  return spec_.spread == Spread::kSpread ? spread_widely(group) : spread_packed(group);
 }
 
 void Search::take(const TaskGroup& group, std::int32_t index, Rank first_rank,
-                  const std::vector<Share>& shares) {
-  std::vector<Share> ordered = shares;
-  std::sort(ordered.begin(), ordered.end(),
-            [](const Share& a, const Share& b) { return a.node < b.node; });
-  for (const Share& share : ordered) {
-    FreeBooks& books = books_.try_emplace(share.node, node(share.node)).first->second;
-    auto at = std::find_if(placements_.begin(), placements_.end(),
-                           [&](const Placement& p) { return p.node == share.node; });
-    if (at == placements_.end()) {
-      at = placements_.emplace(placements_.end());
-      at->node = share.node;
-      at->node_rank = static_cast<std::int32_t>(placements_.size()) - 1;
+                  std::vector<Share> shares) {
+  std::sort(shares.begin(), shares.end(), [&](const Share& a, const Share& b) {
+    return before_in_tree(node(a.node), node(b.node));
+  });
+  for (const Share& share : shares) {
+    auto at = places_.find(share.node);
+    if (at == places_.end()) {
+      at = places_.try_emplace(share.node, Place{FreeBooks(free_view(share.node)), {}}).first;
+      at->second.placement.node = share.node;
     }
-    grant(books, group, index, first_rank, share.tasks, policy_, *at);
+    grant(at->second.books, group, index, first_rank, share.tasks, policy_, at->second.placement);
     first_rank += static_cast<Rank>(share.tasks);
   }
 }
 
+// Groups may have been placed in any order: tasks and nodes are put in order of rank.
 std::vector<Placement> Search::finish() {
-  if (spec_.exclusive) {
-    for (Placement& placement : placements_) {
-      grant_rest(books_.at(placement.node), placement);
+  std::vector<Placement> placements;
+  placements.reserve(places_.size());
+  for (auto& [id, place] : places_) {
+    if (spec_.exclusive) grant_rest(place.books, place.placement);
+    placements.push_back(std::move(place.placement));
+    std::vector<TaskGrant>& tasks = placements.back().tasks;
+    std::sort(tasks.begin(), tasks.end(),
+              [](const TaskGrant& a, const TaskGrant& b) { return a.rank < b.rank; });
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      tasks[i].local_rank = static_cast<std::int32_t>(i);
     }
   }
-  return std::move(placements_);
+  std::sort(placements.begin(), placements.end(), [](const Placement& a, const Placement& b) {
+    return a.tasks.front().rank < b.tasks.front().rank;
+  });
+  for (std::size_t i = 0; i < placements.size(); ++i) {
+    placements[i].node_rank = static_cast<std::int32_t>(i);
+  }
+  return placements;
+}
+
+bool holds(const std::vector<std::string>& labels, const std::string& label) {
+  return std::find(labels.begin(), labels.end(), label) != labels.end();
+}
+
+// As they are listed, or those that are hardest to place first.
+std::vector<std::size_t> order_of_groups(const JobSpec& spec, bool hardest_first) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < spec.groups.size(); ++i) order.push_back(i);
+  if (!hardest_first) return order;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const auto weight = [&](std::size_t i) {
+      const TaskGroup& group = spec.groups[i];
+      const NodeNeeds needs = needs_of(group, std::max(group.tasks_per_node, 1));
+      return std::tuple(needs.gpus_milli, needs.cores, needs.memory_bytes);
+    };
+    return weight(a) > weight(b);
+  });
+  return order;
+}
+
+std::optional<std::vector<Placement>> place_groups(Search search, const JobSpec& spec,
+                                                   bool hardest_first, bool only_whether) {
+  std::vector<Rank> first_ranks;
+  Rank rank = 0;
+  for (const TaskGroup& group : spec.groups) {
+    first_ranks.push_back(rank);
+    rank += static_cast<Rank>(group.tasks);
+  }
+  const std::vector<std::size_t> order = order_of_groups(spec, hardest_first);
+  for (std::size_t i : order) {
+    std::vector<Share> shares = search.spread(spec.groups[i]);
+    if (shares.empty()) return std::nullopt;
+    if (only_whether && i == order.back()) return std::vector<Placement>{};
+    search.take(spec.groups[i], static_cast<std::int32_t>(i), first_ranks[i], std::move(shares));
+  }
+  return search.finish();
 }
 
 }  // namespace
 
-NodeFree free_of(const Node& node) {
-  NodeFree free;
-  for (std::int32_t milli : node.device_free_milli) free.gpus_milli += milli;
-  free.cores = static_cast<std::int64_t>(node.cores_free.size());
-  free.memory_bytes = node.memory_free_bytes;
-  return free;
+NodeFree free_of(const FreeView& free) {
+  NodeFree sum;
+  for (std::int32_t milli : free.devices_milli) sum.gpus_milli += milli;
+  sum.cores = static_cast<std::int64_t>(free.cores.size());
+  sum.memory_bytes = free.memory_bytes;
+  return sum;
 }
 
 bool allows(const JobSpec& spec, const Node& node) {
   for (const std::string& feature : spec.features) {
-    const auto& has = node.declared.features;
-    if (std::find(has.begin(), has.end(), feature) == has.end()) return false;
+    if (!holds(node.declared.features, feature)) return false;
   }
   if (!spec.nodes_wanted.empty() && !any_hostlist_holds(spec.nodes_wanted, node.name)) return false;
   return spec.nodes_excluded.empty() || !any_hostlist_holds(spec.nodes_excluded, node.name);
 }
 
-std::optional<std::vector<Placement>> find_places(const Candidates& candidates,
-                                                  const PlacementPolicy& policy,
-                                                  const JobSpec& spec,
-                                                  std::span<const NodeId> avoided) {
-  Search search(candidates, policy, spec, avoided);
-  Rank first_rank = 0;
-  for (std::size_t i = 0; i < spec.groups.size(); ++i) {
-    const TaskGroup& group = spec.groups[i];
-    const std::vector<Share> shares = search.spread(group);
-    if (shares.empty()) return std::nullopt;
-    search.take(group, static_cast<std::int32_t>(i), first_rank, shares);
-    first_rank += static_cast<Rank>(group.tasks);
+bool labels_allow(const JobSpec& spec, const Node& node, const std::map<JobId, Job>& jobs) {
+  if (spec.label.empty() && spec.near_labels.empty() && spec.apart_labels.empty()) return true;
+  bool near = spec.near_labels.empty();
+  for (JobId id : node.jobs) {
+    const auto found = jobs.find(id);
+    if (found == jobs.end() || found->second.spec->user != spec.user) continue;
+    const JobSpec& other = *found->second.spec;
+    if (!spec.label.empty() && holds(other.apart_labels, spec.label)) return false;
+    if (other.label.empty()) continue;
+    if (holds(spec.apart_labels, other.label)) return false;
+    near = near || holds(spec.near_labels, other.label);
   }
-  return search.finish();
+  return near;
+}
+
+std::optional<std::vector<Placement>> find_places_among(const std::set<NodeEntry>& ranked,
+                                                        const Candidates& candidates,
+                                                        const PlacementPolicy& policy,
+                                                        const JobSpec& spec,
+                                                        std::span<const NodeId> avoided) {
+  const Search search(ranked, candidates, policy, spec, avoided);
+  auto found = place_groups(search, spec, false, candidates.only_whether);
+  if (!found && spec.groups.size() > 1) {
+    found = place_groups(search, spec, true, candidates.only_whether);
+  }
+  return found;
+}
+
+std::int64_t room_among(const std::set<NodeEntry>& ranked, const Candidates& candidates,
+                        const PlacementPolicy& policy, const JobSpec& spec, const TaskGroup& group,
+                        std::span<const NodeId> avoided) {
+  return Search(ranked, candidates, policy, spec, avoided).room(group);
 }
 
 bool could_help(const Node& node, const PlacementPolicy& policy, const JobSpec& spec) {
@@ -250,7 +351,7 @@ bool could_help(const Node& node, const PlacementPolicy& policy, const JobSpec& 
 }
 
 bool search_is_monotone(const JobSpec& spec) {
-  if (spec.groups.size() != 1) return false;
+  if (spec.groups.size() != 1 || !spec.near_labels.empty()) return false;
   const Request& per_node = spec.groups.front().per_node;
   return !wants_devices(per_node);
 }

@@ -2,42 +2,68 @@
 //
 // For one group of tasks the search is complete: if any choice of nodes would do, one is found.
 // Several groups are placed one after the other, each into what the former ones leave.
+//
+// A job that names a level of the topology gets the unit of that level with the least free that
+// holds it. When there is none and the level is only preferred: the fewest units, as near to each
+// other in the tree as there are so many, the last one the tightest that will do. Ranks follow the
+// tree.
 #pragma once
 
-#include <compare>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
 #include <vector>
 
+#include "core/domain.h"
+#include "core/fit.h"
 #include "core/policy.h"
 #include "core/state.h"
 
 namespace dove::core {
 
-struct NodeEntry {
-  NodeRank rank = {};
-  NodeId node;
-  auto operator<=>(const NodeEntry&) const = default;
-};
+NodeFree free_of(const FreeView& free);
 
 // The nodes to choose from, ascending by the policy's rank of what they have free.
 struct Candidates {
   const std::set<NodeEntry>* ranked = nullptr;
   const std::vector<Node>* nodes = nullptr;  // by NodeId - 1
+  // Of these nodes; null: made of them when the job names a level.
+  const Domains* domains = nullptr;
+  // By which labels are found; null: no job has a label.
+  const std::map<JobId, Job>* jobs = nullptr;
+  // What is free, by NodeId - 1, instead of what the nodes say: then nobody else is on them.
+  const std::vector<FreeView>* views = nullptr;
+  // Whether there are places is all that is asked: those found are not listed.
+  bool only_whether = false;
 };
-
-NodeFree free_of(const Node& node);
 
 // Whether spec's features, wanted and excluded nodes allow the node.
 bool allows(const JobSpec& spec, const Node& node);
+
+// Whether the labels of the jobs on the node allow it: it holds one that the job wants near, none
+// that it wants apart, and none that wants to be apart from it.
+bool labels_allow(const JobSpec& spec, const Node& node, const std::map<JobId, Job>& jobs);
 
 // Places for all tasks of `spec`, ascending by node_rank; none when there is no room.
 std::optional<std::vector<Placement>> find_places(const Candidates& candidates,
                                                   const PlacementPolicy& policy,
                                                   const JobSpec& spec,
                                                   std::span<const NodeId> avoided);
+
+// The same on the nodes of `ranked` alone, whatever level the job names.
+std::optional<std::vector<Placement>> find_places_among(const std::set<NodeEntry>& ranked,
+                                                        const Candidates& candidates,
+                                                        const PlacementPolicy& policy,
+                                                        const JobSpec& spec,
+                                                        std::span<const NodeId> avoided);
+
+// How many tasks of one group the nodes of `ranked` have room for, up to all of them; a node counts
+// as far as the group may use it.
+std::int64_t room_among(const std::set<NodeEntry>& ranked, const Candidates& candidates,
+                        const PlacementPolicy& policy, const JobSpec& spec, const TaskGroup& group,
+                        std::span<const NodeId> avoided);
 
 // Whether the node has room for at least one task of the job: if not, freeing something on it
 // cannot have helped the job.

@@ -67,7 +67,10 @@ VictimSearch::VictimSearch(const State& state, const PlacementPolicy& policy,
 std::optional<std::vector<Placement>> VictimSearch::places(const std::vector<Node>& nodes,
                                                            const std::set<NodeEntry>& ranked,
                                                            const PlacementPolicy& policy) const {
-  const Candidates candidates{&ranked, &nodes};
+  Candidates candidates;
+  candidates.ranked = &ranked;
+  candidates.nodes = &nodes;
+  candidates.jobs = &state_.jobs;
   auto found = find_places(candidates, policy, spec_, beneficiary_.nodes_avoided);
   if (!found && !beneficiary_.nodes_avoided.empty()) {
     found = find_places(candidates, policy, spec_, {});
@@ -293,8 +296,11 @@ bool VictimSearch::can_move(const Preemption& found, const NodesOf& nodes_of) co
   settle(beneficiary_.id, found.placements);
   for (const Victim& victim : found.victims) {
     const Job& job = *state_.find_job(victim.job);
-    const auto elsewhere =
-        find_places({&nodes_of(*job.spec), &nodes}, ByCost(policy_), *job.spec, job.nodes_avoided);
+    Candidates candidates;
+    candidates.ranked = &nodes_of(*job.spec);
+    candidates.nodes = &nodes;
+    candidates.jobs = &state_.jobs;
+    const auto elsewhere = find_places(candidates, ByCost(policy_), *job.spec, job.nodes_avoided);
     if (!elsewhere) return false;
     settle(victim.job, *elsewhere);
   }

@@ -37,6 +37,8 @@ std::uint64_t class_digest(const Job& job) {
     add(digest, group.per_task);
     add(digest, group.per_node);
   }
+  digest.add(spec.domain);
+  digest.add(spec.label);
   for (NodeId node : job.nodes_avoided) digest.add(node.value);
   return digest.value();
 }
@@ -55,7 +57,9 @@ bool same_class(const WaitClass& it, const Job& job) {
   return a.user == b.user && a.queue == b.queue && a.pool == b.pool &&
          a.time_limit == b.time_limit && a.exclusive == b.exclusive && a.features == b.features &&
          a.nodes_wanted == b.nodes_wanted && a.nodes_excluded == b.nodes_excluded &&
-         a.cluster_requests == b.cluster_requests &&
+         a.cluster_requests == b.cluster_requests && a.spread == b.spread && a.domain == b.domain &&
+         a.domain_required == b.domain_required && a.label == b.label &&
+         a.near_labels == b.near_labels && a.apart_labels == b.apart_labels &&
          std::equal(a.groups.begin(), a.groups.end(), b.groups.begin(), b.groups.end(), same_shape);
 }
 

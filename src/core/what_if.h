@@ -1,8 +1,10 @@
 // WhatIf: whether a job would fit if nodes were empty, or all were available. For explanations and
-// admission; works on a copy of the nodes, so it may be asked of any State.
+// admission; changes nothing, so it may be asked of any State. Must not outlive it.
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -22,16 +24,31 @@ class WhatIf {
   WhatIf(const WhatIf&) = delete;
   WhatIf& operator=(const WhatIf&) = delete;
 
+  std::size_t size() const { return ranked_.size(); }  // nodes to choose from
   bool fits(const JobSpec& spec) const;
   // Nodes that the job's features and choice of nodes allow.
   std::vector<const Node*> matching(const JobSpec& spec) const;
   // Of those, the ones with room for a task.
   std::int64_t count_with_room(const JobSpec& spec) const;
 
+  Candidates candidates() const;
+  const Node& node(NodeId id) const { return state_.nodes[id.value - 1]; }
+  // What the node has free here.
+  FreeView view(NodeId node) const;
+  NodeFree free(NodeId node) const { return free_of(view(node)); }
+  // The units that the nodes are in.
+  const Domains& domains() const;
+
  private:
+  const FreeBooks& empty_books(const Node& node);
+
+  const State& state_;
   const PlacementPolicy& policy_;
-  std::vector<Node> nodes_;
+  const bool empty_;
+  std::deque<std::pair<const Node*, FreeBooks>> kinds_;  // of empty nodes; by one of the kind
+  std::vector<FreeView> views_;                          // of empty nodes, by NodeId - 1
   std::set<NodeEntry> ranked_;
+  mutable std::optional<Domains> domains_;  // made when it is first asked for
 };
 
 }  // namespace dove::core

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "model/ids.h"
 #include "model/time.h"
@@ -25,6 +26,17 @@ enum class ReasonKind {
   kAhead,             // `count` jobs are ahead, the next being `other`
   kExcluded,          // nodes wanted or excluded by the job leave `count`
   kProjectLimit,      // subject: the project; submissions over it are refused
+  kDomain,      // no one unit of `level` has room: needs; of the best: free, total can be used
+  kFragmented,  // enough is free, but of it only `total` can be used: the rest is in pieces on
+                // `count` nodes, held most by job `other`
+  kLabels,      // labels of jobs allow `count` of `total` nodes; subject: which labels
+};
+
+// What a unit of the topology has free, and how much of that the job's tasks could use.
+struct UnitRoom {
+  std::string unit;
+  std::int64_t free = 0;
+  std::int64_t usable = 0;
 };
 
 struct Reason {
@@ -40,6 +52,8 @@ struct Reason {
   std::int64_t count = 0;
   JobId other;
   Instant until;
+  std::string level;            // of the topology, that `units` are of
+  std::vector<UnitRoom> units;  // the best ones first, a few
 };
 
 }  // namespace dove

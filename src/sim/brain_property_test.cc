@@ -94,7 +94,13 @@ class History {
     settings.ended_jobs_max = 40;
     settings.countables = {{"licence", 3}};
     brain_.add(ObjectApplied{settings});
-    for (int i = 1; i <= kNodes; ++i) register_node(i, "boot1");
+    for (int i = 1; i <= kNodes; ++i) {
+      NodeDeclaration place;
+      place.name = fmt::format("n{}", i);
+      place.topology = {{"switch", i <= 4 ? "s1" : "s2"}, {"rack", fmt::format("r{}", i / 2)}};
+      if (i < kNodes) brain_.add(ObjectApplied{place});
+      register_node(i, "boot1");
+    }
     brain_.add(ObjectApplied{Pool{"half", {"n[1-3]"}, false, {}, {}, true}});
     Queue queue;
     queue.name = "small";
@@ -176,7 +182,18 @@ class History {
     if (one_in(3)) spec->slice_min = seconds(1 + number(20));
     spec->exclusive = one_in(10);
     if (one_in(10)) spec->nodes_excluded = {"n1"};
+    say_where(*spec);
     if (core::admit(state(), *spec).ok()) brain_.add(JobSubmitted{spec});
+  }
+
+  void say_where(JobSpec& spec) {
+    const char* levels[] = {"rack", "switch", "node", "zone"};
+    if (one_in(3)) spec.domain = levels[number(4)];
+    spec.domain_required = !spec.domain.empty() && one_in(2);
+    spec.spread = static_cast<Spread>(number(3));
+    if (one_in(4)) spec.label = "x";
+    if (one_in(8)) spec.apart_labels = {"x"};
+    if (one_in(12)) spec.near_labels = {"x"};
   }
 
   TaskGroup group() {

@@ -119,6 +119,10 @@ std::string text_of(const Reason& reason, const Names& names) {
     const bool shown = value != 0 || (measured && std::string_view(name) == "free");
     if (shown) text += fmt::format(" {}={}", name, value);
   }
+  if (!reason.level.empty()) text += " level=" + reason.level;
+  for (const UnitRoom& room : reason.units) {
+    text += fmt::format(" {}={}/{}", room.unit, room.usable, room.free);
+  }
   if (reason.other) text += fmt::format(" other={}", names.job(reason.other));
   if (reason.until.us != 0) text += fmt::format(" until={}s", reason.until.us / 1'000'000);
   return text;

@@ -111,6 +111,20 @@ void read_array(const std::string& text, JobSpec& spec) {
   if (parts.size() > 1) spec.array.running_max = std::atoi(parts.back().c_str());
 }
 
+// domain=rack, domain=rack! when it is required; spread, pack; label, near, apart.
+void read_nearness(Options& options, JobSpec& spec) {
+  spec.domain = options.text("domain");
+  if (spec.domain.ends_with('!')) {
+    spec.domain.pop_back();
+    spec.domain_required = true;
+  }
+  if (options.flag("spread")) spec.spread = Spread::kSpread;
+  if (options.flag("pack")) spec.spread = Spread::kPack;
+  spec.label = options.text("label");
+  spec.near_labels = options.list("near");
+  spec.apart_labels = options.list("apart");
+}
+
 }  // namespace
 
 Result<Span> read_span(const std::string& text) {
@@ -238,6 +252,7 @@ JobSpec read_spec(const std::string& name, Options& options, const FindJob& find
   spec.features = options.list("features");
   spec.nodes_wanted = options.list("wanted");
   spec.nodes_excluded = options.list("excluded");
+  read_nearness(options, spec);
   return spec;
 }
 
@@ -271,6 +286,11 @@ NodeDeclaration read_declaration(const std::string& name, Options& options) {
   declaration.cores_reserved = static_cast<std::int32_t>(options.amount("cores_reserved"));
   declaration.memory_reserved_bytes = options.amount("mem_reserved");
   declaration.countables = options.countables("declared");
+  // in=switch:s1,rack:r1, widest first
+  for (const std::string& unit : options.list("in")) {
+    const auto parts = split(unit, ':');
+    declaration.topology.push_back({parts.front(), parts.back()});
+  }
   return declaration;
 }
 
@@ -291,6 +311,7 @@ Quota read_quota(Options& options) {
   quota.cores = options.amount("guaranteed.cores");
   quota.gpus_milli = options.amount("guaranteed.gpus_milli");
   quota.memory_bytes = options.amount("guaranteed.mem");
+  quota.gpus_by_model = options.countables("guaranteed.model");
   return quota;
 }
 
