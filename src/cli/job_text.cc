@@ -123,6 +123,7 @@ std::string job_text(const JobView& job, std::int64_t now_us, bool colours) {
   line(out, "Time limit", job.time_limit_us == 0 ? "none" : span_text(job.time_limit_us));
   line(out, "After", joined(job.dependencies));
   line(out, "Features", joined(job.features));
+  line(out, "Placing", job.nearness);
   line(out, "Source", job.source_name);
   line(out, "Command", job.command);
   line(out, "Directory", job.workdir);

@@ -24,7 +24,8 @@ std::string used_of(std::int64_t free, std::int64_t total) {
 Table nodes_table(const std::vector<NodeView>& nodes, bool wide) {
   std::vector<Column> columns = {{"NAME"},       {"STATE"},        {"CORES", true},
                                  {"GPUS", true}, {"MEMORY", true}, {"JOBS", true}};
-  if (wide) columns.insert(columns.end(), {{"MODEL"}, {"ADDRESS"}, {"SINCE"}, {"FEATURES"}});
+  if (wide)
+    columns.insert(columns.end(), {{"MODEL"}, {"ADDRESS"}, {"SINCE"}, {"FEATURES"}, {"TOPOLOGY"}});
   columns.push_back({"REASON"});
   Table table(columns);
   for (const NodeView& node : nodes) {
@@ -42,6 +43,7 @@ Table nodes_table(const std::vector<NodeView>& nodes, bool wide) {
       row.push_back({node.address, ""});
       row.push_back({when_text(node.contact_since_us), ""});
       row.push_back({fmt::format("{}", fmt::join(node.features, ",")), ""});
+      row.push_back({node.topology, ""});
     }
     row.push_back({node.drain_reason, ""});
     table.add(std::move(row));
@@ -64,6 +66,7 @@ std::string node_text(const NodeView& node) {
        fmt::format("{} of {} in use", bytes_text(node.memory_bytes - node.memory_free_bytes),
                    bytes_text(node.memory_bytes)));
   line("Features", fmt::format("{}", fmt::join(node.features, ", ")));
+  line("Topology", node.topology);
   line("Drained", node.drain_reason);
   line("Jobs", fmt::format("{}", fmt::join(node.jobs, ", ")));
   return out;

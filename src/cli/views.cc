@@ -84,6 +84,26 @@ void read_exec(const json& exec, JobView& view) {
   }
 }
 
+std::string nearness_of(const json& spec) {
+  std::vector<std::string> parts;
+  if (const std::string domain = text_of(spec, "domain"); !domain.empty()) {
+    parts.push_back(
+        (flag_of(spec, "domain_required") ? "in one " : "in as few as possible of level ") +
+        domain);
+  }
+  if (const std::string spread = text_of(spec, "spread"); spread == "pack" || spread == "spread") {
+    parts.push_back(spread == "pack" ? "packed" : "spread");
+  }
+  if (const std::string label = text_of(spec, "label"); !label.empty()) {
+    parts.push_back("label " + label);
+  }
+  for (const std::string& label : texts_of(spec, "near_labels")) parts.push_back("near " + label);
+  for (const std::string& label : texts_of(spec, "apart_labels")) {
+    parts.push_back("apart from " + label);
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 void read_spec(const json& spec, JobView& view) {
   view.name = text_of(spec, "name");
   view.user = text_of(spec, "user");
@@ -96,6 +116,7 @@ void read_spec(const json& spec, JobView& view) {
   view.requeue = !spec.contains("requeue") || flag_of(spec, "requeue");
   view.features = texts_of(spec, "features");
   view.nodes_wanted = texts_of(spec, "nodes_wanted");
+  view.nearness = nearness_of(spec);
   for (const json& group : list_of(spec, "groups")) read_group(group, view);
   for (const json& dependency : list_of(spec, "dependencies")) {
     const std::string other = text_of(dependency, "job");
@@ -221,6 +242,12 @@ NodeView read_node(const json& node) {
   view.features = texts_of(node, "features");
   view.jobs = texts_of(node, "jobs");
   view.pools = texts_of(node, "pools");
+  if (const auto units = node.find("topology"); units != node.end() && units->is_array()) {
+    for (const json& unit : *units) {
+      if (!view.topology.empty()) view.topology += ", ";
+      view.topology += text_of(unit, "level") + " " + text_of(unit, "name");
+    }
+  }
   return view;
 }
 

@@ -53,6 +53,7 @@ struct JobView {
   bool ended = false;
   std::string workdir, source_name, stdout_path, stderr_path, command;
   std::vector<std::string> features, nodes_wanted, dependencies;
+  std::string nearness;  // how its nodes lie: "in one rack; label db, apart from db"
   std::vector<AttemptView> attempts;
   std::vector<ReasonView> reasons;
 
@@ -77,6 +78,7 @@ struct NodeView {
   std::string gpu_model;
   std::string slices_free;  // "1g.5gb 3, 2g.10gb 1"; "" while nothing is sliced
   std::vector<std::string> features, jobs, pools;
+  std::string topology;  // "switch s01, rack r003"
 
   bool up() const { return state == "ready" || state == "draining" || state == "drained"; }
   bool busy() const { return cores_free < cores || gpus_free_milli < gpus * 1000; }

@@ -5,11 +5,13 @@
 
 #include "codec/json.h"
 #include "codec/json_parts.h"
+#include "core/domain.h"
 
 namespace dove::codec {
 namespace {
 
 constexpr std::size_t kNodesListedMax = 10'000;
+constexpr std::size_t kLevelsMax = 16;
 constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();
 
 // In the order of Declared's alternatives.
@@ -115,7 +117,29 @@ Json write(const NodeDeclaration& v) {
           {"features", v.features},
           {"countables", countables_json(v.countables)},
           {"cores_reserved", v.cores_reserved},
-          {"memory_reserved_bytes", v.memory_reserved_bytes}};
+          {"memory_reserved_bytes", v.memory_reserved_bytes},
+          {"topology", topology_json(v.topology)}};
+}
+
+// Widest level first, each level once.
+void read_topology(JsonFields& fields, std::vector<TopologyUnit>& topology) {
+  fields.objects("topology", kLevelsMax, [&](JsonFields& inner, std::size_t i) {
+    if (i == 0) topology.clear();
+    TopologyUnit unit;
+    inner.text("level", unit.level, {64, TextRule::Kind::kName});
+    inner.text("name", unit.name, {64, TextRule::Kind::kName});
+    if (unit.level.empty()) inner.fail("level", "missing_field", "say which level: rack, switch");
+    if (unit.name.empty()) inner.fail("name", "missing_field", "name the unit");
+    if (unit.level == core::kNodeLevel) {
+      inner.fail("level", "bad_value", "every node is a unit of level node: leave it out");
+    }
+    for (const TopologyUnit& wider : topology) {
+      if (wider.level == unit.level) {
+        inner.fail("level", "given_twice", "each level once, the widest first");
+      }
+    }
+    topology.push_back(std::move(unit));
+  });
 }
 
 void read(JsonFields& fields, NodeDeclaration& v) {
@@ -125,16 +149,7 @@ void read(JsonFields& fields, NodeDeclaration& v) {
   fields.countables("countables", v.countables);
   fields.integer("cores_reserved", v.cores_reserved, 0, kInt32Max);
   fields.bytes("memory_reserved", v.memory_reserved_bytes);
-  fields.objects("topology", 16, [&](JsonFields& inner, std::size_t) {
-    TopologyUnit unit;
-    inner.text("level", unit.level, {64, TextRule::Kind::kName});
-    inner.text("name", unit.name, kNameRule);
-    if (unit.level.empty() || unit.name.empty()) {
-      inner.fail("level", "missing_field",
-                 R"(give level and name, as in {"level": "rack", "name": "r12"})");
-    }
-    v.topology.push_back(std::move(unit));
-  });
+  read_topology(fields, v.topology);
 }
 
 Json write(const UserLimit& v) { return {{"name", v.name}, {"limits", limits_json(v.limits)}}; }

@@ -270,6 +270,14 @@ Result<TaskExit> read_task_exit(const Json& value) {
   });
 }
 
+Json topology_json(const std::vector<TopologyUnit>& topology) {
+  Json units = Json::array();
+  for (const TopologyUnit& unit : topology) {
+    units.push_back({{"level", unit.level}, {"name", unit.name}});
+  }
+  return units;
+}
+
 Json node_json(const core::State&, const core::Node& node) {
   Json object{{"id", node.id.value},
               {"name", node.name},
@@ -281,7 +289,8 @@ Json node_json(const core::State&, const core::Node& node) {
               {"removed", node.removed},
               {"drained", node.declared.drained},
               {"drain_reason", node.declared.drain_reason},
-              {"features", node.declared.features}};
+              {"features", node.declared.features},
+              {"topology", topology_json(node.declared.topology)}};
   put_instant(object, "contact_since", node.contact_since);
   Json jobs = Json::array();
   for (const JobId job : node.jobs) jobs.push_back(job.value);

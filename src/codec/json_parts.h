@@ -18,6 +18,7 @@ using Json = nlohmann::json;
 // -- writing -------------------------------------------------------------------------------------
 
 Json countables_json(const std::vector<Countable>& countables);
+Json topology_json(const std::vector<TopologyUnit>& topology);
 Json request_json(const Request& request);
 Json group_json(const TaskGroup& group);
 Json limits_json(const Limits& limits);

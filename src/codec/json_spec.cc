@@ -188,6 +188,10 @@ void read_scheduling(JsonFields& fields, JobSpec& v) {
   if (spread >= 0) v.spread = static_cast<Spread>(spread);
   fields.text("domain", v.domain, {64, TextRule::Kind::kLine});
   fields.boolean("domain_required", v.domain_required);
+  if (v.domain_required && v.domain.empty()) {
+    fields.fail("domain_required", "missing_field",
+                "name the level of the topology that is required with domain");
+  }
   fields.text("label", v.label, {64, TextRule::Kind::kLine});
   fields.texts("near_labels", v.near_labels, {64, TextRule::Kind::kName}, kLabelsMax);
   fields.texts("apart_labels", v.apart_labels, {64, TextRule::Kind::kName}, kLabelsMax);

@@ -262,6 +262,10 @@ const Hostile kSubmissions[] = {
     {R"({"command": ["a"], "labels": {"a\nb": "c"}})", "bad_value", "labels.a?b"},
     {R"({"command": ["a"], "features": ["ib", ""]})", "bad_value", "features[1]"},
     {R"({"command": ["a"], "nodes_wanted": "n1"})", "wrong_type", "nodes_wanted"},
+    {R"({"command": ["a"], "spread": "thin"})", "bad_value", "spread"},
+    {R"({"command": ["a"], "domain_required": true})", "missing_field", "domain_required"},
+    {R"({"command": ["a"], "near_labels": "x"})", "wrong_type", "near_labels"},
+    {R"({"command": ["a"], "apart_labels": ["x", 1]})", "wrong_type", "apart_labels[1]"},
 };
 
 TEST(Hostile, SubmissionsAreRefusedWithTheirPlace) {

@@ -1,5 +1,6 @@
 #include "codec/json.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -74,6 +75,22 @@ TEST(Json, DeclaredObjectsComeBack) {
   auto defaults = read_declared({{"kind", "Cluster"}});
   ASSERT_TRUE(defaults.ok());
   EXPECT_EQ(*defaults, Declared{ClusterSettings{}});
+}
+
+TEST(Json, TopologyOfANode) {
+  const auto read = [](const char* topology) {
+    return read_declared(*parse_json(
+        fmt::format(R"({{"kind": "Node", "name": "n", "topology": {}}})", topology), 4096));
+  };
+  const auto good = read(R"([{"level": "switch", "name": "s1"}, {"level": "rack", "name": "r1"}])");
+  ASSERT_TRUE(good.ok()) << good.error().message;
+  const std::vector<TopologyUnit> wanted = {{"switch", "s1"}, {"rack", "r1"}};
+  EXPECT_EQ(std::get<NodeDeclaration>(*good).topology, wanted);
+  EXPECT_EQ(read(R"([{"level": "rack"}])").error().field, "topology[0].name");
+  EXPECT_EQ(read(R"([{"level": "node", "name": "n"}])").error().field, "topology[0].level");
+  EXPECT_EQ(
+      read(R"([{"level": "rack", "name": "a"}, {"level": "rack", "name": "b"}])").error().code,
+      "given_twice");
 }
 
 TEST(Json, WhatAgentsSendComesBack) {

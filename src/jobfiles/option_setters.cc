@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kTextMax = 4096;
 constexpr std::size_t kNameMax = 256;
+constexpr std::int64_t kSwitchesMax = 1'000'000;
 
 JobSpec& spec(Draft& draft) { return draft.submission.spec; }
 ExecSpec& exec(Draft& draft) { return draft.submission.exec; }
@@ -117,6 +118,28 @@ Result<void> set_exclusive(Draft& draft, const Option& option) {
                            option.value));
   }
   spec(draft).exclusive = true;
+  return {};
+}
+
+Result<void> set_switches(Draft& draft, const Option& option) {
+  const std::string_view value = option.value;
+  const std::string_view count = value.substr(0, value.find('@'));
+  if (!to_number(count, kSwitchesMax).value_or(0)) {
+    return invalid(
+        fmt::format("\"{}\" is not a number of switches: write --switches=1", shown(option.value)));
+  }
+  spec(draft).domain = "switch";
+  if (value == "1") return {};
+  draft.warn(
+      option.place, "read_as",
+      fmt::format("--switches={} is read as: on one unit of level `switch` of the topology if "
+                  "possible, else on the fewest; the job does not wait for it",
+                  shown(option.value)));
+  return {};
+}
+
+Result<void> set_spread(Draft& draft, const Option&) {
+  spec(draft).spread = Spread::kSpread;
   return {};
 }
 

@@ -18,7 +18,7 @@ Set set_memory, set_memory_per_cpu, set_memory_per_gpu;
 Set set_gres, set_gpus, set_gpus_per_node, set_gpus_per_task;
 // Where and when.
 Set set_pool, set_queue, set_project, set_constraint, set_nodes_wanted, set_node_file,
-    set_nodes_excluded, set_exclusive, set_licenses;
+    set_nodes_excluded, set_exclusive, set_switches, set_spread, set_licenses;
 Set set_time, set_begin, set_dependency, set_array, set_hold, set_nice, set_priority, set_requeue,
     set_no_requeue, set_kill_on_invalid_dependency;
 // What runs.

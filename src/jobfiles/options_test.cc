@@ -54,6 +54,7 @@ std::string sample(std::string_view name) {
       {"signal", "USR1@120"},
       {"preempt", "restart"},
       {"slice-min", "30"},
+      {"switches", "1"},
       {"tasks-per-node", "2"},
       {"time", "10"},
       {"wckey", "w"},

@@ -237,6 +237,19 @@ TEST(Sbatch, RestOfTheJob) {
   EXPECT_TRUE(job->behaviour.parsable);
 }
 
+TEST(Sbatch, Nearness) {
+  auto job = read("#SBATCH -n 16 --switches=2@10:00 --spread-job");
+  ASSERT_TRUE(job.ok()) << job.error().message;
+  EXPECT_EQ(job->submission.spec.domain, "switch");
+  EXPECT_FALSE(job->submission.spec.domain_required);
+  EXPECT_EQ(job->submission.spec.spread, Spread::kSpread);
+  ASSERT_EQ(job->warnings.size(), 1u);
+  EXPECT_EQ(job->warnings[0].code, "read_as");
+  EXPECT_TRUE(read("#SBATCH --switches=1")->warnings.empty());
+  EXPECT_FALSE(read("#SBATCH --switches=none").ok());
+  EXPECT_FALSE(read("#SBATCH --switches=0").ok());
+}
+
 TEST(Sbatch, OutputsStayInside) {
   EXPECT_FALSE(read("#SBATCH -o ../x").ok());
   EXPECT_FALSE(read("#SBATCH -o a/../../x").ok());
