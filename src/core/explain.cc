@@ -208,6 +208,17 @@ void add_shortages(const WhatIf& now, const WhatIf& empty, ReasonKind kind, cons
   out.push_back(std::move(made));
 }
 
+// There is room, but limits (of models of GPU) hang on which nodes it is on.
+void add_limits_of_places(const State& state, const WhatIf& now, const PlacementPolicy& policy,
+                          const JobSpec& spec, std::vector<Reason>& out) {
+  if (!broken_limits(state, spec, least_amount(spec), true).empty()) return;  // told already
+  const auto places = find_places(now.candidates(), policy, spec, {});
+  if (!places) return;
+  for (Reason& one : broken_limits(state, spec, amount_of(state, *places), false)) {
+    out.push_back(std::move(one));
+  }
+}
+
 void add_places(const State& state, const Policies& policies, const Job& job,
                 std::vector<Reason>& out) {
   const JobSpec& spec = *job.spec;
@@ -215,7 +226,10 @@ void add_places(const State& state, const Policies& policies, const Job& job,
   if (pool == nullptr) return;
   const PlacementPolicy& policy = *policies.placement;
   const WhatIf now(state, policy, *pool, WhatIf::Books::kAsTheyAre, WhatIf::Nodes::kAvailable);
-  if (now.fits(spec)) return;
+  if (now.fits(spec)) {
+    add_limits_of_places(state, now, policy, spec, out);
+    return;
+  }
   const WhatIf empty(state, policy, *pool, WhatIf::Books::kEmpty, WhatIf::Nodes::kAll);
   JobSpec anywhere = spec;
   anywhere.nodes_wanted.clear();

@@ -81,7 +81,7 @@ void check_limits(const Limits& limits, const std::map<std::string, Usage>& usag
     check(limit.name.c_str(), needs, used_of(usage.countables, limit.name), limit.amount);
   }
   for (const Countable& limit : limits.gpus_by_model) {
-    check(("gpus_milli:" + limit.name).c_str(), amount_of(amount.gpus_by_model, limit.name),
+    check((std::string(kByModel) + limit.name).c_str(), amount_of(amount.gpus_by_model, limit.name),
           used_of(usage.gpus_by_model, limit.name), limit.amount);
   }
 }

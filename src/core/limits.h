@@ -1,6 +1,8 @@
 // Limits: what of a queue, a user, the cluster, an array or a pool keeps a job waiting.
 #pragma once
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/state.h"
@@ -24,6 +26,9 @@ void add_amount(const State& state, const Placement& placement, Amount& amount);
 
 // The model as limits and usage name it: in lower case.
 std::string model_key(const std::string& model);
+
+// Reason::resource of a limit by model: this, then the model's key.
+constexpr std::string_view kByModel = "gpus_milli:";
 
 // Every limit that the job would break by starting now; empty: none. `first_only` stops at one.
 std::vector<Reason> broken_limits(const State& state, const JobSpec& spec, const Amount& amount,

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <optional>
+#include <span>
 
 #include "core/books.h"
 #include "core/dependency.h"
@@ -8,6 +9,9 @@
 
 namespace dove::core {
 namespace {
+
+// So many models of GPU are avoided, one after the other, when limits are in the way.
+constexpr int kModels_tried_max = 8;
 
 bool is_ready(const State& state, const Job& job) {
   return job.phase == JobPhase::kWaiting && !job.held && !job.cancel_requested &&
@@ -20,9 +24,8 @@ bool array_is_full(const Derived& derived, const WaitClass& it) {
   return array != derived.arrays.end() && array->second.active >= it.spec->array.running_max;
 }
 
-// Nodes that the job avoids are used when no others have room.
 std::optional<std::vector<Placement>> search(const State& state, const Policies& policies,
-                                             const WaitClass& it) {
+                                             const WaitClass& it, std::span<const NodeId> avoided) {
   static const std::set<NodeEntry> none;
   const Pool* pool = pool_of(state, *it.spec);
   const auto nodes = state.derived->free_nodes.find(pool->name);
@@ -32,11 +35,50 @@ std::optional<std::vector<Placement>> search(const State& state, const Policies&
   candidates.nodes = &state.nodes;
   candidates.domains = domains == state.derived->domains.end() ? nullptr : &domains->second;
   candidates.jobs = &state.jobs;
-  auto found = find_places(candidates, *policies.placement, *it.spec, it.avoided);
-  if (!found && !it.avoided.empty()) {
-    found = find_places(candidates, *policies.placement, *it.spec, {});
-  }
+  return find_places(candidates, *policies.placement, *it.spec, avoided);
+}
+
+// Nodes that the job avoids are used when no others have room.
+std::optional<std::vector<Placement>> search(const State& state, const Policies& policies,
+                                             const WaitClass& it) {
+  auto found = search(state, policies, it, it.avoided);
+  if (!found && !it.avoided.empty()) found = search(state, policies, it, {});
   return found;
+}
+
+// Adds the nodes with a model of GPU of which there may be no more; false: that is not in the way.
+bool avoid_models(const State& state, const std::vector<Reason>& broken,
+                  std::vector<NodeId>& avoided) {
+  const std::size_t before = avoided.size();
+  for (const Reason& reason : broken) {
+    if (!reason.resource.starts_with(kByModel)) continue;
+    const std::string model = reason.resource.substr(kByModel.size());
+    for (const Node& node : state.nodes) {
+      if (node.inventory == nullptr) continue;
+      const auto& devices = node.inventory->devices;
+      const bool has = std::any_of(devices.begin(), devices.end(), [&](const Device& device) {
+        return model_key(device.model) == model;
+      });
+      if (has) avoided.push_back(node.id);
+    }
+  }
+  return avoided.size() > before;
+}
+
+// Others than `places`, which break limits: where those are of a model of GPU, on nodes without it.
+std::optional<std::vector<Placement>> within_limits(const State& state, const Policies& policies,
+                                                    const WaitClass& it,
+                                                    std::vector<Placement> places) {
+  std::vector<NodeId> avoided = it.avoided;
+  for (int models = 0; models < kModels_tried_max; ++models) {
+    const auto broken = broken_limits(state, *it.spec, amount_of(state, places), false);
+    if (broken.empty()) return places;
+    if (!avoid_models(state, broken, avoided)) return std::nullopt;
+    auto others = search(state, policies, it, avoided);
+    if (!others) return std::nullopt;
+    places = std::move(*others);
+  }
+  return std::nullopt;
 }
 
 // Launches the first job of the class, or says why none of it can be.
@@ -48,8 +90,8 @@ Verdict try_place(Cycle& cycle, const WaitClass& it) {
   if (!broken_limits(state, spec, least_amount(spec), true).empty()) return Verdict::kOverLimit;
   auto places = search(state, cycle.policies, it);
   if (!places) return it.monotone ? Verdict::kNoPlace : Verdict::kChanging;
-  if (!broken_limits(state, spec, amount_of(state, *places), true).empty())
-    return Verdict::kChanging;
+  places = within_limits(state, cycle.policies, it, std::move(*places));
+  if (!places) return Verdict::kChanging;
   const Job& job = *state.find_job(it.jobs.begin()->job);
   const auto number =
       job.attempts.empty() ? AttemptNumber{1} : AttemptNumber{job.attempts.back().number + 1};
