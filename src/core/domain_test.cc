@@ -21,22 +21,21 @@ class FullestFirst final : public PlacementPolicy {
     return {free.gpus_milli, free.cores, free.memory_bytes};
   }
   NodeRank skip(const NodeRank& from, const NodeNeeds&) const override { return from; }
-  std::vector<std::int32_t> whole_devices(std::span<const DeviceOffer> offers,
-                                          std::int32_t count) const override {
+  std::vector<std::int32_t> whole_devices(const DeviceChoice& choice) const override {
     std::vector<std::int32_t> chosen;
-    for (const DeviceOffer& offer : offers.first(static_cast<std::size_t>(count))) {
+    for (const DeviceOffer& offer : choice.offers.first(static_cast<std::size_t>(choice.count))) {
       chosen.push_back(offer.device);
     }
     return chosen;
   }
-  std::int32_t share_device(std::span<const DeviceOffer> offers) const override {
-    return offers.front().device;
+  std::int32_t share_device(const DeviceChoice& choice) const override {
+    return choice.offers.front().device;
   }
 };
 
 struct Cluster {
   std::vector<Node> nodes;
-  std::map<JobId, Job> jobs;
+  IdMap<JobId, Job> jobs;
   std::set<NodeEntry> ranked;
   Domains domains;
 

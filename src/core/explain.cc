@@ -278,13 +278,8 @@ void add_ahead(const State& state, const Policies& policies, const Job& job,
   for (const auto& [name, queue] : state.queues) orders[name] = &order_of(state, policies, name);
   Reason made = reason(ReasonKind::kAhead);
   std::optional<QueueKey> next;
-  // Most waiting jobs came last: looked for from the end, until all have been seen.
-  std::int32_t waiting = state.usage.jobs_waiting;
-  for (auto at = state.jobs.rbegin(); at != state.jobs.rend() && waiting > 0; ++at) {
-    const Job& other = at->second;
-    if (other.phase != JobPhase::kWaiting) continue;
-    --waiting;
-    if (other.held || other.id == job.id) continue;
+  for (const auto& [id, other] : state.jobs) {
+    if (other.phase != JobPhase::kWaiting || other.held || id == job.id) continue;
     if (pool_of(state, *other.spec) != pool || startable_at(state, other) > state.now) continue;
     const auto order = orders.find(other.spec->queue);
     if (order == orders.end() || order->second != &own) continue;

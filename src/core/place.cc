@@ -308,7 +308,7 @@ bool allows(const JobSpec& spec, const Node& node) {
   return spec.nodes_excluded.empty() || !any_hostlist_holds(spec.nodes_excluded, node.name);
 }
 
-bool labels_allow(const JobSpec& spec, const Node& node, const std::map<JobId, Job>& jobs) {
+bool labels_allow(const JobSpec& spec, const Node& node, const IdMap<JobId, Job>& jobs) {
   if (spec.label.empty() && spec.near_labels.empty() && spec.apart_labels.empty()) return true;
   bool near = spec.near_labels.empty();
   for (JobId id : node.jobs) {

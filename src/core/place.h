@@ -32,7 +32,7 @@ struct Candidates {
   // Of these nodes; null: made of them when the job names a level.
   const Domains* domains = nullptr;
   // By which labels are found; null: no job has a label.
-  const std::map<JobId, Job>* jobs = nullptr;
+  const IdMap<JobId, Job>* jobs = nullptr;
   // What is free, by NodeId - 1, instead of what the nodes say: then nobody else is on them.
   const std::vector<FreeView>* views = nullptr;
   // Whether there are places is all that is asked: those found are not listed.
@@ -44,7 +44,7 @@ bool allows(const JobSpec& spec, const Node& node);
 
 // Whether the labels of the jobs on the node allow it: it holds one that the job wants near, none
 // that it wants apart, and none that wants to be apart from it.
-bool labels_allow(const JobSpec& spec, const Node& node, const std::map<JobId, Job>& jobs);
+bool labels_allow(const JobSpec& spec, const Node& node, const IdMap<JobId, Job>& jobs);
 
 // Places for all tasks of `spec`, ascending by node_rank; none when there is no room.
 std::optional<std::vector<Placement>> find_places(const Candidates& candidates,
