@@ -20,7 +20,7 @@ def main():
     results.sort(key=lambda result: (result["accuracy"], -result["k"]))
     for result in results:
         print(f"k = {result['k']}: accuracy {result['accuracy']:.4f}")
-    print(f"best: k = {results[-1]['k']} with {results[-1]['accuracy']:.4f} (data: {results[-1]['data']})")
+    print(f"best: k = {results[-1]['k']} with {results[-1]['accuracy']:.4f}")
 
 
 if __name__ == "__main__":

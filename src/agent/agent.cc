@@ -136,7 +136,7 @@ HeldAttempt& Agent::hold(LaunchOrder order) {
   };
   context.after = [this](std::chrono::milliseconds wait, std::function<void()> call) {
     return loop_.after(wait, std::move(call));
-    };
+  };
   context.step_input = [this](const StepOrder& step, std::function<void()> on_end) {
     return step_input(step, std::move(on_end));
   };
