@@ -153,7 +153,7 @@ TEST_F(ProcessRunnerTest, AnUnknownUserIsAnError) {
 
 TEST_F(ProcessRunnerTest, StopsATask) {
   start(plan("trap 'exit 7' TERM; echo x > up; while :; do sleep 0.01; done"));
-  ASSERT_TRUE(until([&] { return read("up") == "x\n"; }));
+  ASSERT_TRUE(until([&] { return read("up") == "x\n" && started_ > 0; }));
   EXPECT_EQ(started_, 1);
   task_->stop();
   task_->stop();
