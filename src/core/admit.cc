@@ -8,7 +8,6 @@
 #include "core/fold.h"
 #include "core/hostlist.h"
 #include "core/limits.h"
-#include "core/reservation.h"
 #include "core/step.h"
 
 namespace dove::core {
@@ -92,7 +91,6 @@ Result<void> check_spans(const JobSpec& spec) {
   TRY(check_amount(spec.slice_min.us, kSpan_max.us, "slice_min"));
   TRY(check_amount(spec.checkpoint_signal, 64, "checkpoint_signal"));
   TRY(check_amount(spec.begin_at.us, Instant{kNever.us / 2}.us, "begin_at"));
-  TRY(check_amount(spec.deadline.us, Instant{kNever.us / 2}.us, "deadline"));
   TRY(check_amount(spec.retries_max, 1000, "retries_max"));
   TRY(check_amount(spec.array.running_max, kTasks_max, "array.running_max"));
   if (spec.priority < -1'000'000 || spec.priority > 1'000'000) {
@@ -307,7 +305,6 @@ Result<std::vector<std::string>> admit(const State& state, const JobSpec& spec) 
   }
   TRY(check_holders(state, spec));
   TRY(check_slices_of_pool(state, spec));
-  TRY(admit_times(state, spec));
   return fit_warnings(state, spec);
 }
 

@@ -3,7 +3,6 @@
 #include <limits>
 
 #include "base/check.h"
-#include "core/backfill.h"
 #include "core/books.h"
 #include "core/dependency.h"
 #include "core/derived.h"
@@ -322,7 +321,6 @@ std::vector<Reason> explain(const State& state, const Policies& policies, JobId 
   const std::size_t before = out.size();
   add_places(state, policies, *job, out);
   if (out.size() > before) add_ahead(state, policies, *job, out);
-  explain_plan(state, policies, *job, out);
   return out;
 }
 

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <tuple>
 
-#include "core/backfill.h"
 #include "core/books.h"
 #include "core/limits.h"
 #include "core/passes.h"
@@ -177,9 +176,6 @@ void preempt(Cycle& cycle) {
   if (!cycle.state.settings.preemption || cycle.state.derived->preemptible.empty()) return;
   // Who was stopped for one job may be what another lacked: until there is nobody left to stop.
   while (Round(cycle).run()) {
-    // A promise that was replaced lets others start, and who is stopped lets others come earlier.
-    if (cycle.places) place(cycle);
-    if (cycle.makes_promises) make_promises(cycle);
   }
 }
 
