@@ -305,7 +305,12 @@ Result<std::vector<std::string>> admit(const State& state, const JobSpec& spec) 
   }
   TRY(check_holders(state, spec));
   TRY(check_slices_of_pool(state, spec));
-  return fit_warnings(state, spec);
+  std::vector<std::string> warnings = fit_warnings(state, spec);
+  for (const auto& [name, given] : {std::pair{"deadline", spec.deadline.us != 0},
+                                    std::pair{"reservation", !spec.reservation.empty()}}) {
+    if (given) warnings.push_back(fmt::format("{} has no effect yet", name));
+  }
+  return warnings;
 }
 
 }  // namespace dove::core
