@@ -145,12 +145,9 @@ std::int32_t ScoreIndex::pick_node(const std::vector<std::int32_t>& groups) {
   std::uint64_t total = 0;
   for (std::int32_t id : groups) total += nodes_of(id).size();
   std::uint64_t at = random_.below(total);
-  for (std::int32_t id : groups) {
-    const auto& nodes = nodes_of(id);
-    if (at < nodes.size()) return nodes[at];
-    at -= nodes.size();
-  }
-  CHECK(false, "one of the nodes was drawn");
+  std::size_t group = 0;
+  while (at >= nodes_of(groups[group]).size()) at -= nodes_of(groups[group++]).size();
+  return nodes_of(groups[group])[at];
 }
 
 std::int32_t ScoreIndex::any_device(const FreeState& state, const TaskShape& shape) {

@@ -75,7 +75,7 @@ class Cluster {
       queue.parent = fmt::format("org{}", leaf % 3);
       queue.limits.gpus_milli = node_count_ * 8000 / 3;
       queue.guaranteed.gpus_milli = std::int64_t{node_count_} * 8000 / 20;
-      
+
       add(ObjectApplied{queue});
     }
   }

@@ -85,6 +85,7 @@ class Exploration {
                  random_.next()),
         clients_(agenda_, network_, oracle_, client_options(), random_.next()),
         weather_(agenda_, network_, control_, machines_, clients_, random_.next()) {}
+  ~Exploration() { network_.close(); }
 
   ExploreReport run() {
     recording = {&trace_, &agenda_};

@@ -107,7 +107,7 @@ std::int64_t Network::delay_us() {
 }
 
 void Network::carry(Host& host, std::function<void()> arrive) {
-  if (!host.powered) return;
+  if (closed_ || !host.powered) return;
   agenda_.in(delay_us(), [&host, arrive = std::move(arrive)]() mutable {
     if (host.cut) {
       host.held.push_back(std::move(arrive));

@@ -68,6 +68,8 @@ class Network {
       : agenda_(agenda), random_(seed), faults_(faults) {}
 
   void set_faults(const MessageFaults& faults) { faults_ = faults; }
+  // Nothing is carried any more: hosts and processes may go in any order.
+  void close() { closed_ = true; }
   void cut(Host& host);
   // What was held back arrives late, or (`reset`) is lost with its connections.
   void heal(Host& host, bool reset);
@@ -98,6 +100,7 @@ class Network {
   Agenda& agenda_;
   Random random_;
   MessageFaults faults_;
+  bool closed_ = false;
   std::shared_ptr<Server> server_;  // null: nobody listens
 };
 
