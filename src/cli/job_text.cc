@@ -130,6 +130,8 @@ std::string job_text(const JobView& job, std::int64_t now_us, bool colours) {
   line(out, "Output", job.stdout_path);
   line(out, "Submitted", when_text(job.submitted_at_us));
   if (job.begin_at_us != 0) line(out, "Begins", when_text(job.begin_at_us));
+  if (job.deadline_us != 0) line(out, "Deadline", when_text(job.deadline_us));
+  line(out, "Reservation", job.reservation);
   if (job.ended) {
     line(out, "Ended", when_text(job.ended_at_us));
     line(out, "Exit code", std::to_string(job.exit_code));
@@ -141,6 +143,9 @@ std::string job_text(const JobView& job, std::int64_t now_us, bool colours) {
                        span_text(now_us - job.submitted_at_us), job.reasons.empty() ? "" : ":");
     for (const ReasonView& reason : job.reasons)
       out += fmt::format("  - {}\n", printable(reason.text));
+    if (job.promised_start_us != 0) {
+      out += fmt::format("Promised to start by {}\n", when_text(job.promised_start_us));
+    }
   }
   return out;
 }

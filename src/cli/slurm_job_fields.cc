@@ -94,7 +94,8 @@ std::string time_field(const JobView& job, char field, std::int64_t now_us) {
     case 'L':
       return time_left(job, now_us);
     case 'S':
-      return local_time_text(start_us != 0 ? start_us : job.begin_at_us);
+      if (start_us != 0) return local_time_text(start_us);
+      return local_time_text(job.promised_start_us != 0 ? job.promised_start_us : job.begin_at_us);
     case 'e':
       if (job.ended) return local_time_text(job.ended_at_us);
       return start_us == 0 || job.time_limit_us == 0

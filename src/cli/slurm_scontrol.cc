@@ -54,7 +54,8 @@ std::string slurm_job_text(const JobView& job, std::int64_t now_us) {
                      long_clock(field('l')));
   out += fmt::format("   SubmitTime={} EligibleTime={}\n", field('V'),
                      local_time_text(job.eligible_at_us));
-  out += fmt::format("   StartTime={} EndTime={} Deadline=N/A\n", field('S'), field('e'));
+  out += fmt::format("   StartTime={} EndTime={} Deadline={}\n", field('S'), field('e'),
+                     local_time_text(job.deadline_us));
   out += fmt::format("   Partition={} AllocNode:Sid=N/A\n", field('P'));
   out += fmt::format("   ReqNodeList={} ExcNodeList=(null)\n", or_null(field('n')));
   out += fmt::format("   NodeList={}\n", field('N'));

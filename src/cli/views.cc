@@ -113,6 +113,8 @@ void read_spec(const json& spec, JobView& view) {
   view.launch = text_of(spec, "launch");
   view.time_limit_us = span_us_of(spec, "time_limit");
   view.begin_at_us = instant_us_of(spec, "begin_at");
+  view.deadline_us = instant_us_of(spec, "deadline");
+  view.reservation = text_of(spec, "reservation");
   view.requeue = !spec.contains("requeue") || flag_of(spec, "requeue");
   view.features = texts_of(spec, "features");
   view.nodes_wanted = texts_of(spec, "nodes_wanted");
@@ -203,6 +205,7 @@ JobView read_job(const json& job) {
   view.retries_used = number_of(job, "retries_used");
   view.submitted_at_us = instant_us_of(job, "submitted_at");
   view.eligible_at_us = instant_us_of(job, "eligible_at");
+  view.promised_start_us = instant_us_of(job, "promised_start");
   view.ended_at_us = instant_us_of(job, "ended_at");
   view.ended = text_of(job, "phase") == "ended";
   for (const json& attempt : list_of(job, "attempts"))

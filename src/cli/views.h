@@ -46,11 +46,13 @@ struct JobView {
   std::int64_t exit_code = 0;
   std::int64_t retries_used = 0;
   std::int64_t submitted_at_us = 0, eligible_at_us = 0, ended_at_us = 0, begin_at_us = 0;
+  std::int64_t promised_start_us = 0, deadline_us = 0;                                   // 0: none
   std::int64_t time_limit_us = 0;                                                        // 0: none
   std::int64_t tasks = 0, nodes_asked = 0, cores = 0, gpus_milli = 0, memory_bytes = 0;  // in all
   std::int64_t cores_per_task = 0;
   bool requeue = true;
   bool ended = false;
+  std::string reservation;
   std::string workdir, source_name, stdout_path, stderr_path, command;
   std::vector<std::string> features, nodes_wanted, dependencies;
   std::string nearness;  // how its nodes lie: "in one rack; label db, apart from db"

@@ -121,6 +121,9 @@ Json job_summary_json(const core::State& state, const core::Job& job) {
   put_span(object, "time_limit", spec.time_limit);
   put_instant(object, "submitted_at", job.submitted_at, true);
   put_instant(object, "eligible_at", job.eligible_at);
+  const auto promise = state.promises.find(job.id);
+  put_instant(object, "promised_start",
+              promise == state.promises.end() ? Instant{} : promise->second.start_at);
   put_instant(object, "started_at", attempt == nullptr ? Instant{} : attempt->started_at);
   put_instant(object, "ended_at", job.ended_at);
   return object;

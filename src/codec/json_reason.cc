@@ -134,6 +134,15 @@ std::string ahead_text(const core::State& state, const Reason& r) {
   return text;
 }
 
+std::string reservation_text(const Reason& r) {
+  if (r.until.us != 0) {
+    return fmt::format("runs in reservation {} only, which begins {}", r.subject, rfc3339(r.until));
+  }
+  return fmt::format(
+      "runs in reservation {} only, which is unknown, closed to it, or too near its end",
+      r.subject);
+}
+
 std::string text_of(const core::State& state, const Reason& r) {
   switch (r.kind) {
     case ReasonKind::kHeld:
@@ -185,6 +194,18 @@ std::string text_of(const core::State& state, const Reason& r) {
     case ReasonKind::kExcluded:
       return fmt::format("the nodes that it wants or excludes leave {}",
                          counted(r.count, "node", "nodes"));
+    case ReasonKind::kPromised:
+      return fmt::format(
+          "what is free is promised to {} from {} on, and this job could still hold it",
+          job_text(state, r.other), rfc3339(r.until));
+    case ReasonKind::kReserved:
+      return fmt::format("what is free is kept for reservation {} from {} on", r.subject,
+                         rfc3339(r.until));
+    case ReasonKind::kReservation:
+      return reservation_text(r);
+    case ReasonKind::kNoPlan:
+      return fmt::format("no start can be promised: {} without a time limit",
+                         counted(r.count, "job runs", "jobs run"));
   }
   return "";
 }

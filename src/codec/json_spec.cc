@@ -213,6 +213,8 @@ Json spec_json(const JobSpec& v) {
   put_span(object, "time_limit", v.time_limit);
   put_span(object, "kill_grace", v.kill_grace);
   if (v.begin_at.us != 0) put_instant(object, "begin_at", v.begin_at);
+  if (v.deadline.us != 0) put_instant(object, "deadline", v.deadline);
+  if (!v.reservation.empty()) object["reservation"] = v.reservation;
   Json dependencies = Json::array();
   for (const Dependency& dependency : v.dependencies) {
     Json one{{"kind", word(dependency.kind)}};
@@ -244,6 +246,8 @@ void read_spec(JsonFields& fields, JobSpec& v) {
   fields.span("time_limit", v.time_limit);
   fields.span("kill_grace", v.kill_grace);
   fields.instant("begin_at", v.begin_at);
+  fields.instant("deadline", v.deadline);
+  fields.text("reservation", v.reservation, kOptionalName);
   read_dependencies(fields, v);
   read_array(fields, v.array);
   fields.integer("retries_max", v.retries_max, 0, 1'000'000);

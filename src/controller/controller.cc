@@ -298,6 +298,8 @@ void Controller::Impl::put_back(std::vector<PendingInput>& inputs, const Error& 
 void Controller::Impl::step(std::vector<PendingInput> inputs) {
   if (turn_away(inputs)) return;
   const bool is_low = options.free_bytes && options.free_bytes() < options.free_floor_bytes;
+  // Asked before time moves on: an instant that it moves past is due, not over.
+  const Instant wake_at = inputs.empty() ? core::wake_at(ledger.state) : kNever;
   BatchMaker maker(ledger, options, epoch);
   maker.begin(options.clock());
   if (was_full) begin_after_full(maker);
@@ -305,7 +307,7 @@ void Controller::Impl::step(std::vector<PendingInput> inputs) {
     const bool refused = is_low && input.input.kind == InputKind::kNewWork;
     input.answer = refused ? Result<Committed>(full_error()) : maker.add(input.input);
   }
-  if (maker.empty() && core::wake_at(ledger.state) <= ledger.state.now) {
+  if (maker.empty() && wake_at <= ledger.state.now) {
     Cause cause;
     cause.principal = "controller";
     maker.add(TimeReached{}, cause);

@@ -8,6 +8,7 @@
 #include "core/fold.h"
 #include "core/hostlist.h"
 #include "core/limits.h"
+#include "core/reservation.h"
 #include "core/step.h"
 
 namespace dove::core {
@@ -91,6 +92,7 @@ Result<void> check_spans(const JobSpec& spec) {
   TRY(check_amount(spec.slice_min.us, kSpan_max.us, "slice_min"));
   TRY(check_amount(spec.checkpoint_signal, 64, "checkpoint_signal"));
   TRY(check_amount(spec.begin_at.us, Instant{kNever.us / 2}.us, "begin_at"));
+  TRY(check_amount(spec.deadline.us, Instant{kNever.us / 2}.us, "deadline"));
   TRY(check_amount(spec.retries_max, 1000, "retries_max"));
   TRY(check_amount(spec.array.running_max, kTasks_max, "array.running_max"));
   if (spec.priority < -1'000'000 || spec.priority > 1'000'000) {
@@ -305,12 +307,8 @@ Result<std::vector<std::string>> admit(const State& state, const JobSpec& spec) 
   }
   TRY(check_holders(state, spec));
   TRY(check_slices_of_pool(state, spec));
-  std::vector<std::string> warnings = fit_warnings(state, spec);
-  for (const auto& [name, given] : {std::pair{"deadline", spec.deadline.us != 0},
-                                    std::pair{"reservation", !spec.reservation.empty()}}) {
-    if (given) warnings.push_back(fmt::format("{} has no effect yet", name));
-  }
-  return warnings;
+  TRY(admit_times(state, spec));
+  return fit_warnings(state, spec);
 }
 
 }  // namespace dove::core

@@ -78,10 +78,6 @@ class Admission {
 
   Result<void> operator()(const ObjectApplied& event) const {
     if (const auto* queue = std::get_if<Queue>(&event.object)) return check_queue(*queue);
-    if (std::holds_alternative<Reservation>(event.object)) {
-      return conflict("no_reservations",
-                      "reservations are not kept yet: drain the nodes when the time comes");
-    }
     if (const auto* cluster = std::get_if<ClusterSettings>(&event.object)) {
       return check_order(cluster->order);
     }
@@ -129,10 +125,6 @@ class Admission {
 
   Result<void> check_queue(const Queue& queue) const {
     TRY(check_order(queue.order));
-    if (queue.promises != Queue{}.promises) {
-      return Error{ErrorKind::kInvalid, "no_promises",
-                   "starts are not promised yet: leave promises out", "promises"};
-    }
     if (queue.parent.empty()) return {};
     for (std::string above = queue.parent; !above.empty();) {
       if (above == queue.name) {

@@ -48,7 +48,7 @@ class DecisionFold {
     set_stage(state_, attempt, Stage::kPreparing);
     job->attempts.push_back(std::move(attempt));
     job->phase = JobPhase::kActive;
-    state_.promises.erase(job->id);
+    release_promise(job->id);
     count_waiting(state_, *job, -1);
     count_running(state_, *job, +1);
     for (const Placement& placement : decision.placements) {
@@ -122,7 +122,7 @@ class DecisionFold {
     }
     count_asked(state_, *job, -1);
     job->phase = JobPhase::kEnded;
-    state_.promises.erase(job->id);
+    release_promise(job->id);
     job->outcome = decision.outcome;
     job->exit_code = decision.exit_code;
     job->ended_at = state_.now;
@@ -136,15 +136,27 @@ class DecisionFold {
   void operator()(const Promise& decision) {
     const Job* job = find(state_, decision.job);
     if (job == nullptr || job->phase != JobPhase::kWaiting) return;
+    if (release_promise(job->id)) {
+      for (const Placement& placement : decision.placements) touch_taken(state_, placement.node);
+    }
     state_.promises[job->id] = {decision.start_at, state_.now, decision.placements};
     touch(state_, job->id);
   }
 
   void operator()(const Withdraw& decision) {
-    if (state_.promises.erase(decision.job) > 0) touch(state_, decision.job);
+    if (release_promise(decision.job)) touch(state_, decision.job);
   }
 
  private:
+  // Others may start on what is promised no more.
+  bool release_promise(JobId id) {
+    const auto promise = state_.promises.find(id);
+    if (promise == state_.promises.end()) return false;
+    for (const Placement& placement : promise->second.placements) touch(state_, placement.node);
+    state_.promises.erase(promise);
+    return true;
+  }
+
   Attempt* attempt_of(JobId id, AttemptNumber number) {
     Job* job = find(state_, id);
     Attempt* attempt = job == nullptr ? nullptr : current_attempt(*job);

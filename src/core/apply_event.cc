@@ -98,6 +98,10 @@ class EventFold {
 
   void operator()(const JobPriorityChanged& event) {
     change(event.job, [&](Job& job) { job.priority = event.priority; });
+    // Others may come before it now, whom its promise does not bind.
+    const auto promise = state_.promises.find(event.job);
+    if (promise == state_.promises.end()) return;
+    for (const Placement& placement : promise->second.placements) touch(state_, placement.node);
   }
 
   void operator()(const NodeRegistered& event) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/digest.h"
+#include "core/backfill.h"
 #include "core/passes.h"
 #include "core/step.h"
 
@@ -26,6 +27,8 @@ void run(Pass pass, Cycle& cycle) {
       return place(cycle);
     case Pass::kPreempt:
       return preempt(cycle);
+    case Pass::kBackfill:
+      return make_promises(cycle);
     case Pass::kBarrier:
       return pass_barriers(cycle);
     case Pass::kRetain:
@@ -55,6 +58,8 @@ std::string_view pass_name(Pass pass) {
       return "place";
     case Pass::kPreempt:
       return "preempt";
+    case Pass::kBackfill:
+      return "backfill";
     case Pass::kBarrier:
       return "barrier";
     case Pass::kRetain:
@@ -71,7 +76,7 @@ void Cycle::emit(Decision decision) {
 
 std::vector<Decision> decide(State& state, const Policies& policies, const CycleOptions& options) {
   prepare_derived(state, policies, options);
-  Cycle cycle{state, policies};
+  Cycle cycle{state, policies, options.runs(Pass::kPlace), options.runs(Pass::kBackfill)};
   for (Pass pass : kPasses) {
     if (!runs(pass, options)) continue;
     if (options.observer != nullptr) options.observer->begins(pass, state);

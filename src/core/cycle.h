@@ -15,14 +15,15 @@ enum class Pass {
   kDependencies,  // jobs that may wait for a place now, and those that never can
   kOrder,         // the queue, by the order policy (off: by submission)
   kPlace,         // gangs, whole, on free nodes
+  kBackfill,      // blocked jobs are promised a start, which nothing started later may delay
   kPreempt,       // running jobs are stopped for waiting ones
   kBarrier,       // gangs that are prepared everywhere start
   kRetain,        // old ended jobs are forgotten
 };
 
-constexpr std::array<Pass, 8> kPasses = {Pass::kExpire,  Pass::kFinish, Pass::kDependencies,
-                                         Pass::kOrder,   Pass::kPlace,  Pass::kPreempt,
-                                         Pass::kBarrier, Pass::kRetain};
+constexpr std::array<Pass, 9> kPasses = {Pass::kExpire,  Pass::kFinish,  Pass::kDependencies,
+                                         Pass::kOrder,   Pass::kPlace,   Pass::kBackfill,
+                                         Pass::kPreempt, Pass::kBarrier, Pass::kRetain};
 
 std::string_view pass_name(Pass pass);
 

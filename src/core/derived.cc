@@ -139,6 +139,7 @@ void build(State& state, const Policies& policies, bool by_order_policy) {
   state.derived->by_order_policy = by_order_policy;
   state.derived->usage_fell = true;
   state.derived->tree.build(state, state.derived->policies);
+  state.derived->plan.boundary = next_boundary(state);
   for (const Node& node : state.nodes) touch(state, node.id);
   for (const auto& [id, job] : state.jobs) touch(state, id);
 }
@@ -295,7 +296,9 @@ void sync(State& state) {
   for (NodeId id : taken) sync_node(state, id);
   const std::vector<NodeId> freed = taken_sorted(derived.nodes_touched);
   for (NodeId id : freed) sync_node(state, id);
-  for (JobId id : taken_sorted(derived.touched)) sync_job(state, id);
+  const std::vector<JobId> jobs = taken_sorted(derived.touched);
+  for (JobId id : jobs) sync_job(state, id);
+  note_changes(state, taken, freed, jobs);
   if (derived.usage_fell) ++derived.books_version;
   if (!freed.empty() || derived.usage_fell) reopen(state, freed);
   derived.usage_fell = false;
@@ -307,7 +310,7 @@ void prepare_derived(State& state, const Policies& policies, const CycleOptions&
   if (derived == nullptr || derived->policies.order != policies.order ||
       derived->policies.orders != policies.orders ||
       derived->policies.placement != policies.placement ||
-      derived->by_order_policy != by_order_policy) {
+      derived->by_order_policy != by_order_policy || derived->plan.boundary <= state.now) {
     build(state, policies, by_order_policy);
   }
   sync(state);

@@ -18,6 +18,7 @@
 #include "core/cycle.h"
 #include "core/domain.h"
 #include "core/place.h"
+#include "core/plan.h"
 #include "core/policy.h"
 #include "core/queue_tree.h"
 #include "core/state.h"
@@ -42,6 +43,7 @@ struct WaitClass {
   std::set<QueueKey> jobs;
   Verdict verdict = Verdict::kOpen;
   std::uint64_t books_version = 0;  // when the verdict was found
+  std::int32_t tried_priority = 0;  // of the first job then
   std::int32_t lane = 0;            // in Derived::tree
   std::optional<QueueKey> head;     // as the tree knows it
   bool open = false;                // as the tree knows it
@@ -113,6 +115,8 @@ struct Derived {
   std::set<std::pair<Instant, NodeId>> node_wakes;  // fences; may be early, never late
   std::set<std::pair<Instant, JobId>> forgettable;  // ended jobs nobody depends on
   std::int64_t ended_count = 0;
+
+  Plan plan;
 };
 
 // For apply: notes a change when there is a Derived.

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "core/backfill.h"
 #include "core/books.h"
 #include "core/dependency.h"
 #include "core/derived.h"
@@ -321,6 +322,7 @@ std::vector<Reason> explain(const State& state, const Policies& policies, JobId 
   const std::size_t before = out.size();
   add_places(state, policies, *job, out);
   if (out.size() > before) add_ahead(state, policies, *job, out);
+  explain_plan(state, policies, *job, out);
   return out;
 }
 

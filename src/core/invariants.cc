@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/backfill.h"
 #include "core/books.h"
 #include "core/slices.h"
 #include "core/step.h"
@@ -202,6 +203,7 @@ std::optional<std::string> find_broken_invariant(const State& state) {
       return fmt::format("job {} has a promise and does not wait", id.value);
     }
   }
+  if (auto broken = find_broken_promise(state)) return broken;
   if (!same(state.usage, sums.all)) return "usage of the cluster does not add up";
   return std::nullopt;
 }

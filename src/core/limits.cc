@@ -4,6 +4,7 @@
 
 #include "core/books.h"
 #include "core/device_fit.h"
+#include "core/reservation.h"
 
 namespace dove::core {
 namespace {
@@ -185,7 +186,7 @@ bool may_use(const State& state, const Pool& pool, const std::string& user,
 }
 
 std::vector<Reason> declared_obstacles(const State& state, const JobSpec& spec) {
-  std::vector<Reason> out;
+  std::vector<Reason> out = reservation_obstacles(state, spec);
   Reason reason;
   const Pool* pool = pool_of(state, spec);
   reason.subject = pool == nullptr ? spec.pool : pool->name;

@@ -2,6 +2,7 @@
 
 #include "core/fold.h"
 #include "core/passes.h"
+#include "core/reservation.h"
 #include "core/wake.h"
 
 namespace dove::core {
@@ -93,8 +94,13 @@ Decision over(const State& state, const Job& job, const Attempt& attempt) {
     case StopReason::kNodeLost:
       if (job.spec->requeue || job.requeue_requested) return again(false);
       return ends(Outcome::kNodeLost, std::max(code, 1));
-    case StopReason::kRequeued:
     case StopReason::kPreempted:
+      // Only an outage stops a job whose owner did not allow it: as if its node had been lost.
+      if (job.spec->preempt == Preempt::kNone && !job.spec->requeue) {
+        return ends(Outcome::kNodeLost, std::max(code, 1));
+      }
+      return again(false);
+    case StopReason::kRequeued:
       return again(false);
     case StopReason::kLaunchFailed:
       if (launch_failures_in_a_row(job) < kLaunch_failures_max) return again(false);
@@ -104,11 +110,19 @@ Decision over(const State& state, const Job& job, const Attempt& attempt) {
 }
 
 void expire_job(Cycle& cycle, const Job& job) {
+  const Instant now = cycle.state.now;
+  if (job.phase == JobPhase::kWaiting && !job.cancel_requested &&
+      missed_at(cycle.state, job) <= now) {
+    cycle.emit(EndJob{job.id, Outcome::kDeadlineMissed, 1});
+    return;
+  }
   if (job.phase != JobPhase::kActive || job.attempts.back().stage == Stage::kStopping) return;
   const AttemptNumber attempt = job.attempts.back().number;
-  if (time_limit_at(cycle.state, job) <= cycle.state.now) {
+  if (outage_stop_at(cycle.state, job) <= now) {
+    cycle.emit(Stop{job.id, attempt, StopReason::kPreempted, Purpose::kOutage});
+  } else if (time_limit_at(cycle.state, job) <= now) {
     cycle.emit(Stop{job.id, attempt, StopReason::kTimeLimit});
-  } else if (deadline_at(cycle.state, job) <= cycle.state.now) {
+  } else if (deadline_at(cycle.state, job) <= now) {
     cycle.emit(Stop{job.id, attempt, StopReason::kLaunchFailed});
   }
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/backfill.h"
 #include "core/books.h"
 #include "core/limits.h"
 #include "core/passes.h"
@@ -176,6 +177,9 @@ void preempt(Cycle& cycle) {
   if (!cycle.state.settings.preemption || cycle.state.derived->preemptible.empty()) return;
   // Who was stopped for one job may be what another lacked: until there is nobody left to stop.
   while (Round(cycle).run()) {
+    // A promise that was replaced lets others start, and who is stopped lets others come earlier.
+    if (cycle.places) place(cycle);
+    if (cycle.makes_promises) make_promises(cycle);
   }
 }
 

@@ -2,6 +2,7 @@
 #include <optional>
 #include <span>
 
+#include "core/backfill.h"
 #include "core/books.h"
 #include "core/dependency.h"
 #include "core/limits.h"
@@ -25,24 +26,30 @@ bool array_is_full(const Derived& derived, const WaitClass& it) {
 }
 
 std::optional<std::vector<Placement>> search(const State& state, const Policies& policies,
-                                             const WaitClass& it, std::span<const NodeId> avoided) {
+                                             const WaitClass& it, const std::set<JobId>& ignored,
+                                             std::span<const NodeId> avoided) {
   static const std::set<NodeEntry> none;
   const Pool* pool = pool_of(state, *it.spec);
   const auto nodes = state.derived->free_nodes.find(pool->name);
   const auto domains = state.derived->domains.find(pool->name);
+  Plan& plan = state.derived->plan;
+  const PlannedBooks planned(state, plan,
+                             {it.spec.get(), JobId{}, state.now,
+                              stay_of(state, *it.spec).end(state.now), kNever, &ignored});
   Candidates candidates;
   candidates.ranked = nodes == state.derived->free_nodes.end() ? &none : &nodes->second;
   candidates.nodes = &state.nodes;
   candidates.domains = domains == state.derived->domains.end() ? nullptr : &domains->second;
   candidates.jobs = &state.jobs;
+  candidates.planned = plan.is_empty() ? nullptr : &planned;
   return find_places(candidates, *policies.placement, *it.spec, avoided);
 }
 
 // Nodes that the job avoids are used when no others have room.
 std::optional<std::vector<Placement>> search(const State& state, const Policies& policies,
-                                             const WaitClass& it) {
-  auto found = search(state, policies, it, it.avoided);
-  if (!found && !it.avoided.empty()) found = search(state, policies, it, {});
+                                             const WaitClass& it, const std::set<JobId>& ignored) {
+  auto found = search(state, policies, it, ignored, it.avoided);
+  if (!found && !it.avoided.empty()) found = search(state, policies, it, ignored, {});
   return found;
 }
 
@@ -68,13 +75,14 @@ bool avoid_models(const State& state, const std::vector<Reason>& broken,
 // Others than `places`, which break limits: where those are of a model of GPU, on nodes without it.
 std::optional<std::vector<Placement>> within_limits(const State& state, const Policies& policies,
                                                     const WaitClass& it,
+                                                    const std::set<JobId>& ignored,
                                                     std::vector<Placement> places) {
   std::vector<NodeId> avoided = it.avoided;
   for (int models = 0; models < kModels_tried_max; ++models) {
     const auto broken = broken_limits(state, *it.spec, amount_of(state, places), false);
     if (broken.empty()) return places;
     if (!avoid_models(state, broken, avoided)) return std::nullopt;
-    auto others = search(state, policies, it, avoided);
+    auto others = search(state, policies, it, ignored, avoided);
     if (!others) return std::nullopt;
     places = std::move(*others);
   }
@@ -82,17 +90,24 @@ std::optional<std::vector<Placement>> within_limits(const State& state, const Po
 }
 
 // Launches the first job of the class, or says why none of it can be.
-Verdict try_place(Cycle& cycle, const WaitClass& it) {
+Verdict try_place(Cycle& cycle, std::uint64_t id) {
   const State& state = cycle.state;
+  const WaitClass& it = state.derived->classes.at(id);
   const JobSpec& spec = *it.spec;
   if (!declared_obstacles(state, spec).empty()) return Verdict::kDeclared;
   if (array_is_full(*state.derived, it)) return Verdict::kOverLimit;
   if (!broken_limits(state, spec, least_amount(spec), true).empty()) return Verdict::kOverLimit;
-  auto places = search(state, cycle.policies, it);
-  if (!places) return it.monotone ? Verdict::kNoPlace : Verdict::kChanging;
-  places = within_limits(state, cycle.policies, it, std::move(*places));
-  if (!places) return Verdict::kChanging;
+  if (launch_promised(cycle, id)) return Verdict::kOpen;
   const Job& job = *state.find_job(it.jobs.begin()->job);
+  const std::set<JobId> ignored = promises_behind(state, job);
+  auto places = search(state, cycle.policies, it, ignored);
+  // Which promises bind it hangs on guarantees, and so on who is launched.
+  const bool lasts =
+      it.monotone && (state.promises.empty() || !state.derived->tree.depends_on_usage());
+  if (!places) return lasts ? Verdict::kNoPlace : Verdict::kChanging;
+  places = within_limits(state, cycle.policies, it, ignored, std::move(*places));
+  if (!places) return Verdict::kChanging;
+  withdraw_behind(cycle, job, *places, ignored);
   const auto number =
       job.attempts.empty() ? AttemptNumber{1} : AttemptNumber{job.attempts.back().number + 1};
   cycle.emit(Launch{job.id, number, std::move(*places)});
@@ -121,6 +136,7 @@ void order(Cycle& cycle) {
   Derived& derived = *cycle.state.derived;
   derived.to_order.merge(derived.to_check);
   derived.to_check.clear();
+  if (!derived.to_order.empty()) derived.plan.looks = true;
   for (JobId id : derived.to_order) {
     const Job* job = cycle.state.find_job(id);
     const auto note = derived.jobs.find(id);
@@ -129,6 +145,7 @@ void order(Cycle& cycle) {
       enqueue(cycle.state, *job, note->second);
     } else {
       dequeue(cycle.state, note->second);
+      if (cycle.state.promises.contains(id)) derived.plan.to_check.insert(id);
     }
     // A delay may run from what has just happened to another job.
     sync_wake(cycle.state, id);
@@ -141,10 +158,11 @@ void place(Cycle& cycle) {
   derived.tree.time_passed();
   // A launch may help those whose search can miss: another round, as long as there are launches.
   for (bool launched = true; launched;) {
+    keep_promises(cycle);
     launched = false;
     reopen_changing(cycle.state);
     while (const std::optional<std::uint64_t> id = derived.tree.first(cycle.state)) {
-      const Verdict verdict = try_place(cycle, derived.classes.at(*id));
+      const Verdict verdict = try_place(cycle, *id);
       if (verdict == Verdict::kOpen) {
         launched = true;
       } else {

@@ -14,6 +14,8 @@ namespace dove::core {
 struct Cycle {
   State& state;
   const Policies& policies;
+  bool places = true;          // kPlace is not switched off
+  bool makes_promises = true;  // nor is kBackfill
   std::vector<Decision> decisions = {};
 
   // Applies the decision and brings the indexes up to date.

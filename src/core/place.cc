@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "core/hostlist.h"
+#include "core/plan.h"
 
 namespace dove::core {
 namespace {
@@ -33,6 +34,9 @@ class Search {
   const Node& node(NodeId id) const { return (*candidates_.nodes)[id.value - 1]; }
 
   FreeView free_view(NodeId id) const {
+    const FreeBooks* planned =
+        candidates_.planned == nullptr ? nullptr : candidates_.planned->books(id);
+    if (planned != nullptr) return planned->view();
     return candidates_.views == nullptr ? view_of(node(id)) : (*candidates_.views)[id.value - 1];
   }
 
@@ -43,7 +47,11 @@ class Search {
 
   bool usable(NodeId id) const {
     const Node& it = node(id);
-    if (spec_.exclusive && candidates_.views == nullptr && !it.jobs.empty()) return false;
+    if (candidates_.planned != nullptr) {
+      if (!candidates_.planned->is_open(id)) return false;
+    } else if (spec_.exclusive && candidates_.views == nullptr && !it.jobs.empty()) {
+      return false;
+    }
     if (std::find(avoided_.begin(), avoided_.end(), id) != avoided_.end()) return false;
     if (candidates_.jobs != nullptr && !labels_allow(spec_, it, *candidates_.jobs)) return false;
     return allows(spec_, it);

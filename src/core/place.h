@@ -23,6 +23,8 @@
 
 namespace dove::core {
 
+class PlannedBooks;  // core/plan.h
+
 NodeFree free_of(const FreeView& free);
 
 // The nodes to choose from, ascending by the policy's rank of what they have free.
@@ -37,6 +39,8 @@ struct Candidates {
   const std::vector<FreeView>* views = nullptr;
   // Whether there are places is all that is asked: those found are not listed.
   bool only_whether = false;
+  // What is promised or reserved, where that is not to be taken; null: nothing is.
+  const PlannedBooks* planned = nullptr;
 };
 
 // Whether spec's features, wanted and excluded nodes allow the node.

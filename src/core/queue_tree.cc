@@ -272,4 +272,11 @@ void QueueTree::set_total(const Total& total) {
   mark_shares(false);
 }
 
+bool is_below_guarantee(const State& state, const Queue& queue) {
+  if (queue.guaranteed == Quota{}) return false;
+  const auto usage = state.usage_by_queue.find(queue.name);
+  return falls_short(queue.guaranteed,
+                     usage == state.usage_by_queue.end() ? kNothing : usage->second);
+}
+
 }  // namespace dove::core

@@ -112,6 +112,9 @@ class QueueTree {
   bool depends_on_usage_ = false;
 };
 
+// Whether the queue holds less than it is guaranteed of anything.
+bool is_below_guarantee(const State& state, const Queue& queue);
+
 // The policy that orders the jobs of the queue: its own, or the next one's above it that names one.
 const OrderPolicy& order_of(const State& state, const Policies& policies, const std::string& queue);
 

@@ -29,6 +29,8 @@ std::uint64_t class_digest(const Job& job) {
   digest.add(spec.queue);
   digest.add(spec.pool);
   digest.add(static_cast<std::uint64_t>(spec.time_limit.us));
+  digest.add(static_cast<std::uint64_t>(spec.deadline.us));
+  digest.add(spec.reservation);
   digest.add(limiting_array(job).value);
   for (const TaskGroup& group : spec.groups) {
     digest.add(static_cast<std::uint64_t>(group.tasks));
@@ -57,6 +59,9 @@ bool same_class(const WaitClass& it, const Job& job) {
   return a.user == b.user && a.queue == b.queue && a.pool == b.pool &&
          a.time_limit == b.time_limit && a.exclusive == b.exclusive && a.features == b.features &&
          a.nodes_wanted == b.nodes_wanted && a.nodes_excluded == b.nodes_excluded &&
+         a.kill_grace == b.kill_grace && a.preempt == b.preempt &&
+         a.checkpoint_grace == b.checkpoint_grace && a.slice_min == b.slice_min &&
+         a.deadline == b.deadline && a.reservation == b.reservation && a.project == b.project &&
          a.cluster_requests == b.cluster_requests && a.spread == b.spread && a.domain == b.domain &&
          a.domain_required == b.domain_required && a.label == b.label &&
          a.near_labels == b.near_labels && a.apart_labels == b.apart_labels &&
@@ -113,6 +118,7 @@ void set_verdict(State& state, std::uint64_t id, Verdict verdict) {
   if (verdict == Verdict::kOverLimit) derived.over_limit.insert(id);
   it.verdict = verdict;
   it.books_version = derived.books_version;
+  if (!it.jobs.empty()) it.tried_priority = state.find_job(it.jobs.begin()->job)->priority;
   place_in_tree(state, id, it);
 }
 
@@ -121,15 +127,21 @@ void enqueue(State& state, const Job& job, JobNote& note) {
   const std::int64_t rank =
       derived.by_order_policy ? derived.tree.order_of(job.spec->queue).rank(state, job) : 0;
   const QueueKey key{-rank, job.submitted_seq, job.id};
-  if (note.wait_class != 0) {
-    if (note.key == key) return;
+  if (note.wait_class == 0 || note.key != key) {
     dequeue(state, note);
+    note.wait_class = class_for(state, job);
+    note.key = key;
+    WaitClass& it = derived.classes.at(note.wait_class);
+    it.jobs.insert(key);
+    place_in_tree(state, note.wait_class, it);
   }
-  note.wait_class = class_for(state, job);
-  note.key = key;
-  WaitClass& it = derived.classes.at(note.wait_class);
-  it.jobs.insert(key);
-  place_in_tree(state, note.wait_class, it);
+  // Promises may not bind this one that bound who was first when the verdict was found.
+  const WaitClass& it = derived.classes.at(note.wait_class);
+  const bool is_first = it.jobs.begin()->job == job.id;
+  const bool had_no_place = it.verdict == Verdict::kNoPlace || it.verdict == Verdict::kChanging;
+  if (is_first && had_no_place && job.priority > it.tried_priority) {
+    set_verdict(state, note.wait_class, Verdict::kOpen);
+  }
 }
 
 void dequeue(State& state, JobNote& note) {

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <set>
 
+#include "core/backfill.h"
 #include "core/books.h"
 #include "core/dependency.h"
 #include "core/derived.h"
+#include "core/reservation.h"
 #include "core/step.h"
 #include "core/victims.h"
 
@@ -35,7 +37,7 @@ Instant wake_by_scan(const State& state) {
     if (ended > state.settings.ended_jobs_max) wake = state.now;
   }
   for (const Node& node : state.nodes) wake = std::min(wake, lost_at(state, node));
-  return wake;
+  return std::min({wake, next_promise(state), next_boundary(state)});
 }
 
 }  // namespace
@@ -57,12 +59,18 @@ Instant lost_at(const State& state, const Node& node) {
 
 Instant time_limit_at(const State& state, const Job& job) {
   const Attempt& attempt = job.attempts.back();
-  if (attempt.started_at.us == 0) return kNever;
+  const Instant latest = latest_end(state, *job.spec);
+  if (attempt.started_at.us == 0) return latest;
   const Span limit = time_limit_of(state, *job.spec);
-  if (limit.us == 0) return kNever;
+  if (limit.us == 0) return latest;
   // What was saved counts: the limit is for all slices together.
   const bool saved = job.spec->preempt == Preempt::kCheckpoint;
-  return attempt.started_at + (saved ? Span{limit.us - job.ran_before.us} : limit);
+  const Span left = saved ? Span{limit.us - job.ran_before.us} : limit;
+  return std::min(attempt.started_at + left, latest);
+}
+
+Instant missed_at(const State& state, const Job& job) {
+  return latest_start(state, *job.spec) + Span{1};
 }
 
 Instant deadline_at(const State& state, const Job& job) {
@@ -86,12 +94,13 @@ Instant wake_of(const State& state, const Job& job) {
     case JobPhase::kWaiting: {
       if (job.cancel_requested) return kNever;
       const Instant at = startable_at(state, job);
-      return at > state.now ? at : kNever;
+      const Instant missed = missed_at(state, job);
+      return std::min(at > state.now ? at : kNever, missed);
     }
     case JobPhase::kActive:
       if (job.attempts.back().stage == Stage::kStopping) return kNever;
-      return std::min(
-          {time_limit_at(state, job), deadline_at(state, job), victim_wake(state, job)});
+      return std::min({time_limit_at(state, job), deadline_at(state, job),
+                       outage_stop_at(state, job), victim_wake(state, job)});
     case JobPhase::kEnded:
       return kNever;
   }
@@ -101,7 +110,7 @@ Instant wake_of(const State& state, const Job& job) {
 Instant wake_at(const State& state) {
   const Derived* derived = state.derived.get();
   if (derived == nullptr || !derived->touched.empty()) return wake_by_scan(state);
-  Instant wake = kNever;
+  Instant wake = std::min(next_promise(state), next_boundary(state));
   if (!derived->job_wakes.empty()) wake = std::min(wake, derived->job_wakes.begin()->first);
   if (!derived->node_wakes.empty()) wake = std::min(wake, derived->node_wakes.begin()->first);
   if (!derived->forgettable.empty()) {

@@ -158,7 +158,7 @@ std::optional<std::int64_t> moment(std::string_view text, std::int64_t now_local
 }  // namespace
 
 Result<Instant> parse_begin(std::string_view text, Instant now, std::int32_t utc_offset_s) {
-  if (now.us <= 0) return invalid("--begin cannot be read here: the time of submission is unknown");
+  if (now.us <= 0) return invalid("times cannot be read here: the time of submission is unknown");
   text = trimmed(text);
   if (text.size() <= 64) {
     std::int64_t now_s = now.us / 1'000'000;
@@ -168,7 +168,7 @@ Result<Instant> parse_begin(std::string_view text, Instant now, std::int32_t utc
     }
   }
   return invalid(
-      fmt::format("\"{}\" is not a time to begin: write now+1hour, HH:MM, "
+      fmt::format("\"{}\" is not a time: write now+1hour, HH:MM, "
                   "YYYY-MM-DDTHH:MM[:SS], MM/DD/YY, today, tomorrow, noon or midnight",
                   shown(text)));
 }

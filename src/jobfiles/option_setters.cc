@@ -181,6 +181,16 @@ Result<void> set_begin(Draft& draft, const Option& option) {
   return {};
 }
 
+Result<void> set_deadline(Draft& draft, const Option& option) {
+  TRY_ASSIGN(spec(draft).deadline,
+             parse_begin(option.value, draft.context->now, draft.context->utc_offset_s));
+  return {};
+}
+
+Result<void> set_reservation(Draft& draft, const Option& option) {
+  return put_text(spec(draft).reservation, option.value, kNameMax);
+}
+
 Result<void> set_dependency(Draft& draft, const Option& option) {
   TRY_ASSIGN(Dependencies dependencies,
              parse_dependency(option.value, draft.context->find_element));
@@ -294,7 +304,7 @@ Result<void> set_signal(Draft& draft, const Option& option) {
     for (char letter : rest.substr(0, colon)) {
       if (letter == 'R' || letter == 'r') {
         draft.warn(option.place, "no_effect",
-                   "the R of --signal has no effect: there are no reservations to overlap with");
+                   "the R of --signal has no effect: a reservation is never overlapped");
       } else if (letter != 'B' && letter != 'b') {
         return invalid("write [B:]SIGNAL[@SECONDS]");
       }

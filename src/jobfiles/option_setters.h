@@ -19,8 +19,8 @@ Set set_gres, set_gpus, set_gpus_per_node, set_gpus_per_task;
 // Where and when.
 Set set_pool, set_queue, set_project, set_constraint, set_nodes_wanted, set_node_file,
     set_nodes_excluded, set_exclusive, set_switches, set_spread, set_licenses;
-Set set_time, set_begin, set_dependency, set_array, set_hold, set_nice, set_priority, set_requeue,
-    set_no_requeue, set_kill_on_invalid_dependency;
+Set set_time, set_begin, set_deadline, set_reservation, set_dependency, set_array, set_hold,
+    set_nice, set_priority, set_requeue, set_no_requeue, set_kill_on_invalid_dependency;
 // What runs.
 Set set_job_name, set_output, set_error_path, set_input, set_open_mode, set_chdir, set_export,
     set_export_file, set_signal, set_preempt, set_slice_min, set_comment, set_wckey;

@@ -26,10 +26,15 @@ enum class ReasonKind {
   kAhead,             // `count` jobs are ahead, the next being `other`
   kExcluded,          // nodes wanted or excluded by the job leave `count`
   kProjectLimit,      // subject: the project; submissions over it are refused
-  kDomain,      // no one unit of `level` has room: needs; of the best: free, total can be used
-  kFragmented,  // enough is free, but of it only `total` can be used: the rest is in pieces on
-                // `count` nodes, held most by job `other`
-  kLabels,      // labels of jobs allow `count` of `total` nodes; subject: which labels
+  kDomain,       // no one unit of `level` has room: needs; of the best: free, total can be used
+  kFragmented,   // enough is free, but of it only `total` can be used: the rest is in pieces on
+                 // `count` nodes, held most by job `other`
+  kLabels,       // labels of jobs allow `count` of `total` nodes; subject: which labels
+  kPromised,     // what is free is promised to `other` from `until` on: it is not gone by then
+  kReserved,     // what is free is reserved as `subject` from `until` on
+  kReservation,  // the job's own reservation `subject`: unknown, closed to it, over, or not
+                 // open before `until`
+  kNoPlan,       // no start can be promised: `count` running jobs have no time limit
 };
 
 // What a unit of the topology has free, and how much of that the job's tasks could use.

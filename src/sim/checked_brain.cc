@@ -58,8 +58,10 @@ Result<std::vector<Decision>> CheckedBrain::decide() {
   const Instant scanned = core::wake_at(copy);
   if (scanned != core::wake_at(state_)) return failed("a scan wakes at another time");
   core::State settled = state_;
-  if (!core::decide(settled, policies_).empty() && core::wake_at(state_) > state_.now) {
-    return failed("deciding twice decides more");
+  const std::vector<Decision> more = core::decide(settled, policies_);
+  if (!more.empty() && core::wake_at(state_) > state_.now) {
+    return failed(fmt::format("deciding twice decides more: {}\nafter: {}", text_of(more),
+                              text_of(decisions)));
   }
   return decisions;
 }

@@ -13,9 +13,6 @@
 namespace dove::sim {
 namespace {
 
-// Scenarios start here, so that no instant is 0.
-constexpr Instant kBegin{1'000'000'000};
-
 Error bad(std::string message) {
   return Error{ErrorKind::kInvalid, "bad_scenario", std::move(message), ""};
 }
@@ -125,7 +122,8 @@ class Runner {
     if (line.verb == "checkpoint") return checkpoint(line.name);
     TRY_ASSIGN(const bool report, take_report(line, options));
     if (report) return true;
-    return take_node(line, options) || take_request(line, options) || declare(line, options);
+    return take_node(line, options) || take_request(line, options) || reserve(line, options) ||
+           declare(line, options);
   }
 
   Result<bool> submit(const std::string& name, Options& options) {
@@ -285,6 +283,20 @@ class Runner {
     return true;
   }
 
+  bool reserve(const Line& line, Options& options) {
+    if (line.verb != "reservation") return false;
+    Reservation reservation;
+    reservation.name = line.name;
+    reservation.nodes = options.list("nodes");
+    reservation.starts_at = kBegin + options.span("from");
+    reservation.ends_at = kBegin + options.span("to");
+    reservation.outage = options.flag("outage");
+    reservation.users = options.list("users");
+    reservation.projects = options.list("projects");
+    brain_.add(ObjectApplied{reservation});
+    return true;
+  }
+
   bool declare(const Line& line, Options& options) {
     if (line.verb == "pool") {
       Pool pool;
@@ -303,6 +315,7 @@ class Runner {
       queue.name = line.name;
       queue.priority = static_cast<std::int32_t>(options.amount("priority"));
       queue.open = !options.flag("closed");
+      queue.promises = static_cast<std::int32_t>(options.amount("promises", queue.promises));
       queue.limits = read_limits(options);
       queue.parent = options.text("parent");
       queue.guaranteed = read_quota(options);

@@ -77,7 +77,7 @@ class Text {
   }
   std::string operator()(const Promise& d) const {
     std::string text =
-        fmt::format("promise {} at={}s", names_.job(d.job), d.start_at.us / 1'000'000);
+        fmt::format("promise {} at={}s", names_.job(d.job), (d.start_at - kBegin).us / 1'000'000);
     for (const Placement& placement : d.placements) text += placement_text(placement, names_);
     return text;
   }

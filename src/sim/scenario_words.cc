@@ -242,6 +242,9 @@ JobSpec read_spec(const std::string& name, Options& options, const FindJob& find
   spec.cluster_requests = options.countables("cluster");
   spec.time_limit = options.span("limit");
   spec.begin_at = Instant{options.span("begin").us};
+  if (options.flag("deadline")) spec.deadline = kBegin + options.span("deadline");
+  spec.reservation = options.text("reservation");
+  spec.project = options.text("project");
   read_dependencies(options, find_job, spec);
   read_array(options.text("array"), spec);
   spec.retries_max = static_cast<std::int32_t>(options.amount("retries"));

@@ -20,6 +20,9 @@
 
 namespace dove::sim {
 
+// Scenarios start here, so that no instant is 0.
+constexpr Instant kBegin{1'000'000'000};
+
 std::vector<std::string> split(std::string_view text, char at);
 
 // "10s", "5m", "2h", "250ms"; "64", "512G" (binary).

@@ -1,0 +1,151 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/backfill.h"
+#include "core/books.h"
+#include "core/derived.h"
+#include "core/hostlist.h"
+
+namespace dove::core {
+namespace {
+
+// What of the plans is looked at.
+struct Looks {
+  bool promises = true;
+  bool windows = true;
+};
+
+// The job's nodes as they would be if it were to start now.
+class Now {
+ public:
+  Now(const State& state, const PlacementPolicy& policy, const Pool& pool, const Job& job)
+      : state_(state), policy_(policy), job_(job) {
+    for (const Node& node : state.nodes) {
+      if (!is_available(node) || !any_hostlist_holds(pool.nodes, node.name)) continue;
+      ranked_.insert({policy.rank(free_of(node)), node.id});
+      if (allows(*job.spec, node)) nodes_.push_back(&node);
+    }
+  }
+
+  const std::vector<const Node*>& nodes() const { return nodes_; }
+
+  bool fits(Looks looks) const {
+    Plan plan;
+    plan.with_windows = looks.windows;
+    if (looks.windows) plan.boundary = next_boundary(state_);
+    if (looks.promises) note_promises(state_, plan);
+    const Stay stay = stay_of(state_, *job_.spec);
+    const PlannedBooks planned(state_, plan,
+                               {job_.spec.get(), job_.id, state_.now, stay.end(state_.now)});
+    Candidates candidates;
+    candidates.ranked = &ranked_;
+    candidates.nodes = &state_.nodes;
+    candidates.jobs = &state_.jobs;
+    candidates.planned = &planned;
+    candidates.only_whether = true;
+    return find_places(candidates, policy_, *job_.spec, {}).has_value();
+  }
+
+ private:
+  const State& state_;
+  const PlacementPolicy& policy_;
+  const Job& job_;
+  std::set<NodeEntry> ranked_;
+  std::vector<const Node*> nodes_;
+};
+
+// The first promise to somebody else on the nodes that the job could use.
+void add_promised(const State& state, const Job& job, const Now& now, std::vector<Reason>& out) {
+  Reason reason;
+  reason.kind = ReasonKind::kPromised;
+  for (const auto& [id, promise] : state.promises) {
+    if (id == job.id || (reason.other && reason.until <= promise.start_at)) continue;
+    const bool hits = std::any_of(
+        promise.placements.begin(), promise.placements.end(), [&](const Placement& placement) {
+          return std::any_of(now.nodes().begin(), now.nodes().end(),
+                             [&](const Node* node) { return node->id == placement.node; });
+        });
+    if (!hits) continue;
+    reason.other = id;
+    reason.until = promise.start_at;
+  }
+  if (reason.other) out.push_back(std::move(reason));
+}
+
+void add_reserved(const State& state, const Job& job, const Now& now, std::vector<Reason>& out) {
+  Reason reason;
+  reason.kind = ReasonKind::kReserved;
+  for (const Node* node : now.nodes()) {
+    for (const Window& window : windows_of(state, *node)) {
+      if (!must_be_gone(state, *job.spec, window, state.now)) continue;
+      if (!reason.subject.empty() && reason.until <= window.from) continue;
+      reason.subject = window.of->name;
+      reason.until = window.from;
+    }
+  }
+  if (!reason.subject.empty()) out.push_back(std::move(reason));
+}
+
+// A job that waits for places, and would have been promised some if there was an end in sight.
+void add_without_plan(const State& state, const Job& job, std::vector<Reason>& out) {
+  const bool waits = std::any_of(out.begin(), out.end(), [](const Reason& reason) {
+    return reason.kind == ReasonKind::kResources;
+  });
+  const auto queue = state.queues.find(job.spec->queue);
+  if (!waits || state.promises.contains(job.id) || queue == state.queues.end()) return;
+  std::int64_t promises = 0;
+  for (const auto& [id, promise] : state.promises) {
+    promises += state.find_job(id)->spec->queue == job.spec->queue ? 1 : 0;
+  }
+  if (promises >= queue->second.promises) return;
+  Reason reason;
+  reason.kind = ReasonKind::kNoPlan;
+  const Pool* pool = pool_of(state, *job.spec);
+  for (const auto& [id, other] : state.jobs) {
+    if (other.phase != JobPhase::kActive || pool_of(state, *other.spec) != pool) continue;
+    reason.count += held_until(state, other) == kNever ? 1 : 0;
+  }
+  if (reason.count > 0) out.push_back(std::move(reason));
+}
+
+}  // namespace
+
+void explain_plan(const State& state, const Policies& policies, const Job& job,
+                  std::vector<Reason>& out) {
+  add_without_plan(state, job, out);
+  const Pool* pool = pool_of(state, *job.spec);
+  if (pool == nullptr || (state.promises.empty() && next_boundary(state) == kNever)) return;
+  const Now now(state, *policies.placement, *pool, job);
+  if (!now.fits({false, false}) || now.fits({true, true})) return;
+  const bool without_promises = now.fits({false, true});
+  const bool without_windows = now.fits({true, false});
+  if (without_promises || !without_windows) add_promised(state, job, now, out);
+  if (without_windows || !without_promises) add_reserved(state, job, now, out);
+}
+
+std::optional<std::string> find_broken_promise(const State& state) {
+  for (const auto& [id, promise] : state.promises) {
+    for (const Placement& placement : promise.placements) {
+      for (JobId other : state.nodes[placement.node.value - 1].jobs) {
+        const Job& job = *state.find_job(other);
+        const Attempt& attempt = job.attempts.back();
+        if (attempt.allocated_at <= promise.made_at) continue;
+        if (stay_of(state, *job.spec).end(attempt.allocated_at) <= promise.start_at) continue;
+        const bool hits = std::any_of(attempt.placements.begin(), attempt.placements.end(),
+                                      [&](const PlacementRecord& record) {
+                                        return record.placement.node == placement.node &&
+                                               record.stage != PlacementStage::kEnded &&
+                                               share_ids(record.placement, placement);
+                                      });
+        if (hits) {
+          return fmt::format("job {} holds what was promised to job {} before it was started",
+                             other.value, id.value);
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace dove::core

@@ -1,0 +1,174 @@
+// backfill_bench [NODES [PENDING [SEED]]]: CPU time of one whole conservative plan: all PENDING
+// jobs get a start and places by id on NODES full nodes of 8 GPUs; then of the cycle that derives
+// everything anew and makes the first 4 promises, and of one that finds nothing new. Prints a line
+// of JSON.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <ctime>
+
+#include "base/random.h"
+#include "core/derived.h"
+#include "core/planner.h"
+#include "core/step.h"
+#include "policies/standard.h"
+
+namespace dove {
+namespace {
+
+constexpr std::int32_t kCores = 128;
+constexpr Instant kBegin{1'000'000'000'000};
+
+double since_ms(std::clock_t begin) {
+  return static_cast<double>(std::clock() - begin) * 1000.0 / CLOCKS_PER_SEC;
+}
+
+class Cluster {
+ public:
+  explicit Cluster(std::uint64_t seed) : random_(seed) {}
+
+  core::State& state() { return state_; }
+
+  // Full of jobs that began at different times and have limits of minutes to a day.
+  void fill(int nodes) {
+    core::begin_batch(state_, kBegin, Epoch(1));
+    declare(0);
+    auto inventory = std::make_shared<Inventory>();
+    inventory->numa.resize(2);
+    for (std::int32_t core = 0; core < kCores; ++core) {
+      inventory->numa[static_cast<std::size_t>(core / (kCores / 2))].cores.push_back(core);
+    }
+    for (int device = 0; device < 8; ++device) {
+      inventory->devices.push_back(
+          {"gpu", "nvidia", "H200", "", std::int64_t{141} << 30, device / 4});
+    }
+    inventory->memory_bytes = std::int64_t{2} << 40;
+    for (int i = 1; i <= nodes; ++i) {
+      NodeRegistered node;
+      node.name = fmt::format("n{:05}", i);
+      node.boot_id = "boot";
+      node.inventory = inventory;
+      add(node);
+      add(NodeConnected{NodeId(static_cast<std::uint32_t>(i)), "boot"});
+    }
+    for (std::int64_t gpus = std::int64_t{8} * nodes; gpus > 0;) {
+      const auto asked = static_cast<std::int32_t>(std::min<std::int64_t>(gpus, gpus_of_one()));
+      submit(1, asked);
+      gpus -= asked;
+      if (number(50) == 0) cycle();
+    }
+    cycle();
+    cycle();
+  }
+
+  void queue_up(int pending) {
+    core::begin_batch(state_, state_.now + seconds(60), Epoch(1));
+    for (int i = 0; i < pending; ++i) {
+      if (number(33) == 0) {
+        submit(2 + number(7), 8);
+      } else {
+        submit(1, gpus_of_one());
+      }
+    }
+    decide();
+  }
+
+  void declare(std::int32_t promises) {
+    Queue queue;
+    queue.name = "default";
+    queue.promises = promises;
+    add(ObjectApplied{queue});
+  }
+
+  std::size_t decide() {
+    const auto decisions = core::decide(state_, policies::standard_policies());
+    for (const Decision& decision : decisions) {
+      if (const auto* launch = std::get_if<Launch>(&decision)) started_.push_back(*launch);
+    }
+    return decisions.size();
+  }
+
+ private:
+  std::int32_t number(std::int32_t below) {
+    return static_cast<std::int32_t>(random_.below(static_cast<std::uint64_t>(below)));
+  }
+  std::int32_t gpus_of_one() {
+    constexpr std::int32_t kGpus[] = {1, 1, 1, 1, 1, 1, 2, 2, 4, 8};
+    return kGpus[number(10)];
+  }
+
+  void cycle() {
+    decide();
+    core::begin_batch(state_, state_.now + seconds(120), Epoch(1));
+    for (const Launch& launch : std::exchange(started_, {})) {
+      for (const Placement& placement : launch.placements) {
+        add(PlacementStarted{launch.job, launch.attempt, placement.node});
+      }
+    }
+  }
+
+  void add(Event event) { core::apply(state_, StampedEvent{std::move(event), {}}); }
+
+  void submit(std::int32_t nodes, std::int32_t gpus) {
+    auto spec = std::make_shared<JobSpec>();
+    spec->user = fmt::format("user{}", number(20));
+    spec->time_limit = seconds(12'000 + number(74'400));
+    TaskGroup& group = spec->groups.emplace_back();
+    group.tasks = nodes;
+    group.tasks_per_node = 1;
+    group.per_task.gpus = gpus;
+    group.per_task.cores = 8 * gpus;
+    group.per_task.memory_bytes = (std::int64_t{64} << 30) * gpus;
+    add(JobSubmitted{std::move(spec)});
+  }
+
+  Random random_;
+  core::State state_;
+  std::vector<Launch> started_;
+};
+
+// Every waiting job, in the order of the queue, behind those before it.
+std::size_t plan_all(const core::State& state) {
+  core::Planner planner(state);
+  std::size_t planned = 0;
+  for (const auto& [id, job] : state.jobs) {
+    if (job.phase != JobPhase::kWaiting) continue;
+    auto found = planner.find(id, *job.spec, {});
+    if (!found) continue;
+    ++planned;
+    planner.keep(id, *job.spec, std::move(*found));
+  }
+  return planned;
+}
+
+}  // namespace
+}  // namespace dove
+
+int main(int argc, char** argv) {
+  const int nodes = argc > 1 ? std::atoi(argv[1]) : 2000;
+  const int pending = argc > 2 ? std::atoi(argv[2]) : 10'000;
+  dove::Cluster cluster(argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1);
+  cluster.fill(nodes);
+  const int running = cluster.state().usage.jobs_running;
+  cluster.queue_up(pending);
+  const int waiting = cluster.state().usage.jobs_waiting;
+
+  dove::core::State copy = cluster.state();
+  dove::core::prepare_derived(copy, dove::policies::standard_policies(), {});
+  std::clock_t begin = std::clock();
+  const std::size_t planned = dove::plan_all(copy);
+  const double plan_ms = dove::since_ms(begin);
+
+  cluster.declare(4);
+  begin = std::clock();
+  const std::size_t decided = cluster.decide();
+  const double cycle_ms = dove::since_ms(begin);
+  begin = std::clock();
+  cluster.decide();
+  const double idle_ms = dove::since_ms(begin);
+  fmt::print(
+      R"({{"running": {}, "waiting": {}, "planned": {}, "plan_ms": {:.2f}, "decided": {}, "cycle_ms": {:.2f}, "idle_ms": {:.3f}}})"
+      "\n",
+      running, waiting, planned, plan_ms, decided, cycle_ms, idle_ms);
+  return planned == static_cast<std::size_t>(waiting) ? 0 : 1;
+}
