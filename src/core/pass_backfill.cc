@@ -281,7 +281,11 @@ bool promise_first(Cycle& cycle, Planner& planner, Blocked& blocked, std::int32_
     std::optional<Planned> planned;
     if (!derived.plan.without_plan.contains(class_id)) {
       planned = planner.find(id, *it.spec, it.avoided);
-      if (!planned) derived.plan.without_plan.insert(class_id);
+      if (planner.gave_up_searching()) {
+        derived.plan.gave_up_at = derived.plan.changes;
+      } else if (!planned) {
+        derived.plan.without_plan.insert(class_id);
+      }
       if (planned) start_earlier(state, id, *planned);
     }
     if (planned && is_over(state, *it.spec, planned->placements)) {
@@ -430,7 +434,17 @@ void withdraw_behind(Cycle& cycle, const Job& job, const std::vector<Placement>&
 void make_promises(Cycle& cycle) {
   keep_promises(cycle);
   Plan& plan = cycle.state.derived->plan;
+  if (plan.gave_up_at &&
+      (*plan.gave_up_at != plan.changes || plan.gave_up_until <= cycle.state.now)) {
+    plan.looks = true;
+  }
+  if (plan.looks) plan.gave_up_at.reset();
   while (std::exchange(plan.looks, false) && promise_round(cycle)) continue;
+  if (!plan.gave_up_at) return;
+  plan.gave_up_until = kNever;
+  for (const NodePlan& node : plan.nodes) {
+    if (!node.stale) plan.gave_up_until = std::min(plan.gave_up_until, node.valid_until);
+  }
 }
 
 bool share_ids(const Placement& a, const Placement& b) {

@@ -96,6 +96,10 @@ void refresh(const State& state, Plan& all, NodeId id, NodePlan& plan) {
     if (hold.to == kNever) endless.add(hold.job.value);
   }
   plan.is_bounded = plan.is_bounded && plan.windows.empty();
+  const NodeFree& last = plan.steps.back().free;
+  for (std::int64_t free : {last.gpus_milli, last.cores, last.memory_bytes}) {
+    endless.add(static_cast<std::uint64_t>(free));
+  }
   plan.endless = endless.value();
   if (plan.endless != was_endless || !plan.is_bounded || !was_bounded) ++all.endless_ended;
 }
@@ -103,6 +107,7 @@ void refresh(const State& state, Plan& all, NodeId id, NodePlan& plan) {
 void mark_stale(Plan& plan, NodeId node) {
   if (plan.nodes.size() < node.value) plan.nodes.resize(node.value);
   NodePlan& it = plan.nodes[node.value - 1];
+  ++plan.changes;
   if (it.stale && plan.stale.contains(node)) return;
   it.stale = true;
   plan.stale.insert(node);
@@ -143,6 +148,7 @@ void add_or_mark(const State& state, Plan& plan, JobId job, const PromiseRecord&
   if (!stands) return mark_stale(plan, placement.node);
   const JobSpec& spec = *state.find_job(job)->spec;
   const Instant to = stay_of(state, spec).end(promise.start_at);
+  ++plan.changes;
   add_hold(node, {job, &placement, promise.start_at, to, true, spec.exclusive});
   node.is_bounded = false;
   node.valid_until = std::min(node.valid_until, promise.start_at);

@@ -66,6 +66,11 @@ struct Plan {
   std::set<std::uint64_t> without_plan;  // classes that had none ...
   std::pair<std::uint64_t, std::uint64_t> without_plan_at;  // ... when these counts were so
   std::set<NodeId> stale;
+  std::uint64_t changes = 0;  // so often a node's plan may have changed
+  // A search was given up when `changes` was so: it may find something when that moves on, or at
+  // the instant when a hold comes to be over its time.
+  std::optional<std::uint64_t> gave_up_at;
+  Instant gave_up_until = kNever;
   bool with_windows = true;  // false: as if nothing was reserved (explanations ask so)
   bool looks = true;         // a job may be blocked that was not, or a promise be free to be made
 

@@ -173,6 +173,7 @@ Planner::~Planner() = default;
 
 std::optional<Planned> Planner::find(JobId job, const JobSpec& spec,
                                      std::span<const NodeId> avoided) {
+  gave_up_searching_ = false;
   const Pool* pool = pool_of(state_, spec);
   if (pool == nullptr || hangs_on_neighbours(spec)) return std::nullopt;
   Query query{job,
@@ -189,7 +190,12 @@ std::optional<Planned> Planner::find(JobId job, const JobSpec& spec,
     query.from = std::max(query.from, reservation->starts_at);
   }
   query.even = even_of(state_, plan_, policy_, *pool, spec);
-  if (query.even.nodes == 0) return find_any(query);
+  if (query.even.nodes == 0) {
+    if (!enough_in_the_end(query)) return std::nullopt;
+    auto found = find_any(query);
+    gave_up_searching_ = !found;
+    return found;
+  }
   query.needs = needs_of(spec.groups.front(), query.even.tasks);
   auto found = find_even(query);
   if (found || avoided.empty()) return found;
@@ -360,6 +366,28 @@ std::optional<Planned> Planner::search_at(const Query& query, Instant at) {
   auto found = find_places(candidates, policy_, query.spec, query.avoided);
   if (!found) return std::nullopt;
   return Planned{at, std::move(*found)};
+}
+
+// Whether the sums would do for each group alone once all that has an end has ended.
+bool Planner::enough_in_the_end(const Query& query) const {
+  return std::all_of(
+      query.spec.groups.begin(), query.spec.groups.end(), [&](const TaskGroup& group) {
+        const NodeNeeds each = needs_of(group, 1);
+        std::int64_t tasks = 0;
+        for (const NodeEntry& entry : nodes_of(state_, query.pool)) {
+          const NodeFree& free = plan_of(state_, plan_, entry.node).steps.back().free;
+          if (free.gpus_milli < each.gpus_milli || free.cores < each.cores) continue;
+          std::int64_t here = group.tasks;
+          const Request& task = group.per_task;
+          const std::int64_t milli =
+              std::int64_t{task.gpus} * kWholeDevice_milli + task.share_milli;
+          if (milli > 0) here = std::min(here, free.gpus_milli / milli);
+          if (task.cores > 0) here = std::min(here, free.cores / task.cores);
+          tasks += here;
+          if (tasks >= group.tasks) return true;
+        }
+        return false;
+      });
 }
 
 std::optional<Planned> Planner::find_any(const Query& query) {

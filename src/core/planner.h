@@ -38,6 +38,10 @@ class Planner {
   // None when nothing that is known will ever make room for it, or not by its deadline.
   std::optional<Planned> find(JobId job, const JobSpec& spec, std::span<const NodeId> avoided);
 
+  // Whether the last `find` gave up after a search: it takes the first places that it comes to, so
+  // less room elsewhere may lead it to some. Otherwise only more room or time helps.
+  bool gave_up_searching() const { return gave_up_searching_; }
+
   // What is found from now on is behind this job too: for plans of many that nobody is promised.
   // The state's Derived is of no other use afterwards.
   void keep(JobId job, const JobSpec& spec, Planned planned);
@@ -51,6 +55,7 @@ class Planner {
   Shape& shape_of(const Query& query);
   std::optional<Planned> find_even(const Query& query);
   std::optional<Planned> find_any(const Query& query);
+  bool enough_in_the_end(const Query& query) const;
   std::optional<Planned> search_at(const Query& query, Instant at);
   Instant earliest(const Query& query, NodeId node, Instant from);
   bool collect(const Query& query, Shape& shape, std::vector<Fit>& fits, std::vector<Bound>& seen);
@@ -62,6 +67,7 @@ class Planner {
   const PlacementPolicy& policy_;
   std::vector<std::unique_ptr<Shape>> shapes_;
   std::deque<Planned> kept_;
+  bool gave_up_searching_ = false;
 };
 
 }  // namespace dove::core
