@@ -40,6 +40,7 @@ struct AgentOptions {
   std::string bin_directory;
   std::string shared_directory;
   std::string version;
+  std::string not_enforced;  // limits that tasks do not have here, and why; "": they have all
   bool mapped_users = true;
   bool keeps_records = true;  // false: attempts leave nothing on disk (the null fleet)
   std::int64_t output_rotate_bytes = 64 << 20;

@@ -20,6 +20,7 @@ namespace dove::agent {
 namespace {
 
 constexpr const char kAgentLeaf[] = "agent";
+constexpr std::int64_t kNoLimitBytes = std::int64_t{1} << 60;  // v1 says a rounded 2^63 instead
 
 std::string read_text(const std::string& path) {
   std::ifstream file(path);
@@ -48,6 +49,15 @@ bool has_word(const std::string& text, const std::string& word, char separator) 
 
 std::string list_of(const std::vector<std::int32_t>& cpus) {
   return fmt::format("{}", fmt::join(cpus, ","));
+}
+
+Result<void> set(const std::string& directory, const char* file, const std::string& value) {
+  const int error = write_text(directory + "/" + file, value);
+  if (error == 0) return {};
+  return Error{
+      ErrorKind::kInternal, "cgroup_limit",
+      fmt::format("cannot set {}/{} to {}: {}", directory, file, value, std::strerror(error)),
+      file};
 }
 
 bool make_directory(const std::string& path) {
@@ -167,62 +177,70 @@ CgroupRoot CgroupRoot::detect(const std::string& name) {
   return root;
 }
 
-Result<void> CgroupRoot::limit(const Hierarchy& hierarchy, const std::string& directory,
-                               const CgroupLimits& limits) {
-  const auto set = [&](const char* file, const std::string& value) -> Result<void> {
-    const int error = write_text(directory + "/" + file, value);
-    if (error == 0) return {};
-    return Error{
-        ErrorKind::kInternal, "cgroup_limit",
-        fmt::format("cannot set {}/{} to {}: {}", directory, file, value, std::strerror(error)),
-        file};
-  };
-  if (hierarchy.memory && limits.memory_bytes > 0) {
-    TRY(set(hierarchy.v2 ? "memory.max" : "memory.limit_in_bytes",
-            std::to_string(limits.memory_bytes)));
-  }
-  if (hierarchy.pids && limits.processes > 0) {
-    TRY(set("pids.max", std::to_string(limits.processes)));
-  }
-  if (hierarchy.cpuset && !limits.cpus.empty()) TRY(set("cpuset.cpus", list_of(limits.cpus)));
-  if (hierarchy.cpuset && !hierarchy.v2) inherit_cpuset(hierarchy.directory, directory);
-  return {};
-}
-
-Result<Cgroup> CgroupRoot::create(const std::string& task, const CgroupLimits& limits) const {
-  if (version_ == Version::kNone) {
-    return Error{ErrorKind::kUnavailable, "no_cgroups", not_enforced_, ""};
-  }
-  for (const Hierarchy& hierarchy : hierarchies_) {
-    const bool needed = hierarchy.v2 || (hierarchy.memory && limits.memory_bytes > 0) ||
-                        (hierarchy.pids && limits.processes > 0) ||
-                        (hierarchy.cpuset && !limits.cpus.empty());
-    if (!needed && version_ == Version::kHybrid) continue;
-    const std::string directory = hierarchy.directory + "/" + task;
+Result<void> CgroupRoot::make(const Hierarchy& hierarchy, const CgroupName& name,
+                              const CgroupLimits& limits) {
+  const std::string attempt =
+      hierarchy.directory + (name.attempt.empty() ? "" : "/" + name.attempt);
+  const std::string task = attempt + "/" + name.task;
+  for (const std::string& directory : {attempt, task}) {
     if (!make_directory(directory)) {
       return Error{ErrorKind::kInternal, "cgroup",
                    fmt::format("cannot make the cgroup {}: {}", directory, std::strerror(errno)),
                    directory};
     }
-    Result<void> limited = limit(hierarchy, directory, limits);
-    if (!limited.ok()) {
-      find(task).remove();
-      return limited.error();
-    }
+    if (hierarchy.v2 && directory != task) enable_controllers(directory);
+    if (hierarchy.cpuset && !hierarchy.v2) inherit_cpuset(hierarchy.directory, directory);
   }
-  return find(task);
+  const std::string& memory = name.attempt.empty() ? task : attempt;
+  if (hierarchy.memory && limits.memory_bytes > 0) {
+    const char* file = hierarchy.v2 ? "memory.max" : "memory.limit_in_bytes";
+    TRY(set(memory, file, std::to_string(limits.memory_bytes)));
+    // Where swap is not accounted there is no such file.
+    if (hierarchy.v2) write_text(memory + "/memory.swap.max", "0");
+  }
+  if (hierarchy.pids && limits.processes > 0) {
+    TRY(set(task, "pids.max", std::to_string(limits.processes)));
+  }
+  if (!hierarchy.cpuset) return {};
+  if (!limits.cpus.empty()) TRY(set(task, "cpuset.cpus", list_of(limits.cpus)));
+  if (!limits.nodes.empty()) TRY(set(task, "cpuset.mems", list_of(limits.nodes)));
+  return {};
 }
 
-Cgroup CgroupRoot::find(const std::string& task) const {
-  Cgroup group;
+Result<Cgroup> CgroupRoot::create(const CgroupName& name, const CgroupLimits& limits) const {
+  if (version_ == Version::kNone) {
+    return Error{ErrorKind::kUnavailable, "no_cgroups", not_enforced_, ""};
+  }
   for (const Hierarchy& hierarchy : hierarchies_) {
-    const std::string directory = hierarchy.directory + "/" + task;
+    // Joining a group costs the start of the task: only where something is limited.
+    const bool needed = hierarchy.v2 || (hierarchy.memory && limits.memory_bytes > 0) ||
+                        (hierarchy.pids && limits.processes > 0) ||
+                        (hierarchy.cpuset && !limits.cpus.empty());
+    if (!needed && version_ == Version::kHybrid) continue;
+    if (Result<void> made = make(hierarchy, name, limits); !made.ok()) {
+      find(name).remove();
+      return made.error();
+    }
+  }
+  return find(name);
+}
+
+Cgroup CgroupRoot::find(const CgroupName& name) const {
+  Cgroup group;
+  group.in_attempt_ = !name.attempt.empty();
+  for (const Hierarchy& hierarchy : hierarchies_) {
+    const std::string directory = hierarchy.directory + "/" + name.text();
     if (::access(directory.c_str(), F_OK) != 0) continue;
     group.directories_.push_back(directory);
+    if (!name.attempt.empty()) {
+      group.attempt_directories_.push_back(hierarchy.directory + "/" + name.attempt);
+    }
     if (hierarchy.v2 && ::access((directory + "/cgroup.kill").c_str(), W_OK) == 0) {
       group.kill_path_ = directory + "/cgroup.kill";
     }
-    if (hierarchy.memory) group.memory_directory_ = directory;
+    if (!hierarchy.memory) continue;
+    group.memory_directory_ = directory;
+    group.v2_memory_ = hierarchy.v2;
   }
   return group;
 }
@@ -237,9 +255,7 @@ void Cgroup::add_to(ShimConfig& config) const {
   }
   config.cgroup_kill = kill_path_;
   if (memory_directory_.empty()) return;
-  const std::string v2 = memory_directory_ + "/memory.events";
-  config.cgroup_oom =
-      ::access(v2.c_str(), F_OK) == 0 ? v2 : memory_directory_ + "/memory.oom_control";
+  config.cgroup_oom = memory_directory_ + (v2_memory_ ? "/memory.events" : "/memory.oom_control");
 }
 
 std::vector<pid_t> Cgroup::processes() const {
@@ -267,9 +283,17 @@ bool Cgroup::kill_all(std::chrono::milliseconds limit) const {
 
 std::int64_t Cgroup::memory_peak_bytes() const {
   if (memory_directory_.empty()) return 0;
-  std::string text = read_text(memory_directory_ + "/memory.peak");
-  if (text.empty()) text = read_text(memory_directory_ + "/memory.max_usage_in_bytes");
-  return std::strtoll(text.c_str(), nullptr, 10);
+  const char* file = v2_memory_ ? "/memory.peak" : "/memory.max_usage_in_bytes";
+  return std::strtoll(read_text(memory_directory_ + file).c_str(), nullptr, 10);
+}
+
+std::int64_t Cgroup::memory_limit_bytes() const {
+  if (memory_directory_.empty()) return 0;
+  const std::size_t end = in_attempt_ ? memory_directory_.rfind('/') : std::string::npos;
+  const std::string text = read_text(memory_directory_.substr(0, end) +
+                                     (v2_memory_ ? "/memory.max" : "/memory.limit_in_bytes"));
+  const std::int64_t limit = std::strtoll(text.c_str(), nullptr, 10);  // "max": 0
+  return limit >= kNoLimitBytes ? 0 : limit;
 }
 
 bool Cgroup::remove() const {
@@ -282,6 +306,8 @@ bool Cgroup::remove() const {
     }
     gone = gone && error == 0;
   }
+  // Fails while there is another task in it, whose end removes it then.
+  for (const std::string& directory : attempt_directories_) ::rmdir(directory.c_str());
   return gone;
 }
 

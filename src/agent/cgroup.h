@@ -18,9 +18,17 @@
 namespace dove::agent {
 
 struct CgroupLimits {
-  std::int64_t memory_bytes = 0;   // 0: unlimited
-  std::int64_t processes = 0;      // threads included; 0: unlimited
-  std::vector<std::int32_t> cpus;  // empty: all
+  std::int64_t memory_bytes = 0;    // of the attempt, where one is named; 0: unlimited
+  std::int64_t processes = 0;       // threads included; 0: unlimited
+  std::vector<std::int32_t> cpus;   // empty: all
+  std::vector<std::int32_t> nodes;  // of memory; empty: all
+};
+
+// Whose cgroup: of a task, below one of its attempt that holds the memory of all of them.
+struct CgroupName {
+  std::string attempt;  // "": the task stands alone
+  std::string task;
+  std::string text() const { return attempt.empty() ? task : attempt + "/" + task; }
 };
 
 // The cgroup of one task. Copying the handle does not copy the group; the group outlives it.
@@ -31,8 +39,10 @@ class Cgroup {
 
   // Sends SIGKILL to everything inside until it is empty, at most for `limit`; whether it is.
   bool kill_all(std::chrono::milliseconds limit) const;
-  std::int64_t memory_peak_bytes() const;  // 0: not known
-  // Removes the empty group; false if it is not empty, or not gone within 100 ms.
+  std::int64_t memory_peak_bytes() const;   // 0: not known
+  std::int64_t memory_limit_bytes() const;  // that holds for it; 0: none, or not known
+  // Removes the empty group, and its attempt's with the last task; false if it is not empty, or not
+  // gone within 100 ms.
   bool remove() const;
 
  private:
@@ -40,7 +50,10 @@ class Cgroup {
   std::vector<pid_t> processes() const;
   std::vector<std::string> directories_;  // one per hierarchy, never empty
   std::string kill_path_;                 // v2
+  std::vector<std::string> attempt_directories_;
   std::string memory_directory_;
+  bool v2_memory_ = false;
+  bool in_attempt_ = false;
 };
 
 class CgroupRoot {
@@ -58,9 +71,9 @@ class CgroupRoot {
 
   // Makes the group of a task, or takes up the one that is there, and sets its limits. Errors: not
   // permitted, no such cpu, version() is kNone.
-  Result<Cgroup> create(const std::string& task, const CgroupLimits& limits) const;
+  Result<Cgroup> create(const CgroupName& name, const CgroupLimits& limits) const;
   // The group of a task that create() made in a former life.
-  Cgroup find(const std::string& task) const;
+  Cgroup find(const CgroupName& name) const;
   // Removes the groups that detect() made, if they are empty.
   void remove() const;
 
@@ -73,8 +86,8 @@ class CgroupRoot {
     bool cpuset = false;
   };
   void add(Hierarchy hierarchy, const std::string& base);
-  static Result<void> limit(const Hierarchy& hierarchy, const std::string& directory,
-                            const CgroupLimits& limits);
+  static Result<void> make(const Hierarchy& hierarchy, const CgroupName& name,
+                           const CgroupLimits& limits);
 
   std::vector<Hierarchy> hierarchies_;
   Version version_ = Version::kNone;

@@ -15,7 +15,7 @@ class CgroupTest : public ShimTestBed {
     cgroups_ = CgroupRoot::detect(fmt::format("dove_test_{}", ::getpid()));
   }
   void TearDown() override {
-    const Cgroup group = cgroups_.find("task");
+    const Cgroup group = cgroups_.find({"", "task"});
     group.kill_all(std::chrono::seconds(5));
     group.remove();
     cgroups_.remove();
@@ -32,16 +32,16 @@ class CgroupTest : public ShimTestBed {
 TEST_F(CgroupTest, SaysWhatIsNotEnforced) {
   if (none()) {
     EXPECT_NE(cgroups_.not_enforced().find("no writable cgroup"), std::string::npos);
-    EXPECT_EQ(cgroups_.create("task", {}).error().kind, ErrorKind::kUnavailable);
+    EXPECT_EQ(cgroups_.create({"", "task"}, {}).error().kind, ErrorKind::kUnavailable);
   } else {
-    EXPECT_TRUE(cgroups_.create("task", {}).ok());
-    EXPECT_TRUE(cgroups_.find("task").remove());
+    EXPECT_TRUE(cgroups_.create({"", "task"}, {}).ok());
+    EXPECT_TRUE(cgroups_.find({"", "task"}).remove());
   }
 }
 
 TEST_F(CgroupTest, NothingEscapesIt) {
   if (none()) GTEST_SKIP() << cgroups_.not_enforced();
-  Result<Cgroup> group = cgroups_.create("task", {});
+  Result<Cgroup> group = cgroups_.create({"", "task"}, {});
   ASSERT_TRUE(group.ok()) << group.error().message;
   // Without the mark, in a session of its own, and without a parent.
   ShimConfig config =
@@ -54,14 +54,14 @@ TEST_F(CgroupTest, NothingEscapesIt) {
   ASSERT_TRUE(handle.reap(10'000));
   sweep(mark_);
   EXPECT_TRUE(alive(pid));
-  EXPECT_TRUE(cgroups_.find("task").kill_all(std::chrono::seconds(5)));
+  EXPECT_TRUE(cgroups_.find({"", "task"}).kill_all(std::chrono::seconds(5)));
   EXPECT_TRUE(wait_until([&] { return !alive(pid); }));
   EXPECT_TRUE(group->remove());
 }
 
 TEST_F(CgroupTest, TheShimEndsItsCgroup) {
   if (none()) GTEST_SKIP() << cgroups_.not_enforced();
-  Result<Cgroup> group = cgroups_.create("task", {});
+  Result<Cgroup> group = cgroups_.create({"", "task"}, {});
   ASSERT_TRUE(group.ok()) << group.error().message;
   ShimConfig config = shell("echo $$ > pid; sleep 100");
   group->add_to(config);
@@ -74,7 +74,7 @@ TEST_F(CgroupTest, TheShimEndsItsCgroup) {
 
 TEST_F(CgroupTest, MemoryIsLimitedAndItsEndIsTold) {
   if (!limits("memory")) GTEST_SKIP() << cgroups_.not_enforced();
-  Result<Cgroup> group = cgroups_.create("task", {32 << 20, 0, {}});
+  Result<Cgroup> group = cgroups_.create({"", "task"}, {32 << 20, 0, {}, {}});
   ASSERT_TRUE(group.ok()) << group.error().message;
   ShimConfig config = shell("head -c 300000000 /dev/zero | tail -c 200000000 > /dev/null; exit $?");
   group->add_to(config);
@@ -83,24 +83,46 @@ TEST_F(CgroupTest, MemoryIsLimitedAndItsEndIsTold) {
   EXPECT_TRUE(status.out_of_memory());
   EXPECT_FALSE(status.killed_by_agent());
   EXPECT_GT(group->memory_peak_bytes(), 16 << 20);
+  EXPECT_EQ(group->memory_limit_bytes(), 32 << 20);
+}
+
+TEST_F(CgroupTest, TasksShareTheMemoryOfTheirAttempt) {
+  if (!limits("memory")) GTEST_SKIP() << cgroups_.not_enforced();
+  Result<Cgroup> group = cgroups_.create({"7.1", "task"}, {32 << 20, 0, {}, {}});
+  Result<Cgroup> other = cgroups_.create({"7.1", "other"}, {32 << 20, 0, {}, {}});
+  ASSERT_TRUE(group.ok() && other.ok());
+  EXPECT_EQ(group->memory_limit_bytes(), 32 << 20);
+  ShimConfig config = shell("head -c 300000000 /dev/zero | tail -c 200000000 > /dev/null; exit $?");
+  group->add_to(config);
+  EXPECT_TRUE(run(config).out_of_memory());
+  // Of the other task nothing was killed, and it does not say so.
+  ShimConfig light = shell("exit 0");
+  light.stdout_path = light.stderr_path = "";
+  other->add_to(light);
+  ShimHandle handle = spawn(light, "light");
+  EXPECT_FALSE(end_of(handle, "light").out_of_memory());
+  EXPECT_TRUE(group->remove());
+  EXPECT_FALSE(cgroups_.find({"", "7.1"}).remove()) << "the other task is in it";
+  EXPECT_TRUE(other->remove());
+  EXPECT_TRUE(cgroups_.find({"", "7.1"}).remove()) << "it is gone";
 }
 
 TEST_F(CgroupTest, ProcessesAndCpusAreLimited) {
   if (!limits("processes") || !limits("cpus")) GTEST_SKIP() << cgroups_.not_enforced();
-  Result<Cgroup> group = cgroups_.create("task", {0, 3, {0}});
+  Result<Cgroup> group = cgroups_.create({"", "task"}, {0, 3, {0}, {0}});
   ASSERT_TRUE(group.ok()) << group.error().message;
-  ShimConfig config = shell(
-      "grep Cpus_allowed_list /proc/self/status; sleep 9 & sleep 9 & sleep 9 & sleep 9 & exit 0");
+  ShimConfig config =
+      shell("grep _allowed_list /proc/self/status; sleep 9 & sleep 9 & sleep 9 & sleep 9 & exit 0");
   config.kill_grace_ms = 100;
   group->add_to(config);
   run(config);
-  EXPECT_TRUE(read("out").starts_with("Cpus_allowed_list:\t0\n"));
+  EXPECT_TRUE(read("out").starts_with("Cpus_allowed_list:\t0\nMems_allowed_list:\t0\n"));
   EXPECT_NE(read("out").find("fork"), std::string::npos) << read("out");
 }
 
 TEST_F(CgroupTest, ALimitThatCannotBeSetLeavesNoGroup) {
   if (!limits("cpus")) GTEST_SKIP() << cgroups_.not_enforced();
-  const Result<Cgroup> group = cgroups_.create("task", {0, 0, {9'999}});
+  const Result<Cgroup> group = cgroups_.create({"", "task"}, {0, 0, {9'999}, {}});
   ASSERT_FALSE(group.ok());
   EXPECT_NE(group.error().message.find("cpuset.cpus to 9999"), std::string::npos);
 }

@@ -11,14 +11,35 @@
 #include "telemetry/log.h"
 
 namespace dove::agent {
+namespace {
+
+// A mark as the name of a directory.
+CgroupName cgroup_name(const TaskPlan& plan) {
+  CgroupName name{plan.attempt, plan.mark};
+  for (std::string* part : {&name.attempt, &name.task}) {
+    std::replace(part->begin(), part->end(), '/', '_');
+  }
+  return name;
+}
+
+std::string mebibytes(std::int64_t bytes) {
+  return fmt::format("{} MiB", (bytes + (1 << 19)) >> 20);
+}
+
+}  // namespace
 
 struct ProcessRunner::Watched {
   Watched(const TaskPlan& plan, TaskCallbacks given)
-      : path(plan.path), mark(plan.mark), rank(plan.rank), callbacks(std::move(given)) {}
+      : path(plan.path),
+        mark(plan.mark),
+        group(cgroup_name(plan)),
+        rank(plan.rank),
+        callbacks(std::move(given)) {}
 
   ShimHandle handle;
   const std::string path;
   const std::string mark;
+  const CgroupName group;
   const Rank rank;
   TaskCallbacks callbacks;
   bool started = false;
@@ -48,12 +69,6 @@ class ProcessRunner::Task : public RunningTask {
 
 namespace {
 
-// A mark as the name of a directory.
-std::string cgroup_name(std::string mark) {
-  std::replace(mark.begin(), mark.end(), '/', '_');
-  return mark;
-}
-
 constexpr int kLooksUntilSaid = 12;
 constexpr int kLookAgainMax_ms = 2'000;
 
@@ -65,25 +80,34 @@ TaskEnd shim_lost(Rank rank) {
   return end;
 }
 
-TaskEnd end_of(const ShimStatus& status, Rank rank) {
+}  // namespace
+
+TaskEnd ProcessRunner::end_of(const Watched& watched, const ShimStatus& status) const {
   TaskEnd end;
-  end.exit.rank = rank;
+  end.exit.rank = watched.rank;
   end.exit.exit_code = status.record.exit_code;
   end.exit.signal = status.record.exit_signal;
   end.cpu_us = status.record.cpu_user_us + status.record.cpu_system_us;
   end.memory_peak_bytes = status.record.max_rss_bytes;
+  std::int64_t limit_bytes = 0;
+  if (cgroups_) {
+    const Cgroup group = cgroups_->find(watched.group);
+    // The largest process's alone, where nobody counted all of them.
+    const std::int64_t peak_bytes = group.memory_peak_bytes();
+    if (peak_bytes > 0) end.memory_peak_bytes = peak_bytes;
+    limit_bytes = group.memory_limit_bytes();
+  }
   if (status.record.start_errno != 0) {
     end.exit.exit_code = 127;
     end.exit.cause = "start_failed: " + status.start_error;
   } else if (status.fenced()) {
     end.exit.cause = "fenced";
   } else if (status.out_of_memory()) {
-    end.exit.cause = "out_of_memory";
+    end.exit.cause = fmt::format("out_of_memory: peak {}, limit {}",
+                                 mebibytes(end.memory_peak_bytes), mebibytes(limit_bytes));
   }
   return end;
 }
-
-}  // namespace
 
 Result<std::unique_ptr<ProcessRunner>> ProcessRunner::make(wire::Loop& loop,
                                                            ProcessRunnerOptions options) {
@@ -95,10 +119,16 @@ Result<std::unique_ptr<ProcessRunner>> ProcessRunner::make(wire::Loop& loop,
 ProcessRunner::ProcessRunner(wire::Loop& loop, ProcessRunnerOptions options, ShimChannel channel)
     : loop_(loop), options_(std::move(options)), channel_(std::move(channel)) {
   channel_watch_ = loop_.watch_readable(channel_.fd(), [this] { on_channel(); });
-  if (options_.cgroup.empty()) return;
+  if (options_.cgroup.empty()) {
+    not_enforced_ =
+        "limits of memory, number of processes and cpus are not enforced: cgroups are "
+        "off here (--cgroups on)";
+    return;
+  }
   CgroupRoot root = CgroupRoot::detect(options_.cgroup);
-  if (!root.not_enforced().empty()) {
-    telemetry::log(telemetry::Level::kWarning, "not_enforced", {{"why", root.not_enforced()}});
+  not_enforced_ = root.not_enforced();
+  if (!not_enforced_.empty()) {
+    telemetry::log(telemetry::Level::kWarning, "not_enforced", {{"why", not_enforced_}});
   }
   if (root.version() != CgroupRoot::Version::kNone) cgroups_ = std::move(root);
 }
@@ -144,7 +174,12 @@ Result<std::unique_ptr<RunningTask>> ProcessRunner::start(const TaskPlan& plan,
   if (cgroups_) {
     CgroupLimits limits;
     limits.memory_bytes = plan.memory_bytes;
-    TRY_ASSIGN(const Cgroup group, cgroups_->create(cgroup_name(plan.mark), limits));
+    limits.processes = options_.processes_max;
+    if (options_.pins_cores) {
+      limits.cpus = plan.cores;
+      limits.nodes = plan.numa_nodes;
+    }
+    TRY_ASSIGN(const Cgroup group, cgroups_->create(cgroup_name(plan), limits));
     group.add_to(config);
   }
   TRY_ASSIGN(ShimHandle handle,
@@ -178,7 +213,7 @@ void ProcessRunner::take_up(const std::shared_ptr<Watched>& watched) {
       if (watched->wanted_stop) watched->handle.stop();
       return;
     case ShimHandle::Adopted::State::kEnded:
-      watched->end = end_of(found->status, watched->rank);
+      watched->end = end_of(*watched, found->status);
       watched->over = true;
       return later(
           watched, 0,
@@ -259,7 +294,7 @@ void ProcessRunner::tell_end(const std::shared_ptr<Watched>& watched, const Shim
   if (watched->over) return;
   if (status.record.start_errno == 0) tell_started(watched);
   watched->over = true;
-  watched->end = end_of(status, watched->rank);
+  watched->end = end_of(*watched, status);
   if (status.survivors()) {
     tell_swept(watched);
   } else {
@@ -274,8 +309,7 @@ void ProcessRunner::tell_swept(const std::shared_ptr<Watched>& watched) {
     left.session = (*started)->task_pid;
   }
   const bool empty =
-      !cgroups_ ||
-      cgroups_->find(cgroup_name(watched->mark)).kill_all(std::chrono::milliseconds(0));
+      !cgroups_ || cgroups_->find(watched->group).kill_all(std::chrono::milliseconds(0));
   if (sweep({left}, std::chrono::milliseconds(0)).clean && empty) return tell_over(watched);
   const int looks = ++watched->looks;
   if (looks == kLooksUntilSaid) {
@@ -286,7 +320,7 @@ void ProcessRunner::tell_swept(const std::shared_ptr<Watched>& watched) {
 }
 
 void ProcessRunner::tell_over(const std::shared_ptr<Watched>& watched) {
-  if (cgroups_) cgroups_->find(cgroup_name(watched->mark)).remove();
+  if (cgroups_) cgroups_->find(watched->group).remove();
   const TaskCallbacks callbacks = watched->callbacks;
   if (callbacks.on_ended) callbacks.on_ended(watched->end);
 }

@@ -25,8 +25,9 @@ struct ProcessRunnerOptions {
   std::string data_dir;    // holds `channel` and `lease`
   bool pins_cores = true;  // false: the inventory's cores are emulated
   // The agent's group in the hierarchies that it may write to; each task gets one below it, with
-  // its memory limit, that nothing of the task escapes. "" : no cgroups.
+  // its limits, that nothing of the task escapes. "" : no cgroups.
   std::string cgroup = {};
+  std::int64_t processes_max = 0;  // of a task, threads included; 0: unlimited
 };
 
 class ProcessRunner : public Runner {
@@ -37,6 +38,8 @@ class ProcessRunner : public Runner {
 
   Result<std::unique_ptr<RunningTask>> start(const TaskPlan& plan,
                                              TaskCallbacks callbacks) override;
+  // "": memory, cores and the number of processes are enforced. Else what is not, and why.
+  const std::string& not_enforced() const { return not_enforced_; }
   // Never fails: what cannot be read is swept.
   Result<std::unique_ptr<RunningTask>> adopt(const TaskPlan& plan,
                                              TaskCallbacks callbacks) override;
@@ -57,11 +60,13 @@ class ProcessRunner : public Runner {
   void tell_swept(const std::shared_ptr<Watched>& watched);
   void tell_over(const std::shared_ptr<Watched>& watched);
   Result<ShimConfig> config_of(const TaskPlan& plan) const;
+  TaskEnd end_of(const Watched& watched, const ShimStatus& status) const;
 
   wire::Loop& loop_;
   ProcessRunnerOptions options_;
   ShimChannel channel_;
   std::optional<CgroupRoot> cgroups_;
+  std::string not_enforced_;
   wire::FdWatch channel_watch_;
   std::map<std::uint64_t, std::shared_ptr<Watched>> shims_;  // by tag
 };

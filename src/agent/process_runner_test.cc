@@ -120,6 +120,28 @@ TEST_F(ProcessRunnerTest, NothingEscapesACgroup) {
   probe.remove();
 }
 
+TEST_F(ProcessRunnerTest, ATaskOverItsMemorySaysPeakAndLimit) {
+  const std::string name = "dove-test-" + std::to_string(getpid());
+  CgroupRoot probe = CgroupRoot::detect(name);
+  if (probe.not_enforced().find("memory") != std::string::npos) {
+    GTEST_SKIP() << probe.not_enforced();
+  }
+  runner_.reset();
+  Result<std::unique_ptr<ProcessRunner>> made =
+      ProcessRunner::make(loop_, {shim_, root_, false, name, 100});
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  runner_ = std::move(made).value();
+  TaskPlan hungry = plan("head -c 300000000 /dev/zero | tail -c 200000000 >/dev/null; exit $?");
+  hungry.attempt = "7.1";
+  hungry.memory_bytes = 32 << 20;
+  start(hungry);
+  ASSERT_TRUE(ended());
+  EXPECT_EQ(ended_[0].exit.exit_code, 128 + SIGKILL);
+  EXPECT_EQ(ended_[0].exit.cause, "out_of_memory: peak 32 MiB, limit 32 MiB");
+  runner_.reset();
+  probe.remove();
+}
+
 TEST_F(ProcessRunnerTest, TellsTheStartAndTheEndOnce) {
   start(plan("echo hello; exit 3"));
   ASSERT_TRUE(ended());

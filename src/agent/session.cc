@@ -156,6 +156,7 @@ void Agent::sync() {
                   {"address", options_.address},
                   {"agent_pid", getpid()},
                   {"version", options_.version},
+                  {"not_enforced", options_.not_enforced},
                   {"epoch_seen", contact_->epoch()},
                   {"log_head_seen", contact_->log_head()},
                   {"inventory", codec::inventory_json(inventory_)},

@@ -16,8 +16,9 @@
 namespace dove::agent {
 
 struct TaskPlan {
-  std::string path;  // the runner's file of the task, in its attempt's directory
-  std::string mark;  // unique; found again in the environment of every process of the task
+  std::string path;     // the runner's file of the task, in its attempt's directory
+  std::string mark;     // unique; found again in the environment of every process of the task
+  std::string attempt;  // "": none; tasks of one share the memory that it was given
   Rank rank = 0;
   std::vector<std::string> argv;
   std::map<std::string, std::string> environment;  // complete: nothing is inherited
@@ -30,8 +31,9 @@ struct TaskPlan {
   bool append = false;
   std::int64_t rotate_bytes = 0;
   std::vector<std::int32_t> cores;
-  std::int64_t memory_bytes = 0;
-  std::string linux_user;  // "" : the agent's own
+  std::vector<std::int32_t> numa_nodes;  // of its memory; empty: all
+  std::int64_t memory_bytes = 0;         // of all tasks of the attempt here; 0: unlimited
+  std::string linux_user;                // "" : the agent's own
   std::int64_t kill_grace_us = 0;
   std::int32_t umask = 022;
 };

@@ -23,8 +23,40 @@ Error cannot(const std::string& code, const std::string& message) {
   return Error{ErrorKind::kInvalid, code, message, ""};
 }
 
+std::string attempt_mark(const PlanContext& context) {
+  return fmt::format("{}.{}", context.facts.node, context.order.key.text());
+}
+
 std::string task_mark(const PlanContext& context, const std::string& name) {
-  return fmt::format("{}.{}.{}", context.facts.node, context.order.key.text(), name);
+  return fmt::format("{}.{}", attempt_mark(context), name);
+}
+
+// The memory near the task's cores, where there is enough of it for the attempt; else all.
+std::vector<std::int32_t> near_memory(const PlanContext& context,
+                                      const std::vector<std::int32_t>& cores) {
+  const Inventory* inventory = context.facts.inventory;
+  const std::int64_t wanted_bytes = context.order.placement.memory_bytes;
+  if (inventory == nullptr || wanted_bytes == 0) return {};
+  std::vector<std::int32_t> near;
+  std::int64_t near_bytes = 0;
+  for (std::size_t i = 0; i < inventory->numa.size(); ++i) {
+    const NumaNode& numa = inventory->numa[i];
+    const bool has_one = std::any_of(cores.begin(), cores.end(), [&](std::int32_t core) {
+      return std::binary_search(numa.cores.begin(), numa.cores.end(), core);
+    });
+    if (!has_one) continue;
+    near.push_back(static_cast<std::int32_t>(i));
+    near_bytes += numa.memory_bytes;
+  }
+  return near_bytes >= wanted_bytes ? near : std::vector<std::int32_t>();
+}
+
+// What the attempt's placement grants the task of the node's cores and memory.
+void set_limits(const PlanContext& context, const std::vector<std::int32_t>& cores,
+                TaskPlan& plan) {
+  plan.cores = cores.empty() ? context.order.placement.cores : cores;
+  plan.numa_nodes = near_memory(context, plan.cores);
+  plan.memory_bytes = context.order.placement.memory_bytes;
 }
 
 // A task's directory, user and files: what batch, main and step tasks have in common.
@@ -34,9 +66,9 @@ Result<TaskPlan> plan_basics(const PlanContext& context, const std::string& name
   plan.path = fmt::format("{}/{}{}", context.attempt_directory, kTaskPrefix, name);
   plan.output_dir = context.attempt_directory + "/output";
   plan.mark = task_mark(context, name);
+  plan.attempt = attempt_mark(context);
   plan.rank = rank;
   plan.kill_grace_us = order.kill_grace_us;
-  plan.memory_bytes = 0;
   plan.append = order.exec.output.append;
   plan.umask = static_cast<std::int32_t>(std::strtol(order.exec.umask.c_str(), nullptr, 8));
   if (context.mapped_users) {
@@ -101,8 +133,7 @@ Result<TaskPlan> plan_batch_script(const PlanContext& context) {
   plan.argv = {context.attempt_directory + "/script"};
   plan.argv.insert(plan.argv.end(), exec.script_arguments.begin(), exec.script_arguments.end());
   plan.environment = attempt_environment(context.facts, context.order, context.attempt_directory);
-  plan.cores = context.order.placement.cores;
-  plan.memory_bytes = context.order.placement.memory_bytes;
+  set_limits(context, {}, plan);
   set_outputs(context, kBatchName, exec.output.stdout_path, exec.output.stderr_path, -1, plan);
   plan.stdin_path =
       output_path(exec.output.stdin_path, context.order, context.facts.node, plan.workdir, 0, -1);
@@ -118,7 +149,7 @@ Result<TaskPlan> plan_main_task(const PlanContext& context, const TaskGrant& gra
   if (plan.argv.empty()) return cannot("no_command", "the job has neither script nor command");
   plan.environment =
       task_environment(context.facts, context.order, grant, context.attempt_directory);
-  plan.cores = grant.cores.empty() ? context.order.placement.cores : grant.cores;
+  set_limits(context, grant.cores, plan);
   set_outputs(context, name, exec.output.stdout_path, exec.output.stderr_path, -1, plan);
   plan.stdin_path = output_path(exec.output.stdin_path, context.order, context.facts.node,
                                 plan.workdir, grant.rank, -1);
@@ -135,7 +166,7 @@ Result<TaskPlan> plan_step_task(const PlanContext& context, const StepOrder& ste
   if (plan.argv.empty()) return cannot("no_command", "the step has no command");
   plan.environment =
       step_environment(context.facts, context.order, step, grant, context.attempt_directory);
-  plan.cores = grant.cores.empty() ? context.order.placement.cores : grant.cores;
+  set_limits(context, grant.cores, plan);
   set_outputs(context, name, step.stdout_path, step.stderr_path, step.step, plan);
   plan.rotate_bytes = 0;  // the relay follows the file from its beginning
   const bool reads =
@@ -176,6 +207,7 @@ std::vector<TaskOnDisk> read_tasks(const PlanContext& context) {
     }
     task.plan.path = entry.path().string();
     task.plan.mark = task_mark(context, name);
+    task.plan.attempt = attempt_mark(context);
     task.plan.kill_grace_us = context.order.kill_grace_us;
     found.push_back(std::move(task));
   }

@@ -68,6 +68,7 @@ std::string node_text(const NodeView& node) {
   line("Features", fmt::format("{}", fmt::join(node.features, ", ")));
   line("Topology", node.topology);
   line("Drained", node.drain_reason);
+  line("Warning", node.not_enforced);
   line("Jobs", fmt::format("{}", fmt::join(node.jobs, ", ")));
   return out;
 }

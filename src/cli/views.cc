@@ -227,6 +227,7 @@ NodeView read_node(const json& node) {
   view.address = text_of(node, "address");
   view.version = text_of(node, "version");
   view.drain_reason = text_of(node, "drain_reason");
+  view.not_enforced = text_of(node, "not_enforced");
   view.agent_pid = number_of(node, "agent_pid");
   view.contact_since_us = instant_us_of(node, "contact_since");
   view.cores = number_of(node, "cores");

@@ -71,7 +71,7 @@ struct JobView {
 JobView read_job(const nlohmann::json& job);
 
 struct NodeView {
-  std::string name, state, address, drain_reason, version;
+  std::string name, state, address, drain_reason, version, not_enforced;
   std::int64_t cores = 0, cores_free = 0;
   std::int64_t gpus = 0, gpus_free_milli = 0;
   std::int64_t memory_bytes = 0, memory_free_bytes = 0;

@@ -196,10 +196,12 @@ int run_processes(agent::AgentOptions options, Inventory inventory, bool pins_co
   wire::Loop loop;
   Result<agent::LeaseWriter> lease = agent::LeaseWriter::open(options.data_dir + "/lease");
   if (!lease.ok()) return fail(lease.error());
+  constexpr std::int64_t kProcessesMax = 16'384;
   options.renew_lease = [&lease](std::int64_t until_us) { lease->renew(until_us); };
-  Result<std::unique_ptr<agent::ProcessRunner>> runner =
-      agent::ProcessRunner::make(loop, {shim_path(), options.data_dir, pins_cores, cgroup});
+  Result<std::unique_ptr<agent::ProcessRunner>> runner = agent::ProcessRunner::make(
+      loop, {shim_path(), options.data_dir, pins_cores, cgroup, kProcessesMax});
   if (!runner.ok()) return fail(runner.error());
+  options.not_enforced = (*runner)->not_enforced();
   agent::Agent agent(loop, std::move(options), std::move(inventory), **runner);
   if (Result<void> started = agent.start(); !started.ok()) return fail(started.error());
   loop.on_signal({SIGTERM, SIGINT}, [&](int) {

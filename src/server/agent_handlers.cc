@@ -290,28 +290,32 @@ void sync_agent(Context& context, CallPtr call) {
     input.events.push_back(std::move(stamped));
   }
   input.kind = controller::InputKind::kReport;
-  const std::string version = body->value("version", Json()).is_string()
-                                  ? body->at("version").get<std::string>().substr(0, 64)
-                                  : "";
+  const auto said = [&](const char* name, std::size_t limit) {
+    const Json value = body->value(name, Json());
+    return value.is_string() ? value.get<std::string>().substr(0, limit) : "";
+  };
+  const std::string version = said("version", 64);
+  const std::string not_enforced = said("not_enforced", 512);
   const Json pid = body->value("agent_pid", Json());
   const std::int64_t agent_pid = pid.is_number_integer() ? pid.get<std::int64_t>() : 0;
   context.drop_session(node.id);
-  context.submit(std::move(input),
-                 [&context, call, message, version, agent_pid](const Result<Committed>& committed) {
-                   if (!committed.ok()) {
-                     // The answer to a full disk says that we count on it: only silence then.
-                     const bool full = committed.error().kind == ErrorKind::kExhausted;
-                     context.tell_disconnected(call->caller.node, /*silent=*/full);
-                     return call->fail_agent(committed.error());
-                   }
-                   if (context.stopping) return;
-                   AgentSession& session = context.sessions.begin(call->caller.node);
-                   session.version = version;
-                   session.agent_pid = agent_pid;
-                   context.steps.node_back(call->caller.node);
-                   context.steps.found(call->caller.node, message->steps);
-                   call->reply(200, sync_answer(context, session, *message));
-                 });
+  context.submit(std::move(input), [&context, call, message, version, not_enforced,
+                                    agent_pid](const Result<Committed>& committed) {
+    if (!committed.ok()) {
+      // The answer to a full disk says that we count on it: only silence then.
+      const bool full = committed.error().kind == ErrorKind::kExhausted;
+      context.tell_disconnected(call->caller.node, /*silent=*/full);
+      return call->fail_agent(committed.error());
+    }
+    if (context.stopping) return;
+    AgentSession& session = context.sessions.begin(call->caller.node);
+    session.version = version;
+    session.agent_pid = agent_pid;
+    session.not_enforced = not_enforced;
+    context.steps.node_back(call->caller.node);
+    context.steps.found(call->caller.node, message->steps);
+    call->reply(200, sync_answer(context, session, *message));
+  });
 }
 
 void stream_orders(Context& context, CallPtr call) {

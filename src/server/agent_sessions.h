@@ -25,6 +25,7 @@ struct AgentSession {
   NodeId node;
   std::string version;                    // of the agent
   std::int64_t agent_pid = 0;             // on its machine; 0: not told
+  std::string not_enforced;               // limits of tasks, and why; "": all are
   std::shared_ptr<wire::Outflow> orders;  // null until the agent has opened its stream
   std::string unsent;                     // lines until then
   std::int64_t heard_at_us = 0;           // monotonic

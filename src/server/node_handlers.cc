@@ -20,6 +20,7 @@ Json shown(Context& context, const core::Node& node) {
   const AgentSession* session = context.sessions.find(node.id);
   out["version"] = session == nullptr ? Json(nullptr) : Json(session->version);
   out["agent_pid"] = session == nullptr ? Json(nullptr) : Json(session->agent_pid);
+  out["not_enforced"] = session == nullptr ? Json(nullptr) : Json(session->not_enforced);
   return out;
 }
 
