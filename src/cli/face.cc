@@ -36,7 +36,7 @@ struct ReasonRow {
   const char* kind;
   const char* slurm;
 };
-constexpr std::array<ReasonRow, 14> kReasons = {{{"held", "JobHeldUser"},
+constexpr std::array<ReasonRow, 15> kReasons = {{{"held", "JobHeldUser"},
                                                  {"begin_time", "BeginTime"},
                                                  {"dependency", "Dependency"},
                                                  {"array_limit", "JobArrayTaskLimit"},
@@ -49,7 +49,8 @@ constexpr std::array<ReasonRow, 14> kReasons = {{{"held", "JobHeldUser"},
                                                  {"never_fits", "BadConstraints"},
                                                  {"nodes_unavailable", "ReqNodeNotAvail"},
                                                  {"ahead", "Priority"},
-                                                 {"excluded", "ReqNodeNotAvail"}}};
+                                                 {"excluded", "ReqNodeNotAvail"},
+                                                 {"preemption", "Resources"}}};
 
 std::string upper(std::string text) {
   for (char& c : text) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);

@@ -100,7 +100,7 @@ TEST(FieldCount, OfDecisions) {
   EXPECT_EQ(field_count<Requeue>(), 4u);
   EXPECT_EQ(field_count<EndJob>(), 3u);
   EXPECT_EQ(field_count<ForgetJob>(), 1u);
-  EXPECT_EQ(field_count<Promise>(), 3u);
+  EXPECT_EQ(field_count<Promise>(), 4u);
   EXPECT_EQ(field_count<Withdraw>(), 1u);
 }
 
@@ -111,7 +111,7 @@ TEST(FieldCount, OfTheState) {
   EXPECT_EQ(field_count<core::Node>(), 17u);
   EXPECT_EQ(field_count<core::JoinToken>(), 2u);
   EXPECT_EQ(field_count<core::Usage>(), 7u);
-  EXPECT_EQ(field_count<core::PromiseRecord>(), 3u);
+  EXPECT_EQ(field_count<core::PromiseRecord>(), 4u);
   EXPECT_EQ(field_count<core::PastUse>(), 2u);
 }
 

@@ -143,6 +143,23 @@ std::string reservation_text(const Reason& r) {
       r.subject);
 }
 
+std::string preemption_text(const core::State& state, const Reason& r) {
+  if (r.count > 0) {
+    std::string text = counted(r.count, "running job", "running jobs") + " could be stopped for it";
+    text += fmt::format(", {}{}", r.count > 1 ? "first " : "", job_text(state, r.other));
+    if (r.until.us != 0) text += fmt::format(", not before {}", rfc3339(r.until));
+    return text;
+  }
+  if (r.total == 0) {
+    return fmt::format(
+        "none of the {} may be stopped for it: its priority is not higher, its "
+        "queue's share not smaller",
+        counted(r.used, "preemptible job", "preemptible jobs"));
+  }
+  return fmt::format("stopping any of the {} that could be would not make room for all of it",
+                     counted(r.total, "job", "jobs"));
+}
+
 std::string text_of(const core::State& state, const Reason& r) {
   switch (r.kind) {
     case ReasonKind::kHeld:
@@ -191,6 +208,8 @@ std::string text_of(const core::State& state, const Reason& r) {
     case ReasonKind::kLabels:
       return fmt::format("{} of {} nodes are as it wants them ({})", r.count, r.total,
                          r.subject.empty() ? "apart from others" : r.subject);
+    case ReasonKind::kPreemption:
+      return preemption_text(state, r);
     case ReasonKind::kExcluded:
       return fmt::format("the nodes that it wants or excludes leave {}",
                          counted(r.count, "node", "nodes"));

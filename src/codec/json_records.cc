@@ -93,6 +93,7 @@ Json write(const ForgetJob& v) { return {{"job", v.job.value}}; }
 Json write(const Promise& v) {
   Json object{{"job", v.job.value}, {"placements", placements_json(v.placements)}};
   put_instant(object, "start_at", v.start_at);
+  if (v.cleared) object["cleared"] = true;
   return object;
 }
 Json write(const Withdraw& v) { return {{"job", v.job.value}}; }

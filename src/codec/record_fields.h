@@ -57,7 +57,7 @@ DOVE_RECORD_KIND(DeclareNodeLost, 104, 1)
 DOVE_RECORD_KIND(Requeue, 105, 2)
 DOVE_RECORD_KIND(EndJob, 106, 1)
 DOVE_RECORD_KIND(ForgetJob, 107, 1)
-DOVE_RECORD_KIND(Promise, 108, 1)
+DOVE_RECORD_KIND(Promise, 108, 2)
 DOVE_RECORD_KIND(Withdraw, 109, 1)
 
 #undef DOVE_RECORD_KIND
@@ -187,6 +187,7 @@ void fields(Ar& ar, typename Ar::template Of<ForgetJob>& v) {
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Promise>& v) {
   ar(v.job, v.start_at, v.placements);
+  ar.since(2, v.cleared);
 }
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Withdraw>& v) {

@@ -188,7 +188,7 @@ std::vector<Decision> sample_decisions() {
       Requeue{JobId{8}, StopReason::kNodeLost, true, true},
       EndJob{JobId{8}, Outcome::kFailed, 137},
       ForgetJob{JobId{8}},
-      Promise{JobId{9}, Instant{1'700'000'100'000'000}, {sample_placement()}},
+      Promise{JobId{9}, Instant{1'700'000'100'000'000}, {sample_placement()}, true},
       Withdraw{JobId{9}},
   };
 }

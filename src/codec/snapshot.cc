@@ -67,8 +67,9 @@ void fields(Ar& ar, typename Ar::template Of<core::Node>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<core::PromiseRecord>& v) {
-  auto layout = ar.layout(1, "PromiseRecord");
+  auto layout = ar.layout(2, "PromiseRecord");
   ar(v.start_at, v.made_at, v.placements);
+  ar.since(2, v.cleared);
 }
 
 template <class Ar>

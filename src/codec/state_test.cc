@@ -224,7 +224,7 @@ TEST(StateJson, ReasonsAreSaidInWordsWithTheirNumbers) {
   Reason share = reason(ReasonKind::kResources, "", "share_milli");
   share.needs = 500;
   EXPECT_NE(text(share).find("needs 0.5 GPU"), std::string::npos);
-  for (int kind = 0; kind <= static_cast<int>(ReasonKind::kNoPlan); ++kind) {
+  for (int kind = 0; kind <= static_cast<int>(ReasonKind::kPreemption); ++kind) {
     const Json json = reason_json(state, reason(static_cast<ReasonKind>(kind), "x", "cores"));
     EXPECT_FALSE(json["text"].get<std::string>().empty());
     EXPECT_EQ(json["kind"], word(static_cast<ReasonKind>(kind)));

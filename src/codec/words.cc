@@ -32,13 +32,12 @@ constexpr std::array<Words, 6> kPurposes{"",      "starvation",      "fairness",
                                          "slice", "defragmentation", "outage"};
 constexpr std::array<Words, 4> kContacts{"connected", "broken", "silent", "lost"};
 constexpr std::array<Words, 4> kPlacementStages{"ordered", "prepared", "started", "ended"};
-constexpr std::array<Words, 22> kReasons{
-    "held",        "begin_time", "dependency",    "array_limit",
-    "queue_limit", "user_limit", "cluster_limit", "pool_closed",
-    "time_limit",  "resources",  "never_fits",    "nodes_unavailable",
-    "ahead",       "excluded",   "project_limit", "domain",
-    "fragmented",  "labels",     "promised",      "reserved",
-    "reservation", "no_plan"};
+constexpr std::array<Words, 23> kReasons{
+    "held",        "begin_time",        "dependency",  "array_limit", "queue_limit",
+    "user_limit",  "cluster_limit",     "pool_closed", "time_limit",  "resources",
+    "never_fits",  "nodes_unavailable", "ahead",       "excluded",    "project_limit",
+    "domain",      "fragmented",        "labels",      "promised",    "reserved",
+    "reservation", "no_plan",           "preemption"};
 constexpr std::array<Words, 12> kJobStates{"waiting",
                                            "held",
                                            "preparing",

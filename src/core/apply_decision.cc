@@ -139,7 +139,8 @@ class DecisionFold {
     if (release_promise(job->id)) {
       for (const Placement& placement : decision.placements) touch_taken(state_, placement.node);
     }
-    state_.promises[job->id] = {decision.start_at, state_.now, decision.placements};
+    state_.promises[job->id] = {decision.start_at, state_.now, decision.placements,
+                                decision.cleared};
     touch(state_, job->id);
   }
 

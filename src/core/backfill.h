@@ -30,7 +30,8 @@ void keep_promises(Cycle& cycle);
 bool launch_promised(Cycle& cycle, std::uint64_t wait_class);
 
 // The promises that do not bind a job: of jobs that it comes before, by the band or the guarantee
-// of its queue, or by its priority within one. To start before them is not backfill.
+// of its queue, or by its priority within one. To start before them is not backfill. A promise for
+// which others were stopped binds everybody: they would have been stopped for nothing.
 std::set<JobId> promises_behind(const State& state, const Job& job);
 
 // Withdraws those of `ignored` that cannot be kept once the job has these places.

@@ -14,6 +14,7 @@
 #include "core/place.h"
 #include "core/queue_tree.h"
 #include "core/step.h"
+#include "core/victim_explain.h"
 #include "core/what_if.h"
 
 namespace dove::core {
@@ -321,7 +322,10 @@ std::vector<Reason> explain(const State& state, const Policies& policies, JobId 
   for (Reason& one : declared_obstacles(state, spec)) out.push_back(std::move(one));
   const std::size_t before = out.size();
   add_places(state, policies, *job, out);
-  if (out.size() > before) add_ahead(state, policies, *job, out);
+  if (out.size() > before) {
+    add_ahead(state, policies, *job, out);
+    if (auto preemption = explain_victims(state, policies, *job)) out.push_back(*preemption);
+  }
   explain_plan(state, policies, *job, out);
   return out;
 }

@@ -301,7 +301,7 @@ bool promise_first(Cycle& cycle, Planner& planner, Blocked& blocked, std::int32_
       continue;
     }
     blocked.pass_over_job(it);
-    cycle.emit(Promise{id, planned->start_at, std::move(planned->placements)});
+    cycle.emit(Promise{id, planned->start_at, std::move(planned->placements), false});
     --free;
   }
   return looks;
@@ -358,7 +358,8 @@ void keep_promises(Cycle& cycle) {
     }
     const auto at = earlier(cycle.state, id, promise->second, plan.notes.at(id));
     // What is free now is launched next.
-    if (at && *at > cycle.state.now) cycle.emit(Promise{id, *at, promise->second.placements});
+    if (at && *at > cycle.state.now)
+      cycle.emit(Promise{id, *at, promise->second.placements, promise->second.cleared});
   }
 }
 
@@ -391,6 +392,7 @@ std::set<JobId> promises_behind(const State& state, const Job& job) {
   if (state.promises.empty()) return behind;
   const std::vector<const Queue*> mine = queue_path(state, job.spec->queue);
   for (const auto& [id, promise] : state.promises) {
+    if (promise.cleared) continue;
     const Job& other = *state.find_job(id);
     if (other.spec->queue == job.spec->queue) {
       if (job.priority > other.priority) behind.insert(id);

@@ -5,6 +5,7 @@
 #include "core/books.h"
 #include "core/limits.h"
 #include "core/passes.h"
+#include "core/reservation.h"
 #include "core/victim_search.h"
 #include "core/victims.h"
 
@@ -16,7 +17,6 @@ constexpr std::size_t kBeneficiaries_max = 8;
 // And a turn is offered to so many, those that have waited longest.
 constexpr std::size_t kTurns_max = 8;
 // So many jobs of a shape are looked at for the one that has waited longest.
-constexpr Span kSoon = seconds(120);
 constexpr int kWaiting_looked_at_max = 64;
 
 // A waiting job that has no place.
@@ -134,36 +134,42 @@ class Round {
     const std::vector<JobId> running(preemptible.begin(), preemptible.end());
     std::vector<Victim> victims = find_victims(state_, job, running, stopping, rules);
     if (victims.empty()) return false;
-    VictimSearch search(state_, *cycle_.policies.placement, job, nodes_of(*job.spec), stopping,
+    const std::set<NodeEntry> nodes = open_nodes(state_, *job.spec, nodes_of(*job.spec));
+    VictimSearch search(state_, *cycle_.policies.placement, job, nodes, stopping,
                         std::move(victims));
     const auto found = search.find();
     if (!found || found->victims.empty()) return true;
     if (!broken_limits(state_, *job.spec, amount_of(state_, found->placements), true).empty())
       return true;
-    const auto nodes = [this](const JobSpec& spec) -> const std::set<NodeEntry>& {
+    const auto elsewhere = [this](const JobSpec& spec) -> const std::set<NodeEntry>& {
       return nodes_of(spec);
     };
-    if (rules.moves && !search.can_move(*found, nodes)) return true;
+    if (rules.moves && !search.can_move(*found, elsewhere)) return true;
     stop(job, *found);
     return true;
   }
 
   void stop(const Job& job, const Preemption& found) {
-    Span longest;
-    for (JobId id : stopping_jobs(state_)) longest = std::max(longest, grace_of(id));
     for (const Victim& victim : found.victims) {
-      longest = std::max(longest, grace_of(victim.job));
       const Job& it = *state_.find_job(victim.job);
       cycle_.emit(Stop{it.id, it.attempts.back().number, StopReason::kPreempted,
                        purpose_of(victim.kind), job.id});
     }
-    cycle_.emit(Promise{job.id, state_.now + longest, found.placements});
+    cycle_.emit(Promise{job.id, all_gone_at(found.placements), found.placements, true});
     stopped_ = true;
   }
 
-  Span grace_of(JobId id) const {
-    const JobSpec& spec = *state_.find_job(id)->spec;
-    return spec.checkpoint_grace + spec.kill_grace;
+  // When whoever is being stopped on those nodes is gone at the latest.
+  Instant all_gone_at(const std::vector<Placement>& placements) const {
+    Instant at = state_.now;
+    for (const Placement& placement : placements) {
+      for (JobId id : state_.nodes[placement.node.value - 1].jobs) {
+        const Job& holder = *state_.find_job(id);
+        if (holder.attempts.back().stage != Stage::kStopping) continue;
+        at = std::max(at, held_until(state_, holder));
+      }
+    }
+    return at;
   }
 
   Cycle& cycle_;
@@ -175,7 +181,8 @@ class Round {
 
 void preempt(Cycle& cycle) {
   if (!cycle.state.settings.preemption || cycle.state.derived->preemptible.empty()) return;
-  // Who was stopped for one job may be what another lacked: until there is nobody left to stop.
+  // What one job was promised, and who was stopped for it, changes what others need: until there is
+  // nobody left to stop. Promises that had to give way are made anew.
   while (Round(cycle).run()) {
     // A promise that was replaced lets others start, and who is stopped lets others come earlier.
     if (cycle.places) place(cycle);

@@ -75,6 +75,7 @@ struct PromiseRecord {
   Instant start_at;
   Instant made_at;
   std::vector<Placement> placements;
+  bool cleared = false;  // as in the decision
 };
 
 // The books of one node. Free amounts exclude what is reserved for the system.

@@ -123,7 +123,7 @@ class Hash {
     all(r.name, r.nodes, r.starts_at, r.ends_at, r.outage, r.users, r.projects);
   }
   void add(const PastUse& p) { all(p.amount, p.at); }
-  void add(const PromiseRecord& p) { all(p.start_at, p.made_at, p.placements); }
+  void add(const PromiseRecord& p) { all(p.start_at, p.made_at, p.placements, p.cleared); }
   void add(const ClusterSettings& s) {
     all(s.name, s.fence, s.disconnect_grace, s.silent_after, s.effect_deadline, s.array_max,
         s.jobs_max, s.ended_jobs_kept, s.ended_jobs_max, s.countables, s.order,

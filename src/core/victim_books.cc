@@ -6,7 +6,8 @@
 
 namespace dove::core {
 
-VictimBooks::VictimBooks(const State& state, JobId beneficiary, std::span<const JobId> stopping)
+VictimBooks::VictimBooks(const State& state, std::span<const JobId> stopping,
+                         std::span<const JobId> promised)
     : state_(state), base_(state.nodes), cores_promised_(state.nodes.size()) {
   for (JobId id : stopping) {
     for (const PlacementRecord& record : state.find_job(id)->attempts.back().placements) {
@@ -16,21 +17,18 @@ VictimBooks::VictimBooks(const State& state, JobId beneficiary, std::span<const 
       node.jobs.erase(id);
     }
   }
-  keep_promised(beneficiary);
+  for (JobId id : promised) keep_promised(id);
 }
 
-void VictimBooks::keep_promised(JobId beneficiary) {
-  for (const auto& [id, promise] : state_.promises) {
-    if (id == beneficiary) continue;
-    for (const Placement& placement : promise.placements) {
-      Node& node = base_[placement.node.value - 1];
-      take(node, placement);
-      node.jobs.insert(id);  // it will be there: nobody has the node for themselves
-      auto& cores = cores_promised_[placement.node.value - 1];
-      const auto middle = static_cast<std::ptrdiff_t>(cores.size());
-      cores.insert(cores.end(), placement.cores.begin(), placement.cores.end());
-      std::inplace_merge(cores.begin(), cores.begin() + middle, cores.end());
-    }
+void VictimBooks::keep_promised(JobId job) {
+  for (const Placement& placement : state_.promises.at(job).placements) {
+    Node& node = base_[placement.node.value - 1];
+    take(node, placement);
+    node.jobs.insert(job);  // it will be there: nobody has the node for themselves
+    auto& cores = cores_promised_[placement.node.value - 1];
+    const auto middle = static_cast<std::ptrdiff_t>(cores.size());
+    cores.insert(cores.end(), placement.cores.begin(), placement.cores.end());
+    std::inplace_merge(cores.begin(), cores.begin() + middle, cores.end());
   }
 }
 

@@ -1,7 +1,7 @@
 // VictimBooks: the nodes as they would be with some of the victims gone.
 //
-// What attempts that are being stopped hold counts as free; what other waiting jobs were promised
-// counts as held, also when a victim holds it now. For one search, one thread.
+// What attempts that are being stopped hold counts as free; what was promised to others counts as
+// held, also when a victim holds it now. For one search, one thread.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,9 @@ class VictimBooks {
     Placement placement;
   };
 
-  // `stopping`: the jobs whose attempts are being stopped. REQUIRES: `state` outlives this.
-  VictimBooks(const State& state, JobId beneficiary, std::span<const JobId> stopping);
+  // `stopping`: the jobs whose attempts are being stopped; `promised`: those that were promised
+  // places which nobody else may have. REQUIRES: `state` outlives this.
+  VictimBooks(const State& state, std::span<const JobId> stopping, std::span<const JobId> promised);
 
   // From now on it is about these victims.
   void list(const std::vector<Victim>& victims);
@@ -38,7 +39,7 @@ class VictimBooks {
   void hold(Node& node, const Piece& piece) const;
 
  private:
-  void keep_promised(JobId beneficiary);
+  void keep_promised(JobId job);
   Placement left_of(const Placement& placement) const;
 
   const State& state_;

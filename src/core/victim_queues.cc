@@ -64,6 +64,16 @@ std::int64_t part(std::int64_t held, std::int64_t guaranteed, std::int64_t total
 
 }  // namespace
 
+Instant soon(const State& state, std::span<const JobId> stopping) {
+  Instant until = state.now + kSoon;
+  for (JobId id : stopping) {
+    const Job& job = *state.find_job(id);
+    until = std::max(
+        until, job.attempts.back().stop_at + job.spec->checkpoint_grace + job.spec->kill_grace);
+  }
+  return until;
+}
+
 VictimQueues::VictimQueues(const State& state, const Job& beneficiary,
                            std::span<const JobId> stopping)
     : state_(state), gain_(least_amount(*beneficiary.spec)) {
@@ -119,9 +129,10 @@ void VictimQueues::count_changes(JobId beneficiary, std::span<const JobId> stopp
       add(held_, job.spec->queue, core::amount_of(state_, {record.placement}), -1);
     }
   }
+  const Instant until = soon(state_, stopping);
   for (const auto& [id, promise] : state_.promises) {
     const Job* job = state_.find_job(id);
-    if (job == nullptr || id == beneficiary) continue;
+    if (job == nullptr || id == beneficiary || promise.start_at > until) continue;
     add(comes_, job->spec->queue, core::amount_of(state_, promise.placements), +1);
   }
 }

@@ -1,7 +1,7 @@
 // VictimQueues: what the tree of queues allows one job to take from another.
 //
 // Built for one beneficiary, used for one search, one thread. Usage is seen as it will be: what
-// stopping attempts hold is gone already, and what other waiting jobs were promised counts for
+// stopping attempts hold is gone already, and what other waiting jobs were promised soon counts for
 // their queues. A victim that was let through is counted as gone for the next question, so every
 // subset of the victims that were let through is allowed as well.
 #pragma once
@@ -17,6 +17,12 @@
 #include "core/state.h"
 
 namespace dove::core {
+
+// To stop somebody takes about as long, at least.
+constexpr Span kSoon = seconds(120);
+
+// By when whoever could be stopped now would be gone, and whoever is being stopped.
+Instant soon(const State& state, std::span<const JobId> stopping);
 
 // How urgent a job is among all jobs: the bands of its queues from the top down, then its priority
 // with that of its queue. Ascending. A total order, so taking only from lower levels never goes

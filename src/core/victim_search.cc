@@ -53,7 +53,7 @@ VictimSearch::VictimSearch(const State& state, const PlacementPolicy& policy,
       spec_(*beneficiary.spec),
       ranked_(ranked),
       victims_(std::move(victims)),
-      books_(state, beneficiary.id, stopping) {
+      books_(state, stopping, promises_to_keep(state, beneficiary, stopping)) {
   std::size_t step = 0;
   for (std::size_t i = 0; i < victims_.size(); ++i) {
     const bool next = i > 0 && std::tie(victims_[i - 1].kind, victims_[i - 1].level) !=

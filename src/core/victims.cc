@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "core/limits.h"
+#include "core/reservation.h"
 
 namespace dove::core {
 namespace {
@@ -156,6 +157,37 @@ std::int64_t lost_work(const State& state, const Job& job) {
   std::int64_t before_ms = 0;
   if (job.spec->preempt == Preempt::kRestart) before_ms = job.ran_before.us / 1000;
   return ((state.now - since).us / 1000 + before_ms) * weight_of(attempt);
+}
+
+std::vector<JobId> promises_to_keep(const State& state, const Job& beneficiary,
+                                    std::span<const JobId> stopping) {
+  if (state.promises.empty()) return {};
+  const Instant until = soon(state, stopping);
+  VictimQueues queues(state, beneficiary, stopping);
+  const Level mine = queues.level(beneficiary);
+  std::vector<JobId> kept;
+  for (const auto& [id, promise] : state.promises) {
+    const Job* job = state.find_job(id);
+    if (job == nullptr || id == beneficiary.id) continue;
+    if (promise.start_at <= until || queues.level(*job) > mine) kept.push_back(id);
+  }
+  return kept;
+}
+
+std::set<NodeEntry> open_nodes(const State& state, const JobSpec& spec,
+                               const std::set<NodeEntry>& ranked) {
+  if (state.reservations.empty()) return ranked;
+  const Instant start = state.now + kSoon;
+  const Instant end = stay_of(state, spec).end(start);
+  std::set<NodeEntry> open;
+  for (const NodeEntry& entry : ranked) {
+    const std::vector<Window> windows = windows_of(state, state.nodes[entry.node.value - 1]);
+    const bool shut = std::any_of(windows.begin(), windows.end(), [&](const Window& window) {
+      return window.from < end && window.to > start && must_be_gone(state, spec, window, start);
+    });
+    if (!shut) open.insert(entry);
+  }
+  return open;
 }
 
 std::vector<Victim> find_victims(const State& state, const Job& beneficiary,

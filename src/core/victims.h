@@ -21,9 +21,11 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <span>
 #include <vector>
 
+#include "core/place.h"
 #include "core/state.h"
 #include "core/victim_queues.h"
 
@@ -62,6 +64,16 @@ struct VictimRules {
   bool moves = false;  // only smaller jobs that could run elsewhere, instead of all other kinds
   bool soon = false;   // also those still protected: what would do later
 };
+
+// The promises that must be kept although victims are sought: those to jobs of a higher level, and
+// those that are due before the victims could be gone. The others give way, as what is promised may
+// to whoever is not behind in the queue.
+std::vector<JobId> promises_to_keep(const State& state, const Job& beneficiary,
+                                    std::span<const JobId> stopping);
+
+// The nodes of `ranked` that no reservation or outage closes to the job, were it started now.
+std::set<NodeEntry> open_nodes(const State& state, const JobSpec& spec,
+                               const std::set<NodeEntry>& ranked);
 
 // All that may be stopped for the beneficiary, in the order of kinds, levels and lost work; any
 // subset may be. `running`: ids of preemptible active jobs, ascending.

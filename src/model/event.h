@@ -201,6 +201,7 @@ struct Promise {
   JobId job;
   Instant start_at;
   std::vector<Placement> placements;
+  bool cleared = false;  // running jobs were stopped to make room: it gives way to nobody
   bool operator==(const Promise&) const = default;
 };
 // The promise can no longer be kept, or is not needed.

@@ -35,6 +35,8 @@ enum class ReasonKind {
   kReservation,  // the job's own reservation `subject`: unknown, closed to it, over, or not
                  // open before `until`
   kNoPlan,       // no start can be promised: `count` running jobs have no time limit
+  kPreemption,   // `count` running jobs could be stopped for it, `other` first, from `until` on
+                 // (0: now); of `total` that come into question, `used` are preemptible
 };
 
 // What a unit of the topology has free, and how much of that the job's tasks could use.
