@@ -3,6 +3,7 @@
 
 #include "core/backfill.h"
 #include "core/books.h"
+#include "core/fit.h"
 #include "core/limits.h"
 #include "core/planner.h"
 
@@ -307,10 +308,31 @@ bool promise_first(Cycle& cycle, Planner& planner, Blocked& blocked, std::int32_
   return looks;
 }
 
+// Whether one of the nodes could in the end have room for a task of the class.
+bool is_helped(const State& state, Plan& plan, const WaitClass& it, const std::set<NodeId>& grown) {
+  return std::any_of(grown.begin(), grown.end(), [&](NodeId id) {
+    const NodeFree& free = plan_of(state, plan, id).steps.back().free;
+    const auto& groups = it.spec->groups;
+    return std::any_of(groups.begin(), groups.end(), [&](const TaskGroup& group) {
+      const std::int32_t each = group.tasks_per_node;
+      const std::int32_t tasks = each > 0 && group.tasks % each == 0 ? each : 1;
+      const NodeNeeds needs = needs_of(group, tasks);
+      return free.gpus_milli >= needs.gpus_milli && free.cores >= needs.cores &&
+             free.memory_bytes >= needs.memory_bytes;
+    });
+  });
+}
+
 // Forgets which classes have no plan when that may have changed.
 void renew_plans(const State& state, Plan& plan) {
   const std::set<NodeId> stale = plan.stale;
   for (NodeId node : stale) plan_of(state, plan, node);
+  const std::set<NodeId> grown = std::exchange(plan.grown, {});
+  const Derived& derived = *state.derived;
+  std::erase_if(plan.without_plan, [&](std::uint64_t id) {
+    const auto it = derived.classes.find(id);
+    return it == derived.classes.end() || is_helped(state, plan, it->second, grown);
+  });
   const std::pair<std::uint64_t, std::uint64_t> version{
       plan.endless_ended, plan.is_empty() ? 0 : plan.freed + plan.sooner};
   if (version != plan.without_plan_at) plan.without_plan.clear();
@@ -387,52 +409,6 @@ bool launch_promised(Cycle& cycle, std::uint64_t wait_class) {
   });
 }
 
-std::set<JobId> promises_behind(const State& state, const Job& job) {
-  std::set<JobId> behind;
-  if (state.promises.empty()) return behind;
-  const std::vector<const Queue*> mine = queue_path(state, job.spec->queue);
-  for (const auto& [id, promise] : state.promises) {
-    if (promise.cleared) continue;
-    const Job& other = *state.find_job(id);
-    if (other.spec->queue == job.spec->queue) {
-      if (job.priority > other.priority) behind.insert(id);
-      continue;
-    }
-    const std::vector<const Queue*> theirs = queue_path(state, other.spec->queue);
-    auto my_side = mine.rbegin();
-    auto their_side = theirs.rbegin();
-    while (my_side != mine.rend() && their_side != theirs.rend() && *my_side == *their_side) {
-      ++my_side;
-      ++their_side;
-    }
-    if (my_side == mine.rend() || their_side == theirs.rend()) continue;
-    if ((*my_side)->band != (*their_side)->band) {
-      if ((*my_side)->band > (*their_side)->band) behind.insert(id);
-    } else if (is_below_guarantee(state, **my_side) && !is_below_guarantee(state, **their_side)) {
-      behind.insert(id);
-    }
-  }
-  return behind;
-}
-
-void withdraw_behind(Cycle& cycle, const Job& job, const std::vector<Placement>& places,
-                     const std::set<JobId>& ignored) {
-  if (ignored.empty()) return;
-  State& state = cycle.state;
-  const JobSpec& spec = *job.spec;
-  const Claim claim{&spec, JobId{}, state.now, stay_of(state, spec).end(state.now)};
-  std::set<JobId> hit;
-  for (const Placement& placement : places) {
-    const NodePlan& plan = plan_of(state, state.derived->plan, placement.node);
-    const auto books = free_during(state, plan, state.nodes[placement.node.value - 1], claim);
-    if (books && holds_all(*books, placement)) continue;
-    for (const Hold& hold : plan.holds) {
-      if (hold.promised && ignored.contains(hold.job)) hit.insert(hold.job);
-    }
-  }
-  for (JobId id : hit) cycle.emit(Withdraw{id});
-}
-
 void make_promises(Cycle& cycle) {
   keep_promises(cycle);
   Plan& plan = cycle.state.derived->plan;
@@ -447,33 +423,6 @@ void make_promises(Cycle& cycle) {
   for (const NodePlan& node : plan.nodes) {
     if (!node.stale) plan.gave_up_until = std::min(plan.gave_up_until, node.valid_until);
   }
-}
-
-bool share_ids(const Placement& a, const Placement& b) {
-  const auto same_device = [](const DeviceGrant& x, const DeviceGrant& y) {
-    if (x.device != y.device) return false;
-    const bool slots_apart =
-        x.is_slice() && y.is_slice() && (slots_of(x.slice) & slots_of(y.slice)) == 0;
-    return !slots_apart &&
-           (x.is_slice() || y.is_slice() || x.share_milli + y.share_milli > kWholeDevice_milli);
-  };
-  for (const DeviceGrant& one : a.devices) {
-    for (const DeviceGrant& other : b.devices) {
-      if (same_device(one, other)) return true;
-    }
-  }
-  std::vector<std::int32_t> both;
-  std::set_intersection(a.cores.begin(), a.cores.end(), b.cores.begin(), b.cores.end(),
-                        std::back_inserter(both));
-  return !both.empty();
-}
-
-Instant next_promise(const State& state) {
-  Instant next = kNever;
-  for (const auto& [id, promise] : state.promises) {
-    if (promise.start_at > state.now) next = std::min(next, promise.start_at);
-  }
-  return next;
 }
 
 }  // namespace dove::core

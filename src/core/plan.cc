@@ -101,7 +101,8 @@ void refresh(const State& state, Plan& all, NodeId id, NodePlan& plan) {
     endless.add(static_cast<std::uint64_t>(free));
   }
   plan.endless = endless.value();
-  if (plan.endless != was_endless || !plan.is_bounded || !was_bounded) ++all.endless_ended;
+  if (!plan.is_bounded || !was_bounded) ++all.endless_ended;
+  if (plan.endless != was_endless) all.grown.insert(id);
 }
 
 void mark_stale(Plan& plan, NodeId node) {

@@ -62,7 +62,8 @@ struct Plan {
   Instant boundary = kNever;             // of a reservation: everything is derived anew
   std::uint64_t freed = 1;               // so often something was freed that a job may start on
   std::uint64_t sooner = 1;              // so often a hold may have come to end sooner
-  std::uint64_t endless_ended = 1;       // changes after which a job without a plan may have one
+  std::uint64_t endless_ended = 1;       // so often a job without a plan may have got one anywhere
+  std::set<NodeId> grown;                // where it may have: there will be more in the end
   std::set<std::uint64_t> without_plan;  // classes that had none ...
   std::pair<std::uint64_t, std::uint64_t> without_plan_at;  // ... when these counts were so
   std::set<NodeId> stale;
