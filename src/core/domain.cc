@@ -80,12 +80,14 @@ void Domains::drop(NodeId node) {
   member = {};
 }
 
-std::set<NodeEntry> Domains::ranked(std::int32_t index) const {
-  std::vector<NodeEntry> entries;
-  entries.reserve(unit(index).nodes.size());
-  for (NodeId node : unit(index).nodes) entries.push_back({members_[node.value - 1].rank, node});
-  std::sort(entries.begin(), entries.end());
-  return {entries.begin(), entries.end()};
+std::set<NodeEntry> Domains::ranked(std::int32_t index, const NodeNeeds& least) const {
+  std::set<NodeEntry> entries;
+  if (!covers(unit(index).free, least)) return entries;
+  for (NodeId node : unit(index).nodes) {
+    const Member& member = members_[node.value - 1];
+    if (covers(member.free, least)) entries.insert({member.rank, node});
+  }
+  return entries;
 }
 
 void Domains::order(std::vector<std::int32_t>& units) const {

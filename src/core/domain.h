@@ -50,8 +50,8 @@ class Domains {
   void drop(NodeId node);
 
   const Unit& unit(std::int32_t index) const { return units_[static_cast<std::size_t>(index)]; }
-  // Its nodes, as a search wants them.
-  std::set<NodeEntry> ranked(std::int32_t index) const;
+  // Those of its nodes that have so much free, as a search wants them.
+  std::set<NodeEntry> ranked(std::int32_t index, const NodeNeeds& least) const;
   // Units of the level that have a node, the one with the least free first: GPUs, then cores, then
   // memory, then by path.
   std::vector<std::int32_t> tightest_first(std::string_view level) const;

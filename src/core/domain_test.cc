@@ -262,7 +262,7 @@ TEST(Domain, SumsFollowWhateverNodesDo) {
         const Domains::Unit& b = anew.unit(made[i]);
         EXPECT_EQ(a.path, b.path);
         EXPECT_EQ(a.nodes, b.nodes);
-        EXPECT_EQ(cluster.domains.ranked(kept[i]), anew.ranked(made[i]));
+        EXPECT_EQ(cluster.domains.ranked(kept[i], {}), anew.ranked(made[i], {}));
         EXPECT_EQ(a.free.gpus_milli, b.free.gpus_milli);
         EXPECT_EQ(a.free.cores, b.free.cores);
       }

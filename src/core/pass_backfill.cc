@@ -310,13 +310,12 @@ bool promise_first(Cycle& cycle, Planner& planner, Blocked& blocked, std::int32_
 
 // Whether one of the nodes could in the end have room for a task of the class.
 bool is_helped(const State& state, Plan& plan, const WaitClass& it, const std::set<NodeId>& grown) {
-  return std::any_of(grown.begin(), grown.end(), [&](NodeId id) {
-    const NodeFree& free = plan_of(state, plan, id).steps.back().free;
-    const auto& groups = it.spec->groups;
-    return std::any_of(groups.begin(), groups.end(), [&](const TaskGroup& group) {
-      const std::int32_t each = group.tasks_per_node;
-      const std::int32_t tasks = each > 0 && group.tasks % each == 0 ? each : 1;
-      const NodeNeeds needs = needs_of(group, tasks);
+  const auto& groups = it.spec->groups;
+  return std::any_of(groups.begin(), groups.end(), [&](const TaskGroup& group) {
+    const std::int32_t each = group.tasks_per_node;
+    const NodeNeeds needs = needs_of(group, each > 0 && group.tasks % each == 0 ? each : 1);
+    return std::any_of(grown.begin(), grown.end(), [&](NodeId id) {
+      const NodeFree& free = plan_of(state, plan, id).steps.back().free;
       return free.gpus_milli >= needs.gpus_milli && free.cores >= needs.cores &&
              free.memory_bytes >= needs.memory_bytes;
     });

@@ -24,6 +24,18 @@ NodeNeeds needs_of(const JobSpec& spec) {
   return all;
 }
 
+// What a task of any group needs at least.
+NodeNeeds least_of(const JobSpec& spec) {
+  NodeNeeds least = core::needs_of(spec.groups.front(), 1);
+  for (const TaskGroup& group : spec.groups) {
+    const NodeNeeds needs = core::needs_of(group, 1);
+    least.gpus_milli = std::min(least.gpus_milli, needs.gpus_milli);
+    least.cores = std::min(least.cores, needs.cores);
+    least.memory_bytes = std::min(least.memory_bytes, needs.memory_bytes);
+  }
+  return least;
+}
+
 // The group that asks for most: by its room units are compared.
 const TaskGroup& main_group(const JobSpec& spec) {
   const auto weight = [](const TaskGroup& group) {
@@ -46,7 +58,8 @@ class Choice {
         policy_(policy),
         spec_(spec),
         avoided_(avoided),
-        needs_(needs_of(spec)) {}
+        needs_(needs_of(spec)),
+        least_(least_of(spec)) {}
 
   Places in_one(const std::vector<std::int32_t>& units) const;
   Places in_fewest(const std::vector<std::int32_t>& units) const;
@@ -74,13 +87,14 @@ class Choice {
   const JobSpec& spec_;
   std::span<const NodeId> avoided_;
   NodeNeeds needs_;
+  NodeNeeds least_;  // of a node, to be of any use
 };
 
 Places Choice::in_one(const std::vector<std::int32_t>& units) const {
   for (std::int32_t at : units) {
     const Domains::Unit& unit = domains_.unit(at);
     if (!covers(unit.free, needs_)) continue;
-    if (Places found = among(domains_.ranked(at))) return found;
+    if (Places found = among(domains_.ranked(at, least_))) return found;
   }
   return std::nullopt;
 }
@@ -105,7 +119,7 @@ std::vector<Choice::Room> Choice::roomiest_first(const std::vector<std::int32_t>
   std::vector<Room> rooms;
   for (std::int32_t at : units) {
     const std::int64_t tasks =
-        room_among(domains_.ranked(at), candidates_, policy_, spec_, group, avoided_);
+        room_among(domains_.ranked(at, least_), candidates_, policy_, spec_, group, avoided_);
     if (tasks > 0) rooms.push_back({at, tasks});
   }
   // The units come tightest first, and stay so where their room is equal.
@@ -127,7 +141,7 @@ Places Choice::in_first(const std::vector<Room>& rooms, std::size_t count) const
   std::set<NodeEntry> ranked;
   std::int64_t left = main_group(spec_).tasks;
   for (std::size_t i = 0; i + 1 < count; ++i) {
-    const auto more = domains_.ranked(rooms[i].unit);
+    const auto more = domains_.ranked(rooms[i].unit, least_);
     ranked.insert(more.begin(), more.end());
     left -= rooms[i].tasks;
   }
@@ -135,7 +149,7 @@ Places Choice::in_first(const std::vector<Room>& rooms, std::size_t count) const
   for (std::size_t i = count; i < rooms.size() && rooms[i].tasks >= left; ++i) {
     if (rooms[i].tasks < rooms[last].tasks) last = i;
   }
-  const auto more = domains_.ranked(rooms[last].unit);
+  const auto more = domains_.ranked(rooms[last].unit, least_);
   ranked.insert(more.begin(), more.end());
   return among(ranked);
 }
@@ -143,7 +157,7 @@ Places Choice::in_first(const std::vector<Room>& rooms, std::size_t count) const
 Places Choice::in_roomiest(const std::vector<Room>& rooms, std::size_t count) const {
   std::set<NodeEntry> ranked;
   for (std::size_t i = 0; i < count; ++i) {
-    const auto more = domains_.ranked(rooms[i].unit);
+    const auto more = domains_.ranked(rooms[i].unit, least_);
     ranked.insert(more.begin(), more.end());
   }
   return among(ranked);
