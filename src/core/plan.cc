@@ -1,6 +1,7 @@
 #include "core/plan.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/digest.h"
 #include "core/books.h"
@@ -178,18 +179,51 @@ void note_promise(const State& state, Plan& plan, JobId job) {
   plan.to_check.insert(job);
 }
 
-void give_back(FreeBooks& books, const Node& node, const Placement& placement) {
-  std::vector<std::int32_t> cores;
-  cores.reserve(books.cores.size() + placement.cores.size());
-  std::set_union(books.cores.begin(), books.cores.end(), placement.cores.begin(),
-                 placement.cores.end(), std::back_inserter(cores));
-  books.cores = std::move(cores);
-  if (node.declared.cores_reserved > 0) {
-    const std::vector<std::int32_t> usable = usable_cores(node);
-    std::erase_if(books.cores, [&](std::int32_t core) {
-      return !std::binary_search(usable.begin(), usable.end(), core);
-    });
+// Cores by id while they are added and taken.
+class CoreSet {
+ public:
+  explicit CoreSet(const std::vector<std::int32_t>& cores) { add(cores); }
+
+  void add(const std::vector<std::int32_t>& cores) {
+    if (cores.empty()) return;
+    words_.resize(std::max(words_.size(), static_cast<std::size_t>(cores.back()) / kBits + 1));
+    for (const std::int32_t core : cores) words_[word(core)] |= bit(core);
   }
+  void remove(const std::vector<std::int32_t>& cores) {
+    for (const std::int32_t core : cores) {
+      if (word(core) < words_.size()) words_[word(core)] &= ~bit(core);
+    }
+  }
+  std::vector<std::int32_t> ascending() const {
+    std::size_t count = 0;
+    for (const std::uint64_t each : words_) count += static_cast<std::size_t>(std::popcount(each));
+    std::vector<std::int32_t> cores;
+    cores.reserve(count);
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+      for (std::uint64_t left = words_[i]; left != 0; left &= left - 1) {
+        cores.push_back(static_cast<std::int32_t>(i * kBits) + std::countr_zero(left));
+      }
+    }
+    return cores;
+  }
+
+ private:
+  static constexpr std::size_t kBits = 64;
+  static std::size_t word(std::int32_t core) { return static_cast<std::size_t>(core) / kBits; }
+  static std::uint64_t bit(std::int32_t core) {
+    return std::uint64_t{1} << (static_cast<std::size_t>(core) % kBits);
+  }
+
+  std::vector<std::uint64_t> words_;
+};
+
+// Cores that are reserved for the system now are not given back.
+void keep_usable(FreeBooks& books, const Node& node) {
+  if (node.declared.cores_reserved == 0) return;
+  const std::vector<std::int32_t> usable = usable_cores(node);
+  std::erase_if(books.cores, [&](std::int32_t core) {
+    return !std::binary_search(usable.begin(), usable.end(), core);
+  });
 }
 
 void change_amounts(FreeBooks& books, const Placement& placement, int sign) {
@@ -208,14 +242,6 @@ void change_amounts(FreeBooks& books, const Placement& placement, int sign) {
       if (free.name == one.name) free.amount += sign * one.amount;
     }
   }
-}
-
-void take_cores(FreeBooks& books, const Placement& placement) {
-  std::vector<std::int32_t> left;
-  left.reserve(books.cores.size());
-  std::set_difference(books.cores.begin(), books.cores.end(), placement.cores.begin(),
-                      placement.cores.end(), std::back_inserter(left));
-  books.cores = std::move(left);
 }
 
 // A device is never shared and sliced at once: what will be one is not offered as the other.
@@ -326,13 +352,19 @@ std::optional<FreeBooks> free_during(const State& state, const NodePlan& plan, c
                                      const Claim& claim) {
   if (!is_open_to(state, plan, claim)) return std::nullopt;
   FreeBooks books(node);
+  CoreSet cores(books.cores);
   bool promised = false;
   for (const Hold& hold : plan.holds) {
     promised = promised || (hold.promised && counts(hold, claim));
     if (hold.promised || hold.to > claim.from) continue;
-    give_back(books, node, *hold.placement);
+    cores.add(hold.placement->cores);
     change_amounts(books, *hold.placement, +1);
   }
+  for (const Hold& hold : plan.holds) {
+    if (hold.promised && counts(hold, claim)) cores.remove(hold.placement->cores);
+  }
+  books.cores = cores.ascending();
+  keep_usable(books, node);
   if (!promised) return books;
   // Amounts fall where a promise begins; the least of them counts.
   const FreeBooks at_first = books;
@@ -351,7 +383,6 @@ std::optional<FreeBooks> free_during(const State& state, const NodePlan& plan, c
   for (const Hold& hold : plan.holds) {
     if (!hold.promised || !counts(hold, claim)) continue;
     if (hold.from > claim.from) keep_least(books, at(hold.from));
-    take_cores(books, *hold.placement);
     close_mixed(books, *hold.placement);
   }
   return books;
