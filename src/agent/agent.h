@@ -65,6 +65,8 @@ class Agent {
   // after 10 s). For a cluster that goes down with its tasks.
   void stop_all(std::function<void()> done);
   bool connected() const { return !session_.empty(); }
+  // What is in the machine changed; ids of devices are as before. The controller is told.
+  void set_inventory(Inventory inventory);
   // The controller refuses this agent for good (a wrong token): the message says what to do.
   const std::optional<Error>& refused() const { return refused_; }
 
@@ -96,7 +98,8 @@ class Agent {
   void attach_step(const nlohmann::json& line);
   void flush_reports();
   void send_report();
-  void reported(std::size_t count, std::int64_t sent_us, const Result<wire::Response>& answer);
+  void reported(std::size_t count, std::uint64_t inventory_version, std::int64_t sent_us,
+                const Result<wire::Response>& answer);
   void joined(const Result<wire::Response>& answer);
   void sync_answered(const Result<wire::Response>& answer, std::int64_t sent_us);
   void post_flush(std::int64_t wait_us);
@@ -132,6 +135,9 @@ class Agent {
   std::optional<FinishedAttempts> finished_;
   std::deque<std::string> reports_;  // JSON, not yet acknowledged
   bool in_flight_ = false;           // a report
+  std::uint64_t inventory_version_ = 1;
+  std::uint64_t inventory_synced_ = 0;  // the version in the sync under way
+  std::uint64_t inventory_told_ = 0;    // the version that this session's controller has
   bool flush_posted_ = false;
   std::uint64_t report_number_ = 0;
   std::uint64_t applied_ = 0;

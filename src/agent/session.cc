@@ -162,6 +162,7 @@ void Agent::sync() {
                   {"inventory", codec::inventory_json(inventory_)},
                   {"placements", std::move(placements)},
                   {"steps", std::move(steps)}};
+  inventory_synced_ = inventory_version_;
   const std::int64_t sent_us = loop_.monotonic_us();
   client_.call(
       request("POST", fmt::format("/v1/agents/{}/sync", options_.name), codec::dump_json(body)),
@@ -210,6 +211,7 @@ void Agent::synced(const Json& answer) {
   counted_on_ = true;
   in_flight_ = false;
   report_number_ = 0;
+  inventory_told_ = inventory_synced_;
   see(answer);
   renew();
   telemetry::log(telemetry::Level::kInfo, "connected",
@@ -369,16 +371,29 @@ void Agent::post_flush(std::int64_t wait_us) {
 }
 
 void Agent::flush_reports() {
-  if (session_.empty() || in_flight_ || reports_.empty()) return;
+  const bool has_news = !reports_.empty() || inventory_told_ != inventory_version_;
+  if (session_.empty() || in_flight_ || !has_news) return;
   send_report();
+}
+
+void Agent::set_inventory(Inventory inventory) {
+  if (inventory == inventory_) return;
+  inventory_ = std::move(inventory);
+  ++inventory_version_;
+  flush_reports();
 }
 
 void Agent::send_report() {
   std::string body =
       fmt::format(R"({{"session":"{}","report":{},"applied":{},"epoch_seen":{},"log_head_seen":{},)"
-                  R"("placements_hash":"{:016x}","events":[)",
+                  R"("placements_hash":"{:016x}",)",
                   session_, ++report_number_, applied_, contact_->epoch(), contact_->log_head(),
                   placements_hash());
+  const std::uint64_t version = inventory_version_;
+  if (inventory_told_ != version) {
+    body += "\"inventory\":" + codec::dump_json(codec::inventory_json(inventory_)) + ',';
+  }
+  body += "\"events\":[";
   const std::size_t count = std::min(reports_.size(), kReportsAtATime);
   for (std::size_t i = 0; i < count; ++i) {
     if (i > 0) body += ',';
@@ -390,13 +405,13 @@ void Agent::send_report() {
   const std::int64_t sent_us = loop_.monotonic_us();
   client_.call(
       request("POST", fmt::format("/v1/agents/{}/report", options_.name), std::move(body)),
-      [this, count, sent_us, mine = session_number_](Result<wire::Response> answer) {
-        if (mine == session_number_) reported(count, sent_us, answer);
+      [this, count, version, sent_us, mine = session_number_](Result<wire::Response> answer) {
+        if (mine == session_number_) reported(count, version, sent_us, answer);
       },
       kReportTimeout);
 }
 
-void Agent::reported(std::size_t count, std::int64_t sent_us,
+void Agent::reported(std::size_t count, std::uint64_t inventory_version, std::int64_t sent_us,
                      const Result<wire::Response>& answer) {
   in_flight_ = false;
   if (!answer.ok()) return lost_session(answer.error());
@@ -410,6 +425,7 @@ void Agent::reported(std::size_t count, std::int64_t sent_us,
     return lost_session(refusal(*answer, message, "report_refused"));
   }
   failures_ = 0;
+  inventory_told_ = inventory_version;
   reports_.erase(reports_.begin(), reports_.begin() + static_cast<std::ptrdiff_t>(count));
   contact_->heard(sent_us);
   bool resync = false;

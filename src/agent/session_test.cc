@@ -58,6 +58,26 @@ TEST_F(SessionTest, SyncsWithWhatItIs) {
   EXPECT_EQ(controller_.reports[1]["report"], 2);
 }
 
+TEST_F(SessionTest, TellsOnceThatDevicesChanged) {
+  connect_agent();
+  Inventory changed;
+  changed.devices.push_back(Device{"lost", "nvidia", "H200", "GPU-1", 1, 0});
+  agent_->set_inventory(changed);
+  const auto told = [&] {
+    return std::count_if(controller_.reports.begin(), controller_.reports.end(),
+                         [](const Json& report) { return report.contains("inventory"); });
+  };
+  ASSERT_TRUE(until([&] { return told() == 1; }));
+  EXPECT_EQ(controller_.reports.back()["inventory"]["devices"][0]["kind"], "lost");
+  const std::size_t before = controller_.reports.size();
+  agent_->set_inventory(changed);
+  ASSERT_TRUE(until([&] { return controller_.reports.size() >= before + 2; })) << "heartbeats";
+  EXPECT_EQ(told(), 1);
+  controller_.drop();
+  ASSERT_TRUE(until([&] { return controller_.syncs.size() == 2; }));
+  EXPECT_EQ(controller_.syncs[1]["inventory"]["devices"][0]["kind"], "lost");
+}
+
 TEST_F(SessionTest, AsksForATicketAndSyncsWithIt) {
   controller_.gives_tickets = true;
   connect_agent();

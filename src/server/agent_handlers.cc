@@ -108,6 +108,7 @@ struct ReportMessage {
   std::uint64_t number = 0;
   std::uint64_t applied = 0;
   std::string placements_hash;
+  std::optional<Inventory> inventory;  // when it changed
   std::vector<Event> events;
   std::vector<std::pair<JobId, AttemptNumber>> ended;
   std::vector<StepEnd> steps;
@@ -133,6 +134,9 @@ Result<ReportMessage> read_report_message(const Call& call) {
     message.number = body.at("report").get<std::uint64_t>();
     message.applied = body.value("applied", std::uint64_t{0});
     message.placements_hash = body.value("placements_hash", "");
+    if (body.contains("inventory")) {
+      TRY_ASSIGN(message.inventory, codec::read_inventory(body.at("inventory")));
+    }
     for (const Json& item : body.value("events", Json::array())) {
       const auto kind = item.at("kind").get<std::string>();
       if (kind == "step_ended") {
@@ -334,6 +338,12 @@ void take_report(Context& context, CallPtr call) {
   context.sessions.heard(*session);
   for (const StepEnd& end : read->steps) {
     context.steps.ended(call->caller.node, end.job, end.attempt, end.step, end.exits);
+  }
+  const core::Node& node = *context.state().find_node(call->caller.node);
+  if (read->inventory.has_value() && *read->inventory != *node.inventory) {
+    read->events.push_back(
+        NodeRegistered{node.name, node.boot_id, node.backend, node.address, node.agent_token_sha256,
+                       std::make_shared<const Inventory>(std::move(*read->inventory))});
   }
   if (read->events.empty()) {
     const bool resync = stays_different(context, *session, *read);

@@ -33,6 +33,23 @@ TEST_F(AgentProtocol, AJobGoesFromSubmissionToItsEnd) {
   EXPECT_EQ(agent.wait_line("forget").at("forget").at(0).at("job"), job);
 }
 
+TEST_F(AgentProtocol, ADeviceThatIsLostIsGivenToNobody) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  Json inventory = agent.greeting().at("inventory");
+  inventory["devices"] = {{{"kind", "lost"}, {"vendor", "nvidia"}, {"uuid", "GPU-1"}}};
+  EXPECT_EQ(agent.report(Json::array(), 0, {{"inventory", inventory}}).status, 200);
+  EXPECT_EQ(live.call("GET", "/v1/nodes/n1").body.at("devices").at(0).at("kind"), "lost");
+  Json body = small_job_body();
+  body["gpus"] = 1;
+  const std::uint64_t job = live.submit(body);
+  EXPECT_EQ(live.state(job), "waiting");
+  inventory["devices"][0]["kind"] = "gpu";
+  EXPECT_EQ(agent.report(Json::array(), 0, {{"inventory", inventory}}).status, 200);
+  EXPECT_EQ(agent.wait_line("launch").at("job"), job);
+  EXPECT_EQ(agent.report(Json::array(), 0, {{"inventory", "none"}}).status, 400);
+}
+
 TEST_F(AgentProtocol, OnAFullDiskAgentsAreAnsweredAndSayItAgain) {
   FakeAgent agent(live, "n1");
   agent.connect();

@@ -173,16 +173,15 @@ class FakeAgent {
     CHECK(sync().status == 200, "the agent syncs");
     open_stream();
   }
-  Answer report(const Json& events, std::uint64_t applied = 0) {
-    return live_.call("POST", "/v1/agents/" + name_ + "/report",
-                      Json{{"session", session},
-                           {"report", ++reports_},
-                           {"applied", applied},
-                           {"epoch_seen", epoch_seen},
-                           {"log_head_seen", log_head_seen},
-                           {"placements_hash", placements_hash},
-                           {"events", events}},
-                      {}, &token);
+  Answer report(const Json& events, std::uint64_t applied = 0, Json more = Json::object()) {
+    more.update(Json{{"session", session},
+                     {"report", ++reports_},
+                     {"applied", applied},
+                     {"epoch_seen", epoch_seen},
+                     {"log_head_seen", log_head_seen},
+                     {"placements_hash", placements_hash},
+                     {"events", events}});
+    return live_.call("POST", "/v1/agents/" + name_ + "/report", more, {}, &token);
   }
   Answer tell(const std::string& kind, std::uint64_t job, int attempt, Json more = Json::object()) {
     more["kind"] = kind;
