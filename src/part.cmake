@@ -8,6 +8,8 @@ find_package(SQLite3 REQUIRED)
 find_package(Boost 1.81 REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(GTest REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
 find_library(RAPIDCHECK rapidcheck REQUIRED)
 
 # What to build for what: the programs, every test program, every fuzzer.
@@ -30,7 +32,8 @@ endfunction()
 
 # part(NAME uses...): a static library of NAME's sources (or an interface, when it has headers
 # only), and one test program of its *_test.cc files. Folders that are parts themselves are not
-# searched: sources are taken from NAME/ alone.
+# searched: sources are taken from NAME/ alone. fake_*.cc make a shared library that stands in for one
+# of the system's; tests find it as FAKE_PATH.
 function(part name)
   part_target(${name} target)
   set(folder ${CMAKE_CURRENT_SOURCE_DIR}/${name})
@@ -42,6 +45,9 @@ function(part name)
   list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cc$")
   list(FILTER benches INCLUDE REGEX "_bench\\.cc$")
   list(FILTER sources EXCLUDE REGEX "_(test|fuzz|bench)\\.cc$")
+  set(fakes ${sources})
+  list(FILTER fakes INCLUDE REGEX "/fake_[a-z_]*\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "/fake_[a-z_]*\\.cc$")
   if(name STREQUAL "programs")
     set(sources "")  # its files are programs, see program()
     set_property(GLOBAL PROPERTY dove_program_uses ${ARGN})
@@ -64,6 +70,13 @@ function(part name)
     target_link_libraries(${short}_test PRIVATE ${target} GTest::gtest GTest::gmock GTest::gtest_main ${RAPIDCHECK})
     target_compile_definitions(${short}_test PRIVATE DOVE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     add_dependencies(unit_tests ${short}_test)
+    if(fakes)
+      add_library(${short}_fake MODULE ${fakes})
+      target_include_directories(${short}_fake PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+      target_link_libraries(${short}_fake PRIVATE part.base)
+      target_compile_definitions(${short}_test PRIVATE FAKE_PATH="$<TARGET_FILE:${short}_fake>")
+      add_dependencies(${short}_test ${short}_fake)
+    endif()
     set(limit_s 300)
     if(DOVE_SANITIZE)
       set(limit_s 900)

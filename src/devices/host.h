@@ -1,16 +1,24 @@
-// HostProbe: the cores, NUMA nodes and memory of this machine, from /sys; no accelerators.
+// Host: the machine around its accelerators: cores, memory, and how PCI ties them together.
 #pragma once
 
-#include "devices/probe.h"
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "model/node.h"
 
 namespace dove::devices {
 
-class HostProbe : public DeviceProbe {
+class Host {
  public:
-  Result<Inventory> inventory() override;
+  virtual ~Host() = default;
+  // Cores that this process may use, NUMA nodes and memory; no devices.
+  virtual Result<Inventory> inventory() = 0;
+  // Index into Inventory::numa of the NUMA node that this PCI device is beside; -1 when not known.
+  virtual std::int32_t numa_of(const std::string& pci_bus_id) const = 0;
+  // The path between two PCI devices as `nvidia-smi topo -m` names it: PIX (one bridge), PXB (some
+  // bridges), PHB (the host bridge), NODE, SYS; "" when either is not known.
+  virtual std::string path(const std::string& bus_id_a, const std::string& bus_id_b) const = 0;
 };
-
-// "0-3,8" as the kernel writes lists of ids. kInvalid for anything else.
-Result<std::vector<std::int32_t>> parse_id_list(const std::string& text);
 
 }  // namespace dove::devices

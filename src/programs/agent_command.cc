@@ -13,10 +13,11 @@
 #include "agent/lease.h"
 #include "agent/null_runner.h"
 #include "agent/process_runner.h"
-#include "devices/emulated/inventory_file.h"
-#include "devices/host.h"
+#include "devices/device_watch.h"
 #include "programs/commands.h"
+#include "programs/machine_of.h"
 #include "programs/settings.h"
+#include "telemetry/log.h"
 #include "wire/http.h"
 
 namespace dove::programs {
@@ -46,6 +47,8 @@ cli::CommandSpec spec() {
       {"gpu-model", 0, "MODEL", "of the emulated GPUs (H200)", false},
       {"cores", 0, "COUNT", "emulate so many cores", false},
       {"memory", 0, "AMOUNT", "emulate so much memory (16Gi)", false},
+      {"nvml", 0, "LIBRARY", "NVIDIA's management library (libnvidia-ml.so.1)", false},
+      {"look-s", 0, "SECONDS", "look at the devices so often (10)", false},
       {"run-as-self", 0, "", "run all tasks as the user of this process", false},
       {"cgroups", 0, "WHEN", "on or off: a cgroup for each task (on, but off with --run-as-self)",
        false},
@@ -56,25 +59,6 @@ cli::CommandSpec spec() {
       {"config", 0, "FILE", "YAML file of these settings (/etc/dove/agent.yaml)", false},
   };
   return spec;
-}
-
-Result<Inventory> inventory_of(const Settings& given) {
-  if (given.has("inventory")) {
-    return devices::emulated::InventoryFile(given.text("inventory", "")).inventory();
-  }
-  TRY_ASSIGN(const Inventory host, devices::HostProbe().inventory());
-  if (!given.has("gpus") && !given.has("cores") && !given.has("memory")) return host;
-  std::int64_t host_cores = 0;
-  for (const NumaNode& numa : host.numa) {
-    host_cores += static_cast<std::int64_t>(numa.cores.size());
-  }
-  TRY_ASSIGN(const std::int64_t cores, given.integer("cores", host_cores, 1, 4096));
-  TRY_ASSIGN(const std::int64_t gpus, given.integer("gpus", 0, 0, 1024));
-  TRY_ASSIGN(const Inventory sized, devices::emulated::parse_inventory(
-                                        "memory: " + given.text("memory", "16Gi"), "--memory"));
-  return devices::emulated::uniform(static_cast<std::int32_t>(cores), sized.memory_bytes,
-                                    static_cast<std::int32_t>(gpus),
-                                    given.text("gpu-model", "H200"));
 }
 
 // The commands that a job's script may call, by their Slurm names; first in its PATH.
@@ -188,8 +172,26 @@ std::string shim_path() {
   return (fs::read_symlink("/proc/self/exe", error).parent_path() / "dove-shim").string();
 }
 
-int run_processes(agent::AgentOptions options, Inventory inventory, bool pins_cores,
-                  const std::string& cgroup, bool stop_tasks) {
+struct ProcessOptions {
+  bool pins_cores = true;
+  std::string cgroup;
+  bool stop_tasks = false;
+  std::chrono::seconds look{10};
+};
+
+void log_driver_errors(const std::vector<Error>& errors, std::string& last) {
+  std::string now;
+  for (const Error& error : errors) now += error.message + '\n';
+  if (now != last && !now.empty()) {
+    telemetry::log(telemetry::Level::kError, "devices_lost", {{"why", errors.front().message}});
+  }
+  last = now;
+}
+
+int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine> machine,
+                  ProcessOptions how) {
+  Result<Inventory> inventory = machine->inventory();
+  if (!inventory.ok()) return fail(inventory.error());
   if (Result<void> faces = make_faces(options.bin_directory); !faces.ok()) {
     return fail(faces.error());
   }
@@ -199,15 +201,22 @@ int run_processes(agent::AgentOptions options, Inventory inventory, bool pins_co
   constexpr std::int64_t kProcessesMax = 16'384;
   options.renew_lease = [&lease](std::int64_t until_us) { lease->renew(until_us); };
   Result<std::unique_ptr<agent::ProcessRunner>> runner = agent::ProcessRunner::make(
-      loop, {shim_path(), options.data_dir, pins_cores, cgroup, kProcessesMax});
+      loop, {shim_path(), options.data_dir, how.pins_cores, how.cgroup, kProcessesMax});
   if (!runner.ok()) return fail(runner.error());
   options.not_enforced = (*runner)->not_enforced();
-  agent::Agent agent(loop, std::move(options), std::move(inventory), **runner);
+  agent::Agent agent(loop, std::move(options), std::move(inventory).value(), **runner);
+  devices::DeviceWatch watch(std::move(machine), how.look,
+                             [&loop](std::function<void()> call) { loop.post(std::move(call)); });
   if (Result<void> started = agent.start(); !started.ok()) return fail(started.error());
+  std::string driver_errors;
+  watch.start([&](devices::Sighting seen) {
+    log_driver_errors(seen.driver_errors, driver_errors);
+    agent.set_inventory(std::move(seen.inventory));
+  });
   loop.on_signal({SIGTERM, SIGINT}, [&](int) {
-    if (stop_tasks) {
+    if (how.stop_tasks) {
       agent.stop_all([&] { loop.stop(); });
-      stop_tasks = false;  // a second signal does not wait
+      how.stop_tasks = false;  // a second signal does not wait
     } else {
       loop.stop();
     }
@@ -221,8 +230,9 @@ int run(const cli::Invocation& invocation) {
   if (!given.ok()) return fail(given.error());
   Result<agent::AgentOptions> options = options_of(*given);
   if (!options.ok()) return fail(options.error());
-  Result<Inventory> inventory = inventory_of(*given);
-  if (!inventory.ok()) return fail(inventory.error());
+  Result<std::unique_ptr<devices::Machine>> machine =
+      machine_of(*given, options->data_dir, options->boot_id);
+  if (!machine.ok()) return fail(machine.error());
   Result<std::vector<std::string>> tokens = join_tokens(*given);
   Result<std::int64_t> count = given->integer("count", 1, 1, 100'000);
   Result<bool> stop_tasks = given->flag("stop-tasks-at-exit");
@@ -230,20 +240,28 @@ int run(const cli::Invocation& invocation) {
   if (!count.ok()) return fail(count.error());
   if (!stop_tasks.ok()) return fail(stop_tasks.error());
   const std::string runner = given->text("runner", "process");
-  if (runner == "null") return run_fleet(*options, *inventory, *tokens, *count);
+  if (runner == "null") {
+    const Result<Inventory> inventory = (*machine)->inventory();
+    if (!inventory.ok()) return fail(inventory.error());
+    return run_fleet(*options, *inventory, *tokens, *count);
+  }
   if (runner != "process" || *count != 1) {
     return fail(Error{ErrorKind::kInvalid, "bad_setting",
                       "--runner is process or null, and --count needs --runner null", "--runner"});
   }
   if (!tokens->empty()) options->join_token = tokens->front();
-  const bool emulated =
-      given->has("inventory") || given->has("cores") || given->has("gpus") || given->has("memory");
+  Result<std::int64_t> look_s = given->integer("look-s", 10, 1, 3600);
+  if (!look_s.ok()) return fail(look_s.error());
   const std::string cgroups = given->text("cgroups", options->mapped_users ? "on" : "off");
   if (cgroups != "on" && cgroups != "off") {
     return fail(Error{ErrorKind::kInvalid, "bad_setting", "--cgroups is on or off", "--cgroups"});
   }
-  const std::string cgroup = cgroups == "on" ? "dove-" + options->name : "";
-  return run_processes(std::move(*options), std::move(*inventory), !emulated, cgroup, *stop_tasks);
+  ProcessOptions how;
+  how.pins_cores = !is_emulated(*given);
+  how.cgroup = cgroups == "on" ? "dove-" + options->name : "";
+  how.stop_tasks = *stop_tasks;
+  how.look = std::chrono::seconds(*look_s);
+  return run_processes(std::move(*options), std::move(*machine), how);
 }
 
 }  // namespace

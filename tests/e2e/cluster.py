@@ -6,6 +6,7 @@
 
 The server and every agent are processes of their own in their own session, on loopback with free ports; they
 are ended by their own pids, and with them everything that carries the cluster's folder in its environment.
+With gpus=None nothing is emulated: nodes have what this machine has.
 Standard library only.
 """
 import http.client
@@ -152,9 +153,10 @@ class Cluster:
             with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
                 file.write(token)
             options = ["--join-token-file", path]
+        sizes = [] if self.gpus is None else ["--gpus", str(self.gpus), "--cores", str(self.cores),
+                                              "--memory", self.memory]
         self.agents[name] = self.spawn(
-            "agent", "--name", name, "--data", folder, "--url", self.url, "--gpus", str(self.gpus),
-            "--cores", str(self.cores), "--memory", self.memory, "--run-as-self",
+            "agent", "--name", name, "--data", folder, "--url", self.url, *sizes, "--run-as-self",
             "--shared", os.path.join(self.folder, "shared"), *options, *self.agent_options,
             stdout=subprocess.DEVNULL)
 

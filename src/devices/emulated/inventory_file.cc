@@ -10,7 +10,7 @@
 #include <set>
 #include <sstream>
 
-#include "devices/host.h"
+#include "devices/id_list.h"
 
 namespace dove::devices::emulated {
 namespace {
@@ -129,6 +129,10 @@ Result<void> read_devices(const Reader& read, const YAML::Node& root, Inventory&
         return read.wrong(item["numa_node"], "there is no such NUMA node in this file");
       }
       device.numa_node = static_cast<std::int32_t>(node);
+    }
+    if (item["uuid"] && count > 1) {
+      return read.wrong(item["uuid"],
+                        "a uuid is one device's: give each device an entry of its own");
     }
     for (std::int64_t i = 0; i < count; ++i) {
       device.uuid =

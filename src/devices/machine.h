@@ -1,0 +1,58 @@
+// Machine: everything that is in this computer, with ids for its devices that stay.
+//
+// A device's id is its position in Inventory::devices, and tasks hold it by that. So a device that
+// goes (it fell off the bus, its driver was unloaded) keeps its place as one of kind "lost", which
+// nobody is given, and takes it again when it comes back; new ones are added at the end. The ids
+// are kept in a file for as long as the machine is up. One thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "devices/accelerators.h"
+#include "devices/host.h"
+#include "devices/probe.h"
+
+namespace dove::devices {
+
+// Device::kind of one that is not there at the moment.
+inline constexpr std::string_view kLost = "lost";
+
+class Machine : public DeviceProbe {
+ public:
+  // `ids_path`: where ids are kept for the life `boot_id`; "": only in memory.
+  Machine(std::unique_ptr<Host> host, std::vector<std::unique_ptr<Accelerators>> accelerators,
+          std::string ids_path, std::string boot_id);
+
+  // A driver that does not work is not an error of the machine: its devices are lost, and
+  // driver_errors() says why.
+  Result<Inventory> inventory() override;
+  const std::vector<Error>& driver_errors() const { return driver_errors_; }
+  // Ids of devices that are cut into slices, as inventory() found them.
+  const std::vector<std::int32_t>& cut() const { return cut_; }
+
+  std::vector<DeviceSample> sample();
+  // See Accelerators::arrange. `device` is an id of inventory().
+  Result<std::vector<std::string>> arrange(std::int32_t device,
+                                           const std::vector<SlicePlace>& places);
+
+ private:
+  void read_ids();
+  void write_ids() const;
+  std::int32_t id_of(const FoundDevice& found, Accelerators& family);
+
+  std::unique_ptr<Host> host_;
+  std::vector<std::unique_ptr<Accelerators>> accelerators_;
+  std::string ids_path_;
+  std::string boot_id_;
+  std::vector<Device> known_;            // by id; kind is kLost for those that are not there
+  std::vector<Accelerators*> families_;  // by id, of those that were found in this process
+  std::vector<Error> driver_errors_;
+  std::vector<std::int32_t> cut_;
+};
+
+}  // namespace dove::devices
