@@ -6,6 +6,7 @@
 
 #include "codec/bytes.h"
 #include "core/state.h"
+#include "model/health.h"
 #include "model/job.h"
 #include "model/node.h"
 
@@ -45,11 +46,31 @@ constexpr Stage last_of<Stage>() {
 }
 template <>
 constexpr StopReason last_of<StopReason>() {
-  return StopReason::kPreempted;
+  return StopReason::kPreflight;
 }
 template <>
 constexpr Contact last_of<Contact>() {
   return Contact::kLost;
+}
+template <>
+constexpr Severity last_of<Severity>() {
+  return Severity::kCritical;
+}
+template <>
+constexpr Remedy last_of<Remedy>() {
+  return Remedy::kAgent;
+}
+template <>
+constexpr LifeStage last_of<LifeStage>() {
+  return LifeStage::kRepair;
+}
+template <>
+constexpr Answer last_of<Answer>() {
+  return Answer::kFailed;
+}
+template <>
+constexpr NodeAction last_of<NodeAction>() {
+  return NodeAction::kResume;
 }
 template <>
 constexpr core::PlacementStage last_of<core::PlacementStage>() {

@@ -46,6 +46,10 @@ TEST(FieldCount, OfTheNounsOfTheModel) {
   EXPECT_EQ(field_count<Device>(), 6u);
   EXPECT_EQ(field_count<Link>(), 3u);
   EXPECT_EQ(field_count<NumaNode>(), 2u);
+  EXPECT_EQ(field_count<Finding>(), 5u);
+  EXPECT_EQ(field_count<NodeRequest>(), 5u);
+  EXPECT_EQ(field_count<core::OpenFinding>(), 2u);
+  EXPECT_EQ(field_count<core::LinkVote>(), 2u);
   EXPECT_EQ(field_count<Inventory>(), 5u);
   EXPECT_EQ(field_count<SlicePlace>(), 3u);
   EXPECT_EQ(field_count<DeviceGrant>(), 3u);
@@ -60,7 +64,7 @@ TEST(FieldCount, OfDeclaredObjects) {
   EXPECT_EQ(field_count<NodeDeclaration>(), 8u);
   EXPECT_EQ(field_count<UserLimit>(), 2u);
   EXPECT_EQ(field_count<UserDeclaration>(), 5u);
-  EXPECT_EQ(field_count<ClusterSettings>(), 14u);
+  EXPECT_EQ(field_count<ClusterSettings>(), 19u);
   EXPECT_EQ(field_count<Quota>(), 5u);
   EXPECT_EQ(field_count<TopologyUnit>(), 2u);
   EXPECT_EQ(field_count<Project>(), 4u);
@@ -78,7 +82,7 @@ TEST(FieldCount, OfEvents) {
   EXPECT_EQ(field_count<JobRequeueRequested>(), 1u);
   EXPECT_EQ(field_count<JobPriorityChanged>(), 2u);
   EXPECT_EQ(field_count<NodeRegistered>(), 6u);
-  EXPECT_EQ(field_count<NodeConnected>(), 2u);
+  EXPECT_EQ(field_count<NodeConnected>(), 4u);
   EXPECT_EQ(field_count<NodeDisconnected>(), 2u);
   EXPECT_EQ(field_count<NodeRemoved>(), 1u);
   EXPECT_EQ(field_count<PlacementPrepared>(), 3u);
@@ -90,6 +94,12 @@ TEST(FieldCount, OfEvents) {
   EXPECT_EQ(field_count<ObjectDeleted>(), 2u);
   EXPECT_EQ(field_count<JoinTokenIssued>(), 3u);
   EXPECT_EQ(field_count<CheckpointTaken>(), 2u);
+  EXPECT_EQ(field_count<FindingReported>(), 2u);
+  EXPECT_EQ(field_count<NodeActionRequested>(), 5u);
+  EXPECT_EQ(field_count<NodeTested>(), 3u);
+  EXPECT_EQ(field_count<RemedyEnded>(), 4u);
+  EXPECT_EQ(field_count<PreflightFailed>(), 6u);
+  EXPECT_EQ(field_count<ProgressReported>(), 5u);
 }
 
 TEST(FieldCount, OfDecisions) {
@@ -102,13 +112,14 @@ TEST(FieldCount, OfDecisions) {
   EXPECT_EQ(field_count<ForgetJob>(), 1u);
   EXPECT_EQ(field_count<Promise>(), 4u);
   EXPECT_EQ(field_count<Withdraw>(), 1u);
+  EXPECT_EQ(field_count<MoveNode>(), 5u);
 }
 
 TEST(FieldCount, OfTheState) {
-  EXPECT_EQ(field_count<core::PlacementRecord>(), 2u);
+  EXPECT_EQ(field_count<core::PlacementRecord>(), 6u);
   EXPECT_EQ(field_count<core::Attempt>(), 11u);
-  EXPECT_EQ(field_count<core::Job>(), 23u);
-  EXPECT_EQ(field_count<core::Node>(), 17u);
+  EXPECT_EQ(field_count<core::Job>(), 24u);
+  EXPECT_EQ(field_count<core::Node>(), 29u);
   EXPECT_EQ(field_count<core::JoinToken>(), 2u);
   EXPECT_EQ(field_count<core::Usage>(), 7u);
   EXPECT_EQ(field_count<core::PromiseRecord>(), 4u);

@@ -24,12 +24,17 @@ Json write(const ClusterSettings& v) {
               {"jobs_max", v.jobs_max},
               {"ended_jobs_max", v.ended_jobs_max},
               {"requeues_max", v.requeues_max},
+              {"max_unavailable", v.max_unavailable},
+              {"node_tests", v.node_tests},
+              {"preflight", v.preflight},
+              {"lemon_faults", v.lemon_faults},
               {"countables", countables_json(v.countables)}};
   put_span(object, "fence", v.fence);
   put_span(object, "disconnect_grace", v.disconnect_grace);
   put_span(object, "silent_after", v.silent_after);
   put_span(object, "effect_deadline", v.effect_deadline);
   put_span(object, "ended_jobs_kept", v.ended_jobs_kept);
+  put_span(object, "lemon_window", v.lemon_window);
   object["order"] = v.order;
   object["preemption"] = v.preemption;
   put_span(object, "fair_share_half_life", v.fair_share_half_life);
@@ -46,6 +51,11 @@ void read(JsonFields& fields, ClusterSettings& v) {
   fields.span("ended_jobs_kept", v.ended_jobs_kept);
   fields.integer("ended_jobs_max", v.ended_jobs_max, 0, 100'000'000);
   fields.integer("requeues_max", v.requeues_max, 1, 1'000'000);
+  fields.integer("max_unavailable", v.max_unavailable, 1, 1'000'000);
+  fields.boolean("node_tests", v.node_tests);
+  fields.boolean("preflight", v.preflight);
+  fields.integer("lemon_faults", v.lemon_faults, 1, 16);
+  fields.span("lemon_window", v.lemon_window);
   fields.countables("countables", v.countables);
   fields.text("order", v.order, kNameRule);
   fields.boolean("preemption", v.preemption);

@@ -270,6 +270,14 @@ Result<TaskExit> read_task_exit(const Json& value) {
   });
 }
 
+Json finding_json(const Finding& v) {
+  return {{"check", v.check},
+          {"severity", word(v.severity)},
+          {"remedy", word(v.remedy)},
+          {"device", v.device < 0 ? Json(nullptr) : Json(v.device)},
+          {"evidence", v.evidence}};
+}
+
 Json topology_json(const std::vector<TopologyUnit>& topology) {
   Json units = Json::array();
   for (const TopologyUnit& unit : topology) {

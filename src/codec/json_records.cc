@@ -29,7 +29,12 @@ Json write(const NodeRegistered& v) {
           {"address", v.address},
           {"inventory", inventory_json(*v.inventory)}};
 }
-Json write(const NodeConnected& v) { return {{"node", v.node.value}, {"boot_id", v.boot_id}}; }
+Json write(const NodeConnected& v) {
+  return {{"node", v.node.value},
+          {"boot_id", v.boot_id},
+          {"version", v.version},
+          {"preflight_port", v.preflight_port}};
+}
 Json write(const NodeDisconnected& v) { return {{"node", v.node.value}, {"silent", v.silent}}; }
 Json write(const NodeRemoved& v) { return {{"node", v.node.value}}; }
 Json write(const PlacementPrepared& v) { return placement_key(v.job, v.attempt, v.node); }
@@ -61,6 +66,36 @@ Json write(const ObjectDeleted& v) { return {{"object_kind", v.kind}, {"name", v
 Json write(const JoinTokenIssued& v) {
   Json object{{"node_name", v.node_name}};
   put_instant(object, "expires_at", v.expires_at);
+  return object;
+}
+
+Json write(const FindingReported& v) {
+  Json object = finding_json(v.finding);
+  object["node"] = v.node.value;
+  return object;
+}
+Json write(const NodeActionRequested& v) {
+  Json object{{"node", v.node.value}, {"action", word(v.action)}, {"now", v.now}, {"why", v.why}};
+  put_instant(object, "by", v.by);
+  return object;
+}
+Json write(const NodeTested& v) {
+  return {{"node", v.node.value}, {"passed", v.passed}, {"evidence", v.evidence}};
+}
+Json write(const RemedyEnded& v) {
+  return {{"node", v.node.value}, {"remedy", word(v.remedy)}, {"done", v.done}, {"why", v.why}};
+}
+Json write(const PreflightFailed& v) {
+  Json object = placement_key(v.job, v.attempt, v.node);
+  if (v.peer) object["peer"] = v.peer.value;
+  object["check"] = v.check;
+  object["evidence"] = v.evidence;
+  return object;
+}
+Json write(const ProgressReported& v) {
+  Json object = placement_key(v.job, v.attempt, v.node);
+  object["step"] = v.step;
+  object["busy_us"] = v.busy.us;
   return object;
 }
 
@@ -97,6 +132,13 @@ Json write(const Promise& v) {
   return object;
 }
 Json write(const Withdraw& v) { return {{"job", v.job.value}}; }
+Json write(const MoveNode& v) {
+  return {{"node", v.node.value},
+          {"to", word(v.to)},
+          {"remedy", word(v.remedy)},
+          {"why", v.why},
+          {"who", v.who}};
+}
 
 }  // namespace
 

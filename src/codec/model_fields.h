@@ -12,6 +12,7 @@
 #include "codec/bytes.h"
 #include "codec/enum_bounds.h"
 #include "model/declared.h"
+#include "model/health.h"
 #include "model/job.h"
 #include "model/node.h"
 #include "model/placement.h"
@@ -121,6 +122,18 @@ void fields(Ar& ar, typename Ar::template Of<Placement>& v) {
   ar(v.node, v.node_rank, v.cores, v.devices, v.memory_bytes, v.countables, v.tasks);
 }
 
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<Finding>& v) {
+  auto layout = ar.layout(1, "Finding");
+  ar(v.check, v.severity, v.remedy, v.device, v.evidence);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<NodeRequest>& v) {
+  auto layout = ar.layout(1, "NodeRequest");
+  ar(v.action, v.now, v.by, v.why, v.who);
+}
+
 // -- what is declared ----------------------------------------------------------------------------
 
 template <class Ar>
@@ -197,13 +210,18 @@ void fields(Ar& ar, typename Ar::template Of<Reservation>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<ClusterSettings>& v) {
-  auto layout = ar.layout(3, "ClusterSettings");
+  auto layout = ar.layout(4, "ClusterSettings");
   ar(v.name, v.fence, v.disconnect_grace, v.silent_after, v.effect_deadline, v.array_max,
      v.jobs_max, v.ended_jobs_kept, v.ended_jobs_max, v.countables);
   ar.since(2, v.order);
   ar.since(2, v.fair_share_half_life);
   ar.since(2, v.preemption);
   ar.since(3, v.requeues_max);
+  ar.since(4, v.max_unavailable);
+  ar.since(4, v.node_tests);
+  ar.since(4, v.preflight);
+  ar.since(4, v.lemon_faults);
+  ar.since(4, v.lemon_window);
 }
 
 // Alternatives are numbered by their place in Declared: new ones go to its end.

@@ -37,7 +37,7 @@ DOVE_RECORD_KIND(JobReleased, 6, 1)
 DOVE_RECORD_KIND(JobRequeueRequested, 7, 1)
 DOVE_RECORD_KIND(JobPriorityChanged, 8, 1)
 DOVE_RECORD_KIND(NodeRegistered, 9, 1)
-DOVE_RECORD_KIND(NodeConnected, 10, 1)
+DOVE_RECORD_KIND(NodeConnected, 10, 2)
 DOVE_RECORD_KIND(NodeDisconnected, 11, 1)
 DOVE_RECORD_KIND(NodeRemoved, 12, 1)
 DOVE_RECORD_KIND(PlacementPrepared, 13, 1)
@@ -50,6 +50,12 @@ DOVE_RECORD_KIND(ObjectApplied, 19, 1)
 DOVE_RECORD_KIND(ObjectDeleted, 20, 1)
 DOVE_RECORD_KIND(JoinTokenIssued, 21, 1)
 DOVE_RECORD_KIND(CheckpointTaken, 22, 1)
+DOVE_RECORD_KIND(FindingReported, 23, 1)
+DOVE_RECORD_KIND(NodeActionRequested, 24, 1)
+DOVE_RECORD_KIND(NodeTested, 25, 1)
+DOVE_RECORD_KIND(RemedyEnded, 26, 1)
+DOVE_RECORD_KIND(PreflightFailed, 27, 1)
+DOVE_RECORD_KIND(ProgressReported, 28, 1)
 DOVE_RECORD_KIND(Launch, 101, 1)
 DOVE_RECORD_KIND(Start, 102, 1)
 DOVE_RECORD_KIND(Stop, 103, 2)
@@ -59,6 +65,7 @@ DOVE_RECORD_KIND(EndJob, 106, 1)
 DOVE_RECORD_KIND(ForgetJob, 107, 1)
 DOVE_RECORD_KIND(Promise, 108, 2)
 DOVE_RECORD_KIND(Withdraw, 109, 1)
+DOVE_RECORD_KIND(MoveNode, 110, 1)
 
 #undef DOVE_RECORD_KIND
 
@@ -101,6 +108,8 @@ void fields(Ar& ar, typename Ar::template Of<NodeRegistered>& v) {
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<NodeConnected>& v) {
   ar(v.node, v.boot_id);
+  ar.since(2, v.version);
+  ar.since(2, v.preflight_port);
 }
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<NodeDisconnected>& v) {
@@ -150,6 +159,30 @@ template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<CheckpointTaken>& v) {
   ar(v.job, v.attempt);
 }
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<FindingReported>& v) {
+  ar(v.node, v.finding);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<NodeActionRequested>& v) {
+  ar(v.node, v.action, v.now, v.by, v.why);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<NodeTested>& v) {
+  ar(v.node, v.passed, v.evidence);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<RemedyEnded>& v) {
+  ar(v.node, v.remedy, v.done, v.why);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<PreflightFailed>& v) {
+  ar(v.job, v.attempt, v.node, v.peer, v.check, v.evidence);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<ProgressReported>& v) {
+  ar(v.job, v.attempt, v.node, v.step, v.busy);
+}
 
 // -- decisions -----------------------------------------------------------------------------------
 
@@ -192,6 +225,10 @@ void fields(Ar& ar, typename Ar::template Of<Promise>& v) {
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Withdraw>& v) {
   ar(v.job);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<MoveNode>& v) {
+  ar(v.node, v.to, v.remedy, v.why, v.who);
 }
 
 }  // namespace dove::codec

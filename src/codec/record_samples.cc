@@ -93,6 +93,11 @@ std::vector<Declared> sample_objects() {
   settings.ended_jobs_kept = seconds(3600);
   settings.ended_jobs_max = 50;
   settings.requeues_max = 7;
+  settings.max_unavailable = 3;
+  settings.node_tests = true;
+  settings.preflight = true;
+  settings.lemon_faults = 5;
+  settings.lemon_window = seconds(86400);
   settings.countables = {{"licence:matlab", 5}};
   settings.order = "fair_share";
   settings.fair_share_half_life = seconds(3600);
@@ -159,7 +164,7 @@ std::vector<StampedEvent> sample_events() {
       {JobRequeueRequested{JobId{10}}, full},
       {JobPriorityChanged{JobId{11}, -7}, full},
       {registered, full},
-      {NodeConnected{NodeId{3}, "boot-1"}, {}},
+      {NodeConnected{NodeId{3}, "boot-1", "0.2.0", 7001}, {}},
       {NodeDisconnected{NodeId{3}, true}, {}},
       {NodeRemoved{NodeId{4}}, full},
       {PlacementPrepared{JobId{8}, 2, NodeId{3}}, {}},
@@ -171,6 +176,14 @@ std::vector<StampedEvent> sample_events() {
       {ObjectDeleted{"pool", "old"}, full},
       {JoinTokenIssued{std::string(64, 'c'), "gpu-009", Instant{1'800'000'000'000'000}}, full},
       {CheckpointTaken{JobId{8}, 2}, {}},
+      {FindingReported{NodeId{3}, {"xid", Severity::kCritical, Remedy::kReset, 2, "XID 79"}}, {}},
+      {NodeActionRequested{NodeId{3}, NodeAction::kReboot, true, Instant{1'700'000'000'000'000},
+                           "kernel"},
+       full},
+      {NodeTested{NodeId{3}, true, "4 of 4"}, {}},
+      {RemedyEnded{NodeId{3}, Remedy::kReboot, true, "booted"}, {}},
+      {PreflightFailed{JobId{8}, 2, NodeId{3}, NodeId{4}, "all_reduce", "timed out"}, {}},
+      {ProgressReported{JobId{8}, 2, NodeId{3}, 1200, milliseconds(250)}, {}},
   };
   for (const Declared& object : sample_objects()) events.push_back({ObjectApplied{object}, full});
   return events;
@@ -190,6 +203,7 @@ std::vector<Decision> sample_decisions() {
       ForgetJob{JobId{8}},
       Promise{JobId{9}, Instant{1'700'000'100'000'000}, {sample_placement()}, true},
       Withdraw{JobId{9}},
+      MoveNode{NodeId{3}, LifeStage::kRepair, Remedy::kReboot, "XID 79", "ada"},
   };
 }
 

@@ -33,11 +33,15 @@ class SpecTable {
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<core::PlacementRecord>& v) {
   ar(v.placement, v.stage);
+  ar.since(2, v.step);
+  ar.since(2, v.busy);
+  ar.since(2, v.step_at);
+  ar.since(2, v.slow_reports);
 }
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<core::Attempt>& v) {
-  auto layout = ar.layout(1, "Attempt");
+  auto layout = ar.layout(2, "Attempt");
   ar(v.number, v.stage, v.stop_reason, v.placements, v.exits, v.allocated_at, v.started_at,
      v.stop_at, v.ended_at, v.stage_at, v.exits_at_stop);
 }
@@ -45,7 +49,7 @@ void fields(Ar& ar, typename Ar::template Of<core::Attempt>& v) {
 // All of a job but its spec.
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<core::Job>& v) {
-  auto layout = ar.layout(3, "Job");
+  auto layout = ar.layout(4, "Job");
   ar(v.id, v.phase, v.outcome, v.held, v.cancel_requested, v.requeue_requested, v.priority,
      v.exit_code, v.retries_used, v.array, v.array_index, v.submitted_at, v.eligible_at, v.ended_at,
      v.submitted_seq, v.attempts, v.nodes_avoided);
@@ -54,15 +58,38 @@ void fields(Ar& ar, typename Ar::template Of<core::Job>& v) {
   ar.since(2, v.preemptions);
   ar.since(2, v.preempted_at);
   ar.since(3, v.requeues_in_a_row);
+  ar.since(4, v.at_head);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<core::OpenFinding>& v) {
+  ar(v.finding, v.since);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<core::LinkVote>& v) {
+  ar(v.peer, v.at);
 }
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<core::Node>& v) {
-  auto layout = ar.layout(2, "Node");
+  auto layout = ar.layout(3, "Node");
   ar(v.id, v.name, v.boot_id, v.backend, v.address, v.agent_token_sha256, v.inventory, v.declared,
      v.contact, v.contact_since, v.removed, v.cores_free, v.device_free_milli, v.memory_free_bytes,
      v.countables_free, v.jobs);
   ar.since(2, v.slots_taken);
+  ar.since(3, v.version);
+  ar.since(3, v.preflight_port);
+  ar.since(3, v.life);
+  ar.since(3, v.life_since);
+  ar.since(3, v.life_why);
+  ar.since(3, v.life_who);
+  ar.since(3, v.remedy);
+  ar.since(3, v.answer);
+  ar.since(3, v.request);
+  ar.since(3, v.findings);
+  ar.since(3, v.faults);
+  ar.since(3, v.votes);
 }
 
 template <class Ar>

@@ -54,7 +54,20 @@ core::State sample_state() {
   state.head = Seq{99};
   state.epoch = Epoch{4};
   state.next_job = 4;
-  state.nodes.push_back(sample_node());
+  core::Node node = sample_node();
+  node.version = "0.2.0";
+  node.preflight_port = 7001;
+  node.life = LifeStage::kRepair;
+  node.life_since = Instant{6};
+  node.life_why = "xid 79";
+  node.life_who = "ada";
+  node.remedy = Remedy::kReboot;
+  node.answer = Answer::kFailed;
+  node.request = {NodeAction::kReboot, true, Instant{7}, "kernel", "ada"};
+  node.findings = {{{"xid", Severity::kFault, Remedy::kReset, 1, "79"}, Instant{5}}};
+  node.faults = {Instant{5}};
+  node.votes = {{NodeId{2}, Instant{4}}};
+  state.nodes.push_back(std::move(node));
   const auto spec = std::make_shared<const JobSpec>(sample_spec());
   core::Job running = sample_job(1, spec);
   running.phase = JobPhase::kActive;
@@ -171,7 +184,9 @@ TEST(StateJson, AJobHasWhatACommandLineShows) {
 }
 
 TEST(StateJson, ANodeShowsWhatIsFree) {
-  const core::State state = sample_state();
+  core::State state = sample_state();
+  EXPECT_EQ(node_json(state, state.nodes[0])["state"], "repair");
+  state.nodes[0].life = LifeStage::kProduction;
   const Json node = node_json(state, state.nodes[0]);
   EXPECT_EQ(node["state"], "ready");
   EXPECT_EQ(node["cores"], 8);

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "core/health.h"
 
 namespace dove::codec {
 namespace {
@@ -23,13 +24,20 @@ constexpr std::array<Words, 8> kOutcomes{"",
                                          "deadline_missed"};
 constexpr std::array<Words, 7> kStages{"allocated", "preparing", "barrier", "starting",
                                        "running",   "stopping",  "ended"};
-constexpr std::array<Words, 9> kStopReasons{"",          "finished",      "task_failed",
-                                            "cancelled", "time_limit",    "node_lost",
-                                            "requeued",  "launch_failed", "preempted"};
+constexpr std::array<Words, 10> kStopReasons{
+    "",          "finished", "task_failed",   "cancelled", "time_limit",
+    "node_lost", "requeued", "launch_failed", "preempted", "preflight"};
 constexpr std::array<Words, 3> kPreempts{"never", "checkpoint", "restart"};
 constexpr std::array<Words, 3> kSpreads{"any", "pack", "spread"};
 constexpr std::array<Words, 6> kPurposes{"",      "starvation",      "fairness",
                                          "slice", "defragmentation", "outage"};
+constexpr std::array<Words, 4> kSeverities{"good", "warning", "fault", "critical"};
+constexpr std::array<Words, 6> kRemedies{"none", "reset", "reboot", "replace", "upgrade", "agent"};
+constexpr std::array<Words, 6> kLifeStages{"production", "onboard",  "test",
+                                           "suspect",    "draining", "repair"};
+constexpr std::array<Words, 3> kAnswers{"awaited", "done", "failed"};
+constexpr std::array<Words, 6> kNodeActions{"none",    "drain",         "reboot",
+                                            "upgrade", "upgrade_agent", "resume"};
 constexpr std::array<Words, 4> kContacts{"connected", "broken", "silent", "lost"};
 constexpr std::array<Words, 4> kPlacementStages{"ordered", "prepared", "started", "ended"};
 constexpr std::array<Words, 23> kReasons{
@@ -88,6 +96,11 @@ std::string_view word(core::PlacementStage stage) { return at(kPlacementStages, 
 std::string_view word(Preempt preempt) { return at(kPreempts, preempt); }
 std::string_view word(Spread spread) { return at(kSpreads, spread); }
 std::string_view word(Purpose purpose) { return at(kPurposes, purpose); }
+std::string_view word(Severity severity) { return at(kSeverities, severity); }
+std::string_view word(Remedy remedy) { return at(kRemedies, remedy); }
+std::string_view word(LifeStage stage) { return at(kLifeStages, stage); }
+std::string_view word(Answer answer) { return at(kAnswers, answer); }
+std::string_view word(NodeAction action) { return at(kNodeActions, action); }
 std::string_view word(ReasonKind kind) { return at(kReasons, kind); }
 
 std::string_view state_word(const core::Job& job) {
@@ -105,6 +118,18 @@ std::string_view state_word(const core::Job& job) {
 std::string_view state_word(const core::Node& node) {
   if (node.removed) return "removed";
   if (node.contact != Contact::kConnected) return word(node.contact);
+  switch (node.life) {
+    case LifeStage::kProduction:
+      break;
+    case LifeStage::kDraining:
+      return node.jobs.empty() ? "drained" : "draining";
+    case LifeStage::kOnboard:
+    case LifeStage::kTest:
+    case LifeStage::kSuspect:
+    case LifeStage::kRepair:
+      return word(node.life);
+  }
+  if (core::is_closed(node)) return word(LifeStage::kSuspect);
   if (node.declared.drained) return node.jobs.empty() ? "drained" : "draining";
   return "ready";
 }
@@ -113,6 +138,9 @@ std::span<const std::string_view> launch_modes() { return kLaunchModes; }
 std::span<const std::string_view> dependency_kinds() { return kDependencyKinds; }
 std::span<const std::string_view> preempt_modes() { return kPreempts; }
 std::span<const std::string_view> spreads() { return kSpreads; }
+std::span<const std::string_view> severities() { return kSeverities; }
+std::span<const std::string_view> remedies() { return kRemedies; }
+std::span<const std::string_view> node_actions() { return kNodeActions; }
 std::span<const std::string_view> job_states() { return kJobStates; }
 
 }  // namespace dove::codec

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/state.h"
+#include "model/health.h"
 #include "model/job.h"
 #include "model/node.h"
 #include "model/reason.h"
@@ -25,12 +26,17 @@ std::string_view word(core::PlacementStage stage);  // "ordered" "prepared" "sta
 std::string_view word(Preempt preempt);             // "never" "checkpoint" "restart"
 std::string_view word(Spread spread);               // "any" "pack" "spread"
 std::string_view word(Purpose purpose);             // "" "starvation" "fairness" ...
+std::string_view word(Severity severity);           // "good" "warning" "fault" "critical"
+std::string_view word(Remedy remedy);               // "none" "reset" "reboot" ...
+std::string_view word(LifeStage stage);             // "production" "onboard" "test" ...
+std::string_view word(Answer answer);               // "awaited" "done" "failed"
+std::string_view word(NodeAction action);           // "none" "drain" "reboot" ...
 std::string_view word(ReasonKind kind);             // "held" "begin_time" ...
 
 // What people call where a job is: waiting, held, preparing, running, stopping, or its outcome.
 std::string_view state_word(const core::Job& job);
-// ready, drained (nothing starts), draining (and something still runs), broken, silent, lost,
-// removed.
+// ready, drained (nothing starts), draining (and something still runs), onboard, test, suspect,
+// repair, broken, silent, lost, removed.
 std::string_view state_word(const core::Node& node);
 
 // All words of an enumeration, in its order.
@@ -38,6 +44,9 @@ std::span<const std::string_view> launch_modes();
 std::span<const std::string_view> dependency_kinds();
 std::span<const std::string_view> preempt_modes();
 std::span<const std::string_view> spreads();
+std::span<const std::string_view> severities();
+std::span<const std::string_view> remedies();
+std::span<const std::string_view> node_actions();
 // All that state_word(Job) can give.
 std::span<const std::string_view> job_states();
 

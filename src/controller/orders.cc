@@ -91,6 +91,7 @@ struct Carrier {
   void operator()(const ForgetJob&) const {}
   void operator()(const Promise&) const {}
   void operator()(const Withdraw&) const {}
+  void operator()(const MoveNode&) const {}
 };
 
 bool start_was_decided(const core::Attempt& attempt) {

@@ -76,6 +76,14 @@ class Admission {
                     fmt::format("node {} is connected: stop its agent first", node->name));
   }
 
+  Result<void> operator()(const NodeActionRequested& event) const {
+    const Node* node = state_.find_node(event.node);
+    if (node == nullptr || node->removed) return not_found("node", event.node.value);
+    if (event.by.us == 0 || event.by > state_.now) return {};
+    return Error{ErrorKind::kInvalid, "time_passed",
+                 "the time has passed: name a later one, or say `now`", "by"};
+  }
+
   Result<void> operator()(const ObjectApplied& event) const {
     if (const auto* queue = std::get_if<Queue>(&event.object)) return check_queue(*queue);
     if (const auto* cluster = std::get_if<ClusterSettings>(&event.object)) {

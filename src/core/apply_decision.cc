@@ -48,6 +48,7 @@ class DecisionFold {
     set_stage(state_, attempt, Stage::kPreparing);
     job->attempts.push_back(std::move(attempt));
     job->phase = JobPhase::kActive;
+    job->at_head = false;
     release_promise(job->id);
     count_waiting(state_, *job, -1);
     count_running(state_, *job, +1);
@@ -97,6 +98,7 @@ class DecisionFold {
     if (decision.held) job->held = true;
     end_attempt(*job, decision.reason);
     if (decision.counted) ++job->retries_used;
+    if (decision.reason == StopReason::kPreflight) job->at_head = true;
     job->requeue_requested = false;
     job->phase = JobPhase::kWaiting;
     count_running(state_, *job, -1);
@@ -146,6 +148,21 @@ class DecisionFold {
 
   void operator()(const Withdraw& decision) {
     if (release_promise(decision.job)) touch(state_, decision.job);
+  }
+
+  void operator()(const MoveNode& decision) {
+    Node* node = find(state_, decision.node);
+    if (node == nullptr || node->removed) return;
+    node->life = decision.to;
+    node->life_since = state_.now;
+    node->life_why = decision.why;
+    node->life_who = decision.who;
+    node->remedy = decision.remedy;
+    node->answer = Answer::kAwaited;
+    const bool met =
+        decision.to == LifeStage::kProduction || node->request.action == NodeAction::kResume;
+    if (met) node->request = {};
+    touch(state_, node->id);
   }
 
  private:

@@ -4,6 +4,7 @@
 #include "core/books.h"
 #include "core/derived.h"
 #include "core/fold.h"
+#include "core/health.h"
 #include "core/step.h"
 
 namespace dove::core {
@@ -113,6 +114,7 @@ class EventFold {
       node.name = event.name;
       node.contact_since = state_.now;
       node.declared.name = event.name;
+      if (state_.settings.node_tests) move(node, LifeStage::kOnboard, "joined");
       const auto declared = state_.node_declarations.find(event.name);
       if (declared != state_.node_declarations.end()) node.declared = declared->second;
       state_.nodes.push_back(std::move(node));
@@ -120,7 +122,7 @@ class EventFold {
     }
     Node& node = *find(state_, known->id);
     const bool was_here = !node.boot_id.empty() && !node.removed && node.contact != Contact::kLost;
-    if (node.boot_id != event.boot_id) lose_placements(state_, node);
+    if (node.boot_id != event.boot_id) booted(node);
     node.boot_id = event.boot_id;
     node.backend = event.backend;
     node.address = event.address;
@@ -136,9 +138,11 @@ class EventFold {
     Node* node = find(state_, event.node);
     if (node == nullptr || node->removed) return;
     if (node->boot_id != event.boot_id) {
-      lose_placements(state_, *node);
+      booted(*node);
       node->boot_id = event.boot_id;
     }
+    node->version = event.version;
+    node->preflight_port = event.preflight_port;
     if (node->contact != Contact::kConnected) set_contact(state_, *node, Contact::kConnected);
   }
 
@@ -240,7 +244,76 @@ class EventFold {
     });
   }
 
+  void operator()(const FindingReported& event) {
+    Node* node = find(state_, event.node);
+    if (node != nullptr && !node->removed) open_finding(state_, *node, event.finding);
+  }
+
+  void operator()(const NodeActionRequested& event) {
+    Node* node = find(state_, event.node);
+    if (node == nullptr || node->removed) return;
+    node->request = {event.action, event.now, event.by, event.why, cause_.principal};
+    const bool resumed =
+        event.action == NodeAction::kResume && node->life == LifeStage::kProduction;
+    if (resumed) node->request = {};
+    touch(state_, node->id);
+  }
+
+  void operator()(const NodeTested& event) {
+    Node* node = find(state_, event.node);
+    if (node == nullptr || node->life != LifeStage::kTest) return;
+    if (node->answer != Answer::kAwaited) return;
+    node->answer = event.passed ? Answer::kDone : Answer::kFailed;
+    if (event.passed) return close_findings(state_, *node);
+    open_finding(state_, *node, {"node_test", Severity::kFault, Remedy::kNone, -1, event.evidence});
+  }
+
+  void operator()(const RemedyEnded& event) {
+    Node* node = find(state_, event.node);
+    if (node == nullptr || node->life != LifeStage::kRepair) return;
+    if (node->remedy != event.remedy || node->answer != Answer::kAwaited) return;
+    node->answer = event.done ? Answer::kDone : Answer::kFailed;
+    node->life_why = event.why;
+    touch(state_, node->id);
+  }
+
+  // The next attempt goes elsewhere. Where the network failed both ends are avoided: which of them
+  // is to blame is for the votes of others to say.
+  void operator()(const PreflightFailed& event) {
+    report(event, [&](Attempt& attempt, PlacementRecord& record) {
+      Job& job = *find(state_, event.job);
+      end_placement(state_, job, record);
+      avoid(job, event.node);
+      if (find(state_, event.peer) != nullptr && event.peer != event.node) {
+        avoid(job, event.peer);
+        vote(state_, *find(state_, event.node), event.peer);
+        vote(state_, *find(state_, event.peer), event.node);
+      }
+      if (attempt.stop_reason == StopReason::kNone) attempt.stop_reason = StopReason::kPreflight;
+    });
+  }
+
+  void operator()(const ProgressReported& event) {
+    report(event, [&](Attempt& attempt, PlacementRecord& record) {
+      fold_progress(state_, attempt, record, event);
+    });
+  }
+
  private:
+  void move(Node& node, LifeStage to, const char* why) {
+    node.life = to;
+    node.life_since = state_.now;
+    node.life_why = why;
+  }
+
+  // Nothing of its former life is left, and a reboot that was asked for is done.
+  void booted(Node& node) {
+    lose_placements(state_, node);
+    const bool asked = node.life == LifeStage::kRepair && node.remedy != Remedy::kNone &&
+                       node.remedy != Remedy::kAgent;
+    if (asked && node.answer == Answer::kAwaited) node.answer = Answer::kDone;
+  }
+
   template <class Change>
   void change(JobId id, Change change_job) {
     Job* job = find(state_, id);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/health.h"
 #include "core/limits.h"
 #include "core/past_use.h"
 #include "core/slices.h"
@@ -133,7 +134,7 @@ void take(Node& node, const Placement& placement) {
   }
   for (const DeviceGrant& grant : placement.devices) {
     const auto device = static_cast<std::size_t>(grant.device);
-    if (device < node.device_free_milli.size()) {
+    if (device < node.device_free_milli.size() && !is_device_closed(node, device)) {
       node.device_free_milli[device] -= grant.share_milli;
     }
   }
@@ -162,7 +163,7 @@ void give(Node& node, const Placement& placement) {
   }
   for (const DeviceGrant& grant : placement.devices) {
     const auto device = static_cast<std::size_t>(grant.device);
-    if (device < node.device_free_milli.size()) {
+    if (device < node.device_free_milli.size() && !is_device_closed(node, device)) {
       node.device_free_milli[device] += grant.share_milli;
     }
   }
@@ -174,6 +175,9 @@ void give(Node& node, const Placement& placement) {
 void rebuild_books(const State& state, Node& node) {
   node.cores_free = usable_cores(node);
   node.device_free_milli.assign(node.inventory->devices.size(), kWholeDevice_milli);
+  for (std::size_t i = 0; i < node.device_free_milli.size(); ++i) {
+    if (is_device_closed(node, i)) node.device_free_milli[i] = 0;
+  }
   node.slots_taken.clear();
   node.memory_free_bytes = node.inventory->memory_bytes - node.declared.memory_reserved_bytes;
   node.countables_free.clear();

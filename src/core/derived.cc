@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/books.h"
+#include "core/health.h"
 #include "core/hostlist.h"
 #include "core/victims.h"
 #include "core/wake.h"
@@ -178,7 +179,8 @@ std::vector<T> taken_sorted(std::vector<T>& from) {
 
 bool is_available(const Node& node) {
   return !node.removed && node.contact == Contact::kConnected && !node.declared.drained &&
-         node.inventory != nullptr;
+         node.inventory != nullptr && node.life == LifeStage::kProduction && !is_closed(node) &&
+         node.request.action == NodeAction::kNone;
 }
 
 void touch(State& state, JobId job) {

@@ -128,6 +128,7 @@ class Taking {
     for (std::size_t i = 0; i < books_.free_milli.size(); ++i) {
       const Device& device = inventory_.devices[i];
       const SlotSet taken = books_.slots_taken[i];
+      if (books_.free_milli[i] <= 0) continue;
       if (taken == 0 && books_.free_milli[i] < kWholeDevice_milli) continue;
       if (!matches(request_, device)) continue;
       const Cuts::Cut& cut = cuts.of(device);

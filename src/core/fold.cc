@@ -29,7 +29,10 @@ PlacementRecord* find_placement(Attempt& attempt, NodeId node) {
 }
 
 std::int32_t requeues_after(const State& state, const Job& job, StopReason reason) {
-  if (reason != StopReason::kNodeLost && reason != StopReason::kLaunchFailed) return 0;
+  if (reason != StopReason::kNodeLost && reason != StopReason::kLaunchFailed &&
+      reason != StopReason::kPreflight) {
+    return 0;
+  }
   const Attempt& attempt = job.attempts.back();
   const bool progressed = attempt.started_at.us != 0 && state.now - attempt.started_at >= kProgress;
   return progressed ? 0 : job.requeues_in_a_row + 1;

@@ -4,6 +4,7 @@
 
 #include "core/backfill.h"
 #include "core/books.h"
+#include "core/health.h"
 #include "core/slices.h"
 #include "core/step.h"
 
@@ -142,6 +143,8 @@ Broken check_node(const Node& node, const Sums& sums) {
     }
   }
   for (std::size_t i = 0; i < milli.size(); ++i) {
+    const bool closed = is_device_closed(node, i);
+    if (closed && node.device_free_milli[i] == 0 && milli[i] <= kWholeDevice_milli) continue;
     if (milli[i] != kWholeDevice_milli || node.device_free_milli[i] < 0) {
       return fmt::format("device {} of node {} is given twice or not at all", i, name);
     }

@@ -101,6 +101,7 @@ Decision over(const State& state, const Job& job, const Attempt& attempt) {
       }
       return again(false);
     case StopReason::kRequeued:
+    case StopReason::kPreflight:
       return again(false);
     case StopReason::kLaunchFailed:
       if (launch_failures_in_a_row(job) < kLaunch_failures_max) return again(false);

@@ -15,6 +15,7 @@
 #include "core/id_map.h"
 #include "model/declared.h"
 #include "model/event.h"
+#include "model/health.h"
 #include "model/ids.h"
 #include "model/job.h"
 #include "model/node.h"
@@ -28,6 +29,10 @@ enum class PlacementStage { kOrdered, kPrepared, kStarted, kEnded };
 struct PlacementRecord {
   Placement placement;
   PlacementStage stage = PlacementStage::kOrdered;
+  std::int64_t step = 0;          // as last reported
+  Span busy = {};                 // as last reported
+  Instant step_at = {};           // when `step` last rose; 0: never reported
+  std::int32_t slow_reports = 0;  // in a row
 };
 
 struct Attempt {
@@ -68,6 +73,7 @@ struct Job {
   Instant checkpoint_at;              // last CheckpointTaken; 0: none
   std::int32_t preemptions = 0;
   Instant preempted_at;  // the last time; 0: never
+  bool at_head = false;  // comes first in its queue: it was kept from starting by a bad node
 };
 
 // A protected start of a waiting job.
@@ -76,6 +82,17 @@ struct PromiseRecord {
   Instant made_at;
   std::vector<Placement> placements;
   bool cleared = false;  // as in the decision
+};
+
+struct OpenFinding {
+  Finding finding;
+  Instant since;
+};
+
+// The network from a node to `peer` failed.
+struct LinkVote {
+  NodeId peer;
+  Instant at;
 };
 
 // The books of one node. Free amounts exclude what is reserved for the system.
@@ -97,6 +114,18 @@ struct Node {
   std::int64_t memory_free_bytes = 0;
   std::vector<Countable> countables_free;  // ascending by name
   std::set<JobId> jobs;                    // with a placement here that has not ended
+  std::string version;                     // of its agent
+  std::int32_t preflight_port = 0;
+  LifeStage life = LifeStage::kProduction;
+  Instant life_since;
+  std::string life_why;
+  std::string life_who;
+  Remedy remedy = Remedy::kNone;     // what is to be tried, or is under way
+  Answer answer = Answer::kAwaited;  // to the order of this stage
+  NodeRequest request;
+  std::vector<OpenFinding> findings;  // ascending by check and device
+  std::vector<Instant> faults;        // when they were found, the last ones, ascending
+  std::vector<LinkVote> votes;        // one for a peer, ascending by peer
 };
 
 struct JoinToken {

@@ -72,7 +72,9 @@ class Hash {
   void add(const Placement& p) {
     all(p.node, p.node_rank, p.cores, p.devices, p.memory_bytes, p.countables, p.tasks);
   }
-  void add(const PlacementRecord& r) { all(r.placement, r.stage); }
+  void add(const PlacementRecord& r) {
+    all(r.placement, r.stage, r.step, r.busy, r.step_at, r.slow_reports);
+  }
   void add(const TaskExit& e) { all(e.rank, e.exit_code, e.signal, e.cause); }
   void add(const Attempt& a) {
     all(a.number, a.stage, a.stop_reason, a.placements, a.exits, a.allocated_at, a.started_at,
@@ -82,7 +84,8 @@ class Hash {
     all(j.id, spec_digest(j.spec), j.phase, j.outcome, j.held, j.cancel_requested,
         j.requeue_requested, j.priority, j.exit_code, j.retries_used, j.array, j.array_index,
         j.submitted_at, j.eligible_at, j.ended_at, j.submitted_seq, j.attempts, j.nodes_avoided,
-        j.ran_before, j.checkpoint_at, j.preemptions, j.preempted_at, j.requeues_in_a_row);
+        j.ran_before, j.checkpoint_at, j.preemptions, j.preempted_at, j.requeues_in_a_row,
+        j.at_head);
   }
   void add(const Device& d) { all(d.kind, d.vendor, d.model, d.uuid, d.memory_bytes, d.numa_node); }
   void add(const Link& l) { all(l.device_a, l.device_b, l.kind); }
@@ -98,7 +101,13 @@ class Hash {
     if (n.inventory != nullptr) add(*n.inventory);
     all(n.declared, n.contact, n.contact_since, n.removed, n.cores_free, n.device_free_milli,
         n.slots_taken, n.memory_free_bytes, n.countables_free, n.jobs);
+    all(n.version, n.preflight_port, n.life, n.life_since, n.life_why, n.life_who, n.remedy,
+        n.answer, n.request, n.findings, n.faults, n.votes);
   }
+  void add(const Finding& v) { all(v.check, v.severity, v.remedy, v.device, v.evidence); }
+  void add(const OpenFinding& v) { all(v.finding, v.since); }
+  void add(const LinkVote& v) { all(v.peer, v.at); }
+  void add(const NodeRequest& r) { all(r.action, r.now, r.by, r.why, r.who); }
   void add(const Limits& l) {
     all(l.jobs_running, l.jobs_waiting, l.cores, l.gpus_milli, l.memory_bytes, l.countables,
         l.gpus_by_model);
@@ -127,7 +136,8 @@ class Hash {
   void add(const ClusterSettings& s) {
     all(s.name, s.fence, s.disconnect_grace, s.silent_after, s.effect_deadline, s.array_max,
         s.jobs_max, s.ended_jobs_kept, s.ended_jobs_max, s.countables, s.order,
-        s.fair_share_half_life, s.preemption, s.requeues_max);
+        s.fair_share_half_life, s.preemption, s.requeues_max, s.max_unavailable, s.node_tests,
+        s.preflight, s.lemon_faults, s.lemon_window);
   }
   void add(const JoinToken& t) { all(t.node_name, t.expires_at); }
   void add(const Usage& u) {

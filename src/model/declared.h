@@ -140,6 +140,13 @@ struct ClusterSettings {
   bool preemption = true;
   // A job is held when it was requeued so often in a row by what was not its own doing.
   std::int32_t requeues_max = 20;
+  // So many nodes at once are taken out for a reboot, an upgrade or a repair.
+  std::int32_t max_unavailable = 1;
+  bool node_tests = false;  // nodes that join are tested before they take jobs
+  bool preflight = false;   // gangs are tried on their nodes before they start
+  // A node with so many faults within lemon_window is to be replaced, not repaired once more.
+  std::int32_t lemon_faults = 3;
+  Span lemon_window = seconds(7 * 24 * 3600);
   bool operator==(const ClusterSettings&) const = default;
 };
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "model/declared.h"
+#include "model/health.h"
 #include "model/ids.h"
 #include "model/job.h"
 #include "model/node.h"
@@ -79,6 +80,8 @@ struct NodeRegistered {
 struct NodeConnected {
   NodeId node;
   std::string boot_id;
+  std::string version = {};         // of its agent's program
+  std::int32_t preflight_port = 0;  // where other agents test the network to it; 0: nowhere
   bool operator==(const NodeConnected&) const = default;
 };
 struct NodeDisconnected {
@@ -164,12 +167,63 @@ struct CheckpointTaken {
   bool operator==(const CheckpointTaken&) const = default;
 };
 
+// A check's finding has changed. kGood closes what was open.
+struct FindingReported {
+  NodeId node;
+  Finding finding;
+  bool operator==(const FindingReported&) const = default;
+};
+// Replaces a former request for the node; kResume takes it back and ends drain and repair.
+struct NodeActionRequested {
+  NodeId node;
+  NodeAction action = NodeAction::kNone;
+  bool now = false;
+  Instant by;
+  std::string why;
+  bool operator==(const NodeActionRequested&) const = default;
+};
+// What a node was told to do in stage kTest and kRepair is over.
+struct NodeTested {
+  NodeId node;
+  bool passed = false;
+  std::string evidence;
+  bool operator==(const NodeTested&) const = default;
+};
+struct RemedyEnded {
+  NodeId node;
+  Remedy remedy = Remedy::kNone;
+  bool done = false;
+  std::string why;
+  bool operator==(const RemedyEnded&) const = default;
+};
+// The node, or the way from it to `peer`, failed what is tried before a gang starts. Nothing of the
+// attempt was started there.
+struct PreflightFailed {
+  JobId job;
+  AttemptNumber attempt = 0;
+  NodeId node;
+  NodeId peer;  // none: the node itself
+  std::string check;
+  std::string evidence;
+  bool operator==(const PreflightFailed&) const = default;
+};
+// How far the tasks of a placement are, as they say themselves; told now and then, not each step.
+struct ProgressReported {
+  JobId job;
+  AttemptNumber attempt = 0;
+  NodeId node;
+  std::int64_t step = 0;  // of the slowest task there
+  Span busy;              // for one step, without waiting for others: the median lately
+  bool operator==(const ProgressReported&) const = default;
+};
+
 using Event =
     std::variant<ControllerStarted, TimeReached, JobSubmitted, JobCancelRequested, JobHeld,
                  JobReleased, JobRequeueRequested, JobPriorityChanged, NodeRegistered,
                  NodeConnected, NodeDisconnected, NodeRemoved, PlacementPrepared, PlacementStarted,
                  TaskEnded, PlacementEnded, LaunchFailed, UnknownTaskObserved, ObjectApplied,
-                 ObjectDeleted, JoinTokenIssued, CheckpointTaken>;
+                 ObjectDeleted, JoinTokenIssued, CheckpointTaken, FindingReported,
+                 NodeActionRequested, NodeTested, RemedyEnded, PreflightFailed, ProgressReported>;
 
 // -- decisions -----------------------------------------------------------------------------------
 
@@ -234,8 +288,18 @@ struct ForgetJob {
   bool operator==(const ForgetJob&) const = default;
 };
 
+// The next stage of the node's life. kTest and kRepair are orders to its agent.
+struct MoveNode {
+  NodeId node;
+  LifeStage to = LifeStage::kProduction;
+  Remedy remedy = Remedy::kNone;
+  std::string why;
+  std::string who;  // asked for it; "": nobody
+  bool operator==(const MoveNode&) const = default;
+};
+
 using Decision = std::variant<Launch, Start, Stop, DeclareNodeLost, Requeue, EndJob, ForgetJob,
-                              Promise, Withdraw>;
+                              Promise, Withdraw, MoveNode>;
 
 // -- envelope ------------------------------------------------------------------------------------
 

@@ -129,6 +129,7 @@ enum class StopReason {
   kRequeued,  // by a person
   kLaunchFailed,
   kPreempted,
+  kPreflight,  // a node or the network failed before anything was started
 };
 
 // What a preemption is for.

@@ -84,6 +84,12 @@ class Text {
   std::string operator()(const Withdraw& d) const {
     return fmt::format("withdraw {}", names_.job(d.job));
   }
+  std::string operator()(const MoveNode& d) const {
+    std::string text = fmt::format("move {} {}", names_.node(d.node), codec::word(d.to));
+    if (d.remedy != Remedy::kNone) text += fmt::format(" remedy={}", codec::word(d.remedy));
+    if (!d.who.empty()) text += " who=" + d.who;
+    return text + fmt::format(" ({})", d.why);
+  }
 
  private:
   const Names& names_;
