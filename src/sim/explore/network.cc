@@ -11,6 +11,7 @@ namespace {
 constexpr std::int64_t kReset_us = 400'000;
 constexpr std::int64_t kSlow_us = 30'000'000;
 constexpr std::int64_t kLate_us = 120'000'000;
+constexpr std::int64_t kStray_us = 20'000;  // after its sender is back
 
 Error broken() {
   return Error{ErrorKind::kUnavailable, "connection_broken", "the connection broke", ""};
@@ -97,6 +98,15 @@ std::unique_ptr<wire::Listening> Process::listen(std::uint16_t /*port*/, wire::H
   });
 }
 
+MessageFaults MessageFaults::times(std::uint64_t percent) const {
+  MessageFaults made = *this;
+  for (std::uint64_t* each : {&made.lost_request, &made.late_request, &made.lost_answer,
+                              &made.doubled, &made.slow, &made.doubled_line}) {
+    *each = *each * percent / 100;
+  }
+  return made;
+}
+
 // -- the network ---------------------------------------------------------------------------------
 
 std::int64_t Network::delay_us() {
@@ -121,21 +131,14 @@ void Network::request(Host& host, wire::Request request, const Answer& answer) {
   if (hits(faults_.lost_request)) return carry(host, [answer] { answer(broken()); });
   if (hits(faults_.late_request)) {
     carry(host, [answer] { answer(broken()); });
-    agenda_.in(static_cast<std::int64_t>(random_.below(kLate_us)),
-               [this, &host, request = std::move(request)] {
-                 if (!host.cut) arrive(host, request, [](const Result<wire::Response>&) {});
-               });
-    return;
+    return carry_late(host, std::move(request));
   }
   if (hits(faults_.lost_answer)) {
     return carry(host, [this, &host, answer, request = std::move(request)] {
       arrive(host, request, [answer](const Result<wire::Response>&) { answer(broken()); });
     });
   }
-  if (hits(faults_.doubled)) {
-    carry(host,
-          [this, &host, request] { arrive(host, request, [](const Result<wire::Response>&) {}); });
-  }
+  if (hits(faults_.doubled)) carry_late(host, request);
   const std::int64_t slow_us =
       hits(faults_.slow) ? static_cast<std::int64_t>(random_.below(kSlow_us)) : 0;
   auto pass = [this, &host, answer, request = std::move(request)] {
@@ -143,6 +146,23 @@ void Network::request(Host& host, wire::Request request, const Answer& answer) {
   };
   if (slow_us == 0) return carry(host, std::move(pass));
   agenda_.in(slow_us, [this, &host, pass = std::move(pass)] { carry(host, pass); });
+}
+
+// A message that nobody waits for arrives: soon, any time later, or just when its sender is back
+// and has said something else.
+void Network::carry_late(Host& host, wire::Request request) {
+  const std::uint64_t kind = random_.below(3);
+  if (kind == 0) {
+    host.strays.push_back({agenda_.now_us() + kLate_us, std::move(request)});
+    return;
+  }
+  const std::int64_t longest_us = kind == 1 ? kLate_us : kStray_us;
+  agenda_.in(static_cast<std::int64_t>(random_.below(longest_us)),
+             [this, &host, request = std::move(request)] { arrive_late(host, request); });
+}
+
+void Network::arrive_late(Host& host, const wire::Request& request) {
+  if (!host.cut) arrive(host, request, [](const Result<wire::Response>&) {});
 }
 
 void Network::arrive(Host& from, wire::Request request, const Answer& answer) {
@@ -158,6 +178,11 @@ void Network::open_stream(Host& host, wire::Request request,
                           const std::shared_ptr<StreamState>& stream) {
   std::erase_if(host.streams, [](const auto& weak) { return weak.expired(); });
   host.streams.push_back(stream);
+  for (Stray& stray : std::exchange(host.strays, {})) {
+    if (stray.until_us < agenda_.now_us()) continue;
+    agenda_.in(static_cast<std::int64_t>(random_.below(kStray_us)),
+               [this, &host, request = std::move(stray.request)] { arrive_late(host, request); });
+  }
   carry(host, [this, stream, request = std::move(request)]() mutable {
     if (server_ == nullptr) {
       return carry(stream->host, [stream] { stream->client_closed(refused()); });

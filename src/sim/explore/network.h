@@ -29,10 +29,19 @@ struct MessageFaults {
   std::uint64_t doubled = 200;
   std::uint64_t slow = 100;  // up to half a minute
   std::uint64_t doubled_line = 200;
+
+  // So many of a hundred of each.
+  MessageFaults times(std::uint64_t percent) const;
 };
 
 class Network;
 struct StreamState;
+
+// A request that has still to arrive, though nobody waits for an answer.
+struct Stray {
+  std::int64_t until_us = 0;
+  wire::Request request;
+};
 
 // A machine's place in the network.
 struct Host {
@@ -41,6 +50,7 @@ struct Host {
   bool powered = true;                     // false: it sends nothing any more
   std::deque<std::function<void()>> held;  // what waits behind the cut
   std::list<std::weak_ptr<StreamState>> streams;
+  std::vector<Stray> strays;
 };
 
 // A process on a host: the World of its Loop. Destroying it drops what it had still to do.
@@ -95,6 +105,8 @@ class Network {
   };
   bool hits(std::uint64_t of_100k) { return random_.below(100'000) < of_100k; }
   std::int64_t delay_us();
+  void carry_late(Host& host, wire::Request request);
+  void arrive_late(Host& host, const wire::Request& request);
   void arrive(Host& from, wire::Request request, const Answer& answer);
 
   Agenda& agenda_;
