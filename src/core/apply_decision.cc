@@ -159,9 +159,10 @@ class DecisionFold {
     node->life_who = decision.who;
     node->remedy = decision.remedy;
     node->answer = Answer::kAwaited;
-    const bool met =
-        decision.to == LifeStage::kProduction || node->request.action == NodeAction::kResume;
-    if (met) node->request = {};
+    // To be drained outlasts a repair that came in between.
+    const NodeAction asked = node->request.action;
+    const bool met = decision.to == LifeStage::kProduction && asked != NodeAction::kDrain;
+    if (met || asked == NodeAction::kResume) node->request = {};
     touch(state_, node->id);
   }
 

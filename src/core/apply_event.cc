@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "core/books.h"
+#include "core/care.h"
 #include "core/derived.h"
 #include "core/fold.h"
 #include "core/health.h"
@@ -288,6 +289,12 @@ class EventFold {
         avoid(job, event.peer);
         vote(state_, *find(state_, event.node), event.peer);
         vote(state_, *find(state_, event.peer), event.node);
+        touch(state_, event.node);
+        touch(state_, event.peer);
+      } else {
+        open_finding(state_, *find(state_, event.node),
+                     {std::string(kPreflight_check), Severity::kFault, Remedy::kNone, -1,
+                      event.check + ": " + event.evidence});
       }
       if (attempt.stop_reason == StopReason::kNone) attempt.stop_reason = StopReason::kPreflight;
     });

@@ -11,12 +11,14 @@ namespace dove::core {
 namespace {
 
 // Raised whenever the same state could give other decisions than before.
-constexpr int kCycle_version = 2;
+constexpr int kCycle_version = 3;
 
 void run(Pass pass, Cycle& cycle) {
   switch (pass) {
     case Pass::kExpire:
       return expire(cycle);
+    case Pass::kTend:
+      return tend(cycle);
     case Pass::kFinish:
       return finish(cycle);
     case Pass::kDependencies:
@@ -48,6 +50,8 @@ std::string_view pass_name(Pass pass) {
   switch (pass) {
     case Pass::kExpire:
       return "expire";
+    case Pass::kTend:
+      return "tend";
     case Pass::kFinish:
       return "finish";
     case Pass::kDependencies:

@@ -11,6 +11,7 @@ namespace dove::core {
 
 enum class Pass {
   kExpire,        // what was due by now: fences, time limits, deadlines of orders
+  kTend,          // the life of nodes: suspects, drains, repairs, tests
   kFinish,        // attempts that failed, were cancelled, or are over on all their nodes
   kDependencies,  // jobs that may wait for a place now, and those that never can
   kOrder,         // the queue, by the order policy (off: by submission)
@@ -21,9 +22,9 @@ enum class Pass {
   kRetain,        // old ended jobs are forgotten
 };
 
-constexpr std::array<Pass, 9> kPasses = {Pass::kExpire,  Pass::kFinish,  Pass::kDependencies,
-                                         Pass::kOrder,   Pass::kPlace,   Pass::kBackfill,
-                                         Pass::kPreempt, Pass::kBarrier, Pass::kRetain};
+constexpr std::array<Pass, 10> kPasses = {
+    Pass::kExpire, Pass::kTend,     Pass::kFinish,  Pass::kDependencies, Pass::kOrder,
+    Pass::kPlace,  Pass::kBackfill, Pass::kPreempt, Pass::kBarrier,      Pass::kRetain};
 
 std::string_view pass_name(Pass pass);
 

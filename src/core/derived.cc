@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/books.h"
+#include "core/care.h"
 #include "core/health.h"
 #include "core/hostlist.h"
 #include "core/victims.h"
@@ -111,11 +112,12 @@ void forget(Derived& derived, JobId id) {
   derived.jobs.erase(at);
 }
 
-void keep(std::set<JobId>& jobs, JobId id, bool in) {
+template <class Id>
+void keep(std::set<Id>& ids, Id id, bool in) {
   if (in) {
-    jobs.insert(id);
+    ids.insert(id);
   } else {
-    jobs.erase(id);
+    ids.erase(id);
   }
 }
 
@@ -179,8 +181,7 @@ std::vector<T> taken_sorted(std::vector<T>& from) {
 
 bool is_available(const Node& node) {
   return !node.removed && node.contact == Contact::kConnected && !node.declared.drained &&
-         node.inventory != nullptr && node.life == LifeStage::kProduction && !is_closed(node) &&
-         node.request.action == NodeAction::kNone;
+         node.inventory != nullptr && node.life == LifeStage::kProduction && !is_closed(node);
 }
 
 void touch(State& state, JobId job) {
@@ -227,6 +228,7 @@ void sync_node(State& state, NodeId id) {
       available ? domains.put(node, rank, free) : domains.drop(id);
     }
   }
+  keep(derived.in_care, id, wants_care(node));
   ++derived.books_version;
   const Instant wake = lost_at(state, node);
   if (wake == note.wake) return;

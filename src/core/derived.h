@@ -90,6 +90,7 @@ struct Derived {
   std::set<JobId> to_order;  // waiting, ready or not may have changed
   std::set<JobId> to_start;
 
+  std::set<NodeId> in_care;     // not simply in production (core/care.h)
   std::set<JobId> preemptible;  // active ones whose owner allows it
   std::set<JobId> stopping;     // active ones that are being stopped
 

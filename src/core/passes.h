@@ -23,6 +23,7 @@ struct Cycle {
 };
 
 void expire(Cycle& cycle);
+void tend(Cycle& cycle);
 void finish(Cycle& cycle);
 void resolve_dependencies(Cycle& cycle);
 void order(Cycle& cycle);

@@ -5,6 +5,7 @@
 
 #include "core/backfill.h"
 #include "core/books.h"
+#include "core/care.h"
 #include "core/dependency.h"
 #include "core/derived.h"
 #include "core/reservation.h"
@@ -36,7 +37,9 @@ Instant wake_by_scan(const State& state) {
     wake = std::min(wake, job.ended_at + state.settings.ended_jobs_kept);
     if (ended > state.settings.ended_jobs_max) wake = state.now;
   }
-  for (const Node& node : state.nodes) wake = std::min(wake, lost_at(state, node));
+  for (const Node& node : state.nodes) {
+    wake = std::min({wake, lost_at(state, node), care_wake(state, node)});
+  }
   return std::min({wake, next_promise(state), next_boundary(state)});
 }
 
@@ -113,6 +116,9 @@ Instant wake_at(const State& state) {
   Instant wake = std::min(next_promise(state), next_boundary(state));
   if (!derived->job_wakes.empty()) wake = std::min(wake, derived->job_wakes.begin()->first);
   if (!derived->node_wakes.empty()) wake = std::min(wake, derived->node_wakes.begin()->first);
+  for (const NodeId id : derived->in_care) {
+    wake = std::min(wake, care_wake(state, *state.find_node(id)));
+  }
   if (!derived->forgettable.empty()) {
     const bool over = derived->ended_count > state.settings.ended_jobs_max;
     wake =

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "codec/words.h"
+#include "core/health.h"
 #include "core/state.h"
 #include "core/step.h"
 #include "sim/checked_brain.h"
@@ -107,7 +109,8 @@ class Runner {
     TRY_ASSIGN(const Line line, read_line(text));
     const Instant at = kBegin + line.at;
     if (at < state().now) return bad("time goes back");
-    if (at > state().now || line.verb == "why" || line.verb == "show") TRY(step(at));
+    if (at > state().now || line.verb == "why" || line.verb == "show" || line.verb == "health")
+      TRY(step(at));
     if (line.verb.empty()) return {};
     TRY_ASSIGN(Options options, Options::read(line.rest));
     TRY_ASSIGN(const bool known, dispatch(line, options));
@@ -119,6 +122,7 @@ class Runner {
     if (line.verb == "submit") return submit(line.name, options);
     if (line.verb == "why") return why(line.name);
     if (line.verb == "show") return show(line.name);
+    if (line.verb == "health") return health(line.name);
     if (line.verb == "checkpoint") return checkpoint(line.name);
     TRY_ASSIGN(const bool report, take_report(line, options));
     if (report) return true;
@@ -177,20 +181,32 @@ class Runner {
     return true;
   }
 
+  // What is found of a node.
+  Result<bool> health(const std::string& name) {
+    const core::Node* node = state().find_node(name);
+    if (node == nullptr) return bad("health of an unknown node");
+    for (const core::OpenFinding& open : node->findings) {
+      print(fmt::format("health {}: {} {}", name, codec::word(open.finding.severity),
+                        core::finding_text(open.finding)));
+    }
+    return true;
+  }
+
   // prepared|started|ended|failed|task JOB NODE: a report of the current attempt; NODE may be *.
   Result<bool> take_report(const Line& line, Options& options) {
-    static const std::set<std::string> verbs = {"prepared", "started", "ended", "failed", "task"};
+    static const std::set<std::string> verbs = {"prepared", "started", "ended",   "failed",
+                                                "task",     "unfit",   "progress"};
     if (!verbs.contains(line.verb)) return false;
     const core::Job* job = state().find_job(find_job(line.name));
     if (job == nullptr || job->attempts.empty()) return bad("a report of an unknown attempt");
     TaskExit exit;
-    exit.exit_code = static_cast<std::int32_t>(options.amount("exit"));
+    exit.exit_code = static_cast<std::int32_t>(options.amount("exit", options.amount("busy_ms")));
     exit.signal = static_cast<std::int32_t>(options.amount("signal"));
-    exit.cause = options.text("cause");
+    exit.cause = options.text("cause", options.text("peer"));
     const auto number =
         static_cast<AttemptNumber>(options.amount("attempt", job->attempts.back().number));
     const std::string on = options.text("on", "*");
-    const auto rank = static_cast<Rank>(options.amount("rank"));
+    const auto rank = static_cast<Rank>(options.amount("rank", options.amount("step")));
     const core::Attempt attempt = job->attempts[number - 1];
     for (const core::PlacementRecord& record : attempt.placements) {
       const NodeId node = record.placement.node;
@@ -205,6 +221,13 @@ class Runner {
     const NodeId node = placement.node;
     if (verb == "prepared") brain_.add(PlacementPrepared{job.id, number, node});
     if (verb == "started") brain_.add(PlacementStarted{job.id, number, node});
+    if (verb == "unfit") {
+      const NodeId peer = find_node(exit.cause);
+      brain_.add(PreflightFailed{job.id, number, node, peer, "scenario", "no answer"});
+    }
+    if (verb == "progress") {
+      brain_.add(ProgressReported{job.id, number, node, rank, milliseconds(exit.exit_code)});
+    }
     if (verb == "failed") brain_.add(LaunchFailed{job.id, number, node, "scenario"});
     if (verb == "task") {
       exit.rank = rank;
@@ -243,12 +266,32 @@ class Runner {
       NodeDeclaration declaration = state().find_node(id)->declared;
       declaration.drained = verb == "drain";
       brain_.add(ObjectApplied{declaration});
+    } else if (verb == "finding") {
+      brain_.add(FindingReported{id, read_finding(options)});
+    } else if (verb == "ask") {
+      ask(id, options);
+    } else if (verb == "tested") {
+      brain_.add(NodeTested{id, !options.flag("failed"), options.text("evidence", "scenario")});
+    } else if (verb == "remedied") {
+      brain_.add(RemedyEnded{id, state().find_node(id)->remedy, !options.flag("failed"),
+                             options.text("why", "scenario")});
     } else if (verb == "unknown") {
       brain_.add(UnknownTaskObserved{id, JobId(999), 1});
     } else {
       return false;
     }
     return true;
+  }
+
+  // ask NODE action=reboot [now] [by=60s] [why=...] : as an administrator.
+  void ask(NodeId id, Options& options) {
+    NodeActionRequested asked{id, read_action(options.text("action")), options.flag("now"), {}, ""};
+    const Span by = options.span("by");
+    if (by.us != 0) asked.by = kBegin + by;
+    asked.why = options.text("why", "scenario");
+    const auto admitted = core::admit(state(), brain_.policies(), asked);
+    if (admitted.ok()) return brain_.add(asked);
+    print(fmt::format("refused: {} ({})", admitted.error().code, admitted.error().field));
   }
 
   bool take_request(const Line& line, Options& options) {
@@ -347,6 +390,11 @@ class Runner {
           static_cast<std::int32_t>(options.amount("kept_max", settings.ended_jobs_max));
       settings.requeues_max =
           static_cast<std::int32_t>(options.amount("requeues_max", settings.requeues_max));
+      settings.max_unavailable =
+          static_cast<std::int32_t>(options.amount("max_unavailable", settings.max_unavailable));
+      settings.lemon_faults =
+          static_cast<std::int32_t>(options.amount("lemon_faults", settings.lemon_faults));
+      settings.node_tests = options.flag("node_tests");
       settings.countables = options.countables("countable");
       settings.preemption = !options.flag("no_preemption");
       settings.order = options.text("order", settings.order);

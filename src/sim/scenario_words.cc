@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <span>
+
+#include "codec/words.h"
 
 namespace dove::sim {
 
@@ -22,6 +25,12 @@ std::vector<std::string> split(std::string_view text, char at) {
 }
 
 namespace {
+
+// 0, the enumeration's first, for a word that it does not have.
+std::size_t index_of(std::span<const std::string_view> words, const std::string& word) {
+  const auto at = std::find(words.begin(), words.end(), word);
+  return at == words.end() ? 0 : static_cast<std::size_t>(at - words.begin());
+}
 
 Error bad(std::string message) {
   return Error{ErrorKind::kInvalid, "bad_scenario", std::move(message), ""};
@@ -295,6 +304,21 @@ NodeDeclaration read_declaration(const std::string& name, Options& options) {
     declaration.topology.push_back({parts.front(), parts.back()});
   }
   return declaration;
+}
+
+Finding read_finding(Options& options) {
+  Finding finding;
+  finding.check = options.text("check", "xid");
+  finding.severity =
+      static_cast<Severity>(index_of(codec::severities(), options.text("severity", "fault")));
+  finding.remedy = static_cast<Remedy>(index_of(codec::remedies(), options.text("remedy", "none")));
+  finding.device = static_cast<std::int32_t>(options.amount("device", -1));
+  finding.evidence = options.text("evidence", "scenario");
+  return finding;
+}
+
+NodeAction read_action(const std::string& word) {
+  return static_cast<NodeAction>(index_of(codec::node_actions(), word));
 }
 
 Limits read_limits(Options& options) {

@@ -58,6 +58,10 @@ JobSpec read_spec(const std::string& name, Options& options, const FindJob& find
 std::shared_ptr<const Inventory> read_inventory(Options& options);
 NodeDeclaration read_declaration(const std::string& name, Options& options);
 Limits read_limits(Options& options);
+// check= severity= remedy= device= evidence=
+Finding read_finding(Options& options);
+// As in the API: "reboot"; kNone for another word.
+NodeAction read_action(const std::string& word);
 Quota read_quota(Options& options);
 
 // How names are printed.
