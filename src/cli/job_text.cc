@@ -111,6 +111,11 @@ std::string exit_text(const ExitView& exit) {
   return text;
 }
 
+std::string promise_text(const JobView& job) {
+  if (job.promised_start_us == 0) return "";
+  return fmt::format("Promised to start by {}\n", when_text(job.promised_start_us));
+}
+
 std::string job_text(const JobView& job, std::int64_t now_us, bool colours) {
   std::string out =
       fmt::format("Job {} {}: {}\n", styled(job.shown_id, "1", colours), printable(job.name),
@@ -143,9 +148,7 @@ std::string job_text(const JobView& job, std::int64_t now_us, bool colours) {
                        span_text(now_us - job.submitted_at_us), job.reasons.empty() ? "" : ":");
     for (const ReasonView& reason : job.reasons)
       out += fmt::format("  - {}\n", printable(reason.text));
-    if (job.promised_start_us != 0) {
-      out += fmt::format("Promised to start by {}\n", when_text(job.promised_start_us));
-    }
+    out += promise_text(job);
   }
   return out;
 }

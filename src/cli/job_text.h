@@ -21,6 +21,9 @@ TimeSpent time_spent(const AttemptView& attempt, std::int64_t ready_at_us, std::
 
 std::string job_text(const JobView& job, std::int64_t now_us, bool colours);
 
+// By when a waiting job will have been started; "" when nothing was promised to it.
+std::string promise_text(const JobView& job);
+
 // "rank 2: exit code 1", "rank 0: signal 9 (fenced)".
 std::string exit_text(const ExitView& exit);
 

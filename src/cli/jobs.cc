@@ -156,7 +156,7 @@ std::string why_text(const JobView& job, const json& why) {
   for (const json& reason : reasons) {
     out += fmt::format("  - {}\n", printable(text_of(reason, "text")));
   }
-  return out;
+  return out + promise_text(job);
 }
 
 Result<int> run_why(const Invocation& invocation) {
