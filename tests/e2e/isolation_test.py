@@ -137,7 +137,7 @@ class IsolationTest(unittest.TestCase):
         self.assertEqual(found["state"], "completed")
         _, log = self.ended(self.run_in("ls /left-behind /root-of-neighbour 2>&1; true"))
         self.assertEqual(log.count("No such file"), 2, log)
-        found, log = self.ended(self.run_in("echo x > /x", read_only=True))
+        found, log = self.ended(self.run_in("(echo x > /x) 2>&1", read_only=True))
         self.assertIn("Read-only", log)
 
     def test_4_volumes_do_not_lead_out(self):
