@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "devices/emulated/accelerator_toml.h"
 #include "devices/emulated/accelerators.h"
 #include "devices/emulated/inventory_file.h"
 #include "devices/hwloc/hwloc_host.h"
@@ -13,13 +14,30 @@ namespace {
 
 using Families = std::vector<std::unique_ptr<devices::Accelerators>>;
 
-Result<Inventory> emulated_inventory(const Settings& given) {
-  if (given.has("inventory")) {
-    return devices::emulated::InventoryFile(given.text("inventory", "")).inventory();
-  }
+Result<Inventory> real_host() {
   TRY_ASSIGN(const std::unique_ptr<devices::hwloc::HwlocHost> host,
              devices::hwloc::HwlocHost::make());
-  TRY_ASSIGN(const Inventory real, host->inventory());
+  return host->inventory();
+}
+
+// The cores and memory of this machine, with the devices of the file.
+Result<Inventory> with_devices_of(const std::string& path) {
+  TRY_ASSIGN(const std::string text, read_small_file(path));
+  TRY_ASSIGN(Inventory inventory, real_host());
+  TRY_ASSIGN(inventory.devices, devices::emulated::parse_accelerator_toml(text, path));
+  for (Device& device : inventory.devices) {
+    if (device.numa_node >= static_cast<std::int32_t>(inventory.numa.size())) device.numa_node = 0;
+  }
+  return inventory;
+}
+
+Result<Inventory> emulated_inventory(const Settings& given) {
+  if (given.has("inventory")) {
+    const std::string path = given.text("inventory", "");
+    if (path.ends_with(".toml")) return with_devices_of(path);
+    return devices::emulated::InventoryFile(path).inventory();
+  }
+  TRY_ASSIGN(const Inventory real, real_host());
   std::int64_t real_cores = 0;
   for (const NumaNode& numa : real.numa) {
     real_cores += static_cast<std::int64_t>(numa.cores.size());

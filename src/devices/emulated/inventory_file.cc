@@ -110,6 +110,7 @@ Result<void> read_numa(const Reader& read, const YAML::Node& root, Inventory& ou
 }
 
 Result<void> read_devices(const Reader& read, const YAML::Node& root, Inventory& out) {
+  std::set<std::string> uuids;
   for (const YAML::Node& item : root["devices"]) {
     TRY(read.known(item, {"count", "kind", "vendor", "model", "memory", "numa_node", "uuid"}));
     Device device;
@@ -130,13 +131,12 @@ Result<void> read_devices(const Reader& read, const YAML::Node& root, Inventory&
       }
       device.numa_node = static_cast<std::int32_t>(node);
     }
-    if (item["uuid"] && count > 1) {
-      return read.wrong(item["uuid"],
-                        "a uuid is one device's: give each device an entry of its own");
-    }
     for (std::int64_t i = 0; i < count; ++i) {
       device.uuid =
           item["uuid"].as<std::string>(fmt::format("GPU-emulated-{}", out.devices.size()));
+      if (!uuids.insert(device.uuid).second) {
+        return read.wrong(item, fmt::format("uuid {} is another device's", device.uuid));
+      }
       out.devices.push_back(device);
     }
   }

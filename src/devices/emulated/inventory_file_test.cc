@@ -34,6 +34,7 @@ TEST(InventoryFile, NamesThePlaceOfAMistake) {
   EXPECT_FALSE(parse_inventory("devices: [{numa_node: 3}]", "a").ok());
   EXPECT_FALSE(parse_inventory("numa: [{cores: 0-1}, {cores: 1-2}]", "a").ok());
   EXPECT_FALSE(parse_inventory("links: [{devices: [0, 1]}]", "a").ok());
+  EXPECT_FALSE(parse_inventory("devices: [{count: 2, uuid: a}]", "a").ok());
   EXPECT_FALSE(parse_inventory("[1", "a").ok());
   EXPECT_FALSE(parse_inventory("7", "a").ok());
 }
