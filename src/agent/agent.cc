@@ -64,12 +64,14 @@ Agent::Agent(wire::Loop& loop, AgentOptions options, Inventory inventory, Runner
       inventory_(std::move(inventory)),
       runner_(runner),
       client_(loop, options_.host, options_.port),
+      cutter_(options_.arrange, options_.keeps_records ? options_.data_dir + "/slices" : ""),
       jitter_(std::hash<std::string>{}(options_.name)) {
   facts_.node = options_.name;
   facts_.url = fmt::format("http://{}:{}", options_.host, options_.port);
   facts_.bin_directory = options_.bin_directory;
   facts_.shared_directory = options_.shared_directory;
   facts_.inventory = &inventory_;
+  facts_.slice_names = &cutter_.names();
   relays_ = std::make_unique<Relays>(loop_, options_.name, [this] { return relay_line(); });
 }
 
@@ -240,15 +242,36 @@ void Agent::launch(const Json& line, std::string_view text) {
     if (found->second->was_interrupted()) return found->second->start();
     return found->second->repeat_report();
   }
+  if (cutter_.is_under_way(key)) return;
   Result<LaunchOrder> order = read_launch_order(line);
   if (!order.ok()) {
     report(Report{ReportKind::kLaunchFailed, key, {}, order.error().message, 0, 0, 0});
     return;
   }
+  if (cutter_.needs(order->placement)) {
+    return cut_and_launch(std::move(order).value(), std::string(text));
+  }
   hold(std::move(order).value()).launch(std::string(text));
 }
 
+// Until the cutting is done the attempt is held by nobody: its order comes again if we die.
+void Agent::cut_and_launch(LaunchOrder order, std::string text) {
+  std::vector<const Placement*> others;
+  for (const auto& [key, held] : held_) {
+    if (held->stage() != HeldAttempt::Stage::kEnded) others.push_back(&held->order().placement);
+  }
+  const AttemptKey key = order.key;
+  const Placement placement = order.placement;
+  cutter_.cut(
+      key, placement, others,
+      [this, order = std::move(order), text = std::move(text)](const Result<void>& cut) {
+        if (cut.ok()) return hold(order).launch(text);
+        report(Report{ReportKind::kLaunchFailed, order.key, {}, cut.error().message, 0, 0, 0});
+      });
+}
+
 void Agent::stop(AttemptKey key, bool preempted) {
+  cutter_.drop(key);
   const auto found = held_.find(key);
   if (found == held_.end()) {
     report(Report{ReportKind::kEnded, key, {}, "", 0, 0, 0});  // nothing of it is here

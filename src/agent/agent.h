@@ -20,6 +20,7 @@
 #include "agent/finished.h"
 #include "agent/held_attempt.h"
 #include "agent/relays.h"
+#include "agent/slice_cutter.h"
 #include "agent/task.h"
 #include "base/random.h"
 #include "base/result.h"
@@ -50,6 +51,8 @@ struct AgentOptions {
   FinishedLimits finished;  // of what stays on disk of attempts that are over
   // Told each renewal: the lease's new deadline (CLOCK_BOOTTIME). Unset: there are no shims.
   std::function<void(std::int64_t deadline_us)> renew_lease;
+  // Cuts devices into slices. Unset: nothing is cut, and slices are what their places say.
+  SliceCutter::Arrange arrange;
 };
 
 class Agent {
@@ -67,6 +70,11 @@ class Agent {
   bool connected() const { return !session_.empty(); }
   // What is in the machine changed; ids of devices are as before. The controller is told.
   void set_inventory(Inventory inventory);
+  // Devices that are cut into slices at the moment.
+  void set_cut(std::vector<std::int32_t> devices) { cutter_.saw_cut(std::move(devices)); }
+  const std::string& name() const { return options_.name; }
+  const Inventory& inventory() const { return inventory_; }
+  const std::map<AttemptKey, std::unique_ptr<HeldAttempt>>& held() const { return held_; }
   // The controller refuses this agent for good (a wrong token): the message says what to do.
   const std::optional<Error>& refused() const { return refused_; }
 
@@ -82,6 +90,7 @@ class Agent {
   void on_line(std::string_view line);
   void on_order(const nlohmann::json& line, std::string_view text);
   void launch(const nlohmann::json& line, std::string_view text);
+  void cut_and_launch(LaunchOrder order, std::string text);
   void stop(AttemptKey key, bool preempted);
   void on_control(const nlohmann::json& line);
   void open_relay(const nlohmann::json& relay);
@@ -131,6 +140,7 @@ class Agent {
   std::unique_ptr<wire::InStream> silent_orders_;
   std::int64_t orders_heard_us_ = 0;
   std::map<AttemptKey, std::unique_ptr<HeldAttempt>> held_;
+  SliceCutter cutter_;
   std::unique_ptr<Relays> relays_;
   std::optional<FinishedAttempts> finished_;
   std::deque<std::string> reports_;  // JSON, not yet acknowledged

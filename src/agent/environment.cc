@@ -23,18 +23,23 @@ std::vector<std::int32_t> device_ids(const std::vector<DeviceGrant>& grants) {
   return ids;
 }
 
-// "3", or for a slice "MIG-<uuid of the device>/<start>/<size>". A driver gives a slice a UUID of
-// its own when it is cut; emulated devices, which nobody cuts, have no other name for theirs.
+// "3", or what the driver calls the slice; where nobody cuts, a slice has no other name than its
+// place: "MIG-<uuid of the device>/<start>/<size>".
+std::string visible_device(const AgentFacts& facts, const DeviceGrant& grant) {
+  if (!grant.is_slice()) return std::to_string(grant.device);
+  if (facts.slice_names != nullptr) {
+    const auto named = facts.slice_names->find({grant.device, grant.slice.start});
+    if (named != facts.slice_names->end()) return named->second;
+  }
+  const auto index = static_cast<std::size_t>(grant.device);
+  const bool known = facts.inventory != nullptr && index < facts.inventory->devices.size();
+  const std::string uuid = known ? facts.inventory->devices[index].uuid : "";
+  return fmt::format("MIG-{}/{}/{}", uuid, grant.slice.start, grant.slice.size);
+}
+
 std::string visible_devices(const AgentFacts& facts, const std::vector<DeviceGrant>& grants) {
   std::vector<std::string> names;
-  for (const DeviceGrant& grant : grants) {
-    const auto index = static_cast<std::size_t>(grant.device);
-    const bool known = facts.inventory != nullptr && index < facts.inventory->devices.size();
-    const std::string uuid = known ? facts.inventory->devices[index].uuid : "";
-    names.push_back(grant.is_slice()
-                        ? fmt::format("MIG-{}/{}/{}", uuid, grant.slice.start, grant.slice.size)
-                        : std::to_string(grant.device));
-  }
+  for (const DeviceGrant& grant : grants) names.push_back(visible_device(facts, grant));
   return fmt::format("{}", fmt::join(names, ","));
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "agent/order.h"
+#include "agent/slice_cutter.h"
 #include "model/node.h"
 
 namespace dove::agent {
@@ -24,6 +25,7 @@ struct AgentFacts {
   std::string shared_directory;  // below it: checkpoints/<job>
   std::string cluster = "dove";
   const Inventory* inventory = nullptr;
+  const SliceNames* slice_names = nullptr;
 };
 
 // "2(x3),1" of {2,2,2,1}, and "gpu-[001-003,7]" of names, as Slurm writes them.
