@@ -4,11 +4,11 @@
 
 namespace dove::core {
 
-void Mix::add(const TaskShape& task, std::int64_t count) {
+void Mix::add(const TaskShape& task) {
   TaskShape shape = task;
   shape.memory_bytes = 0;
-  counts_[shape] += count;
-  tasks_ += count;
+  ++counts_[shape];
+  ++tasks_;
 }
 
 std::vector<MixEntry> Mix::typical() const {

@@ -2,12 +2,10 @@
 #include <nlohmann/json.hpp>
 
 #include "codec/json.h"
-#include "core/cores.h"
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/job_select.h"
 #include "server/openapi.h"
-#include "telemetry/metrics.h"
 
 namespace dove::server {
 namespace {
@@ -45,23 +43,6 @@ Totals totals_of(const core::State& state) {
     totals.memory_free_bytes += node.memory_free_bytes;
   }
   return totals;
-}
-
-// Running placements with devices on a NUMA node of which they hold no core.
-std::int64_t placements_far_from_devices(const core::State& state) {
-  std::int64_t count = 0;
-  for (const core::Node& node : state.nodes) {
-    if (node.inventory == nullptr) continue;
-    for (const JobId id : node.jobs) {
-      const core::Job* job = state.find_job(id);
-      if (job == nullptr || job->attempts.empty()) continue;
-      for (const core::PlacementRecord& record : job->attempts.back().placements) {
-        if (record.placement.node != node.id || record.placement.devices.empty()) continue;
-        if (core::numa_nodes_without_core(*node.inventory, record.placement) > 0) ++count;
-      }
-    }
-  }
-  return count;
 }
 
 Result<Seq> read_after(const Call& call, Seq otherwise) {
@@ -154,29 +135,6 @@ void get_readiness(Context& context, CallPtr call) {
 
 void get_version(Context& context, CallPtr call) {
   call->reply(200, Json{{"version", context.options.version}, {"api", "v1"}});
-}
-
-void get_metrics(Context& context, CallPtr call) {
-  const core::State& state = context.state();
-  const Totals totals = totals_of(state);
-  telemetry::Metrics& metrics = telemetry::metrics();
-  metrics.gauge("dove_jobs_waiting", "Jobs that wait.").set(state.usage.jobs_waiting);
-  metrics.gauge("dove_jobs_running", "Jobs that hold resources.").set(state.usage.jobs_running);
-  metrics.gauge("dove_nodes", "Nodes that are not removed.").set(totals.total);
-  metrics.gauge("dove_nodes_connected", "Nodes whose agent is connected.").set(totals.connected);
-  metrics.gauge("dove_gpus", "GPUs of all nodes.").set(totals.gpus);
-  metrics.gauge("dove_gpus_free_milli", "Thousandths of GPUs that are free.")
-      .set(totals.gpus_free_milli);
-  metrics
-      .gauge("dove_placements_far_from_devices",
-             "Placements with devices on a NUMA node of which they hold no core.")
-      .set(placements_far_from_devices(state));
-  metrics.gauge("dove_log_head", "Position of the last record.")
-      .set(static_cast<std::int64_t>(state.head.value));
-  metrics.gauge("dove_event_followers", "Open streams of events.")
-      .set(static_cast<std::int64_t>(context.feed.followers()));
-  call->responder->send(wire::Response{
-      200, {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}}, metrics.render()});
 }
 
 void get_openapi(Context&, CallPtr call) {

@@ -15,7 +15,10 @@ const RecentBatch& Projection::apply(std::shared_ptr<const controller::Committed
     if (recent.new_jobs.empty()) recent.new_jobs.resize(batch.events.size());
     recent.new_jobs[i] = JobId(next);
   }
-  for (const Decision& decision : batch.decisions) core::apply(state_, decision);
+  for (const Decision& decision : batch.decisions) {
+    core::apply(state_, decision);
+    yield_.decided(state_, decision);
+  }
   records_ += batch.events.size() + batch.decisions.size();
   recent.committed = std::move(committed);
   recent_.push_back(std::move(recent));

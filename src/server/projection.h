@@ -12,6 +12,7 @@
 
 #include "controller/controller.h"
 #include "core/state.h"
+#include "server/yield.h"
 
 namespace dove::server {
 
@@ -29,11 +30,13 @@ class Projection {
 
   const RecentBatch& apply(std::shared_ptr<const controller::CommittedBatch> committed);
   const core::State& state() const { return state_; }
+  const Yield& yield() const { return yield_; }
   // Ascending; the log has what came before.
   const std::deque<RecentBatch>& recent() const { return recent_; }
 
  private:
   core::State state_;
+  Yield yield_;
   std::deque<RecentBatch> recent_;
   std::size_t records_ = 0;
 };

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "base/check.h"
+#include "telemetry/exposition.h"
 
 namespace dove::telemetry {
 namespace {
@@ -24,25 +25,6 @@ struct Family {
   std::string_view kind;
   std::map<std::string, Instrument> by_labels;  // key: `a="x",b="y"`
 };
-
-std::string labels_text(const Labels& labels) {
-  std::string text;
-  for (const auto& [name, value] : labels) {
-    if (!text.empty()) text += ',';
-    text += name;
-    text += "=\"";
-    for (char c : value) {
-      if (c == '\\' || c == '"') text += '\\';
-      if (c == '\n') {
-        text += "\\n";
-      } else {
-        text += c;
-      }
-    }
-    text += '"';
-  }
-  return text;
-}
 
 std::string bound_text(std::int64_t bound, Unit unit) {
   return unit == Unit::kPlain ? fmt::to_string(bound)

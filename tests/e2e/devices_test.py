@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """An agent finds the GPUs of its machine and notices when one goes: NVML is a fake library (src/devices/nvml), whose
 GPUs are a text file that the test edits."""
+import json
 import os
 import unittest
 
@@ -57,6 +58,35 @@ class Devices(unittest.TestCase):
         self.cluster.start_agent("node1")
         self.cluster.wait_connected()
         self.assertEqual(self.kinds(), ["lost", "gpu"])
+
+    def shell(self, script, **more):
+        return self.cluster.submit({"name": "shell", "command": ["bash", "-c", script], **more})
+
+    def test_a_gpu_is_cut_for_slices_and_made_whole_again(self):
+        hold = self.shell("echo $CUDA_VISIBLE_DEVICES; sleep 300", slice="1g.10gb", slices=1)
+        self.cluster.wait_state(hold, "running")
+        until(lambda: self.cluster.logs(hold), 10, "the task's output")
+        more = self.shell("echo $CUDA_VISIBLE_DEVICES", slice="3g.40gb", slices=1)
+        self.assertEqual(self.cluster.wait(more)["state"], "completed")
+        names = [self.cluster.logs(job).strip() for job in (hold, more)]
+        for name in names:
+            self.assertRegex(name, r"^MIG-fake-\d-\d+$")
+        self.assertEqual(len(set(names)), 2)
+        with open(self.state + ".mig") as file:
+            self.assertEqual(sum(line.startswith("slice") for line in file), 2)
+        self.cluster.api.call("POST", f"/v1/jobs/{hold}/cancel", {})
+        self.cluster.wait(hold)
+        whole = self.shell("echo $CUDA_VISIBLE_DEVICES", gpus=2)
+        self.assertEqual(self.cluster.wait(whole)["state"], "completed")
+        with open(self.state + ".mig") as file:
+            kept = file.read()
+        self.assertNotRegex(kept, r"slice|mode \d 1")
+
+    def test_what_the_driver_refuses_fails_the_launch_and_says_why(self):
+        self.tell(GPUS + "gpu 0 in_use 1\ngpu 1 in_use 1\n")
+        job = self.shell("true", slice="1g.10gb", slices=1)
+        self.assertEqual(self.cluster.wait(job)["state"], "failed")
+        self.assertIn("cannot be cut", json.dumps(self.cluster.api.call("GET", f"/v1/events?job={job}")))
 
 
 if __name__ == "__main__":

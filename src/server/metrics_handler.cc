@@ -1,0 +1,123 @@
+// What the controller tells Prometheus: the cluster, its queues and projects, the yield of its
+// GPUs, and how the server itself does.
+#include "core/cores.h"
+#include "server/context.h"
+#include "server/handlers.h"
+#include "telemetry/exposition.h"
+#include "telemetry/metrics.h"
+
+namespace dove::server {
+namespace {
+
+using Kind = telemetry::Exposition::Kind;
+
+// Of queues and of projects each; further ones have no series.
+constexpr std::size_t kSeriesMax = 2'000;
+
+struct Nodes {
+  int total = 0;
+  int connected = 0;
+  int drained = 0;
+  int lost = 0;
+  std::int64_t gpus = 0;
+  std::int64_t gpus_free_milli = 0;
+  std::int64_t gpus_lost = 0;
+};
+
+Nodes nodes_of(const core::State& state) {
+  Nodes nodes;
+  for (const core::Node& node : state.nodes) {
+    if (node.removed) continue;
+    ++nodes.total;
+    nodes.connected += node.contact == Contact::kConnected;
+    nodes.drained += node.declared.drained;
+    nodes.lost += node.contact == Contact::kLost;
+    for (std::size_t i = 0; i < node.inventory->devices.size(); ++i) {
+      const bool is_gpu = node.inventory->devices[i].kind == "gpu";
+      nodes.gpus += is_gpu ? 1 : 0;
+      nodes.gpus_free_milli += is_gpu ? node.device_free_milli[i] : 0;
+      nodes.gpus_lost += node.inventory->devices[i].kind == "lost" ? 1 : 0;
+    }
+  }
+  return nodes;
+}
+
+// Running placements with devices on a NUMA node of which they hold no core.
+std::int64_t placements_far_from_devices(const core::State& state) {
+  std::int64_t count = 0;
+  for (const core::Node& node : state.nodes) {
+    if (node.inventory == nullptr) continue;
+    for (const JobId id : node.jobs) {
+      const core::Job* job = state.find_job(id);
+      if (job == nullptr || job->attempts.empty()) continue;
+      for (const core::PlacementRecord& record : job->attempts.back().placements) {
+        if (record.placement.node != node.id || record.placement.devices.empty()) continue;
+        if (core::numa_nodes_without_core(*node.inventory, record.placement) > 0) ++count;
+      }
+    }
+  }
+  return count;
+}
+
+// `label`: what the map's keys are.
+void add_usage(const char* label, const std::map<std::string, core::Usage>& usage,
+               telemetry::Exposition& out) {
+  const std::string prefix = std::string("dove_") + label;
+  const auto each = [&](auto add) {
+    std::size_t count = 0;
+    for (const auto& [name, used] : usage) {
+      if (++count > kSeriesMax) return;
+      add(name, used);
+    }
+  };
+  out.family(prefix + "_jobs", Kind::kGauge, "Jobs that wait and that hold resources.");
+  each([&](const std::string& name, const core::Usage& used) {
+    out.add({{label, name}, {"state", "waiting"}}, used.jobs_waiting);
+    out.add({{label, name}, {"state", "running"}}, used.jobs_running);
+  });
+  out.family(prefix + "_gpus_milli", Kind::kGauge, "Thousandths of GPUs that are held.");
+  each([&](const std::string& name, const core::Usage& used) {
+    out.add({{label, name}}, used.gpus_milli);
+  });
+  out.family(prefix + "_cores", Kind::kGauge, "Cores that are held.");
+  each([&](const std::string& name, const core::Usage& used) {
+    out.add({{label, name}}, used.cores);
+  });
+}
+
+}  // namespace
+
+void get_metrics(Context& context, CallPtr call) {
+  const core::State& state = context.state();
+  const Nodes nodes = nodes_of(state);
+  telemetry::Metrics& metrics = telemetry::metrics();
+  metrics.gauge("dove_jobs_waiting", "Jobs that wait.").set(state.usage.jobs_waiting);
+  metrics.gauge("dove_jobs_running", "Jobs that hold resources.").set(state.usage.jobs_running);
+  metrics.gauge("dove_nodes", "Nodes that are not removed.").set(nodes.total);
+  metrics.gauge("dove_nodes_connected", "Nodes whose agent is connected.").set(nodes.connected);
+  metrics.gauge("dove_nodes_drained", "Nodes that are given no new work.").set(nodes.drained);
+  metrics.gauge("dove_nodes_lost", "Nodes on which nothing can still be running.").set(nodes.lost);
+  metrics.gauge("dove_gpus_lost", "GPUs that their node does not find at the moment.")
+      .set(nodes.gpus_lost);
+  metrics.gauge("dove_gpus", "GPUs of all nodes.").set(nodes.gpus);
+  metrics.gauge("dove_gpus_free_milli", "Thousandths of GPUs that are free.")
+      .set(nodes.gpus_free_milli);
+  metrics
+      .gauge("dove_placements_far_from_devices",
+             "Placements with devices on a NUMA node of which they hold no core.")
+      .set(placements_far_from_devices(state));
+  metrics.gauge("dove_log_head", "Position of the last record.")
+      .set(static_cast<std::int64_t>(state.head.value));
+  metrics.gauge("dove_event_followers", "Open streams of events.")
+      .set(static_cast<std::int64_t>(context.feed.followers()));
+  telemetry::Exposition out;
+  add_usage("queue", state.usage_by_queue, out);
+  add_usage("project", state.usage_by_project, out);
+  context.projection.yield().add_to(out, state);
+  call->responder->send(
+      wire::Response{200,
+                     {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}},
+                     out.text() + metrics.render()});
+}
+
+}  // namespace dove::server

@@ -1,0 +1,84 @@
+#include "server/yield.h"
+
+#include <gtest/gtest.h>
+
+namespace dove::server {
+namespace {
+
+// A job of one attempt on half a GPU: allocated at 10 s, started at 15 s, ended at 40 s.
+core::State state_of(StopReason reason) {
+  core::State state;
+  core::Node node;
+  node.id = NodeId(1);
+  node.name = "n1";
+  state.nodes.push_back(std::move(node));
+  auto spec = std::make_shared<JobSpec>();
+  spec->user = "ada";
+  spec->queue = "research";
+  core::Job job;
+  job.id = JobId(1);
+  job.spec = spec;
+  core::Attempt attempt;
+  attempt.number = 1;
+  attempt.stop_reason = reason;
+  attempt.allocated_at = Instant{10'000'000};
+  attempt.started_at = Instant{15'000'000};
+  attempt.ended_at = Instant{40'000'000};
+  core::PlacementRecord record;
+  record.placement.node = NodeId(1);
+  record.placement.devices = {{0, 500, {}}};
+  attempt.placements.push_back(std::move(record));
+  job.attempts.push_back(std::move(attempt));
+  state.jobs.try_emplace(JobId(1), std::move(job));
+  return state;
+}
+
+constexpr std::int64_t kHalfSecond = 500 * 1'000'000;
+
+TEST(Yield, WhatEndedWellWasUsefulFromItsStart) {
+  Yield yield;
+  const core::State state = state_of(StopReason::kFinished);
+  yield.decided(state, EndJob{JobId(1), Outcome::kCompleted, 0});
+  EXPECT_EQ(yield.total("preparing"), 5 * kHalfSecond);
+  EXPECT_EQ(yield.total("useful"), 25 * kHalfSecond);
+  telemetry::Exposition out;
+  yield.add_to(out, state);
+  EXPECT_NE(out.text().find("dove_yield_gpu_seconds_total{cause=\"useful\",user=\"ada\","
+                            "queue=\"research\"} 12.5\n"),
+            std::string::npos)
+      << out.text();
+  EXPECT_NE(
+      out.text().find("dove_yield_node_gpu_seconds_total{cause=\"preparing\",node=\"n1\"} 2.5\n"),
+      std::string::npos);
+}
+
+TEST(Yield, WhatWasLostIsLostSinceTheLastCheckpoint) {
+  Yield yield;
+  core::State state = state_of(StopReason::kNodeLost);
+  yield.decided(state, Requeue{JobId(1), StopReason::kNone, false, false});
+  EXPECT_EQ(yield.total("node_lost"), 25 * kHalfSecond);
+  EXPECT_EQ(yield.total("useful"), 0);
+  Yield saved;
+  core::Job job = *state.find_job(JobId(1));
+  job.id = JobId(2);
+  job.checkpoint_at = Instant{30'000'000};
+  state.jobs.try_emplace(JobId(2), std::move(job));
+  saved.decided(state, Requeue{JobId(2), StopReason::kNone, false, false});
+  EXPECT_EQ(saved.total("node_lost"), 10 * kHalfSecond);
+  EXPECT_EQ(saved.total("useful"), 15 * kHalfSecond);
+}
+
+TEST(Yield, AnAttemptIsCountedOnce) {
+  Yield yield;
+  const core::State state = state_of(StopReason::kPreempted);
+  yield.decided(state, Requeue{JobId(1), StopReason::kNone, false, false});
+  yield.decided(state,
+                EndJob{JobId(1), Outcome::kCancelled, 0});  // cancelled while it waited again
+  EXPECT_EQ(yield.total("preempted"), 25 * kHalfSecond);
+  yield.decided(state, Launch{});
+  yield.decided(state, EndJob{JobId(99), Outcome::kCompleted, 0});
+  EXPECT_EQ(yield.total("useful"), 0);
+}
+
+}  // namespace
+}  // namespace dove::server
