@@ -8,10 +8,10 @@ ROUNDS ?= 200
 SEED ?= 1
 CONFIGURE = [ $(RELEASE)/build.ninja -nt CMakePresets.json ] || cmake --preset release >/dev/null
 
-.PHONY: help build all demo test unit e2e peers check format bench chaos explore fuzz clean
+.PHONY: help build all demo test unit e2e peers test-isolation check format bench chaos explore fuzz clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z0-9]*\):.*## /\1|/p' Makefile | awk -F'|' '{ printf "  make %-9s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1|/p' Makefile | awk -F'|' '{ printf "  make %-15s %s\n", $$1, $$2 }'
 
 build: ## the programs, optimised: build/release/dove
 	@tools/setup build
@@ -43,6 +43,11 @@ e2e: all ## the end-to-end tests
 peers: all ## tests and comparisons against a real Slurm
 	@tools/setup run test peers
 	@tools/run_tests $(RELEASE) --only peers
+
+test-isolation: ## what a hostile task in a container tries, and a neighbour that notices nothing (root)
+	@tools/setup build run test
+	@$(MAKE) --no-print-directory build
+	@DOVE=$(CURDIR)/$(RELEASE)/dove tests/e2e/isolation_test.py
 
 check: ## formatting, architecture, lint of changed files (ALL=1: of every file)
 	@tools/setup build check

@@ -135,20 +135,22 @@ CgroupRoot CgroupRoot::detect(const std::string& name) {
     hierarchy.memory = !hierarchy.v2 && has_word(options, "memory", ',');
     hierarchy.pids = !hierarchy.v2 && has_word(options, "pids", ',');
     hierarchy.cpuset = !hierarchy.v2 && has_word(options, "cpuset", ',');
-    if (!hierarchy.v2 && !hierarchy.memory && !hierarchy.pids && !hierarchy.cpuset) continue;
     std::string base = mount;
     for (const auto& [controllers, path] : paths) {
-      const bool same = hierarchy.v2
-                            ? controllers.empty()
-                            : (hierarchy.memory && has_word(controllers, "memory", ',')) ||
-                                  (hierarchy.pids && has_word(controllers, "pids", ',')) ||
-                                  (hierarchy.cpuset && has_word(controllers, "cpuset", ','));
+      const std::string first = controllers.substr(0, controllers.find(','));
+      const bool same =
+          hierarchy.v2 ? first.empty() : !first.empty() && has_word(options, first, ',');
       if (same && path != "/" && ::access((mount + path).c_str(), F_OK) == 0) base = mount + path;
     }
     if (hierarchy.v2 && base.ends_with(fmt::format("/{}", kAgentLeaf))) {
       base.resize(base.size() - std::strlen(kAgentLeaf) - 1);
     }
     hierarchy.directory = base + "/" + name;
+    hierarchy.mount = mount;
+    if (!hierarchy.v2 && !hierarchy.memory && !hierarchy.pids && !hierarchy.cpuset) {
+      root.others_.push_back(hierarchy.directory);
+      continue;
+    }
     root.add(std::move(hierarchy), base);
   }
   bool v1 = false, v2 = false, memory = false, pids = false, cpuset = false;
@@ -245,8 +247,29 @@ Cgroup CgroupRoot::find(const CgroupName& name) const {
   return group;
 }
 
+// Of version 2 a path below the mount; of version 1 one below the caller's own group of each
+// hierarchy, which differ.
+std::string CgroupRoot::runtime_path(const CgroupName& name) const {
+  if (hierarchies_.empty()) return "";
+  const Hierarchy& first = hierarchies_.front();
+  if (version_ == Version::kV2) {
+    return first.directory.substr(first.mount.size()) + "/" + name.text();
+  }
+  return first.directory.substr(first.directory.rfind('/') + 1) + "/" + name.text();
+}
+
+void CgroupRoot::clear(const CgroupName& name) const {
+  std::vector<std::string> directories = others_;
+  for (const Hierarchy& hierarchy : hierarchies_) directories.push_back(hierarchy.directory);
+  for (const std::string& directory : directories) {
+    ::rmdir((directory + "/" + name.text()).c_str());
+    if (!name.attempt.empty()) ::rmdir((directory + "/" + name.attempt).c_str());
+  }
+}
+
 void CgroupRoot::remove() const {
   for (const Hierarchy& hierarchy : hierarchies_) ::rmdir(hierarchy.directory.c_str());
+  for (const std::string& directory : others_) ::rmdir(directory.c_str());
 }
 
 void Cgroup::add_to(ShimConfig& config) const {

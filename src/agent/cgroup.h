@@ -74,12 +74,17 @@ class CgroupRoot {
   Result<Cgroup> create(const CgroupName& name, const CgroupLimits& limits) const;
   // The group of a task that create() made in a former life.
   Cgroup find(const CgroupName& name) const;
+  // Where an OCI runtime that this process starts finds the task's group: its cgroupsPath.
+  std::string runtime_path(const CgroupName& name) const;
+  // Removes what a runtime left of the task's groups in any hierarchy, if it is empty.
+  void clear(const CgroupName& name) const;
   // Removes the groups that detect() made, if they are empty.
   void remove() const;
 
  private:
   struct Hierarchy {
     std::string directory;  // of this agent
+    std::string mount;
     bool v2 = false;
     bool memory = false;
     bool pids = false;
@@ -90,6 +95,7 @@ class CgroupRoot {
                            const CgroupLimits& limits);
 
   std::vector<Hierarchy> hierarchies_;
+  std::vector<std::string> others_;  // this agent's, where only runtimes make groups
   Version version_ = Version::kNone;
   std::string not_enforced_;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <utility>
 
 #include "agent/attempt_record.h"
 #include "telemetry/log.h"
@@ -50,12 +51,27 @@ void HeldAttempt::launch(const std::string& order_text) {
     fail(planned.error());
     return;
   }
-  if (order_.barrier) {
+  if (!order_.barrier) return start();
+  with_image([this] {
     stage_ = Stage::kPrepared;
     say(Report{ReportKind::kPrepared, order_.key, {}, "", 0, 0, 0});
-  } else {
-    start();
-  }
+  });
+}
+
+void HeldAttempt::with_image(std::function<void()> next) {
+  after_image_ = std::move(next);  // of a launch and a start the latter
+  if (image_asked_) return;
+  image_asked_ = true;
+  const std::weak_ptr<bool> alive = alive_;
+  context_.runner->prepare(order_.exec.container.image,
+                           [this, alive](const Result<void>& prepared) {
+                             if (alive.expired()) return;
+                             image_asked_ = false;
+                             if (stage_ == Stage::kEnded || stopping_) return;
+                             if (!prepared.ok()) return fail(prepared.error());
+                             image_ready_ = true;
+                             std::exchange(after_image_, nullptr)();
+                           });
 }
 
 std::string HeldAttempt::files_owner() const {
@@ -87,6 +103,7 @@ Result<void> HeldAttempt::make_plans(bool checks_files) {
 
 void HeldAttempt::start() {
   if (stage_ == Stage::kStarted || stage_ == Stage::kEnded || stopping_) return;
+  if (!image_ready_) return with_image([this] { start(); });
   stage_ = Stage::kStarted;
   if (context_.keeps_records && tasks_.empty()) write_started(directory_);
   run_tasks(/*adopt=*/false);
@@ -417,7 +434,8 @@ void HeldAttempt::stop_step(std::int32_t number, int signal_number) {
 
 void HeldAttempt::repeat_report() {
   if (stage_ == Stage::kEnded) return context_.report(last_report_);
-  if (stage_ == Stage::kStarted && !started_told_) return;  // it will be told
+  if (stage_ == Stage::kPreparing) return;                  // it will be told
+  if (stage_ == Stage::kStarted && !started_told_) return;  // so will this
   const ReportKind kind = stage_ == Stage::kStarted ? ReportKind::kStarted : ReportKind::kPrepared;
   context_.report(Report{kind, order_.key, {}, "", 0, 0, 0});
 }

@@ -96,6 +96,8 @@ class HeldAttempt {
   struct Slot;  // one running task
   struct Step;
 
+  // Has the runner bring the job's image, then goes on, unless it was stopped meanwhile.
+  void with_image(std::function<void()> next);
   std::string files_owner() const;  // "": the agent's user
   PlanContext plan_context(bool checks_files) const;
   Result<void> make_plans(bool checks_files);
@@ -130,6 +132,10 @@ class HeldAttempt {
   std::int64_t cpu_us_ = 0;
   std::int64_t memory_peak_bytes_ = 0;
   Report last_report_;
+  bool image_ready_ = false;
+  bool image_asked_ = false;
+  std::function<void()> after_image_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // expires with this
 };
 
 }  // namespace dove::agent

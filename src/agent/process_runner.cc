@@ -119,18 +119,45 @@ Result<std::unique_ptr<ProcessRunner>> ProcessRunner::make(wire::Loop& loop,
 ProcessRunner::ProcessRunner(wire::Loop& loop, ProcessRunnerOptions options, ShimChannel channel)
     : loop_(loop), options_(std::move(options)), channel_(std::move(channel)) {
   channel_watch_ = loop_.watch_readable(channel_.fd(), [this] { on_channel(); });
-  if (options_.cgroup.empty()) {
+  if (options_.limits_processes && !options_.cgroup.empty()) {
+    detect_cgroups();
+  } else {
     not_enforced_ =
-        "limits of memory, number of processes and cpus are not enforced: cgroups are "
-        "off here (--cgroups on)";
-    return;
+        "limits of memory, number of processes and cpus are not enforced: cgroups are off here "
+        "(--cgroups on)";
   }
+}
+
+void ProcessRunner::detect_cgroups() {
+  if (detected_ || options_.cgroup.empty()) return;
+  detected_ = true;
   CgroupRoot root = CgroupRoot::detect(options_.cgroup);
-  not_enforced_ = root.not_enforced();
-  if (!not_enforced_.empty()) {
-    telemetry::log(telemetry::Level::kWarning, "not_enforced", {{"why", not_enforced_}});
+  if (!root.not_enforced().empty()) {
+    telemetry::log(telemetry::Level::kWarning, "not_enforced", {{"why", root.not_enforced()}});
   }
+  if (options_.limits_processes) not_enforced_ = root.not_enforced();
   if (root.version() != CgroupRoot::Version::kNone) cgroups_ = std::move(root);
+}
+
+CgroupRoot* ProcessRunner::cgroups_of(const TaskPlan& plan) {
+  const bool contained = !plan.launch.argv.empty();
+  if (contained) detect_cgroups();
+  return cgroups_ && (contained || options_.limits_processes) ? &*cgroups_ : nullptr;
+}
+
+std::string ProcessRunner::cgroup_path(const TaskPlan& plan) {
+  detect_cgroups();
+  return cgroups_ ? cgroups_->runtime_path(cgroup_name(plan)) : "";
+}
+
+void ProcessRunner::clear_cgroup(const TaskPlan& plan) {
+  detect_cgroups();
+  if (cgroups_) cgroups_->clear(cgroup_name(plan));
+}
+
+bool ProcessRunner::only_v2() {
+  detect_cgroups();
+  return cgroups_ && cgroups_->version() == CgroupRoot::Version::kV2;
 }
 
 ProcessRunner::~ProcessRunner() = default;
@@ -152,6 +179,13 @@ Result<ShimConfig> ProcessRunner::config_of(const TaskPlan& plan) const {
   if (options_.pins_cores) config.cpus = plan.cores;
   config.kill_grace_ms = plan.kill_grace_us / 1000;
   config.lease_path = options_.data_dir + "/lease";
+  if (!plan.launch.argv.empty()) {
+    config.program = plan.argv.empty() ? "" : plan.argv[0];
+    config.argv = plan.launch.argv;
+    config.environment = {{"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}};
+    config.workdir = "/";
+    config.pid_file = plan.launch.pid_file;
+  }
   if (plan.linux_user.empty()) return config;
   const passwd* entry = getpwnam(plan.linux_user.c_str());
   if (entry == nullptr) {
@@ -171,7 +205,7 @@ Result<ShimConfig> ProcessRunner::config_of(const TaskPlan& plan) const {
 Result<std::unique_ptr<RunningTask>> ProcessRunner::start(const TaskPlan& plan,
                                                           TaskCallbacks callbacks) {
   TRY_ASSIGN(ShimConfig config, config_of(plan));
-  if (cgroups_) {
+  if (CgroupRoot* const cgroups = cgroups_of(plan); cgroups != nullptr) {
     CgroupLimits limits;
     limits.memory_bytes = plan.memory_bytes;
     limits.processes = options_.processes_max;
@@ -179,8 +213,10 @@ Result<std::unique_ptr<RunningTask>> ProcessRunner::start(const TaskPlan& plan,
       limits.cpus = plan.cores;
       limits.nodes = plan.numa_nodes;
     }
-    TRY_ASSIGN(const Cgroup group, cgroups_->create(cgroup_name(plan), limits));
+    TRY_ASSIGN(const Cgroup group, cgroups->create(cgroup_name(plan), limits));
     group.add_to(config);
+    // The runtime puts its container there itself, and stays out of it.
+    if (!config.pid_file.empty()) config.cgroup_procs.clear();
   }
   TRY_ASSIGN(ShimHandle handle,
              ShimHandle::spawn(config, plan.path, {options_.shim_path, channel_.fd()}));
@@ -191,6 +227,7 @@ Result<std::unique_ptr<RunningTask>> ProcessRunner::start(const TaskPlan& plan,
 
 Result<std::unique_ptr<RunningTask>> ProcessRunner::adopt(const TaskPlan& plan,
                                                           TaskCallbacks callbacks) {
+  if (!plan.launch.pid_file.empty()) detect_cgroups();
   auto watched = std::make_shared<Watched>(plan, std::move(callbacks));
   watched->started = true;
   take_up(watched);

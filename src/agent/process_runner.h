@@ -27,6 +27,7 @@ struct ProcessRunnerOptions {
   // The agent's group in the hierarchies that it may write to; each task gets one below it, with
   // its limits, that nothing of the task escapes. "" : no cgroups.
   std::string cgroup = {};
+  bool limits_processes = true;    // false: only containers get cgroups
   std::int64_t processes_max = 0;  // of a task, threads included; 0: unlimited
 };
 
@@ -38,6 +39,12 @@ class ProcessRunner : public Runner {
 
   Result<std::unique_ptr<RunningTask>> start(const TaskPlan& plan,
                                              TaskCallbacks callbacks) override;
+  // Where an OCI runtime finds the task's cgroup, which start() makes (OCI's cgroupsPath); "" where
+  // there are none.
+  std::string cgroup_path(const TaskPlan& plan);
+  void clear_cgroup(const TaskPlan& plan);  // what a runtime left of it
+  bool only_v2();  // all cgroups of the machine that can be used are version 2
+  const ProcessRunnerOptions& options() const { return options_; }
   // "": memory, cores and the number of processes are enforced. Else what is not, and why.
   const std::string& not_enforced() const { return not_enforced_; }
   // Never fails: what cannot be read is swept.
@@ -60,12 +67,15 @@ class ProcessRunner : public Runner {
   void tell_swept(const std::shared_ptr<Watched>& watched);
   void tell_over(const std::shared_ptr<Watched>& watched);
   Result<ShimConfig> config_of(const TaskPlan& plan) const;
+  CgroupRoot* cgroups_of(const TaskPlan& plan);
+  void detect_cgroups();
   TaskEnd end_of(const Watched& watched, const ShimStatus& status) const;
 
   wire::Loop& loop_;
   ProcessRunnerOptions options_;
   ShimChannel channel_;
   std::optional<CgroupRoot> cgroups_;
+  bool detected_ = false;
   std::string not_enforced_;
   wire::FdWatch channel_watch_;
   std::map<std::uint64_t, std::shared_ptr<Watched>> shims_;  // by tag

@@ -95,6 +95,8 @@ Result<std::string> shim_config_bytes(const ShimConfig& config) {
   out.put(shim::kRotateBytes, config.rotate_bytes);
   out.put(shim::kRotateKeep, config.rotate_keep);
   put_limits(config, out);
+  out.put_path(shim::kPidFile, config.pid_file);
+  if (!config.pid_file.empty()) out.put(shim::kProgram, config.program);
   out.put(shim::kHold, config.hold ? 1 : 0);
   out.put(shim::kEnd, 1);
   return std::move(out).finish();

@@ -47,6 +47,11 @@ inline constexpr const char kCgroupProcs[] = "cgroup_procs";
 inline constexpr const char kCgroupKill[] = "cgroup_kill";
 inline constexpr const char kCgroupOom[] = "cgroup_oom";
 inline constexpr const char kHold[] = "hold";
+// The arguments are not the task but bring it up in a container: when they end well, the task is
+// the process that this file names, which is the shim's then, and tells on the pipe that it is born
+// with (containers/place.h). Its user is the container's business.
+inline constexpr const char kPidFile[] = "pid_file";
+inline constexpr const char kProgram[] = "program";  // what runs in the container, for messages
 
 inline constexpr const char kMarkVariable[] = "DOVE_TASK_MARK";
 // Where the environment has it, the shim fills in the process id of the task.

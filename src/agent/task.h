@@ -11,9 +11,23 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/exec.h"
 #include "model/job.h"
 
 namespace dove::agent {
+
+// What a task in a container sees of the node, besides its volumes.
+struct SharedPath {
+  std::string source;  // absolute; a directory that is not there is made
+  std::string target;  // inside
+  bool writable = false;
+};
+
+// How a container is brought up for a task; made by ContainerRunner (ShimConfig::pid_file).
+struct ContainerLaunch {
+  std::vector<std::string> argv;  // empty: the task is a plain process
+  std::string pid_file;
+};
 
 struct TaskPlan {
   std::string path;     // the runner's file of the task, in its attempt's directory
@@ -36,6 +50,11 @@ struct TaskPlan {
   std::string linux_user;                // "" : the agent's own
   std::int64_t kill_grace_us = 0;
   std::int32_t umask = 022;
+  ContainerSpec container;  // workdir and environment are those inside then
+  std::vector<SharedPath> shared;
+  std::string script_path;                // argv[0] is this file of the node
+  std::vector<std::string> device_nodes;  // in /dev, of the devices that the task was given
+  ContainerLaunch launch;
 };
 
 struct TaskEnd {
@@ -63,6 +82,8 @@ class RunningTask {
 class Runner {
  public:
   virtual ~Runner() = default;
+  // Brings what tasks with this image need before they are started. `done` may be called at once.
+  virtual void prepare(const std::string& image, std::function<void(Result<void>)> done);
   virtual Result<std::unique_ptr<RunningTask>> start(const TaskPlan& plan,
                                                      TaskCallbacks callbacks) = 0;
   // A task of a former life of this agent, known by its file. If it is over, or nothing is

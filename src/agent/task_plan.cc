@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr char kTaskPrefix[] = "task.";
 constexpr char kBatchName[] = "batch";
+constexpr std::int32_t kFirstRenderNode = 128;  // of Linux's direct rendering manager
 
 Error cannot(const std::string& code, const std::string& message) {
   return Error{ErrorKind::kInvalid, code, message, ""};
@@ -71,7 +72,9 @@ Result<TaskPlan> plan_basics(const PlanContext& context, const std::string& name
   plan.kill_grace_us = order.kill_grace_us;
   plan.append = order.exec.output.append;
   plan.umask = static_cast<std::int32_t>(std::strtol(order.exec.umask.c_str(), nullptr, 8));
-  if (context.mapped_users) {
+  plan.container = order.exec.container;
+  const bool contained = !plan.container.image.empty();
+  if (context.mapped_users && !(contained && order.linux_user.empty())) {
     if (order.linux_user.empty()) {
       return cannot("no_linux_user",
                     fmt::format("user '{}' is mapped to no Linux user, so nothing can be run for "
@@ -112,8 +115,57 @@ void set_outputs(const PlanContext& context, const std::string& name,
   }
 }
 
+// The devices' files, of those vendors whose drivers name them by number.
+std::vector<std::string> device_nodes(const PlanContext& context,
+                                      const std::vector<DeviceGrant>& grants) {
+  std::vector<std::string> nodes;
+  const Inventory* inventory = context.facts.inventory;
+  for (const DeviceGrant& grant : grants) {
+    const auto index = static_cast<std::size_t>(grant.device);
+    if (inventory == nullptr || index >= inventory->devices.size()) continue;
+    if (inventory->devices[index].vendor == "nvidia") {
+      nodes.push_back(fmt::format("/dev/nvidia{}", grant.device));
+      for (const char* shared : {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"}) {
+        nodes.emplace_back(shared);
+      }
+    } else if (inventory->devices[index].vendor == "amd") {
+      nodes.push_back(fmt::format("/dev/dri/renderD{}", kFirstRenderNode + grant.device));
+      nodes.emplace_back("/dev/kfd");
+    }
+  }
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  return nodes;
+}
+
+// What is of the node in a task's environment means nothing in its container.
+Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>& grants,
+                     TaskPlan& plan) {
+  if (plan.container.image.empty()) return {};
+  const OutputSpec& output = context.order.exec.output;
+  const bool names_files =
+      !output.stdout_path.empty() || !output.stderr_path.empty() || !output.stdin_path.empty();
+  if (context.mapped_users && plan.linux_user.empty() && names_files) {
+    return cannot("no_linux_user",
+                  fmt::format("user '{}' is mapped to no Linux user, so their containers write no "
+                              "files of the node; leave output and input to `dove logs`",
+                              context.order.user));
+  }
+  for (const char* name : {"PATH", "SHELL", "TMPDIR", "DOVE_ATTEMPT_DIR"}) {
+    plan.environment.erase(name);
+  }
+  if (plan.linux_user.empty()) plan.environment.erase("HOME");
+  std::erase_if(plan.environment,
+                [](const auto& entry) { return entry.first.starts_with("OMPI_MCA_"); });
+  const std::string checkpoints =
+      fmt::format("{}/checkpoints/{}", context.facts.shared_directory, context.order.key.job.value);
+  plan.shared.push_back({checkpoints, checkpoints, true});
+  plan.device_nodes = device_nodes(context, grants);
+  return {};
+}
+
 Result<void> check_workdir(const PlanContext& context, const TaskPlan& plan) {
-  if (!context.checks_files) return {};
+  if (!context.checks_files || !plan.container.image.empty()) return {};
   struct stat info {};
   if (stat(plan.workdir.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
     return cannot("no_workdir",
@@ -134,6 +186,8 @@ Result<TaskPlan> plan_batch_script(const PlanContext& context) {
   plan.argv.insert(plan.argv.end(), exec.script_arguments.begin(), exec.script_arguments.end());
   plan.environment = attempt_environment(context.facts, context.order, context.attempt_directory);
   set_limits(context, {}, plan);
+  if (!plan.container.image.empty()) plan.script_path = plan.argv[0];
+  TRY(contain(context, context.order.placement.devices, plan));
   set_outputs(context, kBatchName, exec.output.stdout_path, exec.output.stderr_path, -1, plan);
   plan.stdin_path =
       output_path(exec.output.stdin_path, context.order, context.facts.node, plan.workdir, 0, -1);
@@ -150,6 +204,8 @@ Result<TaskPlan> plan_main_task(const PlanContext& context, const TaskGrant& gra
   plan.environment =
       task_environment(context.facts, context.order, grant, context.attempt_directory);
   set_limits(context, grant.cores, plan);
+  TRY(contain(context, grant.devices.empty() ? context.order.placement.devices : grant.devices,
+              plan));
   set_outputs(context, name, exec.output.stdout_path, exec.output.stderr_path, -1, plan);
   plan.stdin_path = output_path(exec.output.stdin_path, context.order, context.facts.node,
                                 plan.workdir, grant.rank, -1);
@@ -167,6 +223,8 @@ Result<TaskPlan> plan_step_task(const PlanContext& context, const StepOrder& ste
   plan.environment =
       step_environment(context.facts, context.order, step, grant, context.attempt_directory);
   set_limits(context, grant.cores, plan);
+  TRY(contain(context, grant.devices.empty() ? context.order.placement.devices : grant.devices,
+              plan));
   set_outputs(context, name, step.stdout_path, step.stderr_path, step.step, plan);
   plan.rotate_bytes = 0;  // the relay follows the file from its beginning
   const bool reads =

@@ -36,6 +36,7 @@ Json write(const ClusterSettings& v) {
   put_span(object, "ended_jobs_kept", v.ended_jobs_kept);
   put_span(object, "lemon_window", v.lemon_window);
   object["order"] = v.order;
+  object["placement"] = v.placement;
   object["preemption"] = v.preemption;
   put_span(object, "fair_share_half_life", v.fair_share_half_life);
   return object;
@@ -58,6 +59,7 @@ void read(JsonFields& fields, ClusterSettings& v) {
   fields.span("lemon_window", v.lemon_window);
   fields.countables("countables", v.countables);
   fields.text("order", v.order, kNameRule);
+  fields.text("placement", v.placement, kNameRule);
   fields.boolean("preemption", v.preemption);
   fields.span("fair_share_half_life", v.fair_share_half_life);
   const auto at_least = [&](std::string_view name, Span value, Span least) {

@@ -16,6 +16,7 @@ constexpr std::size_t kEnvironmentMax = 1024;
 constexpr std::size_t kArgumentBytesMax = 131'071;  // of the Linux kernel, for one string
 constexpr std::size_t kStringsBytesMax = std::size_t{1} << 20;
 constexpr std::size_t kLabelsMax = 64;
+constexpr std::size_t kVolumesMax = 64;
 constexpr std::size_t kBlobBytesMax = std::size_t{16} << 20;
 constexpr std::int64_t kSignalMax = 64;
 
@@ -61,6 +62,46 @@ void read_umask(JsonFields& fields, std::string& out) {
   }
 }
 
+void read_volume(JsonFields& fields, Volume& v) {
+  fields.text("source", v.source, kPathRule);
+  fields.text("target", v.target, kPathRule);
+  fields.boolean("writable", v.writable);
+  if (!v.source.starts_with('/')) {
+    fields.fail("source", "bad_value", "write an absolute path of the node");
+  }
+  if (!v.target.empty() && !v.target.starts_with('/')) {
+    fields.fail("target", "bad_value", "write an absolute path inside the container");
+  }
+}
+
+void read_container(JsonFields& fields, ContainerSpec& v) {
+  fields.text("image", v.image, {1024, TextRule::Kind::kName});
+  if (v.image.empty()) fields.fail("image", "missing_field", "give the image's name");
+  fields.objects("volumes", kVolumesMax, [&](JsonFields& volume, std::size_t) {
+    read_volume(volume, v.volumes.emplace_back());
+  });
+  fields.boolean("read_only", v.read_only);
+  fields.bytes("shm", v.shm_bytes);
+  fields.text("workdir", v.workdir, kPathRule);
+}
+
+void put_text(Json& object, std::string_view name, const std::string& text) {
+  if (!text.empty()) object[std::string(name)] = text;
+}
+
+Json container_json(const ContainerSpec& v) {
+  Json object = Json::object();
+  put_text(object, "image", v.image);
+  for (const Volume& volume : v.volumes) {
+    object["volumes"].push_back(
+        Json{{"source", volume.source}, {"target", volume.target}, {"writable", volume.writable}});
+  }
+  if (v.read_only) object["read_only"] = true;
+  if (v.shm_bytes != 0) object["shm_bytes"] = v.shm_bytes;
+  put_text(object, "workdir", v.workdir);
+  return object;
+}
+
 void check_sizes(JsonFields& fields, const ExecSpec& v) {
   std::size_t bytes = 0;
   for (const std::string& word : v.command) bytes += word.size() + 1;
@@ -91,6 +132,8 @@ void read_exec_fields(JsonFields& fields, ExecSpec& v) {
   fields.text("stdin_path", v.output.stdin_path, kPathRule);
   fields.boolean("output_append", v.output.append);
   fields.bytes("output_rotate", v.output.rotate_bytes);
+  fields.object("container",
+                [&](JsonFields& container) { read_container(container, v.container); });
   read_umask(fields, v.umask);
   read_signal(fields, "stop_signal", v.stop_signal, 1);
   read_signal(fields, "warn_signal", v.warn_signal, 0);
@@ -99,10 +142,6 @@ void read_exec_fields(JsonFields& fields, ExecSpec& v) {
   fields.text_map("labels", v.labels, {64, TextRule::Kind::kName}, {1024, TextRule::Kind::kAny},
                   kLabelsMax);
   check_sizes(fields, v);
-}
-
-void put_text(Json& object, std::string_view name, const std::string& text) {
-  if (!text.empty()) object[std::string(name)] = text;
 }
 
 Json exec_json(const ExecSpec& v) {
@@ -117,6 +156,10 @@ Json exec_json(const ExecSpec& v) {
   put_text(object, "stdin_path", v.output.stdin_path);
   if (v.output.append) object["output_append"] = true;
   if (v.output.rotate_bytes != 0) object["output_rotate_bytes"] = v.output.rotate_bytes;
+  // Without an image it is refused when it is read, with a message.
+  if (Json container = container_json(v.container); !container.empty()) {
+    object["container"] = std::move(container);
+  }
   object["umask"] = v.umask;
   object["stop_signal"] = v.stop_signal;
   if (v.warn_signal != 0) object["warn_signal"] = v.warn_signal;

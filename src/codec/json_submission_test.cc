@@ -74,6 +74,8 @@ TEST(Submission, WhatIsWrittenIsReadBack) {
   full.exec.environment = {{"A", "1"}, {"B", "x\ny"}};
   full.exec.workdir = "/home/ada";
   full.exec.output = {"out/%j.log", "err.log", true, "in.txt", 4096};
+  full.exec.container = {
+      "torch:24.10", {{"/data", "/d", false}, {"/out", "", true}}, true, 1 << 20, "/w"};
   full.exec.umask = "077";
   full.exec.stop_signal = 2;
   full.exec.warn_signal = 10;
@@ -88,6 +90,19 @@ TEST(Submission, WhatIsWrittenIsReadBack) {
   auto exec = decode_exec(encode_exec(full.exec));
   ASSERT_TRUE(exec.ok()) << exec.error().message;
   EXPECT_EQ(encode_exec(*exec), encode_exec(full.exec));
+}
+
+TEST(Submission, AContainerNeedsAnImageAndAbsolutePaths) {
+  const auto refused = [](const char* container) {
+    const auto got = submit(std::string(R"({"command": ["a"], "container": )") + container + "}");
+    return got.ok() ? "" : got.error().field;
+  };
+  EXPECT_EQ(refused(R"({"image": "a"})"), "");
+  EXPECT_EQ(refused(R"({"read_only": true})"), "container.image");
+  EXPECT_EQ(refused(R"({"image": "a", "volumes": [{"source": "data"}]})"),
+            "container.volumes[0].source");
+  EXPECT_EQ(refused(R"({"image": "a", "volumes": [{"source": "/data", "target": "d"}]})"),
+            "container.volumes[0].target");
 }
 
 TEST(Submission, AnUnknownFieldNamesTheNearest) {

@@ -210,7 +210,7 @@ void fields(Ar& ar, typename Ar::template Of<Reservation>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<ClusterSettings>& v) {
-  auto layout = ar.layout(4, "ClusterSettings");
+  auto layout = ar.layout(5, "ClusterSettings");
   ar(v.name, v.fence, v.disconnect_grace, v.silent_after, v.effect_deadline, v.array_max,
      v.jobs_max, v.ended_jobs_kept, v.ended_jobs_max, v.countables);
   ar.since(2, v.order);
@@ -222,6 +222,7 @@ void fields(Ar& ar, typename Ar::template Of<ClusterSettings>& v) {
   ar.since(4, v.preflight);
   ar.since(4, v.lemon_faults);
   ar.since(4, v.lemon_window);
+  ar.since(5, v.placement);
 }
 
 // Alternatives are numbered by their place in Declared: new ones go to its end.

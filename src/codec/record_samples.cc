@@ -102,6 +102,7 @@ std::vector<Declared> sample_objects() {
   settings.order = "fair_share";
   settings.fair_share_half_life = seconds(3600);
   settings.preemption = false;
+  settings.placement = "fgd";
   return {
       settings,
       Pool{"gpu",

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/queue_tree.h"
+#include "core/score_board.h"
 #include "core/step.h"
 
 namespace dove::core {
@@ -87,7 +88,8 @@ class Admission {
   Result<void> operator()(const ObjectApplied& event) const {
     if (const auto* queue = std::get_if<Queue>(&event.object)) return check_queue(*queue);
     if (const auto* cluster = std::get_if<ClusterSettings>(&event.object)) {
-      return check_order(cluster->order);
+      TRY(check_order(cluster->order));
+      return check_placement(cluster->placement);
     }
     return {};
   }
@@ -129,6 +131,19 @@ class Admission {
         ErrorKind::kInvalid, "order_unknown",
         fmt::format("there is no order \"{}\": known are {}", order, fmt::join(known, ", ")),
         "order"};
+  }
+
+  Result<void> check_placement(const std::string& name) const {
+    const auto plain = [](std::string_view full) { return full.substr(0, full.find('/')); };
+    const PlacementPolicy* placement = policies_.placement;
+    const std::string_view common = placement == nullptr ? name : plain(placement->name());
+    if (name == common || find_score(policies_, name) != nullptr) return {};
+    std::vector<std::string_view> known{common};
+    for (const ScorePolicy* each : policies_.scores) known.push_back(plain(each->name()));
+    return Error{
+        ErrorKind::kInvalid, "placement_unknown",
+        fmt::format("there is no placement \"{}\": known are {}", name, fmt::join(known, ", ")),
+        "placement"};
   }
 
   Result<void> check_queue(const Queue& queue) const {

@@ -5,6 +5,7 @@
 #include "base/digest.h"
 #include "core/backfill.h"
 #include "core/passes.h"
+#include "core/score.h"
 #include "core/step.h"
 
 namespace dove::core {
@@ -97,6 +98,7 @@ std::vector<Decision> decide(State& state, const Policies& policies, const Cycle
 std::string policy_digest(const Policies& policies, const CycleOptions& options) {
   std::string text = fmt::format("cycle/{} order={} placement={}", kCycle_version,
                                  policies.order->name(), policies.placement->name());
+  for (const ScorePolicy* score : policies.scores) text += fmt::format(" score={}", score->name());
   for (Pass pass : kPasses) {
     if (!options.runs(pass)) text += fmt::format(" -{}", pass_name(pass));
   }

@@ -68,6 +68,7 @@ void link(State& state, const Job& job) {
   std::set<JobId>& named = derived.named[{job.spec->user, job.spec->name}];
   named.insert(job.id);
   check_singletons(derived, named);
+  derived.scores.add(*job.spec);
   for (const Dependency& one : job.spec->dependencies) {
     if (one.kind == DependencyKind::kSingleton) derived.singletons.insert(job.id);
     if (!one.job) continue;
@@ -86,6 +87,7 @@ void unlink(State& state, JobId id, const JobSpec& spec, JobId array) {
     if (named->second.empty()) derived.named.erase(named);
   }
   derived.singletons.erase(id);
+  derived.scores.remove(spec);
   for (const Dependency& one : spec.dependencies) {
     const auto at = derived.dependents.find(one.job);
     if (at == derived.dependents.end()) continue;
@@ -141,6 +143,7 @@ void build(State& state, const Policies& policies, bool by_order_policy) {
   state.derived->policies = policies;
   state.derived->by_order_policy = by_order_policy;
   state.derived->usage_fell = true;
+  state.derived->scores.use(find_score(policies, state.settings.placement));
   state.derived->tree.build(state, state.derived->policies);
   state.derived->plan.boundary = next_boundary(state);
   for (const Node& node : state.nodes) touch(state, node.id);
@@ -221,6 +224,7 @@ void sync_node(State& state, NodeId id) {
     note.available = available;
     note.rank = rank;
   }
+  derived.scores.touch(id);
   count_total(derived, note, available ? total_of(node) : Total{});
   if (!node.declared.topology.empty()) {
     for (const std::string& pool : note.pools) {
@@ -314,7 +318,8 @@ void prepare_derived(State& state, const Policies& policies, const CycleOptions&
   if (derived == nullptr || derived->policies.order != policies.order ||
       derived->policies.orders != policies.orders ||
       derived->policies.placement != policies.placement ||
-      derived->by_order_policy != by_order_policy || derived->plan.boundary <= state.now) {
+      derived->policies.scores != policies.scores || derived->by_order_policy != by_order_policy ||
+      derived->plan.boundary <= state.now) {
     build(state, policies, by_order_policy);
   }
   sync(state);

@@ -21,6 +21,7 @@
 #include "core/plan.h"
 #include "core/policy.h"
 #include "core/queue_tree.h"
+#include "core/score_board.h"
 #include "core/state.h"
 
 namespace dove::core {
@@ -112,6 +113,7 @@ struct Derived {
 
   std::map<std::string, std::set<NodeEntry>> free_nodes;  // available ones, by pool
   std::map<std::string, Domains> domains;                 // the same, by the units they are in
+  ScoreBoard scores;
   std::set<std::pair<Instant, JobId>> job_wakes;
   std::set<std::pair<Instant, NodeId>> node_wakes;  // fences; may be early, never late
   std::set<std::pair<Instant, JobId>> forgettable;  // ended jobs nobody depends on

@@ -4,11 +4,11 @@
 
 namespace dove::core {
 
-void Mix::add(const TaskShape& task) {
+void Mix::add(const TaskShape& task, std::int64_t count) {
   TaskShape shape = task;
   shape.memory_bytes = 0;
-  ++counts_[shape];
-  ++tasks_;
+  counts_[shape] += count;
+  tasks_ += count;
 }
 
 std::vector<MixEntry> Mix::typical() const {

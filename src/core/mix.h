@@ -16,7 +16,7 @@ class Mix {
  public:
   static constexpr std::int64_t kCovered_pct = 90;
 
-  void add(const TaskShape& task);
+  void add(const TaskShape& task, std::int64_t count = 1);
 
   // The commonest shapes that are together kCovered_pct of all arrivals, commonest first; of
   // equally common ones the larger first. Rare ones say little about what is to come.

@@ -25,6 +25,23 @@ bool array_is_full(const Derived& derived, const WaitClass& it) {
   return array != derived.arrays.end() && array->second.active >= it.spec->array.running_max;
 }
 
+// On the node that scores best, if the job is of a kind that is scored.
+std::optional<std::vector<Placement>> search_by_score(const State& state, const Policies& policies,
+                                                      const Pool& pool, const WaitClass& it,
+                                                      Candidates candidates) {
+  Derived& derived = *state.derived;
+  const auto open = [&](NodeId id) {
+    const NodeNote& note = derived.nodes[id.value - 1];
+    return note.available &&
+           std::find(note.pools.begin(), note.pools.end(), pool.name) != note.pools.end();
+  };
+  const auto best = derived.scores.choose(state, pool.name, *it.spec, open);
+  if (!best) return std::nullopt;
+  const std::set<NodeEntry> only = {{derived.nodes[best->value - 1].rank, *best}};
+  candidates.ranked = &only;
+  return find_places(candidates, *policies.placement, *it.spec, {});
+}
+
 std::optional<std::vector<Placement>> search(const State& state, const Policies& policies,
                                              const WaitClass& it, const std::set<JobId>& ignored,
                                              std::span<const NodeId> avoided) {
@@ -42,6 +59,9 @@ std::optional<std::vector<Placement>> search(const State& state, const Policies&
   candidates.domains = domains == state.derived->domains.end() ? nullptr : &domains->second;
   candidates.jobs = &state.jobs;
   candidates.planned = plan.is_empty() ? nullptr : &planned;
+  if (avoided.empty()) {
+    if (auto found = search_by_score(state, policies, *pool, it, candidates)) return found;
+  }
   return find_places(candidates, *policies.placement, *it.spec, avoided);
 }
 

@@ -84,6 +84,8 @@ struct DeviceChoice {
   std::int32_t cores = 0;  // that are asked for with them
 };
 
+class ScorePolicy;  // core/score.h
+
 // Which nodes and devices a job that fits should get.
 class PlacementPolicy {
  public:
@@ -104,6 +106,8 @@ struct Policies {
   const OrderPolicy* order = nullptr;  // where nobody names one
   const PlacementPolicy* placement = nullptr;
   std::vector<const OrderPolicy*> orders = {};  // those that queues may name, `order` among them
+  // Those that may say where single tasks with devices go; by `placement` where none is named.
+  std::vector<const ScorePolicy*> scores = {};
 };
 
 }  // namespace dove::core

@@ -43,6 +43,16 @@ void ScoreIndex::set_state(std::int32_t node, FreeState state) {
   join(node, std::move(state));
 }
 
+void ScoreIndex::add(FreeState state) {
+  group_of_.push_back(kNobody);
+  join(static_cast<std::int32_t>(group_of_.size()) - 1, std::move(state));
+}
+
+void ScoreIndex::forget_shapes() {
+  ids_.clear();
+  scored_.clear();
+}
+
 void ScoreIndex::leave(std::int32_t node) {
   const std::int32_t id = group_of_[static_cast<std::size_t>(node)];
   Group& group = groups_[static_cast<std::size_t>(id)];

@@ -36,6 +36,13 @@ class ScoreIndex {
 
   const FreeState& state(std::int32_t node) const;
   void set_state(std::int32_t node, FreeState state);
+  // One more node, the last in order.
+  void add(FreeState state);
+  std::size_t nodes() const { return group_of_.size(); }
+
+  std::size_t shapes() const { return scored_.size(); }
+  // Ids of shapes given before are void.
+  void forget_shapes();
 
  private:
   static constexpr std::int32_t kNobody = -1;

@@ -137,7 +137,7 @@ class Hash {
     all(s.name, s.fence, s.disconnect_grace, s.silent_after, s.effect_deadline, s.array_max,
         s.jobs_max, s.ended_jobs_kept, s.ended_jobs_max, s.countables, s.order,
         s.fair_share_half_life, s.preemption, s.requeues_max, s.max_unavailable, s.node_tests,
-        s.preflight, s.lemon_faults, s.lemon_window);
+        s.preflight, s.lemon_faults, s.lemon_window, s.placement);
   }
   void add(const JoinToken& t) { all(t.node_name, t.expires_at); }
   void add(const Usage& u) {

@@ -22,6 +22,9 @@ std::string sample(std::string_view name) {
       {"chdir", "/data"},
       {"comment", "hello"},
       {"constraint", "a100&nvlink"},
+      {"container-image", "torch:24.10"},
+      {"container-mounts", "/data:/d:ro"},
+      {"container-workdir", "/w"},
       {"cpus-per-gpu", "4"},
       {"cpus-per-task", "4"},
       {"deadline", "now+2hours"},
@@ -123,6 +126,26 @@ TEST(Options, BadValuesNameOptionAndPlace) {
     EXPECT_EQ(applied.error().field, "job.sh:3:9");
     EXPECT_TRUE(applied.error().message.starts_with("job.sh:3:9: --")) << applied.error().message;
     EXPECT_FALSE(apply_sbatch_option(draft, name, "", Place{"job.sh", 3, 9}).ok()) << name;
+  }
+}
+
+TEST(Options, MountsOfAContainer) {
+  Context context = context_with_files();
+  Draft draft;
+  draft.context = &context;
+  ASSERT_TRUE(apply_sbatch_option(draft, "container-mounts", "/a,/b:/c,/d:/e:ro,/f:ro", {}).ok());
+  const std::vector<Volume>& volumes = draft.submission.exec.container.volumes;
+  ASSERT_EQ(volumes.size(), 4u);
+  EXPECT_EQ(volumes[0].source, "/a");
+  EXPECT_EQ(volumes[0].target, "");
+  EXPECT_TRUE(volumes[0].writable);
+  EXPECT_EQ(volumes[1].target, "/c");
+  EXPECT_EQ(volumes[2].target, "/e");
+  EXPECT_FALSE(volumes[2].writable);
+  EXPECT_EQ(volumes[3].source, "/f");
+  EXPECT_FALSE(volumes[3].writable);
+  for (const char* wrong : {"", "a", "/a,", "/a:", "/a:b"}) {
+    EXPECT_FALSE(apply_sbatch_option(draft, "container-mounts", wrong, {}).ok()) << wrong;
   }
 }
 

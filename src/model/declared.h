@@ -147,6 +147,7 @@ struct ClusterSettings {
   // A node with so many faults within lemon_window is to be replaced, not repaired once more.
   std::int32_t lemon_faults = 3;
   Span lemon_window = seconds(7 * 24 * 3600);
+  std::string placement = "best_fit";  // where single tasks with devices go
   bool operator==(const ClusterSettings&) const = default;
 };
 

@@ -19,6 +19,22 @@ struct OutputSpec {
   std::int64_t rotate_bytes = 0;  // 0: the agent's default for its own files, none for others
 };
 
+// A directory or file of the node that a container sees. The node says which may be asked for.
+struct Volume {
+  std::string source;  // absolute
+  std::string target;  // absolute, inside; empty: as source
+  bool writable = false;
+};
+
+// What the job's tasks run in; without an image they are plain processes of the node.
+struct ContainerSpec {
+  std::string image;  // empty: none
+  std::vector<Volume> volumes;
+  bool read_only = false;      // the image's files cannot be changed, not even for a while
+  std::int64_t shm_bytes = 0;  // of /dev/shm; 0: half of the job's memory, or 1 GiB
+  std::string workdir;         // inside; empty: the image's own
+};
+
 struct ExecSpec {
   std::string script;  // LaunchMode::kBatch: the whole script with its #! line
   std::vector<std::string> script_arguments;
@@ -26,6 +42,7 @@ struct ExecSpec {
   std::map<std::string, std::string> environment;  // added to what Dovetail sets
   std::string workdir;                             // empty: a fresh directory of the attempt
   OutputSpec output;
+  ContainerSpec container;
   std::string umask = "0022";
   std::int32_t stop_signal = 15;
   std::int32_t warn_signal = 0;  // sent warn_before_s before the time limit (sbatch --signal)

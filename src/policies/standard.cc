@@ -6,11 +6,24 @@
 #include "policies/multifactor.h"
 #include "policies/priority_fifo.h"
 #include "policies/priority_lifo.h"
+#include "policies/score_policies.h"
 #include "policies/shortest_limit.h"
 #include "policies/smallest_share.h"
 #include "policies/strict_fifo.h"
 
 namespace dove::policies {
+namespace {
+
+// Where ties go by chance or by turns, a choice hangs on more than the state.
+std::vector<const core::ScorePolicy*> live_scores() {
+  std::vector<const core::ScorePolicy*> live;
+  for (const NamedScorePolicy& each : score_policies()) {
+    if (each.policy->ties() == core::Ties::kFirst) live.push_back(each.policy);
+  }
+  return live;
+}
+
+}  // namespace
 
 const core::Policies& standard_policies() {
   static const PriorityFifo order;
@@ -22,7 +35,10 @@ const core::Policies& standard_policies() {
   static const ShortestLimit shortest;
   static const BestFit placement;
   static const core::Policies policies{
-      &order, &placement, {&order, &strict, &lifo, &dominant, &fair, &multifactor, &shortest}};
+      &order,
+      &placement,
+      {&order, &strict, &lifo, &dominant, &fair, &multifactor, &shortest},
+      live_scores()};
   return policies;
 }
 

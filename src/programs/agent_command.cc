@@ -6,15 +6,18 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <sstream>
 #include <vector>
 
 #include "agent/agent.h"
+#include "agent/container_runner.h"
 #include "agent/lease.h"
 #include "agent/metrics_page.h"
 #include "agent/null_runner.h"
 #include "agent/process_runner.h"
 #include "devices/device_watch.h"
+#include "devices/emulated/inventory_file.h"
 #include "programs/commands.h"
 #include "programs/machine_of.h"
 #include "programs/settings.h"
@@ -25,6 +28,8 @@ namespace dove::programs {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::int64_t kProcessesMax = 16'384;  // of a task, threads included
 
 cli::CommandSpec spec() {
   cli::CommandSpec spec;
@@ -54,6 +59,13 @@ cli::CommandSpec spec() {
       {"run-as-self", 0, "", "run all tasks as the user of this process", false},
       {"cgroups", 0, "WHEN", "on or off: a cgroup for each task (on, but off with --run-as-self)",
        false},
+      {"container-runtime", 0, "PROGRAM", "auto, runc, crun, a path, or off: no containers (auto)",
+       false},
+      {"images", 0, "DIR",
+       "images of containers: OCI layouts, archives, directories (DATA/image-files)", false},
+      {"pull", 0, "", "bring images from registries too (docker://...)", false},
+      {"volume-roots", 0, "DIRS", "containers may see what lies in these (--shared)", false},
+      {"scratch", 0, "AMOUNT", "what a container may write outside of volumes (4Gi)", false},
       {"runner", 0, "KIND", "process, or null: tasks are timers (process)", false},
       {"count", 0, "COUNT", "so many agents in this process (null runner only)", false},
       {"boot-id", 0, "ID", "instead of the kernel's, for emulated nodes", false},
@@ -168,19 +180,60 @@ int run_fleet(const agent::AgentOptions& options, const Inventory& inventory,
   return 0;
 }
 
-// dove-shim stands beside dove, wherever that is.
-std::string shim_path() {
+// dove-shim and dove-contain stand beside dove, wherever that is.
+std::string beside_us(const char* program) {
   std::error_code error;
-  return (fs::read_symlink("/proc/self/exe", error).parent_path() / "dove-shim").string();
+  return (fs::read_symlink("/proc/self/exe", error).parent_path() / program).string();
 }
 
-struct ProcessOptions {
-  bool pins_cores = true;
-  std::string cgroup;
+struct RunnerSettings {
+  agent::ProcessRunnerOptions processes;
+  std::optional<agent::ContainerRunnerOptions> containers;
   bool stop_tasks = false;
-  std::chrono::seconds look{10};
-  std::string metrics;  // "": nowhere
+  std::chrono::seconds look{10};  // between looks at the devices
+  std::string metrics;            // "": nowhere
 };
+
+Result<std::optional<agent::ContainerRunnerOptions>> container_options(
+    const Settings& given, const agent::AgentOptions& options) {
+  agent::ContainerRunnerOptions containers;
+  containers.runtime = given.text("container-runtime", "auto");
+  if (containers.runtime == "off" || geteuid() != 0) return {std::nullopt};
+  containers.contain_path = beside_us("dove-contain");
+  containers.data_dir = options.data_dir;
+  containers.images =
+      fs::absolute(given.text("images", options.data_dir + "/image-files")).string();
+  TRY_ASSIGN(containers.pulls, given.flag("pull"));
+  std::stringstream roots(given.text("volume-roots", options.shared_directory));
+  for (std::string root; std::getline(roots, root, ',');) {
+    containers.volume_roots.push_back(fs::absolute(root).string());
+  }
+  TRY_ASSIGN(const Inventory sized, devices::emulated::parse_inventory(
+                                        "memory: " + given.text("scratch", "4Gi"), "--scratch"));
+  containers.scratch_bytes = sized.memory_bytes;
+  containers.hostname = options.name;
+  return {std::move(containers)};
+}
+
+Result<RunnerSettings> runner_settings(const Settings& given, const agent::AgentOptions& options) {
+  RunnerSettings settings;
+  settings.processes.shim_path = beside_us("dove-shim");
+  settings.processes.data_dir = options.data_dir;
+  settings.processes.pins_cores = !is_emulated(given);
+  settings.processes.processes_max = kProcessesMax;
+  const std::string cgroups = given.text("cgroups", options.mapped_users ? "on" : "off");
+  if (cgroups != "on" && cgroups != "off") {
+    return Error{ErrorKind::kInvalid, "bad_setting", "--cgroups is on or off", "--cgroups"};
+  }
+  settings.processes.limits_processes = cgroups == "on";
+  settings.processes.cgroup = "dove-" + options.name;
+  TRY_ASSIGN(settings.containers, container_options(given, options));
+  TRY_ASSIGN(settings.stop_tasks, given.flag("stop-tasks-at-exit"));
+  TRY_ASSIGN(const std::int64_t look_s, given.integer("look-s", 10, 1, 3600));
+  settings.look = std::chrono::seconds(look_s);
+  settings.metrics = given.text("metrics", "");
+  return settings;
+}
 
 void log_driver_errors(const std::vector<Error>& errors, std::string& last) {
   std::string now;
@@ -192,7 +245,7 @@ void log_driver_errors(const std::vector<Error>& errors, std::string& last) {
 }
 
 int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine> machine,
-                  ProcessOptions how) {
+                  RunnerSettings settings) {
   Result<Inventory> inventory = machine->inventory();
   if (!inventory.ok()) return fail(inventory.error());
   std::vector<std::int32_t> cut = machine->cut();
@@ -202,24 +255,27 @@ int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine>
   wire::Loop loop;
   Result<agent::LeaseWriter> lease = agent::LeaseWriter::open(options.data_dir + "/lease");
   if (!lease.ok()) return fail(lease.error());
-  constexpr std::int64_t kProcessesMax = 16'384;
   options.renew_lease = [&lease](std::int64_t until_us) { lease->renew(until_us); };
-  Result<std::unique_ptr<agent::ProcessRunner>> runner = agent::ProcessRunner::make(
-      loop, {shim_path(), options.data_dir, how.pins_cores, how.cgroup, kProcessesMax});
+  Result<std::unique_ptr<agent::ProcessRunner>> runner =
+      agent::ProcessRunner::make(loop, settings.processes);
   if (!runner.ok()) return fail(runner.error());
   options.not_enforced = (*runner)->not_enforced();
-  const agent::HostPaths paths{"/proc", "/sys/fs/cgroup", options.data_dir, how.cgroup};
+  std::optional<agent::ContainerRunner> containers;
+  if (settings.containers) containers.emplace(loop, **runner, *settings.containers);
+  agent::Runner& runs = containers ? static_cast<agent::Runner&>(*containers) : **runner;
+  const agent::HostPaths paths{"/proc", "/sys/fs/cgroup", options.data_dir,
+                               settings.processes.cgroup};
   // Before the agent, which asks it; after the loop, to which it posts.
-  devices::DeviceWatch watch(std::move(machine), how.look,
+  devices::DeviceWatch watch(std::move(machine), settings.look,
                              [&loop](std::function<void()> call) { loop.post(std::move(call)); });
   options.arrange = [&watch](std::int32_t device, std::vector<SlicePlace> places, auto done) {
     watch.arrange(device, std::move(places), std::move(done));
   };
-  agent::Agent agent(loop, std::move(options), std::move(inventory).value(), **runner);
+  agent::Agent agent(loop, std::move(options), std::move(inventory).value(), runs);
   agent.set_cut(std::move(cut));
   agent::MetricsPage page(loop, agent, paths);
-  if (!how.metrics.empty()) {
-    if (Result<void> listens = page.listen(how.metrics); !listens.ok()) {
+  if (!settings.metrics.empty()) {
+    if (Result<void> listens = page.listen(settings.metrics); !listens.ok()) {
       return fail(listens.error());
     }
   }
@@ -232,9 +288,9 @@ int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine>
     page.saw(std::move(seen.samples));
   });
   loop.on_signal({SIGTERM, SIGINT}, [&](int) {
-    if (how.stop_tasks) {
+    if (settings.stop_tasks) {
       agent.stop_all([&] { loop.stop(); });
-      how.stop_tasks = false;  // a second signal does not wait
+      settings.stop_tasks = false;  // a second signal does not wait
     } else {
       loop.stop();
     }
@@ -253,10 +309,10 @@ int run(const cli::Invocation& invocation) {
   if (!machine.ok()) return fail(machine.error());
   Result<std::vector<std::string>> tokens = join_tokens(*given);
   Result<std::int64_t> count = given->integer("count", 1, 1, 100'000);
-  Result<bool> stop_tasks = given->flag("stop-tasks-at-exit");
+  Result<RunnerSettings> settings = runner_settings(*given, *options);
   if (!tokens.ok()) return fail(tokens.error());
   if (!count.ok()) return fail(count.error());
-  if (!stop_tasks.ok()) return fail(stop_tasks.error());
+  if (!settings.ok()) return fail(settings.error());
   const std::string runner = given->text("runner", "process");
   if (runner == "null") {
     const Result<Inventory> inventory = (*machine)->inventory();
@@ -268,19 +324,7 @@ int run(const cli::Invocation& invocation) {
                       "--runner is process or null, and --count needs --runner null", "--runner"});
   }
   if (!tokens->empty()) options->join_token = tokens->front();
-  Result<std::int64_t> look_s = given->integer("look-s", 10, 1, 3600);
-  if (!look_s.ok()) return fail(look_s.error());
-  const std::string cgroups = given->text("cgroups", options->mapped_users ? "on" : "off");
-  if (cgroups != "on" && cgroups != "off") {
-    return fail(Error{ErrorKind::kInvalid, "bad_setting", "--cgroups is on or off", "--cgroups"});
-  }
-  ProcessOptions how;
-  how.pins_cores = !is_emulated(*given);
-  how.cgroup = cgroups == "on" ? "dove-" + options->name : "";
-  how.stop_tasks = *stop_tasks;
-  how.look = std::chrono::seconds(*look_s);
-  how.metrics = given->text("metrics", "");
-  return run_processes(std::move(*options), std::move(*machine), how);
+  return run_processes(std::move(*options), std::move(*machine), std::move(*settings));
 }
 
 }  // namespace

@@ -22,6 +22,7 @@
 #include "agent/shim_config_format.h"
 #include "programs/dove_shim_clock.h"
 #include "programs/dove_shim_config.h"
+#include "programs/dove_shim_container.h"
 #include "programs/dove_shim_launch.h"
 #include "programs/dove_shim_lease.h"
 #include "programs/dove_shim_output.h"
@@ -47,6 +48,8 @@ class Shim {
   bool set_up();
   bool open_rotated(const char* path, RotatedOutput& output, int& fd);
   void start_task();
+  void tell_started();
+  void hear_container();
   void wait_for_something();
   void read_signals();
   void reap();
@@ -62,6 +65,7 @@ class Shim {
   ShimRecord record_;
   RotatedOutput outputs_[2];
   Lease lease_;
+  Container container_;
   int signal_fd_ = -1;
   int timer_fd_ = -1;
   std::int64_t armed_us_ = INT64_MAX;
@@ -105,6 +109,10 @@ void Shim::start_task() {
   held_ = false;
   record_.started_boottime_us = boottime_us();
   record_.started_realtime_us = realtime_us();
+  if (config_.pid_file != nullptr && !container_.open(streams_.tell, failure_)) {
+    over_ = true;
+    return;
+  }
   const pid_t pid = start(config_, streams_, failure_);
   for (RotatedOutput& output : outputs_) output.close_write_end();
   if (pid < 0) {
@@ -112,10 +120,23 @@ void Shim::start_task() {
     return;
   }
   main_alive_ = true;
-  record_.kind = agent::shim::kStartedRecord;
   record_.task_pid = pid;
+  if (config_.pid_file != nullptr) {
+    container_.launched(pid, streams_.tell);
+  } else {
+    tell_started();
+  }
+}
+
+void Shim::tell_started() {
+  record_.kind = agent::shim::kStartedRecord;
   send_record(record_);
   write_started(config_.report_at, record_);
+}
+
+void Shim::hear_container() {
+  container_.hear();
+  if (container_.runs() && record_.kind != agent::shim::kStartedRecord) tell_started();
 }
 
 void Shim::run(const char* task) {
@@ -167,10 +188,12 @@ void Shim::wait_for_something() {
   pollfd what[] = {{signal_fd_, POLLIN, 0},
                    {timer_fd_, POLLIN, 0},
                    {outputs_[0].read_end(), POLLIN, 0},
-                   {outputs_[1].read_end(), POLLIN, 0}};
-  if (::poll(what, 4, -1) < 0) return;
+                   {outputs_[1].read_end(), POLLIN, 0},
+                   {container_.fd(), POLLIN, 0}};
+  if (::poll(what, 5, -1) < 0) return;
   if (what[2].revents != 0) outputs_[0].copy();
   if (what[3].revents != 0) outputs_[1].copy();
+  if (what[4].revents != 0) hear_container();
   if (what[1].revents != 0) look_at_clock();
   if (what[0].revents != 0) read_signals();
 }
@@ -206,10 +229,20 @@ void Shim::reap() {
   bool ended = false;
   pid_t pid;
   int status = 0;
+  if (container_.launching()) {
+    if (!container_.reap_launcher(config_, record_.task_pid, failure_)) return;
+    main_alive_ = failure_.number == 0;
+    ended = !main_alive_;
+    hear_container();
+  }
   while ((pid = ::waitpid(-1, &status, WNOHANG)) > 0) {
     if (pid != record_.task_pid || !main_alive_) continue;
     main_alive_ = false;
     ended = true;
+    if (config_.pid_file != nullptr) {
+      hear_container();
+      container_.settle(config_, status, failure_);
+    }
     if (WIFSIGNALED(status)) {
       record_.exit_signal = WTERMSIG(status);
     } else {
@@ -248,7 +281,8 @@ void Shim::stop(std::int64_t grace_us) {
       ::kill(-group, SIGTERM);
       ::kill(-group, SIGCONT);
     }
-    signal_descendants(SIGTERM, group);
+    // In a container, process 1 passes it on.
+    if (!container_.runs()) signal_descendants(SIGTERM, group);
   }
 }
 
@@ -292,8 +326,8 @@ void Shim::report_end() {
   if (counted_oom_kill(config_.cgroup_oom)) record_.flags |= agent::shim::kOutOfMemory;
   rusage usage{};
   ::getrusage(RUSAGE_CHILDREN, &usage);
-  record_.cpu_user_us = usage.ru_utime.tv_sec * 1'000'000 + usage.ru_utime.tv_usec;
-  record_.cpu_system_us = usage.ru_stime.tv_sec * 1'000'000 + usage.ru_stime.tv_usec;
+  record_.cpu_user_us = microseconds(usage.ru_utime) - container_.launch_user_us();
+  record_.cpu_system_us = microseconds(usage.ru_stime) - container_.launch_system_us();
   record_.max_rss_bytes = usage.ru_maxrss * 1024;
   record_.ended_boottime_us = boottime_us();
   record_.ended_realtime_us = realtime_us();

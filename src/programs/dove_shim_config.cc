@@ -47,6 +47,8 @@ bool take_text(char* record, Config& config) {
       {keys::kLease, &config.lease},
       {keys::kCgroupKill, &config.cgroup_kill},
       {keys::kCgroupOom, &config.cgroup_oom},
+      {keys::kPidFile, &config.pid_file},
+      {keys::kProgram, &config.program},
   };
   for (const auto& text : texts) {
     if (char* value = value_of(record, text.key)) {

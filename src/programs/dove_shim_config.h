@@ -48,6 +48,8 @@ struct Config {
   Array<const char*> cgroup_procs;
   const char* cgroup_kill = nullptr;
   const char* cgroup_oom = nullptr;
+  const char* pid_file = nullptr;  // the task runs in a container
+  const char* program = "";        // its program
   bool hold = false;
   std::int64_t report_at = -1;  // where in the file the report goes
 };

@@ -18,6 +18,7 @@
 #include <initializer_list>
 
 #include "agent/shim_config_format.h"
+#include "containers/place.h"
 #include "programs/dove_shim_text.h"
 
 namespace dove::shim {
@@ -83,6 +84,8 @@ bool set_limits(Child& child) {
 // Plain system calls: the memory is the shim's, whose user must not change.
 bool become_user(Child& child) {
   const Config& config = child.config;
+  // In a container the runtime does, once it has made one.
+  if (config.pid_file != nullptr) return true;
   if (!config.change_user || (config.uid == ::geteuid() && config.uid != 0)) return true;
   if (::syscall(SYS_setgroups, static_cast<std::size_t>(config.groups.count),
                 config.groups.items) != 0 ||
@@ -163,6 +166,10 @@ int child_main(void* argument) {
   if (!join_cgroups(child) || !set_limits(child)) return 1;
   if (::dup2(streams.in, 0) < 0 || ::dup2(streams.out, 1) < 0 || ::dup2(streams.err, 2) < 0) {
     fail(child.failure, "hand over the files of", child.config.argv.items[0]);
+    return 1;
+  }
+  if (streams.tell >= 0 && ::dup2(streams.tell, containers::kTellFd) < 0) {
+    fail(child.failure, "listen to", child.config.program);
     return 1;
   }
   if (!become_user(child)) return 1;

@@ -35,6 +35,7 @@ struct Streams {
   int out = 1;
   int err = 2;
   int cwd = -1;
+  int tell = -1;  // of a container's process 1
 };
 
 // Opens what the task will have. With rotation `out` and `err` are left to the caller.

@@ -23,7 +23,8 @@ constexpr int kNodes = 6;
 // account of what runs where.
 class History {
  public:
-  explicit History(std::uint64_t seed) : random_(seed), brain_(policies::standard_policies()) {}
+  explicit History(std::uint64_t seed)
+      : random_(seed), brain_(policies::standard_policies()), placement_(kPlacements[seed % 3]) {}
 
   Result<void> run(int batches) {
     now_ = Instant{1'000'000'000};
@@ -93,6 +94,7 @@ class History {
     settings.ended_jobs_kept = seconds(200);
     settings.ended_jobs_max = 40;
     settings.countables = {{"licence", 3}};
+    settings.placement = placement_;
     brain_.add(ObjectApplied{settings});
     for (int i = 1; i <= kNodes; ++i) {
       NodeDeclaration place;
@@ -326,11 +328,13 @@ class History {
     }
   }
 
+  static constexpr const char* kPlacements[] = {"useful_rest", "best_fit", "packing"};
   Random random_;
   CheckedBrain brain_;
   Instant now_;
   std::set<std::tuple<JobId, AttemptNumber, NodeId>> running_;
   std::uint64_t forgotten_ = 0;
+  std::string placement_;
 };
 
 TEST(BrainProperty, RandomHistoriesKeepTheInvariants) {
@@ -347,7 +351,8 @@ TEST(BrainProperty, RandomHistoriesKeepTheInvariants) {
 }
 
 // 199: a job that had room was promised it only in the next cycle. 274, 292: what a search for an
-// uneven gang had not found was kept although a hold had come to be over its time, or a node silent.
+// uneven gang had not found was kept although a hold had come to be over its time, or a node
+// silent.
 TEST(BrainProperty, HistoriesThatOnceBrokeAPromise) {
   for (std::uint64_t seed : {199, 274, 292}) {
     const auto done = History(seed).run(250);

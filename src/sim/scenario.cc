@@ -398,6 +398,7 @@ class Runner {
       settings.countables = options.countables("countable");
       settings.preemption = !options.flag("no_preemption");
       settings.order = options.text("order", settings.order);
+      settings.placement = options.text("placement", settings.placement);
       settings.fair_share_half_life = options.span("half_life", settings.fair_share_half_life);
       return apply_object(settings);
     } else {

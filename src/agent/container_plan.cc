@@ -1,0 +1,136 @@
+#include "agent/container_plan.h"
+
+#include <fmt/format.h>
+#include <grp.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "containers/place.h"
+
+namespace dove::agent {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kShmBytes = std::int64_t{1} << 30;
+constexpr const char kPath[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+// Whether `path` is `root` or below it; both normal.
+bool lies_in(const std::string& path, const std::string& root) {
+  return path == root || path.starts_with(root == "/" ? root : root + "/");
+}
+
+std::string normal(const std::string& path) {
+  std::string text = fs::path(path).lexically_normal().string();
+  while (text.size() > 1 && text.back() == '/') text.pop_back();
+  return text;
+}
+
+Result<ContainerBind> volume_bind(const Volume& volume, const std::vector<std::string>& roots,
+                                  bool as_owner) {
+  const std::string source = normal(volume.source);
+  ContainerBind bind;
+  bind.how = !volume.writable ? "ro" : as_owner ? "owned" : "rw";
+  bind.target = volume.target.empty() ? volume.source : volume.target;
+  for (const std::string& given : roots) {
+    const std::string root = normal(given);
+    if (!lies_in(source, root)) continue;
+    bind.root = root;
+    bind.path = source.size() > root.size() ? source.substr(root == "/" ? 1 : root.size() + 1) : "";
+    return bind;
+  }
+  return Error{ErrorKind::kInvalid, "volume_not_allowed",
+               fmt::format("the volume {} is not one that containers may see on this node; allowed "
+                           "is what lies in {} (--volume-roots of the agent)",
+                           volume.source,
+                           roots.empty() ? "nothing" : fmt::format("{}", fmt::join(roots, ", "))),
+               "volumes"};
+}
+
+}  // namespace
+
+Result<ContainerIdentity> container_identity(const std::string& linux_user) {
+  ContainerIdentity identity;
+  if (linux_user.empty()) {
+    identity.uids = identity.gids = containers::map_ids({});
+    return identity;
+  }
+  const passwd* entry = ::getpwnam(linux_user.c_str());
+  if (entry == nullptr) {
+    return Error{ErrorKind::kInvalid, "no_linux_user",
+                 fmt::format("Linux user '{}' does not exist on this node", linux_user), ""};
+  }
+  identity.uid = entry->pw_uid;
+  identity.gid = entry->pw_gid;
+  int count = 256;
+  gid_t groups[256];
+  if (::getgrouplist(entry->pw_name, entry->pw_gid, groups, &count) > 0) {
+    identity.groups.assign(groups, groups + count);
+  }
+  // Groups of the machine's root would be rights over what is the machine's.
+  std::erase(identity.groups, 0U);
+  std::vector<std::uint32_t> gids = identity.groups;
+  gids.push_back(identity.gid);
+  identity.uids = containers::map_ids({identity.uid});
+  identity.gids = containers::map_ids(gids);
+  return identity;
+}
+
+Result<std::vector<ContainerBind>> container_binds(const TaskPlan& plan,
+                                                   const std::vector<std::string>& volume_roots,
+                                                   const std::string& contain_path) {
+  std::vector<ContainerBind> binds;
+  binds.push_back({"ro", contain_path, "", containers::kInit});
+  for (const char* file : {"/etc/resolv.conf", "/etc/hosts"}) {
+    struct stat facts {};
+    if (::stat(file, &facts) == 0 && S_ISREG(facts.st_mode)) {
+      binds.push_back({"ro", fs::canonical(file).string(), "", file});
+    }
+  }
+  for (const SharedPath& shared : plan.shared) {
+    binds.push_back({shared.writable ? "rw" : "ro", shared.source, "", shared.target});
+  }
+  for (const Volume& volume : plan.container.volumes) {
+    TRY_ASSIGN(ContainerBind bind, volume_bind(volume, volume_roots, plan.linux_user.empty()));
+    binds.push_back(std::move(bind));
+  }
+  return binds;
+}
+
+containers::Bundle container_bundle(const TaskPlan& plan, const containers::Image& image,
+                                    const ContainerIdentity& identity,
+                                    const std::vector<ContainerBind>& binds) {
+  containers::Bundle bundle;
+  bundle.argv = {containers::kInit, "init"};
+  bundle.argv.insert(bundle.argv.end(), plan.argv.begin(), plan.argv.end());
+  bundle.environment = plan.environment;
+  for (const auto& [name, value] : image.environment) bundle.environment.try_emplace(name, value);
+  bundle.environment.try_emplace("PATH", kPath);
+  bundle.environment.try_emplace("HOME", "/root");
+  bundle.environment["DOVE_TASK_MARK"] = plan.mark;
+  bundle.workdir = plan.container.workdir.empty() ? image.workdir : plan.container.workdir;
+  bundle.root = containers::kRoot;
+  bundle.read_only = plan.container.read_only;
+  bundle.uid = identity.uid;
+  bundle.gid = identity.gid;
+  bundle.groups = identity.groups;
+  bundle.umask = static_cast<std::uint32_t>(plan.umask);
+  bundle.uids = identity.uids;
+  bundle.gids = identity.gids;
+  bundle.mounts.push_back({containers::kSys, "/sys"});
+  for (std::size_t i = 0; i < binds.size(); ++i) {
+    bundle.mounts.push_back({fmt::format("{}/bind{}", containers::kPlace, i), binds[i].target});
+  }
+  bundle.devices = plan.device_nodes;
+  bundle.shm_bytes = plan.container.shm_bytes;
+  if (bundle.shm_bytes == 0) {
+    bundle.shm_bytes = plan.memory_bytes > 0 ? plan.memory_bytes / 2 : kShmBytes;
+  }
+  return bundle;
+}
+
+}  // namespace dove::agent

@@ -1,0 +1,47 @@
+// From a task's plan to what dove-contain and the OCI runtime are told about its container.
+//
+// Pure but for looking at users and files. Any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "agent/task.h"
+#include "base/result.h"
+#include "containers/bundle.h"
+#include "containers/image_store.h"
+
+namespace dove::agent {
+
+// Who the task is, inside and outside.
+struct ContainerIdentity {
+  std::uint32_t uid = 0;  // inside
+  std::uint32_t gid = 0;
+  std::vector<std::uint32_t> groups;
+  containers::IdMap uids;
+  containers::IdMap gids;
+};
+
+// One --bind of dove-contain, and where it is seen.
+struct ContainerBind {
+  std::string how;   // "ro", "rw" or "owned"
+  std::string root;  // absolute; `path` is looked up below it without following links
+  std::string path;
+  std::string target;
+};
+
+// "" is root inside and nobody outside. Errors: there is no such user.
+Result<ContainerIdentity> container_identity(const std::string& linux_user);
+
+// What the container sees of the node: volumes, what the task shares with its job, dove-contain.
+// Errors: a volume that lies in none of `volume_roots`.
+Result<std::vector<ContainerBind>> container_binds(const TaskPlan& plan,
+                                                   const std::vector<std::string>& volume_roots,
+                                                   const std::string& contain_path);
+
+containers::Bundle container_bundle(const TaskPlan& plan, const containers::Image& image,
+                                    const ContainerIdentity& identity,
+                                    const std::vector<ContainerBind>& binds);
+
+}  // namespace dove::agent

@@ -1,0 +1,292 @@
+#include "agent/container_runner.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "agent/container_plan.h"
+#include "containers/place.h"
+#include "telemetry/log.h"
+
+namespace dove::agent {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::seconds kDeleteLimit{60};
+constexpr std::chrono::milliseconds kDeleteAgain{500};
+constexpr int kDeleteTries = 5;
+constexpr std::chrono::hours kCollectEvery{6};
+constexpr const char kScript[] = "/dev/.dove-script";  // inside
+constexpr const char kImageName[] = "image";  // in a container's directory: the key of its image
+
+Error cannot_make(const std::string& path, int reason) {
+  return Error{ErrorKind::kInternal, "container",
+               fmt::format("cannot make {}: {}", path, std::strerror(reason)), path};
+}
+
+Result<void> write_text(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << text;
+  file.close();
+  if (!file) return cannot_make(path, ENOSPC);
+  return {};
+}
+
+std::string read_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text;
+  std::getline(file, text, '\0');
+  return text;
+}
+
+// A directory that a job's tasks share, theirs from its making on.
+Result<void> make_shared(const SharedPath& shared, const ContainerIdentity& identity) {
+  if (::access(shared.source.c_str(), F_OK) == 0) return {};
+  std::error_code error;
+  fs::create_directories(shared.source, error);
+  const auto outside = [](const containers::IdMap& map, std::uint32_t inside) {
+    for (const containers::IdRange& range : map) {
+      if (inside - range.inside < range.count) return range.outside + (inside - range.inside);
+    }
+    return containers::kIdBase;
+  };
+  if (error || ::chown(shared.source.c_str(), outside(identity.uids, identity.uid),
+                       outside(identity.gids, identity.gid)) != 0) {
+    return cannot_make(shared.source, error ? error.value() : errno);
+  }
+  return {};
+}
+
+}  // namespace
+
+struct ContainerRunner::Held {
+  std::string directory;
+  TaskPlan plan;  // its names alone
+  TaskCallbacks callbacks;
+  TaskEnd end;
+  std::unique_ptr<containers::Child> deletion;
+  wire::Timer again;
+  int tries = 0;
+};
+
+// The holder's end; what it holds is deleted even when nobody waits for it any more.
+class ContainerRunner::Task : public RunningTask {
+ public:
+  Task(std::shared_ptr<Held> held, std::unique_ptr<RunningTask> inner)
+      : held_(std::move(held)), inner_(std::move(inner)) {}
+  ~Task() override { held_->callbacks = {}; }
+  void stop() override { inner_->stop(); }
+  void signal(int number) override { inner_->signal(number); }
+  void end_input() override { inner_->end_input(); }
+
+ private:
+  std::shared_ptr<Held> held_;
+  std::unique_ptr<RunningTask> inner_;
+};
+
+ContainerRunner::ContainerRunner(wire::Loop& loop, ProcessRunner& processes,
+                                 ContainerRunnerOptions options)
+    : loop_(loop),
+      processes_(processes),
+      options_(std::move(options)),
+      images_(loop, {options_.images, options_.data_dir + "/images", options_.pulls}) {
+  std::error_code error;
+  for (const std::string& path :
+       {options_.data_dir + "/containers", options_.data_dir + "/images"}) {
+    fs::create_directories(path, error);
+    fs::permissions(path, fs::perms::owner_all, error);
+  }
+  collect_images();
+}
+
+ContainerRunner::~ContainerRunner() = default;
+
+void ContainerRunner::collect_images() {
+  std::vector<std::string> in_use;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(options_.data_dir + "/containers", error)) {
+    in_use.push_back(read_text((entry.path() / kImageName).string()));
+  }
+  images_.collect(in_use);
+  collect_timer_ = loop_.after(kCollectEvery, [this] { collect_images(); });
+}
+
+const Result<containers::Runtime>& ContainerRunner::runtime() {
+  if (!runtime_) {
+    runtime_ = containers::find_runtime(options_.runtime, processes_.only_v2(),
+                                        options_.data_dir + "/containers/.runtime");
+  }
+  return *runtime_;
+}
+
+void ContainerRunner::prepare(const std::string& image, std::function<void(Result<void>)> done) {
+  if (image.empty()) return done({});
+  if (!runtime().ok()) return done(runtime().error());
+  images_.prepare(image, std::move(done));
+}
+
+// The mark as a name: of a directory, and of the container for its runtime.
+std::string ContainerRunner::directory_of(const TaskPlan& plan) const {
+  std::string name = plan.mark;
+  for (char& c : name) {
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                       c == '.' || c == '-';
+    if (!plain) c = '_';
+  }
+  return fmt::format("{}/containers/{}", options_.data_dir, name);
+}
+
+Result<TaskPlan> ContainerRunner::launch_plan(const TaskPlan& plan, const std::string& directory) {
+  TRY_ASSIGN(const containers::Runtime runtime_found, runtime());
+  TRY_ASSIGN(const containers::Image image, images_.find(plan.container.image));
+  TRY_ASSIGN(const ContainerIdentity identity, container_identity(plan.linux_user));
+  TRY_ASSIGN(const std::vector<ContainerBind> binds,
+             container_binds(plan, options_.volume_roots, options_.contain_path));
+  for (const SharedPath& shared : plan.shared) TRY(make_shared(shared, identity));
+  std::vector<ContainerBind> all = binds;
+  if (!plan.script_path.empty()) all.push_back({"ro", directory + "/script", "", kScript});
+  if (::mkdir(containers::kPlace, 0755) != 0 && errno != EEXIST) {
+    return cannot_make(containers::kPlace, errno);
+  }
+  std::error_code error;
+  fs::remove_all(directory, error);  // of a former attempt to start it
+  if (::mkdir(directory.c_str(), 0700) != 0) return cannot_make(directory, errno);
+  containers::Bundle bundle = container_bundle(plan, image, identity, all);
+  if (!plan.script_path.empty()) {
+    // The container's user can read only a copy.
+    fs::copy_file(plan.script_path, directory + "/script", error);
+    fs::permissions(directory + "/script", fs::perms(0555), error);
+    bundle.argv[containers::kInitWords] = kScript;
+  }
+  bundle.hostname = options_.hostname;
+  bundle.cgroup = processes_.cgroup_path(plan);
+  bundle.memory_bytes = plan.attempt.empty() ? plan.memory_bytes : 0;
+  bundle.processes_max = processes_.options().processes_max;
+  if (processes_.options().pins_cores) {
+    bundle.cpus = plan.cores;
+    bundle.numa_nodes = plan.numa_nodes;
+  }
+  TRY(write_text(directory + "/config.json", containers::config_json(bundle)));
+  TRY(write_text(directory + "/" + kImageName, image.key));
+
+  TaskPlan launch = plan;
+  const std::string log = directory + "/log";
+  std::vector<std::string>& argv = launch.launch.argv;
+  argv = {options_.contain_path,
+          "enter",
+          "--log",
+          log,
+          "--ids",
+          containers::id_map_text(identity.uids),
+          containers::id_map_text(identity.gids),
+          "--scratch",
+          std::to_string(options_.scratch_bytes),
+          "--lower",
+          image.root};
+  for (const ContainerBind& bind : all) {
+    argv.insert(argv.end(), {"--bind", bind.how, bind.root, bind.path});
+  }
+  argv.emplace_back("--");
+  launch.launch.pid_file = directory + "/pid";
+  for (std::string& word :
+       containers::run_command(runtime_found, fs::path(directory).filename().string(), directory,
+                               launch.launch.pid_file, log)) {
+    argv.push_back(std::move(word));
+  }
+  return launch;
+}
+
+Result<std::unique_ptr<RunningTask>> ContainerRunner::start(const TaskPlan& plan,
+                                                            TaskCallbacks callbacks) {
+  if (plan.container.image.empty()) return processes_.start(plan, std::move(callbacks));
+  auto held = std::make_shared<Held>();
+  held->directory = directory_of(plan);
+  held->plan.mark = plan.mark;
+  held->plan.attempt = plan.attempt;
+  held->callbacks = std::move(callbacks);
+  TRY_ASSIGN(const TaskPlan launch, launch_plan(plan, held->directory));
+  Result<std::unique_ptr<RunningTask>> inner = processes_.start(launch, watch(held));
+  if (!inner.ok()) return inner.error();
+  return std::unique_ptr<RunningTask>(
+      std::make_unique<Task>(std::move(held), std::move(inner).value()));
+}
+
+// What has no directory of a container never was in one, or was deleted with it.
+Result<std::unique_ptr<RunningTask>> ContainerRunner::adopt(const TaskPlan& plan,
+                                                            TaskCallbacks callbacks) {
+  const std::string directory = directory_of(plan);
+  if (::access(directory.c_str(), F_OK) != 0) return processes_.adopt(plan, std::move(callbacks));
+  auto held = std::make_shared<Held>();
+  held->directory = directory;
+  held->plan.mark = plan.mark;
+  held->plan.attempt = plan.attempt;
+  held->callbacks = std::move(callbacks);
+  TaskPlan known = plan;
+  known.launch.pid_file = directory + "/pid";
+  Result<std::unique_ptr<RunningTask>> inner = processes_.adopt(known, watch(held));
+  if (!inner.ok()) return inner.error();
+  return std::unique_ptr<RunningTask>(
+      std::make_unique<Task>(std::move(held), std::move(inner).value()));
+}
+
+TaskCallbacks ContainerRunner::watch(const std::shared_ptr<Held>& held) {
+  return TaskCallbacks{[held] {
+                         const TaskCallbacks callbacks = held->callbacks;
+                         if (callbacks.on_started) callbacks.on_started();
+                       },
+                       [this, held](TaskEnd end) { ended(held, std::move(end)); }};
+}
+
+void ContainerRunner::ended(const std::shared_ptr<Held>& held, TaskEnd end) {
+  held->end = std::move(end);
+  std::string& cause = held->end.exit.cause;
+  if (cause.starts_with("start_failed")) {
+    const std::string why = containers::last_complaint(held->directory + "/log");
+    if (!why.empty()) cause = "start_failed: " + why;
+  }
+  ending_[held->directory] = held;
+  remove(held);
+}
+
+// Its processes are gone; what is left are the runtime's records and cgroups. Also of a container
+// that was never made, which is no error to the runtime.
+void ContainerRunner::remove(const std::shared_ptr<Held>& held) {
+  if (!runtime().ok()) return removed(held, runtime().error());
+  const std::weak_ptr<Held> weak = held;
+  held->deletion = std::make_unique<containers::Child>(
+      loop_, containers::delete_command(*runtime(), fs::path(held->directory).filename().string()),
+      kDeleteLimit, [this, weak](const Result<void>& done) {
+        if (const std::shared_ptr<Held> over = weak.lock()) removed(over, done);
+      });
+}
+
+void ContainerRunner::removed(const std::shared_ptr<Held>& held, const Result<void>& done) {
+  if (!done.ok()) {
+    telemetry::log(telemetry::Level::kWarning, "container_not_deleted",
+                   {{"container", held->directory}, {"why", done.error().message}});
+    if (++held->tries < kDeleteTries) {
+      const std::weak_ptr<Held> weak = held;
+      held->again = loop_.after(kDeleteAgain, [this, weak] {
+        if (const std::shared_ptr<Held> over = weak.lock()) remove(over);
+      });
+      return;
+    }
+  }
+  const std::shared_ptr<Held> kept = held;
+  ending_.erase(kept->directory);
+  std::error_code error;
+  fs::remove_all(kept->directory, error);
+  processes_.clear_cgroup(kept->plan);
+  const TaskCallbacks callbacks = kept->callbacks;
+  if (callbacks.on_ended) callbacks.on_ended(kept->end);
+}
+
+}  // namespace dove::agent

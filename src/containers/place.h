@@ -1,0 +1,28 @@
+// Where dove-contain puts a container together, in a mount namespace of the container's own: one
+// path for all, as the runtime needs one that every user may look into. Also what is told through
+// the descriptor that process 1 is born with.
+#pragma once
+
+#include <cstdint>
+
+namespace dove::containers {
+
+inline constexpr const char kPlace[] = "/run/dove";          // on the machine: an empty directory
+inline constexpr const char kRoot[] = "/run/dove/root";      // the container's root directory
+inline constexpr const char kSys[] = "/run/dove/sys";        // to become /sys
+inline constexpr const char kInit[] = "/dev/.dove-contain";  // inside: dove-contain itself
+inline constexpr int kInitWords = 2;                         // before the program: it, and "init"
+
+// What process 1 writes, whole, to descriptor 3.
+inline constexpr int kTellFd = 3;
+enum TellKind : std::int32_t {
+  kTellRunning = 1,  // the program is executed
+  kTellFailed = 2,   // it cannot be: value is errno
+  kTellEnded = 3,    // value is its wait status
+};
+struct Tell {
+  std::int32_t kind = 0;
+  std::int32_t value = 0;
+};
+
+}  // namespace dove::containers

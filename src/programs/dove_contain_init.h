@@ -1,0 +1,12 @@
+// Init: process 1 of a container.
+//
+// SIGTERM goes to every process of the container, any other signal to the program's process group.
+// When the program has ended, what it left behind gets SIGTERM, and SIGKILL a second later.
+#pragma once
+
+namespace dove::contain {
+
+// Runs argv[0], looked up in PATH; returns what the process should exit with.
+int run_init(char** argv);
+
+}  // namespace dove::contain
