@@ -98,6 +98,7 @@ std::vector<Decision> decide(State& state, const Policies& policies, const Cycle
 std::string policy_digest(const Policies& policies, const CycleOptions& options) {
   std::string text = fmt::format("cycle/{} order={} placement={}", kCycle_version,
                                  policies.order->name(), policies.placement->name());
+  for (const OrderPolicy* order : policies.orders) text += fmt::format(" {}", order->name());
   for (const ScorePolicy* score : policies.scores) text += fmt::format(" score={}", score->name());
   for (Pass pass : kPasses) {
     if (!options.runs(pass)) text += fmt::format(" -{}", pass_name(pass));

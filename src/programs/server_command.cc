@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <cstdio>
+#include <sstream>
 
 #include "cli/cli.h"
 #include "programs/commands.h"
@@ -32,6 +33,7 @@ cli::CommandSpec spec() {
        false},
       {"silent-after-s", 0, "SECONDS", "a node without a word is silent after this (10)", false},
       {"heartbeat-ms", 0, "MS", "how often agents report (2000)", false},
+      {"policies", 0, "FILE,...", "shared libraries with policies (api/dove/policy.h)", false},
       {"config", 0, "FILE", "YAML file of these settings (/etc/dove/server.yaml)", false},
   };
   return spec;
@@ -56,6 +58,8 @@ Result<ServerSettings> settings_of(const cli::Invocation& invocation) {
   TRY(span("fence-s", settings.fence));
   TRY(span("disconnect-grace-s", settings.disconnect_grace));
   TRY(span("silent-after-s", settings.silent_after));
+  std::stringstream files(given.text("policies", ""));
+  for (std::string file; std::getline(files, file, ',');) settings.policies.push_back(file);
   return settings;
 }
 

@@ -12,17 +12,22 @@
 
 #include "backends/native/native_backend.h"
 #include "controller/controller.h"
+#include "core/queue_tree.h"
+#include "foreign/policy_library.h"
 #include "policies/standard.h"
 #include "programs/commands.h"
 #include "programs/settings.h"
 #include "server/server.h"
 #include "store/sqlite/sqlite_store.h"
+#include "telemetry/log.h"
 
 namespace dove::programs {
 
 struct ServerRuntime::Impl {
   wire::Loop& loop;
   ServerSettings settings;
+  std::vector<std::unique_ptr<foreign::PolicyLibrary>> libraries;
+  core::Policies policies;
   std::unique_ptr<store::SqliteStore> store;
   backends::NativeBackend backend;
   std::unique_ptr<controller::Controller> controller;
@@ -62,6 +67,31 @@ std::optional<ClusterSettings> changed_settings(const ClusterSettings& now,
   return wanted;
 }
 
+// `all`: those of this program and of the libraries.
+Result<void> load_policies(const std::vector<std::string>& files,
+                           std::vector<std::unique_ptr<foreign::PolicyLibrary>>& libraries,
+                           core::Policies& all) {
+  all = policies::standard_policies();
+  for (const std::string& file : files) {
+    TRY_ASSIGN(auto library, foreign::PolicyLibrary::load(file, all));
+    libraries.push_back(std::move(library));
+    all = foreign::with_libraries(policies::standard_policies(), libraries);
+  }
+  return {};
+}
+
+// Queues may name what an earlier start had loaded.
+void warn_of_missing(const core::State& state, const core::Policies& policies) {
+  for (const auto& [name, queue] : state.queues) {
+    if (queue.order.empty() || core::find_order(policies, queue.order) != nullptr) continue;
+    telemetry::log(telemetry::Level::kWarning, "policy_missing",
+                   {{"queue", name},
+                    {"order", queue.order},
+                    {"used", policies.order->name()},
+                    {"remedy", "start with --policies FILE, or declare another order"}});
+  }
+}
+
 }  // namespace
 
 std::int64_t free_bytes(const std::string& path) {
@@ -82,11 +112,12 @@ Result<std::unique_ptr<ServerRuntime>> ServerRuntime::start(wire::Loop& loop,
   auto impl = std::make_unique<Impl>(loop, std::move(settings));
   Impl& self = *impl;
   const std::string data = self.settings.data_dir;
+  TRY(load_policies(self.settings.policies, self.libraries, self.policies));
   TRY_ASSIGN(self.store, store::SqliteStore::open(data, store::OpenMode::kWrite));
   // Opening looks at what came since the last snapshot; nothing starts on a log changed before it.
   TRY(self.store->verify());
   controller::ControllerOptions options;
-  options.policies = &policies::standard_policies();
+  options.policies = &self.policies;
   options.policy_digest = policies::policy_digest(*options.policies);
   options.build = version();
   options.holder = fmt::format("pid {}", getpid());
@@ -102,6 +133,7 @@ Result<std::unique_ptr<ServerRuntime>> ServerRuntime::start(wire::Loop& loop,
   self.controller = std::make_unique<controller::Controller>(*self.store, *self.store, self.backend,
                                                              std::move(options));
   TRY(self.controller->open());
+  warn_of_missing(self.controller->state(), self.policies);
   server::ApiOptions api;
   api.data_dir = data;
   api.host = self.settings.host;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "model/declared.h"
@@ -24,6 +25,7 @@ struct ServerSettings {
   std::string host = "127.0.0.1";
   std::uint16_t port = 7717;
   std::int64_t heartbeat_us = 2'000'000;
+  std::vector<std::string> policies;  // files of libraries (foreign/policy_library.h)
   // Given by flag, environment or file; the rest stays as declared with `dove apply`.
   std::optional<std::string> cluster_name;
   std::optional<Span> fence;
