@@ -70,7 +70,8 @@ void Child::start() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
     const int reason = errno;
-    loop_.post([this, reason] { finish(cannot_start(argv_[0], reason)); });
+    limit_ = loop_.after(std::chrono::milliseconds(0),
+                         [this, reason] { finish(cannot_start(argv_[0], reason)); });
     return;
   }
   output_ = ends[0];
