@@ -116,6 +116,11 @@ Result<void> Agent::start() {
   }
   agent_token_ = read_text(options_.data_dir + "/agent_token");
   load_attempts();
+  health_ = std::make_unique<Health>(loop_, options_.health, [this](const Json& said) {
+    reports_.push_back(codec::dump_json(said));
+    post_flush(0);
+  });
+  if (options_.watches_health) health_->start();
   renew();
   connect();
   return {};
@@ -224,10 +229,18 @@ void Agent::on_order(const Json& line, std::string_view text) {
     } else {
       found->second->repeat_report();
     }
+  } else if (what == "test") {
+    health_->test();
+  } else if (what == "remedy") {
+    health_->remedy(line.value("remedy", ""));
   } else if (what == "stop") {
     stop(key, line.value("reason", "") == "preempted");
   }
   applied_ = std::max(applied_, line.value("seq", std::uint64_t{0}));
+}
+
+void Agent::found(Finding finding) {
+  if (health_ != nullptr) health_->found(std::move(finding));
 }
 
 void Agent::refuse(AttemptKey key, const std::string& why) {

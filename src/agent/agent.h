@@ -18,6 +18,7 @@
 #include "agent/contact.h"
 #include "agent/environment.h"
 #include "agent/finished.h"
+#include "agent/health.h"
 #include "agent/held_attempt.h"
 #include "agent/relays.h"
 #include "agent/slice_cutter.h"
@@ -48,6 +49,9 @@ struct AgentOptions {
   // Pings come every 2 s (3 at most): an orders stream silent for so long has no controller at its
   // end.
   std::int64_t stream_silence_us = 10'000'000;
+  // Its node, directories and so on are the agent's; without `watches_health` nothing is checked.
+  HealthOptions health;
+  bool watches_health = false;
   FinishedLimits finished;  // of what stays on disk of attempts that are over
   // Told each renewal: the lease's new deadline (CLOCK_BOOTTIME). Unset: there are no shims.
   std::function<void(std::int64_t deadline_us)> renew_lease;
@@ -68,6 +72,8 @@ class Agent {
   // after 10 s). For a cluster that goes down with its tasks.
   void stop_all(std::function<void()> done);
   bool connected() const { return !session_.empty(); }
+  // What a device says of itself; see Health::found.
+  void found(Finding finding);
   // What is in the machine changed; ids of devices are as before. The controller is told.
   void set_inventory(Inventory inventory);
   // Devices that are cut into slices at the moment.
@@ -142,6 +148,7 @@ class Agent {
   std::map<AttemptKey, std::unique_ptr<HeldAttempt>> held_;
   SliceCutter cutter_;
   std::unique_ptr<Relays> relays_;
+  std::unique_ptr<Health> health_;
   std::optional<FinishedAttempts> finished_;
   std::deque<std::string> reports_;  // JSON, not yet acknowledged
   bool in_flight_ = false;           // a report

@@ -14,7 +14,8 @@
 
 namespace dove::backends {
 
-enum class OrderKind { kLaunch, kStart, kStop };
+// kTest and kRemedy are about the node itself: they name no job.
+enum class OrderKind { kLaunch, kStart, kStop, kTest, kRemedy };
 
 // One placement's part of a decision. seq is the log position of the decision.
 struct Order {
@@ -27,6 +28,7 @@ struct Order {
   StopReason reason = StopReason::kNone;  // kStop
   std::shared_ptr<const Launch> launch;   // kLaunch: the whole attempt; `node` says which part
   std::shared_ptr<const JobSpec> spec;    // kLaunch
+  Remedy remedy = Remedy::kNone;          // kRemedy
   std::int32_t restart_count = 0;         // kLaunch: attempts before this one
 };
 

@@ -7,9 +7,11 @@
 #include <set>
 
 #include "codec/json.h"
+#include "codec/json_health.h"
 #include "codec/json_parts.h"
 #include "codec/quantity.h"
 #include "codec/words.h"
+#include "core/care.h"
 #include "core/fit.h"
 
 namespace dove::codec {
@@ -278,6 +280,20 @@ Json finding_json(const Finding& v) {
           {"evidence", v.evidence}};
 }
 
+Result<Finding> read_finding(const Json& value) {
+  return read_lenient<Finding>(value, [](JsonFields& fields, Finding& v) {
+    fields.text("check", v.check, {64, TextRule::Kind::kLine});
+    if (v.check.empty()) fields.fail("check", "missing_field", "name the check");
+    const int severity = fields.one_of("severity", severities());
+    if (severity >= 0) v.severity = static_cast<Severity>(severity);
+    const int remedy = fields.one_of("remedy", remedies());
+    if (remedy >= 0) v.remedy = static_cast<Remedy>(remedy);
+    fields.integer("device", v.device, -1, kDevicesMax - 1);
+    fields.text("evidence", v.evidence, {1024, TextRule::Kind::kLine});
+    fields.allow_unknown();
+  });
+}
+
 Json topology_json(const std::vector<TopologyUnit>& topology) {
   Json units = Json::array();
   for (const TopologyUnit& unit : topology) {
@@ -286,7 +302,29 @@ Json topology_json(const std::vector<TopologyUnit>& topology) {
   return units;
 }
 
-Json node_json(const core::State&, const core::Node& node) {
+static void put_life(Json& object, const core::Node& node) {
+  object["life"] = word(node.life);
+  put_instant(object, "life_since", node.life_since);
+  object["life_why"] = node.life_why;
+  object["life_who"] = node.life_who;
+  object["remedy"] = word(node.remedy);
+  Json findings = Json::array();
+  for (const core::OpenFinding& open : node.findings) {
+    Json one = finding_json(open.finding);
+    put_instant(one, "since", open.since);
+    findings.push_back(std::move(one));
+  }
+  object["findings"] = std::move(findings);
+  object["faults"] = node.faults.size();
+  if (node.request.action == NodeAction::kNone) return;
+  object["request"] = {{"action", word(node.request.action)},
+                       {"now", node.request.now},
+                       {"why", node.request.why},
+                       {"who", node.request.who}};
+  put_instant(object["request"], "by", node.request.by);
+}
+
+Json node_json(const core::State& state, const core::Node& node) {
   Json object{{"id", node.id.value},
               {"name", node.name},
               {"state", state_word(node)},
@@ -300,6 +338,10 @@ Json node_json(const core::State&, const core::Node& node) {
               {"features", node.declared.features},
               {"topology", topology_json(node.declared.topology)}};
   put_instant(object, "contact_since", node.contact_since);
+  put_life(object, node);
+  if (const auto unit = core::blamed_unit(state, node)) {
+    object["unit_suspected"] = unit->level + " " + unit->name;
+  }
   Json jobs = Json::array();
   for (const JobId job : node.jobs) jobs.push_back(job.value);
   object["jobs"] = std::move(jobs);

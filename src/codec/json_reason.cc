@@ -198,7 +198,8 @@ std::string text_of(const core::State& state, const Reason& r) {
     case ReasonKind::kNeverFits:
       return never_fits_text(r);
     case ReasonKind::kNodesUnavailable:
-      return fmt::format("{} of {} matching nodes are drained, lost or silent", r.count, r.total);
+      return fmt::format("{} of {} matching nodes are drained, suspect, lost or silent", r.count,
+                         r.total);
     case ReasonKind::kAhead:
       return ahead_text(state, r);
     case ReasonKind::kDomain:

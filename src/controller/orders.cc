@@ -28,6 +28,16 @@ class OrderList {
     order.reason = reason;
     orders.push_back(std::move(order));
   }
+  // What the node's stage of life asks of its agent, if it was not answered.
+  void care(const core::Node& node, Seq seq) {
+    if (node.removed || node.answer != Answer::kAwaited) return;
+    const bool test = node.life == LifeStage::kTest;
+    const bool remedy = node.life == LifeStage::kRepair && node.remedy != Remedy::kReplace;
+    if (!test && !remedy) return;
+    Order order = base(test ? OrderKind::kTest : OrderKind::kRemedy, {}, 0, node.id, seq);
+    order.remedy = node.remedy;
+    orders.push_back(std::move(order));
+  }
 
   std::vector<Order> orders;
 
@@ -91,7 +101,10 @@ struct Carrier {
   void operator()(const ForgetJob&) const {}
   void operator()(const Promise&) const {}
   void operator()(const Withdraw&) const {}
-  void operator()(const MoveNode&) const {}
+  void operator()(const MoveNode& decision) const {
+    const core::Node* node = state.find_node(decision.node);
+    if (node != nullptr && node->life == decision.to) list.care(*node, seq);
+  }
 };
 
 bool start_was_decided(const core::Attempt& attempt) {
@@ -156,10 +169,12 @@ std::vector<Order> outstanding_orders(const core::State& state, std::optional<No
   OrderList list(state);
   if (!node.has_value()) {
     for (const auto& [id, job] : state.jobs) add_outstanding(state, job, node, list);
+    for (const core::Node& each : state.nodes) list.care(each, state.head);
     return std::move(list.orders);
   }
   const core::Node* found = state.find_node(*node);
   if (found == nullptr) return {};
+  list.care(*found, state.head);
   for (const JobId id : found->jobs) {
     const core::Job* job = state.find_job(id);
     if (job != nullptr) add_outstanding(state, *job, node, list);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "core/health.h"
 
@@ -24,6 +25,10 @@ bool cut_off_from_outside(const State& state, const Node& node, const TopologyUn
 }
 
 }  // namespace
+
+std::int64_t queue_rank(const Job& job, std::int64_t policy_rank) {
+  return job.at_head ? std::numeric_limits<std::int64_t>::min() : -policy_rank;
+}
 
 bool wants_care(const Node& node) {
   return !node.removed &&

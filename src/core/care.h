@@ -3,6 +3,7 @@
 // Pure; asked by the pass that tends nodes, by wake_at, and by those who show nodes.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,10 @@ constexpr Span kCare_deadline = seconds(3600);
 
 // From so many others the node must not have been reached before it is blamed.
 constexpr std::size_t kVotes = 2;
+
+// The place of a waiting job in its lane, ascending: first those that a bad node kept from
+// starting.
+std::int64_t queue_rank(const Job& job, std::int64_t policy_rank);
 
 // Whether the pass that tends nodes has to look at it.
 bool wants_care(const Node& node);

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "core/backfill.h"
 #include "core/books.h"
+#include "core/care.h"
 #include "core/dependency.h"
 #include "core/derived.h"
 #include "core/explain_domain.h"
@@ -272,7 +273,7 @@ void add_ahead(const State& state, const Policies& policies, const Job& job,
                std::vector<Reason>& out) {
   const OrderPolicy& own = order_of(state, policies, job.spec->queue);
   const auto key = [&](const OrderPolicy& order, const Job& each) {
-    return QueueKey{-order.rank(state, each), each.submitted_seq, each.id};
+    return QueueKey{queue_rank(each, order.rank(state, each)), each.submitted_seq, each.id};
   };
   const QueueKey mine = key(own, job);
   const Pool* pool = pool_of(state, *job.spec);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/digest.h"
+#include "core/care.h"
 #include "core/derived.h"
 
 namespace dove::core {
@@ -126,7 +127,7 @@ void enqueue(State& state, const Job& job, JobNote& note) {
   Derived& derived = *state.derived;
   const std::int64_t rank =
       derived.by_order_policy ? derived.tree.order_of(job.spec->queue).rank(state, job) : 0;
-  const QueueKey key{-rank, job.submitted_seq, job.id};
+  const QueueKey key{queue_rank(job, rank), job.submitted_seq, job.id};
   if (note.wait_class == 0 || note.key != key) {
     dequeue(state, note);
     note.wait_class = class_for(state, job);

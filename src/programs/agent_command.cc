@@ -19,6 +19,7 @@
 #include "devices/device_watch.h"
 #include "devices/emulated/inventory_file.h"
 #include "programs/commands.h"
+#include "programs/device_findings.h"
 #include "programs/machine_of.h"
 #include "programs/settings.h"
 #include "telemetry/log.h"
@@ -54,6 +55,9 @@ cli::CommandSpec spec() {
       {"cores", 0, "COUNT", "emulate so many cores", false},
       {"memory", 0, "AMOUNT", "emulate so much memory (16Gi)", false},
       {"nvml", 0, "LIBRARY", "NVIDIA's management library (libnvidia-ml.so.1)", false},
+      {"checks", 0, "DIR", "programs that check this node, run every 30 s", false},
+      {"hooks", 0, "DIR", "programs reset, reboot, upgrade, agent: what repairs it", false},
+      {"faults", 0, "FILE", "emulate findings of devices: a JSON list of them", false},
       {"look-s", 0, "SECONDS", "look at the devices so often (10)", false},
       {"metrics", 0, "HOST:PORT", "answer Prometheus at /metrics there (nowhere)", false},
       {"run-as-self", 0, "", "run all tasks as the user of this process", false},
@@ -106,6 +110,17 @@ Result<void> read_address(const std::string& url, agent::AgentOptions& options) 
   return {};
 }
 
+agent::HealthOptions health_options(const Settings& given, const agent::AgentOptions& options) {
+  agent::HealthOptions health;
+  health.node = options.name;
+  health.data_dir = options.data_dir;
+  health.shared_directory = options.shared_directory;
+  if (given.has("checks")) health.checks_directory = fs::absolute(given.text("checks", ""));
+  if (given.has("hooks")) health.hooks_directory = fs::absolute(given.text("hooks", ""));
+  if (given.has("faults")) health.faults_path = fs::absolute(given.text("faults", ""));
+  return health;
+}
+
 Result<agent::AgentOptions> options_of(const Settings& given) {
   agent::AgentOptions options;
   char host_name[256] = "node";
@@ -126,6 +141,8 @@ Result<agent::AgentOptions> options_of(const Settings& given) {
   options.shared_directory = fs::absolute(given.text("shared", options.data_dir + "/shared"));
   fs::create_directories(options.shared_directory + "/checkpoints", error);
   options.bin_directory = options.data_dir + "/bin";
+  options.health = health_options(given, options);
+  options.watches_health = true;
   options.version = version();
   TRY_ASSIGN(const bool run_as_self, given.flag("run-as-self"));
   options.mapped_users = !run_as_self;
@@ -170,6 +187,10 @@ int run_fleet(const agent::AgentOptions& options, const Inventory& inventory,
     if (count > 1) {
       one.name = fmt::format("{}{:04}", options.name, i + 1);
       one.data_dir = fmt::format("{}/{}", options.data_dir, one.name);
+      one.health.node = one.name;
+      one.health.data_dir = one.data_dir;
+      one.health.shared_directory.clear();
+      if (!one.health.faults_path.empty()) one.health.faults_path += "." + one.name;
     }
     if (static_cast<std::size_t>(i) < tokens.size()) one.join_token = tokens[i];
     agents.push_back(std::make_unique<agent::Agent>(loop, one, inventory, runner));
@@ -283,6 +304,7 @@ int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine>
   std::string driver_errors;
   watch.start([&](devices::Sighting seen) {
     log_driver_errors(seen.driver_errors, driver_errors);
+    for (Finding& finding : findings_of(seen)) agent.found(std::move(finding));
     agent.set_inventory(std::move(seen.inventory));
     agent.set_cut(std::move(seen.cut));
     page.saw(std::move(seen.samples));

@@ -7,6 +7,7 @@
 #include "controller/orders.h"
 #include "server/context.h"
 #include "server/handlers.h"
+#include "server/node_reports.h"
 #include "server/sync_plan.h"
 #include "telemetry/log.h"
 #include "wire/secret.h"
@@ -126,7 +127,7 @@ Result<StepEnd> read_step_end(const Json& item) {
   return end;
 }
 
-Result<ReportMessage> read_report_message(const Call& call) {
+Result<ReportMessage> read_report_message(const core::State& state, const Call& call) {
   TRY_ASSIGN(const Json body, call.json_body());
   ReportMessage message;
   try {
@@ -142,6 +143,12 @@ Result<ReportMessage> read_report_message(const Call& call) {
       if (kind == "step_ended") {
         TRY_ASSIGN(StepEnd end, read_step_end(item));
         message.steps.push_back(std::move(end));
+        continue;
+      }
+      if (is_node_report(kind)) {
+        TRY_ASSIGN(std::optional<Event> event,
+                   read_node_report(item, *state.find_node(call.caller.node)));
+        if (event.has_value()) message.events.push_back(std::move(*event));
         continue;
       }
       if (kind == "refused") continue;  // an order of an older epoch: there is a newer one
@@ -331,7 +338,7 @@ void stream_orders(Context& context, CallPtr call) {
 }
 
 void take_report(Context& context, CallPtr call) {
-  Result<ReportMessage> read = read_report_message(*call);
+  Result<ReportMessage> read = read_report_message(context.state(), *call);
   if (!read.ok()) return call->fail(read.error());
   AgentSession* session = context.sessions.find(call->caller.node, read->session);
   if (session == nullptr) return call->responder->send(wire::problem(410, session_over()));

@@ -3,9 +3,11 @@
 #include <nlohmann/json.hpp>
 
 #include "codec/json.h"
+#include "codec/json_health.h"
 #include "codec/words.h"
 #include "server/context.h"
 #include "server/handlers.h"
+#include "server/node_care.h"
 #include "server/record_json.h"
 
 namespace dove::server {
@@ -30,6 +32,15 @@ Result<const core::Node*> named_node(const Context& context, const Call& call) {
   return node;
 }
 
+void submit_and_show(Context& context, CallPtr call, const std::string& name, Event event) {
+  const Call& asked = *call;
+  context.submit(asked, std::move(event),
+                 [&context, call, name](const Result<Committed>& committed) {
+                   if (!committed.ok()) return call->fail(committed.error());
+                   call->reply(200, shown(context, *context.state().find_node(name)));
+                 });
+}
+
 void set_drained(Context& context, CallPtr call, bool drained) {
   const Result<const core::Node*> node = named_node(context, *call);
   if (!node.ok()) return call->fail(node.error());
@@ -43,13 +54,8 @@ void set_drained(Context& context, CallPtr call, bool drained) {
   declared.name = (*node)->name;
   declared.drained = drained;
   declared.drain_reason = drained ? reason.get<std::string>() : "";
-  const std::string name = (*node)->name;
-  const Call& asked = *call;
-  context.submit(asked, ObjectApplied{Declared(std::move(declared))},
-                 [&context, call, name](const Result<Committed>& committed) {
-                   if (!committed.ok()) return call->fail(committed.error());
-                   call->reply(200, shown(context, *context.state().find_node(name)));
-                 });
+  submit_and_show(context, std::move(call), (*node)->name,
+                  ObjectApplied{Declared(std::move(declared))});
 }
 
 }  // namespace
@@ -89,6 +95,47 @@ void remove_node(Context& context, CallPtr call) {
     if (!committed.ok()) return call->fail(committed.error());
     call->responder->send(wire::Response{204, {}, ""});
   });
+}
+
+void ask_node(Context& context, CallPtr call) {
+  const Result<const core::Node*> node = named_node(context, *call);
+  if (!node.ok()) return call->fail(node.error());
+  Result<Json> body = call->json_body();
+  if (!body.ok()) return call->fail(body.error());
+  const auto words = codec::node_actions();
+  const Json action = body->value("action", Json());
+  const auto at = action.is_string()
+                      ? std::find(words.begin() + 1, words.end(), action.get<std::string>())
+                      : words.end();
+  const Json now = body->value("now", Json(false));
+  const Json by = body->value("by_us", Json(0));
+  const Json why = body->value("why", Json(""));
+  if (at == words.end()) {
+    return call->fail(invalid(
+        "bad_value", "action is drain, reboot, upgrade, upgrade_agent or resume", "action"));
+  }
+  if (!now.is_boolean()) return call->fail(invalid("bad_value", "now is true or false", "now"));
+  if (!by.is_number_integer() || by.get<std::int64_t>() < 0) {
+    return call->fail(invalid("bad_value", "by_us is an instant in microseconds", "by_us"));
+  }
+  if (!why.is_string() || why.get_ref<const std::string&>().size() > 1024) {
+    return call->fail(invalid("bad_value", "why is a text of at most 1024 bytes", "why"));
+  }
+  NodeActionRequested asked{(*node)->id, static_cast<NodeAction>(at - words.begin()),
+                            now.get<bool>(), Instant{by.get<std::int64_t>()},
+                            why.get<std::string>()};
+  submit_and_show(context, std::move(call), (*node)->name, std::move(asked));
+}
+
+void report_finding(Context& context, CallPtr call) {
+  const Result<const core::Node*> node = named_node(context, *call);
+  if (!node.ok()) return call->fail(node.error());
+  Result<Json> body = call->json_body();
+  if (!body.ok()) return call->fail(body.error());
+  Result<Finding> finding = codec::read_finding(*body);
+  if (!finding.ok()) return call->fail(finding.error());
+  submit_and_show(context, std::move(call), (*node)->name,
+                  FindingReported{(*node)->id, std::move(finding).value()});
 }
 
 void drain_node(Context& context, CallPtr call) { set_drained(context, std::move(call), true); }

@@ -7,6 +7,7 @@
 
 #include "server/context.h"
 #include "server/handlers.h"
+#include "server/node_care.h"
 
 namespace dove::server {
 namespace {
@@ -35,6 +36,8 @@ constexpr std::array kRoutes = {
     Route{"GET", "/v1/nodes/{name}", "getNode", Access::kPerson, get_node},
     Route{"DELETE", "/v1/nodes/{name}", "removeNode", Access::kAdmin, remove_node},
     Route{"POST", "/v1/nodes/{name}/drain", "drainNode", Access::kAdmin, drain_node},
+    Route{"POST", "/v1/nodes/{name}/action", "askNode", Access::kAdmin, ask_node},
+    Route{"POST", "/v1/nodes/{name}/findings", "reportFinding", Access::kAdmin, report_finding},
     Route{"POST", "/v1/nodes/{name}/undrain", "undrainNode", Access::kAdmin, undrain_node},
     Route{"GET", "/v1/pools", "listPools", Access::kPerson, list_pools},
     Route{"GET", "/v1/queues", "listQueues", Access::kPerson, list_queues},

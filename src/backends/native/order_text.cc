@@ -24,6 +24,10 @@ const char* kind_text(OrderKind kind) {
       return "start";
     case OrderKind::kStop:
       return "stop";
+    case OrderKind::kTest:
+      return "test";
+    case OrderKind::kRemedy:
+      return "remedy";
   }
   return "";
 }
@@ -143,6 +147,11 @@ std::string OrderText::write(const Order& order) {
       break;
     case OrderKind::kStop:
       append_field(out, "reason", std::string(codec::word(order.reason)));
+      break;
+    case OrderKind::kTest:
+      break;
+    case OrderKind::kRemedy:
+      append_field(out, "remedy", std::string(codec::word(order.remedy)));
       break;
   }
   out += '}';

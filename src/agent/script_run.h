@@ -1,0 +1,50 @@
+// ScriptRun: one run of an operator's program, with a time limit, beside the loop.
+//
+// An argument list, never a shell; standard input is /dev/null, standard output and error are read
+// together and their beginning is kept. At the limit, and when the handle dies, the program and
+// what it has started are killed. Loop thread only.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "wire/loop.h"
+
+namespace dove::agent {
+
+struct ScriptEnd {
+  int exit_code = -1;  // 128 + signal for a signal; -1: it could not be started or took too long
+  std::string said;    // the first line of its output, or what was wrong
+};
+
+class ScriptRun {
+ public:
+  // `done` is called once, from the loop, unless the handle is gone by then.
+  ScriptRun(wire::Loop& loop, std::vector<std::string> argv, std::chrono::milliseconds limit,
+            std::function<void(ScriptEnd)> done);
+  ~ScriptRun();
+  ScriptRun(const ScriptRun&) = delete;
+  ScriptRun& operator=(const ScriptRun&) = delete;
+
+ private:
+  void look();
+  void read_output();
+  void end(ScriptEnd end);
+  void kill_group() const;
+
+  wire::Loop& loop_;
+  std::string program_;
+  std::int64_t deadline_us_;
+  std::function<void(ScriptEnd)> done_;
+  pid_t pid_ = -1;
+  int output_ = -1;
+  std::string said_;
+  wire::Timer timer_;
+};
+
+}  // namespace dove::agent

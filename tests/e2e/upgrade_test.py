@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Agents are upgraded under running tasks, some at a time: none is restarted, and every node is back."""
+import os
+import stat
+import sys
+
+from cluster import Cluster, until
+
+NODES = int(os.environ.get("NODES", "20"))
+AT_ONCE = 5
+
+
+def pid_of(cluster, job):
+    return cluster.logs(job).split()
+
+
+def main():
+    with Cluster(nodes=0, cores=1) as cluster:
+        hooks, asked = os.path.join(cluster.folder, "hooks"), os.path.join(cluster.folder, "asked")
+        os.mkdir(hooks)
+        os.mkdir(asked)
+        with open(hooks + "/agent", "w") as file:
+            file.write(f"#!/bin/sh\nsleep 1\ntouch {asked}/$1\n")
+        os.chmod(hooks + "/agent", stat.S_IRWXU)
+        cluster.agent_options = ["--hooks", hooks]
+        cluster.names = [f"node{i + 1}" for i in range(NODES)]
+        for name in cluster.names:
+            cluster.start_agent(name)
+        cluster.wait_connected(90)
+        cluster.api.call("PUT", "/v1/objects/cluster/cluster",
+                         {"kind": "Cluster", "name": "cluster", "max_unavailable": AT_ONCE})
+        script = "echo $$; exec sleep 600"
+        jobs = [cluster.submit({"name": "long", "command": ["sh", "-c", script], "cores": 1}) for _ in cluster.names]
+        for job in jobs:
+            cluster.wait_state(job, "running", 90)
+        pids = {job: until(lambda: pid_of(cluster, job), 20, "its pid") for job in jobs}
+
+        cluster.run("node", "upgrade-agent", *cluster.names, "--reason", "new version")
+        upgraded = set()
+        most = 0
+
+        def step():
+            nonlocal most
+            states = {node["name"]: node["state"] for node in cluster.nodes()}
+            most = max(most, sum(state == "repair" for state in states.values()))
+            for name in set(os.listdir(asked)) - upgraded:
+                upgraded.add(name)
+                agent = cluster.agents[name]
+                agent.kill()
+                agent.wait()
+                cluster.start_agent(name)
+            return len(upgraded) == NODES and all(state == "ready" for state in states.values())
+
+        until(step, 180, "all agents to be upgraded")
+        assert 1 <= most <= AT_ONCE, most
+        for job in jobs:
+            found = cluster.job(job)
+            assert found["state"] == "running" and len(found["attempts"]) == 1, found
+            assert pid_of(cluster, job) == pids[job]
+            os.kill(int(pids[job][0]), 0)
+        print(f"{NODES} agents upgraded, at most {most} at once, {len(jobs)} tasks went on")
+
+
+main()
+sys.exit(0)
