@@ -8,7 +8,7 @@ ROUNDS ?= 200
 SEED ?= 1
 CONFIGURE = [ $(RELEASE)/build.ninja -nt CMakePresets.json ] || cmake --preset release >/dev/null
 
-.PHONY: help build all demo test unit e2e peers test-isolation check format bench chaos explore fuzz clean
+.PHONY: help build all demo test unit e2e test-upgrade peers test-isolation check format bench chaos explore fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1|/p' Makefile | awk -F'|' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -35,6 +35,9 @@ test: ## all tests; the last line counts them
 
 unit: all ## the tests beside the code, and those of the architecture
 	@tools/run_tests $(RELEASE) --only unit
+
+test-upgrade: build ## agents are upgraded under 20 nodes with running tasks
+	@DOVE=$(CURDIR)/$(RELEASE)/dove tests/e2e/upgrade_test.py
 
 e2e: all ## the end-to-end tests
 	@tools/setup run test
