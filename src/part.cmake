@@ -88,6 +88,7 @@ function(part name)
     get_filename_component(stem ${bench} NAME_WE)
     add_executable(${stem} ${bench})
     target_link_libraries(${stem} PRIVATE ${target} dove_allocator)
+    set_property(GLOBAL APPEND PROPERTY dove_benches_of_${target} ${stem})
   endforeach()
   if(fuzzers AND DOVE_FUZZ)
     foreach(fuzzer ${fuzzers})
@@ -100,7 +101,7 @@ function(part name)
   endif()
 endfunction()
 
-# tests_use(PART parts...): arrows that only the tests of PART have, such as to a store they run on.
+# tests_use(PART parts...): arrows that only the tests and benchmarks of PART have, such as to a store they run on.
 # Like the arrows of part() they are checked; unlike them they are not in the program.
 function(tests_use name)
   part_target(${name} target)
@@ -111,6 +112,13 @@ function(tests_use name)
       target_link_libraries(${short}_test PRIVATE ${used_target})
     endforeach()
   endif()
+  get_property(benches GLOBAL PROPERTY dove_benches_of_${target})
+  foreach(bench ${benches})
+    foreach(used ${ARGN})
+      part_target(${used} used_target)
+      target_link_libraries(${bench} PRIVATE ${used_target})
+    endforeach()
+  endforeach()
 endfunction()
 
 # library(PART targets...): the outside libraries PART is built on. Their headers stay in its .cc files.

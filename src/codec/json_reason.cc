@@ -5,6 +5,7 @@
 #include "codec/json_parts.h"
 #include "codec/quantity.h"
 #include "codec/words.h"
+#include "core/domain.h"
 
 namespace dove::codec {
 namespace {
@@ -69,8 +70,29 @@ std::string resources_text(const Reason& r) {
   return text;
 }
 
+// "s01/r003: 64 GPUs free, 56 can be used; ...".
+std::string units_text(const Reason& r) {
+  std::string text;
+  for (const UnitRoom& room : r.units) {
+    text += fmt::format("{}{}: {} free, {} of use to it", text.empty() ? "" : "; ", room.unit,
+                        amount(r.resource, room.free), bare(r.resource, room.usable));
+  }
+  if (r.count > static_cast<std::int64_t>(r.units.size()) && r.kind == ReasonKind::kDomain) {
+    text += fmt::format("; of {} in all", r.count);
+  }
+  return text;
+}
+
+std::string domain_text(const Reason& r) {
+  if (r.level == core::kNodeLevel) return "has to be on one node, and on several";
+  if (r.units.empty()) return fmt::format("no node says its {}, which the job requires", r.level);
+  return fmt::format("needs {} in one {}: no {} has room now ({})", amount(r.resource, r.needs),
+                     r.level, r.level, units_text(r));
+}
+
 std::string never_fits_text(const Reason& r) {
   const std::string pool = r.subject.empty() ? "its pool" : "pool " + r.subject;
+  if (r.level == core::kNodeLevel) return domain_text(r);
   if (!r.level.empty()) {
     if (r.units.empty()) return fmt::format("no node says its {}, which the job requires", r.level);
     return fmt::format("needs {} in one {}; the largest, {}, could give {} even when empty",
@@ -93,25 +115,6 @@ std::string never_fits_text(const Reason& r) {
                      amount(r.resource, r.needs), pool, bare(r.resource, r.total));
 }
 
-// "s01/r003: 64 GPUs free, 56 can be used; ...".
-std::string units_text(const Reason& r) {
-  std::string text;
-  for (const UnitRoom& room : r.units) {
-    text += fmt::format("{}{}: {} free, {} of use to it", text.empty() ? "" : "; ", room.unit,
-                        amount(r.resource, room.free), bare(r.resource, room.usable));
-  }
-  if (r.count > static_cast<std::int64_t>(r.units.size()) && r.kind == ReasonKind::kDomain) {
-    text += fmt::format("; of {} in all", r.count);
-  }
-  return text;
-}
-
-std::string domain_text(const Reason& r) {
-  if (r.units.empty()) return fmt::format("no node says its {}, which the job requires", r.level);
-  return fmt::format("needs {} in one {}: no {} has room now ({})", amount(r.resource, r.needs),
-                     r.level, r.level, units_text(r));
-}
-
 std::string fragmented_text(const core::State& state, const Reason& r) {
   std::string text = fmt::format(
       "needs {}; {} free, but only {} where its tasks have room: ", amount(r.resource, r.needs),
@@ -125,13 +128,31 @@ std::string fragmented_text(const core::State& state, const Reason& r) {
 std::string dependency_text(const core::State& state, const Reason& r) {
   if (!r.other) return "waits for earlier jobs of the same name and user (singleton)";
   const std::string kind = r.subject.empty() ? "" : fmt::format(" ({})", r.subject);
-  return fmt::format("waits for {}{}", job_text(state, r.other), kind);
+  const std::string or_else =
+      r.count > 1 ? fmt::format(", or one of {} others", r.count - 1) : std::string();
+  return fmt::format("waits for {}{}{}", job_text(state, r.other), kind, or_else);
+}
+
+// "priority 5 over 0".
+std::string by_text(const Reason& r) {
+  if (r.resource == "priority") return fmt::format("by priority, {} over {}", r.used, r.needs);
+  if (r.resource == "submission") return "submitted earlier";
+  if (r.resource == "band") return fmt::format("by its queue's band, {} over {}", r.used, r.needs);
+  if (r.resource == "guarantee") return "its queue has less than it is guaranteed";
+  if (r.resource == "share") {
+    return fmt::format("by a smaller share, {:.1f} % against {:.1f} %",
+                       static_cast<double>(r.used) / 1e7, static_cast<double>(r.needs) / 1e7);
+  }
+  return "";
 }
 
 std::string ahead_text(const core::State& state, const Reason& r) {
-  std::string text = counted(r.count, "job is ahead of it", "jobs are ahead of it");
+  std::string text = r.limit > 0 ? "at least " : "";
+  text += counted(r.count, "job is ahead of it", "jobs are ahead of it");
+  if (!r.subject.empty()) text += fmt::format(" in queue {}, where nothing passes", r.subject);
   if (r.other) text += ", the next is " + job_text(state, r.other);
-  return text;
+  const std::string by = by_text(r);
+  return by.empty() ? text : fmt::format("{} ({})", text, by);
 }
 
 std::string reservation_text(const Reason& r) {

@@ -228,6 +228,13 @@ TEST(StateJson, ReasonsAreSaidInWordsWithTheirNumbers) {
   ahead.count = 1;
   ahead.other = JobId{2};
   EXPECT_EQ(text(ahead), "1 job is ahead of it, the next is job 2 (train)");
+  ahead.resource = "priority";
+  ahead.used = 5;
+  ahead.subject = "strict";
+  EXPECT_EQ(
+      text(ahead),
+      "1 job is ahead of it in queue strict, where nothing passes, the next is job 2 (train) (by "
+      "priority, 5 over 0)");
   Reason held = reason(ReasonKind::kHeld, "ann");
   EXPECT_EQ(text(held), "held by ann; `dove release` lets it go");
   held.count = 20;

@@ -93,11 +93,6 @@ std::vector<UnitRoom> rooms_of(const WhatIf& now, const PlacementPolicy& policy,
   return rooms;
 }
 
-JobSpec anywhere(JobSpec spec) {
-  spec.domain.clear();
-  return spec;
-}
-
 Reason of_units(ReasonKind kind, const WhatIf& what, const PlacementPolicy& policy,
                 const JobSpec& spec) {
   const Measure measure(what, policy, spec);
@@ -118,31 +113,14 @@ Reason of_units(ReasonKind kind, const WhatIf& what, const PlacementPolicy& poli
 
 }  // namespace
 
-bool add_unit_too_small(const WhatIf& empty, const PlacementPolicy& policy, const JobSpec& spec,
-                        std::vector<Reason>& out) {
-  const bool requires_unit = !spec.domain.empty() && spec.domain_required;
-  if (!requires_unit || spec.domain == kNodeLevel || !empty.fits(anywhere(spec))) return false;
-  Reason made = of_units(ReasonKind::kNeverFits, empty, policy, spec);
-  made.free = 0;
-  out.push_back(std::move(made));
-  return true;
+Reason no_unit(bool never, const WhatIf& nodes, const PlacementPolicy& policy,
+               const JobSpec& spec) {
+  Reason made = of_units(never ? ReasonKind::kNeverFits : ReasonKind::kDomain, nodes, policy, spec);
+  if (never) made.free = 0;
+  return made;
 }
 
-bool add_unit_too_full(const WhatIf& now, const PlacementPolicy& policy, const JobSpec& spec,
-                       std::vector<Reason>& out) {
-  const bool requires_unit = !spec.domain.empty() && spec.domain_required;
-  if (!requires_unit || spec.domain == kNodeLevel || !now.fits(anywhere(spec))) return false;
-  out.push_back(of_units(ReasonKind::kDomain, now, policy, spec));
-  return true;
-}
-
-bool add_labels(const State& state, const WhatIf& now, const JobSpec& spec,
-                std::vector<Reason>& out) {
-  JobSpec without = spec;
-  without.label.clear();
-  without.near_labels.clear();
-  without.apart_labels.clear();
-  if (without == spec || !now.fits(without)) return false;
+Reason labels_refuse(const State& state, const WhatIf& now, const JobSpec& spec) {
   Reason made;
   made.kind = ReasonKind::kLabels;
   for (const Node* node : now.matching(spec)) {
@@ -152,8 +130,7 @@ bool add_labels(const State& state, const WhatIf& now, const JobSpec& spec,
   for (const std::string& label : spec.near_labels) made.subject += " near " + label;
   for (const std::string& label : spec.apart_labels) made.subject += " apart from " + label;
   if (!made.subject.empty()) made.subject.erase(0, 1);
-  out.push_back(std::move(made));
-  return true;
+  return made;
 }
 
 void add_fragments(const WhatIf& now, const PlacementPolicy& policy, const JobSpec& spec,

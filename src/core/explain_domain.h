@@ -11,18 +11,12 @@
 
 namespace dove::core {
 
-// The job fits on empty nodes, but not into one unit of the level that it requires: says so, with
-// the largest one. False (and nothing said) when that is not why.
-bool add_unit_too_small(const WhatIf& empty, const PlacementPolicy& policy, const JobSpec& spec,
-                        std::vector<Reason>& out);
+// No unit of the level that the job requires has room: of the nodes as they are, or (never) empty
+// ones. With the best units.
+Reason no_unit(bool never, const WhatIf& nodes, const PlacementPolicy& policy, const JobSpec& spec);
 
-// The job has room now, but not in one unit of its level. False when that is not why.
-bool add_unit_too_full(const WhatIf& now, const PlacementPolicy& policy, const JobSpec& spec,
-                       std::vector<Reason>& out);
-
-// The job has room now, but not where its labels allow it. False when that is not why.
-bool add_labels(const State& state, const WhatIf& now, const JobSpec& spec,
-                std::vector<Reason>& out);
+// The nodes that the job's labels allow.
+Reason labels_refuse(const State& state, const WhatIf& now, const JobSpec& spec);
 
 // As much is free as the job needs, but not on nodes where its tasks have room: how much of it is,
 // in which units, and who holds the rest of most of the other nodes. To be asked after the

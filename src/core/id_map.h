@@ -70,6 +70,20 @@ class IdMap {
   iterator lower_bound(Id id) { return {this, next(id.value)}; }
   const_iterator lower_bound(Id id) const { return {this, next(id.value)}; }
 
+  // Calls visit(value) for those whose id is not below `from`, ascending, until it returns false:
+  // faster than iterators are. `visit` changes nothing here.
+  template <class Visit>
+  void each_from(Id from, Visit visit) const {
+    std::size_t first = from.value % kBlock;
+    for (auto at = blocks_.lower_bound(from.value / kBlock); at != blocks_.end(); ++at) {
+      const Block& block = *at->second;
+      if (at->first != from.value / kBlock) first = 0;
+      for (std::size_t i = block.next(first); i < kBlock; i = block.next(i + 1)) {
+        if (!visit(block.slot(i)->second)) return;
+      }
+    }
+  }
+
   template <class... Args>
   std::pair<iterator, bool> try_emplace(Id id, Args&&... args) {
     if (holds(id.value)) return {{this, id.value}, false};

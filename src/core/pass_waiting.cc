@@ -7,12 +7,10 @@
 #include "core/dependency.h"
 #include "core/limits.h"
 #include "core/passes.h"
+#include "core/within_limits.h"
 
 namespace dove::core {
 namespace {
-
-// So many models of GPU are avoided, one after the other, when limits are in the way.
-constexpr int kModels_tried_max = 8;
 
 bool is_ready(const State& state, const Job& job) {
   return job.phase == JobPhase::kWaiting && !job.held && !job.cancel_requested &&
@@ -65,50 +63,6 @@ std::optional<std::vector<Placement>> search(const State& state, const Policies&
   return find_places(candidates, *policies.placement, *it.spec, avoided);
 }
 
-// Nodes that the job avoids are used when no others have room.
-std::optional<std::vector<Placement>> search(const State& state, const Policies& policies,
-                                             const WaitClass& it, const std::set<JobId>& ignored) {
-  auto found = search(state, policies, it, ignored, it.avoided);
-  if (!found && !it.avoided.empty()) found = search(state, policies, it, ignored, {});
-  return found;
-}
-
-// Adds the nodes with a model of GPU of which there may be no more; false: that is not in the way.
-bool avoid_models(const State& state, const std::vector<Reason>& broken,
-                  std::vector<NodeId>& avoided) {
-  const std::size_t before = avoided.size();
-  for (const Reason& reason : broken) {
-    if (!reason.resource.starts_with(kByModel)) continue;
-    const std::string model = reason.resource.substr(kByModel.size());
-    for (const Node& node : state.nodes) {
-      if (node.inventory == nullptr) continue;
-      const auto& devices = node.inventory->devices;
-      const bool has = std::any_of(devices.begin(), devices.end(), [&](const Device& device) {
-        return model_key(device.model) == model;
-      });
-      if (has) avoided.push_back(node.id);
-    }
-  }
-  return avoided.size() > before;
-}
-
-// Others than `places`, which break limits: where those are of a model of GPU, on nodes without it.
-std::optional<std::vector<Placement>> within_limits(const State& state, const Policies& policies,
-                                                    const WaitClass& it,
-                                                    const std::set<JobId>& ignored,
-                                                    std::vector<Placement> places) {
-  std::vector<NodeId> avoided = it.avoided;
-  for (int models = 0; models < kModels_tried_max; ++models) {
-    const auto broken = broken_limits(state, *it.spec, amount_of(state, places), false);
-    if (broken.empty()) return places;
-    if (!avoid_models(state, broken, avoided)) return std::nullopt;
-    auto others = search(state, policies, it, ignored, avoided);
-    if (!others) return std::nullopt;
-    places = std::move(*others);
-  }
-  return std::nullopt;
-}
-
 // Launches the first job of the class, or says why none of it can be.
 Verdict try_place(Cycle& cycle, std::uint64_t id) {
   const State& state = cycle.state;
@@ -120,13 +74,18 @@ Verdict try_place(Cycle& cycle, std::uint64_t id) {
   if (launch_promised(cycle, id)) return Verdict::kOpen;
   const Job& job = *state.find_job(it.jobs.begin()->job);
   const std::set<JobId> ignored = promises_behind(state, job);
-  auto places = search(state, cycle.policies, it, ignored);
+  bool found = false;
+  LimitedSearch limited{state, spec, it.avoided};
+  limited.find = [&](std::span<const NodeId> avoided) {
+    auto some = search(state, cycle.policies, it, ignored, avoided);
+    found = found || some.has_value();
+    return some;
+  };
+  auto places = places_within_limits(limited);
   // Which promises bind it hangs on guarantees, and so on who is launched.
   const bool lasts =
       it.monotone && (state.promises.empty() || !state.derived->tree.depends_on_usage());
-  if (!places) return lasts ? Verdict::kNoPlace : Verdict::kChanging;
-  places = within_limits(state, cycle.policies, it, ignored, std::move(*places));
-  if (!places) return Verdict::kChanging;
+  if (!places) return lasts && !found ? Verdict::kNoPlace : Verdict::kChanging;
   withdraw_behind(cycle, job, *places, ignored);
   const auto number =
       job.attempts.empty() ? AttemptNumber{1} : AttemptNumber{job.attempts.back().number + 1};

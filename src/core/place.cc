@@ -49,7 +49,7 @@ class Search {
     const Node& it = node(id);
     if (candidates_.planned != nullptr) {
       if (!candidates_.planned->is_open(id)) return false;
-    } else if (spec_.exclusive && candidates_.views == nullptr && !it.jobs.empty()) {
+    } else if (spec_.exclusive && candidates_.jobs != nullptr && !it.jobs.empty()) {
       return false;
     }
     if (std::find(avoided_.begin(), avoided_.end(), id) != avoided_.end()) return false;

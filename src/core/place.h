@@ -33,9 +33,9 @@ struct Candidates {
   const std::vector<Node>* nodes = nullptr;  // by NodeId - 1
   // Of these nodes; null: made of them when the job names a level.
   const Domains* domains = nullptr;
-  // By which labels are found; null: no job has a label.
+  // That the nodes name: by them labels are found. Null: nobody is on the nodes.
   const IdMap<JobId, Job>* jobs = nullptr;
-  // What is free, by NodeId - 1, instead of what the nodes say: then nobody else is on them.
+  // What is free, by NodeId - 1, instead of what the nodes say.
   const std::vector<FreeView>* views = nullptr;
   // Whether there are places is all that is asked: those found are not listed.
   bool only_whether = false;

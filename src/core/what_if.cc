@@ -22,13 +22,28 @@ WhatIf::WhatIf(const State& state, const PlacementPolicy& policy, const Pool& po
                Nodes nodes)
     : state_(state), policy_(policy), empty_(books == Books::kEmpty) {
   if (empty_) views_.resize(state.nodes.size());
-  for (const Node& node : state.nodes) {
+  add_nodes(pool, nodes, nullptr);
+}
+
+WhatIf::WhatIf(const State& state, const PlacementPolicy& policy, const Pool& pool,
+               const Freed& freed, Nodes nodes)
+    : state_(state), policy_(policy), empty_(false) {
+  views_.resize(state.nodes.size());
+  add_nodes(pool, nodes, &freed);
+}
+
+void WhatIf::add_nodes(const Pool& pool, Nodes nodes, const Freed* freed) {
+  std::vector<NodeEntry> entries;
+  for (const Node& node : state_.nodes) {
     if (node.removed || node.inventory == nullptr) continue;
     if (nodes == Nodes::kAvailable && !is_available(node)) continue;
     if (!any_hostlist_holds(pool.nodes, node.name)) continue;
     if (empty_) views_[node.id.value - 1] = empty_books(node).view();
-    ranked_.insert({policy.rank(free(node.id)), node.id});
+    if (freed != nullptr) views_[node.id.value - 1] = freed_view(node, *freed);
+    entries.push_back({policy_.rank(free(node.id)), node.id});
   }
+  std::sort(entries.begin(), entries.end());
+  ranked_ = {entries.begin(), entries.end()};
 }
 
 const FreeBooks& WhatIf::empty_books(const Node& node) {
@@ -45,19 +60,36 @@ const FreeBooks& WhatIf::empty_books(const Node& node) {
   return kinds_.back().second;
 }
 
+FreeView WhatIf::freed_view(const Node& node, const Freed& freed) {
+  const FreeView empty = empty_books(node).view();
+  FreeView view = view_of(node);
+  if (freed.cores) view.cores = empty.cores;
+  if (freed.memory) view.memory_bytes = empty.memory_bytes;
+  if (freed.devices) {
+    view.devices_milli = empty.devices_milli;
+    view.slots_taken = empty.slots_taken;
+  }
+  if (freed.countables.empty()) return view;
+  countables_.push_back(*view.countables);
+  for (Countable& one : countables_.back()) {
+    const auto& names = freed.countables;
+    if (!std::binary_search(names.begin(), names.end(), one.name)) continue;
+    one.amount = amount_of(*empty.countables, one.name);
+  }
+  view.countables = &countables_.back();
+  return view;
+}
+
 FreeView WhatIf::view(NodeId node) const {
-  return empty_ ? views_[node.value - 1] : view_of(state_.nodes[node.value - 1]);
+  return views_.empty() ? view_of(state_.nodes[node.value - 1]) : views_[node.value - 1];
 }
 
 Candidates WhatIf::candidates() const {
   Candidates all;
   all.ranked = &ranked_;
   all.nodes = &state_.nodes;
-  if (empty_) {
-    all.views = &views_;
-  } else {
-    all.jobs = &state_.jobs;
-  }
+  if (!views_.empty()) all.views = &views_;
+  if (!empty_) all.jobs = &state_.jobs;
   return all;
 }
 
@@ -79,6 +111,13 @@ bool WhatIf::fits(const JobSpec& spec) const {
   all.only_whether = true;
   if (!spec.domain.empty()) all.domains = &domains();
   return find_places(all, policy_, spec, {}).has_value();
+}
+
+std::optional<std::vector<Placement>> WhatIf::places(const JobSpec& spec,
+                                                     std::span<const NodeId> avoided) const {
+  Candidates all = candidates();
+  if (!spec.domain.empty()) all.domains = &domains();
+  return find_places(all, policy_, spec, avoided);
 }
 
 std::vector<const Node*> WhatIf::matching(const JobSpec& spec) const {

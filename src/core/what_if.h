@@ -1,11 +1,14 @@
-// WhatIf: whether a job would fit if nodes were empty, or all were available. For explanations and
-// admission; changes nothing, so it may be asked of any State. Must not outlive it.
+// WhatIf: whether a job would fit if nodes were empty, or had all of some resource free, or all
+// were available. For explanations and admission; changes nothing, so it may be asked of any State.
+// Must not outlive it.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <optional>
 #include <set>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "core/place.h"
@@ -14,18 +17,33 @@
 
 namespace dove::core {
 
+// Resources of which every node has free what it has when nothing runs there.
+struct Freed {
+  bool cores = false;
+  bool memory = false;
+  bool devices = false;
+  std::vector<std::string> countables;  // names, ascending
+  bool operator==(const Freed&) const = default;
+};
+
 class WhatIf {
  public:
   enum class Books { kAsTheyAre, kEmpty };
   enum class Nodes { kAvailable, kAll };  // all: but not the removed ones
 
+  // On empty books nobody is on the nodes either.
   WhatIf(const State& state, const PlacementPolicy& policy, const Pool& pool, Books books,
+         Nodes nodes);
+  WhatIf(const State& state, const PlacementPolicy& policy, const Pool& pool, const Freed& freed,
          Nodes nodes);
   WhatIf(const WhatIf&) = delete;
   WhatIf& operator=(const WhatIf&) = delete;
 
   std::size_t size() const { return ranked_.size(); }  // nodes to choose from
   bool fits(const JobSpec& spec) const;
+  // Where it would go.
+  std::optional<std::vector<Placement>> places(const JobSpec& spec,
+                                               std::span<const NodeId> avoided) const;
   // Nodes that the job's features and choice of nodes allow.
   std::vector<const Node*> matching(const JobSpec& spec) const;
   // Of those, the ones with room for a task.
@@ -40,13 +58,16 @@ class WhatIf {
   const Domains& domains() const;
 
  private:
+  void add_nodes(const Pool& pool, Nodes nodes, const Freed* freed);
   const FreeBooks& empty_books(const Node& node);
+  FreeView freed_view(const Node& node, const Freed& freed);
 
   const State& state_;
   const PlacementPolicy& policy_;
   const bool empty_;
   std::deque<std::pair<const Node*, FreeBooks>> kinds_;  // of empty nodes; by one of the kind
-  std::vector<FreeView> views_;                          // of empty nodes, by NodeId - 1
+  std::deque<std::vector<Countable>> countables_;        // that views_ look at
+  std::vector<FreeView> views_;                          // by NodeId - 1; empty: as the nodes say
   std::set<NodeEntry> ranked_;
   mutable std::optional<Domains> domains_;  // made when it is first asked for
 };

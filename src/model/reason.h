@@ -13,7 +13,8 @@ namespace dove {
 enum class ReasonKind {
   kHeld,              // by whom: subject; or after `count` requeues in a row
   kBeginTime,         // not before `until`
-  kDependency,        // waits for job `other`; subject names the kind ("afterok")
+  kDependency,        // waits for job `other`; subject names the kind ("afterok"); one of `count`
+                      // that are each enough, the nearest
   kArrayLimit,        // `limit` elements run at once, `used` do
   kQueueLimit,        // subject: the queue; resource, needs, used, limit
   kUserLimit,         // subject: the user
@@ -23,7 +24,10 @@ enum class ReasonKind {
   kResources,         // nodes have too little free: resource, needs, free (best node), total
   kNeverFits,         // no set of nodes of the pool could hold it even when empty
   kNodesUnavailable,  // matching nodes are drained, lost or silent: `count` of `total`
-  kAhead,             // `count` jobs are ahead, the next being `other`
+  kAhead,             // `count` jobs are ahead, the next being `other`: by `resource` ("priority",
+                      // "submission", "share" in 10^9ths, "guarantee", "band"), of which this one
+                      // has `needs` and the other `used`; subject: a queue that lets nothing pass;
+                      // `limit`: of more jobs only so many were looked at
   kExcluded,          // nodes wanted or excluded by the job leave `count`
   kProjectLimit,      // subject: the project; submissions over it are refused
   kDomain,       // no one unit of `level` has room: needs; of the best: free, total can be used
@@ -50,7 +54,7 @@ struct Reason {
   ReasonKind kind = ReasonKind::kResources;
   std::string subject;
   std::string resource;  // "cores", "memory_bytes", "gpus", "share_milli", "nodes",
-                         // "slice:1g.10gb", or a countable
+                         // "slice:1g.10gb", or a countable; see kAhead
   std::int64_t needs = 0;
   std::int64_t free = 0;
   std::int64_t used = 0;

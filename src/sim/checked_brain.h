@@ -14,19 +14,20 @@
 #include "core/policy.h"
 #include "core/state.h"
 #include "model/event.h"
+#include "sim/random_world.h"
 
 namespace dove::sim {
 
-class CheckedBrain final : private core::PassObserver {
+class CheckedBrain final : public Brain, private core::PassObserver {
  public:
   explicit CheckedBrain(const core::Policies& policies) : policies_(policies) {}
 
-  const core::State& state() const { return state_; }
-  const core::Policies& policies() const { return policies_; }
+  const core::State& state() const override { return state_; }
+  const core::Policies& policies() const override { return policies_; }
 
   void begin(Instant at);  // a batch; REQUIRES: at >= state().now
-  void next_epoch();       // from the next batch on
-  void add(Event event);
+  void next_epoch() override;
+  void add(Event event) override;
   // The decisions, or the first check that failed.
   Result<std::vector<Decision>> decide();
   // Folds all records into a fresh State and compares it with the one that decided.

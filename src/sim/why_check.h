@@ -1,0 +1,24 @@
+// Whether what explain says of a waiting job is so: removes the reasons in copies of the state and
+// lets the brain decide there.
+//
+// 1. With all reasons gone and all other waiting jobs held, the job is launched.
+// 2. With any one of them left it is not: each is needed.
+// 3. Who is said to be ahead is launched first where both could be; a queue that is said to let
+//    nothing pass lets the job not pass.
+// 4. What is said never to fit does not on empty nodes either. What is said to be in pieces is.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/policy.h"
+#include "core/state.h"
+
+namespace dove::sim {
+
+// What is wrong with the explanation of a waiting job, in words; none when nothing is. REQUIRES:
+// the state is as decide left it.
+std::optional<std::string> find_wrong_reason(const core::State& state,
+                                             const core::Policies& policies, JobId job);
+
+}  // namespace dove::sim

@@ -1,0 +1,24 @@
+// Random histories whose waiting jobs are asked why they wait, and the answers checked.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "base/result.h"
+#include "core/policy.h"
+
+namespace dove::sim {
+
+struct WhyFindings {
+  std::int64_t states = 0;  // in which a job was asked about
+  std::int64_t wrong = 0;
+  std::string first_wrong;                           // in words
+  std::map<std::string, std::int64_t> by_kind = {};  // reasons that were given
+};
+
+// One history of `batches` batches; in each state one of the waiting jobs is asked about.
+Result<void> ask_why(const core::Policies& policies, std::uint64_t seed, int batches,
+                     WhyFindings& findings);
+
+}  // namespace dove::sim
