@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -123,6 +125,12 @@ void write_ended(const std::string& directory, const Report& report) {
 
 AttemptOnDisk read_attempt(const std::string& directory) {
   AttemptOnDisk found;
+  std::error_code missing;
+  const auto written = std::filesystem::last_write_time(record_path(directory), missing);
+  if (!missing) {
+    const auto age = std::filesystem::file_time_type::clock::now() - written;
+    found.age_us = std::chrono::duration_cast<std::chrono::microseconds>(age).count();
+  }
   std::ifstream file(record_path(directory));
   std::stringstream text;
   text << file.rdbuf();

@@ -31,6 +31,7 @@ void write_ended(const std::string& directory, const Report& report);
 struct AttemptOnDisk {
   std::string order;  // the launch order's text; "": none, so nothing was started
   bool started = false;
+  std::int64_t age_us = 0;  // since the order or the start was written
   std::optional<Report> ended;
 };
 AttemptOnDisk read_attempt(const std::string& directory);

@@ -138,6 +138,7 @@ void HeldAttempt::resume() {
     }
   }
   run_tasks(/*adopt=*/true);
+  warn_before_limit(found.age_us);
   if (!planned.ok()) stop();
 }
 
@@ -199,6 +200,7 @@ void HeldAttempt::tell_started() {
       std::all_of(tasks_.begin(), tasks_.end(), [](const auto& other) { return other->started; });
   if (started_told_ || !all) return;
   started_told_ = true;
+  warn_before_limit(0);
   say(Report{ReportKind::kStarted, order_.key, {}, "", 0, 0, 0});
 }
 
@@ -280,13 +282,28 @@ void HeldAttempt::preempt() {
   if (stage_ == Stage::kEnded || stopping_ || saving_) return;
   if (order_.checkpoint_signal == 0 || stage_ != Stage::kStarted) return stop();
   saving_ = true;
-  if (order_.launch == LaunchMode::kBatch && !steps_.empty()) {
-    for (std::int32_t number : steps()) stop_step(number, order_.checkpoint_signal);
-  } else {
-    signal(order_.checkpoint_signal, /*batch_only=*/false);
-  }
+  warn(order_.checkpoint_signal);
   save_timer_ = context_.after(std::chrono::milliseconds(order_.checkpoint_grace_us / 1000),
                                [this] { stop(); });
+}
+
+// A batch script without a trap would end: its steps are told.
+void HeldAttempt::warn(int signal_number) {
+  if (order_.launch == LaunchMode::kBatch && !steps_.empty()) {
+    for (std::int32_t number : steps()) stop_step(number, signal_number);
+  } else {
+    signal(signal_number, /*batch_only=*/false);
+  }
+}
+
+void HeldAttempt::warn_before_limit(std::int64_t ran_us) {
+  if (order_.exec.warn_signal == 0 || order_.time_limit_us == 0) return;
+  const std::int64_t before_us = std::int64_t{order_.exec.warn_before_s} * 1'000'000;
+  const std::int64_t at_us = std::max<std::int64_t>(order_.time_limit_us - before_us, 0);
+  if (ran_us > at_us) return;  // it was warned
+  warn_timer_ = context_.after(std::chrono::milliseconds((at_us - ran_us) / 1000), [this] {
+    if (stage_ == Stage::kStarted && !stopping_) warn(order_.exec.warn_signal);
+  });
 }
 
 void HeldAttempt::signal(int number, bool batch_only) {

@@ -104,6 +104,9 @@ class HeldAttempt {
   void run_tasks(bool adopt);
   void adopt_step_task(const TaskPlan& plan, std::int32_t number);
   void tell_started();
+  void warn(int signal_number);
+  // Has the job's own signal sent (sbatch --signal) when it has so much of its time left.
+  void warn_before_limit(std::int64_t ran_us);
   void task_ended(Slot& slot, TaskEnd end);
   void step_task_started(std::int32_t step, Rank rank);
   void step_task_ended(std::int32_t step, Rank rank, TaskEnd end);
@@ -122,6 +125,7 @@ class HeldAttempt {
   bool stopping_ = false;
   bool saving_ = false;  // was told to save its work before it is stopped
   wire::Timer save_timer_;
+  wire::Timer warn_timer_;
   bool started_told_ = false;
   std::vector<std::unique_ptr<Slot>> tasks_;
   std::map<std::int32_t, std::unique_ptr<Step>> steps_;

@@ -156,6 +156,21 @@ TEST_F(HeldAttemptTest, AMissingWorkdirIsALaunchFailure) {
   EXPECT_NE(reports_[0].why.find("nowhere"), std::string::npos);
 }
 
+TEST_F(HeldAttemptTest, ItIsWarnedBeforeItsTimeIsOver) {
+  HeldAttempt held = make(1, false);
+  auto& order = const_cast<LaunchOrder&>(held.order());
+  order.time_limit_us = 300'000'000;
+  order.exec.warn_signal = 12;
+  order.exec.warn_before_s = 60;
+  held.launch("{}");
+  runner_.calls[0].on_started();
+  EXPECT_EQ(waits_, std::vector<std::int64_t>{240'000});
+  EXPECT_TRUE(runner_.signals.empty());
+  grace_over_();
+  EXPECT_EQ(runner_.signals, (std::vector<std::pair<Rank, int>>{{0, 12}}));
+  EXPECT_TRUE(runner_.stopped.empty());
+}
+
 TEST_F(HeldAttemptTest, APreemptedOneSavesItsWorkFirst) {
   checkpoint_signal_ = 10;
   HeldAttempt held = make(2, false);

@@ -131,7 +131,7 @@ class Declared(unittest.TestCase):
         self.assertEqual(self.dove("submit", "--pool", "nowhere", "--wrap", "true", check=False).returncode, 2)
         # One core of node2 is kept for the system.
         wide = self.submit("-w", "node2", "-c4", "--wrap", "true")
-        self.assertIn("3", self.dove("why", str(wide)).stdout)
+        self.assertIn("the nodes that it wants or excludes leave 1 node", self.dove("why", str(wide)).stdout)
         self.assertEqual(self.cluster.job(wide)["state"], "waiting")
 
     def test_users_act_for_themselves_only(self):

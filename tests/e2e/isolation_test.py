@@ -14,6 +14,7 @@ from cluster import SKIP, Cluster, until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ATTEMPTS_MIN = 30
+NODE = "contained"  # its groups are told from those of other clusters by it
 APPLETS = ["sh", "sleep", "id", "dd", "cat", "echo", "ls", "true", "test", "head", "tail"]
 
 
@@ -55,7 +56,9 @@ class IsolationTest(unittest.TestCase):
         os.symlink(cls.root + "/elsewhere", cls.root + "/volumes/leads-out")
         cls.mounts = cls.mounted()
         cls.cluster = Cluster(agent_options=["--cgroups", "on", "--images", cls.root + "/images", "--scratch", "64Mi",
-                                             "--volume-roots", cls.root + "/volumes"]).__enter__()
+                                             "--volume-roots", cls.root + "/volumes"])
+        cls.cluster.names = [NODE]
+        cls.cluster.__enter__()
         cls.neighbour = cls.run_in("i=0; while ! [ -e /volume/stop ]; do i=$((i+1)); echo $i > /volume/alive; sleep 0.1;"
                                    " done; cat /root-of-neighbour; echo unharmed", memory="64Mi",
                                    before="echo mine > /root-of-neighbour; ")
@@ -178,11 +181,11 @@ class IsolationTest(unittest.TestCase):
         self.assertEqual(found["state"], "completed")
         self.assertEqual(log, "mine\nunharmed\n")
         self.assertEqual(self.mounted(), self.mounts)
-        data = os.path.join(self.cluster.folder, "nodes/node1/containers")
+        data = os.path.join(self.cluster.folder, f"nodes/{NODE}/containers")
         self.assertEqual([name for name in os.listdir(data) if name != ".runtime"], [])
         left = []
         for folder, directories, _ in os.walk("/sys/fs/cgroup"):
-            left += [f"{folder}/{name}" for name in directories if name.startswith("node1.")]
+            left += [f"{folder}/{name}" for name in directories if name.startswith(NODE + ".")]
         self.assertEqual(left, [])
 
 
