@@ -8,8 +8,8 @@
 
 namespace dove::codec {
 
-// {"check", "severity", "remedy", "device": N (-1 or left out: the node), "evidence"}. Ignores fields
-// that it does not know.
+// {"check", "severity", "remedy", "device": N (-1 or left out: the node), "evidence"}. Ignores
+// fields that it does not know.
 Result<Finding> read_finding(const nlohmann::json& value);
 
 }  // namespace dove::codec

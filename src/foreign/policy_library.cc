@@ -189,7 +189,8 @@ Result<std::unique_ptr<PolicyLibrary>> PolicyLibrary::load(const std::string& pa
   const auto entry =
       reinterpret_cast<const dove_policy* (*)(std::uint32_t)>(dlsym(library, "dove_policy_table"));
   if (entry == nullptr) {
-    return refused(path, "policy_load", "it exports no function dove_policy_table (api/dove/policy.h)");
+    return refused(path, "policy_load",
+                   "it exports no function dove_policy_table (api/dove/policy.h)");
   }
   const dove_policy* table = entry(DOVE_POLICY_VERSION);
   TRY(check_table(path, table, known));

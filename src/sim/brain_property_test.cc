@@ -47,7 +47,8 @@ TEST(BrainProperty, RandomHistoriesKeepTheInvariants) {
 }
 
 // 199: a job that had room was promised it only in the next cycle. 274, 292: what a search for an
-// uneven gang had not found was kept although a hold had come to be over its time, or a node silent.
+// uneven gang had not found was kept although a hold had come to be over its time, or a node
+// silent.
 TEST(BrainProperty, HistoriesThatOnceBrokeAPromise) {
   for (std::uint64_t seed : {199, 274, 292}) {
     const auto done = run(seed, 250);
