@@ -13,6 +13,7 @@
 #include "core/step.h"
 #include "policies/standard.h"
 #include "sim/checked_brain.h"
+#include "sim/seeds_for_test.h"
 
 namespace dove::sim {
 namespace {
@@ -233,12 +234,7 @@ class KeptWord {
 };
 
 TEST(BackfillProperty, NoPromiseIsBrokenByWhatWasStartedLater) {
-  const char* given = std::getenv("DOVE_SEED");
-  const std::uint64_t first = given == nullptr ? 1 : std::strtoull(given, nullptr, 10);
-  const char* rounds = std::getenv("DOVE_ROUNDS");
-  const std::uint64_t count = rounds != nullptr  ? std::strtoull(rounds, nullptr, 10)
-                              : given == nullptr ? 15
-                                                 : 1;
+  const auto [first, count, given] = seeds_for_test(15);
   int promises = 0;
   int backfilled = 0;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {

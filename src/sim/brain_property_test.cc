@@ -5,6 +5,7 @@
 #include "policies/standard.h"
 #include "sim/checked_brain.h"
 #include "sim/random_world.h"
+#include "sim/seeds_for_test.h"
 
 namespace dove::sim {
 namespace {
@@ -34,12 +35,7 @@ Result<void> run(std::uint64_t seed, int batches) {
 }
 
 TEST(BrainProperty, RandomHistoriesKeepTheInvariants) {
-  const char* given = std::getenv("DOVE_SEED");
-  const std::uint64_t first = given == nullptr ? 1 : std::strtoull(given, nullptr, 10);
-  const char* rounds = std::getenv("DOVE_ROUNDS");
-  const std::uint64_t count = rounds != nullptr  ? std::strtoull(rounds, nullptr, 10)
-                              : given == nullptr ? 25
-                                                 : 1;
+  const auto [first, count, given] = seeds_for_test(25);
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     const auto done = run(seed, 250);
     ASSERT_TRUE(done.ok()) << "DOVE_SEED=" << seed << ": " << done.error().message;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <map>
 #include <set>
 
@@ -12,6 +11,7 @@
 #include "policies/standard.h"
 #include "sim/instant_cluster.h"
 #include "sim/scenario_words.h"
+#include "sim/seeds_for_test.h"
 
 namespace dove::sim {
 namespace {
@@ -165,15 +165,10 @@ class History {
 };
 
 TEST(PreemptProperty, ItIsAllowedItHelpsAndItEnds) {
-  const char* given = std::getenv("DOVE_SEED");
-  const std::uint64_t first = given == nullptr ? 1 : std::strtoull(given, nullptr, 10);
-  const char* rounds = std::getenv("DOVE_ROUNDS");
-  const std::uint64_t count = rounds != nullptr  ? std::strtoull(rounds, nullptr, 10)
-                              : given == nullptr ? 300
-                                                 : 1;
+  const auto [first, count, given] = seeds_for_test(300);
   std::int64_t preemptions = 0;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
-    History history(seed, given != nullptr && count == 1);
+    History history(seed, given && count == 1);
     const auto done = history.run();
     ASSERT_TRUE(done.ok()) << "DOVE_SEED=" << seed << ": " << done.error().message;
     preemptions += history.preemptions();

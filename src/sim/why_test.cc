@@ -1,28 +1,22 @@
 // Every reason that explain gives is removed, and the brain asked again.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "policies/standard.h"
+#include "sim/seeds_for_test.h"
 #include "sim/why_history.h"
 
 namespace dove::sim {
 namespace {
 
 TEST(Why, EachReasonIsNeededAndTogetherTheyAreEnough) {
-  const char* given = std::getenv("DOVE_SEED");
-  const std::uint64_t first = given == nullptr ? 1 : std::strtoull(given, nullptr, 10);
-  const char* rounds = std::getenv("DOVE_ROUNDS");
-  const std::uint64_t count = rounds != nullptr  ? std::strtoull(rounds, nullptr, 10)
-                              : given == nullptr ? 10
-                                                 : 1;
+  const auto [first, count, given] = seeds_for_test(10);
   WhyFindings findings;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     const auto done = ask_why(policies::standard_policies(), seed, 250, findings);
     ASSERT_TRUE(done.ok()) << "DOVE_SEED=" << seed << ": " << done.error().message;
   }
   EXPECT_EQ(findings.wrong, 0) << "of " << findings.states << ": " << findings.first_wrong;
-  if (given != nullptr) return;
+  if (given) return;
   for (const char* kind : {"held", "begin_time", "dependency", "queue_limit", "user_limit",
                            "resources", "never_fits", "nodes_unavailable", "ahead", "labels"}) {
     EXPECT_GT(findings.by_kind[kind], 0) << kind;
