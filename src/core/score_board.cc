@@ -47,12 +47,14 @@ const ScorePolicy* find_score(const Policies& policies, std::string_view name) {
   const auto same = [](char a, char b) {
     return a == b || ((a == '-' || a == '_') && (b == '-' || b == '_'));
   };
-  for (const ScorePolicy* score : policies.scores) {
-    const std::string_view full = score->name();
+  const auto is_called = [&](std::string_view full) {
     const std::string_view plain = full.substr(0, full.find('/'));
-    for (std::string_view known : {full, plain}) {
-      if (std::equal(known.begin(), known.end(), name.begin(), name.end(), same)) return score;
-    }
+    return std::equal(full.begin(), full.end(), name.begin(), name.end(), same) ||
+           std::equal(plain.begin(), plain.end(), name.begin(), name.end(), same);
+  };
+  if (policies.placement != nullptr && is_called(policies.placement->name())) return nullptr;
+  for (const ScorePolicy* score : policies.scores) {
+    if (is_called(score->name())) return score;
   }
   return nullptr;
 }

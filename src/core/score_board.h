@@ -24,7 +24,7 @@
 namespace dove::core {
 
 // The policy of that name, with or without its version, "-" and "_" being the same; null when it is
-// not among them.
+// not among them, or is what `placement` does for all jobs.
 const ScorePolicy* find_score(const Policies& policies, std::string_view name);
 
 class ScoreBoard {

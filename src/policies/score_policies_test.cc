@@ -4,6 +4,9 @@
 
 #include <set>
 
+#include "core/score_board.h"
+#include "policies/standard.h"
+
 namespace dove::policies {
 namespace {
 
@@ -87,6 +90,15 @@ TEST(ScorePolicies, RandomAndRoundRobinLeaveItToTies) {
   EXPECT_EQ(find_score_policy("round-robin")->ties(), core::Ties::kNext);
   EXPECT_EQ(score("random", node_with({1000}, 9000), kShare).value,
             score("random", node_with({500, 0}, 8000), kShare).value);
+}
+
+// What all jobs are placed by needs no scores, which cost time.
+TEST(LiveScores, TheUsualPlacementIsNotOneOfThem) {
+  const core::Policies& standard = standard_policies();
+  EXPECT_EQ(core::find_score(standard, ClusterSettings{}.placement), nullptr);
+  EXPECT_EQ(core::find_score(standard, "best-fit"), nullptr);
+  EXPECT_EQ(core::find_score(standard, "worst_fit"), find_score_policy("worst-fit"));
+  EXPECT_EQ(core::find_score(standard, "round-robin"), nullptr);
 }
 
 }  // namespace
