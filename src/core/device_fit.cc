@@ -188,9 +188,11 @@ std::int32_t device_capacity(const DeviceView& free, const Request& request, std
     if (milli <= 0 || !matches(request, device)) continue;
     const SlotSet taken = slots_of_device(free.slots_taken, i);
     if (request.slices > 0) {
-      const SliceProfile* profile = cuts.of(device).profile;
-      const bool cut = profile != nullptr && (taken != 0 || milli >= kWholeDevice_milli);
-      if (cut) fits += slices_left(*profile, taken);
+      const Cuts::Cut& cut = cuts.of(device);
+      if (cut.profile == nullptr || (taken == 0 && milli < kWholeDevice_milli)) continue;
+      // Where a promise and a victim overlap, less is free than there are slots.
+      const std::int32_t share = share_milli_of(*cut.table, *cut.profile);
+      fits += std::min((milli + share - 1) / share, slices_left(*cut.profile, taken));
     } else if (taken == 0) {
       fits += request.gpus > 0 ? milli / kWholeDevice_milli : milli / request.share_milli;
     }

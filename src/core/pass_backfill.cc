@@ -227,7 +227,9 @@ void check_due(Cycle& cycle) {
       cycle.emit(Withdraw{id});
       continue;
     }
-    if (std::exchange(derived.plan.notes.at(id).was_due, true)) continue;
+    // What stands in its way may be gone though nothing was freed: another's promise, a stop.
+    const std::uint64_t changes = derived.plan.changes;
+    if (std::exchange(derived.plan.notes.at(id).due_at, changes) == changes) continue;
     set_verdict(cycle.state, class_id, Verdict::kOpen);
   }
 }
@@ -410,6 +412,8 @@ bool launch_promised(Cycle& cycle, std::uint64_t wait_class) {
 
 void make_promises(Cycle& cycle) {
   keep_promises(cycle);
+  // Who is to be tried once more is neither blocked nor started yet.
+  if (cycle.places && cycle.state.derived->tree.any_open()) place(cycle);
   Plan& plan = cycle.state.derived->plan;
   if (plan.gave_up_at &&
       (*plan.gave_up_at != plan.changes || plan.gave_up_until <= cycle.state.now)) {

@@ -50,8 +50,8 @@ struct NodePlan {
 struct PromiseNote {
   Instant start_at;
   std::vector<NodeId> nodes;
-  NodeId blocker;        // as long as this node's plan stands, it cannot start earlier
-  bool was_due = false;  // its class was opened when it fell due
+  NodeId blocker;  // as long as this node's plan stands, it cannot start earlier
+  std::optional<std::uint64_t> due_at;  // its class was opened at these `changes`, it being due
 };
 
 struct Plan {

@@ -44,9 +44,11 @@ TEST(BrainProperty, RandomHistoriesKeepTheInvariants) {
 
 // 199: a job that had room was promised it only in the next cycle. 274, 292: what a search for an
 // uneven gang had not found was kept although a hold had come to be over its time, or a node
-// silent.
+// silent. 1141, 1074: a promise that was due was not tried again when what stood in its way was
+// gone; or was, and then counted as neither blocked nor started. 328: slices were promised of a
+// device that a promise and a victim both held.
 TEST(BrainProperty, HistoriesThatOnceBrokeAPromise) {
-  for (std::uint64_t seed : {199, 274, 292}) {
+  for (std::uint64_t seed : {199, 274, 292, 328, 1074, 1141}) {
     const auto done = run(seed, 250);
     ASSERT_TRUE(done.ok()) << "seed " << seed << ": " << done.error().message;
   }
