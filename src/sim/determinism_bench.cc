@@ -1,8 +1,8 @@
 // determinism_bench SEED EVENTS: what the brain decides over so many random events, as digests.
 //
 // Histories of 250 batches one after the other, each of the next seed. Prints one JSON object: the
-// events, the decisions with their digest (launches with all that they grant), and the digest of the
-// state hashes after every batch. Two builds that print the same decided the same.
+// events, the decisions with their digest (launches with all that they grant), and the digest of
+// the state hashes after every batch. Two builds that print the same decided the same.
 #include <fmt/format.h>
 
 #include <cstdlib>
