@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "codec/words.h"
 #include "core/books.h"
 #include "core/dependency.h"
 #include "core/hostlist.h"
@@ -29,24 +30,6 @@ class OwnSpec {
   std::shared_ptr<JobSpec> spec_;
 };
 
-const char* word_of(DependencyKind kind) {
-  switch (kind) {
-    case DependencyKind::kAfter:
-      return "after";
-    case DependencyKind::kAfterOk:
-      return "afterok";
-    case DependencyKind::kAfterNotOk:
-      return "afternotok";
-    case DependencyKind::kAfterAny:
-      return "afterany";
-    case DependencyKind::kAfterCorr:
-      return "aftercorr";
-    case DependencyKind::kSingleton:
-      return "singleton";
-  }
-  return "";
-}
-
 void drop_dependency(State& state, JobId id, const Reason& reason) {
   const core::Job& job = *state.find_job(id);
   OwnSpec spec(state, id);
@@ -54,7 +37,7 @@ void drop_dependency(State& state, JobId id, const Reason& reason) {
   for (const Dependency& one : spec->dependencies) {
     const core::DependencyVerdict verdict = core::check_dependency(state, job, one);
     if (verdict.level == core::DependencyLevel::kMet || verdict.other != reason.other) continue;
-    if (word_of(one.kind) != reason.subject) continue;
+    if (codec::word(one.kind) != reason.subject) continue;
     const Dependency gone = one;
     std::erase(spec->dependencies, gone);
     return;
