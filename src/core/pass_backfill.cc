@@ -111,12 +111,6 @@ std::optional<Instant> earlier(const State& state, JobId job, const PromiseRecor
   return at;
 }
 
-bool array_is_full(const Derived& derived, const WaitClass& it) {
-  if (!it.array) return false;
-  const auto array = derived.arrays.find(it.array);
-  return array != derived.arrays.end() && array->second.active >= it.spec->array.running_max;
-}
-
 // Something other than places keeps the jobs of the class waiting.
 bool is_refused(const State& state, const WaitClass& it) {
   return !declared_obstacles(state, *it.spec).empty() || array_is_full(*state.derived, it) ||

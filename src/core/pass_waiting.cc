@@ -17,12 +17,6 @@ bool is_ready(const State& state, const Job& job) {
          startable_at(state, job) <= state.now;
 }
 
-bool array_is_full(const Derived& derived, const WaitClass& it) {
-  if (!it.array) return false;
-  const auto array = derived.arrays.find(it.array);
-  return array != derived.arrays.end() && array->second.active >= it.spec->array.running_max;
-}
-
 // On the node that scores best, if the job is of a kind that is scored.
 std::optional<std::vector<Placement>> search_by_score(const State& state, const Policies& policies,
                                                       const Pool& pool, const WaitClass& it,
@@ -94,6 +88,12 @@ Verdict try_place(Cycle& cycle, std::uint64_t id) {
 }
 
 }  // namespace
+
+bool array_is_full(const Derived& derived, const WaitClass& it) {
+  if (!it.array) return false;
+  const auto array = derived.arrays.find(it.array);
+  return array != derived.arrays.end() && array->second.active >= it.spec->array.running_max;
+}
 
 void resolve_dependencies(Cycle& cycle) {
   Derived& derived = *cycle.state.derived;
