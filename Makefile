@@ -36,8 +36,9 @@ test: ## all tests; the last line counts them
 unit: all ## the tests beside the code, and those of the architecture
 	@tools/run_tests $(RELEASE) --only unit
 
-test-upgrade: build ## agents are upgraded under 20 nodes with running tasks
+test-upgrade: build ## agents are upgraded under running tasks of 20 nodes, then behind a link that loses messages
 	@DOVE=$(CURDIR)/$(RELEASE)/dove tests/e2e/upgrade_test.py
+	@DOVE=$(CURDIR)/$(RELEASE)/dove tests/e2e/flaky_link_test.py
 
 e2e: all ## the end-to-end tests
 	@tools/setup run test

@@ -100,6 +100,7 @@ class Cluster:
         self.agents = {}
         self.port = 0
         self.url = self.api = None
+        self.agent_url = None  # where agents find the server, if not at its own port
         self.log = log or open(os.path.join(self.folder, "processes.log"), "ab")
         self.environment = {**os.environ, "DOVE_E2E": self.folder}
         for name in ("DOVE_URL", "DOVE_TOKEN", "DOVE_DATA", "DOVE_JOB_TOKEN"):
@@ -156,7 +157,7 @@ class Cluster:
         sizes = [] if self.gpus is None else ["--gpus", str(self.gpus), "--cores", str(self.cores),
                                               "--memory", self.memory]
         self.agents[name] = self.spawn(
-            "agent", "--name", name, "--data", folder, "--url", self.url, *sizes, "--run-as-self",
+            "agent", "--name", name, "--data", folder, "--url", self.agent_url or self.url, *sizes, "--run-as-self",
             "--shared", os.path.join(self.folder, "shared"), *options, *self.agent_options,
             stdout=subprocess.DEVNULL)
 
