@@ -71,7 +71,8 @@ Agent::Agent(wire::Loop& loop, AgentOptions options, Inventory inventory, Runner
   facts_.bin_directory = options_.bin_directory;
   facts_.shared_directory = options_.shared_directory;
   facts_.inventory = &inventory_;
-  facts_.slice_names = &cutter_.names();
+  facts_.slices = &cutter_.slices();
+  facts_.device_files = &device_files_;
   relays_ = std::make_unique<Relays>(loop_, options_.name, [this] { return relay_line(); });
 }
 

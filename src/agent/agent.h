@@ -78,6 +78,8 @@ class Agent {
   void set_inventory(Inventory inventory);
   // Devices that are cut into slices at the moment.
   void set_cut(std::vector<std::int32_t> devices) { cutter_.saw_cut(std::move(devices)); }
+  // In /dev, of each device, by id.
+  void set_device_files(devices::DeviceFiles files) { device_files_ = std::move(files); }
   const std::string& name() const { return options_.name; }
   const Inventory& inventory() const { return inventory_; }
   const std::map<AttemptKey, std::unique_ptr<HeldAttempt>>& held() const { return held_; }
@@ -132,6 +134,7 @@ class Agent {
   wire::Loop& loop_;
   AgentOptions options_;
   Inventory inventory_;
+  devices::DeviceFiles device_files_;
   Runner& runner_;
   AgentFacts facts_;
   wire::AsyncClient client_;

@@ -16,6 +16,8 @@
 #include <map>
 #include <sstream>
 
+#include "agent/device_rules.h"
+
 namespace dove::agent {
 namespace {
 
@@ -121,7 +123,7 @@ void CgroupRoot::add(Hierarchy hierarchy, const std::string& base) {
   hierarchies_.push_back(std::move(hierarchy));
 }
 
-CgroupRoot CgroupRoot::detect(const std::string& name) {
+CgroupRoot CgroupRoot::detect(const std::string& name, bool uses_programs) {
   CgroupRoot root;
   const std::map<std::string, std::string> paths = own_paths();
   std::ifstream mounts("/proc/self/mounts");
@@ -149,34 +151,67 @@ CgroupRoot CgroupRoot::detect(const std::string& name) {
     hierarchy.mount = mount;
     if (!hierarchy.v2 && !hierarchy.memory && !hierarchy.pids && !hierarchy.cpuset) {
       root.others_.push_back(hierarchy.directory);
+      if (has_word(options, "devices", ',')) root.v1_devices_ = hierarchy.directory;
       continue;
     }
     root.add(std::move(hierarchy), base);
   }
-  bool v1 = false, v2 = false, memory = false, pids = false, cpuset = false;
-  for (const Hierarchy& hierarchy : root.hierarchies_) {
-    (hierarchy.v2 ? v2 : v1) = true;
-    memory = memory || hierarchy.memory;
-    pids = pids || hierarchy.pids;
-    cpuset = cpuset || hierarchy.cpuset;
-  }
+  bool v1 = false, v2 = false;
+  for (const Hierarchy& hierarchy : root.hierarchies_) (hierarchy.v2 ? v2 : v1) = true;
   root.version_ = v1 && v2 ? Version::kHybrid
                   : v2     ? Version::kV2
                   : v1     ? Version::kV1
                            : Version::kNone;
+  root.find_device_rules(uses_programs);
+  root.not_enforced_ = root.missing();
+  return root;
+}
+
+// By the hierarchy that tasks join anyway if it can, else by the devices controller of v1.
+void CgroupRoot::find_device_rules(bool uses_programs) {
+  no_devices_ = "no writable cgroup controller";
+  if (version_ == Version::kNone) return;
+  for (Hierarchy& hierarchy : hierarchies_) {
+    if (!hierarchy.v2 || !uses_programs) continue;
+    const Result<void> can = can_restrict_v2(hierarchy.directory);
+    hierarchy.devices = can.ok();
+    no_devices_ = can.ok() ? "" : can.error().message;
+    if (can.ok()) return;
+  }
+  if (v1_devices_.empty() || !make_directory(v1_devices_)) return;
+  if (::access((v1_devices_ + "/devices.deny").c_str(), W_OK) != 0) return;
+  std::erase(others_, v1_devices_);
+  Hierarchy devices;
+  devices.directory = v1_devices_;
+  devices.devices = true;
+  hierarchies_.push_back(std::move(devices));
+  if (version_ == Version::kV2) version_ = Version::kHybrid;
+  no_devices_.clear();
+}
+
+std::string CgroupRoot::missing() const {
+  if (version_ == Version::kNone) {
+    return "limits of memory, number of processes, cpus and devices are not enforced: no writable "
+           "cgroup here; run as root, or let systemd delegate one (Delegate=yes)";
+  }
+  bool memory = false, pids = false, cpuset = false;
+  for (const Hierarchy& hierarchy : hierarchies_) {
+    memory = memory || hierarchy.memory;
+    pids = pids || hierarchy.pids;
+    cpuset = cpuset || hierarchy.cpuset;
+  }
   std::vector<std::string> missing;
   if (!memory) missing.emplace_back("memory");
   if (!pids) missing.emplace_back("number of processes");
   if (!cpuset) missing.emplace_back("cpus");
-  if (root.version_ == Version::kNone) {
-    root.not_enforced_ =
-        "limits of memory, number of processes and cpus are not enforced: no writable cgroup here; "
-        "run as root, or let systemd delegate one (Delegate=yes)";
-  } else if (!missing.empty()) {
-    root.not_enforced_ = fmt::format("limits of {} are not enforced: no writable cgroup controller",
-                                     fmt::join(missing, ", "));
+  std::string text;
+  if (!missing.empty()) {
+    text = fmt::format("limits of {} are not enforced: no writable cgroup controller",
+                       fmt::join(missing, ", "));
   }
-  return root;
+  if (no_devices_.empty()) return text;
+  return fmt::format("{}{}tasks can open the devices of others: {}", text, text.empty() ? "" : "; ",
+                     no_devices_);
 }
 
 Result<void> CgroupRoot::make(const Hierarchy& hierarchy, const CgroupName& name,
@@ -203,6 +238,10 @@ Result<void> CgroupRoot::make(const Hierarchy& hierarchy, const CgroupName& name
   if (hierarchy.pids && limits.processes > 0) {
     TRY(set(task, "pids.max", std::to_string(limits.processes)));
   }
+  if (hierarchy.devices && limits.devices) {
+    const std::vector<DeviceRule> rules = device_rules(*limits.devices);
+    TRY(hierarchy.v2 ? restrict_v2(task, rules) : restrict_v1(task, rules));
+  }
   if (!hierarchy.cpuset) return {};
   if (!limits.cpus.empty()) TRY(set(task, "cpuset.cpus", list_of(limits.cpus)));
   if (!limits.nodes.empty()) TRY(set(task, "cpuset.mems", list_of(limits.nodes)));
@@ -217,7 +256,8 @@ Result<Cgroup> CgroupRoot::create(const CgroupName& name, const CgroupLimits& li
     // Joining a group costs the start of the task: only where something is limited.
     const bool needed = hierarchy.v2 || (hierarchy.memory && limits.memory_bytes > 0) ||
                         (hierarchy.pids && limits.processes > 0) ||
-                        (hierarchy.cpuset && !limits.cpus.empty());
+                        (hierarchy.cpuset && !limits.cpus.empty()) ||
+                        (hierarchy.devices && limits.devices);
     if (!needed && version_ == Version::kHybrid) continue;
     if (Result<void> made = make(hierarchy, name, limits); !made.ok()) {
       find(name).remove();

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct CgroupLimits {
   std::int64_t processes = 0;       // threads included; 0: unlimited
   std::vector<std::int32_t> cpus;   // empty: all
   std::vector<std::int32_t> nodes;  // of memory; empty: all
+  // The device files that may be opened besides the standard ones (device_rules.h); unset: all.
+  std::optional<std::vector<std::string>> devices = {};
 };
 
 // Whose cgroup: of a task, below one of its attempt that holds the memory of all of them.
@@ -63,7 +66,8 @@ class CgroupRoot {
   // Looks at the machine and makes the group `name` (of this agent, in the cgroup it runs in) in
   // each hierarchy that can be written. Without any, version() is kNone. On v2 the calling process
   // may be moved to a group `agent` beside it, since the kernel wants limits on leaves only.
-  static CgroupRoot detect(const std::string& name);
+  // `uses_programs`: rules of devices may be programs of v2, which are tried first.
+  static CgroupRoot detect(const std::string& name, bool uses_programs = true);
 
   Version version() const { return version_; }
   // "" : all limits are enforced. Else what is not and why, for a log and `dove nodes`.
@@ -89,13 +93,18 @@ class CgroupRoot {
     bool memory = false;
     bool pids = false;
     bool cpuset = false;
+    bool devices = false;  // keeps the rules of devices
   };
+  void find_device_rules(bool uses_programs);
+  std::string missing() const;
   void add(Hierarchy hierarchy, const std::string& base);
   static Result<void> make(const Hierarchy& hierarchy, const CgroupName& name,
                            const CgroupLimits& limits);
 
   std::vector<Hierarchy> hierarchies_;
   std::vector<std::string> others_;  // this agent's, where only runtimes make groups
+  std::string v1_devices_;           // that of the devices controller, which is one of them
+  std::string no_devices_;           // why rules of devices cannot be set; "": they can
   Version version_ = Version::kNone;
   std::string not_enforced_;
 };

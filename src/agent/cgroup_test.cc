@@ -1,6 +1,9 @@
 #include "agent/cgroup.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "agent/shim_test_bed.h"
 
@@ -119,6 +122,54 @@ TEST_F(CgroupTest, ProcessesAndCpusAreLimited) {
   EXPECT_TRUE(read("out").starts_with("Cpus_allowed_list:\t0\nMems_allowed_list:\t0\n"));
   EXPECT_NE(read("out").find("fork"), std::string::npos) << read("out");
 }
+
+// Says which files it can open; makes one that it was not given, and cannot open that either.
+constexpr char kOpens[] =
+    "for f in null random first second; do (: < dev/$f) 2> /dev/null && echo $f; done; "
+    "rm -f dev/made; mknod dev/made c 10 237 && ! (: < dev/made) 2> /dev/null && echo made; exit 0";
+
+class DeviceRulesTest : public CgroupTest, public testing::WithParamInterface<bool> {
+ protected:
+  bool make(const char* name, unsigned major, unsigned minor) const {
+    const std::string path = dir("dev/") + name;
+    if (::mknod(path.c_str(), S_IFCHR | 0666, makedev(major, minor)) != 0) return false;
+    const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK);
+    return fd >= 0 && ::close(fd) == 0;
+  }
+  std::string opened(const Cgroup& group, const std::string& task) {
+    ShimConfig config = shell(kOpens);
+    group.add_to(config);
+    ShimHandle handle = spawn(config, task);
+    end_of(handle, task);
+    return read("out");
+  }
+};
+
+TEST_P(DeviceRulesTest, OnlyOwnAndStandardFilesAreOpened) {
+  cgroups_ = CgroupRoot::detect(fmt::format("dove_test_{}", ::getpid()), GetParam());
+  if (!limits("devices")) GTEST_SKIP() << cgroups_.not_enforced();
+  ASSERT_EQ(::mkdir(dir("dev").c_str(), 0777), 0);
+  // The kernel's log and its loop devices, which no task has any business with.
+  if (!make("null", 1, 3) || !make("random", 1, 8) || !make("first", 1, 11) ||
+      !make("second", 10, 237)) {
+    GTEST_SKIP() << "device files cannot be made or opened here";
+  }
+  CgroupLimits limits;
+  limits.devices = std::vector<std::string>{dir("dev/fir*"), dir("dev/none"), dir("out")};
+  const Result<Cgroup> group = cgroups_.create({"", "task"}, limits);
+  ASSERT_TRUE(group.ok()) << group.error().message;
+  EXPECT_EQ(opened(*group, "one"), "null\nrandom\nfirst\nmade\n");
+  // Other rules take the place of the first.
+  limits.devices = std::vector<std::string>{dir("dev/second")};
+  ASSERT_TRUE(cgroups_.create({"", "task"}, limits).ok());
+  EXPECT_EQ(opened(*group, "two"), "null\nrandom\nsecond\n");
+  limits.devices = std::vector<std::string>();
+  ASSERT_TRUE(cgroups_.create({"", "task"}, limits).ok());
+  EXPECT_EQ(opened(*group, "three"), "null\nrandom\nmade\n");
+  EXPECT_TRUE(group->remove());
+}
+
+INSTANTIATE_TEST_SUITE_P(ByProgramAndByV1, DeviceRulesTest, testing::Bool());
 
 TEST_F(CgroupTest, ALimitThatCannotBeSetLeavesNoGroup) {
   if (!limits("cpus")) GTEST_SKIP() << cgroups_.not_enforced();

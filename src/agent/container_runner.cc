@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "agent/container_plan.h"
+#include "agent/device_rules.h"
 #include "containers/place.h"
 #include "telemetry/log.h"
 
@@ -165,6 +166,9 @@ Result<TaskPlan> ContainerRunner::launch_plan(const TaskPlan& plan, const std::s
     fs::copy_file(plan.script_path, directory + "/script", error);
     fs::permissions(directory + "/script", fs::perms(0555), error);
     bundle.argv[containers::kInitWords] = kScript;
+  }
+  if (const auto& open = processes_.options().open_devices; open) {
+    for (const std::string& path : expand_device_paths(*open)) bundle.devices.push_back(path);
   }
   bundle.hostname = options_.hostname;
   bundle.cgroup = processes_.cgroup_path(plan);

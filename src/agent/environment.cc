@@ -27,9 +27,9 @@ std::vector<std::int32_t> device_ids(const std::vector<DeviceGrant>& grants) {
 // place: "MIG-<uuid of the device>/<start>/<size>".
 std::string visible_device(const AgentFacts& facts, const DeviceGrant& grant) {
   if (!grant.is_slice()) return std::to_string(grant.device);
-  if (facts.slice_names != nullptr) {
-    const auto named = facts.slice_names->find({grant.device, grant.slice.start});
-    if (named != facts.slice_names->end()) return named->second;
+  if (facts.slices != nullptr) {
+    const auto named = facts.slices->find({grant.device, grant.slice.start});
+    if (named != facts.slices->end()) return named->second.name;
   }
   const auto index = static_cast<std::size_t>(grant.device);
   const bool known = facts.inventory != nullptr && index < facts.inventory->devices.size();

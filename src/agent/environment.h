@@ -11,6 +11,7 @@
 
 #include "agent/order.h"
 #include "agent/slice_cutter.h"
+#include "devices/machine.h"
 #include "model/node.h"
 
 namespace dove::agent {
@@ -25,7 +26,8 @@ struct AgentFacts {
   std::string shared_directory;  // below it: checkpoints/<job>
   std::string cluster = "dove";
   const Inventory* inventory = nullptr;
-  const SliceNames* slice_names = nullptr;
+  const Slices* slices = nullptr;
+  const devices::DeviceFiles* device_files = nullptr;
 };
 
 // "2(x3),1" of {2,2,2,1}, and "gpu-[001-003,7]" of names, as Slurm writes them.

@@ -123,8 +123,8 @@ ProcessRunner::ProcessRunner(wire::Loop& loop, ProcessRunnerOptions options, Shi
     detect_cgroups();
   } else {
     not_enforced_ =
-        "limits of memory, number of processes and cpus are not enforced: cgroups are off here "
-        "(--cgroups on)";
+        "limits of memory, number of processes, cpus and devices are not enforced: cgroups are off "
+        "here (--cgroups on)";
   }
 }
 
@@ -213,10 +213,16 @@ Result<std::unique_ptr<RunningTask>> ProcessRunner::start(const TaskPlan& plan,
       limits.cpus = plan.cores;
       limits.nodes = plan.numa_nodes;
     }
+    const bool contained = !config.pid_file.empty();  // the runtime has rules of its own
+    if (options_.open_devices && !contained) {
+      limits.devices = plan.device_nodes;
+      limits.devices->insert(limits.devices->end(), options_.open_devices->begin(),
+                             options_.open_devices->end());
+    }
     TRY_ASSIGN(const Cgroup group, cgroups->create(cgroup_name(plan), limits));
     group.add_to(config);
     // The runtime puts its container there itself, and stays out of it.
-    if (!config.pid_file.empty()) config.cgroup_procs.clear();
+    if (contained) config.cgroup_procs.clear();
   }
   TRY_ASSIGN(ShimHandle handle,
              ShimHandle::spawn(config, plan.path, {options_.shim_path, channel_.fd()}));

@@ -29,6 +29,9 @@ struct ProcessRunnerOptions {
   std::string cgroup = {};
   bool limits_processes = true;    // false: only containers get cgroups
   std::int64_t processes_max = 0;  // of a task, threads included; 0: unlimited
+  // Device files that all tasks may open besides their own and the standard ones, with * and ?;
+  // unset: all that there are.
+  std::optional<std::vector<std::string>> open_devices = {};
 };
 
 class ProcessRunner : public Runner {

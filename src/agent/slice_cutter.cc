@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <sstream>
 
 namespace dove::agent {
 namespace {
@@ -23,9 +24,9 @@ std::set<std::int32_t> devices_of(const Placement& placement) {
 
 }  // namespace
 
-SliceCutter::SliceCutter(Arrange arrange, std::string names_path)
-    : arrange_(std::move(arrange)), names_path_(std::move(names_path)) {
-  read_names();
+SliceCutter::SliceCutter(Arrange arrange, std::string path)
+    : arrange_(std::move(arrange)), path_(std::move(path)) {
+  read_slices();
 }
 
 void SliceCutter::saw_cut(std::vector<std::int32_t> devices) {
@@ -57,18 +58,19 @@ void SliceCutter::cut(AttemptKey key, const Placement& placement,
   for (const std::int32_t device : devices) {
     std::vector<SlicePlace> places = places_on(device, held);
     if (!places.empty()) cut_.insert(device);
-    arrange_(device, places, [this, key, device, places](const Result<Names>& names) {
-      arranged(key, device, places, names);
+    arrange_(device, places, [this, key, device, places](const Result<devices::CutSlices>& cut) {
+      arranged(key, device, places, cut);
     });
   }
 }
 
 void SliceCutter::arranged(AttemptKey key, std::int32_t device,
-                           const std::vector<SlicePlace>& places, const Result<Names>& names) {
-  if (names.ok()) {
-    std::erase_if(names_, [&](const auto& entry) { return entry.first.first == device; });
-    for (std::size_t i = 0; i < places.size() && i < names->size(); ++i) {
-      names_[{device, places[i].start}] = (*names)[i];
+                           const std::vector<SlicePlace>& places,
+                           const Result<devices::CutSlices>& cut) {
+  if (cut.ok()) {
+    std::erase_if(slices_, [&](const auto& entry) { return entry.first.first == device; });
+    for (std::size_t i = 0; i < places.size() && i < cut->size(); ++i) {
+      slices_[{device, places[i].start}] = (*cut)[i];
     }
     // A sighting from before may have come meanwhile.
     if (places.empty()) {
@@ -76,13 +78,13 @@ void SliceCutter::arranged(AttemptKey key, std::int32_t device,
     } else {
       cut_.insert(device);
     }
-    write_names();
+    write_slices();
   }
   const auto found = under_way_.find(key);
   if (found == under_way_.end()) return;  // it was stopped meanwhile
   Cutting& cutting = found->second;
-  if (!names.ok()) {
-    cutting.failed = fmt::format("device {} cannot be cut: {}", device, names.error().message);
+  if (!cut.ok()) {
+    cutting.failed = fmt::format("device {} cannot be cut: {}", device, cut.error().message);
   }
   if (--cutting.devices_left > 0) return;
   const Cutting over = std::move(cutting);
@@ -91,23 +93,31 @@ void SliceCutter::arranged(AttemptKey key, std::int32_t device,
   over.done(Error{ErrorKind::kUnavailable, "cannot_cut", over.failed, ""});
 }
 
-void SliceCutter::read_names() {
-  std::ifstream file(names_path_);
-  std::int32_t device = 0;
-  std::int32_t start = 0;
-  std::string name;
-  while (file >> device >> start >> name) names_[{device, start}] = name;
+// One a line: device, first slot, name, files.
+void SliceCutter::read_slices() {
+  std::ifstream file(path_);
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::int32_t device = 0;
+    std::int32_t start = 0;
+    devices::CutSlice slice;
+    if (!(words >> device >> start >> slice.name)) continue;
+    for (std::string one; words >> one;) slice.files.push_back(one);
+    slices_[{device, start}] = std::move(slice);
+  }
 }
 
-void SliceCutter::write_names() const {
-  if (names_path_.empty()) return;
-  const std::string fresh = names_path_ + ".new";
+void SliceCutter::write_slices() const {
+  if (path_.empty()) return;
+  const std::string fresh = path_ + ".new";
   std::ofstream file(fresh);
-  for (const auto& [place, name] : names_) {
-    file << place.first << ' ' << place.second << ' ' << name << '\n';
+  for (const auto& [place, slice] : slices_) {
+    file << place.first << ' ' << place.second << ' ' << slice.name;
+    for (const std::string& one : slice.files) file << ' ' << one;
+    file << '\n';
   }
   file.close();
-  if (file) std::rename(fresh.c_str(), names_path_.c_str());
+  if (file) std::rename(fresh.c_str(), path_.c_str());
 }
 
 }  // namespace dove::agent

@@ -15,23 +15,23 @@
 
 #include "agent/order.h"
 #include "base/result.h"
+#include "devices/accelerators.h"
 #include "model/placement.h"
 
 namespace dove::agent {
 
-// What CUDA calls a slice, by its device and its first slot.
-using SliceNames = std::map<std::pair<std::int32_t, std::int32_t>, std::string>;
+// Slices by their device and first slot.
+using Slices = std::map<std::pair<std::int32_t, std::int32_t>, devices::CutSlice>;
 
 class SliceCutter {
  public:
-  using Names = std::vector<std::string>;
   // See devices::DeviceWatch::arrange. `done` is called on the loop, later, in the order of the
   // calls.
   using Arrange = std::function<void(std::int32_t device, std::vector<SlicePlace> places,
-                                     std::function<void(Result<Names>)> done)>;
+                                     std::function<void(Result<devices::CutSlices>)> done)>;
 
-  // `names_path`: where names are kept over a restart of the agent; "": nowhere.
-  SliceCutter(Arrange arrange, std::string names_path);
+  // `path`: where slices are kept over a restart of the agent; "": nowhere.
+  SliceCutter(Arrange arrange, std::string path);
 
   // Devices that are cut at the moment, as somebody found them.
   void saw_cut(std::vector<std::int32_t> devices);
@@ -46,7 +46,7 @@ class SliceCutter {
   // It is not to start any more.
   void drop(AttemptKey key) { under_way_.erase(key); }
 
-  const SliceNames& names() const { return names_; }
+  const Slices& slices() const { return slices_; }
 
  private:
   struct Cutting {
@@ -59,15 +59,15 @@ class SliceCutter {
   std::vector<SlicePlace> places_on(std::int32_t device,
                                     const std::vector<const Placement*>& held) const;
   void arranged(AttemptKey key, std::int32_t device, const std::vector<SlicePlace>& places,
-                const Result<Names>& names);
-  void read_names();
-  void write_names() const;
+                const Result<devices::CutSlices>& slices);
+  void read_slices();
+  void write_slices() const;
 
   Arrange arrange_;
-  std::string names_path_;
+  std::string path_;
   std::set<std::int32_t> cut_;
   std::map<AttemptKey, Cutting> under_way_;
-  SliceNames names_;
+  Slices slices_;
 };
 
 }  // namespace dove::agent

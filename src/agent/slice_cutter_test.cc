@@ -22,11 +22,13 @@ class SliceCutterTest : public testing::Test {
   void answer() {
     const Asked asked = asked_.front();
     asked_.pop_front();
-    SliceCutter::Names names;
+    devices::CutSlices slices;
     for (const SlicePlace& place : asked.places) {
-      names.push_back("MIG-" + std::to_string(asked.device) + "-" + std::to_string(place.start));
+      slices.push_back(
+          {"MIG-" + std::to_string(asked.device) + "-" + std::to_string(place.start),
+           {"/dev/nvidia-caps/nvidia-cap" + std::to_string(place.start), "/dev/of-both"}});
     }
-    asked.done(names);
+    asked.done(slices);
   }
   static Placement placement(std::vector<DeviceGrant> grants) {
     Placement made;
@@ -40,7 +42,7 @@ class SliceCutterTest : public testing::Test {
   struct Asked {
     std::int32_t device;
     std::vector<SlicePlace> places;
-    std::function<void(Result<SliceCutter::Names>)> done;
+    std::function<void(Result<devices::CutSlices>)> done;
   };
   std::deque<Asked> asked_;
   SliceCutter cutter_{arrange(), ""};
@@ -63,7 +65,7 @@ TEST_F(SliceCutterTest, CutsBesideWhatIsHeldAndNamesTheSlices) {
   answer();
   ASSERT_TRUE(done.has_value());
   EXPECT_TRUE(done->ok());
-  EXPECT_EQ(cutter_.names().at({0, 2}), "MIG-0-2");
+  EXPECT_EQ(cutter_.slices().at({0, 2}).name, "MIG-0-2");
 }
 
 TEST_F(SliceCutterTest, WhatIsStillBeingCutForOthersIsKept) {
@@ -104,15 +106,15 @@ TEST_F(SliceCutterTest, AFailureNamesTheDeviceAndAStoppedAttemptHearsNothing) {
   EXPECT_FALSE(stopped.has_value());
 }
 
-TEST_F(SliceCutterTest, NamesSurviveTheAgent) {
+TEST_F(SliceCutterTest, NamesAndFilesSurviveTheAgent) {
   char path[] = "/tmp/slice_names_XXXXXX";
   close(mkstemp(path));
   std::optional<Result<void>> done;
   SliceCutter first(arrange(), path);
   first.cut({JobId(2), 1}, placement({kFirst}), {}, remember(done));
   answer();
-  EXPECT_EQ(SliceCutter(arrange(), path).names(), first.names());
-  EXPECT_EQ(first.names().size(), 1u);
+  EXPECT_EQ(SliceCutter(arrange(), path).slices(), first.slices());
+  EXPECT_EQ(first.slices().size(), 1u);
   std::filesystem::remove(path);
 }
 

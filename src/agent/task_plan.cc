@@ -18,7 +18,6 @@ namespace fs = std::filesystem;
 
 constexpr char kTaskPrefix[] = "task.";
 constexpr char kBatchName[] = "batch";
-constexpr std::int32_t kFirstRenderNode = 128;  // of Linux's direct rendering manager
 
 Error cannot(const std::string& code, const std::string& message) {
   return Error{ErrorKind::kInvalid, code, message, ""};
@@ -115,32 +114,31 @@ void set_outputs(const PlanContext& context, const std::string& name,
   }
 }
 
-// The devices' files, of those vendors whose drivers name them by number.
+// What the task opens to use its devices.
 std::vector<std::string> device_nodes(const PlanContext& context,
                                       const std::vector<DeviceGrant>& grants) {
   std::vector<std::string> nodes;
-  const Inventory* inventory = context.facts.inventory;
+  const auto add = [&](const std::vector<std::string>& files) {
+    nodes.insert(nodes.end(), files.begin(), files.end());
+  };
+  const AgentFacts& facts = context.facts;
   for (const DeviceGrant& grant : grants) {
     const auto index = static_cast<std::size_t>(grant.device);
-    if (inventory == nullptr || index >= inventory->devices.size()) continue;
-    if (inventory->devices[index].vendor == "nvidia") {
-      nodes.push_back(fmt::format("/dev/nvidia{}", grant.device));
-      for (const char* shared : {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"}) {
-        nodes.emplace_back(shared);
-      }
-    } else if (inventory->devices[index].vendor == "amd") {
-      nodes.push_back(fmt::format("/dev/dri/renderD{}", kFirstRenderNode + grant.device));
-      nodes.emplace_back("/dev/kfd");
-    }
+    if (facts.device_files == nullptr || index >= facts.device_files->size()) continue;
+    add((*facts.device_files)[index]);
+    if (!grant.is_slice() || facts.slices == nullptr) continue;
+    const auto slice = facts.slices->find({grant.device, grant.slice.start});
+    if (slice != facts.slices->end()) add(slice->second.files);
   }
   std::sort(nodes.begin(), nodes.end());
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   return nodes;
 }
 
-// What is of the node in a task's environment means nothing in its container.
+// Its devices; and what is of the node in a task's environment means nothing in its container.
 Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>& grants,
                      TaskPlan& plan) {
+  plan.device_nodes = device_nodes(context, grants);
   if (plan.container.image.empty()) return {};
   const OutputSpec& output = context.order.exec.output;
   const bool names_files =
@@ -160,7 +158,6 @@ Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>&
   const std::string checkpoints =
       fmt::format("{}/checkpoints/{}", context.facts.shared_directory, context.order.key.job.value);
   plan.shared.push_back({checkpoints, checkpoints, true});
-  plan.device_nodes = device_nodes(context, grants);
   return {};
 }
 

@@ -19,7 +19,16 @@ struct FoundDevice {
   Device device;           // uuid is set; numa_node -1 when only its place on PCI tells it
   std::string pci_bus_id;  // "0000:18:00.0", lower case; "" when it has none
   bool is_cut = false;     // it is in the mode in which it has slices instead of being whole
+  // Files in /dev that whoever uses it opens, absolute; some are of all devices of the vendor.
+  std::vector<std::string> files = {};
 };
+
+struct CutSlice {
+  std::string name;                // what CUDA (or its like) calls it
+  std::vector<std::string> files;  // that whoever uses it opens besides its device's
+  bool operator==(const CutSlice&) const = default;
+};
+using CutSlices = std::vector<CutSlice>;
 
 struct FoundLink {
   std::string uuid_a;
@@ -41,11 +50,11 @@ class Accelerators {
   // Of those that find() gave last. One that does not answer has no sample.
   virtual std::vector<DeviceSample> sample() = 0;
   // Cuts a device so that it has slices at exactly these places, ascending by start; none: it is
-  // whole. Slices that stay are not touched, whoever holds them. The answer is what CUDA (or its
-  // like) calls each. Repeats change nothing. Fails when hardware, driver or a process on a slice
-  // that is to go forbid it.
-  virtual Result<std::vector<std::string>> arrange(const std::string& uuid,
-                                                   const std::vector<SlicePlace>& places) = 0;
+  // whole. Slices that stay are not touched, whoever holds them. The answer is in the
+  // order of the places. Repeats change nothing. Fails when hardware, driver or a process on a
+  // slice that is to go forbid it.
+  virtual Result<CutSlices> arrange(const std::string& uuid,
+                                    const std::vector<SlicePlace>& places) = 0;
 };
 
 }  // namespace dove::devices

@@ -23,10 +23,10 @@ void DeviceWatch::start(std::function<void(Sighting)> seen) {
 }
 
 void DeviceWatch::arrange(std::int32_t device, std::vector<SlicePlace> places,
-                          std::function<void(Result<Names>)> done) {
+                          std::function<void(Result<CutSlices>)> done) {
   auto work = [this, device, places = std::move(places), done = std::move(done)] {
-    auto names = std::make_shared<Result<Names>>(machine_->arrange(device, places));
-    post_([done, names] { done(*names); });
+    auto slices = std::make_shared<Result<CutSlices>>(machine_->arrange(device, places));
+    post_([done, slices] { done(*slices); });
   };
   {
     const std::lock_guard lock(mutex_);
@@ -42,6 +42,7 @@ void DeviceWatch::look() {
     return;  // the host's topology was read before; it is the devices that change
   sighting->inventory = std::move(inventory).value();
   sighting->cut = machine_->cut();
+  sighting->files = machine_->files();
   sighting->driver_errors = machine_->driver_errors();
   sighting->samples = machine_->sample();
   post_([this, sighting] { seen_(std::move(*sighting)); });

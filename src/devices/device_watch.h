@@ -24,14 +24,13 @@ namespace dove::devices {
 struct Sighting {
   Inventory inventory;
   std::vector<std::int32_t> cut;  // ids of devices that have slices, ascending
+  DeviceFiles files;              // by id
   std::vector<Error> driver_errors;
   std::vector<DeviceSample> samples;
 };
 
 class DeviceWatch {
  public:
-  using Names = std::vector<std::string>;
-
   // `post` has a function called on the thread that is to hear of things (wire::Loop::post). It
   // outlives the watch, and drops what it has not yet called with it.
   DeviceWatch(std::unique_ptr<Machine> machine, std::chrono::milliseconds interval,
@@ -45,7 +44,7 @@ class DeviceWatch {
   void start(std::function<void(Sighting)> seen);
   // See Machine::arrange. Thread-safe.
   void arrange(std::int32_t device, std::vector<SlicePlace> places,
-               std::function<void(Result<Names>)> done);
+               std::function<void(Result<CutSlices>)> done);
 
  private:
   void run();

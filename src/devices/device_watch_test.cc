@@ -24,9 +24,8 @@ class FadingAccelerators : public Accelerators {
     return found;
   }
   std::vector<DeviceSample> sample() override { return {}; }
-  Result<std::vector<std::string>> arrange(const std::string& uuid,
-                                           const std::vector<SlicePlace>&) override {
-    return std::vector<std::string>{uuid};
+  Result<CutSlices> arrange(const std::string& uuid, const std::vector<SlicePlace>&) override {
+    return CutSlices{{uuid, {}}};
   }
 
  private:
@@ -66,7 +65,7 @@ TEST(DeviceWatch, DoesWhatItIsAskedInBetween) {
     if (!std::exchange(told, true)) looked.set_value();
   });
   looked.get_future().wait();
-  watch.arrange(0, {}, [&](Result<DeviceWatch::Names> names) { name.set_value(names->front()); });
+  watch.arrange(0, {}, [&](Result<CutSlices> cut) { name.set_value(cut->front().name); });
   EXPECT_EQ(name.get_future().get(), "a");
 }
 

@@ -71,6 +71,7 @@ Result<Inventory> Machine::inventory() {
   for (Device& device : known_) device.kind = kLost;
   driver_errors_.clear();
   cut_.clear();
+  files_.assign(known_.size(), {});
   std::map<std::int32_t, std::string> bus_ids;
   std::vector<Link> links;
   for (const auto& family : accelerators_) {
@@ -86,6 +87,8 @@ Result<Inventory> Machine::inventory() {
       if (device.numa_node < 0) device.numa_node = host_->numa_of(one.pci_bus_id);
       if (!one.pci_bus_id.empty()) bus_ids[id] = one.pci_bus_id;
       if (one.is_cut) cut_.push_back(id);
+      files_.resize(known_.size());
+      files_[static_cast<std::size_t>(id)] = one.files;
       ids[one.device.uuid] = id;
     }
     for (const FoundLink& link : found->links) {
@@ -122,8 +125,7 @@ std::vector<DeviceSample> Machine::sample() {
   return samples;
 }
 
-Result<std::vector<std::string>> Machine::arrange(std::int32_t device,
-                                                  const std::vector<SlicePlace>& places) {
+Result<CutSlices> Machine::arrange(std::int32_t device, const std::vector<SlicePlace>& places) {
   const auto index = static_cast<std::size_t>(device);
   if (device < 0 || index >= families_.size() || known_[index].kind == kLost) {
     return Error{ErrorKind::kUnavailable, "device_lost",

@@ -22,6 +22,8 @@ namespace dove::devices {
 // Device::kind of one that is not there at the moment.
 inline constexpr std::string_view kLost = "lost";
 
+using DeviceFiles = std::vector<std::vector<std::string>>;
+
 class Machine : public DeviceProbe {
  public:
   // `ids_path`: where ids are kept for the life `boot_id`; "": only in memory.
@@ -35,10 +37,12 @@ class Machine : public DeviceProbe {
   // Ids of devices that are cut into slices, as inventory() found them.
   const std::vector<std::int32_t>& cut() const { return cut_; }
 
+  // The files in /dev of each device, by id; none of one that is lost.
+  const DeviceFiles& files() const { return files_; }
+
   std::vector<DeviceSample> sample();
   // See Accelerators::arrange. `device` is an id of inventory().
-  Result<std::vector<std::string>> arrange(std::int32_t device,
-                                           const std::vector<SlicePlace>& places);
+  Result<CutSlices> arrange(std::int32_t device, const std::vector<SlicePlace>& places);
 
  private:
   void read_ids();
@@ -53,6 +57,7 @@ class Machine : public DeviceProbe {
   std::vector<Accelerators*> families_;  // by id, of those that were found in this process
   std::vector<Error> driver_errors_;
   std::vector<std::int32_t> cut_;
+  DeviceFiles files_;
 };
 
 }  // namespace dove::devices

@@ -47,10 +47,10 @@ class ToldAccelerators : public Accelerators {
     }
     return samples;
   }
-  Result<std::vector<std::string>> arrange(const std::string& uuid,
-                                           const std::vector<SlicePlace>& places) override {
+  Result<CutSlices> arrange(const std::string& uuid,
+                            const std::vector<SlicePlace>& places) override {
     told_.arranged.push_back(uuid);
-    return std::vector<std::string>(places.size(), "slice of " + uuid);
+    return CutSlices(places.size(), {"slice of " + uuid, {}});
   }
 
  private:
@@ -138,6 +138,17 @@ TEST_F(MachineTest, IdsSurviveTheProcessButNotTheBoot) {
   EXPECT_EQ(devices_of(rebooted), "b c ");
 }
 
+TEST_F(MachineTest, FilesAreKnownByTheIdAndGoWithTheDevice) {
+  for (FoundDevice& device : told_.found.devices) device.files = {"/dev/" + device.device.uuid};
+  Machine all = machine("boot");
+  ASSERT_TRUE(all.inventory().ok());
+  EXPECT_EQ(all.files().at(1), (std::vector<std::string>{"/dev/b"}));
+  told_.found.devices.erase(told_.found.devices.begin());
+  ASSERT_TRUE(all.inventory().ok());
+  EXPECT_TRUE(all.files().at(0).empty()) << "it is lost";
+  EXPECT_EQ(all.files().at(1), (std::vector<std::string>{"/dev/b"}));
+}
+
 TEST_F(MachineTest, CutsThroughTheFamilyThatFoundTheDevice) {
   told_.found.devices[1].is_cut = true;
   Machine all = machine("boot");
@@ -146,7 +157,7 @@ TEST_F(MachineTest, CutsThroughTheFamilyThatFoundTheDevice) {
   EXPECT_EQ(all.cut(), (std::vector<std::int32_t>{1}));
   const auto names = all.arrange(1, {{0, 1, 1}});
   ASSERT_TRUE(names.ok());
-  EXPECT_EQ(names->front(), "slice of b");
+  EXPECT_EQ(names->front().name, "slice of b");
   EXPECT_FALSE(all.arrange(3, {}).ok());
   EXPECT_FALSE(all.arrange(-1, {}).ok());
   EXPECT_EQ(told_.arranged, (std::vector<std::string>{"b"}));

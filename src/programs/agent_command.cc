@@ -30,6 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char kOpenDevices[] = "/dev/infiniband/*";
 constexpr std::int64_t kProcessesMax = 16'384;  // of a task, threads included
 
 cli::CommandSpec spec() {
@@ -62,6 +63,10 @@ cli::CommandSpec spec() {
       {"metrics", 0, "HOST:PORT", "answer Prometheus at /metrics there (nowhere)", false},
       {"run-as-self", 0, "", "run all tasks as the user of this process", false},
       {"cgroups", 0, "WHEN", "on or off: a cgroup for each task (on, but off with --run-as-self)",
+       false},
+      {"open-devices", 0, "PATHS",
+       "device files, with commas, that all tasks may open besides those of their devices;\n"
+       "any: all that there are (/dev/infiniband/*)",
        false},
       {"container-runtime", 0, "PROGRAM", "auto, runc, crun, a path, or off: no containers (auto)",
        false},
@@ -248,6 +253,13 @@ Result<RunnerSettings> runner_settings(const Settings& given, const agent::Agent
   }
   settings.processes.limits_processes = cgroups == "on";
   settings.processes.cgroup = "dove-" + options.name;
+  if (const std::string open = given.text("open-devices", kOpenDevices); open != "any") {
+    settings.processes.open_devices.emplace();
+    std::stringstream paths(open);
+    for (std::string path; std::getline(paths, path, ',');) {
+      settings.processes.open_devices->push_back(path);
+    }
+  }
   TRY_ASSIGN(settings.containers, container_options(given, options));
   TRY_ASSIGN(settings.stop_tasks, given.flag("stop-tasks-at-exit"));
   TRY_ASSIGN(const std::int64_t look_s, given.integer("look-s", 10, 1, 3600));
@@ -270,6 +282,7 @@ int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine>
   Result<Inventory> inventory = machine->inventory();
   if (!inventory.ok()) return fail(inventory.error());
   std::vector<std::int32_t> cut = machine->cut();
+  devices::DeviceFiles files = machine->files();
   if (Result<void> faces = make_faces(options.bin_directory); !faces.ok()) {
     return fail(faces.error());
   }
@@ -294,6 +307,7 @@ int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine>
   };
   agent::Agent agent(loop, std::move(options), std::move(inventory).value(), runs);
   agent.set_cut(std::move(cut));
+  agent.set_device_files(std::move(files));
   agent::MetricsPage page(loop, agent, paths);
   if (!settings.metrics.empty()) {
     if (Result<void> listens = page.listen(settings.metrics); !listens.ok()) {
@@ -307,6 +321,7 @@ int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine>
     for (Finding& finding : findings_of(seen)) agent.found(std::move(finding));
     agent.set_inventory(std::move(seen.inventory));
     agent.set_cut(std::move(seen.cut));
+    agent.set_device_files(std::move(seen.files));
     page.saw(std::move(seen.samples));
   });
   loop.on_signal({SIGTERM, SIGINT}, [&](int) {

@@ -51,6 +51,13 @@ Result<Inventory> emulated_inventory(const Settings& given) {
                                     given.text("gpu-model", "H200"));
 }
 
+Result<devices::DeviceFiles> emulated_files(const Settings& given) {
+  const std::string path = given.text("inventory", "");
+  if (path.empty() || path.ends_with(".toml")) return devices::DeviceFiles{};
+  TRY_ASSIGN(const std::string text, read_small_file(path));
+  return devices::emulated::parse_device_files(text);
+}
+
 }  // namespace
 
 bool is_emulated(const Settings& given) {
@@ -63,7 +70,8 @@ Result<std::unique_ptr<devices::Machine>> machine_of(const Settings& given,
   Families families;
   if (is_emulated(given)) {
     TRY_ASSIGN(const Inventory inventory, emulated_inventory(given));
-    families.push_back(std::make_unique<devices::emulated::EmulatedAccelerators>(inventory));
+    TRY_ASSIGN(const devices::DeviceFiles files, emulated_files(given));
+    families.push_back(std::make_unique<devices::emulated::EmulatedAccelerators>(inventory, files));
     return std::make_unique<devices::Machine>(
         std::make_unique<devices::emulated::EmulatedHost>(inventory), std::move(families), "", "");
   }

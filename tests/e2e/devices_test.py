@@ -3,9 +3,14 @@
 GPUs are a text file that the test edits."""
 import json
 import os
+import shutil
+import stat
+import subprocess
+import tempfile
 import unittest
 
 from cluster import Cluster, until
+from isolation_test import cannot_run, make_image
 
 FAKE = os.path.join(os.environ.get("DOVE_BUILD_DIR", "build/release"), "src/libdevices.nvml_fake.so")
 GPUS = "driver 550.54.15\ngpus 2 NVIDIA H100 80GB HBM3\n"
@@ -87,6 +92,102 @@ class Devices(unittest.TestCase):
         job = self.shell("true", slice="1g.10gb", slices=1)
         self.assertEqual(self.cluster.wait(job)["state"], "failed")
         self.assertIn("cannot be cut", json.dumps(self.cluster.api.call("GET", f"/v1/events?job={job}")))
+
+
+def can_make_devices():
+    """Whether root can make device files in the directory of temporary files, and try to open them."""
+    folder = tempfile.mkdtemp()
+    try:
+        os.mknod(folder + "/probe", 0o666 | stat.S_IFCHR, os.makedev(MAJOR, 0))
+        os.open(folder + "/probe", os.O_RDONLY)
+    except OSError as error:
+        return error.errno == NO_DRIVER
+    finally:
+        shutil.rmtree(folder)
+
+
+MAJOR = 240  # for local use: nothing is behind it, so what may be opened says ENXIO, what may not EPERM
+NO_DRIVER, FORBIDDEN = 6, 1
+TRIES = """import os, sys
+for name in sorted(os.listdir(sys.argv[1])):
+    try:
+        os.open(sys.argv[1] + "/" + name, os.O_RDONLY)
+    except OSError as error:
+        print(name, error.errno)
+os.open("/dev/null", os.O_RDWR), os.open("/dev/urandom", os.O_RDONLY), os.open("/dev/ptmx", os.O_RDWR)
+"""
+
+
+@unittest.skipUnless(os.geteuid() == 0 and can_make_devices(), "device files can be made by root only")
+class Rules(unittest.TestCase):
+    """Tasks open their own devices and no others, whatever CUDA_VISIBLE_DEVICES says."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster(nodes=1, gpus=None, agent_options=["--cgroups", "on"])
+        folder = cls.cluster.folder
+        os.chmod(folder, 0o755)
+        cls.files = folder + "/dev"
+        os.mkdir(cls.files)
+        for i in range(8):
+            path = f"{cls.files}/gpu{i}"
+            os.mknod(path, stat.S_IFCHR, os.makedev(MAJOR, i))
+            os.chmod(path, 0o666)
+        os.mknod(cls.files + "/shared", 0o666 | stat.S_IFCHR, os.makedev(MAJOR, 100))
+        with open(folder + "/inventory.yaml", "w") as file:
+            file.write(f"cores: 8\nmemory: 16Gi\ndevices: [{{count: 8, model: H200, memory: 141Gi, "
+                       f"files: ['{cls.files}/gpu{{}}', {cls.files}/shared]}}]\n")
+        make_image(folder + "/images/small")
+        cls.cluster.agent_options += ["--inventory", folder + "/inventory.yaml", "--images", folder + "/images"]
+        cls.cluster.__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.cluster.__exit__(None, None, None)
+
+    def opened(self, **job):
+        """What a task may open of the emulated devices."""
+        script = "CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7 exec python3 -c \"$0\" " + self.files
+        job = self.cluster.submit({"name": "tries", "command": ["bash", "-c", script, TRIES], **job})
+        found = self.cluster.wait(job)
+        log = self.cluster.logs(job)
+        self.assertEqual(found["state"], "completed", log)
+        answers = dict(line.split() for line in log.splitlines())
+        self.assertEqual(len(answers), 9, log)
+        self.assertEqual(set(answers.values()) - {str(NO_DRIVER), str(FORBIDDEN)}, set(), log)
+        return [name for name, error in sorted(answers.items()) if int(error) == NO_DRIVER]
+
+    def setUp(self):
+        node = self.cluster.nodes()[0]
+        if "devices of others" in node.get("not_enforced", "") or "cpus and devices" in node.get("not_enforced", ""):
+            self.skipTest(node["not_enforced"])
+
+    def test_a_task_opens_its_own_devices_and_no_others(self):
+        self.assertEqual(self.opened(gpus=2), ["gpu0", "gpu1", "shared"])
+        hold = self.cluster.submit({"name": "hold", "command": ["sleep", "60"], "gpus": 3})
+        self.cluster.wait_state(hold, "running")
+        self.assertEqual(self.opened(gpus=2), ["gpu3", "gpu4", "shared"])
+        self.cluster.api.call("POST", f"/v1/jobs/{hold}/cancel", {})
+        self.cluster.wait(hold)
+
+    def test_a_task_without_devices_opens_none(self):
+        self.assertEqual(self.opened(), [])
+
+    def test_a_share_of_a_device_opens_that_device(self):
+        self.assertEqual(self.opened(share_milli=250), ["gpu0", "shared"])
+
+    def test_steps_are_held_to_the_same(self):
+        script = f"srun python3 -c '{TRIES}' {self.files}"
+        job = self.cluster.submit({"name": "step", "script": "#!/bin/bash\n" + script, "gpus": 1})
+        self.assertEqual(self.cluster.wait(job)["state"], "completed", self.cluster.logs(job))
+        self.assertEqual(self.cluster.logs(job).split().count(str(NO_DRIVER)), 2, self.cluster.logs(job))
+
+    @unittest.skipIf(cannot_run(), cannot_run())
+    def test_a_container_has_the_files_of_its_devices_alone(self):
+        job = self.cluster.submit({"name": "contained", "command": ["/bin/sh", "-c", f"ls {self.files}"], "gpus": 1,
+                                   "container": {"image": "small"}})
+        self.assertEqual(self.cluster.wait(job)["state"], "completed", self.cluster.logs(job))
+        self.assertEqual(self.cluster.logs(job).split(), ["gpu0", "shared"])
 
 
 if __name__ == "__main__":

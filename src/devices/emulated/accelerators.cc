@@ -32,8 +32,12 @@ std::int32_t EmulatedHost::numa_of(const std::string&) const { return -1; }
 
 std::string EmulatedHost::path(const std::string&, const std::string&) const { return ""; }
 
-EmulatedAccelerators::EmulatedAccelerators(const Inventory& inventory) {
-  for (const Device& device : inventory.devices) found_.devices.push_back({device, "", false});
+EmulatedAccelerators::EmulatedAccelerators(const Inventory& inventory,
+                                           const std::vector<std::vector<std::string>>& files) {
+  for (std::size_t i = 0; i < inventory.devices.size(); ++i) {
+    found_.devices.push_back({inventory.devices[i], "", false});
+    if (i < files.size()) found_.devices.back().files = files[i];
+  }
   for (const Link& link : inventory.links) {
     found_.links.push_back({inventory.devices[static_cast<std::size_t>(link.device_a)].uuid,
                             inventory.devices[static_cast<std::size_t>(link.device_b)].uuid,
@@ -57,14 +61,14 @@ std::vector<DeviceSample> EmulatedAccelerators::sample() {
   return samples;
 }
 
-Result<std::vector<std::string>> EmulatedAccelerators::arrange(
-    const std::string& uuid, const std::vector<SlicePlace>& places) {
+Result<CutSlices> EmulatedAccelerators::arrange(const std::string& uuid,
+                                                const std::vector<SlicePlace>& places) {
   const auto at = std::find_if(found_.devices.begin(), found_.devices.end(),
                                [&](const FoundDevice& found) { return found.device.uuid == uuid; });
   CHECK(at != found_.devices.end(), "a device of this family");
   const core::SliceTable* table = core::slice_table(at->device);
   core::SlotSet taken = 0;
-  std::vector<std::string> names;
+  CutSlices slices;
   for (const SlicePlace& place : places) {
     if (table == nullptr || !is_legal(*table, place)) {
       return refused(at->device, fmt::format("has no slice of {} memory slots from {} with {} of "
@@ -73,10 +77,10 @@ Result<std::vector<std::string>> EmulatedAccelerators::arrange(
     }
     if ((taken & core::slots_of(place)) != 0) return refused(at->device, "has slices that overlap");
     taken |= core::slots_of(place);
-    names.push_back(fmt::format("MIG-{}/{}/{}", uuid, place.start, place.size));
+    slices.push_back({fmt::format("MIG-{}/{}/{}", uuid, place.start, place.size), {}});
   }
   at->is_cut = !places.empty();
-  return names;
+  return slices;
 }
 
 }  // namespace dove::devices::emulated

@@ -28,14 +28,16 @@ class EmulatedHost : public Host {
 
 class EmulatedAccelerators : public Accelerators {
  public:
-  // REQUIRES: the uuids of the inventory's devices differ.
-  explicit EmulatedAccelerators(const Inventory& inventory);
+  // `files`: in /dev, of each device; empty: they have none. REQUIRES: the uuids of the inventory's
+  // devices differ.
+  explicit EmulatedAccelerators(const Inventory& inventory,
+                                const std::vector<std::vector<std::string>>& files = {});
 
   Result<FoundDevices> find() override;
   // Their memory, all of it free, and no work.
   std::vector<DeviceSample> sample() override;
-  Result<std::vector<std::string>> arrange(const std::string& uuid,
-                                           const std::vector<SlicePlace>& places) override;
+  Result<CutSlices> arrange(const std::string& uuid,
+                            const std::vector<SlicePlace>& places) override;
 
  private:
   FoundDevices found_;

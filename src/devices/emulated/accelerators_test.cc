@@ -15,7 +15,7 @@ TEST(EmulatedAccelerators, CutsWhereTheHardwareAllows) {
   EmulatedAccelerators gpus = of_model("H200");
   const auto names = gpus.arrange("GPU-emulated-0", {{0, 4, 4}, {4, 4, 3}});
   ASSERT_TRUE(names.ok()) << names.error().message;
-  EXPECT_EQ((*names)[1], "MIG-GPU-emulated-0/4/4");
+  EXPECT_EQ((*names)[1].name, "MIG-GPU-emulated-0/4/4");
   EXPECT_TRUE(gpus.find()->devices[0].is_cut);
   EXPECT_FALSE(gpus.find()->devices[1].is_cut);
   ASSERT_TRUE(gpus.arrange("GPU-emulated-0", {}).ok());

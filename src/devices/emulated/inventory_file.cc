@@ -112,7 +112,8 @@ Result<void> read_numa(const Reader& read, const YAML::Node& root, Inventory& ou
 Result<void> read_devices(const Reader& read, const YAML::Node& root, Inventory& out) {
   std::set<std::string> uuids;
   for (const YAML::Node& item : root["devices"]) {
-    TRY(read.known(item, {"count", "kind", "vendor", "model", "memory", "numa_node", "uuid"}));
+    TRY(read.known(item,
+                   {"count", "kind", "vendor", "model", "memory", "numa_node", "uuid", "files"}));
     Device device;
     device.kind = item["kind"].as<std::string>("gpu");
     device.vendor = item["vendor"].as<std::string>("nvidia");
@@ -185,6 +186,25 @@ Result<Inventory> parse_inventory(const std::string& text, const std::string& na
     const std::string place = fmt::format("{}:{}:{}", name, e.mark.line + 1, e.mark.column + 1);
     return Error{ErrorKind::kInvalid, "inventory", place + ": " + e.msg, place};
   }
+}
+
+std::vector<std::vector<std::string>> parse_device_files(const std::string& text) {
+  std::vector<std::vector<std::string>> files;
+  const YAML::Node root = YAML::Load(text);
+  for (const YAML::Node& item : root["devices"]) {
+    const int count = item["count"].as<int>(1);
+    for (int i = 0; i < count; ++i) {
+      std::vector<std::string> own;
+      for (const YAML::Node& file : item["files"]) {
+        std::string path = file.as<std::string>("");
+        const std::size_t id = path.find("{}");
+        if (id != std::string::npos) path.replace(id, 2, std::to_string(files.size()));
+        own.push_back(std::move(path));
+      }
+      files.push_back(std::move(own));
+    }
+  }
+  return files;
 }
 
 Result<Inventory> InventoryFile::inventory() {

@@ -4,6 +4,7 @@
 //   memory: 512Gi
 //   numa: [{cores: 0-31, memory: 256Gi}, {cores: 32-63, memory: 256Gi}]
 //   devices: [{count: 8, model: H200, memory: 141Gi, vendor: nvidia, numa_node: 0}]
+//   # a device may have files: ["/dev/nvidia{}", /dev/nvidiactl], {} being its id
 //   links: [{devices: [0, 1], kind: NV18}]
 //   countables: {rdma: 8}
 //
@@ -13,6 +14,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "devices/probe.h"
 
@@ -29,6 +31,9 @@ class InventoryFile : public DeviceProbe {
 
 // The same from text; `name` is used in messages. At most 1 MiB.
 Result<Inventory> parse_inventory(const std::string& text, const std::string& name);
+
+// The files of each device, from a text that parse_inventory() takes.
+std::vector<std::vector<std::string>> parse_device_files(const std::string& text);
 
 // `gpus` devices over two NUMA nodes (one when there is one device or none).
 Inventory uniform(std::int32_t cores, std::int64_t memory_bytes, std::int32_t gpus,

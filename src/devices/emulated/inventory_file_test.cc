@@ -39,6 +39,15 @@ TEST(InventoryFile, NamesThePlaceOfAMistake) {
   EXPECT_FALSE(parse_inventory("7", "a").ok());
 }
 
+TEST(InventoryFile, DevicesHaveFilesByTheirIds) {
+  const std::string text = "devices: [{count: 2, files: ['/dev/x{}', /dev/all]}, {model: L4}]";
+  ASSERT_TRUE(parse_inventory(text, "a").ok());
+  const auto files = parse_device_files(text);
+  ASSERT_EQ(files.size(), 3u);
+  EXPECT_EQ(files[1], (std::vector<std::string>{"/dev/x1", "/dev/all"}));
+  EXPECT_TRUE(files[2].empty());
+}
+
 TEST(InventoryFile, UniformSpreadsOverTwoNumaNodes) {
   const Inventory made = uniform(8, std::int64_t{8} << 30, 4, "H200");
   ASSERT_EQ(made.numa.size(), 2u);

@@ -56,6 +56,10 @@ Status nvmlDeviceGetHandleByIndex_v2(unsigned index, Handle* out) {
   *out = &world.gpus[index];
   return alive(*out);
 }
+Status nvmlDeviceGetMinorNumber(Handle gpu, unsigned* out) {
+  const Gpu* found = gpu_of(gpu);
+  return number(gpu, "minor", found == nullptr ? "0" : std::to_string(found->index), out);
+}
 Status nvmlDeviceGetName(Handle gpu, char* text, unsigned length) {
   const Status status = alive(gpu);
   return status == kSuccess ? copy(world.name, text, length) : status;

@@ -179,5 +179,10 @@ Status nvmlDeviceGetGpuInstanceId(Handle handle, unsigned* id) {
   *id = slice->id;
   return kSuccess;
 }
+Status nvmlDeviceGetComputeInstanceId(Handle handle, unsigned* id) {
+  if (slice_of(handle) == nullptr) return kNotFound;
+  *id = 0;
+  return kSuccess;
+}
 
 }  // extern "C"

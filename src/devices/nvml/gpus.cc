@@ -58,7 +58,8 @@ std::string path_name(unsigned level) {
 
 }  // namespace
 
-Gpus::Gpus(std::string library_path) : path_(std::move(library_path)) {}
+Gpus::Gpus(std::string library_path, std::string capabilities)
+    : path_(std::move(library_path)), capabilities_(std::move(capabilities)) {}
 Gpus::~Gpus() { close(); }
 
 void Gpus::close() {
@@ -111,6 +112,9 @@ Result<FoundDevices> Gpus::find() {
       continue;
     }
     gpu.pci_bus_id = bus_id_of(pci);
+    if (call.minor_number == nullptr || call.minor_number(gpu.handle, &gpu.minor) != kSuccess) {
+      gpu.minor = i;
+    }
     const bool is_new = std::none_of(before.begin(), before.end(), [&](const Gpu& old) {
       return old.uuid == gpu.uuid && old.handle == gpu.handle;
     });
@@ -121,6 +125,8 @@ Result<FoundDevices> Gpus::find() {
         -1};
     device.pci_bus_id = gpu.pci_bus_id;
     device.is_cut = is_mig(*library_, gpu.handle);
+    device.files = {fmt::format("/dev/nvidia{}", gpu.minor), "/dev/nvidiactl", "/dev/nvidia-uvm",
+                    "/dev/nvidia-uvm-tools"};
     found.devices.push_back(std::move(device));
     gpus_.push_back(std::move(gpu));
   }
@@ -199,10 +205,11 @@ std::vector<DeviceSample> Gpus::sample() {
   return samples;
 }
 
-Result<std::vector<std::string>> Gpus::arrange(const std::string& uuid,
-                                               const std::vector<SlicePlace>& places) {
+Result<CutSlices> Gpus::arrange(const std::string& uuid, const std::vector<SlicePlace>& places) {
   for (const Gpu& gpu : gpus_) {
-    if (gpu.uuid == uuid) return arrange_slices(*library_, gpu.handle, places);
+    if (gpu.uuid != uuid) continue;
+    const std::string capabilities = fmt::format("{}/gpu{}", capabilities_, gpu.minor);
+    return arrange_slices(*library_, gpu.handle, places, capabilities);
   }
   return Error{ErrorKind::kUnavailable, "device_lost",
                fmt::format("GPU {} does not answer; `nvidia-smi` and `dmesg` say more", uuid), ""};

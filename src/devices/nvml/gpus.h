@@ -16,13 +16,15 @@ namespace dove::devices::nvml {
 
 class Gpus : public Accelerators {
  public:
-  explicit Gpus(std::string library_path = "libnvidia-ml.so.1");
+  // `capabilities`: where the driver says by which files slices are opened.
+  explicit Gpus(std::string library_path = "libnvidia-ml.so.1",
+                std::string capabilities = "/proc/driver/nvidia/capabilities");
   ~Gpus() override;
 
   Result<FoundDevices> find() override;
   std::vector<DeviceSample> sample() override;
-  Result<std::vector<std::string>> arrange(const std::string& uuid,
-                                           const std::vector<SlicePlace>& places) override;
+  Result<CutSlices> arrange(const std::string& uuid,
+                            const std::vector<SlicePlace>& places) override;
 
  private:
   struct Gpu {
@@ -30,7 +32,7 @@ class Gpus : public Accelerators {
     std::string uuid;
     std::string name;
     std::string pci_bus_id;
-    std::int64_t last_xid = 0;
+    unsigned minor = 0;  // of /dev/nvidia<minor>
   };
 
   Result<void> open();
@@ -41,6 +43,7 @@ class Gpus : public Accelerators {
   void take_xids(std::map<Handle, std::vector<std::int64_t>>& xids);
 
   std::string path_;
+  std::string capabilities_;
   std::unique_ptr<Library> library_;
   Handle events_ = nullptr;
   std::string driver_version_;

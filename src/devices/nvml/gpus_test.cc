@@ -157,6 +157,26 @@ TEST_F(GpusTest, SlicesSurviveTheProcessAndAWholeDeviceHasNone) {
   EXPECT_FALSE(find().devices[0].is_cut);
 }
 
+TEST_F(GpusTest, FilesAreThoseOfTheMinorNumberAndOfTheSlice) {
+  tell("driver 1\ngpus 1 NVIDIA H200\ngpu 0 minor 5\n");
+  const fs::path folder = path_ + ".capabilities";
+  gpus_ = std::make_unique<Gpus>(FAKE_PATH, folder.string());
+  EXPECT_EQ(find().devices[0].files[0], "/dev/nvidia5");
+  const auto bare = gpus_->arrange("GPU-fake-0", {{0, 1, 1}});
+  ASSERT_TRUE(bare.ok()) << bare.error().message;
+  EXPECT_TRUE(bare->front().files.empty()) << "a driver that knows no capabilities";
+  const std::string number = bare->front().name.substr(bare->front().name.rfind('-') + 1);
+  const fs::path instance = folder / "gpu5/mig" / ("gi" + number);
+  fs::create_directories(instance / "ci0");
+  std::ofstream(instance / "access") << "DeviceFileMinor: 12\nDeviceFileMode: 292\n";
+  std::ofstream(instance / "ci0/access") << "DeviceFileMinor: 13\nDeviceFileMode: 292\n";
+  const auto slice = gpus_->arrange("GPU-fake-0", {{0, 1, 1}});
+  ASSERT_TRUE(slice.ok());
+  EXPECT_EQ(slice->front().files, (std::vector<std::string>{"/dev/nvidia-caps/nvidia-cap12",
+                                                            "/dev/nvidia-caps/nvidia-cap13"}));
+  fs::remove_all(folder);
+}
+
 TEST_F(GpusTest, WhatHardwareOrAProcessForbidsIsRefused) {
   tell("driver 1\ngpus 2 NVIDIA A30\n");
   find();

@@ -72,6 +72,7 @@ void find_slicing(const Symbols& in, Calls& to) {
   in.find(to.slice_count_max, {"DeviceGetMaxMigDeviceCount"});
   in.find(to.slice_by_index, {"DeviceGetMigDeviceHandleByIndex"});
   in.find(to.slice_instance, {"DeviceGetGpuInstanceId"});
+  in.find(to.slice_compute, {"DeviceGetComputeInstanceId"});
 }
 
 void find_all(const Symbols& in, Calls& to) {
@@ -83,6 +84,7 @@ void find_all(const Symbols& in, Calls& to) {
   in.find(to.by_index, {"DeviceGetHandleByIndex_v2", "DeviceGetHandleByIndex"});
   in.find(to.name, {"DeviceGetName"});
   in.find(to.uuid, {"DeviceGetUUID"});
+  in.find(to.minor_number, {"DeviceGetMinorNumber"});
   in.find(to.pci, {"DeviceGetPciInfo_v3"});
   in.find(to.memory, {"DeviceGetMemoryInfo"});
   in.find(to.memory_v2, {"DeviceGetMemoryInfo_v2"});

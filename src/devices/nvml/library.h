@@ -102,6 +102,7 @@ struct Calls {
   Status (*by_index)(unsigned, Handle*);
   Status (*name)(Handle, char*, unsigned);
   Status (*uuid)(Handle, char*, unsigned);
+  Status (*minor_number)(Handle, unsigned*);
   Status (*pci)(Handle, PciInfo*);
   Status (*memory)(Handle, Memory*);
   Status (*memory_v2)(Handle, MemoryV2*);
@@ -142,6 +143,7 @@ struct Calls {
   Status (*slice_count_max)(Handle, unsigned*);
   Status (*slice_by_index)(Handle, unsigned, Handle*);
   Status (*slice_instance)(Handle, unsigned*);
+  Status (*slice_compute)(Handle, unsigned*);
 };
 
 class Library {

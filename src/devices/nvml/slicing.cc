@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 
 namespace dove::devices::nvml {
 namespace {
@@ -144,7 +145,21 @@ Result<Instance> make(const Library& library, Handle gpu, const SlicePlace& plac
   return made;
 }
 
-Result<std::string> name_of(const Library& library, Handle gpu, const Instance& instance) {
+// "DeviceFileMinor: 3" of a capability's file; nothing where drivers know none.
+void add_capability(const std::string& path, std::vector<std::string>& files) {
+  std::ifstream file(path);
+  std::string word;
+  unsigned minor = 0;
+  while (file >> word) {
+    if (word == "DeviceFileMinor:" && file >> minor) {
+      files.push_back(fmt::format("/dev/nvidia-caps/nvidia-cap{}", minor));
+      return;
+    }
+  }
+}
+
+Result<CutSlice> read_slice(const Library& library, Handle gpu, const Instance& instance,
+                            const std::string& capabilities) {
   const Calls& call = library.call();
   unsigned most = 0;
   call.slice_count_max(gpu, &most);
@@ -155,7 +170,14 @@ Result<std::string> name_of(const Library& library, Handle gpu, const Instance& 
     if (call.slice_by_index(gpu, i, &slice) == kSuccess &&
         call.slice_instance(slice, &id) == kSuccess && id == instance.id &&
         call.uuid(slice, uuid, sizeof uuid) == kSuccess) {
-      return std::string(uuid);
+      CutSlice found{uuid, {}};
+      const std::string folder = fmt::format("{}/mig/gi{}", capabilities, id);
+      add_capability(folder + "/access", found.files);
+      unsigned compute = 0;
+      if (call.slice_compute != nullptr && call.slice_compute(slice, &compute) == kSuccess) {
+        add_capability(fmt::format("{}/ci{}/access", folder, compute), found.files);
+      }
+      return found;
     }
   }
   return cannot_cut(library, "a new slice has no name", kNotFound);
@@ -183,10 +205,11 @@ bool is_mig(const Library& library, Handle gpu) {
   return call.mig_mode != nullptr && call.mig_mode(gpu, &now, &after_reset) == kSuccess && now == 1;
 }
 
-Result<std::vector<std::string>> arrange_slices(const Library& library, Handle gpu,
-                                                const std::vector<SlicePlace>& places) {
+Result<CutSlices> arrange_slices(const Library& library, Handle gpu,
+                                 const std::vector<SlicePlace>& places,
+                                 const std::string& capabilities) {
   if (!can_slice(library.call())) {
-    if (places.empty()) return std::vector<std::string>{};
+    if (places.empty()) return CutSlices{};
     return cannot_cut(library, "this driver cannot cut GPUs into slices (MIG)", kNotFound);
   }
   if (!places.empty()) TRY(set_mode(library, gpu, true));
@@ -203,9 +226,9 @@ Result<std::vector<std::string>> arrange_slices(const Library& library, Handle g
   }
   if (places.empty()) {
     TRY(set_mode(library, gpu, false));
-    return std::vector<std::string>{};
+    return CutSlices{};
   }
-  std::vector<std::string> names;
+  CutSlices slices;
   for (const SlicePlace& place : places) {
     auto at = std::find_if(kept.begin(), kept.end(),
                            [&](const Instance& instance) { return instance.place == place; });
@@ -214,10 +237,10 @@ Result<std::vector<std::string>> arrange_slices(const Library& library, Handle g
       at = kept.insert(kept.end(), made);
     }
     TRY(make_compute(library, at->handle, place.compute));
-    TRY_ASSIGN(std::string name, name_of(library, gpu, *at));
-    names.push_back(std::move(name));
+    TRY_ASSIGN(CutSlice slice, read_slice(library, gpu, *at, capabilities));
+    slices.push_back(std::move(slice));
   }
-  return names;
+  return slices;
 }
 
 }  // namespace dove::devices::nvml

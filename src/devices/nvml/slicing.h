@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "devices/accelerators.h"
 #include "devices/nvml/library.h"
 #include "model/placement.h"
 
@@ -14,8 +15,10 @@ namespace dove::devices::nvml {
 bool is_mig(const Library& library, Handle gpu);
 
 // As Accelerators::arrange; the names are UUIDs ("MIG-…"). Instances that somebody made at a place
-// that is wanted, with its processors, serve as they are.
-Result<std::vector<std::string>> arrange_slices(const Library& library, Handle gpu,
-                                                const std::vector<SlicePlace>& places);
+// that is wanted, with its processors, serve as they are. `capabilities`: the driver's folder in
+// /proc that says which files open the slices of this GPU.
+Result<CutSlices> arrange_slices(const Library& library, Handle gpu,
+                                 const std::vector<SlicePlace>& places,
+                                 const std::string& capabilities);
 
 }  // namespace dove::devices::nvml

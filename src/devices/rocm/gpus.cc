@@ -111,6 +111,17 @@ void add_ecc(DeviceSample& sample, const fs::path& folder) {
   }
 }
 
+// One for all GPUs, and those that the rendering manager has for this one: "drm/renderD128".
+std::vector<std::string> files_of(const fs::path& folder) {
+  std::vector<std::string> files = {"/dev/kfd"};
+  for (const fs::path& entry : entries(folder / "drm")) {
+    const std::string name = entry.filename().string();
+    if (name.starts_with("renderD") || name.starts_with("card"))
+      files.push_back("/dev/dri/" + name);
+  }
+  return files;
+}
+
 }  // namespace
 
 Gpus::Gpus(std::string sys) : sys_(std::move(sys)) {}
@@ -148,6 +159,7 @@ Result<FoundDevices> Gpus::find() {
     device.device =
         Device{"gpu", "amd", short_model(gpu.model), gpu.uuid, *memory, /*numa_node=*/-1};
     device.pci_bus_id = gpu.pci_bus_id;
+    device.files = files_of(folder);
     found.devices.push_back(std::move(device));
     gpus_.push_back(gpu);
   }
@@ -202,9 +214,8 @@ std::vector<DeviceSample> Gpus::sample() {
   return samples;
 }
 
-Result<std::vector<std::string>> Gpus::arrange(const std::string& uuid,
-                                               const std::vector<SlicePlace>& places) {
-  if (places.empty()) return std::vector<std::string>{};
+Result<CutSlices> Gpus::arrange(const std::string& uuid, const std::vector<SlicePlace>& places) {
+  if (places.empty()) return CutSlices{};
   return Error{ErrorKind::kInvalid, "cannot_cut",
                fmt::format("{} cannot be cut into slices; ask for whole devices or shares", uuid),
                ""};

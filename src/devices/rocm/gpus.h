@@ -20,8 +20,8 @@ class Gpus : public Accelerators {
   Result<FoundDevices> find() override;
   std::vector<DeviceSample> sample() override;
   // These devices are whole: any slice is refused.
-  Result<std::vector<std::string>> arrange(const std::string& uuid,
-                                           const std::vector<SlicePlace>& places) override;
+  Result<CutSlices> arrange(const std::string& uuid,
+                            const std::vector<SlicePlace>& places) override;
 
  private:
   struct Gpu {
