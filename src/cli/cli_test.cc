@@ -278,6 +278,29 @@ TEST_F(CliTest, ANodeSaysForWhichSlicesItHasRoom) {
             std::string::npos);
 }
 
+TEST_F(CliTest, AnUpgradeIsShownBeforeItIsAskedFor) {
+  server_.set("POST /v1/care-plan",
+              {200, R"({"action":"upgrade","at_us":1000000,"done_us":null,"each_s":600,
+                "max_unavailable":1,"endless":[7],"nodes":[
+                {"node":"n1","from_us":1000000,"idle_us":31000000,"back_us":631000000,"go_on":[],
+                 "may_end":[],"checkpointed":[3,4],"restarted":[5]},
+                {"node":"n2","from_us":null,"idle_us":null,"back_us":null,"go_on":[],
+                 "may_end":[],"checkpointed":[],"restarted":[]}]})"});
+  const Outcome shown = run({"dove", "upgrade", "n[1-2]", "--drivers", "--dry-run", "--each=10m"});
+  EXPECT_EQ(shown.out,
+            "upgrade of 2 nodes, at most 1 away at once, 10m 0s each: it cannot be said when it is "
+            "done\n"
+            "ORDER  NODE  FROM  IDLE      BACK  JOBS\n"
+            "    1  n1     now  +30s  +10m 30s  3,4 checkpointed; 5 stopped, run again\n"
+            "    2  n2       ?     ?         ?  -\n"
+            "job 7 has no time limit: say --by or --when now, or cancel it\n"
+            "Nothing was changed. What is started on these nodes meanwhile is not counted.\n");
+  const json asked = json::parse(server_.body_of("POST /v1/care-plan"));
+  EXPECT_EQ(asked["nodes"], (json{"n1", "n2"}));
+  EXPECT_EQ(asked["action"], "upgrade");
+  EXPECT_EQ(asked["each_s"], 600);
+}
+
 TEST_F(CliTest, ApplyChecksAllBeforeItChangesAny) {
   const std::string path =
       file("pools.yaml", "kind: Pool\nname: a\nnodes: ['*']\n---\nkind: queue\nname: b\n");

@@ -14,6 +14,7 @@ std::vector<Command> job_action_commands();  // cancel, checkpoint, hold, releas
 std::vector<Command> output_commands();      // logs, wait
 std::vector<Command> event_commands();       // events, top
 std::vector<Command> node_commands();        // nodes, drain, undrain
+std::vector<Command> node_care_commands();   // upgrade, node drain, reboot, upgrade, resume
 std::vector<Command> declared_commands();    // apply, diff, get, delete
 std::vector<Command> token_commands();       // token create, join-token create
 std::vector<Command> sbatch_commands();      // sbatch

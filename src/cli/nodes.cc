@@ -1,8 +1,6 @@
-// dove nodes, drain, undrain, node reboot, upgrade, resume.
+// dove nodes, drain, undrain.
 #include <fmt/format.h>
-#include <time.h>
 
-#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "cli/api.h"
@@ -12,7 +10,6 @@
 #include "cli/terminal.h"
 #include "cli/times.h"
 #include "cli/views.h"
-#include "telemetry/clock.h"
 
 namespace dove::cli {
 namespace {
@@ -153,39 +150,6 @@ Result<int> set_drained(const Invocation& invocation, bool drained) {
   return kExitOk;
 }
 
-// A length of time from now, or a local time.
-Result<std::int64_t> instant_us(const std::string& text) {
-  if (const auto span_us = parse_span_us(text)) return telemetry::now_us() + *span_us;
-  std::tm at{};
-  const char* end = strptime(text.c_str(), "%Y-%m-%dT%H:%M", &at);
-  if (end == nullptr || *end != '\0') {
-    return usage_error(
-        fmt::format("--by={} is neither a length such as 2h nor a time as 2027-01-31T18:00", text));
-  }
-  at.tm_isdst = -1;
-  return std::int64_t{std::mktime(&at)} * 1'000'000;
-}
-
-// What is asked for stands until it is done, however long that takes.
-Result<int> ask_nodes(const Invocation& invocation, const std::string& action) {
-  json body{{"action", action}, {"why", invocation.get("reason")}};
-  const std::string when = invocation.has("when") ? invocation.get("when") : "idle";
-  if (when != "idle" && when != "now") return usage_error("--when is idle or now");
-  body["now"] = when == "now";
-  if (invocation.has("by")) {
-    TRY_ASSIGN(const std::int64_t by_us, instant_us(invocation.get("by")));
-    body["by_us"] = by_us;
-  }
-  TRY_ASSIGN(Api api, Api::connect(invocation));
-  for (const std::string& names : invocation.operands) {
-    for (const std::string& name : expand_hostlist(names)) {
-      TRY_ASSIGN(const json node, api.send("POST", node_target(name, "/action"), body));
-      print(fmt::format("node {} {}\n", name, read_node(node).state));
-    }
-  }
-  return kExitOk;
-}
-
 CommandSpec spec_of(const std::string& name, const std::string& summary) {
   CommandSpec spec;
   spec.name = name;
@@ -209,29 +173,7 @@ std::vector<Command> node_commands() {
   drain.options = {{"reason", 'r', "TEXT", "why, for those who look"}};
   CommandSpec undrain = spec_of("undrain", "Let drained nodes take jobs again");
   undrain.operands_min = 1;
-  const OptionSpec by{"by", 0, "TIME", "what still runs is over by then: 2h, or 2027-01-31T18:00"};
-  const OptionSpec when{"when", 0, "idle|now", "once nothing runs there (idle), or stop what runs"};
-  CommandSpec node_drain = spec_of("node drain", "Take nodes out of service, by a time");
-  CommandSpec reboot = spec_of("node reboot", "Have nodes rebooted and tested, in turns");
-  CommandSpec upgrade = spec_of("node upgrade", "Have nodes upgraded and tested, in turns");
-  CommandSpec agents = spec_of("node upgrade-agent", "Have agents upgraded under their tasks");
-  CommandSpec resume = spec_of("node resume", "Take nodes back: after their tests, if need be");
-  const OptionSpec reason{"reason", 'r', "TEXT", "why, for those who look"};
-  for (CommandSpec* spec : {&node_drain, &reboot, &upgrade, &agents, &resume}) {
-    spec->operands_min = 1;
-    spec->options = {reason};
-  }
-  for (CommandSpec* spec : {&node_drain, &reboot, &upgrade}) spec->options.push_back(by);
-  for (CommandSpec* spec : {&reboot, &upgrade}) spec->options.push_back(when);
-  const auto asks = [](const char* name, const char* action) {
-    return guarded(name, [action](const Invocation& given) { return ask_nodes(given, action); });
-  };
   return {
-      {node_drain, asks("node drain", "drain")},
-      {reboot, asks("node reboot", "reboot")},
-      {upgrade, asks("node upgrade", "upgrade")},
-      {agents, asks("node upgrade-agent", "upgrade_agent")},
-      {resume, asks("node resume", "resume")},
       {nodes, guarded("nodes", run_nodes)},
       {drain, guarded("drain", [](const Invocation& given) { return set_drained(given, true); })},
       {undrain,

@@ -1,11 +1,20 @@
 // Calls about the life of a node: what is asked of it, and what is found of it.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+
+#include "base/result.h"
+#include "model/health.h"
 #include "server/context.h"
 
 namespace dove::server {
 
 void ask_node(Context& context, CallPtr call);
+// What such a request would lead to (core/care_plan.h).
+void plan_care(Context& context, CallPtr call);
 void report_finding(Context& context, CallPtr call);
+
+// The members action, now, by_us and why; `who` is for the caller to fill in.
+Result<NodeRequest> read_node_request(const nlohmann::json& body);
 
 }  // namespace dove::server

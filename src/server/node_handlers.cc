@@ -97,34 +97,40 @@ void remove_node(Context& context, CallPtr call) {
   });
 }
 
+Result<NodeRequest> read_node_request(const Json& body) {
+  const auto words = codec::node_actions();
+  const Json action = body.value("action", Json());
+  const auto at = action.is_string()
+                      ? std::find(words.begin() + 1, words.end(), action.get<std::string>())
+                      : words.end();
+  const Json now = body.value("now", Json(false));
+  const Json by = body.value("by_us", Json(0));
+  const Json why = body.value("why", Json(""));
+  if (at == words.end()) {
+    return invalid("bad_value", "action is drain, reboot, upgrade, upgrade_agent or resume",
+                   "action");
+  }
+  if (!now.is_boolean()) return invalid("bad_value", "now is true or false", "now");
+  if (!by.is_number_integer() || by.get<std::int64_t>() < 0) {
+    return invalid("bad_value", "by_us is an instant in microseconds", "by_us");
+  }
+  if (!why.is_string() || why.get_ref<const std::string&>().size() > 1024) {
+    return invalid("bad_value", "why is a text of at most 1024 bytes", "why");
+  }
+  return NodeRequest{static_cast<NodeAction>(at - words.begin()), now.get<bool>(),
+                     Instant{by.get<std::int64_t>()}, why.get<std::string>(), ""};
+}
+
 void ask_node(Context& context, CallPtr call) {
   const Result<const core::Node*> node = named_node(context, *call);
   if (!node.ok()) return call->fail(node.error());
   Result<Json> body = call->json_body();
   if (!body.ok()) return call->fail(body.error());
-  const auto words = codec::node_actions();
-  const Json action = body->value("action", Json());
-  const auto at = action.is_string()
-                      ? std::find(words.begin() + 1, words.end(), action.get<std::string>())
-                      : words.end();
-  const Json now = body->value("now", Json(false));
-  const Json by = body->value("by_us", Json(0));
-  const Json why = body->value("why", Json(""));
-  if (at == words.end()) {
-    return call->fail(invalid(
-        "bad_value", "action is drain, reboot, upgrade, upgrade_agent or resume", "action"));
-  }
-  if (!now.is_boolean()) return call->fail(invalid("bad_value", "now is true or false", "now"));
-  if (!by.is_number_integer() || by.get<std::int64_t>() < 0) {
-    return call->fail(invalid("bad_value", "by_us is an instant in microseconds", "by_us"));
-  }
-  if (!why.is_string() || why.get_ref<const std::string&>().size() > 1024) {
-    return call->fail(invalid("bad_value", "why is a text of at most 1024 bytes", "why"));
-  }
-  NodeActionRequested asked{(*node)->id, static_cast<NodeAction>(at - words.begin()),
-                            now.get<bool>(), Instant{by.get<std::int64_t>()},
-                            why.get<std::string>()};
-  submit_and_show(context, std::move(call), (*node)->name, std::move(asked));
+  Result<NodeRequest> asked = read_node_request(*body);
+  if (!asked.ok()) return call->fail(asked.error());
+  submit_and_show(context, std::move(call), (*node)->name,
+                  NodeActionRequested{(*node)->id, asked->action, asked->now, asked->by,
+                                      std::move(asked->why)});
 }
 
 void report_finding(Context& context, CallPtr call) {

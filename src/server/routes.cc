@@ -37,6 +37,7 @@ constexpr std::array kRoutes = {
     Route{"DELETE", "/v1/nodes/{name}", "removeNode", Access::kAdmin, remove_node},
     Route{"POST", "/v1/nodes/{name}/drain", "drainNode", Access::kAdmin, drain_node},
     Route{"POST", "/v1/nodes/{name}/action", "askNode", Access::kAdmin, ask_node},
+    Route{"POST", "/v1/care-plan", "planCare", Access::kAdmin, plan_care},
     Route{"POST", "/v1/nodes/{name}/findings", "reportFinding", Access::kAdmin, report_finding},
     Route{"POST", "/v1/nodes/{name}/undrain", "undrainNode", Access::kAdmin, undrain_node},
     Route{"GET", "/v1/pools", "listPools", Access::kPerson, list_pools},

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Agents are upgraded under running tasks, some at a time: none is restarted, and every node is back."""
+import json
 import os
 import stat
 import sys
@@ -35,16 +36,24 @@ def main():
             cluster.wait_state(job, "running", 90)
         pids = {job: until(lambda: pid_of(cluster, job), 20, "its pid") for job in jobs}
 
-        cluster.run("node", "upgrade-agent", *cluster.names, "--reason", "new version")
+        head = cluster.api.call("GET", "/v1/cluster")["log_head"]
+        plan = json.loads(cluster.run("upgrade", "--dry-run", "--each", "1s", "-o", "json").stdout)
+        assert cluster.api.call("GET", "/v1/cluster")["log_head"] == head, "a plan changes nothing"
+        assert sorted(job for node in plan["nodes"] for job in node["go_on"]) == sorted(jobs), plan
+        assert plan["expected_s"] == -(-NODES // AT_ONCE), plan["expected_s"]
+
+        cluster.run("upgrade", "--reason", "new version")
         upgraded = set()
+        order = []
         most = 0
 
         def step():
             nonlocal most
             states = {node["name"]: node["state"] for node in cluster.nodes()}
             most = max(most, sum(state == "repair" for state in states.values()))
-            for name in set(os.listdir(asked)) - upgraded:
+            for name in sorted(set(os.listdir(asked)) - upgraded, key=lambda name: os.stat(f"{asked}/{name}").st_mtime):
                 upgraded.add(name)
+                order.append(name)
                 agent = cluster.agents[name]
                 agent.kill()
                 agent.wait()
@@ -58,7 +67,10 @@ def main():
             assert found["state"] == "running" and len(found["attempts"]) == 1, found
             assert pid_of(cluster, job) == pids[job]
             os.kill(int(pids[job][0]), 0)
-        print(f"{NODES} agents upgraded, at most {most} at once, {len(jobs)} tasks went on")
+        planned = [node["node"] for node in plan["nodes"]]
+        for name in order:  # a node is taken no earlier than the plan says, but for those that share a turn
+            assert abs(order.index(name) - planned.index(name)) < 2 * AT_ONCE, (order, planned)
+        print(f"{NODES} agents upgraded as planned, at most {most} at once, {len(jobs)} tasks went on")
 
 
 main()
