@@ -5,6 +5,7 @@
 // nothing. Loop thread only; many can share a loop (bench/null_fleet).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -20,6 +21,7 @@
 #include "agent/finished.h"
 #include "agent/health.h"
 #include "agent/held_attempt.h"
+#include "agent/progress.h"
 #include "agent/relays.h"
 #include "agent/slice_cutter.h"
 #include "agent/task.h"
@@ -52,6 +54,7 @@ struct AgentOptions {
   // Its node, directories and so on are the agent's; without `watches_health` nothing is checked.
   HealthOptions health;
   bool watches_health = false;
+  std::chrono::milliseconds progress_every{5'000};  // between two tellings of an attempt's steps
   FinishedLimits finished;  // of what stays on disk of attempts that are over
   // Told each renewal: the lease's new deadline (CLOCK_BOOTTIME). Unset: there are no shims.
   std::function<void(std::int64_t deadline_us)> renew_lease;
@@ -87,6 +90,7 @@ class Agent {
   const std::optional<Error>& refused() const { return refused_; }
 
  private:
+  void watch_progress();
   void load_attempts();
   void load_attempt(const std::string& directory);
   Relays::Send relay_line();
@@ -152,6 +156,7 @@ class Agent {
   SliceCutter cutter_;
   std::unique_ptr<Relays> relays_;
   std::unique_ptr<Health> health_;
+  std::unique_ptr<ProgressWatch> progress_;
   std::optional<FinishedAttempts> finished_;
   std::deque<std::string> reports_;  // JSON, not yet acknowledged
   bool in_flight_ = false;           // a report

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "agent/progress.h"
+
 namespace dove::agent {
 namespace {
 
@@ -130,7 +132,16 @@ void add_own(const AgentFacts& facts, const std::map<std::string, std::string>& 
   }
 }
 
-void add_dove(const AgentFacts& facts, const LaunchOrder& order, Environment& e) {
+void add_progress(const AgentFacts& facts, const LaunchOrder& order, Rank rank,
+                  const std::string& attempt_directory, Environment& e) {
+  const std::string directory = order.exec.container.image.empty()
+                                    ? facts.progress_directory
+                                    : own_progress_directory(attempt_directory);
+  e["DOVE_PROGRESS"] = fmt::format("{}/{}.{}", directory, progress_prefix(order), rank);
+}
+
+void add_dove(const AgentFacts& facts, const LaunchOrder& order, Rank rank,
+              const std::string& attempt_directory, Environment& e) {
   const std::string job = std::to_string(order.key.job.value);
   e["DOVE_JOB_ID"] = job;
   e["DOVE_JOB_NAME"] = order.job_name;
@@ -141,6 +152,7 @@ void add_dove(const AgentFacts& facts, const LaunchOrder& order, Environment& e)
   e["DOVE_NODELIST"] = compress_hostlist(names_of(order));
   e["DOVE_URL"] = facts.url;
   e["DOVE_JOB_TOKEN"] = order.job_token;
+  add_progress(facts, order, rank, attempt_directory, e);
   e["DOVE_CHECKPOINT_DIR"] = facts.shared_directory + "/checkpoints/" + job;
 }
 
@@ -318,7 +330,8 @@ Environment attempt_environment(const AgentFacts& facts, const LaunchOrder& orde
   add_devices(facts, order.placement.devices, e);
   e["DOVE_ATTEMPT_DIR"] = attempt_directory;
   add_own(facts, order.exec.environment, e);
-  add_dove(facts, order, e);  // last: a job's own settings never hide who it is
+  add_dove(facts, order, 0, attempt_directory,
+           e);  // last: a job's own settings never hide who it is
   return e;
 }
 
@@ -328,6 +341,7 @@ Environment task_environment(const AgentFacts& facts, const LaunchOrder& order,
   const auto local_size = static_cast<std::int32_t>(order.placement.tasks.size());
   add_rank(order, task.rank, task.local_rank, local_size, order.tasks, order.placement.node_rank,
            e);
+  add_progress(facts, order, task.rank, attempt_directory, e);
   add_local(order.placement.tasks, e);
   // Devices asked per node belong to all tasks there.
   add_devices(facts, task.devices.empty() ? order.placement.devices : task.devices, e);
@@ -339,7 +353,7 @@ Environment step_environment(const AgentFacts& facts, const LaunchOrder& order,
                              const std::string& attempt_directory) {
   Environment e = attempt_environment(facts, order, attempt_directory);
   add_own(facts, step.environment, e);
-  add_dove(facts, order, e);
+  add_dove(facts, order, task.rank, attempt_directory, e);
   const auto local_size = static_cast<std::int32_t>(step.tasks.size());
   add_rank(order, task.rank, task.local_rank, local_size, step.tasks_total, step.node_rank, e);
   add_local(step.tasks, e);

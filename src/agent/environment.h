@@ -21,9 +21,10 @@ using Environment = std::map<std::string, std::string>;
 // What is the same for all tasks of this agent.
 struct AgentFacts {
   std::string node;
-  std::string url;               // of the controller, for steps
-  std::string bin_directory;     // holds srun and the Open MPI launch agent; first in PATH
-  std::string shared_directory;  // below it: checkpoints/<job>
+  std::string url;                 // of the controller, for steps
+  std::string progress_directory;  // agent/progress.h
+  std::string bin_directory;       // holds srun and the Open MPI launch agent; first in PATH
+  std::string shared_directory;    // below it: checkpoints/<job>
   std::string cluster = "dove";
   const Inventory* inventory = nullptr;
   const Slices* slices = nullptr;

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "agent/output_path.h"
+#include "agent/progress.h"
 
 namespace dove::agent {
 namespace {
@@ -158,6 +159,8 @@ Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>&
   const std::string checkpoints =
       fmt::format("{}/checkpoints/{}", context.facts.shared_directory, context.order.key.job.value);
   plan.shared.push_back({checkpoints, checkpoints, true});
+  const std::string progress = own_progress_directory(context.attempt_directory);
+  plan.shared.push_back({progress, progress, true});
   return {};
 }
 

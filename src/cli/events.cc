@@ -6,6 +6,7 @@
 #include "cli/api.h"
 #include "cli/families.h"
 #include "cli/job_list.h"
+#include "cli/job_text.h"
 #include "cli/output.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
@@ -121,7 +122,14 @@ std::string top_text(const json& cluster, const std::vector<JobView>& jobs, Term
       fmt::format("cores [{}] {}/{}\n", bar(cores_used, cores_total, 30), cores_used, cores_total);
   out += fmt::format("GPUs  [{}] {}/{}\n\n", bar(gpus_used, gpus_total * 1000, 30),
                      milli_text(gpus_used), gpus_total);
-  Table table({{"ID"}, {"NAME"}, {"USER"}, {"STATE"}, {"TIME", true}, {"GPUS", true}, {"NODES"}});
+  Table table({{"ID"},
+               {"NAME"},
+               {"USER"},
+               {"STATE"},
+               {"TIME", true},
+               {"STEP", true},
+               {"GPUS", true},
+               {"NODES"}});
   const std::int64_t now_us = telemetry::now_us();
   int left = size.rows - 6;
   for (const JobView& job : jobs) {
@@ -132,6 +140,7 @@ std::string top_text(const json& cluster, const std::vector<JobView>& jobs, Term
                {job.user, ""},
                {job.state, state_style(job.state)},
                {clock_text(job.run_us(now_us)), ""},
+               {step_text(job.progress), ""},
                {milli_text(job.gpus_milli), ""},
                {held.empty() ? std::to_string(job.nodes_asked) : sorted_hostlist(held), ""}});
   }

@@ -35,6 +35,22 @@ std::string joined(const std::vector<std::string>& words) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
+std::string progress_line(const ProgressView& progress) {
+  if (progress.ranks == 0) return "";
+  std::string text = fmt::format("step {}", progress.step);
+  if (progress.step_max > progress.step)
+    text += fmt::format(" (first rank at {})", progress.step_max);
+  if (progress.step_us > 0) text += fmt::format(", {} a step", step_time_text(progress.step_us));
+  if (progress.ranks > 1 && progress.busy_max_us > 0) {
+    text += fmt::format(", {} ranks busy for {} to {}, longest rank {}", progress.ranks,
+                        step_time_text(progress.busy_min_us), step_time_text(progress.busy_max_us),
+                        progress.slowest_rank);
+  }
+  if (!progress.loss.empty()) text += ", loss " + progress.loss;
+  if (!progress.phase.empty()) text += ", " + progress.phase;
+  return text;
+}
+
 std::string how_it_ended(const AttemptView& attempt) {
   if (!attempt.stop_reason.empty()) return attempt.stop_reason;
   return attempt.stage;
@@ -103,6 +119,17 @@ TimeSpent time_spent(const AttemptView& attempt, std::int64_t ready_at_us, std::
   return spent;
 }
 
+std::string step_time_text(std::int64_t us) {
+  if (us < 1'000'000) return fmt::format("{:.3g} ms", static_cast<double>(us) / 1e3);
+  return fmt::format("{:.2f} s", static_cast<double>(us) / 1e6);
+}
+
+std::string step_text(const ProgressView& progress) {
+  if (progress.ranks == 0) return "";
+  if (progress.step_us == 0) return std::to_string(progress.step);
+  return fmt::format("{} ({})", progress.step, step_time_text(progress.step_us));
+}
+
 std::string exit_text(const ExitView& exit) {
   std::string text = exit.signal != 0
                          ? fmt::format("rank {}: signal {}", exit.rank, exit.signal)
@@ -137,6 +164,7 @@ std::string job_text(const JobView& job, std::int64_t now_us, bool colours) {
   if (job.begin_at_us != 0) line(out, "Begins", when_text(job.begin_at_us));
   if (job.deadline_us != 0) line(out, "Deadline", when_text(job.deadline_us));
   line(out, "Reservation", job.reservation);
+  line(out, "Progress", progress_line(job.progress));
   if (job.ended) {
     line(out, "Ended", when_text(job.ended_at_us));
     line(out, "Exit code", std::to_string(job.exit_code));

@@ -44,6 +44,9 @@ Table jobs_table(const std::vector<JobView>& jobs, bool wide) {
     }
     columns.push_back({"SUBMITTED"});
   }
+  const bool tells = std::any_of(jobs.begin(), jobs.end(),
+                                 [](const JobView& job) { return job.progress.ranks > 0; });
+  if (tells) columns.push_back({"STEP", true});
   columns.push_back({"NODES"});
   columns.push_back({"REASON"});
   Table table(columns);
@@ -64,6 +67,7 @@ Table jobs_table(const std::vector<JobView>& jobs, bool wide) {
       }
       row.push_back({when_text(job.submitted_at_us), ""});
     }
+    if (tells) row.push_back({step_text(job.progress), ""});
     const std::vector<std::string> nodes = job.nodes();
     row.push_back({nodes.empty() ? std::to_string(job.nodes_asked) : sorted_hostlist(nodes), ""});
     const std::string why = job.waiting() ? reason_of(job) : "";

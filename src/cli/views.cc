@@ -43,6 +43,22 @@ AttemptView read_attempt(const json& attempt) {
   return view;
 }
 
+ProgressView read_progress(const json& progress) {
+  ProgressView view;
+  view.ranks = number_of(progress, "ranks");
+  view.step = number_of(progress, "step");
+  view.step_max = number_of(progress, "step_max");
+  view.step_us = number_of(progress, "step_us");
+  view.busy_min_us = number_of(progress, "busy_min_us");
+  view.busy_max_us = number_of(progress, "busy_max_us");
+  view.slowest_rank = number_of(progress, "slowest_rank");
+  view.phase = text_of(progress, "phase");
+  if (progress.contains("loss") && progress["loss"].is_number()) {
+    view.loss = fmt::format("{:.6g}", progress["loss"].get<double>());
+  }
+  return view;
+}
+
 // An entry of the list of jobs says of the attempts only what the last one holds.
 AttemptView read_attempt_summary(const json& job) {
   AttemptView view;
@@ -212,6 +228,9 @@ JobView read_job(const json& job) {
     view.attempts.push_back(read_attempt(attempt));
   if (view.attempts.empty() && number_of(job, "attempt") > 0) {
     view.attempts.push_back(read_attempt_summary(job));
+  }
+  if (job.contains("progress") && job["progress"].is_object()) {
+    view.progress = read_progress(job["progress"]);
   }
   for (const json& reason : list_of(job, "reasons")) {
     view.reasons.push_back({text_of(reason, "kind"), text_of(reason, "text")});

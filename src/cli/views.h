@@ -36,6 +36,15 @@ struct ReasonView {
   std::string text;
 };
 
+// What the job's tasks say of themselves; ranks 0: nothing.
+struct ProgressView {
+  std::int64_t ranks = 0;
+  std::int64_t step = 0, step_max = 0;
+  std::int64_t step_us = 0, busy_min_us = 0, busy_max_us = 0;
+  std::int64_t slowest_rank = 0;
+  std::string phase, loss;
+};
+
 struct JobView {
   std::string id;        // "7"
   std::string shown_id;  // "7", or "12_3" for an element of an array
@@ -58,6 +67,7 @@ struct JobView {
   std::string nearness;  // how its nodes lie: "in one rack; label db, apart from db"
   std::vector<AttemptView> attempts;
   std::vector<ReasonView> reasons;
+  ProgressView progress;
 
   bool waiting() const { return state == "waiting" || state == "held"; }
   const AttemptView* last_attempt() const;

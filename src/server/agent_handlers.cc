@@ -111,6 +111,7 @@ struct ReportMessage {
   std::string placements_hash;
   std::optional<Inventory> inventory;  // when it changed
   std::vector<Event> events;
+  std::vector<Json> progress;
   std::vector<std::pair<JobId, AttemptNumber>> ended;
   std::vector<StepEnd> steps;
 };
@@ -143,6 +144,10 @@ Result<ReportMessage> read_report_message(const core::State& state, const Call& 
       if (kind == "step_ended") {
         TRY_ASSIGN(StepEnd end, read_step_end(item));
         message.steps.push_back(std::move(end));
+        continue;
+      }
+      if (kind == "progress") {
+        message.progress.push_back(item);
         continue;
       }
       if (is_node_report(kind)) {
@@ -347,6 +352,10 @@ void take_report(Context& context, CallPtr call) {
     context.steps.ended(call->caller.node, end.job, end.attempt, end.step, end.exits);
   }
   const core::Node& node = *context.state().find_node(call->caller.node);
+  for (const Json& item : read->progress) {
+    auto event = context.progress.take(context.state(), node.id, item, context.loop.monotonic_us());
+    if (event.has_value()) read->events.push_back(std::move(*event));
+  }
   if (read->inventory.has_value() && *read->inventory != *node.inventory) {
     read->events.push_back(
         NodeRegistered{node.name, node.boot_id, node.backend, node.address, node.agent_token_sha256,

@@ -39,6 +39,7 @@ void Context::submit(const Call& call, Event event,
 
 void Context::take_batch(std::shared_ptr<const controller::CommittedBatch> batch) {
   const RecentBatch& recent = projection.apply(std::move(batch));
+  for (const Decision& decision : recent.committed->batch.decisions) progress.decided(decision);
   feed.published(recent);
 }
 

@@ -15,6 +15,7 @@
 #include "server/blobs.h"
 #include "server/event_feed.h"
 #include "server/identity.h"
+#include "server/progress.h"
 #include "server/projection.h"
 #include "server/relays.h"
 #include "server/server.h"
@@ -33,6 +34,7 @@ struct Context {
   controller::Controller& controller;
   Identity identity;
   Projection projection;
+  ProgressBoard progress;
   Blobs blobs;
   EventFeed feed;
   Relays relays;

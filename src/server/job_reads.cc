@@ -132,6 +132,7 @@ void list_jobs(Context& context, CallPtr call) {
       return false;
     }
     jobs.push_back(full ? codec::job_json(state, job) : codec::job_summary_json(state, job));
+    context.progress.show(job.id, /*ranks=*/false, jobs.back());
     return true;
   };
   const JobId begin(static_cast<std::uint64_t>(*after) + 1);
@@ -154,6 +155,7 @@ void get_job(Context& context, CallPtr call) {
   const Result<const core::Job*> job = find_job(context.state(), call->parameters[0]);
   if (!job.ok()) return call->fail(job.error());
   Json body = codec::job_json(context.state(), **job);
+  context.progress.show((*job)->id, /*ranks=*/true, body);
   if (may_touch(*call, **job)) body["exec"] = exec_json(context, **job);
   call->reply(200, body);
 }

@@ -114,6 +114,7 @@ void get_metrics(Context& context, CallPtr call) {
   add_usage("queue", state.usage_by_queue, out);
   add_usage("project", state.usage_by_project, out);
   context.projection.yield().add_to(out, state);
+  context.progress.add_to(out, state);
   call->responder->send(
       wire::Response{200,
                      {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}},

@@ -1,0 +1,139 @@
+// The agent's streams of bytes: what tasks print on its way to who reads it, and a step's input.
+#include <fmt/format.h>
+#include <pwd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "agent/agent.h"
+#include "agent/attempt_record.h"
+#include "codec/json.h"
+#include "telemetry/log.h"
+
+namespace dove::agent {
+namespace {
+
+using Json = nlohmann::json;
+
+// The controller drops a reader that takes nothing for a minute.
+constexpr std::chrono::minutes kReaderTimeout{2};
+constexpr std::size_t kOrder_bytes = std::size_t{64} << 20;
+
+std::string step_id(AttemptKey key, std::int32_t step) {
+  return fmt::format("{}.{}", key.text(), step);
+}
+
+StepInput::Piece piece_of(const wire::Response& answer) {
+  using Kind = StepInput::Piece::Kind;
+  if (wire::find_header(answer.headers, "Dove-End") != nullptr) return {Kind::kEnd, ""};
+  if (answer.status == 200) return {Kind::kBytes, answer.body};
+  return {answer.status == 204 ? Kind::kNothingYet : Kind::kFailed, ""};
+}
+
+// No user at all: of nobody's files either.
+std::int64_t uid_of(const std::string& linux_user) {
+  const passwd* entry = linux_user.empty() ? nullptr : getpwnam(linux_user.c_str());
+  constexpr std::int64_t kNobody = std::int64_t{1} << 40;
+  return entry == nullptr ? kNobody : static_cast<std::int64_t>(entry->pw_uid);
+}
+
+}  // namespace
+
+// A connection of its own: the answer to a chunk waits for a slow reader, reports must not.
+Relays::Send Agent::relay_line() {
+  auto client = std::make_shared<wire::AsyncClient>(loop_, options_.host, options_.port);
+  return [this, client](std::string target, std::string body, std::function<void(bool)> done) {
+    client->call(
+        request("POST", std::move(target), std::move(body)),
+        [done](Result<wire::Response> answer) { done(answer.ok() && answer->status / 100 == 2); },
+        kReaderTimeout);
+  };
+}
+
+void Agent::open_relay(const Json& relay) {
+  const AttemptKey key{JobId(relay.value("job", std::uint64_t{0})),
+                       relay.value("attempt", AttemptNumber{0})};
+  const auto rank = relay.value("rank", Rank{0});
+  const bool is_stdout = relay.value("stream", "stdout") == "stdout";
+  const auto found = held_.find(key);
+  Relays::Source source;
+  source.offset = relay.value("offset", std::int64_t{0});
+  std::string owner;
+  if (found == held_.end()) {
+    source.path = finished_output(key, rank, is_stdout, owner);
+  } else {
+    source.path = found->second->output_file(rank, is_stdout);
+    owner = found->second->order().linux_user;
+    source.follow = !source.path.empty() && relay.value("follow", false) &&
+                    found->second->writes_to(source.path);
+  }
+  source.owner_uid = options_.mapped_users ? uid_of(owner) : -1;
+  relays_->open(relay.value("id", ""), "", source, /*marks_end=*/true);
+}
+
+// The output of an attempt that is over is where its order said, or in its directory, now moved.
+std::string Agent::finished_output(AttemptKey key, Rank rank, bool is_stdout,
+                                   std::string& owner) const {
+  const std::string directory = options_.data_dir + "/finished/" + key.text();
+  Result<Json> line = codec::parse_json(read_attempt(directory).order, kOrder_bytes);
+  if (!line.ok()) return "";
+  Result<LaunchOrder> order = read_launch_order(*line);
+  if (!order.ok()) return "";
+  owner = order->linux_user;
+  HeldContext context;
+  context.facts = &facts_;
+  context.runner = &runner_;
+  return HeldAttempt(std::move(context), directory, std::move(order).value())
+      .output_file(rank, is_stdout);
+}
+
+void Agent::step_output(const StepAttach& step, const StepTaskOutput& output) {
+  step_relays_[step_id(step.key, step.step)] = step.relay_id;
+  const auto held = held_.find(step.key);
+  const auto open = [&](const std::string& path, bool is_stderr) {
+    const auto seen = step.seen.find({output.rank, is_stderr});
+    Relays::Source source;
+    source.path = path;
+    source.offset = seen == step.seen.end() ? 0 : seen->second;
+    source.owner_uid = output.linux_user.empty() ? -1 : uid_of(output.linux_user);
+    source.follow = held != held_.end() && held->second->writes_to(path);
+    const char* stream = is_stderr ? "stderr" : "stdout";
+    relays_->open(step.relay_id, fmt::format("rank={}&stream={}", output.rank, stream), source,
+                  /*marks_end=*/false);
+  };
+  if (!step.stdout_path.empty()) return;  // the step writes to files of its own
+  open(output.stdout_path, false);
+  if (step.stderr_path.empty()) open(output.stderr_path, true);
+}
+
+void Agent::attach_step(const Json& line) {
+  const Result<StepAttach> attach = read_step_attach(line);
+  if (!attach.ok()) {
+    telemetry::log(telemetry::Level::kError, "step_unreadable", {{"why", attach.error().message}});
+    return;
+  }
+  const auto found = held_.find(attach->key);
+  if (found != held_.end()) return found->second->attach_step(*attach);
+  Report over{ReportKind::kStepEnded, attach->key, {}, "", 0, 0, attach->step};
+  for (const Rank rank : attach->ranks) over.exits.push_back(TaskExit{rank, 1, 0, "step_lost"});
+  report(std::move(over));
+}
+
+// On a connection of its own, as the answer waits until there is some.
+std::unique_ptr<StepInput> Agent::step_input(const StepOrder& step, std::function<void()> on_end) {
+  auto client = std::make_shared<wire::AsyncClient>(loop_, options_.host, options_.port);
+  const auto fetch = [this, client, step = step_id(step.key, step.step)](
+                         std::int64_t offset, std::function<void(StepInput::Piece)> done) {
+    const std::string& id = step_relays_[step];  // another one once its client came back
+    client->call(
+        request("GET",
+                fmt::format("/v1/agents/{}/relays/{}/input?offset={}", options_.name, id, offset),
+                ""),
+        [done = std::move(done)](Result<wire::Response> answer) {
+          done(answer.ok() ? piece_of(*answer) : StepInput::Piece{});
+        },
+        kReaderTimeout);
+  };
+  return std::make_unique<StepInput>(loop_, fetch, std::move(on_end));
+}
+
+}  // namespace dove::agent

@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+"""What tasks write to $DOVE_PROGRESS is shown by the API, the commands and /metrics, of each rank."""
+import sys
+
+from cluster import Cluster, until
+
+TASK = """
+for step in $(seq 1 600); do
+  echo "step=$step seconds=0.$((1 + RANK)) wait=0 samples=8 loss=0.5 phase=train" > $DOVE_PROGRESS
+  sleep 0.1
+done
+"""
+
+
+def main():
+    with Cluster(nodes=2, cores=4) as cluster:
+        job = cluster.submit({"name": "steps", "nodes": 2, "tasks": 2, "command": ["sh", "-c", TASK]})
+
+        def progress():
+            said = cluster.api.call("GET", f"/v1/jobs/{job}")["progress"]
+            return said if said and said["ranks"] == 2 and said["step"] > 1 else None
+
+        said = until(progress, 30, "both ranks to tell of their steps")
+        assert said["busy_min_us"] == 100000 and said["busy_max_us"] == 200000, said
+        assert said["slowest_rank"] == 1 and said["phase"] == "train" and said["loss"] == 0.5, said
+        assert said["slowest"][0]["rank"] == 1, said
+        shown = cluster.run("show", str(job)).stdout
+        assert "Progress" in shown and "longest rank 1" in shown, shown
+        assert "STEP" in cluster.run("ps").stdout and "STEP" in cluster.run("top", "-1").stdout
+        _, _, page = cluster.api.raw("GET", "/metrics")
+        series = [line for line in page.decode().splitlines() if line.startswith("dove_task_step{")]
+        assert len(series) == 2 and f'job="{job}"' in series[0] and 'task="0"' in series[0], series
+        events = cluster.run("events", "-k", "ProgressReported", "-o", "json").stdout.splitlines()
+        assert 2 <= len(events) <= 4, events
+        cluster.run("cancel", str(job))
+        cluster.wait(job)
+        assert cluster.api.call("GET", f"/v1/jobs/{job}")["progress"] is None
+
+
+main()
+sys.exit(0)
