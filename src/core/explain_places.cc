@@ -216,11 +216,7 @@ void Explainer::tell_nodes(ReasonKind kind, Causes nodes_gone) {
 
 // Limits that hang on which nodes it gets.
 void Explainer::tell_limits(Causes found) {
-  const bool may_differ =
-      state_.counts_models || spec_.exclusive ||
-      std::any_of(spec_.groups.begin(), spec_.groups.end(),
-                  [](const TaskGroup& group) { return !(group.per_node == Request{}); });
-  if (!may_differ) return;
+  if (!amount_hangs_on_places(state_, spec_)) return;
   const JobSpec spec = causes_.spec_without(found);
   LimitedSearch search{state_, spec, job_.nodes_avoided};
   search.find = [&](std::span<const NodeId> avoided) { return causes_.places(found, avoided); };

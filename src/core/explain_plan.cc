@@ -6,6 +6,7 @@
 #include "core/books.h"
 #include "core/derived.h"
 #include "core/hostlist.h"
+#include "core/within_limits.h"
 
 namespace dove::core {
 namespace {
@@ -19,8 +20,14 @@ struct Looks {
 // The job's nodes as they would be if it were to start now.
 class Now {
  public:
-  Now(const State& state, const PlacementPolicy& policy, const Pool& pool, const Job& job)
-      : state_(state), policy_(policy), job_(job) {
+  // `told`: the other reasons; limits among them do not count.
+  Now(const State& state, const PlacementPolicy& policy, const Pool& pool, const Job& job,
+      const std::vector<Reason>& told)
+      : state_(state),
+        policy_(policy),
+        job_(job),
+        ignored_(promises_behind(state, job)),
+        told_(told) {
     for (const Node& node : state.nodes) {
       if (!is_available(node) || !any_hostlist_holds(pool.nodes, node.name)) continue;
       ranked_.insert({policy.rank(free_of(node)), node.id});
@@ -37,20 +44,31 @@ class Now {
     if (looks.promises) note_promises(state_, plan);
     const Stay stay = stay_of(state_, *job_.spec);
     const PlannedBooks planned(state_, plan,
-                               {job_.spec.get(), job_.id, state_.now, stay.end(state_.now)});
+                               {job_.spec.get(), job_.id, state_.now, stay.end(state_.now), kNever,
+                                &ignored_});
     Candidates candidates;
     candidates.ranked = &ranked_;
     candidates.nodes = &state_.nodes;
     candidates.jobs = &state_.jobs;
     candidates.planned = &planned;
-    candidates.only_whether = true;
-    return find_places(candidates, policy_, *job_.spec, {}).has_value();
+    candidates.only_whether = !amount_hangs_on_places(state_, *job_.spec);
+    if (candidates.only_whether) {
+      return find_places(candidates, policy_, *job_.spec, {}).has_value();
+    }
+    LimitedSearch search{state_, *job_.spec, job_.nodes_avoided};
+    search.find = [&](std::span<const NodeId> avoided) {
+      return find_places(candidates, policy_, *job_.spec, avoided);
+    };
+    search.excused = told_;
+    return places_within_limits(search).has_value();
   }
 
  private:
   const State& state_;
   const PlacementPolicy& policy_;
   const Job& job_;
+  std::set<JobId> ignored_;
+  std::vector<Reason> told_;
   std::set<NodeEntry> ranked_;
   std::vector<const Node*> nodes_;
 };
@@ -116,7 +134,7 @@ void explain_plan(const State& state, const Policies& policies, const Job& job,
   add_without_plan(state, job, out);
   const Pool* pool = pool_of(state, *job.spec);
   if (pool == nullptr || (state.promises.empty() && next_boundary(state) == kNever)) return;
-  const Now now(state, *policies.placement, *pool, job);
+  const Now now(state, *policies.placement, *pool, job, out);
   if (!now.fits({false, false}) || now.fits({true, true})) return;
   const bool without_promises = now.fits({false, true});
   const bool without_windows = now.fits({true, false});

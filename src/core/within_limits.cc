@@ -33,6 +33,12 @@ bool same_limit(const Reason& a, const Reason& b) {
   return a.kind == b.kind && a.subject == b.subject && a.resource == b.resource;
 }
 
+bool amount_hangs_on_places(const State& state, const JobSpec& spec) {
+  return state.counts_models || spec.exclusive ||
+         std::any_of(spec.groups.begin(), spec.groups.end(),
+                     [](const TaskGroup& group) { return !(group.per_node == Request{}); });
+}
+
 std::optional<std::vector<Placement>> places_within_limits(const LimitedSearch& search,
                                                            std::vector<Reason>* broken_first) {
   auto places = search.find(search.avoided);

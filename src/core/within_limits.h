@@ -16,6 +16,9 @@ namespace dove::core {
 // Whether both are about the same limit.
 bool same_limit(const Reason& a, const Reason& b);
 
+// Whether what the job counts against limits hangs on which nodes it gets.
+bool amount_hangs_on_places(const State& state, const JobSpec& spec);
+
 struct LimitedSearch {
   const State& state;
   const JobSpec& spec;
