@@ -237,6 +237,15 @@ void count_placement(State& state, const Job& job, const Placement& placement, i
   });
 }
 
+std::vector<JobId> jobs_on_nodes(const State& state) {
+  std::vector<JobId> found;
+  for (const Node& node : state.nodes)
+    found.insert(found.end(), node.jobs.begin(), node.jobs.end());
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
 void rebuild_usage(State& state) {
   const auto any = [](const auto& objects, auto test) {
     return std::any_of(objects.begin(), objects.end(),

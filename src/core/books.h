@@ -32,6 +32,9 @@ Span time_limit_of(const State& state, const JobSpec& spec);
 // The queue of that name and all above it, from below; empty when there is no such queue.
 std::vector<const Queue*> queue_path(const State& state, const std::string& name);
 
+// Jobs with a placement that has not ended, ascending: found on the nodes, not among all jobs.
+std::vector<JobId> jobs_on_nodes(const State& state);
+
 // Counts all usage anew: after queues were declared or deleted, or other limits by model.
 void rebuild_usage(State& state);
 

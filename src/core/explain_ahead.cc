@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -31,15 +31,16 @@ struct Standing {
 };
 
 struct Lane {
-  std::size_t hash = 0;
-  std::string queue;
-  std::string user;
   Standing standing;
   std::int32_t branch = -1;  // of which one job counts: index in branches_
 };
 
-// Room for so many lanes at first.
-constexpr std::size_t kTable = 4096;
+// The jobs of one queue stand alike, or those of one user of it do.
+struct QueueLanes {
+  std::optional<Lane> all;
+  std::map<std::string, Lane> by_user;
+};
+
 // Ids so far before the job's are looked at, and so many jobs in all.
 constexpr std::uint64_t kBefore_max = 8192;
 constexpr std::size_t kLooked_at_max = 12288;
@@ -58,7 +59,6 @@ class Ahead {
         pool_(pool_of(state, *job.spec)),
         total_(total()) {
     std::reverse(path_.begin(), path_.end());
-    table_.assign(kTable, -1);
     Standing own;
     own.order = &own_;
     mine_[1] = key(own, job);
@@ -74,8 +74,8 @@ class Ahead {
   Total total() const;
   void look(const Job& other, bool lane_only);
   const Lane& lane_of(const JobSpec& spec);
-  void grow_table();
-  Standing find_standing(const JobSpec& spec) const;
+  Lane find_lane(const JobSpec& spec, bool* of_user);
+  Standing find_standing(const JobSpec& spec, bool* of_user) const;
   void by_branch(const Queue* above, const Queue* mine, const Queue* theirs, const JobSpec& spec,
                  Standing& out) const;
   std::int64_t share(const OrderPolicy& order, const Queue* queue, const std::string& user) const;
@@ -90,8 +90,7 @@ class Ahead {
   std::vector<const Queue*> path_;  // from above
   const Pool* pool_;
   Total total_;
-  std::deque<Lane> lanes_;
-  std::vector<std::int32_t> table_;                     // indices of lanes_ by hash; -1: free
+  std::map<std::string, QueueLanes> lanes_;
   std::vector<std::pair<std::string, bool>> branches_;  // whether counted
   std::array<QueueKey, 2> mine_;                        // by Standing::ranks_compare
   std::int64_t count_ = 0;
@@ -100,15 +99,6 @@ class Ahead {
   QueueKey next_key_;
   const Standing* next_standing_ = nullptr;
 };
-
-std::size_t hash_of(const JobSpec& spec) {
-  std::size_t hash = 14695981039346656037u;
-  for (const std::string* text : {&spec.queue, &spec.user}) {
-    for (char c : *text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-    hash *= 31;
-  }
-  return hash ^ (hash >> 29);
-}
 
 Total Ahead::total() const {
   Total sum;
@@ -176,7 +166,7 @@ void Ahead::by_branch(const Queue* above, const Queue* mine, const Queue* theirs
   }
 }
 
-Standing Ahead::find_standing(const JobSpec& spec) const {
+Standing Ahead::find_standing(const JobSpec& spec, bool* of_user) const {
   Standing found;
   std::vector<const Queue*> path = queue_path(state_, spec.queue);
   std::reverse(path.begin(), path.end());
@@ -184,6 +174,8 @@ Standing Ahead::find_standing(const JobSpec& spec) const {
   while (same < path.size() && same < path_.size() && path[same] == path_[same]) ++same;
   const bool one_queue = same == path.size() && same == path_.size();
   found.order = &order_of(state_, policies_, spec.queue);
+  // There its users compete, with each other or with queues below.
+  *of_user = same == path.size() && found.order->basis() != Basis::kJob;
   found.same_lane = one_queue && (own_.basis() == Basis::kJob || spec.user == job_.spec->user);
   found.ranks_compare = one_queue || found.order == &common_;
   if (found.same_lane) return found;
@@ -192,33 +184,26 @@ Standing Ahead::find_standing(const JobSpec& spec) const {
   return found;
 }
 
-void Ahead::grow_table() {
-  table_.assign(table_.size() * 2, -1);
-  for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    std::size_t at = lanes_[i].hash % table_.size();
-    while (table_[at] >= 0) at = (at + 1) % table_.size();
-    table_[at] = static_cast<std::int32_t>(i);
-  }
+Lane Ahead::find_lane(const JobSpec& spec, bool* of_user) {
+  Lane made{find_standing(spec, of_user), -1};
+  const std::string& branch = made.standing.branch;
+  if (branch.empty()) return made;
+  const auto known = std::find_if(branches_.begin(), branches_.end(),
+                                  [&](const auto& each) { return each.first == branch; });
+  made.branch = static_cast<std::int32_t>(known - branches_.begin());
+  if (known == branches_.end()) branches_.emplace_back(branch, false);
+  return made;
 }
 
 const Lane& Ahead::lane_of(const JobSpec& spec) {
-  const std::size_t hash = hash_of(spec);
-  std::size_t at = hash % table_.size();
-  for (; table_[at] >= 0; at = (at + 1) % table_.size()) {
-    const Lane& lane = lanes_[static_cast<std::size_t>(table_[at])];
-    if (lane.hash == hash && lane.queue == spec.queue && lane.user == spec.user) return lane;
-  }
-  table_[at] = static_cast<std::int32_t>(lanes_.size());
-  Lane& made = lanes_.emplace_back(Lane{hash, spec.queue, spec.user, find_standing(spec), -1});
-  if (!made.standing.branch.empty()) {
-    const auto known = std::find_if(branches_.begin(), branches_.end(), [&](const auto& each) {
-      return each.first == made.standing.branch;
-    });
-    made.branch = static_cast<std::int32_t>(known - branches_.begin());
-    if (known == branches_.end()) branches_.emplace_back(made.standing.branch, false);
-  }
-  if (lanes_.size() * 2 > table_.size()) grow_table();
-  return made;
+  QueueLanes& queue = lanes_[spec.queue];
+  if (queue.all) return *queue.all;
+  const auto known = queue.by_user.find(spec.user);
+  if (known != queue.by_user.end()) return known->second;
+  bool of_user = false;
+  Lane made = find_lane(spec, &of_user);
+  if (!of_user) return queue.all.emplace(std::move(made));
+  return queue.by_user.emplace(spec.user, std::move(made)).first->second;
 }
 
 QueueKey Ahead::key(const Standing& standing, const Job& job) const {

@@ -32,7 +32,7 @@ class Explainer {
 
  private:
   bool fits(Causes gone) const { return causes_.fits(gone); }
-  Causes smallest() const;
+  Causes smallest();
   Causes without_hardware(Causes soft) const;
   Causes with_hardware(Causes soft) const;
   Causes by_kinds(Causes found) const;
@@ -51,6 +51,7 @@ class Explainer {
   const Job& job_;
   const JobSpec& spec_;
   PlaceCauses causes_;
+  bool needs_room_ = false;  // which other jobs hold
   std::vector<Reason>& told_;
   std::vector<Reason>& out_;
 };
@@ -69,19 +70,24 @@ Causes Explainer::drop_each(Causes found) const {
   return found;
 }
 
-Causes Explainer::smallest() const {
-  if (fits(0)) return 0;
+Causes Explainer::smallest() {
   const Causes soft = causes_.applicable();
-  for (const Causes each : {kLabelsCause, kDomainCause, kChoiceCause, kUnavailableCause}) {
-    if ((soft & each) != 0 && fits(each)) return each;
+  // Then what others hold is needed whatever else there is, and less need not be asked.
+  needs_room_ = search_is_monotone(spec_) && !fits(soft);
+  if (!needs_room_) {
+    if (fits(0)) return 0;
+    for (const Causes each : {kLabelsCause, kDomainCause, kChoiceCause, kUnavailableCause}) {
+      if ((soft & each) != 0 && fits(each)) return each;
+    }
   }
   const bool will_fit = fits(soft | kOccupiedCause);
   return drop_each(will_fit ? without_hardware(soft) : with_hardware(soft));
 }
 
 Causes Explainer::without_hardware(Causes soft) const {
-  const Causes found = drop(soft | kOccupiedCause, {kChoiceCause, kLabelsCause, kDomainCause,
-                                                    kUnavailableCause, kOccupiedCause});
+  Causes found =
+      drop(soft | kOccupiedCause, {kChoiceCause, kLabelsCause, kDomainCause, kUnavailableCause});
+  if (!needs_room_) found = drop(found, {kOccupiedCause});
   return (found & kOccupiedCause) == 0 ? found : by_kinds(found);
 }
 

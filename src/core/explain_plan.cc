@@ -43,9 +43,9 @@ class Now {
     if (looks.windows) plan.boundary = next_boundary(state_);
     if (looks.promises) note_promises(state_, plan);
     const Stay stay = stay_of(state_, *job_.spec);
-    const PlannedBooks planned(state_, plan,
-                               {job_.spec.get(), job_.id, state_.now, stay.end(state_.now), kNever,
-                                &ignored_});
+    const PlannedBooks planned(
+        state_, plan,
+        {job_.spec.get(), job_.id, state_.now, stay.end(state_.now), kNever, &ignored_});
     Candidates candidates;
     candidates.ranked = &ranked_;
     candidates.nodes = &state_.nodes;
@@ -120,8 +120,9 @@ void add_without_plan(const State& state, const Job& job, std::vector<Reason>& o
   Reason reason;
   reason.kind = ReasonKind::kNoPlan;
   const Pool* pool = pool_of(state, *job.spec);
-  for (const auto& [id, other] : state.jobs) {
-    if (other.phase != JobPhase::kActive || pool_of(state, *other.spec) != pool) continue;
+  for (JobId id : jobs_on_nodes(state)) {
+    const Job& other = *state.find_job(id);
+    if (pool_of(state, *other.spec) != pool) continue;
     reason.count += held_until(state, other) == kNever ? 1 : 0;
   }
   if (reason.count > 0) out.push_back(std::move(reason));

@@ -215,6 +215,11 @@ const WhatIf& PlaceCauses::nodes(Causes gone) const {
         (which & kOccupiedCause) != 0 ? WhatIf::Books::kEmpty : WhatIf::Books::kAsTheyAre;
     nodes = std::make_unique<WhatIf>(state_, policy_, pool_, books, which_nodes);
   }
+  for (const auto& [causes, others] : made_) {
+    if ((causes & kUnavailableCause) != (which & kUnavailableCause)) continue;
+    nodes->has_nodes_of(*others);
+    break;
+  }
   made_.emplace_back(which, std::move(nodes));
   return *made_.back().second;
 }

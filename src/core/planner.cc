@@ -75,6 +75,8 @@ struct Planner::Query {
   Even even = {};
   NodeNeeds needs = {};
 
+  // However late it starts; what has to be over by some instant stays the shorter the later.
+  Span least_stay() const { return over_by == kNever ? stay.longest : limit; }
   bool is_in_time(Instant start) const {
     return start != kNever && start + limit <= over_by && stay.end(start) > start;
   }
@@ -88,7 +90,28 @@ struct Planner::Fit {
   }
 };
 
+// What one query has looked at.
+struct Planner::Looked {
+  std::vector<Fit> fits;      // ascending
+  std::vector<Bound> bounds;  // a heap: by sums for as long as this job stays
+  std::vector<Bound> seen;    // taken from the shape's heap
+};
+
 namespace {
+
+template <class Bound>
+void push(std::vector<Bound>& heap, const Bound& bound) {
+  heap.push_back(bound);
+  std::push_heap(heap.begin(), heap.end());
+}
+
+template <class Bound>
+Bound pop(std::vector<Bound>& heap) {
+  std::pop_heap(heap.begin(), heap.end());
+  const Bound first = heap.back();
+  heap.pop_back();
+  return first;
+}
 
 const std::set<NodeEntry>& nodes_of(const State& state, const Pool& pool) {
   static const std::set<NodeEntry> none;
@@ -214,7 +237,7 @@ void Planner::keep(JobId job, const JobSpec& spec, Planned planned) {
 }
 
 Planner::Shape& Planner::shape_of(const Query& query) {
-  const Span least = rounded_down(length_from(query.stay, query.from));
+  const Span least = rounded_down(query.least_stay());
   const std::uint64_t digest = digest_of(query.pool, query.spec, query.even, least);
   for (auto& shape : shapes_) {
     if (shape->digest == digest && shape->pool == &query.pool && shape->least == least &&
@@ -263,29 +286,38 @@ Instant Planner::earliest(const Query& query, NodeId id, Instant from) {
 }
 
 // Adds the nodes whose earliest start could be among those wanted. False: there are too few.
-bool Planner::collect(const Query& query, Shape& shape, std::vector<Fit>& fits,
-                      std::vector<Bound>& seen) {
-  std::vector<Bound>& heap = shape.bounds;
+bool Planner::collect(const Query& query, Shape& shape, Looked& looked) {
   const std::size_t wanted = query.even.nodes;
-  while (!heap.empty()) {
-    if (fits.size() >= wanted && fits[wanted - 1].at <= heap.front().at) break;
-    std::pop_heap(heap.begin(), heap.end());
-    Bound bound = heap.back();
-    heap.pop_back();
-    const Instant sums = earliest_by_sums(state_, plan_of(state_, plan_, bound.node), query.needs,
-                                          query.spec, bound.at, shape.least);
-    if (sums == kNever) continue;
-    if (sums > bound.at) {
-      bound.at = sums;
-      heap.push_back(bound);
-      std::push_heap(heap.begin(), heap.end());
+  std::vector<Fit>& fits = looked.fits;
+  while (true) {
+    const Bound* next = shape.bounds.empty() ? nullptr : &shape.bounds.front();
+    const bool by_own = !looked.bounds.empty() && (!next || *next < looked.bounds.front());
+    if (by_own) next = &looked.bounds.front();
+    if (next == nullptr) break;
+    if (fits.size() >= wanted && fits[wanted - 1].at <= next->at) break;
+    if (by_own) {
+      const Bound bound = pop(looked.bounds);
+      const Instant at = earliest(query, bound.node, bound.at);
+      if (at == kNever) continue;
+      const Fit fit{at, bound.node};
+      fits.insert(std::upper_bound(fits.begin(), fits.end(), fit), fit);
       continue;
     }
-    seen.push_back(bound);
-    const Instant at = earliest(query, bound.node, bound.at);
+    Bound bound = pop(shape.bounds);
+    const NodePlan& plan = plan_of(state_, plan_, bound.node);
+    const auto sums = [&](Span length) {
+      return earliest_by_sums(state_, plan, query.needs, query.spec, bound.at, length);
+    };
+    const Instant at = sums(shape.least);
     if (at == kNever) continue;
-    const Fit fit{at, bound.node};
-    fits.insert(std::upper_bound(fits.begin(), fits.end(), fit), fit);
+    if (at > bound.at) {
+      bound.at = at;
+      push(shape.bounds, bound);
+      continue;
+    }
+    looked.seen.push_back(bound);
+    bound.at = sums(query.least_stay());
+    if (bound.at != kNever) push(looked.bounds, bound);
   }
   return fits.size() >= wanted;
 }
@@ -330,19 +362,15 @@ Planned Planner::placed(const Query& query, std::vector<Fit>& fits) {
 
 std::optional<Planned> Planner::find_even(const Query& query) {
   Shape& shape = shape_of(query);
-  std::vector<Fit> fits;
-  std::vector<Bound> seen;
+  Looked looked;
   bool settled = false;
   for (int round = 0; round < kRounds_max && !settled; ++round) {
-    if (!collect(query, shape, fits, seen)) break;
-    settled = settle(query, fits);
+    if (!collect(query, shape, looked)) break;
+    settled = settle(query, looked.fits);
   }
-  for (const Bound& bound : seen) {
-    shape.bounds.push_back(bound);
-    std::push_heap(shape.bounds.begin(), shape.bounds.end());
-  }
+  for (const Bound& bound : looked.seen) push(shape.bounds, bound);
   if (!settled) return std::nullopt;
-  return placed(query, fits);
+  return placed(query, looked.fits);
 }
 
 // At one instant: the search that a launch makes, over what is free from then on.

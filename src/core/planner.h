@@ -51,6 +51,7 @@ class Planner {
   struct Query;
   struct Fit;
   struct Bound;
+  struct Looked;
 
   Shape& shape_of(const Query& query);
   std::optional<Planned> find_even(const Query& query);
@@ -58,7 +59,7 @@ class Planner {
   bool enough_in_the_end(const Query& query) const;
   std::optional<Planned> search_at(const Query& query, Instant at);
   Instant earliest(const Query& query, NodeId node, Instant from);
-  bool collect(const Query& query, Shape& shape, std::vector<Fit>& fits, std::vector<Bound>& seen);
+  bool collect(const Query& query, Shape& shape, Looked& looked);
   bool settle(const Query& query, std::vector<Fit>& fits);
   Planned placed(const Query& query, std::vector<Fit>& fits);
 

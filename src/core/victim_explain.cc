@@ -19,8 +19,8 @@ struct Running {
 
 Running running_jobs(const State& state) {
   Running found;
-  for (const auto& [id, job] : state.jobs) {
-    if (job.phase != JobPhase::kActive) continue;
+  for (JobId id : jobs_on_nodes(state)) {
+    const Job& job = *state.find_job(id);
     const bool stopping = job.attempts.back().stage == Stage::kStopping;
     if (stopping) {
       found.stopping.push_back(id);
@@ -45,8 +45,9 @@ std::set<NodeEntry> nodes_of(const State& state, const PlacementPolicy& policy, 
 std::optional<Reason> explain_victims(const State& state, const Policies& policies,
                                       const Job& job) {
   const Pool* pool = pool_of(state, *job.spec);
+  if (!state.settings.preemption || pool == nullptr) return {};
   const Running running = running_jobs(state);
-  if (!state.settings.preemption || pool == nullptr || running.preemptible.empty()) return {};
+  if (running.preemptible.empty()) return {};
   VictimRules rules;
   rules.turns = true;
   rules.soon = true;

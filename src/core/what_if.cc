@@ -42,7 +42,7 @@ void WhatIf::add_nodes(const Pool& pool, Nodes nodes, const Freed* freed) {
     if (freed != nullptr) views_[node.id.value - 1] = freed_view(node, *freed);
     entries.push_back({policy_.rank(free(node.id)), node.id});
   }
-  std::sort(entries.begin(), entries.end());
+  if (!std::is_sorted(entries.begin(), entries.end())) std::sort(entries.begin(), entries.end());
   ranked_ = {entries.begin(), entries.end()};
 }
 
@@ -95,7 +95,7 @@ Candidates WhatIf::candidates() const {
 
 const Domains& WhatIf::domains() const {
   if (!domains_) {
-    domains_.emplace();
+    domains_ = alike_ == nullptr ? Domains() : alike_->domains();
     std::vector<NodeEntry> entries(ranked_.begin(), ranked_.end());
     std::sort(entries.begin(), entries.end(),
               [](const NodeEntry& a, const NodeEntry& b) { return a.node < b.node; });

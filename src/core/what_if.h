@@ -36,6 +36,8 @@ class WhatIf {
          Nodes nodes);
   WhatIf(const State& state, const PlacementPolicy& policy, const Pool& pool, const Freed& freed,
          Nodes nodes);
+  // The same nodes with other books: saves looking for their units again. `other` stays alive.
+  void has_nodes_of(const WhatIf& other) { alike_ = &other; }
   WhatIf(const WhatIf&) = delete;
   WhatIf& operator=(const WhatIf&) = delete;
 
@@ -69,6 +71,7 @@ class WhatIf {
   std::deque<std::vector<Countable>> countables_;        // that views_ look at
   std::vector<FreeView> views_;                          // by NodeId - 1; empty: as the nodes say
   std::set<NodeEntry> ranked_;
+  const WhatIf* alike_ = nullptr;           // may be null
   mutable std::optional<Domains> domains_;  // made when it is first asked for
 };
 
