@@ -130,11 +130,14 @@ class Attempted {
         job_(*state_.find_job(job)),
         spec_(*job_.spec),
         promise_(state_.promises.at(job)),
-        class_(it) {
-    claim_ = {&spec_, job, state_.now, stay_of(state_, spec_).end(state_.now)};
+        class_(it),
+        behind_(promises_behind(state_, job_)) {
+    const Instant end = stay_of(state_, spec_).end(state_.now);
+    claim_ = {&spec_, job, state_.now, end, kNever, &behind_};
   }
 
   bool is_due() const { return promise_.start_at <= state_.now; }
+  const std::set<JobId>& behind() const { return behind_; }
 
   std::optional<std::vector<Placement>> places() {
     if (promised_are_free(kNever)) return promise_.placements;
@@ -188,6 +191,7 @@ class Attempted {
   const JobSpec& spec_;
   const PromiseRecord& promise_;
   const WaitClass& class_;
+  const std::set<JobId> behind_;
   Claim claim_;
 };
 
@@ -196,7 +200,9 @@ bool try_promised(Cycle& cycle, JobId id, const WaitClass& it) {
   auto places = attempted.places();
   if (!places) return false;
   if (is_over(cycle.state, *it.spec, *places)) return false;
-  const auto& attempts = cycle.state.find_job(id)->attempts;
+  const Job& job = *cycle.state.find_job(id);
+  withdraw_behind(cycle, job, *places, attempted.behind());
+  const auto& attempts = job.attempts;
   const auto number =
       attempts.empty() ? AttemptNumber{1} : AttemptNumber{attempts.back().number + 1};
   cycle.emit(Launch{id, number, std::move(*places)});
@@ -405,16 +411,19 @@ bool launch_promised(Cycle& cycle, std::uint64_t wait_class) {
 }
 
 void make_promises(Cycle& cycle) {
-  keep_promises(cycle);
-  // Who is to be tried once more is neither blocked nor started yet.
-  if (cycle.places && cycle.state.derived->tree.any_open()) place(cycle);
   Plan& plan = cycle.state.derived->plan;
-  if (plan.gave_up_at &&
-      (*plan.gave_up_at != plan.changes || plan.gave_up_until <= cycle.state.now)) {
-    plan.looks = true;
-  }
-  if (plan.looks) plan.gave_up_at.reset();
-  while (std::exchange(plan.looks, false) && promise_round(cycle)) continue;
+  // What was promised may have come in the way of what could have been kept earlier.
+  do {
+    keep_promises(cycle);
+    // Who is to be tried once more is neither blocked nor started yet.
+    if (cycle.places && cycle.state.derived->tree.any_open()) place(cycle);
+    if (plan.gave_up_at &&
+        (*plan.gave_up_at != plan.changes || plan.gave_up_until <= cycle.state.now)) {
+      plan.looks = true;
+    }
+    if (plan.looks) plan.gave_up_at.reset();
+    while (std::exchange(plan.looks, false) && promise_round(cycle)) continue;
+  } while (!plan.to_check.empty());
   if (!plan.gave_up_at) return;
   plan.gave_up_until = kNever;
   for (const NodePlan& node : plan.nodes) {

@@ -23,5 +23,16 @@ TEST(Why, EachReasonIsNeededAndTogetherTheyAreEnough) {
   }
 }
 
+// 315: only nodes that a limit forbids were not promised to others. 604: a promise bound who comes
+// before it, because that one was promised something too.
+TEST(Why, HistoriesThatOnceHadNoReason) {
+  WhyFindings findings;
+  for (std::uint64_t seed : {315, 604}) {
+    const auto done = ask_why(policies::standard_policies(), seed, 250, findings);
+    ASSERT_TRUE(done.ok()) << "seed " << seed << ": " << done.error().message;
+  }
+  EXPECT_EQ(findings.wrong, 0) << findings.first_wrong;
+}
+
 }  // namespace
 }  // namespace dove::sim
