@@ -416,6 +416,7 @@ void make_promises(Cycle& cycle) {
   do {
     keep_promises(cycle);
     // Who is to be tried once more is neither blocked nor started yet.
+    reopen_changing(cycle.state);
     if (cycle.places && cycle.state.derived->tree.any_open()) place(cycle);
     if (plan.gave_up_at &&
         (*plan.gave_up_at != plan.changes || plan.gave_up_until <= cycle.state.now)) {

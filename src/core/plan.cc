@@ -126,9 +126,10 @@ void check_promises(Plan& plan, NodeId node) {
   }
 }
 
-void forget_promise(Plan& plan, JobId job) {
+// Whether there was one.
+bool forget_promise(Plan& plan, JobId job) {
   const auto note = plan.notes.find(job);
-  if (note == plan.notes.end()) return;
+  if (note == plan.notes.end()) return false;
   for (NodeId node : note->second.nodes) {
     mark_stale(plan, node);
     check_promises(plan, node);
@@ -139,6 +140,7 @@ void forget_promise(Plan& plan, JobId job) {
   plan.to_check.erase(job);
   plan.notes.erase(note);
   ++plan.freed;
+  return true;
 }
 
 // A plan that stands gets the hold of a new promise; any other is built anew when it is needed.
@@ -156,7 +158,8 @@ void add_or_mark(const State& state, Plan& plan, JobId job, const PromiseRecord&
   node.valid_until = std::min(node.valid_until, promise.start_at);
 }
 
-void note_promise(const State& state, Plan& plan, JobId job) {
+// Whether it is another one than was noted.
+bool note_promise(const State& state, Plan& plan, JobId job) {
   const auto promise = state.promises.find(job);
   if (promise == state.promises.end()) return forget_promise(plan, job);
   std::vector<NodeId> nodes;
@@ -165,7 +168,7 @@ void note_promise(const State& state, Plan& plan, JobId job) {
   const bool same = note != plan.notes.end() && note->second.nodes == nodes &&
                     note->second.start_at == promise->second.start_at;
   plan.to_check.insert(job);
-  if (same) return;
+  if (same) return false;
   forget_promise(plan, job);
   PromiseNote made;
   made.start_at = promise->second.start_at;
@@ -177,6 +180,7 @@ void note_promise(const State& state, Plan& plan, JobId job) {
   }
   plan.notes[job] = std::move(made);
   plan.to_check.insert(job);
+  return true;
 }
 
 // Cores by id while they are added and taken.
@@ -302,9 +306,10 @@ void note_node(Plan& plan, NodeId node, bool freed) {
   plan.looks = true;
 }
 
-void note_job(const State& state, Plan& plan, JobId id) {
+void note_job(State& state, Plan& plan, JobId id) {
   plan.looks = true;
-  note_promise(state, plan, id);
+  // What is not promised any more, or is, may lead a search elsewhere.
+  if (note_promise(state, plan, id)) ++state.derived->books_version;
   const Job* job = state.find_job(id);
   if (job == nullptr || job->phase != JobPhase::kActive) return;
   for (const PlacementRecord& record : job->attempts.back().placements) {

@@ -47,9 +47,10 @@ TEST(BrainProperty, RandomHistoriesKeepTheInvariants) {
 // silent. 1141, 1074: a promise that was due was not tried again when what stood in its way was
 // gone; or was, and then counted as neither blocked nor started. 328: slices were promised of a
 // device that a promise and a victim both held. 7221: a promise that came first could be kept
-// earlier once another was made elsewhere.
+// earlier once another was made elsewhere. 7559: places within limits were found only once others
+// were promised.
 TEST(BrainProperty, HistoriesThatOnceBrokeAPromise) {
-  for (std::uint64_t seed : {199, 274, 292, 328, 1074, 1141, 7221}) {
+  for (std::uint64_t seed : {199, 274, 292, 328, 1074, 1141, 7221, 7559}) {
     const auto done = run(seed, 250);
     ASSERT_TRUE(done.ok()) << "seed " << seed << ": " << done.error().message;
   }
