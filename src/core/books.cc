@@ -11,10 +11,13 @@ namespace dove::core {
 namespace {
 
 bool has_core(const Inventory& inventory, std::int32_t core) {
-  for (const NumaNode& numa : inventory.numa) {
-    if (std::binary_search(numa.cores.begin(), numa.cores.end(), core)) return true;
-  }
-  return false;
+  return std::any_of(inventory.numa.begin(), inventory.numa.end(), [&](const NumaNode& numa) {
+    const std::vector<std::int32_t>& cores = numa.cores;
+    if (cores.empty() || core < cores.front() || core > cores.back()) return false;
+    const auto guess = static_cast<std::size_t>(core - cores.front());  // where none is left out
+    return (guess < cores.size() && cores[guess] == core) ||
+           std::binary_search(cores.begin(), cores.end(), core);
+  });
 }
 
 void add_countables(std::vector<Countable>& to, const std::vector<Countable>& from, int sign) {

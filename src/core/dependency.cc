@@ -92,7 +92,7 @@ DependencyVerdict element_well(const State& state, const Job& job, JobId other) 
 }
 
 DependencyVerdict no_earlier_left(const State& state, const Job& job) {
-  if (state.derived != nullptr) {
+  if (state.derived != nullptr && state.derived->singletons.contains(job.id)) {
     const auto named = state.derived->named.find({job.spec->user, job.spec->name});
     if (named == state.derived->named.end() || *named->second.begin() >= job.id) return met({});
     return waits(*named->second.begin());

@@ -56,21 +56,51 @@ void set_forgettable_named(const State& state, JobId id) {
 // Singletons wait for earlier jobs of their name: only the first can be free to go, and only the
 // second can have been until a moment ago.
 void check_singletons(Derived& derived, const std::set<JobId>& named) {
-  if (derived.singletons.empty()) return;
   auto at = named.begin();
   for (int i = 0; i < 2 && at != named.end(); ++i, ++at) {
     if (derived.singletons.contains(*at)) derived.to_check.insert(*at);
   }
 }
 
-void link(State& state, const Job& job) {
+bool is_singleton(const JobSpec& spec) {
+  return std::any_of(spec.dependencies.begin(), spec.dependencies.end(),
+                     [](const Dependency& one) { return one.kind == DependencyKind::kSingleton; });
+}
+
+void link_named(const State& state, const Job& job) {
   Derived& derived = *state.derived;
+  const bool was_kept = !derived.singletons.empty();
+  if (is_singleton(*job.spec)) derived.singletons.insert(job.id);
+  if (derived.singletons.empty()) return;
+  if (!was_kept) {
+    for (const auto& [id, note] : derived.jobs) {
+      if (!note.live) continue;
+      const JobSpec& spec = *state.find_job(id)->spec;
+      derived.named[{spec.user, spec.name}].insert(id);
+    }
+  }
   std::set<JobId>& named = derived.named[{job.spec->user, job.spec->name}];
   named.insert(job.id);
   check_singletons(derived, named);
+}
+
+void unlink_named(Derived& derived, JobId id, const JobSpec& spec) {
+  if (derived.singletons.empty()) return;
+  const auto named = derived.named.find({spec.user, spec.name});
+  if (named != derived.named.end()) {
+    named->second.erase(id);
+    check_singletons(derived, named->second);
+    if (named->second.empty()) derived.named.erase(named);
+  }
+  derived.singletons.erase(id);
+  if (derived.singletons.empty()) derived.named.clear();
+}
+
+void link(State& state, const Job& job) {
+  Derived& derived = *state.derived;
+  link_named(state, job);
   derived.scores.add(*job.spec);
   for (const Dependency& one : job.spec->dependencies) {
-    if (one.kind == DependencyKind::kSingleton) derived.singletons.insert(job.id);
     if (!one.job) continue;
     derived.dependents[one.job].insert(job.id);
     set_forgettable_named(state, one.job);
@@ -80,13 +110,7 @@ void link(State& state, const Job& job) {
 
 void unlink(State& state, JobId id, const JobSpec& spec, JobId array) {
   Derived& derived = *state.derived;
-  const auto named = derived.named.find({spec.user, spec.name});
-  if (named != derived.named.end()) {
-    named->second.erase(id);
-    check_singletons(derived, named->second);
-    if (named->second.empty()) derived.named.erase(named);
-  }
-  derived.singletons.erase(id);
+  unlink_named(derived, id, spec);
   derived.scores.remove(spec);
   for (const Dependency& one : spec.dependencies) {
     const auto at = derived.dependents.find(one.job);
@@ -121,6 +145,22 @@ void keep(std::set<Id>& ids, Id id, bool in) {
   } else {
     ids.erase(id);
   }
+}
+
+// What is held goes by this: by no other record does it change.
+bool count_places(const Job& job, JobNote& note) {
+  AttemptNumber attempt = 0;
+  std::int32_t places = 0;
+  if (job.phase == JobPhase::kActive) {
+    attempt = job.attempts.back().number;
+    for (const PlacementRecord& record : job.attempts.back().placements) {
+      places += record.stage != PlacementStage::kEnded ? 1 : 0;
+    }
+  }
+  const bool changed = attempt != note.attempt || places != note.places;
+  note.attempt = attempt;
+  note.places = places;
+  return changed;
 }
 
 void note_victim(Derived& derived, const Job& job) {
@@ -270,7 +310,7 @@ void sync_job(State& state, JobId id) {
   }
   note_victim(derived, job);
   set_wake(derived, id, note, wake_of(state, job));
-  if (derived.tree.depends_on_usage()) {
+  if (count_places(job, note) && derived.tree.depends_on_usage()) {
     derived.tree.usage_changed(job.spec->queue, job.spec->user);
   }
   check_dependents(derived, id);

@@ -23,6 +23,7 @@
 #include "core/queue_tree.h"
 #include "core/score_board.h"
 #include "core/state.h"
+#include "core/work_list.h"
 
 namespace dove::core {
 
@@ -51,8 +52,10 @@ struct WaitClass {
 };
 
 struct JobNote {
-  bool live = false;             // as last counted
-  bool active = false;           // as last counted
+  bool live = false;          // as last counted
+  bool active = false;        // as last counted
+  AttemptNumber attempt = 0;  // that held this many places, as last counted
+  std::int32_t places = 0;
   std::uint64_t wait_class = 0;  // 0: not queued
   QueueKey key;                  // while queued
   Instant wake = kNever;
@@ -86,10 +89,10 @@ struct Derived {
   bool usage_fell = false;
 
   // work of the passes
-  std::set<JobId> to_finish;
-  std::set<JobId> to_check;  // waiting, dependencies may have changed
-  std::set<JobId> to_order;  // waiting, ready or not may have changed
-  std::set<JobId> to_start;
+  WorkList<JobId> to_finish;
+  WorkList<JobId> to_check;  // waiting, dependencies may have changed
+  WorkList<JobId> to_order;  // waiting, ready or not may have changed
+  WorkList<JobId> to_start;
 
   std::set<NodeId> in_care;     // not simply in production (core/care.h)
   std::set<JobId> preemptible;  // active ones whose owner allows it
@@ -99,8 +102,9 @@ struct Derived {
   std::vector<NodeNote> nodes;  // by NodeId - 1
   std::map<JobId, ArrayNote> arrays;
   std::map<JobId, std::set<JobId>> dependents;  // live jobs by the id that they name
-  std::map<std::pair<std::string, std::string>, std::set<JobId>> named;  // live, by user and name
-  std::set<JobId> singletons;                                            // waiting ones
+  std::set<JobId> singletons;  // live ones that wait, or waited, for others of their name
+  // Live, by user and name; kept while there are singletons.
+  std::map<std::pair<std::string, std::string>, std::set<JobId>> named;
 
   std::uint64_t next_class = 1;
   std::map<std::uint64_t, WaitClass> classes;

@@ -1,8 +1,9 @@
 // IdMap: what a std::map from ids is, for ids that were given one after the other.
 //
-// Values lie in blocks of neighbouring ids: to find, add or drop one takes the look-up of its
-// block, going through all is in ascending order and in memory's, and references stay valid until
-// their own element is dropped. A few elements scattered over many ids cost a block each.
+// Values lie in blocks of neighbouring ids, and blocks in pages of neighbouring ones: to find, add
+// or drop one takes the look-up of its page among few, going through all is in ascending order and
+// in memory's, and references stay valid until their own element is dropped. A few elements
+// scattered over many ids cost a block each.
 #pragma once
 
 #include <array>
@@ -26,8 +27,8 @@ class IdMap {
   IdMap(IdMap&&) noexcept = default;
   IdMap& operator=(IdMap&&) noexcept = default;
   IdMap(const IdMap& other) : size_(other.size_) {
-    for (const auto& [number, block] : other.blocks_) {
-      blocks_.emplace_hint(blocks_.end(), number, std::make_unique<Block>(*block));
+    for (const auto& [number, page] : other.pages_) {
+      pages_.emplace_hint(pages_.end(), number, std::make_unique<Page>(*page));
     }
   }
   IdMap& operator=(const IdMap& other) {
@@ -74,12 +75,9 @@ class IdMap {
   // faster than iterators are. `visit` changes nothing here.
   template <class Visit>
   void each_from(Id from, Visit visit) const {
-    std::size_t first = from.value % kBlock;
-    for (auto at = blocks_.lower_bound(from.value / kBlock); at != blocks_.end(); ++at) {
-      const Block& block = *at->second;
-      if (at->first != from.value / kBlock) first = 0;
-      for (std::size_t i = block.next(first); i < kBlock; i = block.next(i + 1)) {
-        if (!visit(block.slot(i)->second)) return;
+    for (Place at = place_from(from.value); at.block != nullptr; at = place_from(at.after())) {
+      for (std::size_t i = at.slot; i < kBlock; i = at.block->next(i + 1)) {
+        if (!visit(at.block->slot(i)->second)) return;
       }
     }
   }
@@ -104,10 +102,13 @@ class IdMap {
 
   std::size_t erase(Id id) {
     if (!holds(id.value)) return 0;
-    const auto block = blocks_.find(id.value / kBlock);
-    block->second->drop(id.value % kBlock);
-    if (block->second->count == 0) blocks_.erase(block);
     --size_;
+    const auto page = pages_.find(id.value / kPage);
+    std::unique_ptr<Block>& block = page->second->blocks[id.value % kPage / kBlock];
+    block->drop(id.value % kBlock);
+    if (block->count > 0) return 1;
+    block.reset();
+    if (--page->second->count == 0) pages_.erase(page);
     return 1;
   }
   void erase(iterator at) { erase(Id(at.index_)); }
@@ -115,6 +116,7 @@ class IdMap {
 
  private:
   static constexpr std::uint64_t kBlock = 256;
+  static constexpr std::uint64_t kPage = 256 * kBlock;
   static constexpr std::uint64_t kEnd = ~std::uint64_t{0};
 
   struct Block {
@@ -161,9 +163,30 @@ class IdMap {
     }
   };
 
+  struct Page {
+    std::array<std::unique_ptr<Block>, kPage / kBlock> blocks;  // null: nothing of it is used
+    std::size_t count = 0;
+
+    Page() = default;
+    Page(const Page& other) : count(other.count) {
+      for (std::size_t i = 0; i < blocks.size(); ++i) {
+        if (other.blocks[i] != nullptr) blocks[i] = std::make_unique<Block>(*other.blocks[i]);
+      }
+    }
+    Page& operator=(const Page&) = delete;
+  };
+
+  // Of an element; without a block: of none.
+  struct Place {
+    std::uint64_t first = kEnd;  // id of the block's first slot
+    const Block* block = nullptr;
+    std::size_t slot = 0;
+    std::uint64_t after() const { return first + kBlock; }
+  };
+
   Block* find_block(std::uint64_t index) const {
-    const auto at = blocks_.find(index / kBlock);
-    return at == blocks_.end() ? nullptr : at->second.get();
+    const auto page = pages_.find(index / kPage);
+    return page == pages_.end() ? nullptr : page->second->blocks[index % kPage / kBlock].get();
   }
   bool holds(std::uint64_t index) const {
     const Block* block = find_block(index);
@@ -174,21 +197,34 @@ class IdMap {
     return find_block(index)->slot(index % kBlock);
   }
   Block& block_for(std::uint64_t index) {
-    std::unique_ptr<Block>& block = blocks_[index / kBlock];
-    if (block == nullptr) block = std::make_unique<Block>();
+    std::unique_ptr<Page>& page = pages_[index / kPage];
+    if (page == nullptr) page = std::make_unique<Page>();
+    std::unique_ptr<Block>& block = page->blocks[index % kPage / kBlock];
+    if (block == nullptr) {
+      block = std::make_unique<Block>();
+      ++page->count;
+    }
     return *block;
+  }
+  // The first element from `index` on.
+  Place place_from(std::uint64_t index) const {
+    for (auto at = pages_.lower_bound(index / kPage); at != pages_.end(); ++at) {
+      std::uint64_t from = at->first == index / kPage ? index % kPage : 0;
+      for (; from < kPage; from = (from / kBlock + 1) * kBlock) {
+        const Block* block = at->second->blocks[from / kBlock].get();
+        const std::size_t found = block == nullptr ? kBlock : block->next(from % kBlock);
+        if (found < kBlock) return {at->first * kPage + from / kBlock * kBlock, block, found};
+      }
+    }
+    return {};
   }
   // The first id in use from `index` on; kEnd when there is none.
   std::uint64_t next(std::uint64_t index) const {
-    for (auto at = blocks_.lower_bound(index / kBlock); at != blocks_.end(); ++at) {
-      const std::size_t from = at->first == index / kBlock ? index % kBlock : 0;
-      const std::size_t found = at->second->next(from);
-      if (found < kBlock) return at->first * kBlock + found;
-    }
-    return kEnd;
+    const Place found = place_from(index);
+    return found.block == nullptr ? kEnd : found.first + found.slot;
   }
 
-  std::map<std::uint64_t, std::unique_ptr<Block>> blocks_;  // by id / kBlock; none is empty
+  std::map<std::uint64_t, std::unique_ptr<Page>> pages_;  // by id / kPage; none is empty
   std::size_t size_ = 0;
 };
 

@@ -174,20 +174,18 @@ void expire(Cycle& cycle) {
 }
 
 void finish(Cycle& cycle) {
-  std::set<JobId>& work = cycle.state.derived->to_finish;
+  WorkList<JobId>& work = cycle.state.derived->to_finish;
   while (!work.empty()) {
-    const JobId id = *work.begin();
-    work.erase(work.begin());
+    const JobId id = work.take_first();
     const Job* job = cycle.state.find_job(id);
     if (job != nullptr) finish_job(cycle, *job);
   }
 }
 
 void pass_barriers(Cycle& cycle) {
-  std::set<JobId>& work = cycle.state.derived->to_start;
+  WorkList<JobId>& work = cycle.state.derived->to_start;
   while (!work.empty()) {
-    const JobId id = *work.begin();
-    work.erase(work.begin());
+    const JobId id = work.take_first();
     const Job* job = cycle.state.find_job(id);
     if (job == nullptr || job->phase != JobPhase::kActive) continue;
     const Attempt& attempt = job->attempts.back();

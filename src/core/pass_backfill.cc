@@ -310,17 +310,16 @@ bool promise_first(Cycle& cycle, Planner& planner, Blocked& blocked, std::int32_
   return looks;
 }
 
-// Whether one of the nodes could in the end have room for a task of the class.
-bool is_helped(const State& state, Plan& plan, const WaitClass& it, const std::set<NodeId>& grown) {
+// Whether one of the nodes could in the end, with what it has then, have room for a task of the
+// class. `most` is the most that any of them has.
+bool is_helped(const WaitClass& it, const std::vector<NodeFree>& grown, const NodeFree& most) {
   const auto& groups = it.spec->groups;
   return std::any_of(groups.begin(), groups.end(), [&](const TaskGroup& group) {
     const std::int32_t each = group.tasks_per_node;
     const NodeNeeds needs = needs_of(group, each > 0 && group.tasks % each == 0 ? each : 1);
-    return std::any_of(grown.begin(), grown.end(), [&](NodeId id) {
-      const NodeFree& free = plan_of(state, plan, id).steps.back().free;
-      return free.gpus_milli >= needs.gpus_milli && free.cores >= needs.cores &&
-             free.memory_bytes >= needs.memory_bytes;
-    });
+    return covers(most, needs) && std::any_of(grown.begin(), grown.end(), [&](const NodeFree& one) {
+             return covers(one, needs);
+           });
   });
 }
 
@@ -328,16 +327,22 @@ bool is_helped(const State& state, Plan& plan, const WaitClass& it, const std::s
 void renew_plans(const State& state, Plan& plan) {
   const std::set<NodeId> stale = plan.stale;
   for (NodeId node : stale) plan_of(state, plan, node);
-  const std::set<NodeId> grown = std::exchange(plan.grown, {});
+  std::vector<NodeFree> grown;
+  NodeFree most;
+  for (NodeId id : std::exchange(plan.grown, {})) {
+    const NodeFree& free = grown.emplace_back(plan_of(state, plan, id).steps.back().free);
+    most.gpus_milli = std::max(most.gpus_milli, free.gpus_milli);
+    most.cores = std::max(most.cores, free.cores);
+    most.memory_bytes = std::max(most.memory_bytes, free.memory_bytes);
+  }
+  const std::pair<std::uint64_t, std::uint64_t> version{
+      plan.endless_ended, plan.is_empty() ? 0 : plan.freed + plan.sooner};
+  if (std::exchange(plan.without_plan_at, version) != version) return plan.without_plan.clear();
   const Derived& derived = *state.derived;
   std::erase_if(plan.without_plan, [&](std::uint64_t id) {
     const auto it = derived.classes.find(id);
-    return it == derived.classes.end() || is_helped(state, plan, it->second, grown);
+    return it == derived.classes.end() || is_helped(it->second, grown, most);
   });
-  const std::pair<std::uint64_t, std::uint64_t> version{
-      plan.endless_ended, plan.is_empty() ? 0 : plan.freed + plan.sooner};
-  if (version != plan.without_plan_at) plan.without_plan.clear();
-  plan.without_plan_at = version;
 }
 
 // One look at every queue. Whether another look may find more: something was promised that a job

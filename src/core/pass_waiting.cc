@@ -98,8 +98,7 @@ bool array_is_full(const Derived& derived, const WaitClass& it) {
 void resolve_dependencies(Cycle& cycle) {
   Derived& derived = *cycle.state.derived;
   while (!derived.to_check.empty()) {
-    const JobId id = *derived.to_check.begin();
-    derived.to_check.erase(derived.to_check.begin());
+    const JobId id = derived.to_check.take_first();
     const Job* job = cycle.state.find_job(id);
     if (job == nullptr || job->phase != JobPhase::kWaiting) continue;
     if (job->eligible_at.us == 0 && !job->spec->dependencies.empty() &&
@@ -113,10 +112,10 @@ void resolve_dependencies(Cycle& cycle) {
 
 void order(Cycle& cycle) {
   Derived& derived = *cycle.state.derived;
-  derived.to_order.merge(derived.to_check);
-  derived.to_check.clear();
+  while (!derived.to_check.empty()) derived.to_order.insert(derived.to_check.take_first());
   if (!derived.to_order.empty()) derived.plan.looks = true;
-  for (JobId id : derived.to_order) {
+  while (!derived.to_order.empty()) {
+    const JobId id = derived.to_order.take_first();
     const Job* job = cycle.state.find_job(id);
     const auto note = derived.jobs.find(id);
     if (job == nullptr || note == derived.jobs.end()) continue;
@@ -129,7 +128,6 @@ void order(Cycle& cycle) {
     // A delay may run from what has just happened to another job.
     sync_wake(cycle.state, id);
   }
-  derived.to_order.clear();
 }
 
 void place(Cycle& cycle) {
