@@ -160,12 +160,15 @@ void expire(Cycle& cycle) {
   while (!derived.node_wakes.empty() && derived.node_wakes.begin()->first <= now) {
     cycle.emit(DeclareNodeLost{derived.node_wakes.begin()->second});
   }
-  std::vector<JobId> due;
+  // A wake that was noted may be one of something else that passed: what is due now decides.
+  std::vector<std::pair<Instant, JobId>> due;
   for (const auto& [at, id] : derived.job_wakes) {
     if (at > now) break;
-    due.push_back(id);
+    const Job* job = cycle.state.find_job(id);
+    due.push_back({job == nullptr ? at : wake_of(cycle.state, *job), id});
   }
-  for (JobId id : due) {
+  std::sort(due.begin(), due.end());
+  for (const auto& [at, id] : due) {
     // An attempt that is over on all its nodes ends for its own reason.
     const Job* job = cycle.state.find_job(id);
     if (job != nullptr) expire_job(cycle, *job);
