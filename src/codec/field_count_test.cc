@@ -118,7 +118,7 @@ TEST(FieldCount, OfDecisions) {
 TEST(FieldCount, OfTheState) {
   EXPECT_EQ(field_count<core::PlacementRecord>(), 6u);
   EXPECT_EQ(field_count<core::Attempt>(), 11u);
-  EXPECT_EQ(field_count<core::Job>(), 24u);
+  EXPECT_EQ(field_count<core::Job>(), 25u);
   EXPECT_EQ(field_count<core::Node>(), 29u);
   EXPECT_EQ(field_count<core::JoinToken>(), 2u);
   EXPECT_EQ(field_count<core::Usage>(), 7u);

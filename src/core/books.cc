@@ -38,18 +38,6 @@ void add_countables(std::map<std::string, std::int64_t>& to, const std::vector<C
   }
 }
 
-// The job's queue and all above it, from below. Parents are declared before their children and
-// form no circle (admit_declared); a parent that was deleted ends the way up.
-template <class Visit>
-void for_each_queue(const State& state, const std::string& name, Visit visit) {
-  visit(name);
-  for (auto at = state.queues.find(name); at != state.queues.end();) {
-    if (at->second.parent.empty()) return;
-    at = state.queues.find(at->second.parent);
-    if (at != state.queues.end()) visit(at->first);
-  }
-}
-
 void take_slots(Node& node, const Placement& placement) {
   for (const DeviceGrant& grant : placement.devices) {
     const auto device = static_cast<std::size_t>(grant.device);
@@ -73,21 +61,23 @@ void give_slots(Node& node, const Placement& placement) {
 
 template <class Change>
 void change_usage(State& state, const Job& job, Change change) {
-  change(state.usage_by_user[job.spec->user]);
-  if (!job.spec->project.empty()) change(state.usage_by_project[job.spec->project]);
-  for_each_queue(state, job.spec->queue,
-                 [&](const std::string& name) { change(state.usage_by_queue[name]); });
+  const Account& account = state.accounts.of(state, job);
+  change(*account.user);
+  if (account.project != nullptr) change(*account.project);
+  for (const Account::OfQueue& queue : account.queues) change(*queue.usage);
   change(state.usage);
 }
 
 // What was held up to now counts as past use.
 void charge_holders(State& state, const Job& job) {
   const Span half_life = state.settings.fair_share_half_life;
-  const std::string& user = job.spec->user;
-  charge(state.past_by_user[user], state.usage_by_user[user], half_life, state.now);
-  for_each_queue(state, job.spec->queue, [&](const std::string& name) {
-    charge(state.past_by_queue[name], state.usage_by_queue[name], half_life, state.now);
-  });
+  Account& account = state.accounts.of(state, job);
+  if (account.user_past == nullptr) account.user_past = &state.past_by_user[job.spec->user];
+  charge(*account.user_past, *account.user, half_life, state.now);
+  for (Account::OfQueue& queue : account.queues) {
+    if (queue.past == nullptr) queue.past = &state.past_by_queue[queue.name];
+    charge(*queue.past, *queue.usage, half_life, state.now);
+  }
 }
 
 void count_models(const State& state, const Placement& placement, int sign, Usage& usage) {
@@ -268,6 +258,7 @@ void rebuild_usage(State& state) {
   for (auto& [name, usage] : state.usage_by_queue) {
     charge(state.past_by_queue[name], usage, half_life, state.now);
   }
+  state.accounts.forget();
   state.usage_by_user.clear();
   state.usage_by_queue.clear();
   state.usage_by_project.clear();

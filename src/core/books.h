@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +29,18 @@ const Pool* pool_of(const State& state, const JobSpec& spec);
 
 // How long the job may run once started; 0 is without limit.
 Span time_limit_of(const State& state, const JobSpec& spec);
+
+// Visits the queue's name and all above it, from below. Parents are declared before their children
+// and form no circle (admit_declared); a parent that was deleted ends the way up.
+template <class Visit>
+void for_each_queue(const State& state, const std::string& name, Visit visit) {
+  visit(name);
+  for (auto at = state.queues.find(name); at != state.queues.end();) {
+    if (at->second.parent.empty()) return;
+    at = state.queues.find(at->second.parent);
+    if (at != state.queues.end()) visit(at->first);
+  }
+}
 
 // The queue of that name and all above it, from below; empty when there is no such queue.
 std::vector<const Queue*> queue_path(const State& state, const std::string& name);

@@ -136,9 +136,12 @@ const Limits* limits_of_user(const State& state, const std::string& user) {
 std::vector<Reason> broken_limits(const State& state, const JobSpec& spec, const Amount& amount,
                                   bool first_only) {
   std::vector<Reason> out;
-  for (const Queue* queue : queue_path(state, spec.queue)) {
-    check_limits(queue->limits, state.usage_by_queue, queue->name, spec, amount,
-                 Check(ReasonKind::kQueueLimit, queue->name, first_only, out));
+  for (auto at = state.queues.find(spec.queue); at != state.queues.end();
+       at = state.queues.find(at->second.parent)) {
+    const Queue& queue = at->second;
+    check_limits(queue.limits, state.usage_by_queue, queue.name, spec, amount,
+                 Check(ReasonKind::kQueueLimit, queue.name, first_only, out));
+    if (queue.parent.empty()) break;
   }
   if (const Limits* limits = limits_of_user(state, spec.user)) {
     check_limits(*limits, state.usage_by_user, spec.user, spec, amount,

@@ -45,7 +45,8 @@ State::State(const State& other)
       past_by_queue(other.past_by_queue),
       counts_models(other.counts_models),
       promises(other.promises),
-      usage(other.usage) {}
+      usage(other.usage),
+      accounts(other.accounts) {}
 
 State& State::operator=(const State& other) {
   if (this != &other) *this = State(other);

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "core/accounts.h"
 #include "core/id_map.h"
 #include "model/declared.h"
 #include "model/event.h"
@@ -74,6 +75,7 @@ struct Job {
   std::int32_t preemptions = 0;
   Instant preempted_at;  // the last time; 0: never
   bool at_head = false;  // comes first in its queue: it was kept from starting by a bad node
+  mutable std::uint32_t account = 0;  // its number in State::accounts; 0: not asked for yet
 };
 
 // A protected start of a waiting job.
@@ -188,6 +190,7 @@ struct State {
   bool counts_models = false;  // whether Usage::gpus_by_model is kept: somebody limits by it
   std::map<JobId, PromiseRecord> promises;  // of waiting jobs
   Usage usage;
+  Accounts accounts;  // derived from the rest, never hashed
   std::unique_ptr<Derived, DerivedDeleter> derived;
 
   const Job* find_job(JobId id) const;

@@ -1,0 +1,57 @@
+// Accounts: what the jobs of one user, project and queue count towards, found once instead of by
+// name each time.
+//
+// Derived from the rest of a State; a copy of it finds its own. Names are numbered in the order in
+// which they are first asked for, and jobs remember their number.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace dove {
+struct JobSpec;
+}
+
+namespace dove::core {
+
+struct Job;
+struct PastUse;
+struct State;
+struct Usage;
+
+// In the maps of the state. All but `project` exist; past use does once something was charged.
+struct Account {
+  struct OfQueue {
+    std::string name;
+    Usage* usage = nullptr;
+    PastUse* past = nullptr;
+  };
+  bool known = false;
+  Usage* user = nullptr;
+  PastUse* user_past = nullptr;
+  Usage* project = nullptr;
+  std::vector<OfQueue> queues;  // the job's and all above it, from below
+};
+
+class Accounts {
+ public:
+  Accounts() = default;
+  Accounts(const Accounts& other) : numbers_(other.numbers_), accounts_(other.accounts_.size()) {}
+  Accounts(Accounts&&) noexcept = default;
+  Accounts& operator=(Accounts&&) noexcept = default;
+
+  // Makes the usage of whoever has none yet. Stays where it is until `forget`.
+  Account& of(State& state, const Job& job);
+  // After usage was thrown away, or other queues declared.
+  void forget();
+
+ private:
+  std::map<std::tuple<std::string, std::string, std::string>, std::uint32_t> numbers_;
+  std::deque<Account> accounts_;  // by number - 1
+};
+
+}  // namespace dove::core
