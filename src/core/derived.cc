@@ -338,16 +338,37 @@ void sync_wake(State& state, JobId id) {
   set_wake(*state.derived, id, note->second, wake_of(state, *job));
 }
 
+namespace {
+
+// Nodes that are promised to somebody, and that these jobs may be gone from sooner than was known:
+// there may be more room beside the promise.
+void add_promised_nodes(const State& state, const std::vector<JobId>& jobs,
+                        std::vector<NodeId>& out) {
+  if (state.promises.empty()) return;
+  const auto& promised = state.derived->plan.promised;
+  for (JobId id : jobs) {
+    const Job* job = state.find_job(id);
+    if (job == nullptr || job->phase != JobPhase::kActive) continue;
+    for (const PlacementRecord& record : job->attempts.back().placements) {
+      if (promised.contains(record.placement.node)) out.push_back(record.placement.node);
+    }
+  }
+}
+
+}  // namespace
+
 void sync(State& state) {
   Derived& derived = *state.derived;
   const std::vector<NodeId> taken = taken_sorted(derived.nodes_taken);
   for (NodeId id : taken) sync_node(state, id);
-  const std::vector<NodeId> freed = taken_sorted(derived.nodes_touched);
+  std::vector<NodeId> freed = taken_sorted(derived.nodes_touched);
   for (NodeId id : freed) sync_node(state, id);
   const std::vector<JobId> jobs = taken_sorted(derived.touched);
   for (JobId id : jobs) sync_job(state, id);
   note_changes(state, taken, freed, jobs);
-  if (derived.usage_fell) ++derived.books_version;
+  const std::size_t freed_now = freed.size();
+  add_promised_nodes(state, jobs, freed);
+  if (derived.usage_fell || freed.size() > freed_now) ++derived.books_version;
   if (!freed.empty() || derived.usage_fell) reopen(state, freed);
   derived.usage_fell = false;
 }

@@ -49,8 +49,9 @@ TEST(BrainProperty, RandomHistoriesKeepTheInvariants) {
 // device that a promise and a victim both held. 7221: a promise that came first could be kept
 // earlier once another was made elsewhere. 7559: places within limits were found only once others
 // were promised. 8105: what was due was stopped in the order of other instants that had passed.
+// 9415: beside a promise there was more room once a job was stopped that would have run longer.
 TEST(BrainProperty, HistoriesThatOnceBrokeAPromise) {
-  for (std::uint64_t seed : {199, 274, 292, 328, 1074, 1141, 7221, 7559, 8105}) {
+  for (std::uint64_t seed : {199, 274, 292, 328, 1074, 1141, 7221, 7559, 8105, 9415}) {
     const auto done = run(seed, 250);
     ASSERT_TRUE(done.ok()) << "seed " << seed << ": " << done.error().message;
   }
