@@ -250,7 +250,9 @@ std::optional<QueueTree::Key> QueueTree::key_of(const State& state, std::int32_t
 void QueueTree::usage_changed(const std::string& queue, const std::string& user) {
   const auto lanes = lanes_by_user_.find(user);
   if (lanes != lanes_by_user_.end()) {
-    for (const std::int32_t lane : lanes->second) mark(lane);
+    for (const std::int32_t lane : lanes->second) {
+      if (at(lane).key) mark(lane);
+    }
   }
   const auto found = queues_.find(queue);
   if (found != queues_.end()) mark(found->second);

@@ -133,7 +133,7 @@ void enqueue(State& state, const Job& job, JobNote& note) {
     note.wait_class = class_for(state, job);
     note.key = key;
     WaitClass& it = derived.classes.at(note.wait_class);
-    it.jobs.insert(key);
+    it.jobs.insert(it.jobs.end(), key);  // who comes last goes last, most often
     place_in_tree(state, note.wait_class, it);
   }
   // Promises may not bind this one that bound who was first when the verdict was found.
