@@ -101,6 +101,48 @@ Result<std::vector<ContainerBind>> container_binds(const TaskPlan& plan,
   return binds;
 }
 
+Result<containers::CdiEdits> cdi_edits(const TaskPlan& plan, const CdiNames& names) {
+  if (plan.devices.empty() || names.directories.empty()) return containers::CdiEdits{};
+  const containers::CdiRegistry registry = containers::CdiRegistry::read(names.directories);
+  std::vector<std::string> wanted;
+  for (const GivenDevice& device : plan.devices) {
+    const auto kind = names.kinds.find(device.vendor);
+    if (kind == names.kinds.end()) continue;
+    if (!registry.has_kind(kind->second)) {
+      if (registry.errors().empty()) continue;
+      return registry.errors().front();
+    }
+    std::string name = registry.find(kind->second, device.name, device.file);
+    if (name.empty()) name = kind->second + "=" + device.name;  // which edits() refuses
+    if (std::find(wanted.begin(), wanted.end(), name) == wanted.end()) wanted.push_back(name);
+  }
+  return registry.edits(wanted);
+}
+
+void apply_cdi(const containers::CdiEdits& edits, ContainerIdentity& identity,
+               containers::Bundle& bundle) {
+  for (const auto& [name, value] : edits.environment) bundle.environment[name] = value;
+  std::vector<std::string>& nodes = bundle.devices;
+  nodes.insert(nodes.end(), edits.devices.begin(), edits.devices.end());
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  bundle.hooks.insert(bundle.hooks.end(), edits.hooks.begin(), edits.hooks.end());
+  if (edits.groups.empty()) return;
+  identity.groups.insert(identity.groups.end(), edits.groups.begin(), edits.groups.end());
+  std::vector<std::uint32_t> same = identity.groups;
+  if (identity.gid != 0) same.push_back(identity.gid);
+  identity.gids = bundle.gids = containers::map_ids(same);
+  bundle.groups = identity.groups;
+}
+
+std::vector<ContainerBind> cdi_binds(const containers::CdiEdits& edits) {
+  std::vector<ContainerBind> binds;
+  for (const containers::CdiMount& mount : edits.mounts) {
+    binds.push_back({mount.writable ? "rw" : "ro", mount.source, "", mount.target});
+  }
+  return binds;
+}
+
 containers::Bundle container_bundle(const TaskPlan& plan, const containers::Image& image,
                                     const ContainerIdentity& identity,
                                     const std::vector<ContainerBind>& binds) {

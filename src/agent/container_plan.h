@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "agent/task.h"
 #include "base/result.h"
 #include "containers/bundle.h"
+#include "containers/cdi.h"
 #include "containers/image_store.h"
 
 namespace dove::agent {
@@ -39,6 +41,20 @@ Result<ContainerIdentity> container_identity(const std::string& linux_user);
 Result<std::vector<ContainerBind>> container_binds(const TaskPlan& plan,
                                                    const std::vector<std::string>& volume_roots,
                                                    const std::string& contain_path);
+
+// How devices are named in CDI files, and where those are.
+struct CdiNames {
+  std::vector<std::string> directories;      // later ones come first
+  std::map<std::string, std::string> kinds;  // by vendor: "nvidia" to "nvidia.com/gpu"
+};
+
+// What the CDI files of this node say of the task's devices; nothing where no file is of their
+// kind. Errors: a kind that is there does not have the device, or malformed files.
+Result<containers::CdiEdits> cdi_edits(const TaskPlan& plan, const CdiNames& names);
+// Has the container changed as they say, but for mounts, which are binds. `identity` gets groups.
+void apply_cdi(const containers::CdiEdits& edits, ContainerIdentity& identity,
+               containers::Bundle& bundle);
+std::vector<ContainerBind> cdi_binds(const containers::CdiEdits& edits);
 
 containers::Bundle container_bundle(const TaskPlan& plan, const containers::Image& image,
                                     const ContainerIdentity& identity,

@@ -148,11 +148,12 @@ std::string ContainerRunner::directory_of(const TaskPlan& plan) const {
 Result<TaskPlan> ContainerRunner::launch_plan(const TaskPlan& plan, const std::string& directory) {
   TRY_ASSIGN(const containers::Runtime runtime_found, runtime());
   TRY_ASSIGN(const containers::Image image, images_.find(plan.container.image));
-  TRY_ASSIGN(const ContainerIdentity identity, container_identity(plan.linux_user));
-  TRY_ASSIGN(const std::vector<ContainerBind> binds,
+  TRY_ASSIGN(ContainerIdentity identity, container_identity(plan.linux_user));
+  TRY_ASSIGN(std::vector<ContainerBind> all,
              container_binds(plan, options_.volume_roots, options_.contain_path));
+  TRY_ASSIGN(const containers::CdiEdits edits, cdi_edits(plan, options_.cdi));
+  for (ContainerBind& bind : cdi_binds(edits)) all.push_back(std::move(bind));
   for (const SharedPath& shared : plan.shared) TRY(make_shared(shared, identity));
-  std::vector<ContainerBind> all = binds;
   if (!plan.script_path.empty()) all.push_back({"ro", directory + "/script", "", kScript});
   if (::mkdir(containers::kPlace, 0755) != 0 && errno != EEXIST) {
     return cannot_make(containers::kPlace, errno);
@@ -170,6 +171,7 @@ Result<TaskPlan> ContainerRunner::launch_plan(const TaskPlan& plan, const std::s
   if (const auto& open = processes_.options().open_devices; open) {
     for (const std::string& path : expand_device_paths(*open)) bundle.devices.push_back(path);
   }
+  apply_cdi(edits, identity, bundle);
   bundle.hostname = options_.hostname;
   bundle.cgroup = processes_.cgroup_path(plan);
   bundle.memory_bytes = plan.attempt.empty() ? plan.memory_bytes : 0;

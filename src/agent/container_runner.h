@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/container_plan.h"
 #include "agent/process_runner.h"
 #include "agent/task.h"
 #include "containers/child.h"
@@ -32,6 +33,7 @@ struct ContainerRunnerOptions {
   std::vector<std::string> volume_roots;  // volumes must lie in one of these
   std::int64_t scratch_bytes = std::int64_t{4} << 30;
   std::string hostname;
+  CdiNames cdi;
 };
 
 class ContainerRunner : public Runner {

@@ -23,6 +23,13 @@ struct SharedPath {
   bool writable = false;
 };
 
+// A device or slice as its vendor names it.
+struct GivenDevice {
+  std::string vendor;
+  std::string name;  // its UUID
+  std::string file;  // in /dev; "": none
+};
+
 // How a container is brought up for a task; made by ContainerRunner (ShimConfig::pid_file).
 struct ContainerLaunch {
   std::vector<std::string> argv;  // empty: the task is a plain process
@@ -54,6 +61,7 @@ struct TaskPlan {
   std::vector<SharedPath> shared;
   std::string script_path;                // argv[0] is this file of the node
   std::vector<std::string> device_nodes;  // in /dev, of the devices that the task was given
+  std::vector<GivenDevice> devices;       // by which CDI may know them
   ContainerLaunch launch;
 };
 

@@ -136,6 +136,27 @@ std::vector<std::string> device_nodes(const PlanContext& context,
   return nodes;
 }
 
+std::vector<GivenDevice> given_devices(const PlanContext& context,
+                                       const std::vector<DeviceGrant>& grants) {
+  std::vector<GivenDevice> given;
+  const AgentFacts& facts = context.facts;
+  for (const DeviceGrant& grant : grants) {
+    const auto index = static_cast<std::size_t>(grant.device);
+    if (facts.inventory == nullptr || index >= facts.inventory->devices.size()) continue;
+    const Device& device = facts.inventory->devices[index];
+    GivenDevice one{device.vendor, device.uuid, ""};
+    const bool has_files = facts.device_files != nullptr && index < facts.device_files->size() &&
+                           !(*facts.device_files)[index].empty();
+    if (has_files && !grant.is_slice()) one.file = (*facts.device_files)[index].front();
+    if (grant.is_slice() && facts.slices != nullptr) {
+      const auto slice = facts.slices->find({grant.device, grant.slice.start});
+      if (slice != facts.slices->end()) one.name = slice->second.name;
+    }
+    given.push_back(std::move(one));
+  }
+  return given;
+}
+
 // Its devices; and what is of the node in a task's environment means nothing in its container.
 Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>& grants,
                      TaskPlan& plan) {
@@ -161,6 +182,7 @@ Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>&
   plan.shared.push_back({checkpoints, checkpoints, true});
   const std::string progress = own_progress_directory(context.attempt_directory);
   plan.shared.push_back({progress, progress, true});
+  plan.devices = given_devices(context, grants);
   return {};
 }
 

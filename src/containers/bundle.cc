@@ -109,6 +109,18 @@ void add_devices(const Bundle& bundle, Json& linux) {
   if (!nodes.empty()) linux["devices"] = std::move(nodes);
 }
 
+Json hooks_json(const Bundle& bundle) {
+  Json hooks = Json::object();
+  for (const CdiHook& hook : bundle.hooks) {
+    Json one{{"path", hook.path}};
+    if (!hook.arguments.empty()) one["args"] = hook.arguments;
+    if (!hook.environment.empty()) one["env"] = hook.environment;
+    if (hook.timeout_s > 0) one["timeout"] = hook.timeout_s;
+    hooks[hook.when].push_back(std::move(one));
+  }
+  return hooks;
+}
+
 Json linux_json(const Bundle& bundle) {
   Json linux{{"namespaces", Json::array()},
              {"uidMappings", ids_json(bundle.uids)},
@@ -138,6 +150,7 @@ std::string config_json(const Bundle& bundle) {
                                {"root", {{"path", bundle.root}, {"readonly", bundle.read_only}}},
                                {"hostname", bundle.hostname},
                                {"mounts", mounts_json(bundle)},
+                               {"hooks", hooks_json(bundle)},
                                {"linux", linux_json(bundle)}});
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "containers/cdi.h"
 #include "containers/id_map.h"
 
 namespace dove::containers {
@@ -36,6 +37,7 @@ struct Bundle {
   IdMap gids;
   std::vector<Mount> mounts;
   std::vector<std::string> devices;  // device nodes of the machine that it may use
+  std::vector<CdiHook> hooks;
   std::int64_t shm_bytes = 0;
   std::string cgroup;              // cgroupsPath
   std::int64_t memory_bytes = 0;   // 0: unlimited

@@ -50,6 +50,18 @@ TEST(BundleTest, DevicesAreThoseOfTheAllocation) {
   EXPECT_EQ(rules[1].at("minor"), 3);
 }
 
+TEST(BundleTest, HooksOfDevicesAreTheRuntimes) {
+  Bundle bundle = small();
+  EXPECT_TRUE(Json::parse(config_json(bundle)).at("hooks").empty());
+  bundle.hooks = {{"createContainer", "/usr/bin/acme", {"acme", "links"}, {"A=1"}, 5},
+                  {"createContainer", "/usr/bin/ldconfig", {}, {}, 0}};
+  const Json hooks = Json::parse(config_json(bundle)).at("hooks").at("createContainer");
+  ASSERT_EQ(hooks.size(), 2u);
+  EXPECT_EQ(hooks[0].at("args")[1], "links");
+  EXPECT_EQ(hooks[0].at("timeout"), 5);
+  EXPECT_EQ(hooks[1], (Json{{"path", "/usr/bin/ldconfig"}}));
+}
+
 TEST(BundleTest, LimitsAreThoseOfTheTask) {
   Bundle bundle = small();
   bundle.memory_bytes = 1 << 30;

@@ -31,6 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char kOpenDevices[] = "/dev/infiniband/*";
+constexpr const char kCdiKinds[] = "nvidia=nvidia.com/gpu,amd=amd.com/gpu";
 constexpr std::int64_t kProcessesMax = 16'384;  // of a task, threads included
 
 cli::CommandSpec spec() {
@@ -75,6 +76,9 @@ cli::CommandSpec spec() {
       {"pull", 0, "", "bring images from registries too (docker://...)", false},
       {"volume-roots", 0, "DIRS", "containers may see what lies in these (--shared)", false},
       {"scratch", 0, "AMOUNT", "what a container may write outside of volumes (4Gi)", false},
+      {"cdi-dirs", 0, "DIRS", "CDI specifications of devices (/etc/cdi,/var/run/cdi)", false},
+      {"cdi-kinds", 0, "LIST",
+       "VENDOR=KIND: how CDI names devices (nvidia=nvidia.com/gpu,amd=amd.com/gpu)", false},
       {"runner", 0, "KIND", "process, or null: tasks are timers (process)", false},
       {"count", 0, "COUNT", "so many agents in this process (null runner only)", false},
       {"boot-id", 0, "ID", "instead of the kernel's, for emulated nodes", false},
@@ -220,6 +224,28 @@ struct RunnerSettings {
   std::string metrics;            // "": nowhere
 };
 
+Result<agent::CdiNames> cdi_names(const Settings& given) {
+  agent::CdiNames names;
+  std::stringstream directories(given.text("cdi-dirs", "/etc/cdi,/var/run/cdi"));
+  for (std::string one; std::getline(directories, one, ',');) names.directories.push_back(one);
+  std::stringstream kinds(given.text("cdi-kinds", kCdiKinds));
+  for (std::string one; std::getline(kinds, one, ',');) {
+    const std::size_t equals = one.find('=');
+    if (equals == std::string::npos) {
+      return Error{
+          ErrorKind::kInvalid, "bad_setting",
+          fmt::format("--cdi-kinds: '{}' is not of the form VENDOR=KIND, as in {}", one, kCdiKinds),
+          "--cdi-kinds"};
+    }
+    names.kinds[one.substr(0, equals)] = one.substr(equals + 1);
+  }
+  const containers::CdiRegistry registry = containers::CdiRegistry::read(names.directories);
+  for (const Error& error : registry.errors()) {
+    telemetry::log(telemetry::Level::kWarning, "cdi_spec_refused", {{"why", error.message}});
+  }
+  return names;
+}
+
 Result<std::optional<agent::ContainerRunnerOptions>> container_options(
     const Settings& given, const agent::AgentOptions& options) {
   agent::ContainerRunnerOptions containers;
@@ -238,6 +264,7 @@ Result<std::optional<agent::ContainerRunnerOptions>> container_options(
                                         "memory: " + given.text("scratch", "4Gi"), "--scratch"));
   containers.scratch_bytes = sized.memory_bytes;
   containers.hostname = options.name;
+  TRY_ASSIGN(containers.cdi, cdi_names(given));
   return {std::move(containers)};
 }
 

@@ -142,8 +142,10 @@ void bind_one(const Plan& plan, std::size_t index) {
       S_ISDIR(facts.st_mode)
           ? ::mkdir(target.c_str(), 0755) == 0
           : ::close(::open(target.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0644)) == 0;
-  if (!made || (!S_ISDIR(facts.st_mode) && !S_ISREG(facts.st_mode))) {
-    give_up(plan, "mount " + shown + ", which is neither a directory nor a file");
+  const bool can_be_seen =
+      S_ISDIR(facts.st_mode) || S_ISREG(facts.st_mode) || S_ISSOCK(facts.st_mode);
+  if (!made || !can_be_seen) {
+    give_up(plan, "mount " + shown + ", which is neither a directory, a file nor a socket");
   }
   std::uint64_t restrictions = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
   if (bind.how == "ro") restrictions |= MOUNT_ATTR_RDONLY;

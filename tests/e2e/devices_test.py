@@ -138,7 +138,8 @@ class Rules(unittest.TestCase):
             file.write(f"cores: 8\nmemory: 16Gi\ndevices: [{{count: 8, model: H200, memory: 141Gi, "
                        f"files: ['{cls.files}/gpu{{}}', {cls.files}/shared]}}]\n")
         make_image(folder + "/images/small")
-        cls.cluster.agent_options += ["--inventory", folder + "/inventory.yaml", "--images", folder + "/images"]
+        cls.cluster.agent_options += ["--inventory", folder + "/inventory.yaml", "--images", folder + "/images",
+                                      "--cdi-dirs", folder + "/cdi"]
         cls.cluster.__enter__()
 
     @classmethod
@@ -188,6 +189,63 @@ class Rules(unittest.TestCase):
                                    "container": {"image": "small"}})
         self.assertEqual(self.cluster.wait(job)["state"], "completed", self.cluster.logs(job))
         self.assertEqual(self.cluster.logs(job).split(), ["gpu0", "shared"])
+
+
+    def contained(self, script, **job):
+        job = self.cluster.submit({"name": "contained", "command": ["/bin/sh", "-c", script],
+                                   "container": {"image": "small"}, **job})
+        return self.cluster.wait(job), self.cluster.logs(job)
+
+    def describe(self, text):
+        """Writes the CDI file of the emulated devices."""
+        os.makedirs(self.cluster.folder + "/cdi", exist_ok=True)
+        with open(self.cluster.folder + "/cdi/emulated.yaml", "w") as file:
+            file.write(text)
+        self.addCleanup(os.unlink, file.name)
+
+    @unittest.skipIf(cannot_run(), cannot_run())
+    def test_what_cdi_says_of_a_device_is_done_to_its_container(self):
+        library = self.cluster.folder + "/vendor.so"
+        with open(library, "w") as file:
+            file.write("of the vendor\n")
+        hook = self.cluster.folder + "/hook"
+        with open(hook, "w") as file:
+            file.write(f"#!/bin/sh\necho $1 $WHICH >> {self.cluster.folder}/hooked\n")
+        os.chmod(hook, 0o755)
+        os.chmod(self.cluster.folder, 0o777)  # hooks run as the container's root, who is nobody here
+        self.describe(f"""cdiVersion: "0.6.0"
+kind: nvidia.com/gpu
+containerEdits:
+  env: ["VENDOR=yes"]
+  mounts: [{{hostPath: {library}, containerPath: /lib/vendor.so, options: [ro, nosuid, nodev, bind]}}]
+devices:
+  - name: GPU-emulated-0
+    containerEdits:
+      deviceNodes: [{{path: {self.files}/gpu0}}, {{path: /dev/fuse}}]
+      hooks: [{{hookName: createRuntime, path: {hook}, args: [hook, begun], env: [WHICH=first]}}]
+  - name: "1"
+    containerEdits: {{env: ["SECOND=yes"], deviceNodes: [{{path: {self.files}/gpu1}}]}}
+""")
+        script = f"echo $VENDOR $SECOND; cat /lib/vendor.so; ls {self.files} /dev/fuse; (echo x > /lib/vendor.so) 2>&1"
+        found, log = self.contained(script + "; true", gpus=2)
+        self.assertEqual(found["state"], "completed", log)
+        self.assertIn("yes yes\nof the vendor\n", log)
+        self.assertIn("/dev/fuse", log)
+        self.assertIn("Read-only", log)
+        self.assertEqual([name for name in log.split() if name.startswith("gpu")], ["gpu0", "gpu1"])
+        with open(self.cluster.folder + "/hooked") as file:
+            self.assertEqual(file.read(), "begun first\n")
+        found, log = self.contained("echo $VENDOR; ls /lib/vendor.so 2>&1; true")
+        self.assertNotIn("yes", log, "a task without the device")
+
+    @unittest.skipIf(cannot_run(), cannot_run())
+    def test_a_malformed_cdi_file_fails_the_launch_and_is_named(self):
+        self.describe("cdiVersion: 0.6.0\nkind: nvidia.com/gpu\ndevices: [{name: x, containerEdits: {env: [1]}}]\n")
+        found, _ = self.contained("true", gpus=1)
+        self.assertEqual(found["state"], "failed")
+        why = json.dumps(self.cluster.api.call("GET", f"/v1/events?job={found['id']}"))
+        self.assertIn("emulated.yaml:3:", why)
+        self.assertIn("not of the form NAME=VALUE", why)
 
 
 if __name__ == "__main__":
