@@ -291,13 +291,13 @@ bool promise_first(Cycle& cycle, Planner& planner, Blocked& blocked, std::int32_
       }
       if (planned) start_earlier(state, id, *planned);
     }
+    // What has room now is kept waiting by something else, and may not have it later.
+    const bool has_room = planned && planned->start_at <= state.now;
+    if (has_room) looks = true;
     if (planned && is_over(state, *it.spec, planned->placements)) {
       blocked.pass_over_class();
       continue;
     }
-    // What has room now is kept waiting by something else, and may not have it later.
-    const bool has_room = planned && planned->start_at <= state.now;
-    if (has_room) looks = true;
     if (!planned || has_room) {
       ++failures;
       blocked.pass_over_class();
