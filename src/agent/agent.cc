@@ -53,6 +53,8 @@ Agent::Agent(wire::Loop& loop, AgentOptions options, Inventory inventory, Runner
   facts_.inventory = &inventory_;
   facts_.slices = &cutter_.slices();
   facts_.device_files = &device_files_;
+  facts_.fabric = &fabric_;
+  facts_.planes = options_.planes;
   relays_ = std::make_unique<Relays>(loop_, options_.name, [this] { return relay_line(); });
 }
 

@@ -44,6 +44,7 @@ struct AgentOptions {
   std::string bin_directory;
   std::string shared_directory;
   std::string version;
+  Planes planes;
   std::string not_enforced;  // limits that tasks do not have here, and why; "": they have all
   bool mapped_users = true;
   bool keeps_records = true;  // false: attempts leave nothing on disk (the null fleet)
@@ -83,6 +84,7 @@ class Agent {
   void set_cut(std::vector<std::int32_t> devices) { cutter_.saw_cut(std::move(devices)); }
   // In /dev, of each device, by id.
   void set_device_files(devices::DeviceFiles files) { device_files_ = std::move(files); }
+  void set_fabric(devices::Fabric fabric) { fabric_ = std::move(fabric); }
   const std::string& name() const { return options_.name; }
   const Inventory& inventory() const { return inventory_; }
   const std::map<AttemptKey, std::unique_ptr<HeldAttempt>>& held() const { return held_; }
@@ -139,6 +141,7 @@ class Agent {
   AgentOptions options_;
   Inventory inventory_;
   devices::DeviceFiles device_files_;
+  devices::Fabric fabric_;
   Runner& runner_;
   AgentFacts facts_;
   wire::AsyncClient client_;

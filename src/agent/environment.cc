@@ -259,6 +259,17 @@ void add_torchrun(const LaunchOrder& order, Environment& e) {
   e["PET_RDZV_ENDPOINT"] = e["PET_MASTER_ADDR"] + ":" + e["PET_MASTER_PORT"];
 }
 
+void add_fabric(const AgentFacts& facts, const LaunchOrder& order,
+                const std::vector<DeviceGrant>& grants, Environment& e) {
+  if (facts.fabric == nullptr || facts.inventory == nullptr) return;
+  const auto found = fabric_environment(*facts.fabric, facts.planes, *facts.inventory, grants,
+                                        order.nodes.size() > 1);
+  const auto& own = order.exec.environment;
+  for (const auto& [name, value] : found) {
+    if (!own.contains(name)) e[name] = value;
+  }
+}
+
 }  // namespace
 
 int master_port(AttemptKey key) {
@@ -328,6 +339,7 @@ Environment attempt_environment(const AgentFacts& facts, const LaunchOrder& orde
   add_rank(order, 0, 0, local_size, order.tasks, order.placement.node_rank, e);
   add_local({TaskGrant{}}, e);
   add_devices(facts, order.placement.devices, e);
+  add_fabric(facts, order, order.placement.devices, e);
   e["DOVE_ATTEMPT_DIR"] = attempt_directory;
   add_own(facts, order.exec.environment, e);
   add_dove(facts, order, 0, attempt_directory,
@@ -344,7 +356,9 @@ Environment task_environment(const AgentFacts& facts, const LaunchOrder& order,
   add_progress(facts, order, task.rank, attempt_directory, e);
   add_local(order.placement.tasks, e);
   // Devices asked per node belong to all tasks there.
-  add_devices(facts, task.devices.empty() ? order.placement.devices : task.devices, e);
+  const auto& devices = task.devices.empty() ? order.placement.devices : task.devices;
+  add_devices(facts, devices, e);
+  add_fabric(facts, order, devices, e);
   return e;
 }
 

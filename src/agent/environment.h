@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/fabric.h"
 #include "agent/order.h"
 #include "agent/slice_cutter.h"
 #include "devices/machine.h"
@@ -29,6 +30,8 @@ struct AgentFacts {
   const Inventory* inventory = nullptr;
   const Slices* slices = nullptr;
   const devices::DeviceFiles* device_files = nullptr;
+  const devices::Fabric* fabric = nullptr;
+  Planes planes = {};
 };
 
 // "2(x3),1" of {2,2,2,1}, and "gpu-[001-003,7]" of names, as Slurm writes them.

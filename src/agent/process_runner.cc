@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <grp.h>
 #include <pwd.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -20,6 +22,18 @@ CgroupName cgroup_name(const TaskPlan& plan) {
     std::replace(part->begin(), part->end(), '/', '_');
   }
   return name;
+}
+
+// What a task may be allowed to pin; -1: without limit, where this process may grant that.
+std::int64_t pinned_memory_max() {
+  rlimit own{};
+  getrlimit(RLIMIT_MEMLOCK, &own);
+  const rlimit unlimited{RLIM_INFINITY, RLIM_INFINITY};
+  if (own.rlim_max == RLIM_INFINITY || setrlimit(RLIMIT_MEMLOCK, &unlimited) == 0) {
+    setrlimit(RLIMIT_MEMLOCK, &own);
+    return -1;
+  }
+  return static_cast<std::int64_t>(own.rlim_max);
 }
 
 std::string mebibytes(std::int64_t bytes) {
@@ -177,6 +191,10 @@ Result<ShimConfig> ProcessRunner::config_of(const TaskPlan& plan) const {
   config.append = plan.append;
   config.rotate_bytes = plan.rotate_bytes;
   if (options_.pins_cores) config.cpus = plan.cores;
+  if (plan.pins_memory) {
+    const std::int64_t most = pinned_memory_max();
+    config.rlimits.push_back({RLIMIT_MEMLOCK, most, most});
+  }
   config.kill_grace_ms = plan.kill_grace_us / 1000;
   config.lease_path = options_.data_dir + "/lease";
   if (!plan.launch.argv.empty()) {

@@ -62,6 +62,7 @@ struct TaskPlan {
   std::string script_path;                // argv[0] is this file of the node
   std::vector<std::string> device_nodes;  // in /dev, of the devices that the task was given
   std::vector<GivenDevice> devices;       // by which CDI may know them
+  bool pins_memory = false;               // for network cards: as much as it has
   ContainerLaunch launch;
 };
 

@@ -161,6 +161,10 @@ std::vector<GivenDevice> given_devices(const PlanContext& context,
 Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>& grants,
                      TaskPlan& plan) {
   plan.device_nodes = device_nodes(context, grants);
+  const AgentFacts& facts = context.facts;
+  plan.pins_memory = context.order.nodes.size() > 1 && facts.fabric != nullptr &&
+                     facts.inventory != nullptr &&
+                     !cards_for(*facts.fabric, facts.planes, *facts.inventory, grants).empty();
   if (plan.container.image.empty()) return {};
   const OutputSpec& output = context.order.exec.output;
   const bool names_files =

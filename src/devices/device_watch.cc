@@ -43,6 +43,7 @@ void DeviceWatch::look() {
   sighting->inventory = std::move(inventory).value();
   sighting->cut = machine_->cut();
   sighting->files = machine_->files();
+  sighting->fabric = machine_->fabric();
   sighting->driver_errors = machine_->driver_errors();
   sighting->samples = machine_->sample();
   post_([this, sighting] { seen_(std::move(*sighting)); });

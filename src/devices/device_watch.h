@@ -25,6 +25,7 @@ struct Sighting {
   Inventory inventory;
   std::vector<std::int32_t> cut;  // ids of devices that have slices, ascending
   DeviceFiles files;              // by id
+  Fabric fabric;
   std::vector<Error> driver_errors;
   std::vector<DeviceSample> samples;
 };

@@ -112,9 +112,23 @@ Result<Inventory> Machine::inventory() {
   });
   std::sort(cut_.begin(), cut_.end());
   if (known_.size() != before) write_ids();
+  find_fabric(bus_ids);
   inventory.devices.insert(inventory.devices.end(), known_.begin(), known_.end());
   inventory.links.insert(inventory.links.end(), links.begin(), links.end());
   return inventory;
+}
+
+void Machine::find_fabric(const std::map<std::int32_t, std::string>& bus_ids) {
+  fabric_ = {};
+  if (sys_root_.empty()) return;
+  fabric_.cards = find_cards(sys_root_);
+  fabric_.paths.resize(known_.size());
+  for (const auto& [id, bus_id] : bus_ids) {
+    for (const Card& card : fabric_.cards) {
+      fabric_.paths[static_cast<std::size_t>(id)].push_back(
+          card.pci_bus_id.empty() ? "" : host_->path(bus_id, card.pci_bus_id));
+    }
+  }
 }
 
 std::vector<DeviceSample> Machine::sample() {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 
 #include "base/result.h"
 #include "devices/accelerators.h"
+#include "devices/cards.h"
 #include "devices/host.h"
 #include "devices/probe.h"
 
@@ -37,6 +39,10 @@ class Machine : public DeviceProbe {
   // Ids of devices that are cut into slices, as inventory() found them.
   const std::vector<std::int32_t>& cut() const { return cut_; }
 
+  // From then on inventory() looks for network cards too, below `sys_root` ("/sys").
+  void look_for_cards(std::string sys_root) { sys_root_ = std::move(sys_root); }
+  const Fabric& fabric() const { return fabric_; }
+
   // The files in /dev of each device, by id; none of one that is lost.
   const DeviceFiles& files() const { return files_; }
 
@@ -48,6 +54,7 @@ class Machine : public DeviceProbe {
   void read_ids();
   void write_ids() const;
   std::int32_t id_of(const FoundDevice& found, Accelerators& family);
+  void find_fabric(const std::map<std::int32_t, std::string>& bus_ids);
 
   std::unique_ptr<Host> host_;
   std::vector<std::unique_ptr<Accelerators>> accelerators_;
@@ -58,6 +65,8 @@ class Machine : public DeviceProbe {
   std::vector<Error> driver_errors_;
   std::vector<std::int32_t> cut_;
   DeviceFiles files_;
+  std::string sys_root_;  // "": cards are not looked for
+  Fabric fabric_;
 };
 
 }  // namespace dove::devices

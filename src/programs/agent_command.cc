@@ -61,6 +61,9 @@ cli::CommandSpec spec() {
       {"hooks", 0, "DIR", "programs reset, reboot, upgrade, agent: what repairs it", false},
       {"faults", 0, "FILE", "emulate findings of devices: a JSON list of them", false},
       {"look-s", 0, "SECONDS", "look at the devices so often (10)", false},
+      {"planes", 0, "PLANES",
+       "interfaces or cards for each kind of traffic: user=eth0,storage=ib4,gpu=ib0+ib1", false},
+      {"sys", 0, "DIR", "look for network cards below this (/sys)", false},
       {"metrics", 0, "HOST:PORT", "answer Prometheus at /metrics there (nowhere)", false},
       {"run-as-self", 0, "", "run all tasks as the user of this process", false},
       {"cgroups", 0, "WHEN", "on or off: a cgroup for each task (on, but off with --run-as-self)",
@@ -153,6 +156,7 @@ Result<agent::AgentOptions> options_of(const Settings& given) {
   options.health = health_options(given, options);
   options.watches_health = true;
   options.version = version();
+  TRY_ASSIGN(options.planes, agent::parse_planes(given.text("planes", "")));
   TRY_ASSIGN(const bool run_as_self, given.flag("run-as-self"));
   options.mapped_users = !run_as_self;
   if (options.mapped_users && geteuid() != 0) {
@@ -310,6 +314,7 @@ int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine>
   if (!inventory.ok()) return fail(inventory.error());
   std::vector<std::int32_t> cut = machine->cut();
   devices::DeviceFiles files = machine->files();
+  devices::Fabric fabric = machine->fabric();
   if (Result<void> faces = make_faces(options.bin_directory); !faces.ok()) {
     return fail(faces.error());
   }
@@ -335,6 +340,7 @@ int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine>
   agent::Agent agent(loop, std::move(options), std::move(inventory).value(), runs);
   agent.set_cut(std::move(cut));
   agent.set_device_files(std::move(files));
+  agent.set_fabric(std::move(fabric));
   agent::MetricsPage page(loop, agent, paths);
   if (!settings.metrics.empty()) {
     if (Result<void> listens = page.listen(settings.metrics); !listens.ok()) {
@@ -349,6 +355,7 @@ int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine>
     agent.set_inventory(std::move(seen.inventory));
     agent.set_cut(std::move(seen.cut));
     agent.set_device_files(std::move(seen.files));
+    agent.set_fabric(std::move(seen.fabric));
     page.saw(std::move(seen.samples));
   });
   loop.on_signal({SIGTERM, SIGINT}, [&](int) {
@@ -371,6 +378,7 @@ int run(const cli::Invocation& invocation) {
   Result<std::unique_ptr<devices::Machine>> machine =
       machine_of(*given, options->data_dir, options->boot_id);
   if (!machine.ok()) return fail(machine.error());
+  (*machine)->look_for_cards(given->text("sys", "/sys"));
   Result<std::vector<std::string>> tokens = join_tokens(*given);
   Result<std::int64_t> count = given->integer("count", 1, 1, 100'000);
   Result<RunnerSettings> settings = runner_settings(*given, *options);

@@ -1,0 +1,45 @@
+// Fabric: over which network cards a task talks to its peers, storage and users.
+//
+// The cards nearest to a task's devices are named in what NCCL and UCX read, so that no traffic
+// crosses sockets that need not; planes that administrators declare keep storage, users and the
+// gang's own traffic on interfaces of their own. What a job sets itself is left alone.
+//
+// Sources: NCCL 2.x environment variables (NCCL_IB_HCA, NCCL_IB_DISABLE, NCCL_SOCKET_IFNAME,
+// NCCL_NET_GDR_LEVEL); UCX_NET_DEVICES; GLOO_SOCKET_IFNAME.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "devices/cards.h"
+#include "model/node.h"
+#include "model/placement.h"
+
+namespace dove::agent {
+
+// Interfaces ("eth0") or cards ("mlx5_0") for each kind of traffic; empty: not declared.
+struct Planes {
+  std::vector<std::string> user;
+  std::vector<std::string> storage;
+  std::vector<std::string> gpu;
+};
+
+// "user=eth0,storage=ib4+ib5,gpu=ib0+ib1". Errors name what is wrong.
+Result<Planes> parse_planes(const std::string& text);
+
+// The cards that tasks with these devices use, as indices of fabric.cards, ascending: of the gpu
+// plane if there is one, else of no other; active; nearest to some of the devices.
+std::vector<std::size_t> cards_for(const devices::Fabric& fabric, const Planes& planes,
+                                   const Inventory& inventory,
+                                   const std::vector<DeviceGrant>& grants);
+
+// What a task with these devices finds in its environment; `has_peers`: on other nodes.
+std::map<std::string, std::string> fabric_environment(const devices::Fabric& fabric,
+                                                      const Planes& planes,
+                                                      const Inventory& inventory,
+                                                      const std::vector<DeviceGrant>& grants,
+                                                      bool has_peers);
+
+}  // namespace dove::agent

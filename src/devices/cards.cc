@@ -1,0 +1,77 @@
+#include "devices/cards.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+
+namespace dove::devices {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kCardsMax = 256;
+constexpr std::int32_t kPortsMax = 16;
+
+std::string first_line(const fs::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+std::vector<std::string> names_in(const fs::path& directory) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
+    names.push_back(at->path().filename().string());
+    if (names.size() == kCardsMax) break;
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// "0000:18:00.0" of a link to the PCI device that the card is.
+std::string bus_id_of(const fs::path& device) {
+  std::error_code error;
+  std::string name = fs::canonical(device, error).filename().string();
+  return !error && std::count(name.begin(), name.end(), ':') == 2 ? name : "";
+}
+
+void read_ports(const fs::path& card, Card& out) {
+  for (std::int32_t port = 1; port <= kPortsMax; ++port) {
+    const fs::path at = card / "ports" / std::to_string(port);
+    const std::string state = first_line(at / "state");
+    if (state.empty()) return;
+    out.is_infiniband = out.is_infiniband || first_line(at / "link_layer") == "InfiniBand";
+    if (out.is_active || state.find("ACTIVE") == std::string::npos) continue;
+    out.is_active = true;
+    out.port = port;
+  }
+}
+
+}  // namespace
+
+std::vector<Card> find_cards(const std::string& sys_root) {
+  const fs::path all = fs::path(sys_root) / "class" / "infiniband";
+  std::vector<Card> cards;
+  for (const std::string& name : names_in(all)) {
+    const fs::path at = all / name;
+    Card card;
+    card.name = name;
+    card.pci_bus_id = bus_id_of(at / "device");
+    const std::string numa = first_line(at / "device" / "numa_node");
+    std::from_chars(numa.data(), numa.data() + numa.size(), card.numa_node);
+    read_ports(at, card);
+    card.interfaces = names_in(at / "device" / "net");
+    for (const char* kind : {"infiniband_mad", "infiniband_verbs"}) {
+      for (const std::string& file : names_in(at / "device" / kind)) {
+        card.files.push_back("/dev/infiniband/" + file);
+      }
+    }
+    cards.push_back(std::move(card));
+  }
+  return cards;
+}
+
+}  // namespace dove::devices
