@@ -211,6 +211,19 @@ void count_total(Derived& derived, NodeNote& note, const Total& now) {
   derived.tree.set_total(derived.total);
 }
 
+// What a node lacks (its inventory shrank) is not taken from what others have.
+void count_free(Derived& derived, NodeNote& note, NodeFree now) {
+  now.gpus_milli = std::max<std::int64_t>(now.gpus_milli, 0);
+  now.memory_bytes = std::max<std::int64_t>(now.memory_bytes, 0);
+  for (const std::string& pool : note.pools) {
+    NodeFree& sum = derived.free_sums[pool];
+    sum.gpus_milli += now.gpus_milli - note.free.gpus_milli;
+    sum.cores += now.cores - note.free.cores;
+    sum.memory_bytes += now.memory_bytes - note.free.memory_bytes;
+  }
+  note.free = now;
+}
+
 template <class T>
 std::vector<T> taken_sorted(std::vector<T>& from) {
   std::vector<T> out;
@@ -264,6 +277,7 @@ void sync_node(State& state, NodeId id) {
     note.available = available;
     note.rank = rank;
   }
+  count_free(derived, note, available ? free : NodeFree{});
   derived.scores.touch(id);
   count_total(derived, note, available ? total_of(node) : Total{});
   if (!node.declared.topology.empty()) {

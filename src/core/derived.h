@@ -69,7 +69,8 @@ struct NodeNote {
   NodeRank rank = {};
   Instant wake = kNever;
   std::vector<std::string> pools;
-  Total total;  // as last counted; nothing while it is not available
+  Total total;    // as last counted; nothing while it is not available
+  NodeFree free;  // the same
 };
 
 struct ArrayNote {
@@ -116,6 +117,7 @@ struct Derived {
   std::set<std::uint64_t> changing;
 
   std::map<std::string, std::set<NodeEntry>> free_nodes;  // available ones, by pool
+  std::map<std::string, NodeFree> free_sums;              // of all of these
   std::map<std::string, Domains> domains;                 // the same, by the units they are in
   ScoreBoard scores;
   std::set<std::pair<Instant, JobId>> job_wakes;

@@ -57,6 +57,13 @@ std::optional<std::vector<Placement>> search(const State& state, const Policies&
   return find_places(candidates, *policies.placement, *it.spec, avoided);
 }
 
+// All that is free in its pool together would not do.
+bool is_too_much(const State& state, const JobSpec& spec) {
+  const auto& sums = state.derived->free_sums;
+  const auto sum = sums.find(pool_of(state, spec)->name);
+  return sum == sums.end() || !covers(sum->second, needs_of(spec));
+}
+
 // Launches the first job of the class, or says why none of it can be.
 Verdict try_place(Cycle& cycle, std::uint64_t id) {
   const State& state = cycle.state;
@@ -66,6 +73,7 @@ Verdict try_place(Cycle& cycle, std::uint64_t id) {
   if (array_is_full(*state.derived, it)) return Verdict::kOverLimit;
   if (!broken_limits(state, spec, least_amount(spec), true).empty()) return Verdict::kOverLimit;
   if (launch_promised(cycle, id)) return Verdict::kOpen;
+  if (it.monotone && is_too_much(state, spec)) return Verdict::kNoPlace;
   const Job& job = *state.find_job(it.jobs.begin()->job);
   const std::set<JobId> ignored = promises_behind(state, job);
   bool found = false;

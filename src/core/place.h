@@ -69,6 +69,9 @@ std::int64_t room_among(const std::set<NodeEntry>& ranked, const Candidates& can
                         const PlacementPolicy& policy, const JobSpec& spec, const TaskGroup& group,
                         std::span<const NodeId> avoided);
 
+// What all of the job's tasks need together at least.
+NodeNeeds needs_of(const JobSpec& spec);
+
 // Whether the node has room for at least one task of the job: if not, freeing something on it
 // cannot have helped the job.
 bool could_help(const Node& node, const PlacementPolicy& policy, const JobSpec& spec);

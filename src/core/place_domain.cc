@@ -13,17 +13,6 @@ constexpr std::size_t kUnions_max = 16;
 
 using Places = std::optional<std::vector<Placement>>;
 
-NodeNeeds needs_of(const JobSpec& spec) {
-  NodeNeeds all;
-  for (const TaskGroup& group : spec.groups) {
-    const NodeNeeds needs = core::needs_of(group, group.tasks);
-    all.gpus_milli += needs.gpus_milli;
-    all.cores += needs.cores;
-    all.memory_bytes += needs.memory_bytes;
-  }
-  return all;
-}
-
 // What a task of any group needs at least.
 NodeNeeds least_of(const JobSpec& spec) {
   NodeNeeds least = core::needs_of(spec.groups.front(), 1);
@@ -207,6 +196,17 @@ Domains domains_of(const Candidates& candidates) {
 }
 
 }  // namespace
+
+NodeNeeds needs_of(const JobSpec& spec) {
+  NodeNeeds all;
+  for (const TaskGroup& group : spec.groups) {
+    const NodeNeeds needs = needs_of(group, group.tasks);
+    all.gpus_milli += needs.gpus_milli;
+    all.cores += needs.cores;
+    all.memory_bytes += needs.memory_bytes;
+  }
+  return all;
+}
 
 Places find_places(const Candidates& candidates, const PlacementPolicy& policy, const JobSpec& spec,
                    std::span<const NodeId> avoided) {
