@@ -93,7 +93,7 @@ Result<void> Agent::start() {
     post_flush(0);
   });
   if (options_.watches_health) health_->start();
-  if (options_.keeps_records) watch_progress();
+  if (options_.keeps_records && options_.progress_every.count() > 0) watch_progress();
   renew();
   connect();
   return {};

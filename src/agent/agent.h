@@ -55,7 +55,8 @@ struct AgentOptions {
   // Its node, directories and so on are the agent's; without `watches_health` nothing is checked.
   HealthOptions health;
   bool watches_health = false;
-  std::chrono::milliseconds progress_every{5'000};  // between two tellings of an attempt's steps
+  // Between two tellings of an attempt's steps; 0: none is told.
+  std::chrono::milliseconds progress_every{5'000};
   FinishedLimits finished;  // of what stays on disk of attempts that are over
   // Told each renewal: the lease's new deadline (CLOCK_BOOTTIME). Unset: there are no shims.
   std::function<void(std::int64_t deadline_us)> renew_lease;

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "telemetry/log.h"
 #include "wire/secret.h"
@@ -204,6 +205,8 @@ void ProgressWatch::look() {
   // Some looks between two tellings: the median is of several steps.
   timer_ = loop_.after(std::max(every_ / 8, std::chrono::milliseconds(50)), [this] { look(); });
   const std::vector<Held> all = held_();
+  const bool was_idle = std::exchange(is_idle_, all.empty());
+  if (was_idle && is_idle_) return;
   ProgressFound found;
   for (const Held& held : all) found[held.prefix];
   read_progress(directory_, /*removes=*/true, found);

@@ -97,6 +97,7 @@ class ProgressWatch {
   std::function<std::vector<Held>()> held_;
   std::function<void(nlohmann::json)> tell_;
   std::map<AttemptKey, Watched> watched_;
+  bool is_idle_ = false;  // no task ran when it looked last: nothing can be new
   wire::Timer timer_;
 };
 

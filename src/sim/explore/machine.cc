@@ -120,6 +120,7 @@ void Machine::start_agent() {
   options.data_dir = options_.data_dir;
   options.port = 1;
   options.mapped_users = false;
+  options.progress_every = {};  // tasks are none, and say nothing
   options.stream_silence_us = options_.stream_silence_us;
   options.finished.age_max_s = -24 * 3600;  // gone at the next look, whatever the real time
   options.finished.look_every_s = 24 * 3600;
