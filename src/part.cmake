@@ -10,6 +10,7 @@ find_package(yaml-cpp REQUIRED)
 find_package(GTest REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
+pkg_check_modules(NGHTTP2 REQUIRED IMPORTED_TARGET libnghttp2)
 find_library(RAPIDCHECK rapidcheck REQUIRED)
 
 # What to build for what: the programs, every test program, every fuzzer.

@@ -44,6 +44,7 @@ Agent::Agent(wire::Loop& loop, AgentOptions options, Inventory inventory, Runner
       runner_(runner),
       client_(loop, options_.host, options_.port),
       cutter_(options_.arrange, options_.keeps_records ? options_.data_dir + "/slices" : ""),
+      allocator_(options_.plugins, options_.keeps_records ? options_.data_dir + "/plug-ins" : ""),
       jitter_(std::hash<std::string>{}(options_.name)) {
   facts_.node = options_.name;
   facts_.url = fmt::format("http://{}:{}", options_.host, options_.port);
@@ -55,6 +56,7 @@ Agent::Agent(wire::Loop& loop, AgentOptions options, Inventory inventory, Runner
   facts_.device_files = &device_files_;
   facts_.fabric = &fabric_;
   facts_.planes = options_.planes;
+  facts_.allocator = &allocator_;
   relays_ = std::make_unique<Relays>(loop_, options_.name, [this] { return relay_line(); });
 }
 
@@ -251,7 +253,7 @@ void Agent::launch(const Json& line, std::string_view text) {
     if (found->second->was_interrupted()) return found->second->start();
     return found->second->repeat_report();
   }
-  if (cutter_.is_under_way(key)) return;
+  if (cutter_.is_under_way(key) || allocator_.is_under_way(key)) return;
   Result<LaunchOrder> order = read_launch_order(line);
   if (!order.ok()) {
     report(Report{ReportKind::kLaunchFailed, key, {}, order.error().message, 0, 0, 0});
@@ -260,7 +262,21 @@ void Agent::launch(const Json& line, std::string_view text) {
   if (cutter_.needs(order->placement)) {
     return cut_and_launch(std::move(order).value(), std::string(text));
   }
-  hold(std::move(order).value()).launch(std::string(text));
+  allocate_and_launch(std::move(order).value(), std::string(text));
+}
+
+// What plug-ins say is asked for first; until they have, the attempt is held by nobody.
+void Agent::allocate_and_launch(LaunchOrder order, std::string text) {
+  if (!allocator_.needs(order.placement, inventory_)) return hold(std::move(order)).launch(text);
+  const AttemptKey key = order.key;
+  const Placement placement = order.placement;
+  allocator_.allocate(
+      key, placement, inventory_,
+      [this, order = std::move(order), text = std::move(text)](const Result<void>& allocated) {
+        if (allocated.ok()) return hold(order).launch(text);
+        report(
+            Report{ReportKind::kLaunchFailed, order.key, {}, allocated.error().message, 0, 0, 0});
+      });
 }
 
 // Until the cutting is done the attempt is held by nobody: its order comes again if we die.
@@ -274,13 +290,14 @@ void Agent::cut_and_launch(LaunchOrder order, std::string text) {
   cutter_.cut(
       key, placement, others,
       [this, order = std::move(order), text = std::move(text)](const Result<void>& cut) {
-        if (cut.ok()) return hold(order).launch(text);
+        if (cut.ok()) return allocate_and_launch(order, text);
         report(Report{ReportKind::kLaunchFailed, order.key, {}, cut.error().message, 0, 0, 0});
       });
 }
 
 void Agent::stop(AttemptKey key, bool preempted) {
   cutter_.drop(key);
+  allocator_.drop(key);
   const auto found = held_.find(key);
   if (found == held_.end()) {
     report(Report{ReportKind::kEnded, key, {}, "", 0, 0, 0});  // nothing of it is here

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "agent/contact.h"
+#include "agent/device_allocator.h"
 #include "agent/environment.h"
 #include "agent/finished.h"
 #include "agent/health.h"
@@ -62,6 +63,7 @@ struct AgentOptions {
   std::function<void(std::int64_t deadline_us)> renew_lease;
   // Cuts devices into slices. Unset: nothing is cut, and slices are what their places say.
   SliceCutter::Arrange arrange;
+  DeviceAllocator::Plugins plugins = {};  // unset: there are none
 };
 
 class Agent {
@@ -106,6 +108,7 @@ class Agent {
   void on_order(const nlohmann::json& line, std::string_view text);
   void launch(const nlohmann::json& line, std::string_view text);
   void cut_and_launch(LaunchOrder order, std::string text);
+  void allocate_and_launch(LaunchOrder order, std::string text);
   void stop(AttemptKey key, bool preempted);
   void on_control(const nlohmann::json& line);
   void open_relay(const nlohmann::json& relay);
@@ -158,6 +161,7 @@ class Agent {
   std::int64_t orders_heard_us_ = 0;
   std::map<AttemptKey, std::unique_ptr<HeldAttempt>> held_;
   SliceCutter cutter_;
+  DeviceAllocator allocator_;
   std::unique_ptr<Relays> relays_;
   std::unique_ptr<Health> health_;
   std::unique_ptr<ProgressWatch> progress_;

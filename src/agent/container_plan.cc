@@ -102,8 +102,14 @@ Result<std::vector<ContainerBind>> container_binds(const TaskPlan& plan,
 }
 
 Result<containers::CdiEdits> cdi_edits(const TaskPlan& plan, const CdiNames& names) {
-  if (plan.devices.empty() || names.directories.empty()) return containers::CdiEdits{};
+  const std::vector<std::string>& asked = plan.edits.cdi_devices;
+  if ((plan.devices.empty() && asked.empty()) || names.directories.empty()) return plan.edits.edits;
   const containers::CdiRegistry registry = containers::CdiRegistry::read(names.directories);
+  if (!asked.empty()) {  // the plug-in knows better
+    TRY_ASSIGN(containers::CdiEdits edits, registry.edits(asked));
+    edits.add(plan.edits.edits);
+    return edits;
+  }
   std::vector<std::string> wanted;
   for (const GivenDevice& device : plan.devices) {
     const auto kind = names.kinds.find(device.vendor);
@@ -116,7 +122,9 @@ Result<containers::CdiEdits> cdi_edits(const TaskPlan& plan, const CdiNames& nam
     if (name.empty()) name = kind->second + "=" + device.name;  // which edits() refuses
     if (std::find(wanted.begin(), wanted.end(), name) == wanted.end()) wanted.push_back(name);
   }
-  return registry.edits(wanted);
+  TRY_ASSIGN(containers::CdiEdits edits, registry.edits(wanted));
+  edits.add(plan.edits.edits);
+  return edits;
 }
 
 void apply_cdi(const containers::CdiEdits& edits, ContainerIdentity& identity,

@@ -48,8 +48,8 @@ struct CdiNames {
   std::map<std::string, std::string> kinds;  // by vendor: "nvidia" to "nvidia.com/gpu"
 };
 
-// What the CDI files of this node say of the task's devices; nothing where no file is of their
-// kind. Errors: a kind that is there does not have the device, or malformed files.
+// What plug-ins and the CDI files of this node say of the task's devices; of files nothing where
+// none is of their kind. Errors: a kind that is there does not have the device, or malformed files.
 Result<containers::CdiEdits> cdi_edits(const TaskPlan& plan, const CdiNames& names);
 // Has the container changed as they say, but for mounts, which are binds. `identity` gets groups.
 void apply_cdi(const containers::CdiEdits& edits, ContainerIdentity& identity,

@@ -172,6 +172,7 @@ Result<TaskPlan> ContainerRunner::launch_plan(const TaskPlan& plan, const std::s
     for (const std::string& path : expand_device_paths(*open)) bundle.devices.push_back(path);
   }
   apply_cdi(edits, identity, bundle);
+  bundle.annotations = plan.edits.annotations;
   bundle.hostname = options_.hostname;
   bundle.cgroup = processes_.cgroup_path(plan);
   bundle.memory_bytes = plan.attempt.empty() ? plan.memory_bytes : 0;

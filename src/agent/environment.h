@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/device_allocator.h"
 #include "agent/fabric.h"
 #include "agent/order.h"
 #include "agent/slice_cutter.h"
@@ -32,6 +33,7 @@ struct AgentFacts {
   const devices::DeviceFiles* device_files = nullptr;
   const devices::Fabric* fabric = nullptr;
   Planes planes = {};
+  const DeviceAllocator* allocator = nullptr;
 };
 
 // "2(x3),1" of {2,2,2,1}, and "gpu-[001-003,7]" of names, as Slurm writes them.

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/device_allocator.h"
 #include "base/result.h"
 #include "model/exec.h"
 #include "model/job.h"
@@ -63,6 +64,7 @@ struct TaskPlan {
   std::vector<std::string> device_nodes;  // in /dev, of the devices that the task was given
   std::vector<GivenDevice> devices;       // by which CDI may know them
   bool pins_memory = false;               // for network cards: as much as it has
+  DeviceEdits edits;                      // what plug-ins want; the process's part is done
   ContainerLaunch launch;
 };
 

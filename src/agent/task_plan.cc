@@ -157,6 +157,18 @@ std::vector<GivenDevice> given_devices(const PlanContext& context,
   return given;
 }
 
+// What plug-ins want for a task that was given these devices.
+void add_edits(const PlanContext& context, const std::vector<DeviceGrant>& grants, TaskPlan& plan) {
+  const DeviceAllocator* allocator = context.facts.allocator;
+  const DeviceEdits* edits =
+      allocator == nullptr || grants.empty() ? nullptr : allocator->find(grants);
+  if (edits == nullptr) return;
+  plan.edits = *edits;
+  for (const auto& [name, value] : edits->edits.environment) plan.environment[name] = value;
+  const std::vector<std::string>& files = edits->edits.devices;
+  plan.device_nodes.insert(plan.device_nodes.end(), files.begin(), files.end());
+}
+
 // Its devices; and what is of the node in a task's environment means nothing in its container.
 Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>& grants,
                      TaskPlan& plan) {
@@ -165,6 +177,7 @@ Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>&
   plan.pins_memory = context.order.nodes.size() > 1 && facts.fabric != nullptr &&
                      facts.inventory != nullptr &&
                      !cards_for(*facts.fabric, facts.planes, *facts.inventory, grants).empty();
+  add_edits(context, grants, plan);
   if (plan.container.image.empty()) return {};
   const OutputSpec& output = context.order.exec.output;
   const bool names_files =

@@ -151,6 +151,7 @@ std::string config_json(const Bundle& bundle) {
                                {"hostname", bundle.hostname},
                                {"mounts", mounts_json(bundle)},
                                {"hooks", hooks_json(bundle)},
+                               {"annotations", bundle.annotations},
                                {"linux", linux_json(bundle)}});
 }
 

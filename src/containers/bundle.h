@@ -38,6 +38,7 @@ struct Bundle {
   std::vector<Mount> mounts;
   std::vector<std::string> devices;  // device nodes of the machine that it may use
   std::vector<CdiHook> hooks;
+  std::map<std::string, std::string> annotations;
   std::int64_t shm_bytes = 0;
   std::string cgroup;              // cgroupsPath
   std::int64_t memory_bytes = 0;   // 0: unlimited

@@ -35,6 +35,14 @@ void DeviceWatch::arrange(std::int32_t device, std::vector<SlicePlace> places,
   changed_.notify_all();
 }
 
+void DeviceWatch::look_now() {
+  {
+    const std::lock_guard lock(mutex_);
+    wants_look_ = true;
+  }
+  changed_.notify_all();
+}
+
 void DeviceWatch::look() {
   auto sighting = std::make_shared<Sighting>();
   Result<Inventory> inventory = machine_->inventory();
@@ -61,7 +69,8 @@ void DeviceWatch::run() {
       lock.lock();
       continue;
     }
-    if (std::chrono::steady_clock::now() >= next) {
+    if (wants_look_ || std::chrono::steady_clock::now() >= next) {
+      wants_look_ = false;
       lock.unlock();
       look();
       lock.lock();

@@ -43,6 +43,8 @@ class DeviceWatch {
 
   // Begins to look; `seen` is called after each time.
   void start(std::function<void(Sighting)> seen);
+  // Looks as soon as it can. Thread-safe.
+  void look_now();
   // See Machine::arrange. Thread-safe.
   void arrange(std::int32_t device, std::vector<SlicePlace> places,
                std::function<void(Result<CutSlices>)> done);
@@ -59,6 +61,7 @@ class DeviceWatch {
   std::condition_variable changed_;
   std::deque<std::function<void()>> work_;
   bool stopping_ = false;
+  bool wants_look_ = false;
   std::thread thread_;
 };
 

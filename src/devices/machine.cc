@@ -82,6 +82,12 @@ Result<Inventory> Machine::inventory() {
     }
     std::map<std::string, std::int32_t> ids;
     for (const FoundDevice& one : found->devices) {
+      // A plug-in may tell of what its vendor's driver has told already.
+      const bool is_known = std::any_of(known_.begin(), known_.end(), [&](const Device& device) {
+        return device.kind != kLost && device.uuid == one.device.uuid &&
+               device.vendor == one.device.vendor;
+      });
+      if (is_known) continue;
       const std::int32_t id = id_of(one, *family);
       Device& device = known_[static_cast<std::size_t>(id)];
       if (device.numa_node < 0) device.numa_node = host_->numa_of(one.pci_bus_id);

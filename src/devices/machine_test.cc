@@ -149,6 +149,19 @@ TEST_F(MachineTest, FilesAreKnownByTheIdAndGoWithTheDevice) {
   EXPECT_EQ(all.files().at(1), (std::vector<std::string>{"/dev/b"}));
 }
 
+TEST_F(MachineTest, WhatTwoFamiliesTellOfIsOneDeviceAsTheFirstTellsIt) {
+  ToldAccelerators::Told again;
+  again.found.devices.push_back(found_device("b", ""));
+  again.found.devices.push_back(found_device("d", ""));
+  again.found.devices[0].device.model = "";
+  std::vector<std::unique_ptr<Accelerators>> families;
+  families.push_back(std::make_unique<ToldAccelerators>(told_));
+  families.push_back(std::make_unique<ToldAccelerators>(again));
+  Machine both(std::make_unique<SmallHost>(), std::move(families), "", "");
+  EXPECT_EQ(devices_of(both), "a b c d ");
+  EXPECT_EQ(both.inventory()->devices[1].model, told_.found.devices[1].device.model);
+}
+
 TEST_F(MachineTest, CutsThroughTheFamilyThatFoundTheDevice) {
   told_.found.devices[1].is_cut = true;
   Machine all = machine("boot");

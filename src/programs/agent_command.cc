@@ -21,6 +21,7 @@
 #include "programs/commands.h"
 #include "programs/device_findings.h"
 #include "programs/machine_of.h"
+#include "programs/plugin_devices.h"
 #include "programs/settings.h"
 #include "telemetry/log.h"
 #include "wire/http.h"
@@ -82,6 +83,14 @@ cli::CommandSpec spec() {
       {"cdi-dirs", 0, "DIRS", "CDI specifications of devices (/etc/cdi,/var/run/cdi)", false},
       {"cdi-kinds", 0, "LIST",
        "VENDOR=KIND: how CDI names devices (nvidia=nvidia.com/gpu,amd=amd.com/gpu)", false},
+      {"device-plugins", 0, "DIR",
+       "serve Kubernetes' device plug-ins there, as the kubelet does in\n"
+       "/var/lib/kubelet/device-plugins (no)",
+       false},
+      {"plugin-gpus", 0, "LIST",
+       "plug-ins' resources that are devices, with model and memory:\n"
+       "google.com/tpu=TPUv5:16Gi,... (*/gpu)",
+       false},
       {"runner", 0, "KIND", "process, or null: tasks are timers (process)", false},
       {"count", 0, "COUNT", "so many agents in this process (null runner only)", false},
       {"boot-id", 0, "ID", "instead of the kernel's, for emulated nodes", false},
@@ -226,6 +235,8 @@ struct RunnerSettings {
   bool stop_tasks = false;
   std::chrono::seconds look{10};  // between looks at the devices
   std::string metrics;            // "": nowhere
+  std::string plugin_directory;   // "": there are no device plug-ins
+  std::shared_ptr<devices::kubelet::PlugBoard> board;
 };
 
 Result<agent::CdiNames> cdi_names(const Settings& given) {
@@ -296,6 +307,9 @@ Result<RunnerSettings> runner_settings(const Settings& given, const agent::Agent
   TRY_ASSIGN(const std::int64_t look_s, given.integer("look-s", 10, 1, 3600));
   settings.look = std::chrono::seconds(look_s);
   settings.metrics = given.text("metrics", "");
+  settings.plugin_directory = given.text("device-plugins", "");
+  TRY_ASSIGN(auto models, plugged_models(given.text("plugin-gpus", "*/gpu")));
+  settings.board = std::make_shared<devices::kubelet::PlugBoard>(std::move(models));
   return settings;
 }
 
@@ -337,6 +351,12 @@ int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine>
   options.arrange = [&watch](std::int32_t device, std::vector<SlicePlace> places, auto done) {
     watch.arrange(device, std::move(places), std::move(done));
   };
+  PluginDevices plugins(loop, settings.plugin_directory, settings.board,
+                        [&watch] { watch.look_now(); });
+  if (!settings.plugin_directory.empty()) {
+    if (Result<void> serves = plugins.start(); !serves.ok()) return fail(serves.error());
+    options.plugins = plugins.plugins();
+  }
   agent::Agent agent(loop, std::move(options), std::move(inventory).value(), runs);
   agent.set_cut(std::move(cut));
   agent.set_device_files(std::move(files));
@@ -375,16 +395,20 @@ int run(const cli::Invocation& invocation) {
   if (!given.ok()) return fail(given.error());
   Result<agent::AgentOptions> options = options_of(*given);
   if (!options.ok()) return fail(options.error());
-  Result<std::unique_ptr<devices::Machine>> machine =
-      machine_of(*given, options->data_dir, options->boot_id);
-  if (!machine.ok()) return fail(machine.error());
-  (*machine)->look_for_cards(given->text("sys", "/sys"));
   Result<std::vector<std::string>> tokens = join_tokens(*given);
   Result<std::int64_t> count = given->integer("count", 1, 1, 100'000);
   Result<RunnerSettings> settings = runner_settings(*given, *options);
   if (!tokens.ok()) return fail(tokens.error());
   if (!count.ok()) return fail(count.error());
   if (!settings.ok()) return fail(settings.error());
+  std::unique_ptr<devices::Accelerators> plugged;
+  if (!settings->plugin_directory.empty()) {
+    plugged = std::make_unique<devices::kubelet::Plugged>(settings->board);
+  }
+  Result<std::unique_ptr<devices::Machine>> machine =
+      machine_of(*given, options->data_dir, options->boot_id, std::move(plugged));
+  if (!machine.ok()) return fail(machine.error());
+  (*machine)->look_for_cards(given->text("sys", "/sys"));
   const std::string runner = given->text("runner", "process");
   if (runner == "null") {
     const Result<Inventory> inventory = (*machine)->inventory();

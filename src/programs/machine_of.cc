@@ -64,14 +64,15 @@ bool is_emulated(const Settings& given) {
   return given.has("inventory") || given.has("cores") || given.has("gpus") || given.has("memory");
 }
 
-Result<std::unique_ptr<devices::Machine>> machine_of(const Settings& given,
-                                                     const std::string& data_dir,
-                                                     const std::string& boot_id) {
+Result<std::unique_ptr<devices::Machine>> machine_of(
+    const Settings& given, const std::string& data_dir, const std::string& boot_id,
+    std::unique_ptr<devices::Accelerators> plugged) {
   Families families;
   if (is_emulated(given)) {
     TRY_ASSIGN(const Inventory inventory, emulated_inventory(given));
     TRY_ASSIGN(const devices::DeviceFiles files, emulated_files(given));
     families.push_back(std::make_unique<devices::emulated::EmulatedAccelerators>(inventory, files));
+    if (plugged != nullptr) families.push_back(std::move(plugged));
     return std::make_unique<devices::Machine>(
         std::make_unique<devices::emulated::EmulatedHost>(inventory), std::move(families), "", "");
   }
@@ -79,6 +80,7 @@ Result<std::unique_ptr<devices::Machine>> machine_of(const Settings& given,
   families.push_back(
       std::make_unique<devices::nvml::Gpus>(given.text("nvml", "libnvidia-ml.so.1")));
   families.push_back(std::make_unique<devices::rocm::Gpus>());
+  if (plugged != nullptr) families.push_back(std::move(plugged));
   return std::make_unique<devices::Machine>(std::move(host), std::move(families),
                                             data_dir + "/devices", boot_id);
 }

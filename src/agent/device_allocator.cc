@@ -1,0 +1,141 @@
+#include "agent/device_allocator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "codec/json.h"
+
+namespace dove::agent {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kFileBytes_max = 64 << 20;
+
+std::vector<std::int32_t> set_of(const std::vector<DeviceGrant>& grants) {
+  std::set<std::int32_t> ids;
+  for (const DeviceGrant& grant : grants) ids.insert(grant.device);
+  return {ids.begin(), ids.end()};
+}
+
+Json edits_json(const std::vector<std::int32_t>& set, const DeviceEdits& edits) {
+  Json mounts = Json::array();
+  for (const containers::CdiMount& mount : edits.edits.mounts) {
+    mounts.push_back({mount.source, mount.target, mount.writable});
+  }
+  return Json{{"set", set},
+              {"environment", edits.edits.environment},
+              {"devices", edits.edits.devices},
+              {"mounts", std::move(mounts)},
+              {"cdi", edits.cdi_devices},
+              {"annotations", edits.annotations}};
+}
+
+DeviceEdits edits_of(const Json& line) {
+  DeviceEdits edits;
+  line.at("environment").get_to(edits.edits.environment);
+  line.at("devices").get_to(edits.edits.devices);
+  for (const Json& mount : line.at("mounts")) {
+    edits.edits.mounts.push_back({mount.at(0), mount.at(1), mount.at(2)});
+  }
+  line.at("cdi").get_to(edits.cdi_devices);
+  line.at("annotations").get_to(edits.annotations);
+  return edits;
+}
+
+}  // namespace
+
+void DeviceEdits::add(const DeviceEdits& more) {
+  edits.add(more.edits);
+  cdi_devices.insert(cdi_devices.end(), more.cdi_devices.begin(), more.cdi_devices.end());
+  annotations.insert(more.annotations.begin(), more.annotations.end());
+}
+
+DeviceAllocator::DeviceAllocator(Plugins plugins, std::string path)
+    : plugins_(std::move(plugins)), path_(std::move(path)) {
+  read();
+}
+
+std::vector<std::string> DeviceAllocator::plugged_of(const Set& set,
+                                                     const Inventory& inventory) const {
+  std::vector<std::string> uuids;
+  for (const std::int32_t id : set) {
+    const auto index = static_cast<std::size_t>(id);
+    if (!plugins_.plugged || index >= inventory.devices.size()) continue;
+    const std::string& uuid = inventory.devices[index].uuid;
+    if (plugins_.plugged(uuid)) uuids.push_back(uuid);
+  }
+  return uuids;
+}
+
+bool DeviceAllocator::needs(const Placement& placement, const Inventory& inventory) const {
+  return !plugged_of(set_of(placement.devices), inventory).empty();
+}
+
+void DeviceAllocator::allocate(AttemptKey key, const Placement& placement,
+                               const Inventory& inventory, std::function<void(Result<void>)> done) {
+  std::set<Set> sets = {set_of(placement.devices)};
+  for (const TaskGrant& task : placement.tasks) {
+    if (!task.devices.empty()) sets.insert(set_of(task.devices));
+  }
+  std::erase_if(sets, [&](const Set& set) { return plugged_of(set, inventory).empty(); });
+  under_way_[key] = {sets.size(), "", std::move(done)};
+  for (const Set& set : sets) {
+    plugins_.ask(plugged_of(set, inventory), [this, key, set](const Result<DeviceEdits>& answer) {
+      answered(key, set, answer);
+    });
+  }
+}
+
+void DeviceAllocator::answered(AttemptKey key, const Set& set, const Result<DeviceEdits>& answer) {
+  if (answer.ok()) {
+    answers_[set] = *answer;
+    write();
+  }
+  const auto found = under_way_.find(key);
+  if (found == under_way_.end()) return;  // it was stopped meanwhile
+  if (!answer.ok()) found->second.failed = answer.error().message;
+  if (--found->second.left > 0) return;
+  const Asking over = std::move(found->second);
+  under_way_.erase(found);
+  if (over.failed.empty()) return over.done({});
+  over.done(Error{ErrorKind::kUnavailable, "device_plugin", over.failed, ""});
+}
+
+const DeviceEdits* DeviceAllocator::find(const std::vector<DeviceGrant>& grants) const {
+  const auto found = answers_.find(set_of(grants));
+  return found == answers_.end() ? nullptr : &found->second;
+}
+
+// A line each; one that cannot be read is asked for again with the next attempt.
+void DeviceAllocator::read() {
+  std::ifstream file(path_);
+  for (std::string line; std::getline(file, line);) {
+    const Result<Json> value = codec::parse_json(line, kFileBytes_max);
+    if (!value.ok()) continue;
+    try {
+      answers_[value->at("set").get<Set>()] = edits_of(*value);
+    } catch (const Json::exception&) {
+      continue;
+    }
+  }
+}
+
+void DeviceAllocator::write() const {
+  if (path_.empty()) return;
+  const std::string fresh = path_ + ".new";
+  std::ofstream file(fresh);
+  for (const auto& [set, edits] : answers_) {
+    file << codec::dump_json(edits_json(set, edits)) << '\n';
+  }
+  file.close();
+  if (file) std::rename(fresh.c_str(), path_.c_str());
+}
+
+}  // namespace dove::agent

@@ -1,0 +1,115 @@
+#include "agent/device_allocator.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <deque>
+#include <filesystem>
+#include <optional>
+
+namespace dove::agent {
+namespace {
+
+// Answers when the test says so, in order.
+class DeviceAllocatorTest : public testing::Test {
+ protected:
+  DeviceAllocatorTest() {
+    for (const char* uuid : {"own-0", "plug-1", "plug-2"}) {
+      inventory_.devices.emplace_back().uuid = uuid;
+    }
+  }
+  DeviceAllocator::Plugins plugins() {
+    return {[](const std::string& uuid) { return uuid.starts_with("plug"); },
+            [this](std::vector<std::string> uuids, DeviceAllocator::Done done) {
+              asked_.push_back({std::move(uuids), std::move(done)});
+            }};
+  }
+  void answer(bool well = true) {
+    const Asked asked = asked_.front();
+    asked_.pop_front();
+    if (!well) return asked.done(Error{ErrorKind::kUnavailable, "device_plugin", "it is away", ""});
+    DeviceEdits edits;
+    edits.edits.environment = {{"FIRST", asked.uuids.front()}};
+    edits.edits.devices = {"/dev/" + asked.uuids.front()};
+    edits.edits.mounts = {{"/out", "/in", true}};
+    edits.cdi_devices = {"a.com/b=c"};
+    edits.annotations = {{"k", "v"}};
+    asked.done(edits);
+  }
+  static Placement placement(std::vector<std::int32_t> devices,
+                             std::vector<std::vector<std::int32_t>> tasks = {}) {
+    Placement made;
+    for (const std::int32_t id : devices) made.devices.push_back({id});
+    for (const auto& ids : tasks) {
+      TaskGrant& task = made.tasks.emplace_back();
+      for (const std::int32_t id : ids) task.devices.push_back({id});
+    }
+    return made;
+  }
+
+  struct Asked {
+    std::vector<std::string> uuids;
+    DeviceAllocator::Done done;
+  };
+  Inventory inventory_;
+  std::deque<Asked> asked_;
+  DeviceAllocator allocator_{plugins(), ""};
+  AttemptKey key_{JobId(7), 1};
+};
+
+TEST_F(DeviceAllocatorTest, AsksForEachSetOfDevicesThatATaskIsGiven) {
+  EXPECT_FALSE(allocator_.needs(placement({0}), inventory_));
+  const Placement both = placement({0, 1, 2}, {{0, 1}, {2}});
+  ASSERT_TRUE(allocator_.needs(both, inventory_));
+  std::optional<Result<void>> done;
+  allocator_.allocate(key_, both, inventory_, [&](Result<void> end) { done = end; });
+  ASSERT_EQ(asked_.size(), 3u);
+  EXPECT_TRUE(allocator_.is_under_way(key_));
+  answer();
+  answer();
+  EXPECT_FALSE(done.has_value());
+  answer();
+  ASSERT_TRUE(done.has_value() && done->ok());
+  EXPECT_FALSE(allocator_.is_under_way(key_));
+  ASSERT_NE(allocator_.find({{2}}), nullptr);
+  EXPECT_EQ(allocator_.find({{2}})->edits.devices, (std::vector<std::string>{"/dev/plug-2"}));
+  EXPECT_EQ(allocator_.find({{0}, {1}})->edits.environment[0].second, "plug-1");
+  EXPECT_EQ(allocator_.find({{1}}), nullptr) << "nobody asked for it alone";
+}
+
+TEST_F(DeviceAllocatorTest, AFailureIsToldOnceAndADroppedAttemptHearsNothing) {
+  std::optional<Result<void>> done;
+  allocator_.allocate(key_, placement({1, 2}, {{1}, {2}}), inventory_,
+                      [&](Result<void> end) { done = end; });
+  answer(false);
+  answer();
+  answer();
+  ASSERT_TRUE(done.has_value());
+  EXPECT_EQ(done->error().message, "it is away");
+  done.reset();
+  allocator_.allocate(key_, placement({1}), inventory_, [&](Result<void> end) { done = end; });
+  allocator_.drop(key_);
+  answer();
+  EXPECT_FALSE(done.has_value());
+}
+
+TEST_F(DeviceAllocatorTest, AnswersSurviveTheAgent) {
+  char path[] = "/tmp/device_allocator_XXXXXX";
+  ::close(::mkstemp(path));
+  DeviceAllocator first(plugins(), path);
+  first.allocate(key_, placement({1, 2}), inventory_, [](const Result<void>&) {});
+  answer();
+  const DeviceAllocator second(plugins(), path);
+  const DeviceEdits* edits = second.find({{1}, {2}});
+  ASSERT_NE(edits, nullptr);
+  EXPECT_EQ(edits->edits.environment[0].first, "FIRST");
+  EXPECT_EQ(edits->edits.mounts[0].target, "/in");
+  EXPECT_TRUE(edits->edits.mounts[0].writable);
+  EXPECT_EQ(edits->cdi_devices, (std::vector<std::string>{"a.com/b=c"}));
+  EXPECT_EQ(edits->annotations.at("k"), "v");
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace dove::agent

@@ -1,0 +1,71 @@
+#include "devices/kubelet/plugged.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace dove::devices::kubelet {
+namespace {
+
+// "nvidia" of "nvidia.com/gpu".
+std::string vendor_of(const std::string& resource) {
+  return resource.substr(0, resource.find_first_of("./"));
+}
+
+std::string model_name(const PluggedModel& wanted, const std::string& resource) {
+  if (!wanted.model.empty()) return wanted.model;
+  const std::string word = resource.substr(resource.find('/') + 1);
+  return word == "gpu" ? "" : word;
+}
+
+}  // namespace
+
+const PluggedModel* PlugBoard::model_of(const std::string& resource) const {
+  const auto at = std::find_if(models_.begin(), models_.end(), [&](const PluggedModel& model) {
+    return model.resource == resource || (model.resource == "*/gpu" && resource.ends_with("/gpu"));
+  });
+  return at == models_.end() ? nullptr : &*at;
+}
+
+void PlugBoard::set(std::vector<PluginDevices> devices) {
+  const std::lock_guard lock(mutex_);
+  devices_ = std::move(devices);
+  for (const PluginDevices& of : devices_) {
+    if (model_of(of.resource) == nullptr) continue;
+    for (const ListedDevice& device : of.devices) resources_[device.id] = of.resource;
+  }
+}
+
+FoundDevices PlugBoard::found() const {
+  const std::lock_guard lock(mutex_);
+  FoundDevices found;
+  for (const PluginDevices& of : devices_) {
+    const PluggedModel* model = model_of(of.resource);
+    if (model == nullptr) continue;
+    for (const ListedDevice& listed : of.devices) {
+      if (!listed.is_healthy) continue;  // as if it were gone: nobody is given it
+      FoundDevice device;
+      device.device = Device{"gpu",     vendor_of(of.resource), model_name(*model, of.resource),
+                             listed.id, model->memory_bytes,    listed.numa_node};
+      found.devices.push_back(std::move(device));
+    }
+  }
+  return found;
+}
+
+std::string PlugBoard::resource_of(const std::string& uuid) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = resources_.find(uuid);
+  return at == resources_.end() ? "" : at->second;
+}
+
+Result<CutSlices> Plugged::arrange(const std::string& uuid, const std::vector<SlicePlace>& places) {
+  if (places.empty()) return CutSlices{};
+  return Error{ErrorKind::kInvalid, "cannot_cut",
+               fmt::format("{} is a device plug-in's and cannot be cut into slices; ask for whole "
+                           "devices or shares",
+                           uuid),
+               ""};
+}
+
+}  // namespace dove::devices::kubelet

@@ -1,0 +1,55 @@
+// Plugged: devices that plug-ins told of, as a family of the machine's.
+//
+// Written by the thread of the plug-ins, read by the one that looks at devices; safe for both.
+// Resources that are none of the family's (a network adapter) are not its devices.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "devices/accelerators.h"
+#include "devices/kubelet/plugin_host.h"
+
+namespace dove::devices::kubelet {
+
+// What jobs ask for in place of a resource: "amd.com/gpu" is a device of vendor "amd".
+struct PluggedModel {
+  std::string resource;
+  std::string model;              // "" : by the resource's last word ("tpu"; of "gpu" none)
+  std::int64_t memory_bytes = 0;  // of each; 0: not known
+};
+
+// Shared by both threads.
+class PlugBoard {
+ public:
+  explicit PlugBoard(std::vector<PluggedModel> models) : models_(std::move(models)) {}
+  void set(std::vector<PluginDevices> devices);
+  FoundDevices found() const;
+  // The resource that a device of this id is of; "": no plug-in's.
+  std::string resource_of(const std::string& uuid) const;
+
+ private:
+  const PluggedModel* model_of(const std::string& resource) const;
+
+  const std::vector<PluggedModel> models_;
+  mutable std::mutex mutex_;
+  std::vector<PluginDevices> devices_;
+  std::map<std::string, std::string> resources_;  // by device, of all that were ever there
+};
+
+class Plugged : public Accelerators {
+ public:
+  explicit Plugged(std::shared_ptr<const PlugBoard> board) : board_(std::move(board)) {}
+  Result<FoundDevices> find() override { return board_->found(); }
+  std::vector<DeviceSample> sample() override { return {}; }  // plug-ins tell of health alone
+  Result<CutSlices> arrange(const std::string& uuid,
+                            const std::vector<SlicePlace>& places) override;
+
+ private:
+  std::shared_ptr<const PlugBoard> board_;
+};
+
+}  // namespace dove::devices::kubelet
