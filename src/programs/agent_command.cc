@@ -12,6 +12,7 @@
 
 #include "agent/agent.h"
 #include "agent/container_runner.h"
+#include "agent/device_health.h"
 #include "agent/lease.h"
 #include "agent/metrics_page.h"
 #include "agent/null_runner.h"
@@ -64,7 +65,7 @@ cli::CommandSpec spec() {
       {"look-s", 0, "SECONDS", "look at the devices so often (10)", false},
       {"planes", 0, "PLANES",
        "interfaces or cards for each kind of traffic: user=eth0,storage=ib4,gpu=ib0+ib1", false},
-      {"sys", 0, "DIR", "look for network cards below this (/sys)", false},
+      {"sys", 0, "DIR", "look for network cards and lanes below this (/sys)", false},
       {"metrics", 0, "HOST:PORT", "answer Prometheus at /metrics there (nowhere)", false},
       {"run-as-self", 0, "", "run all tasks as the user of this process", false},
       {"cgroups", 0, "WHEN", "on or off: a cgroup for each task (on, but off with --run-as-self)",
@@ -235,6 +236,7 @@ struct RunnerSettings {
   bool stop_tasks = false;
   std::chrono::seconds look{10};  // between looks at the devices
   std::string metrics;            // "": nowhere
+  std::string sys_root;
   std::string plugin_directory;   // "": there are no device plug-ins
   std::shared_ptr<devices::kubelet::PlugBoard> board;
 };
@@ -307,6 +309,7 @@ Result<RunnerSettings> runner_settings(const Settings& given, const agent::Agent
   TRY_ASSIGN(const std::int64_t look_s, given.integer("look-s", 10, 1, 3600));
   settings.look = std::chrono::seconds(look_s);
   settings.metrics = given.text("metrics", "");
+  settings.sys_root = given.text("sys", "/sys");
   settings.plugin_directory = given.text("device-plugins", "");
   TRY_ASSIGN(auto models, plugged_models(given.text("plugin-gpus", "*/gpu")));
   settings.board = std::make_shared<devices::kubelet::PlugBoard>(std::move(models));
@@ -369,9 +372,11 @@ int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine>
   }
   if (Result<void> started = agent.start(); !started.ok()) return fail(started.error());
   std::string driver_errors;
+  agent::DeviceHealth health(settings.sys_root, paths.data_dir + "/device-findings");
   watch.start([&](devices::Sighting seen) {
     log_driver_errors(seen.driver_errors, driver_errors);
     for (Finding& finding : findings_of(seen)) agent.found(std::move(finding));
+    for (Finding& finding : health.look(seen, loop.monotonic_us())) agent.found(std::move(finding));
     agent.set_inventory(std::move(seen.inventory));
     agent.set_cut(std::move(seen.cut));
     agent.set_device_files(std::move(seen.files));

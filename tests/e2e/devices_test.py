@@ -20,6 +20,11 @@ class Devices(unittest.TestCase):
     def setUp(self):
         self.cluster = Cluster(nodes=1, gpus=None, agent_options=["--nvml", os.path.abspath(FAKE), "--look-s", "1"])
         self.state = os.path.join(self.cluster.folder, "gpus")
+        self.port = os.path.join(self.cluster.folder, "sys/class/infiniband/mlx5_0/ports/1")
+        os.makedirs(self.port)
+        with open(self.port + "/state", "w") as file:
+            file.write("4: ACTIVE\n")
+        self.cluster.agent_options += ["--sys", os.path.join(self.cluster.folder, "sys")]
         self.tell(GPUS)
         self.cluster.environment["DOVE_FAKE_NVML"] = self.state
         self.cluster.__enter__()
@@ -53,6 +58,23 @@ class Devices(unittest.TestCase):
         self.assertEqual(self.cluster.nodes()[0]["contact"], "connected")
         self.tell(GPUS)
         until(lambda: self.kinds() == ["gpu", "gpu"], 20, "all to be back")
+
+    def test_memory_errors_close_the_device_and_a_port_that_goes_the_node(self):
+        self.tell(GPUS + "gpu 0 ecc_uncorrected 2\n")
+        node = lambda: self.cluster.api.call("GET", "/v1/nodes/node1")
+        until(lambda: node()["devices"][0]["free_milli"] == 0, 20, "the device to be closed")
+        said = self.cluster.run("nodes", "node1").stdout
+        self.assertIn("memory_errors of device 0", said)
+        self.assertIn("2 memory errors that could not be corrected", said)
+        job = self.shell("echo $CUDA_VISIBLE_DEVICES", gpus=1)
+        self.assertEqual(self.cluster.wait(job)["state"], "completed")
+        self.assertEqual(self.cluster.logs(job).strip(), "1")
+        self.tell(GPUS + "gpu 0 ecc_uncorrected 0\n")  # it was reset
+        until(lambda: node()["devices"][0]["free_milli"] == 1000, 20, "the device to be open again")
+        with open(self.port + "/state", "w") as file:
+            file.write("1: DOWN\n")
+        until(lambda: node()["state"] != "ready", 20, "the node to be closed")
+        self.assertIn("port mlx5_0/1 was active and is now '1: DOWN'", self.cluster.run("nodes", "node1").stdout)
 
     def test_ids_stay_when_the_agent_is_restarted_with_one_gone(self):
         self.tell(GPUS + "gpu 0 lost 1\n")
