@@ -8,7 +8,7 @@ ROUNDS ?= 200
 SEED ?= 1
 CONFIGURE = [ $(RELEASE)/build.ninja -nt CMakePresets.json ] || cmake --preset release >/dev/null
 
-.PHONY: help build all demo test unit e2e test-upgrade peers test-isolation check format bench chaos explore fuzz clean
+.PHONY: help build all demo test unit e2e test-upgrade peers test-isolation gpu check format bench chaos explore fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1|/p' Makefile | awk -F'|' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -52,6 +52,10 @@ test-isolation: ## what a hostile task in a container tries, and a neighbour tha
 	@tools/setup build run test
 	@$(MAKE) --no-print-directory build
 	@DOVE=$(CURDIR)/$(RELEASE)/dove tests/e2e/isolation_test.py
+
+gpu: ## what a real GPU of this machine does under dove, added to docs/operate/gpu-runs.md; skips without one
+	@! tools/gpu --probe || { tools/setup build run test && $(MAKE) --no-print-directory build && \
+	  DOVE=$(CURDIR)/$(RELEASE)/dove tools/gpu; }
 
 check: ## formatting, architecture, lint of changed files (ALL=1: of every file)
 	@tools/setup build check

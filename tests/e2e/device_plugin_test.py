@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Kubernetes' device plug-ins serve an agent without a kubelet: found, watched, asked, restarted, lost."""
 import json
 import os
