@@ -1,6 +1,8 @@
 // Why a job waits, in words and numbers.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "codec/json.h"
 #include "codec/json_parts.h"
 #include "codec/quantity.h"
@@ -181,6 +183,19 @@ std::string preemption_text(const core::State& state, const Reason& r) {
                      counted(r.total, "job", "jobs"));
 }
 
+// "; node3: port:mlx5_0/1 (…)": the worst of what was found of the node.
+std::string fault_text(const core::State& state, const std::string& name) {
+  const core::Node* node = name.empty() ? nullptr : state.find_node(name);
+  if (node == nullptr || node->findings.empty()) return "";
+  const auto worst = std::max_element(
+      node->findings.begin(), node->findings.end(),
+      [](const auto& a, const auto& b) { return a.finding.severity < b.finding.severity; });
+  const Finding& finding = worst->finding;
+  const std::string device = finding.device < 0 ? "" : fmt::format(" of device {}", finding.device);
+  return fmt::format("; {}: {}{}{}", name, finding.check, device,
+                     finding.evidence.empty() ? "" : " (" + finding.evidence + ")");
+}
+
 std::string text_of(const core::State& state, const Reason& r) {
   switch (r.kind) {
     case ReasonKind::kHeld:
@@ -219,8 +234,8 @@ std::string text_of(const core::State& state, const Reason& r) {
     case ReasonKind::kNeverFits:
       return never_fits_text(r);
     case ReasonKind::kNodesUnavailable:
-      return fmt::format("{} of {} matching nodes are drained, suspect, lost or silent", r.count,
-                         r.total);
+      return fmt::format("{} of {} matching nodes are drained, suspect, lost or silent{}", r.count,
+                         r.total, fault_text(state, r.subject));
     case ReasonKind::kAhead:
       return ahead_text(state, r);
     case ReasonKind::kDomain:

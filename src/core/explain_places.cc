@@ -141,6 +141,18 @@ void Explainer::forget_limits(Causes found) {
   });
 }
 
+// The name of the first of `all` that is not `open` and has a fault; "": none has.
+std::string first_with_fault(const std::vector<const Node*>& all,
+                             const std::vector<const Node*>& open) {
+  for (const Node* node : all) {
+    const bool has_fault = std::any_of(
+        node->findings.begin(), node->findings.end(),
+        [](const OpenFinding& one) { return one.finding.severity >= Severity::kFault; });
+    if (has_fault && std::find(open.begin(), open.end(), node) == open.end()) return node->name;
+  }
+  return "";
+}
+
 void Explainer::tell(Causes found) {
   const Causes unavailable = found & kUnavailableCause;
   if ((found & kLabelsCause) != 0) {
@@ -163,8 +175,11 @@ void Explainer::tell(Causes found) {
     const JobSpec spec = causes_.spec_without(found & kChoiceCause);
     Reason made;
     made.kind = ReasonKind::kNodesUnavailable;
-    made.total = static_cast<std::int64_t>(causes_.nodes(kUnavailableCause).matching(spec).size());
-    made.count = made.total - static_cast<std::int64_t>(causes_.nodes(0).matching(spec).size());
+    const std::vector<const Node*> all = causes_.nodes(kUnavailableCause).matching(spec);
+    const std::vector<const Node*> open = causes_.nodes(0).matching(spec);
+    made.total = static_cast<std::int64_t>(all.size());
+    made.count = made.total - static_cast<std::int64_t>(open.size());
+    made.subject = first_with_fault(all, open);
     out_.push_back(std::move(made));
   }
   bool held = false;

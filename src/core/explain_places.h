@@ -5,7 +5,8 @@
 //   kLabels           the job's labels do not matter
 //   kDomain           the job need not be in one unit (kNeverFits when it has a level)
 //   kExcluded         the job's choice of nodes does not matter
-//   kNodesUnavailable all nodes of the pool are connected and not drained, with what is on them
+//   kNodesUnavailable all nodes of the pool are connected and not drained, with what is on them;
+//                     `subject`: one that a fault closed
 //   kResources        of that resource all nodes have free what they have when nothing runs there;
 //                     of "nodes": nothing runs on any
 //   kNeverFits        the job asks for none of that resource; of "nodes": it is one task that asks

@@ -75,6 +75,8 @@ class Devices(unittest.TestCase):
             file.write("1: DOWN\n")
         until(lambda: node()["state"] != "ready", 20, "the node to be closed")
         self.assertIn("port mlx5_0/1 was active and is now '1: DOWN'", self.cluster.run("nodes", "node1").stdout)
+        why = self.cluster.run("why", str(self.shell("true", gpus=1))).stdout
+        self.assertIn("silent; node1: port:mlx5_0/1 (InfiniBand port mlx5_0/1 was active", why)
 
     def test_ids_stay_when_the_agent_is_restarted_with_one_gone(self):
         self.tell(GPUS + "gpu 0 lost 1\n")
