@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/clock_check.h"
 #include "agent/contact.h"
 #include "agent/device_allocator.h"
 #include "agent/environment.h"
@@ -131,6 +132,7 @@ class Agent {
   void sync_answered(const Result<wire::Response>& answer, std::int64_t sent_us);
   void post_flush(std::int64_t wait_us);
   std::int64_t backoff_us();
+  void compare_clocks(std::int64_t sent_us, std::int64_t controller_us);
   void heartbeat();
   void renew();
   void check_stopped(std::int64_t since_us, std::int64_t kill_after_us);
@@ -162,6 +164,7 @@ class Agent {
   std::map<AttemptKey, std::unique_ptr<HeldAttempt>> held_;
   SliceCutter cutter_;
   DeviceAllocator allocator_;
+  ClockCheck clock_;
   std::unique_ptr<Relays> relays_;
   std::unique_ptr<Health> health_;
   std::unique_ptr<ProgressWatch> progress_;

@@ -8,6 +8,7 @@
 
 #include "agent/agent.h"
 #include "codec/json.h"
+#include "telemetry/clock.h"
 #include "telemetry/log.h"
 
 namespace dove::agent {
@@ -432,6 +433,7 @@ void Agent::reported(std::size_t count, std::uint64_t inventory_version, std::in
   try {
     see(message);
     resync = message.value("resync", false);
+    compare_clocks(sent_us, message.value("now_us", std::int64_t{0}));
   } catch (const Json::exception& e) {
     return lost_session(malformed(e.what()));
   }
@@ -439,6 +441,13 @@ void Agent::reported(std::size_t count, std::uint64_t inventory_version, std::in
     return lost_session(Error{ErrorKind::kConflict, "resync", "the controller asks to sync", ""});
   }
   flush_reports();
+}
+
+void Agent::compare_clocks(std::int64_t sent_us, std::int64_t controller_us) {
+  if (controller_us == 0 || loop_.world() != nullptr) return;
+  std::optional<Finding> finding =
+      clock_.heard({sent_us, loop_.monotonic_us(), telemetry::now_us(), controller_us});
+  if (finding) found(std::move(*finding));
 }
 
 void Agent::heartbeat() {

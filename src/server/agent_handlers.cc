@@ -191,6 +191,7 @@ void answer_report(Context& context, const Call& call, const ReportMessage& mess
   call.reply(200, Json{{"acked", message.number},
                        {"log_head", state.head.value},
                        {"epoch", state.epoch.value},
+                       {"now_us", context.now_us()},
                        {"resync", resync}});
 }
 
