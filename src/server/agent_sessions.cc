@@ -111,11 +111,14 @@ void AgentSessions::tick() {
       fmt::format(R"({{"ping":{},"epoch":{}}})", state.head.value, state.epoch.value);
   std::vector<std::pair<NodeId, bool>> over;
   for (auto& [node, session] : sessions_) {
-    if (node.value % kSlots != slot_) continue;
+    // Whoever waits for the node waits from here on: silence is noticed as soon as it is one.
     const std::int64_t quiet_us = now_us - session->heard_at_us;
     if (session->reports_in_progress == 0 && quiet_us > state.settings.silent_after.us) {
       over.emplace_back(node, true);
-    } else if (session->orders == nullptr && quiet_us > kOpenStream_us) {
+      continue;
+    }
+    if (node.value % kSlots != slot_) continue;
+    if (session->orders == nullptr && quiet_us > kOpenStream_us) {
       over.emplace_back(node, false);
     } else if (session->orders != nullptr) {
       write(*session, ping);
