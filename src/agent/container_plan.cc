@@ -82,13 +82,15 @@ Result<ContainerIdentity> container_identity(const std::string& linux_user) {
 
 Result<std::vector<ContainerBind>> container_binds(const TaskPlan& plan,
                                                    const std::vector<std::string>& volume_roots,
-                                                   const std::string& contain_path) {
+                                                   const std::string& contain_path,
+                                                   const std::string& hosts_path) {
   std::vector<ContainerBind> binds;
   binds.push_back({"ro", contain_path, "", containers::kInit});
-  for (const char* file : {"/etc/resolv.conf", "/etc/hosts"}) {
+  for (const auto& [file, target] : {std::pair{std::string("/etc/resolv.conf"), "/etc/resolv.conf"},
+                                     std::pair{hosts_path, "/etc/hosts"}}) {
     struct stat facts {};
-    if (::stat(file, &facts) == 0 && S_ISREG(facts.st_mode)) {
-      binds.push_back({"ro", fs::canonical(file).string(), "", file});
+    if (::stat(file.c_str(), &facts) == 0 && S_ISREG(facts.st_mode)) {
+      binds.push_back({"ro", fs::canonical(file).string(), "", target});
     }
   }
   for (const SharedPath& shared : plan.shared) {
@@ -155,7 +157,10 @@ containers::Bundle container_bundle(const TaskPlan& plan, const containers::Imag
                                     const ContainerIdentity& identity,
                                     const std::vector<ContainerBind>& binds) {
   containers::Bundle bundle;
-  bundle.argv = {containers::kInit, "init"};
+  std::vector<std::int32_t> ports;
+  for (const PublishedPort& published : plan.ports) ports.push_back(published.port);
+  const std::string listed = fmt::format("{}", fmt::join(ports, ","));
+  bundle.argv = {containers::kInit, "init", listed.empty() ? "-" : listed};
   bundle.argv.insert(bundle.argv.end(), plan.argv.begin(), plan.argv.end());
   bundle.environment = plan.environment;
   for (const auto& [name, value] : image.environment) bundle.environment.try_emplace(name, value);

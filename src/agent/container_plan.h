@@ -37,10 +37,11 @@ struct ContainerBind {
 Result<ContainerIdentity> container_identity(const std::string& linux_user);
 
 // What the container sees of the node: volumes, what the task shares with its job, dove-contain.
-// Errors: a volume that lies in none of `volume_roots`.
+// `hosts_path` becomes /etc/hosts. Errors: a volume that lies in none of `volume_roots`.
 Result<std::vector<ContainerBind>> container_binds(const TaskPlan& plan,
                                                    const std::vector<std::string>& volume_roots,
-                                                   const std::string& contain_path);
+                                                   const std::string& contain_path,
+                                                   const std::string& hosts_path);
 
 // How devices are named in CDI files, and where those are.
 struct CdiNames {

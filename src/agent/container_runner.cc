@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "agent/container_network.h"
 #include "agent/container_plan.h"
 #include "agent/device_rules.h"
 #include "containers/place.h"
@@ -75,6 +76,7 @@ struct ContainerRunner::Held {
   TaskEnd end;
   std::unique_ptr<containers::Child> deletion;
   wire::Timer again;
+  bool in_network = false;  // of its gang
   int tries = 0;
 };
 
@@ -98,7 +100,8 @@ ContainerRunner::ContainerRunner(wire::Loop& loop, ProcessRunner& processes,
     : loop_(loop),
       processes_(processes),
       options_(std::move(options)),
-      images_(loop, {options_.images, options_.data_dir + "/images", options_.pulls}) {
+      images_(loop, {options_.images, options_.data_dir + "/images", options_.pulls}),
+      networks_(options_.data_dir + "/networks") {
   std::error_code error;
   for (const std::string& path :
        {options_.data_dir + "/containers", options_.data_dir + "/images"}) {
@@ -106,6 +109,7 @@ ContainerRunner::ContainerRunner(wire::Loop& loop, ProcessRunner& processes,
     fs::permissions(path, fs::perms::owner_all, error);
   }
   collect_images();
+  networks_.sweep([this](const std::string& attempt) { return has_containers(attempt); });
 }
 
 ContainerRunner::~ContainerRunner() = default;
@@ -136,21 +140,55 @@ void ContainerRunner::prepare(const std::string& image, std::function<void(Resul
 
 // The mark as a name: of a directory, and of the container for its runtime.
 std::string ContainerRunner::directory_of(const TaskPlan& plan) const {
-  std::string name = plan.mark;
-  for (char& c : name) {
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                       c == '.' || c == '-';
-    if (!plain) c = '_';
+  return fmt::format("{}/containers/{}", options_.data_dir, file_name(plan.mark));
+}
+
+bool ContainerRunner::has_containers(const std::string& attempt) const {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(options_.data_dir + "/containers", error)) {
+    if (entry.path().filename().string().starts_with(attempt + ".")) return true;
   }
-  return fmt::format("{}/containers/{}", options_.data_dir, name);
+  return false;
+}
+
+// What dove-contain is told, but for what the container sees of the node.
+std::vector<std::string> ContainerRunner::enter_command(const TaskPlan& plan,
+                                                        const ContainerIdentity& identity,
+                                                        const std::string& lower,
+                                                        const std::string& log) const {
+  std::vector<std::string> argv{options_.contain_path,
+                                "enter",
+                                "--log",
+                                log,
+                                "--ids",
+                                containers::id_map_text(identity.uids),
+                                containers::id_map_text(identity.gids),
+                                "--scratch",
+                                std::to_string(options_.scratch_bytes),
+                                "--lower",
+                                lower};
+  if (plan.network != nullptr) argv.insert(argv.end(), {"--network", networks_.path(plan.attempt)});
+  for (const PublishedPort& port : plan.ports) {
+    argv.insert(argv.end(), {"--publish", std::to_string(port.node_port)});
+  }
+  return argv;
 }
 
 Result<TaskPlan> ContainerRunner::launch_plan(const TaskPlan& plan, const std::string& directory) {
   TRY_ASSIGN(const containers::Runtime runtime_found, runtime());
   TRY_ASSIGN(const containers::Image image, images_.find(plan.container.image));
   TRY_ASSIGN(ContainerIdentity identity, container_identity(plan.linux_user));
+  const std::string hosts = directory + "/hosts";
+  std::error_code error;
+  fs::remove_all(directory, error);  // of a former attempt to start it
+  if (::mkdir(directory.c_str(), 0700) != 0) return cannot_make(directory, errno);
+  if (plan.network != nullptr) {
+    TRY(write_text(hosts, containers::hosts_text(*plan.network)));
+    TRY(networks_.describe(plan.attempt, *plan.network));
+  }
   TRY_ASSIGN(std::vector<ContainerBind> all,
-             container_binds(plan, options_.volume_roots, options_.contain_path));
+             container_binds(plan, options_.volume_roots, options_.contain_path,
+                             plan.network != nullptr ? hosts : "/etc/hosts"));
   TRY_ASSIGN(const containers::CdiEdits edits, cdi_edits(plan, options_.cdi));
   for (ContainerBind& bind : cdi_binds(edits)) all.push_back(std::move(bind));
   for (const SharedPath& shared : plan.shared) TRY(make_shared(shared, identity));
@@ -158,9 +196,6 @@ Result<TaskPlan> ContainerRunner::launch_plan(const TaskPlan& plan, const std::s
   if (::mkdir(containers::kPlace, 0755) != 0 && errno != EEXIST) {
     return cannot_make(containers::kPlace, errno);
   }
-  std::error_code error;
-  fs::remove_all(directory, error);  // of a former attempt to start it
-  if (::mkdir(directory.c_str(), 0700) != 0) return cannot_make(directory, errno);
   containers::Bundle bundle = container_bundle(plan, image, identity, all);
   if (!plan.script_path.empty()) {
     // The container's user can read only a copy.
@@ -173,7 +208,7 @@ Result<TaskPlan> ContainerRunner::launch_plan(const TaskPlan& plan, const std::s
   }
   apply_cdi(edits, identity, bundle);
   bundle.annotations = plan.edits.annotations;
-  bundle.hostname = options_.hostname;
+  bundle.hostname = plan.hostname.empty() ? options_.hostname : plan.hostname;
   bundle.cgroup = processes_.cgroup_path(plan);
   bundle.memory_bytes = plan.attempt.empty() ? plan.memory_bytes : 0;
   bundle.processes_max = processes_.options().processes_max;
@@ -187,17 +222,7 @@ Result<TaskPlan> ContainerRunner::launch_plan(const TaskPlan& plan, const std::s
   TaskPlan launch = plan;
   const std::string log = directory + "/log";
   std::vector<std::string>& argv = launch.launch.argv;
-  argv = {options_.contain_path,
-          "enter",
-          "--log",
-          log,
-          "--ids",
-          containers::id_map_text(identity.uids),
-          containers::id_map_text(identity.gids),
-          "--scratch",
-          std::to_string(options_.scratch_bytes),
-          "--lower",
-          image.root};
+  argv = enter_command(plan, identity, image.root, log);
   for (const ContainerBind& bind : all) {
     argv.insert(argv.end(), {"--bind", bind.how, bind.root, bind.path});
   }
@@ -205,7 +230,7 @@ Result<TaskPlan> ContainerRunner::launch_plan(const TaskPlan& plan, const std::s
   launch.launch.pid_file = directory + "/pid";
   for (std::string& word :
        containers::run_command(runtime_found, fs::path(directory).filename().string(), directory,
-                               launch.launch.pid_file, log)) {
+                               launch.launch.pid_file, log, 1 + plan.ports.size())) {
     argv.push_back(std::move(word));
   }
   return launch;
@@ -219,9 +244,17 @@ Result<std::unique_ptr<RunningTask>> ContainerRunner::start(const TaskPlan& plan
   held->plan.mark = plan.mark;
   held->plan.attempt = plan.attempt;
   held->callbacks = std::move(callbacks);
-  TRY_ASSIGN(const TaskPlan launch, launch_plan(plan, held->directory));
-  Result<std::unique_ptr<RunningTask>> inner = processes_.start(launch, watch(held));
-  if (!inner.ok()) return inner.error();
+  held->in_network = plan.network != nullptr;
+  if (held->in_network) networks_.use(plan.attempt);
+  Result<TaskPlan> launch = launch_plan(plan, held->directory);
+  Result<std::unique_ptr<RunningTask>> inner =
+      launch.ok() ? processes_.start(*launch, watch(held)) : launch.error();
+  if (!inner.ok()) {
+    std::error_code error;
+    fs::remove_all(held->directory, error);
+    if (held->in_network) networks_.release(plan.attempt);
+    return inner.error();
+  }
   return std::unique_ptr<RunningTask>(
       std::make_unique<Task>(std::move(held), std::move(inner).value()));
 }
@@ -236,6 +269,8 @@ Result<std::unique_ptr<RunningTask>> ContainerRunner::adopt(const TaskPlan& plan
   held->plan.mark = plan.mark;
   held->plan.attempt = plan.attempt;
   held->callbacks = std::move(callbacks);
+  held->in_network = networks_.is_there(plan.attempt);
+  if (held->in_network) networks_.use(plan.attempt);
   TaskPlan known = plan;
   known.launch.pid_file = directory + "/pid";
   Result<std::unique_ptr<RunningTask>> inner = processes_.adopt(known, watch(held));
@@ -291,6 +326,7 @@ void ContainerRunner::removed(const std::shared_ptr<Held>& held, const Result<vo
   ending_.erase(kept->directory);
   std::error_code error;
   fs::remove_all(kept->directory, error);
+  if (kept->in_network) networks_.release(kept->plan.attempt);
   processes_.clear_cgroup(kept->plan);
   const TaskCallbacks callbacks = kept->callbacks;
   if (callbacks.on_ended) callbacks.on_ended(kept->end);

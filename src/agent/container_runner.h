@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/container_network.h"
 #include "agent/container_plan.h"
 #include "agent/process_runner.h"
 #include "agent/task.h"
@@ -53,7 +54,10 @@ class ContainerRunner : public Runner {
   class Task;
 
   std::string directory_of(const TaskPlan& plan) const;
+  bool has_containers(const std::string& attempt) const;
   const Result<containers::Runtime>& runtime();
+  std::vector<std::string> enter_command(const TaskPlan& plan, const ContainerIdentity& identity,
+                                         const std::string& lower, const std::string& log) const;
   Result<TaskPlan> launch_plan(const TaskPlan& plan, const std::string& directory);
   TaskCallbacks watch(const std::shared_ptr<Held>& held);
   void ended(const std::shared_ptr<Held>& held, TaskEnd end);
@@ -65,6 +69,7 @@ class ContainerRunner : public Runner {
   ProcessRunner& processes_;
   const ContainerRunnerOptions options_;
   containers::ImageStore images_;
+  ContainerNetworks networks_;
   std::optional<Result<containers::Runtime>> runtime_;
   std::map<std::string, std::shared_ptr<Held>> ending_;  // by directory, while they are deleted
   wire::Timer collect_timer_;

@@ -262,6 +262,8 @@ void add_torchrun(const LaunchOrder& order, Environment& e) {
 void add_fabric(const AgentFacts& facts, const LaunchOrder& order,
                 const std::vector<DeviceGrant>& grants, Environment& e) {
   if (facts.fabric == nullptr || facts.inventory == nullptr) return;
+  // In a network of the gang's own the node's interfaces are not there.
+  if (order.exec.container.network == ContainerNetwork::kGang) return;
   const auto found = fabric_environment(*facts.fabric, facts.planes, *facts.inventory, grants,
                                         order.nodes.size() > 1);
   const auto& own = order.exec.environment;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "codec/json.h"
+#include "containers/network.h"
 
 namespace dove::agent {
 namespace {
@@ -24,7 +25,7 @@ std::vector<PeerNode> read_peers(const Json& list) {
   for (const Json& item : list) {
     PeerNode peer;
     peer.name = item.at("node").get<std::string>();
-    peer.address = item.value("address", "");
+    peer.address = peer.underlay = item.value("address", "");
     peer.node_rank = item.at("node_rank").get<std::int32_t>();
     peer.ranks = item.at("ranks").get<std::vector<Rank>>();
     peer.cores = item.value("cores", 0);
@@ -32,6 +33,12 @@ std::vector<PeerNode> read_peers(const Json& list) {
     peers.push_back(std::move(peer));
   }
   return peers;
+}
+
+void give_gang_addresses(std::vector<PeerNode>& nodes) {
+  for (PeerNode& node : nodes) {
+    if (!node.ranks.empty()) node.address = containers::network_address(node.ranks.front());
+  }
 }
 
 void read_spec(const Json& spec, LaunchOrder& order) {
@@ -84,6 +91,7 @@ Result<LaunchOrder> read_launch_order(const Json& line) {
     order.nodes = read_peers(line.at("placements"));
     read_spec(line.at("spec"), order);
     TRY_ASSIGN(order.exec, codec::decode_exec(line.at("exec").dump()));
+    if (order.exec.container.network == ContainerNetwork::kGang) give_gang_addresses(order.nodes);
     order.linux_user = line.value("linux_user", "");
     order.job_token = line.value("job_token", "");
     return order;

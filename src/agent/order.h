@@ -30,11 +30,12 @@ struct AttemptKey {
 // One node of an attempt, as the tasks on all of its nodes see it.
 struct PeerNode {
   std::string name;
-  std::string address;
+  std::string address;  // where tasks reach those there: of the gang's network if it has one
   std::int32_t node_rank = 0;
   std::vector<Rank> ranks;
   std::int32_t cores = 0;
   std::vector<std::int32_t> devices;
+  std::string underlay = {};  // where machines reach it
 };
 
 struct LaunchOrder {

@@ -12,6 +12,7 @@
 
 #include "agent/device_allocator.h"
 #include "base/result.h"
+#include "containers/network.h"
 #include "model/exec.h"
 #include "model/job.h"
 
@@ -65,6 +66,9 @@ struct TaskPlan {
   std::vector<GivenDevice> devices;       // by which CDI may know them
   bool pins_memory = false;               // for network cards: as much as it has
   DeviceEdits edits;                      // what plug-ins want; the process's part is done
+  std::shared_ptr<const containers::Network> network;  // of the gang; null: the machine's
+  std::string hostname;                                // inside; "": the node's name
+  std::vector<PublishedPort> ports;                    // that lead to this task
   ContainerLaunch launch;
 };
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "agent/container_network.h"
 #include "agent/output_path.h"
 #include "agent/progress.h"
 
@@ -200,6 +201,9 @@ Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>&
   const std::string progress = own_progress_directory(context.attempt_directory);
   plan.shared.push_back({progress, progress, true});
   plan.devices = given_devices(context, grants);
+  if (plan.container.network != ContainerNetwork::kGang) return {};
+  TRY_ASSIGN(plan.network, network_of(context.order, context.facts.node));
+  plan.hostname = containers::network_host(plan.network->nodes[plan.network->here].ranks.front());
   return {};
 }
 
@@ -227,6 +231,7 @@ Result<TaskPlan> plan_batch_script(const PlanContext& context) {
   set_limits(context, {}, plan);
   if (!plan.container.image.empty()) plan.script_path = plan.argv[0];
   TRY(contain(context, context.order.placement.devices, plan));
+  plan.ports = exec.container.ports;
   set_outputs(context, kBatchName, exec.output.stdout_path, exec.output.stderr_path, -1, plan);
   plan.stdin_path =
       output_path(exec.output.stdin_path, context.order, context.facts.node, plan.workdir, 0, -1);
@@ -245,6 +250,12 @@ Result<TaskPlan> plan_main_task(const PlanContext& context, const TaskGrant& gra
   set_limits(context, grant.cores, plan);
   TRY(contain(context, grant.devices.empty() ? context.order.placement.devices : grant.devices,
               plan));
+  if (plan.network != nullptr) {
+    plan.hostname = containers::network_host(grant.rank);
+    plan.environment.merge(containers::session_environment(*plan.network, grant.rank));
+    const bool first = plan.network->nodes[plan.network->here].ranks.front() == grant.rank;
+    if (first) plan.ports = exec.container.ports;
+  }
   set_outputs(context, name, exec.output.stdout_path, exec.output.stderr_path, -1, plan);
   plan.stdin_path = output_path(exec.output.stdin_path, context.order, context.facts.node,
                                 plan.workdir, grant.rank, -1);

@@ -46,12 +46,12 @@ struct Synonym {
   const char* name;
   const char* meant;
 };
-constexpr Synonym kSynonyms[] = {{"name", "job-name"},          {"queue", "qos"},
-                                 {"pool", "partition"},         {"tasks", "ntasks"},
-                                 {"cores", "cpus-per-task"},    {"memory", "mem"},
-                                 {"stdout", "output"},          {"stderr", "error"},
-                                 {"workdir", "chdir"},          {"image", "container-image"},
-                                 {"volume", "container-mounts"}};
+constexpr Synonym kSynonyms[] = {{"name", "job-name"},           {"queue", "qos"},
+                                 {"pool", "partition"},          {"tasks", "ntasks"},
+                                 {"cores", "cpus-per-task"},     {"memory", "mem"},
+                                 {"stdout", "output"},           {"stderr", "error"},
+                                 {"workdir", "chdir"},           {"image", "container-image"},
+                                 {"volume", "container-mounts"}, {"publish", "container-publish"}};
 
 std::vector<jobfiles::Option> options_of(const Invocation& invocation) {
   std::vector<jobfiles::Option> options;

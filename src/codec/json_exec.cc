@@ -17,6 +17,8 @@ constexpr std::size_t kArgumentBytesMax = 131'071;  // of the Linux kernel, for 
 constexpr std::size_t kStringsBytesMax = std::size_t{1} << 20;
 constexpr std::size_t kLabelsMax = 64;
 constexpr std::size_t kVolumesMax = 64;
+constexpr std::size_t kPortsMax = 16;
+constexpr std::array<std::string_view, 2> kNetworks{"host", "gang"};  // by ContainerNetwork
 constexpr std::size_t kBlobBytesMax = std::size_t{16} << 20;
 constexpr std::int64_t kSignalMax = 64;
 
@@ -83,6 +85,23 @@ void read_container(JsonFields& fields, ContainerSpec& v) {
   fields.boolean("read_only", v.read_only);
   fields.bytes("shm", v.shm_bytes);
   fields.text("workdir", v.workdir, kPathRule);
+  if (const int network = fields.one_of("network", kNetworks); network >= 0) {
+    v.network = static_cast<ContainerNetwork>(network);
+  }
+  fields.objects("ports", kPortsMax, [&](JsonFields& port, std::size_t) {
+    PublishedPort& published = v.ports.emplace_back();
+    port.integer("port", published.port, 1, 65'535);
+    port.integer("node_port", published.node_port, 1'024, 65'535);
+    if (published.port == 0) port.fail("port", "missing_field", "give the port inside");
+    if (published.node_port == 0) published.node_port = published.port;
+    if (published.node_port < 1'024) {
+      port.fail("node_port", "out_of_range", "give a port of the node from 1024 on");
+    }
+  });
+  if (!v.ports.empty() && v.network != ContainerNetwork::kGang) {
+    fields.fail("ports", "bad_value",
+                R"(ports are published from a network of the gang's own: "network": "gang")");
+  }
 }
 
 void put_text(Json& object, std::string_view name, const std::string& text) {
@@ -99,6 +118,12 @@ Json container_json(const ContainerSpec& v) {
   if (v.read_only) object["read_only"] = true;
   if (v.shm_bytes != 0) object["shm_bytes"] = v.shm_bytes;
   put_text(object, "workdir", v.workdir);
+  if (v.network != ContainerNetwork::kHost) {
+    object["network"] = kNetworks[static_cast<std::size_t>(v.network)];
+  }
+  for (const PublishedPort& port : v.ports) {
+    object["ports"].push_back(Json{{"port", port.port}, {"node_port", port.node_port}});
+  }
   return object;
 }
 

@@ -74,8 +74,10 @@ TEST(Submission, WhatIsWrittenIsReadBack) {
   full.exec.environment = {{"A", "1"}, {"B", "x\ny"}};
   full.exec.workdir = "/home/ada";
   full.exec.output = {"out/%j.log", "err.log", true, "in.txt", 4096};
-  full.exec.container = {
-      "torch:24.10", {{"/data", "/d", false}, {"/out", "", true}}, true, 1 << 20, "/w"};
+  full.exec.container = {"torch:24.10", {{"/data", "/d", false}, {"/out", "", true}},
+                         true,          1 << 20,
+                         "/w",          ContainerNetwork::kGang,
+                         {{80, 18'080}}};
   full.exec.umask = "077";
   full.exec.stop_signal = 2;
   full.exec.warn_signal = 10;
@@ -103,6 +105,12 @@ TEST(Submission, AContainerNeedsAnImageAndAbsolutePaths) {
             "container.volumes[0].source");
   EXPECT_EQ(refused(R"({"image": "a", "volumes": [{"source": "/data", "target": "d"}]})"),
             "container.volumes[0].target");
+  EXPECT_EQ(refused(R"({"image": "a", "network": "mine"})"), "container.network");
+  EXPECT_EQ(refused(R"({"image": "a", "network": "gang", "ports": [{"port": 8080}]})"), "");
+  EXPECT_EQ(refused(R"({"image": "a", "ports": [{"port": 8080}]})"), "container.ports");
+  EXPECT_EQ(refused(R"({"image": "a", "network": "gang", "ports": [{"port": 80}]})"),
+            "container.ports[0].node_port")
+      << "of the node's lower ports only root disposes";
 }
 
 TEST(Submission, AnUnknownFieldNamesTheNearest) {

@@ -1,6 +1,6 @@
 // Where dove-contain puts a container together, in a mount namespace of the container's own: one
-// path for all, as the runtime needs one that every user may look into. Also what is told through
-// the descriptor that process 1 is born with.
+// path for all, as the runtime needs one that every user may look into. Also the descriptors that
+// process 1 is born with.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,12 @@ inline constexpr const char kPlace[] = "/run/dove";          // on the machine: 
 inline constexpr const char kRoot[] = "/run/dove/root";      // the container's root directory
 inline constexpr const char kSys[] = "/run/dove/sys";        // to become /sys
 inline constexpr const char kInit[] = "/dev/.dove-contain";  // inside: dove-contain itself
-inline constexpr int kInitWords = 2;                         // before the program: it, and "init"
+inline constexpr int kInitWords = 3;  // before the program: it, "init", and ports or "-"
 
 // What process 1 writes, whole, to descriptor 3.
 inline constexpr int kTellFd = 3;
+// From here on it finds sockets that listen on ports of the node.
+inline constexpr int kListenFd = 4;
 enum TellKind : std::int32_t {
   kTellRunning = 1,  // the program is executed
   kTellFailed = 2,   // it cannot be: value is errno

@@ -47,7 +47,7 @@ Result<Runtime> find_runtime(const std::string& wanted, bool only_v2, const std:
 
 std::vector<std::string> run_command(const Runtime& runtime, const std::string& id,
                                      const std::string& bundle, const std::string& pid_file,
-                                     const std::string& log) {
+                                     const std::string& log, std::size_t descriptors) {
   return {runtime.program,
           "--root",
           runtime.state,
@@ -58,7 +58,7 @@ std::vector<std::string> run_command(const Runtime& runtime, const std::string& 
           "run",
           "--detach",
           "--preserve-fds",
-          "1",
+          std::to_string(descriptors),
           "--pid-file",
           pid_file,
           "--bundle",

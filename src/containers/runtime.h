@@ -19,10 +19,11 @@ struct Runtime {
 // version 2. Errors say what to install or set.
 Result<Runtime> find_runtime(const std::string& wanted, bool only_v2, const std::string& state);
 
-// Command lines. `log` gets one JSON line per complaint.
+// Command lines. `log` gets one JSON line per complaint. The container inherits so many descriptors
+// from 3 on.
 std::vector<std::string> run_command(const Runtime& runtime, const std::string& id,
                                      const std::string& bundle, const std::string& pid_file,
-                                     const std::string& log);
+                                     const std::string& log, std::size_t descriptors);
 std::vector<std::string> delete_command(const Runtime& runtime, const std::string& id);
 
 // The last complaint in a log; "" if there is none.

@@ -1,6 +1,8 @@
 // The options of sbatch that a container takes, by the names that Slurm's plug-in pyxis gave them.
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "jobfiles/option_setters.h"
 #include "jobfiles/words.h"
 
@@ -29,6 +31,25 @@ Result<Volume> volume_of(const std::string& text) {
         fmt::format("\"{}\": write /SOURCE, /SOURCE:/TARGET or /SOURCE:/TARGET:ro", shown(text)));
   }
   return volume;
+}
+
+Result<std::int32_t> port_of(const std::string& text) {
+  std::int32_t port = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, port);
+  if (read.ec != std::errc() || read.ptr != end || port < 1 || port > 65'535) {
+    return invalid(fmt::format("\"{}\": write [NODE_PORT:]PORT", shown(text)));
+  }
+  return port;
+}
+
+Result<PublishedPort> published_of(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  PublishedPort port;
+  TRY_ASSIGN(port.port, port_of(colon == std::string::npos ? text : text.substr(colon + 1)));
+  TRY_ASSIGN(port.node_port, port_of(text.substr(0, colon)));
+  if (port.node_port < 1'024) return invalid("give a port of the node from 1024 on");
+  return port;
 }
 
 }  // namespace
@@ -60,6 +81,25 @@ Result<void> set_container_readonly(Draft& draft, const Option&) {
 Result<void> set_container_workdir(Draft& draft, const Option& option) {
   if (!option.value.starts_with('/')) return invalid("write an absolute path inside the container");
   container(draft).workdir = option.value;
+  return {};
+}
+
+Result<void> set_container_network(Draft& draft, const Option& option) {
+  if (option.value != "host" && option.value != "gang") return invalid("write host or gang");
+  const bool own = option.value == "gang";
+  container(draft).network = own ? ContainerNetwork::kGang : ContainerNetwork::kHost;
+  return {};
+}
+
+Result<void> set_container_publish(Draft& draft, const Option& option) {
+  container(draft).ports.clear();
+  for (std::size_t from = 0; from <= option.value.size();) {
+    const std::size_t end = std::min(option.value.find(',', from), option.value.size());
+    TRY_ASSIGN(const PublishedPort port, published_of(option.value.substr(from, end - from)));
+    container(draft).ports.push_back(port);
+    from = end + 1;
+  }
+  container(draft).network = ContainerNetwork::kGang;
   return {};
 }
 

@@ -25,7 +25,8 @@ Set set_time, set_begin, set_deadline, set_reservation, set_dependency, set_arra
 Set set_job_name, set_output, set_error_path, set_input, set_open_mode, set_chdir, set_export,
     set_export_file, set_signal, set_preempt, set_slice_min, set_comment, set_wckey;
 // What it runs in.
-Set set_container_image, set_container_mounts, set_container_readonly, set_container_workdir;
+Set set_container_image, set_container_mounts, set_container_network, set_container_publish,
+    set_container_readonly, set_container_workdir;
 // What the command does.
 Set set_test_only, set_parsable, set_wait, set_quiet, set_verbose, set_help, set_usage, set_version,
     set_wrap;

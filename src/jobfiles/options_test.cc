@@ -24,6 +24,8 @@ std::string sample(std::string_view name) {
       {"constraint", "a100&nvlink"},
       {"container-image", "torch:24.10"},
       {"container-mounts", "/data:/d:ro"},
+      {"container-network", "gang"},
+      {"container-publish", "18080:80,8081"},
       {"container-workdir", "/w"},
       {"cpus-per-gpu", "4"},
       {"cpus-per-task", "4"},

@@ -26,6 +26,17 @@ struct Volume {
   bool writable = false;
 };
 
+// A port of the node that leads to one inside.
+struct PublishedPort {
+  std::int32_t port = 0;       // inside
+  std::int32_t node_port = 0;  // of the node; at least 1024
+};
+
+enum class ContainerNetwork {
+  kHost,  // the node's own
+  kGang,  // the gang's own: its tasks reach each other by name, and nobody else reaches them
+};
+
 // What the job's tasks run in; without an image they are plain processes of the node.
 struct ContainerSpec {
   std::string image;  // empty: none
@@ -33,6 +44,8 @@ struct ContainerSpec {
   bool read_only = false;      // the image's files cannot be changed, not even for a while
   std::int64_t shm_bytes = 0;  // of /dev/shm; 0: half of the job's memory, or 1 GiB
   std::string workdir;         // inside; empty: the image's own
+  ContainerNetwork network = ContainerNetwork::kHost;
+  std::vector<PublishedPort> ports;  // of the first task on each node; with kGang only
 };
 
 struct ExecSpec {

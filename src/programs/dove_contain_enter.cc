@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "containers/place.h"
+#include "programs/dove_contain_network.h"
 
 namespace dove::contain {
 namespace {
@@ -36,6 +37,8 @@ struct Plan {
   std::string gids;
   std::string scratch_bytes;
   std::string lower;
+  std::string network;  // file; "": the machine's
+  std::vector<int> published;
   std::vector<Bind> binds;
   char** runtime = nullptr;
 };
@@ -188,6 +191,19 @@ void make_root(const Plan& plan) {
   ::close(sys);
 }
 
+// Process 1 inherits the sockets; they are the machine's wherever it is.
+void publish(const Plan& plan) {
+  for (std::size_t i = 0; i < plan.published.size(); ++i) {
+    const int port = plan.published[i];
+    const int fd = listen_on(port);
+    const int wanted = containers::kListenFd + static_cast<int>(i);
+    if (fd < 0 || (fd != wanted && ::dup2(fd, wanted) < 0)) {
+      give_up(plan, "listen on port " + std::to_string(port) + " of the node");
+    }
+    if (fd != wanted) ::close(fd);
+  }
+}
+
 bool read_plan(int argc, char** argv, Plan& plan) {
   for (int i = 2; i < argc; ++i) {
     const std::string word = argv[i];
@@ -205,6 +221,10 @@ bool read_plan(int argc, char** argv, Plan& plan) {
       plan.scratch_bytes = argv[++i];
     } else if (word == "--lower" && left > 1) {
       plan.lower = argv[++i];
+    } else if (word == "--network" && left > 1) {
+      plan.network = argv[++i];
+    } else if (word == "--publish" && left > 1) {
+      plan.published.push_back(std::atoi(argv[++i]));
     } else if (word == "--bind" && left > 3) {
       plan.binds.push_back(Bind{argv[i + 1], argv[i + 2], argv[i + 3]});
       i += 3;
@@ -220,6 +240,10 @@ bool read_plan(int argc, char** argv, Plan& plan) {
 int enter(int argc, char** argv) {
   Plan plan;
   if (!read_plan(argc, argv, plan)) return 2;
+  publish(plan);
+  if (!plan.network.empty()) {
+    if (const std::string what = join_network(plan.network); !what.empty()) give_up(plan, what);
+  }
   if (::unshare(CLONE_NEWNS) != 0 ||
       ::mount("none", "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) {
     give_up(plan, "make a mount namespace (containers need an agent that runs as root)");

@@ -11,6 +11,7 @@
 #include <ctime>
 
 #include "containers/place.h"
+#include "programs/dove_contain_relay.h"
 
 namespace dove::contain {
 namespace {
@@ -57,7 +58,7 @@ pid_t start(char** argv) {
 // Collects until nothing is left, or until `left_at` has passed; the program's status.
 class Init {
  public:
-  explicit Init(pid_t program) : program_(program) {}
+  Init(pid_t program, pid_t relay) : program_(program), relay_(relay) {}
 
   int run() {
     sigset_t all;
@@ -81,6 +82,7 @@ class Init {
       if (pid != program_) continue;
       over_ = true;
       status_ = status;
+      if (relay_ > 0) ::kill(relay_, SIGKILL);
       ::kill(-1, SIGTERM);
       ::kill(-1, SIGCONT);
     }
@@ -96,25 +98,27 @@ class Init {
   }
 
   const pid_t program_;
+  const pid_t relay_;  // <= 0: there is none
   bool over_ = false;
   int status_ = 0;
 };
 
 }  // namespace
 
-int run_init(char** argv) {
+int run_init(const char* ports, char** argv) {
   sigset_t all;
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
   ::fcntl(containers::kTellFd, F_SETFD, FD_CLOEXEC);
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);  // its descriptor is not the program's
+  const pid_t relay = start_relay(ports);
   const pid_t program = start(argv);
   if (program < 0) {
     tell(containers::kTellFailed, errno);
     return 127;
   }
   tell(containers::kTellRunning, 0);
-  const int status = Init(program).run();
+  const int status = Init(program, relay).run();
   tell(containers::kTellEnded, status);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

@@ -6,7 +6,8 @@
 
 namespace dove::contain {
 
-// Runs argv[0], looked up in PATH; returns what the process should exit with.
-int run_init(char** argv);
+// Runs argv[0], looked up in PATH; returns what the process should exit with. `ports` is "-", or
+// ports with commas: connections that the sockets from kListenFd on accept are passed on to them.
+int run_init(const char* ports, char** argv);
 
 }  // namespace dove::contain
