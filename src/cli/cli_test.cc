@@ -278,6 +278,17 @@ TEST_F(CliTest, ANodeSaysForWhichSlicesItHasRoom) {
             std::string::npos);
 }
 
+TEST_F(CliTest, AJobSaysWhyANodeRefusedIt) {
+  json refused = job(7, "failed");
+  refused["attempts"] = {{{"number", 2}, {"stop_reason", "launch_failed"}, {"stage", "ended"}}};
+  server_.set("GET /v1/jobs/7", {200, refused.dump()});
+  server_.set("GET /v1/events", {200, R"({"events":[{"data":{"attempt":1,"why":"first"}},
+                {"data":{"attempt":2,"why":"Linux user 'zoe' does not exist on node n1"}}]})"});
+  EXPECT_NE(run({"dove", "show", "7"})
+                .out.find("Attempt 2 was refused: Linux user 'zoe' does not exist on node n1\n"),
+            std::string::npos);
+}
+
 TEST_F(CliTest, AnUpgradeIsShownBeforeItIsAskedFor) {
   server_.set("POST /v1/care-plan",
               {200, R"({"action":"upgrade","at_us":1000000,"done_us":null,"each_s":600,

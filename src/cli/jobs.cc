@@ -119,6 +119,16 @@ Result<int> run_ps(const Invocation& invocation) {
   });
 }
 
+// Why the node refused the last attempt; "" if none did, or nobody knows any more.
+std::string refusal_text(Api& api, const JobView& job) {
+  if (job.attempts.empty() || job.attempts.back().stop_reason != "launch_failed") return "";
+  const Result<json> answer = api.get(fmt::format("/v1/events?job={}&kind=LaunchFailed", job.id));
+  if (!answer.ok() || list_of(*answer, "events").empty()) return "";
+  const json data = list_of(*answer, "events").back().value("data", json::object());
+  return fmt::format("\nAttempt {} was refused: {}\n", number_of(data, "attempt"),
+                     printable(text_of(data, "why")));
+}
+
 Result<int> run_show(const Invocation& invocation) {
   TRY_ASSIGN(const Format format, output_format(invocation));
   TRY_ASSIGN(Api api, Api::connect(invocation));
@@ -143,7 +153,7 @@ Result<int> run_show(const Invocation& invocation) {
       }
       if (!first) print("\n");
       first = false;
-      print(job_text(jobs[0], telemetry::now_us(), colours_on()));
+      print(job_text(jobs[0], telemetry::now_us(), colours_on()) + refusal_text(api, jobs[0]));
     }
     return kExitOk;
   });

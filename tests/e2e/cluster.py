@@ -89,7 +89,7 @@ def until(condition, limit_s, what):
 
 class Cluster:
     def __init__(self, nodes=1, gpus=0, cores=8, memory="16Gi", server_options=(), agent_options=(),
-                 folder=None, log=None):
+                 folder=None, log=None, run_as_self=True):
         self.folder = folder or tempfile.mkdtemp(prefix="dove-e2e.")
         self.keep = folder is not None
         self.data = os.path.join(self.folder, "server")
@@ -100,6 +100,7 @@ class Cluster:
         self.agents = {}
         self.port = 0
         self.url = self.api = None
+        self.run_as_self = run_as_self
         self.agent_url = None  # where agents find the server, if not at its own port
         self.log = log or open(os.path.join(self.folder, "processes.log"), "ab")
         self.environment = {**os.environ, "DOVE_E2E": self.folder}
@@ -157,9 +158,9 @@ class Cluster:
         sizes = [] if self.gpus is None else ["--gpus", str(self.gpus), "--cores", str(self.cores),
                                               "--memory", self.memory]
         self.agents[name] = self.spawn(
-            "agent", "--name", name, "--data", folder, "--url", self.agent_url or self.url, *sizes, "--run-as-self",
-            "--shared", os.path.join(self.folder, "shared"), *options, *self.agent_options,
-            stdout=subprocess.DEVNULL)
+            "agent", "--name", name, "--data", folder, "--url", self.agent_url or self.url, *sizes,
+            "--shared", os.path.join(self.folder, "shared"), *(["--run-as-self"] if self.run_as_self else []),
+            *options, *self.agent_options, stdout=subprocess.DEVNULL)
 
     def wait_connected(self, limit_s=20):
         def connected():

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""An agent that is root runs tasks as the Linux users that their submitters are mapped to, with all their groups and their
+home directory, and nothing for anybody else. The users are made in a passwd and a group file that only this test's mount
+namespace sees. Needs root.
+"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from cluster import SKIP, Api, Cluster, until
+
+ANN, BOB, SHARED = 61001, 61002, 61003
+SCRIPT = "id -u; id -g; id -G; echo $HOME; echo $USER; pwd; touch $HOME/mark 2>/dev/null && stat -c %u:%g $HOME/mark; exit 0"
+
+
+def make_users(root):
+    """Two users who share a group; bind mounts that end with the namespace."""
+    for name, more in (("passwd", [f"ann:x:{ANN}:{ANN}::{root}/ann:/bin/sh", f"lin-bob:x:{BOB}:{BOB}::{root}/bob:/bin/sh"]),
+                       ("group", [f"ann:x:{ANN}:", f"lin-bob:x:{BOB}:", f"shared:x:{SHARED}:ann"])):
+        with open(f"/etc/{name}") as file:
+            text = file.read()
+        with open(f"{root}/{name}", "w") as file:
+            file.write(text.rstrip("\n") + "\n" + "\n".join(more) + "\n")
+        subprocess.run(["mount", "--bind", f"{root}/{name}", f"/etc/{name}"], check=True)
+    for name, uid in (("ann", ANN), ("bob", BOB)):
+        os.mkdir(f"{root}/{name}", 0o700)
+        os.chown(f"{root}/{name}", uid, uid)
+
+
+class LinuxUserTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.root = tempfile.mkdtemp(prefix="dove-users.")
+        os.chmod(cls.root, 0o755)
+        make_users(cls.root)
+        cls.cluster = Cluster(nodes=1, cores=8, run_as_self=False)
+        os.chmod(cls.cluster.folder, 0o755)
+        cls.cluster.__enter__()
+        for name, linux_user in (("ann", "ann"), ("bob", "lin-bob"), ("zoe", "zoe"), ("eve", "root")):
+            cls.cluster.api.call("PUT", f"/v1/objects/user/{name}", {"linux_user": linux_user})
+        cls.apis = {}
+        for name in ("ann", "bob", "zoe", "eve", "nia"):
+            token = cls.cluster.api.call("POST", f"/v1/users/{name}/token?create=1")["token"]
+            cls.apis[name] = Api(cls.cluster.url, token)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.cluster.__exit__(None, None, None)
+        shutil.rmtree(cls.root, ignore_errors=True)
+
+    def submit(self, user):
+        return self.apis[user].call("POST", "/v1/jobs", {"command": ["sh", "-c", SCRIPT], "cores": 1})["id"]
+
+    def lines(self, user):
+        job = self.submit(user)
+        found = self.cluster.wait(job)
+        lines = self.cluster.logs(job).splitlines()
+        self.assertEqual(found["state"], "completed", (found, lines))
+        return lines
+
+    def test_a_task_has_its_users_ids_groups_and_home(self):
+        lines = self.lines("ann")
+        self.assertEqual(lines[:2], [str(ANN), str(ANN)])
+        self.assertEqual(sorted(lines[2].split()), [str(ANN), str(SHARED)])
+        self.assertEqual(lines[3:5], [self.root + "/ann", "ann"])
+        self.assertEqual(lines[6], f"{ANN}:{ANN}", "what it writes is the user's")
+
+    def test_a_user_may_have_another_name_there(self):
+        lines = self.lines("bob")
+        self.assertEqual(lines[:3], [str(BOB)] * 3, "no group of somebody else's")
+        self.assertEqual(lines[3:5], [self.root + "/bob", "lin-bob"])
+
+    def test_who_cannot_be_is_refused_with_the_reason(self):
+        for user, why in (("zoe", "Linux user 'zoe' does not exist on node node1"),
+                          ("eve", "Linux user 'root' is root and runs no tasks on node node1"),
+                          ("nia", "user 'nia' is mapped to no Linux user")):
+            job = self.submit(user)
+
+            def told():
+                return why in self.cluster.run("show", str(job)).stdout
+            until(told, 20, f"the reason of {user}")
+            self.assertFalse(any(attempt["started_at"] for attempt in self.cluster.job(job)["attempts"]))
+            self.cluster.run("cancel", str(job), check=False)
+
+
+if __name__ == "__main__":
+    if os.geteuid() != 0:
+        print("skipped: only root runs tasks as others")
+        sys.exit(SKIP)
+    if os.environ.get("DOVE_USERS_APART") != "1":
+        os.environ["DOVE_USERS_APART"] = "1"
+        os.execvp("unshare", ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation",
+                              "private", sys.executable, os.path.abspath(__file__), *sys.argv[1:]])
+    unittest.main(verbosity=2)
