@@ -237,7 +237,7 @@ struct RunnerSettings {
   std::chrono::seconds look{10};  // between looks at the devices
   std::string metrics;            // "": nowhere
   std::string sys_root;
-  std::string plugin_directory;   // "": there are no device plug-ins
+  std::string plugin_directory;  // "": there are no device plug-ins
   std::shared_ptr<devices::kubelet::PlugBoard> board;
 };
 
