@@ -108,6 +108,32 @@ int load_program(const std::vector<DeviceRule>& rules, bool allows_others) {
   return bpf(BPF_PROG_LOAD, attributes);
 }
 
+// The program that was loaded last: most tasks of a node are given the same, often no device at all,
+// and the kernel's look at a program is most of what it costs.
+class LastProgram {
+ public:
+  LastProgram() = default;
+  ~LastProgram() {
+    if (program_ >= 0) ::close(program_);
+  }
+  LastProgram(const LastProgram&) = delete;
+  LastProgram& operator=(const LastProgram&) = delete;
+  // A descriptor that stays this class's; -1 and errno.
+  int of(const std::vector<DeviceRule>& rules) {
+    if (program_ >= 0 && rules == rules_) return program_;
+    const int fresh = load_program(rules, false);
+    if (fresh < 0) return -1;
+    if (program_ >= 0) ::close(program_);
+    program_ = fresh;
+    rules_ = rules;
+    return program_;
+  }
+
+ private:
+  int program_ = -1;
+  std::vector<DeviceRule> rules_;
+};
+
 int attach(int group, int program) {
   bpf_attr attributes{};
   attributes.target_fd = static_cast<std::uint32_t>(group);
@@ -152,10 +178,11 @@ Error cannot(const std::string& what, const std::string& directory) {
 Result<void> restrict_v2(const std::string& directory, const std::vector<DeviceRule>& rules) {
   const Descriptor group(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (group.get() < 0) return cannot("cannot open the cgroup", directory);
-  const Descriptor program(load_program(rules, false));
-  if (program.get() < 0) return cannot("the kernel takes no rules of devices for", directory);
+  static thread_local LastProgram last;
+  const int program = last.of(rules);
+  if (program < 0) return cannot("the kernel takes no rules of devices for", directory);
   detach_all(group.get());
-  if (attach(group.get(), program.get()) != 0) {
+  if (attach(group.get(), program) != 0) {
     return cannot("cannot set rules of devices for", directory);
   }
   return {};
