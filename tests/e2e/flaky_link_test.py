@@ -13,7 +13,8 @@ from flaky_link import FlakyLink
 NODES = int(os.environ.get("NODES", "10"))
 SEED = int(os.environ.get("SEED", "1"))
 DROP = 0.1
-HEARTBEAT_S = 2.0  # the default
+HEARTBEAT_S = 3.0
+BEATS = ["--heartbeat-ms", str(int(HEARTBEAT_S * 1000))]
 WAVES, WAVE = 6, 10
 AT_ONCE = 3
 
@@ -82,7 +83,7 @@ class Test:
 
 
 def main():
-    with Cluster(nodes=0, cores=8) as cluster, FlakyLink(cluster.port, seed=SEED) as link:
+    with Cluster(nodes=0, cores=8, server_options=BEATS) as cluster, FlakyLink(cluster.port, seed=SEED) as link:
         test = Test(cluster, link)
         cluster.agent_url = link.url
         cluster.agent_options = ["--hooks", test.hooks()]
