@@ -9,6 +9,8 @@
 #include <fstream>
 #include <optional>
 
+#include "devices/sys_files.h"
+
 namespace dove::agent {
 namespace {
 
@@ -35,31 +37,6 @@ constexpr Counter kPortErrors[] = {
     {"hw_counters/packet_seq_err", 1'000},
     {"hw_counters/local_ack_timeout_err", 100},
 };
-
-std::string line_of(const fs::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-std::optional<std::int64_t> number_of(const fs::path& path) {
-  const std::string line = line_of(path);
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), value);
-  if (error != std::errc() || end == line.data()) return std::nullopt;
-  return value;
-}
-
-std::vector<std::string> names_in(const fs::path& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    names.push_back(entry.path().filename().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 // "NV18": 18; other kinds of paths: 0.
 std::int32_t nvlinks_of(const std::string& kind) {
@@ -168,12 +145,13 @@ void DeviceHealth::look_at_clocks(const devices::DeviceSample& sample, std::int3
 void DeviceHealth::look_at_lanes(const devices::DeviceSample& sample, std::int32_t device) {
   if (sample.pci_bus_id.empty()) return;
   const fs::path folder = fs::path(sys_root_) / "bus/pci/devices" / sample.pci_bus_id;
-  const auto now = number_of(folder / "current_link_width");
-  const auto most = number_of(folder / "max_link_width");
+  const auto now = devices::first_number(folder / "current_link_width");
+  const auto most = devices::first_number(folder / "max_link_width");
   if (!now || !most || *now == 0) return;
   std::error_code error;
   const fs::path bridge = fs::canonical(folder, error).parent_path();
-  const std::int64_t wanted = std::min(*most, number_of(bridge / "max_link_width").value_or(*most));
+  const std::int64_t wanted =
+      std::min(*most, devices::first_number(bridge / "max_link_width").value_or(*most));
   if (*now >= wanted) return good("pcie_width", device);
   judge({"pcie_width", Severity::kFault, Remedy::kReboot, device,
          fmt::format("{} of {} PCIe lanes are in use", *now, wanted)});
@@ -206,8 +184,9 @@ void DeviceHealth::look_at_links(const Inventory& inventory) {
 
 void DeviceHealth::look_at_ports() {
   const fs::path all = fs::path(sys_root_) / "class/infiniband";
-  for (const std::string& card : names_in(all)) {
-    for (const std::string& port : names_in(all / card / "ports")) look_at_port(card, port);
+  for (const std::string& card : devices::names_in(all)) {
+    for (const std::string& port : devices::names_in(all / card / "ports"))
+      look_at_port(card, port);
   }
 }
 
@@ -215,9 +194,9 @@ void DeviceHealth::look_at_ports() {
 void DeviceHealth::look_at_port(const std::string& card, const std::string& port) {
   const fs::path folder = fs::path(sys_root_) / "class/infiniband" / card / "ports" / port;
   const std::string name = card + "/" + port;
-  const bool is_ethernet = line_of(folder / "link_layer") == "Ethernet";
+  const bool is_ethernet = devices::first_line(folder / "link_layer") == "Ethernet";
   const std::string what = is_ethernet ? "RoCE" : "InfiniBand";
-  const std::string state = line_of(folder / "state");  // "4: ACTIVE"
+  const std::string state = devices::first_line(folder / "state");  // "4: ACTIVE"
   bool& was_active = was_active_[name];
   const bool is_active = state.find("ACTIVE") != std::string::npos;
   was_active = was_active || is_active || open_.count({"port:" + name, -1}) != 0;
@@ -226,11 +205,11 @@ void DeviceHealth::look_at_port(const std::string& card, const std::string& port
   } else if (was_active) {
     judge({"port:" + name, Severity::kFault, Remedy::kNone, -1,
            fmt::format("{} port {} was active and is now '{}', its link '{}'", what, name, state,
-                       line_of(folder / "phys_state"))});
+                       devices::first_line(folder / "phys_state"))});
   }
   std::string grown;
   for (const Counter& counter : kPortErrors) {
-    const auto now = number_of(folder / counter.file);
+    const auto now = devices::first_number(folder / counter.file);
     if (!now) continue;
     const auto [at, is_first] = errors_.try_emplace(name + "/" + counter.file, *now);
     const std::int64_t more = *now - std::exchange(at->second, *now);

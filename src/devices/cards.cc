@@ -1,35 +1,16 @@
 #include "devices/cards.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
-#include <fstream>
+
+#include "devices/sys_files.h"
 
 namespace dove::devices {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kCardsMax = 256;
 constexpr std::int32_t kPortsMax = 16;
-
-std::string first_line(const fs::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-std::vector<std::string> names_in(const fs::path& directory) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
-    names.push_back(at->path().filename().string());
-    if (names.size() == kCardsMax) break;
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 // "0000:18:00.0" of a link to the PCI device that the card is.
 std::string bus_id_of(const fs::path& device) {
@@ -60,8 +41,8 @@ std::vector<Card> find_cards(const std::string& sys_root) {
     Card card;
     card.name = name;
     card.pci_bus_id = bus_id_of(at / "device");
-    const std::string numa = first_line(at / "device" / "numa_node");
-    std::from_chars(numa.data(), numa.data() + numa.size(), card.numa_node);
+    card.numa_node = static_cast<std::int32_t>(
+        std::max<std::int64_t>(first_number(at / "device" / "numa_node").value_or(-1), -1));
     read_ports(at, card);
     card.interfaces = names_in(at / "device" / "net");
     for (const char* kind : {"infiniband_mad", "infiniband_verbs"}) {
