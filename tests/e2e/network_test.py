@@ -232,6 +232,17 @@ class NetworkTest(unittest.TestCase):
         self.assertEqual(len(self.cluster.job(gang)["attempts"]), 1)
         self.nothing_is_left()
 
+    def test_3_steps_run_in_the_jobs_network(self):
+        gang = self.meet()
+        asks = "import socket; print(socket.create_connection(('sub3', 8000), timeout=5).recv(100).decode())"
+        with open(self.cluster.data + "/token") as file:
+            inside = {"DOVE_JOB_ID": str(gang), "DOVE_URL": self.cluster.url, "DOVE_JOB_TOKEN": file.read().strip()}
+        done = self.cluster.run("srun", "--ntasks=2", "--nodes=2", "/usr/bin/python3", "-c", asks, **inside)
+        self.assertEqual(done.stdout.split(), ["sub3", "sub3"])
+        self.tell_over()
+        self.ended(gang)
+        self.nothing_is_left()
+
     def test_4_what_a_dead_agent_left_is_swept(self):
         gang = self.meet()
         for name in NODES:
