@@ -108,8 +108,8 @@ int load_program(const std::vector<DeviceRule>& rules, bool allows_others) {
   return bpf(BPF_PROG_LOAD, attributes);
 }
 
-// The program that was loaded last: most tasks of a node are given the same, often no device at all,
-// and the kernel's look at a program is most of what it costs.
+// The program that was loaded last: most tasks of a node are given the same, often no device at
+// all, and the kernel's look at a program is most of what it costs.
 class LastProgram {
  public:
   LastProgram() = default;
