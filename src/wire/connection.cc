@@ -171,6 +171,22 @@ std::shared_ptr<Outflow> Connection::begin_stream(int status, const Pairs& heade
   return outflow;
 }
 
+// While a request is handled nothing is read; an answer before it may still be on its way.
+TakenOver Connection::hand_over() {
+  TakenOver taken;
+  if (phase_ != Phase::kHandling || writing_ || reading_ || server_->shutting_down) {
+    drop();
+    return taken;
+  }
+  server_->count_answer(101, telemetry::monotonic_us() - began_us_);
+  phase_ = Phase::kClosed;
+  timer_.cancel();
+  taken.stream = std::move(stream_);
+  taken.early = std::move(held_);
+  server_->remove(shared_from_this());
+  return taken;
+}
+
 bool Connection::stream_write(std::string_view bytes) {
   if (phase_ != Phase::kStreaming || finishing_) return false;
   if (bytes.empty()) return true;

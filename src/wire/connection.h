@@ -32,6 +32,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // From the Responder.
   void answer(Response response);
   std::shared_ptr<Outflow> begin_stream(int status, const Pairs& headers);
+  TakenOver hand_over();
   bool open() const { return phase_ != Phase::kClosed && phase_ != Phase::kLingering; }
 
   // From the Outflow.

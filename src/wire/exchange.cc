@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "wire/connection.h"
+#include "wire/stream.h"
 
 namespace dove::wire {
 
@@ -45,6 +46,16 @@ bool Exchange::peer_alive() const {
   const auto connection = connection_.lock();
   return connection && connection->open();
 }
+
+TakenOver Exchange::take_over() {
+  CHECK(!answered_.exchange(true), "a request is answered once");
+  const auto connection = connection_.lock();
+  return connection && connection->open() ? connection->hand_over() : TakenOver{};
+}
+
+TakenOver::TakenOver() = default;
+TakenOver::~TakenOver() = default;
+TakenOver::TakenOver(TakenOver&&) noexcept = default;
 
 StreamOut::~StreamOut() { close(); }
 

@@ -21,6 +21,7 @@ class Exchange final : public Responder {
   void send(Response response) override;
   std::shared_ptr<Outflow> stream(int status, Pairs headers) override;
   bool peer_alive() const override;
+  TakenOver take_over() override;
 
  private:
   void deliver(Response response);

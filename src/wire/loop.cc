@@ -53,17 +53,17 @@ struct FdWatch::State : std::enable_shared_from_this<FdWatch::State> {
   explicit State(asio::io_context& io) : descriptor(io) {}
 
   void arm() {
-    descriptor.async_wait(asio::posix::descriptor_base::wait_read,
-                          [weak = weak_from_this()](const ErrorCode& error) {
-                            const auto self = weak.lock();
-                            if (!self || self->cancelled || error) return;
-                            self->fn();
-                            if (!self->cancelled) self->arm();
-                          });
+    descriptor.async_wait(what, [weak = weak_from_this()](const ErrorCode& error) {
+      const auto self = weak.lock();
+      if (!self || self->cancelled || error) return;
+      self->fn();
+      if (!self->cancelled) self->arm();
+    });
   }
 
   asio::posix::basic_stream_descriptor<LoopExecutor> descriptor;
   std::function<void()> fn;
+  asio::posix::descriptor_base::wait_type what = asio::posix::descriptor_base::wait_read;
   bool cancelled = false;
 };
 
@@ -155,6 +155,18 @@ Timer Loop::after(std::chrono::microseconds delay, std::function<void()> fn) {
 FdWatch Loop::watch_readable(int fd, std::function<void()> fn) {
   FdWatch handle;
   handle.state_ = std::make_shared<FdWatch::State>(state_->io);
+  ErrorCode error;
+  handle.state_->descriptor.assign(fd, error);
+  CHECK(!error, "a watched descriptor is open, can be polled and is watched once");
+  handle.state_->fn = std::move(fn);
+  handle.state_->arm();
+  return handle;
+}
+
+FdWatch Loop::watch_writable(int fd, std::function<void()> fn) {
+  FdWatch handle;
+  handle.state_ = std::make_shared<FdWatch::State>(state_->io);
+  handle.state_->what = asio::posix::descriptor_base::wait_write;
   ErrorCode error;
   handle.state_->descriptor.assign(fd, error);
   CHECK(!error, "a watched descriptor is open, can be polled and is watched once");

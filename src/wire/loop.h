@@ -86,6 +86,9 @@ class Loop {
   // not owned, is watched once only, and is closed after the handle's death, not before.
   [[nodiscard]] FdWatch watch_readable(int fd, std::function<void()> fn);
 
+  // The same each time `fd` takes bytes. One that is watched for reading too needs a duplicate.
+  [[nodiscard]] FdWatch watch_writable(int fd, std::function<void()> fn);
+
   // Calls `fn` with the signal's number each time one of `signals` arrives, as long as the loop
   // lives.
   void on_signal(const std::vector<int>& signals, std::function<void(int)> fn);

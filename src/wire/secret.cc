@@ -61,6 +61,16 @@ std::string sha256_hex(std::string_view data) {
   return hex(digest.data(), size);
 }
 
+std::string sha1_base64(std::string_view data) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  unsigned size = 0;
+  CHECK(EVP_Digest(data.data(), data.size(), digest.data(), &size, EVP_sha1(), nullptr) == 1,
+        "OpenSSL has SHA-1");
+  std::array<unsigned char, 2 * EVP_MAX_MD_SIZE> text;
+  const int length = EVP_EncodeBlock(text.data(), digest.data(), static_cast<int>(size));
+  return {reinterpret_cast<const char*>(text.data()), static_cast<std::size_t>(length)};
+}
+
 std::string hmac_sha256_hex(std::string_view key, std::string_view data) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
   unsigned size = 0;

@@ -16,6 +16,8 @@ bool equal_constant_time(std::string_view a, std::string_view b);
 std::string random_token(std::size_t bytes);
 
 std::string sha256_hex(std::string_view data);
+// With padding; for the handshake of WebSocket alone.
+std::string sha1_base64(std::string_view data);
 std::string hmac_sha256_hex(std::string_view key, std::string_view data);
 
 }  // namespace dove::wire

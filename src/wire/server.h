@@ -20,6 +20,16 @@
 namespace dove::wire {
 
 struct ServerState;
+class Stream;
+
+// A connection that a request asked to leave HTTP on (wire/web_socket.h).
+struct TakenOver {
+  TakenOver();
+  ~TakenOver();
+  TakenOver(TakenOver&&) noexcept;
+  std::unique_ptr<Stream> stream;  // nullptr: the peer is gone, or this is no connection of its own
+  std::string early;               // what the peer has sent behind its request
+};
 
 struct ServerLimits {
   std::size_t header_bytes = 16 * 1024;      // 431 headers_too_large
@@ -57,8 +67,8 @@ class Outflow {
   virtual std::size_t buffered_bytes() const = 0;
 };
 
-// The one answer to one request. Exactly one of send() and stream() is called, once, during the
-// handler or any time later. Dropped without answer, the client is sent 500 no_answer.
+// The one answer to one request. Exactly one of send(), stream() and take_over() is called, once,
+// during the handler or any time later. Dropped without answer, the client is sent 500 no_answer.
 class Responder {
  public:
   virtual ~Responder() = default;
@@ -69,6 +79,9 @@ class Responder {
   virtual std::shared_ptr<Outflow> stream(int status, Pairs headers) = 0;
   // False once the peer is known to be gone. Loop thread only.
   virtual bool peer_alive() const = 0;
+  // The server forgets the connection, which is the caller's from now on, its answer too. Loop
+  // thread only.
+  virtual TakenOver take_over() { return {}; }
 };
 
 using Handler = std::function<void(Request, std::shared_ptr<Responder>)>;
