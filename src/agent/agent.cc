@@ -145,6 +145,10 @@ HeldAttempt& Agent::hold(LaunchOrder order) {
   context.step_input = [this](const StepOrder& step, std::function<void()> on_end) {
     return step_input(step, std::move(on_end));
   };
+  context.exec_host = {options_.keeps_records ? &loop_ : nullptr, &runner_,
+                       [this](const std::string& id, wire::WebSocketCallbacks callbacks) {
+                         return dial_exec(id, std::move(callbacks));
+                       }};
   context.output_over = [this](const std::string& path) { relays_->finish(path); };
   const AttemptKey key = order.key;
   auto held =
@@ -341,6 +345,7 @@ void Agent::on_control(const Json& line) {
     report(std::move(over));
   }
   if (line.contains("step_attach")) attach_step(line.at("step_attach"));
+  if (line.contains("exec")) exec(line.at("exec"));
   if (line.contains("relay")) open_relay(line.at("relay"));
   if (line.contains("relay_end")) relays_->close(line.at("relay_end").value("id", ""));
 }

@@ -124,6 +124,9 @@ class Agent {
   void refuse(AttemptKey key, const std::string& why);
   void step_output(const StepAttach& step, const StepTaskOutput& output);
   void attach_step(const nlohmann::json& line);
+  void exec(const nlohmann::json& line);
+  std::unique_ptr<wire::WebSocket> dial_exec(const std::string& id,
+                                             wire::WebSocketCallbacks callbacks);
   void flush_reports();
   void send_report();
   void reported(std::size_t count, std::uint64_t inventory_version, std::int64_t sent_us,

@@ -1,4 +1,5 @@
-// The agent's streams of bytes: what tasks print on its way to who reads it, and a step's input.
+// The agent's streams of bytes: what tasks print on its way to who reads it, a step's input, and
+// commands that people run.
 #include <fmt/format.h>
 #include <pwd.h>
 
@@ -116,6 +117,22 @@ void Agent::attach_step(const Json& line) {
   Report over{ReportKind::kStepEnded, attach->key, {}, "", 0, 0, attach->step};
   for (const Rank rank : attach->ranks) over.exits.push_back(TaskExit{rank, 1, 0, "step_lost"});
   report(std::move(over));
+}
+
+std::unique_ptr<wire::WebSocket> Agent::dial_exec(const std::string& id,
+                                                  wire::WebSocketCallbacks callbacks) {
+  return wire::connect_web_socket(
+      loop_, options_.host, options_.port,
+      request("GET", fmt::format("/v1/agents/{}/execs/{}", options_.name, id), ""),
+      std::move(callbacks));
+}
+
+void Agent::exec(const Json& line) {
+  const Result<ExecOrder> order = read_exec_order(line);
+  const auto found = order.ok() ? held_.find(order->key) : held_.end();
+  if (found != held_.end()) return found->second->exec(*order);
+  telemetry::log(telemetry::Level::kWarning, "exec_refused",
+                 {{"why", order.ok() ? "the job is not here" : order.error().message}});
 }
 
 // On a connection of its own, as the answer waits until there is some.

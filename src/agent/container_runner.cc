@@ -174,7 +174,37 @@ std::vector<std::string> ContainerRunner::enter_command(const TaskPlan& plan,
   return argv;
 }
 
+// A further process in the container of the task that it joins.
+Result<TaskPlan> ContainerRunner::exec_plan(const TaskPlan& plan, const std::string& directory) {
+  TRY_ASSIGN(const containers::Runtime runtime_found, runtime());
+  TRY_ASSIGN(const containers::Image image, images_.find(plan.container.image));
+  TRY_ASSIGN(ContainerIdentity identity, container_identity(plan.linux_user));
+  // The runtime begins in the root directory as it is named outside.
+  for (const char* path : {containers::kPlace, containers::kRoot}) {
+    if (::mkdir(path, 0755) != 0 && errno != EEXIST) return cannot_make(path, errno);
+  }
+  if (::mkdir(directory.c_str(), 0700) != 0) return cannot_make(directory, errno);
+  TRY_ASSIGN(const containers::CdiEdits edits, cdi_edits(plan, options_.cdi));
+  containers::Bundle bundle = container_bundle(plan, image, identity, {});
+  apply_cdi(edits, identity, bundle);
+  bundle.argv = {containers::kInit, "exec"};
+  if (!plan.terminal.empty()) bundle.argv.emplace_back(containers::kTerminalWord);
+  bundle.argv.insert(bundle.argv.end(), plan.argv.begin(), plan.argv.end());
+  const std::string process = directory + "/process.json";
+  TRY(write_text(process, containers::process_file(bundle)));
+  TRY(write_text(directory + "/" + kImageName, image.key));
+  TaskPlan other;
+  other.mark = plan.joins;
+  TaskPlan launch = plan;
+  launch.launch.pid_file = directory + "/pid";
+  launch.launch.argv =
+      containers::exec_command(runtime_found, fs::path(directory_of(other)).filename().string(),
+                               process, launch.launch.pid_file, directory + "/log");
+  return launch;
+}
+
 Result<TaskPlan> ContainerRunner::launch_plan(const TaskPlan& plan, const std::string& directory) {
+  if (!plan.joins.empty()) return exec_plan(plan, directory);
   TRY_ASSIGN(const containers::Runtime runtime_found, runtime());
   TRY_ASSIGN(const containers::Image image, images_.find(plan.container.image));
   TRY_ASSIGN(ContainerIdentity identity, container_identity(plan.linux_user));

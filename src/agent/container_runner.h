@@ -58,6 +58,7 @@ class ContainerRunner : public Runner {
   const Result<containers::Runtime>& runtime();
   std::vector<std::string> enter_command(const TaskPlan& plan, const ContainerIdentity& identity,
                                          const std::string& lower, const std::string& log) const;
+  Result<TaskPlan> exec_plan(const TaskPlan& plan, const std::string& directory);
   Result<TaskPlan> launch_plan(const TaskPlan& plan, const std::string& directory);
   TaskCallbacks watch(const std::shared_ptr<Held>& held);
   void ended(const std::shared_ptr<Held>& held, TaskEnd end);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "agent/environment.h"
+#include "agent/execs.h"
 #include "agent/order.h"
 #include "agent/report.h"
 #include "agent/step_input.h"
@@ -48,6 +49,7 @@ struct HeldContext {
       step_input;
   // No task writes to this file any more.
   std::function<void(const std::string& path)> output_over;
+  ExecHost exec_host;
 };
 
 class HeldAttempt {
@@ -74,6 +76,9 @@ class HeldAttempt {
   // Its client goes on through a new controller: relays what it has not seen, and tells the end.
   void attach_step(const StepAttach& attach);
   void stop_step(std::int32_t step, int signal);
+  // Runs a command in the world of one of its tasks, or tells its client why not. Where the job's
+  // batch script does not run, the command gets what the script has.
+  void exec(const ExecOrder& order);
   // Says again how far it is (the controller asks with a repeated order).
   void repeat_report();
   // Prepared, not told to stop, and without a barrier to wait at: its agent was killed before it
@@ -103,6 +108,7 @@ class HeldAttempt {
   Result<void> make_plans(bool checks_files);
   void run_tasks(bool adopt);
   void adopt_step_task(const TaskPlan& plan, std::int32_t number);
+  void adopt_execs();
   void tell_started();
   void warn(int signal_number);
   // Has the job's own signal sent (sbatch --signal) when it has so much of its time left.
@@ -111,6 +117,7 @@ class HeldAttempt {
   void step_task_started(std::int32_t step, Rank rank);
   void step_task_ended(std::int32_t step, Rank rank, TaskEnd end);
   void end_step_input(std::int32_t step);
+  Result<TaskPlan> exec_target(const ExecOrder& order);
   StepTaskOutput default_output(std::int32_t step, Rank rank) const;
   void settle();
   void fail(const Error& error);
@@ -139,6 +146,7 @@ class HeldAttempt {
   bool image_ready_ = false;
   bool image_asked_ = false;
   std::function<void()> after_image_;
+  Execs execs_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // expires with this
 };
 

@@ -183,6 +183,7 @@ Result<ShimConfig> ProcessRunner::config_of(const TaskPlan& plan) const {
   config.mark = plan.mark;
   config.workdir = plan.workdir;
   config.umask = plan.umask;
+  config.terminal = plan.terminal;
   config.stdin_path = plan.stdin_path;
   config.holds_input = plan.holds_input;
   config.stdout_path = plan.stdout_path;
@@ -203,6 +204,7 @@ Result<ShimConfig> ProcessRunner::config_of(const TaskPlan& plan) const {
     config.environment = {{"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}};
     config.workdir = "/";
     config.pid_file = plan.launch.pid_file;
+    config.joins = !plan.joins.empty();
   }
   if (plan.linux_user.empty()) return config;
   const passwd* entry = getpwnam(plan.linux_user.c_str());
@@ -220,10 +222,24 @@ Result<ShimConfig> ProcessRunner::config_of(const TaskPlan& plan) const {
   return config;
 }
 
+// What it ends is its own, and memory that ran out in the cgroup was not its alone.
+void ProcessRunner::join(const CgroupRoot& cgroups, const TaskPlan& plan, ShimConfig& config) {
+  if (!config.pid_file.empty()) return;  // the runtime joins the container's
+  TaskPlan other;
+  other.attempt = plan.attempt;
+  other.mark = plan.joins;
+  cgroups.find(cgroup_name(other)).add_to(config);
+  config.cgroup_kill.clear();
+  config.cgroup_oom.clear();
+}
+
 Result<std::unique_ptr<RunningTask>> ProcessRunner::start(const TaskPlan& plan,
                                                           TaskCallbacks callbacks) {
   TRY_ASSIGN(ShimConfig config, config_of(plan));
-  if (CgroupRoot* const cgroups = cgroups_of(plan); cgroups != nullptr) {
+  CgroupRoot* const cgroups = cgroups_of(plan);
+  if (!plan.joins.empty()) {
+    if (cgroups != nullptr) join(*cgroups, plan, config);
+  } else if (cgroups != nullptr) {
     CgroupLimits limits;
     limits.memory_bytes = plan.memory_bytes;
     limits.processes = options_.processes_max;

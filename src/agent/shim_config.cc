@@ -86,6 +86,7 @@ Result<std::string> shim_config_bytes(const ShimConfig& config) {
   }
   out.put_path(shim::kCwd, config.workdir);
   put_identity(config, out);
+  out.put_path(shim::kTerminal, config.terminal);
   out.put_path(shim::kStdin, config.stdin_path);
   if (config.holds_input) out.put(shim::kHoldsInput, 1);
   out.put_path(shim::kStdout, config.stdout_path);
@@ -97,6 +98,7 @@ Result<std::string> shim_config_bytes(const ShimConfig& config) {
   put_limits(config, out);
   out.put_path(shim::kPidFile, config.pid_file);
   if (!config.pid_file.empty()) out.put(shim::kProgram, config.program);
+  if (config.joins) out.put(shim::kJoins, 1);
   out.put(shim::kHold, config.hold ? 1 : 0);
   out.put(shim::kEnd, 1);
   return std::move(out).finish();

@@ -31,6 +31,8 @@ struct ShimConfig {
   std::vector<std::uint32_t> groups;
   std::int32_t umask = 022;
 
+  // Not "": stdin, stdout and stderr are this terminal, which controls the task.
+  std::string terminal;
   // Absolute; "" is /dev/null. Parents exist, but for output_dir. Files are opened with the rights
   // of the task's user. Equal stdout and stderr share one open file.
   std::string stdin_path;
@@ -63,6 +65,7 @@ struct ShimConfig {
   // Not "": argv brings the task up in a container (see shim_config_format.h).
   std::string pid_file;
   std::string program;
+  bool joins = false;  // the container is another task's
 
   bool hold = false;  // prepare, then wait for ShimHandle::go()
 };

@@ -29,7 +29,8 @@ inline constexpr const char kUid[] = "uid";  // absent: the shim's own user
 inline constexpr const char kGid[] = "gid";
 inline constexpr const char kGroup[] = "group";
 inline constexpr const char kUmask[] = "umask";
-inline constexpr const char kStdin[] = "stdin";  // absent: /dev/null
+inline constexpr const char kTerminal[] = "terminal";  // in place of stdin, stdout and stderr
+inline constexpr const char kStdin[] = "stdin";        // absent: /dev/null
 inline constexpr const char kHoldsInput[] = "holds_input";
 inline constexpr const char kStdout[] = "stdout";
 inline constexpr const char kStderr[] = "stderr";
@@ -52,6 +53,9 @@ inline constexpr const char kHold[] = "hold";
 // with (containers/place.h). Its user is the container's business.
 inline constexpr const char kPidFile[] = "pid_file";
 inline constexpr const char kProgram[] = "program";  // what runs in the container, for messages
+// The container is another task's: the process that the file names gathers all of this one's, and
+// ends with the last of them.
+inline constexpr const char kJoins[] = "joins";
 
 inline constexpr const char kMarkVariable[] = "DOVE_TASK_MARK";
 // Where the environment has it, the shim fills in the process id of the task.

@@ -39,9 +39,11 @@ struct ContainerLaunch {
 };
 
 struct TaskPlan {
-  std::string path;     // the runner's file of the task, in its attempt's directory
-  std::string mark;     // unique; found again in the environment of every process of the task
-  std::string attempt;  // "": none; tasks of one share the memory that it was given
+  std::string path;      // the runner's file of the task, in its attempt's directory
+  std::string mark;      // unique; found again in the environment of every process of the task
+  std::string attempt;   // "": none; tasks of one share the memory that it was given
+  std::string joins;     // mark of the task whose cgroup and container it shares; "": its own
+  std::string terminal;  // in place of the three files: the one that controls it
   Rank rank = 0;
   std::vector<std::string> argv;
   std::map<std::string, std::string> environment;  // complete: nothing is inherited

@@ -25,10 +25,6 @@ Error cannot(const std::string& code, const std::string& message) {
   return Error{ErrorKind::kInvalid, code, message, ""};
 }
 
-std::string attempt_mark(const PlanContext& context) {
-  return fmt::format("{}.{}", context.facts.node, context.order.key.text());
-}
-
 std::string task_mark(const PlanContext& context, const std::string& name) {
   return fmt::format("{}.{}", attempt_mark(context), name);
 }
@@ -221,6 +217,10 @@ Result<void> check_workdir(const PlanContext& context, const TaskPlan& plan) {
 
 }  // namespace
 
+std::string attempt_mark(const PlanContext& context) {
+  return fmt::format("{}.{}", context.facts.node, context.order.key.text());
+}
+
 Result<TaskPlan> plan_batch_script(const PlanContext& context) {
   TRY_ASSIGN(TaskPlan plan, plan_basics(context, kBatchName, 0));
   TRY(check_workdir(context, plan));
@@ -259,6 +259,17 @@ Result<TaskPlan> plan_main_task(const PlanContext& context, const TaskGrant& gra
   set_outputs(context, name, exec.output.stdout_path, exec.output.stderr_path, -1, plan);
   plan.stdin_path = output_path(exec.output.stdin_path, context.order, context.facts.node,
                                 plan.workdir, grant.rank, -1);
+  return plan;
+}
+
+Result<TaskPlan> plan_batch_world(const PlanContext& context, const TaskGrant& grant) {
+  TRY_ASSIGN(TaskPlan plan, plan_basics(context, "world", grant.rank));
+  TRY(check_workdir(context, plan));
+  plan.mark.clear();
+  plan.environment =
+      task_environment(context.facts, context.order, grant, context.attempt_directory);
+  set_limits(context, grant.cores, plan);
+  TRY(contain(context, context.order.placement.devices, plan));
   return plan;
 }
 

@@ -27,6 +27,13 @@ Result<TaskPlan> plan_main_task(const PlanContext& context, const TaskGrant& gra
 Result<TaskPlan> plan_step_task(const PlanContext& context, const StepOrder& step,
                                 const TaskGrant& grant);
 
+// What a command finds on a node of a batch job where the script does not run: no names of its own,
+// no files.
+Result<TaskPlan> plan_batch_world(const PlanContext& context, const TaskGrant& grant);
+
+// "node1.7.1": whose memory its tasks share.
+std::string attempt_mark(const PlanContext& context);
+
 // The FIFO of a task that reads what the step's client sends; it is there until the input ended.
 std::string step_input_path(const std::string& attempt_directory, std::int32_t step, Rank rank);
 

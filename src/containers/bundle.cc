@@ -144,6 +144,8 @@ Json linux_json(const Bundle& bundle) {
 
 }  // namespace
 
+std::string process_file(const Bundle& bundle) { return codec::dump_json(process_json(bundle)); }
+
 std::string config_json(const Bundle& bundle) {
   return codec::dump_json(Json{{"ociVersion", "1.0.2"},
                                {"process", process_json(bundle)},

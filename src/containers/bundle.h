@@ -48,5 +48,7 @@ struct Bundle {
 };
 
 std::string config_json(const Bundle& bundle);
+// Of a further process in the container, as `bundle` has its first.
+std::string process_file(const Bundle& bundle);
 
 }  // namespace dove::containers

@@ -7,13 +7,14 @@
 
 namespace dove::containers {
 
-inline constexpr const char kPlace[] = "/run/dove";          // on the machine: an empty directory
-inline constexpr const char kRoot[] = "/run/dove/root";      // the container's root directory
+inline constexpr const char kPlace[] = "/run/dove";          // on the machine: a directory
+inline constexpr const char kRoot[] = "/run/dove/root";      // on the machine: empty, if anything
 inline constexpr const char kSys[] = "/run/dove/sys";        // to become /sys
 inline constexpr const char kInit[] = "/dev/.dove-contain";  // inside: dove-contain itself
 inline constexpr int kInitWords = 3;  // before the program: it, "init", and ports or "-"
+inline constexpr const char kTerminalWord[] = "--terminal";  // behind "exec": descriptor 0 is one
 
-// What process 1 writes, whole, to descriptor 3.
+// What `init` and `exec` write, whole, to descriptor 3.
 inline constexpr int kTellFd = 3;
 // From here on it finds sockets that listen on ports of the node.
 inline constexpr int kListenFd = 4;

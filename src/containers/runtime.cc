@@ -66,6 +66,27 @@ std::vector<std::string> run_command(const Runtime& runtime, const std::string& 
           id};
 }
 
+std::vector<std::string> exec_command(const Runtime& runtime, const std::string& id,
+                                      const std::string& process, const std::string& pid_file,
+                                      const std::string& log) {
+  return {runtime.program,
+          "--root",
+          runtime.state,
+          "--log",
+          log,
+          "--log-format",
+          "json",
+          "exec",
+          "--detach",
+          "--preserve-fds",
+          "1",
+          "--pid-file",
+          pid_file,
+          "--process",
+          process,
+          id};
+}
+
 std::vector<std::string> delete_command(const Runtime& runtime, const std::string& id) {
   return {runtime.program, "--root", runtime.state, "delete", "--force", id};
 }

@@ -24,6 +24,10 @@ Result<Runtime> find_runtime(const std::string& wanted, bool only_v2, const std:
 std::vector<std::string> run_command(const Runtime& runtime, const std::string& id,
                                      const std::string& bundle, const std::string& pid_file,
                                      const std::string& log, std::size_t descriptors);
+// A further process, described by the file `process`, in the container `id`, which runs.
+std::vector<std::string> exec_command(const Runtime& runtime, const std::string& id,
+                                      const std::string& process, const std::string& pid_file,
+                                      const std::string& log);
 std::vector<std::string> delete_command(const Runtime& runtime, const std::string& id);
 
 // The last complaint in a log; "" if there is none.

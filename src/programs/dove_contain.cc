@@ -4,22 +4,32 @@
 //                        [--network FILE] [--publish NODE_PORT]...
 //                        [--bind ro|rw|owned ROOT PATH]... -- RUNTIME...
 //     dove-contain init PORTS PROGRAM ARGUMENT...
+//     dove-contain exec [--terminal] PROGRAM ARGUMENT...
 //
 // `enter` runs under dove-shim. In a mount namespace of its own it makes the container's root
 // directory and what is to be seen in it, then becomes the runtime. All of that vanishes with the
 // last process of the namespace, whoever was killed. `init` is process 1 of the container: it
 // passes signals on, collects what its program leaves behind and tells the shim how it ended.
+// `exec` does the same for a program that somebody runs beside it.
 #include <unistd.h>
 
 #include <cstring>
 
+#include "containers/place.h"
 #include "programs/dove_contain_enter.h"
+#include "programs/dove_contain_exec.h"
 #include "programs/dove_contain_init.h"
 
 int main(int argc, char** argv) {
   if (argc > 2 && std::strcmp(argv[1], "enter") == 0) return dove::contain::enter(argc, argv);
   if (argc > 3 && std::strcmp(argv[1], "init") == 0) {
     return dove::contain::run_init(argv[2], argv + 3);
+  }
+  if (argc > 2 && std::strcmp(argv[1], "exec") == 0) {
+    const bool terminal = std::strcmp(argv[2], dove::containers::kTerminalWord) == 0;
+    if (argc > (terminal ? 3 : 2)) {
+      return dove::contain::run_exec(argv + (terminal ? 3 : 2), terminal);
+    }
   }
   constexpr const char kUsage[] = "dove-contain runs a task of dove's agent in a container\n";
   if (::write(2, kUsage, sizeof kUsage - 1) < 0) return 2;

@@ -1,59 +1,19 @@
 #include "programs/dove_contain_init.h"
 
-#include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <ctime>
 
 #include "containers/place.h"
 #include "programs/dove_contain_relay.h"
+#include "programs/dove_contain_start.h"
 
 namespace dove::contain {
 namespace {
 
-using containers::Tell;
-
 constexpr int kLeftoverGrace_s = 1;
-
-void tell(std::int32_t kind, std::int32_t value) {
-  const Tell said{kind, value};
-  // Without a listener it is only not told.
-  if (::write(containers::kTellFd, &said, sizeof said) < 0) {
-  }
-}
-
-// Its pid once it executes; else -1 and errno.
-pid_t start(char** argv) {
-  int failed[2];
-  if (::pipe2(failed, O_CLOEXEC) != 0) return -1;
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    ::setsid();
-    for (int number = 1; number < SIGRTMAX; ++number) ::signal(number, SIG_DFL);
-    sigset_t none;
-    ::sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    ::execvp(argv[0], argv);
-    const int reason = errno;
-    if (::write(failed[1], &reason, sizeof reason) < 0) ::_exit(126);
-    ::_exit(127);
-  }
-  ::close(failed[1]);
-  int reason = 0;
-  const bool executed = pid > 0 && ::read(failed[0], &reason, sizeof reason) <= 0;
-  ::close(failed[0]);
-  if (executed) return pid;
-  if (pid > 0) {
-    ::waitpid(pid, nullptr, 0);
-    errno = reason;
-  }
-  return -1;
-}
 
 // Collects until nothing is left, or until `left_at` has passed; the program's status.
 class Init {
@@ -106,13 +66,9 @@ class Init {
 }  // namespace
 
 int run_init(const char* ports, char** argv) {
-  sigset_t all;
-  ::sigfillset(&all);
-  ::sigprocmask(SIG_SETMASK, &all, nullptr);
-  ::fcntl(containers::kTellFd, F_SETFD, FD_CLOEXEC);
-  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);  // its descriptor is not the program's
+  hide();
   const pid_t relay = start_relay(ports);
-  const pid_t program = start(argv);
+  const pid_t program = start(argv, /*terminal=*/false);
   if (program < 0) {
     tell(containers::kTellFailed, errno);
     return 127;

@@ -298,8 +298,13 @@ void Shim::kill_round(std::int64_t now_us) {
     return;
   }
   kill_cgroup(config_.cgroup_kill);
-  if (main_alive_) ::kill(-record_.task_pid, SIGKILL);
-  signal_descendants(SIGKILL, 0);
+  if (config_.joins && main_alive_ && !container_.launching()) {
+    // Orphans come to it, and without it to the container's process 1, out of our sight.
+    if (signal_descendants(SIGKILL, record_.task_pid) <= 1) ::kill(-record_.task_pid, SIGKILL);
+  } else {
+    if (main_alive_) ::kill(-record_.task_pid, SIGKILL);
+    signal_descendants(SIGKILL, 0);
+  }
   kill_at_us_ = now_us + round_us_;
   round_us_ = round_us_ * 2 < kLastRoundUs ? round_us_ * 2 : kLastRoundUs;
 }

@@ -40,6 +40,7 @@ bool take_text(char* record, Config& config) {
     const char** to;
   } texts[] = {
       {keys::kCwd, &config.cwd},
+      {keys::kTerminal, &config.terminal},
       {keys::kStdin, &config.stdin_path},
       {keys::kStdout, &config.stdout_path},
       {keys::kStderr, &config.stderr_path},
@@ -81,6 +82,8 @@ bool take_scalar(char* record, Config& config) {
     config.fence_grace_us = number_of(fence) * 1000;
   } else if (char* allowance = value_of(record, keys::kLeaseAllowanceMs)) {
     config.lease_allowance_us = number_of(allowance) * 1000;
+  } else if (char* joins = value_of(record, keys::kJoins)) {
+    config.joins = number_of(joins) != 0;
   } else if (char* hold = value_of(record, keys::kHold)) {
     config.hold = number_of(hold) != 0;
   } else {

@@ -31,6 +31,7 @@ struct Config {
   unsigned gid = 0;
   Array<unsigned> groups;
   unsigned umask = 022;
+  const char* terminal = nullptr;    // in place of the three files
   const char* stdin_path = nullptr;  // nullptr: /dev/null
   bool holds_input = false;          // it is a FIFO to be kept open for writing
   const char* stdout_path = nullptr;
@@ -50,6 +51,7 @@ struct Config {
   const char* cgroup_oom = nullptr;
   const char* pid_file = nullptr;  // the task runs in a container
   const char* program = "";        // its program
+  bool joins = false;              // of another task
   bool hold = false;
   std::int64_t report_at = -1;  // where in the file the report goes
 };

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/fsuid.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -168,6 +169,12 @@ int child_main(void* argument) {
     fail(child.failure, "hand over the files of", child.config.argv.items[0]);
     return 1;
   }
+  // In a container its own first process takes the terminal (dove-contain exec).
+  if (child.config.terminal != nullptr && child.config.pid_file == nullptr &&
+      ::syscall(SYS_ioctl, 0, TIOCSCTTY, 0) != 0) {
+    fail(child.failure, "take the terminal", child.config.terminal);
+    return 1;
+  }
   if (streams.tell >= 0 && ::dup2(streams.tell, containers::kTellFd) < 0) {
     fail(child.failure, "listen to", child.config.program);
     return 1;
@@ -247,6 +254,11 @@ bool prepare(const Config& config, Streams& streams, Failure& failure) {
     const AsTaskUser as_user(config);
     streams.cwd = ::open(config.cwd, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (streams.cwd < 0) return fail(failure, "enter the working directory", config.cwd);
+    if (config.terminal != nullptr) {
+      streams.in = open_without_waiting(config.terminal, O_RDWR);
+      streams.out = streams.err = streams.in;
+      return streams.in >= 0 || fail(failure, "open the terminal", config.terminal);
+    }
     if (config.stdin_path != nullptr) {
       streams.in = open_without_waiting(config.stdin_path, O_RDONLY);
       if (streams.in < 0) return fail(failure, "open the input file", config.stdin_path);

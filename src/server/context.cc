@@ -17,7 +17,8 @@ Context::Context(wire::Loop& on_loop, ApiOptions with, controller::Controller& o
       relays(loop),
       sessions(loop, projection, options.heartbeat_us,
                [this](NodeId node, bool silent) { session_ended(node, silent); }),
-      steps(loop, projection, sessions, relays) {}
+      steps(loop, projection, sessions, relays),
+      execs(loop, projection, sessions) {}
 
 std::int64_t Context::now_us() const { return telemetry::now_us(); }
 

@@ -14,6 +14,7 @@
 #include "server/agent_sessions.h"
 #include "server/blobs.h"
 #include "server/event_feed.h"
+#include "server/execs.h"
 #include "server/identity.h"
 #include "server/progress.h"
 #include "server/projection.h"
@@ -40,6 +41,7 @@ struct Context {
   Relays relays;
   AgentSessions sessions;
   Steps steps;
+  Execs execs;
   std::map<NodeId, std::string> sync_tickets;  // the last given to each, until it is used
   std::set<std::string> joining;  // digests of join tokens whose use is not yet durable
   bool stopping = false;

@@ -25,6 +25,7 @@ void read_job_log(Context& context, CallPtr call);
 void run_step(Context& context, CallPtr call);
 void attach_step(Context& context, CallPtr call);
 void write_step_input(Context& context, CallPtr call);
+void open_exec(Context& context, CallPtr call);
 
 // -- nodes
 void list_nodes(Context& context, CallPtr call);
@@ -59,5 +60,6 @@ void stream_orders(Context& context, CallPtr call);
 void take_report(Context& context, CallPtr call);
 void take_relayed(Context& context, CallPtr call);
 void read_step_input(Context& context, CallPtr call);
+void join_exec(Context& context, CallPtr call);
 
 }  // namespace dove::server

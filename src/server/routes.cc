@@ -32,6 +32,7 @@ constexpr std::array kRoutes = {
     Route{"POST", "/v1/jobs/{id}/steps/{step}/attach", "attachStep", Access::kPerson, attach_step},
     Route{"POST", "/v1/jobs/{id}/steps/{step}/input", "writeStepInput", Access::kPerson,
           write_step_input},
+    Route{"GET", "/v1/jobs/{id}/exec", "openExec", Access::kPerson, open_exec},
     Route{"GET", "/v1/nodes", "listNodes", Access::kPerson, list_nodes},
     Route{"GET", "/v1/nodes/{name}", "getNode", Access::kPerson, get_node},
     Route{"DELETE", "/v1/nodes/{name}", "removeNode", Access::kAdmin, remove_node},
@@ -62,6 +63,7 @@ constexpr std::array kRoutes = {
     Route{"POST", "/v1/agents/{name}/relays/{id}", "takeRelayed", Access::kAgent, take_relayed},
     Route{"GET", "/v1/agents/{name}/relays/{id}/input", "readStepInput", Access::kAgent,
           read_step_input},
+    Route{"GET", "/v1/agents/{name}/execs/{id}", "joinExec", Access::kAgent, join_exec},
 };
 
 std::string_view next_part(std::string_view& path) {

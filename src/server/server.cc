@@ -78,6 +78,7 @@ void ApiServer::shutdown(std::function<void()> on_done) {
   context.sessions.end_all();
   context.feed.close_all();
   context.steps.close_all();
+  context.execs.close_all();
   impl_->http->shutdown(std::chrono::seconds(3), std::move(on_done));
 }
 

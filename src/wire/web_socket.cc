@@ -39,7 +39,9 @@ bool WebSocket::State::send(Opcode opcode, std::string_view payload) {
   const std::string mask = is_client ? random_token(3) : "";
   const std::string frame = frame_bytes(opcode, payload, mask);
   if (out.size() + sending.size() - sent + waiting.size() + frame.size() > kUnsentMax_bytes) {
-    fail(ErrorKind::kUnavailable, "too_slow", "the peer does not take what is sent to it");
+    loop.post([self = shared_from_this()] {
+      self->fail(ErrorKind::kUnavailable, "too_slow", "the peer does not take what is sent to it");
+    });
     return false;
   }
   (open ? out : waiting) += frame;
@@ -53,8 +55,10 @@ void WebSocket::State::opened(std::string_view early) {
   out += waiting;
   waiting.clear();
   watch();
+  if (const auto on_open = callbacks.on_open) on_open();  // which may end us, with last words
+  if (over) return;
   if (!writing) write_more();
-  if (!early.empty()) take(early);
+  if (!early.empty() && !closing) take(early);
 }
 
 void WebSocket::State::write_more() {
@@ -113,10 +117,10 @@ void WebSocket::State::take(std::string_view bytes) {
 bool WebSocket::State::hear(Opcode opcode, std::string_view payload) {
   switch (opcode) {
     case Opcode::kText:
-      if (callbacks.on_text) callbacks.on_text(payload);
+      if (const auto on_text = callbacks.on_text) on_text(payload);  // which may end us
       break;
     case Opcode::kBytes:
-      if (callbacks.on_bytes) callbacks.on_bytes(payload);
+      if (const auto on_bytes = callbacks.on_bytes) on_bytes(payload);
       break;
     case Opcode::kPing:
       send(Opcode::kPong, payload);

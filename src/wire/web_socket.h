@@ -22,7 +22,7 @@
 
 namespace dove::wire {
 
-// The callbacks come in a later turn than the call that made the socket; they may destroy it.
+// They come in a later turn than any call on the socket, and may destroy it.
 struct WebSocketCallbacks {
   std::function<void()> on_open = {};  // connect_web_socket's alone
   std::function<void(std::string_view)> on_text = {};

@@ -92,9 +92,7 @@ void WebSocket::State::read_answer(std::string_view bytes) {
     const std::string early = held.substr(end + 4);
     held.clear();
     timer.cancel();
-    const auto self = shared_from_this();
-    if (callbacks.on_open) callbacks.on_open();
-    return over ? void() : opened(early);
+    return opened(early);
   }
   ResponseParser parser(/*is_head=*/false);
   std::string body;

@@ -25,6 +25,7 @@ class WebSocketTest : public testing::Test {
     server.emplace(loop, ServerLimits{}, [this, limits](const Request& request, auto responder) {
       WebSocketCallbacks callbacks;
       callbacks.on_text = [this](std::string_view text) {
+        asked_to_close = asked_to_close || text == "bye";
         if (text == "bye") return accepted->close("as asked");
         accepted->send_text(text);
       };
@@ -58,6 +59,7 @@ class WebSocketTest : public testing::Test {
   std::optional<Error> server_end;
   std::optional<Error> client_end;
   bool opened = false;
+  bool asked_to_close = false;
   std::vector<std::string> texts;
   std::string bytes;
 };
@@ -87,6 +89,22 @@ TEST_F(WebSocketTest, that_is_closed_says_why) {
   EXPECT_EQ(texts, std::vector<std::string>{"last words"});
   EXPECT_FALSE(server_end.has_value());
   EXPECT_FALSE(socket->send_text("too late"));
+}
+
+TEST_F(WebSocketTest, that_is_closed_as_soon_as_it_is_open_says_its_last_words) {
+  serve();
+  Request request;
+  request.target = "/socket";
+  std::unique_ptr<WebSocket> socket;
+  WebSocketCallbacks callbacks;
+  callbacks.on_open = [&] {
+    socket->send_text("bye");  // which the server answers by closing
+    socket->close("refused");
+    socket.reset();
+  };
+  socket = connect_web_socket(loop, "127.0.0.1", server->port(), request, std::move(callbacks));
+  ASSERT_TRUE(until([&] { return asked_to_close || server_end.has_value(); }));
+  EXPECT_TRUE(asked_to_close);
 }
 
 TEST_F(WebSocketTest, whose_client_is_gone_tells_the_server) {

@@ -1,0 +1,59 @@
+// Execs: commands that people run in the world of running tasks (`dove exec`).
+//
+// The client's WebSocket says what to run; who ran what is said in the server's log (exec_started);
+// the command is ordered from the task's node, whose agent opens a WebSocket of its own, and from
+// then on what comes on one leaves on the other. How much is under way is for the two ends to bound
+// (wire/piece.h): a peer that does not is dropped. A command lives no longer than either
+// connection. Loop thread only.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "core/state.h"
+#include "server/agent_sessions.h"
+#include "server/call.h"
+#include "server/projection.h"
+#include "wire/web_socket.h"
+
+namespace dove::server {
+
+class Execs {
+ public:
+  static constexpr std::size_t kMost = 1000;
+
+  Execs(wire::Loop& loop, const Projection& projection, AgentSessions& sessions);
+  ~Execs();
+
+  // Answers `call`, whose caller may run commands in the job, with a WebSocket.
+  void open(const CallPtr& call, JobId job);
+  // The same with the agent's, to which `id` was ordered.
+  void join(const CallPtr& call, const std::string& id);
+  void close_all();
+  std::size_t size() const { return execs_.size(); }
+
+ private:
+  struct Exec;
+  struct Wanted;
+  using Held = std::shared_ptr<Exec>;
+
+  Result<Wanted> read_first(const core::Job& job, std::string_view text) const;
+  void hear_first(const Held& exec, std::string_view text);
+  void order(const Held& exec, const Wanted& wanted);
+  void fail(const Held& exec, const Error& error);
+  void end(const Held& exec, const std::string& why);
+
+  wire::Loop& loop_;
+  const Projection& projection_;
+  AgentSessions& sessions_;
+  std::map<std::string, Held> execs_;  // by id
+};
+
+// The task that `text` names: "": rank 0; "3": of that rank; "worker/1": of that group's tasks the
+// second. Error kNotFound "no_such_task" names what there is.
+Result<Rank> find_task(const JobSpec& spec, const std::string& text);
+
+}  // namespace dove::server
