@@ -337,6 +337,49 @@ class ExecTest(unittest.TestCase):
         self.cluster.api.call("POST", f"/v1/jobs/{job}/cancel")
 
 
+class AttachTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster(nodes=1, cores=8).__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.cluster.__exit__(None, None, None)
+
+    def job(self, script):
+        job = self.cluster.submit({"command": ["sh", "-c", script]})
+        self.cluster.wait_state(job, "running")
+        return job
+
+    def test_it_shows_what_comes_and_leaving_does_no_harm(self):
+        job = self.job("i=0; while :; do i=$((i+1)); echo line $i; echo wrong $i >&2; sleep 0.05; done")
+        until(lambda: "line 20\n" in self.cluster.logs(job), 20, "some output")
+        attached = Terminal(self.cluster, "attach", str(job))
+        self.addCleanup(attached.close)
+        self.assertGreaterEqual(int(attached.expect(r"^line (\d+)\r\n|\nline (\d+)\r\n")[0].split()[1]), 20)
+        attached.expect(r"wrong \d+\r\n")
+        self.assertFalse(attached.is_restored())
+        attached.type("x\x10x\x11\x10")  # not these
+        attached.expect(r"line \d+")
+        attached.type("\x11")  # Ctrl-P was just before
+        attached.expect("which goes on")
+        self.assertEqual(attached.wait(), 0)
+        self.assertTrue(attached.is_restored())
+        self.assertEqual(self.cluster.job(job)["state"], "running")
+        self.cluster.api.call("POST", f"/v1/jobs/{job}/cancel")
+
+    def test_its_tail_its_end_and_its_exit_code(self):
+        job = self.job("for i in 1 2 3 4 5; do echo line $i; done; while ! test -e go; do sleep 0.05; done; echo last; exit 3")
+        until(lambda: "line 5\n" in self.cluster.logs(job), 20, "its output")
+        attached = Terminal(self.cluster, "attach", "--tail", "2", f"{job}/0")
+        self.addCleanup(attached.close)
+        attached.expect(r"^line 4\r\nline 5\r\n")
+        self.cluster.run("exec", str(job), "--", "touch", "go")
+        attached.expect("last\r\n")
+        self.assertEqual(attached.wait(), 3)
+        self.assertTrue(attached.is_restored())
+
+
 def cannot_run_containers():
     if os.geteuid() != 0:
         return "containers need root"
