@@ -5,6 +5,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "cli/exec_client.h"
 #include "cli/face.h"
 #include "cli/families.h"
 #include "cli/follow.h"
@@ -146,6 +147,31 @@ Result<int> run_as_job(const Invocation& invocation) {
                     invocation.has("label"));
 }
 
+// One task, with our terminal: a command beside the job's own first task on its node.
+Result<int> run_with_terminal(const Invocation& invocation) {
+  if (!inside_job()) {
+    return usage_error(
+        "--pty works inside a job; from outside, start a job and use `dove exec -it JOB -- bash`");
+  }
+  ExecWanted wanted;
+  for (const char* count : {"ntasks", "nodes"}) {
+    TRY_ASSIGN(const std::int64_t given, count_of(invocation, count));
+    if (given > 1) {
+      return usage_error(fmt::format("--pty is for one task; --{}={} asks for more", count, given));
+    }
+  }
+  const std::vector<std::string> nodes = expand_hostlist(invocation.get("nodelist"));
+  if (nodes.size() > 1) return usage_error("--pty is for one task, so --nodelist names one node");
+  if (!nodes.empty()) wanted.node = nodes[0];
+  wanted.job = current_job();
+  wanted.command = invocation.operands;
+  wanted.environment = own_environment(invocation.get("export"));
+  wanted.workdir = invocation.get("chdir", local_context().workdir);
+  wanted.terminal = wanted.input = true;
+  TRY_ASSIGN(const Endpoint endpoint, job_endpoint());
+  return run_exec("srun", endpoint, wanted);
+}
+
 Result<int> run_srun(const Invocation& invocation) {
   if (invocation.has("version")) {
     print("slurm 22.05 (dove)\n");
@@ -153,16 +179,15 @@ Result<int> run_srun(const Invocation& invocation) {
   }
   if (invocation.operands.empty())
     return usage_error("no program was named: srun [options] PROGRAM [ARGUMENT...]");
-  for (const char* refused : {"pty", "multi-prog", "bcast"}) {
+  for (const char* refused : {"multi-prog", "bcast"}) {
     if (invocation.has(refused)) {
-      return usage_error(
-          fmt::format("--{} is not there: {}", refused,
-                      std::string(refused) == "pty"
-                          ? "steps have no terminal; use `dove logs -f`"
-                          : "start one step per program, and keep programs on a shared path"));
+      return usage_error(fmt::format(
+          "--{} is not there: start one step per program, and keep programs on a shared path",
+          refused));
     }
   }
   say_what_has_no_effect(invocation);
+  if (invocation.has("pty")) return run_with_terminal(invocation);
   if (!inside_job()) return run_as_job(invocation);
   TRY_ASSIGN(const StepWanted step, wanted_of(invocation));
   return run_step("srun", step, kPatience_s);
@@ -188,7 +213,7 @@ CommandSpec srun_spec() {
                   {"cpu-bind", 0, "TYPE", "no effect"},
                   {"cpu_bind", 0, "TYPE", "no effect"},
                   {"jobid", 0, "JOB", "accepted: the job that srun runs in"},
-                  {"pty", 0, "", "refused: steps have no terminal"},
+                  {"pty", 0, "", "one task, with this terminal; inside a job"},
                   {"multi-prog", 0, "", "refused"},
                   {"bcast", 0, "FILE", "refused", false, true},
                   {"immediate", 'I', "SECONDS", "accepted, no effect", false, true},

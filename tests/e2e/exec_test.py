@@ -256,6 +256,15 @@ class ExecTest(unittest.TestCase):
         shell.expect("03 1a 04")
         self.assertEqual(shell.wait(), 0)
 
+    def test_srun_gives_one_task_its_terminal(self):
+        shell = self.shell()
+        shell.type("srun --pty sh -c 'stty size; test -t 1 && echo terminal; exit 5'; echo code $?\n")
+        shell.expect(r"\n33 101\r\nterminal\r\n")
+        shell.expect(r"code 5\r")
+        shell.type("srun --pty -n 2 true; echo code $?\n")
+        shell.expect("--pty is for one task")
+        shell.expect(r"code 1\r")
+
     # -- ends
 
     def test_a_killed_client_leaves_no_process(self):
