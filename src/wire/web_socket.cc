@@ -160,7 +160,10 @@ void WebSocket::State::begin_closing(std::string_view reason) {
   if (over) return;
   closing = true;
   if (!writing) write_more();
-  timer = loop.after(kLinger, [self = shared_from_this()] { self->drop(); });
+  // The pending read keeps this alive meanwhile.
+  timer = loop.after(kLinger, [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->drop();
+  });
 }
 
 void WebSocket::State::fail(ErrorKind kind, const char* code, const std::string& message) {
