@@ -201,6 +201,13 @@ void ProgressWatch::start(bool shared) {
   look();
 }
 
+void ProgressWatch::repeat() {
+  for (auto& [key, watched] : watched_) {
+    watched.is_news |= watched.told_us > 0;
+    watched.told_us = 0;
+  }
+}
+
 void ProgressWatch::look() {
   // Some looks between two tellings: the median is of several steps.
   timer_ = loop_.after(std::max(every_ / 8, std::chrono::milliseconds(50)), [this] { look(); });

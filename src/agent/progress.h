@@ -82,6 +82,8 @@ class ProgressWatch {
                 std::function<std::vector<Held>()> held, std::function<void(nlohmann::json)> tell);
   // Makes the directory; `shared`: tasks run as other users.
   void start(bool shared);
+  // Whoever listens is new: everything is told again.
+  void repeat();
 
  private:
   struct Watched {

@@ -227,6 +227,7 @@ void Agent::synced(const Json& answer) {
     if (held->was_interrupted()) held->start();
   }
   flush_reports();
+  if (progress_ != nullptr) progress_->repeat();
   heartbeat();
 }
 

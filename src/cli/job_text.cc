@@ -165,6 +165,8 @@ std::string job_text(const JobView& job, std::int64_t now_us, bool colours) {
   if (job.deadline_us != 0) line(out, "Deadline", when_text(job.deadline_us));
   line(out, "Reservation", job.reservation);
   line(out, "Progress", progress_line(job.progress));
+  line(out, "Hangs", job.progress.hang);
+  line(out, "GPU time", job.gpu_time);
   if (job.ended) {
     line(out, "Ended", when_text(job.ended_at_us));
     line(out, "Exit code", std::to_string(job.exit_code));

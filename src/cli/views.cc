@@ -53,10 +53,27 @@ ProgressView read_progress(const json& progress) {
   view.busy_max_us = number_of(progress, "busy_max_us");
   view.slowest_rank = number_of(progress, "slowest_rank");
   view.phase = text_of(progress, "phase");
+  view.hang = text_of(progress, "hang");
   if (progress.contains("loss") && progress["loss"].is_number()) {
     view.loss = fmt::format("{:.6g}", progress["loss"].get<double>());
   }
   return view;
+}
+
+std::string gpu_time_text(const json& yield) {
+  const auto hours = [](const json& value) {
+    return fmt::format("{:.3g} h", value.is_number() ? value.get<double>() / 3600 : 0.0);
+  };
+  std::string text = hours(yield.value("useful_gpu_s", json(0))) + " useful";
+  const json lost = yield.value("lost_gpu_s", json::object());
+  std::string causes;
+  double sum_s = 0;
+  for (const auto& [cause, value] : lost.items()) {
+    sum_s += value.is_number() ? value.get<double>() : 0;
+    causes += fmt::format("{}{} {}", causes.empty() ? "" : ", ", cause, hours(value));
+  }
+  if (sum_s > 0) text += fmt::format(", {} lost ({})", hours(json(sum_s)), causes);
+  return text;
 }
 
 // An entry of the list of jobs says of the attempts only what the last one holds.
@@ -231,6 +248,9 @@ JobView read_job(const json& job) {
   }
   if (job.contains("progress") && job["progress"].is_object()) {
     view.progress = read_progress(job["progress"]);
+  }
+  if (job.contains("yield") && job["yield"].is_object()) {
+    view.gpu_time = gpu_time_text(job["yield"]);
   }
   for (const json& reason : list_of(job, "reasons")) {
     view.reasons.push_back({text_of(reason, "kind"), text_of(reason, "text")});

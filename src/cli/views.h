@@ -42,7 +42,7 @@ struct ProgressView {
   std::int64_t step = 0, step_max = 0;
   std::int64_t step_us = 0, busy_min_us = 0, busy_max_us = 0;
   std::int64_t slowest_rank = 0;
-  std::string phase, loss;
+  std::string phase, loss, hang;
 };
 
 struct JobView {
@@ -68,6 +68,7 @@ struct JobView {
   std::vector<AttemptView> attempts;
   std::vector<ReasonView> reasons;
   ProgressView progress;
+  std::string gpu_time;  // of attempts that ended: "3.2 h useful, 0.1 h lost (preempted 0.1 h)"
 
   bool waiting() const { return state == "waiting" || state == "held"; }
   const AttemptView* last_attempt() const;

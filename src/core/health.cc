@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "core/books.h"
 #include "core/derived.h"
@@ -10,6 +11,9 @@
 
 namespace dove::core {
 namespace {
+
+// A warning only, but one more of it among other faults is a reason to look at the node.
+constexpr std::string_view kHang_check = "rank_hang";
 
 bool names_device(const Node& node, const Finding& finding) {
   return finding.device >= 0 &&
@@ -93,7 +97,8 @@ void open_finding(State& state, Node& node, const Finding& finding) {
     if (node.findings.size() >= kFindings_max) return;
     node.findings.insert(at, OpenFinding{finding, state.now});
   }
-  if (is_fault && !was_fault) note_fault(state, node);
+  const bool hung = !known && finding.check == kHang_check && finding.severity > Severity::kGood;
+  if ((is_fault && !was_fault) || hung) note_fault(state, node);
   books_changed(state, node);
 }
 

@@ -55,6 +55,8 @@ struct Context {
   void submit(const Call& call, Event event,
               std::function<void(Result<controller::Committed>)> done);
   void take_batch(std::shared_ptr<const controller::CommittedBatch> batch);
+  // From now on jobs that hang are looked for and told to the ledger, and idle time is counted.
+  void watch();
   void send_orders(const std::vector<backends::Order>& orders);
   backends::OrderSources order_sources();
   // A sync has come: the former session's end must not be told after the new one's beginning.
@@ -65,6 +67,8 @@ struct Context {
   void give_up(const Error& why);
 
  private:
+  wire::Timer watch_timer_;
+
   void session_ended(NodeId node, bool silent);
 };
 

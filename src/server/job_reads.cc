@@ -156,6 +156,7 @@ void get_job(Context& context, CallPtr call) {
   if (!job.ok()) return call->fail(job.error());
   Json body = codec::job_json(context.state(), **job);
   context.progress.show((*job)->id, /*ranks=*/true, body);
+  context.projection.yield().show((*job)->id, body);
   if (may_touch(*call, **job)) body["exec"] = exec_json(context, **job);
   call->reply(200, body);
 }
@@ -170,6 +171,8 @@ void why_job(Context& context, CallPtr call) {
   }
   Json body = codec::job_summary_json(state, **job);
   body["reasons"] = std::move(reasons);
+  const std::string trouble = context.progress.trouble(state, (*job)->id);
+  if (!trouble.empty()) body["text"] = trouble;
   call->reply(200, body);
 }
 

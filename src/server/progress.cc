@@ -1,8 +1,11 @@
 #include "server/progress.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "core/health.h"
@@ -21,6 +24,9 @@ constexpr std::size_t kSeriesMax = 10'000;
 constexpr std::size_t kPhase_bytes = 24;
 constexpr std::int64_t kLogEvery_us = 60'000'000;
 constexpr std::int64_t kSpan_max_us = std::int64_t{1} << 50;
+constexpr std::int64_t kSteps = 20;         // so many may pass in silence
+constexpr std::string_view kWait = "wait";  // phases that tasks tell of
+constexpr std::string_view kDone = "done";
 constexpr double kMicroseconds = 1e6;  // of a second
 
 std::int64_t bounded(const Json& object, const char* name) {
@@ -49,19 +55,26 @@ std::optional<Event> ProgressBoard::take(const core::State& state, NodeId node, 
   const Json& ranks = item.at("ranks");
   if (!runs_here || ranks.empty() || ranks.size() > kRanksOfNode_max) return std::nullopt;
   Progress& progress = jobs_[id];
-  if (progress.attempt != attempt) progress = Progress{attempt, {}, {}};
+  if (progress.attempt != attempt) {
+    end_hang(progress);
+    progress = Progress{attempt, {}, {}, std::nullopt};
+  }
   ProgressReported now{id, attempt, node, kSpan_max_us, {}};
   for (const Json& said : ranks) {
     const auto rank = said.at("rank").get<Rank>();
     if (progress.ranks.size() >= kRanks_max && progress.ranks.count(rank) == 0) continue;
     Ranked& ranked = progress.ranks[rank];
+    const bool moved = ranked.moved_us == 0 || ranked.step != bounded(said, "step");
+    const std::int64_t moved_us = moved ? now_us : ranked.moved_us;
+    if (moved) end_hang(progress);
     ranked = Ranked{node,
                     bounded(said, "step"),
                     bounded(said, "step_us"),
                     bounded(said, "busy_us"),
                     bounded(said, "samples"),
                     std::nullopt,
-                    said.value("phase", "").substr(0, kPhase_bytes)};
+                    said.value("phase", "").substr(0, kPhase_bytes),
+                    moved_us};
     if (said.contains("loss") && said.at("loss").is_number()) ranked.loss = said.at("loss");
     now.step = std::min(now.step, ranked.step);
     now.busy = std::max(now.busy, Span{ranked.busy_us});
@@ -93,9 +106,101 @@ bool ProgressBoard::is_news(const Progress& progress, NodeId node, const Progres
          (now.step != logged.step && since_us >= kLogEvery_us);
 }
 
+// The rank that all others wait for; null: nobody knows.
+const std::pair<const Rank, ProgressBoard::Ranked>* ProgressBoard::awaited(
+    const Progress& progress) {
+  const std::pair<const Rank, Ranked>* last = nullptr;
+  const std::pair<const Rank, Ranked>* not_waiting = nullptr;
+  std::size_t behind = 0;
+  std::size_t busy = 0;
+  std::int64_t least = kSpan_max_us;
+  for (const auto& entry : progress.ranks) least = std::min(least, entry.second.step);
+  for (const auto& entry : progress.ranks) {
+    if (entry.second.step == least) {
+      last = &entry;
+      ++behind;
+    }
+    if (entry.second.phase != kWait) {
+      not_waiting = &entry;
+      ++busy;
+    }
+  }
+  if (progress.ranks.size() < 2) return nullptr;
+  if (busy == 1) return not_waiting;
+  return behind == 1 ? last : nullptr;
+}
+
+std::vector<ProgressBoard::Hang> ProgressBoard::find_hangs(const core::State& state,
+                                                           std::int64_t after_us,
+                                                           std::int64_t now_us) {
+  std::vector<Hang> found;
+  for (auto& [id, progress] : jobs_) {
+    std::int64_t moved_us = 0;
+    std::int64_t step_us = 0;
+    std::int64_t step = 0;
+    bool is_done = false;
+    for (const auto& [rank, ranked] : progress.ranks) {
+      moved_us = std::max(moved_us, ranked.moved_us);
+      step_us = std::max(step_us, ranked.step_us);
+      step = std::max(step, ranked.step);
+      is_done |= ranked.phase == kDone;
+    }
+    const core::Job* job = state.find_job(id);
+    const bool runs = job != nullptr && job->phase == JobPhase::kActive &&
+                      job->attempts.back().stage == Stage::kRunning;
+    const std::int64_t silent_us = now_us - moved_us;
+    if (!runs || is_done || progress.hang || silent_us < std::max(after_us, kSteps * step_us)) {
+      continue;
+    }
+    Hang hang{id, progress.ranks.begin()->second.node, false, ""};
+    if (const auto* one = awaited(progress); one != nullptr) {
+      hang.node = one->second.node;
+      hang.is_one = true;
+      hang.evidence = fmt::format(
+          "job {}: rank {} is silent at step {} for {} s, the other {} wait for it", id.value,
+          one->first, one->second.step, silent_us / 1'000'000, progress.ranks.size() - 1);
+    } else {
+      hang.evidence = fmt::format("job {}: all {} ranks are silent at step {} for {} s", id.value,
+                                  progress.ranks.size(), step, silent_us / 1'000'000);
+    }
+    progress.hang = hang;
+    found.push_back(std::move(hang));
+  }
+  return found;
+}
+
+void ProgressBoard::end_hang(Progress& progress) {
+  if (progress.hang) over_.push_back(*std::exchange(progress.hang, std::nullopt));
+}
+
+std::vector<ProgressBoard::Hang> ProgressBoard::take_over() { return std::exchange(over_, {}); }
+
+std::string ProgressBoard::trouble(const core::State& state, JobId id) const {
+  const core::Job* job = state.find_job(id);
+  if (job == nullptr || job->phase != JobPhase::kActive) return "";
+  const auto found = jobs_.find(id);
+  const bool hangs = found != jobs_.end() && found->second.hang;
+  std::string text = hangs ? "it seems to hang: " + found->second.hang->evidence : "";
+  for (const core::PlacementRecord& record : job->attempts.back().placements) {
+    const core::Node* node = state.find_node(record.placement.node);
+    if (node == nullptr || record.slow_reports < core::kSlow_reports) continue;
+    for (const core::OpenFinding& open : node->findings) {
+      if (open.finding.check != "slow") continue;
+      text += fmt::format("{}node {} is slow: {}", text.empty() ? "" : "; ", node->name,
+                          open.finding.evidence);
+    }
+  }
+  return text;
+}
+
 void ProgressBoard::decided(const Decision& decision) {
-  if (const auto* requeue = std::get_if<Requeue>(&decision)) jobs_.erase(requeue->job);
-  if (const auto* end = std::get_if<EndJob>(&decision)) jobs_.erase(end->job);
+  const auto* requeue = std::get_if<Requeue>(&decision);
+  const auto* end = std::get_if<EndJob>(&decision);
+  if (requeue == nullptr && end == nullptr) return;
+  const auto found = jobs_.find(requeue != nullptr ? requeue->job : end->job);
+  if (found == jobs_.end()) return;
+  end_hang(found->second);
+  jobs_.erase(found);
 }
 
 void ProgressBoard::show(JobId job, bool ranks, Json& object) const {
@@ -126,6 +231,7 @@ void ProgressBoard::show(JobId job, bool ranks, Json& object) const {
              {"slowest_rank", slowest.front().second},
              {"phase", first.phase},
              {"samples_per_s", samples_per_s}};
+  if (found->second.hang) out["hang"] = found->second.hang->evidence;
   out["loss"] = first.loss ? Json(*first.loss) : Json(nullptr);
   if (!ranks) return;
   Json list = Json::array();

@@ -10,6 +10,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/state.h"
 #include "model/event.h"
@@ -26,6 +27,21 @@ class ProgressBoard {
   // A decision that was just folded: the attempt's progress is over with it.
   void decided(const Decision& decision);
 
+  struct Hang {
+    JobId job;
+    NodeId node;          // of the rank that all others wait for; else of the first rank
+    bool is_one = false;  // whether it is known which rank it is
+    std::string evidence;
+  };
+  // Jobs whose ranks have told of no step for `after_us` (or 20 of their steps, if that is longer),
+  // each once. When all but one wait for others, or are a step ahead, it is that one.
+  std::vector<Hang> find_hangs(const core::State& state, std::int64_t after_us,
+                               std::int64_t now_us);
+  // Those that are over: a rank told of a step, or the attempt ended. Each once.
+  std::vector<Hang> take_over();
+  // What is known to keep the running job from getting on; "": nothing.
+  std::string trouble(const core::State& state, JobId job) const;
+
   // Adds "progress" to the job's object: null when nothing was said. With `ranks` also each rank.
   void show(JobId job, bool ranks, nlohmann::json& object) const;
   // A series for each rank, with whom it works for.
@@ -40,6 +56,7 @@ class ProgressBoard {
     std::int64_t samples = 0;
     std::optional<double> loss;
     std::string phase;
+    std::int64_t moved_us = 0;  // when `step` last changed
   };
   // What the log has of a node.
   struct Logged {
@@ -52,12 +69,17 @@ class ProgressBoard {
     AttemptNumber attempt = 0;
     std::map<Rank, Ranked> ranks;
     std::map<NodeId, Logged> logged;
+    std::optional<Hang> hang;  // until a rank tells of a step
   };
 
+  static const std::pair<const Rank, Ranked>* awaited(const Progress& progress);
   static bool is_news(const Progress& progress, NodeId node, const ProgressReported& now,
                       bool is_slow, std::int64_t now_us);
 
+  void end_hang(Progress& progress);
+
   std::map<JobId, Progress> jobs_;
+  std::vector<Hang> over_;
 };
 
 }  // namespace dove::server

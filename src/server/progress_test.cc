@@ -131,5 +131,79 @@ TEST(Progress, OfASlowNodeIsLoggedUntilTheLedgerHasItsThreeInARow) {
   EXPECT_TRUE(board.take(state, NodeId(3), said(2, 60, 100'000), 51 * kSecond_us));
 }
 
+Json in_phase(int rank, std::int64_t step, const char* phase) {
+  Json item = said(rank, step, 100'000);
+  item["ranks"][0]["phase"] = phase;
+  return item;
+}
+
+core::State started_on(int count) {
+  core::State state = running_on(count);
+  state.jobs.find(JobId(1))->second.attempts.back().stage = Stage::kRunning;
+  return state;
+}
+
+constexpr std::int64_t kAfter = 600 * kSecond_us;
+
+TEST(Hangs, OfAllRanksAreToldOnceAndAreOverWithTheNextStep) {
+  const core::State state = started_on(2);
+  ProgressBoard board;
+  board.take(state, NodeId(1), said(0, 7, 1000), kSecond_us);
+  board.take(state, NodeId(2), said(1, 7, 1000), 2 * kSecond_us);
+  EXPECT_TRUE(board.find_hangs(state, kAfter, kAfter).empty());
+  const auto found = board.find_hangs(state, kAfter, kAfter + 2 * kSecond_us);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_FALSE(found[0].is_one);
+  EXPECT_EQ(found[0].evidence, "job 1: all 2 ranks are silent at step 7 for 600 s");
+  EXPECT_EQ(board.trouble(state, JobId(1)), "it seems to hang: " + found[0].evidence);
+  EXPECT_TRUE(board.find_hangs(state, kAfter, 3 * kAfter).empty());
+  EXPECT_TRUE(board.take_over().empty());
+  board.take(state, NodeId(2), said(1, 8, 1000), 3 * kAfter);
+  ASSERT_EQ(board.take_over().size(), 1u);
+  EXPECT_TRUE(board.take_over().empty());
+  EXPECT_EQ(board.trouble(state, JobId(1)), "");
+}
+
+TEST(Hangs, NameTheRankThatTheOthersWaitFor) {
+  const core::State state = started_on(3);
+  ProgressBoard by_step;
+  by_step.take(state, NodeId(1), said(0, 8, 1000), 1);
+  by_step.take(state, NodeId(2), said(1, 7, 1000), 1);
+  by_step.take(state, NodeId(3), said(2, 8, 1000), 1);
+  auto found = by_step.find_hangs(state, kAfter, kAfter + 1);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_TRUE(found[0].is_one);
+  EXPECT_EQ(found[0].node, NodeId(2));
+
+  ProgressBoard by_phase;
+  by_phase.take(state, NodeId(1), in_phase(0, 8, "wait"), 1);
+  by_phase.take(state, NodeId(2), in_phase(1, 8, "wait"), 1);
+  by_phase.take(state, NodeId(3), in_phase(2, 8, "train"), 1);
+  found = by_phase.find_hangs(state, kAfter, kAfter + 1);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].node, NodeId(3));
+  EXPECT_EQ(found[0].evidence,
+            "job 1: rank 2 is silent at step 8 for 600 s, the other 2 wait for it");
+  by_phase.decided(EndJob{JobId(1), Outcome::kCancelled, 1});
+  EXPECT_EQ(by_phase.take_over().size(), 1u);
+}
+
+TEST(Hangs, AreNotWhatIsDoneOrTakesLongSteps) {
+  const core::State state = started_on(1);
+  ProgressBoard done;
+  done.take(state, NodeId(1), in_phase(0, 8, "done"), 1);
+  EXPECT_TRUE(done.find_hangs(state, kAfter, 10 * kAfter).empty());
+  ProgressBoard slow;
+  Json item = said(0, 8, 1000);
+  item["ranks"][0]["step_us"] = 60 * kSecond_us;  // 20 of them are 1200 s
+  slow.take(state, NodeId(1), item, 1);
+  EXPECT_TRUE(slow.find_hangs(state, kAfter, 1100 * kSecond_us).empty());
+  EXPECT_EQ(slow.find_hangs(state, kAfter, 1300 * kSecond_us).size(), 1u);
+  // One that is being stopped does not hang.
+  ProgressBoard stopping;
+  stopping.take(running_on(1), NodeId(1), said(0, 8, 1000), 1);
+  EXPECT_TRUE(stopping.find_hangs(running_on(1), kAfter, 10 * kAfter).empty());
+}
+
 }  // namespace
 }  // namespace dove::server

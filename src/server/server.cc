@@ -34,6 +34,7 @@ Result<std::unique_ptr<ApiServer>> ApiServer::make(wire::Loop& loop, ApiOptions 
         dispatch(context, std::move(request), std::move(responder));
       });
   TRY(impl->http->listen(context.options.host, context.options.port));
+  context.watch();
   controller.subscribe([&context](std::shared_ptr<const controller::CommittedBatch> batch) {
     context.loop.post(
         [&context, batch = std::move(batch)]() mutable { context.take_batch(std::move(batch)); });

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 namespace dove::server {
 namespace {
 
@@ -78,6 +80,43 @@ TEST(Yield, AnAttemptIsCountedOnce) {
   yield.decided(state, Launch{});
   yield.decided(state, EndJob{JobId(99), Outcome::kCompleted, 0});
   EXPECT_EQ(yield.total("useful"), 0);
+}
+
+TEST(Yield, IsShownForAJobUntilItIsForgotten) {
+  Yield yield;
+  const core::State state = state_of(StopReason::kFinished);
+  yield.decided(state, EndJob{JobId(1), Outcome::kCompleted, 0});
+  nlohmann::json job;
+  yield.show(JobId(1), job);
+  EXPECT_EQ(job["yield"]["useful_gpu_s"], 12.5);
+  EXPECT_EQ(job["yield"]["lost_gpu_s"], (nlohmann::json{{"preparing", 2.5}}));
+  yield.decided(state, ForgetJob{JobId(1)});
+  yield.show(JobId(1), job);
+  EXPECT_TRUE(job["yield"].is_null());
+}
+
+TEST(Yield, WhatNobodyHoldsIsIdleByItsReason) {
+  core::State state = state_of(StopReason::kNone);
+  auto inventory = std::make_shared<Inventory>();
+  inventory->devices.resize(2);
+  inventory->devices[0].kind = inventory->devices[1].kind = "gpu";
+  core::Node& node = state.nodes[0];
+  node.inventory = inventory;
+  node.contact = Contact::kConnected;
+  node.device_free_milli = {500, 1000};
+  constexpr std::int64_t kSecond = 1'000'000;
+  Yield yield;
+  yield.passed(state, kSecond);  // begins
+  yield.passed(state, 3 * kSecond);
+  EXPECT_EQ(yield.total("idle"), 2 * 1500 * kSecond);
+  state.usage.jobs_waiting = 1;
+  yield.passed(state, 4 * kSecond);
+  EXPECT_EQ(yield.total("idle_while_waiting"), 1500 * kSecond);
+  node.declared.drained = true;
+  yield.passed(state, 5 * kSecond);
+  EXPECT_EQ(yield.total("unavailable"), 2000 * kSecond);
+  yield.passed(state, 500 * kSecond);  // the process stood still
+  EXPECT_EQ(yield.total("unavailable"), 2000 * kSecond);
 }
 
 }  // namespace

@@ -11,9 +11,37 @@ for step in $(seq 1 600); do
 done
 """
 
+# Rank 1 stops in the middle of a step, rank 0 waits for it; then it goes on.
+HANGS = """
+phase=wait; [ $RANK = 1 ] && phase=train
+echo "step=5 seconds=0.1 phase=$phase" > $DOVE_PROGRESS
+while [ ! -e go ]; do sleep 0.1; done
+for step in $(seq 6 600); do echo "step=$step seconds=0.1" > $DOVE_PROGRESS; sleep 0.1; done
+"""
+
+
+def hangs(cluster):
+    job = cluster.submit({"name": "hangs", "nodes": 2, "tasks": 2, "command": ["sh", "-c", HANGS],
+                          "workdir": cluster.folder})
+    text = until(lambda: cluster.api.call("GET", f"/v1/jobs/{job}/why").get("text"), 60, "the hang to be noticed")
+    assert "rank 1 is silent at step 5" in text, text
+    assert "rank 1 is silent" in cluster.run("why", str(job)).stdout
+    assert "Hangs" in cluster.run("show", str(job)).stdout
+
+    def findings():
+        return [node["name"] for node in cluster.nodes()
+                if any(one["check"] == "rank_hang" for one in node["findings"])]
+    placed = {task["rank"]: placement["node_name"] for placement in cluster.job(job)["attempts"][-1]["placements"]
+              for task in placement["tasks"]}
+    until(lambda: findings() == [placed[1]], 10, "the finding on the node of rank 1")
+    with open(cluster.folder + "/go", "w"):
+        pass
+    until(lambda: not findings() and "hang" not in cluster.job(job)["progress"], 30, "the hang to be over")
+    cluster.run("cancel", str(job))
+
 
 def main():
-    with Cluster(nodes=2, cores=4) as cluster:
+    with Cluster(nodes=2, cores=4, server_options=["--hang-after-s", "3"]) as cluster:
         job = cluster.submit({"name": "steps", "nodes": 2, "tasks": 2, "command": ["sh", "-c", TASK]})
 
         def progress():
@@ -35,6 +63,7 @@ def main():
         cluster.run("cancel", str(job))
         cluster.wait(job)
         assert cluster.api.call("GET", f"/v1/jobs/{job}")["progress"] is None
+        hangs(cluster)
 
 
 main()

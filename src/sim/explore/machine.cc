@@ -122,6 +122,7 @@ void Machine::start_agent() {
   options.mapped_users = false;
   options.progress_every = {};  // tasks are none, and say nothing
   options.stream_silence_us = options_.stream_silence_us;
+  options.progress_every = std::chrono::milliseconds(0);
   options.finished.age_max_s = -24 * 3600;  // gone at the next look, whatever the real time
   options.finished.look_every_s = 24 * 3600;
   options.renew_lease = [this](std::int64_t until_us) {
