@@ -146,6 +146,23 @@ function(embed name file)
   target_sources(${target} PRIVATE ${out})
 endfunction()
 
+# embed_folder(PART FOLDER NAME): the .py files of a folder below the root, as
+# `std::span<const EmbeddedFile> PART::NAME()`, which PART declares in NAME.h with EmbeddedFile{name, text}.
+function(embed_folder part_name folder name)
+  part_target(${part_name} target)
+  file(GLOB files CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/${folder} ${CMAKE_SOURCE_DIR}/${folder}/*.py)
+  set(entries "")
+  foreach(file ${files})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/${file})
+    file(READ ${CMAKE_SOURCE_DIR}/${folder}/${file} text)
+    string(APPEND entries "    {\"${file}\", R\"embedded(${text})embedded\"},\n")
+  endforeach()
+  set(out ${CMAKE_BINARY_DIR}/embedded/${name}_files.cc)
+  file(CONFIGURE OUTPUT ${out} @ONLY CONTENT
+    "#include \"${part_name}/${name}.h\"\n\nnamespace dove::${part_name} {\nstd::span<const EmbeddedFile> ${name}() {\n  static constexpr EmbeddedFile kFiles[] = {\n@entries@  };\n  return kFiles;\n}\n}  // namespace dove::${part_name}\n")
+  target_sources(${target} PRIVATE ${out})
+endfunction()
+
 # program(NAME main.cc [STATIC [NO_LIBRARY]]): a STATIC program stands alone and uses no part: it is made of
 # main.cc and main_*.cc. NO_LIBRARY: without the C++ library, and where it can without the C library too.
 # Any other is made of main.cc, the rest of programs/ and all parts.

@@ -1,8 +1,12 @@
 #include "agent/agent.h"
 
 #include <fmt/format.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -49,6 +53,8 @@ Agent::Agent(wire::Loop& loop, AgentOptions options, Inventory inventory, Runner
   facts_.node = options_.name;
   facts_.url = fmt::format("http://{}:{}", options_.host, options_.port);
   facts_.bin_directory = options_.bin_directory;
+  facts_.python_directory = options_.python_directory;
+  facts_.stage_directory = options_.stage_directory;
   facts_.progress_directory = options_.data_dir + "/progress";
   facts_.shared_directory = options_.shared_directory;
   facts_.inventory = &inventory_;
@@ -128,7 +134,26 @@ std::string Agent::attempt_directory(AttemptKey key) const {
   return options_.data_dir + "/attempts/" + key.text();
 }
 
+// Where the job saves its work: its user's from the beginning, as it may not make it itself. A
+// container's are made with the container.
+void Agent::make_checkpoint_places(const LaunchOrder& order) const {
+  if (!options_.keeps_records || !order.exec.container.image.empty()) return;
+  const passwd* owner =
+      options_.mapped_users ? getpwnam(order.linux_user.c_str()) : getpwuid(geteuid());
+  std::vector<std::string> places;
+  if (!facts_.stage_directory.empty()) places.push_back(stage_of(facts_, order.key));
+  if (options_.mapped_users) places.push_back(checkpoints_of(facts_, order.key.job));
+  for (const std::string& path : places) {
+    const bool made = owner != nullptr && (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) &&
+                      chown(path.c_str(), owner->pw_uid, owner->pw_gid) == 0;
+    if (made) continue;
+    telemetry::log(telemetry::Level::kWarning, "no_checkpoints",
+                   {{"path", path}, {"attempt", order.key.text()}});
+  }
+}
+
 HeldAttempt& Agent::hold(LaunchOrder order) {
+  make_checkpoint_places(order);
   HeldContext context;
   context.facts = &facts_;
   context.runner = &runner_;
@@ -363,6 +388,7 @@ void Agent::forget(const Json& list) {
     if (!error) continue;
     fs::remove_all(kept, error);  // of a former cluster's job of that number
     fs::rename(attempt_directory(key), kept, error);
+    if (!facts_.stage_directory.empty()) fs::remove_all(stage_of(facts_, key), error);
     if (error) fs::remove_all(attempt_directory(key), error);
   }
 }
@@ -396,14 +422,19 @@ void Agent::check_stopped(std::int64_t since_us, std::int64_t kill_after_us) {
 }
 
 std::uint64_t Agent::placements_hash() const {
-  Digest digest;
+  std::map<AttemptKey, unsigned> stages;
+  for (const auto& [key, preflight] : preflights_) stages[key] = 1;
   for (const auto& [key, held] : held_) {
     if (held->stage() == HeldAttempt::Stage::kEnded) continue;
     digest.add(key.job.value);
     digest.add(key.attempt);
-    digest.add(held->stage() == HeldAttempt::Stage::kStarted ? 2u : 1u);
+    digest.add(stage);
   }
   return digest.value();
+    stages[key] = held->stage() == HeldAttempt::Stage::kStarted ? 2 : 1;
+  }
+  Digest digest;
+  for (const auto& [key, stage] : stages) {
 }
 
 }  // namespace dove::agent

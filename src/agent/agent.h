@@ -47,6 +47,8 @@ struct AgentOptions {
   std::string shared_directory;
   std::string version;
   Planes planes;
+  std::string python_directory;  // with the package dove; "": tasks find none
+  std::string stage_directory;   // of checkpoints on their way; "": there is none
   std::string not_enforced;  // limits that tasks do not have here, and why; "": they have all
   bool mapped_users = true;
   bool keeps_records = true;  // false: attempts leave nothing on disk (the null fleet)
@@ -142,6 +144,7 @@ class Agent {
   std::uint64_t placements_hash() const;
   void see(const nlohmann::json& message);
   HeldAttempt& hold(LaunchOrder order);
+  void make_checkpoint_places(const LaunchOrder& order) const;
   std::unique_ptr<StepInput> step_input(const StepOrder& step, std::function<void()> on_end);
   wire::Request request(std::string method, std::string target, std::string body) const;
   std::string attempt_directory(AttemptKey key) const;

@@ -126,6 +126,11 @@ void add_identity(const AgentFacts& facts, const LaunchOrder& order, Environment
 void add_own(const AgentFacts& facts, const std::map<std::string, std::string>& own,
              Environment& e) {
   for (const auto& [name, value] : own) e[name] = value;
+  if (!facts.python_directory.empty()) {
+    std::string& python = e["PYTHONPATH"];
+    const bool has = python.ends_with(facts.python_directory);
+    if (!has) python += (python.empty() ? "" : ":") + facts.python_directory;
+  }
   const auto path = own.find("PATH");
   if (path != own.end() && path->second.rfind(facts.bin_directory + ":", 0) != 0) {
     e["PATH"] = facts.bin_directory + ":" + path->second;
@@ -153,7 +158,10 @@ void add_dove(const AgentFacts& facts, const LaunchOrder& order, Rank rank,
   e["DOVE_URL"] = facts.url;
   e["DOVE_JOB_TOKEN"] = order.job_token;
   add_progress(facts, order, rank, attempt_directory, e);
-  e["DOVE_CHECKPOINT_DIR"] = facts.shared_directory + "/checkpoints/" + job;
+  e["DOVE_CHECKPOINT_DIR"] = checkpoints_of(facts, order.key.job);
+  e["DOVE_CHECKPOINT_LATEST"] = e["DOVE_CHECKPOINT_DIR"] + "/latest";
+  e["DOVE_CHECKPOINT_SIGNAL"] = std::to_string(order.checkpoint_signal);
+  if (!facts.stage_directory.empty()) e["DOVE_CHECKPOINT_STAGE"] = stage_of(facts, order.key);
 }
 
 void add_slurm(const AgentFacts& facts, const LaunchOrder& order, Environment& e) {
@@ -273,6 +281,14 @@ void add_fabric(const AgentFacts& facts, const LaunchOrder& order,
 }
 
 }  // namespace
+
+std::string checkpoints_of(const AgentFacts& facts, JobId job) {
+  return fmt::format("{}/checkpoints/{}", facts.shared_directory, job.value);
+}
+
+std::string stage_of(const AgentFacts& facts, AttemptKey key) {
+  return facts.stage_directory + "/" + key.text();
+}
 
 int master_port(AttemptKey key) {
   return 20'000 + static_cast<int>((key.job.value * 37 + key.attempt * 11) % 12'000);

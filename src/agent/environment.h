@@ -25,6 +25,8 @@ struct AgentFacts {
   std::string node;
   std::string url;                 // of the controller, for steps
   std::string progress_directory;  // agent/progress.h
+  std::string python_directory;    // with the package dove; "": there is none
+  std::string stage_directory;     // of checkpoints on their way; "": there is none
   std::string bin_directory;       // holds srun and the Open MPI launch agent; first in PATH
   std::string shared_directory;    // below it: checkpoints/<job>
   std::string cluster = "dove";
@@ -52,6 +54,11 @@ Environment task_environment(const AgentFacts& facts, const LaunchOrder& order,
 Environment step_environment(const AgentFacts& facts, const LaunchOrder& order,
                              const StepOrder& step, const TaskGrant& task,
                              const std::string& attempt_directory);
+
+// Where a job's checkpoints are, on all nodes.
+std::string checkpoints_of(const AgentFacts& facts, JobId job);
+// Where the attempt may write its checkpoints first. REQUIRES: there is a stage_directory.
+std::string stage_of(const AgentFacts& facts, AttemptKey key);
 
 // The rendezvous port: the same for all nodes of an attempt, below the ephemeral range.
 int master_port(AttemptKey key);

@@ -46,9 +46,34 @@ TEST(Environment, GivesEachTaskItsRendezvous) {
   EXPECT_EQ(e.at("PET_NNODES"), "2");
   EXPECT_EQ(e.at("DOVE_RESTART_COUNT"), "1");
   EXPECT_EQ(e.at("DOVE_CHECKPOINT_DIR"), "/shared/checkpoints/7");
+  EXPECT_EQ(e.at("DOVE_CHECKPOINT_LATEST"), "/shared/checkpoints/7/latest");
+  EXPECT_EQ(e.count("DOVE_CHECKPOINT_STAGE"), 0u);
+  EXPECT_EQ(e.count("PYTHONPATH"), 0u);
   EXPECT_NE(e.at("TF_CONFIG").find("\"index\":2"), std::string::npos);
   EXPECT_NE(e.at("TF_CONFIG").find("10.0.0.2:"), std::string::npos);
   EXPECT_EQ(e.at("CUDA_VISIBLE_DEVICES"), "3");
+}
+
+TEST(Environment, TellsWhereProgressGoesAndThePackageIs) {
+  const LaunchOrder order = gang();
+  AgentFacts with = facts();
+  with.python_directory = "/data/python";
+  with.stage_directory = "/nvme";
+  with.progress_directory = "/data/progress";
+  LaunchOrder own = order;
+  own.exec.environment["PYTHONPATH"] = "/mine";
+  const TaskGrant& task = order.placement.tasks[0];
+  EXPECT_EQ(task_environment(with, order, task, "/a").at("PYTHONPATH"), "/data/python");
+  const Environment e = task_environment(with, own, task, "/a");
+  EXPECT_EQ(e.at("PYTHONPATH"), "/mine:/data/python");
+  EXPECT_EQ(e.at("DOVE_CHECKPOINT_STAGE"), "/nvme/" + order.key.text());
+  // Nobody else can guess the file's name.
+  const std::string& path = e.at("DOVE_PROGRESS");
+  EXPECT_TRUE(path.starts_with("/data/progress/" + order.key.text() + ".")) << path;
+  EXPECT_TRUE(path.ends_with(".2")) << path;
+  LaunchOrder other = order;
+  other.job_token = "another";
+  EXPECT_NE(task_environment(with, other, task, "/a").at("DOVE_PROGRESS"), path);
 }
 
 TEST(Environment, SpeaksSlurm) {

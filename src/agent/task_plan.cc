@@ -185,18 +185,21 @@ Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>&
                               "files of the node; leave output and input to `dove logs`",
                               context.order.user));
   }
-  for (const char* name : {"PATH", "SHELL", "TMPDIR", "DOVE_ATTEMPT_DIR"}) {
+  for (const char* name : {"PATH", "PYTHONPATH", "SHELL", "TMPDIR", "DOVE_ATTEMPT_DIR"}) {
     plan.environment.erase(name);
   }
   if (plan.linux_user.empty()) plan.environment.erase("HOME");
   std::erase_if(plan.environment,
                 [](const auto& entry) { return entry.first.starts_with("OMPI_MCA_"); });
-  const std::string checkpoints =
-      fmt::format("{}/checkpoints/{}", context.facts.shared_directory, context.order.key.job.value);
+  const std::string checkpoints = checkpoints_of(context.facts, context.order.key.job);
   plan.shared.push_back({checkpoints, checkpoints, true});
   const std::string progress = own_progress_directory(context.attempt_directory);
   plan.shared.push_back({progress, progress, true});
   plan.devices = given_devices(context, grants);
+  if (const auto stage = plan.environment.find("DOVE_CHECKPOINT_STAGE");
+      stage != plan.environment.end()) {
+    plan.shared.push_back({stage->second, stage->second, true});
+  }
   if (plan.container.network != ContainerNetwork::kGang) return {};
   TRY_ASSIGN(plan.network, network_of(context.order, context.facts.node));
   plan.hostname = containers::network_host(plan.network->nodes[plan.network->here].ranks.front());

@@ -17,6 +17,7 @@
 #include "agent/metrics_page.h"
 #include "agent/null_runner.h"
 #include "agent/process_runner.h"
+#include "agent/python_package.h"
 #include "devices/device_watch.h"
 #include "devices/emulated/inventory_file.h"
 #include "programs/commands.h"
@@ -53,6 +54,8 @@ cli::CommandSpec spec() {
       {"address", 0, "ADDRESS", "where other nodes reach this one's tasks (127.0.0.1)", false},
       {"join-token-file", 0, "FILE", "one-time token, for the first start", false},
       {"shared", 0, "DIR", "directory that all nodes share, for checkpoints (DATA/shared)", false},
+      {"stage", 0, "DIR", "on the node's own disk: checkpoints are written here first (nowhere)",
+       false},
       {"inventory", 0, "FILE", "emulate the devices in this YAML or TOML file", false},
       {"gpus", 0, "COUNT", "emulate so many GPUs", false},
       {"gpu-model", 0, "MODEL", "of the emulated GPUs (H200)", false},
@@ -183,6 +186,8 @@ Result<agent::AgentOptions> options_of(const Settings& given) {
   return options;
 }
 
+  options.python_directory = options.data_dir + "/python";
+  if (given.has("stage")) options.stage_directory = fs::absolute(given.text("stage", ""));
 Result<std::vector<std::string>> join_tokens(const Settings& given) {
   std::vector<std::string> tokens;
   if (!given.has("join-token-file")) return tokens;
@@ -362,6 +367,9 @@ int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine>
   }
   agent::Agent agent(loop, std::move(options), std::move(inventory).value(), runs);
   agent.set_cut(std::move(cut));
+  if (Result<void> package = agent::write_python_package(options.python_directory); !package.ok()) {
+    return fail(package.error());
+  }
   agent.set_device_files(std::move(files));
   agent.set_fabric(std::move(fabric));
   agent::MetricsPage page(loop, agent, paths);
