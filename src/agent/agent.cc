@@ -102,6 +102,7 @@ Result<void> Agent::start() {
   });
   if (options_.watches_health) health_->start();
   if (options_.keeps_records && options_.progress_every.count() > 0) watch_progress();
+  if (options_.has_ring) listen_for_rings();
   renew();
   connect();
   return {};
@@ -282,16 +283,21 @@ void Agent::launch(const Json& line, std::string_view text) {
     if (found->second->was_interrupted()) return found->second->start();
     return found->second->repeat_report();
   }
-  if (cutter_.is_under_way(key) || allocator_.is_under_way(key)) return;
+  const bool under_way =
+      cutter_.is_under_way(key) || allocator_.is_under_way(key) || preflights_.count(key) > 0;
+  if (under_way) return;
   Result<LaunchOrder> order = read_launch_order(line);
   if (!order.ok()) {
     report(Report{ReportKind::kLaunchFailed, key, {}, order.error().message, 0, 0, 0});
     return;
   }
-  if (cutter_.needs(order->placement)) {
-    return cut_and_launch(std::move(order).value(), std::string(text));
-  }
-  allocate_and_launch(std::move(order).value(), std::string(text));
+  if (order->preflight) return try_and_launch(std::move(order).value(), std::string(text));
+  begin_launch(std::move(order).value(), std::string(text));
+}
+
+void Agent::begin_launch(LaunchOrder order, std::string text) {
+  if (cutter_.needs(order.placement)) return cut_and_launch(std::move(order), std::move(text));
+  allocate_and_launch(std::move(order), std::move(text));
 }
 
 // What plug-ins say is asked for first; until they have, the attempt is held by nobody.
@@ -327,6 +333,7 @@ void Agent::cut_and_launch(LaunchOrder order, std::string text) {
 void Agent::stop(AttemptKey key, bool preempted) {
   cutter_.drop(key);
   allocator_.drop(key);
+  preflights_.erase(key);
   const auto found = held_.find(key);
   if (found == held_.end()) {
     report(Report{ReportKind::kEnded, key, {}, "", 0, 0, 0});  // nothing of it is here
@@ -384,11 +391,11 @@ void Agent::forget(const Json& list) {
     if (!options_.keeps_records) continue;
     const std::string kept = options_.data_dir + "/finished/" + key.text();
     std::error_code error;
+    if (!facts_.stage_directory.empty()) fs::remove_all(stage_of(facts_, key), error);
     fs::rename(attempt_directory(key), kept, error);
     if (!error) continue;
     fs::remove_all(kept, error);  // of a former cluster's job of that number
     fs::rename(attempt_directory(key), kept, error);
-    if (!facts_.stage_directory.empty()) fs::remove_all(stage_of(facts_, key), error);
     if (error) fs::remove_all(attempt_directory(key), error);
   }
 }
@@ -397,6 +404,7 @@ void Agent::stop_all(std::function<void()> done) {
   stopped_ = std::move(done);
   orders_.reset();
   silent_orders_.reset();
+  preflights_.clear();
   session_.clear();
   ++session_number_;
   silence_timer_.cancel();
@@ -426,15 +434,15 @@ std::uint64_t Agent::placements_hash() const {
   for (const auto& [key, preflight] : preflights_) stages[key] = 1;
   for (const auto& [key, held] : held_) {
     if (held->stage() == HeldAttempt::Stage::kEnded) continue;
+    stages[key] = held->stage() == HeldAttempt::Stage::kStarted ? 2 : 1;
+  }
+  Digest digest;
+  for (const auto& [key, stage] : stages) {
     digest.add(key.job.value);
     digest.add(key.attempt);
     digest.add(stage);
   }
   return digest.value();
-    stages[key] = held->stage() == HeldAttempt::Stage::kStarted ? 2 : 1;
-  }
-  Digest digest;
-  for (const auto& [key, stage] : stages) {
 }
 
 }  // namespace dove::agent

@@ -23,12 +23,14 @@
 #include "agent/finished.h"
 #include "agent/health.h"
 #include "agent/held_attempt.h"
+#include "agent/preflight.h"
 #include "agent/progress.h"
 #include "agent/relays.h"
 #include "agent/slice_cutter.h"
 #include "agent/task.h"
 #include "base/random.h"
 #include "base/result.h"
+#include "devices/readings.h"
 #include "model/node.h"
 #include "wire/async_client.h"
 #include "wire/loop.h"
@@ -49,7 +51,7 @@ struct AgentOptions {
   Planes planes;
   std::string python_directory;  // with the package dove; "": tasks find none
   std::string stage_directory;   // of checkpoints on their way; "": there is none
-  std::string not_enforced;  // limits that tasks do not have here, and why; "": they have all
+  std::string not_enforced;      // limits that tasks do not have here, and why; "": they have all
   bool mapped_users = true;
   bool keeps_records = true;  // false: attempts leave nothing on disk (the null fleet)
   std::int64_t output_rotate_bytes = 64 << 20;
@@ -61,6 +63,8 @@ struct AgentOptions {
   bool watches_health = false;
   // Between two tellings of an attempt's steps; 0: none is told.
   std::chrono::milliseconds progress_every{5'000};
+  PreflightOptions preflight;
+  bool has_ring = false;    // listens at `address` for the rings of preflights
   FinishedLimits finished;  // of what stays on disk of attempts that are over
   // Told each renewal: the lease's new deadline (CLOCK_BOOTTIME). Unset: there are no shims.
   std::function<void(std::int64_t deadline_us)> renew_lease;
@@ -86,6 +90,8 @@ class Agent {
   void found(Finding finding);
   // What is in the machine changed; ids of devices are as before. The controller is told.
   void set_inventory(Inventory inventory);
+  // What devices said a moment ago: whether they are idle.
+  void saw(const std::vector<devices::DeviceSample>& samples);
   // Devices that are cut into slices at the moment.
   void set_cut(std::vector<std::int32_t> devices) { cutter_.saw_cut(std::move(devices)); }
   // In /dev, of each device, by id.
@@ -110,6 +116,12 @@ class Agent {
   void on_line(std::string_view line);
   void on_order(const nlohmann::json& line, std::string_view text);
   void launch(const nlohmann::json& line, std::string_view text);
+  void listen_for_rings();
+  void try_and_launch(LaunchOrder order, std::string text);
+  void preflight_ended(const LaunchOrder& order, const std::string& text,
+                       const std::optional<PreflightFailure>& failure);
+  std::string busy_device(const Placement& placement) const;
+  void begin_launch(LaunchOrder order, std::string text);
   void cut_and_launch(LaunchOrder order, std::string text);
   void allocate_and_launch(LaunchOrder order, std::string text);
   void stop(AttemptKey key, bool preempted);
@@ -168,6 +180,9 @@ class Agent {
   std::unique_ptr<wire::InStream> silent_orders_;
   std::int64_t orders_heard_us_ = 0;
   std::map<AttemptKey, std::unique_ptr<HeldAttempt>> held_;
+  std::unique_ptr<RingHub> hub_;
+  std::map<AttemptKey, std::unique_ptr<Preflight>> preflights_;  // of what is not held yet
+  std::map<std::string, double> device_used_mib_;                // by uuid
   SliceCutter cutter_;
   DeviceAllocator allocator_;
   ClockCheck clock_;

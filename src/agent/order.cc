@@ -29,6 +29,7 @@ std::vector<PeerNode> read_peers(const Json& list) {
     peer.node_rank = item.at("node_rank").get<std::int32_t>();
     peer.ranks = item.at("ranks").get<std::vector<Rank>>();
     peer.cores = item.value("cores", 0);
+    peer.preflight_port = item.value("preflight_port", 0);
     peer.devices = item.value("devices", std::vector<std::int32_t>{});
     peers.push_back(std::move(peer));
   }
@@ -87,6 +88,7 @@ Result<LaunchOrder> read_launch_order(const Json& line) {
                  line.at("attempt").get<AttemptNumber>()};
     order.restart_count = line.value("restart_count", 0);
     order.barrier = line.value("barrier", false);
+    order.preflight = line.value("preflight", false);
     TRY_ASSIGN(order.placement, codec::read_placement(line.at("placement")));
     order.nodes = read_peers(line.at("placements"));
     read_spec(line.at("spec"), order);

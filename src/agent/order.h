@@ -36,12 +36,14 @@ struct PeerNode {
   std::int32_t cores = 0;
   std::vector<std::int32_t> devices;
   std::string underlay = {};  // where machines reach it
+  std::int32_t preflight_port = 0;  // of its agent's RingHub; 0: it has none
 };
 
 struct LaunchOrder {
   AttemptKey key;
   std::int32_t restart_count = 0;
-  bool barrier = false;  // wait for Start once prepared
+  bool barrier = false;    // wait for Start once prepared
+  bool preflight = false;  // try the node and the network first
   Placement placement;
   std::vector<PeerNode> nodes;  // of the whole attempt, ascending by node_rank
   // What tasks are told about their job.

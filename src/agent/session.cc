@@ -157,6 +157,7 @@ void Agent::sync() {
                   {"address", options_.address},
                   {"agent_pid", getpid()},
                   {"version", options_.version},
+                  {"preflight_port", hub_ == nullptr ? 0 : hub_->port()},
                   {"not_enforced", options_.not_enforced},
                   {"epoch_seen", contact_->epoch()},
                   {"log_head_seen", contact_->log_head()},
@@ -226,8 +227,8 @@ void Agent::synced(const Json& answer) {
   for (const auto& [key, held] : held_) {
     if (held->was_interrupted()) held->start();
   }
-  flush_reports();
   if (progress_ != nullptr) progress_->repeat();
+  flush_reports();
   heartbeat();
 }
 

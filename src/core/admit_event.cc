@@ -89,11 +89,6 @@ class Admission {
     if (const auto* queue = std::get_if<Queue>(&event.object)) return check_queue(*queue);
     if (const auto* cluster = std::get_if<ClusterSettings>(&event.object)) {
       TRY(check_order(cluster->order));
-      if (cluster->preflight) {
-        return Error{ErrorKind::kInvalid, "no_preflight",
-                     "agents cannot try gangs before they start yet: leave preflight out",
-                     "preflight"};
-      }
       return check_placement(cluster->placement);
     }
     return {};

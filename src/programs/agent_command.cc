@@ -64,6 +64,9 @@ cli::CommandSpec spec() {
       {"nvml", 0, "LIBRARY", "NVIDIA's management library (libnvidia-ml.so.1)", false},
       {"checks", 0, "DIR", "programs that check this node, run every 30 s", false},
       {"hooks", 0, "DIR", "programs reset, reboot, upgrade, agent: what repairs it", false},
+      {"preflight", 0, "DIR", "programs that try this node before a job starts on it", false},
+      {"preflight-limit-s", 0, "SECONDS", "for what is tried, and again between nodes (20)", false},
+      {"preflight-mb-per-s", 0, "MB", "to the next node of a job at least (0: any)", false},
       {"faults", 0, "FILE", "emulate findings of devices: a JSON list of them", false},
       {"look-s", 0, "SECONDS", "look at the devices so often (10)", false},
       {"planes", 0, "PLANES",
@@ -146,6 +149,22 @@ agent::HealthOptions health_options(const Settings& given, const agent::AgentOpt
   return health;
 }
 
+Result<void> read_preflight(const Settings& given, agent::AgentOptions& options) {
+  options.has_ring = true;
+  options.preflight.checks_memory = !is_emulated(given);
+  std::error_code error;
+  const std::string self = fs::read_symlink("/proc/self/exe", error).string();
+  if (!error) options.preflight.probe = {self, "probe"};
+  if (given.has("preflight")) {
+    options.preflight.programs_directory = fs::absolute(given.text("preflight", ""));
+  }
+  TRY_ASSIGN(const std::int64_t limit_s, given.integer("preflight-limit-s", 20, 1, 20));
+  options.preflight.limit = std::chrono::seconds(limit_s);
+  TRY_ASSIGN(const std::int64_t mb_per_s, given.integer("preflight-mb-per-s", 0, 0, 1'000'000));
+  options.preflight.bandwidth_bytes = mb_per_s * 1'000'000;
+  return {};
+}
+
 Result<agent::AgentOptions> options_of(const Settings& given) {
   agent::AgentOptions options;
   char host_name[256] = "node";
@@ -166,8 +185,11 @@ Result<agent::AgentOptions> options_of(const Settings& given) {
   options.shared_directory = fs::absolute(given.text("shared", options.data_dir + "/shared"));
   fs::create_directories(options.shared_directory + "/checkpoints", error);
   options.bin_directory = options.data_dir + "/bin";
+  options.python_directory = options.data_dir + "/python";
+  if (given.has("stage")) options.stage_directory = fs::absolute(given.text("stage", ""));
   options.health = health_options(given, options);
   options.watches_health = true;
+  TRY(read_preflight(given, options));
   options.version = version();
   TRY_ASSIGN(options.planes, agent::parse_planes(given.text("planes", "")));
   TRY_ASSIGN(const bool run_as_self, given.flag("run-as-self"));
@@ -186,8 +208,6 @@ Result<agent::AgentOptions> options_of(const Settings& given) {
   return options;
 }
 
-  options.python_directory = options.data_dir + "/python";
-  if (given.has("stage")) options.stage_directory = fs::absolute(given.text("stage", ""));
 Result<std::vector<std::string>> join_tokens(const Settings& given) {
   std::vector<std::string> tokens;
   if (!given.has("join-token-file")) return tokens;
@@ -212,6 +232,7 @@ int run_fleet(const agent::AgentOptions& options, const Inventory& inventory,
     agent::AgentOptions one = options;
     one.keeps_records = false;
     one.mapped_users = false;
+    one.has_ring = false;
     if (count > 1) {
       one.name = fmt::format("{}{:04}", options.name, i + 1);
       one.data_dir = fmt::format("{}/{}", options.data_dir, one.name);
@@ -340,6 +361,9 @@ int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine>
   if (Result<void> faces = make_faces(options.bin_directory); !faces.ok()) {
     return fail(faces.error());
   }
+  if (Result<void> package = agent::write_python_package(options.python_directory); !package.ok()) {
+    return fail(package.error());
+  }
   wire::Loop loop;
   Result<agent::LeaseWriter> lease = agent::LeaseWriter::open(options.data_dir + "/lease");
   if (!lease.ok()) return fail(lease.error());
@@ -367,9 +391,6 @@ int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine>
   }
   agent::Agent agent(loop, std::move(options), std::move(inventory).value(), runs);
   agent.set_cut(std::move(cut));
-  if (Result<void> package = agent::write_python_package(options.python_directory); !package.ok()) {
-    return fail(package.error());
-  }
   agent.set_device_files(std::move(files));
   agent.set_fabric(std::move(fabric));
   agent::MetricsPage page(loop, agent, paths);
@@ -387,6 +408,7 @@ int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine>
     for (Finding& finding : health.look(seen, loop.monotonic_us())) agent.found(std::move(finding));
     agent.set_inventory(std::move(seen.inventory));
     agent.set_cut(std::move(seen.cut));
+    agent.saw(seen.samples);
     agent.set_device_files(std::move(seen.files));
     agent.set_fabric(std::move(seen.fabric));
     page.saw(std::move(seen.samples));

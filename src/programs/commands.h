@@ -8,6 +8,7 @@ namespace dove::programs {
 cli::Command server_command();
 cli::Command agent_command();
 cli::Command up_command();
+cli::Command probe_command();
 cli::Command replay_command();
 cli::Command sim_record_command();
 cli::Command sim_replay_muri_command();

@@ -150,6 +150,10 @@ Result<ReportMessage> read_report_message(const core::State& state, const Call& 
         message.progress.push_back(item);
         continue;
       }
+      if (kind == "preflight_failed") {
+        message.events.push_back(read_preflight_failure(item, state, call.caller.node));
+        continue;
+      }
       if (is_node_report(kind)) {
         TRY_ASSIGN(std::optional<Event> event,
                    read_node_report(item, *state.find_node(call.caller.node)));

@@ -29,6 +29,17 @@ bool is_node_report(const std::string& kind) {
   return kind == "finding" || kind == "tested" || kind == "remedy_ended";
 }
 
+Event read_preflight_failure(const Json& item, const core::State& state, NodeId node) {
+  const auto peer_name = item.value("peer", "");
+  const core::Node* peer = peer_name.empty() ? nullptr : state.find_node(peer_name);
+  return PreflightFailed{JobId(item.at("job").get<std::uint64_t>()),
+                         item.at("attempt").get<AttemptNumber>(),
+                         node,
+                         peer == nullptr ? NodeId() : peer->id,
+                         item.at("check").get<std::string>().substr(0, 64),
+                         item.value("evidence", "").substr(0, kText_bytes)};
+}
+
 Read read_node_report(const Json& item, const core::Node& node) {
   const auto kind = item.at("kind").get<std::string>();
   if (kind == "finding") {

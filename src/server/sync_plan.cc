@@ -120,6 +120,7 @@ Result<SyncMessage> read_sync(const Json& body) {
     message.ticket = body.value("ticket", "");
     message.boot_id = body.at("boot_id").get<std::string>();
     message.address = body.value("address", "");
+    message.preflight_port = std::clamp(body.value("preflight_port", 0), 0, 65'535);
     message.epoch_seen = body.value("epoch_seen", std::uint64_t{0});
     message.log_head_seen = body.value("log_head_seen", std::uint64_t{0});
     TRY_ASSIGN(message.inventory, codec::read_inventory(body.at("inventory")));
@@ -178,7 +179,7 @@ std::vector<Event> sync_events(const core::State& state, const core::Node& node,
                               std::make_shared<const Inventory>(message.inventory)};
     events.push_back(std::move(registered));
   }
-  events.push_back(NodeConnected{node.id, message.boot_id});
+  events.push_back(NodeConnected{node.id, message.boot_id, {}, message.preflight_port});
   return events;
 }
 

@@ -35,6 +35,7 @@ struct SyncMessage {
   std::string ticket;  // of the answer that this sync was asked for with; "": none
   std::string boot_id;
   std::string address;
+  std::int32_t preflight_port = 0;
   std::uint64_t epoch_seen = 0;
   std::uint64_t log_head_seen = 0;
   Inventory inventory;

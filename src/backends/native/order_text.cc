@@ -71,7 +71,9 @@ void append_peers(std::string& out, const core::State& state, const Launch& laun
     append_field(out, "address", node == nullptr ? "" : node->address);
     fmt::format_to(Out(out), ",\"node_rank\":{},\"ranks\":", placement.node_rank);
     append_numbers(out, placement.tasks, [](const TaskGrant& task) { return task.rank; });
-    fmt::format_to(Out(out), ",\"cores\":{},\"devices\":", placement.cores.size());
+    fmt::format_to(Out(out),
+                   ",\"cores\":{},\"preflight_port\":{},\"devices\":", placement.cores.size(),
+                   node == nullptr ? 0 : node->preflight_port);
     append_numbers(out, placement.devices, [](const DeviceGrant& grant) { return grant.device; });
     out += '}';
   }
@@ -116,6 +118,7 @@ const std::string& OrderText::shared_part(const Order& order) {
   const JobSpec& spec = *order.spec;
   fmt::format_to(Out(shared_), ",\"restart_count\":{},\"barrier\":{}", order.restart_count,
                  order.launch->placements.size() > 1);
+  if (state.settings.preflight) shared_ += ",\"preflight\":true";
   append_peers(shared_, state, *order.launch);
   append_spec(shared_, state, state.find_job(order.job), spec, *order.launch);
   const std::shared_ptr<const std::string> exec = sources_.exec(spec.exec_digest);

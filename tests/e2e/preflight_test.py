@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""With preflight a gang starts only where its nodes pass; else it runs elsewhere, first in the queue, uncounted."""
+import json
+import os
+import stat
+import sys
+
+from cluster import Cluster, until
+
+
+def program(path, text):
+    with open(path + ".new", "w") as file:
+        file.write(text)
+    os.chmod(path + ".new", os.stat(path + ".new").st_mode | stat.S_IXUSR)
+    os.rename(path + ".new", path)
+
+
+def main():
+    with Cluster(nodes=0, gpus=2, cores=4) as cluster:
+        programs = os.path.join(cluster.folder, "preflight")
+        os.mkdir(programs)
+        bad = os.path.join(cluster.folder, "bad")
+        program(programs + "/gpu", f'#!/bin/sh\nif [ "$(cat {bad})" = "$1" ]; then echo "gpu $2 is wrong"; exit 2; fi\n')
+        with open(bad, "w") as file:
+            file.write("nobody")
+        cluster.agent_options = ["--preflight", programs, "--preflight-limit-s", "10"]
+        cluster.names = ["node1", "node2", "node3"]
+        for name in cluster.names:
+            cluster.start_agent(name)
+        cluster.wait_connected()
+        cluster.api.call("PUT", "/v1/objects/cluster/cluster", {"kind": "Cluster", "name": "cluster", "preflight": True})
+
+        # All is well: the ring sums up between three nodes, then the tasks start.
+        gang = cluster.submit({"name": "well", "nodes": 3, "tasks": 3, "command": ["true"], "gpus": 2})
+        assert cluster.wait(gang, 60)["state"] == "completed"
+        assert len(cluster.job(gang)["attempts"]) == 1
+
+        with open(bad, "w") as file:
+            file.write("node1")
+        gang = cluster.submit({"name": "bad", "nodes": 2, "tasks": 2, "command": ["sh", "-c", "echo $DOVE_NODE"],
+                               "gpus": 2})
+        ended = cluster.wait(gang, 90)
+        assert ended["state"] == "completed", ended
+        assert ended["retries_used"] == 0 and "node1" in ended["nodes_avoided"], ended
+        assert [attempt["stop_reason"] for attempt in ended["attempts"]][0] == "preflight", ended["attempts"]
+        assert sorted(ended["attempts"][-1]["nodes"]) == ["node2", "node3"], ended["attempts"]
+        failed = [json.loads(line) for line in
+                  cluster.run("events", "-k", "PreflightFailed", "-o", "json").stdout.splitlines()]
+        assert len(failed) == 1 and "gpu 0,1 is wrong" in json.dumps(failed), failed
+        moves = cluster.run("events", "-k", "MoveNode", "-o", "json").stdout
+        assert "gpu 0,1 is wrong" in moves and "suspect" in moves, moves
+        until(lambda: cluster.api.call("GET", "/v1/nodes/node1")["state"] == "ready", 60, "the node to be tested")
+
+
+main()
+sys.exit(0)
