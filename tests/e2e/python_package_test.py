@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The package by itself: what a checkpoint survives, and what progress writes."""
+"""The Python package by itself: what a checkpoint survives, and what progress writes."""
 import os
 import signal
 import subprocess
@@ -8,14 +8,14 @@ import tempfile
 import textwrap
 import unittest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "python")
 
 
 def run(text, **environment):
     """Runs the text as a program of its own; gives back what it printed."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("DOVE_") and name != "RANK"}
     return subprocess.run([sys.executable, "-c", textwrap.dedent(text)], check=True, capture_output=True, text=True,
-                          timeout=60, env={**clean, "PYTHONPATH": HERE, **environment}).stdout.strip()
+                          timeout=60, env={**clean, "PYTHONPATH": PACKAGE, **environment}).stdout.strip()
 
 
 class Checkpoints(unittest.TestCase):
