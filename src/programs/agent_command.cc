@@ -125,6 +125,11 @@ Result<void> make_faces(const std::string& directory) {
   return {};
 }
 
+Result<void> make_tools(const agent::AgentOptions& options) {
+  TRY(make_faces(options.bin_directory));
+  return agent::write_python_package(options.python_directory);
+}
+
 Result<void> read_address(const std::string& url, agent::AgentOptions& options) {
   unsigned port = 0;
   char host[256];
@@ -358,12 +363,7 @@ int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine>
   std::vector<std::int32_t> cut = machine->cut();
   devices::DeviceFiles files = machine->files();
   devices::Fabric fabric = machine->fabric();
-  if (Result<void> faces = make_faces(options.bin_directory); !faces.ok()) {
-    return fail(faces.error());
-  }
-  if (Result<void> package = agent::write_python_package(options.python_directory); !package.ok()) {
-    return fail(package.error());
-  }
+  if (Result<void> made = make_tools(options); !made.ok()) return fail(made.error());
   wire::Loop loop;
   Result<agent::LeaseWriter> lease = agent::LeaseWriter::open(options.data_dir + "/lease");
   if (!lease.ok()) return fail(lease.error());
