@@ -35,7 +35,7 @@ struct PeerNode {
   std::vector<Rank> ranks;
   std::int32_t cores = 0;
   std::vector<std::int32_t> devices;
-  std::string underlay = {};  // where machines reach it
+  std::string underlay = {};        // where machines reach it
   std::int32_t preflight_port = 0;  // of its agent's RingHub; 0: it has none
 };
 

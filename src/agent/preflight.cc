@@ -140,7 +140,7 @@ void Preflight::reduce() {
   for (const PeerNode& node : order_.nodes) {
     if (node.node_rank == order_.placement.node_rank) plan.rank = plan.peers.size();
     plan.peers.push_back(
-        {node.name, node.address, static_cast<std::uint16_t>(node.preflight_port)});
+        {node.name, node.underlay, static_cast<std::uint16_t>(node.preflight_port)});
   }
   plan.limit = options_.limit;
   plan.bytes_per_s_min = options_.bandwidth_bytes;
