@@ -100,6 +100,7 @@ TEST(FieldCount, OfEvents) {
   EXPECT_EQ(field_count<RemedyEnded>(), 4u);
   EXPECT_EQ(field_count<PreflightFailed>(), 6u);
   EXPECT_EQ(field_count<ProgressReported>(), 5u);
+  EXPECT_EQ(field_count<ExecStarted>(), 6u);
 }
 
 TEST(FieldCount, OfDecisions) {

@@ -99,6 +99,14 @@ Json write(const ProgressReported& v) {
   return object;
 }
 
+Json write(const ExecStarted& v) {
+  Json object = placement_key(v.job, v.attempt, v.node);
+  object["rank"] = v.rank;
+  object["terminal"] = v.terminal;
+  object["program"] = v.program;
+  return object;
+}
+
 Json placements_json(const std::vector<Placement>& list) {
   Json placements = Json::array();
   for (const Placement& placement : list) placements.push_back(placement_json(placement));

@@ -56,6 +56,7 @@ DOVE_RECORD_KIND(NodeTested, 25, 1)
 DOVE_RECORD_KIND(RemedyEnded, 26, 1)
 DOVE_RECORD_KIND(PreflightFailed, 27, 1)
 DOVE_RECORD_KIND(ProgressReported, 28, 1)
+DOVE_RECORD_KIND(ExecStarted, 29, 1)
 DOVE_RECORD_KIND(Launch, 101, 1)
 DOVE_RECORD_KIND(Start, 102, 1)
 DOVE_RECORD_KIND(Stop, 103, 2)
@@ -182,6 +183,10 @@ void fields(Ar& ar, typename Ar::template Of<PreflightFailed>& v) {
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<ProgressReported>& v) {
   ar(v.job, v.attempt, v.node, v.step, v.busy);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<ExecStarted>& v) {
+  ar(v.job, v.attempt, v.node, v.rank, v.terminal, v.program);
 }
 
 // -- decisions -----------------------------------------------------------------------------------

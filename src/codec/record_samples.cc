@@ -185,6 +185,7 @@ std::vector<StampedEvent> sample_events() {
       {RemedyEnded{NodeId{3}, Remedy::kReboot, true, "booted"}, {}},
       {PreflightFailed{JobId{8}, 2, NodeId{3}, NodeId{4}, "all_reduce", "timed out"}, {}},
       {ProgressReported{JobId{8}, 2, NodeId{3}, 1200, milliseconds(250)}, {}},
+      {ExecStarted{JobId{8}, 2, NodeId{3}, 5, true, "bash"}, {}},
   };
   for (const Declared& object : sample_objects()) events.push_back({ObjectApplied{object}, full});
   return events;

@@ -306,6 +306,8 @@ class EventFold {
     });
   }
 
+  void operator()(const ExecStarted&) {}  // for the record alone
+
  private:
   void move(Node& node, LifeStage to, const char* why) {
     node.life = to;

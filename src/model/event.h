@@ -217,13 +217,25 @@ struct ProgressReported {
   bool operator==(const ProgressReported&) const = default;
 };
 
-using Event =
-    std::variant<ControllerStarted, TimeReached, JobSubmitted, JobCancelRequested, JobHeld,
-                 JobReleased, JobRequeueRequested, JobPriorityChanged, NodeRegistered,
-                 NodeConnected, NodeDisconnected, NodeRemoved, PlacementPrepared, PlacementStarted,
-                 TaskEnded, PlacementEnded, LaunchFailed, UnknownTaskObserved, ObjectApplied,
-                 ObjectDeleted, JoinTokenIssued, CheckpointTaken, FindingReported,
-                 NodeActionRequested, NodeTested, RemedyEnded, PreflightFailed, ProgressReported>;
+// Somebody began a command in the world of a running task (`dove exec`); who is in the cause. Of
+// the command only the program is kept: its arguments may hold what is secret.
+struct ExecStarted {
+  JobId job;
+  AttemptNumber attempt = 0;
+  NodeId node;
+  Rank rank = 0;
+  bool terminal = false;
+  std::string program;
+  bool operator==(const ExecStarted&) const = default;
+};
+
+using Event = std::variant<ControllerStarted, TimeReached, JobSubmitted, JobCancelRequested,
+                           JobHeld, JobReleased, JobRequeueRequested, JobPriorityChanged,
+                           NodeRegistered, NodeConnected, NodeDisconnected, NodeRemoved,
+                           PlacementPrepared, PlacementStarted, TaskEnded, PlacementEnded,
+                           LaunchFailed, UnknownTaskObserved, ObjectApplied, ObjectDeleted,
+                           JoinTokenIssued, CheckpointTaken, FindingReported, NodeActionRequested,
+                           NodeTested, RemedyEnded, PreflightFailed, ProgressReported, ExecStarted>;
 
 // -- decisions -----------------------------------------------------------------------------------
 

@@ -20,7 +20,12 @@ Context::Context(wire::Loop& on_loop, ApiOptions with, controller::Controller& o
       sessions(loop, projection, options.heartbeat_us,
                [this](NodeId node, bool silent) { session_ended(node, silent); }),
       steps(loop, projection, sessions, relays),
-      execs(loop, projection, sessions) {}
+      execs(loop, projection, sessions,
+            [this](StampedEvent event, std::function<void(Result<controller::Committed>)> done) {
+              controller::Input input;
+              input.events.push_back(std::move(event));
+              submit(std::move(input), std::move(done));
+            }) {}
 
 std::int64_t Context::now_us() const { return telemetry::now_us(); }
 

@@ -8,7 +8,6 @@
 
 #include "codec/json.h"
 #include "model/job.h"
-#include "telemetry/log.h"
 #include "wire/secret.h"
 
 namespace dove::server {
@@ -102,8 +101,8 @@ Result<Rank> find_task(const JobSpec& spec, const std::string& text) {
       "task"};
 }
 
-Execs::Execs(wire::Loop& loop, const Projection& projection, AgentSessions& sessions)
-    : loop_(loop), projection_(projection), sessions_(sessions) {}
+Execs::Execs(wire::Loop& loop, const Projection& projection, AgentSessions& sessions, Commit commit)
+    : loop_(loop), projection_(projection), sessions_(sessions), commit_(std::move(commit)) {}
 
 Execs::~Execs() = default;
 
@@ -223,30 +222,30 @@ void Execs::hear_first(const Held& exec, std::string_view text) {
   order(exec, *wanted);
 }
 
-// Of the command only the program is kept: its arguments may hold what is secret.
+// What is not in the log has not happened: who runs what is there before it is ordered.
 void Execs::order(const Held& exec, const Wanted& wanted) {
-  const core::State& state = projection_.state();
-  const Json& command = wanted.order.at("command");
-  telemetry::log(telemetry::Level::kInfo, "exec_started",
-                 {{"by", exec->cause.principal},
-                  {"job", exec->job.value},
-                  {"attempt", wanted.attempt},
-                  {"rank", wanted.rank},
-                  {"node", state.find_node(wanted.node)->name},
-                  {"terminal", wanted.order.at("terminal").get<bool>()},
-                  {"program", command.front().get<std::string>().substr(0, kProgramBytesMax)}});
   Json line = wanted.order;
   line["id"] = exec->id;
   line["job"] = exec->job.value;
   line["attempt"] = wanted.attempt;
   line["rank"] = wanted.rank;
-  const Error unreachable{ErrorKind::kUnavailable, "node_unreachable",
-                          "the agent of the task's node is not connected now; try again", ""};
-  if (!sessions_.send(exec->node, codec::dump_json(Json{{"exec", std::move(line)}}))) {
-    return fail(exec, unreachable);
-  }
-  exec->timer = loop_.after(kAgentComes, [this, weak = std::weak_ptr<Exec>(exec), unreachable] {
-    if (const Held waiting = weak.lock()) fail(waiting, unreachable);
+  StampedEvent event{ExecStarted{exec->job, wanted.attempt, exec->node, wanted.rank,
+                                 wanted.order.at("terminal").get<bool>(),
+                                 wanted.order.at("command").front().get<std::string>().substr(
+                                     0, kProgramBytesMax)},
+                     exec->cause};
+  const std::weak_ptr<Exec> weak = exec;
+  commit_(std::move(event), [this, weak, line = codec::dump_json(Json{{"exec", std::move(line)}})](
+                                const Result<controller::Committed>& committed) {
+    const Held held = weak.lock();
+    if (held == nullptr || execs_.count(held->id) == 0) return;
+    if (!committed.ok()) return fail(held, committed.error());
+    const Error unreachable{ErrorKind::kUnavailable, "node_unreachable",
+                            "the agent of the task's node is not connected now; try again", ""};
+    if (!sessions_.send(held->node, line)) return fail(held, unreachable);
+    held->timer = loop_.after(kAgentComes, [this, weak, unreachable] {
+      if (const Held waiting = weak.lock()) fail(waiting, unreachable);
+    });
   });
 }
 

@@ -1,10 +1,9 @@
 // Execs: commands that people run in the world of running tasks (`dove exec`).
 //
-// The client's WebSocket says what to run; who ran what is said in the server's log (exec_started);
-// the command is ordered from the task's node, whose agent opens a WebSocket of its own, and from
-// then on what comes on one leaves on the other. How much is under way is for the two ends to bound
-// (wire/piece.h): a peer that does not is dropped. A command lives no longer than either
-// connection. Loop thread only.
+// The client's WebSocket says what to run; the command is written to the log, ordered from the
+// task's node, whose agent opens a WebSocket of its own, and from then on what comes on one leaves
+// on the other. How much is under way is for the two ends to bound (wire/piece.h): a peer that does
+// not is dropped. A command lives no longer than either connection. Loop thread only.
 #pragma once
 
 #include <chrono>
@@ -13,6 +12,7 @@
 #include <memory>
 #include <string>
 
+#include "controller/controller.h"
 #include "core/state.h"
 #include "server/agent_sessions.h"
 #include "server/call.h"
@@ -23,9 +23,11 @@ namespace dove::server {
 
 class Execs {
  public:
+  using Commit =
+      std::function<void(StampedEvent event, std::function<void(Result<controller::Committed>)>)>;
   static constexpr std::size_t kMost = 1000;
 
-  Execs(wire::Loop& loop, const Projection& projection, AgentSessions& sessions);
+  Execs(wire::Loop& loop, const Projection& projection, AgentSessions& sessions, Commit commit);
   ~Execs();
 
   // Answers `call`, whose caller may run commands in the job, with a WebSocket.
@@ -49,6 +51,7 @@ class Execs {
   wire::Loop& loop_;
   const Projection& projection_;
   AgentSessions& sessions_;
+  const Commit commit_;
   std::map<std::string, Held> execs_;  // by id
 };
 

@@ -318,15 +318,13 @@ class ExecTest(unittest.TestCase):
         self.assertIn("only the job's user", done.stderr)
         self.assertEqual(done.stdout, "")
 
-    def test_the_log_keeps_who_ran_what_where(self):
+    def test_the_ledger_keeps_who_ran_what_where(self):
         self.exec(str(self.job), "--", "echo", "--password=secret", DOVE_USER="alice")
-        with open(self.cluster.log.name) as file:
-            lines = [line for line in file if '"exec_started"' in line]
-        last = json.loads(lines[-1])
-        self.assertEqual((last["by"], last["job"], last["attempt"], last["rank"], last["program"], last["terminal"]),
-                         ("alice", self.job, 1, 0, "echo", False))
-        self.assertIn(last["node"], self.cluster.names)
-        self.assertNotIn("secret", lines[-1])
+        found = self.cluster.api.call("GET", f"/v1/events?job={self.job}&kind=ExecStarted")
+        last = found["events"][-1]
+        self.assertEqual(last["principal"], "alice")
+        self.assertEqual(last["data"], {"job": self.job, "attempt": 1, "node": 1, "rank": 0, "program": "echo",
+                                        "terminal": False})
 
     def test_a_job_that_does_not_run_and_a_task_that_is_not_there_say_so(self):
         waiting = self.cluster.submit({"command": ["true"], "hold": True})
