@@ -363,7 +363,8 @@ TEST(Hostile, LargeBodiesNameTheirLimit) {
     const char* field;
     const char* limit;
   };
-  const std::string ten_mb(10'000'000, 'a');
+  std::string ten_mb;
+  ten_mb.resize(10'000'000, 'a');
   const std::string many_a(1'000'000, 'a');
   std::string environment = R"({"command": ["a"], "environment": {)";
   for (int i = 0; i < 1025; ++i) environment += "\"E" + std::to_string(i) + "\": \"\",";

@@ -197,6 +197,7 @@ Planner::~Planner() = default;
 std::optional<Planned> Planner::find(JobId job, const JobSpec& spec,
                                      std::span<const NodeId> avoided) {
   gave_up_searching_ = false;
+  seen_free_.reset();
   const Pool* pool = pool_of(state_, spec);
   if (pool == nullptr || hangs_on_neighbours(spec)) return std::nullopt;
   Query query{job,
@@ -276,8 +277,9 @@ Instant Planner::earliest(const Query& query, NodeId id, Instant from) {
     at = earliest_by_sums(state_, plan, query.needs, query.spec, at, length_from(query.stay, at));
     if (!query.is_in_time(at)) return kNever;
     const Claim claim{&query.spec, query.job, at, query.stay.end(at)};
-    const auto books = free_during(state_, plan, node, claim);
+    auto books = free_during(state_, plan, node, claim);
     if (books && capacity(books->view(), group, policy_, query.even.tasks) >= query.even.tasks) {
+      seen_free_ = SeenFree{id, at, std::move(*books)};
       return at;
     }
     at = next_change(plan, at);
@@ -349,7 +351,10 @@ Planned Planner::placed(const Query& query, std::vector<Fit>& fits) {
   Rank rank = 0;
   for (const Fit& fit : fits) {
     const Node& node = state_.nodes[fit.node.value - 1];
-    FreeBooks books = *free_during(state_, plan_of(state_, plan_, fit.node), node, claim);
+    const bool is_seen = seen_free_ && seen_free_->node == fit.node && seen_free_->at == claim.from;
+    FreeBooks books = is_seen ? std::move(seen_free_->books)
+                              : *free_during(state_, plan_of(state_, plan_, fit.node), node, claim);
+    if (is_seen) seen_free_.reset();
     Placement& placement = planned.placements.emplace_back();
     placement.node = fit.node;
     placement.node_rank = static_cast<std::int32_t>(planned.placements.size()) - 1;

@@ -52,6 +52,12 @@ class Planner {
   struct Fit;
   struct Bound;
   struct Looked;
+  // What the node has free for the job that is looked for, from then on for as long as it stays.
+  struct SeenFree {
+    NodeId node;
+    Instant at;
+    FreeBooks books;
+  };
 
   Shape& shape_of(const Query& query);
   std::optional<Planned> find_even(const Query& query);
@@ -68,6 +74,7 @@ class Planner {
   const PlacementPolicy& policy_;
   std::vector<std::unique_ptr<Shape>> shapes_;
   std::deque<Planned> kept_;
+  std::optional<SeenFree> seen_free_;  // last
   bool gave_up_searching_ = false;
 };
 

@@ -186,7 +186,7 @@ Result<Execs::Wanted> Execs::read_first(const core::Job& job, std::string_view t
     return invalid("bad_value", std::string("what to run cannot be read: ") + e.what(), "exec");
   }
   const Json& command = wanted.order.at("command");
-  if (command.empty() || command.front() == "") {
+  if (command.empty() || command.front().get_ref<const std::string&>().empty()) {
     return invalid("bad_value", "command is a list of words, the program first", "command");
   }
   wanted.attempt = job.attempts.back().number;
