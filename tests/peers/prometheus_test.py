@@ -48,6 +48,12 @@ def expressions():
             for target in panel["targets"]:
                 yield (f"{os.path.basename(path)}: {panel['title']}",
                        target["expr"].replace("$node", ".*").replace("$user", ".*"))
+STEPS = """
+for step in $(seq 1 600); do
+  echo "step=$step seconds=0.5" > $DOVE_PROGRESS
+  sleep 0.5
+done
+"""
 
 
 class Prometheus(unittest.TestCase):
@@ -64,7 +70,7 @@ class Prometheus(unittest.TestCase):
         cls.addClassCleanup(cls.cluster.__exit__, None, None, None)
         done = cls.cluster.submit({"name": "done", "command": ["sleep", "0.5"], "gpus": 1})
         cls.cluster.wait(done)
-        cls.jobs = [cls.cluster.submit({"name": "half", "command": ["sleep", "300"], "share_milli": share}) for share in (500, 250)]
+        cls.jobs = [cls.cluster.submit({"name": "half", "command": ["sh", "-c", STEPS], "share_milli": share}) for share in (500, 250)]
         for job in cls.jobs:
             cls.cluster.wait_state(job, "running")
         cls.prometheus = cls.start_prometheus()
@@ -136,6 +142,7 @@ class Prometheus(unittest.TestCase):
     def test_dashboards_ask_for_what_there_is(self):
         self.wait_for("dove_host_load1", "the agent's series")
         self.wait_for('dove_yield_gpu_seconds_total{cause="useful"}', "the controller's series")
+        self.wait_for("dove_task_busy_seconds", "the series of what tasks tell")
         names = set(json.loads(fetch(f"http://127.0.0.1:{self.port}/api/v1/label/__name__/values"))["data"])
         names |= SELDOM
         asked = list(expressions())
