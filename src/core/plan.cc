@@ -199,10 +199,8 @@ class CoreSet {
     }
   }
   std::vector<std::int32_t> ascending() const {
-    std::size_t count = 0;
-    for (const std::uint64_t each : words_) count += static_cast<std::size_t>(std::popcount(each));
     std::vector<std::int32_t> cores;
-    cores.reserve(count);
+    cores.reserve(words_.size() * kBits);
     for (std::size_t i = 0; i < words_.size(); ++i) {
       for (std::uint64_t left = words_[i]; left != 0; left &= left - 1) {
         cores.push_back(static_cast<std::int32_t>(i * kBits) + std::countr_zero(left));
@@ -358,6 +356,7 @@ std::optional<FreeBooks> free_during(const State& state, const NodePlan& plan, c
   if (!is_open_to(state, plan, claim)) return std::nullopt;
   FreeBooks books(node);
   CoreSet cores(books.cores);
+  books.cores.clear();  // until all amounts are known: what follows copies the books
   bool promised = false;
   for (const Hold& hold : plan.holds) {
     promised = promised || (hold.promised && counts(hold, claim));
@@ -368,9 +367,12 @@ std::optional<FreeBooks> free_during(const State& state, const NodePlan& plan, c
   for (const Hold& hold : plan.holds) {
     if (hold.promised && counts(hold, claim)) cores.remove(hold.placement->cores);
   }
-  books.cores = cores.ascending();
-  keep_usable(books, node);
-  if (!promised) return books;
+  const auto with_cores = [&] {
+    books.cores = cores.ascending();
+    keep_usable(books, node);
+    return std::move(books);
+  };
+  if (!promised) return with_cores();
   // Amounts fall where a promise begins; the least of them counts.
   const FreeBooks at_first = books;
   const auto at = [&](Instant point) {
@@ -390,7 +392,7 @@ std::optional<FreeBooks> free_during(const State& state, const NodePlan& plan, c
     if (hold.from > claim.from) keep_least(books, at(hold.from));
     close_mixed(books, *hold.placement);
   }
-  return books;
+  return with_cores();
 }
 
 Instant next_change(const NodePlan& plan, Instant at) {

@@ -113,6 +113,19 @@ Bound pop(std::vector<Bound>& heap) {
   return first;
 }
 
+// Puts `bound` in the first one's place: most often it stays near the top.
+template <class Bound>
+void replace_first(std::vector<Bound>& heap, const Bound& bound) {
+  std::size_t at = 0;
+  for (std::size_t next = 1; next < heap.size(); next = 2 * at + 1) {
+    if (next + 1 < heap.size() && heap[next] < heap[next + 1]) ++next;
+    if (!(bound < heap[next])) break;
+    heap[at] = heap[next];
+    at = next;
+  }
+  heap[at] = bound;
+}
+
 const std::set<NodeEntry>& nodes_of(const State& state, const Pool& pool) {
   static const std::set<NodeEntry> none;
   const auto at = state.derived->free_nodes.find(pool.name);
@@ -305,18 +318,19 @@ bool Planner::collect(const Query& query, Shape& shape, Looked& looked) {
       fits.insert(std::upper_bound(fits.begin(), fits.end(), fit), fit);
       continue;
     }
-    Bound bound = pop(shape.bounds);
+    Bound bound = shape.bounds.front();
     const NodePlan& plan = plan_of(state_, plan_, bound.node);
     const auto sums = [&](Span length) {
       return earliest_by_sums(state_, plan, query.needs, query.spec, bound.at, length);
     };
     const Instant at = sums(shape.least);
-    if (at == kNever) continue;
-    if (at > bound.at) {
+    if (at > bound.at && at != kNever) {
       bound.at = at;
-      push(shape.bounds, bound);
+      replace_first(shape.bounds, bound);
       continue;
     }
+    pop(shape.bounds);
+    if (at == kNever) continue;
     looked.seen.push_back(bound);
     bound.at = sums(query.least_stay());
     if (bound.at != kNever) push(looked.bounds, bound);
