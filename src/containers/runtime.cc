@@ -45,9 +45,11 @@ Result<Runtime> find_runtime(const std::string& wanted, bool only_v2, const std:
                "image"};
 }
 
-std::vector<std::string> run_command(const Runtime& runtime, const std::string& id,
-                                     const std::string& bundle, const std::string& pid_file,
-                                     const std::string& log, std::size_t descriptors) {
+namespace {
+
+// What `run` and `exec` have in common: they leave the process to us, with so many descriptors.
+std::vector<std::string> detached(const Runtime& runtime, const char* verb, std::size_t descriptors,
+                                  const std::string& pid_file, const std::string& log) {
   return {runtime.program,
           "--root",
           runtime.state,
@@ -55,36 +57,30 @@ std::vector<std::string> run_command(const Runtime& runtime, const std::string& 
           log,
           "--log-format",
           "json",
-          "run",
+          verb,
           "--detach",
           "--preserve-fds",
           std::to_string(descriptors),
           "--pid-file",
-          pid_file,
-          "--bundle",
-          bundle,
-          id};
+          pid_file};
+}
+
+}  // namespace
+
+std::vector<std::string> run_command(const Runtime& runtime, const std::string& id,
+                                     const std::string& bundle, const std::string& pid_file,
+                                     const std::string& log, std::size_t descriptors) {
+  std::vector<std::string> command = detached(runtime, "run", descriptors, pid_file, log);
+  command.insert(command.end(), {"--bundle", bundle, id});
+  return command;
 }
 
 std::vector<std::string> exec_command(const Runtime& runtime, const std::string& id,
                                       const std::string& process, const std::string& pid_file,
                                       const std::string& log) {
-  return {runtime.program,
-          "--root",
-          runtime.state,
-          "--log",
-          log,
-          "--log-format",
-          "json",
-          "exec",
-          "--detach",
-          "--preserve-fds",
-          "1",
-          "--pid-file",
-          pid_file,
-          "--process",
-          process,
-          id};
+  std::vector<std::string> command = detached(runtime, "exec", 1, pid_file, log);
+  command.insert(command.end(), {"--process", process, id});
+  return command;
 }
 
 std::vector<std::string> delete_command(const Runtime& runtime, const std::string& id) {
