@@ -51,6 +51,16 @@ Result<ContainerBind> volume_bind(const Volume& volume, const std::vector<std::s
                "volumes"};
 }
 
+// The job's own directories, the image's, the package `dove`.
+void add_python(const TaskPlan& plan, const containers::Image& image, containers::Bundle& bundle) {
+  std::string all;
+  for (const auto* own : {&plan.environment, &image.environment}) {
+    const auto found = own->find("PYTHONPATH");
+    if (found != own->end() && !found->second.empty()) all += found->second + ":";
+  }
+  bundle.environment["PYTHONPATH"] = all + containers::kPython;
+}
+
 }  // namespace
 
 Result<ContainerIdentity> container_identity(const std::string& linux_user) {
@@ -82,17 +92,17 @@ Result<ContainerIdentity> container_identity(const std::string& linux_user) {
 
 Result<std::vector<ContainerBind>> container_binds(const TaskPlan& plan,
                                                    const std::vector<std::string>& volume_roots,
-                                                   const std::string& contain_path,
-                                                   const std::string& hosts_path) {
+                                                   const ContainerFiles& files) {
   std::vector<ContainerBind> binds;
-  binds.push_back({"ro", contain_path, "", containers::kInit});
-  for (const auto& [file, target] : {std::pair{std::string("/etc/resolv.conf"), "/etc/resolv.conf"},
-                                     std::pair{hosts_path, "/etc/hosts"}}) {
+  binds.push_back({"ro", files.contain, "", containers::kInit});
+  for (const auto& [file, target] :
+       {std::pair{files.resolver, "/etc/resolv.conf"}, std::pair{files.hosts, "/etc/hosts"}}) {
     struct stat facts {};
     if (::stat(file.c_str(), &facts) == 0 && S_ISREG(facts.st_mode)) {
       binds.push_back({"ro", fs::canonical(file).string(), "", target});
     }
   }
+  if (!files.python.empty()) binds.push_back({"ro", files.python, "", containers::kPython});
   for (const SharedPath& shared : plan.shared) {
     binds.push_back({shared.writable ? "rw" : "ro", shared.source, "", shared.target});
   }
@@ -166,6 +176,7 @@ containers::Bundle container_bundle(const TaskPlan& plan, const containers::Imag
   for (const auto& [name, value] : image.environment) bundle.environment.try_emplace(name, value);
   bundle.environment.try_emplace("PATH", kPath);
   bundle.environment.try_emplace("HOME", "/root");
+  add_python(plan, image, bundle);
   bundle.environment["DOVE_TASK_MARK"] = plan.mark;
   bundle.workdir = plan.container.workdir.empty() ? image.workdir : plan.container.workdir;
   bundle.root = containers::kRoot;

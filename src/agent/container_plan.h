@@ -36,12 +36,19 @@ struct ContainerBind {
 // "" is root inside and nobody outside. Errors: there is no such user.
 Result<ContainerIdentity> container_identity(const std::string& linux_user);
 
-// What the container sees of the node: volumes, what the task shares with its job, dove-contain.
-// `hosts_path` becomes /etc/hosts. Errors: a volume that lies in none of `volume_roots`.
+// Files of the node that every container sees.
+struct ContainerFiles {
+  std::string contain;   // dove-contain
+  std::string hosts;     // becomes /etc/hosts; absent: the image's own
+  std::string resolver;  // becomes /etc/resolv.conf; absent: the image's own
+  std::string python;    // directory of the package `dove`; "": none
+};
+
+// What the container sees of the node: volumes, what the task shares with its job, those files.
+// Errors: a volume that lies in none of `volume_roots`.
 Result<std::vector<ContainerBind>> container_binds(const TaskPlan& plan,
                                                    const std::vector<std::string>& volume_roots,
-                                                   const std::string& contain_path,
-                                                   const std::string& hosts_path);
+                                                   const ContainerFiles& files);
 
 // How devices are named in CDI files, and where those are.
 struct CdiNames {
@@ -57,6 +64,7 @@ void apply_cdi(const containers::CdiEdits& edits, ContainerIdentity& identity,
                containers::Bundle& bundle);
 std::vector<ContainerBind> cdi_binds(const containers::CdiEdits& edits);
 
+// The package `dove` comes last in PYTHONPATH, behind the image's and the job's own.
 containers::Bundle container_bundle(const TaskPlan& plan, const containers::Image& image,
                                     const ContainerIdentity& identity,
                                     const std::vector<ContainerBind>& binds);

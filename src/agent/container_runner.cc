@@ -217,8 +217,9 @@ Result<TaskPlan> ContainerRunner::launch_plan(const TaskPlan& plan, const std::s
     TRY(networks_.describe(plan.attempt, *plan.network));
   }
   TRY_ASSIGN(std::vector<ContainerBind> all,
-             container_binds(plan, options_.volume_roots, options_.contain_path,
-                             plan.network != nullptr ? hosts : "/etc/hosts"));
+             container_binds(plan, options_.volume_roots,
+                             {options_.contain_path, plan.network != nullptr ? hosts : "/etc/hosts",
+                              "/etc/resolv.conf", options_.python_directory}));
   TRY_ASSIGN(const containers::CdiEdits edits, cdi_edits(plan, options_.cdi));
   for (ContainerBind& bind : cdi_binds(edits)) all.push_back(std::move(bind));
   for (const SharedPath& shared : plan.shared) TRY(make_shared(shared, identity));

@@ -28,6 +28,7 @@ namespace dove::agent {
 struct ContainerRunnerOptions {
   std::string contain_path;               // the dove-contain executable
   std::string data_dir;                   // below it: containers, images
+  std::string python_directory;           // of the package `dove`; "": none
   std::string runtime = "auto";           // "runc", "crun", a path
   std::string images;                     // the administrator's directory of images
   bool pulls = false;                     // from registries too

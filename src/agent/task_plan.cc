@@ -188,6 +188,10 @@ Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>&
   for (const char* name : {"PATH", "PYTHONPATH", "SHELL", "TMPDIR", "DOVE_ATTEMPT_DIR"}) {
     plan.environment.erase(name);
   }
+  const auto& own = context.order.exec.environment;
+  if (const auto python = own.find("PYTHONPATH"); python != own.end()) {
+    plan.environment["PYTHONPATH"] = python->second;
+  }
   if (plan.linux_user.empty()) plan.environment.erase("HOME");
   std::erase_if(plan.environment,
                 [](const auto& entry) { return entry.first.starts_with("OMPI_MCA_"); });

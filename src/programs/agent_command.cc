@@ -301,6 +301,7 @@ Result<std::optional<agent::ContainerRunnerOptions>> container_options(
   if (containers.runtime == "off" || geteuid() != 0) return {std::nullopt};
   containers.contain_path = beside_us("dove-contain");
   containers.data_dir = options.data_dir;
+  containers.python_directory = options.python_directory;
   containers.images =
       fs::absolute(given.text("images", options.data_dir + "/image-files")).string();
   TRY_ASSIGN(containers.pulls, given.flag("pull"));
