@@ -52,6 +52,7 @@ Agent::Agent(wire::Loop& loop, AgentOptions options, Inventory inventory, Runner
       jitter_(std::hash<std::string>{}(options_.name)) {
   facts_.node = options_.name;
   facts_.url = fmt::format("http://{}:{}", options_.host, options_.port);
+  facts_.gang_url = options_.gang_url;
   facts_.bin_directory = options_.bin_directory;
   facts_.python_directory = options_.python_directory;
   facts_.stage_directory = options_.stage_directory;

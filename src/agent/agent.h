@@ -52,6 +52,7 @@ struct AgentOptions {
   std::string python_directory;  // with the package dove; "": tasks find none
   std::string stage_directory;   // of checkpoints on their way; "": there is none
   std::string not_enforced;      // limits that tasks do not have here, and why; "": they have all
+  std::string gang_url;          // the controller's in networks of gangs; "": as everywhere
   bool mapped_users = true;
   bool keeps_records = true;  // false: attempts leave nothing on disk (the null fleet)
   std::int64_t output_rotate_bytes = 64 << 20;

@@ -87,11 +87,12 @@ bool ContainerNetworks::is_there(const std::string& attempt) const {
 
 // Whole or not at all: a container that starts may read it now.
 Result<void> ContainerNetworks::describe(const std::string& attempt,
-                                         const containers::Network& network) {
+                                         const containers::Network& network,
+                                         const std::string& ways) {
   const std::string name = path(attempt);
   if (is_there(attempt)) return {};
   std::ofstream file(name + ".new", std::ios::trunc);
-  file << containers::network_text(network);
+  file << containers::network_text(network) << ways;
   file.close();
   if (!file || ::rename((name + ".new").c_str(), name.c_str()) != 0) {
     return Error{ErrorKind::kInternal, "container",

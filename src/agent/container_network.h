@@ -31,11 +31,14 @@ class ContainerNetworks {
 
   std::string path(const std::string& attempt) const;
   bool is_there(const std::string& attempt) const;
-  Result<void> describe(const std::string& attempt, const containers::Network& network);
+  // `ways` is what it says of ways out.
+  Result<void> describe(const std::string& attempt, const containers::Network& network,
+                        const std::string& ways);
   // A network stays until it was released as often as it was used. An agent that ends releases
   // nothing: its tasks go on.
   void use(const std::string& attempt);
   void release(const std::string& attempt);
+  bool any() const { return !used_.empty(); }
   // Removes those of a former life that nobody needs.
   void sweep(const std::function<bool(const std::string& attempt)>& is_needed);
 

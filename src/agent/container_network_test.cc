@@ -67,7 +67,7 @@ TEST_F(NetworksTest, OneIsRemovedWithItsLastUser) {
   ContainerNetworks networks(directory);
   networks.use("n/1.1");
   networks.use("n/1.1");
-  ASSERT_TRUE(networks.describe("n/1.1", network).ok());
+  ASSERT_TRUE(networks.describe("n/1.1", network, "way dv-\n").ok());
   EXPECT_TRUE(networks.is_there("n/1.1"));
   networks.release("n/1.1");
   EXPECT_TRUE(networks.is_there("n/1.1"));
@@ -80,7 +80,7 @@ TEST_F(NetworksTest, WhatNobodyNeedsIsSwept) {
     ContainerNetworks former(directory);
     for (const char* attempt : {"n.1.1", "n.2.1"}) {
       former.use(attempt);
-      ASSERT_TRUE(former.describe(attempt, network).ok());
+      ASSERT_TRUE(former.describe(attempt, network, "").ok());
     }
     std::ofstream(directory + "/n.2.1.ns").close();
     std::ofstream(directory + "/n.3.1.new").close();

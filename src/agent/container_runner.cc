@@ -101,7 +101,9 @@ ContainerRunner::ContainerRunner(wire::Loop& loop, ProcessRunner& processes,
       processes_(processes),
       options_(std::move(options)),
       images_(loop, {options_.images, options_.data_dir + "/images", options_.pulls}),
-      networks_(options_.data_dir + "/networks") {
+      networks_(options_.data_dir + "/networks"),
+      ways_(loop, {options_.contain_path, options_.data_dir + "/ways", options_.routes,
+                   options_.controller}) {
   std::error_code error;
   for (const std::string& path :
        {options_.data_dir + "/containers", options_.data_dir + "/images"}) {
@@ -109,10 +111,26 @@ ContainerRunner::ContainerRunner(wire::Loop& loop, ProcessRunner& processes,
     fs::permissions(path, fs::perms::owner_all, error);
   }
   collect_images();
-  networks_.sweep([this](const std::string& attempt) { return has_containers(attempt); });
+  bool any = false;
+  networks_.sweep([&](const std::string& attempt) {
+    const bool needed = has_containers(attempt);
+    any = any || needed;
+    return needed;
+  });
+  ways_.begin(any);
 }
 
 ContainerRunner::~ContainerRunner() = default;
+
+void ContainerRunner::use_network(const std::string& attempt) {
+  networks_.use(attempt);
+  ways_.in_use(true);
+}
+
+void ContainerRunner::release_network(const std::string& attempt) {
+  networks_.release(attempt);
+  ways_.in_use(networks_.any());
+}
 
 void ContainerRunner::collect_images() {
   std::vector<std::string> in_use;
@@ -208,18 +226,20 @@ Result<TaskPlan> ContainerRunner::launch_plan(const TaskPlan& plan, const std::s
   TRY_ASSIGN(const containers::Runtime runtime_found, runtime());
   TRY_ASSIGN(const containers::Image image, images_.find(plan.container.image));
   TRY_ASSIGN(ContainerIdentity identity, container_identity(plan.linux_user));
-  const std::string hosts = directory + "/hosts";
+  const bool own_network = plan.network != nullptr;
+  const std::string hosts = own_network ? directory + "/hosts" : "/etc/hosts";
+  const std::string resolver = own_network ? directory + "/resolv.conf" : "/etc/resolv.conf";
   std::error_code error;
   fs::remove_all(directory, error);  // of a former attempt to start it
   if (::mkdir(directory.c_str(), 0700) != 0) return cannot_make(directory, errno);
-  if (plan.network != nullptr) {
+  if (own_network) {
     TRY(write_text(hosts, containers::hosts_text(*plan.network)));
-    TRY(networks_.describe(plan.attempt, *plan.network));
+    TRY(write_text(resolver, ways_.resolver()));
+    TRY(networks_.describe(plan.attempt, *plan.network, ways_.text()));
   }
   TRY_ASSIGN(std::vector<ContainerBind> all,
              container_binds(plan, options_.volume_roots,
-                             {options_.contain_path, plan.network != nullptr ? hosts : "/etc/hosts",
-                              "/etc/resolv.conf", options_.python_directory}));
+                             {options_.contain_path, hosts, resolver, options_.python_directory}));
   TRY_ASSIGN(const containers::CdiEdits edits, cdi_edits(plan, options_.cdi));
   for (ContainerBind& bind : cdi_binds(edits)) all.push_back(std::move(bind));
   for (const SharedPath& shared : plan.shared) TRY(make_shared(shared, identity));
@@ -276,14 +296,14 @@ Result<std::unique_ptr<RunningTask>> ContainerRunner::start(const TaskPlan& plan
   held->plan.attempt = plan.attempt;
   held->callbacks = std::move(callbacks);
   held->in_network = plan.network != nullptr;
-  if (held->in_network) networks_.use(plan.attempt);
+  if (held->in_network) use_network(plan.attempt);
   Result<TaskPlan> launch = launch_plan(plan, held->directory);
   Result<std::unique_ptr<RunningTask>> inner =
       launch.ok() ? processes_.start(*launch, watch(held)) : launch.error();
   if (!inner.ok()) {
     std::error_code error;
     fs::remove_all(held->directory, error);
-    if (held->in_network) networks_.release(plan.attempt);
+    if (held->in_network) release_network(plan.attempt);
     return inner.error();
   }
   return std::unique_ptr<RunningTask>(
@@ -301,7 +321,7 @@ Result<std::unique_ptr<RunningTask>> ContainerRunner::adopt(const TaskPlan& plan
   held->plan.attempt = plan.attempt;
   held->callbacks = std::move(callbacks);
   held->in_network = networks_.is_there(plan.attempt);
-  if (held->in_network) networks_.use(plan.attempt);
+  if (held->in_network) use_network(plan.attempt);
   TaskPlan known = plan;
   known.launch.pid_file = directory + "/pid";
   Result<std::unique_ptr<RunningTask>> inner = processes_.adopt(known, watch(held));
@@ -357,7 +377,7 @@ void ContainerRunner::removed(const std::shared_ptr<Held>& held, const Result<vo
   ending_.erase(kept->directory);
   std::error_code error;
   fs::remove_all(kept->directory, error);
-  if (kept->in_network) networks_.release(kept->plan.attempt);
+  if (kept->in_network) release_network(kept->plan.attempt);
   processes_.clear_cgroup(kept->plan);
   const TaskCallbacks callbacks = kept->callbacks;
   if (callbacks.on_ended) callbacks.on_ended(kept->end);

@@ -16,6 +16,7 @@
 
 #include "agent/container_network.h"
 #include "agent/container_plan.h"
+#include "agent/container_ways.h"
 #include "agent/process_runner.h"
 #include "agent/task.h"
 #include "containers/child.h"
@@ -36,6 +37,8 @@ struct ContainerRunnerOptions {
   std::int64_t scratch_bytes = std::int64_t{4} << 30;
   std::string hostname;
   CdiNames cdi;
+  std::vector<std::string> routes;  // of gangs' networks to the world
+  containers::ControllerPlace controller = {};
 };
 
 class ContainerRunner : public Runner {
@@ -43,6 +46,8 @@ class ContainerRunner : public Runner {
   // `processes` outlives it.
   ContainerRunner(wire::Loop& loop, ProcessRunner& processes, ContainerRunnerOptions options);
   ~ContainerRunner() override;
+
+  const ContainerWays& ways() const { return ways_; }
 
   void prepare(const std::string& image, std::function<void(Result<void>)> done) override;
   Result<std::unique_ptr<RunningTask>> start(const TaskPlan& plan,
@@ -66,12 +71,15 @@ class ContainerRunner : public Runner {
   void remove(const std::shared_ptr<Held>& held);
   void removed(const std::shared_ptr<Held>& held, const Result<void>& done);
   void collect_images();
+  void use_network(const std::string& attempt);
+  void release_network(const std::string& attempt);
 
   wire::Loop& loop_;
   ProcessRunner& processes_;
   const ContainerRunnerOptions options_;
   containers::ImageStore images_;
   ContainerNetworks networks_;
+  ContainerWays ways_;
   std::optional<Result<containers::Runtime>> runtime_;
   std::map<std::string, std::shared_ptr<Held>> ending_;  // by directory, while they are deleted
   wire::Timer collect_timer_;

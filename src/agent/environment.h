@@ -24,6 +24,7 @@ using Environment = std::map<std::string, std::string>;
 struct AgentFacts {
   std::string node;
   std::string url;                 // of the controller, for steps
+  std::string gang_url;            // of it in networks of gangs; "": as `url`
   std::string progress_directory;  // agent/progress.h
   std::string python_directory;    // with the package dove; "": there is none
   std::string stage_directory;     // of checkpoints on their way; "": there is none

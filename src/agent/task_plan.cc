@@ -207,6 +207,7 @@ Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>&
   if (plan.container.network != ContainerNetwork::kGang) return {};
   TRY_ASSIGN(plan.network, network_of(context.order, context.facts.node));
   plan.hostname = containers::network_host(plan.network->nodes[plan.network->here].ranks.front());
+  if (!facts.gang_url.empty()) plan.environment["DOVE_URL"] = facts.gang_url;
   return {};
 }
 

@@ -15,6 +15,10 @@ inline constexpr const char kPython[] = "/dev/.dove-python";  // inside: the pac
 inline constexpr int kInitWords = 3;  // before the program: it, "init", and ports or "-"
 inline constexpr const char kTerminalWord[] = "--terminal";  // behind "exec": descriptor 0 is one
 
+// What `try-ways` finds, as a sum: its exit status.
+inline constexpr int kWaysOut = 1;
+inline constexpr int kVxlans = 2;
+
 // What `init` and `exec` write, whole, to descriptor 3.
 inline constexpr int kTellFd = 3;
 // From here on it finds sockets that listen on ports of the node.

@@ -86,6 +86,9 @@ cli::CommandSpec spec() {
        "images of containers: OCI layouts, archives, directories (DATA/image-files)", false},
       {"pull", 0, "", "bring images from registries too (docker://...)", false},
       {"volume-roots", 0, "DIRS", "containers may see what lies in these (--shared)", false},
+      {"networks-out", 0, "WHERE",
+       "where containers in a network of their gang may go: yes, no, or networks with commas (yes)",
+       false},
       {"scratch", 0, "AMOUNT", "what a container may write outside of volumes (4Gi)", false},
       {"cdi-dirs", 0, "DIRS", "CDI specifications of devices (/etc/cdi,/var/run/cdi)", false},
       {"cdi-kinds", 0, "LIST",
@@ -314,6 +317,8 @@ Result<std::optional<agent::ContainerRunnerOptions>> container_options(
   containers.scratch_bytes = sized.memory_bytes;
   containers.hostname = options.name;
   TRY_ASSIGN(containers.cdi, cdi_names(given));
+  TRY_ASSIGN(containers.routes, containers::parse_routes(given.text("networks-out", "yes")));
+  containers.controller = agent::controller_place(options.host, options.port);
   return {std::move(containers)};
 }
 
@@ -375,6 +380,9 @@ int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine>
   options.not_enforced = (*runner)->not_enforced();
   std::optional<agent::ContainerRunner> containers;
   if (settings.containers) containers.emplace(loop, **runner, *settings.containers);
+  if (containers && containers->ways().reaches_controller()) {
+    options.gang_url = containers::controller_inside(settings.containers->controller);
+  }
   agent::Runner& runs = containers ? static_cast<agent::Runner&>(*containers) : **runner;
   const agent::HostPaths paths{"/proc", "/sys/fs/cgroup", options.data_dir,
                                settings.processes.cgroup};

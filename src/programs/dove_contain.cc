@@ -5,12 +5,16 @@
 //                        [--bind ro|rw|owned ROOT PATH]... -- RUNTIME...
 //     dove-contain init PORTS PROGRAM ARGUMENT...
 //     dove-contain exec [--terminal] PROGRAM ARGUMENT...
+//     dove-contain try-ways NFT RULES
+//     dove-contain end-ways NFT TABLE DEVICE RULES
 //
 // `enter` runs under dove-shim. In a mount namespace of its own it makes the container's root
 // directory and what is to be seen in it, then becomes the runtime. All of that vanishes with the
 // last process of the namespace, whoever was killed. `init` is process 1 of the container: it
 // passes signals on, collects what its program leaves behind and tells the shim how it ended.
 // `exec` does the same for a program that somebody runs beside it.
+// The others are for the agent: what the kernel offers networks of gangs, and the end of the
+// machine's part in them (programs/dove_contain_ways.h).
 #include <unistd.h>
 
 #include <cstring>
@@ -19,6 +23,7 @@
 #include "programs/dove_contain_enter.h"
 #include "programs/dove_contain_exec.h"
 #include "programs/dove_contain_init.h"
+#include "programs/dove_contain_ways.h"
 
 int main(int argc, char** argv) {
   if (argc > 2 && std::strcmp(argv[1], "enter") == 0) return dove::contain::enter(argc, argv);
@@ -31,6 +36,8 @@ int main(int argc, char** argv) {
       return dove::contain::run_exec(argv + (terminal ? 3 : 2), terminal);
     }
   }
+  if (argc == 4 && std::strcmp(argv[1], "try-ways") == 0) return dove::contain::try_ways(argv + 2);
+  if (argc == 6 && std::strcmp(argv[1], "end-ways") == 0) return dove::contain::end_ways(argv + 2);
   constexpr const char kUsage[] = "dove-contain runs a task of dove's agent in a container\n";
   if (::write(2, kUsage, sizeof kUsage - 1) < 0) return 2;
   return 2;

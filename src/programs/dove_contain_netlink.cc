@@ -2,8 +2,10 @@
 
 #include <arpa/inet.h>
 #include <linux/if_link.h>
+#include <linux/ip.h>
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
+#include <linux/veth.h>
 #include <net/if.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -15,6 +17,7 @@ namespace dove::contain {
 namespace {
 
 constexpr std::uint16_t kVxlanPort = 4789;
+constexpr std::uint32_t kLastResort = 1000;  // metric of a closed route
 
 // A request being written: a header, its fixed part, attributes.
 template <class Fixed>
@@ -39,6 +42,9 @@ class Request {
     add(type, &value, sizeof value);
   }
   void add_text(std::uint16_t type, const char* text) { add(type, text, std::strlen(text) + 1); }
+  void skip(std::size_t size) {  // of zeros
+    header().nlmsg_len += static_cast<std::uint32_t>(NLMSG_ALIGN(size));
+  }
   // What is added until end() is inside it.
   rtattr* begin(std::uint16_t type) {
     auto* const attribute = reinterpret_cast<rtattr*>(bytes_ + NLMSG_ALIGN(header().nlmsg_len));
@@ -97,6 +103,80 @@ bool Netlink::add_vxlan(const Vxlan& vxlan) {
   return ask(request.header());
 }
 
+bool Netlink::add_veth(const Veth& veth) {
+  Request<ifinfomsg> request(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
+  request.fixed().ifi_family = AF_UNSPEC;
+  request.add_text(IFLA_IFNAME, veth.name.c_str());
+  request.add(IFLA_ADDRESS, veth.mac, sizeof veth.mac);
+  request.add(IFLA_MTU, veth.mtu);
+  rtattr* const info = request.begin(IFLA_LINKINFO);
+  request.add_text(IFLA_INFO_KIND, "veth");
+  rtattr* const data = request.begin(IFLA_INFO_DATA);
+  rtattr* const peer = request.begin(VETH_INFO_PEER);
+  request.skip(sizeof(ifinfomsg));
+  request.add_text(IFLA_IFNAME, veth.inside.c_str());
+  request.add(IFLA_ADDRESS, veth.mac_inside, sizeof veth.mac_inside);
+  request.add(IFLA_MTU, veth.mtu);
+  request.add(IFLA_NET_NS_FD, veth.in_namespace);
+  request.end(peer);
+  request.end(data);
+  request.end(info);
+  return ask(request.header());
+}
+
+int Netlink::other_end(int link) {
+  Request<ifinfomsg> request(RTM_GETLINK, 0);
+  request.header().nlmsg_flags = NLM_F_REQUEST;
+  request.fixed().ifi_index = link;
+  if (::send(fd_, &request.header(), request.header().nlmsg_len, 0) < 0) return 0;
+  alignas(nlmsghdr) unsigned char bytes[16'384];
+  const ssize_t got = ::recv(fd_, bytes, sizeof bytes, 0);
+  if (got < 0) return 0;
+  auto* const answer = reinterpret_cast<nlmsghdr*>(bytes);
+  errno = EPROTO;
+  if (!NLMSG_OK(answer, static_cast<std::size_t>(got)) || answer->nlmsg_type != RTM_NEWLINK) {
+    return 0;
+  }
+  auto* const facts = reinterpret_cast<ifinfomsg*>(NLMSG_DATA(answer));
+  auto left = static_cast<int>(IFLA_PAYLOAD(answer));
+  for (rtattr* one = IFLA_RTA(facts); RTA_OK(one, left); one = RTA_NEXT(one, left)) {
+    int other = 0;
+    if (one->rta_type != IFLA_LINK || RTA_PAYLOAD(one) < sizeof other) continue;
+    std::memcpy(&other, RTA_DATA(one), sizeof other);
+    return other;
+  }
+  return 0;
+}
+
+bool Netlink::let_pass(int link) {
+  Request<ifinfomsg> request(RTM_NEWLINK, 0);
+  request.fixed().ifi_family = AF_UNSPEC;
+  request.fixed().ifi_index = link;
+  rtattr* const families = request.begin(IFLA_AF_SPEC);
+  rtattr* const ipv4 = request.begin(AF_INET);
+  rtattr* const settings = request.begin(IFLA_INET_CONF);
+  for (const int one :
+       {IPV4_DEVCONF_FORWARDING, IPV4_DEVCONF_RP_FILTER, IPV4_DEVCONF_ROUTE_LOCALNET}) {
+    request.add(static_cast<std::uint16_t>(one), std::uint32_t{1});
+  }
+  request.end(settings);
+  request.end(ipv4);
+  request.end(families);
+  return ask(request.header());
+}
+
+bool Netlink::keep_from_ipv6(int link) {
+  Request<ifinfomsg> request(RTM_NEWLINK, 0);
+  request.fixed().ifi_family = AF_UNSPEC;
+  request.fixed().ifi_index = link;
+  rtattr* const families = request.begin(IFLA_AF_SPEC);
+  rtattr* const ipv6 = request.begin(AF_INET6);
+  request.add(IFLA_INET6_ADDR_GEN_MODE, std::uint8_t{IN6_ADDR_GEN_MODE_NONE});
+  request.end(ipv6);
+  request.end(families);
+  return ask(request.header()) || errno == EAFNOSUPPORT;  // the kernel has none
+}
+
 bool Netlink::set_up(int link) {
   Request<ifinfomsg> request(RTM_NEWLINK, 0);
   request.fixed().ifi_family = AF_UNSPEC;
@@ -123,6 +203,34 @@ bool Netlink::add_neighbour(int link, std::uint32_t address, const LinkAddress& 
   request.fixed().ndm_state = NUD_PERMANENT;
   request.add(NDA_DST, address);
   request.add(NDA_LLADDR, mac, sizeof mac);
+  return ask(request.header());
+}
+
+bool Netlink::add_route(int link, Destination to, std::uint32_t gateway, std::uint32_t source) {
+  Request<rtmsg> request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL);
+  request.fixed().rtm_family = AF_INET;
+  request.fixed().rtm_dst_len = static_cast<unsigned char>(to.prefix);
+  request.fixed().rtm_table = RT_TABLE_MAIN;
+  request.fixed().rtm_protocol = RTPROT_STATIC;
+  request.fixed().rtm_scope = gateway == 0 ? RT_SCOPE_LINK : RT_SCOPE_UNIVERSE;
+  request.fixed().rtm_type = RTN_UNICAST;
+  request.add(RTA_DST, to.address);
+  request.add(RTA_OIF, link);
+  if (gateway != 0) request.add(RTA_GATEWAY, gateway);
+  if (source != 0) request.add(RTA_PREFSRC, source);
+  return ask(request.header());
+}
+
+bool Netlink::close_route(Destination to) {
+  Request<rtmsg> request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL);
+  request.fixed().rtm_family = AF_INET;
+  request.fixed().rtm_dst_len = static_cast<unsigned char>(to.prefix);
+  request.fixed().rtm_table = RT_TABLE_MAIN;
+  request.fixed().rtm_protocol = RTPROT_STATIC;
+  request.fixed().rtm_scope = RT_SCOPE_UNIVERSE;
+  request.fixed().rtm_type = RTN_PROHIBIT;
+  request.add(RTA_DST, to.address);
+  request.add(RTA_PRIORITY, kLastResort);
   return ask(request.header());
 }
 

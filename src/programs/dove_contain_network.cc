@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "programs/dove_contain_netlink.h"
+#include "programs/dove_contain_ways.h"
 
 namespace dove::contain {
 namespace {
@@ -49,6 +50,7 @@ struct Plan {
   LinkAddress mac = {};
   std::vector<std::uint32_t> addresses;
   std::vector<Peer> peers;
+  WayOut way;
 };
 
 bool read_address(std::istream& words, std::uint32_t& out) {
@@ -75,7 +77,7 @@ bool read_line(std::istream& words, const std::string& kind, Plan& plan) {
   if (kind == "local") return read_address(words, plan.local);
   if (kind == "mac") return read_mac(words, plan.mac);
   if (kind == "address") return read_address(words, plan.addresses.emplace_back());
-  if (kind != "peer") return false;
+  if (kind != "peer") return read_way(words, kind, plan.way);
   Peer& peer = plan.peers.emplace_back();
   return read_address(words, peer.address) && read_address(words, peer.underlay) &&
          read_mac(words, peer.mac);
@@ -172,12 +174,15 @@ std::string fill(Netlink& outside, const Plan& plan, int here) {
 
 std::string make_network(const Plan& plan, const std::string& held) {
   // Its requests are answered in the namespace that it is made in: the machine's.
-  Netlink outside;
-  if (outside.broken()) return "ask the kernel for a network";
+  Machine machine;
+  if (machine.broken()) return "ask the kernel for a network";
   if (::unshare(CLONE_NEWNET) != 0) return "make a network namespace";
   const int here = ::open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
   if (here < 0) return "open the network namespace";
-  if (std::string what = fill(outside, plan, here); !what.empty()) return what;
+  if (std::string what = fill(machine.links(), plan, here); !what.empty()) return what;
+  if (!plan.way.device.empty()) {
+    if (std::string what = make_way(machine, plan.way, here); !what.empty()) return what;
+  }
   ::close(here);
   const int place = ::open(held.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   if (place < 0) return "make " + held;

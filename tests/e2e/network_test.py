@@ -234,7 +234,7 @@ class NetworkTest(unittest.TestCase):
 
     def test_3_steps_run_in_the_jobs_network(self):
         gang = self.meet()
-        asks = "import socket; print(socket.create_connection(('sub3', 8000), timeout=5).recv(100).decode())"
+        asks = "import os, socket; os.write(1, socket.create_connection(('sub3', 8000), timeout=5).recv(100) + b'\\n')"
         with open(self.cluster.data + "/token") as file:
             inside = {"DOVE_JOB_ID": str(gang), "DOVE_URL": self.cluster.url, "DOVE_JOB_TOKEN": file.read().strip()}
         done = self.cluster.run("srun", "--ntasks=2", "--nodes=2", "/usr/bin/python3", "-c", asks, **inside)

@@ -1,0 +1,148 @@
+#include "containers/ways.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+namespace dove::containers {
+namespace {
+
+constexpr const char kEverywhere[] = "0.0.0.0/0";
+// Nobody's business: the clouds' metadata, and what gangs' networks use.
+constexpr const char* kClosed[] = {"169.254.0.0/16", "100.64.0.0/10"};
+constexpr int kBits = 32;
+
+bool is_network(const std::string& text) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string::npos) return false;
+  in_addr address{};
+  if (::inet_pton(AF_INET, text.substr(0, slash).c_str(), &address) != 1) return false;
+  const std::string bits = text.substr(slash + 1);
+  if (bits.empty() || bits.size() > 2 ||
+      bits.find_first_not_of("0123456789") != std::string::npos) {
+    return false;
+  }
+  const int length = std::stoi(bits);
+  if (length > kBits) return false;
+  const std::uint64_t beyond = (std::uint64_t{1} << (kBits - length)) - 1;
+  return (ntohl(address.s_addr) & beyond) == 0;
+}
+
+bool is_reached(const std::string& resolver) {
+  in_addr address{};
+  return ::inet_pton(AF_INET, resolver.c_str(), &address) == 1 && !resolver.starts_with("127.");
+}
+
+// The text with the resolvers that a container can reach.
+std::string reachable(const std::string& text) {
+  std::istringstream lines(text);
+  std::string kept;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string key;
+    std::string value;
+    words >> key >> value;
+    if (key == "nameserver" && !is_reached(value)) continue;
+    kept += line + "\n";
+  }
+  return kept;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> parse_routes(const std::string& given) {
+  if (given == "yes") return std::vector<std::string>{kEverywhere};
+  std::vector<std::string> routes;
+  if (given == "no") return routes;
+  std::stringstream words(given);
+  for (std::string word; std::getline(words, word, ',');) {
+    if (!is_network(word)) {
+      return Error{ErrorKind::kInvalid, "bad_setting",
+                   fmt::format("'{}' is no network; write yes, no, or networks such as "
+                               "10.0.0.0/8,192.168.7.0/24",
+                               word),
+                   ""};
+    }
+    if (std::find(routes.begin(), routes.end(), word) == routes.end()) routes.push_back(word);
+  }
+  return routes;
+}
+
+void name_ways(const std::string& directory, Ways& ways) {
+  std::uint32_t hash = 2'166'136'261U;  // FNV-1a
+  for (const char c : directory) hash = (hash ^ static_cast<unsigned char>(c)) * 16'777'619U;
+  const std::string name = fmt::format("{:06x}", hash & 0xff'ffff);
+  ways.table = "dovetail_" + name;
+  ways.device = "dv" + name + "-";
+}
+
+std::string rules_text(const Ways& ways, const ControllerPlace& controller) {
+  const std::string ours = fmt::format("iifname \"{}*\"", ways.device);
+  const std::string theirs = fmt::format("oifname \"{}*\"", ways.device);
+  std::string lead_in;
+  std::string to_node = fmt::format("    {} ct state established,related accept\n", ours);
+  if (controller.on_loopback()) {
+    lead_in = fmt::format("    {} ip daddr {} tcp dport {} dnat ip to {}:{}\n", ours, kGateway,
+                          controller.port, controller.address, controller.port);
+    to_node += fmt::format("    {} ct status dnat tcp dport {} accept\n", ours, controller.port);
+  } else if (!controller.address.empty()) {
+    to_node += fmt::format("    {} ip daddr {} tcp dport {} accept\n", ours, controller.address,
+                           controller.port);
+  }
+  to_node += fmt::format("    {} meta l4proto {{ tcp, udp }} th dport 53 accept\n", ours);
+  to_node += fmt::format("    {} reject with icmpx admin-prohibited\n", ours);
+  const std::string table = "inet " + ways.table;
+  std::string text = fmt::format("table {}\ndelete table {}\ntable {} {{\n", table, table, table);
+  text += "  chain lead_in {\n    type nat hook prerouting priority dstnat; policy accept;\n" +
+          lead_in + "  }\n";
+  text += "  chain to_node {\n    type filter hook input priority filter; policy accept;\n" +
+          to_node + "  }\n";
+  text += "  chain through {\n    type filter hook forward priority filter; policy accept;\n";
+  text += fmt::format("    {} ip daddr {} drop\n", ours, kOutRange);
+  text += fmt::format("    {} meta nfproto ipv6 drop\n", ours);
+  // Frames for gangs' networks come from the machines alone.
+  text += fmt::format("    {} udp dport 4789 drop\n", ours);
+  text += fmt::format("    {} ct state established,related accept\n    {} drop\n", theirs, theirs);
+  text += "  }\n  chain out {\n    type nat hook postrouting priority srcnat; policy accept;\n";
+  text += fmt::format("    ip saddr {} oifname != \"{}*\" masquerade\n  }}\n}}\n", kOutRange,
+                      ways.device);
+  return text;
+}
+
+std::string ways_text(const Ways& ways) {
+  std::string text =
+      fmt::format("way {} {}\nnft {}\nrules {}\n", ways.device, ways.table, ways.nft, ways.rules);
+  for (const std::string& route : ways.routes) text += fmt::format("route {}\n", route);
+  for (const char* closed : kClosed) text += fmt::format("closed {}\n", closed);
+  return text;
+}
+
+std::string controller_inside(const ControllerPlace& controller) {
+  if (!controller.on_loopback()) return "";
+  return fmt::format("http://{}:{}", kGateway, controller.port);
+}
+
+std::vector<std::string> resolvers_in(const std::string& text) {
+  std::istringstream lines(text);
+  std::vector<std::string> found;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string key;
+    std::string value;
+    in_addr address{};
+    if (!(words >> key >> value) || key != "nameserver") continue;
+    if (::inet_pton(AF_INET, value.c_str(), &address) == 1) found.push_back(value);
+  }
+  return found;
+}
+
+std::string resolver_text(const std::string& node, const std::string& upstream) {
+  const std::string own = reachable(node);
+  if (!resolvers_in(own).empty()) return own;
+  const std::string behind = reachable(upstream);
+  return resolvers_in(behind).empty() ? own : behind;
+}
+
+}  // namespace dove::containers

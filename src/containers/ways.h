@@ -1,0 +1,63 @@
+// Ways: how containers in a network of their gang reach the world and the controller.
+//
+// Each such network on a node has a pair of devices: the node's end bears the prefix `device`, the
+// network's end is out0 with an address of kOutRange, which the node translates to its own. Where
+// one may go is the network's own table of routes: what has no route does not exist. What the node
+// itself must hold (translation; no way into networks, between them, or to the node) is one table
+// of nftables with the agent's own name.
+//
+// Sources: nft(8), RFC 6598. Values; any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace dove::containers {
+
+inline constexpr const char kOutRange[] = "100.112.0.0/12";  // behind the addresses of ranks
+inline constexpr const char kGateway[] = "100.112.0.1";      // of every network; nobody has it
+inline constexpr const char kWayDevice[] = "out0";           // inside
+
+// Where the controller is, as the node sees it.
+struct ControllerPlace {
+  std::string address;  // IPv4; "": not known
+  std::uint16_t port = 0;
+
+  bool on_loopback() const { return address.starts_with("127."); }
+};
+
+struct Ways {
+  std::string nft;                  // the program; absolute
+  std::string rules;                // file with what rules_text() says
+  std::string table;                // in nftables
+  std::string device;               // what the node's ends are called, before a number
+  std::vector<std::string> routes;  // "10.0.0.0/8"
+};
+
+// "yes" (everywhere), "no", or networks with commas. Errors (kInvalid) show the form.
+Result<std::vector<std::string>> parse_routes(const std::string& given);
+
+// Names of table and devices, so that agents on one machine have different ones.
+void name_ways(const std::string& directory, Ways& ways);
+
+// For nft -f: replaces the table whole, or fails whole.
+std::string rules_text(const Ways& ways, const ControllerPlace& controller);
+
+// As dove-contain reads it, after network_text(): "way DEVICE TABLE", "nft PATH", "rules PATH",
+// "route NETWORK", "closed NETWORK".
+std::string ways_text(const Ways& ways);
+
+// Where the controller is reached inside; "": at the address that the node knows.
+std::string controller_inside(const ControllerPlace& controller);
+
+// /etc/resolv.conf of such a container: the node's without resolvers on its loopback or with IPv6.
+// Without any left, `upstream` is taken (what the node's own resolver asks), in the same way.
+std::string resolver_text(const std::string& node, const std::string& upstream);
+
+// IPv4 addresses of the resolvers in such a text.
+std::vector<std::string> resolvers_in(const std::string& text);
+
+}  // namespace dove::containers
