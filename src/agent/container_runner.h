@@ -47,7 +47,8 @@ class ContainerRunner : public Runner {
   ContainerRunner(wire::Loop& loop, ProcessRunner& processes, ContainerRunnerOptions options);
   ~ContainerRunner() override;
 
-  const ContainerWays& ways() const { return ways_; }
+  // Where tasks in networks of gangs find it; "": where the agent does.
+  std::string controller_url() const;
 
   void prepare(const std::string& image, std::function<void(Result<void>)> done) override;
   Result<std::unique_ptr<RunningTask>> start(const TaskPlan& plan,

@@ -21,6 +21,7 @@
 #include "devices/device_watch.h"
 #include "devices/emulated/inventory_file.h"
 #include "programs/commands.h"
+#include "programs/container_settings.h"
 #include "programs/device_findings.h"
 #include "programs/machine_of.h"
 #include "programs/plugin_devices.h"
@@ -34,7 +35,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char kOpenDevices[] = "/dev/infiniband/*";
-constexpr const char kCdiKinds[] = "nvidia=nvidia.com/gpu,amd=amd.com/gpu";
 constexpr std::int64_t kProcessesMax = 16'384;  // of a task, threads included
 
 cli::CommandSpec spec() {
@@ -80,19 +80,6 @@ cli::CommandSpec spec() {
        "device files, with commas, that all tasks may open besides those of their devices;\n"
        "any: all that there are (/dev/infiniband/*)",
        false},
-      {"container-runtime", 0, "PROGRAM", "auto, runc, crun, a path, or off: no containers (auto)",
-       false},
-      {"images", 0, "DIR",
-       "images of containers: OCI layouts, archives, directories (DATA/image-files)", false},
-      {"pull", 0, "", "bring images from registries too (docker://...)", false},
-      {"volume-roots", 0, "DIRS", "containers may see what lies in these (--shared)", false},
-      {"networks-out", 0, "WHERE",
-       "where containers in a network of their gang may go: yes, no, or networks with commas (yes)",
-       false},
-      {"scratch", 0, "AMOUNT", "what a container may write outside of volumes (4Gi)", false},
-      {"cdi-dirs", 0, "DIRS", "CDI specifications of devices (/etc/cdi,/var/run/cdi)", false},
-      {"cdi-kinds", 0, "LIST",
-       "VENDOR=KIND: how CDI names devices (nvidia=nvidia.com/gpu,amd=amd.com/gpu)", false},
       {"device-plugins", 0, "DIR",
        "serve Kubernetes' device plug-ins there, as the kubelet does in\n"
        "/var/lib/kubelet/device-plugins (no)",
@@ -107,6 +94,8 @@ cli::CommandSpec spec() {
       {"stop-tasks-at-exit", 0, "", "SIGTERM ends the tasks too (dove up)", false},
       {"config", 0, "FILE", "YAML file of these settings (/etc/dove/agent.yaml)", false},
   };
+  const std::vector<cli::OptionSpec> containers = container_option_specs();
+  spec.options.insert(spec.options.end() - 1, containers.begin(), containers.end());
   return spec;
 }
 
@@ -275,53 +264,6 @@ struct RunnerSettings {
   std::shared_ptr<devices::kubelet::PlugBoard> board;
 };
 
-Result<agent::CdiNames> cdi_names(const Settings& given) {
-  agent::CdiNames names;
-  std::stringstream directories(given.text("cdi-dirs", "/etc/cdi,/var/run/cdi"));
-  for (std::string one; std::getline(directories, one, ',');) names.directories.push_back(one);
-  std::stringstream kinds(given.text("cdi-kinds", kCdiKinds));
-  for (std::string one; std::getline(kinds, one, ',');) {
-    const std::size_t equals = one.find('=');
-    if (equals == std::string::npos) {
-      return Error{
-          ErrorKind::kInvalid, "bad_setting",
-          fmt::format("--cdi-kinds: '{}' is not of the form VENDOR=KIND, as in {}", one, kCdiKinds),
-          "--cdi-kinds"};
-    }
-    names.kinds[one.substr(0, equals)] = one.substr(equals + 1);
-  }
-  const containers::CdiRegistry registry = containers::CdiRegistry::read(names.directories);
-  for (const Error& error : registry.errors()) {
-    telemetry::log(telemetry::Level::kWarning, "cdi_spec_refused", {{"why", error.message}});
-  }
-  return names;
-}
-
-Result<std::optional<agent::ContainerRunnerOptions>> container_options(
-    const Settings& given, const agent::AgentOptions& options) {
-  agent::ContainerRunnerOptions containers;
-  containers.runtime = given.text("container-runtime", "auto");
-  if (containers.runtime == "off" || geteuid() != 0) return {std::nullopt};
-  containers.contain_path = beside_us("dove-contain");
-  containers.data_dir = options.data_dir;
-  containers.python_directory = options.python_directory;
-  containers.images =
-      fs::absolute(given.text("images", options.data_dir + "/image-files")).string();
-  TRY_ASSIGN(containers.pulls, given.flag("pull"));
-  std::stringstream roots(given.text("volume-roots", options.shared_directory));
-  for (std::string root; std::getline(roots, root, ',');) {
-    containers.volume_roots.push_back(fs::absolute(root).string());
-  }
-  TRY_ASSIGN(const Inventory sized, devices::emulated::parse_inventory(
-                                        "memory: " + given.text("scratch", "4Gi"), "--scratch"));
-  containers.scratch_bytes = sized.memory_bytes;
-  containers.hostname = options.name;
-  TRY_ASSIGN(containers.cdi, cdi_names(given));
-  TRY_ASSIGN(containers.routes, containers::parse_routes(given.text("networks-out", "yes")));
-  containers.controller = agent::controller_place(options.host, options.port);
-  return {std::move(containers)};
-}
-
 Result<RunnerSettings> runner_settings(const Settings& given, const agent::AgentOptions& options) {
   RunnerSettings settings;
   settings.processes.shim_path = beside_us("dove-shim");
@@ -341,7 +283,7 @@ Result<RunnerSettings> runner_settings(const Settings& given, const agent::Agent
       settings.processes.open_devices->push_back(path);
     }
   }
-  TRY_ASSIGN(settings.containers, container_options(given, options));
+  TRY_ASSIGN(settings.containers, container_settings(given, options, beside_us("dove-contain")));
   TRY_ASSIGN(settings.stop_tasks, given.flag("stop-tasks-at-exit"));
   TRY_ASSIGN(const std::int64_t look_s, given.integer("look-s", 10, 1, 3600));
   settings.look = std::chrono::seconds(look_s);
@@ -380,9 +322,7 @@ int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine>
   options.not_enforced = (*runner)->not_enforced();
   std::optional<agent::ContainerRunner> containers;
   if (settings.containers) containers.emplace(loop, **runner, *settings.containers);
-  if (containers && containers->ways().reaches_controller()) {
-    options.gang_url = containers::controller_inside(settings.containers->controller);
-  }
+  if (containers) options.gang_url = containers->controller_url();
   agent::Runner& runs = containers ? static_cast<agent::Runner&>(*containers) : **runner;
   const agent::HostPaths paths{"/proc", "/sys/fs/cgroup", options.data_dir,
                                settings.processes.cgroup};

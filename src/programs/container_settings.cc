@@ -1,0 +1,86 @@
+#include "programs/container_settings.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "devices/emulated/inventory_file.h"
+#include "telemetry/log.h"
+
+namespace dove::programs {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char kCdiKinds[] = "nvidia=nvidia.com/gpu,amd=amd.com/gpu";
+
+Result<agent::CdiNames> cdi_names(const Settings& given) {
+  agent::CdiNames names;
+  std::stringstream directories(given.text("cdi-dirs", "/etc/cdi,/var/run/cdi"));
+  for (std::string one; std::getline(directories, one, ',');) names.directories.push_back(one);
+  std::stringstream kinds(given.text("cdi-kinds", kCdiKinds));
+  for (std::string one; std::getline(kinds, one, ',');) {
+    const std::size_t equals = one.find('=');
+    if (equals == std::string::npos) {
+      return Error{
+          ErrorKind::kInvalid, "bad_setting",
+          fmt::format("--cdi-kinds: '{}' is not of the form VENDOR=KIND, as in {}", one, kCdiKinds),
+          "--cdi-kinds"};
+    }
+    names.kinds[one.substr(0, equals)] = one.substr(equals + 1);
+  }
+  const containers::CdiRegistry registry = containers::CdiRegistry::read(names.directories);
+  for (const Error& error : registry.errors()) {
+    telemetry::log(telemetry::Level::kWarning, "cdi_spec_refused", {{"why", error.message}});
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<cli::OptionSpec> container_option_specs() {
+  return {
+      {"container-runtime", 0, "PROGRAM", "auto, runc, crun, a path, or off: no containers (auto)",
+       false},
+      {"images", 0, "DIR",
+       "images of containers: OCI layouts, archives, directories (DATA/image-files)", false},
+      {"pull", 0, "", "bring images from registries too (docker://...)", false},
+      {"volume-roots", 0, "DIRS", "containers may see what lies in these (--shared)", false},
+      {"networks-out", 0, "WHERE",
+       "where containers in a network of their gang may go: yes, no, or networks with commas (yes)",
+       false},
+      {"scratch", 0, "AMOUNT", "what a container may write outside of volumes (4Gi)", false},
+      {"cdi-dirs", 0, "DIRS", "CDI specifications of devices (/etc/cdi,/var/run/cdi)", false},
+      {"cdi-kinds", 0, "LIST",
+       "VENDOR=KIND: how CDI names devices (nvidia=nvidia.com/gpu,amd=amd.com/gpu)", false},
+  };
+}
+
+Result<std::optional<agent::ContainerRunnerOptions>> container_settings(
+    const Settings& given, const agent::AgentOptions& options, const std::string& contain_path) {
+  agent::ContainerRunnerOptions containers;
+  containers.runtime = given.text("container-runtime", "auto");
+  if (containers.runtime == "off" || geteuid() != 0) return {std::nullopt};
+  containers.contain_path = contain_path;
+  containers.data_dir = options.data_dir;
+  containers.python_directory = options.python_directory;
+  containers.images =
+      fs::absolute(given.text("images", options.data_dir + "/image-files")).string();
+  TRY_ASSIGN(containers.pulls, given.flag("pull"));
+  std::stringstream roots(given.text("volume-roots", options.shared_directory));
+  for (std::string root; std::getline(roots, root, ',');) {
+    containers.volume_roots.push_back(fs::absolute(root).string());
+  }
+  TRY_ASSIGN(const Inventory sized, devices::emulated::parse_inventory(
+                                        "memory: " + given.text("scratch", "4Gi"), "--scratch"));
+  containers.scratch_bytes = sized.memory_bytes;
+  containers.hostname = options.name;
+  TRY_ASSIGN(containers.cdi, cdi_names(given));
+  TRY_ASSIGN(containers.routes, containers::parse_routes(given.text("networks-out", "yes")));
+  containers.controller = agent::controller_place(options.host, options.port);
+  return {std::move(containers)};
+}
+
+}  // namespace dove::programs
