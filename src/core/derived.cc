@@ -325,7 +325,8 @@ void sync_job(State& state, JobId id) {
   note_victim(derived, job);
   set_wake(derived, id, note, wake_of(state, job));
   if (count_places(job, note) && derived.tree.depends_on_usage()) {
-    derived.tree.usage_changed(job.spec->queue, job.spec->user);
+    if (note.holder.queue < 0) note.holder = derived.tree.holder_of(*job.spec);
+    derived.tree.usage_changed(note.holder);
   }
   check_dependents(derived, id);
   if (job.array && job.array != id) check_dependents(derived, job.array);

@@ -56,6 +56,7 @@ struct JobNote {
   bool active = false;        // as last counted
   AttemptNumber attempt = 0;  // that held this many places, as last counted
   std::int32_t places = 0;
+  QueueTree::Holder holder;      // once its usage was noted
   std::uint64_t wait_class = 0;  // 0: not queued
   QueueKey key;                  // while queued
   Instant wake = kNever;

@@ -1,6 +1,7 @@
 #include "core/queue_tree.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "core/books.h"
@@ -34,6 +35,27 @@ bool falls_short(const Quota& quota, const Usage& used) {
     if (in_map(used.gpus_by_model, one.name) < one.amount) return true;
   }
   return false;
+}
+
+// Moves what stands at `before` to `now`.
+template <class Classes>
+void put(Classes& classes, std::uint64_t id, const std::optional<QueueKey>& before,
+         const std::optional<QueueKey>& now) {
+  typename Classes::node_type node;
+  if (before) {
+    const auto at = classes.find({*before, id});
+    if (at != classes.end()) {
+      if (before == now) return;
+      node = classes.extract(at);
+    }
+  }
+  if (!now) return;
+  if (node.empty()) {
+    classes.insert({*now, id});
+  } else {
+    node.value().first = *now;
+    classes.insert(std::move(node));
+  }
 }
 
 }  // namespace
@@ -79,9 +101,17 @@ std::int32_t QueueTree::add_queue(const State& state, const Queue& queue,
   made.guaranteed = !(queue.guaranteed == Quota{});
   made.order = queue.order.empty() ? nullptr : find_order(policies, queue.order);
   if (made.order == nullptr) made.order = at(parent).order;
+  made.by_head = at(parent).by_head || by_job(at(parent));
   queues_.emplace(queue.name, index);
   depends_on_usage_ = depends_on_usage_ || !by_job(made) || made.guaranteed;
   return index;
+}
+
+std::int32_t QueueTree::user_of(const std::string& name) {
+  const auto [at, added] =
+      users_.try_emplace(name, static_cast<std::int32_t>(lanes_by_user_.size()));
+  if (added) lanes_by_user_.emplace_back();
+  return at->second;
 }
 
 std::int32_t QueueTree::lane_of(const JobSpec& spec) {
@@ -98,8 +128,11 @@ std::int32_t QueueTree::lane_of(const JobSpec& spec) {
   made.user = user;
   made.lane = true;
   made.order = above.order;
+  made.by_head = above.by_head || by_job(above);
   branches_.push_back(std::move(made));
-  if (!user.empty()) lanes_by_user_[user].push_back(at->second);
+  if (!user.empty()) {
+    lanes_by_user_[static_cast<std::size_t>(user_of(user))].push_back(at->second);
+  }
   return at->second;
 }
 
@@ -114,17 +147,13 @@ void QueueTree::update(std::int32_t lane, std::uint64_t wait_class,
                        bool open) {
   Branch& branch = at(lane);
   const bool was_open = first_of(branch) != nullptr;
-  if (before) {
-    if (before != now) branch.classes.erase({*before, wait_class});
-    if (before != now || !open) branch.open_classes.erase({*before, wait_class});
-  }
-  if (now) {
-    branch.classes.insert({*now, wait_class});
-    if (open) branch.open_classes.insert({*now, wait_class});
-  }
+  if (branch.order->head_blocks()) put(branch.classes, wait_class, before, now);
+  put(branch.open_classes, wait_class, before, open ? now : std::nullopt);
   const int change = (first_of(branch) != nullptr ? 1 : 0) - (was_open ? 1 : 0);
   for (std::int32_t each = lane; change != 0 && each >= 0; each = at(each).parent) {
     at(each).open_count += change;
+    // It comes among its siblings, or goes.
+    if (at(each).open_count == (change > 0 ? 1 : 0)) mark(each);
   }
   mark(lane);
 }
@@ -140,65 +169,74 @@ const std::pair<QueueKey, std::uint64_t>* QueueTree::first_of(const Branch& lane
 std::optional<std::uint64_t> QueueTree::first(const State& state) {
   if (!any_open()) return std::nullopt;
   std::int32_t index = kRoot;
-  while (!at(index).lane) {
-    freshen(state, index);
-    const auto& children = at(index).children;
-    const auto next = std::find_if(children.begin(), children.end(), [&](const auto& child) {
-      return at(child.second).open_count > 0;
-    });
-    CHECK(next != children.end(), "an open branch has an open child");
-    index = next->second;
-  }
+  while (!at(index).lane) index = first_child(state, index);
   return first_of(at(index))->second;
+}
+
+std::int32_t QueueTree::first_child(const State& state, std::int32_t index) {
+  freshen(state, index);
+  const Children& children = at(index).children;
+  CHECK(!children.empty(), "an open branch has an open child");
+  auto each = children.begin();
+  const auto& [key, first] = *each;
+  if (at(first).by_head || ++each == children.end() || !each->first.ties(key)) return first;
+  std::int32_t best = first;
+  for (QueueKey head = head_of(state, best); each != children.end() && each->first.ties(key);
+       ++each) {
+    // Lanes are in the order of their first jobs.
+    if (at(each->second).lane && at(best).lane) continue;
+    const QueueKey other = head_of(state, each->second);
+    if (!(other < head)) continue;
+    head = other;
+    best = each->second;
+  }
+  return best;
 }
 
 void QueueTree::mark(std::int32_t index) {
   while (index != kRoot && !at(index).is_stale) {
     Branch& branch = at(index);
+    Branch& parent = at(branch.parent);
     branch.is_stale = true;
-    at(branch.parent).stale.push_back(index);
+    branch.next_stale = std::exchange(parent.stale, index);
+    if (!parent.by_head) return;
     index = branch.parent;
   }
 }
 
 void QueueTree::freshen(const State& state, std::int32_t index) {
-  std::vector<std::int32_t> stale;
-  stale.swap(at(index).stale);
-  for (const std::int32_t child : stale) {
-    at(child).is_stale = false;
-    const std::optional<Key> key = key_of(state, child);
+  std::int32_t next = std::exchange(at(index).stale, kNone);
+  Children& children = at(index).children;
+  while (next != kNone) {
+    const std::int32_t child = next;
     Branch& branch = at(child);
+    next = std::exchange(branch.next_stale, kNone);
+    branch.is_stale = false;
+    const std::optional<Key> key = key_of(state, child);
     if (key == branch.key) continue;
-    if (branch.key) at(index).children.erase({*branch.key, child});
-    if (key) at(index).children.insert({*key, child});
+    Children::node_type node;
+    if (branch.key) node = children.extract({*branch.key, child});
     branch.key = key;
+    if (!key) continue;
+    if (node.empty()) {
+      children.insert({*key, child});
+    } else {
+      node.value().first = *key;
+      children.insert(std::move(node));
+    }
   }
 }
 
-// Where children go by their first job, only one that may be tried counts: what is ahead without a
-// place does not pull others forward. Where they go by share it only breaks ties.
-std::optional<QueueKey> QueueTree::head_of(const State& state, std::int32_t index) {
-  const Branch* branch = &at(index);
-  const bool open_only = by_job(at(branch->parent));
-  while (!branch->lane) {
-    const auto at_index = static_cast<std::int32_t>(branch - branches_.data());
-    freshen(state, at_index);
-    const auto& children = branch->children;
-    const auto next = std::find_if(children.begin(), children.end(), [&](const auto& child) {
-      return !open_only || at(child.second).open_count > 0;
-    });
-    if (next == children.end()) return std::nullopt;
-    branch = &at(next->second);
-  }
-  const auto* first = open_only ? first_of(*branch)
-                                : (branch->classes.empty() ? nullptr : &*branch->classes.begin());
-  if (first == nullptr) return std::nullopt;
-  if (at(index).lane || branch->order == default_order_) return first->first;
+QueueKey QueueTree::head_of(const State& state, std::int32_t index) {
+  std::int32_t below = index;
+  while (!at(below).lane) below = first_child(state, below);
+  const QueueKey& first = first_of(at(below))->first;
+  if (at(index).lane || at(below).order == default_order_) return first;
   // Keys of different orders do not compare: above a lane priority and age count.
-  const Job* job = state.find_job(first->first.job);
+  const Job* job = state.find_job(first.job);
   CHECK(job != nullptr, "what waits exists");
-  const std::int64_t rank =
-      job->priority + (branch->queue == nullptr ? 0 : branch->queue->priority);
+  const Queue* queue = at(below).queue;
+  const std::int64_t rank = job->priority + (queue == nullptr ? 0 : queue->priority);
   return QueueKey{-rank, job->submitted_seq, job->id};
 }
 
@@ -233,11 +271,10 @@ std::int64_t QueueTree::share_of(const State& state, Branch& branch) const {
 }
 
 std::optional<QueueTree::Key> QueueTree::key_of(const State& state, std::int32_t index) {
-  const std::optional<QueueKey> head = head_of(state, index);
-  if (!head) return std::nullopt;
   Branch& branch = at(index);
+  if (branch.open_count == 0) return std::nullopt;
   Key key;
-  key.head = *head;
+  if (branch.lane || branch.by_head) key.head = head_of(state, index);
   if (!branch.lane) {
     key.band_negated = -std::int64_t{branch.queue->band};
     key.guaranteed_first = is_below_guarantee(state, branch) ? 0 : 1;
@@ -247,15 +284,18 @@ std::optional<QueueTree::Key> QueueTree::key_of(const State& state, std::int32_t
   return key;
 }
 
-void QueueTree::usage_changed(const std::string& queue, const std::string& user) {
-  const auto lanes = lanes_by_user_.find(user);
-  if (lanes != lanes_by_user_.end()) {
-    for (const std::int32_t lane : lanes->second) {
-      if (at(lane).key) mark(lane);
-    }
+QueueTree::Holder QueueTree::holder_of(const JobSpec& spec) {
+  const auto queue = queues_.find(spec.queue);
+  return {queue == queues_.end() ? kRoot : queue->second, user_of(spec.user)};
+}
+
+void QueueTree::usage_changed(const Holder& holder) {
+  for (const std::int32_t lane : lanes_by_user_[static_cast<std::size_t>(holder.user)]) {
+    if (at(lane).open_count > 0) mark(lane);
   }
-  const auto found = queues_.find(queue);
-  if (found != queues_.end()) mark(found->second);
+  for (std::int32_t each = holder.queue; each != kRoot; each = at(each).parent) {
+    if (at(each).open_count > 0) mark(each);
+  }
 }
 
 void QueueTree::mark_shares(bool past_only) {

@@ -3,7 +3,8 @@
 // Below the cluster are queues, below a queue are queues or lanes. A lane holds the classes of one
 // user, or of everybody where the queue's order is not by share. A branch's place among its
 // siblings follows from the state alone: the higher band first, then those below what they are
-// guaranteed, then by the order of their parent: by share, or by the first job that they hold.
+// guaranteed, then by the order of their parent: by share and then, or only, by the first job of
+// theirs that may be tried. What is ahead without a place does not pull others forward.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +50,14 @@ class QueueTree {
   std::optional<std::uint64_t> first(const State& state);
   bool any_open() const { return !branches_.empty() && branches_.front().open_count > 0; }
 
-  // What the queue or the user holds has changed.
-  void usage_changed(const std::string& queue, const std::string& user);
+  // Whose usage a job counts towards, found once.
+  struct Holder {
+    std::int32_t queue = -1;
+    std::int32_t user = -1;
+  };
+  Holder holder_of(const JobSpec& spec);
+  // What the queue, all above it, and the user hold has changed.
+  void usage_changed(const Holder& holder);
   // Time has passed: shares by past use are reckoned anew.
   void time_passed();
   // The cluster's totals have changed: all shares are.
@@ -64,11 +71,18 @@ class QueueTree {
     std::int64_t band_negated = 0;
     std::int64_t guaranteed_first = 0;  // 0: below its guarantee
     std::int64_t share = 0;
-    QueueKey head;
+    QueueKey head;  // of a queue among others by share: none, it is asked where they are equal
     auto operator<=>(const Key&) const = default;
+    bool ties(const Key& other) const {
+      return band_negated == other.band_negated && guaranteed_first == other.guaranteed_first &&
+             share == other.share;
+    }
   };
+  using Children = std::set<std::pair<Key, std::int32_t>>;
+  using Classes = std::set<std::pair<QueueKey, std::uint64_t>>;
+  static constexpr std::int32_t kNone = -1;
   struct Branch {
-    std::int32_t parent = -1;
+    std::int32_t parent = kNone;
     const Queue* queue = nullptr;  // a lane's: that above it; null for the cluster
     std::string user;              // of a lane by share
     bool lane = false;
@@ -77,28 +91,34 @@ class QueueTree {
     // In the state's maps; null as long as nothing was found there.
     const Usage* usage = nullptr;
     const PastUse* past = nullptr;
-    std::set<std::pair<Key, std::int32_t>> children;            // those that hold a class
-    std::vector<std::int32_t> stale;                            // children to be reckoned anew
-    std::set<std::pair<QueueKey, std::uint64_t>> classes;       // of a lane
-    std::set<std::pair<QueueKey, std::uint64_t>> open_classes;  // of a lane: those to be tried
+    bool by_head = false;        // it or one above it goes by its first job among its siblings
+    Children children;           // those with a class to be tried
+    std::int32_t stale = kNone;  // the first child to be reckoned anew
+    std::int32_t next_stale = kNone;
+    bool is_stale = false;
+    Classes classes;              // of a lane whose first job blocks the others
+    Classes open_classes;         // of a lane: those to be tried
     std::int32_t open_count = 0;  // lanes at or below it with a class to be tried
     std::optional<Key> key;       // in the parent's `children`
-    bool is_stale = false;
   };
 
   Branch& at(std::int32_t index) { return branches_[static_cast<std::size_t>(index)]; }
   const Branch& at(std::int32_t index) const { return branches_[static_cast<std::size_t>(index)]; }
   bool by_job(const Branch& branch) const { return branch.order->basis() == Basis::kJob; }
   std::int32_t add_queue(const State& state, const Queue& queue, const Policies& policies);
+  std::int32_t user_of(const std::string& name);
   // The first class of a lane that may be tried.
   const std::pair<QueueKey, std::uint64_t>* first_of(const Branch& lane) const;
+  // The child that is tried first. REQUIRES: the branch is open.
+  std::int32_t first_child(const State& state, std::int32_t index);
   // Notes that the branch's key may have changed, and with it those above that go by first jobs.
   void mark(std::int32_t index);
   void mark_shares(bool past_only);
   // Reckons the stale children of a branch anew.
   void freshen(const State& state, std::int32_t index);
   std::optional<Key> key_of(const State& state, std::int32_t index);
-  std::optional<QueueKey> head_of(const State& state, std::int32_t index);
+  // The first job that may be tried. REQUIRES: the branch is open.
+  QueueKey head_of(const State& state, std::int32_t index);
   std::int64_t share_of(const State& state, Branch& branch) const;
   bool is_below_guarantee(const State& state, Branch& branch) const;
   void find_usage(const State& state, Branch& branch) const;
@@ -106,7 +126,8 @@ class QueueTree {
   std::vector<Branch> branches_;  // 0 is the cluster
   std::map<std::string, std::int32_t> queues_;
   std::map<std::pair<std::int32_t, std::string>, std::int32_t> lanes_;
-  std::map<std::string, std::vector<std::int32_t>> lanes_by_user_;
+  std::map<std::string, std::int32_t> users_;
+  std::vector<std::vector<std::int32_t>> lanes_by_user_;
   const OrderPolicy* default_order_ = nullptr;
   Total total_;
   bool depends_on_usage_ = false;
