@@ -1,7 +1,9 @@
 #include "core/books.h"
 
 #include <algorithm>
+#include <span>
 
+#include "core/cores.h"
 #include "core/health.h"
 #include "core/limits.h"
 #include "core/past_use.h"
@@ -10,13 +12,26 @@
 namespace dove::core {
 namespace {
 
-bool has_core(const Inventory& inventory, std::int32_t core) {
-  return std::any_of(inventory.numa.begin(), inventory.numa.end(), [&](const NumaNode& numa) {
-    const std::vector<std::int32_t>& cores = numa.cores;
-    if (cores.empty() || core < cores.front() || core > cores.back()) return false;
-    const auto guess = static_cast<std::size_t>(core - cores.front());  // where none is left out
-    return (guess < cores.size() && cores[guess] == core) ||
-           std::binary_search(cores.begin(), cores.end(), core);
+bool has_core(const NumaNode& numa, std::int32_t core) {
+  const std::vector<std::int32_t>& cores = numa.cores;
+  if (cores.empty() || core < cores.front() || core > cores.back()) return false;
+  const auto guess = static_cast<std::size_t>(core - cores.front());  // where none is left out
+  return (guess < cores.size() && cores[guess] == core) ||
+         std::binary_search(cores.begin(), cores.end(), core);
+}
+
+// Neighbours are on the same NUMA node, most often.
+bool has_all(const Inventory& inventory, std::span<const std::int32_t> cores) {
+  const NumaNode* last = nullptr;
+  return std::all_of(cores.begin(), cores.end(), [&](std::int32_t core) {
+    if (last != nullptr && has_core(*last, core)) return true;
+    for (const NumaNode& numa : inventory.numa) {
+      if (has_core(numa, core)) {
+        last = &numa;
+        return true;
+      }
+    }
+    return false;
   });
 }
 
@@ -118,13 +133,7 @@ std::vector<std::int32_t> usable_cores(const Node& node) {
 }
 
 void take(Node& node, const Placement& placement) {
-  if (!placement.cores.empty()) {
-    std::vector<std::int32_t> left;
-    left.reserve(node.cores_free.size());
-    std::set_difference(node.cores_free.begin(), node.cores_free.end(), placement.cores.begin(),
-                        placement.cores.end(), std::back_inserter(left));
-    node.cores_free = std::move(left);
-  }
+  remove_cores(node.cores_free, placement.cores);
   for (const DeviceGrant& grant : placement.devices) {
     const auto device = static_cast<std::size_t>(grant.device);
     if (device < node.device_free_milli.size() && !is_device_closed(node, device)) {
@@ -137,22 +146,16 @@ void take(Node& node, const Placement& placement) {
 }
 
 void give(Node& node, const Placement& placement) {
-  if (!placement.cores.empty()) {
+  // Inventory or reservation may have changed while the cores were held.
+  if (node.declared.cores_reserved == 0 && has_all(*node.inventory, placement.cores)) {
+    add_cores(node.cores_free, placement.cores);
+  } else {
+    const std::vector<std::int32_t> usable = usable_cores(node);
     std::vector<std::int32_t> back = placement.cores;
-    // Inventory or reservation may have changed while the cores were held.
-    if (node.declared.cores_reserved > 0) {
-      const std::vector<std::int32_t> usable = usable_cores(node);
-      std::erase_if(back, [&](std::int32_t core) {
-        return !std::binary_search(usable.begin(), usable.end(), core);
-      });
-    } else {
-      std::erase_if(back, [&](std::int32_t core) { return !has_core(*node.inventory, core); });
-    }
-    std::vector<std::int32_t> cores;
-    cores.reserve(node.cores_free.size() + back.size());
-    std::set_union(node.cores_free.begin(), node.cores_free.end(), back.begin(), back.end(),
-                   std::back_inserter(cores));
-    node.cores_free = std::move(cores);
+    std::erase_if(back, [&](std::int32_t core) {
+      return !std::binary_search(usable.begin(), usable.end(), core);
+    });
+    add_cores(node.cores_free, back);
   }
   for (const DeviceGrant& grant : placement.devices) {
     const auto device = static_cast<std::size_t>(grant.device);

@@ -1,6 +1,7 @@
 #include "core/cores.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/check.h"
 
@@ -105,6 +106,35 @@ std::vector<NumaDemand> numa_demands(const Inventory& inventory,
   return demands;
 }
 
+// Most often what comes or goes lies together.
+void add_cores(std::vector<std::int32_t>& to, std::span<const std::int32_t> more) {
+  if (more.empty()) return;
+  const auto at = std::lower_bound(to.begin(), to.end(), more.front());
+  if (at == to.end() || *at > more.back()) {
+    to.insert(at, more.begin(), more.end());
+    return;
+  }
+  std::vector<std::int32_t> all;
+  all.reserve(to.size() + more.size());
+  std::set_union(to.begin(), to.end(), more.begin(), more.end(), std::back_inserter(all));
+  to = std::move(all);
+}
+
+void remove_cores(std::vector<std::int32_t>& from, std::span<const std::int32_t> gone) {
+  if (gone.empty()) return;
+  const auto at = std::lower_bound(from.begin(), from.end(), gone.front());
+  const auto count = static_cast<std::ptrdiff_t>(gone.size());
+  if (from.end() - at >= count && std::equal(gone.begin(), gone.end(), at)) {
+    from.erase(at, at + count);
+    return;
+  }
+  auto next = gone.begin();
+  std::erase_if(from, [&](std::int32_t core) {
+    while (next != gone.end() && *next < core) ++next;
+    return next != gone.end() && *next == core;
+  });
+}
+
 std::vector<std::int32_t> count_cores(const Inventory& inventory, Cores free) {
   std::vector<std::int32_t> counts;
   counts.reserve(inventory.numa.size());
@@ -155,13 +185,10 @@ std::vector<std::int32_t> choose_cores(const Inventory& inventory, Cores free, s
     missing -= some;
   }
   std::vector<std::int32_t> taken;
-  taken.reserve(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < taken_on.size(); ++i) {
-    if (taken_on[i] == 0) continue;
-    const auto some = first_of(inventory.numa[i], free, taken_on[i]);
-    taken.insert(taken.end(), some.begin(), some.end());
+    if (taken_on[i] == count) return first_of(inventory.numa[i], free, count);
+    if (taken_on[i] > 0) add_cores(taken, first_of(inventory.numa[i], free, taken_on[i]));
   }
-  std::sort(taken.begin(), taken.end());
   return taken;
 }
 

@@ -32,6 +32,10 @@ std::vector<std::int32_t> choose_cores(const Inventory& inventory,
                                        std::span<const std::int32_t> free, std::int32_t count,
                                        std::vector<NumaDemand>& demands);
 
+// Both ascend; they are united, or the difference is left.
+void add_cores(std::vector<std::int32_t>& to, std::span<const std::int32_t> more);
+void remove_cores(std::vector<std::int32_t>& from, std::span<const std::int32_t> gone);
+
 // How many of the free cores each NUMA node has.
 std::vector<std::int32_t> count_cores(const Inventory& inventory,
                                       std::span<const std::int32_t> free);

@@ -12,11 +12,29 @@
 namespace dove::core {
 namespace {
 
-void set_wake(Derived& derived, JobId id, JobNote& note, Instant wake) {
-  if (note.wake == wake) return;
-  if (note.wake != kNever) derived.job_wakes.erase({note.wake, id});
-  if (wake != kNever) derived.job_wakes.insert({wake, id});
-  note.wake = wake;
+// Moves what stands in the set as `before`, if anything, to `now`.
+template <class Set>
+void move_in(Set& set, const std::optional<typename Set::key_type>& before,
+             const std::optional<typename Set::key_type>& now) {
+  typename Set::node_type node;
+  if (before) node = set.extract(*before);
+  if (!now) return;
+  if (node.empty()) {
+    set.insert(*now);
+  } else {
+    node.value() = *now;
+    set.insert(std::move(node));
+  }
+}
+
+template <class Id>
+void set_wake(std::set<std::pair<Instant, Id>>& wakes, Id id, Instant& noted, Instant wake) {
+  if (noted == wake) return;
+  const auto entry = [&](Instant at) {
+    return at == kNever ? std::nullopt : std::optional(std::pair(at, id));
+  };
+  move_in(wakes, entry(noted), entry(wake));
+  noted = wake;
 }
 
 bool has_dependents(const Derived& derived, JobId id) { return derived.dependents.contains(id); }
@@ -132,6 +150,7 @@ void forget(Derived& derived, JobId id) {
   const auto at = derived.jobs.find(id);
   if (at == derived.jobs.end()) return;
   if (at->second.forgettable) derived.forgettable.erase({at->second.ended_at, id});
+  derived.plan.ends -= at->second.ends ? 1 : 0;
   if (!at->second.live) --derived.ended_count;
   derived.preemptible.erase(id);
   derived.stopping.erase(id);
@@ -161,6 +180,12 @@ bool count_places(const Job& job, JobNote& note) {
   note.attempt = attempt;
   note.places = places;
   return changed;
+}
+
+void count_end(const State& state, const Job& job, JobNote& note) {
+  const bool ends = job.phase == JobPhase::kActive && held_until(state, job) != kNever;
+  state.derived->plan.ends += (ends ? 1 : 0) - (note.ends ? 1 : 0);
+  note.ends = ends;
 }
 
 void note_victim(Derived& derived, const Job& job) {
@@ -224,13 +249,13 @@ void count_free(Derived& derived, NodeNote& note, NodeFree now) {
   note.free = now;
 }
 
+// What was noted, in `batch`, whose memory serves for what will be.
 template <class T>
-std::vector<T> taken_sorted(std::vector<T>& from) {
-  std::vector<T> out;
-  out.swap(from);
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
-  return out;
+void take_sorted(std::vector<T>& noted, std::vector<T>& batch) {
+  batch.clear();
+  batch.swap(noted);
+  std::sort(batch.begin(), batch.end());
+  batch.erase(std::unique(batch.begin(), batch.end()), batch.end());
 }
 
 }  // namespace
@@ -271,8 +296,10 @@ void sync_node(State& state, NodeId id) {
   if (available != note.available || rank != note.rank) {
     for (const std::string& pool : note.pools) {
       std::set<NodeEntry>& nodes = derived.free_nodes[pool];
-      if (note.available) nodes.erase({note.rank, id});
-      if (available) nodes.insert({rank, id});
+      const auto entry = [&](bool in, const NodeRank& at) {
+        return in ? std::optional(NodeEntry{at, id}) : std::nullopt;
+      };
+      move_in(nodes, entry(note.available, note.rank), entry(available, rank));
     }
     note.available = available;
     note.rank = rank;
@@ -288,11 +315,7 @@ void sync_node(State& state, NodeId id) {
   }
   keep(derived.in_care, id, wants_care(node));
   ++derived.books_version;
-  const Instant wake = lost_at(state, node);
-  if (wake == note.wake) return;
-  if (note.wake != kNever) derived.node_wakes.erase({note.wake, id});
-  if (wake != kNever) derived.node_wakes.insert({wake, id});
-  note.wake = wake;
+  set_wake(derived.node_wakes, id, note.wake, lost_at(state, node));
 }
 
 void sync_job(State& state, JobId id) {
@@ -323,7 +346,8 @@ void sync_job(State& state, JobId id) {
     if (job.array) derived.arrays[job.array].active += active ? 1 : -1;
   }
   note_victim(derived, job);
-  set_wake(derived, id, note, wake_of(state, job));
+  count_end(state, job, note);
+  set_wake(derived.job_wakes, id, note.wake, wake_of(state, job));
   if (count_places(job, note) && derived.tree.depends_on_usage()) {
     if (note.holder.queue < 0) note.holder = derived.tree.holder_of(*job.spec);
     derived.tree.usage_changed(note.holder);
@@ -350,7 +374,7 @@ void sync_wake(State& state, JobId id) {
   const Job* job = state.find_job(id);
   const auto note = state.derived->jobs.find(id);
   if (job == nullptr || note == state.derived->jobs.end()) return;
-  set_wake(*state.derived, id, note->second, wake_of(state, *job));
+  set_wake(state.derived->job_wakes, id, note->second.wake, wake_of(state, *job));
 }
 
 namespace {
@@ -374,11 +398,12 @@ void add_promised_nodes(const State& state, const std::vector<JobId>& jobs,
 
 void sync(State& state) {
   Derived& derived = *state.derived;
-  const std::vector<NodeId> taken = taken_sorted(derived.nodes_taken);
+  auto& [jobs, freed, taken] = derived.batch;
+  take_sorted(derived.nodes_taken, taken);
   for (NodeId id : taken) sync_node(state, id);
-  std::vector<NodeId> freed = taken_sorted(derived.nodes_touched);
+  take_sorted(derived.nodes_touched, freed);
   for (NodeId id : freed) sync_node(state, id);
-  const std::vector<JobId> jobs = taken_sorted(derived.touched);
+  take_sorted(derived.touched, jobs);
   for (JobId id : jobs) sync_job(state, id);
   note_changes(state, taken, freed, jobs);
   const std::size_t freed_now = freed.size();

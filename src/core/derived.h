@@ -60,6 +60,7 @@ struct JobNote {
   std::uint64_t wait_class = 0;  // 0: not queued
   QueueKey key;                  // while queued
   Instant wake = kNever;
+  bool ends = false;  // active, and it is known when at the latest
   bool forgettable = false;
   Instant ended_at;  // as last counted; 0 while alive
 };
@@ -89,6 +90,13 @@ struct Derived {
   std::vector<NodeId> nodes_touched;
   std::vector<NodeId> nodes_taken;
   bool usage_fell = false;
+  // what sync is at
+  struct Batch {
+    std::vector<JobId> jobs;
+    std::vector<NodeId> nodes_freed;
+    std::vector<NodeId> nodes_taken;
+  };
+  Batch batch;
 
   // work of the passes
   WorkList<JobId> to_finish;

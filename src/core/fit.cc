@@ -54,21 +54,6 @@ void add_devices(std::vector<DeviceGrant>& to, const std::vector<DeviceGrant>& f
   }
 }
 
-void add_cores(std::vector<std::int32_t>& to, const std::vector<std::int32_t>& from) {
-  const auto middle = to.insert(to.end(), from.begin(), from.end());
-  std::inplace_merge(to.begin(), middle, to.end());
-}
-
-// REQUIRES: both ascend.
-void remove_cores(std::vector<std::int32_t>& from, const std::vector<std::int32_t>& gone) {
-  auto next = gone.begin();
-  std::erase_if(from, [&](std::int32_t core) {
-    if (next == gone.end() || *next != core) return false;
-    ++next;
-    return true;
-  });
-}
-
 void take_countables(FreeBooks& books, const std::vector<Countable>& asked, Placement& placement) {
   for (const Countable& one : asked) {
     if (one.amount == 0) continue;

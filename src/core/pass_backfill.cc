@@ -325,8 +325,10 @@ bool is_helped(const WaitClass& it, const std::vector<NodeFree>& grown, const No
 
 // Forgets which classes have no plan when that may have changed.
 void renew_plans(const State& state, Plan& plan) {
-  const std::set<NodeId> stale = plan.stale;
-  for (NodeId node : stale) plan_of(state, plan, node);
+  for (NodeId node : std::exchange(plan.stale, {})) {
+    plan.nodes[node.value - 1].listed = false;
+    plan_of(state, plan, node);
+  }
   std::vector<NodeFree> grown;
   NodeFree most;
   for (NodeId id : std::exchange(plan.grown, {})) {
@@ -350,6 +352,7 @@ void renew_plans(const State& state, Plan& plan) {
 bool promise_round(Cycle& cycle) {
   State& state = cycle.state;
   Derived& derived = *state.derived;
+  if (!derived.plan.has_future()) return false;
   std::map<std::string, std::int32_t> free;
   for (const auto& [name, queue] : state.queues) free[name] = queue.promises;
   for (const auto& [id, promise] : state.promises) --free[state.find_job(id)->spec->queue];

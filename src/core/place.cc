@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <tuple>
 
 #include "core/hostlist.h"
@@ -266,8 +267,8 @@ bool holds(const std::vector<std::string>& labels, const std::string& label) {
 
 // As they are listed, or those that are hardest to place first.
 std::vector<std::size_t> order_of_groups(const JobSpec& spec, bool hardest_first) {
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < spec.groups.size(); ++i) order.push_back(i);
+  std::vector<std::size_t> order(spec.groups.size());
+  std::iota(order.begin(), order.end(), 0);
   if (!hardest_first) return order;
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     const auto weight = [&](std::size_t i) {
@@ -283,6 +284,7 @@ std::vector<std::size_t> order_of_groups(const JobSpec& spec, bool hardest_first
 std::optional<std::vector<Placement>> place_groups(Search search, const JobSpec& spec,
                                                    bool hardest_first, bool only_whether) {
   std::vector<Rank> first_ranks;
+  first_ranks.reserve(spec.groups.size());
   Rank rank = 0;
   for (const TaskGroup& group : spec.groups) {
     first_ranks.push_back(rank);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "base/digest.h"
 #include "core/books.h"
@@ -72,7 +73,9 @@ void refresh(const State& state, Plan& all, NodeId id, NodePlan& plan) {
   const Node& node = state.nodes[id.value - 1];
   const bool was_bounded = plan.is_bounded;
   const std::uint64_t was_endless = plan.endless;
+  const bool is_listed = plan.listed;
   plan = NodePlan{};
+  plan.listed = is_listed;
   plan.stale = false;
   if (all.with_windows) plan.windows = windows_of(state, node);
   plan.steps.push_back({state.now, free_of(node)});
@@ -110,9 +113,8 @@ void mark_stale(Plan& plan, NodeId node) {
   if (plan.nodes.size() < node.value) plan.nodes.resize(node.value);
   NodePlan& it = plan.nodes[node.value - 1];
   ++plan.changes;
-  if (it.stale && plan.stale.contains(node)) return;
   it.stale = true;
-  plan.stale.insert(node);
+  if (!std::exchange(it.listed, true)) plan.stale.push_back(node);
 }
 
 // What stands on the node has changed: its promises may be void, or kept earlier.
@@ -339,7 +341,6 @@ const NodePlan& plan_of(const State& state, Plan& plan, NodeId node) {
   NodePlan& it = plan.nodes[node.value - 1];
   if (it.stale || it.valid_until <= state.now) {
     refresh(state, plan, node, it);
-    plan.stale.erase(node);
   }
   return it;
 }

@@ -38,6 +38,7 @@ struct Step {
 
 struct NodePlan {
   bool stale = true;
+  bool listed = false;        // in Plan::stale
   bool is_bounded = true;     // no promise and no reservation: free amounts never fall
   Instant valid_until;        // then a hold is over its time
   std::uint64_t endless = 0;  // digest of the holds without end
@@ -60,13 +61,14 @@ struct Plan {
   std::map<JobId, PromiseNote> notes;
   std::set<JobId> to_check;              // promises that may be void, or kept earlier
   Instant boundary = kNever;             // of a reservation: everything is derived anew
+  std::int64_t ends = 0;                 // so many active jobs are known to end at some instant
   std::uint64_t freed = 1;               // so often something was freed that a job may start on
   std::uint64_t sooner = 1;              // so often a hold may have come to end sooner
   std::uint64_t endless_ended = 1;       // so often a job without a plan may have got one anywhere
   std::set<NodeId> grown;                // where it may have: there will be more in the end
   std::set<std::uint64_t> without_plan;  // classes that had none ...
   std::pair<std::uint64_t, std::uint64_t> without_plan_at;  // ... when these counts were so
-  std::set<NodeId> stale;
+  std::vector<NodeId> stale;  // each once; some may have been brought up to date since
   std::uint64_t changes = 0;  // so often a node's plan may have changed
   // A search was given up when `changes` was so: it may find something when that moves on, or at
   // the instant when a hold comes to be over its time.
@@ -75,6 +77,8 @@ struct Plan {
   bool with_windows = true;  // false: as if nothing was reserved (explanations ask so)
   bool looks = true;         // a job may be blocked that was not, or a promise be free to be made
 
+  // Whether something may be free at some instant that is not free now.
+  bool has_future() const { return ends > 0 || !is_empty(); }
   bool is_empty() const { return notes.empty() && boundary == kNever; }
 };
 

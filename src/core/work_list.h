@@ -1,10 +1,11 @@
 // WorkList: ids that a pass is to look at, smallest first, each once however often it was noted.
 //
-// A heap in one block of memory: to note ids in ascending order costs next to nothing. What is
-// noted while the list is worked off takes its turn among the rest.
+// Ids that come in ascending order, as most do, only stand in line; the others are in a heap. What
+// is noted while the list is worked off takes its turn among the rest.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <vector>
 
@@ -13,10 +14,18 @@ namespace dove::core {
 template <class Id>
 class WorkList {
  public:
-  bool empty() const { return heap_.empty(); }
-  void clear() { heap_.clear(); }
+  bool empty() const { return next_ == line_.size() && heap_.empty(); }
+  void clear() {
+    line_.clear();
+    next_ = 0;
+    heap_.clear();
+  }
 
   void insert(Id id) {
+    if (line_.empty() || line_.back() < id) {
+      line_.push_back(id);
+      return;
+    }
     heap_.push_back(id);
     std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
   }
@@ -27,7 +36,13 @@ class WorkList {
 
   // REQUIRES: not empty.
   Id take_first() {
-    const Id first = heap_.front();
+    const bool waits = next_ < line_.size();
+    const bool by_line = waits && (heap_.empty() || !(heap_.front() < line_[next_]));
+    const Id first = by_line ? line_[next_] : heap_.front();
+    if (by_line && ++next_ == line_.size()) {
+      line_.clear();
+      next_ = 0;
+    }
     while (!heap_.empty() && heap_.front() == first) {
       std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
       heap_.pop_back();
@@ -36,6 +51,8 @@ class WorkList {
   }
 
  private:
+  std::vector<Id> line_;
+  std::size_t next_ = 0;  // in line_
   std::vector<Id> heap_;
 };
 

@@ -143,7 +143,9 @@ class Cluster {
       ++launches_;
       --waiting_;
       const std::int64_t after = static_cast<std::int64_t>(4 + random_.below(9));
-      ends_.emplace(step_ + after, *launch);
+      Running& made =
+          ends_.emplace(step_ + after, Running{launch->job, launch->attempt, {}})->second;
+      for (const Placement& placement : launch->placements) made.nodes.push_back(placement.node);
     }
   }
 
@@ -152,10 +154,10 @@ class Cluster {
     const std::int64_t begin = cpu_us();
     core::begin_batch(state_, state_.now + kStep, Epoch(1));
     for (auto at = ends_.begin(); at != ends_.end() && at->first <= step_; at = ends_.erase(at)) {
-      const Launch& launch = at->second;
-      for (const Placement& placement : launch.placements) {
-        add(PlacementStarted{launch.job, launch.attempt, placement.node});
-        add(PlacementEnded{launch.job, launch.attempt, placement.node, {TaskExit{}}, 0, 0});
+      const Running& it = at->second;
+      for (const NodeId node : it.nodes) {
+        add(PlacementStarted{it.job, it.attempt, node});
+        add(PlacementEnded{it.job, it.attempt, node, {TaskExit{}}, 0, 0});
       }
     }
     while (waiting_ < pending_) submit();
@@ -163,12 +165,18 @@ class Cluster {
     times->push_back(cpu_us() - begin);
   }
 
+  struct Running {
+    JobId job;
+    AttemptNumber attempt = 0;
+    std::vector<NodeId> nodes;
+  };
+
   std::int32_t node_count_;
   std::int32_t pending_;
   Random random_{7};
   core::State state_;
   std::vector<std::shared_ptr<const JobSpec>> shapes_;
-  std::multimap<std::int64_t, Launch> ends_;
+  std::multimap<std::int64_t, Running> ends_;
   std::int64_t step_ = 0;
   std::int64_t launches_ = 0;
   std::int32_t waiting_ = 0;
