@@ -12,7 +12,9 @@ Account found(State& state, const JobSpec& spec) {
   account.user = &state.usage_by_user[spec.user];
   if (!spec.project.empty()) account.project = &state.usage_by_project[spec.project];
   for_each_queue(state, spec.queue, [&](const std::string& name) {
-    account.queues.push_back({name, &state.usage_by_queue[name], nullptr});
+    const auto at = state.queues.find(name);
+    const Queue* declared = at == state.queues.end() ? nullptr : &at->second;
+    account.queues.push_back({name, declared, &state.usage_by_queue[name], nullptr});
   });
   return account;
 }

@@ -14,7 +14,8 @@
 
 namespace dove {
 struct JobSpec;
-}
+struct Queue;
+}  // namespace dove
 
 namespace dove::core {
 
@@ -27,6 +28,7 @@ struct Usage;
 struct Account {
   struct OfQueue {
     std::string name;
+    const Queue* declared = nullptr;  // null: it is not
     Usage* usage = nullptr;
     PastUse* past = nullptr;
   };

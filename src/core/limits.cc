@@ -29,6 +29,10 @@ void add(Amount& amount, const Request& request, std::int64_t times) {
   }
 }
 
+bool exceeds(std::int64_t needs, std::int64_t used, std::int64_t limit) {
+  return limit >= 0 && used + needs > limit && needs != 0;
+}
+
 // Collects what one holder of limits (a queue, a user) refuses.
 class Check {
  public:
@@ -36,7 +40,7 @@ class Check {
       : kind_(kind), subject_(subject), first_only_(first_only), out_(out) {}
 
   void operator()(const char* resource, std::int64_t needs, std::int64_t used, std::int64_t limit) {
-    if (limit < 0 || used + needs <= limit || needs == 0) return;
+    if (!exceeds(needs, used, limit)) return;
     if (first_only_ && !out_.empty()) return;
     Reason reason;
     reason.kind = kind_;
@@ -153,6 +157,28 @@ std::vector<Reason> broken_limits(const State& state, const JobSpec& spec, const
             amount_of(state.settings.countables, one.name));
   }
   return out;
+}
+
+bool is_within_limits(State& state, const Job& job, const Amount& amount) {
+  const JobSpec& spec = *job.spec;
+  const Account& account = state.accounts.of(state, job);
+  const bool by_name =
+      !spec.cluster_requests.empty() || !state.user_limits.empty() ||
+      std::any_of(account.queues.begin(), account.queues.end(), [](const Account::OfQueue& queue) {
+        return queue.declared != nullptr && (!queue.declared->limits.countables.empty() ||
+                                             !queue.declared->limits.gpus_by_model.empty());
+      });
+  if (by_name) return broken_limits(state, spec, amount, true).empty();
+  return std::none_of(account.queues.begin(), account.queues.end(),
+                      [&](const Account::OfQueue& queue) {
+                        if (queue.declared == nullptr) return false;
+                        const Limits& limits = queue.declared->limits;
+                        const Usage& used = *queue.usage;
+                        return exceeds(1, used.jobs_running, limits.jobs_running) ||
+                               exceeds(amount.cores, used.cores, limits.cores) ||
+                               exceeds(amount.gpus_milli, used.gpus_milli, limits.gpus_milli) ||
+                               exceeds(amount.memory_bytes, used.memory_bytes, limits.memory_bytes);
+                      });
 }
 
 std::vector<Reason> broken_project_limits(const State& state, const JobSpec& spec,

@@ -34,6 +34,9 @@ constexpr std::string_view kByModel = "gpus_milli:";
 std::vector<Reason> broken_limits(const State& state, const JobSpec& spec, const Amount& amount,
                                   bool first_only);
 
+// Whether there is none, found without looking for names.
+bool is_within_limits(State& state, const Job& job, const Amount& amount);
+
 // Every limit of the job's project that submitting `elements` such jobs would break.
 std::vector<Reason> broken_project_limits(const State& state, const JobSpec& spec,
                                           std::int64_t elements);

@@ -71,10 +71,10 @@ Verdict try_place(Cycle& cycle, std::uint64_t id) {
   const JobSpec& spec = *it.spec;
   if (!declared_obstacles(state, spec).empty()) return Verdict::kDeclared;
   if (array_is_full(*state.derived, it)) return Verdict::kOverLimit;
-  if (!broken_limits(state, spec, least_amount(spec), true).empty()) return Verdict::kOverLimit;
+  const Job& job = *state.find_job(it.jobs.begin()->job);
+  if (!is_within_limits(cycle.state, job, least_amount(spec))) return Verdict::kOverLimit;
   if (launch_promised(cycle, id)) return Verdict::kOpen;
   if (it.monotone && is_too_much(state, spec)) return Verdict::kNoPlace;
-  const Job& job = *state.find_job(it.jobs.begin()->job);
   const std::set<JobId> ignored = promises_behind(state, job);
   bool found = false;
   LimitedSearch limited{state, spec, it.avoided};
@@ -83,7 +83,8 @@ Verdict try_place(Cycle& cycle, std::uint64_t id) {
     found = found || some.has_value();
     return some;
   };
-  auto places = places_within_limits(limited);
+  auto places =
+      amount_hangs_on_places(state, spec) ? places_within_limits(limited) : first_places(limited);
   // Which promises bind it hangs on guarantees, and so on who is launched.
   const bool lasts =
       it.monotone && (state.promises.empty() || !state.derived->tree.depends_on_usage());

@@ -35,14 +35,20 @@ bool same_limit(const Reason& a, const Reason& b) {
 
 bool amount_hangs_on_places(const State& state, const JobSpec& spec) {
   return state.counts_models || spec.exclusive ||
-         std::any_of(spec.groups.begin(), spec.groups.end(),
-                     [](const TaskGroup& group) { return !(group.per_node == Request{}); });
+         std::any_of(spec.groups.begin(), spec.groups.end(), [](const TaskGroup& group) {
+           return group.per_task.slices > 0 || !(group.per_node == Request{});
+         });
+}
+
+std::optional<std::vector<Placement>> first_places(const LimitedSearch& search) {
+  auto places = search.find(search.avoided);
+  if (!places && !search.avoided.empty()) places = search.find({});
+  return places;
 }
 
 std::optional<std::vector<Placement>> places_within_limits(const LimitedSearch& search,
                                                            std::vector<Reason>* broken_first) {
-  auto places = search.find(search.avoided);
-  if (!places && !search.avoided.empty()) places = search.find({});
+  auto places = first_places(search);
   std::vector<NodeId> without = search.avoided;
   for (int models = 0; places && models < kModels_tried_max; ++models) {
     auto broken = broken_limits(search.state, search.spec, amount_of(search.state, *places), false);

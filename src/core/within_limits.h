@@ -28,6 +28,9 @@ struct LimitedSearch {
   std::vector<Reason> excused = {};  // limits that do not count
 };
 
+// Places whatever the limits are.
+std::optional<std::vector<Placement>> first_places(const LimitedSearch& search);
+
 // Places within all limits. `broken`, when not null, gets what the first places found would break.
 std::optional<std::vector<Placement>> places_within_limits(const LimitedSearch& search,
                                                            std::vector<Reason>* broken = nullptr);
