@@ -200,7 +200,7 @@ function(program name main)
   endif()
   file(GLOB rest CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/programs/*.cc)
   list(FILTER rest EXCLUDE REGEX "_(test|fuzz|bench)\\.cc$")
-  list(FILTER rest EXCLUDE REGEX "programs/dove(_shim.*|_contain.*)?\\.cc$")
+  list(FILTER rest EXCLUDE REGEX "programs/dove(_shim.*|_contain.*|_share.*)?\\.cc$")
   target_sources(${name} PRIVATE ${rest})
   get_property(uses GLOBAL PROPERTY dove_program_uses)
   foreach(used ${uses})
@@ -208,6 +208,21 @@ function(program name main)
     target_link_libraries(${name} PRIVATE ${used_target})
   endforeach()
   target_link_libraries(${name} PRIVATE dove_allocator)
+endfunction()
+
+# preload(NAME main.cc): libNAME.so, which tasks load before their own libraries, in whatever image: made of main.cc
+# and main_*.cc, linked with no library, checked by no sanitizer, so that it calls by name alone what every C library has.
+function(preload name main)
+  string(REGEX REPLACE "\\.cc$" "_*.cc" own ${CMAKE_CURRENT_SOURCE_DIR}/${main})
+  file(GLOB own CONFIGURE_DEPENDS ${own})
+  add_library(${name} MODULE ${main} ${own})
+  add_dependencies(programs ${name})
+  set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR} CXX_VISIBILITY_PRESET hidden)
+  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  # Optimized always: a jump into the next dlsym keeps who called it.
+  target_compile_options(${name} PRIVATE -O2 -fno-sanitize=all -fno-exceptions -fno-rtti -fno-stack-protector
+                                         -fno-threadsafe-statics -U_FORTIFY_SOURCE)
+  target_link_options(${name} PRIVATE -fno-sanitize=all -nostdlib)
 endfunction()
 
 # tests_run(PART program): the tests of PART start that program, and find it as NAME_PATH

@@ -1,0 +1,243 @@
+#include "programs/dove_share_ledger.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "programs/dove_share_calls.h"
+
+namespace dove::share {
+namespace {
+
+constexpr std::size_t kSlots = 512;
+constexpr int kStartField = 22;  // of /proc/PID/stat, counted from 1
+
+// `pid` as text behind "/proc/".
+struct ProcPath {
+  char text[64];
+  ProcPath(pid_t pid, const char* name) {
+    char digits[24];
+    std::size_t count = 0;
+    for (auto left = static_cast<unsigned>(pid); left > 0 || count == 0; left /= 10) {
+      digits[count++] = static_cast<char>('0' + left % 10);
+    }
+    std::memcpy(text, "/proc/", 6);
+    std::size_t at = 6;
+    while (count > 0) text[at++] = digits[--count];
+    std::memcpy(text + at, name, std::strlen(name) + 1);
+  }
+};
+
+// When the process began, in the kernel's ticks; 0: that cannot be seen.
+std::uint64_t started_at(pid_t pid) {
+  const int fd = ::open(ProcPath(pid, "/stat").text, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  char text[1024];
+  const ssize_t count = ::read(fd, text, sizeof text - 1);
+  ::close(fd);
+  if (count <= 0) return 0;
+  text[count] = '\0';
+  const char* at = std::strrchr(text, ')');  // the name before it may hold anything
+  for (int field = 2; at != nullptr && field < kStartField; ++field) {
+    at = std::strchr(at + 1, ' ');
+  }
+  return at == nullptr ? 0 : read_number(++at);
+}
+
+std::uint64_t own_space() {
+  char text[64];
+  const ssize_t count = ::readlink("/proc/self/ns/pid", text, sizeof text - 1);
+  if (count <= 0) return 0;
+  text[count] = '\0';
+  const char* at = std::strchr(text, '[');
+  return at == nullptr ? 0 : read_number(++at);
+}
+
+}  // namespace
+
+struct Ledger::Slot {
+  std::int32_t pid;  // 0: free
+  std::uint32_t task;
+  std::uint64_t started;
+  std::uint64_t space;
+  std::uint64_t held[kDevices];
+};
+
+struct Ledger::Book {
+  Slot slots[kSlots];
+};
+
+// The file's lock, for as long as it lives.
+class Ledger::Change {
+ public:
+  explicit Change(const Ledger& ledger) {
+    if (ledger.path_ != nullptr) fd_ = ::open(ledger.path_, O_RDWR | O_CLOEXEC);
+    while (fd_ >= 0 && ::flock(fd_, LOCK_EX) != 0 && errno == EINTR) continue;
+  }
+  ~Change() {
+    if (fd_ < 0) return;
+    ::flock(fd_, LOCK_UN);  // a child that was forked meanwhile has the same open file
+    ::close(fd_);
+  }
+  Change(const Change&) = delete;
+  Change& operator=(const Change&) = delete;
+
+ private:
+  int fd_ = -1;
+};
+
+void Ledger::open(const char* path, std::uint32_t task) {
+  task_ = task;
+  const int fd = path == nullptr ? -1 : ::open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  void* map = MAP_FAILED;
+  if (fd >= 0) {
+    ::flock(fd, LOCK_EX);
+    const bool whole = ::lseek(fd, 0, SEEK_END) >= static_cast<off_t>(sizeof(Book)) ||
+                       ::ftruncate(fd, sizeof(Book)) == 0;
+    if (whole) {
+      map = ::mmap(nullptr, sizeof(Book), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    }
+    ::flock(fd, LOCK_UN);
+    ::close(fd);
+  }
+  if (map != MAP_FAILED) {
+    path_ = path;
+  } else {
+    map = ::mmap(nullptr, sizeof(Book), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  }
+  book_ = map == MAP_FAILED ? nullptr : static_cast<Book*>(map);
+  forget();
+}
+
+void Ledger::forget() {
+  pid_ = ::getpid();
+  started_ = started_at(pid_);
+  space_ = own_space();
+  slot_ = 0;
+  if (byte_fd_ >= 0) ::close(byte_fd_);
+  byte_fd_ = -1;
+  std::memset(mine_, 0, sizeof mine_);
+}
+
+// Others see by this lock that we are alive.
+void Ledger::hold_byte(std::size_t index) {
+  if (path_ == nullptr) return;
+  if (byte_fd_ < 0) byte_fd_ = ::open(path_, O_RDWR | O_CLOEXEC);
+  struct flock byte {};
+  byte.l_type = F_WRLCK;
+  byte.l_start = static_cast<off_t>(index);
+  byte.l_len = 1;
+  ::fcntl(byte_fd_, F_OFD_SETLK, &byte);
+}
+
+bool Ledger::is_gone(const Slot& slot, std::size_t index) const {
+  if (slot.space == space_ && space_ != 0) {
+    if (::kill(slot.pid, 0) != 0) return errno == ESRCH;
+    const std::uint64_t started = started_at(slot.pid);
+    return started != 0 && slot.started != 0 && started != slot.started;
+  }
+  const int fd = ::open(path_, O_RDWR | O_CLOEXEC);
+  if (fd < 0) return false;
+  struct flock byte {};
+  byte.l_type = F_WRLCK;
+  byte.l_start = static_cast<off_t>(index);
+  byte.l_len = 1;
+  const bool gone = ::fcntl(fd, F_OFD_GETLK, &byte) == 0 && byte.l_type == F_UNLCK;
+  ::close(fd);
+  return gone;
+}
+
+// Empties slots of processes that are gone; whether there was one.
+bool Ledger::sweep() {
+  bool found = false;
+  for (std::size_t i = 0; path_ != nullptr && i < kSlots; ++i) {
+    Slot& slot = book_->slots[i];
+    if (slot.pid == 0 || i + 1 == slot_ || !is_gone(slot, i)) continue;
+    std::memset(&slot, 0, sizeof slot);
+    found = true;
+  }
+  return found;
+}
+
+// nullptr: 512 processes have one.
+Ledger::Slot* Ledger::own_slot() {
+  const auto is_mine = [&](const Slot& slot) {
+    return slot.pid == pid_ && slot.started == started_ && slot.space == space_;
+  };
+  if (slot_ != 0 && is_mine(book_->slots[slot_ - 1])) return &book_->slots[slot_ - 1];
+  slot_ = 0;
+  for (int round = 0; round < 2 && slot_ == 0; ++round) {
+    for (std::size_t i = 0; i < kSlots && slot_ == 0; ++i) {
+      // One of this process is of the program that it ran before execve(2).
+      if (book_->slots[i].pid == 0 || is_mine(book_->slots[i])) slot_ = i + 1;
+    }
+    if (slot_ == 0 && !sweep()) return nullptr;
+  }
+  Slot& slot = book_->slots[slot_ - 1];
+  slot.pid = pid_;
+  slot.task = task_;
+  slot.started = started_;
+  slot.space = space_;
+  std::memcpy(slot.held, mine_, sizeof mine_);
+  hold_byte(slot_ - 1);
+  return &slot;
+}
+
+Ledger::Sums Ledger::sums(std::size_t device) const {
+  Sums sums;
+  for (const Slot& slot : book_->slots) {
+    if (slot.pid == 0) continue;
+    sums.all += slot.held[device];
+    if (slot.task == task_) sums.own += slot.held[device];
+  }
+  return sums;
+}
+
+std::uint64_t Ledger::room(std::size_t device, const Caps& caps) {
+  if (book_ == nullptr) return 0;
+  const Change change(*this);
+  own_slot();
+  sweep();
+  const Sums held = sums(device);
+  const std::uint64_t own = held.own < caps.own_bytes ? caps.own_bytes - held.own : 0;
+  const std::uint64_t all = held.all < caps.all_bytes ? caps.all_bytes - held.all : 0;
+  return own < all ? own : all;
+}
+
+bool Ledger::take(std::size_t device, std::uint64_t bytes, const Caps& caps) {
+  if (book_ == nullptr) return false;
+  const Change change(*this);
+  Slot* slot = own_slot();
+  if (slot == nullptr) return false;
+  const auto fits = [&] {
+    const Sums held = sums(device);
+    return held.own <= caps.own_bytes && bytes <= caps.own_bytes - held.own &&
+           held.all <= caps.all_bytes && bytes <= caps.all_bytes - held.all;
+  };
+  if (!fits() && (!sweep() || !fits())) return false;
+  slot->held[device] += bytes;
+  mine_[device] += bytes;
+  return true;
+}
+
+void Ledger::give_back(std::size_t device, std::uint64_t bytes) {
+  if (book_ == nullptr) return;
+  const Change change(*this);
+  mine_[device] -= bytes < mine_[device] ? bytes : mine_[device];
+  if (Slot* slot = own_slot(); slot != nullptr) slot->held[device] = mine_[device];
+}
+
+void Ledger::leave() {
+  if (book_ == nullptr || slot_ == 0 || ::getpid() != pid_) return;
+  const Change change(*this);
+  Slot& slot = book_->slots[slot_ - 1];
+  if (slot.pid == pid_ && slot.space == space_) std::memset(&slot, 0, sizeof slot);
+}
+
+}  // namespace dove::share
