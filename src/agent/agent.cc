@@ -64,6 +64,7 @@ Agent::Agent(wire::Loop& loop, AgentOptions options, Inventory inventory, Runner
   facts_.fabric = &fabric_;
   facts_.planes = options_.planes;
   facts_.allocator = &allocator_;
+  facts_.shares = options_.shares;
   relays_ = std::make_unique<Relays>(loop_, options_.name, [this] { return relay_line(); });
 }
 

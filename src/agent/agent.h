@@ -51,6 +51,7 @@ struct AgentOptions {
   Planes planes;
   std::string python_directory;  // with the package dove; "": tasks find none
   std::string stage_directory;   // of checkpoints on their way; "": there is none
+  ShareOptions shares = {};
   std::string not_enforced;      // limits that tasks do not have here, and why; "": they have all
   std::string gang_url;          // the controller's in networks of gangs; "": as everywhere
   bool mapped_users = true;
@@ -136,6 +137,7 @@ class Agent {
   void connect_failed(const Error& error);
   void controller_full(std::int64_t sent_us);
   void report(Report report);
+  void tell_shares(const HeldAttempt& held);
   void refuse(AttemptKey key, const std::string& why);
   void step_output(const StepAttach& step, const StepTaskOutput& output);
   void attach_step(const nlohmann::json& line);

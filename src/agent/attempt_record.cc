@@ -16,12 +16,14 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "agent/device_shares.h"
 #include "codec/json.h"
 
 namespace dove::agent {
 namespace {
 
 constexpr char kStartedLine[] = "{\"started\":true}";
+constexpr char kShares[] = "shares";  // {"shares":"library"}
 constexpr std::size_t kEnded_bytes = std::size_t{64} << 20;
 
 std::string record_path(const std::string& directory) { return directory + "/record"; }
@@ -105,6 +107,13 @@ Result<void> write_attempt(const std::string& directory, const LaunchOrder& orde
   if (order.exec.workdir.empty()) {
     TRY(make_directory(directory + "/work", 0700, user_of(linux_user)));
   }
+  const bool shares =
+      std::any_of(order.placement.devices.begin(), order.placement.devices.end(),
+                  [](const DeviceGrant& grant) { return grant.share_milli < kWholeDevice_milli; });
+  // A container's user is another.
+  if (shares && order.exec.container.image.empty()) {
+    TRY(make_directory(shares_directory(directory), 0700, user_of(linux_user)));
+  }
   if (order.launch == LaunchMode::kBatch) TRY(write_batch_files(directory, order));
   return write_text(record_path(directory), O_CREAT | O_TRUNC, 0600, order_text + "\n");
 }
@@ -116,6 +125,12 @@ Result<void> make_tmp(const std::string& directory, const std::string& linux_use
 void write_started(const std::string& directory) {
   // A failure does no harm: the controller says Start again.
   (void)write_text(record_path(directory), 0, 0, std::string(kStartedLine) + "\n");
+}
+
+void write_shares(const std::string& directory, const std::string& keeper) {
+  // A failure does no harm: nobody is told.
+  (void)write_text(record_path(directory), 0, 0,
+                   codec::dump_json(nlohmann::json{{kShares, keeper}}) + "\n");
 }
 
 void write_ended(const std::string& directory, const Report& report) {
@@ -142,6 +157,10 @@ AttemptOnDisk read_attempt(const std::string& directory) {
       found.started = true;
     } else if (Result<nlohmann::json> body = codec::parse_json(line, kEnded_bytes); body.ok()) {
       try {
+        if (body->contains(kShares)) {
+          found.shares = body->at(kShares).get<std::string>();
+          continue;
+        }
         found.ended = ended_of(*body);
       } catch (const nlohmann::json::exception&) {
         found.ended.reset();  // not what was written: what the tasks left says more

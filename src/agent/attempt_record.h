@@ -3,8 +3,9 @@
 //
 // The attempt's directory is the agent's: `record`, a file per task (agent/shim_handle.h) and, of a
 // batch job, `script` and `hostfile`. In it are directories of the task's user: `work` if the job
-// names no other, `tmp` for steps, and `output`, which comes with the first byte of it. The record
-// has a line for the order as it came, then one for each stage; the order's is written before
+// names no other, `tmp` for steps, `shares` if it has some, and `output`, which comes with the
+// first byte of it. The record has a line for the order as it came, one for who holds its tasks to
+// their shares of devices if they have some, then one for each stage; the order's is written before
 // anything is started, and a line without its end was not written. Any thread.
 #pragma once
 
@@ -26,11 +27,14 @@ Result<void> make_tmp(const std::string& directory, const std::string& linux_use
 
 // That it was started though it has no task here: else the tasks' files say so.
 void write_started(const std::string& directory);
+// Who holds its tasks to their shares (agent/device_shares.h).
+void write_shares(const std::string& directory, const std::string& keeper);
 void write_ended(const std::string& directory, const Report& report);
 
 struct AttemptOnDisk {
   std::string order;  // the launch order's text; "": none, so nothing was started
   bool started = false;
+  std::string shares;       // "": none
   std::int64_t age_us = 0;  // since the order or the start was written
   std::optional<Report> ended;
 };

@@ -173,7 +173,11 @@ containers::Bundle container_bundle(const TaskPlan& plan, const containers::Imag
   bundle.argv = {containers::kInit, "init", listed.empty() ? "-" : listed};
   bundle.argv.insert(bundle.argv.end(), plan.argv.begin(), plan.argv.end());
   bundle.environment = plan.environment;
-  for (const auto& [name, value] : image.environment) bundle.environment.try_emplace(name, value);
+  for (const auto& [name, value] : image.environment) {
+    const bool is_new = bundle.environment.try_emplace(name, value).second;
+    // What is ours comes before what is the image's, and hides none of it.
+    if (!is_new && name == "LD_PRELOAD") bundle.environment[name] += ":" + value;
+  }
   bundle.environment.try_emplace("PATH", kPath);
   bundle.environment.try_emplace("HOME", "/root");
   add_python(plan, image, bundle);

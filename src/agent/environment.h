@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "agent/device_allocator.h"
+#include "agent/device_shares.h"
 #include "agent/fabric.h"
 #include "agent/order.h"
 #include "agent/slice_cutter.h"
@@ -37,6 +38,7 @@ struct AgentFacts {
   const devices::Fabric* fabric = nullptr;
   Planes planes = {};
   const DeviceAllocator* allocator = nullptr;
+  ShareOptions shares = {};
 };
 
 // "2(x3),1" of {2,2,2,1}, and "gpu-[001-003,7]" of names, as Slurm writes them.

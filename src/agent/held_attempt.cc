@@ -33,11 +33,20 @@ void HeldAttempt::launch(const std::string& order_text) {
     fail(planned.error());
     return;
   }
+  note_shares();
   if (!order_.barrier) return start();
   with_image([this] {
     stage_ = Stage::kPrepared;
     say(Report{ReportKind::kPrepared, order_.key, {}, "", 0, 0, 0});
   });
+}
+
+void HeldAttempt::note_shares() {
+  const AgentFacts& facts = *context_.facts;
+  if (facts.inventory == nullptr || !context_.keeps_records) return;
+  shares_ = word(share_keeper(facts.shares, *facts.inventory, order_.placement.devices,
+                              !order_.exec.container.image.empty()));
+  if (!shares_.empty()) write_shares(directory_, shares_);
 }
 
 void HeldAttempt::with_image(std::function<void()> next) {
@@ -101,6 +110,7 @@ void HeldAttempt::resume() {
     exits_ = last_report_.exits;
     return;
   }
+  shares_ = found.shares;
   const std::vector<TaskOnDisk> tasks = read_tasks(plan_context(false));
   Result<void> planned = make_plans(/*checks_files=*/false);
   if (!found.started && tasks.empty()) {

@@ -92,6 +92,8 @@ class HeldAttempt {
   const std::vector<TaskExit>& exits() const { return exits_; }
   std::vector<std::int32_t> steps() const;  // that run here
   const Report& last_report() const { return last_report_; }
+  // Who holds its tasks to their shares of devices; "": they have none.
+  const std::string& shares() const { return shares_; }
   // Whether a task of this attempt may still write to that file.
   bool writes_to(const std::string& path) const;
   // Where a main task's output is or was; empty when it had none here.
@@ -106,6 +108,7 @@ class HeldAttempt {
   std::string files_owner() const;  // "": the agent's user
   PlanContext plan_context(bool checks_files) const;
   Result<void> make_plans(bool checks_files);
+  void note_shares();
   void run_tasks(bool adopt);
   void adopt_step_task(const TaskPlan& plan, std::int32_t number);
   void adopt_execs();
@@ -143,6 +146,7 @@ class HeldAttempt {
   std::int64_t cpu_us_ = 0;
   std::int64_t memory_peak_bytes_ = 0;
   Report last_report_;
+  std::string shares_;
   bool image_ready_ = false;
   bool image_asked_ = false;
   std::function<void()> after_image_;

@@ -226,6 +226,7 @@ void Agent::synced(const Json& answer) {
   // The ledger still wants what it did not stop.
   for (const auto& [key, held] : held_) {
     if (held->was_interrupted()) held->start();
+    if (held->stage() == HeldAttempt::Stage::kStarted) tell_shares(*held);
   }
   if (progress_ != nullptr) progress_->repeat();
   flush_reports();
@@ -360,8 +361,21 @@ void Agent::report(Report said) {
       return;
     }
   }
+  if (const auto held = held_.find(said.key);
+      said.kind == ReportKind::kStarted && held != held_.end()) {
+    tell_shares(*held->second);
+  }
   reports_.push_back(codec::dump_json(report_json(said)));
   post_flush(0);  // reports of one turn of the loop travel together
+}
+
+void Agent::tell_shares(const HeldAttempt& held) {
+  if (held.shares().empty() || session_.empty()) return;
+  const AttemptKey key = held.order().key;
+  reports_.push_back(codec::dump_json(Json{{"kind", "shares"},
+                                           {"job", key.job.value},
+                                           {"attempt", key.attempt},
+                                           {"keeper", held.shares()}}));
 }
 
 void Agent::post_flush(std::int64_t wait_us) {

@@ -175,7 +175,15 @@ Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>&
                      facts.inventory != nullptr &&
                      !cards_for(*facts.fabric, facts.planes, *facts.inventory, grants).empty();
   add_edits(context, grants, plan);
-  if (plan.container.image.empty()) return {};
+  const auto share = [&] {
+    if (facts.inventory == nullptr) return;
+    hold_to_share(facts.shares, *facts.inventory, context.order.placement, grants,
+                  context.attempt_directory, plan);
+  };
+  if (plan.container.image.empty()) {
+    share();
+    return {};
+  }
   const OutputSpec& output = context.order.exec.output;
   const bool names_files =
       !output.stdout_path.empty() || !output.stderr_path.empty() || !output.stdin_path.empty();
@@ -204,6 +212,7 @@ Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>&
       stage != plan.environment.end()) {
     plan.shared.push_back({stage->second, stage->second, true});
   }
+  share();
   if (plan.container.network != ContainerNetwork::kGang) return {};
   TRY_ASSIGN(plan.network, network_of(context.order, context.facts.node));
   plan.hostname = containers::network_host(plan.network->nodes[plan.network->here].ranks.front());

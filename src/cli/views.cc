@@ -218,6 +218,30 @@ std::int64_t JobView::node_count() const {
   return held.empty() ? nodes_asked : static_cast<std::int64_t>(held.size());
 }
 
+namespace {
+
+const char* keeper_text(const std::string& keeper) {
+  if (keeper == "mps") return "held by MPS, all processes of a task together by libdove-share.so";
+  if (keeper == "library") return "held by libdove-share.so, which a program can go around";
+  return "held by nobody: this device or its node has nothing that could";
+}
+
+// "held by …", or "held by … (node1, node2); …".
+std::string shares_text(const json& shares) {
+  std::map<std::string, std::vector<std::string>> nodes;
+  for (const auto& [node, keeper] : shares.items()) {
+    if (keeper.is_string()) nodes[keeper_text(keeper.get<std::string>())].push_back(node);
+  }
+  std::string text;
+  for (const auto& [how, names] : nodes) {
+    text += (text.empty() ? "" : "; ") + how;
+    if (nodes.size() > 1) text += " (" + sorted_hostlist(names) + ")";
+  }
+  return text;
+}
+
+}  // namespace
+
 JobView read_job(const json& job) {
   JobView view;
   if (!job.is_object()) return view;
@@ -248,6 +272,9 @@ JobView read_job(const json& job) {
   }
   if (job.contains("progress") && job["progress"].is_object()) {
     view.progress = read_progress(job["progress"]);
+  }
+  if (job.contains("shares") && job["shares"].is_object()) {
+    view.shares = shares_text(job["shares"]);
   }
   if (job.contains("yield") && job["yield"].is_object()) {
     view.gpu_time = gpu_time_text(job["yield"]);

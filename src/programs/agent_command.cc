@@ -23,6 +23,7 @@
 #include "programs/commands.h"
 #include "programs/container_settings.h"
 #include "programs/device_findings.h"
+#include "programs/device_settings.h"
 #include "programs/machine_of.h"
 #include "programs/plugin_devices.h"
 #include "programs/settings.h"
@@ -80,22 +81,15 @@ cli::CommandSpec spec() {
        "device files, with commas, that all tasks may open besides those of their devices;\n"
        "any: all that there are (/dev/infiniband/*)",
        false},
-      {"device-plugins", 0, "DIR",
-       "serve Kubernetes' device plug-ins there, as the kubelet does in\n"
-       "/var/lib/kubelet/device-plugins (no)",
-       false},
-      {"plugin-gpus", 0, "LIST",
-       "plug-ins' resources that are devices, with model and memory:\n"
-       "google.com/tpu=TPUv5:16Gi,... (*/gpu)",
-       false},
       {"runner", 0, "KIND", "process, or null: tasks are timers (process)", false},
       {"count", 0, "COUNT", "so many agents in this process (null runner only)", false},
       {"boot-id", 0, "ID", "instead of the kernel's, for emulated nodes", false},
       {"stop-tasks-at-exit", 0, "", "SIGTERM ends the tasks too (dove up)", false},
       {"config", 0, "FILE", "YAML file of these settings (/etc/dove/agent.yaml)", false},
   };
-  const std::vector<cli::OptionSpec> containers = container_option_specs();
-  spec.options.insert(spec.options.end() - 1, containers.begin(), containers.end());
+  for (const auto& more : {device_option_specs(), container_option_specs()}) {
+    spec.options.insert(spec.options.end() - 1, more.begin(), more.end());
+  }
   return spec;
 }
 
@@ -133,6 +127,12 @@ Result<void> read_address(const std::string& url, agent::AgentOptions& options) 
   options.host = host;
   options.port = static_cast<std::uint16_t>(port);
   return {};
+}
+
+// dove-shim, dove-contain and libdove-share.so stand beside dove, wherever that is.
+std::string beside_us(const char* program) {
+  std::error_code error;
+  return (fs::read_symlink("/proc/self/exe", error).parent_path() / program).string();
 }
 
 agent::HealthOptions health_options(const Settings& given, const agent::AgentOptions& options) {
@@ -186,6 +186,7 @@ Result<agent::AgentOptions> options_of(const Settings& given) {
   if (given.has("stage")) options.stage_directory = fs::absolute(given.text("stage", ""));
   options.health = health_options(given, options);
   options.watches_health = true;
+  options.shares = share_settings(given, beside_us("libdove-share.so"));
   TRY(read_preflight(given, options));
   options.version = version();
   TRY_ASSIGN(options.planes, agent::parse_planes(given.text("planes", "")));
@@ -245,12 +246,6 @@ int run_fleet(const agent::AgentOptions& options, const Inventory& inventory,
   loop.on_signal({SIGTERM, SIGINT}, [&](int) { loop.stop(); });
   loop.run();
   return 0;
-}
-
-// dove-shim and dove-contain stand beside dove, wherever that is.
-std::string beside_us(const char* program) {
-  std::error_code error;
-  return (fs::read_symlink("/proc/self/exe", error).parent_path() / program).string();
 }
 
 struct RunnerSettings {

@@ -112,6 +112,7 @@ struct ReportMessage {
   std::optional<Inventory> inventory;  // when it changed
   std::vector<Event> events;
   std::vector<Json> progress;
+  std::vector<ShareSaid> shares;
   std::vector<std::pair<JobId, AttemptNumber>> ended;
   std::vector<StepEnd> steps;
 };
@@ -148,6 +149,10 @@ Result<ReportMessage> read_report_message(const core::State& state, const Call& 
       }
       if (kind == "progress") {
         message.progress.push_back(item);
+        continue;
+      }
+      if (kind == "shares") {
+        message.shares.push_back(read_share_said(item));
         continue;
       }
       if (kind == "preflight_failed") {
@@ -357,6 +362,7 @@ void take_report(Context& context, CallPtr call) {
     context.steps.ended(call->caller.node, end.job, end.attempt, end.step, end.exits);
   }
   const core::Node& node = *context.state().find_node(call->caller.node);
+  for (const ShareSaid& said : read->shares) context.shares.take(context.state(), node.id, said);
   for (const Json& item : read->progress) {
     auto event = context.progress.take(context.state(), node.id, item, context.loop.monotonic_us());
     if (event.has_value()) read->events.push_back(std::move(*event));

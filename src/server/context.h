@@ -20,6 +20,7 @@
 #include "server/projection.h"
 #include "server/relays.h"
 #include "server/server.h"
+#include "server/shares.h"
 #include "server/steps.h"
 #include "store/log_store.h"
 #include "wire/loop.h"
@@ -36,6 +37,7 @@ struct Context {
   Identity identity;
   Projection projection;
   ProgressBoard progress;
+  ShareBoard shares;
   Blobs blobs;
   EventFeed feed;
   Relays relays;

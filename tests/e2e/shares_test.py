@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A task with a share of a GPU gets no more of its memory, whichever way it asks the driver: libdove-share.so between a
 program (uses_cuda.c) and a driver that exists in numbers only (fake_cuda.c). Then the same through a cluster."""
+import json
 import os
 import shutil
 import signal
@@ -8,7 +9,8 @@ import subprocess
 import tempfile
 import unittest
 
-from cluster import DOVE
+from cluster import DOVE, Cluster, until
+from isolation_test import cannot_run, make_image
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIBRARY = os.path.join(os.path.dirname(DOVE), "libdove-share.so")
@@ -147,6 +149,120 @@ class Library(unittest.TestCase):
         dynamic = subprocess.run(["readelf", "-d", "--dyn-syms", "-W", LIBRARY], capture_output=True, text=True).stdout
         self.assertNotIn("NEEDED", dynamic)
         self.assertNotIn("GLIBC", dynamic)
+
+
+class Tasks(unittest.TestCase):
+    """Tasks of a cluster whose two devices are the fake driver's."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="dove-shares.")
+        os.chmod(cls.folder, 0o755)
+        build(cls.folder)
+        cls.pipes = cls.folder + "/mps"
+        os.mkdir(cls.pipes)
+        with open(cls.folder + "/inventory.yaml", "w") as file:
+            file.write("cores: 8\nmemory: 16Gi\ndevices:\n"
+                       f"- {{model: H100, memory: 80Gi, uuid: {FIRST}}}\n- {{model: H100, memory: 80Gi, uuid: {SECOND}}}\n")
+        cls.cluster = Cluster(gpus=None, agent_options=["--inventory", cls.folder + "/inventory.yaml", "--mps", cls.pipes,
+                                                        "--images", cls.folder + "/images"])
+        cls.cluster.__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.cluster.__exit__(None, None, None)
+        shutil.rmtree(cls.folder)
+
+    def submit(self, words, **more):
+        """A task that uses the driver as the words say, after it has said by whom it is held."""
+        script = f'echo $DOVE_DEVICE_SHARE_BY; exec {" ".join(command(self.folder, "entry", words))}'
+        return self.cluster.submit({"name": "shared", "command": ["bash", "-c", script],
+                                    "environment": {"LD_LIBRARY_PATH": self.folder}, **more})
+
+    def said(self, *arguments, **more):
+        job = self.submit(*arguments, **more)
+        found = self.cluster.wait(job)
+        self.assertEqual(found["state"], "completed", self.cluster.logs(job))
+        return self.cluster.logs(job).split("\n")[:-1], found
+
+    def mps_is(self, pid):
+        with open(self.pipes + "/nvidia-cuda-mps-control.pid", "w") as file:
+            file.write(f"{pid}\n")
+        self.addCleanup(os.unlink, file.name)
+
+    def test_a_share_is_what_a_task_gets_of_the_memory(self):
+        said, job = self.said("info alloc=21000 alloc=20000", share_milli=250)
+        self.assertEqual(said, ["library", "20480 20480", "oom", "ok"])
+        self.assertEqual(job["shares"], {"node1": "library"})
+        shown = self.cluster.run("show", str(job["id"])).stdout
+        self.assertIn("held by libdove-share.so, which a program can go around", shown)
+
+    def test_a_whole_device_has_no_cap(self):
+        said, job = self.said("info", gpus=1)
+        self.assertEqual(said, ["", "81920 81920"])
+        self.assertNotIn("shares", job)
+
+    def test_two_tasks_of_a_job_have_their_own_caps(self):
+        job = self.submit("alloc=20000 hold", share_milli=250, tasks=2)
+        until(lambda: all("held" in self.cluster.logs(job, rank=rank) for rank in (0, 1)), 30, "both to hold their share")
+        for rank in (0, 1):
+            self.assertIn("ok", self.cluster.logs(job, rank=rank))
+        self.cluster.api.call("POST", f"/v1/jobs/{job}/cancel", {})
+        self.cluster.wait(job)
+
+    def test_steps_share_what_their_job_holds(self):
+        uses = " ".join(command(self.folder, "dlsym", "alloc=30000 alloc=12000"))
+        script = f"#!/bin/bash\n{uses}\nsrun {uses}\n"
+        job = self.cluster.submit({"name": "steps", "script": script, "share_milli": 500,
+                                   "environment": {"LD_LIBRARY_PATH": self.folder}})
+        self.assertEqual(self.cluster.wait(job)["state"], "completed", self.cluster.logs(job))
+        self.assertEqual(self.cluster.logs(job).split(), ["ok", "oom"] * 2)
+
+    def test_mps_is_told_the_share_where_its_daemon_lives(self):
+        self.mps_is(os.getpid())
+        script = "env | grep -e CUDA_MPS -e SHARE_BY | sort"
+        job = self.cluster.submit({"name": "mps", "command": ["bash", "-c", script], "share_milli": 250})
+        found = self.cluster.wait(job)
+        logs = self.cluster.logs(job)
+        uuid = FIRST if FIRST in logs else SECOND
+        self.assertEqual(logs.split(), ["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=25",
+                                        f"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT={uuid}=20480M",
+                                        "CUDA_MPS_PIPE_DIRECTORY=" + self.pipes, "DOVE_DEVICE_SHARE_BY=mps"])
+        self.assertEqual(found["shares"], {"node1": "mps"})
+        self.assertIn("held by MPS", self.cluster.run("show", str(job)).stdout)
+
+    def test_an_agent_that_is_restarted_still_says_who_holds_a_running_task(self):
+        job = self.submit("hold", share_milli=250)
+        until(lambda: "held" in self.cluster.logs(job), 30, "the task")
+        agent = self.cluster.agents["node1"]
+        agent.kill()
+        agent.wait(10)
+        self.mps_is(os.getpid())  # too late for this one
+        self.cluster.server.kill()
+        self.cluster.server.wait(10)
+        self.cluster.start_server()
+        self.cluster.start_agent("node1")
+        self.cluster.wait_connected()
+        shares = lambda: self.cluster.api.call("GET", f"/v1/jobs/{job}").get("shares")
+        until(lambda: shares() == {"node1": "library"}, 20, "the agent to say it again")
+        self.cluster.api.call("POST", f"/v1/jobs/{job}/cancel", {})
+        self.cluster.wait(job)
+
+    @unittest.skipIf(cannot_run(), cannot_run())
+    def test_a_container_is_held_to_its_share(self):
+        image = make_image(self.folder + "/images/cuda")
+        shutil.copy(self.folder + "/uses_cuda", image)
+        # What a linked program needs, where its loader looks without being told.
+        linked = subprocess.run(["ldd", self.folder + "/uses_cuda"], capture_output=True, text=True, check=True).stdout
+        for library in [self.folder + "/libcuda.so.1", *(word for word in linked.split() if word.startswith("/"))]:
+            for folder in ("/lib64", "/lib/x86_64-linux-gnu"):
+                os.makedirs(image + folder, exist_ok=True)
+                shutil.copy(library, image + folder)
+        job = self.cluster.submit({"name": "contained", "share_milli": 250, "container": {"image": "cuda"},
+                                   "command": ["/bin/sh", "-c", "exec 2>&1; /uses_cuda entry info alloc=21000 alloc=20000"]})
+        found = self.cluster.wait(job)
+        self.assertEqual(found["state"], "completed", self.cluster.logs(job) + json.dumps(found))
+        self.assertEqual(self.cluster.logs(job).split("\n")[:-1], ["20480 20480", "oom", "ok"])
 
 
 if __name__ == "__main__":
