@@ -141,8 +141,8 @@ std::string Agent::attempt_directory(AttemptKey key) const {
 // container's are made with the container.
 void Agent::make_checkpoint_places(const LaunchOrder& order) const {
   if (!options_.keeps_records || !order.exec.container.image.empty()) return;
-  const passwd* owner =
-      options_.mapped_users ? getpwnam(order.linux_user.c_str()) : getpwuid(geteuid());
+  const bool is_mapped = options_.mapped_users && order.run_as != RunAs::kAgent;
+  const passwd* owner = is_mapped ? getpwnam(order.linux_user.c_str()) : getpwuid(geteuid());
   std::vector<std::string> places;
   if (!facts_.stage_directory.empty()) places.push_back(stage_of(facts_, order.key));
   if (options_.mapped_users) places.push_back(checkpoints_of(facts_, order.key.job));

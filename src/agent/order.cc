@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "codec/json.h"
+#include "codec/words.h"
 #include "containers/network.h"
 
 namespace dove::agent {
@@ -34,6 +36,16 @@ std::vector<PeerNode> read_peers(const Json& list) {
     peers.push_back(std::move(peer));
   }
   return peers;
+}
+
+Result<void> read_run_as(const std::string& text, LaunchOrder& order) {
+  const auto words = codec::run_as_modes();
+  const auto at = std::find(words.begin(), words.end(), text);
+  if (at == words.end()) return malformed(fmt::format("run_as {}", text));
+  order.run_as = static_cast<RunAs>(at - words.begin());
+  const bool own = order.run_as == RunAs::kAgent || order.run_as == RunAs::kVirtual;
+  if (own) order.linux_user.clear();
+  return {};
 }
 
 void give_gang_addresses(std::vector<PeerNode>& nodes) {
@@ -95,6 +107,7 @@ Result<LaunchOrder> read_launch_order(const Json& line) {
     TRY_ASSIGN(order.exec, codec::decode_exec(line.at("exec").dump()));
     if (order.exec.container.network == ContainerNetwork::kGang) give_gang_addresses(order.nodes);
     order.linux_user = line.value("linux_user", "");
+    TRY(read_run_as(line.value("run_as", "node"), order));
     order.job_token = line.value("job_token", "");
     return order;
   } catch (const Json::exception& e) {

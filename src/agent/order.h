@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/declared.h"
 #include "model/exec.h"
 #include "model/job.h"
 #include "model/placement.h"
@@ -63,7 +64,8 @@ struct LaunchOrder {
   std::int32_t cpus_per_task = 1;
   std::vector<std::string> group_names;
   ExecSpec exec;
-  std::string linux_user;  // "" : only as the agent's own user
+  RunAs run_as = RunAs::kNode;  // of its pool
+  std::string linux_user;       // "" : only as the agent's own user
   std::string job_token;
 };
 

@@ -57,6 +57,24 @@ void set_limits(const PlanContext& context, const std::vector<std::int32_t>& cor
   plan.memory_bytes = context.order.placement.memory_bytes;
 }
 
+// What the pool asks for must be what this agent can give.
+Result<void> check_run_as(const PlanContext& context, bool contained) {
+  const LaunchOrder& order = context.order;
+  if (order.run_as == RunAs::kSubmitter && !context.mapped_users) {
+    return cannot("no_linux_user",
+                  fmt::format("pool '{}' runs tasks as their submitters, and the agent of node {} "
+                              "runs all as itself; start it as root without --run-as-self",
+                              order.pool, context.facts.node));
+  }
+  if (order.run_as == RunAs::kVirtual && !contained) {
+    return cannot("no_image",
+                  fmt::format("pool '{}' runs nothing but containers (run_as: virtual); name an "
+                              "image, or another pool",
+                              order.pool));
+  }
+  return {};
+}
+
 // A task's directory, user and files: what batch, main and step tasks have in common.
 Result<TaskPlan> plan_basics(const PlanContext& context, const std::string& name, Rank rank) {
   const LaunchOrder& order = context.order;
@@ -71,7 +89,9 @@ Result<TaskPlan> plan_basics(const PlanContext& context, const std::string& name
   plan.umask = static_cast<std::int32_t>(std::strtol(order.exec.umask.c_str(), nullptr, 8));
   plan.container = order.exec.container;
   const bool contained = !plan.container.image.empty();
-  if (context.mapped_users && !(contained && order.linux_user.empty())) {
+  TRY(check_run_as(context, contained));
+  const bool mapped = context.mapped_users && order.run_as != RunAs::kAgent;
+  if (mapped && !(contained && order.linux_user.empty())) {
     if (order.linux_user.empty()) {
       return cannot("no_linux_user",
                     fmt::format("user '{}' is mapped to no Linux user, so nothing can be run for "
@@ -82,9 +102,11 @@ Result<TaskPlan> plan_basics(const PlanContext& context, const std::string& name
     const passwd* entry = getpwnam(order.linux_user.c_str());
     if (entry == nullptr || entry->pw_uid == 0) {
       return cannot("no_linux_user",
-                    fmt::format("Linux user '{}' {} on node {}", order.linux_user,
+                    fmt::format("Linux user '{}' {} on node {}; make one there, or name another "
+                                "with kind: User, name: {}, linux_user: …",
+                                order.linux_user,
                                 entry == nullptr ? "does not exist" : "is root and runs no tasks",
-                                context.facts.node));
+                                context.facts.node, order.user));
     }
     plan.linux_user = order.linux_user;
   }

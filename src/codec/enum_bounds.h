@@ -6,6 +6,7 @@
 
 #include "codec/bytes.h"
 #include "core/state.h"
+#include "model/declared.h"
 #include "model/health.h"
 #include "model/job.h"
 #include "model/node.h"
@@ -23,6 +24,18 @@ constexpr LaunchMode last_of<LaunchMode>() {
 template <>
 constexpr Preempt last_of<Preempt>() {
   return Preempt::kRestart;
+}
+template <>
+constexpr RunAs last_of<RunAs>() {
+  return RunAs::kVirtual;
+}
+template <>
+constexpr PoolSwitch last_of<PoolSwitch>() {
+  return PoolSwitch::kOn;
+}
+template <>
+constexpr OnHang last_of<OnHang>() {
+  return OnHang::kRetry;
 }
 template <>
 constexpr Spread last_of<Spread>() {
@@ -46,7 +59,7 @@ constexpr Stage last_of<Stage>() {
 }
 template <>
 constexpr StopReason last_of<StopReason>() {
-  return StopReason::kPreflight;
+  return StopReason::kHung;
 }
 template <>
 constexpr Contact last_of<Contact>() {

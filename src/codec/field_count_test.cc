@@ -59,12 +59,12 @@ TEST(FieldCount, OfTheNounsOfTheModel) {
 
 TEST(FieldCount, OfDeclaredObjects) {
   EXPECT_EQ(field_count<Limits>(), 7u);
-  EXPECT_EQ(field_count<Pool>(), 9u);
+  EXPECT_EQ(field_count<Pool>(), 11u);
   EXPECT_EQ(field_count<Queue>(), 10u);
   EXPECT_EQ(field_count<NodeDeclaration>(), 8u);
   EXPECT_EQ(field_count<UserLimit>(), 2u);
   EXPECT_EQ(field_count<UserDeclaration>(), 5u);
-  EXPECT_EQ(field_count<ClusterSettings>(), 20u);
+  EXPECT_EQ(field_count<ClusterSettings>(), 24u);
   EXPECT_EQ(field_count<Quota>(), 5u);
   EXPECT_EQ(field_count<TopologyUnit>(), 2u);
   EXPECT_EQ(field_count<Project>(), 4u);
@@ -86,9 +86,9 @@ TEST(FieldCount, OfEvents) {
   EXPECT_EQ(field_count<NodeDisconnected>(), 2u);
   EXPECT_EQ(field_count<NodeRemoved>(), 1u);
   EXPECT_EQ(field_count<PlacementPrepared>(), 3u);
-  EXPECT_EQ(field_count<PlacementStarted>(), 3u);
+  EXPECT_EQ(field_count<PlacementStarted>(), 4u);
   EXPECT_EQ(field_count<TaskEnded>(), 4u);
-  EXPECT_EQ(field_count<PlacementEnded>(), 6u);
+  EXPECT_EQ(field_count<PlacementEnded>(), 7u);
   EXPECT_EQ(field_count<LaunchFailed>(), 4u);
   EXPECT_EQ(field_count<UnknownTaskObserved>(), 3u);
   EXPECT_EQ(field_count<ObjectDeleted>(), 2u);
@@ -99,8 +99,10 @@ TEST(FieldCount, OfEvents) {
   EXPECT_EQ(field_count<NodeTested>(), 3u);
   EXPECT_EQ(field_count<RemedyEnded>(), 4u);
   EXPECT_EQ(field_count<PreflightFailed>(), 6u);
-  EXPECT_EQ(field_count<ProgressReported>(), 5u);
+  EXPECT_EQ(field_count<ProgressReported>(), 8u);
   EXPECT_EQ(field_count<ExecStarted>(), 6u);
+  EXPECT_EQ(field_count<HangObserved>(), 8u);
+  EXPECT_EQ(field_count<HangEnded>(), 2u);
 }
 
 TEST(FieldCount, OfDecisions) {
@@ -117,14 +119,15 @@ TEST(FieldCount, OfDecisions) {
 }
 
 TEST(FieldCount, OfTheState) {
-  EXPECT_EQ(field_count<core::PlacementRecord>(), 6u);
-  EXPECT_EQ(field_count<core::Attempt>(), 11u);
+  EXPECT_EQ(field_count<core::PlacementRecord>(), 10u);
+  EXPECT_EQ(field_count<core::Attempt>(), 12u);
   EXPECT_EQ(field_count<core::Job>(), 25u);
   EXPECT_EQ(field_count<core::Node>(), 29u);
   EXPECT_EQ(field_count<core::JoinToken>(), 2u);
   EXPECT_EQ(field_count<core::Usage>(), 7u);
   EXPECT_EQ(field_count<core::PromiseRecord>(), 4u);
   EXPECT_EQ(field_count<core::PastUse>(), 2u);
+  EXPECT_EQ(field_count<core::Hang>(), 8u);
 }
 
 }  // namespace

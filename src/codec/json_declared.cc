@@ -5,6 +5,7 @@
 
 #include "codec/json.h"
 #include "codec/json_parts.h"
+#include "codec/words.h"
 #include "core/domain.h"
 
 namespace dove::codec {
@@ -37,6 +38,10 @@ Json write(const ClusterSettings& v) {
   put_span(object, "lemon_window", v.lemon_window);
   object["order"] = v.order;
   object["placement"] = v.placement;
+  put_span(object, "hang_after", v.hang_after);
+  object["on_hang"] = word(v.on_hang);
+  object["slow_percent"] = v.slow_percent;
+  object["slow_reports"] = v.slow_reports;
   object["preemption"] = v.preemption;
   put_span(object, "fair_share_half_life", v.fair_share_half_life);
   return object;
@@ -60,6 +65,12 @@ void read(JsonFields& fields, ClusterSettings& v) {
   fields.countables("countables", v.countables);
   fields.text("order", v.order, kNameRule);
   fields.text("placement", v.placement, kNameRule);
+  fields.span("hang_after", v.hang_after);
+  if (const int mode = fields.one_of("on_hang", on_hang_modes()); mode >= 0) {
+    v.on_hang = static_cast<OnHang>(mode);
+  }
+  fields.integer("slow_percent", v.slow_percent, 101, 10'000);
+  fields.integer("slow_reports", v.slow_reports, 1, 1000);
   fields.boolean("preemption", v.preemption);
   fields.span("fair_share_half_life", v.fair_share_half_life);
   const auto at_least = [&](std::string_view name, Span value, Span least) {
@@ -75,9 +86,11 @@ void read(JsonFields& fields, ClusterSettings& v) {
 }
 
 Json write(const Pool& v) {
-  Json object{{"name", v.name},      {"nodes", v.nodes}, {"default", v.is_default},
-              {"open", v.open},      {"users", v.users}, {"projects", v.projects},
-              {"domains", v.domains}};
+  Json object{{"name", v.name},       {"nodes", v.nodes},        {"default", v.is_default},
+              {"open", v.open},       {"users", v.users},        {"projects", v.projects},
+              {"domains", v.domains}, {"run_as", word(v.run_as)}};
+  object["preflight"] =
+      v.preflight == PoolSwitch::kCluster ? Json(nullptr) : Json(v.preflight == PoolSwitch::kOn);
   put_span(object, "time_limit_default", v.time_limit_default);
   put_span(object, "time_limit_max", v.time_limit_max);
   return object;
@@ -92,6 +105,14 @@ void read(JsonFields& fields, Pool& v) {
   fields.texts("users", v.users, kNameRule, kNodesListedMax);
   fields.texts("projects", v.projects, kNameRule, kNodesListedMax);
   fields.texts("domains", v.domains, kNameRule, kNodesListedMax);
+  if (const int mode = fields.one_of("run_as", run_as_modes()); mode >= 0) {
+    v.run_as = static_cast<RunAs>(mode);
+  }
+  if (fields.has("preflight")) {
+    bool wanted = false;
+    fields.boolean("preflight", wanted);
+    v.preflight = wanted ? PoolSwitch::kOn : PoolSwitch::kOff;
+  }
   if (v.time_limit_max.us > 0 && v.time_limit_default > v.time_limit_max) {
     fields.fail("time_limit_default", "out_of_range", "is more than time_limit_max");
   }

@@ -38,7 +38,11 @@ Json write(const NodeConnected& v) {
 Json write(const NodeDisconnected& v) { return {{"node", v.node.value}, {"silent", v.silent}}; }
 Json write(const NodeRemoved& v) { return {{"node", v.node.value}}; }
 Json write(const PlacementPrepared& v) { return placement_key(v.job, v.attempt, v.node); }
-Json write(const PlacementStarted& v) { return placement_key(v.job, v.attempt, v.node); }
+Json write(const PlacementStarted& v) {
+  Json object = placement_key(v.job, v.attempt, v.node);
+  if (v.started_ago.us != 0) object["started_ago_us"] = v.started_ago.us;
+  return object;
+}
 Json write(const TaskEnded& v) {
   Json object = placement_key(v.job, v.attempt, v.node);
   object["exit"] = task_exit_json(v.exit);
@@ -51,6 +55,7 @@ Json write(const PlacementEnded& v) {
   object["exits"] = std::move(exits);
   object["cpu_us"] = v.cpu_us;
   object["memory_peak_bytes"] = v.memory_peak_bytes;
+  if (v.started_ago.us != 0) object["started_ago_us"] = v.started_ago.us;
   return object;
 }
 Json write(const CheckpointTaken& v) { return {{"job", v.job.value}, {"attempt", v.attempt}}; }
@@ -96,8 +101,20 @@ Json write(const ProgressReported& v) {
   Json object = placement_key(v.job, v.attempt, v.node);
   object["step"] = v.step;
   object["busy_us"] = v.busy.us;
+  object["slowest"] = v.slowest;
+  object["ranks"] = v.ranks;
+  object["typical_us"] = v.typical.us;
   return object;
 }
+Json write(const HangObserved& v) {
+  Json object = placement_key(v.job, v.attempt, v.node);
+  object["rank"] = v.is_one ? Json(v.rank) : Json(nullptr);
+  object["ranks"] = v.ranks;
+  object["step"] = v.step;
+  object["silent_us"] = v.silent.us;
+  return object;
+}
+Json write(const HangEnded& v) { return {{"job", v.job.value}, {"attempt", v.attempt}}; }
 
 Json write(const ExecStarted& v) {
   Json object = placement_key(v.job, v.attempt, v.node);

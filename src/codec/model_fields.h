@@ -156,11 +156,13 @@ void fields(Ar& ar, typename Ar::template Of<TopologyUnit>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Pool>& v) {
-  auto layout = ar.layout(2, "Pool");
+  auto layout = ar.layout(3, "Pool");
   ar(v.name, v.nodes, v.is_default, v.time_limit_default, v.time_limit_max, v.open);
   ar.since(2, v.users);
   ar.since(2, v.projects);
   ar.since(2, v.domains);
+  ar.since(3, v.run_as);
+  ar.since(3, v.preflight);
 }
 
 template <class Ar>
@@ -210,7 +212,7 @@ void fields(Ar& ar, typename Ar::template Of<Reservation>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<ClusterSettings>& v) {
-  auto layout = ar.layout(5, "ClusterSettings");
+  auto layout = ar.layout(6, "ClusterSettings");
   ar(v.name, v.fence, v.disconnect_grace, v.silent_after, v.effect_deadline, v.array_max,
      v.jobs_max, v.ended_jobs_kept, v.ended_jobs_max, v.countables);
   ar.since(2, v.order);
@@ -223,6 +225,10 @@ void fields(Ar& ar, typename Ar::template Of<ClusterSettings>& v) {
   ar.since(4, v.lemon_faults);
   ar.since(4, v.lemon_window);
   ar.since(5, v.placement);
+  ar.since(6, v.hang_after);
+  ar.since(6, v.on_hang);
+  ar.since(6, v.slow_percent);
+  ar.since(6, v.slow_reports);
 }
 
 // Alternatives are numbered by their place in Declared: new ones go to its end.

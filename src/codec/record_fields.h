@@ -41,9 +41,9 @@ DOVE_RECORD_KIND(NodeConnected, 10, 2)
 DOVE_RECORD_KIND(NodeDisconnected, 11, 1)
 DOVE_RECORD_KIND(NodeRemoved, 12, 1)
 DOVE_RECORD_KIND(PlacementPrepared, 13, 1)
-DOVE_RECORD_KIND(PlacementStarted, 14, 1)
+DOVE_RECORD_KIND(PlacementStarted, 14, 2)
 DOVE_RECORD_KIND(TaskEnded, 15, 1)
-DOVE_RECORD_KIND(PlacementEnded, 16, 1)
+DOVE_RECORD_KIND(PlacementEnded, 16, 2)
 DOVE_RECORD_KIND(LaunchFailed, 17, 1)
 DOVE_RECORD_KIND(UnknownTaskObserved, 18, 1)
 DOVE_RECORD_KIND(ObjectApplied, 19, 1)
@@ -55,8 +55,10 @@ DOVE_RECORD_KIND(NodeActionRequested, 24, 1)
 DOVE_RECORD_KIND(NodeTested, 25, 1)
 DOVE_RECORD_KIND(RemedyEnded, 26, 1)
 DOVE_RECORD_KIND(PreflightFailed, 27, 1)
-DOVE_RECORD_KIND(ProgressReported, 28, 1)
+DOVE_RECORD_KIND(ProgressReported, 28, 2)
 DOVE_RECORD_KIND(ExecStarted, 29, 1)
+DOVE_RECORD_KIND(HangObserved, 30, 1)
+DOVE_RECORD_KIND(HangEnded, 31, 1)
 DOVE_RECORD_KIND(Launch, 101, 1)
 DOVE_RECORD_KIND(Start, 102, 1)
 DOVE_RECORD_KIND(Stop, 103, 2)
@@ -127,6 +129,7 @@ void fields(Ar& ar, typename Ar::template Of<PlacementPrepared>& v) {
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<PlacementStarted>& v) {
   ar(v.job, v.attempt, v.node);
+  ar.since(2, v.started_ago);
 }
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<TaskEnded>& v) {
@@ -135,6 +138,7 @@ void fields(Ar& ar, typename Ar::template Of<TaskEnded>& v) {
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<PlacementEnded>& v) {
   ar(v.job, v.attempt, v.node, v.exits, v.cpu_us, v.memory_peak_bytes);
+  ar.since(2, v.started_ago);
 }
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<LaunchFailed>& v) {
@@ -183,10 +187,21 @@ void fields(Ar& ar, typename Ar::template Of<PreflightFailed>& v) {
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<ProgressReported>& v) {
   ar(v.job, v.attempt, v.node, v.step, v.busy);
+  ar.since(2, v.slowest);
+  ar.since(2, v.ranks);
+  ar.since(2, v.typical);
 }
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<ExecStarted>& v) {
   ar(v.job, v.attempt, v.node, v.rank, v.terminal, v.program);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<HangObserved>& v) {
+  ar(v.job, v.attempt, v.node, v.is_one, v.rank, v.ranks, v.step, v.silent);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<HangEnded>& v) {
+  ar(v.job, v.attempt);
 }
 
 // -- decisions -----------------------------------------------------------------------------------

@@ -80,8 +80,9 @@ Placement sample_placement() {
   return placement;
 }
 
-std::vector<Declared> sample_objects() {
-  const Limits limits{10, 100, 64, 8000, std::int64_t{1} << 40, {{"rdma", 4}}, {{"h200", 4000}}};
+namespace {
+
+ClusterSettings sample_settings() {
   ClusterSettings settings;
   settings.name = "alpha";
   settings.fence = seconds(7);
@@ -103,8 +104,19 @@ std::vector<Declared> sample_objects() {
   settings.fair_share_half_life = seconds(3600);
   settings.preemption = false;
   settings.placement = "fgd";
+  settings.hang_after = seconds(900);
+  settings.on_hang = OnHang::kRetry;
+  settings.slow_percent = 150;
+  settings.slow_reports = 5;
+  return settings;
+}
+
+}  // namespace
+
+std::vector<Declared> sample_objects() {
+  const Limits limits{10, 100, 64, 8000, std::int64_t{1} << 40, {{"rdma", 4}}, {{"h200", 4000}}};
   return {
-      settings,
+      sample_settings(),
       Pool{"gpu",
            {"gpu-[001-004]", "extra"},
            true,
@@ -113,7 +125,9 @@ std::vector<Declared> sample_objects() {
            false,
            {"ada"},
            {"vision"},
-           {"corp"}},
+           {"corp"},
+           RunAs::kVirtual,
+           PoolSwitch::kOn},
       Queue{"long",
             3,
             limits,
@@ -169,9 +183,9 @@ std::vector<StampedEvent> sample_events() {
       {NodeDisconnected{NodeId{3}, true}, {}},
       {NodeRemoved{NodeId{4}}, full},
       {PlacementPrepared{JobId{8}, 2, NodeId{3}}, {}},
-      {PlacementStarted{JobId{8}, 2, NodeId{3}}, {}},
+      {PlacementStarted{JobId{8}, 2, NodeId{3}, seconds(4)}, {}},
       {TaskEnded{JobId{8}, 2, NodeId{3}, exit}, {}},
-      {PlacementEnded{JobId{8}, 2, NodeId{3}, {exit, TaskExit{}}, 123'456, 789}, {}},
+      {PlacementEnded{JobId{8}, 2, NodeId{3}, {exit, TaskExit{}}, 123'456, 789, seconds(3)}, {}},
       {LaunchFailed{JobId{8}, 2, NodeId{3}, "no such user"}, {}},
       {UnknownTaskObserved{NodeId{3}, JobId{77}, 1}, {}},
       {ObjectDeleted{"pool", "old"}, full},
@@ -184,8 +198,11 @@ std::vector<StampedEvent> sample_events() {
       {NodeTested{NodeId{3}, true, "4 of 4"}, {}},
       {RemedyEnded{NodeId{3}, Remedy::kReboot, true, "booted"}, {}},
       {PreflightFailed{JobId{8}, 2, NodeId{3}, NodeId{4}, "all_reduce", "timed out"}, {}},
-      {ProgressReported{JobId{8}, 2, NodeId{3}, 1200, milliseconds(250)}, {}},
+      {ProgressReported{JobId{8}, 2, NodeId{3}, 1200, milliseconds(250), 5, 8, milliseconds(120)},
+       {}},
       {ExecStarted{JobId{8}, 2, NodeId{3}, 5, true, "bash"}, {}},
+      {HangObserved{JobId{8}, 2, NodeId{3}, true, 5, 16, 1200, seconds(1800)}, {}},
+      {HangEnded{JobId{8}, 2}, {}},
   };
   for (const Declared& object : sample_objects()) events.push_back({ObjectApplied{object}, full});
   return events;

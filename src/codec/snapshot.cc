@@ -9,7 +9,7 @@ namespace dove::codec {
 namespace {
 
 constexpr std::string_view kMagic = "dovesnap";
-constexpr std::uint64_t kLayout = 2;
+constexpr std::uint64_t kLayout = 3;
 
 // Elements of an array share one spec: it is written once and referred to by its number.
 class SpecTable {
@@ -37,13 +37,18 @@ void fields(Ar& ar, typename Ar::template Of<core::PlacementRecord>& v) {
   ar.since(2, v.busy);
   ar.since(2, v.step_at);
   ar.since(2, v.slow_reports);
+  ar.since(3, v.slowest);
+  ar.since(3, v.ranks);
+  ar.since(3, v.typical);
+  ar.since(3, v.slow_noted);
 }
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<core::Attempt>& v) {
-  auto layout = ar.layout(2, "Attempt");
+  auto layout = ar.layout(3, "Attempt");
   ar(v.number, v.stage, v.stop_reason, v.placements, v.exits, v.allocated_at, v.started_at,
      v.stop_at, v.ended_at, v.stage_at, v.exits_at_stop);
+  ar.since(3, v.saved_at);
 }
 
 // All of a job but its spec.
@@ -100,6 +105,12 @@ void fields(Ar& ar, typename Ar::template Of<core::PromiseRecord>& v) {
 }
 
 template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<core::Hang>& v) {
+  auto layout = ar.layout(1, "Hang");
+  ar(v.attempt, v.node, v.is_one, v.rank, v.ranks, v.step, v.silent, v.at);
+}
+
+template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<core::PastUse>& v) {
   ar(v.amount, v.at);
 }
@@ -131,6 +142,7 @@ void state_fields(Ar& ar, typename Ar::template Of<core::State>& v) {
   ar.since(2, v.past_by_queue);
   ar.since(2, v.counts_models);
   ar.since(2, v.promises);
+  ar.since(3, v.hangs);
 }
 
 void write_jobs(ByteWriter& ar, const core::State& state) {

@@ -24,10 +24,12 @@ constexpr std::array<Words, 8> kOutcomes{"",
                                          "deadline_missed"};
 constexpr std::array<Words, 7> kStages{"allocated", "preparing", "barrier", "starting",
                                        "running",   "stopping",  "ended"};
-constexpr std::array<Words, 10> kStopReasons{
-    "",          "finished", "task_failed",   "cancelled", "time_limit",
-    "node_lost", "requeued", "launch_failed", "preempted", "preflight"};
+constexpr std::array<Words, 11> kStopReasons{
+    "",         "finished",      "task_failed", "cancelled", "time_limit", "node_lost",
+    "requeued", "launch_failed", "preempted",   "preflight", "hung"};
 constexpr std::array<Words, 3> kPreempts{"never", "checkpoint", "restart"};
+constexpr std::array<Words, 4> kRunAs{"node", "submitter", "agent", "virtual"};
+constexpr std::array<Words, 3> kOnHang{"show", "requeue", "retry"};
 constexpr std::array<Words, 3> kSpreads{"any", "pack", "spread"};
 constexpr std::array<Words, 6> kPurposes{"",      "starvation",      "fairness",
                                          "slice", "defragmentation", "outage"};
@@ -94,6 +96,8 @@ std::string_view word(StopReason reason) { return at(kStopReasons, reason); }
 std::string_view word(Contact contact) { return at(kContacts, contact); }
 std::string_view word(core::PlacementStage stage) { return at(kPlacementStages, stage); }
 std::string_view word(Preempt preempt) { return at(kPreempts, preempt); }
+std::string_view word(RunAs run_as) { return at(kRunAs, run_as); }
+std::string_view word(OnHang on_hang) { return at(kOnHang, on_hang); }
 std::string_view word(Spread spread) { return at(kSpreads, spread); }
 std::string_view word(Purpose purpose) { return at(kPurposes, purpose); }
 std::string_view word(Severity severity) { return at(kSeverities, severity); }
@@ -137,6 +141,8 @@ std::string_view state_word(const core::Node& node) {
 std::span<const std::string_view> launch_modes() { return kLaunchModes; }
 std::span<const std::string_view> dependency_kinds() { return kDependencyKinds; }
 std::span<const std::string_view> preempt_modes() { return kPreempts; }
+std::span<const std::string_view> run_as_modes() { return kRunAs; }
+std::span<const std::string_view> on_hang_modes() { return kOnHang; }
 std::span<const std::string_view> spreads() { return kSpreads; }
 std::span<const std::string_view> severities() { return kSeverities; }
 std::span<const std::string_view> remedies() { return kRemedies; }

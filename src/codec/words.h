@@ -24,6 +24,8 @@ std::string_view word(StopReason reason);    // "" "finished" "task_failed" ...
 std::string_view word(Contact contact);      // "connected" "broken" "silent" "lost"
 std::string_view word(core::PlacementStage stage);  // "ordered" "prepared" "started" "ended"
 std::string_view word(Preempt preempt);             // "never" "checkpoint" "restart"
+std::string_view word(RunAs run_as);                // "node" "submitter" "agent" "virtual"
+std::string_view word(OnHang on_hang);              // "show" "requeue" "retry"
 std::string_view word(Spread spread);               // "any" "pack" "spread"
 std::string_view word(Purpose purpose);             // "" "starvation" "fairness" ...
 std::string_view word(Severity severity);           // "good" "warning" "fault" "critical"
@@ -43,6 +45,8 @@ std::string_view state_word(const core::Node& node);
 std::span<const std::string_view> launch_modes();
 std::span<const std::string_view> dependency_kinds();
 std::span<const std::string_view> preempt_modes();
+std::span<const std::string_view> run_as_modes();
+std::span<const std::string_view> on_hang_modes();
 std::span<const std::string_view> spreads();
 std::span<const std::string_view> severities();
 std::span<const std::string_view> remedies();

@@ -4,6 +4,7 @@
 #include "core/dependency.h"
 #include "core/derived.h"
 #include "core/fold.h"
+#include "core/hang.h"
 #include "core/step.h"
 
 namespace dove::core {
@@ -73,6 +74,10 @@ class DecisionFold {
     Attempt* attempt = attempt_of(decision.job, decision.attempt);
     if (attempt == nullptr || attempt->stage == Stage::kStopping) return;
     if (decision.reason == StopReason::kLaunchFailed) avoid_unanswering(*attempt, decision.job);
+    const auto hang = state_.hangs.find(decision.job);
+    if (decision.reason == StopReason::kHung && hang != state_.hangs.end() && hang->second.is_one) {
+      avoid(*find(state_, decision.job), hang->second.node);
+    }
     if (attempt->stop_reason == StopReason::kNone) attempt->stop_reason = decision.reason;
     attempt->stop_at = state_.now;
     attempt->exits_at_stop = static_cast<std::uint32_t>(attempt->exits.size());
@@ -192,6 +197,7 @@ class DecisionFold {
       job.ran_before = job.ran_before + (state_.now - attempt.started_at);
     }
     set_stage(state_, attempt, Stage::kEnded);
+    end_hang(state_, job.id);
     touch(state_, job.id);
   }
 

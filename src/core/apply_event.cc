@@ -5,6 +5,7 @@
 #include "core/care.h"
 #include "core/derived.h"
 #include "core/fold.h"
+#include "core/hang.h"
 #include "core/health.h"
 #include "core/step.h"
 
@@ -179,9 +180,9 @@ class EventFold {
   }
 
   void operator()(const PlacementStarted& event) {
-    report(event, [this](Attempt& attempt, PlacementRecord& record) {
+    report(event, [&](Attempt& attempt, PlacementRecord& record) {
       record.stage = PlacementStage::kStarted;
-      if (attempt.started_at.us == 0) attempt.started_at = state_.now;
+      note_start(attempt, event.started_ago);
     });
   }
 
@@ -192,6 +193,7 @@ class EventFold {
   void operator()(const PlacementEnded& event) {
     report(event, [&](Attempt& attempt, PlacementRecord& record) {
       for (const TaskExit& exit : event.exits) add_exit(attempt, exit);
+      if (event.started_ago.us > 0) note_start(attempt, event.started_ago);
       end_placement(state_, *find(state_, event.job), record);
     });
   }
@@ -240,8 +242,10 @@ class EventFold {
 
   void operator()(const CheckpointTaken& event) {
     change(event.job, [&](Job& job) {
-      const Attempt* attempt = current_attempt(job);
-      if (attempt != nullptr && attempt->number == event.attempt) job.checkpoint_at = state_.now;
+      Attempt* attempt = current_attempt(job);
+      if (attempt == nullptr || attempt->number != event.attempt) return;
+      job.checkpoint_at = state_.now;
+      attempt->saved_at = state_.now;
     });
   }
 
@@ -308,6 +312,18 @@ class EventFold {
 
   void operator()(const ExecStarted&) {}  // for the record alone
 
+  void operator()(const HangObserved& event) {
+    report(event,
+           [&](Attempt&, PlacementRecord&) { fold_hang(state_, *find(state_, event.job), event); });
+  }
+
+  void operator()(const HangEnded& event) {
+    const auto hang = state_.hangs.find(event.job);
+    if (hang == state_.hangs.end() || hang->second.attempt != event.attempt) return;
+    end_hang(state_, event.job);
+    touch(state_, event.job);
+  }
+
  private:
   void move(Node& node, LifeStage to, const char* why) {
     node.life = to;
@@ -342,6 +358,11 @@ class EventFold {
     change_placement(*attempt, *record);
     advance_stage(state_, *attempt);
     touch(state_, event.job);
+  }
+
+  void note_start(Attempt& attempt, Span ago) const {
+    if (attempt.started_at.us != 0) return;
+    attempt.started_at = std::max(attempt.allocated_at, Instant{state_.now.us - ago.us});
   }
 
   static void add_exit(Attempt& attempt, const TaskExit& exit) {

@@ -4,6 +4,7 @@
 
 #include "core/books.h"
 #include "core/derived.h"
+#include "core/hang.h"
 
 namespace dove::core {
 
@@ -30,12 +31,10 @@ PlacementRecord* find_placement(Attempt& attempt, NodeId node) {
 
 std::int32_t requeues_after(const State& state, const Job& job, StopReason reason) {
   if (reason != StopReason::kNodeLost && reason != StopReason::kLaunchFailed &&
-      reason != StopReason::kPreflight) {
+      reason != StopReason::kPreflight && reason != StopReason::kHung) {
     return 0;
   }
-  const Attempt& attempt = job.attempts.back();
-  const bool progressed = attempt.started_at.us != 0 && state.now - attempt.started_at >= kProgress;
-  return progressed ? 0 : job.requeues_in_a_row + 1;
+  return ran_well(state, job) >= kProgress ? 0 : job.requeues_in_a_row + 1;
 }
 
 void set_stage(State& state, Attempt& attempt, Stage stage) {

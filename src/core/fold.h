@@ -22,7 +22,8 @@ void end_placement(State& state, Job& job, PlacementRecord& record);
 void lose_placements(State& state, Node& node);
 
 // How often in a row the job will have been requeued by what was not its own doing: nodes and shims
-// that were lost, launches that failed. An attempt that ran for kProgress begins the count anew.
+// that were lost, launches that failed, ranks that hung. An attempt that got on for kProgress
+// begins the count anew.
 std::int32_t requeues_after(const State& state, const Job& job, StopReason reason);
 constexpr Span kProgress = seconds(600);
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
+#include <utility>
 
 #include "core/books.h"
 #include "core/derived.h"
@@ -11,9 +11,6 @@
 
 namespace dove::core {
 namespace {
-
-// A warning only, but one more of it among other faults is a reason to look at the node.
-constexpr std::string_view kHang_check = "rank_hang";
 
 bool names_device(const Node& node, const Finding& finding) {
   return finding.device >= 0 &&
@@ -37,17 +34,44 @@ void books_changed(State& state, Node& node) {
   touch(state, node.id);
 }
 
-// The time of a step that half of the gang's nodes do not exceed; 0: fewer than three told one.
-std::int64_t median_busy_us(const Attempt& attempt) {
-  std::vector<std::int64_t> times;
+Span pace_of(const Attempt& attempt) {
+  std::vector<NodePace> nodes;
   for (const PlacementRecord& record : attempt.placements) {
-    if (record.stage == PlacementStage::kStarted && record.busy.us > 0) {
-      times.push_back(record.busy.us);
-    }
+    if (record.stage != PlacementStage::kStarted || record.busy.us <= 0) continue;
+    const Span typical = record.typical.us > 0 ? record.typical : record.busy;
+    nodes.push_back({record.busy, typical, std::max(record.ranks, 1)});
   }
-  if (times.size() < 3) return 0;
-  std::sort(times.begin(), times.end());
-  return times[(times.size() - 1) / 2];
+  return gang_pace(std::move(nodes));
+}
+
+// The one device of the slowest rank, when the other ranks of the node keep up; -1: the node.
+std::int32_t slow_device(const State& state, const PlacementRecord& record, Span pace) {
+  const bool others_keep_up = record.ranks > 1 && !is_slow(state, record.typical, pace);
+  if (!others_keep_up) return -1;
+  for (const TaskGrant& task : record.placement.tasks) {
+    if (task.rank == record.slowest && task.devices.size() == 1) return task.devices[0].device;
+  }
+  return -1;
+}
+
+// Jobs say what warnings tell of, so they close nothing; but people should look at the node.
+void note_warning(State& state, Node& node, const std::string& what) {
+  note_fault(state, node);
+  if (!is_lemon(state, node)) return;
+  open_finding(state, node,
+               {std::string(kLemon_check), Severity::kWarning, Remedy::kReplace, -1,
+                fmt::format("{} faults within {} h, the last: {}", node.faults.size(),
+                            state.settings.lemon_window.us / 3'600'000'000, what)});
+}
+
+void end_slow(State& state, Node& node, const Placement& placement) {
+  const auto is_here = [&](const OpenFinding& open) {
+    const std::int32_t device = open.finding.device;
+    return open.finding.check == kSlow_check &&
+           (device < 0 || std::any_of(placement.devices.begin(), placement.devices.end(),
+                                      [&](const DeviceGrant& g) { return g.device == device; }));
+  };
+  if (std::erase_if(node.findings, is_here) > 0) books_changed(state, node);
 }
 
 }  // namespace
@@ -81,6 +105,31 @@ std::string finding_text(const Finding& finding) {
   return fmt::format("{}{}: {}", finding.check, of, finding.evidence);
 }
 
+bool is_lemon(const State& state, const Node& node) {
+  const auto late = std::count_if(node.faults.begin(), node.faults.end(), [&](Instant at) {
+    return at + state.settings.lemon_window >= state.now;
+  });
+  return late >= state.settings.lemon_faults;
+}
+
+Span gang_pace(std::vector<NodePace> nodes) {
+  std::int64_t ranks = 0;
+  for (const NodePace& node : nodes) ranks += node.ranks;
+  if (ranks < 3) return {};
+  std::sort(nodes.begin(), nodes.end(),
+            [](const NodePace& a, const NodePace& b) { return a.typical < b.typical; });
+  std::int64_t below = 0;
+  for (const NodePace& node : nodes) {
+    below += node.ranks;
+    if (below * 2 >= ranks) return node.typical;
+  }
+  return {};
+}
+
+bool is_slow(const State& state, Span busy, Span pace) {
+  return pace.us > 0 && busy.us * 100 >= pace.us * state.settings.slow_percent;
+}
+
 void open_finding(State& state, Node& node, const Finding& finding) {
   const auto at = std::lower_bound(
       node.findings.begin(), node.findings.end(), finding,
@@ -97,9 +146,10 @@ void open_finding(State& state, Node& node, const Finding& finding) {
     if (node.findings.size() >= kFindings_max) return;
     node.findings.insert(at, OpenFinding{finding, state.now});
   }
-  const bool hung = !known && finding.check == kHang_check && finding.severity > Severity::kGood;
-  if ((is_fault && !was_fault) || hung) note_fault(state, node);
+  if (is_fault && !was_fault) note_fault(state, node);
   books_changed(state, node);
+  const bool hung = finding.check == kRankHang_check && finding.severity > Severity::kGood;
+  if (hung && !known) note_warning(state, node, finding_text(finding));
 }
 
 void close_findings(State& state, Node& node) {
@@ -126,17 +176,24 @@ void fold_progress(State& state, Attempt& attempt, PlacementRecord& record,
   if (report.step > record.step || record.step_at.us == 0) record.step_at = state.now;
   record.step = std::max(record.step, report.step);
   record.busy = report.busy;
-  const std::int64_t median = median_busy_us(attempt);
-  const bool slow = median > 0 && report.busy.us * 100 >= median * kSlow_percent;
+  record.slowest = report.slowest;
+  record.ranks = report.ranks;
+  record.typical = report.typical;
+  const Span pace = pace_of(attempt);
+  const bool slow = is_slow(state, report.busy, pace);
   record.slow_reports = slow ? record.slow_reports + 1 : 0;
-  if (record.slow_reports != kSlow_reports) return;
-  Finding finding{"slow", Severity::kWarning, Remedy::kNone, -1, ""};
-  finding.evidence =
-      fmt::format("its steps take {} ms, the gang's median is {} ms, {} times in a row",
-                  report.busy.us / 1000, median / 1000, kSlow_reports);
   Node& node = *find(state, record.placement.node);
-  note_fault(state, node);
+  if (!slow && pace.us > 0) end_slow(state, node, record.placement);
+  if (record.slow_reports != state.settings.slow_reports) return;
+  const std::int32_t device = slow_device(state, record, pace);
+  const Finding finding{
+      std::string(kSlow_check), Severity::kWarning, Remedy::kNone, device,
+      fmt::format("job {}: steps of rank {} take {} ms, the gang's median is {} ms, {} times in a "
+                  "row",
+                  report.job.value, report.slowest, report.busy.us / 1000, pace.us / 1000,
+                  record.slow_reports)};
   open_finding(state, node, finding);
+  if (!std::exchange(record.slow_noted, true)) note_warning(state, node, finding_text(finding));
 }
 
 }  // namespace dove::core

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/state.h"
 
@@ -22,6 +24,15 @@ const Finding* closing_finding(const Node& node);
 // "gpu 2: xid: ..." for people.
 std::string finding_text(const Finding& finding);
 
+// Checks that the core itself makes of what is reported.
+inline constexpr std::string_view kSlow_check = "slow";
+inline constexpr std::string_view kLemon_check = "lemon";
+inline constexpr std::string_view kRankHang_check = "rank_hang";
+inline constexpr std::string_view kGangHang_check = "gang_hang";
+
+// So many faults of late that it is to be replaced, not repaired once more.
+bool is_lemon(const State& state, const Node& node);
+
 // So many findings are kept open on a node, and so many times of faults.
 constexpr std::size_t kFindings_max = 64;
 constexpr std::size_t kFaults_max = 16;
@@ -33,11 +44,20 @@ void close_findings(State& state, Node& node);
 // The network between the two failed. A node that several others do not reach is suspected.
 void vote(State& state, Node& node, NodeId peer);
 
-// A node whose step takes so much longer than the gang's median is slow, in percent; so many
-// reports in a row make a finding.
-constexpr std::int64_t kSlow_percent = 130;
-constexpr std::int32_t kSlow_reports = 3;
+// How fast a node of a gang is: of its slowest rank and of half of its ranks, by time of a step.
+struct NodePace {
+  Span busy;
+  Span typical;
+  std::int32_t ranks = 0;
+};
+// The time of a step that half of the gang's ranks do not exceed; 0: fewer than three told one.
+Span gang_pace(std::vector<NodePace> nodes);
+// By the cluster's slow_percent. Never without a pace.
+bool is_slow(const State& state, Span busy, Span pace);
 
+// Several slow reports in a row are a finding `slow` on the node, or on the slowest rank's device
+// when the rest of the node keeps up; once in an attempt it counts among the node's faults. It ends
+// with a report that the same devices, or the node, keep up.
 void fold_progress(State& state, Attempt& attempt, PlacementRecord& record,
                    const ProgressReported& report);
 

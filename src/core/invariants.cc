@@ -191,6 +191,14 @@ std::optional<std::string> find_broken_invariant(const State& state) {
   for (const Node& node : state.nodes) {
     if (auto broken = check_node(node, sums)) return broken;
   }
+  for (const auto& [id, hang] : state.hangs) {
+    const Job* job = state.find_job(id);
+    if (job != nullptr && job->phase == JobPhase::kActive &&
+        job->attempts.back().number == hang.attempt) {
+      continue;
+    }
+    return fmt::format("job {} hangs and is not active", id.value);
+  }
   if (auto broken = check_usage("user", state.usage_by_user, sums.users)) return broken;
   if (auto broken = check_usage("queue", state.usage_by_queue, sums.queues)) return broken;
   if (auto broken = check_usage("project", state.usage_by_project, sums.projects)) return broken;

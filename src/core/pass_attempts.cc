@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/fold.h"
+#include "core/hang.h"
 #include "core/passes.h"
 #include "core/reservation.h"
 #include "core/wake.h"
@@ -48,11 +49,12 @@ StopReason reason_by_exits(const Job& job, const Attempt& attempt) {
 }
 
 // Why an attempt that still holds nodes must stop now; kNone: it goes on.
-StopReason stop_reason_now(const Job& job, const Attempt& attempt) {
+StopReason stop_reason_now(const State& state, const Job& job, const Attempt& attempt) {
   if (job.cancel_requested) return StopReason::kCancelled;
   if (job.requeue_requested) return StopReason::kRequeued;
   if (attempt.stop_reason != StopReason::kNone) return attempt.stop_reason;
-  return reason_by_exits(job, attempt);
+  const StopReason by_exits = reason_by_exits(job, attempt);
+  return by_exits != StopReason::kNone ? by_exits : stop_reason_by_hang(state, job);
 }
 
 int launch_failures_in_a_row(const Job& job) {
@@ -103,6 +105,10 @@ Decision over(const State& state, const Job& job, const Attempt& attempt) {
     case StopReason::kRequeued:
     case StopReason::kPreflight:
       return again(false);
+    case StopReason::kHung:
+      if (job.requeue_requested || state.settings.on_hang != OnHang::kRetry) return again(false);
+      if (job.retries_used < job.spec->retries_max) return again(true);
+      return ends(Outcome::kFailed, std::max(code, 1));
     case StopReason::kLaunchFailed:
       if (launch_failures_in_a_row(job) < kLaunch_failures_max) return again(false);
       return ends(Outcome::kFailed, std::max(code, 1));
@@ -143,7 +149,7 @@ void finish_job(Cycle& cycle, const Job& job) {
         return;
       }
       if (attempt.stage == Stage::kStopping) return;
-      const StopReason reason = stop_reason_now(job, attempt);
+      const StopReason reason = stop_reason_now(cycle.state, job, attempt);
       if (reason != StopReason::kNone) cycle.emit(Stop{job.id, attempt.number, reason});
       return;
     }

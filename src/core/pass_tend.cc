@@ -60,13 +60,6 @@ Remedy next_remedy(Remedy remedy) {
   return Remedy::kNone;
 }
 
-bool is_lemon(const State& state, const Node& node) {
-  const auto late = std::count_if(node.faults.begin(), node.faults.end(), [&](Instant at) {
-    return at + state.settings.lemon_window >= state.now;
-  });
-  return late >= state.settings.lemon_faults;
-}
-
 class Tending {
  public:
   explicit Tending(Cycle& cycle) : cycle_(cycle), state_(cycle.state) {

@@ -45,6 +45,7 @@ State::State(const State& other)
       past_by_queue(other.past_by_queue),
       counts_models(other.counts_models),
       promises(other.promises),
+      hangs(other.hangs),
       usage(other.usage),
       accounts(other.accounts) {}
 

@@ -34,6 +34,22 @@ struct PlacementRecord {
   Span busy = {};                 // as last reported
   Instant step_at = {};           // when `step` last rose; 0: never reported
   std::int32_t slow_reports = 0;  // in a row
+  Rank slowest = 0;               // as last reported
+  std::int32_t ranks = 0;         // as last reported
+  Span typical = {};              // as last reported
+  bool slow_noted = false;        // as a fault of its node: once in an attempt
+};
+
+// The ranks of a running attempt have told of no step for `silent`: see HangObserved.
+struct Hang {
+  AttemptNumber attempt = 0;
+  NodeId node;
+  bool is_one = false;
+  Rank rank = 0;
+  std::int32_t ranks = 0;
+  std::int64_t step = 0;
+  Span silent;
+  Instant at;
 };
 
 struct Attempt {
@@ -48,6 +64,7 @@ struct Attempt {
   Instant ended_at;                 // 0 before
   Instant stage_at;                 // since when `stage` holds; refreshed by ControllerStarted
   std::uint32_t exits_at_stop = 0;  // so many of `exits` had come when Stop was decided
+  Instant saved_at = {};            // its last CheckpointTaken; 0: none
 };
 
 struct Job {
@@ -189,6 +206,7 @@ struct State {
   std::map<std::string, PastUse> past_by_queue;  // with all queues below it
   bool counts_models = false;  // whether Usage::gpus_by_model is kept: somebody limits by it
   std::map<JobId, PromiseRecord> promises;  // of waiting jobs
+  std::map<JobId, Hang> hangs;              // of active jobs, until a rank tells of a step
   Usage usage;
   Accounts accounts;  // derived from the rest, never hashed
   std::unique_ptr<Derived, DerivedDeleter> derived;

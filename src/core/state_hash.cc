@@ -73,12 +73,13 @@ class Hash {
     all(p.node, p.node_rank, p.cores, p.devices, p.memory_bytes, p.countables, p.tasks);
   }
   void add(const PlacementRecord& r) {
-    all(r.placement, r.stage, r.step, r.busy, r.step_at, r.slow_reports);
+    all(r.placement, r.stage, r.step, r.busy, r.step_at, r.slow_reports, r.slowest, r.ranks,
+        r.typical, r.slow_noted);
   }
   void add(const TaskExit& e) { all(e.rank, e.exit_code, e.signal, e.cause); }
   void add(const Attempt& a) {
     all(a.number, a.stage, a.stop_reason, a.placements, a.exits, a.allocated_at, a.started_at,
-        a.stop_at, a.ended_at, a.stage_at, a.exits_at_stop);
+        a.stop_at, a.ended_at, a.stage_at, a.exits_at_stop, a.saved_at);
   }
   void add(const Job& j) {
     all(j.id, spec_digest(j.spec), j.phase, j.outcome, j.held, j.cancel_requested,
@@ -117,7 +118,7 @@ class Hash {
   }
   void add(const Pool& p) {
     all(p.name, p.nodes, p.is_default, p.time_limit_default, p.time_limit_max, p.open, p.users,
-        p.projects, p.domains);
+        p.projects, p.domains, p.run_as, p.preflight);
   }
   void add(const Queue& q) {
     all(q.name, q.priority, q.limits, q.open, q.parent, q.guaranteed, q.weight, q.band, q.order,
@@ -132,12 +133,16 @@ class Hash {
     all(r.name, r.nodes, r.starts_at, r.ends_at, r.outage, r.users, r.projects);
   }
   void add(const PastUse& p) { all(p.amount, p.at); }
+  void add(const Hang& h) {
+    all(h.attempt, h.node, h.is_one, h.rank, h.ranks, h.step, h.silent, h.at);
+  }
   void add(const PromiseRecord& p) { all(p.start_at, p.made_at, p.placements, p.cleared); }
   void add(const ClusterSettings& s) {
     all(s.name, s.fence, s.disconnect_grace, s.silent_after, s.effect_deadline, s.array_max,
         s.jobs_max, s.ended_jobs_kept, s.ended_jobs_max, s.countables, s.order,
         s.fair_share_half_life, s.preemption, s.requeues_max, s.max_unavailable, s.node_tests,
-        s.preflight, s.lemon_faults, s.lemon_window, s.placement);
+        s.preflight, s.lemon_faults, s.lemon_window, s.placement, s.hang_after, s.on_hang,
+        s.slow_percent, s.slow_reports);
   }
   void add(const JoinToken& t) { all(t.node_name, t.expires_at); }
   void add(const Usage& u) {
@@ -171,7 +176,8 @@ std::uint64_t state_hash(const State& s) {
   hash.all(s.now, s.head, s.epoch, s.next_job, s.jobs, s.nodes, s.settings, s.pools, s.queues,
            s.user_limits, s.users, s.node_declarations, s.join_tokens, s.usage_by_user,
            s.usage_by_queue, s.usage, s.projects, s.reservations, s.usage_by_project,
-           s.asked_by_project, s.past_by_user, s.past_by_queue, s.counts_models, s.promises);
+           s.asked_by_project, s.past_by_user, s.past_by_queue, s.counts_models, s.promises,
+           s.hangs);
   return hash.value();
 }
 

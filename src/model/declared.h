@@ -13,6 +13,18 @@
 
 namespace dove {
 
+// With whose rights the tasks of a pool run.
+enum class RunAs {
+  kNode,       // as its agent was told: the submitter's, or the agent's own
+  kSubmitter,  // those of the submitter's Linux user; of one of the submitter's name, if none is
+               // set
+  kAgent,      // the agent's own
+  kVirtual,    // nobody's: in containers alone, root inside
+};
+
+// What a pool says of a setting that the cluster has too.
+enum class PoolSwitch { kCluster, kOff, kOn };
+
 // A set of nodes that jobs name together (Slurm: partition).
 struct Pool {
   std::string name;
@@ -25,6 +37,8 @@ struct Pool {
   std::vector<std::string> users = {};
   std::vector<std::string> projects = {};
   std::vector<std::string> domains = {};
+  RunAs run_as = RunAs::kNode;
+  PoolSwitch preflight = PoolSwitch::kCluster;
   bool operator==(const Pool&) const = default;
 };
 
@@ -123,6 +137,13 @@ struct Reservation {
   bool operator==(const Reservation&) const = default;
 };
 
+// What becomes of a job whose ranks have fallen silent.
+enum class OnHang {
+  kShow,     // it is shown, with its node; people decide
+  kRequeue,  // it is stopped and runs again, uncounted; jobs that are never to run again are shown
+  kRetry,    // it is stopped and runs again while it has retries left; then it has failed
+};
+
 // One object named "cluster".
 struct ClusterSettings {
   std::string name = "dove";
@@ -148,6 +169,14 @@ struct ClusterSettings {
   std::int32_t lemon_faults = 3;
   Span lemon_window = seconds(7 * 24 * 3600);
   std::string placement = "best_fit";  // where single tasks with devices go
+  // Ranks that told of no step for so long hang (or for 20 of their steps, if that is longer); 0:
+  // nobody looks.
+  Span hang_after = seconds(1800);
+  OnHang on_hang = OnHang::kShow;
+  // A rank whose steps take so much longer than the gang's median is slow, in percent; so many
+  // reports in a row make a finding of it.
+  std::int32_t slow_percent = 130;
+  std::int32_t slow_reports = 3;
   bool operator==(const ClusterSettings&) const = default;
 };
 

@@ -106,6 +106,7 @@ struct PlacementStarted {
   JobId job;
   AttemptNumber attempt = 0;
   NodeId node;
+  Span started_ago = {};  // when its agent tells it late: so long before; else 0
   bool operator==(const PlacementStarted&) const = default;
 };
 // One task ended while others of the placement go on.
@@ -124,6 +125,7 @@ struct PlacementEnded {
   std::vector<TaskExit> exits;
   std::int64_t cpu_us = 0;
   std::int64_t memory_peak_bytes = 0;
+  Span started_ago = {};  // before it is told; 0: nothing was started, or it is not known
   bool operator==(const PlacementEnded&) const = default;
 };
 // An order could not be carried out on the node; nothing was started there.
@@ -212,9 +214,31 @@ struct ProgressReported {
   JobId job;
   AttemptNumber attempt = 0;
   NodeId node;
-  std::int64_t step = 0;  // of the slowest task there
-  Span busy;              // for one step, without waiting for others: the median lately
+  std::int64_t step = 0;   // of the task there that is behind
+  Span busy;               // of the slowest: for one step, without waiting, the median lately
+  Rank slowest = 0;        // that one
+  std::int32_t ranks = 1;  // so many tasks there have told
+  Span typical = {};       // the same of half of them at least; 0: of a time when it was not told
   bool operator==(const ProgressReported&) const = default;
+};
+// No rank of a running attempt has told of a step for so long. When all others wait for one rank it
+// is that one, on `node`; else `node` is that of the first rank.
+struct HangObserved {
+  JobId job;
+  AttemptNumber attempt = 0;
+  NodeId node;
+  bool is_one = false;
+  Rank rank = 0;  // when it is one
+  std::int32_t ranks = 0;
+  std::int64_t step = 0;  // the last one: of that rank, or the highest of all
+  Span silent;
+  bool operator==(const HangObserved&) const = default;
+};
+// A rank told of a step again.
+struct HangEnded {
+  JobId job;
+  AttemptNumber attempt = 0;
+  bool operator==(const HangEnded&) const = default;
 };
 
 // Somebody began a command in the world of a running task (`dove exec`); who is in the cause. Of
@@ -229,13 +253,14 @@ struct ExecStarted {
   bool operator==(const ExecStarted&) const = default;
 };
 
-using Event = std::variant<ControllerStarted, TimeReached, JobSubmitted, JobCancelRequested,
-                           JobHeld, JobReleased, JobRequeueRequested, JobPriorityChanged,
-                           NodeRegistered, NodeConnected, NodeDisconnected, NodeRemoved,
-                           PlacementPrepared, PlacementStarted, TaskEnded, PlacementEnded,
-                           LaunchFailed, UnknownTaskObserved, ObjectApplied, ObjectDeleted,
-                           JoinTokenIssued, CheckpointTaken, FindingReported, NodeActionRequested,
-                           NodeTested, RemedyEnded, PreflightFailed, ProgressReported, ExecStarted>;
+using Event =
+    std::variant<ControllerStarted, TimeReached, JobSubmitted, JobCancelRequested, JobHeld,
+                 JobReleased, JobRequeueRequested, JobPriorityChanged, NodeRegistered,
+                 NodeConnected, NodeDisconnected, NodeRemoved, PlacementPrepared, PlacementStarted,
+                 TaskEnded, PlacementEnded, LaunchFailed, UnknownTaskObserved, ObjectApplied,
+                 ObjectDeleted, JoinTokenIssued, CheckpointTaken, FindingReported,
+                 NodeActionRequested, NodeTested, RemedyEnded, PreflightFailed, ProgressReported,
+                 ExecStarted, HangObserved, HangEnded>;
 
 // -- decisions -----------------------------------------------------------------------------------
 

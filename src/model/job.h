@@ -130,6 +130,7 @@ enum class StopReason {
   kLaunchFailed,
   kPreempted,
   kPreflight,  // a node or the network failed before anything was started
+  kHung,       // its ranks told of no step any more
 };
 
 // What a preemption is for.

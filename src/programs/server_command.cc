@@ -33,9 +33,6 @@ cli::CommandSpec spec() {
        false},
       {"silent-after-s", 0, "SECONDS", "a node without a word is silent after this (10)", false},
       {"heartbeat-ms", 0, "MS", "how often agents report (2000)", false},
-      {"hang-after-s", 0, "SECONDS", "a job whose ranks tell of no step for so long hangs (1800)",
-       false},
-      {"hang-requeues", 0, "", "jobs that hang are stopped and run again", false},
       {"policies", 0, "FILE,...", "shared libraries with policies (api/dove/policy.h)", false},
       {"config", 0, "FILE", "YAML file of these settings (/etc/dove/server.yaml)", false},
   };
@@ -51,9 +48,6 @@ Result<ServerSettings> settings_of(const cli::Invocation& invocation) {
   settings.port = static_cast<std::uint16_t>(port);
   TRY_ASSIGN(const std::int64_t beat_ms, given.integer("heartbeat-ms", 2000, 10, 3000));
   settings.heartbeat_us = beat_ms * 1000;
-  TRY_ASSIGN(const std::int64_t hang_s, given.integer("hang-after-s", 1800, 0, 1'000'000));
-  settings.hang_after_us = hang_s * 1'000'000;
-  TRY_ASSIGN(settings.hang_requeues, given.flag("hang-requeues"));
   if (given.has("cluster-name")) settings.cluster_name = given.text("cluster-name", "");
   const auto span = [&](const char* name, std::optional<Span>& out) -> Result<void> {
     if (!given.has(name)) return {};

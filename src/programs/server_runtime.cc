@@ -140,8 +140,6 @@ Result<std::unique_ptr<ServerRuntime>> ServerRuntime::start(wire::Loop& loop,
   api.port = self.settings.port;
   api.version = version();
   api.heartbeat_us = self.settings.heartbeat_us;
-  api.hang_after_us = self.settings.hang_after_us;
-  api.hang_requeues = self.settings.hang_requeues;
   api.on_fatal = give_up;
   TRY_ASSIGN(self.api, server::ApiServer::make(loop, std::move(api), *self.controller, self.backend,
                                                *self.store));

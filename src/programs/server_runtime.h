@@ -25,8 +25,6 @@ struct ServerSettings {
   std::string host = "127.0.0.1";
   std::uint16_t port = 7717;
   std::int64_t heartbeat_us = 2'000'000;
-  std::int64_t hang_after_us = 1'800'000'000;  // 0: never
-  bool hang_requeues = false;
   std::vector<std::string> policies;  // files of libraries (foreign/policy_library.h)
   // Given by flag, environment or file; the rest stays as declared with `dove apply`.
   std::optional<std::string> cluster_name;

@@ -67,33 +67,20 @@ void Context::send_orders(const std::vector<backends::Order>& orders) {
 
 void Context::watch() {
   constexpr std::int64_t kLook_us = 5'000'000;
-  const bool wants_hangs = options.hang_after_us > 0;
+  const std::int64_t hang_after_us = state().settings.hang_after.us;
   const std::int64_t wait_us =
-      wants_hangs ? std::clamp<std::int64_t>(options.hang_after_us / 4, 50'000, kLook_us)
-                  : kLook_us;
+      hang_after_us > 0 ? std::clamp<std::int64_t>(hang_after_us / 4, 50'000, kLook_us) : kLook_us;
   watch_timer_ = loop.after(std::chrono::microseconds(wait_us), [this] { watch(); });
   projection.time_passed(loop.monotonic_us());
-  if (!wants_hangs) return;
+  if (stopping) return;
   controller::Input input;
   input.kind = controller::InputKind::kFact;
-  const auto tell = [&](Event event) {
+  for (Event& event : progress.look(state(), loop.monotonic_us())) {
     StampedEvent stamped{std::move(event), {}};
     stamped.cause.principal = "controller";
     input.events.push_back(std::move(stamped));
-  };
-  const auto finding = [&](const ProgressBoard::Hang& hang, Severity severity) {
-    const std::string evidence = severity == Severity::kGood ? "" : hang.evidence;
-    tell(FindingReported{
-        hang.node,
-        {hang.is_one ? "rank_hang" : "gang_hang", severity, Remedy::kNone, -1, evidence}});
-  };
-  for (const auto& hang : progress.take_over()) finding(hang, Severity::kGood);
-  for (const auto& hang :
-       progress.find_hangs(state(), options.hang_after_us, loop.monotonic_us())) {
-    finding(hang, Severity::kWarning);
-    if (options.hang_requeues) tell(JobRequeueRequested{hang.job});
   }
-  if (input.events.empty() || stopping) return;
+  if (input.events.empty()) return;
   submit(std::move(input), [](const Result<controller::Committed>&) {});
 }
 

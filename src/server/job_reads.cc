@@ -132,7 +132,7 @@ void list_jobs(Context& context, CallPtr call) {
       return false;
     }
     jobs.push_back(full ? codec::job_json(state, job) : codec::job_summary_json(state, job));
-    context.progress.show(job.id, /*ranks=*/false, jobs.back());
+    context.progress.show(state, job.id, /*ranks=*/false, jobs.back());
     return true;
   };
   const JobId begin(static_cast<std::uint64_t>(*after) + 1);
@@ -155,7 +155,7 @@ void get_job(Context& context, CallPtr call) {
   const Result<const core::Job*> job = find_job(context.state(), call->parameters[0]);
   if (!job.ok()) return call->fail(job.error());
   Json body = codec::job_json(context.state(), **job);
-  context.progress.show((*job)->id, /*ranks=*/true, body);
+  context.progress.show(context.state(), (*job)->id, /*ranks=*/true, body);
   context.shares.show(context.state(), (*job)->id, body);
   context.projection.yield().show((*job)->id, body);
   if (may_touch(*call, **job)) body["exec"] = exec_json(context, **job);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/hang.h"
 #include "core/health.h"
 #include "server/sync_plan.h"
 
@@ -42,6 +43,17 @@ std::int64_t median(std::vector<std::int64_t> values) {
   return values[(values.size() - 1) / 2];
 }
 
+const core::Hang* hang_of(const core::State& state, JobId job, AttemptNumber attempt) {
+  const auto at = state.hangs.find(job);
+  return at == state.hangs.end() || at->second.attempt != attempt ? nullptr : &at->second;
+}
+
+// Whether a rank of which this process had not heard has told of a step since the hang was told.
+bool has_moved(const core::Hang* hang, Rank rank, std::int64_t step) {
+  if (hang == nullptr) return true;
+  return (!hang->is_one || hang->rank == rank) && step > hang->step;
+}
+
 }  // namespace
 
 std::optional<Event> ProgressBoard::take(const core::State& state, NodeId node, const Json& item,
@@ -55,51 +67,72 @@ std::optional<Event> ProgressBoard::take(const core::State& state, NodeId node, 
   const Json& ranks = item.at("ranks");
   if (!runs_here || ranks.empty() || ranks.size() > kRanksOfNode_max) return std::nullopt;
   Progress& progress = jobs_[id];
-  if (progress.attempt != attempt) {
-    end_hang(progress);
-    progress = Progress{attempt, {}, {}, std::nullopt};
-  }
-  ProgressReported now{id, attempt, node, kSpan_max_us, {}};
+  if (progress.attempt != attempt) progress = Progress{attempt, {}, {}};
+  const core::Hang* const hang = hang_of(state, id, attempt);
   for (const Json& said : ranks) {
     const auto rank = said.at("rank").get<Rank>();
-    if (progress.ranks.size() >= kRanks_max && progress.ranks.count(rank) == 0) continue;
+    const bool is_new = progress.ranks.count(rank) == 0;
+    if (progress.ranks.size() >= kRanks_max && is_new) continue;
     Ranked& ranked = progress.ranks[rank];
-    const bool moved = ranked.moved_us == 0 || ranked.step != bounded(said, "step");
-    const std::int64_t moved_us = moved ? now_us : ranked.moved_us;
-    if (moved) end_hang(progress);
+    const std::int64_t step = bounded(said, "step");
+    const bool moved = is_new ? has_moved(hang, rank, step) : ranked.step != step;
+    progress.moves_again |= moved && (hang != nullptr || progress.is_hang_told);
     ranked = Ranked{node,
-                    bounded(said, "step"),
+                    step,
                     bounded(said, "step_us"),
                     bounded(said, "busy_us"),
                     bounded(said, "samples"),
                     std::nullopt,
                     said.value("phase", "").substr(0, kPhase_bytes),
-                    moved_us};
+                    moved || is_new ? now_us : ranked.moved_us};
     if (said.contains("loss") && said.at("loss").is_number()) ranked.loss = said.at("loss");
-    now.step = std::min(now.step, ranked.step);
-    now.busy = std::max(now.busy, Span{ranked.busy_us});
   }
-  std::map<NodeId, std::int64_t> busy_us;
-  for (const auto& [rank, ranked] : progress.ranks) {
-    busy_us[ranked.node] = std::max(busy_us[ranked.node], ranked.busy_us);
-  }
-  std::vector<std::int64_t> times;
-  for (const auto& [of, time_us] : busy_us) times.push_back(time_us);
-  const bool is_slow =
-      times.size() >= 3 && now.busy.us * 100 >= median(times) * core::kSlow_percent;
-  if (!is_news(progress, node, now, is_slow, now_us)) return std::nullopt;
+  const ProgressReported now = report_of(progress, id, node);
+  const bool slow = is_slow(state, progress, now);
+  if (!is_news(state, progress, now, slow, now_us)) return std::nullopt;
   Logged& logged = progress.logged[node];
-  logged = Logged{now.step, now.busy.us, now_us, is_slow ? logged.slow + 1 : 0};
+  logged = Logged{now.step, now.busy.us, now_us, slow ? logged.slow + 1 : 0};
   return Event(now);
 }
 
+ProgressReported ProgressBoard::report_of(const Progress& progress, JobId job, NodeId node) {
+  ProgressReported report{job, progress.attempt, node, kSpan_max_us, {}, 0, 0, {}};
+  std::vector<std::int64_t> times;
+  for (const auto& [rank, ranked] : progress.ranks) {
+    if (ranked.node != node) continue;
+    report.step = std::min(report.step, ranked.step);
+    if (times.empty() || ranked.busy_us > report.busy.us) {
+      report.busy = Span{ranked.busy_us};
+      report.slowest = rank;
+    }
+    times.push_back(ranked.busy_us);
+  }
+  report.ranks = static_cast<std::int32_t>(times.size());
+  report.typical = Span{median(std::move(times))};
+  return report;
+}
+
+// As the core will find (core/health.h), which knows less: what was logged.
+bool ProgressBoard::is_slow(const core::State& state, const Progress& progress,
+                            const ProgressReported& now) {
+  std::map<NodeId, std::vector<std::int64_t>> times;
+  for (const auto& [rank, ranked] : progress.ranks) times[ranked.node].push_back(ranked.busy_us);
+  std::vector<core::NodePace> paces;
+  for (auto& [node, of] : times) {
+    const Span slowest{*std::max_element(of.begin(), of.end())};
+    const auto ranks = static_cast<std::int32_t>(of.size());
+    if (slowest.us > 0) paces.push_back({slowest, Span{median(std::move(of))}, ranks});
+  }
+  return core::is_slow(state, now.busy, core::gang_pace(std::move(paces)));
+}
+
 // The ledger counts slow reports in a row: it gets as many as it wants, and the one that ends them.
-bool ProgressBoard::is_news(const Progress& progress, NodeId node, const ProgressReported& now,
-                            bool is_slow, std::int64_t now_us) {
-  const auto before = progress.logged.find(node);
+bool ProgressBoard::is_news(const core::State& state, const Progress& progress,
+                            const ProgressReported& now, bool slow, std::int64_t now_us) {
+  const auto before = progress.logged.find(now.node);
   if (before == progress.logged.end()) return true;
   const Logged& logged = before->second;
-  if (is_slow ? logged.slow < core::kSlow_reports : logged.slow > 0) return true;
+  if (slow ? logged.slow < state.settings.slow_reports : logged.slow > 0) return true;
   const std::int64_t since_us = now_us - logged.at_us;
   const bool differs = std::abs(now.busy.us - logged.busy_us) * 4 > logged.busy_us;
   return (differs && since_us >= kLogEvery_us / 4) ||
@@ -130,62 +163,69 @@ const std::pair<const Rank, ProgressBoard::Ranked>* ProgressBoard::awaited(
   return behind == 1 ? last : nullptr;
 }
 
-std::vector<ProgressBoard::Hang> ProgressBoard::find_hangs(const core::State& state,
-                                                           std::int64_t after_us,
-                                                           std::int64_t now_us) {
-  std::vector<Hang> found;
+std::optional<HangObserved> ProgressBoard::find_hang(const core::State& state, JobId id,
+                                                     const Progress& progress,
+                                                     std::int64_t now_us) {
+  std::int64_t moved_us = 0;
+  std::int64_t step_us = 0;
+  std::int64_t step = 0;
+  for (const auto& [rank, ranked] : progress.ranks) {
+    if (ranked.phase == kDone) return std::nullopt;
+    moved_us = std::max(moved_us, ranked.moved_us);
+    step_us = std::max(step_us, ranked.step_us);
+    step = std::max(step, ranked.step);
+  }
+  const core::Job* job = state.find_job(id);
+  const bool runs = job != nullptr && job->phase == JobPhase::kActive &&
+                    job->attempts.back().stage == Stage::kRunning;
+  const std::int64_t silent_us = now_us - moved_us;
+  const std::int64_t after_us = state.settings.hang_after.us;
+  if (!runs || silent_us < std::max(after_us, kSteps * step_us)) return std::nullopt;
+  HangObserved hang;
+  hang.job = id;
+  hang.attempt = progress.attempt;
+  hang.node = progress.ranks.begin()->second.node;
+  hang.ranks = static_cast<std::int32_t>(progress.ranks.size());
+  hang.step = step;
+  hang.silent = Span{silent_us};
+  if (const auto* one = awaited(progress); one != nullptr) {
+    hang.node = one->second.node;
+    hang.is_one = true;
+    hang.rank = one->first;
+    hang.step = one->second.step;
+  }
+  return hang;
+}
+
+std::vector<Event> ProgressBoard::look(const core::State& state, std::int64_t now_us) {
+  std::vector<Event> found;
   for (auto& [id, progress] : jobs_) {
-    std::int64_t moved_us = 0;
-    std::int64_t step_us = 0;
-    std::int64_t step = 0;
-    bool is_done = false;
-    for (const auto& [rank, ranked] : progress.ranks) {
-      moved_us = std::max(moved_us, ranked.moved_us);
-      step_us = std::max(step_us, ranked.step_us);
-      step = std::max(step, ranked.step);
-      is_done |= ranked.phase == kDone;
-    }
-    const core::Job* job = state.find_job(id);
-    const bool runs = job != nullptr && job->phase == JobPhase::kActive &&
-                      job->attempts.back().stage == Stage::kRunning;
-    const std::int64_t silent_us = now_us - moved_us;
-    if (!runs || is_done || progress.hang || silent_us < std::max(after_us, kSteps * step_us)) {
+    if (std::exchange(progress.moves_again, false)) {
+      progress.is_hang_told = false;
+      found.push_back(HangEnded{id, progress.attempt});
       continue;
     }
-    Hang hang{id, progress.ranks.begin()->second.node, false, ""};
-    if (const auto* one = awaited(progress); one != nullptr) {
-      hang.node = one->second.node;
-      hang.is_one = true;
-      hang.evidence = fmt::format(
-          "job {}: rank {} is silent at step {} for {} s, the other {} wait for it", id.value,
-          one->first, one->second.step, silent_us / 1'000'000, progress.ranks.size() - 1);
-    } else {
-      hang.evidence = fmt::format("job {}: all {} ranks are silent at step {} for {} s", id.value,
-                                  progress.ranks.size(), step, silent_us / 1'000'000);
-    }
-    progress.hang = hang;
-    found.push_back(std::move(hang));
+    const bool is_known = progress.is_hang_told || hang_of(state, id, progress.attempt) != nullptr;
+    if (is_known || state.settings.hang_after.us <= 0) continue;
+    const std::optional<HangObserved> hang = find_hang(state, id, progress, now_us);
+    if (!hang) continue;
+    progress.is_hang_told = true;
+    found.push_back(*hang);
   }
   return found;
 }
 
-void ProgressBoard::end_hang(Progress& progress) {
-  if (progress.hang) over_.push_back(*std::exchange(progress.hang, std::nullopt));
-}
-
-std::vector<ProgressBoard::Hang> ProgressBoard::take_over() { return std::exchange(over_, {}); }
-
 std::string ProgressBoard::trouble(const core::State& state, JobId id) const {
   const core::Job* job = state.find_job(id);
   if (job == nullptr || job->phase != JobPhase::kActive) return "";
-  const auto found = jobs_.find(id);
-  const bool hangs = found != jobs_.end() && found->second.hang;
-  std::string text = hangs ? "it seems to hang: " + found->second.hang->evidence : "";
-  for (const core::PlacementRecord& record : job->attempts.back().placements) {
+  const core::Attempt& attempt = job->attempts.back();
+  const core::Hang* const hang = hang_of(state, id, attempt.number);
+  std::string text = hang == nullptr ? "" : "it seems to hang: " + core::hang_text(id, *hang);
+  for (const core::PlacementRecord& record : attempt.placements) {
     const core::Node* node = state.find_node(record.placement.node);
-    if (node == nullptr || record.slow_reports < core::kSlow_reports) continue;
+    if (node == nullptr || record.slow_reports < state.settings.slow_reports) continue;
     for (const core::OpenFinding& open : node->findings) {
-      if (open.finding.check != "slow") continue;
+      if (open.finding.check != core::kSlow_check) continue;
       text += fmt::format("{}node {} is slow: {}", text.empty() ? "" : "; ", node->name,
                           open.finding.evidence);
     }
@@ -197,13 +237,10 @@ void ProgressBoard::decided(const Decision& decision) {
   const auto* requeue = std::get_if<Requeue>(&decision);
   const auto* end = std::get_if<EndJob>(&decision);
   if (requeue == nullptr && end == nullptr) return;
-  const auto found = jobs_.find(requeue != nullptr ? requeue->job : end->job);
-  if (found == jobs_.end()) return;
-  end_hang(found->second);
-  jobs_.erase(found);
+  jobs_.erase(requeue != nullptr ? requeue->job : end->job);
 }
 
-void ProgressBoard::show(JobId job, bool ranks, Json& object) const {
+void ProgressBoard::show(const core::State& state, JobId job, bool ranks, Json& object) const {
   Json& out = object["progress"] = nullptr;
   const auto found = jobs_.find(job);
   if (found == jobs_.end()) return;
@@ -231,7 +268,9 @@ void ProgressBoard::show(JobId job, bool ranks, Json& object) const {
              {"slowest_rank", slowest.front().second},
              {"phase", first.phase},
              {"samples_per_s", samples_per_s}};
-  if (found->second.hang) out["hang"] = found->second.hang->evidence;
+  if (const core::Hang* hang = hang_of(state, job, found->second.attempt)) {
+    out["hang"] = core::hang_text(job, *hang);
+  }
   out["loss"] = first.loss ? Json(*first.loss) : Json(nullptr);
   if (!ranks) return;
   Json list = Json::array();

@@ -1,8 +1,9 @@
 // ProgressBoard: how far the running jobs are, rank by rank, as their tasks say themselves.
 //
 // In memory only, and gone with the process: agents tell it again. What the ledger needs of it (how
-// far, and whether a node is slower than the others of its gang) is an event now and then. Nothing
-// of it is trusted further than it concerns the job that said it. Loop thread only.
+// far, whether a node is slower than the others of its gang, whether all ranks are silent) is an
+// event now and then; what follows from it is the core's to decide. Nothing of it is trusted
+// further than it concerns the job that said it. Loop thread only.
 #pragma once
 
 #include <cstdint>
@@ -27,23 +28,15 @@ class ProgressBoard {
   // A decision that was just folded: the attempt's progress is over with it.
   void decided(const Decision& decision);
 
-  struct Hang {
-    JobId job;
-    NodeId node;          // of the rank that all others wait for; else of the first rank
-    bool is_one = false;  // whether it is known which rank it is
-    std::string evidence;
-  };
-  // Jobs whose ranks have told of no step for `after_us` (or 20 of their steps, if that is longer),
-  // each once. When all but one wait for others, or are a step ahead, it is that one.
-  std::vector<Hang> find_hangs(const core::State& state, std::int64_t after_us,
-                               std::int64_t now_us);
-  // Those that are over: a rank told of a step, or the attempt ended. Each once.
-  std::vector<Hang> take_over();
+  // HangObserved of jobs whose ranks have told of no step for the cluster's `hang_after` (or 20 of
+  // their steps, if that is longer), HangEnded of those where a rank has told of one since: each
+  // once. When all but one wait for others, or are a step ahead, it is that one.
+  std::vector<Event> look(const core::State& state, std::int64_t now_us);
   // What is known to keep the running job from getting on; "": nothing.
   std::string trouble(const core::State& state, JobId job) const;
 
   // Adds "progress" to the job's object: null when nothing was said. With `ranks` also each rank.
-  void show(JobId job, bool ranks, nlohmann::json& object) const;
+  void show(const core::State& state, JobId job, bool ranks, nlohmann::json& object) const;
   // A series for each rank, with whom it works for.
   void add_to(telemetry::Exposition& out, const core::State& state) const;
 
@@ -69,17 +62,20 @@ class ProgressBoard {
     AttemptNumber attempt = 0;
     std::map<Rank, Ranked> ranks;
     std::map<NodeId, Logged> logged;
-    std::optional<Hang> hang;  // until a rank tells of a step
+    bool is_hang_told = false;  // until a rank tells of a step
+    bool moves_again = false;   // a hang is over, and that is not told yet
   };
 
   static const std::pair<const Rank, Ranked>* awaited(const Progress& progress);
-  static bool is_news(const Progress& progress, NodeId node, const ProgressReported& now,
-                      bool is_slow, std::int64_t now_us);
-
-  void end_hang(Progress& progress);
+  static ProgressReported report_of(const Progress& progress, JobId job, NodeId node);
+  static bool is_slow(const core::State& state, const Progress& progress,
+                      const ProgressReported& now);
+  static bool is_news(const core::State& state, const Progress& progress,
+                      const ProgressReported& now, bool slow, std::int64_t now_us);
+  static std::optional<HangObserved> find_hang(const core::State& state, JobId job,
+                                               const Progress& progress, std::int64_t now_us);
 
   std::map<JobId, Progress> jobs_;
-  std::vector<Hang> over_;
 };
 
 }  // namespace dove::server

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/health.h"
+#include "core/hang.h"
 
 namespace dove::server {
 namespace {
@@ -61,7 +61,7 @@ TEST(Progress, IsShownWithItsSpreadOverRanks) {
                            said(i - 1, 10 + i, 100'000 * i), 0));
   }
   Json job;
-  board.show(JobId(1), true, job);
+  board.show(state, JobId(1), true, job);
   const Json& progress = job["progress"];
   EXPECT_EQ(progress["ranks"], 3);
   EXPECT_EQ(progress["step"], 11);
@@ -86,7 +86,7 @@ TEST(Progress, IsOverWithItsAttempt) {
   ASSERT_TRUE(board.take(state, NodeId(1), said(0, 1, 1000), 0));
   board.decided(Requeue{JobId(1), StopReason::kPreempted, false, false});
   Json job;
-  board.show(JobId(1), true, job);
+  board.show(state, JobId(1), true, job);
   EXPECT_TRUE(job["progress"].is_null());
 }
 
@@ -102,7 +102,7 @@ TEST(Progress, OfWhatDoesNotRunThereIsNotHeard) {
   state.jobs.find(JobId(1))->second.attempts.back().placements.pop_back();
   EXPECT_FALSE(board.take(state, NodeId(2), said(0, 1, 1000), 0));
   Json job;
-  board.show(JobId(1), false, job);
+  board.show(state, JobId(1), false, job);
   EXPECT_TRUE(job["progress"].is_null());
 }
 
@@ -126,7 +126,7 @@ TEST(Progress, OfASlowNodeIsLoggedUntilTheLedgerHasItsThreeInARow) {
   for (int s = 0; s < 50; s += 5) {
     logged += board.take(state, NodeId(3), said(2, s, 200'000), s * kSecond_us) ? 1 : 0;
   }
-  EXPECT_EQ(logged, core::kSlow_reports);
+  EXPECT_EQ(logged, state.settings.slow_reports);
   // As fast as the others again: that is told at once.
   EXPECT_TRUE(board.take(state, NodeId(3), said(2, 60, 100'000), 51 * kSecond_us));
 }
@@ -137,30 +137,52 @@ Json in_phase(int rank, std::int64_t step, const char* phase) {
   return item;
 }
 
+constexpr std::int64_t kAfter = 600 * kSecond_us;
+
 core::State started_on(int count) {
   core::State state = running_on(count);
+  state.settings.hang_after = Span{kAfter};
   state.jobs.find(JobId(1))->second.attempts.back().stage = Stage::kRunning;
   return state;
 }
 
-constexpr std::int64_t kAfter = 600 * kSecond_us;
+// As the ledger folds it, once it has committed what look() gave.
+void fold(core::State& state, const std::vector<Event>& events) {
+  for (const Event& event : events) {
+    if (const auto* hang = std::get_if<HangObserved>(&event)) {
+      core::fold_hang(state, state.jobs.find(hang->job)->second, *hang);
+    } else {
+      core::end_hang(state, std::get<HangEnded>(event).job);
+    }
+  }
+}
+
+HangObserved only_hang(const std::vector<Event>& events) {
+  EXPECT_EQ(events.size(), 1u);
+  const auto* hang = events.empty() ? nullptr : std::get_if<HangObserved>(&events[0]);
+  EXPECT_NE(hang, nullptr);
+  return hang == nullptr ? HangObserved{} : *hang;
+}
 
 TEST(Hangs, OfAllRanksAreToldOnceAndAreOverWithTheNextStep) {
-  const core::State state = started_on(2);
+  core::State state = started_on(2);
   ProgressBoard board;
   board.take(state, NodeId(1), said(0, 7, 1000), kSecond_us);
   board.take(state, NodeId(2), said(1, 7, 1000), 2 * kSecond_us);
-  EXPECT_TRUE(board.find_hangs(state, kAfter, kAfter).empty());
-  const auto found = board.find_hangs(state, kAfter, kAfter + 2 * kSecond_us);
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_FALSE(found[0].is_one);
-  EXPECT_EQ(found[0].evidence, "job 1: all 2 ranks are silent at step 7 for 600 s");
-  EXPECT_EQ(board.trouble(state, JobId(1)), "it seems to hang: " + found[0].evidence);
-  EXPECT_TRUE(board.find_hangs(state, kAfter, 3 * kAfter).empty());
-  EXPECT_TRUE(board.take_over().empty());
+  EXPECT_TRUE(board.look(state, kAfter).empty());
+  const auto found = board.look(state, kAfter + 2 * kSecond_us);
+  EXPECT_EQ(only_hang(found), (HangObserved{JobId(1), 2, NodeId(1), false, 0, 2, 7, Span{kAfter}}));
+  EXPECT_TRUE(board.look(state, 2 * kAfter).empty());  // it is on its way to the ledger
+  fold(state, found);
+  EXPECT_EQ(board.trouble(state, JobId(1)),
+            "it seems to hang: job 1: all 2 ranks are silent at step 7 for 600 s");
+  EXPECT_TRUE(board.look(state, 3 * kAfter).empty());
   board.take(state, NodeId(2), said(1, 8, 1000), 3 * kAfter);
-  ASSERT_EQ(board.take_over().size(), 1u);
-  EXPECT_TRUE(board.take_over().empty());
+  const auto over = board.look(state, 3 * kAfter);
+  ASSERT_EQ(over.size(), 1u);
+  EXPECT_EQ(std::get<HangEnded>(over[0]), (HangEnded{JobId(1), 2}));
+  fold(state, over);
+  EXPECT_TRUE(board.look(state, 3 * kAfter).empty());
   EXPECT_EQ(board.trouble(state, JobId(1)), "");
 }
 
@@ -170,39 +192,72 @@ TEST(Hangs, NameTheRankThatTheOthersWaitFor) {
   by_step.take(state, NodeId(1), said(0, 8, 1000), 1);
   by_step.take(state, NodeId(2), said(1, 7, 1000), 1);
   by_step.take(state, NodeId(3), said(2, 8, 1000), 1);
-  auto found = by_step.find_hangs(state, kAfter, kAfter + 1);
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_TRUE(found[0].is_one);
-  EXPECT_EQ(found[0].node, NodeId(2));
+  EXPECT_EQ(only_hang(by_step.look(state, kAfter + 1)),
+            (HangObserved{JobId(1), 2, NodeId(2), true, 1, 3, 7, Span{kAfter}}));
 
   ProgressBoard by_phase;
   by_phase.take(state, NodeId(1), in_phase(0, 8, "wait"), 1);
   by_phase.take(state, NodeId(2), in_phase(1, 8, "wait"), 1);
   by_phase.take(state, NodeId(3), in_phase(2, 8, "train"), 1);
-  found = by_phase.find_hangs(state, kAfter, kAfter + 1);
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].node, NodeId(3));
-  EXPECT_EQ(found[0].evidence,
-            "job 1: rank 2 is silent at step 8 for 600 s, the other 2 wait for it");
+  EXPECT_EQ(only_hang(by_phase.look(state, kAfter + 1)),
+            (HangObserved{JobId(1), 2, NodeId(3), true, 2, 3, 8, Span{kAfter}}));
   by_phase.decided(EndJob{JobId(1), Outcome::kCancelled, 1});
-  EXPECT_EQ(by_phase.take_over().size(), 1u);
+  EXPECT_TRUE(by_phase.look(state, 3 * kAfter).empty());
+}
+
+TEST(Hangs, OutliveARestartOfTheServer) {
+  core::State state = started_on(2);
+  ProgressBoard before;
+  before.take(state, NodeId(1), said(0, 8, 1000), 1);
+  before.take(state, NodeId(2), said(1, 7, 1000), 1);
+  fold(state, before.look(state, kAfter + 1));
+  // What is told again is no news; nor is it that the others are a step ahead.
+  ProgressBoard after;
+  after.take(state, NodeId(1), said(0, 8, 1000), 1);
+  after.take(state, NodeId(2), said(1, 7, 1000), 1);
+  EXPECT_TRUE(after.look(state, 3 * kAfter).empty());
+  EXPECT_NE(after.trouble(state, JobId(1)), "");
+  ProgressBoard later;
+  later.take(state, NodeId(2), said(1, 8, 1000), 1);
+  EXPECT_EQ(later.look(state, 1).size(), 1u);
 }
 
 TEST(Hangs, AreNotWhatIsDoneOrTakesLongSteps) {
-  const core::State state = started_on(1);
+  core::State state = started_on(1);
   ProgressBoard done;
   done.take(state, NodeId(1), in_phase(0, 8, "done"), 1);
-  EXPECT_TRUE(done.find_hangs(state, kAfter, 10 * kAfter).empty());
+  EXPECT_TRUE(done.look(state, 10 * kAfter).empty());
   ProgressBoard slow;
   Json item = said(0, 8, 1000);
   item["ranks"][0]["step_us"] = 60 * kSecond_us;  // 20 of them are 1200 s
   slow.take(state, NodeId(1), item, 1);
-  EXPECT_TRUE(slow.find_hangs(state, kAfter, 1100 * kSecond_us).empty());
-  EXPECT_EQ(slow.find_hangs(state, kAfter, 1300 * kSecond_us).size(), 1u);
-  // One that is being stopped does not hang.
+  EXPECT_TRUE(slow.look(state, 1100 * kSecond_us).empty());
+  EXPECT_EQ(slow.look(state, 1300 * kSecond_us).size(), 1u);
+  // One that is being stopped does not hang, and where nobody wants to know none does.
   ProgressBoard stopping;
   stopping.take(running_on(1), NodeId(1), said(0, 8, 1000), 1);
-  EXPECT_TRUE(stopping.find_hangs(running_on(1), kAfter, 10 * kAfter).empty());
+  EXPECT_TRUE(stopping.look(running_on(1), 10 * kAfter).empty());
+  ProgressBoard unwatched;
+  unwatched.take(state, NodeId(1), said(0, 8, 1000), 1);
+  state.settings.hang_after = {};
+  EXPECT_TRUE(unwatched.look(state, 10 * kAfter).empty());
+}
+
+TEST(Progress, OfSeveralRanksOfANodeSaysWhichIsSlowest) {
+  core::State state = started_on(1);
+  ProgressBoard board;
+  Json item = said(0, 5, 100'000);
+  for (int rank = 1; rank < 4; ++rank) {
+    item["ranks"].push_back(
+        said(rank, rank == 2 ? 4 : 5, rank == 2 ? 250'000 : 100'000)["ranks"][0]);
+  }
+  const auto event = board.take(state, NodeId(1), item, 1);
+  ASSERT_TRUE(event.has_value());
+  EXPECT_EQ(
+      std::get<ProgressReported>(*event),
+      (ProgressReported{JobId(1), 2, NodeId(1), 4, milliseconds(250), 2, 4, milliseconds(100)}));
+  // It is slower than the node's others, so the ledger is told again at once.
+  EXPECT_TRUE(board.take(state, NodeId(1), item, 2).has_value());
 }
 
 }  // namespace

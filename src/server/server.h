@@ -33,9 +33,6 @@ struct ApiOptions {
   std::uint16_t port = 0;  // 0: a free one
   std::string version = "0.1.0";
   std::int64_t heartbeat_us = 2'000'000;  // what agents are told
-  // The ranks of a job told of steps, and none of them for so long: it hangs. 0: never.
-  std::int64_t hang_after_us = 1'800'000'000;
-  bool hang_requeues = false;  // a job that hangs is stopped and runs again
   // The log is behind what an agent has seen, or the controller failed: the program must end with
   // this message. Called once, on the loop's thread.
   std::function<void(const Error&)> on_fatal;

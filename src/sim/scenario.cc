@@ -124,6 +124,8 @@ class Runner {
     if (line.verb == "show") return show(line.name);
     if (line.verb == "health") return health(line.name);
     if (line.verb == "checkpoint") return checkpoint(line.name);
+    if (line.verb == "progress") return progress(line.name, options);
+    if (line.verb == "hang" || line.verb == "moves") return hang(line, options);
     TRY_ASSIGN(const bool report, take_report(line, options));
     if (report) return true;
     return take_node(line, options) || take_request(line, options) || reserve(line, options) ||
@@ -170,6 +172,46 @@ class Runner {
     return true;
   }
 
+  // progress JOB on=NODE step=8 busy_ms=200 [slowest=3 ranks=8 typical_ms=100]
+  Result<bool> progress(const std::string& name, Options& options) {
+    const core::Job* job = state().find_job(find_job(name));
+    if (job == nullptr || job->attempts.empty()) return bad("progress of an unknown attempt");
+    ProgressReported report;
+    report.job = job->id;
+    report.attempt = job->attempts.back().number;
+    report.node = find_node(options.text("on"));
+    report.step = options.amount("step");
+    report.busy = milliseconds(options.amount("busy_ms"));
+    report.slowest = static_cast<Rank>(options.amount("slowest"));
+    report.ranks = static_cast<std::int32_t>(options.amount("ranks", 1));
+    report.typical = milliseconds(options.amount("typical_ms"));
+    brain_.add(report);
+    return true;
+  }
+
+  // hang JOB on=NODE silent=600s step=8 ranks=3 [rank=2] [attempt=1] ; moves JOB: it is over.
+  Result<bool> hang(const Line& line, Options& options) {
+    const core::Job* job = state().find_job(find_job(line.name));
+    if (job == nullptr || job->attempts.empty()) return bad("a hang of an unknown attempt");
+    const auto attempt =
+        static_cast<AttemptNumber>(options.amount("attempt", job->attempts.back().number));
+    if (line.verb == "moves") {
+      brain_.add(HangEnded{job->id, attempt});
+      return true;
+    }
+    HangObserved hang;
+    hang.job = job->id;
+    hang.attempt = attempt;
+    hang.node = find_node(options.text("on"));
+    hang.is_one = options.flag("rank");
+    hang.rank = static_cast<Rank>(options.amount("rank"));
+    hang.ranks = static_cast<std::int32_t>(options.amount("ranks", 1));
+    hang.step = options.amount("step");
+    hang.silent = options.span("silent");
+    brain_.add(hang);
+    return true;
+  }
+
   // What a node has free.
   Result<bool> show(const std::string& name) {
     const core::Node* node = state().find_node(name);
@@ -194,39 +236,37 @@ class Runner {
 
   // prepared|started|ended|failed|task JOB NODE: a report of the current attempt; NODE may be *.
   Result<bool> take_report(const Line& line, Options& options) {
-    static const std::set<std::string> verbs = {"prepared", "started", "ended",   "failed",
-                                                "task",     "unfit",   "progress"};
+    static const std::set<std::string> verbs = {"prepared", "started", "ended",
+                                                "failed",   "task",    "unfit"};
     if (!verbs.contains(line.verb)) return false;
     const core::Job* job = state().find_job(find_job(line.name));
     if (job == nullptr || job->attempts.empty()) return bad("a report of an unknown attempt");
     TaskExit exit;
-    exit.exit_code = static_cast<std::int32_t>(options.amount("exit", options.amount("busy_ms")));
+    exit.exit_code = static_cast<std::int32_t>(options.amount("exit"));
     exit.signal = static_cast<std::int32_t>(options.amount("signal"));
     exit.cause = options.text("cause", options.text("peer"));
     const auto number =
         static_cast<AttemptNumber>(options.amount("attempt", job->attempts.back().number));
     const std::string on = options.text("on", "*");
-    const auto rank = static_cast<Rank>(options.amount("rank", options.amount("step")));
+    const Span started_ago = options.span("started_ago");
+    const auto rank = static_cast<Rank>(options.amount("rank"));
     const core::Attempt attempt = job->attempts[number - 1];
     for (const core::PlacementRecord& record : attempt.placements) {
       const NodeId node = record.placement.node;
       if (on != "*" && on != names_.node(node)) continue;
-      add_report(line.verb, *job, number, record.placement, exit, rank);
+      add_report(line.verb, *job, number, record.placement, exit, rank, started_ago);
     }
     return true;
   }
 
   void add_report(const std::string& verb, const core::Job& job, AttemptNumber number,
-                  const Placement& placement, TaskExit exit, Rank rank) {
+                  const Placement& placement, TaskExit exit, Rank rank, Span started_ago) {
     const NodeId node = placement.node;
     if (verb == "prepared") brain_.add(PlacementPrepared{job.id, number, node});
-    if (verb == "started") brain_.add(PlacementStarted{job.id, number, node});
+    if (verb == "started") brain_.add(PlacementStarted{job.id, number, node, started_ago});
     if (verb == "unfit") {
       const NodeId peer = find_node(exit.cause);
       brain_.add(PreflightFailed{job.id, number, node, peer, "scenario", "no answer"});
-    }
-    if (verb == "progress") {
-      brain_.add(ProgressReported{job.id, number, node, rank, milliseconds(exit.exit_code)});
     }
     if (verb == "failed") brain_.add(LaunchFailed{job.id, number, node, "scenario"});
     if (verb == "task") {
@@ -240,7 +280,7 @@ class Runner {
         const bool told = job.spec->launch == LaunchMode::kEachTask || task.rank == 0;
         if (told) exits.push_back(exit);
       }
-      brain_.add(PlacementEnded{job.id, number, node, exits, 0, 0});
+      brain_.add(PlacementEnded{job.id, number, node, exits, 0, 0, started_ago});
     }
   }
 
@@ -395,6 +435,7 @@ class Runner {
       settings.lemon_faults =
           static_cast<std::int32_t>(options.amount("lemon_faults", settings.lemon_faults));
       settings.node_tests = options.flag("node_tests");
+      settings.on_hang = read_on_hang(options.text("on_hang"));
       settings.countables = options.countables("countable");
       settings.preemption = !options.flag("no_preemption");
       settings.order = options.text("order", settings.order);

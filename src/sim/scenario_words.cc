@@ -321,6 +321,10 @@ NodeAction read_action(const std::string& word) {
   return static_cast<NodeAction>(index_of(codec::node_actions(), word));
 }
 
+OnHang read_on_hang(const std::string& word) {
+  return static_cast<OnHang>(index_of(codec::on_hang_modes(), word));
+}
+
 Limits read_limits(Options& options) {
   Limits limits;
   limits.jobs_running = static_cast<std::int32_t>(options.amount("jobs", -1));

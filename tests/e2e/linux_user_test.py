@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """An agent that is root runs tasks as the Linux users that their submitters are mapped to, with all their groups and their
-home directory, and nothing for anybody else. The users are made in a passwd and a group file that only this test's mount
+home directory, and nothing for anybody else, unless the pool says otherwise. The users are made in a passwd and a group file that only this test's mount
 namespace sees. Needs root.
 """
 import os
@@ -12,20 +12,21 @@ import unittest
 
 from cluster import SKIP, Api, Cluster, until
 
-ANN, BOB, SHARED = 61001, 61002, 61003
+ANN, BOB, DAN, SHARED = 61001, 61002, 61003, 61004
 SCRIPT = "id -u; id -g; id -G; echo $HOME; echo $USER; pwd; touch $HOME/mark 2>/dev/null && stat -c %u:%g $HOME/mark; exit 0"
 
 
 def make_users(root):
-    """Two users who share a group; bind mounts that end with the namespace."""
-    for name, more in (("passwd", [f"ann:x:{ANN}:{ANN}::{root}/ann:/bin/sh", f"lin-bob:x:{BOB}:{BOB}::{root}/bob:/bin/sh"]),
-                       ("group", [f"ann:x:{ANN}:", f"lin-bob:x:{BOB}:", f"shared:x:{SHARED}:ann"])):
+    """Users of whom one is in a second group; bind mounts that end with the namespace."""
+    for name, more in (("passwd", [f"ann:x:{ANN}:{ANN}::{root}/ann:/bin/sh", f"lin-bob:x:{BOB}:{BOB}::{root}/bob:/bin/sh",
+                                  f"dan:x:{DAN}:{DAN}::{root}/dan:/bin/sh"]),
+                       ("group", [f"ann:x:{ANN}:", f"lin-bob:x:{BOB}:", f"dan:x:{DAN}:", f"shared:x:{SHARED}:ann"])):
         with open(f"/etc/{name}") as file:
             text = file.read()
         with open(f"{root}/{name}", "w") as file:
             file.write(text.rstrip("\n") + "\n" + "\n".join(more) + "\n")
         subprocess.run(["mount", "--bind", f"{root}/{name}", f"/etc/{name}"], check=True)
-    for name, uid in (("ann", ANN), ("bob", BOB)):
+    for name, uid in (("ann", ANN), ("bob", BOB), ("dan", DAN)):
         os.mkdir(f"{root}/{name}", 0o700)
         os.chown(f"{root}/{name}", uid, uid)
 
@@ -41,8 +42,10 @@ class LinuxUserTest(unittest.TestCase):
         cls.cluster.__enter__()
         for name, linux_user in (("ann", "ann"), ("bob", "lin-bob"), ("zoe", "zoe"), ("eve", "root")):
             cls.cluster.api.call("PUT", f"/v1/objects/user/{name}", {"linux_user": linux_user})
+        for pool, run_as in (("people", "submitter"), ("service", "agent"), ("boxes", "virtual")):
+            cls.cluster.api.call("PUT", f"/v1/objects/pool/{pool}", {"nodes": ["*"], "run_as": run_as})
         cls.apis = {}
-        for name in ("ann", "bob", "zoe", "eve", "nia"):
+        for name in ("ann", "bob", "zoe", "eve", "nia", "dan"):
             token = cls.cluster.api.call("POST", f"/v1/users/{name}/token?create=1")["token"]
             cls.apis[name] = Api(cls.cluster.url, token)
 
@@ -51,11 +54,11 @@ class LinuxUserTest(unittest.TestCase):
         cls.cluster.__exit__(None, None, None)
         shutil.rmtree(cls.root, ignore_errors=True)
 
-    def submit(self, user):
-        return self.apis[user].call("POST", "/v1/jobs", {"command": ["sh", "-c", SCRIPT], "cores": 1})["id"]
+    def submit(self, user, pool="default"):
+        return self.apis[user].call("POST", "/v1/jobs", {"command": ["sh", "-c", SCRIPT], "cores": 1, "pool": pool})["id"]
 
-    def lines(self, user):
-        job = self.submit(user)
+    def lines(self, user, pool="default"):
+        job = self.submit(user, pool)
         found = self.cluster.wait(job)
         lines = self.cluster.logs(job).splitlines()
         self.assertEqual(found["state"], "completed", (found, lines))
@@ -73,15 +76,26 @@ class LinuxUserTest(unittest.TestCase):
         self.assertEqual(lines[:3], [str(BOB)] * 3, "no group of somebody else's")
         self.assertEqual(lines[3:5], [self.root + "/bob", "lin-bob"])
 
+    def test_a_pool_of_submitters_takes_the_linux_user_of_the_same_name(self):
+        self.assertEqual(self.lines("dan", "people")[:3], [str(DAN)] * 3)
+        self.assertEqual(self.lines("bob", "people")[:3], [str(BOB)] * 3, "who is mapped is mapped there too")
+
+    def test_a_pool_may_run_all_as_the_agent(self):
+        for user in ("nia", "ann"):
+            self.assertEqual(self.lines(user, "service")[0], "0")
+
     def test_who_cannot_be_is_refused_with_the_reason(self):
-        for user, why in (("zoe", "Linux user 'zoe' does not exist on node node1"),
-                          ("eve", "Linux user 'root' is root and runs no tasks on node node1"),
-                          ("nia", "user 'nia' is mapped to no Linux user")):
-            job = self.submit(user)
+        for user, pool, why in (("zoe", "default", "Linux user 'zoe' does not exist on node node1"),
+                                ("eve", "default", "Linux user 'root' is root and runs no tasks on node node1"),
+                                ("nia", "default", "user 'nia' is mapped to no Linux user"),
+                                ("nia", "people", "Linux user 'nia' does not exist on node node1"),
+                                ("eve", "people", "Linux user 'root' is root and runs no tasks on node node1"),
+                                ("ann", "boxes", "pool 'boxes' runs nothing but containers")):
+            job = self.submit(user, pool)
 
             def told():
                 return why in self.cluster.run("show", str(job)).stdout
-            until(told, 20, f"the reason of {user}")
+            until(told, 20, f"the reason of {user} in {pool}")
             self.assertFalse(any(attempt["started_at"] for attempt in self.cluster.job(job)["attempts"]))
             self.cluster.run("cancel", str(job), check=False)
 

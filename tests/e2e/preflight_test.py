@@ -37,6 +37,12 @@ def main():
 
         with open(bad, "w") as file:
             file.write("node1")
+        # A pool that wants none of it is not asked what the cluster wants.
+        cluster.api.call("PUT", "/v1/objects/pool/quick", {"nodes": ["node1"], "preflight": False})
+        quick = cluster.submit({"name": "quick", "pool": "quick", "command": ["true"], "gpus": 2})
+        assert cluster.wait(quick, 60)["state"] == "completed"
+        assert len(cluster.job(quick)["attempts"]) == 1
+
         gang = cluster.submit({"name": "bad", "nodes": 2, "tasks": 2, "command": ["sh", "-c", "echo $DOVE_NODE"],
                                "gpus": 2})
         ended = cluster.wait(gang, 90)
@@ -50,6 +56,14 @@ def main():
         moves = cluster.run("events", "-k", "MoveNode", "-o", "json").stdout
         assert "gpu 0,1 is wrong" in moves and "suspect" in moves, moves
         until(lambda: cluster.api.call("GET", "/v1/nodes/node1")["state"] == "ready", 60, "the node to be tested")
+
+        # And one that wants it gets it where the cluster wants nothing.
+        cluster.api.call("PUT", "/v1/objects/cluster/cluster", {"preflight": False})
+        cluster.api.call("PUT", "/v1/objects/pool/careful", {"nodes": ["node1"], "preflight": True})
+        careful = cluster.submit({"name": "careful", "pool": "careful", "command": ["true"], "gpus": 2})
+        until(lambda: [attempt["stop_reason"] for attempt in cluster.job(careful)["attempts"]][:1] == ["preflight"], 60,
+              "the pool's own preflight")
+        cluster.run("cancel", str(careful))
 
 
 main()

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """What tasks write to $DOVE_PROGRESS is shown by the API, the commands and /metrics, of each rank."""
+import json
+import subprocess
 import sys
 
-from cluster import Cluster, until
+from cluster import DOVE, Cluster, until
 
 TASK = """
 for step in $(seq 1 600); do
@@ -40,8 +42,36 @@ def hangs(cluster):
     cluster.run("cancel", str(job))
 
 
+# Hangs in its first attempt only.
+HANGS_ONCE = """
+echo "step=5 seconds=0.1" > $DOVE_PROGRESS
+[ $DOVE_RESTART_COUNT = 0 ] && sleep 600
+exit 0
+"""
+
+
+def requeued(cluster):
+    """The setting is heeded: the job is stopped and runs again, and the log says why."""
+    cluster.api.call("PUT", "/v1/objects/cluster/cluster", {"hang_after_s": 3, "on_hang": "requeue"})
+    job = cluster.submit({"name": "hangs-once", "command": ["sh", "-c", HANGS_ONCE]})
+    ended = cluster.wait(job, 60)
+    assert ended["state"] == "completed", ended
+    assert [attempt["stop_reason"] for attempt in ended["attempts"]] == ["hung", "finished"], ended["attempts"]
+    assert ended["retries_used"] == 0, ended
+    seen = [json.loads(line) for line in cluster.run("events", "-k", "HangObserved", "-o", "json").stdout.splitlines()]
+    assert any(one["event"]["job"] == job and one["event"]["step"] == 5 for one in seen), seen
+    assert not any(node["findings"] for node in cluster.nodes()), cluster.nodes()
+
+
+def replayed(cluster):
+    """Deciding again over the log gives the same decisions."""
+    said = subprocess.run([DOVE, "replay", "--verify", cluster.data], capture_output=True, text=True)
+    assert said.returncode == 0, said.stdout + said.stderr
+
+
 def main():
-    with Cluster(nodes=2, cores=4, server_options=["--hang-after-s", "3"]) as cluster:
+    with Cluster(nodes=2, cores=4) as cluster:
+        cluster.api.call("PUT", "/v1/objects/cluster/cluster", {"hang_after_s": 3})
         job = cluster.submit({"name": "steps", "nodes": 2, "tasks": 2, "command": ["sh", "-c", TASK]})
 
         def progress():
@@ -64,6 +94,9 @@ def main():
         cluster.wait(job)
         assert cluster.api.call("GET", f"/v1/jobs/{job}")["progress"] is None
         hangs(cluster)
+        requeued(cluster)
+        cluster.stop()
+        replayed(cluster)
 
 
 main()

@@ -59,6 +59,24 @@ Span time_limit(const core::State& state, const JobSpec& spec) {
   return Span{};
 }
 
+RunAs run_as_of(const core::State& state, const JobSpec& spec) {
+  const Pool* pool = core::pool_of(state, spec);
+  return pool == nullptr ? RunAs::kNode : pool->run_as;
+}
+
+bool wants_preflight(const core::State& state, const JobSpec& spec) {
+  const Pool* pool = core::pool_of(state, spec);
+  switch (pool == nullptr ? PoolSwitch::kCluster : pool->preflight) {
+    case PoolSwitch::kCluster:
+      break;
+    case PoolSwitch::kOff:
+      return false;
+    case PoolSwitch::kOn:
+      return true;
+  }
+  return state.settings.preflight;
+}
+
 void append_peers(std::string& out, const core::State& state, const Launch& launch) {
   out += ",\"placements\":[";
   bool first = true;
@@ -118,14 +136,18 @@ const std::string& OrderText::shared_part(const Order& order) {
   const JobSpec& spec = *order.spec;
   fmt::format_to(Out(shared_), ",\"restart_count\":{},\"barrier\":{}", order.restart_count,
                  order.launch->placements.size() > 1);
-  if (state.settings.preflight) shared_ += ",\"preflight\":true";
+  if (wants_preflight(state, spec)) shared_ += ",\"preflight\":true";
   append_peers(shared_, state, *order.launch);
   append_spec(shared_, state, state.find_job(order.job), spec, *order.launch);
   const std::shared_ptr<const std::string> exec = sources_.exec(spec.exec_digest);
   shared_ += ",\"exec\":";
   shared_ += exec == nullptr ? "null" : *exec;
+  const RunAs run_as = run_as_of(state, spec);
   const auto user = state.users.find(spec.user);
-  append_field(shared_, "linux_user", user == state.users.end() ? "" : user->second.linux_user);
+  std::string linux_user = user == state.users.end() ? "" : user->second.linux_user;
+  if (linux_user.empty() && run_as == RunAs::kSubmitter) linux_user = spec.user;
+  append_field(shared_, "linux_user", linux_user);
+  append_field(shared_, "run_as", std::string(codec::word(run_as)));
   append_field(shared_, "job_token", sources_.job_token(order.job, order.attempt));
   return shared_;
 }
