@@ -97,7 +97,10 @@ void refresh(const State& state, Plan& all, NodeId id, NodePlan& plan) {
     if (hold.promised && hold.from > state.now) {
       plan.valid_until = std::min(plan.valid_until, hold.from);
     }
-    if (hold.to == kNever) endless.add(hold.job.value);
+    if (hold.to != kNever) continue;
+    endless.add(hold.job.value);
+    // Another attempt may hold as much by other ids.
+    if (!hold.promised) endless.add(state.find_job(hold.job)->attempts.back().number);
   }
   plan.is_bounded = plan.is_bounded && plan.windows.empty();
   const NodeFree& last = plan.steps.back().free;
