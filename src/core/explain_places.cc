@@ -39,6 +39,8 @@ class Explainer {
   // Drops what is not needed, in the order given.
   Causes drop(Causes found, std::initializer_list<Causes> order) const;
   Causes drop_each(Causes found) const;
+  // What never fits alone may do so beside the rest, where a search finds more that asks for more.
+  Causes confirmed(Causes found) const;
 
   void forget_limits(Causes found);
   void tell(Causes found);
@@ -81,7 +83,21 @@ Causes Explainer::smallest() {
     }
   }
   const bool will_fit = fits(soft | kOccupiedCause);
-  return drop_each(will_fit ? without_hardware(soft) : with_hardware(soft));
+  return confirmed(drop_each(will_fit ? without_hardware(soft) : with_hardware(soft)));
+}
+
+Causes Explainer::confirmed(Causes found) const {
+  if (search_is_monotone(spec_)) return found;
+  for (std::size_t i = 0; i < causes_.kinds().size();) {
+    const Causes other = (found & ~scarce_cause(i)) | kOccupiedCause;
+    if ((found & scarce_cause(i)) == 0 || !fits(other)) {
+      ++i;
+      continue;
+    }
+    found = drop_each(other);
+    i = 0;  // with less gone, another may do too
+  }
+  return found;
 }
 
 Causes Explainer::without_hardware(Causes soft) const {

@@ -27,7 +27,7 @@ TEST(Why, EachReasonIsNeededAndTogetherTheyAreEnough) {
 // before it, because that one was promised something too.
 TEST(Why, HistoriesThatOnceHadNoReason) {
   WhyFindings findings;
-  for (std::uint64_t seed : {315, 604}) {
+  for (std::uint64_t seed : {315, 604, 30256}) {
     const auto done = ask_why(policies::standard_policies(), seed, 250, findings);
     ASSERT_TRUE(done.ok()) << "seed " << seed << ": " << done.error().message;
   }
