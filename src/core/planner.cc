@@ -59,6 +59,7 @@ struct Planner::Shape {
   JobSpec spec;
   std::vector<NodeId> avoided;
   Even even;
+  NodeNeeds needs;
   Span least;
   std::vector<Bound> bounds;  // a heap
 };
@@ -269,7 +270,12 @@ Planner::Shape& Planner::shape_of(const Query& query) {
   shape.spec = query.spec;
   shape.avoided.assign(query.avoided.begin(), query.avoided.end());
   shape.even = query.even;
+  shape.needs = query.needs;
   shape.least = least;
+  if (const Shape* lesser = lesser_than(shape)) {
+    shape.bounds = lesser->bounds;
+    return shape;
+  }
   const bool chooses = chooses_nodes(query.spec);
   for (const NodeEntry& entry : nodes_of(state_, query.pool)) {
     if (std::find(query.avoided.begin(), query.avoided.end(), entry.node) != query.avoided.end()) {
@@ -280,6 +286,27 @@ Planner::Shape& Planner::shape_of(const Query& query) {
   }
   std::make_heap(shape.bounds.begin(), shape.bounds.end());
   return shape;
+}
+
+// One that asks for no more of the same nodes, and most of all such: where it cannot start, this
+// one cannot either.
+const Planner::Shape* Planner::lesser_than(const Shape& shape) const {
+  const Shape* best = nullptr;
+  for (const auto& other : shapes_) {
+    const JobSpec& spec = other->spec;
+    const bool is_lesser =
+        other.get() != &shape && other->pool == shape.pool && !(shape.least < other->least) &&
+        other->needs.gpus_milli <= shape.needs.gpus_milli &&
+        other->needs.cores <= shape.needs.cores &&
+        other->needs.memory_bytes <= shape.needs.memory_bytes && other->avoided == shape.avoided &&
+        spec.features == shape.spec.features && spec.nodes_wanted == shape.spec.nodes_wanted &&
+        spec.nodes_excluded == shape.spec.nodes_excluded &&
+        (plan_.boundary == kNever || same_windows(spec, shape.spec));
+    if (!is_lesser) continue;
+    const auto size = [](const Shape& one) { return std::pair(one.needs.gpus_milli, one.least); };
+    if (best == nullptr || size(*best) < size(*other)) best = other.get();
+  }
+  return best;
 }
 
 Instant Planner::earliest(const Query& query, NodeId id, Instant from) {

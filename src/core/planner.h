@@ -60,6 +60,7 @@ class Planner {
   };
 
   Shape& shape_of(const Query& query);
+  const Shape* lesser_than(const Shape& shape) const;
   std::optional<Planned> find_even(const Query& query);
   std::optional<Planned> find_any(const Query& query);
   bool enough_in_the_end(const Query& query) const;
