@@ -1,7 +1,6 @@
 #include "core/cores.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "base/check.h"
 
@@ -106,33 +105,24 @@ std::vector<NumaDemand> numa_demands(const Inventory& inventory,
   return demands;
 }
 
-// Most often what comes or goes lies together.
+// What comes or goes lies together, most often: run by run.
 void add_cores(std::vector<std::int32_t>& to, std::span<const std::int32_t> more) {
-  if (more.empty()) return;
-  const auto at = std::lower_bound(to.begin(), to.end(), more.front());
-  if (at == to.end() || *at > more.back()) {
-    to.insert(at, more.begin(), more.end());
-    return;
+  while (!more.empty()) {
+    const auto at = std::lower_bound(to.begin(), to.end(), more.front());
+    const bool is_there = at != to.end() && *at == more.front();
+    const auto end = at == to.end() ? more.end() : std::lower_bound(more.begin(), more.end(), *at);
+    if (!is_there) to.insert(at, more.begin(), end);
+    more = is_there ? more.subspan(1) : std::span(end, more.end());
   }
-  std::vector<std::int32_t> all;
-  all.reserve(to.size() + more.size());
-  std::set_union(to.begin(), to.end(), more.begin(), more.end(), std::back_inserter(all));
-  to = std::move(all);
 }
 
 void remove_cores(std::vector<std::int32_t>& from, std::span<const std::int32_t> gone) {
-  if (gone.empty()) return;
-  const auto at = std::lower_bound(from.begin(), from.end(), gone.front());
-  const auto count = static_cast<std::ptrdiff_t>(gone.size());
-  if (from.end() - at >= count && std::equal(gone.begin(), gone.end(), at)) {
-    from.erase(at, at + count);
-    return;
+  while (!gone.empty()) {
+    const auto at = std::lower_bound(from.begin(), from.end(), gone.front());
+    const auto [end, rest] = std::mismatch(at, from.end(), gone.begin(), gone.end());
+    from.erase(at, end);
+    gone = at == end ? gone.subspan(1) : std::span(rest, gone.end());
   }
-  auto next = gone.begin();
-  std::erase_if(from, [&](std::int32_t core) {
-    while (next != gone.end() && *next < core) ++next;
-    return next != gone.end() && *next == core;
-  });
 }
 
 std::vector<std::int32_t> count_cores(const Inventory& inventory, Cores free) {

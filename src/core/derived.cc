@@ -161,7 +161,7 @@ template <class Id>
 void keep(std::set<Id>& ids, Id id, bool in) {
   if (in) {
     ids.insert(id);
-  } else {
+  } else if (!ids.empty()) {
     ids.erase(id);
   }
 }
@@ -349,8 +349,8 @@ void sync_job(State& state, JobId id) {
   count_end(state, job, note);
   set_wake(derived.job_wakes, id, note.wake, wake_of(state, job));
   if (count_places(job, note) && derived.tree.depends_on_usage()) {
-    if (note.holder.queue < 0) note.holder = derived.tree.holder_of(*job.spec);
-    derived.tree.usage_changed(note.holder);
+    state.accounts.of(state, job);
+    derived.tree.usage_changed(derived.tree.holder_of(job));
   }
   check_dependents(derived, id);
   if (job.array && job.array != id) check_dependents(derived, job.array);

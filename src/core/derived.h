@@ -17,6 +17,7 @@
 
 #include "core/cycle.h"
 #include "core/domain.h"
+#include "core/limits.h"
 #include "core/place.h"
 #include "core/plan.h"
 #include "core/policy.h"
@@ -41,6 +42,7 @@ struct WaitClass {
   std::shared_ptr<const JobSpec> spec;
   std::vector<NodeId> avoided;
   JobId array;           // of its own limit; none without one
+  Amount least;          // that a job of it can hold
   bool monotone = true;  // what did not fit cannot fit until something is freed
   std::set<QueueKey> jobs;
   Verdict verdict = Verdict::kOpen;
@@ -56,7 +58,6 @@ struct JobNote {
   bool active = false;        // as last counted
   AttemptNumber attempt = 0;  // that held this many places, as last counted
   std::int32_t places = 0;
-  QueueTree::Holder holder;      // once its usage was noted
   std::uint64_t wait_class = 0;  // 0: not queued
   QueueKey key;                  // while queued
   Instant wake = kNever;

@@ -181,8 +181,9 @@ bool is_sliced(std::span<const SlotSet> slots_taken, std::size_t device) {
 
 std::int32_t device_capacity(const DeviceView& free, const Request& request, std::int32_t most) {
   std::int64_t fits = 0;
+  const std::int64_t enough = std::int64_t{most} * std::max({request.gpus, request.slices, 1});
   Cuts cuts(request.slice);
-  for (std::size_t i = 0; i < free.free_milli.size(); ++i) {
+  for (std::size_t i = 0; i < free.free_milli.size() && fits < enough; ++i) {
     const Device& device = free.inventory.devices[i];
     const std::int32_t milli = free.free_milli[i];
     if (milli <= 0 || !matches(request, device)) continue;

@@ -72,7 +72,7 @@ Verdict try_place(Cycle& cycle, std::uint64_t id) {
   if (!declared_obstacles(state, spec).empty()) return Verdict::kDeclared;
   if (array_is_full(*state.derived, it)) return Verdict::kOverLimit;
   const Job& job = *state.find_job(it.jobs.begin()->job);
-  if (!is_within_limits(cycle.state, job, least_amount(spec))) return Verdict::kOverLimit;
+  if (!is_within_limits(cycle.state, job, it.least)) return Verdict::kOverLimit;
   if (launch_promised(cycle, id)) return Verdict::kOpen;
   if (it.monotone && is_too_much(state, spec)) return Verdict::kNoPlace;
   const std::set<JobId> ignored = promises_behind(state, job);

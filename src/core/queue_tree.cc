@@ -284,9 +284,15 @@ std::optional<QueueTree::Key> QueueTree::key_of(const State& state, std::int32_t
   return key;
 }
 
-QueueTree::Holder QueueTree::holder_of(const JobSpec& spec) {
-  const auto queue = queues_.find(spec.queue);
-  return {queue == queues_.end() ? kRoot : queue->second, user_of(spec.user)};
+const QueueTree::Holder& QueueTree::holder_of(const Job& job) {
+  CHECK(job.account > 0, "its usage was counted");
+  if (holders_.size() <= job.account) holders_.resize(job.account + 1);
+  Holder& known = holders_[job.account];
+  if (known.user < 0) {
+    const auto queue = queues_.find(job.spec->queue);
+    known = {queue == queues_.end() ? kRoot : queue->second, user_of(job.spec->user)};
+  }
+  return known;
 }
 
 void QueueTree::usage_changed(const Holder& holder) {

@@ -50,12 +50,12 @@ class QueueTree {
   std::optional<std::uint64_t> first(const State& state);
   bool any_open() const { return !branches_.empty() && branches_.front().open_count > 0; }
 
-  // Whose usage a job counts towards, found once.
+  // Whose usage a job counts towards, found once for all jobs of an account. REQUIRES: it has one.
   struct Holder {
     std::int32_t queue = -1;
     std::int32_t user = -1;
   };
-  Holder holder_of(const JobSpec& spec);
+  const Holder& holder_of(const Job& job);
   // What the queue, all above it, and the user hold has changed.
   void usage_changed(const Holder& holder);
   // Time has passed: shares by past use are reckoned anew.
@@ -126,6 +126,7 @@ class QueueTree {
   std::vector<Branch> branches_;  // 0 is the cluster
   std::map<std::string, std::int32_t> queues_;
   std::map<std::pair<std::int32_t, std::string>, std::int32_t> lanes_;
+  std::vector<Holder> holders_;  // by Job::account
   std::map<std::string, std::int32_t> users_;
   std::vector<std::vector<std::int32_t>> lanes_by_user_;
   const OrderPolicy* default_order_ = nullptr;

@@ -82,6 +82,7 @@ std::uint64_t class_for(const State& state, const Job& job) {
   made.spec = job.spec;
   made.avoided = job.nodes_avoided;
   made.array = limiting_array(job);
+  made.least = least_amount(*job.spec);
   made.monotone = search_is_monotone(*job.spec);
   made.lane = derived.tree.lane_of(*job.spec);
   derived.classes_by_digest.emplace(digest, id);
