@@ -89,6 +89,18 @@ void enable_controllers(const std::string& directory) {
   }
 }
 
+// Whether groups below `directory` can have controllers and processes. With processes in it, memory
+// cannot be enabled, and if another controller is, no process can join a group below any more. Only
+// the kernel's own root, which alone has no type, is exempt. This process makes way.
+bool is_clear(const std::string& directory, bool makes_way) {
+  if (::access((directory + "/cgroup.type").c_str(), F_OK) != 0) return true;
+  const std::string own = fmt::format("{}\n", ::getpid());
+  const std::string inside = read_text(directory + "/cgroup.procs");
+  if (inside != own || !makes_way) return inside.empty();
+  const std::string leaf = fmt::format("{}/{}", directory, kAgentLeaf);
+  return make_directory(leaf) && write_text(leaf + "/cgroup.procs", "0") == 0;
+}
+
 // A v1 cpuset is unusable until both of its lists are set.
 void inherit_cpuset(const std::string& parent, const std::string& directory) {
   for (const char* file : {"/cpuset.cpus", "/cpuset.mems"}) {
@@ -100,26 +112,46 @@ void inherit_cpuset(const std::string& parent, const std::string& directory) {
 
 }  // namespace
 
-void CgroupRoot::add(Hierarchy hierarchy, const std::string& base) {
-  if (!make_directory(hierarchy.directory)) return;
-  if (hierarchy.v2) {
-    enable_controllers(base);
-    const std::string wanted = read_text(base + "/cgroup.controllers");
-    if (has_word(wanted, "memory", ' ') &&
-        !has_word(read_text(base + "/cgroup.subtree_control"), "memory", ' ')) {
-      // This process is in the way: a group with processes cannot have limited children.
-      const std::string leaf = fmt::format("{}/{}", base, kAgentLeaf);
-      if (make_directory(leaf)) write_text(leaf + "/cgroup.procs", "0");
-      enable_controllers(base);
-    }
-    enable_controllers(hierarchy.directory);
-    const std::string enabled = read_text(hierarchy.directory + "/cgroup.subtree_control");
-    hierarchy.memory = has_word(enabled, "memory", ' ');
-    hierarchy.pids = has_word(enabled, "pids", ' ');
-    hierarchy.cpuset = has_word(enabled, "cpuset", ' ');
-  } else if (hierarchy.cpuset) {
-    inherit_cpuset(base, hierarchy.directory);
+// Makes `hierarchy.directory` in `base` with every controller there is; false if it cannot.
+bool CgroupRoot::open_v2(Hierarchy& hierarchy, const std::string& base, bool makes_way) {
+  if (!make_directory(hierarchy.directory)) return false;
+  if (is_clear(base, makes_way)) enable_controllers(base);
+  enable_controllers(hierarchy.directory);
+  const std::string enabled = read_text(hierarchy.directory + "/cgroup.subtree_control");
+  hierarchy.memory = has_word(enabled, "memory", ' ');
+  hierarchy.pids = has_word(enabled, "pids", ' ');
+  hierarchy.cpuset = has_word(enabled, "cpuset", ' ');
+  return true;
+}
+
+void CgroupRoot::add_v2(Hierarchy hierarchy, const std::string& own, const std::string& name) {
+  std::string base = own;
+  if (base.ends_with(fmt::format("/{}", kAgentLeaf))) {
+    base.resize(base.size() - std::strlen(kAgentLeaf) - 1);
   }
+  Hierarchy top = hierarchy;
+  top.directory = hierarchy.mount + "/" + name;
+  hierarchy.directory = base + "/" + name;
+  // systemd starts a unit again in the unit's own group, which then must not have limited children.
+  const bool is_unit = own.ends_with(".service");
+  if (!is_unit && open_v2(hierarchy, base, true) && hierarchy.memory) {
+    hierarchies_.push_back(std::move(hierarchy));
+    return;
+  }
+  // The top is exempt from the rule that groups with processes have no limited children.
+  const bool can_be_top = base != hierarchy.mount;
+  if (can_be_top && open_v2(top, top.mount, false) && (top.memory || is_unit)) {
+    ::rmdir(hierarchy.directory.c_str());
+    hierarchies_.push_back(std::move(top));
+    return;
+  }
+  ::rmdir(top.directory.c_str());
+  if (open_v2(hierarchy, base, true)) hierarchies_.push_back(std::move(hierarchy));
+}
+
+void CgroupRoot::add_v1(Hierarchy hierarchy, const std::string& base) {
+  if (!make_directory(hierarchy.directory)) return;
+  if (hierarchy.cpuset) inherit_cpuset(base, hierarchy.directory);
   hierarchies_.push_back(std::move(hierarchy));
 }
 
@@ -144,17 +176,18 @@ CgroupRoot CgroupRoot::detect(const std::string& name, bool uses_programs) {
           hierarchy.v2 ? first.empty() : !first.empty() && has_word(options, first, ',');
       if (same && path != "/" && ::access((mount + path).c_str(), F_OK) == 0) base = mount + path;
     }
-    if (hierarchy.v2 && base.ends_with(fmt::format("/{}", kAgentLeaf))) {
-      base.resize(base.size() - std::strlen(kAgentLeaf) - 1);
+    hierarchy.mount = mount;
+    if (hierarchy.v2) {
+      root.add_v2(std::move(hierarchy), base, name);
+      continue;
     }
     hierarchy.directory = base + "/" + name;
-    hierarchy.mount = mount;
-    if (!hierarchy.v2 && !hierarchy.memory && !hierarchy.pids && !hierarchy.cpuset) {
+    if (!hierarchy.memory && !hierarchy.pids && !hierarchy.cpuset) {
       root.others_.push_back(hierarchy.directory);
       if (has_word(options, "devices", ',')) root.v1_devices_ = hierarchy.directory;
       continue;
     }
-    root.add(std::move(hierarchy), base);
+    root.add_v1(std::move(hierarchy), base);
   }
   bool v1 = false, v2 = false;
   for (const Hierarchy& hierarchy : root.hierarchies_) (hierarchy.v2 ? v2 : v1) = true;

@@ -65,7 +65,9 @@ class CgroupRoot {
 
   // Looks at the machine and makes the group `name` (of this agent, in the cgroup it runs in) in
   // each hierarchy that can be written. Without any, version() is kNone. On v2 the calling process
-  // may be moved to a group `agent` beside it, since the kernel wants limits on leaves only.
+  // may be moved to a group `agent` beside it, since the kernel wants limits on leaves only; where
+  // others are in the way, and for a service of systemd, the group is made at the top of the tree
+  // if that can be written: systemd cannot start a service again whose group has limited children.
   // `uses_programs`: rules of devices may be programs of v2, which are tried first.
   static CgroupRoot detect(const std::string& name, bool uses_programs = true);
 
@@ -97,7 +99,10 @@ class CgroupRoot {
   };
   void find_device_rules(bool uses_programs);
   std::string missing() const;
-  void add(Hierarchy hierarchy, const std::string& base);
+  void add_v1(Hierarchy hierarchy, const std::string& base);
+  // Below `own`, the group of this process, or, where that is not possible, at the top.
+  void add_v2(Hierarchy hierarchy, const std::string& own, const std::string& name);
+  static bool open_v2(Hierarchy& hierarchy, const std::string& base, bool makes_way);
   static Result<void> make(const Hierarchy& hierarchy, const CgroupName& name,
                            const CgroupLimits& limits);
 

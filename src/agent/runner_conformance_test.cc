@@ -1,4 +1,6 @@
 // What every runner of real tasks does, whatever it runs them in.
+#include <gmock/gmock.h>
+
 #include "agent/runner_test_bed.h"
 
 namespace dove::agent {
@@ -170,7 +172,9 @@ TEST_P(RunnerConformance, ATaskOverItsMemorySaysPeakAndLimit) {
   start(hungry);
   ASSERT_TRUE(ended());
   EXPECT_EQ(ended_[0].exit.exit_code, 128 + SIGKILL);
-  EXPECT_EQ(ended_[0].exit.cause, "out_of_memory: peak 32 MiB, limit 32 MiB");
+  // Version 2 lets a process that is being killed have some pages over the limit.
+  EXPECT_THAT(ended_[0].exit.cause, testing::AnyOf("out_of_memory: peak 32 MiB, limit 32 MiB",
+                                                   "out_of_memory: peak 33 MiB, limit 32 MiB"));
 }
 
 TEST_P(RunnerConformance, ATaskCannotForkWithoutEnd) {
