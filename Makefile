@@ -8,7 +8,7 @@ ROUNDS ?= 200
 SEED ?= 1
 CONFIGURE = [ $(RELEASE)/build.ninja -nt CMakePresets.json ] || cmake --preset release >/dev/null
 
-.PHONY: help build all demo test unit e2e test-upgrade peers test-isolation gpu check format bench chaos explore fuzz clean
+.PHONY: help build all demo test unit e2e test-upgrade peers test-isolation test-vm gpu check format bench chaos explore fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1|/p' Makefile | awk -F'|' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -52,6 +52,12 @@ test-isolation: ## what a hostile task in a container tries, and a neighbour tha
 	@tools/setup build run test
 	@$(MAKE) --no-print-directory build
 	@DOVE=$(CURDIR)/$(RELEASE)/dove tests/e2e/isolation_test.py
+
+test-vm: ## what depends on the kernel, in a machine with systemd and cgroup v2 (root, qemu; SUITES="isolation-crun exec")
+	@tools/setup build vm
+	@$(CONFIGURE)
+	@ninja -C $(RELEASE) -j$(JOBS) --quiet programs agent_test devices.nvml_fake
+	@tools/vm test $(SUITES)
 
 gpu: ## what a real GPU of this machine does under dove, added to docs/operate/gpu-runs.md; skips without one
 	@! tools/gpu --probe || { tools/setup build run test && $(MAKE) --no-print-directory build && \
