@@ -125,14 +125,14 @@ bool set_setting(const char* path, const char* value) {
   return done;
 }
 
-bool add_device(Netlink& outside, const Plan& plan, int here) {
+bool add_device(Netlink& outside, const Plan& plan, int here, std::uint32_t mtu) {
   Vxlan vxlan;
   vxlan.name = kDevice;
   vxlan.number = plan.number;
   vxlan.local = plan.local;
   std::copy(std::begin(plan.mac), std::end(plan.mac), std::begin(vxlan.mac));
   vxlan.in_namespace = here;
-  vxlan.mtu = mtu_on(plan.local);
+  vxlan.mtu = mtu;
   for (int tries = 0; tries < kBusyTries; ++tries) {
     if (outside.add_vxlan(vxlan)) return true;
     if (errno != EEXIST && errno != EADDRINUSE) return false;
@@ -141,8 +141,8 @@ bool add_device(Netlink& outside, const Plan& plan, int here) {
   return false;
 }
 
-// In the new namespace; `outside` speaks for the machine's.
-std::string fill(Netlink& outside, const Plan& plan, int here) {
+// In the new namespace; `outside` speaks for the machine's, and `mtu` is what fits its way there.
+std::string fill(Netlink& outside, const Plan& plan, int here, std::uint32_t mtu) {
   Netlink inside;
   if (inside.broken() || !inside.set_up(kLoopback)) return "set up loopback";
   // Inside nobody is root of the machine, and every port is the gang's.
@@ -152,7 +152,7 @@ std::string fill(Netlink& outside, const Plan& plan, int here) {
   }
   int device = kLoopback;
   if (!plan.peers.empty()) {
-    if (!add_device(outside, plan, here)) {
+    if (!add_device(outside, plan, here, mtu)) {
       return "make VXLAN " + std::to_string(plan.number) + " for the gang's network";
     }
     device = static_cast<int>(::if_nametoindex(kDevice));
@@ -176,10 +176,11 @@ std::string make_network(const Plan& plan, const std::string& held) {
   // Its requests are answered in the namespace that it is made in: the machine's.
   Machine machine;
   if (machine.broken()) return "ask the kernel for a network";
+  const std::uint32_t mtu = mtu_on(plan.local);
   if (::unshare(CLONE_NEWNET) != 0) return "make a network namespace";
   const int here = ::open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
   if (here < 0) return "open the network namespace";
-  if (std::string what = fill(machine.links(), plan, here); !what.empty()) return what;
+  if (std::string what = fill(machine.links(), plan, here, mtu); !what.empty()) return what;
   if (!plan.way.device.empty()) {
     if (std::string what = make_way(machine, plan.way, here); !what.empty()) return what;
   }

@@ -44,10 +44,11 @@ except OSError as refused:
     print("controller refused", refused)
 print(open("/etc/resolv.conf").read().replace("\\n", ";"))
 for line in open("/proc/net/dev"):
-    if line.split(":")[0].strip() == "out0":
+    name = line.split(":")[0].strip()
+    if name in ("out0", "gang0"):
         import fcntl, struct
-        asked = fcntl.ioctl(socket.socket(), 0x8921, struct.pack("16sI12x", b"out0", 0))  # SIOCGIFMTU
-        print("mtu", struct.unpack("16sI12x", asked)[1])
+        asked = fcntl.ioctl(socket.socket(), 0x8921, struct.pack("16sI12x", name.encode(), 0))  # SIOCGIFMTU
+        print(name, struct.unpack("16sI12x", asked)[1])
 """
 SERVE = """
 import socket
@@ -162,8 +163,9 @@ class Out(unittest.TestCase):
         self.assertEqual(answers[ELSEWHERE], "answers " + NODES[self.where])
         self.assertIn("refused", self.asked((("DGRAM", ELSEWHERE), VXLAN_PORT))[ELSEWHERE], "no frames for other gangs")
         self.assertEqual(answers["controller"], "200")
-        self.assertEqual(answers["mtu"], "1400", "as the node's own way")
+        self.assertEqual(answers["out0"], "1400", "as the node's own way")
         spread = self.asked((WORLD, PORT), nodes=2, tasks=2)
+        self.assertEqual(spread["gang0"], "1350", "less what VXLAN adds")
         self.assertIn("answers", spread[WORLD])
 
     def test_2_not_to_the_node_nor_to_metadata_nor_to_others(self):
