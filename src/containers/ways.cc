@@ -10,8 +10,9 @@ namespace dove::containers {
 namespace {
 
 constexpr const char kEverywhere[] = "0.0.0.0/0";
-// Nobody's business: the clouds' metadata, and what gangs' networks use.
-constexpr const char* kClosed[] = {"169.254.0.0/16", "100.64.0.0/10"};
+constexpr const char kMetadata[] = "169.254.0.0/16";  // of clouds, and their resolvers
+// Nobody's business: that, and what gangs' networks use.
+constexpr const char* kClosed[] = {kMetadata, "100.64.0.0/10"};
 constexpr int kBits = 32;
 
 bool is_network(const std::string& text) {
@@ -102,6 +103,14 @@ std::string rules_text(const Ways& ways, const ControllerPlace& controller) {
   text += "  chain through {\n    type filter hook forward priority filter; policy accept;\n";
   text += fmt::format("    {} ip daddr {} drop\n", ours, kOutRange);
   text += fmt::format("    {} meta nfproto ipv6 drop\n", ours);
+  const auto is_metadata = [](const std::string& route) { return route.starts_with("169.254."); };
+  if (std::none_of(ways.routes.begin(), ways.routes.end(), is_metadata)) {
+    // One address may be both: a resolver has a route.
+    text += fmt::format(
+        "    {} ip daddr {} meta l4proto {{ tcp, udp }} th dport 53 accept\n    {} ip daddr {} "
+        "drop\n",
+        ours, kMetadata, ours, kMetadata);
+  }
   // Frames for gangs' networks come from the machines alone.
   text += fmt::format("    {} udp dport 4789 drop\n", ours);
   text += fmt::format("    {} ct state established,related accept\n    {} drop\n", theirs, theirs);

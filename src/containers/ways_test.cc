@@ -48,6 +48,14 @@ TEST(Ways, AControllerOnLoopbackIsReachedAtTheGateway) {
   EXPECT_NE(rules.find("ip daddr 10.0.0.9 tcp dport 7717 accept"), std::string::npos);
 }
 
+TEST(Ways, AResolverThatIsTheMetadataServerAnswersAsAResolverOnly) {
+  const std::string drops = "ip daddr 169.254.0.0/16 drop";
+  EXPECT_NE(rules_text(ways(), {}).find(drops), std::string::npos);
+  Ways named = ways();
+  named.routes.emplace_back("169.254.169.254/32");  // on purpose
+  EXPECT_EQ(rules_text(named, {}).find(drops), std::string::npos);
+}
+
 TEST(Ways, DoveContainIsToldWhatIsOpenAndWhatIsClosed) {
   const std::string text = ways_text(ways());
   EXPECT_NE(text.find("route 10.0.0.0/8\n"), std::string::npos);
