@@ -140,6 +140,13 @@ std::vector<std::int32_t> choose_cores(const Inventory& inventory, Cores free, s
     if (!demands.empty()) demands.front().cores += count;
     return {free.begin(), free.begin() + count};
   }
+  if (demands.size() == 1) {
+    const NumaNode& numa = inventory.numa[static_cast<std::size_t>(demands.front().numa_node)];
+    if (count_on(numa, free) >= count) {
+      demands.front().cores += count;
+      return first_of(numa, free, count);
+    }
+  }
   std::vector<std::int32_t> left = count_cores(inventory, free);
   std::int32_t missing = count;
   if (demands.empty()) {
@@ -149,14 +156,6 @@ std::vector<std::int32_t> choose_cores(const Inventory& inventory, Cores free, s
     }
   }
   std::vector<std::int32_t> taken_on(left.size(), 0);
-  if (demands.size() == 1) {
-    const auto numa = static_cast<std::size_t>(demands.front().numa_node);
-    const std::int32_t some = std::min(left[numa], missing);
-    demands.front().cores += some;
-    taken_on[numa] = some;
-    left[numa] -= some;
-    missing -= some;
-  }
   while (missing > 0) {
     NumaDemand* demand = next_demand(demands, left);
     if (demand == nullptr) break;

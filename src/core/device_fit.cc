@@ -76,7 +76,7 @@ class Taking {
         request_(request) {}
 
   bool take_whole(const PlacementPolicy& policy, std::vector<DeviceGrant>& out) {
-    const std::vector<DeviceOffer> whole = offers(kWholeDevice_milli);
+    const std::vector<DeviceOffer> whole = offers(kWholeDevice_milli, request_.gpus);
     if (static_cast<std::int32_t>(whole.size()) < request_.gpus) return false;
     for (std::int32_t device :
          policy.whole_devices({inventory_, whole, request_.gpus, cores_wanted_})) {
@@ -87,7 +87,7 @@ class Taking {
   }
 
   bool take_share(const PlacementPolicy& policy, std::vector<DeviceGrant>& out) {
-    const std::vector<DeviceOffer> roomy = offers(request_.share_milli);
+    const std::vector<DeviceOffer> roomy = offers(request_.share_milli, 1);
     if (roomy.empty()) return false;
     const std::int32_t device = policy.share_device({inventory_, roomy, 1, cores_wanted_});
     books_.free_milli[static_cast<std::size_t>(device)] -= request_.share_milli;
@@ -108,15 +108,21 @@ class Taking {
   }
 
  private:
-  std::vector<DeviceOffer> offers(std::int32_t at_least_milli) const {
-    const CoresBeside beside(inventory_, cores_, cores_wanted_ > 0);
+  // With the cores beside them where there are more than `wanted` to choose from.
+  std::vector<DeviceOffer> offers(std::int32_t at_least_milli, std::int32_t wanted) const {
     std::vector<DeviceOffer> found;
+    found.reserve(books_.free_milli.size());
     for (std::size_t i = 0; i < books_.free_milli.size(); ++i) {
       const Device& device = inventory_.devices[i];
       const std::int32_t milli = books_.free_milli[i];
       if (milli < at_least_milli || is_sliced(books_.slots_taken, i)) continue;
       if (!matches(request_, device)) continue;
-      found.push_back({static_cast<std::int32_t>(i), device.numa_node, milli, beside.of(device)});
+      found.push_back({static_cast<std::int32_t>(i), device.numa_node, milli, 0});
+    }
+    if (found.size() <= static_cast<std::size_t>(wanted)) return found;
+    const CoresBeside beside(inventory_, cores_, cores_wanted_ > 0);
+    for (DeviceOffer& offer : found) {
+      offer.cores_free = beside.of(inventory_.devices[static_cast<std::size_t>(offer.device)]);
     }
     return found;
   }
