@@ -339,12 +339,10 @@ void note_promises(const State& state, Plan& plan) {
   }
 }
 
-const NodePlan& plan_of(const State& state, Plan& plan, NodeId node) {
+const NodePlan& fresh_plan_of(const State& state, Plan& plan, NodeId node) {
   if (plan.nodes.size() < state.nodes.size()) plan.nodes.resize(state.nodes.size());
   NodePlan& it = plan.nodes[node.value - 1];
-  if (it.stale || it.valid_until <= state.now) {
-    refresh(state, plan, node, it);
-  }
+  refresh(state, plan, node, it);
   return it;
 }
 
@@ -443,12 +441,11 @@ Instant earliest_by_sums(const State& state, const NodePlan& plan, const NodeNee
   if (i > 0) --i;
   Instant start = std::max(from, steps[i].at);
   while (true) {
+    const Instant end = start + length;
     std::size_t j = i;
-    while (j < steps.size() && (j == i || steps[j].at < start + length)) {
-      if (!enough(steps[j].free)) break;
-      ++j;
-    }
-    if (j < steps.size() && (j == i || steps[j].at < start + length)) {
+    const auto counts = [&] { return j < steps.size() && (j == i || steps[j].at < end); };
+    while (counts() && enough(steps[j].free)) ++j;
+    if (counts()) {
       i = j + 1;
       if (i >= steps.size()) return kNever;
       start = steps[i].at;
@@ -456,7 +453,7 @@ Instant earliest_by_sums(const State& state, const NodePlan& plan, const NodeNee
     }
     const Window* shut = nullptr;
     for (const Window& window : plan.windows) {
-      if (window.from >= start + length || window.to <= start) continue;
+      if (window.from >= end || window.to <= start) continue;
       if (must_be_gone(state, spec, window, start)) shut = &window;
     }
     if (shut == nullptr) return start;

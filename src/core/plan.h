@@ -89,8 +89,17 @@ void note_changes(State& state, const std::vector<NodeId>& taken, const std::vec
 
 // -- asked by passes -----------------------------------------------------------------------------
 
+// The node's plan, built anew.
+const NodePlan& fresh_plan_of(const State& state, Plan& plan, NodeId node);
+
 // The node's plan as of now, brought up to date if need be.
-const NodePlan& plan_of(const State& state, Plan& plan, NodeId node);
+inline const NodePlan& plan_of(const State& state, Plan& plan, NodeId node) {
+  if (node.value <= plan.nodes.size()) {
+    const NodePlan& it = plan.nodes[node.value - 1];
+    if (!it.stale && it.valid_until > state.now) return it;
+  }
+  return fresh_plan_of(state, plan, node);
+}
 
 // Notes the promises of a state that has no Derived, or none to be touched.
 void note_promises(const State& state, Plan& plan);
