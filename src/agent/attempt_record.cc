@@ -90,6 +90,7 @@ std::optional<Report> ended_of(const nlohmann::json& body) {
   report.why = body.value("why", "");
   report.cpu_us = body.value("cpu_us", std::int64_t{0});
   report.memory_peak_bytes = body.value("memory_peak_bytes", std::int64_t{0});
+  report.started_us = body.value("started_us", std::int64_t{0});
   for (const auto& value : body.value("exits", nlohmann::json::array())) {
     if (Result<TaskExit> exit = codec::read_task_exit(value); exit.ok()) {
       report.exits.push_back(exit.value());
@@ -135,7 +136,9 @@ void write_shares(const std::string& directory, const std::string& keeper) {
 
 void write_ended(const std::string& directory, const Report& report) {
   // A failure does no harm: what the tasks left says as much.
-  (void)write_text(record_path(directory), 0, 0, codec::dump_json(report_json(report)) + "\n");
+  nlohmann::json line = report_json(report);
+  if (report.started_us != 0) line["started_us"] = report.started_us;
+  (void)write_text(record_path(directory), 0, 0, codec::dump_json(line) + "\n");
 }
 
 AttemptOnDisk read_attempt(const std::string& directory) {

@@ -9,6 +9,8 @@
 
 #include "agent/attempt_record.h"
 #include "agent/held_slots.h"
+#include "agent/shim_status.h"
+#include "telemetry/clock.h"
 #include "telemetry/log.h"
 
 namespace dove::agent {
@@ -108,6 +110,7 @@ void HeldAttempt::resume() {
     last_report_ = *found.ended;
     last_report_.key = order_.key;
     exits_ = last_report_.exits;
+    started_us_ = last_report_.started_us;
     return;
   }
   shares_ = found.shares;
@@ -122,6 +125,9 @@ void HeldAttempt::resume() {
   stage_ = Stage::kStarted;
   started_told_ = true;  // the sync tells it
   for (const TaskOnDisk& task : tasks) {
+    if (const auto seen = read_shim_started(task.plan.path); seen.ok() && seen->has_value()) {
+      note_start((*seen)->started_realtime_us);
+    }
     if (task.step >= 0) {
       adopt_step_task(task.plan, task.step);
     } else if (plan(task.plan.rank) == nullptr) {
@@ -140,6 +146,7 @@ void HeldAttempt::run_tasks(bool adopt) {
     Slot& slot = *owned;
     TaskCallbacks callbacks{[this, &slot] {
                               slot.started = true;
+                              note_start(telemetry::now_us());
                               tell_started();
                             },
                             [this, &slot](TaskEnd end) { task_ended(slot, std::move(end)); }};
@@ -156,6 +163,10 @@ void HeldAttempt::run_tasks(bool adopt) {
     task_ended(slot, std::move(end));
     if (stage_ == Stage::kEnded) return;
   }
+}
+
+void HeldAttempt::note_start(std::int64_t at_us) {
+  if (started_us_ == 0 || at_us < started_us_) started_us_ = at_us;
 }
 
 void HeldAttempt::tell_started() {
@@ -235,7 +246,8 @@ void HeldAttempt::settle() {
   }
   if (!execs_.empty()) return;
   stage_ = Stage::kEnded;
-  Report report{ReportKind::kEnded, order_.key, {}, "", cpu_us_, memory_peak_bytes_, 0};
+  Report report{ReportKind::kEnded, order_.key, {},         "", cpu_us_,
+                memory_peak_bytes_, 0,          started_us_};
   report.exits = exits_;
   if (context_.keeps_records) write_ended(directory_, report);
   for (const auto& slot : tasks_) output_over(slot->plan);

@@ -91,6 +91,8 @@ class HeldAttempt {
   const std::string& directory() const { return directory_; }
   const std::vector<TaskExit>& exits() const { return exits_; }
   std::vector<std::int32_t> steps() const;  // that run here
+  // When its first task was started, by this machine's clock; 0: none was.
+  std::int64_t started_us() const { return started_us_; }
   const Report& last_report() const { return last_report_; }
   // Who holds its tasks to their shares of devices; "": they have none.
   const std::string& shares() const { return shares_; }
@@ -112,6 +114,7 @@ class HeldAttempt {
   void run_tasks(bool adopt);
   void adopt_step_task(const TaskPlan& plan, std::int32_t number);
   void adopt_execs();
+  void note_start(std::int64_t at_us);
   void tell_started();
   void warn(int signal_number);
   // Has the job's own signal sent (sbatch --signal) when it has so much of its time left.
@@ -137,6 +140,7 @@ class HeldAttempt {
   wire::Timer save_timer_;
   wire::Timer warn_timer_;
   bool started_told_ = false;
+  std::int64_t started_us_ = 0;  // of its first task, by this machine's clock
   std::vector<std::unique_ptr<Slot>> tasks_;
   std::map<std::int32_t, std::unique_ptr<Step>> steps_;
   std::map<std::int32_t, std::vector<TaskExit>> steps_over_;  // the latest, for attach_step

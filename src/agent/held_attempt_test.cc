@@ -202,6 +202,9 @@ TEST_F(HeldAttemptTest, ARestartedAgentGoesOn) {
   reports_.clear();
   HeldAttempt again = make(2, false);
   again.resume();
+  runner_.calls.at(0).on_started();
+  const std::int64_t started_us = again.started_us();
+  EXPECT_GT(started_us, 0);
   EXPECT_EQ(runner_.adopted, (std::vector<Rank>{0, 1}));
   EXPECT_EQ(again.stage(), HeldAttempt::Stage::kStarted);
   runner_.end(0, 0);
@@ -212,6 +215,7 @@ TEST_F(HeldAttemptTest, ARestartedAgentGoesOn) {
   HeldAttempt third = make(2, false);
   third.resume();
   EXPECT_EQ(third.stage(), HeldAttempt::Stage::kEnded);
+  EXPECT_EQ(third.started_us(), started_us);
   third.repeat_report();
   ASSERT_EQ(kinds(), Kinds{kEnded});
   EXPECT_EQ(reports_[0].exits.size(), 2u);

@@ -1,8 +1,10 @@
 #include "agent/report.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "codec/json.h"
+#include "telemetry/clock.h"
 
 namespace dove::agent {
 namespace {
@@ -29,6 +31,10 @@ const char* kind_text(ReportKind kind) {
 
 }  // namespace
 
+std::int64_t started_ago_us(std::int64_t started_us) {
+  return std::max<std::int64_t>(telemetry::now_us() - started_us, 1);
+}
+
 nlohmann::json report_json(const Report& report) {
   nlohmann::json out{{"kind", kind_text(report.kind)},
                      {"job", report.key.job.value},
@@ -46,6 +52,7 @@ nlohmann::json report_json(const Report& report) {
       out["exits"] = std::move(exits);
       out["cpu_us"] = report.cpu_us;
       out["memory_peak_bytes"] = report.memory_peak_bytes;
+      if (report.started_us != 0) out["started_ago_us"] = started_ago_us(report.started_us);
       break;
     case ReportKind::kLaunchFailed:
     case ReportKind::kRefused:

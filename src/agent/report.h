@@ -29,8 +29,11 @@ struct Report {
   std::int64_t cpu_us = 0;
   std::int64_t memory_peak_bytes = 0;
   std::int32_t step = 0;
+  std::int64_t started_us = 0;  // of kEnded: by this machine's clock; 0: nothing was started
 };
 
 nlohmann::json report_json(const Report& report);
+// Since then, for machines with other clocks; at least 1. REQUIRES: started_us is not 0.
+std::int64_t started_ago_us(std::int64_t started_us);
 
 }  // namespace dove::agent

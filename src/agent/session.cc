@@ -42,6 +42,7 @@ Json placement_state(const HeldAttempt& held) {
   Json exits = Json::array();
   for (const TaskExit& exit : held.exits()) exits.push_back(codec::task_exit_json(exit));
   if (!exits.empty()) out["exits"] = std::move(exits);
+  if (held.started_us() != 0) out["started_ago_us"] = started_ago_us(held.started_us());
   if (held.stage() == HeldAttempt::Stage::kEnded) {
     out["cpu_us"] = held.last_report().cpu_us;
     out["memory_peak_bytes"] = held.last_report().memory_peak_bytes;

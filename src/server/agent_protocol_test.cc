@@ -140,6 +140,22 @@ TEST_F(AgentProtocol, ASyncTellsWhatHappenedMeanwhile) {
   EXPECT_EQ(synced.body.at("forget").at(0).at("job"), over);
 }
 
+TEST_F(AgentProtocol, WhatEndedWhileItsAgentWasAwayHasAStart) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  const std::uint64_t job = live.submit(small_job_body());
+  agent.stream.reset();
+  agent.placements = Json::array({{{"job", job},
+                                   {"attempt", 1},
+                                   {"stage", "ended"},
+                                   {"started_ago_us", 3'600'000'000},
+                                   {"exits", {FakeAgent::exit_of(0, 0)}}}});
+  ASSERT_EQ(agent.sync().status, 200);
+  const Json attempt = live.call("GET", "/v1/jobs/" + std::to_string(job)).body["attempts"][0];
+  // Not before it was given its place, whatever the agent says.
+  EXPECT_EQ(attempt.at("started_at_us"), attempt.at("allocated_at_us")) << attempt.dump();
+}
+
 TEST_F(AgentProtocol, WhatAnAgentHasNoRecordOfEndedAndRunsAgain) {
   FakeAgent agent(live, "n1");
   agent.connect();

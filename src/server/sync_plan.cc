@@ -32,6 +32,11 @@ Error malformed(const std::string& what) {
                  "");
 }
 
+Span read_ago(const Json& item) {
+  constexpr std::int64_t kYear_us = 366LL * 24 * 3600 * 1'000'000;
+  return Span{std::clamp<std::int64_t>(item.value("started_ago_us", std::int64_t{0}), 0, kYear_us)};
+}
+
 Result<HeldPlacement> read_held(const Json& item) {
   HeldPlacement held;
   held.job = JobId(item.at("job").get<std::uint64_t>());
@@ -50,12 +55,14 @@ Result<HeldPlacement> read_held(const Json& item) {
   held.launch_failed = item.value("launch_failed", "");
   held.cpu_us = item.value("cpu_us", std::int64_t{0});
   held.memory_peak_bytes = item.value("memory_peak_bytes", std::int64_t{0});
+  held.started_ago = read_ago(item);
   return held;
 }
 
 PlacementEnded ended_event(const HeldPlacement& held, NodeId node) {
-  return PlacementEnded{held.job,   held.attempt, node,
-                        held.exits, held.cpu_us,  held.memory_peak_bytes};
+  return PlacementEnded{held.job,        held.attempt, node,
+                        held.exits,      held.cpu_us,  held.memory_peak_bytes,
+                        held.started_ago};
 }
 
 void add_progress(const HeldPlacement& held, const core::PlacementRecord& record, NodeId node,
@@ -68,7 +75,7 @@ void add_progress(const HeldPlacement& held, const core::PlacementRecord& record
       return;
     case HeldPlacement::Stage::kStarted:
       if (record.stage != PlacementStage::kStarted) {
-        events.push_back(PlacementStarted{held.job, held.attempt, node});
+        events.push_back(PlacementStarted{held.job, held.attempt, node, held.started_ago});
       }
       for (const TaskExit& exit : held.exits) {
         events.push_back(TaskEnded{held.job, held.attempt, node, exit});
@@ -227,9 +234,9 @@ Result<Event> read_report(const Json& item, NodeId node) {
     }
     if (kind == "ended") {
       TRY_ASSIGN(std::vector<TaskExit> exits, read_exits(item));
-      return Event(PlacementEnded{job, attempt, node, std::move(exits),
-                                  item.value("cpu_us", std::int64_t{0}),
-                                  item.value("memory_peak_bytes", std::int64_t{0})});
+      return Event(PlacementEnded{
+          job, attempt, node, std::move(exits), item.value("cpu_us", std::int64_t{0}),
+          item.value("memory_peak_bytes", std::int64_t{0}), read_ago(item)});
     }
     if (kind == "launch_failed") {
       return Event(LaunchFailed{job, attempt, node, item.value("why", "").substr(0, 4096)});

@@ -22,6 +22,7 @@ struct HeldPlacement {
   std::string launch_failed;  // why, when it ended without having started
   std::int64_t cpu_us = 0;
   std::int64_t memory_peak_bytes = 0;
+  Span started_ago = {};  // 0: nothing was started, or it is not known
 };
 
 struct StepKey {
