@@ -254,6 +254,25 @@ TEST_F(CliTest, SrunInsideAJobIsAStep) {
   EXPECT_EQ(asked["nodelist"], json{"n2"});
 }
 
+TEST_F(CliTest, SrunFromOutsideIsAStepOfTheJobThatItNames) {
+  server_.set("POST /v1/jobs/7/steps",
+              {200, "{\"begun\":{\"step\":0,\"tasks\":1}}\n{\"ended\":{\"exit_code\":3}}\n", true});
+  EXPECT_EQ(run({"srun", "--jobid=7", "prog"}).code, 3);
+  EXPECT_EQ(json::parse(server_.body_of("POST /v1/jobs/7/steps"))["command"], json{"prog"});
+  server_.set("POST /v1/jobs/8/steps",
+              {409, R"({"code":"not_running","detail":"the job is not running"})"});
+  const Outcome over = run({"srun", "--jobid=8", "prog"});
+  EXPECT_EQ(over.code, 1);
+  EXPECT_NE(over.err.find("not running"), std::string::npos) << over.err;
+  for (const auto& request : server_.requests()) EXPECT_NE(request.target, "/v1/jobs");
+  // Inside a job its own token is all there is.
+  setenv("DOVE_JOB_ID", "9", 1);
+  setenv("DOVE_JOB_TOKEN", "9.1.mac", 1);
+  const Outcome other = run({"srun", "--jobid=7", "prog"});
+  EXPECT_EQ(other.code, kExitUsage);
+  EXPECT_NE(other.err.find("job 9"), std::string::npos) << other.err;
+}
+
 TEST_F(CliTest, NodesAndScontrol) {
   server_.set("GET /v1/nodes",
               {200, R"({"nodes":[{"name":"n1","state":"ready","cores":4,"cores_free":2,"gpus":2,

@@ -72,7 +72,7 @@ void say_what_has_no_effect(const Invocation& invocation) {
       {"gpus-per-task", "the GPUs of the tasks' nodes are split among them"},
       {"gres", "the GPUs of the tasks' nodes are split among them"},
       {"exclusive", "steps always share what their job holds"}};
-  const bool inside = inside_job();
+  const bool inside = inside_job() || invocation.has("jobid");
   for (const auto& [name, why] : kIgnored) {
     const bool asks =
         std::string_view(name).starts_with("g") || std::string_view(name) == "exclusive";
@@ -147,11 +147,27 @@ Result<int> run_as_job(const Invocation& invocation) {
                     invocation.has("label"));
 }
 
+// The job that --jobid names, else the one that srun runs in. From outside it is the caller's token
+// that counts; a job's own token is good for that job alone.
+Result<StepPlace> place_of(const Invocation& invocation) {
+  const std::string named = invocation.get("jobid");
+  if (named.empty() || named == current_job()) return own_place();
+  if (inside_job()) {
+    return usage_error(
+        fmt::format("--jobid={}: steps inside job {} are that job's own; call srun from outside to "
+                    "reach another one",
+                    named, current_job()));
+  }
+  TRY_ASSIGN(Endpoint endpoint, find_endpoint(invocation));
+  return StepPlace{named, std::move(endpoint)};
+}
+
 // One task, with our terminal: a command beside the job's own first task on its node.
 Result<int> run_with_terminal(const Invocation& invocation) {
-  if (!inside_job()) {
+  if (!inside_job() && !invocation.has("jobid")) {
     return usage_error(
-        "--pty works inside a job; from outside, start a job and use `dove exec -it JOB -- bash`");
+        "--pty works inside a job, or with --jobid of a running one; start a job first, and see "
+        "`dove exec -it JOB -- bash`");
   }
   ExecWanted wanted;
   for (const char* count : {"ntasks", "nodes"}) {
@@ -163,13 +179,13 @@ Result<int> run_with_terminal(const Invocation& invocation) {
   const std::vector<std::string> nodes = expand_hostlist(invocation.get("nodelist"));
   if (nodes.size() > 1) return usage_error("--pty is for one task, so --nodelist names one node");
   if (!nodes.empty()) wanted.node = nodes[0];
-  wanted.job = current_job();
+  TRY_ASSIGN(const StepPlace place, place_of(invocation));
+  wanted.job = place.job;
   wanted.command = invocation.operands;
   wanted.environment = own_environment(invocation.get("export"));
   wanted.workdir = invocation.get("chdir", local_context().workdir);
   wanted.terminal = wanted.input = true;
-  TRY_ASSIGN(const Endpoint endpoint, job_endpoint());
-  return run_exec("srun", endpoint, wanted);
+  return run_exec("srun", place.endpoint, wanted);
 }
 
 Result<int> run_srun(const Invocation& invocation) {
@@ -188,9 +204,11 @@ Result<int> run_srun(const Invocation& invocation) {
   }
   say_what_has_no_effect(invocation);
   if (invocation.has("pty")) return run_with_terminal(invocation);
-  if (!inside_job()) return run_as_job(invocation);
+  if (!inside_job() && !invocation.has("jobid")) return run_as_job(invocation);
+  TRY_ASSIGN(StepPlace place, place_of(invocation));
   TRY_ASSIGN(const StepWanted step, wanted_of(invocation));
-  return run_step("srun", step, kPatience_s);
+  // From outside nobody is faster than the news that the job runs.
+  return run_step("srun", step, std::move(place), inside_job() ? kPatience_s : 0);
 }
 
 CommandSpec srun_spec() {
@@ -202,9 +220,11 @@ CommandSpec srun_spec() {
   spec.operands_max = -1;
   spec.ends_at_operand = true;
   spec.description =
-      "Inside a job: starts a step on its nodes. Outside: submits a job of the program, prints "
-      "what\n"
-      "it prints, and cancels it on Ctrl-C. Exits with the highest exit code of the tasks.";
+      "Inside a job, or with --jobid of a running one: starts a step on its nodes. Otherwise "
+      "submits\n"
+      "a job of the program, prints what it prints, and cancels it on Ctrl-C. Exits with the "
+      "highest\n"
+      "exit code of the tasks.";
   spec.options = {{"label", 'l', "", "begin each line with the task's rank"},
                   {"unbuffered", 'u', "", "output is never held back; accepted"},
                   {"kill-on-bad-exit", 'K', "0|1", "end the step when a task fails", false, true},
@@ -212,8 +232,8 @@ CommandSpec srun_spec() {
                   {"overlap", 0, "", "no effect: steps share what their job holds"},
                   {"cpu-bind", 0, "TYPE", "no effect"},
                   {"cpu_bind", 0, "TYPE", "no effect"},
-                  {"jobid", 0, "JOB", "accepted: the job that srun runs in"},
-                  {"pty", 0, "", "one task, with this terminal; inside a job"},
+                  {"jobid", 0, "JOB", "a step of this running job, from outside too"},
+                  {"pty", 0, "", "one task, with this terminal; inside a job or with --jobid"},
                   {"multi-prog", 0, "", "refused"},
                   {"bcast", 0, "FILE", "refused", false, true},
                   {"immediate", 'I', "SECONDS", "accepted, no effect", false, true},
@@ -253,7 +273,8 @@ Result<int> run_rsh(const Invocation& invocation) {
     const std::string value = environment_value(name);
     if (!value.empty()) step.environment[name] = value;
   }
-  return run_step("dove-rsh", step, kPatience_s);
+  TRY_ASSIGN(StepPlace place, own_place());
+  return run_step("dove-rsh", step, std::move(place), kPatience_s);
 }
 
 }  // namespace

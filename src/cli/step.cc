@@ -114,10 +114,11 @@ class Output {
 
 class Step {
  public:
-  Step(std::string name, const StepWanted& wanted, Endpoint endpoint)
+  Step(std::string name, const StepWanted& wanted, StepPlace place)
       : name_(std::move(name)),
+        job_(std::move(place.job)),
         wanted_(wanted),
-        endpoint_(std::move(endpoint)),
+        endpoint_(std::move(place.endpoint)),
         output_(wanted.label) {}
 
   Result<int> run(int patience_s) {
@@ -241,7 +242,7 @@ class Step {
   }
 
   std::string name_;
-  const std::string job_ = current_job();
+  const std::string job_;
   const StepWanted& wanted_;
   Endpoint endpoint_;
   Output output_;
@@ -276,9 +277,14 @@ Result<Endpoint> job_endpoint() {
   return endpoint;
 }
 
-Result<int> run_step(const std::string& name, const StepWanted& wanted, int patience_s) {
+Result<StepPlace> own_place() {
   TRY_ASSIGN(Endpoint endpoint, job_endpoint());
-  return Step(name, wanted, std::move(endpoint)).run(patience_s);
+  return StepPlace{current_job(), std::move(endpoint)};
+}
+
+Result<int> run_step(const std::string& name, const StepWanted& wanted, StepPlace place,
+                     int patience_s) {
+  return Step(name, wanted, std::move(place)).run(patience_s);
 }
 
 }  // namespace dove::cli

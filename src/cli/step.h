@@ -1,4 +1,5 @@
-// A step: a program started inside the allocation of the job that this process belongs to.
+// A step: a program started inside the allocation of a job, mostly the one that this process
+// belongs to.
 //
 // Include only from .cc files of this part.
 #pragma once
@@ -38,11 +39,20 @@ std::string current_job();
 // The server that the job's node named and the job's own token.
 Result<Endpoint> job_endpoint();
 
+// Whose allocation a step is to run in, and how to prove that one may.
+struct StepPlace {
+  std::string job;
+  Endpoint endpoint;
+};
+// This process's own job.
+Result<StepPlace> own_place();
+
 // Starts the step, again for up to `patience_s` while its nodes cannot be reached or its job is not
 // known to run, copies what the tasks print to stdout and stderr, and gives the highest exit code.
 // A restart of the server meanwhile is waited for. While it runs SIGINT and SIGTERM go to the
 // step's tasks; a second one gives up, which ends the step. `name` begins the messages about tasks
 // that failed.
-Result<int> run_step(const std::string& name, const StepWanted& wanted, int patience_s);
+Result<int> run_step(const std::string& name, const StepWanted& wanted, StepPlace place,
+                     int patience_s);
 
 }  // namespace dove::cli

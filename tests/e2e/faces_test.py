@@ -153,6 +153,19 @@ class Faces(unittest.TestCase):
         done = self.call("srun", "sh", "-c", "echo out; echo err >&2")
         self.assertEqual((done.stdout, done.stderr), ("out\n", "err\n"))
 
+    def test_srun_from_outside_runs_a_step_of_a_job(self):
+        job = self.sleeper()
+        self.cluster.wait_state(job, "running")
+        jobs = lambda: len(self.cluster.api.call("GET", "/v1/jobs?limit=10000")["jobs"])
+        before = jobs()
+        done = self.call("srun", f"--jobid={job}", "sh", "-c", "echo $SLURM_JOB_ID; exit 3", code=3)
+        self.assertEqual(done.stdout, f"{job}\n")
+        self.call("scancel", str(job))
+        self.cluster.wait(job)
+        self.assertIn("not running", self.call("srun", f"--jobid={job}", "true", code=1).stderr)
+        self.call("srun", "--jobid=99999", "true", code=1)
+        self.assertEqual(jobs(), before, "nothing was submitted")
+
     # -- tcloud
 
     def test_tcloud(self):
