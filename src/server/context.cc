@@ -1,6 +1,9 @@
 #include "server/context.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
 
 #include "telemetry/clock.h"
 #include "telemetry/log.h"
@@ -25,7 +28,27 @@ Context::Context(wire::Loop& on_loop, ApiOptions with, controller::Controller& o
               controller::Input input;
               input.events.push_back(std::move(event));
               submit(std::move(input), std::move(done));
-            }) {}
+            }) {
+  restore_yield();
+}
+
+void Context::restore_yield() {
+  std::ifstream file(yield_path());
+  std::stringstream kept;
+  kept << file.rdbuf();
+  if (projection.restore_yield(kept.str())) return;
+  telemetry::log(telemetry::Level::kWarning, "yield_not_restored", {{"path", yield_path()}});
+}
+
+void Context::keep_yield() {
+  yield_kept_us_ = loop.monotonic_us();
+  const std::string fresh = yield_path() + ".new";
+  std::ofstream file(fresh, std::ios::trunc);
+  file << projection.yield().keep(state());
+  file.close();
+  if (file.good() && std::rename(fresh.c_str(), yield_path().c_str()) == 0) return;
+  telemetry::log(telemetry::Level::kWarning, "yield_not_kept", {{"path", yield_path()}});
+}
 
 std::int64_t Context::now_us() const { return telemetry::now_us(); }
 
@@ -67,11 +90,13 @@ void Context::send_orders(const std::vector<backends::Order>& orders) {
 
 void Context::watch() {
   constexpr std::int64_t kLook_us = 5'000'000;
+  constexpr std::int64_t kKeepYield_us = 60'000'000;
   const std::int64_t hang_after_us = state().settings.hang_after.us;
   const std::int64_t wait_us =
       hang_after_us > 0 ? std::clamp<std::int64_t>(hang_after_us / 4, 50'000, kLook_us) : kLook_us;
   watch_timer_ = loop.after(std::chrono::microseconds(wait_us), [this] { watch(); });
   projection.time_passed(loop.monotonic_us());
+  if (loop.monotonic_us() - yield_kept_us_ >= kKeepYield_us) keep_yield();
   if (stopping) return;
   controller::Input input;
   input.kind = controller::InputKind::kFact;

@@ -68,8 +68,15 @@ struct Context {
   // This log must not go on: work is refused and the program told to end.
   void give_up(const Error& why);
 
+  // Writes down what a restart could not know: what was counted of GPU time.
+  void keep_yield();
+
  private:
   wire::Timer watch_timer_;
+  std::int64_t yield_kept_us_ = 0;
+
+  std::string yield_path() const { return options.data_dir + "/yield.json"; }
+  void restore_yield();
 
   void session_ended(NodeId node, bool silent);
 };

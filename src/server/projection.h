@@ -31,6 +31,8 @@ class Projection {
   const RecentBatch& apply(std::shared_ptr<const controller::CommittedBatch> committed);
   const core::State& state() const { return state_; }
   const Yield& yield() const { return yield_; }
+  // See Yield::restore; before the first batch.
+  bool restore_yield(const std::string& kept) { return yield_.restore(state_, kept); }
   void time_passed(std::int64_t now_us) { yield_.passed(state_, now_us); }
   // Ascending; the log has what came before.
   const std::deque<RecentBatch>& recent() const { return recent_; }

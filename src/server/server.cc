@@ -76,6 +76,7 @@ void ApiServer::issue_join_token(const std::string& node, Span valid_for,
 void ApiServer::shutdown(std::function<void()> on_done) {
   Context& context = impl_->context;
   context.stopping = true;
+  context.keep_yield();
   context.sessions.end_all();
   context.feed.close_all();
   context.steps.close_all();

@@ -9,6 +9,7 @@
 namespace dove::server {
 namespace {
 
+using Json = nlohmann::json;
 using Kind = telemetry::Exposition::Kind;
 
 constexpr std::size_t kSeriesMax = 10'000;
@@ -17,50 +18,95 @@ constexpr std::int64_t kPassed_max_us = 60'000'000;
 constexpr const char* kUseful = "useful";
 constexpr double kMilliMicroseconds = 1e9;  // of a second of a whole GPU
 
-}  // namespace
-
-void Yield::decided(const core::State& state, const Decision& decision) {
-  if (const auto* forget = std::get_if<ForgetJob>(&decision)) by_job_.erase(forget->job);
-  const auto* requeue = std::get_if<Requeue>(&decision);
-  const auto* end = std::get_if<EndJob>(&decision);
-  if (requeue == nullptr && end == nullptr) return;
-  const JobId id = requeue != nullptr ? requeue->job : end->job;
-  const core::Job* job = state.find_job(id);
-  if (job != nullptr && !job->attempts.empty()) {
-    const core::Attempt& attempt = job->attempts.back();
-    const auto before = counted_.find(id);
-    const bool is_counted = before != counted_.end() && before->second == attempt.number;
-    if (!is_counted && attempt.ended_at.us != 0) count(*job, attempt);
-    if (requeue != nullptr) counted_[id] = attempt.number;
-  }
-  if (end != nullptr) counted_.erase(id);
-}
-
-void Yield::count(const core::Job& job, const core::Attempt& attempt) {
+// part(node, cause, amount) for all that became of the attempt's GPUs.
+template <class Part>
+void each_part(const core::Attempt& attempt, Part part) {
   const bool ended_well = attempt.stop_reason == StopReason::kFinished;
   const Instant started = attempt.started_at.us == 0 ? attempt.ended_at : attempt.started_at;
   const Instant saved =
-      ended_well ? attempt.ended_at : std::clamp(job.checkpoint_at, started, attempt.ended_at);
+      ended_well ? attempt.ended_at : std::clamp(attempt.saved_at, started, attempt.ended_at);
   const std::string cause =
       ended_well ? std::string("finished") : std::string(codec::word(attempt.stop_reason));
+  const std::pair<std::string, Span> parts[] = {
+      {"preparing", started - attempt.allocated_at},
+      {kUseful, saved - started},
+      {cause.empty() ? "unknown" : cause, attempt.ended_at - saved}};
   for (const core::PlacementRecord& record : attempt.placements) {
-    add(job, record, "preparing", started - attempt.allocated_at);
-    add(job, record, kUseful, saved - started);
-    add(job, record, cause.empty() ? "unknown" : cause, attempt.ended_at - saved);
+    std::int64_t milli = 0;
+    for (const DeviceGrant& grant : record.placement.devices) milli += grant.share_milli;
+    for (const auto& [of, time] : parts) {
+      if (milli > 0 && time.us > 0) part(record.placement.node, of, milli * time.us);
+    }
   }
 }
 
-void Yield::add(const core::Job& job, const core::PlacementRecord& record, const std::string& cause,
-                Span time) {
-  std::int64_t milli = 0;
-  for (const DeviceGrant& grant : record.placement.devices) milli += grant.share_milli;
-  if (milli == 0 || time.us <= 0) return;
-  std::tuple key(cause, job.spec->user, job.spec->queue);
-  // Further users and queues are one.
-  if (by_user_.size() >= kSeriesMax && by_user_.count(key) == 0) key = {cause, "", ""};
-  by_user_[key] += milli * time.us;
-  by_node_[{record.placement.node, cause}] += milli * time.us;
-  by_job_[job.id][cause] += milli * time.us;
+}  // namespace
+
+// The attempt ended with this decision, not before: a job that waits may be ended, too.
+void Yield::decided(const core::State& state, const Decision& decision) {
+  const auto* requeue = std::get_if<Requeue>(&decision);
+  const auto* end = std::get_if<EndJob>(&decision);
+  if (requeue == nullptr && end == nullptr) return;
+  const core::Job* job = state.find_job(requeue != nullptr ? requeue->job : end->job);
+  if (job == nullptr || job->attempts.empty()) return;
+  const core::Attempt& attempt = job->attempts.back();
+  if (attempt.ended_at == state.now) count(*job, attempt);
+}
+
+void Yield::count(const core::Job& job, const core::Attempt& attempt) {
+  each_part(attempt, [&](NodeId node, const std::string& cause, std::int64_t amount) {
+    std::tuple key(cause, job.spec->user, job.spec->queue);
+    // Further users and queues are one.
+    if (by_user_.size() >= kSeriesMax && by_user_.count(key) == 0) key = {cause, "", ""};
+    by_user_[key] += amount;
+    by_node_[{node, cause}] += amount;
+  });
+}
+
+bool Yield::restore(const core::State& state, const std::string& kept) {
+  Instant until;
+  bool is_readable = true;
+  if (!kept.empty()) {
+    try {
+      const Json object = Json::parse(kept);
+      read(object);
+      until = Instant{object.at("until_us").get<std::int64_t>()};
+    } catch (const Json::exception&) {
+      by_user_.clear();
+      by_node_.clear();
+      is_readable = false;
+    }
+  }
+  for (const auto& [id, job] : state.jobs) {
+    for (const core::Attempt& attempt : job.attempts) {
+      if (attempt.ended_at > until) count(job, attempt);
+    }
+  }
+  return is_readable;
+}
+
+void Yield::read(const Json& kept) {
+  for (const Json& one : kept.at("by_user")) {
+    by_user_[{one.at("cause"), one.at("user"), one.at("queue")}] = one.at("amount");
+  }
+  for (const Json& one : kept.at("by_node")) {
+    by_node_[{NodeId(one.at("node").get<std::uint32_t>()), one.at("cause")}] = one.at("amount");
+  }
+}
+
+std::string Yield::keep(const core::State& state) const {
+  Json users = Json::array();
+  for (const auto& [key, amount] : by_user_) {
+    const auto& [cause, user, queue] = key;
+    users.push_back({{"cause", cause}, {"user", user}, {"queue", queue}, {"amount", amount}});
+  }
+  Json nodes = Json::array();
+  for (const auto& [key, amount] : by_node_) {
+    nodes.push_back({{"node", key.first.value}, {"cause", key.second}, {"amount", amount}});
+  }
+  return Json{
+      {"until_us", state.now.us}, {"by_user", std::move(users)}, {"by_node", std::move(nodes)}}
+      .dump();
 }
 
 void Yield::passed(const core::State& state, std::int64_t now_us) {
@@ -92,12 +138,18 @@ void Yield::add_idle(const core::State& state, const core::Node& node, std::int6
   }
 }
 
-void Yield::show(JobId job, nlohmann::json& object) const {
-  nlohmann::json& out = object["yield"] = nullptr;
-  const auto found = by_job_.find(job);
-  if (found == by_job_.end()) return;
-  out = {{"useful_gpu_s", 0.0}, {"lost_gpu_s", nlohmann::json::object()}};
-  for (const auto& [cause, amount] : found->second) {
+void Yield::show(const core::Job& job, Json& object) {
+  std::map<std::string, std::int64_t> by_cause;
+  for (const core::Attempt& attempt : job.attempts) {
+    if (attempt.ended_at.us == 0) continue;
+    each_part(attempt, [&](NodeId, const std::string& cause, std::int64_t amount) {
+      by_cause[cause] += amount;
+    });
+  }
+  Json& out = object["yield"] = nullptr;
+  if (by_cause.empty()) return;
+  out = {{"useful_gpu_s", 0.0}, {"lost_gpu_s", Json::object()}};
+  for (const auto& [cause, amount] : by_cause) {
     const double seconds = static_cast<double>(amount) / kMilliMicroseconds;
     if (cause == kUseful) {
       out["useful_gpu_s"] = seconds;

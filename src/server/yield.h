@@ -1,4 +1,5 @@
-// Yield: what became of the time that GPUs were given away for, since this server began.
+// Yield: what became of the time that GPUs were given away for. A restart goes on where the last
+// process was: what it kept, and of attempts that ended since what the ledger has of them.
 //
 // Of an attempt that ended, the time from its tasks' start on was useful if they ended well; else
 // up to the last checkpoint it told of. The rest is lost, by the reason for its end, and the time
@@ -24,12 +25,18 @@ class Yield {
  public:
   // A decision that was just folded into `state`.
   void decided(const core::State& state, const Decision& decision);
+  // Takes up what keep() gave ("" : nothing was kept), and what `state` has of attempts that ended
+  // later. False: that could not be read, and was passed over. REQUIRES: nothing was counted yet.
+  bool restore(const core::State& state, const std::string& kept);
+  // All that was counted up to `state`, as text.
+  std::string keep(const core::State& state) const;
+
   // So much time has passed since the last call; the first one only begins. `now_us` never goes
   // back. Looks at every node: to be called every few seconds.
   void passed(const core::State& state, std::int64_t now_us);
   // Adds "yield" to the job's object: GPU seconds of its attempts that ended, useful and by cause
   // lost; null when there are none.
-  void show(JobId job, nlohmann::json& object) const;
+  static void show(const core::Job& job, nlohmann::json& object);
   // As counters of GPU seconds: by cause, user and queue; and by cause and node.
   void add_to(telemetry::Exposition& out, const core::State& state) const;
 
@@ -38,15 +45,12 @@ class Yield {
 
  private:
   void count(const core::Job& job, const core::Attempt& attempt);
-  void add(const core::Job& job, const core::PlacementRecord& record, const std::string& cause,
-           Span time);
+  void read(const nlohmann::json& kept);
   void add_idle(const core::State& state, const core::Node& node, std::int64_t time_us);
 
   std::map<std::tuple<std::string, std::string, std::string>, std::int64_t> by_user_;
   std::map<std::pair<NodeId, std::string>, std::int64_t> by_node_;
-  std::map<JobId, std::map<std::string, std::int64_t>> by_job_;  // until it is forgotten
-  std::int64_t passed_us_ = 0;              // at the last call of passed(); 0: there was none
-  std::map<JobId, AttemptNumber> counted_;  // of jobs that were queued again
+  std::int64_t passed_us_ = 0;  // at the last call of passed(); 0: there was none
 };
 
 }  // namespace dove::server

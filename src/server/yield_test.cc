@@ -10,6 +10,7 @@ namespace {
 // A job of one attempt on half a GPU: allocated at 10 s, started at 15 s, ended at 40 s.
 core::State state_of(StopReason reason) {
   core::State state;
+  state.now = Instant{40'000'000};
   core::Node node;
   node.id = NodeId(1);
   node.name = "n1";
@@ -63,7 +64,7 @@ TEST(Yield, WhatWasLostIsLostSinceTheLastCheckpoint) {
   Yield saved;
   core::Job job = *state.find_job(JobId(1));
   job.id = JobId(2);
-  job.checkpoint_at = Instant{30'000'000};
+  job.attempts[0].saved_at = Instant{30'000'000};
   state.jobs.try_emplace(JobId(2), std::move(job));
   saved.decided(state, Requeue{JobId(2), StopReason::kNone, false, false});
   EXPECT_EQ(saved.total("node_lost"), 10 * kHalfSecond);
@@ -72,27 +73,59 @@ TEST(Yield, WhatWasLostIsLostSinceTheLastCheckpoint) {
 
 TEST(Yield, AnAttemptIsCountedOnce) {
   Yield yield;
-  const core::State state = state_of(StopReason::kPreempted);
+  core::State state = state_of(StopReason::kPreempted);
   yield.decided(state, Requeue{JobId(1), StopReason::kNone, false, false});
-  yield.decided(state,
-                EndJob{JobId(1), Outcome::kCancelled, 0});  // cancelled while it waited again
+  state.now = Instant{41'000'000};  // cancelled while it waited again
+  yield.decided(state, EndJob{JobId(1), Outcome::kCancelled, 0});
   EXPECT_EQ(yield.total("preempted"), 25 * kHalfSecond);
   yield.decided(state, Launch{});
   yield.decided(state, EndJob{JobId(99), Outcome::kCompleted, 0});
   EXPECT_EQ(yield.total("useful"), 0);
 }
 
-TEST(Yield, IsShownForAJobUntilItIsForgotten) {
-  Yield yield;
+TEST(Yield, IsShownForAJobThatTheLedgerKnows) {
   const core::State state = state_of(StopReason::kFinished);
-  yield.decided(state, EndJob{JobId(1), Outcome::kCompleted, 0});
   nlohmann::json job;
-  yield.show(JobId(1), job);
+  Yield::show(*state.find_job(JobId(1)), job);
   EXPECT_EQ(job["yield"]["useful_gpu_s"], 12.5);
   EXPECT_EQ(job["yield"]["lost_gpu_s"], (nlohmann::json{{"preparing", 2.5}}));
-  yield.decided(state, ForgetJob{JobId(1)});
-  yield.show(JobId(1), job);
+  core::Job waiting = *state.find_job(JobId(1));
+  waiting.attempts.clear();
+  Yield::show(waiting, job);
   EXPECT_TRUE(job["yield"].is_null());
+}
+
+TEST(Yield, ARestartGoesOnWithWhatWasKeptAndWhatEndedSince) {
+  core::State state = state_of(StopReason::kFinished);
+  Yield before;
+  before.decided(state, EndJob{JobId(1), Outcome::kCompleted, 0});
+  const std::string kept = before.keep(state);
+  // Job 2 ended after that, and before the restart.
+  core::Job job = *state.find_job(JobId(1));
+  job.id = JobId(2);
+  job.attempts[0].ended_at = Instant{50'000'000};
+  state.jobs.try_emplace(JobId(2), std::move(job));
+  state.now = Instant{60'000'000};
+  Yield after;
+  EXPECT_TRUE(after.restore(state, kept));
+  EXPECT_EQ(after.total("useful"), (25 + 35) * kHalfSecond);
+  EXPECT_EQ(after.total("preparing"), 10 * kHalfSecond);
+  // One that was forgotten since stays counted; without what was kept the ledger is all there is.
+  state.jobs.erase(JobId(1));
+  Yield later;
+  EXPECT_TRUE(later.restore(state, after.keep(state)));
+  EXPECT_EQ(later.total("useful"), 60 * kHalfSecond);
+  telemetry::Exposition out;
+  later.add_to(out, state);
+  EXPECT_NE(out.text().find("dove_yield_node_gpu_seconds_total{cause=\"useful\",node=\"n1\"} 30\n"),
+            std::string::npos)
+      << out.text();
+  Yield fresh;
+  EXPECT_TRUE(fresh.restore(state, ""));
+  EXPECT_EQ(fresh.total("useful"), 35 * kHalfSecond);
+  Yield damaged;
+  EXPECT_FALSE(damaged.restore(state, kept.substr(0, kept.size() / 2)));
+  EXPECT_EQ(damaged.total("useful"), 35 * kHalfSecond);
 }
 
 TEST(Yield, WhatNobodyHoldsIsIdleByItsReason) {

@@ -96,6 +96,34 @@ class Spine(unittest.TestCase):
         self.assertEqual(self.cluster.logs(job), "done\n")
         self.cluster.wait_connected()
 
+    def test_what_ended_while_its_agent_was_away_has_a_start(self):
+        agent = self.cluster.agents["node1"]
+        # Its task ends the agent at once, mostly before that could say that it runs.
+        job = self.shell(f"kill -9 {agent.pid}; sleep 0.3", nodes_wanted=["node1"])
+        agent.wait(20)
+        time.sleep(0.5)  # the task ends while nobody listens
+        self.cluster.start_agent("node1")
+        ended = self.cluster.wait(job, 60)
+        self.cluster.wait_connected()
+        last = ended["attempts"][-1]
+        self.assertEqual(ended["state"], "completed", ended)
+        self.assertLessEqual(last["allocated_at_us"], last["started_at_us"])
+        self.assertLess(last["started_at_us"], last["ended_at_us"])
+
+    def test_yield_is_counted_on_after_a_restart(self):
+        def useful():
+            page = self.cluster.api.raw("GET", "/metrics")[2].decode()
+            return sum(float(line.split()[-1]) for line in page.splitlines()
+                       if line.startswith('dove_yield_gpu_seconds_total{cause="useful"'))
+        before = useful()
+        job = self.cluster.submit({"command": ["sleep", "0.5"], "gpus": 1})
+        self.cluster.wait(job)
+        counted = until(lambda: useful() > before and useful(), 10, "the job's GPU time")
+        self.cluster.server.kill()  # nothing of it is written down
+        self.cluster.server.wait()
+        self.cluster.start_server()
+        self.assertAlmostEqual(useful(), counted, 3)
+
     def test_a_lost_node_and_its_job(self):
         job = self.shell("[ $DOVE_RESTART_COUNT -gt 0 ] || sleep 60")
         self.cluster.wait_state(job, "running")
