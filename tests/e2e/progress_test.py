@@ -59,7 +59,7 @@ def requeued(cluster):
     assert [attempt["stop_reason"] for attempt in ended["attempts"]] == ["hung", "finished"], ended["attempts"]
     assert ended["retries_used"] == 0, ended
     seen = [json.loads(line) for line in cluster.run("events", "-k", "HangObserved", "-o", "json").stdout.splitlines()]
-    assert any(one["event"]["job"] == job and one["event"]["step"] == 5 for one in seen), seen
+    assert any(one["job"] == job and one["data"]["step"] == 5 for one in seen), seen
     assert not any(node["findings"] for node in cluster.nodes()), cluster.nodes()
 
 
