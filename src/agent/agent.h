@@ -52,8 +52,8 @@ struct AgentOptions {
   std::string python_directory;  // with the package dove; "": tasks find none
   std::string stage_directory;   // of checkpoints on their way; "": there is none
   ShareOptions shares = {};
-  std::string not_enforced;      // limits that tasks do not have here, and why; "": they have all
-  std::string gang_url;          // the controller's in networks of gangs; "": as everywhere
+  std::string not_enforced;  // limits that tasks do not have here, and why; "": they have all
+  std::string gang_url;      // the controller's in networks of gangs; "": as everywhere
   bool mapped_users = true;
   bool keeps_records = true;  // false: attempts leave nothing on disk (the null fleet)
   std::int64_t output_rotate_bytes = 64 << 20;
@@ -129,7 +129,8 @@ class Agent {
   void stop(AttemptKey key, bool preempted);
   void on_control(const nlohmann::json& line);
   void open_relay(const nlohmann::json& relay);
-  std::string finished_output(AttemptKey key, Rank rank, bool is_stdout, std::string& owner) const;
+  std::string finished_output(AttemptKey key, Rank rank, bool is_stdout,
+                              std::int64_t& owner_uid) const;
   void forget(const nlohmann::json& list);
   void watch_silence();
   void orders_closed(const Error& error);

@@ -37,6 +37,11 @@ std::int64_t uid_of(const std::string& linux_user) {
   return entry == nullptr ? kNobody : static_cast<std::int64_t>(entry->pw_uid);
 }
 
+// Whose files a task's output may be; -1: anybody's, as the task may read all that the agent may.
+std::int64_t owner_of(const LaunchOrder& order, bool mapped_users) {
+  return mapped_users && order.run_as != RunAs::kAgent ? uid_of(order.linux_user) : -1;
+}
+
 }  // namespace
 
 // A connection of its own: the answer to a chunk waits for a slow reader, reports must not.
@@ -58,28 +63,26 @@ void Agent::open_relay(const Json& relay) {
   const auto found = held_.find(key);
   Relays::Source source;
   source.offset = relay.value("offset", std::int64_t{0});
-  std::string owner;
   if (found == held_.end()) {
-    source.path = finished_output(key, rank, is_stdout, owner);
+    source.path = finished_output(key, rank, is_stdout, source.owner_uid);
   } else {
     source.path = found->second->output_file(rank, is_stdout);
-    owner = found->second->order().linux_user;
+    source.owner_uid = owner_of(found->second->order(), options_.mapped_users);
     source.follow = !source.path.empty() && relay.value("follow", false) &&
                     found->second->writes_to(source.path);
   }
-  source.owner_uid = options_.mapped_users ? uid_of(owner) : -1;
   relays_->open(relay.value("id", ""), "", source, /*marks_end=*/true);
 }
 
 // The output of an attempt that is over is where its order said, or in its directory, now moved.
 std::string Agent::finished_output(AttemptKey key, Rank rank, bool is_stdout,
-                                   std::string& owner) const {
+                                   std::int64_t& owner_uid) const {
   const std::string directory = options_.data_dir + "/finished/" + key.text();
   Result<Json> line = codec::parse_json(read_attempt(directory).order, kOrder_bytes);
   if (!line.ok()) return "";
   Result<LaunchOrder> order = read_launch_order(*line);
   if (!order.ok()) return "";
-  owner = order->linux_user;
+  owner_uid = owner_of(*order, options_.mapped_users);
   HeldContext context;
   context.facts = &facts_;
   context.runner = &runner_;

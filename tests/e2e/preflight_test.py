@@ -37,12 +37,6 @@ def main():
 
         with open(bad, "w") as file:
             file.write("node1")
-        # A pool that wants none of it is not asked what the cluster wants.
-        cluster.api.call("PUT", "/v1/objects/pool/quick", {"nodes": ["node1"], "preflight": False})
-        quick = cluster.submit({"name": "quick", "pool": "quick", "command": ["true"], "gpus": 2})
-        assert cluster.wait(quick, 60)["state"] == "completed"
-        assert len(cluster.job(quick)["attempts"]) == 1
-
         gang = cluster.submit({"name": "bad", "nodes": 2, "tasks": 2, "command": ["sh", "-c", "echo $DOVE_NODE"],
                                "gpus": 2})
         ended = cluster.wait(gang, 90)
@@ -57,6 +51,11 @@ def main():
         assert "gpu 0,1 is wrong" in moves and "suspect" in moves, moves
         until(lambda: cluster.api.call("GET", "/v1/nodes/node1")["state"] == "ready", 60, "the node to be tested")
 
+        # A pool that wants none of it is not asked what the cluster wants.
+        cluster.api.call("PUT", "/v1/objects/pool/quick", {"nodes": ["node1"], "preflight": False})
+        quick = cluster.submit({"name": "quick", "pool": "quick", "command": ["true"], "gpus": 2})
+        assert cluster.wait(quick, 60)["state"] == "completed"
+        assert len(cluster.job(quick)["attempts"]) == 1
         # And one that wants it gets it where the cluster wants nothing.
         cluster.api.call("PUT", "/v1/objects/cluster/cluster", {"preflight": False})
         cluster.api.call("PUT", "/v1/objects/pool/careful", {"nodes": ["node1"], "preflight": True})
