@@ -66,9 +66,9 @@ http.server.ThreadingHTTPServer(("", 80), http.server.SimpleHTTPRequestHandler).
 def cannot_run():
     if os.geteuid() != 0:
         return "network namespaces need root"
-    for program in ("runc", "ip", "nsenter", "unshare"):
-        if not shutil.which(program):
-            return f"there is no {program} (tools/setup test)"
+    for either in (("runc", "crun"), ("ip",), ("nsenter",), ("unshare",)):
+        if not any(map(shutil.which, either)):
+            return f"there is no {' or '.join(either)} (tools/setup test)"
     for kind in ("vxlan id 1 dstport 4789", "veth", "bridge"):
         made = subprocess.run(["unshare", "--net", "ip", "link", "add", "probe", "type", *kind.split()], capture_output=True)
         if made.returncode != 0:

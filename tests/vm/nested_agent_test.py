@@ -2,6 +2,7 @@
 """An agent inside a container that is given cgroups and devices runs processes and containers, with every limit enforced;
 and the group of its container holds all of it. The container is runc's; only for a machine of tools/vm.
 """
+import glob
 import json
 import os
 import subprocess
@@ -64,10 +65,10 @@ class NestedAgentTest(unittest.TestCase):
         with open(self.folder + "/config.json", "w") as file:
             json.dump(bundle(self.folder + "/root", argv), file)
         with open(self.folder + "/log", "ab") as log:
-            container = subprocess.Popen([RUNTIME, "run", "--bundle", self.folder, "node"], stdin=subprocess.DEVNULL,
-                                         stdout=log, stderr=log)
-        self.addCleanup(container.wait, LIMIT_S)
-        self.addCleanup(subprocess.run, [RUNTIME, "delete", "--force", "node"])
+            self.container = subprocess.Popen([RUNTIME, "run", "--bundle", self.folder, "node"], stdin=subprocess.DEVNULL,
+                                              stdout=log, stderr=log)
+        self.addCleanup(self.container.wait, LIMIT_S)
+        self.addCleanup(subprocess.run, [RUNTIME, "kill", "node", "KILL"], stderr=subprocess.DEVNULL)
 
     def until_connected(self):
         try:
@@ -84,10 +85,8 @@ class NestedAgentTest(unittest.TestCase):
             if container:
                 job["container"] = container
             number = self.cluster.submit(job)
-            until(lambda: os.path.isdir(GROUP + "/dove-nested") and
-                  [name for name in os.listdir(GROUP + "/dove-nested") if os.path.isdir(f"{GROUP}/dove-nested/{name}")],
-                  LIMIT_S, "the task's group")
-            attempt = next(entry.path for entry in os.scandir(GROUP + "/dove-nested") if entry.is_dir())
+            until(lambda: any(map(os.path.isdir, glob.glob(GROUP + "/dove-nested/*"))), LIMIT_S, "the task's group")
+            attempt = next(filter(os.path.isdir, glob.glob(GROUP + "/dove-nested/*")))
             self.assertEqual(read(attempt + "/memory.max"), str(64 << 20))
             ended = self.cluster.wait(number, LIMIT_S)
             self.assertEqual(ended["state"], "completed", f"{ended}\n{read(self.folder + '/log')}")
@@ -99,7 +98,8 @@ class NestedAgentTest(unittest.TestCase):
         self.until_connected()
         job = self.cluster.submit({"name": "again", "command": ["/bin/sh", "-c", "echo started; sleep 1000"]})
         self.cluster.wait_state(job, "running", LIMIT_S)
-        subprocess.run([RUNTIME, "delete", "--force", "node"], check=True, timeout=LIMIT_S)
+        subprocess.run([RUNTIME, "kill", "node", "KILL"], check=True, timeout=LIMIT_S)
+        self.container.wait(LIMIT_S)  # which removes what was the container's
         self.run_container()
         until(lambda: self.cluster.job(job)["attempt"] == 2 and self.cluster.job(job)["state"] == "running", LIMIT_S,
               "the job's second attempt")
