@@ -19,6 +19,7 @@ import unittest
 
 from cluster import DOVE, SKIP, Cluster, until
 
+AT_ONCE = int(os.environ.get("AT_ONCE", "20"))
 MEGABYTE = 1 << 20
 
 
@@ -188,11 +189,11 @@ class ExecTest(unittest.TestCase):
         self.assertEqual(process.wait(10), 3)
         process.stdout.close()
 
-    def test_twenty_at_once_do_not_mix(self):
+    def test_many_at_once_do_not_mix(self):
         started = [subprocess.Popen([DOVE, "exec", "-i", str(self.job), "--", "sh", "-c", f"cat; exit {n}"],
                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                     env={**self.cluster.environment, "DOVE_DATA": self.cluster.data})
-                   for n in range(20)]
+                   for n in range(AT_ONCE)]
         for n, process in enumerate(started):
             out, _ = process.communicate(f"only {n}\n".encode() * 5000, timeout=60)
             self.assertEqual(out, f"only {n}\n".encode() * 5000)
