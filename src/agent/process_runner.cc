@@ -111,11 +111,11 @@ TaskEnd ProcessRunner::end_of(const Watched& watched, const ShimStatus& status) 
     if (peak_bytes > 0) end.memory_peak_bytes = peak_bytes;
     limit_bytes = group.memory_limit_bytes();
   }
-  if (status.record.start_errno != 0) {
+  if (status.fenced()) {  // also what was not started yet, and then complains of it
+    end.exit.cause = "fenced";
+  } else if (status.record.start_errno != 0) {
     end.exit.exit_code = 127;
     end.exit.cause = "start_failed: " + status.start_error;
-  } else if (status.fenced()) {
-    end.exit.cause = "fenced";
   } else if (status.out_of_memory()) {
     end.exit.cause = fmt::format("out_of_memory: peak {}, limit {}",
                                  mebibytes(end.memory_peak_bytes), mebibytes(limit_bytes));

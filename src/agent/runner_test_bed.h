@@ -82,6 +82,7 @@ class RunnerTestBed : public ShimTestBed {
     more.volume_roots = {root_};
     more.scratch_bytes = 16 << 20;
     more.hostname = "n1";
+    more.runtime = runtime_;
     containers_ = std::make_unique<ContainerRunner>(loop_, *runner_, more);
   }
   Runner& runner() { return containers_ ? static_cast<Runner&>(*containers_) : *runner_; }
@@ -160,6 +161,7 @@ class RunnerTestBed : public ShimTestBed {
   }
 
   const bool contained_;
+  std::string runtime_ = "auto";
   wire::Loop loop_;
   wire::Timer ticker_;
   std::optional<LeaseWriter> lease_;
