@@ -72,11 +72,27 @@ std::optional<PreflightFailure> Preflight::look() const {
   return std::nullopt;
 }
 
+// Those that are the placement's alone: "0,1".
+std::string Preflight::whole_gpus() const {
+  std::string text;
+  for (const DeviceGrant& grant : order_.placement.devices) {
+    const auto index = static_cast<std::size_t>(grant.device);
+    const bool is_whole = !grant.is_slice() && grant.share_milli == kWholeDevice_milli;
+    if (!options_.tries_gpus || !is_whole || context_.inventory == nullptr) continue;
+    if (context_.inventory->devices[index].vendor != "nvidia") continue;
+    text += (text.empty() ? "" : ",") + std::to_string(grant.device);
+  }
+  return text;
+}
+
 void Preflight::begin() {
   if (auto failure = look()) return end(std::move(failure));
   open_ = 1;  // the devices
   if (!options_.probe.empty()) {
     std::vector<std::string> argv = options_.probe;
+    if (const std::string gpus = whole_gpus(); !gpus.empty()) {
+      argv.insert(argv.end(), {"--cuda", gpus});
+    }
     if (!context_.shared_directory.empty()) argv.push_back(context_.shared_directory);
     if (!order_.exec.workdir.empty() && order_.exec.container.image.empty()) {
       argv.push_back(order_.exec.workdir);

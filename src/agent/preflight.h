@@ -28,6 +28,7 @@ struct PreflightOptions {
   std::vector<std::string> probe;           // computes and reads; its arguments are directories
   std::string programs_directory;           // the operator's; "": none
   bool checks_memory = true;                // false: the memory is emulated
+  bool tries_gpus = true;                   // false: they are emulated
 };
 
 struct PreflightFailure {
@@ -54,6 +55,7 @@ class Preflight {
 
  private:
   std::optional<PreflightFailure> look() const;
+  std::string whole_gpus() const;
   void begin();
   void wait_for_devices();
   void run(const std::string& check, std::vector<std::string> argv);

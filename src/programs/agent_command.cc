@@ -148,7 +148,7 @@ agent::HealthOptions health_options(const Settings& given, const agent::AgentOpt
 
 Result<void> read_preflight(const Settings& given, agent::AgentOptions& options) {
   options.has_ring = true;
-  options.preflight.checks_memory = !is_emulated(given);
+  options.preflight.checks_memory = options.preflight.tries_gpus = !is_emulated(given);
   std::error_code error;
   const std::string self = fs::read_symlink("/proc/self/exe", error).string();
   if (!error) options.preflight.probe = {self, "probe"};

@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "programs/commands.h"
+#include "programs/cuda_probe.h"
 
 namespace dove::programs {
 namespace {
@@ -76,6 +79,16 @@ int run(const cli::Invocation& invocation) {
     fmt::print("the processor gave two results of one computation\n");
     return 1;
   }
+  if (invocation.has("cuda")) {
+    const std::string devices = invocation.get("cuda");
+    ::setenv("CUDA_VISIBLE_DEVICES", devices.c_str(), 1);
+    ::setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
+    const auto commas = std::count(devices.begin(), devices.end(), ',');
+    if (const std::string trouble = try_cuda(static_cast<int>(commas) + 1); !trouble.empty()) {
+      fmt::print("{} (devices {})\n", trouble, devices);
+      return 1;
+    }
+  }
   for (const std::string& path : invocation.operands) {
     const std::string trouble = look_into(path);
     if (trouble.empty()) continue;
@@ -93,8 +106,11 @@ cli::Command probe_command() {
   spec.summary = "Compute a little and look into directories, as preflight does";
   spec.group = "Programs";
   spec.description =
-      "Ends with 1 and says why when the processor gives two results of one computation, or a\n"
-      "directory cannot be read. It has no time limit of its own: who starts it has one.";
+      "Ends with 1 and says why when the processor gives two results of one computation, a GPU\n"
+      "does not give back what it was filled with, or a directory cannot be read. It has no time\n"
+      "limit of its own: who starts it has one.";
+  spec.options = {{"cuda", 0, "DEVICES",
+                   "try these GPUs (0,1), where CUDA's driver is on this machine (none)", false}};
   spec.operands = "[DIR...]";
   spec.operands_max = -1;
   return {spec, run};

@@ -1,0 +1,14 @@
+// What `dove probe` has GPUs do through CUDA's driver: take a little memory, fill it, and give back
+// what it was filled with.
+#pragma once
+
+#include <string>
+
+namespace dove::programs {
+
+// Of the devices that CUDA shows this process, `expected` at least. "": all did as told, or the
+// machine has no libcuda.so.1. Else which did not, and what it did. Blocks for as long as the
+// driver does; nothing else of this process may use CUDA.
+std::string try_cuda(int expected);
+
+}  // namespace dove::programs
