@@ -48,7 +48,7 @@ Agent::Agent(wire::Loop& loop, AgentOptions options, Inventory inventory, Runner
       runner_(runner),
       client_(loop, options_.host, options_.port),
       cutter_(options_.arrange, options_.keeps_records ? options_.data_dir + "/slices" : ""),
-      allocator_(options_.plugins, options_.keeps_records ? options_.data_dir + "/plug-ins" : ""),
+      allocator_(plugins(), options_.keeps_records ? options_.data_dir + "/plug-ins" : ""),
       jitter_(std::hash<std::string>{}(options_.name)) {
   facts_.node = options_.name;
   facts_.url = fmt::format("http://{}:{}", options_.host, options_.port);
@@ -69,6 +69,15 @@ Agent::Agent(wire::Loop& loop, AgentOptions options, Inventory inventory, Runner
 }
 
 Agent::~Agent() = default;
+
+DeviceAllocator::Plugins Agent::plugins() {
+  DeviceAllocator::Plugins plugins = options_.plugins;
+  plugins.lives = [this](AttemptKey key) {
+    const auto found = held_.find(key);
+    return found != held_.end() && found->second->stage() != HeldAttempt::Stage::kEnded;
+  };
+  return plugins;
+}
 
 Result<void> Agent::start() {
   std::error_code error;

@@ -106,6 +106,7 @@ class Agent {
   const std::optional<Error>& refused() const { return refused_; }
 
  private:
+  DeviceAllocator::Plugins plugins();  // who asks which attempts live
   void watch_progress();
   void load_attempts();
   void load_attempt(const std::string& directory);

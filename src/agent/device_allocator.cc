@@ -24,13 +24,12 @@ std::vector<std::int32_t> set_of(const std::vector<DeviceGrant>& grants) {
   return {ids.begin(), ids.end()};
 }
 
-Json edits_json(const std::vector<std::int32_t>& set, const DeviceEdits& edits) {
+Json edits_json(const DeviceEdits& edits) {
   Json mounts = Json::array();
   for (const containers::CdiMount& mount : edits.edits.mounts) {
     mounts.push_back({mount.source, mount.target, mount.writable});
   }
-  return Json{{"set", set},
-              {"environment", edits.edits.environment},
+  return Json{{"environment", edits.edits.environment},
               {"devices", edits.edits.devices},
               {"mounts", std::move(mounts)},
               {"cdi", edits.cdi_devices},
@@ -75,7 +74,44 @@ std::vector<std::string> DeviceAllocator::plugged_of(const Set& set,
 }
 
 bool DeviceAllocator::needs(const Placement& placement, const Inventory& inventory) const {
-  return !plugged_of(set_of(placement.devices), inventory).empty();
+  const auto is_plugged = [&](const Countable& one) {
+    return plugins_.units && plugins_.units(one.name).has_value();
+  };
+  return !plugged_of(set_of(placement.devices), inventory).empty() ||
+         std::any_of(placement.countables.begin(), placement.countables.end(), is_plugged);
+}
+
+// The first that nobody has.
+Result<DeviceAllocator::Units> DeviceAllocator::choose(AttemptKey key,
+                                                       const std::vector<Countable>& wanted) {
+  std::erase_if(counted_, [&](const auto& entry) {
+    return under_way_.count(entry.first) == 0 && !(plugins_.lives && plugins_.lives(entry.first));
+  });
+  counted_.erase(key);
+  Units chosen;
+  for (const Countable& one : wanted) {
+    std::optional<std::vector<std::string>> free =
+        plugins_.units ? plugins_.units(one.name) : std::nullopt;
+    if (!free) continue;
+    for (const auto& [other, counted] : counted_) {
+      const auto theirs = counted.units.find(one.name);
+      if (theirs == counted.units.end()) continue;
+      std::erase_if(*free, [&](const std::string& id) {
+        return std::count(theirs->second.begin(), theirs->second.end(), id) > 0;
+      });
+    }
+    if (static_cast<std::int64_t>(free->size()) < one.amount) {
+      return Error{
+          ErrorKind::kUnavailable, "device_plugin",
+          fmt::format("{} of {} are asked for, and {} are free and well on this node; look "
+                      "at its device plug-in",
+                      one.amount, one.name, free->size()),
+          one.name};
+    }
+    free->resize(static_cast<std::size_t>(one.amount));
+    chosen[one.name] = std::move(*free);
+  }
+  return chosen;
 }
 
 void DeviceAllocator::allocate(AttemptKey key, const Placement& placement,
@@ -85,10 +121,22 @@ void DeviceAllocator::allocate(AttemptKey key, const Placement& placement,
     if (!task.devices.empty()) sets.insert(set_of(task.devices));
   }
   std::erase_if(sets, [&](const Set& set) { return plugged_of(set, inventory).empty(); });
-  under_way_[key] = {sets.size(), "", std::move(done)};
+  Result<Units> units = choose(key, placement.countables);
+  const std::size_t asked = sets.size() + (units.ok() ? units->size() : 0);
+  under_way_[key] = {asked, units.ok() ? "" : units.error().message, std::move(done)};
+  if (asked == 0) return end(key);
+  if (units.ok() && !units->empty()) counted_[key].units = *units;
   for (const Set& set : sets) {
     plugins_.ask(plugged_of(set, inventory), [this, key, set](const Result<DeviceEdits>& answer) {
       answered(key, set, answer);
+    });
+  }
+  if (!units.ok()) return;
+  for (const auto& [resource, ids] : *units) {
+    plugins_.ask_units(resource, ids, [this, key](const Result<DeviceEdits>& answer) {
+      const auto counted = counted_.find(key);
+      if (answer.ok() && counted != counted_.end()) counted->second.edits.add(*answer);
+      one_less(key, answer);
     });
   }
 }
@@ -98,12 +146,22 @@ void DeviceAllocator::answered(AttemptKey key, const Set& set, const Result<Devi
     answers_[set] = *answer;
     write();
   }
+  one_less(key, answer);
+}
+
+void DeviceAllocator::one_less(AttemptKey key, const Result<DeviceEdits>& answer) {
   const auto found = under_way_.find(key);
   if (found == under_way_.end()) return;  // it was stopped meanwhile
   if (!answer.ok()) found->second.failed = answer.error().message;
-  if (--found->second.left > 0) return;
+  if (--found->second.left == 0) end(key);
+}
+
+void DeviceAllocator::end(AttemptKey key) {
+  const auto found = under_way_.find(key);
   const Asking over = std::move(found->second);
   under_way_.erase(found);
+  if (!over.failed.empty()) counted_.erase(key);
+  write();
   if (over.failed.empty()) return over.done({});
   over.done(Error{ErrorKind::kUnavailable, "device_plugin", over.failed, ""});
 }
@@ -113,6 +171,11 @@ const DeviceEdits* DeviceAllocator::find(const std::vector<DeviceGrant>& grants)
   return found == answers_.end() ? nullptr : &found->second;
 }
 
+const DeviceEdits* DeviceAllocator::find_units(AttemptKey key) const {
+  const auto found = counted_.find(key);
+  return found == counted_.end() ? nullptr : &found->second.edits;
+}
+
 // A line each; one that cannot be read is asked for again with the next attempt.
 void DeviceAllocator::read() {
   std::ifstream file(path_);
@@ -120,7 +183,13 @@ void DeviceAllocator::read() {
     const Result<Json> value = codec::parse_json(line, kFileBytes_max);
     if (!value.ok()) continue;
     try {
-      answers_[value->at("set").get<Set>()] = edits_of(*value);
+      if (!value->contains("units")) {
+        answers_[value->at("set").get<Set>()] = edits_of(*value);
+        continue;
+      }
+      const AttemptKey key{JobId(value->at("job").get<std::uint64_t>()),
+                           value->at("attempt").get<AttemptNumber>()};
+      counted_[key] = {value->at("units").get<Units>(), edits_of(*value)};
     } catch (const Json::exception&) {
       continue;
     }
@@ -132,7 +201,16 @@ void DeviceAllocator::write() const {
   const std::string fresh = path_ + ".new";
   std::ofstream file(fresh);
   for (const auto& [set, edits] : answers_) {
-    file << codec::dump_json(edits_json(set, edits)) << '\n';
+    Json line = edits_json(edits);
+    line["set"] = set;
+    file << codec::dump_json(line) << '\n';
+  }
+  for (const auto& [key, counted] : counted_) {
+    Json line = edits_json(counted.edits);
+    line["job"] = key.job.value;
+    line["attempt"] = key.attempt;
+    line["units"] = counted.units;
+    file << codec::dump_json(line) << '\n';
   }
   file.close();
   if (file) std::rename(fresh.c_str(), path_.c_str());

@@ -2,13 +2,16 @@
 // were given their devices.
 //
 // Asked for each set of devices that a task of the attempt is given, and for all of them together.
-// The latest answer for a set is kept, over a restart of the agent too: a step that starts later
-// needs it. Loop thread only.
+// Of resources that the ledger only counts (network adapters, FPGAs) the first free units are
+// chosen here, for all tasks of the attempt together; they are its own until it ends. The latest
+// answer for a set is kept, over a restart of the agent too: a step that starts later needs it.
+// Loop thread only.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +38,12 @@ class DeviceAllocator {
   struct Plugins {
     std::function<bool(const std::string& uuid)> plugged;
     std::function<void(std::vector<std::string> uuids, Done done)> ask;
+    // What a plug-in has of a resource that the ledger only counts, healthy and in the order in
+    // which they are given; nothing: it is no plug-in's.
+    std::function<std::optional<std::vector<std::string>>(const std::string& resource)> units = {};
+    std::function<void(const std::string& resource, std::vector<std::string> ids, Done done)>
+        ask_units = {};
+    std::function<bool(AttemptKey key)> lives = {};  // it is held here, and has not ended
   };
 
   // `path`: where answers are kept; "": nowhere.
@@ -51,6 +60,8 @@ class DeviceAllocator {
 
   // What was answered for these devices; nullptr: nothing.
   const DeviceEdits* find(const std::vector<DeviceGrant>& grants) const;
+  // What was answered for the units that this attempt has; nullptr: it has none.
+  const DeviceEdits* find_units(AttemptKey key) const;
 
  private:
   using Set = std::vector<std::int32_t>;  // ids, ascending
@@ -59,14 +70,23 @@ class DeviceAllocator {
     std::string failed;
     std::function<void(Result<void>)> done;
   };
+  using Units = std::map<std::string, std::vector<std::string>>;  // by resource
+  struct Counted {
+    Units units;
+    DeviceEdits edits;
+  };
   std::vector<std::string> plugged_of(const Set& set, const Inventory& inventory) const;
+  Result<Units> choose(AttemptKey key, const std::vector<Countable>& wanted);
   void answered(AttemptKey key, const Set& set, const Result<DeviceEdits>& answer);
+  void one_less(AttemptKey key, const Result<DeviceEdits>& answer);
+  void end(AttemptKey key);
   void read();
   void write() const;
 
   Plugins plugins_;
   std::string path_;
   std::map<Set, DeviceEdits> answers_;
+  std::map<AttemptKey, Counted> counted_;
   std::map<AttemptKey, Asking> under_way_;
 };
 

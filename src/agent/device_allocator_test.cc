@@ -7,6 +7,7 @@
 #include <deque>
 #include <filesystem>
 #include <optional>
+#include <set>
 
 namespace dove::agent {
 namespace {
@@ -108,6 +109,60 @@ TEST_F(DeviceAllocatorTest, AnswersSurviveTheAgent) {
   EXPECT_TRUE(edits->edits.mounts[0].writable);
   EXPECT_EQ(edits->cdi_devices, (std::vector<std::string>{"a.com/b=c"}));
   EXPECT_EQ(edits->annotations.at("k"), "v");
+  std::filesystem::remove(path);
+}
+
+TEST_F(DeviceAllocatorTest, GivesUnitsOfWhatIsOnlyCountedToOneLivingAttemptEach) {
+  std::set<AttemptKey> living;
+  std::vector<std::string> well = {"a", "b", "c"};
+  std::vector<std::string> asked;
+  DeviceAllocator::Plugins counted = plugins();
+  counted.units = [&](const std::string& resource) {
+    return resource == "net/hca" ? std::optional(well) : std::nullopt;
+  };
+  counted.ask_units = [&](const std::string&, std::vector<std::string> ids,
+                          const DeviceAllocator::Done& done) {
+    asked = ids;
+    DeviceEdits edits;
+    edits.edits.environment = {{"HCA", ids.front()}};
+    done(edits);
+  };
+  counted.lives = [&](AttemptKey key) { return living.count(key) != 0; };
+  const std::string path = testing::TempDir() + "/units-" + std::to_string(::getpid());
+  Placement two;
+  two.countables = {{"licence", 1}, {"net/hca", 2}};
+  Placement one;
+  one.countables = {{"net/hca", 1}};
+  std::string failed;
+  const auto ask = [&](DeviceAllocator& allocator, AttemptKey key, const Placement& placement) {
+    failed.clear();
+    ASSERT_TRUE(allocator.needs(placement, inventory_));
+    allocator.allocate(key, placement, inventory_, [&](const Result<void>& done) {
+      if (!done.ok()) failed = done.error().message;
+      if (done.ok()) living.insert(key);
+    });
+  };
+  const AttemptKey other{JobId(8), 1};
+  {
+    DeviceAllocator allocator(counted, path);
+    ask(allocator, key_, two);
+    EXPECT_EQ(asked, (std::vector<std::string>{"a", "b"}));
+    ASSERT_NE(allocator.find_units(key_), nullptr);
+  }
+  DeviceAllocator allocator(counted, path);  // the agent was restarted
+  ASSERT_NE(allocator.find_units(key_), nullptr);
+  EXPECT_EQ(allocator.find_units(key_)->edits.environment[0].second, "a");
+  ask(allocator, other, one);
+  EXPECT_EQ(asked, (std::vector<std::string>{"c"}));
+  ask(allocator, AttemptKey{JobId(9), 1}, one);
+  EXPECT_NE(failed.find("1 of net/hca are asked for, and 0 are free"), std::string::npos) << failed;
+  living.erase(key_);
+  ask(allocator, AttemptKey{JobId(9), 2}, one);
+  EXPECT_EQ(failed, "");
+  EXPECT_EQ(asked, (std::vector<std::string>{"a"}));
+  Placement none;
+  none.countables = {{"licence", 1}};
+  EXPECT_FALSE(allocator.needs(none, inventory_));
   std::filesystem::remove(path);
 }
 

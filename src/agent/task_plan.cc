@@ -176,15 +176,16 @@ std::vector<GivenDevice> given_devices(const PlanContext& context,
   return given;
 }
 
-// What plug-ins want for a task that was given these devices.
+// What plug-ins want for a task that was given these devices, of an attempt with its units.
 void add_edits(const PlanContext& context, const std::vector<DeviceGrant>& grants, TaskPlan& plan) {
   const DeviceAllocator* allocator = context.facts.allocator;
-  const DeviceEdits* edits =
-      allocator == nullptr || grants.empty() ? nullptr : allocator->find(grants);
-  if (edits == nullptr) return;
-  plan.edits = *edits;
-  for (const auto& [name, value] : edits->edits.environment) plan.environment[name] = value;
-  const std::vector<std::string>& files = edits->edits.devices;
+  if (allocator == nullptr) return;
+  const DeviceEdits* const of_devices = grants.empty() ? nullptr : allocator->find(grants);
+  for (const DeviceEdits* edits : {of_devices, allocator->find_units(context.order.key)}) {
+    if (edits != nullptr) plan.edits.add(*edits);
+  }
+  for (const auto& [name, value] : plan.edits.edits.environment) plan.environment[name] = value;
+  const std::vector<std::string>& files = plan.edits.edits.devices;
   plan.device_nodes.insert(plan.device_nodes.end(), files.begin(), files.end());
 }
 

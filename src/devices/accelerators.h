@@ -12,6 +12,7 @@
 #include "devices/readings.h"
 #include "model/node.h"
 #include "model/placement.h"
+#include "model/resources.h"
 
 namespace dove::devices {
 
@@ -39,6 +40,7 @@ struct FoundLink {
 struct FoundDevices {
   std::vector<FoundDevice> devices;  // in the order of the vendor's own indices
   std::vector<FoundLink> links;
+  std::vector<Countable> countables = {};  // what it has besides devices, by its amount
 };
 
 class Accelerators {

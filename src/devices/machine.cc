@@ -65,6 +65,16 @@ std::int32_t Machine::id_of(const FoundDevice& found, Accelerators& family) {
   return id;
 }
 
+// The machine's own word comes first.
+static void add_countables(const std::vector<Countable>& more, std::vector<Countable>& all) {
+  for (const Countable& one : more) {
+    const auto at = std::lower_bound(
+        all.begin(), all.end(), one.name,
+        [](const Countable& known, const std::string& name) { return known.name < name; });
+    if (at == all.end() || at->name != one.name) all.insert(at, one);
+  }
+}
+
 Result<Inventory> Machine::inventory() {
   TRY_ASSIGN(Inventory inventory, host_->inventory());
   const std::size_t before = known_.size();
@@ -80,6 +90,7 @@ Result<Inventory> Machine::inventory() {
       driver_errors_.push_back(found.error());
       continue;
     }
+    add_countables(found->countables, inventory.countables);
     std::map<std::string, std::int32_t> ids;
     for (const FoundDevice& one : found->devices) {
       // A plug-in may tell of what its vendor's driver has told already.

@@ -36,6 +36,16 @@ class DevicePlugins(unittest.TestCase):
         plugin.register()
         return plugin
 
+    def register_again(self, plugin):
+        """With an agent that has just been started."""
+        def registered():
+            try:
+                plugin.register()
+                return True
+            except Exception:
+                return False
+        until(registered, 10, "the plug-in to be heard")
+
     def devices(self):
         return self.cluster.nodes()[0]["devices"]
 
@@ -94,8 +104,36 @@ class DevicePlugins(unittest.TestCase):
         _, log = self.run_job("echo $ACME_VISIBLE", gpus=4)
         self.assertIn(log, ("acme-0,acme-1,acme-2", "npu-0"))
         self.assertEqual(sorted(map(len, [self.plugin.allocated[-1], other.allocated[-1]])), [1, 3])
-        self.begin("net.org/hca", [("hca-0", 0)])
-        self.assertEqual(len(self.devices()), 4, "what is not named is no device of jobs")
+
+    def test_what_is_no_gpu_is_counted_and_given_by_unit(self):
+        adapters = self.begin("net.org/hca", [("hca-0", 0), ("hca-1", 1), ("hca-2", 1)])
+        adapters.answer = lambda ids: {"envs": {"HCA": ",".join(ids)}}
+        amount = lambda: self.cluster.nodes()[0]["countables"].get("net.org/hca")
+        until(lambda: amount() == 3, 10, "the adapters to be counted")
+        self.assertEqual(len(self.devices()), 3, "they are no devices")
+        hold = self.cluster.submit({"name": "hold", "command": ["/bin/sh", "-c", "echo $HCA $ACME_VISIBLE; sleep 300"],
+                                    "countables": {"net.org/hca": 2}, "gpus": 1})
+        until(lambda: self.cluster.logs(hold), 20, "the first to have its units")
+        self.assertEqual(self.cluster.logs(hold).split(), ["hca-0,hca-1", "acme-0"])
+        agent = self.cluster.agents["node1"]
+        agent.kill()  # the next one knows whose they are
+        agent.wait(10)
+        self.cluster.start_agent("node1")
+        self.cluster.wait_connected()
+        self.register_again(adapters)
+        self.register_again(self.plugin)
+        until(lambda: amount() == 3, 20, "the adapters to be back")
+        found, log = self.run_job("echo $HCA", countables={"net.org/hca": 1})
+        self.assertEqual((found["state"], log), ("completed", "hca-2"))
+        self.cluster.api.call("POST", f"/v1/jobs/{hold}/cancel", {})
+        self.cluster.wait(hold)
+        _, log = self.run_job("echo $HCA", countables={"net.org/hca": 3})
+        self.assertEqual(log, "hca-0,hca-1,hca-2")
+        adapters.health["hca-1"] = "Unhealthy"
+        adapters.tell()
+        until(lambda: amount() == 2, 10, "one to be counted no more")
+        _, log = self.run_job("echo $HCA", countables={"net.org/hca": 2})
+        self.assertEqual(log, "hca-0,hca-2")
 
     def test_a_refusal_fails_the_launch_and_says_why(self):
         def refuse(ids):
@@ -126,15 +164,7 @@ class DevicePlugins(unittest.TestCase):
         agent.wait(10)
         self.cluster.start_agent("node1")
         self.cluster.wait_connected()
-        until(lambda: os.path.exists(self.directory + "/kubelet.sock"), 10, "its socket")
-
-        def registered():
-            try:
-                self.plugin.register()
-                return True
-            except Exception:
-                return False
-        until(registered, 10, "the plug-in to be heard")
+        self.register_again(self.plugin)
         until(lambda: self.states() == ["gpu"] * 3, 10, "the devices to be told again")
         with open(wait, "w"):
             pass

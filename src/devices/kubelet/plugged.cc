@@ -12,6 +12,13 @@ std::string vendor_of(const std::string& resource) {
   return resource.substr(0, resource.find_first_of("./"));
 }
 
+// As names of countables are.
+bool is_countable(const std::string& resource) {
+  return resource.size() <= 64 && !resource.empty() && resource[0] >= 'a' && resource[0] <= 'z' &&
+         resource.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_.:/-") ==
+             std::string::npos;
+}
+
 std::string model_name(const PluggedModel& wanted, const std::string& resource) {
   if (!wanted.model.empty()) return wanted.model;
   const std::string word = resource.substr(resource.find('/') + 1);
@@ -31,7 +38,10 @@ void PlugBoard::set(std::vector<PluginDevices> devices) {
   const std::lock_guard lock(mutex_);
   devices_ = std::move(devices);
   for (const PluginDevices& of : devices_) {
-    if (model_of(of.resource) == nullptr) continue;
+    if (model_of(of.resource) == nullptr) {
+      if (is_countable(of.resource)) counted_.insert(of.resource);
+      continue;
+    }
     for (const ListedDevice& device : of.devices) resources_[device.id] = of.resource;
   }
 }
@@ -41,7 +51,12 @@ FoundDevices PlugBoard::found() const {
   FoundDevices found;
   for (const PluginDevices& of : devices_) {
     const PluggedModel* model = model_of(of.resource);
-    if (model == nullptr) continue;
+    if (model == nullptr) {
+      const std::int64_t healthy = std::count_if(of.devices.begin(), of.devices.end(),
+                                                 [](const auto& one) { return one.is_healthy; });
+      if (is_countable(of.resource)) found.countables.push_back({of.resource, healthy});
+      continue;
+    }
     for (const ListedDevice& listed : of.devices) {
       if (!listed.is_healthy) continue;  // as if it were gone: nobody is given it
       FoundDevice device;
@@ -57,6 +72,19 @@ std::string PlugBoard::resource_of(const std::string& uuid) const {
   const std::lock_guard lock(mutex_);
   const auto at = resources_.find(uuid);
   return at == resources_.end() ? "" : at->second;
+}
+
+std::optional<std::vector<std::string>> PlugBoard::units_of(const std::string& resource) const {
+  const std::lock_guard lock(mutex_);
+  if (counted_.count(resource) == 0) return std::nullopt;
+  std::vector<std::string> units;
+  for (const PluginDevices& of : devices_) {
+    for (const ListedDevice& listed : of.devices) {
+      if (of.resource == resource && listed.is_healthy) units.push_back(listed.id);
+    }
+  }
+  std::sort(units.begin(), units.end());
+  return units;
 }
 
 Result<CutSlices> Plugged::arrange(const std::string& uuid, const std::vector<SlicePlace>& places) {

@@ -1,12 +1,14 @@
 // Plugged: devices that plug-ins told of, as a family of the machine's.
 //
 // Written by the thread of the plug-ins, read by the one that looks at devices; safe for both.
-// Resources that are none of the family's (a network adapter) are not its devices.
+// Resources that are none of the family's (a network adapter, an FPGA) are countables of the node.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,8 @@ class PlugBoard {
   FoundDevices found() const;
   // The resource that a device of this id is of; "": no plug-in's.
   std::string resource_of(const std::string& uuid) const;
+  // The healthy ones of a resource that is counted; nothing: no plug-in has brought it.
+  std::optional<std::vector<std::string>> units_of(const std::string& resource) const;
 
  private:
   const PluggedModel* model_of(const std::string& resource) const;
@@ -38,6 +42,7 @@ class PlugBoard {
   mutable std::mutex mutex_;
   std::vector<PluginDevices> devices_;
   std::map<std::string, std::string> resources_;  // by device, of all that were ever there
+  std::set<std::string> counted_;                 // resources, likewise
 };
 
 class Plugged : public Accelerators {
