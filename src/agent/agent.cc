@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "agent/attempt_record.h"
+#include "agent/direct_storage.h"
 #include "base/digest.h"
 #include "codec/json.h"
 #include "telemetry/log.h"
@@ -69,6 +70,19 @@ Agent::Agent(wire::Loop& loop, AgentOptions options, Inventory inventory, Runner
 }
 
 Agent::~Agent() = default;
+
+void Agent::set_fabric(devices::Fabric fabric) {
+  fabric_ = std::move(fabric);
+  const std::string text = cufile_config(fabric_, options_.planes, addresses_of);
+  if (text == cufile_text_ || !options_.keeps_records) return;
+  Result<std::string> written = write_cufile_config(options_.data_dir + "/cufile.json", text);
+  if (!written.ok()) {
+    telemetry::log(telemetry::Level::kWarning, "cufile", {{"why", written.error().message}});
+    return;
+  }
+  cufile_text_ = text;
+  facts_.cufile = *written;
+}
 
 DeviceAllocator::Plugins Agent::plugins() {
   DeviceAllocator::Plugins plugins = options_.plugins;

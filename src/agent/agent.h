@@ -98,7 +98,7 @@ class Agent {
   void set_cut(std::vector<std::int32_t> devices) { cutter_.saw_cut(std::move(devices)); }
   // In /dev, of each device, by id.
   void set_device_files(devices::DeviceFiles files) { device_files_ = std::move(files); }
-  void set_fabric(devices::Fabric fabric) { fabric_ = std::move(fabric); }
+  void set_fabric(devices::Fabric fabric);
   const std::string& name() const { return options_.name; }
   const Inventory& inventory() const { return inventory_; }
   const std::map<AttemptKey, std::unique_ptr<HeldAttempt>>& held() const { return held_; }
@@ -171,6 +171,7 @@ class Agent {
   Inventory inventory_;
   devices::DeviceFiles device_files_;
   devices::Fabric fabric_;
+  std::string cufile_text_;  // that stands in facts_.cufile
   Runner& runner_;
   AgentFacts facts_;
   wire::AsyncClient client_;

@@ -39,6 +39,7 @@ struct AgentFacts {
   Planes planes = {};
   const DeviceAllocator* allocator = nullptr;
   ShareOptions shares = {};
+  std::string cufile = {};  // the configuration of direct storage; "": there is none
 };
 
 // "2(x3),1" of {2,2,2,1}, and "gpu-[001-003,7]" of names, as Slurm writes them.

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "agent/container_network.h"
+#include "agent/direct_storage.h"
 #include "agent/output_path.h"
 #include "agent/progress.h"
 
@@ -197,6 +198,9 @@ Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>&
   plan.pins_memory = context.order.nodes.size() > 1 && facts.fabric != nullptr &&
                      facts.inventory != nullptr &&
                      !cards_for(*facts.fabric, facts.planes, *facts.inventory, grants).empty();
+  if (facts.fabric != nullptr && !grants.empty()) {
+    use_direct_storage(*facts.fabric, facts.cufile, plan);
+  }
   add_edits(context, grants, plan);
   const auto share = [&] {
     if (facts.inventory == nullptr) return;

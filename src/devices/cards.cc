@@ -55,4 +55,17 @@ std::vector<Card> find_cards(const std::string& sys_root) {
   return cards;
 }
 
+// Character devices without a parent lie in a folder of their class.
+std::vector<std::string> find_direct_storage(const std::string& sys_root) {
+  const fs::path all = fs::path(sys_root) / "devices" / "virtual";
+  std::vector<std::string> files;
+  for (const std::string& of_class : names_in(all)) {
+    if (!of_class.starts_with("nvidia-fs")) continue;
+    for (const std::string& name : names_in(all / of_class)) {
+      if (name.starts_with("nvidia-fs")) files.push_back("/dev/" + name);
+    }
+  }
+  return files;
+}
+
 }  // namespace dove::devices

@@ -25,12 +25,17 @@ struct Card {
 // Ascending by name; none where the kernel knows of none. `sys_root` is "/sys", but for tests.
 std::vector<Card> find_cards(const std::string& sys_root);
 
+// The files in /dev of NVIDIA's nvidia-fs, by which files are read straight into GPUs; ascending,
+// none where its driver is not loaded.
+std::vector<std::string> find_direct_storage(const std::string& sys_root);
+
 // What is in a machine besides its inventory: the cards, and how far each device is from each.
 struct Fabric {
   std::vector<Card> cards;
   // By device id, then by card, as Link::kind names paths: "PIX", "PXB", "PHB", "NODE", "SYS"; ""
   // when it is not known.
   std::vector<std::vector<std::string>> paths;
+  std::vector<std::string> storage_files = {};  // see find_direct_storage
 };
 
 }  // namespace dove::devices

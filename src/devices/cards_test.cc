@@ -54,6 +54,15 @@ TEST_F(Cards, AreWhatTheKernelLists) {
   EXPECT_FALSE(cards[1].is_infiniband);
 }
 
+TEST_F(Cards, TheDriverOfDirectStorageHasFiles) {
+  EXPECT_TRUE(find_direct_storage(root_.string()).empty());
+  write("devices/virtual/nvidia-fs-class/nvidia-fs1/dev", "501:1");
+  write("devices/virtual/nvidia-fs-class/nvidia-fs0/dev", "501:0");
+  write("devices/virtual/net/lo/mtu", "65536");
+  EXPECT_EQ(find_direct_storage(root_.string()),
+            (std::vector<std::string>{"/dev/nvidia-fs0", "/dev/nvidia-fs1"}));
+}
+
 TEST_F(Cards, NoneIsNoError) { EXPECT_TRUE(find_cards(root_.string()).empty()); }
 
 }  // namespace

@@ -139,6 +139,7 @@ void Machine::find_fabric(const std::map<std::int32_t, std::string>& bus_ids) {
   fabric_ = {};
   if (sys_root_.empty()) return;
   fabric_.cards = find_cards(sys_root_);
+  fabric_.storage_files = find_direct_storage(sys_root_);
   fabric_.paths.resize(known_.size());
   for (const auto& [id, bus_id] : bus_ids) {
     for (const Card& card : fabric_.cards) {
