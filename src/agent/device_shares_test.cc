@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "agent/container_plan.h"
+
 namespace dove::agent {
 namespace {
 
@@ -77,6 +79,15 @@ TEST_F(DeviceSharesTest, ShowsAContainerWhatItNeeds) {
   EXPECT_EQ(plan_.shared[1].source, "/attempt/shares");
   EXPECT_TRUE(plan_.shared[1].writable);
   EXPECT_TRUE(plan_.environment.at("DOVE_SHARE_FILE").starts_with(plan_.shared[1].target));
+}
+
+TEST_F(DeviceSharesTest, HidesNothingThatTheImageLoadsFirst) {
+  plan_.container.image = "cuda";
+  hold({{0, 500}});
+  containers::Image image;
+  image.environment["LD_PRELOAD"] = "/usr/lib/libjemalloc.so";
+  const containers::Bundle bundle = container_bundle(plan_, image, ContainerIdentity{}, {});
+  EXPECT_EQ(bundle.environment.at("LD_PRELOAD"), "/dev/.dove-share.so:/usr/lib/libjemalloc.so");
 }
 
 TEST_F(DeviceSharesTest, SpeaksToMpsWhereItsDaemonLives) {
