@@ -157,6 +157,10 @@ TEST_P(RunnerConformance, ATaskThatNeverWasIsOver) {
 TEST_P(RunnerConformance, ATaskEndsWithItsLease) {
   lease_->renew(boottime_us() + 2'000'000);
   start(plan("echo x > up; exec sleep 100"));
+  ASSERT_TRUE(until([&] {
+    lease_->renew(boottime_us() + 2'000'000);
+    return started_ > 0;
+  }));
   ASSERT_TRUE(ended());
   EXPECT_EQ(started_, 1);
   EXPECT_EQ(ended_[0].exit.cause, "fenced");
