@@ -8,6 +8,7 @@ import sys
 from cluster import Cluster, until
 
 NODES = int(os.environ.get("NODES", "20"))
+FENCE_S = os.environ.get("FENCE_S", "5")  # how long a restart may take; the default of dove server
 AT_ONCE = 5
 
 
@@ -16,7 +17,7 @@ def pid_of(cluster, job):
 
 
 def main():
-    with Cluster(nodes=0, cores=1) as cluster:
+    with Cluster(nodes=0, cores=1, server_options=["--fence-s", FENCE_S]) as cluster:
         hooks, asked = os.path.join(cluster.folder, "hooks"), os.path.join(cluster.folder, "asked")
         os.mkdir(hooks)
         os.mkdir(asked)
