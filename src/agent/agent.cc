@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "agent/attempt_record.h"
@@ -54,6 +55,8 @@ Agent::Agent(wire::Loop& loop, AgentOptions options, Inventory inventory, Runner
   facts_.node = options_.name;
   facts_.url = fmt::format("http://{}:{}", options_.host, options_.port);
   facts_.gang_url = options_.gang_url;
+  facts_.networks = options_.networks;
+  facts_.network_shortfall = options_.network_shortfall;
   facts_.bin_directory = options_.bin_directory;
   facts_.python_directory = options_.python_directory;
   facts_.stage_directory = options_.stage_directory;
@@ -302,6 +305,21 @@ void Agent::refuse(AttemptKey key, const std::string& why) {
   report(Report{ReportKind::kRefused, key, {}, why, 0, 0, 0});
 }
 
+void Agent::tell_warnings(const HeldAttempt& held) {
+  const std::set<std::string> warnings = held.warnings();
+  if (warnings.empty() || session_.empty()) return;
+  const AttemptKey key = held.order().key;
+  reports_.push_back(codec::dump_json(Json{{"kind", "warnings"},
+                                           {"job", key.job.value},
+                                           {"attempt", key.attempt},
+                                           {"warnings", warnings}}));
+}
+
+bool Agent::offers_networks() const {
+  return options_.networks != NetworkRule::kHost && options_.network_shortfall &&
+         options_.network_shortfall().empty();
+}
+
 void Agent::launch(const Json& line, std::string_view text) {
   const AttemptKey key = key_of(line);
   if (const auto found = held_.find(key); found != held_.end()) {
@@ -311,13 +329,19 @@ void Agent::launch(const Json& line, std::string_view text) {
   const bool under_way =
       cutter_.is_under_way(key) || allocator_.is_under_way(key) || preflights_.count(key) > 0;
   if (under_way) return;
-  Result<LaunchOrder> order = read_launch_order(line);
+  // What this node offers now holds for the attempt, whatever it offers when we start again.
+  Json own = line;
+  const bool offered = offers_networks();
+  own["has_network"] = offered;
+  std::string kept(text.substr(0, text.rfind('}')));
+  kept += offered ? R"(,"has_network":true})" : R"(,"has_network":false})";
+  Result<LaunchOrder> order = read_launch_order(own);
   if (!order.ok()) {
     report(Report{ReportKind::kLaunchFailed, key, {}, order.error().message, 0, 0, 0});
     return;
   }
-  if (order->preflight) return try_and_launch(std::move(order).value(), std::string(text));
-  begin_launch(std::move(order).value(), std::string(text));
+  if (order->preflight) return try_and_launch(std::move(order).value(), std::move(kept));
+  begin_launch(std::move(order).value(), std::move(kept));
 }
 
 void Agent::begin_launch(LaunchOrder order, std::string text) {

@@ -54,6 +54,10 @@ struct AgentOptions {
   ShareOptions shares = {};
   std::string not_enforced;  // limits that tasks do not have here, and why; "": they have all
   std::string gang_url;      // the controller's in networks of gangs; "": as everywhere
+  bool has_overlay = false;  // networks of gangs can lead to other nodes
+  NetworkRule networks = NetworkRule::kAuto;
+  // What networks of gangs lack at the moment; "": nothing. Unset: there are none.
+  std::function<std::string()> network_shortfall = {};
   bool mapped_users = true;
   bool keeps_records = true;  // false: attempts leave nothing on disk (the null fleet)
   std::int64_t output_rotate_bytes = 64 << 20;
@@ -140,6 +144,9 @@ class Agent {
   void controller_full(std::int64_t sent_us);
   void report(Report report);
   void tell_shares(const HeldAttempt& held);
+  void tell_warnings(const HeldAttempt& held);
+  // Whether containers whose job does not say have a network of their gang here.
+  bool offers_networks() const;
   void refuse(AttemptKey key, const std::string& why);
   void step_output(const StepAttach& step, const StepTaskOutput& output);
   void attach_step(const nlohmann::json& line);

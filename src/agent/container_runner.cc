@@ -122,10 +122,6 @@ ContainerRunner::ContainerRunner(wire::Loop& loop, ProcessRunner& processes,
 
 ContainerRunner::~ContainerRunner() = default;
 
-std::string ContainerRunner::controller_url() const {
-  return ways_.reaches_controller() ? containers::controller_inside(options_.controller) : "";
-}
-
 void ContainerRunner::use_network(const std::string& attempt) {
   networks_.use(attempt);
   ways_.in_use(true);

@@ -47,8 +47,7 @@ class ContainerRunner : public Runner {
   ContainerRunner(wire::Loop& loop, ProcessRunner& processes, ContainerRunnerOptions options);
   ~ContainerRunner() override;
 
-  // Where tasks in networks of gangs find it; "": where the agent does.
-  std::string controller_url() const;
+  const ContainerWays& ways() const { return ways_; }
 
   void prepare(const std::string& image, std::function<void(Result<void>)> done) override;
   Result<std::unique_ptr<RunningTask>> start(const TaskPlan& plan,

@@ -141,6 +141,10 @@ std::string ContainerWays::shortfall() const {
   return "";
 }
 
+std::string ContainerWays::controller_url() const {
+  return can_out_ ? containers::controller_inside(options_.controller) : "";
+}
+
 std::string ContainerWays::text() const {
   if (!can_out_) return "";
   containers::Ways now = ways_;

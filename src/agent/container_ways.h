@@ -32,7 +32,8 @@ class ContainerWays {
   std::string text() const;
   // Why networks have less than they were meant to, with the remedy; "": they have it.
   std::string shortfall() const;
-  bool reaches_controller() const { return can_out_; }
+  // Where tasks find the controller; "": where the agent does, or not at all.
+  std::string controller_url() const;
   bool has_vxlan() const { return can_vxlan_; }
   // For a container's /etc/resolv.conf.
   std::string resolver() const;

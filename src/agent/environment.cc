@@ -271,7 +271,7 @@ void add_fabric(const AgentFacts& facts, const LaunchOrder& order,
                 const std::vector<DeviceGrant>& grants, Environment& e) {
   if (facts.fabric == nullptr || facts.inventory == nullptr) return;
   // In a network of the gang's own the node's interfaces are not there.
-  if (order.exec.container.network == ContainerNetwork::kGang) return;
+  if (order.in_network) return;
   const auto found = fabric_environment(*facts.fabric, facts.planes, *facts.inventory, grants,
                                         order.nodes.size() > 1);
   const auto& own = order.exec.environment;

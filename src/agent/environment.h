@@ -5,6 +5,7 @@
 // tf.distribute; OUTPUT ENVIRONMENT VARIABLES of sbatch(1) and srun(1), 22.05.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -21,16 +22,25 @@ namespace dove::agent {
 
 using Environment = std::map<std::string, std::string>;
 
+// Of containers whose job does not say which network they want.
+enum class NetworkRule {
+  kAuto,  // their gang's where the attempt's nodes offer it, else the node's, with a warning
+  kGang,  // or the attempt fails
+  kHost,  // the node's
+};
+
 // What is the same for all tasks of this agent.
 struct AgentFacts {
   std::string node;
-  std::string url;                 // of the controller, for steps
-  std::string gang_url;            // of it in networks of gangs; "": as `url`
-  std::string progress_directory;  // agent/progress.h
-  std::string python_directory;    // with the package dove; "": there is none
-  std::string stage_directory;     // of checkpoints on their way; "": there is none
-  std::string bin_directory;       // holds srun and the Open MPI launch agent; first in PATH
-  std::string shared_directory;    // below it: checkpoints/<job>
+  std::string url;       // of the controller, for steps
+  std::string gang_url;  // of it in networks of gangs; "": as `url`
+  NetworkRule networks = NetworkRule::kAuto;
+  std::function<std::string()> network_shortfall = {};  // what networks of gangs lack; or unset
+  std::string progress_directory;                       // agent/progress.h
+  std::string python_directory;                         // with the package dove; "": there is none
+  std::string stage_directory;   // of checkpoints on their way; "": there is none
+  std::string bin_directory;     // holds srun and the Open MPI launch agent; first in PATH
+  std::string shared_directory;  // below it: checkpoints/<job>
   std::string cluster = "dove";
   const Inventory* inventory = nullptr;
   const Slices* slices = nullptr;

@@ -94,6 +94,13 @@ Result<void> HeldAttempt::make_plans(bool checks_files) {
   return {};
 }
 
+std::set<std::string> HeldAttempt::warnings() const {
+  std::set<std::string> all;
+  for (const auto& slot : tasks_)
+    all.insert(slot->plan.warnings.begin(), slot->plan.warnings.end());
+  return all;
+}
+
 void HeldAttempt::start() {
   if (stage_ == Stage::kStarted || stage_ == Stage::kEnded || stopping_) return;
   if (!image_ready_) return with_image([this] { start(); });

@@ -96,6 +96,8 @@ class HeldAttempt {
   const Report& last_report() const { return last_report_; }
   // Who holds its tasks to their shares of devices; "": they have none.
   const std::string& shares() const { return shares_; }
+  // What of its job has no effect here, each once.
+  std::set<std::string> warnings() const;
   // Whether a task of this attempt may still write to that file.
   bool writes_to(const std::string& path) const;
   // Where a main task's output is or was; empty when it had none here.

@@ -54,6 +54,34 @@ void give_gang_addresses(std::vector<PeerNode>& nodes) {
   }
 }
 
+// Where the job left the choice to us, one node decides for itself; several would have to agree, so
+// the controller decided when the job came, if it could (server/job_writes.cc).
+void choose_network(bool has_network, LaunchOrder& order) {
+  const ContainerSpec& container = order.exec.container;
+  if (container.image.empty()) return;
+  switch (container.network) {
+    case ContainerNetwork::kDefault:
+      order.in_network = order.nodes.size() == 1 && has_network;
+      if (order.nodes.size() > 1) {
+        order.no_network =
+            "containers have the nodes' own network: when the job came not all nodes of the "
+            "cluster offered one that leads to others (dove nodes NAME); --container-network says "
+            "which one is wanted";
+      } else if (!has_network) {
+        order.no_network =
+            "containers have the node's own network: it offers none of the gang's (dove nodes "
+            "NAME); --container-network says which one is wanted";
+      }
+      break;
+    case ContainerNetwork::kHost:
+      break;
+    case ContainerNetwork::kGang:
+      order.in_network = true;
+      break;
+  }
+  if (order.in_network) give_gang_addresses(order.nodes);
+}
+
 void read_spec(const Json& spec, LaunchOrder& order) {
   order.job_name = spec.value("name", "job");
   order.user = spec.value("user", "");
@@ -105,7 +133,7 @@ Result<LaunchOrder> read_launch_order(const Json& line) {
     order.nodes = read_peers(line.at("placements"));
     read_spec(line.at("spec"), order);
     TRY_ASSIGN(order.exec, codec::decode_exec(line.at("exec").dump()));
-    if (order.exec.container.network == ContainerNetwork::kGang) give_gang_addresses(order.nodes);
+    choose_network(line.value("has_network", false), order);
     order.linux_user = line.value("linux_user", "");
     TRY(read_run_as(line.value("run_as", "node"), order));
     order.job_token = line.value("job_token", "");

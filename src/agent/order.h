@@ -43,8 +43,10 @@ struct PeerNode {
 struct LaunchOrder {
   AttemptKey key;
   std::int32_t restart_count = 0;
-  bool barrier = false;    // wait for Start once prepared
-  bool preflight = false;  // try the node and the network first
+  bool barrier = false;     // wait for Start once prepared
+  bool preflight = false;   // try the node and the network first
+  bool in_network = false;  // containers are in one of their gang; the same on all of its nodes
+  std::string no_network;   // why it is not, though its job left the choice to us; "": it is not so
   Placement placement;
   std::vector<PeerNode> nodes;  // of the whole attempt, ascending by node_rank
   // What tasks are told about their job.

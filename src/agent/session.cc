@@ -152,19 +152,21 @@ void Agent::sync() {
       steps.push_back(Json{{"job", key.job.value}, {"attempt", key.attempt}, {"step", step}});
     }
   }
-  const Json body{{"protocol", kProtocol},
-                  {"ticket", ticket_},
-                  {"boot_id", options_.boot_id},
-                  {"address", options_.address},
-                  {"agent_pid", getpid()},
-                  {"version", options_.version},
-                  {"preflight_port", hub_ == nullptr ? 0 : hub_->port()},
-                  {"not_enforced", options_.not_enforced},
-                  {"epoch_seen", contact_->epoch()},
-                  {"log_head_seen", contact_->log_head()},
-                  {"inventory", codec::inventory_json(inventory_)},
-                  {"placements", std::move(placements)},
-                  {"steps", std::move(steps)}};
+  const Json body{
+      {"protocol", kProtocol},
+      {"ticket", ticket_},
+      {"boot_id", options_.boot_id},
+      {"address", options_.address},
+      {"agent_pid", getpid()},
+      {"version", options_.version},
+      {"preflight_port", hub_ == nullptr ? 0 : hub_->port()},
+      {"has_overlay", options_.has_overlay && offers_networks() && fabric_.cards.empty()},
+      {"not_enforced", options_.not_enforced},
+      {"epoch_seen", contact_->epoch()},
+      {"log_head_seen", contact_->log_head()},
+      {"inventory", codec::inventory_json(inventory_)},
+      {"placements", std::move(placements)},
+      {"steps", std::move(steps)}};
   inventory_synced_ = inventory_version_;
   const std::int64_t sent_us = loop_.monotonic_us();
   client_.call(
@@ -228,6 +230,7 @@ void Agent::synced(const Json& answer) {
   for (const auto& [key, held] : held_) {
     if (held->was_interrupted()) held->start();
     if (held->stage() == HeldAttempt::Stage::kStarted) tell_shares(*held);
+    if (held->stage() == HeldAttempt::Stage::kStarted) tell_warnings(*held);
   }
   if (progress_ != nullptr) progress_->repeat();
   flush_reports();
@@ -365,6 +368,7 @@ void Agent::report(Report said) {
   if (const auto held = held_.find(said.key);
       said.kind == ReportKind::kStarted && held != held_.end()) {
     tell_shares(*held->second);
+    tell_warnings(*held->second);
   }
   reports_.push_back(codec::dump_json(report_json(said)));
   post_flush(0);  // reports of one turn of the loop travel together

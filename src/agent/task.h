@@ -71,6 +71,7 @@ struct TaskPlan {
   std::shared_ptr<const containers::Network> network;  // of the gang; null: the machine's
   std::string hostname;                                // inside; "": the node's name
   std::vector<PublishedPort> ports;                    // that lead to this task
+  std::vector<std::string> warnings;                   // what of the job has no effect here
   ContainerLaunch launch;
 };
 

@@ -190,6 +190,18 @@ void add_edits(const PlanContext& context, const std::vector<DeviceGrant>& grant
   plan.device_nodes.insert(plan.device_nodes.end(), files.begin(), files.end());
 }
 
+// Of what plug-ins want, processes have the variables and the device files.
+void warn_of_edits(TaskPlan& plan) {
+  std::vector<std::string> without;
+  for (const containers::CdiMount& mount : plan.edits.edits.mounts) without.push_back(mount.target);
+  for (const std::string& device : plan.edits.cdi_devices) without.push_back("CDI " + device);
+  for (const auto& [name, value] : plan.edits.annotations) without.push_back("annotation " + name);
+  if (without.empty()) return;
+  plan.warnings.push_back(
+      fmt::format("the device plug-in's {} are for containers alone; a job with an image has them",
+                  fmt::join(without, ", ")));
+}
+
 // Its devices; and what is of the node in a task's environment means nothing in its container.
 Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>& grants,
                      TaskPlan& plan) {
@@ -209,6 +221,7 @@ Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>&
   };
   if (plan.container.image.empty()) {
     share();
+    warn_of_edits(plan);
     return {};
   }
   const OutputSpec& output = context.order.exec.output;
@@ -240,7 +253,15 @@ Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>&
     plan.shared.push_back({stage->second, stage->second, true});
   }
   share();
-  if (plan.container.network != ContainerNetwork::kGang) return {};
+  if (!context.order.in_network) {
+    const std::string& why = context.order.no_network;
+    if (why.empty() || facts.networks == NetworkRule::kHost) return {};
+    if (facts.networks == NetworkRule::kGang) return cannot("no_gang_network", why);
+    plan.warnings.push_back(why);
+    return {};
+  }
+  const std::string shortfall = facts.network_shortfall ? facts.network_shortfall() : "";
+  if (!shortfall.empty()) plan.warnings.push_back(shortfall);
   TRY_ASSIGN(plan.network, network_of(context.order, context.facts.node));
   plan.hostname = containers::network_host(plan.network->nodes[plan.network->here].ranks.front());
   if (!facts.gang_url.empty()) plan.environment["DOVE_URL"] = facts.gang_url;

@@ -167,6 +167,7 @@ std::string job_text(const JobView& job, std::int64_t now_us, bool colours) {
   line(out, "Progress", progress_line(job.progress));
   line(out, "Hangs", job.progress.hang);
   line(out, "Share", job.shares);
+  for (const std::string& warning : job.warnings) line(out, "Warning", warning);
   line(out, "GPU time", job.gpu_time);
   if (job.ended) {
     line(out, "Ended", when_text(job.ended_at_us));

@@ -270,6 +270,10 @@ JobView read_job(const json& job) {
   if (view.attempts.empty() && number_of(job, "attempt") > 0) {
     view.attempts.push_back(read_attempt_summary(job));
   }
+  for (const json& warning : list_of(job, "warnings")) {
+    view.warnings.push_back(fmt::format("{} ({})", text_of(warning, "text"),
+                                        fmt::join(texts_of(warning, "nodes"), ", ")));
+  }
   if (job.contains("progress") && job["progress"].is_object()) {
     view.progress = read_progress(job["progress"]);
   }

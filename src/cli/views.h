@@ -68,7 +68,8 @@ struct JobView {
   std::vector<AttemptView> attempts;
   std::vector<ReasonView> reasons;
   ProgressView progress;
-  std::string shares;    // what holds its tasks to their shares of devices
+  std::string shares;                 // what holds its tasks to their shares of devices
+  std::vector<std::string> warnings;  // of its last attempt, with the nodes that they are about
   std::string gpu_time;  // of attempts that ended: "3.2 h useful, 0.1 h lost (preempted 0.1 h)"
 
   bool waiting() const { return state == "waiting" || state == "held"; }

@@ -18,7 +18,8 @@ constexpr std::size_t kStringsBytesMax = std::size_t{1} << 20;
 constexpr std::size_t kLabelsMax = 64;
 constexpr std::size_t kVolumesMax = 64;
 constexpr std::size_t kPortsMax = 16;
-constexpr std::array<std::string_view, 2> kNetworks{"host", "gang"};  // by ContainerNetwork
+constexpr std::array<std::string_view, 3> kNetworks{"default", "host",
+                                                    "gang"};  // by ContainerNetwork
 constexpr std::size_t kBlobBytesMax = std::size_t{16} << 20;
 constexpr std::int64_t kSignalMax = 64;
 
@@ -98,6 +99,9 @@ void read_container(JsonFields& fields, ContainerSpec& v) {
       port.fail("node_port", "out_of_range", "give a port of the node from 1024 on");
     }
   });
+  if (!v.ports.empty() && v.network == ContainerNetwork::kDefault) {
+    v.network = ContainerNetwork::kGang;
+  }
   if (!v.ports.empty() && v.network != ContainerNetwork::kGang) {
     fields.fail("ports", "bad_value",
                 R"(ports are published from a network of the gang's own: "network": "gang")");
@@ -118,7 +122,7 @@ Json container_json(const ContainerSpec& v) {
   if (v.read_only) object["read_only"] = true;
   if (v.shm_bytes != 0) object["shm_bytes"] = v.shm_bytes;
   put_text(object, "workdir", v.workdir);
-  if (v.network != ContainerNetwork::kHost) {
+  if (v.network != ContainerNetwork::kDefault) {
     object["network"] = kNetworks[static_cast<std::size_t>(v.network)];
   }
   for (const PublishedPort& port : v.ports) {

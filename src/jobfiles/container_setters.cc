@@ -85,9 +85,16 @@ Result<void> set_container_workdir(Draft& draft, const Option& option) {
 }
 
 Result<void> set_container_network(Draft& draft, const Option& option) {
-  if (option.value != "host" && option.value != "gang") return invalid("write host or gang");
-  const bool own = option.value == "gang";
-  container(draft).network = own ? ContainerNetwork::kGang : ContainerNetwork::kHost;
+  ContainerNetwork& network = container(draft).network;
+  if (option.value == "gang") {
+    network = ContainerNetwork::kGang;
+  } else if (option.value == "host") {
+    network = ContainerNetwork::kHost;
+  } else if (option.value == "default") {
+    network = ContainerNetwork::kDefault;
+  } else {
+    return invalid("write gang, host or default");
+  }
   return {};
 }
 

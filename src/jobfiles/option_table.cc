@@ -36,7 +36,7 @@ const std::vector<OptionRule> kRules = {
   {"container", 0, kRequired, nullptr, "a bundle of the node; name an image with --container-image", "SBATCH_CONTAINER"},
   {"container-image", 0, kRequired, set_container_image, "tasks run in a container of this image", "SBATCH_CONTAINER_IMAGE"},
   {"container-mounts", 0, kRequired, set_container_mounts, "what it sees of the node: `SOURCE[:TARGET[:ro]]`, separated by commas", "SBATCH_CONTAINER_MOUNTS"},
-  {"container-network", 0, kRequired, set_container_network, "`host`, or `gang`: a network of the gang's own"},
+  {"container-network", 0, kRequired, set_container_network, "`gang`: a network of the gang's own; `host`: the node's; `default`: `gang` where nodes offer it"},
   {"container-publish", 0, kRequired, set_container_publish, "ports of the node that lead into it: `[NODE_PORT:]PORT`, separated by commas"},
   {"container-readonly", 0, kNone, set_container_readonly, "its files cannot be changed"},
   {"container-workdir", 0, kRequired, set_container_workdir, "the working directory inside", "SBATCH_CONTAINER_WORKDIR"},

@@ -33,8 +33,9 @@ struct PublishedPort {
 };
 
 enum class ContainerNetwork {
-  kHost,  // the node's own
-  kGang,  // the gang's own: its tasks reach each other by name, and nobody else reaches them
+  kDefault,  // kGang where all nodes of the attempt offer it, else kHost
+  kHost,     // the node's own
+  kGang,     // the gang's own: its tasks reach each other by name, and nobody else reaches them
 };
 
 // What the job's tasks run in; without an image they are plain processes of the node.
@@ -44,7 +45,7 @@ struct ContainerSpec {
   bool read_only = false;      // the image's files cannot be changed, not even for a while
   std::int64_t shm_bytes = 0;  // of /dev/shm; 0: half of the job's memory, or 1 GiB
   std::string workdir;         // inside; empty: the image's own
-  ContainerNetwork network = ContainerNetwork::kHost;
+  ContainerNetwork network = ContainerNetwork::kDefault;
   std::vector<PublishedPort> ports;  // of the first task on each node; with kGang only
 };
 

@@ -188,6 +188,7 @@ Result<agent::AgentOptions> options_of(const Settings& given) {
   options.watches_health = true;
   options.shares = share_settings(given, beside_us("libdove-share.so"));
   TRY(read_preflight(given, options));
+  TRY_ASSIGN(options.networks, network_rule(given));
   options.version = version();
   TRY_ASSIGN(options.planes, agent::parse_planes(given.text("planes", "")));
   TRY_ASSIGN(const bool run_as_self, given.flag("run-as-self"));
@@ -317,7 +318,7 @@ int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine>
   options.not_enforced = (*runner)->not_enforced();
   std::optional<agent::ContainerRunner> containers;
   if (settings.containers) containers.emplace(loop, **runner, *settings.containers);
-  if (containers) options.gang_url = containers->controller_url();
+  if (containers) tell_of_networks(*containers, options);
   agent::Runner& runs = containers ? static_cast<agent::Runner&>(*containers) : **runner;
   const agent::HostPaths paths{"/proc", "/sys/fs/cgroup", options.data_dir,
                                settings.processes.cgroup};

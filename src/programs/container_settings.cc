@@ -1,5 +1,6 @@
 #include "programs/container_settings.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -48,6 +49,9 @@ std::vector<cli::OptionSpec> container_option_specs() {
        "images of containers: OCI layouts, archives, directories (DATA/image-files)", false},
       {"pull", 0, "", "bring images from registries too (docker://...)", false},
       {"volume-roots", 0, "DIRS", "containers may see what lies in these (--shared)", false},
+      {"default-network", 0, "WHICH",
+       "of containers whose job does not say: gang, host, or auto: gang where that can be (auto)",
+       false},
       {"networks-out", 0, "WHERE",
        "where containers in a network of their gang may go: yes, no, or networks with commas (yes)",
        false},
@@ -81,6 +85,30 @@ Result<std::optional<agent::ContainerRunnerOptions>> container_settings(
   TRY_ASSIGN(containers.routes, containers::parse_routes(given.text("networks-out", "yes")));
   containers.controller = agent::controller_place(options.host, options.port);
   return {std::move(containers)};
+}
+
+Result<agent::NetworkRule> network_rule(const Settings& given) {
+  const std::string word = given.text("default-network", "auto");
+  if (word == "auto") return agent::NetworkRule::kAuto;
+  if (word == "gang") return agent::NetworkRule::kGang;
+  if (word == "host") return agent::NetworkRule::kHost;
+  return Error{ErrorKind::kInvalid, "bad_setting", "--default-network is auto, gang or host",
+               "--default-network"};
+}
+
+void tell_of_networks(const agent::ContainerRunner& runner, agent::AgentOptions& options) {
+  const agent::ContainerWays& ways = runner.ways();
+  options.gang_url = ways.controller_url();
+  options.network_shortfall = [&ways] { return ways.shortfall(); };
+  if (options.networks == agent::NetworkRule::kHost) return;
+  const std::string missing = ways.shortfall();
+  if (!missing.empty()) {
+    options.not_enforced += (options.not_enforced.empty() ? "" : "; ") + missing;
+  }
+  in_addr address{};
+  const bool is_own = ::inet_pton(AF_INET, options.address.c_str(), &address) == 1 &&
+                      !options.address.starts_with("127.");
+  options.has_overlay = ways.has_vxlan() && is_own;
 }
 
 }  // namespace dove::programs

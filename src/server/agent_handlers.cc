@@ -113,6 +113,7 @@ struct ReportMessage {
   std::vector<Event> events;
   std::vector<Json> progress;
   std::vector<ShareSaid> shares;
+  std::vector<WarningsSaid> warnings;
   std::vector<std::pair<JobId, AttemptNumber>> ended;
   std::vector<StepEnd> steps;
 };
@@ -153,6 +154,10 @@ Result<ReportMessage> read_report_message(const core::State& state, const Call& 
       }
       if (kind == "shares") {
         message.shares.push_back(read_share_said(item));
+        continue;
+      }
+      if (kind == "warnings") {
+        message.warnings.push_back(read_warnings(item));
         continue;
       }
       if (kind == "preflight_failed") {
@@ -321,11 +326,12 @@ void sync_agent(Context& context, CallPtr call) {
     return value.is_string() ? value.get<std::string>().substr(0, limit) : "";
   };
   const std::string version = said("version", 64);
-  const std::string not_enforced = said("not_enforced", 512);
+  const std::string not_enforced = said("not_enforced", 1024);
+  const bool has_overlay = body->value("has_overlay", Json()) == true;
   const Json pid = body->value("agent_pid", Json());
   const std::int64_t agent_pid = pid.is_number_integer() ? pid.get<std::int64_t>() : 0;
   context.drop_session(node.id);
-  context.submit(std::move(input), [&context, call, message, version, not_enforced,
+  context.submit(std::move(input), [&context, call, message, version, not_enforced, has_overlay,
                                     agent_pid](const Result<Committed>& committed) {
     if (!committed.ok()) {
       // The answer to a full disk says that we count on it: only silence then.
@@ -338,6 +344,7 @@ void sync_agent(Context& context, CallPtr call) {
     session.version = version;
     session.agent_pid = agent_pid;
     session.not_enforced = not_enforced;
+    session.has_overlay = has_overlay;
     context.steps.node_back(call->caller.node);
     context.steps.found(call->caller.node, message->steps);
     call->reply(200, sync_answer(context, session, *message));
@@ -363,6 +370,9 @@ void take_report(Context& context, CallPtr call) {
   }
   const core::Node& node = *context.state().find_node(call->caller.node);
   for (const ShareSaid& said : read->shares) context.shares.take(context.state(), node.id, said);
+  for (WarningsSaid& said : read->warnings) {
+    context.warnings.take(context.state(), node.id, std::move(said));
+  }
   for (const Json& item : read->progress) {
     auto event = context.progress.take(context.state(), node.id, item, context.loop.monotonic_us());
     if (event.has_value()) read->events.push_back(std::move(*event));

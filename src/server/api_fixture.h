@@ -124,17 +124,19 @@ class FakeAgent {
   FakeAgent(LiveApi& live, std::string name) : live_(live), name_(std::move(name)) {}
 
   Json greeting() const {
-    return Json{{"protocol", 1},
-                {"name", name_},
-                {"boot_id", boot_id},
-                {"address", "127.0.0.1"},
-                {"version", "test"},
-                {"epoch_seen", epoch_seen},
-                {"log_head_seen", log_head_seen},
-                {"inventory", codec::inventory_json(controller::small_inventory())},
-                {"placements", placements},
-                {"steps", Json::array()},
-                {"ticket", ticket}};
+    Json said{{"protocol", 1},
+              {"name", name_},
+              {"boot_id", boot_id},
+              {"address", "127.0.0.1"},
+              {"version", "test"},
+              {"epoch_seen", epoch_seen},
+              {"log_head_seen", log_head_seen},
+              {"inventory", codec::inventory_json(controller::small_inventory())},
+              {"placements", placements},
+              {"steps", Json::array()},
+              {"ticket", ticket}};
+    said.update(more);
+    return said;
   }
   Answer join() {
     const std::string join_token =
@@ -216,6 +218,7 @@ class FakeAgent {
   std::uint64_t epoch_seen = 0;
   std::uint64_t log_head_seen = 0;
   Json placements = Json::array();
+  Json more = Json::object();  // of the greeting
   std::string token;
   std::string ticket;
   std::string session;

@@ -22,6 +22,7 @@
 #include "server/server.h"
 #include "server/shares.h"
 #include "server/steps.h"
+#include "server/warnings.h"
 #include "store/log_store.h"
 #include "wire/loop.h"
 
@@ -38,6 +39,7 @@ struct Context {
   Projection projection;
   ProgressBoard progress;
   ShareBoard shares;
+  WarningBoard warnings;
   Blobs blobs;
   EventFeed feed;
   Relays relays;

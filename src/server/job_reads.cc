@@ -157,6 +157,7 @@ void get_job(Context& context, CallPtr call) {
   Json body = codec::job_json(context.state(), **job);
   context.progress.show(context.state(), (*job)->id, /*ranks=*/true, body);
   context.shares.show(context.state(), (*job)->id, body);
+  context.warnings.show(context.state(), (*job)->id, body);
   Yield::show(**job, body);
   if (may_touch(*call, **job)) body["exec"] = exec_json(context, **job);
   call->reply(200, body);

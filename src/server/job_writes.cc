@@ -108,6 +108,16 @@ void signal_step(Context& context, const Call& call, const core::Job& job, const
 
 }  // namespace
 
+// Nodes of one attempt have to agree on the network of its containers. Where every node offers one
+// of the gang's, a job that may be on several has it; else they decide by themselves
+// (agent/order.cc).
+void choose_network(const Context& context, const JobSpec& spec, ContainerSpec& container) {
+  if (container.image.empty() || container.network != ContainerNetwork::kDefault) return;
+  const bool is_one = spec.groups.size() == 1 && spec.groups.front().nodes_min <= 1 &&
+                      (spec.groups.front().tasks == 1 || spec.groups.front().nodes_max == 1);
+  if (!is_one && context.sessions.all_have_overlay()) container.network = ContainerNetwork::kGang;
+}
+
 void submit_job(Context& context, CallPtr call) {
   Result<Json> body = codec::parse_json(call->request.body, 8 << 20);
   if (!body.ok()) return call->fail(body.error());
@@ -121,6 +131,7 @@ void submit_job(Context& context, CallPtr call) {
                               "Idempotency-Key"));
   }
   submission.spec.user = call->caller.user;
+  choose_network(context, submission.spec, submission.exec.container);
   std::string blob = codec::encode_exec(submission.exec);
   const std::string sha256 = wire::sha256_hex(blob);
   submission.spec.exec_digest = sha256;

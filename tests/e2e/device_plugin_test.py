@@ -190,6 +190,11 @@ class DevicePlugins(unittest.TestCase):
         self.assertEqual(self.cluster.wait(job)["state"], "completed", self.cluster.logs(job))
         answers = [int(line.split()[1]) for line in self.cluster.logs(job).splitlines()]
         self.assertEqual(sorted(answers), [FORBIDDEN, FORBIDDEN, NO_DRIVER])
+        texts = [one["text"] for one in self.cluster.job(job)["warnings"]]
+        self.assertEqual(len(texts), 1, "a process has no mounts")
+        for part in ("/lib/acme.so", "acme.com/gpu=any", "annotation acme.com/ids"):
+            self.assertIn(part, texts[0])
+        self.assertIn("/lib/acme.so", self.cluster.run("show", str(job)).stdout)
         if cannot_run():
             return
         make_image(self.cluster.folder + "/images/small")

@@ -132,9 +132,11 @@ class Out(unittest.TestCase):
         for name in os.listdir(self.volume):
             os.unlink(os.path.join(self.volume, name))
 
-    def submit(self, script, cluster=None, **more):
-        container = {"image": "small", "network": "gang", "volumes": [
+    def submit(self, script, cluster=None, network="gang", **more):
+        container = {"image": "small", "volumes": [
             {"source": "/usr"}, {"source": self.volume, "target": "/volume", "writable": True}]}
+        if network:
+            container["network"] = network
         return (cluster or self.cluster).submit({"command": ["/usr/bin/python3", "-c", script], "cores": 1,
                                                  "container": container, **more})
 
@@ -147,6 +149,7 @@ class Out(unittest.TestCase):
         log = cluster.logs(job)
         self.assertEqual(found["state"], "completed", (log, found["attempts"]))
         self.where = found["attempts"][-1]["nodes"][0]
+        self.warnings = [one["text"] for one in cluster.job(job)["warnings"]]
         return dict(line.split(" ", 1) for line in log.splitlines())
 
     def restart(self, node, *options):
@@ -232,7 +235,47 @@ class Out(unittest.TestCase):
                 forward(name, 1)
         self.assertIn("answers", self.asked((WORLD, PORT))[WORLD], "no restart is needed")
 
-    def test_5_nothing_is_left(self):
+    def test_5_it_is_the_default_where_it_is_offered(self):
+        for name in NODES:
+            self.restart(name)  # what leads to other nodes is told at each connection
+        alone = self.asked((WORLD, PORT), network=None)
+        self.assertIn("out0", alone, "the device of a gang's network")
+        self.assertEqual(alone["controller"], "200")
+        spread = self.asked((WORLD, PORT), network=None, nodes=2, tasks=2)
+        self.assertIn("gang0", spread)
+        self.assertEqual(self.warnings, [])
+        self.assertNotIn("out0", self.asked((WORLD, PORT), network="host"))
+        self.assertEqual(self.warnings, [])
+
+    def test_6_who_cannot_offer_it_says_so(self):
+        for name in NODES:
+            forward(name, 0)
+            self.restart(name)
+        try:
+            answers = self.asked((WORLD, PORT), network=None)
+            self.assertNotIn("out0", answers)
+            self.assertIn("answers", answers[WORLD], "in the node's own network")
+            self.assertEqual(len(self.warnings), 1)
+            self.assertIn("--container-network", self.warnings[0])
+            self.assertIn("ip_forward", self.cluster.run("nodes", "node1").stdout)
+            self.asked((WORLD, PORT), network=None, nodes=2, tasks=2)
+            self.assertIn("when the job came", self.warnings[0])
+            for name in NODES:
+                self.restart(name, "--default-network", "gang")
+            job = self.submit("", network=None)
+            found = self.cluster.wait(job, 60)
+            self.assertNotEqual(found["state"], "completed")
+            self.assertIn("offers none of the gang's", self.cluster.run("show", str(job)).stdout)
+            for name in NODES:
+                self.restart(name, "--default-network", "host")
+            self.assertNotIn("out0", self.asked((WORLD, PORT), network=None))
+            self.assertEqual(self.warnings, [])
+        finally:
+            for name in NODES:
+                forward(name, 1)
+                self.restart(name)
+
+    def test_7_nothing_is_left(self):
         def left():
             found = []
             for name in NODES:
@@ -244,7 +287,7 @@ class Out(unittest.TestCase):
         self.assertTrue(left())
         until(lambda: not left(), 40, "table and devices to be gone")
 
-    def test_6_a_controller_on_loopback_is_reached(self):
+    def test_8_a_controller_on_loopback_is_reached(self):
         with Cluster(nodes=1, cores=4, agent_options=self.options()) as alone:
             answers = self.asked(("127.0.0.1", alone.port), cluster=alone)
             self.assertEqual(answers["controller"], "200")

@@ -1,0 +1,61 @@
+#include "server/warnings.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "policies/standard.h"
+#include "server/api_fixture.h"
+#include "store/memory/memory_store.h"
+
+namespace dove::server {
+namespace {
+
+class Warnings : public testing::Test {
+ protected:
+  Json container_of(std::uint64_t job) {
+    return live.call("GET", "/v1/jobs/" + std::to_string(job)).body.at("exec").at("container");
+  }
+  store::MemoryStore store;
+  LiveApi live{store, policies::standard_policies()};
+};
+
+TEST_F(Warnings, AreShownWithTheirNodesWhileTheAttemptIsTheLast) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  const std::uint64_t job = live.submit(small_job_body());
+  agent.wait_line("launch");
+  const std::string path = "/v1/jobs/" + std::to_string(job);
+  EXPECT_EQ(live.call("GET", path).body.at("warnings"), Json::array());
+  const Json said{{"warnings", {"no network", "no mounts"}}};
+  EXPECT_EQ(agent.tell("warnings", job, 1, said).status, 200);
+  const Json both = Json::array(
+      {{{"text", "no mounts"}, {"nodes", {"n1"}}}, {{"text", "no network"}, {"nodes", {"n1"}}}});
+  EXPECT_EQ(live.call("GET", path).body.at("warnings"), both);
+  EXPECT_EQ(agent.tell("warnings", job, 7, {{"warnings", {"of another"}}}).status, 200);
+  EXPECT_EQ(live.call("GET", path).body.at("warnings"), both) << "the node has no such attempt";
+  EXPECT_EQ(agent.tell("warnings", job, 1, {{"warnings", 3}}).status, 400);
+}
+
+TEST_F(Warnings, AGangHasANetworkOfItsOwnWhereAllNodesOfferOne) {
+  Json body = small_job_body();
+  body["container"] = {{"image", "small"}};
+  body["tasks"] = 2;
+  FakeAgent first(live, "n1");
+  FakeAgent second(live, "n2");
+  first.more = {{"has_overlay", true}};
+  first.connect();
+  second.connect();
+  EXPECT_FALSE(container_of(live.submit(body)).contains("network"));
+  second.more = {{"has_overlay", true}};
+  EXPECT_EQ(second.sync().status, 200);
+  EXPECT_EQ(container_of(live.submit(body)).at("network"), "gang");
+  body["container"]["network"] = "host";
+  EXPECT_EQ(container_of(live.submit(body)).at("network"), "host");
+  body["container"].erase("network");
+  body["tasks"] = 1;
+  EXPECT_FALSE(container_of(live.submit(body)).contains("network")) << "its node decides";
+}
+
+}  // namespace
+}  // namespace dove::server
