@@ -109,6 +109,10 @@ ContainerWays::ContainerWays(wire::Loop& loop, ContainerWaysOptions options)
   }
 }
 
+ContainerWays::~ContainerWays() {
+  if (linger_.pending()) run_briefly(end_command());
+}
+
 void ContainerWays::try_kernel() {
   const int can = run_briefly({options_.contain_path, "try-ways",
                                ways_.nft.empty() ? "/nonexistent/nft" : ways_.nft, ways_.rules});
@@ -183,12 +187,13 @@ void ContainerWays::in_use(bool any) {
   linger_ = any ? wire::Timer() : loop_.after(kLinger, [this] { end(); });
 }
 
+std::vector<std::string> ContainerWays::end_command() const {
+  return {options_.contain_path, "end-ways", ways_.nft, ways_.table, ways_.device, ways_.rules};
+}
+
 void ContainerWays::end() {
   child_ = std::make_unique<containers::Child>(
-      loop_,
-      std::vector<std::string>{options_.contain_path, "end-ways", ways_.nft, ways_.table,
-                               ways_.device, ways_.rules},
-      kChildLimit, [this](const Result<void>& done) {
+      loop_, end_command(), kChildLimit, [this](const Result<void>& done) {
         if (done.ok()) return;
         telemetry::log(telemetry::Level::kWarning, "networks_not_removed",
                        {{"table", ways_.table}, {"why", done.error().message}});

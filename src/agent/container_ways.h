@@ -27,6 +27,10 @@ class ContainerWays {
  public:
   // REQUIRES: called before the loop runs; waits for the trial, 5 s at most.
   ContainerWays(wire::Loop& loop, ContainerWaysOptions options);
+  // Takes the table away at once if it only lingers.
+  ~ContainerWays();
+  ContainerWays(const ContainerWays&) = delete;
+  ContainerWays& operator=(const ContainerWays&) = delete;
 
   // For a new network's description; "": it has no way out at all.
   std::string text() const;
@@ -45,6 +49,7 @@ class ContainerWays {
  private:
   void try_kernel();
   bool forwards() const;
+  std::vector<std::string> end_command() const;
   void end();
 
   wire::Loop& loop_;
