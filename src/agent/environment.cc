@@ -25,17 +25,24 @@ std::vector<std::int32_t> device_ids(const std::vector<DeviceGrant>& grants) {
   return ids;
 }
 
-// "3", or what the driver calls the slice; where nobody cuts, a slice has no other name than its
-// place: "MIG-<uuid of the device>/<start>/<size>".
+// As NVIDIA's and AMD's drivers write them: GPU-8-4-4-4-12 and GPU-16 hexadecimal digits.
+bool is_of_driver(std::string_view uuid) {
+  if (!uuid.starts_with("GPU-") || (uuid.size() != 40 && uuid.size() != 20)) return false;
+  return uuid.find_first_not_of("0123456789abcdef-", 4) == std::string_view::npos;
+}
+
+// "GPU-5f…", as drivers number only the devices that they see, and a task's rules hide the others;
+// the number where the driver knows no such name. What the driver calls the slice; where nobody
+// cuts, it has no other name than its place: "MIG-<uuid of the device>/<start>/<size>".
 std::string visible_device(const AgentFacts& facts, const DeviceGrant& grant) {
-  if (!grant.is_slice()) return std::to_string(grant.device);
+  const auto index = static_cast<std::size_t>(grant.device);
+  const bool known = facts.inventory != nullptr && index < facts.inventory->devices.size();
+  const std::string uuid = known ? facts.inventory->devices[index].uuid : "";
+  if (!grant.is_slice()) return is_of_driver(uuid) ? uuid : std::to_string(grant.device);
   if (facts.slices != nullptr) {
     const auto named = facts.slices->find({grant.device, grant.slice.start});
     if (named != facts.slices->end()) return named->second.name;
   }
-  const auto index = static_cast<std::size_t>(grant.device);
-  const bool known = facts.inventory != nullptr && index < facts.inventory->devices.size();
-  const std::string uuid = known ? facts.inventory->devices[index].uuid : "";
   return fmt::format("MIG-{}/{}/{}", uuid, grant.slice.start, grant.slice.size);
 }
 
@@ -68,10 +75,9 @@ void add_devices(const AgentFacts& facts, const std::vector<DeviceGrant>& grants
   const std::string visible = vendor == "nvidia" ? visible_devices(facts, grants) : "";
   environment["CUDA_VISIBLE_DEVICES"] = visible;
   environment["NVIDIA_VISIBLE_DEVICES"] = visible.empty() ? "void" : visible;
-  if (vendor == "amd") {
-    environment["ROCR_VISIBLE_DEVICES"] = ids;
-    environment["HIP_VISIBLE_DEVICES"] = ids;
-  }
+  // Not HIP_VISIBLE_DEVICES: it counts among those that this one leaves.
+  if (vendor == "amd") environment["ROCR_VISIBLE_DEVICES"] = visible_devices(facts, grants);
+  if (!visible.empty()) environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
   environment["DOVE_DEVICES"] = ids;
   if (const std::string slices = slices_text(grants); !slices.empty()) {
     environment["DOVE_SLICES"] = slices;

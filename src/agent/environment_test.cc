@@ -153,10 +153,32 @@ TEST(TaskEnvironment, SlicesAreNamedByDeviceAndPlace) {
   task.devices = {{1, 125, {2, 1, 1}}, {1, 500, {4, 4, 3}}};
   const Environment e = task_environment(facts, order, task, "/attempt");
   EXPECT_EQ(e.at("CUDA_VISIBLE_DEVICES"), "MIG-GPU-emulated-1/2/1,MIG-GPU-emulated-1/4/4");
+  EXPECT_EQ(e.at("CUDA_DEVICE_ORDER"), "PCI_BUS_ID");
   EXPECT_EQ(e.at("NVIDIA_VISIBLE_DEVICES"), e.at("CUDA_VISIBLE_DEVICES"));
   EXPECT_EQ(e.at("DOVE_DEVICES"), "1");
   EXPECT_EQ(e.at("DOVE_SLICES"), "1:2:1:1,1:4:4:3");
   EXPECT_FALSE(e.contains("DOVE_DEVICE_SHARE_MILLI"));
+}
+
+// Drivers number only the devices that a task's rules leave.
+TEST(TaskEnvironment, DevicesAreNamedAsTheirDriverNamesThem) {
+  LaunchOrder order = gang();
+  Inventory inventory;
+  inventory.devices.resize(3);
+  inventory.devices[1].uuid = "GPU-5fd4f087-86f3-7a43-b711-4771313afc50";
+  inventory.devices[2].uuid = "GPU-7d1c8e3b9a5f0246";
+  inventory.devices[2].vendor = "amd";
+  AgentFacts facts;
+  facts.inventory = &inventory;
+  TaskGrant task;
+  task.devices = {{1, 1000, {}}};
+  const Environment nvidia = task_environment(facts, order, task, "/attempt");
+  EXPECT_EQ(nvidia.at("CUDA_VISIBLE_DEVICES"), inventory.devices[1].uuid);
+  EXPECT_EQ(nvidia.at("DOVE_DEVICES"), "1");
+  task.devices = {{2, 1000, {}}};
+  const Environment amd = task_environment(facts, order, task, "/attempt");
+  EXPECT_EQ(amd.at("ROCR_VISIBLE_DEVICES"), inventory.devices[2].uuid);
+  EXPECT_FALSE(amd.contains("HIP_VISIBLE_DEVICES"));
 }
 
 TEST(OutputPath, FillsThePatternsOfSbatch) {
