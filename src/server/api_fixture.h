@@ -135,7 +135,7 @@ class FakeAgent {
               {"placements", placements},
               {"steps", Json::array()},
               {"ticket", ticket}};
-    said.update(more);
+    said.update(also_said);
     return said;
   }
   Answer join() {
@@ -218,7 +218,7 @@ class FakeAgent {
   std::uint64_t epoch_seen = 0;
   std::uint64_t log_head_seen = 0;
   Json placements = Json::array();
-  Json more = Json::object();  // of the greeting
+  Json also_said = Json::object();  // in the greeting
   std::string token;
   std::string ticket;
   std::string session;

@@ -43,11 +43,11 @@ TEST_F(Warnings, AGangHasANetworkOfItsOwnWhereAllNodesOfferOne) {
   body["tasks"] = 2;
   FakeAgent first(live, "n1");
   FakeAgent second(live, "n2");
-  first.more = {{"has_overlay", true}};
+  first.also_said = {{"has_overlay", true}};
   first.connect();
   second.connect();
   EXPECT_FALSE(container_of(live.submit(body)).contains("network"));
-  second.more = {{"has_overlay", true}};
+  second.also_said = {{"has_overlay", true}};
   EXPECT_EQ(second.sync().status, 200);
   EXPECT_EQ(container_of(live.submit(body)).at("network"), "gang");
   body["container"]["network"] = "host";
