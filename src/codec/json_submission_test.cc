@@ -107,7 +107,8 @@ TEST(Submission, AContainerNeedsAnImageAndAbsolutePaths) {
             "container.volumes[0].target");
   EXPECT_EQ(refused(R"({"image": "a", "network": "mine"})"), "container.network");
   EXPECT_EQ(refused(R"({"image": "a", "network": "gang", "ports": [{"port": 8080}]})"), "");
-  EXPECT_EQ(refused(R"({"image": "a", "ports": [{"port": 8080}]})"), "container.ports");
+  EXPECT_EQ(refused(R"({"image": "a", "network": "host", "ports": [{"port": 8080}]})"),
+            "container.ports");
   EXPECT_EQ(refused(R"({"image": "a", "network": "gang", "ports": [{"port": 80}]})"),
             "container.ports[0].node_port")
       << "of the node's lower ports only root disposes";
