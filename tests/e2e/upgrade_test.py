@@ -66,7 +66,8 @@ def main():
         for job in jobs:
             found = cluster.job(job)
             assert found["state"] == "running" and len(found["attempts"]) == 1, found
-            assert pid_of(cluster, job) == pids[job]
+            # An agent that is back may not take questions for a moment.
+            until(lambda: pid_of(cluster, job) == pids[job], 10, f"the output of job {job}")
             os.kill(int(pids[job][0]), 0)
         planned = [node["node"] for node in plan["nodes"]]
         for name in order:  # a node is taken no earlier than the plan says, but for those that share a turn
