@@ -90,7 +90,7 @@ void Context::send_orders(const std::vector<backends::Order>& orders) {
 
 void Context::watch() {
   constexpr std::int64_t kLook_us = 5'000'000;
-  constexpr std::int64_t kKeepYield_us = 60'000'000;
+  constexpr std::int64_t kKeepYield_us = 600'000'000;
   const std::int64_t hang_after_us = state().settings.hang_after.us;
   const std::int64_t wait_us =
       hang_after_us > 0 ? std::clamp<std::int64_t>(hang_after_us / 4, 50'000, kLook_us) : kLook_us;

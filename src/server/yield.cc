@@ -16,6 +16,7 @@ constexpr std::size_t kSeriesMax = 10'000;
 // A stop of the process, or of the clock, is nobody's idle time.
 constexpr std::int64_t kPassed_max_us = 60'000'000;
 constexpr const char* kUseful = "useful";
+constexpr const char* kAway = "unavailable";
 constexpr double kMilliMicroseconds = 1e9;  // of a second of a whole GPU
 
 // part(node, cause, amount) for all that became of the attempt's GPUs.
@@ -38,6 +39,28 @@ void each_part(const core::Attempt& attempt, Part part) {
       if (milli > 0 && time.us > 0) part(record.placement.node, of, milli * time.us);
     }
   }
+}
+
+// Of GPUs that nobody holds.
+struct Idle {
+  std::int64_t free_milli = 0;
+  std::int64_t away_milli = 0;  // unavailable
+};
+
+Idle idle_of(const core::Node& node) {
+  const bool is_open = node.contact == Contact::kConnected && !node.declared.drained &&
+                       node.life == LifeStage::kProduction && !core::is_closed(node);
+  Idle idle;
+  for (std::size_t i = 0; i < node.inventory->devices.size(); ++i) {
+    const std::string& kind = node.inventory->devices[i].kind;
+    if (kind != "gpu" && kind != "lost") continue;
+    if (is_open && kind == "gpu" && !core::is_device_closed(node, i)) {
+      idle.free_milli += std::min(node.device_free_milli[i], kWholeDevice_milli);
+    } else if (node.jobs.empty()) {
+      idle.away_milli += kWholeDevice_milli;  // else it is not known what its last jobs leave free
+    }
+  }
+  return idle;
 }
 
 }  // namespace
@@ -114,28 +137,18 @@ void Yield::passed(const core::State& state, std::int64_t now_us) {
   const bool is_first = passed_us_ == 0;
   passed_us_ = now_us;
   if (is_first || time_us <= 0 || time_us > kPassed_max_us) return;
-  for (const core::Node& node : state.nodes) {
-    if (!node.removed && node.inventory != nullptr) add_idle(state, node, time_us);
-  }
-}
-
-void Yield::add_idle(const core::State& state, const core::Node& node, std::int64_t time_us) {
-  const bool is_open = node.contact == Contact::kConnected && !node.declared.drained &&
-                       node.life == LifeStage::kProduction && !core::is_closed(node);
   const char* const free = state.usage.jobs_waiting > 0 ? "idle_while_waiting" : "idle";
-  for (std::size_t i = 0; i < node.inventory->devices.size(); ++i) {
-    const std::string& kind = node.inventory->devices[i].kind;
-    if (kind != "gpu" && kind != "lost") continue;
-    const bool is_there = is_open && kind == "gpu" && !core::is_device_closed(node, i);
-    // Of a closed node it is not known what its last jobs leave free.
-    const std::int64_t milli = is_there || node.jobs.empty() ? kWholeDevice_milli : 0;
-    const std::int64_t amount =
-        (is_there ? std::min<std::int64_t>(node.device_free_milli[i], milli) : milli) * time_us;
-    if (amount == 0) continue;
-    const std::string cause = is_there ? free : "unavailable";
-    by_user_[{cause, "", ""}] += amount;
-    by_node_[{node.id, cause}] += amount;
+  Idle all;
+  for (const core::Node& node : state.nodes) {
+    if (node.removed || node.inventory == nullptr) continue;
+    const Idle idle = idle_of(node);
+    all.free_milli += idle.free_milli;
+    all.away_milli += idle.away_milli;
+    if (idle.free_milli > 0) by_node_[{node.id, free}] += idle.free_milli * time_us;
+    if (idle.away_milli > 0) by_node_[{node.id, kAway}] += idle.away_milli * time_us;
   }
+  if (all.free_milli > 0) by_user_[{free, "", ""}] += all.free_milli * time_us;
+  if (all.away_milli > 0) by_user_[{kAway, "", ""}] += all.away_milli * time_us;
 }
 
 void Yield::show(const core::Job& job, Json& object) {

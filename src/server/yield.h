@@ -46,7 +46,6 @@ class Yield {
  private:
   void count(const core::Job& job, const core::Attempt& attempt);
   void read(const nlohmann::json& kept);
-  void add_idle(const core::State& state, const core::Node& node, std::int64_t time_us);
 
   std::map<std::tuple<std::string, std::string, std::string>, std::int64_t> by_user_;
   std::map<std::pair<NodeId, std::string>, std::int64_t> by_node_;
