@@ -155,6 +155,7 @@ class Agent {
                                              wire::WebSocketCallbacks callbacks);
   void flush_reports();
   void send_report();
+  const std::string& inventory_text();
   void reported(std::size_t count, std::uint64_t inventory_version, std::int64_t sent_us,
                 const Result<wire::Response>& answer);
   void joined(const Result<wire::Response>& answer);
@@ -205,6 +206,7 @@ class Agent {
   std::optional<FinishedAttempts> finished_;
   std::deque<std::string> reports_;  // JSON, not yet acknowledged
   bool in_flight_ = false;           // a report
+  std::string inventory_text_;       // as JSON, once it was asked for
   std::uint64_t inventory_version_ = 1;
   std::uint64_t inventory_synced_ = 0;  // the version in the sync under way
   std::uint64_t inventory_told_ = 0;    // the version that this session's controller has

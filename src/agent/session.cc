@@ -164,14 +164,15 @@ void Agent::sync() {
       {"not_enforced", options_.not_enforced},
       {"epoch_seen", contact_->epoch()},
       {"log_head_seen", contact_->log_head()},
-      {"inventory", codec::inventory_json(inventory_)},
       {"placements", std::move(placements)},
       {"steps", std::move(steps)}};
+  std::string text = codec::dump_json(body);
+  text.back() = ',';
+  text += "\"inventory\":" + inventory_text() + '}';
   inventory_synced_ = inventory_version_;
   const std::int64_t sent_us = loop_.monotonic_us();
-  client_.call(
-      request("POST", fmt::format("/v1/agents/{}/sync", options_.name), codec::dump_json(body)),
-      [this, sent_us](Result<wire::Response> answer) { sync_answered(answer, sent_us); });
+  client_.call(request("POST", fmt::format("/v1/agents/{}/sync", options_.name), std::move(text)),
+               [this, sent_us](Result<wire::Response> answer) { sync_answered(answer, sent_us); });
 }
 
 void Agent::sync_answered(const Result<wire::Response>& answer, std::int64_t sent_us) {
@@ -401,8 +402,15 @@ void Agent::flush_reports() {
 void Agent::set_inventory(Inventory inventory) {
   if (inventory == inventory_) return;
   inventory_ = std::move(inventory);
+  inventory_text_.clear();
   ++inventory_version_;
   flush_reports();
+}
+
+const std::string& Agent::inventory_text() {
+  if (inventory_text_.empty())
+    inventory_text_ = codec::dump_json(codec::inventory_json(inventory_));
+  return inventory_text_;
 }
 
 void Agent::send_report() {
@@ -413,7 +421,7 @@ void Agent::send_report() {
                   placements_hash());
   const std::uint64_t version = inventory_version_;
   if (inventory_told_ != version) {
-    body += "\"inventory\":" + codec::dump_json(codec::inventory_json(inventory_)) + ',';
+    body += "\"inventory\":" + inventory_text() + ',';
   }
   body += "\"events\":[";
   const std::size_t count = std::min(reports_.size(), kReportsAtATime);
