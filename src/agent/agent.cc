@@ -193,6 +193,7 @@ HeldAttempt& Agent::hold(LaunchOrder order) {
   context.step_output = [this](const StepAttach& step, const StepTaskOutput& output) {
     step_output(step, output);
   };
+  context.wall_us = [this] { return loop_.wall_us(); };
   context.after = [this](std::chrono::milliseconds wait, std::function<void()> call) {
     return loop_.after(wait, std::move(call));
   };

@@ -18,6 +18,7 @@
 
 #include "agent/device_shares.h"
 #include "codec/json.h"
+#include "telemetry/clock.h"
 
 namespace dove::agent {
 namespace {
@@ -136,7 +137,7 @@ void write_shares(const std::string& directory, const std::string& keeper) {
 
 void write_ended(const std::string& directory, const Report& report) {
   // A failure does no harm: what the tasks left says as much.
-  nlohmann::json line = report_json(report);
+  nlohmann::json line = report_json(report, telemetry::now_us());
   if (report.started_us != 0) line["started_us"] = report.started_us;
   (void)write_text(record_path(directory), 0, 0, codec::dump_json(line) + "\n");
 }

@@ -10,7 +10,6 @@
 #include "agent/attempt_record.h"
 #include "agent/held_slots.h"
 #include "agent/shim_status.h"
-#include "telemetry/clock.h"
 #include "telemetry/log.h"
 
 namespace dove::agent {
@@ -153,7 +152,7 @@ void HeldAttempt::run_tasks(bool adopt) {
     Slot& slot = *owned;
     TaskCallbacks callbacks{[this, &slot] {
                               slot.started = true;
-                              note_start(telemetry::now_us());
+                              note_start(context_.wall_us());
                               tell_started();
                             },
                             [this, &slot](TaskEnd end) { task_ended(slot, std::move(end)); }};

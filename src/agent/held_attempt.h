@@ -41,6 +41,7 @@ struct HeldContext {
   std::int64_t output_rotate_bytes = 0;
   std::function<void(Report)> report;
   std::function<wire::Timer(std::chrono::milliseconds, std::function<void()>)> after;
+  std::function<std::int64_t()> wall_us;  // this machine's clock (wire/loop.h)
   // The relay of a step's task's output begins: from what its client has seen, and as long as the
   // task writes.
   std::function<void(const StepAttach&, const StepTaskOutput&)> step_output;

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <map>
 
+#include "telemetry/clock.h"
+
 namespace dove::agent {
 namespace {
 
@@ -77,6 +79,7 @@ class HeldAttemptTest : public ::testing::Test {
     context.facts = &facts_;
     context.runner = &runner_;
     context.report = [this](Report report) { reports_.push_back(std::move(report)); };
+    context.wall_us = [] { return telemetry::now_us(); };
     context.after = [this](std::chrono::milliseconds wait, std::function<void()> call) {
       waits_.push_back(wait.count());
       grace_over_ = std::move(call);

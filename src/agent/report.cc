@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "codec/json.h"
-#include "telemetry/clock.h"
 
 namespace dove::agent {
 namespace {
@@ -31,11 +30,11 @@ const char* kind_text(ReportKind kind) {
 
 }  // namespace
 
-std::int64_t started_ago_us(std::int64_t started_us) {
-  return std::max<std::int64_t>(telemetry::now_us() - started_us, 1);
+std::int64_t started_ago_us(std::int64_t started_us, std::int64_t now_us) {
+  return std::max<std::int64_t>(now_us - started_us, 1);
 }
 
-nlohmann::json report_json(const Report& report) {
+nlohmann::json report_json(const Report& report, std::int64_t now_us) {
   nlohmann::json out{{"kind", kind_text(report.kind)},
                      {"job", report.key.job.value},
                      {"attempt", report.key.attempt}};
@@ -52,7 +51,9 @@ nlohmann::json report_json(const Report& report) {
       out["exits"] = std::move(exits);
       out["cpu_us"] = report.cpu_us;
       out["memory_peak_bytes"] = report.memory_peak_bytes;
-      if (report.started_us != 0) out["started_ago_us"] = started_ago_us(report.started_us);
+      if (report.started_us != 0) {
+        out["started_ago_us"] = started_ago_us(report.started_us, now_us);
+      }
       break;
     case ReportKind::kLaunchFailed:
     case ReportKind::kRefused:

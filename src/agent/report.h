@@ -32,8 +32,9 @@ struct Report {
   std::int64_t started_us = 0;  // of kEnded: by this machine's clock; 0: nothing was started
 };
 
-nlohmann::json report_json(const Report& report);
-// Since then, for machines with other clocks; at least 1. REQUIRES: started_us is not 0.
-std::int64_t started_ago_us(std::int64_t started_us);
+// As it is told at `now_us` by this machine's clock.
+nlohmann::json report_json(const Report& report, std::int64_t now_us);
+// For machines with other clocks; at least 1. REQUIRES: started_us is not 0.
+std::int64_t started_ago_us(std::int64_t started_us, std::int64_t now_us);
 
 }  // namespace dove::agent

@@ -8,7 +8,6 @@
 
 #include "agent/agent.h"
 #include "codec/json.h"
-#include "telemetry/clock.h"
 #include "telemetry/log.h"
 
 namespace dove::agent {
@@ -35,14 +34,14 @@ const char* stage_text(HeldAttempt::Stage stage) {
   return "";
 }
 
-Json placement_state(const HeldAttempt& held) {
+Json placement_state(const HeldAttempt& held, std::int64_t now_us) {
   Json out{{"job", held.order().key.job.value},
            {"attempt", held.order().key.attempt},
            {"stage", stage_text(held.stage())}};
   Json exits = Json::array();
   for (const TaskExit& exit : held.exits()) exits.push_back(codec::task_exit_json(exit));
   if (!exits.empty()) out["exits"] = std::move(exits);
-  if (held.started_us() != 0) out["started_ago_us"] = started_ago_us(held.started_us());
+  if (held.started_us() != 0) out["started_ago_us"] = started_ago_us(held.started_us(), now_us);
   if (held.stage() == HeldAttempt::Stage::kEnded) {
     out["cpu_us"] = held.last_report().cpu_us;
     out["memory_peak_bytes"] = held.last_report().memory_peak_bytes;
@@ -147,7 +146,7 @@ void Agent::sync() {
   Json placements = Json::array();
   Json steps = Json::array();
   for (const auto& [key, held] : held_) {
-    placements.push_back(placement_state(*held));
+    placements.push_back(placement_state(*held, loop_.wall_us()));
     for (const std::int32_t step : held->steps()) {
       steps.push_back(Json{{"job", key.job.value}, {"attempt", key.attempt}, {"step", step}});
     }
@@ -360,7 +359,7 @@ void Agent::report(Report said) {
       relays_->when_drained(relay, [this, said] {
         // Who comes back to the step asks for it again (HeldAttempt::attach_step).
         if (session_.empty()) return;
-        reports_.push_back(codec::dump_json(report_json(said)));
+        reports_.push_back(codec::dump_json(report_json(said, loop_.wall_us())));
         flush_reports();
       });
       return;
@@ -371,7 +370,7 @@ void Agent::report(Report said) {
     tell_shares(*held->second);
     tell_warnings(*held->second);
   }
-  reports_.push_back(codec::dump_json(report_json(said)));
+  reports_.push_back(codec::dump_json(report_json(said, loop_.wall_us())));
   post_flush(0);  // reports of one turn of the loop travel together
 }
 
@@ -475,7 +474,7 @@ void Agent::reported(std::size_t count, std::uint64_t inventory_version, std::in
 void Agent::compare_clocks(std::int64_t sent_us, std::int64_t controller_us) {
   if (controller_us == 0 || loop_.world() != nullptr) return;
   std::optional<Finding> finding =
-      clock_.heard({sent_us, loop_.monotonic_us(), telemetry::now_us(), controller_us});
+      clock_.heard({sent_us, loop_.monotonic_us(), loop_.wall_us(), controller_us});
   if (finding) found(std::move(*finding));
 }
 

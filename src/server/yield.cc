@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "codec/words.h"
 #include "core/health.h"
@@ -17,6 +18,8 @@ constexpr std::size_t kSeriesMax = 10'000;
 constexpr std::int64_t kPassed_max_us = 60'000'000;
 constexpr const char* kUseful = "useful";
 constexpr const char* kAway = "unavailable";
+constexpr const char* kIdle = "idle";
+constexpr const char* kIdleWhileWaiting = "idle_while_waiting";
 constexpr double kMilliMicroseconds = 1e9;  // of a second of a whole GPU
 
 // part(node, cause, amount) for all that became of the attempt's GPUs.
@@ -52,7 +55,7 @@ Idle idle_of(const core::Node& node) {
                        node.life == LifeStage::kProduction && !core::is_closed(node);
   Idle idle;
   for (std::size_t i = 0; i < node.inventory->devices.size(); ++i) {
-    const std::string& kind = node.inventory->devices[i].kind;
+    const std::string_view kind = node.inventory->devices[i].kind;
     if (kind != "gpu" && kind != "lost") continue;
     if (is_open && kind == "gpu" && !core::is_device_closed(node, i)) {
       idle.free_milli += std::min(node.device_free_milli[i], kWholeDevice_milli);
@@ -109,11 +112,11 @@ bool Yield::restore(const core::State& state, const std::string& kept) {
 }
 
 void Yield::read(const Json& kept) {
-  for (const Json& one : kept.at("by_user")) {
-    by_user_[{one.at("cause"), one.at("user"), one.at("queue")}] = one.at("amount");
+  for (const Json& row : kept.at("by_user")) {
+    by_user_[{row.at(0), row.at(1), row.at(2)}] = row.at(3);
   }
-  for (const Json& one : kept.at("by_node")) {
-    by_node_[{NodeId(one.at("node").get<std::uint32_t>()), one.at("cause")}] = one.at("amount");
+  for (const Json& row : kept.at("by_node")) {
+    by_node_[{NodeId(row.at(0).get<std::uint32_t>()), row.at(1)}] = row.at(2);
   }
 }
 
@@ -121,11 +124,11 @@ std::string Yield::keep(const core::State& state) const {
   Json users = Json::array();
   for (const auto& [key, amount] : by_user_) {
     const auto& [cause, user, queue] = key;
-    users.push_back({{"cause", cause}, {"user", user}, {"queue", queue}, {"amount", amount}});
+    users.push_back(Json::array({cause, user, queue, amount}));
   }
   Json nodes = Json::array();
-  for (const auto& [key, amount] : by_node_) {
-    nodes.push_back({{"node", key.first.value}, {"cause", key.second}, {"amount", amount}});
+  for (const auto& [key, amount] : all_by_node()) {
+    nodes.push_back(Json::array({key.first.value, key.second, amount}));
   }
   return Json{
       {"until_us", state.now.us}, {"by_user", std::move(users)}, {"by_node", std::move(nodes)}}
@@ -137,18 +140,35 @@ void Yield::passed(const core::State& state, std::int64_t now_us) {
   const bool is_first = passed_us_ == 0;
   passed_us_ = now_us;
   if (is_first || time_us <= 0 || time_us > kPassed_max_us) return;
-  const char* const free = state.usage.jobs_waiting > 0 ? "idle_while_waiting" : "idle";
+  const bool some_wait = state.usage.jobs_waiting > 0;
+  unheld_.resize(state.nodes.size());
   Idle all;
-  for (const core::Node& node : state.nodes) {
+  for (std::size_t place = 0; place < state.nodes.size(); ++place) {
+    const core::Node& node = state.nodes[place];
     if (node.removed || node.inventory == nullptr) continue;
     const Idle idle = idle_of(node);
+    Unheld& unheld = unheld_[place];
+    (some_wait ? unheld.idle_while_waiting : unheld.idle) += idle.free_milli * time_us;
+    unheld.unavailable += idle.away_milli * time_us;
     all.free_milli += idle.free_milli;
     all.away_milli += idle.away_milli;
-    if (idle.free_milli > 0) by_node_[{node.id, free}] += idle.free_milli * time_us;
-    if (idle.away_milli > 0) by_node_[{node.id, kAway}] += idle.away_milli * time_us;
   }
-  if (all.free_milli > 0) by_user_[{free, "", ""}] += all.free_milli * time_us;
+  if (all.free_milli > 0) {
+    by_user_[{some_wait ? kIdleWhileWaiting : kIdle, "", ""}] += all.free_milli * time_us;
+  }
   if (all.away_milli > 0) by_user_[{kAway, "", ""}] += all.away_milli * time_us;
+}
+
+Yield::ByNode Yield::all_by_node() const {
+  ByNode all = by_node_;
+  for (std::size_t place = 0; place < unheld_.size(); ++place) {
+    const NodeId node(static_cast<std::uint32_t>(place + 1));
+    const Unheld& unheld = unheld_[place];
+    if (unheld.idle > 0) all[{node, kIdle}] += unheld.idle;
+    if (unheld.idle_while_waiting > 0) all[{node, kIdleWhileWaiting}] += unheld.idle_while_waiting;
+    if (unheld.unavailable > 0) all[{node, kAway}] += unheld.unavailable;
+  }
+  return all;
 }
 
 void Yield::show(const core::Job& job, Json& object) {
@@ -188,7 +208,7 @@ void Yield::add_to(telemetry::Exposition& out, const core::State& state) const {
   }
   out.family("dove_yield_node_gpu_seconds_total", Kind::kCounter,
              "GPU time: of attempts that ended, useful or lost, by node; idle.");
-  for (const auto& [key, amount] : by_node_) {
+  for (const auto& [key, amount] : all_by_node()) {
     out.add({{"cause", key.second}, {"node", state.nodes[key.first.value - 1].name}},
             static_cast<double>(amount) / kMilliMicroseconds);
   }

@@ -14,6 +14,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "core/state.h"
 #include "model/event.h"
@@ -28,7 +29,8 @@ class Yield {
   // Takes up what keep() gave ("" : nothing was kept), and what `state` has of attempts that ended
   // later. False: that could not be read, and was passed over. REQUIRES: nothing was counted yet.
   bool restore(const core::State& state, const std::string& kept);
-  // All that was counted up to `state`, as text.
+  // All that was counted up to `state`, as JSON: rows of cause, user, queue and amount, and of
+  // node, cause and amount.
   std::string keep(const core::State& state) const;
 
   // So much time has passed since the last call; the first one only begins. `now_us` never goes
@@ -44,11 +46,21 @@ class Yield {
   std::int64_t total(const std::string& cause) const;
 
  private:
+  using ByNode = std::map<std::pair<NodeId, std::string>, std::int64_t>;
+  // Of a node's GPUs that nobody held.
+  struct Unheld {
+    std::int64_t idle = 0;
+    std::int64_t idle_while_waiting = 0;
+    std::int64_t unavailable = 0;
+  };
+
   void count(const core::Job& job, const core::Attempt& attempt);
   void read(const nlohmann::json& kept);
+  ByNode all_by_node() const;
 
   std::map<std::tuple<std::string, std::string, std::string>, std::int64_t> by_user_;
-  std::map<std::pair<NodeId, std::string>, std::int64_t> by_node_;
+  ByNode by_node_;              // of attempts, and what was restored
+  std::vector<Unheld> unheld_;  // by the node's place in the state, since the process began
   std::int64_t passed_us_ = 0;  // at the last call of passed(); 0: there was none
 };
 

@@ -125,6 +125,10 @@ std::int64_t Loop::monotonic_us() const {
   return state_->world == nullptr ? telemetry::monotonic_us() : state_->world->monotonic_us();
 }
 
+std::int64_t Loop::wall_us() const {
+  return state_->world == nullptr ? telemetry::now_us() : state_->world->monotonic_us();
+}
+
 World* Loop::world() const { return state_->world; }
 
 bool Loop::on_loop_thread() const {

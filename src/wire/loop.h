@@ -73,6 +73,9 @@ class Loop {
   void post(std::function<void()> fn);
   // The clock of its timers, in microseconds: that of telemetry, or of its World.
   std::int64_t monotonic_us() const;
+  // Microseconds since 1970 of this machine's clock, which may be set back; in a World, since its
+  // beginning.
+  std::int64_t wall_us() const;
   // nullptr: this machine.
   World* world() const;
   // True in the thread that is in run(), run_until(), and in any thread while nobody is.

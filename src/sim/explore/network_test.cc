@@ -81,6 +81,13 @@ class NetworkTest : public ::testing::Test {
   std::string closed_;
 };
 
+// What a program tells by a real clock would differ from run to run.
+TEST_F(NetworkTest, BothClocksOfALoopAreVirtual) {
+  run(10'000'000);
+  EXPECT_EQ(loop_.monotonic_us(), agenda_.now_us());
+  EXPECT_EQ(loop_.wall_us(), agenda_.now_us());
+}
+
 TEST_F(NetworkTest, CallsAreAnsweredInOrder) {
   serve();
   call("a");
