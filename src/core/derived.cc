@@ -6,26 +6,12 @@
 #include "core/care.h"
 #include "core/health.h"
 #include "core/hostlist.h"
+#include "core/move_in.h"
 #include "core/victims.h"
 #include "core/wake.h"
 
 namespace dove::core {
 namespace {
-
-// Moves what stands in the set as `before`, if anything, to `now`.
-template <class Set>
-void move_in(Set& set, const std::optional<typename Set::key_type>& before,
-             const std::optional<typename Set::key_type>& now) {
-  typename Set::node_type node;
-  if (before) node = set.extract(*before);
-  if (!now) return;
-  if (node.empty()) {
-    set.insert(*now);
-  } else {
-    node.value() = *now;
-    set.insert(std::move(node));
-  }
-}
 
 template <class Id>
 void set_wake(std::set<std::pair<Instant, Id>>& wakes, Id id, Instant& noted, Instant wake) {

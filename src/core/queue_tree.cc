@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "core/books.h"
+#include "core/move_in.h"
 #include "core/past_use.h"
 
 namespace dove::core {
@@ -35,27 +36,6 @@ bool falls_short(const Quota& quota, const Usage& used) {
     if (in_map(used.gpus_by_model, one.name) < one.amount) return true;
   }
   return false;
-}
-
-// Moves what stands at `before` to `now`.
-template <class Classes>
-void put(Classes& classes, std::uint64_t id, const std::optional<QueueKey>& before,
-         const std::optional<QueueKey>& now) {
-  typename Classes::node_type node;
-  if (before) {
-    const auto at = classes.find({*before, id});
-    if (at != classes.end()) {
-      if (before == now) return;
-      node = classes.extract(at);
-    }
-  }
-  if (!now) return;
-  if (node.empty()) {
-    classes.insert({*now, id});
-  } else {
-    node.value().first = *now;
-    classes.insert(std::move(node));
-  }
 }
 
 }  // namespace
@@ -147,8 +127,11 @@ void QueueTree::update(std::int32_t lane, std::uint64_t wait_class,
                        bool open) {
   Branch& branch = at(lane);
   const bool was_open = first_of(branch) != nullptr;
-  if (branch.order->head_blocks()) put(branch.classes, wait_class, before, now);
-  put(branch.open_classes, wait_class, before, open ? now : std::nullopt);
+  const auto entry = [&](const std::optional<QueueKey>& key) {
+    return key ? std::optional(std::pair(*key, wait_class)) : std::nullopt;
+  };
+  if (branch.order->head_blocks()) move_in(branch.classes, entry(before), entry(now));
+  move_in(branch.open_classes, entry(before), open ? entry(now) : std::nullopt);
   const int change = (first_of(branch) != nullptr ? 1 : 0) - (was_open ? 1 : 0);
   for (std::int32_t each = lane; change != 0 && each >= 0; each = at(each).parent) {
     at(each).open_count += change;
@@ -214,16 +197,11 @@ void QueueTree::freshen(const State& state, std::int32_t index) {
     branch.is_stale = false;
     const std::optional<Key> key = key_of(state, child);
     if (key == branch.key) continue;
-    Children::node_type node;
-    if (branch.key) node = children.extract({*branch.key, child});
+    const auto entry = [child](const std::optional<Key>& at) {
+      return at ? std::optional(std::pair(*at, child)) : std::nullopt;
+    };
+    move_in(children, entry(branch.key), entry(key));
     branch.key = key;
-    if (!key) continue;
-    if (node.empty()) {
-      children.insert({*key, child});
-    } else {
-      node.value().first = *key;
-      children.insert(std::move(node));
-    }
   }
 }
 
