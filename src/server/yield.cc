@@ -1,8 +1,9 @@
 #include "server/yield.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <string_view>
 
 #include "codec/words.h"
 #include "core/health.h"
@@ -44,26 +45,9 @@ void each_part(const core::Attempt& attempt, Part part) {
   }
 }
 
-// Of GPUs that nobody holds.
-struct Idle {
-  std::int64_t free_milli = 0;
-  std::int64_t away_milli = 0;  // unavailable
-};
-
-Idle idle_of(const core::Node& node) {
-  const bool is_open = node.contact == Contact::kConnected && !node.declared.drained &&
-                       node.life == LifeStage::kProduction && !core::is_closed(node);
-  Idle idle;
-  for (std::size_t i = 0; i < node.inventory->devices.size(); ++i) {
-    const std::string_view kind = node.inventory->devices[i].kind;
-    if (kind != "gpu" && kind != "lost") continue;
-    if (is_open && kind == "gpu" && !core::is_device_closed(node, i)) {
-      idle.free_milli += std::min(node.device_free_milli[i], kWholeDevice_milli);
-    } else if (node.jobs.empty()) {
-      idle.away_milli += kWholeDevice_milli;  // else it is not known what its last jobs leave free
-    }
-  }
-  return idle;
+bool takes_work(const core::Node& node) {
+  return node.contact == Contact::kConnected && !node.declared.drained &&
+         node.life == LifeStage::kProduction && !core::is_closed(node);
 }
 
 }  // namespace
@@ -126,13 +110,13 @@ std::string Yield::keep(const core::State& state) const {
     const auto& [cause, user, queue] = key;
     users.push_back(Json::array({cause, user, queue, amount}));
   }
-  Json nodes = Json::array();
+  std::string nodes;  // causes are words: nothing in them is to be escaped
   for (const auto& [key, amount] : all_by_node()) {
-    nodes.push_back(Json::array({key.first.value, key.second, amount}));
+    nodes += fmt::format("{}[{},\"{}\",{}]", nodes.empty() ? "" : ",", key.first.value, key.second,
+                         amount);
   }
-  return Json{
-      {"until_us", state.now.us}, {"by_user", std::move(users)}, {"by_node", std::move(nodes)}}
-      .dump();
+  return fmt::format(R"({{"until_us":{},"by_user":{},"by_node":[{}]}})", state.now.us, users.dump(),
+                     nodes);
 }
 
 void Yield::passed(const core::State& state, std::int64_t now_us) {
@@ -142,21 +126,41 @@ void Yield::passed(const core::State& state, std::int64_t now_us) {
   if (is_first || time_us <= 0 || time_us > kPassed_max_us) return;
   const bool some_wait = state.usage.jobs_waiting > 0;
   unheld_.resize(state.nodes.size());
-  Idle all;
+  std::int64_t all_free_milli = 0;
+  std::int64_t all_away_milli = 0;
   for (std::size_t place = 0; place < state.nodes.size(); ++place) {
     const core::Node& node = state.nodes[place];
     if (node.removed || node.inventory == nullptr) continue;
-    const Idle idle = idle_of(node);
     Unheld& unheld = unheld_[place];
-    (some_wait ? unheld.idle_while_waiting : unheld.idle) += idle.free_milli * time_us;
-    unheld.unavailable += idle.away_milli * time_us;
-    all.free_milli += idle.free_milli;
-    all.away_milli += idle.away_milli;
+    if (unheld.inventory != node.inventory) find_gpus(node, unheld);
+    const bool is_open = takes_work(node);
+    std::int64_t free_milli = 0;
+    std::int64_t away_milli = 0;
+    for (const Gpu& gpu : unheld.gpus) {
+      if (is_open && !gpu.is_lost && !core::is_device_closed(node, gpu.device)) {
+        free_milli += std::min(node.device_free_milli[gpu.device], kWholeDevice_milli);
+      } else if (node.jobs.empty()) {
+        away_milli += kWholeDevice_milli;  // else it is not known what its last jobs leave free
+      }
+    }
+    (some_wait ? unheld.idle_while_waiting : unheld.idle) += free_milli * time_us;
+    unheld.unavailable += away_milli * time_us;
+    all_free_milli += free_milli;
+    all_away_milli += away_milli;
   }
-  if (all.free_milli > 0) {
-    by_user_[{some_wait ? kIdleWhileWaiting : kIdle, "", ""}] += all.free_milli * time_us;
+  if (all_free_milli > 0) {
+    by_user_[{some_wait ? kIdleWhileWaiting : kIdle, "", ""}] += all_free_milli * time_us;
   }
-  if (all.away_milli > 0) by_user_[{kAway, "", ""}] += all.away_milli * time_us;
+  if (all_away_milli > 0) by_user_[{kAway, "", ""}] += all_away_milli * time_us;
+}
+
+void Yield::find_gpus(const core::Node& node, Unheld& unheld) {
+  unheld.inventory = node.inventory;
+  unheld.gpus.clear();
+  for (std::size_t i = 0; i < node.inventory->devices.size(); ++i) {
+    const std::string& kind = node.inventory->devices[i].kind;
+    if (kind == "gpu" || kind == "lost") unheld.gpus.push_back({i, kind == "lost"});
+  }
 }
 
 Yield::ByNode Yield::all_by_node() const {

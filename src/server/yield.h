@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <tuple>
@@ -47,8 +48,14 @@ class Yield {
 
  private:
   using ByNode = std::map<std::pair<NodeId, std::string>, std::int64_t>;
+  struct Gpu {
+    std::size_t device = 0;  // index into the inventory
+    bool is_lost = false;
+  };
   // Of a node's GPUs that nobody held.
   struct Unheld {
+    std::shared_ptr<const Inventory> inventory;  // that `gpus` are of
+    std::vector<Gpu> gpus;
     std::int64_t idle = 0;
     std::int64_t idle_while_waiting = 0;
     std::int64_t unavailable = 0;
@@ -56,6 +63,7 @@ class Yield {
 
   void count(const core::Job& job, const core::Attempt& attempt);
   void read(const nlohmann::json& kept);
+  static void find_gpus(const core::Node& node, Unheld& unheld);
   ByNode all_by_node() const;
 
   std::map<std::tuple<std::string, std::string, std::string>, std::int64_t> by_user_;
