@@ -88,24 +88,22 @@ void Keeper::read_caps(const char* text) {
 int Keeper::find_cap(CuDevice device) {
   unsigned char bytes[16] = {};
   char uuid[40] = {};
-  if (driver(Fn::kDeviceGetUuid, bytes, device) == kCuSuccess) write_uuid(bytes, uuid);
+  const bool told = driver(Fn::kDeviceGetUuid, bytes, device) == kCuSuccess;
+  if (told) write_uuid(bytes, uuid);
   for (std::size_t i = 0; i < cap_count_; ++i) {
     const Cap& cap = caps_[i];
     const bool is_it = cap.uuid[0] == '\0' ? i == static_cast<std::size_t>(device)
                                            : std::strcmp(cap.uuid, uuid) == 0;
-    if (is_it) return static_cast<int>(i);
+    if (is_it) return static_cast<int>(i) + 1;
   }
-  return -1;
+  return told ? -1 : 0;  // the driver has not begun
 }
 
 int Keeper::capped(CuDevice device) {
   if (cap_count_ == 0 || device < 0 || device >= static_cast<int>(sizeof known_)) return -1;
   signed char& known = known_[device];
-  if (known == 0) {
-    const int found = find_cap(device);
-    known = static_cast<signed char>(found < 0 ? -1 : found + 1);
-  }
-  return known < 0 ? -1 : known - 1;
+  if (known == 0) known = static_cast<signed char>(find_cap(device));
+  return known <= 0 ? -1 : known - 1;
 }
 
 int Keeper::capped_current() {

@@ -51,7 +51,7 @@ class Keeper {
   };
   void begin();  // once in each process
   void read_caps(const char* text);
-  int find_cap(CuDevice device);
+  int find_cap(CuDevice device);  // as in known_
 
   Lock lock_;
   int pid_ = 0;       // that all below is of

@@ -16,7 +16,8 @@ namespace dove::share {
 namespace {
 
 constexpr std::size_t kSlots = 512;
-constexpr int kStartField = 22;  // of /proc/PID/stat, counted from 1
+constexpr int kThreadsField = 20;  // of /proc/PID/stat, counted from 1
+constexpr int kStartField = 22;
 
 // `pid` as text behind "/proc/".
 struct ProcPath {
@@ -34,20 +35,32 @@ struct ProcPath {
   }
 };
 
-// When the process began, in the kernel's ticks; 0: that cannot be seen.
-std::uint64_t started_at(pid_t pid) {
+// What the kernel tells of a process.
+struct Life {
+  std::uint64_t started = 0;  // in the kernel's ticks; 0: that cannot be seen
+  bool is_over = false;       // its parent has not asked for its end yet
+};
+
+Life life_of(pid_t pid) {
   const int fd = ::open(ProcPath(pid, "/stat").text, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return 0;
+  if (fd < 0) return {};
   char text[1024];
   const ssize_t count = ::read(fd, text, sizeof text - 1);
   ::close(fd);
-  if (count <= 0) return 0;
+  if (count <= 0) return {};
   text[count] = '\0';
   const char* at = std::strrchr(text, ')');  // the name before it may hold anything
+  const char state = at == nullptr || at[1] == '\0' ? '\0' : at[2];
+  std::uint64_t threads = 0;
   for (int field = 2; at != nullptr && field < kStartField; ++field) {
     at = std::strchr(at + 1, ' ');
+    if (at == nullptr || field + 1 != kThreadsField) continue;
+    const char* digits = at + 1;
+    threads = read_number(digits);
   }
-  return at == nullptr ? 0 : read_number(++at);
+  if (at == nullptr) return {};
+  // The first thread may end before the others.
+  return {read_number(++at), state == 'Z' && threads <= 1};
 }
 
 std::uint64_t own_space() {
@@ -77,7 +90,7 @@ struct Ledger::Book {
 class Ledger::Change {
  public:
   explicit Change(const Ledger& ledger) {
-    if (ledger.path_ != nullptr) fd_ = ::open(ledger.path_, O_RDWR | O_CLOEXEC);
+    if (ledger.has_file()) fd_ = ::open(ledger.path_, O_RDWR | O_CLOEXEC);
     while (fd_ >= 0 && ::flock(fd_, LOCK_EX) != 0 && errno == EINTR) continue;
   }
   ~Change() {
@@ -94,7 +107,8 @@ class Ledger::Change {
 
 void Ledger::open(const char* path, std::uint32_t task) {
   task_ = task;
-  const int fd = path == nullptr ? -1 : ::open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  const bool named = path != nullptr && std::strlen(path) < sizeof path_;
+  const int fd = named ? ::open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
   void* map = MAP_FAILED;
   if (fd >= 0) {
     ::flock(fd, LOCK_EX);
@@ -107,7 +121,7 @@ void Ledger::open(const char* path, std::uint32_t task) {
     ::close(fd);
   }
   if (map != MAP_FAILED) {
-    path_ = path;
+    std::memcpy(path_, path, std::strlen(path) + 1);
   } else {
     map = ::mmap(nullptr, sizeof(Book), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   }
@@ -117,7 +131,7 @@ void Ledger::open(const char* path, std::uint32_t task) {
 
 void Ledger::forget() {
   pid_ = ::getpid();
-  started_ = started_at(pid_);
+  started_ = life_of(pid_).started;
   space_ = own_space();
   slot_ = 0;
   if (byte_fd_ >= 0) ::close(byte_fd_);
@@ -127,7 +141,7 @@ void Ledger::forget() {
 
 // Others see by this lock that we are alive.
 void Ledger::hold_byte(std::size_t index) {
-  if (path_ == nullptr) return;
+  if (!has_file()) return;
   if (byte_fd_ < 0) byte_fd_ = ::open(path_, O_RDWR | O_CLOEXEC);
   struct flock byte {};
   byte.l_type = F_WRLCK;
@@ -138,9 +152,9 @@ void Ledger::hold_byte(std::size_t index) {
 
 bool Ledger::is_gone(const Slot& slot, std::size_t index) const {
   if (slot.space == space_ && space_ != 0) {
-    if (::kill(slot.pid, 0) != 0) return errno == ESRCH;
-    const std::uint64_t started = started_at(slot.pid);
-    return started != 0 && slot.started != 0 && started != slot.started;
+    if (::kill(slot.pid, 0) != 0 && errno == ESRCH) return true;
+    const Life life = life_of(slot.pid);  // of whoever has that number now
+    return life.is_over || (life.started != 0 && slot.started != 0 && life.started != slot.started);
   }
   const int fd = ::open(path_, O_RDWR | O_CLOEXEC);
   if (fd < 0) return false;
@@ -156,7 +170,7 @@ bool Ledger::is_gone(const Slot& slot, std::size_t index) const {
 // Empties slots of processes that are gone; whether there was one.
 bool Ledger::sweep() {
   bool found = false;
-  for (std::size_t i = 0; path_ != nullptr && i < kSlots; ++i) {
+  for (std::size_t i = 0; has_file() && i < kSlots; ++i) {
     Slot& slot = book_->slots[i];
     if (slot.pid == 0 || i + 1 == slot_ || !is_gone(slot, i)) continue;
     std::memset(&slot, 0, sizeof slot);
@@ -171,14 +185,17 @@ Ledger::Slot* Ledger::own_slot() {
     return slot.pid == pid_ && slot.started == started_ && slot.space == space_;
   };
   if (slot_ != 0 && is_mine(book_->slots[slot_ - 1])) return &book_->slots[slot_ - 1];
-  slot_ = 0;
-  for (int round = 0; round < 2 && slot_ == 0; ++round) {
-    for (std::size_t i = 0; i < kSlots && slot_ == 0; ++i) {
-      // One of this process is of the program that it ran before execve(2).
-      if (book_->slots[i].pid == 0 || is_mine(book_->slots[i])) slot_ = i + 1;
+  const auto find = [&](auto is_wanted) {
+    for (std::size_t i = 0; i < kSlots; ++i) {
+      if (is_wanted(book_->slots[i])) return i + 1;
     }
-    if (slot_ == 0 && !sweep()) return nullptr;
-  }
+    return std::size_t{0};
+  };
+  const auto is_free = [](const Slot& slot) { return slot.pid == 0; };
+  slot_ = find(is_mine);  // of the program that this process ran before execve(2)
+  if (slot_ == 0) slot_ = find(is_free);
+  if (slot_ == 0 && sweep()) slot_ = find(is_free);
+  if (slot_ == 0) return nullptr;
   Slot& slot = book_->slots[slot_ - 1];
   slot.pid = pid_;
   slot.task = task_;

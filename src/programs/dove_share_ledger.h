@@ -48,13 +48,15 @@ class Ledger {
     std::uint64_t all = 0;
   };
 
+  bool has_file() const { return path_[0] != '\0'; }
   Slot* own_slot();
   Sums sums(std::size_t device) const;
   bool sweep();
   bool is_gone(const Slot& slot, std::size_t index) const;
   void hold_byte(std::size_t index);
 
-  const char* path_ = nullptr;
+  // A copy: programs that change their title write over their environment.
+  char path_[4096] = {};
   std::uint32_t task_ = 0;
   Book* book_ = nullptr;
   std::size_t slot_ = 0;  // one more than its index; 0: none yet

@@ -16,13 +16,13 @@
 #define TOTAL (80ULL << 30)
 #define BLOCKS 4096
 
-enum { SUCCESS, INVALID, OUT_OF_MEMORY, NOT_FOUND = 500 };
+enum { SUCCESS, INVALID, OUT_OF_MEMORY, NOT_INITIALIZED, NOT_FOUND = 500 };
 typedef unsigned long long Pointer;
 typedef struct Context { int device, alive; } Context;
 typedef struct { Pointer key; size_t bytes; Context *context; int device, uses; } Block;
 
 static Context contexts[64], primary[MACHINE];
-static int primary_uses[MACHINE], context_count;
+static int begun, primary_uses[MACHINE], context_count;
 static Context *current;
 static Block blocks[BLOCKS];
 static struct { Pointer at, handle; size_t bytes; } maps[BLOCKS];
@@ -83,7 +83,7 @@ static void end(Context *context) {
   }
 }
 
-SHOWN int cuInit(unsigned flags) { return flags ? INVALID : SUCCESS; }
+SHOWN int cuInit(unsigned flags) { return flags ? INVALID : (begun = 1, SUCCESS); }
 SHOWN int cuDeviceGetCount(int *count) {
   for (*count = 0; *count < MACHINE && machine_index(*count) >= 0; ++*count) continue;
   return SUCCESS;
@@ -91,7 +91,7 @@ SHOWN int cuDeviceGetCount(int *count) {
 SHOWN int cuDeviceGet(int *device, int ordinal) { return machine_index(*device = ordinal) < 0 ? INVALID : SUCCESS; }
 SHOWN int cuDeviceGetUuid(unsigned char *uuid, int device) {
   memset(uuid, machine_index(device) + 1, 16);
-  return SUCCESS;
+  return begun ? SUCCESS : NOT_INITIALIZED;
 }
 SHOWN int cuDeviceTotalMem_v2(size_t *bytes, int device) { return *bytes = TOTAL, device < 0 ? INVALID : SUCCESS; }
 SHOWN int cuCtxCreate_v2(Context **context, unsigned flags, int device) {
@@ -137,7 +137,7 @@ SHOWN int cuMemFree_v2(Pointer pointer) { return drop(pointer); }
 SHOWN int cuMemFreeAsync(Pointer pointer, void *stream) { return (void)stream, drop(pointer); }
 SHOWN int cuMemFreeAsync_ptsz(Pointer pointer, void *stream) { return (void)stream, drop(pointer); }
 SHOWN int cuMemCreate(Pointer *handle, size_t bytes, const int *wanted, unsigned long long flags) {
-  return (void)flags, give(handle, bytes, NULL, wanted[3]);
+  return (void)flags, begun ? give(handle, bytes, NULL, wanted[3]) : NOT_INITIALIZED;
 }
 SHOWN int cuMemRelease(Pointer handle) { return drop(handle); }
 SHOWN int cuMemMap(Pointer at, size_t bytes, size_t offset, Pointer handle, unsigned long long flags) {

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
 import unittest
@@ -42,10 +43,13 @@ class Library(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
         build(self.folder)
 
-    def start(self, way, words, caps=f"{FIRST}={GIB}:{GIB}", task=1, **more):
-        environment = {**os.environ, "LD_LIBRARY_PATH": self.folder, "LD_PRELOAD": LIBRARY, "DOVE_SHARE_CAPS": caps,
-                       "DOVE_SHARE_FILE": self.folder + "/file", "DOVE_SHARE_TASK": str(task), **more}
-        return subprocess.Popen(command(self.folder, way, words), env=environment, stdout=subprocess.PIPE, text=True)
+    def environment(self, caps=f"{FIRST}={GIB}:{GIB}", task=1, **more):
+        return {**os.environ, "LD_LIBRARY_PATH": self.folder, "LD_PRELOAD": LIBRARY, "DOVE_SHARE_CAPS": caps,
+                "DOVE_SHARE_FILE": self.folder + "/file", "DOVE_SHARE_TASK": str(task), **more}
+
+    def start(self, way, words, stdin=None, **more):
+        return subprocess.Popen(command(self.folder, way, words), env=self.environment(**more), stdin=stdin,
+                                stdout=subprocess.PIPE, text=True)
 
     def said(self, way, words, **more):
         process = self.start(way, words, **more)
@@ -100,21 +104,65 @@ class Library(unittest.TestCase):
         self.assertEqual(self.said("dlsym", "alloc=1024"), ["ok"])
         self.assertEqual(self.said("linked", "info"), ["1024 1024"])
 
-    def test_a_killed_process_of_another_process_namespace_gives_back(self):
+    def test_a_process_that_was_killed_gives_back_before_its_parent_asks_for_it(self):
+        one = self.holder("alloc=600")
+        one.send_signal(signal.SIGKILL)
+        os.waitid(os.P_PID, one.pid, os.WEXITED | os.WNOWAIT)
+        self.assertEqual(self.said("dlsym", "alloc=1024"), ["ok"])
+
+    def test_a_process_gives_back_though_somebody_else_has_its_number_by_now(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root has processes that others may not signal")
+        slot = struct.pack("=iIQQ16Q", os.getpid(), 1, 1, os.stat("/proc/self/ns/pid").st_ino, 600 << 20, *[0] * 15)
+        with open(self.folder + "/file", "wb") as file:
+            file.write(slot.ljust(512 * len(slot), b"\0"))
+        for path in (self.folder, file.name):
+            os.chmod(path, 0o777)
+        out = subprocess.run(command(self.folder, "dlsym", "alloc=600"), env=self.environment(), user=65534, timeout=60,
+                             stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.assertEqual(out, "ok\n")
+
+    def inside(self, words):
+        """A process that holds 600 MiB in a process namespace of its own, and says what it is asked to."""
         if subprocess.run(["unshare", "--pid", "--fork", "true"], capture_output=True).returncode != 0:
             self.skipTest("process namespaces cannot be made here")
-        words = command(self.folder, "dlsym", "alloc=600 hold")
-        environment = {**os.environ, "LD_LIBRARY_PATH": self.folder, "DOVE_SHARE_CAPS": f"{FIRST}={GIB}",
-                       "DOVE_SHARE_FILE": self.folder + "/file", "DOVE_SHARE_TASK": "1"}
-        inside = subprocess.Popen(["unshare", "--pid", "--fork", "--kill-child", "env", "LD_PRELOAD=" + LIBRARY, *words],
-                                  env=environment, stdout=subprocess.PIPE, text=True)
-        self.addCleanup(inside.stdout.close)
+        environment = self.environment()
+        preload = "LD_PRELOAD=" + environment.pop("LD_PRELOAD")
+        inside = subprocess.Popen(["unshare", "--pid", "--fork", "--kill-child", "env", preload,
+                                   *command(self.folder, "dlsym", words)], env=environment, stdout=subprocess.PIPE, text=True)
+
+        def end():
+            inside.kill()
+            inside.wait(10)
+            inside.stdout.read()  # the end comes with the last process inside
+            inside.stdout.close()
+        self.addCleanup(lambda: inside.stdout.closed or end())
         self.assertEqual([inside.stdout.readline().strip() for _ in range(2)], ["ok", "held"])
+        return end
+
+    def test_a_killed_process_of_another_process_namespace_gives_back(self):
+        end = self.inside("alloc=600 hold")
         self.assertEqual(self.said("dlsym", "alloc=600"), ["oom"], "it is alive")
-        inside.kill()
-        inside.wait(10)
-        inside.stdout.read()  # the end comes with the last process inside
+        end()
         self.assertEqual(self.said("dlsym", "alloc=600"), ["ok"])
+
+    def test_a_process_that_writes_over_its_environment_counts(self):
+        self.inside("title alloc=600 hold")
+        self.assertEqual(self.said("dlsym", "alloc=600"), ["oom"])
+
+    def test_what_a_process_took_before_execve_is_given_back(self):
+        before = self.holder("alloc=100")  # whose place in the file comes first
+        one = self.start("entry", "alloc=600 wait exec alloc=1024", stdin=subprocess.PIPE)
+        self.addCleanup(one.communicate)
+        self.assertEqual([one.stdout.readline().strip() for _ in range(2)], ["ok", "waiting"])
+        before.kill()
+        before.wait(10)
+        self.assertEqual(self.said("dlsym", "info"), ["424 1024"])
+        self.assertEqual(one.communicate("\n", timeout=60)[0], "ok\n")
+
+    def test_a_program_that_asks_for_memory_too_early_is_capped_later(self):
+        for way in WAYS:
+            self.assertEqual(self.said(way, "early=1 create=2000 create=1000"), ["error 3", "oom", "ok"])
 
     def test_a_child_holds_nothing_of_its_parent_and_counts_beside_it(self):
         self.assertEqual(self.said("entry", "alloc=600 fork info alloc=600 alloc=400"),

@@ -8,6 +8,10 @@
  *     info total                                MiB: "free total", "total"
  *     destroy reset                             the context; the primary context, in which it is from then on
  *     fork                                      the rest happens in a child, whom it waits for
+ *     exec                                      the rest happens after execve(2)
+ *     early=MIB                                 as the first word: cuMemCreate before the driver is begun
+ *     title                                     it writes over its environment, as programs that change their title do
+ *     wait                                      "waiting", then nothing until it can read a byte
  *     hold                                      "held", then nothing until it is killed
  *     next                                      who stands behind libcuda: "nobody"
  */
@@ -129,6 +133,12 @@ static void say(const char *word) {
     printf("%zu\n", total >> 20);
   } else if (strcmp(word, "next") == 0) {
     puts(next() ? "somebody" : "nobody");
+  } else if (strcmp(word, "title") == 0) {
+    for (char **one = environ; *one; ++one) memset(*one, '-', strlen(*one));
+  } else if (strcmp(word, "wait") == 0) {
+    puts("waiting");
+    fflush(stdout);
+    if (read(0, &unused, 1) != 1) exit(1);
   } else if (strcmp(word, "hold") == 0) {
     puts("held");
     fflush(stdout);
@@ -141,10 +151,17 @@ static void say(const char *word) {
 int main(int count, char **words) {
   if (count < 2) return 2;
   find(words[1]);
+  int i = 2;
+  if (i < count && strncmp(words[i], "early=", 6) == 0) say(words[i++]);
   Init(0);
   CtxCreate(&context, 0, 0);
-  for (int i = 2; i < count; ++i) {
+  for (; i < count; ++i) {
     fflush(stdout);
+    if (strcmp(words[i], "exec") == 0) {
+      words[i] = words[1];
+      words[i - 1] = words[0];
+      return execv("/proc/self/exe", words + i - 1), 1;
+    }
     if (strcmp(words[i], "fork") != 0) {
       say(words[i]);
     } else if (fork() != 0) {
