@@ -31,19 +31,22 @@ bool is_of_driver(std::string_view uuid) {
   return uuid.find_first_not_of("0123456789abcdef-", 4) == std::string_view::npos;
 }
 
-// "GPU-5f…", as drivers number only the devices that they see, and a task's rules hide the others;
-// the number where the driver knows no such name. What the driver calls the slice; where nobody
-// cuts, it has no other name than its place: "MIG-<uuid of the device>/<start>/<size>".
+std::string uuid_of(const Inventory* inventory, std::int32_t device) {
+  const auto index = static_cast<std::size_t>(device);
+  const bool known = inventory != nullptr && index < inventory->devices.size();
+  return known ? inventory->devices[index].uuid : "";
+}
+
+// What the driver calls the slice; where nobody cuts, it has no other name than its place:
+// "MIG-<uuid of the device>/<start>/<size>".
 std::string visible_device(const AgentFacts& facts, const DeviceGrant& grant) {
-  const auto index = static_cast<std::size_t>(grant.device);
-  const bool known = facts.inventory != nullptr && index < facts.inventory->devices.size();
-  const std::string uuid = known ? facts.inventory->devices[index].uuid : "";
-  if (!grant.is_slice()) return is_of_driver(uuid) ? uuid : std::to_string(grant.device);
+  if (!grant.is_slice()) return driver_name(facts.inventory, grant.device);
   if (facts.slices != nullptr) {
     const auto named = facts.slices->find({grant.device, grant.slice.start});
     if (named != facts.slices->end()) return named->second.name;
   }
-  return fmt::format("MIG-{}/{}/{}", uuid, grant.slice.start, grant.slice.size);
+  return fmt::format("MIG-{}/{}/{}", uuid_of(facts.inventory, grant.device), grant.slice.start,
+                     grant.slice.size);
 }
 
 std::string visible_devices(const AgentFacts& facts, const std::vector<DeviceGrant>& grants) {
@@ -294,6 +297,11 @@ std::string checkpoints_of(const AgentFacts& facts, JobId job) {
 
 std::string stage_of(const AgentFacts& facts, AttemptKey key) {
   return facts.stage_directory + "/" + key.text();
+}
+
+std::string driver_name(const Inventory* inventory, std::int32_t device) {
+  const std::string uuid = uuid_of(inventory, device);
+  return is_of_driver(uuid) ? uuid : std::to_string(device);
 }
 
 int master_port(AttemptKey key) {

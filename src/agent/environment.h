@@ -74,6 +74,10 @@ std::string checkpoints_of(const AgentFacts& facts, JobId job);
 // Where the attempt may write its checkpoints first. REQUIRES: there is a stage_directory.
 std::string stage_of(const AgentFacts& facts, AttemptKey key);
 
+// What the device's driver calls it: its UUID, as drivers number only the devices that they see,
+// and in their own order; its number where the driver knows no such name.
+std::string driver_name(const Inventory* inventory, std::int32_t device);
+
 // The rendezvous port: the same for all nodes of an attempt, below the ephemeral range.
 int master_port(AttemptKey key);
 

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "agent/environment.h"
 #include "telemetry/log.h"
 #include "wire/secret.h"
 
@@ -72,7 +73,7 @@ std::optional<PreflightFailure> Preflight::look() const {
   return std::nullopt;
 }
 
-// Those that are the placement's alone: "0,1".
+// Those that are the placement's alone: "GPU-5f…,GPU-6a…".
 std::string Preflight::whole_gpus() const {
   std::string text;
   for (const DeviceGrant& grant : order_.placement.devices) {
@@ -80,7 +81,7 @@ std::string Preflight::whole_gpus() const {
     const bool is_whole = !grant.is_slice() && grant.share_milli == kWholeDevice_milli;
     if (!options_.tries_gpus || !is_whole || context_.inventory == nullptr) continue;
     if (context_.inventory->devices[index].vendor != "nvidia") continue;
-    text += (text.empty() ? "" : ",") + std::to_string(grant.device);
+    text += (text.empty() ? "" : ",") + driver_name(context_.inventory, grant.device);
   }
   return text;
 }

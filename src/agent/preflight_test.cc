@@ -65,6 +65,14 @@ TEST_F(PreflightTest, ADeviceThatIsLostFails) {
   EXPECT_EQ(run(), "devices: device 1 is not there");
 }
 
+// A driver numbers the devices that it sees, in its own order.
+TEST_F(PreflightTest, TriesGpusByTheNamesOfTheirDriver) {
+  inventory_.devices[0].uuid = "GPU-5fd4f087-86f3-7a43-b711-4771313afc50";
+  inventory_.devices[1].uuid = "emulated-1";
+  options_.probe = {"/bin/sh", "-c", "echo $*; exit 1", "probe"};
+  EXPECT_EQ(run(), "probe: --cuda GPU-5fd4f087-86f3-7a43-b711-4771313afc50,1");
+}
+
 TEST_F(PreflightTest, MemoryThatIsNotThereFailsUnlessItIsEmulated) {
   order_.placement.memory_bytes = std::int64_t{1} << 60;
   EXPECT_EQ(run().find("memory: "), 0u);

@@ -110,7 +110,8 @@ cli::Command probe_command() {
       "does not give back what it was filled with, or a directory cannot be read. It has no time\n"
       "limit of its own: who starts it has one.";
   spec.options = {{"cuda", 0, "DEVICES",
-                   "try these GPUs (0,1), where CUDA's driver is on this machine (none)", false}};
+                   "try these GPUs (UUIDs or 0,1), where CUDA's driver is on this machine (none)",
+                   false}};
   spec.operands = "[DIR...]";
   spec.operands_max = -1;
   return {spec, run};
