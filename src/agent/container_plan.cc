@@ -70,9 +70,10 @@ Result<ContainerIdentity> container_identity(const std::string& linux_user) {
     return identity;
   }
   const passwd* entry = ::getpwnam(linux_user.c_str());
-  if (entry == nullptr) {
+  if (entry == nullptr || entry->pw_uid == 0) {
     return Error{ErrorKind::kInvalid, "no_linux_user",
-                 fmt::format("Linux user '{}' does not exist on this node", linux_user), ""};
+                 fmt::format("Linux user '{}' does not exist on this node, or is root", linux_user),
+                 ""};
   }
   identity.uid = entry->pw_uid;
   identity.gid = entry->pw_gid;

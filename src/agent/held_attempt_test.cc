@@ -78,6 +78,7 @@ class HeldAttemptTest : public ::testing::Test {
     HeldContext context;
     context.facts = &facts_;
     context.runner = &runner_;
+    context.mapped_users = mapped_users_;
     context.report = [this](Report report) { reports_.push_back(std::move(report)); };
     context.wall_us = [] { return telemetry::now_us(); };
     context.after = [this](std::chrono::milliseconds wait, std::function<void()> call) {
@@ -102,6 +103,7 @@ class HeldAttemptTest : public ::testing::Test {
   ScriptedRunner runner_;
   std::vector<Report> reports_;
   int checkpoint_signal_ = 0;
+  bool mapped_users_ = false;
   std::vector<std::int64_t> waits_;
   std::function<void()> grace_over_;
 };
@@ -222,6 +224,29 @@ TEST_F(HeldAttemptTest, ARestartedAgentGoesOn) {
   third.repeat_report();
   ASSERT_EQ(kinds(), Kinds{kEnded});
   EXPECT_EQ(reports_[0].exits.size(), 2u);
+}
+
+TEST_F(HeldAttemptTest, WhatWouldNotStartAnyMoreStillGoesOn) {
+  const auto contain = [](HeldAttempt& held, const std::string& linux_user) {
+    auto& order = const_cast<LaunchOrder&>(held.order());
+    order.exec.container.image = "small";
+    order.no_network = "the node offers none";
+    order.linux_user = linux_user;
+  };
+  make(1, false).launch("{}");
+  facts_.networks = NetworkRule::kGang;  // the agent was started with another setting
+  mapped_users_ = true;                  // and users cannot be looked up
+  HeldAttempt again = make(1, false);
+  contain(again, "nobody-of-this-machine");
+  again.resume();
+  EXPECT_EQ(runner_.adopted, std::vector<Rank>{0});
+  EXPECT_TRUE(runner_.stopped.empty());
+  reports_.clear();
+  HeldAttempt other = make(1, false);
+  contain(other, "");
+  other.launch("{}");
+  ASSERT_EQ(kinds(), Kinds{kLaunchFailed});
+  EXPECT_EQ(reports_[0].why, "the node offers none");
 }
 
 TEST_F(HeldAttemptTest, StepsEndBeforeTheirPlacement) {

@@ -208,9 +208,11 @@ Result<ShimConfig> ProcessRunner::config_of(const TaskPlan& plan) const {
   }
   if (plan.linux_user.empty()) return config;
   const passwd* entry = getpwnam(plan.linux_user.c_str());
-  if (entry == nullptr) {
-    return Error{ErrorKind::kInvalid, "no_linux_user",
-                 fmt::format("Linux user '{}' does not exist on this node", plan.linux_user), ""};
+  if (entry == nullptr || entry->pw_uid == 0) {
+    return Error{
+        ErrorKind::kInvalid, "no_linux_user",
+        fmt::format("Linux user '{}' does not exist on this node, or is root", plan.linux_user),
+        ""};
   }
   config.uid = entry->pw_uid;
   config.gid = entry->pw_gid;
