@@ -115,15 +115,11 @@ Result<std::vector<ContainerBind>> container_binds(const TaskPlan& plan,
 }
 
 Result<containers::CdiEdits> cdi_edits(const TaskPlan& plan, const CdiNames& names) {
-  const std::vector<std::string>& asked = plan.edits.cdi_devices;
-  if ((plan.devices.empty() && asked.empty()) || names.directories.empty()) return plan.edits.edits;
-  const containers::CdiRegistry registry = containers::CdiRegistry::read(names.directories);
-  if (!asked.empty()) {  // the plug-in knows better
-    TRY_ASSIGN(containers::CdiEdits edits, registry.edits(asked));
-    edits.add(plan.edits.edits);
-    return edits;
+  std::vector<std::string> wanted = plan.edits.cdi_devices;
+  if ((plan.devices.empty() && wanted.empty()) || names.directories.empty()) {
+    return plan.edits.edits;
   }
-  std::vector<std::string> wanted;
+  const containers::CdiRegistry registry = containers::CdiRegistry::read(names.directories);
   for (const GivenDevice& device : plan.devices) {
     const auto kind = names.kinds.find(device.vendor);
     if (kind == names.kinds.end()) continue;
@@ -176,8 +172,9 @@ containers::Bundle container_bundle(const TaskPlan& plan, const containers::Imag
   bundle.environment = plan.environment;
   for (const auto& [name, value] : image.environment) {
     const bool is_new = bundle.environment.try_emplace(name, value).second;
-    // What is ours comes before what is the image's, and hides none of it.
-    if (!is_new && name == "LD_PRELOAD") bundle.environment[name] += ":" + value;
+    // Ours alone comes before the image's and hides none of it; the job's own does.
+    std::string& given = bundle.environment[name];
+    if (!is_new && name == "LD_PRELOAD" && given == containers::kShares) given += ":" + value;
   }
   bundle.environment.try_emplace("PATH", kPath);
   bundle.environment.try_emplace("HOME", "/root");

@@ -1,6 +1,10 @@
 #include "agent/container_plan.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include "containers/place.h"
 
@@ -31,6 +35,28 @@ TEST(ContainerPlan, ThePackageDoveIsShownReadOnly) {
   EXPECT_EQ(binds->back().how, "ro");
   EXPECT_EQ(binds->back().root, "/data/python");
   EXPECT_EQ(binds->back().target, containers::kPython);
+}
+
+// A network adapter's plug-in says nothing of the GPU beside it.
+TEST(ContainerPlan, CdiIsAskedForDevicesAndForWhatPlugInsName) {
+  const std::string folder = testing::TempDir() + "/cdi-" + std::to_string(::getpid());
+  std::filesystem::create_directories(folder);
+  const auto describe = [&](const std::string& kind, const std::string& device) {
+    std::ofstream(folder + "/" + kind.substr(0, 3) + ".yaml")
+        << "cdiVersion: 0.6.0\nkind: " << kind << "\ndevices: [{name: " << device
+        << ", containerEdits: {env: [\"OF=" << kind << "\"]}}]\n";
+  };
+  describe("nvidia.com/gpu", "GPU-7");
+  describe("acme.com/nic", "first");
+  TaskPlan plan;
+  plan.devices = {{"nvidia", "GPU-7", ""}};
+  plan.edits.cdi_devices = {"acme.com/nic=first"};
+  const auto edits = cdi_edits(plan, {{folder}, {{"nvidia", "nvidia.com/gpu"}}});
+  std::filesystem::remove_all(folder);
+  ASSERT_TRUE(edits.ok()) << edits.error().message;
+  ASSERT_EQ(edits->environment.size(), 2u);
+  EXPECT_EQ(edits->environment[0].second, "acme.com/nic");
+  EXPECT_EQ(edits->environment[1].second, "nvidia.com/gpu");
 }
 
 }  // namespace

@@ -49,9 +49,10 @@ std::string read_text(const std::string& path) {
   return text;
 }
 
-// A directory that a job's tasks share, theirs from its making on.
+// A directory that a job's tasks share, theirs from its making on; what they may only read is there
+// without them, or missing.
 Result<void> make_shared(const SharedPath& shared, const ContainerIdentity& identity) {
-  if (::access(shared.source.c_str(), F_OK) == 0) return {};
+  if (!shared.writable || ::access(shared.source.c_str(), F_OK) == 0) return {};
   std::error_code error;
   fs::create_directories(shared.source, error);
   const auto outside = [](const containers::IdMap& map, std::uint32_t inside) {

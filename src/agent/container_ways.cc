@@ -81,7 +81,15 @@ containers::ControllerPlace controller_place(const std::string& host, std::uint1
   hints.ai_family = AF_INET;
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  if (::getaddrinfo(host.c_str(), nullptr, &hints, &found) != 0) return place;
+  if (const int failed = ::getaddrinfo(host.c_str(), nullptr, &hints, &found); failed != 0) {
+    telemetry::log(telemetry::Level::kWarning, "networks_closed",
+                   {{"why",
+                     "the controller's address is not known, so networks of gangs may have "
+                     "no way there; restart the agent when its name can be looked up"},
+                    {"host", host},
+                    {"error", ::gai_strerror(failed)}});
+    return place;
+  }
   char text[INET_ADDRSTRLEN] = "";
   const auto* const address = reinterpret_cast<const sockaddr_in*>(found->ai_addr);
   if (::inet_ntop(AF_INET, &address->sin_addr, text, sizeof text) != nullptr) place.address = text;

@@ -8,10 +8,11 @@
 #include <cerrno>
 #include <fstream>
 
+#include "containers/place.h"
+
 namespace dove::agent {
 namespace {
 
-constexpr const char kLibraryInside[] = "/dev/.dove-share.so";
 constexpr const char kDirectoryInside[] = "/dev/.dove-shares";
 
 bool is_share(const DeviceGrant& grant) {
@@ -82,13 +83,13 @@ void add_library(const ShareOptions& options, const std::string& caps,
   std::string library = options.library;
   std::string directory = shares_directory(attempt_directory);
   if (!plan.container.image.empty()) {
-    plan.shared.push_back({library, kLibraryInside, false});
+    plan.shared.push_back({library, containers::kShares, false});
     plan.shared.push_back({directory, kDirectoryInside, true});
-    library = kLibraryInside;
+    library = containers::kShares;
     directory = kDirectoryInside;
   }
-  std::string& preload = plan.environment["LD_PRELOAD"];
-  preload = library + (preload.empty() ? "" : ":" + preload);
+  const auto [preload, is_alone] = plan.environment.try_emplace("LD_PRELOAD", library);
+  if (!is_alone) preload->second = library + ":" + preload->second;
   plan.environment["DOVE_SHARE_CAPS"] = caps;
   plan.environment["DOVE_SHARE_FILE"] = directory + "/memory";
   plan.environment["DOVE_SHARE_TASK"] = std::to_string(number_of(plan.mark));

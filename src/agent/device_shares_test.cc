@@ -88,6 +88,17 @@ TEST_F(DeviceSharesTest, HidesNothingThatTheImageLoadsFirst) {
   image.environment["LD_PRELOAD"] = "/usr/lib/libjemalloc.so";
   const containers::Bundle bundle = container_bundle(plan_, image, ContainerIdentity{}, {});
   EXPECT_EQ(bundle.environment.at("LD_PRELOAD"), "/dev/.dove-share.so:/usr/lib/libjemalloc.so");
+  for (const std::string own : {"", "/mine.so"}) {
+    TaskPlan other;
+    other.container.image = "cuda";
+    other.environment["LD_PRELOAD"] = own;
+    const auto preload = [&] {
+      return container_bundle(other, image, ContainerIdentity{}, {}).environment.at("LD_PRELOAD");
+    };
+    EXPECT_EQ(preload(), own) << "the job's own takes the place of the image's";
+    hold_to_share(options_, inventory_, placement_, {{0, 500}}, "/attempt", other);
+    EXPECT_EQ(preload(), "/dev/.dove-share.so:" + own);
+  }
 }
 
 TEST_F(DeviceSharesTest, SpeaksToMpsWhereItsDaemonLives) {

@@ -223,6 +223,16 @@ TEST_F(ContainerConformance, AContainerWhoseLeaseEndsBeforeItStartsIsFenced) {
   EXPECT_EQ(ended_[0].exit.cause, "fenced");
 }
 
+TEST_F(ContainerConformance, WhatATaskMayOnlyReadIsNotMadeForIt) {
+  TaskPlan wanted = plan("true");
+  wanted.shared.push_back({dir("gone"), "/mnt/gone", false});
+  start(wanted);
+  ASSERT_TRUE(ended());
+  EXPECT_NE(ended_[0].exit.exit_code, 0);
+  EXPECT_NE(ended_[0].exit.cause.find("start_failed"), std::string::npos) << ended_[0].exit.cause;
+  EXPECT_NE(::access(dir("gone").c_str(), F_OK), 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Runners, RunnerConformance, ::testing::Values(false, true),
                          [](const auto& one) { return one.param ? "Container" : "Process"; });
 

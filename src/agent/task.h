@@ -65,7 +65,7 @@ struct TaskPlan {
   std::vector<SharedPath> shared;
   std::string script_path;                // argv[0] is this file of the node
   std::vector<std::string> device_nodes;  // in /dev, of the devices that the task was given
-  std::vector<GivenDevice> devices;       // by which CDI may know them
+  std::vector<GivenDevice> devices;       // by which CDI may know them; none: `edits` names them
   bool pins_memory = false;               // for network cards: as much as it has
   DeviceEdits edits;                      // what plug-ins want; the process's part is done
   std::shared_ptr<const containers::Network> network;  // of the gang; null: the machine's

@@ -249,7 +249,10 @@ Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>&
   plan.shared.push_back({checkpoints, checkpoints, true});
   const std::string progress = own_progress_directory(context.attempt_directory);
   plan.shared.push_back({progress, progress, true});
-  plan.devices = given_devices(context, grants);
+  const DeviceEdits* const named =
+      facts.allocator == nullptr ? nullptr : facts.allocator->find(grants);
+  // A plug-in that names its devices for CDI knows better.
+  if (named == nullptr || named->cdi_devices.empty()) plan.devices = given_devices(context, grants);
   if (const auto stage = plan.environment.find("DOVE_CHECKPOINT_STAGE");
       stage != plan.environment.end()) {
     plan.shared.push_back({stage->second, stage->second, true});

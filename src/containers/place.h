@@ -12,6 +12,7 @@ inline constexpr const char kRoot[] = "/run/dove/root";       // on the machine:
 inline constexpr const char kSys[] = "/run/dove/sys";         // to become /sys
 inline constexpr const char kInit[] = "/dev/.dove-contain";   // inside: dove-contain itself
 inline constexpr const char kPython[] = "/dev/.dove-python";  // inside: the package `dove` is in it
+inline constexpr const char kShares[] = "/dev/.dove-share.so";  // inside: libdove-share.so
 inline constexpr int kInitWords = 3;  // before the program: it, "init", and ports or "-"
 inline constexpr const char kTerminalWord[] = "--terminal";  // behind "exec": descriptor 0 is one
 
