@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "telemetry/log.h"
+
 namespace dove::devices::kubelet {
 namespace {
 
@@ -39,7 +41,15 @@ void PlugBoard::set(std::vector<PluginDevices> devices) {
   devices_ = std::move(devices);
   for (const PluginDevices& of : devices_) {
     if (model_of(of.resource) == nullptr) {
-      if (is_countable(of.resource)) counted_.insert(of.resource);
+      if (is_countable(of.resource)) {
+        counted_.insert(of.resource);
+      } else if (unnamed_.insert(of.resource).second) {
+        telemetry::log(telemetry::Level::kWarning, "device_plugin_unused",
+                       {{"resource", of.resource},
+                        {"why",
+                         "jobs cannot name it: countables have lower case letters, 64 at "
+                         "most; --plugin-gpus makes devices of it"}});
+      }
       continue;
     }
     for (const ListedDevice& device : of.devices) resources_[device.id] = of.resource;

@@ -43,6 +43,7 @@ class PlugBoard {
   std::vector<PluginDevices> devices_;
   std::map<std::string, std::string> resources_;  // by device, of all that were ever there
   std::set<std::string> counted_;                 // resources, likewise
+  std::set<std::string> unnamed_;                 // resources that jobs cannot ask for
 };
 
 class Plugged : public Accelerators {

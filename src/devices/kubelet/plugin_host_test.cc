@@ -149,7 +149,8 @@ TEST(PlugBoard, HealthyDevicesOfNamedResourcesAreFound) {
   PlugBoard board({{"*/gpu", "", 0}, {"google.com/tpu", "TPUv5", 16}, {"x.org/npu", "", 0}});
   board.set({{"acme.com/gpu", {{"a", true, 1}, {"b", false, 0}}},
              {"google.com/tpu", {{"t", true, -1}}},
-             {"net.org/hca", {{"h", true, 0}}},
+             {"net.org/hca", {{"h", true, 0}, {"g", true, 0}, {"ill", false, 0}}},
+             {"net.org/Big", {{"w", true, 0}}},
              {"x.org/npu", {{"n", true, 0}}}});
   const FoundDevices found = board.found();
   ASSERT_EQ(found.devices.size(), 3u);
@@ -158,7 +159,11 @@ TEST(PlugBoard, HealthyDevicesOfNamedResourcesAreFound) {
   EXPECT_EQ(found.devices[2].device.model, "npu");
   EXPECT_EQ(board.resource_of("b"), "acme.com/gpu") << "a task may hold it";
   EXPECT_EQ(board.resource_of("h"), "");
+  EXPECT_EQ(found.countables, (std::vector<Countable>{{"net.org/hca", 2}}));
+  EXPECT_EQ(board.units_of("net.org/hca"), (std::vector<std::string>{"g", "h"}));
+  EXPECT_EQ(board.units_of("net.org/Big"), std::nullopt) << "jobs have no name for it";
   board.set({});
+  EXPECT_EQ(board.units_of("net.org/hca"), std::vector<std::string>{}) << "it may come back";
   EXPECT_EQ(board.resource_of("a"), "acme.com/gpu");
   EXPECT_TRUE(board.found().devices.empty());
 }
