@@ -111,7 +111,7 @@ struct ReportMessage {
   std::string placements_hash;
   std::optional<Inventory> inventory;  // when it changed
   std::vector<Event> events;
-  std::vector<Json> progress;
+  std::vector<ProgressSaid> progress;
   std::vector<ShareSaid> shares;
   std::vector<WarningsSaid> warnings;
   std::vector<std::pair<JobId, AttemptNumber>> ended;
@@ -149,7 +149,7 @@ Result<ReportMessage> read_report_message(const core::State& state, const Call& 
         continue;
       }
       if (kind == "progress") {
-        message.progress.push_back(item);
+        message.progress.push_back(read_progress(item));
         continue;
       }
       if (kind == "shares") {
@@ -373,8 +373,8 @@ void take_report(Context& context, CallPtr call) {
   for (WarningsSaid& said : read->warnings) {
     context.warnings.take(context.state(), node.id, std::move(said));
   }
-  for (const Json& item : read->progress) {
-    auto event = context.progress.take(context.state(), node.id, item, context.loop.monotonic_us());
+  for (const ProgressSaid& said : read->progress) {
+    auto event = context.progress.take(context.state(), node.id, said, context.loop.monotonic_us());
     if (event.has_value()) read->events.push_back(std::move(*event));
   }
   if (read->inventory.has_value() && *read->inventory != *node.inventory) {

@@ -156,6 +156,24 @@ TEST_F(AgentProtocol, WhatEndedWhileItsAgentWasAwayHasAStart) {
   EXPECT_EQ(attempt.at("started_at_us"), attempt.at("allocated_at_us")) << attempt.dump();
 }
 
+TEST_F(AgentProtocol, ProgressThatCannotBeReadChangesNothing) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  const std::uint64_t job = live.submit(small_job_body());
+  ASSERT_EQ(agent.tell("started", job, 1).status, 200);
+  const Json good{{"rank", 0}, {"step", 7}};
+  for (const Json& bad : {Json{{"step", 7}}, Json{{"rank", 1}, {"phase", 3}}, Json(7)}) {
+    EXPECT_EQ(agent.tell("progress", job, 1, {{"ranks", {bad}}}).code(), "malformed_message");
+    EXPECT_EQ(agent.tell("progress", job, 1, {{"ranks", {good, bad}}}).status, 400) << bad;
+  }
+  const auto shown = [&] {
+    return live.call("GET", "/v1/jobs/" + std::to_string(job)).body.at("progress");
+  };
+  EXPECT_TRUE(shown().is_null()) << shown();
+  EXPECT_EQ(agent.tell("progress", job, 1, {{"ranks", {good}}}).status, 200);
+  EXPECT_EQ(shown().at("step"), 7);
+}
+
 TEST_F(AgentProtocol, WhatAnAgentHasNoRecordOfEndedAndRunsAgain) {
   FakeAgent agent(live, "n1");
   agent.connect();

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "core/hang.h"
-#include "core/health.h"
 #include "server/sync_plan.h"
 
 namespace dove::server {
@@ -56,56 +55,67 @@ bool has_moved(const core::Hang* hang, Rank rank, std::int64_t step) {
 
 }  // namespace
 
-std::optional<Event> ProgressBoard::take(const core::State& state, NodeId node, const Json& item,
-                                         std::int64_t now_us) {
-  const JobId id(item.at("job").get<std::uint64_t>());
-  const auto attempt = item.at("attempt").get<AttemptNumber>();
-  const core::Job* job = state.find_job(id);
-  const bool runs_here = job != nullptr && job->phase == JobPhase::kActive &&
-                         job->attempts.back().number == attempt &&
-                         find_placement(state, id, attempt, node) != nullptr;
+ProgressSaid read_progress(const Json& item) {
+  ProgressSaid said{
+      JobId(item.at("job").get<std::uint64_t>()), item.at("attempt").get<AttemptNumber>(), {}};
   const Json& ranks = item.at("ranks");
-  if (!runs_here || ranks.empty() || ranks.size() > kRanksOfNode_max) return std::nullopt;
-  Progress& progress = jobs_[id];
-  if (progress.attempt != attempt) progress = Progress{attempt, {}, {}};
-  const core::Hang* const hang = hang_of(state, id, attempt);
-  for (const Json& said : ranks) {
-    const auto rank = said.at("rank").get<Rank>();
+  if (ranks.size() > kRanksOfNode_max) return said;
+  for (const Json& one : ranks) {
+    RankSaid& rank = said.ranks[one.at("rank").get<Rank>()];
+    rank = RankSaid{bounded(one, "step"),
+                    bounded(one, "step_us"),
+                    bounded(one, "busy_us"),
+                    bounded(one, "samples"),
+                    std::nullopt,
+                    one.value("phase", "").substr(0, kPhase_bytes)};
+    if (one.contains("loss") && one.at("loss").is_number()) rank.loss = one.at("loss");
+  }
+  return said;
+}
+
+std::optional<Event> ProgressBoard::take(const core::State& state, NodeId node,
+                                         const ProgressSaid& said, std::int64_t now_us) {
+  const core::Job* job = state.find_job(said.job);
+  const bool runs_here = job != nullptr && job->phase == JobPhase::kActive &&
+                         job->attempts.back().number == said.attempt &&
+                         find_placement(state, said.job, said.attempt, node) != nullptr;
+  if (!runs_here || said.ranks.empty()) return std::nullopt;
+  Progress& progress = jobs_[said.job];
+  if (progress.attempt != said.attempt) progress = Progress{said.attempt, {}, {}};
+  const core::Hang* const hang = hang_of(state, said.job, said.attempt);
+  OfNode& of_node = progress.nodes[node];
+  for (const auto& [rank, now] : said.ranks) {
     const bool is_new = progress.ranks.count(rank) == 0;
     if (progress.ranks.size() >= kRanks_max && is_new) continue;
     Ranked& ranked = progress.ranks[rank];
-    const std::int64_t step = bounded(said, "step");
-    const bool moved = is_new ? has_moved(hang, rank, step) : ranked.step != step;
+    of_node.ranks.insert(rank);
+    const bool moved = is_new ? has_moved(hang, rank, now.step) : ranked.said.step != now.step;
     progress.moves_again |= moved && (hang != nullptr || progress.is_hang_told);
-    ranked = Ranked{node,
-                    step,
-                    bounded(said, "step_us"),
-                    bounded(said, "busy_us"),
-                    bounded(said, "samples"),
-                    std::nullopt,
-                    said.value("phase", "").substr(0, kPhase_bytes),
-                    moved || is_new ? now_us : ranked.moved_us};
-    if (said.contains("loss") && said.at("loss").is_number()) ranked.loss = said.at("loss");
+    ranked = Ranked{node, now, moved || is_new ? now_us : ranked.moved_us};
   }
-  const ProgressReported now = report_of(progress, id, node);
+  if (of_node.ranks.empty()) return std::nullopt;
+  const ProgressReported now = report_of(progress, said.job, node);
+  of_node.pace = {now.busy, now.typical, now.ranks};
   const bool slow = is_slow(state, progress, now);
-  if (!is_news(state, progress, now, slow, now_us)) return std::nullopt;
-  Logged& logged = progress.logged[node];
-  logged = Logged{now.step, now.busy.us, now_us, slow ? logged.slow + 1 : 0};
+  std::optional<Logged>& logged = of_node.logged;
+  if (!is_news(state, logged, now, slow, now_us)) return std::nullopt;
+  const int before = logged ? logged->slow : 0;
+  logged = Logged{now.step, now.busy.us, now_us, slow ? before + 1 : 0};
   return Event(now);
 }
 
 ProgressReported ProgressBoard::report_of(const Progress& progress, JobId job, NodeId node) {
   ProgressReported report{job, progress.attempt, node, kSpan_max_us, {}, 0, 0, {}};
   std::vector<std::int64_t> times;
-  for (const auto& [rank, ranked] : progress.ranks) {
+  for (const Rank rank : progress.nodes.at(node).ranks) {
+    const Ranked& ranked = progress.ranks.at(rank);
     if (ranked.node != node) continue;
-    report.step = std::min(report.step, ranked.step);
-    if (times.empty() || ranked.busy_us > report.busy.us) {
-      report.busy = Span{ranked.busy_us};
+    report.step = std::min(report.step, ranked.said.step);
+    if (times.empty() || ranked.said.busy_us > report.busy.us) {
+      report.busy = Span{ranked.said.busy_us};
       report.slowest = rank;
     }
-    times.push_back(ranked.busy_us);
+    times.push_back(ranked.said.busy_us);
   }
   report.ranks = static_cast<std::int32_t>(times.size());
   report.typical = Span{median(std::move(times))};
@@ -115,23 +125,18 @@ ProgressReported ProgressBoard::report_of(const Progress& progress, JobId job, N
 // As the core will find (core/health.h), which knows less: what was logged.
 bool ProgressBoard::is_slow(const core::State& state, const Progress& progress,
                             const ProgressReported& now) {
-  std::map<NodeId, std::vector<std::int64_t>> times;
-  for (const auto& [rank, ranked] : progress.ranks) times[ranked.node].push_back(ranked.busy_us);
   std::vector<core::NodePace> paces;
-  for (auto& [node, of] : times) {
-    const Span slowest{*std::max_element(of.begin(), of.end())};
-    const auto ranks = static_cast<std::int32_t>(of.size());
-    if (slowest.us > 0) paces.push_back({slowest, Span{median(std::move(of))}, ranks});
+  for (const auto& [node, of] : progress.nodes) {
+    if (of.pace.busy.us > 0) paces.push_back(of.pace);
   }
   return core::is_slow(state, now.busy, core::gang_pace(std::move(paces)));
 }
 
 // The ledger counts slow reports in a row: it gets as many as it wants, and the one that ends them.
-bool ProgressBoard::is_news(const core::State& state, const Progress& progress,
+bool ProgressBoard::is_news(const core::State& state, const std::optional<Logged>& before,
                             const ProgressReported& now, bool slow, std::int64_t now_us) {
-  const auto before = progress.logged.find(now.node);
-  if (before == progress.logged.end()) return true;
-  const Logged& logged = before->second;
+  if (!before) return true;
+  const Logged& logged = *before;
   if (slow ? logged.slow < state.settings.slow_reports : logged.slow > 0) return true;
   const std::int64_t since_us = now_us - logged.at_us;
   const bool differs = std::abs(now.busy.us - logged.busy_us) * 4 > logged.busy_us;
@@ -147,13 +152,13 @@ const std::pair<const Rank, ProgressBoard::Ranked>* ProgressBoard::awaited(
   std::size_t behind = 0;
   std::size_t busy = 0;
   std::int64_t least = kSpan_max_us;
-  for (const auto& entry : progress.ranks) least = std::min(least, entry.second.step);
+  for (const auto& entry : progress.ranks) least = std::min(least, entry.second.said.step);
   for (const auto& entry : progress.ranks) {
-    if (entry.second.step == least) {
+    if (entry.second.said.step == least) {
       last = &entry;
       ++behind;
     }
-    if (entry.second.phase != kWait) {
+    if (entry.second.said.phase != kWait) {
       not_waiting = &entry;
       ++busy;
     }
@@ -170,10 +175,10 @@ std::optional<HangObserved> ProgressBoard::find_hang(const core::State& state, J
   std::int64_t step_us = 0;
   std::int64_t step = 0;
   for (const auto& [rank, ranked] : progress.ranks) {
-    if (ranked.phase == kDone) return std::nullopt;
+    if (ranked.said.phase == kDone) return std::nullopt;
     moved_us = std::max(moved_us, ranked.moved_us);
-    step_us = std::max(step_us, ranked.step_us);
-    step = std::max(step, ranked.step);
+    step_us = std::max(step_us, ranked.said.step_us);
+    step = std::max(step, ranked.said.step);
   }
   const core::Job* job = state.find_job(id);
   const bool runs = job != nullptr && job->phase == JobPhase::kActive &&
@@ -192,7 +197,7 @@ std::optional<HangObserved> ProgressBoard::find_hang(const core::State& state, J
     hang.node = one->second.node;
     hang.is_one = true;
     hang.rank = one->first;
-    hang.step = one->second.step;
+    hang.step = one->second.said.step;
   }
   return hang;
 }
@@ -250,15 +255,15 @@ void ProgressBoard::show(const core::State& state, JobId job, bool ranks, Json& 
   std::vector<std::int64_t> step_times;
   double samples_per_s = 0;
   for (const auto& [rank, ranked] : all) {
-    slowest.emplace_back(ranked.busy_us, rank);
-    steps.push_back(ranked.step);
-    if (ranked.step_us <= 0) continue;
-    step_times.push_back(ranked.step_us);
-    samples_per_s +=
-        static_cast<double>(ranked.samples) * kMicroseconds / static_cast<double>(ranked.step_us);
+    slowest.emplace_back(ranked.said.busy_us, rank);
+    steps.push_back(ranked.said.step);
+    if (ranked.said.step_us <= 0) continue;
+    step_times.push_back(ranked.said.step_us);
+    samples_per_s += static_cast<double>(ranked.said.samples) * kMicroseconds /
+                     static_cast<double>(ranked.said.step_us);
   }
   std::sort(slowest.rbegin(), slowest.rend());
-  const Ranked& first = all.begin()->second;
+  const RankSaid& first = all.begin()->second.said;
   out = Json{{"ranks", all.size()},
              {"step", *std::min_element(steps.begin(), steps.end())},
              {"step_max", *std::max_element(steps.begin(), steps.end())},
@@ -278,10 +283,10 @@ void ProgressBoard::show(const core::State& state, JobId job, bool ranks, Json& 
     const Ranked& ranked = all.at(slowest[i].second);
     list.push_back({{"rank", slowest[i].second},
                     {"node", ranked.node.value},
-                    {"step", ranked.step},
-                    {"step_us", ranked.step_us},
-                    {"busy_us", ranked.busy_us},
-                    {"phase", ranked.phase}});
+                    {"step", ranked.said.step},
+                    {"step_us", ranked.said.step_us},
+                    {"busy_us", ranked.said.busy_us},
+                    {"phase", ranked.said.phase}});
   }
   out["slowest"] = std::move(list);
 }
@@ -310,15 +315,15 @@ void ProgressBoard::add_to(telemetry::Exposition& out, const core::State& state)
     return us > 0 ? std::optional<double>(static_cast<double>(us) / kMicroseconds) : std::nullopt;
   };
   family("dove_task_step", "The last step that the task told of.", [](const Ranked& ranked) {
-    return std::optional<double>(static_cast<double>(ranked.step));
+    return std::optional<double>(static_cast<double>(ranked.said.step));
   });
   family("dove_task_step_seconds", "How long the task's last step took.",
-         [&](const Ranked& ranked) { return seconds(ranked.step_us); });
+         [&](const Ranked& ranked) { return seconds(ranked.said.step_us); });
   family("dove_task_busy_seconds",
          "How long the task's steps take lately, without waiting for other ranks: the median.",
-         [&](const Ranked& ranked) { return seconds(ranked.busy_us); });
+         [&](const Ranked& ranked) { return seconds(ranked.said.busy_us); });
   family("dove_task_loss", "The loss that the task told of last.",
-         [](const Ranked& ranked) { return ranked.loss; });
+         [](const Ranked& ranked) { return ranked.said.loss; });
 }
 
 }  // namespace dove::server

@@ -10,20 +10,41 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "core/health.h"
 #include "core/state.h"
 #include "model/event.h"
 #include "telemetry/exposition.h"
 
 namespace dove::server {
 
+// How far a task is, as it says.
+struct RankSaid {
+  std::int64_t step = 0;
+  std::int64_t step_us = 0;
+  std::int64_t busy_us = 0;  // the median lately, without waiting for others
+  std::int64_t samples = 0;
+  std::optional<double> loss;
+  std::string phase;
+};
+
+// An entry of kind "progress" in an agent's report.
+struct ProgressSaid {
+  JobId job;
+  AttemptNumber attempt = 0;
+  std::map<Rank, RankSaid> ranks;  // none when they are more than a node may have
+};
+// Throws nlohmann::json::exception for one that is not of that form.
+ProgressSaid read_progress(const nlohmann::json& item);
+
 class ProgressBoard {
  public:
-  // One entry of kind "progress" in a report of `node`. The event is for the log, when there is
-  // something new in it for the ledger. `now_us` never goes back.
-  std::optional<Event> take(const core::State& state, NodeId node, const nlohmann::json& item,
+  // What `node` said; of an attempt that does not run there it is dropped. The event is for the
+  // log, when there is something new in it for the ledger. `now_us` never goes back.
+  std::optional<Event> take(const core::State& state, NodeId node, const ProgressSaid& said,
                             std::int64_t now_us);
   // A decision that was just folded: the attempt's progress is over with it.
   void decided(const Decision& decision);
@@ -43,13 +64,8 @@ class ProgressBoard {
  private:
   struct Ranked {
     NodeId node;
-    std::int64_t step = 0;
-    std::int64_t step_us = 0;
-    std::int64_t busy_us = 0;  // the median lately, without waiting for others
-    std::int64_t samples = 0;
-    std::optional<double> loss;
-    std::string phase;
-    std::int64_t moved_us = 0;  // when `step` last changed
+    RankSaid said;
+    std::int64_t moved_us = 0;  // when `said.step` last changed
   };
   // What the log has of a node.
   struct Logged {
@@ -58,10 +74,15 @@ class ProgressBoard {
     std::int64_t at_us = 0;
     int slow = 0;  // so many in a row
   };
+  struct OfNode {
+    std::set<Rank> ranks;
+    core::NodePace pace;
+    std::optional<Logged> logged;
+  };
   struct Progress {
     AttemptNumber attempt = 0;
-    std::map<Rank, Ranked> ranks;
-    std::map<NodeId, Logged> logged;
+    std::map<Rank, Ranked> ranks;  // at least one
+    std::map<NodeId, OfNode> nodes;
     bool is_hang_told = false;  // until a rank tells of a step
     bool moves_again = false;   // a hang is over, and that is not told yet
   };
@@ -70,7 +91,7 @@ class ProgressBoard {
   static ProgressReported report_of(const Progress& progress, JobId job, NodeId node);
   static bool is_slow(const core::State& state, const Progress& progress,
                       const ProgressReported& now);
-  static bool is_news(const core::State& state, const Progress& progress,
+  static bool is_news(const core::State& state, const std::optional<Logged>& before,
                       const ProgressReported& now, bool slow, std::int64_t now_us);
   static std::optional<HangObserved> find_hang(const core::State& state, JobId job,
                                                const Progress& progress, std::int64_t now_us);

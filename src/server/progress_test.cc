@@ -53,12 +53,17 @@ Json said(int rank, std::int64_t step, std::int64_t busy_us) {
              {"samples", 64}}}}};
 }
 
+// What the agent of `node` tells.
+std::optional<Event> tell(ProgressBoard& board, const core::State& state, int node,
+                          const Json& item, std::int64_t now_us) {
+  return board.take(state, NodeId(static_cast<std::uint32_t>(node)), read_progress(item), now_us);
+}
+
 TEST(Progress, IsShownWithItsSpreadOverRanks) {
   const core::State state = running_on(3);
   ProgressBoard board;
   for (int i = 1; i <= 3; ++i) {
-    EXPECT_TRUE(board.take(state, NodeId(static_cast<std::uint32_t>(i)),
-                           said(i - 1, 10 + i, 100'000 * i), 0));
+    EXPECT_TRUE(tell(board, state, i, said(i - 1, 10 + i, 100'000 * i), 0));
   }
   Json job;
   board.show(state, JobId(1), true, job);
@@ -83,7 +88,7 @@ TEST(Progress, IsShownWithItsSpreadOverRanks) {
 TEST(Progress, IsOverWithItsAttempt) {
   const core::State state = running_on(1);
   ProgressBoard board;
-  ASSERT_TRUE(board.take(state, NodeId(1), said(0, 1, 1000), 0));
+  ASSERT_TRUE(tell(board, state, 1, said(0, 1, 1000), 0));
   board.decided(Requeue{JobId(1), StopReason::kPreempted, false, false});
   Json job;
   board.show(state, JobId(1), true, job);
@@ -95,12 +100,12 @@ TEST(Progress, OfWhatDoesNotRunThereIsNotHeard) {
   ProgressBoard board;
   Json other = said(0, 1, 1000);
   other["attempt"] = 1;
-  EXPECT_FALSE(board.take(state, NodeId(1), other, 0));
+  EXPECT_FALSE(tell(board, state, 1, other, 0));
   other = said(0, 1, 1000);
   other["job"] = 9;
-  EXPECT_FALSE(board.take(state, NodeId(1), other, 0));
+  EXPECT_FALSE(tell(board, state, 1, other, 0));
   state.jobs.find(JobId(1))->second.attempts.back().placements.pop_back();
-  EXPECT_FALSE(board.take(state, NodeId(2), said(0, 1, 1000), 0));
+  EXPECT_FALSE(tell(board, state, 2, said(0, 1, 1000), 0));
   Json job;
   board.show(state, JobId(1), false, job);
   EXPECT_TRUE(job["progress"].is_null());
@@ -111,7 +116,7 @@ TEST(Progress, IsLoggedNowAndThen) {
   ProgressBoard board;
   int logged = 0;
   for (int s = 0; s < 600; s += 5) {
-    logged += board.take(state, NodeId(1), said(0, s, 1'000'000 + s), s * kSecond_us) ? 1 : 0;
+    logged += tell(board, state, 1, said(0, s, 1'000'000 + s), s * kSecond_us) ? 1 : 0;
   }
   EXPECT_GE(logged, 9);
   EXPECT_LE(logged, 11);
@@ -120,15 +125,15 @@ TEST(Progress, IsLoggedNowAndThen) {
 TEST(Progress, OfASlowNodeIsLoggedUntilTheLedgerHasItsThreeInARow) {
   const core::State state = running_on(3);
   ProgressBoard board;
-  board.take(state, NodeId(1), said(0, 1, 100'000), 0);
-  board.take(state, NodeId(2), said(1, 1, 100'000), 0);
+  tell(board, state, 1, said(0, 1, 100'000), 0);
+  tell(board, state, 2, said(1, 1, 100'000), 0);
   int logged = 0;
   for (int s = 0; s < 50; s += 5) {
-    logged += board.take(state, NodeId(3), said(2, s, 200'000), s * kSecond_us) ? 1 : 0;
+    logged += tell(board, state, 3, said(2, s, 200'000), s * kSecond_us) ? 1 : 0;
   }
   EXPECT_EQ(logged, state.settings.slow_reports);
   // As fast as the others again: that is told at once.
-  EXPECT_TRUE(board.take(state, NodeId(3), said(2, 60, 100'000), 51 * kSecond_us));
+  EXPECT_TRUE(tell(board, state, 3, said(2, 60, 100'000), 51 * kSecond_us));
 }
 
 Json in_phase(int rank, std::int64_t step, const char* phase) {
@@ -167,8 +172,8 @@ HangObserved only_hang(const std::vector<Event>& events) {
 TEST(Hangs, OfAllRanksAreToldOnceAndAreOverWithTheNextStep) {
   core::State state = started_on(2);
   ProgressBoard board;
-  board.take(state, NodeId(1), said(0, 7, 1000), kSecond_us);
-  board.take(state, NodeId(2), said(1, 7, 1000), 2 * kSecond_us);
+  tell(board, state, 1, said(0, 7, 1000), kSecond_us);
+  tell(board, state, 2, said(1, 7, 1000), 2 * kSecond_us);
   EXPECT_TRUE(board.look(state, kAfter).empty());
   const auto found = board.look(state, kAfter + 2 * kSecond_us);
   EXPECT_EQ(only_hang(found), (HangObserved{JobId(1), 2, NodeId(1), false, 0, 2, 7, Span{kAfter}}));
@@ -177,7 +182,7 @@ TEST(Hangs, OfAllRanksAreToldOnceAndAreOverWithTheNextStep) {
   EXPECT_EQ(board.trouble(state, JobId(1)),
             "it seems to hang: job 1: all 2 ranks are silent at step 7 for 600 s");
   EXPECT_TRUE(board.look(state, 3 * kAfter).empty());
-  board.take(state, NodeId(2), said(1, 8, 1000), 3 * kAfter);
+  tell(board, state, 2, said(1, 8, 1000), 3 * kAfter);
   const auto over = board.look(state, 3 * kAfter);
   ASSERT_EQ(over.size(), 1u);
   EXPECT_EQ(std::get<HangEnded>(over[0]), (HangEnded{JobId(1), 2}));
@@ -189,16 +194,16 @@ TEST(Hangs, OfAllRanksAreToldOnceAndAreOverWithTheNextStep) {
 TEST(Hangs, NameTheRankThatTheOthersWaitFor) {
   const core::State state = started_on(3);
   ProgressBoard by_step;
-  by_step.take(state, NodeId(1), said(0, 8, 1000), 1);
-  by_step.take(state, NodeId(2), said(1, 7, 1000), 1);
-  by_step.take(state, NodeId(3), said(2, 8, 1000), 1);
+  tell(by_step, state, 1, said(0, 8, 1000), 1);
+  tell(by_step, state, 2, said(1, 7, 1000), 1);
+  tell(by_step, state, 3, said(2, 8, 1000), 1);
   EXPECT_EQ(only_hang(by_step.look(state, kAfter + 1)),
             (HangObserved{JobId(1), 2, NodeId(2), true, 1, 3, 7, Span{kAfter}}));
 
   ProgressBoard by_phase;
-  by_phase.take(state, NodeId(1), in_phase(0, 8, "wait"), 1);
-  by_phase.take(state, NodeId(2), in_phase(1, 8, "wait"), 1);
-  by_phase.take(state, NodeId(3), in_phase(2, 8, "train"), 1);
+  tell(by_phase, state, 1, in_phase(0, 8, "wait"), 1);
+  tell(by_phase, state, 2, in_phase(1, 8, "wait"), 1);
+  tell(by_phase, state, 3, in_phase(2, 8, "train"), 1);
   EXPECT_EQ(only_hang(by_phase.look(state, kAfter + 1)),
             (HangObserved{JobId(1), 2, NodeId(3), true, 2, 3, 8, Span{kAfter}}));
   by_phase.decided(EndJob{JobId(1), Outcome::kCancelled, 1});
@@ -208,37 +213,37 @@ TEST(Hangs, NameTheRankThatTheOthersWaitFor) {
 TEST(Hangs, OutliveARestartOfTheServer) {
   core::State state = started_on(2);
   ProgressBoard before;
-  before.take(state, NodeId(1), said(0, 8, 1000), 1);
-  before.take(state, NodeId(2), said(1, 7, 1000), 1);
+  tell(before, state, 1, said(0, 8, 1000), 1);
+  tell(before, state, 2, said(1, 7, 1000), 1);
   fold(state, before.look(state, kAfter + 1));
   // What is told again is no news; nor is it that the others are a step ahead.
   ProgressBoard after;
-  after.take(state, NodeId(1), said(0, 8, 1000), 1);
-  after.take(state, NodeId(2), said(1, 7, 1000), 1);
+  tell(after, state, 1, said(0, 8, 1000), 1);
+  tell(after, state, 2, said(1, 7, 1000), 1);
   EXPECT_TRUE(after.look(state, 3 * kAfter).empty());
   EXPECT_NE(after.trouble(state, JobId(1)), "");
   ProgressBoard later;
-  later.take(state, NodeId(2), said(1, 8, 1000), 1);
+  tell(later, state, 2, said(1, 8, 1000), 1);
   EXPECT_EQ(later.look(state, 1).size(), 1u);
 }
 
 TEST(Hangs, AreNotWhatIsDoneOrTakesLongSteps) {
   core::State state = started_on(1);
   ProgressBoard done;
-  done.take(state, NodeId(1), in_phase(0, 8, "done"), 1);
+  tell(done, state, 1, in_phase(0, 8, "done"), 1);
   EXPECT_TRUE(done.look(state, 10 * kAfter).empty());
   ProgressBoard slow;
   Json item = said(0, 8, 1000);
   item["ranks"][0]["step_us"] = 60 * kSecond_us;  // 20 of them are 1200 s
-  slow.take(state, NodeId(1), item, 1);
+  tell(slow, state, 1, item, 1);
   EXPECT_TRUE(slow.look(state, 1100 * kSecond_us).empty());
   EXPECT_EQ(slow.look(state, 1300 * kSecond_us).size(), 1u);
   // One that is being stopped does not hang, and where nobody wants to know none does.
   ProgressBoard stopping;
-  stopping.take(running_on(1), NodeId(1), said(0, 8, 1000), 1);
+  tell(stopping, running_on(1), 1, said(0, 8, 1000), 1);
   EXPECT_TRUE(stopping.look(running_on(1), 10 * kAfter).empty());
   ProgressBoard unwatched;
-  unwatched.take(state, NodeId(1), said(0, 8, 1000), 1);
+  tell(unwatched, state, 1, said(0, 8, 1000), 1);
   state.settings.hang_after = {};
   EXPECT_TRUE(unwatched.look(state, 10 * kAfter).empty());
 }
@@ -251,13 +256,13 @@ TEST(Progress, OfSeveralRanksOfANodeSaysWhichIsSlowest) {
     item["ranks"].push_back(
         said(rank, rank == 2 ? 4 : 5, rank == 2 ? 250'000 : 100'000)["ranks"][0]);
   }
-  const auto event = board.take(state, NodeId(1), item, 1);
+  const auto event = tell(board, state, 1, item, 1);
   ASSERT_TRUE(event.has_value());
   EXPECT_EQ(
       std::get<ProgressReported>(*event),
       (ProgressReported{JobId(1), 2, NodeId(1), 4, milliseconds(250), 2, 4, milliseconds(100)}));
   // It is slower than the node's others, so the ledger is told again at once.
-  EXPECT_TRUE(board.take(state, NodeId(1), item, 2).has_value());
+  EXPECT_TRUE(tell(board, state, 1, item, 2).has_value());
 }
 
 }  // namespace
