@@ -79,7 +79,7 @@ bool Yield::restore(const core::State& state, const std::string& kept) {
   if (!kept.empty()) {
     try {
       const Json object = Json::parse(kept);
-      read(object);
+      read(state, object);
       until = Instant{object.at("until_us").get<std::int64_t>()};
     } catch (const Json::exception&) {
       by_user_.clear();
@@ -95,12 +95,13 @@ bool Yield::restore(const core::State& state, const std::string& kept) {
   return is_readable;
 }
 
-void Yield::read(const Json& kept) {
+void Yield::read(const core::State& state, const Json& kept) {
   for (const Json& row : kept.at("by_user")) {
     by_user_[{row.at(0), row.at(1), row.at(2)}] = row.at(3);
   }
   for (const Json& row : kept.at("by_node")) {
-    by_node_[{NodeId(row.at(0).get<std::uint32_t>()), row.at(1)}] = row.at(2);
+    const NodeId node(row.at(0).get<std::uint32_t>());
+    if (state.find_node(node) != nullptr) by_node_[{node, row.at(1)}] = row.at(2);
   }
 }
 

@@ -28,7 +28,8 @@ class Yield {
   // A decision that was just folded into `state`.
   void decided(const core::State& state, const Decision& decision);
   // Takes up what keep() gave ("" : nothing was kept), and what `state` has of attempts that ended
-  // later. False: that could not be read, and was passed over. REQUIRES: nothing was counted yet.
+  // later. Nodes that `state` does not have (an older log was put back) are left out. False: it
+  // could not be read, and was passed over. REQUIRES: nothing was counted yet.
   bool restore(const core::State& state, const std::string& kept);
   // All that was counted up to `state`, as JSON: rows of cause, user, queue and amount, and of
   // node, cause and amount.
@@ -62,7 +63,7 @@ class Yield {
   };
 
   void count(const core::Job& job, const core::Attempt& attempt);
-  void read(const nlohmann::json& kept);
+  void read(const core::State& state, const nlohmann::json& kept);
   static void find_gpus(const core::Node& node, Unheld& unheld);
   ByNode all_by_node() const;
 

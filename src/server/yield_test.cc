@@ -128,6 +128,21 @@ TEST(Yield, ARestartGoesOnWithWhatWasKeptAndWhatEndedSince) {
   EXPECT_EQ(damaged.total("useful"), 35 * kHalfSecond);
 }
 
+TEST(Yield, NodesThatAnOlderLogDoesNotHaveAreLeftOut) {
+  core::State state = state_of(StopReason::kFinished);
+  Yield before;
+  before.decided(state, EndJob{JobId(1), Outcome::kCompleted, 0});
+  const std::string kept = before.keep(state);
+  state.nodes.clear();
+  state.jobs.clear();
+  Yield after;
+  EXPECT_TRUE(after.restore(state, kept));
+  telemetry::Exposition out;
+  after.add_to(out, state);
+  EXPECT_EQ(out.text().find("node=\""), std::string::npos) << out.text();
+  EXPECT_EQ(after.total("useful"), 25 * kHalfSecond);
+}
+
 TEST(Yield, WhatNobodyHoldsIsIdleByItsReason) {
   core::State state = state_of(StopReason::kNone);
   auto inventory = std::make_shared<Inventory>();
