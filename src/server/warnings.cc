@@ -2,14 +2,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "server/sync_plan.h"
-
 namespace dove::server {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kJobsMax = 10'000;
 constexpr std::size_t kPerNodeMax = 16;
 constexpr std::size_t kTextMax = 1024;
 
@@ -26,23 +23,15 @@ WarningsSaid read_warnings(const Json& item) {
 }
 
 void WarningBoard::take(const core::State& state, NodeId node, WarningsSaid said) {
-  if (find_placement(state, said.job, said.attempt, node) == nullptr) return;
-  const auto [found, is_new] = jobs_.try_emplace(said.job);
-  if (is_new) order_.push_back(said.job);
-  Said& known = found->second;
-  if (known.attempt != said.attempt) known = {said.attempt, {}};
-  known.by_node[node] = std::move(said.texts);
-  for (; order_.size() > kJobsMax; order_.pop_front()) jobs_.erase(order_.front());
+  texts_.take(state, node, said.job, said.attempt, std::move(said.texts));
 }
 
 void WarningBoard::show(const core::State& state, JobId job, Json& object) const {
   Json& out = object["warnings"] = Json::array();
-  const auto found = jobs_.find(job);
-  const core::Job* known = state.find_job(job);
-  if (found == jobs_.end() || known == nullptr) return;
-  if (known->attempts.empty() || known->attempts.back().number != found->second.attempt) return;
+  const auto* said = texts_.of_last(state, job);
+  if (said == nullptr) return;
   std::map<std::string, Json> nodes;  // by text
-  for (const auto& [id, texts] : found->second.by_node) {
+  for (const auto& [id, texts] : *said) {
     const core::Node* node = state.find_node(id);
     if (node == nullptr) continue;
     for (const std::string& text : texts) nodes[text].push_back(node->name);

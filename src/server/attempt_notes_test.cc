@@ -1,0 +1,60 @@
+#include "server/attempt_notes.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace dove::server {
+namespace {
+
+using Notes = AttemptNotes<std::string>;
+using ByNode = Notes::ByNode;
+
+// Each job up to `jobs` was tried on node 1, and runs again on nodes 1 and 2.
+core::State state_of(std::uint64_t jobs) {
+  core::State state;
+  for (std::uint64_t id = 1; id <= jobs; ++id) {
+    core::Job job;
+    job.id = JobId(id);
+    for (const AttemptNumber number : {1, 2}) {
+      core::Attempt attempt;
+      attempt.number = number;
+      for (std::uint32_t node = 1; node <= static_cast<std::uint32_t>(number); ++node) {
+        core::PlacementRecord record;
+        record.placement.node = NodeId(node);
+        attempt.placements.push_back(std::move(record));
+      }
+      job.attempts.push_back(std::move(attempt));
+    }
+    state.jobs.try_emplace(JobId(id), std::move(job));
+  }
+  return state;
+}
+
+TEST(AttemptNotes, AreOfTheLastAttempt) {
+  const core::State state = state_of(1);
+  Notes notes;
+  EXPECT_EQ(notes.of_last(state, JobId(1)), nullptr);
+  notes.take(state, NodeId(1), JobId(1), 1, "before");
+  EXPECT_EQ(notes.of_last(state, JobId(1)), nullptr);
+  notes.take(state, NodeId(2), JobId(1), 2, "now");
+  notes.take(state, NodeId(1), JobId(1), 1, "late");
+  notes.take(state, NodeId(3), JobId(1), 2, "of nobody's business");
+  ASSERT_NE(notes.of_last(state, JobId(1)), nullptr);
+  EXPECT_EQ(*notes.of_last(state, JobId(1)), (ByNode{{NodeId(2), "now"}}));
+}
+
+TEST(AttemptNotes, TheFirstGoWhenThereAreTooMany) {
+  const core::State state = state_of(Notes::kJobs_max + 1);
+  Notes notes;
+  // The oldest job is the last one spoken of.
+  for (std::uint64_t id = Notes::kJobs_max + 1; id > 0; --id) {
+    notes.take(state, NodeId(1), JobId(id), 2, "said");
+  }
+  EXPECT_NE(notes.of_last(state, JobId(1)), nullptr);
+  EXPECT_NE(notes.of_last(state, JobId(Notes::kJobs_max)), nullptr);
+  EXPECT_EQ(notes.of_last(state, JobId(Notes::kJobs_max + 1)), nullptr);
+}
+
+}  // namespace
+}  // namespace dove::server
