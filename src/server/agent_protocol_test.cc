@@ -1,18 +1,12 @@
 // The controller's side of api/agent-protocol.md, spoken to by a fake agent over loopback.
 #include <gtest/gtest.h>
 
-#include "policies/standard.h"
 #include "server/api_fixture.h"
-#include "store/memory/memory_store.h"
 
 namespace dove::server {
 namespace {
 
-class AgentProtocol : public testing::Test {
- protected:
-  store::MemoryStore store;
-  LiveApi live{store, policies::standard_policies()};
-};
+class AgentProtocol : public WithApi {};
 
 TEST_F(AgentProtocol, AJobGoesFromSubmissionToItsEnd) {
   FakeAgent agent(live, "n1");

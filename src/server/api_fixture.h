@@ -3,6 +3,8 @@
 // Everything but the controller runs on the test's thread.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -15,7 +17,9 @@
 #include "base/check.h"
 #include "codec/json.h"
 #include "controller/controller_fixture.h"
+#include "policies/standard.h"
 #include "server/server.h"
+#include "store/memory/memory_store.h"
 #include "wire/async_client.h"
 #include "wire/loop.h"
 
@@ -116,6 +120,12 @@ class LiveApi {
   std::unique_ptr<wire::AsyncClient> client;
   std::string admin_token;
   std::optional<Error> fatal;
+};
+
+class WithApi : public testing::Test {
+ protected:
+  store::MemoryStore store;
+  LiveApi live{store, policies::standard_policies()};
 };
 
 // Joins, syncs, and collects the lines it is sent. It does nothing by itself.

@@ -2,22 +2,18 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "policies/standard.h"
 #include "server/api_fixture.h"
 #include "server/openapi.h"
 #include "server/routes.h"
-#include "store/memory/memory_store.h"
 
 namespace dove::server {
 namespace {
 
-class Api : public testing::Test {
+class Api : public WithApi {
  protected:
   std::string user_token(const std::string& name) {
     return live.call("POST", "/v1/users/" + name + "/token?create=1").body.at("token");
   }
-  store::MemoryStore store;
-  LiveApi live{store, policies::standard_policies()};
 };
 
 TEST_F(Api, SubmitsListsAndShows) {

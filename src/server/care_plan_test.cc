@@ -1,14 +1,12 @@
 // The plan of an upgrade: what is shown before, by the same passes that do it afterwards.
 #include <gtest/gtest.h>
 
-#include "policies/standard.h"
 #include "server/api_fixture.h"
-#include "store/memory/memory_store.h"
 
 namespace dove::server {
 namespace {
 
-class CarePlanTest : public testing::Test {
+class CarePlanTest : public WithApi {
  protected:
   CarePlanTest() {
     for (const char* name : {"n1", "n2", "n3"}) {
@@ -46,8 +44,6 @@ class CarePlanTest : public testing::Test {
             plan.at("at_us").get<std::int64_t>()) /
            1'000'000;
   }
-  store::MemoryStore store;
-  LiveApi live{store, policies::standard_policies()};
   std::vector<std::unique_ptr<FakeAgent>> agents;
 };
 

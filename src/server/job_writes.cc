@@ -106,8 +106,6 @@ void signal_step(Context& context, const Call& call, const core::Job& job, const
                   fmt::format("job {} runs no such step now", job.id.value), "step"});
 }
 
-}  // namespace
-
 // Nodes of one attempt have to agree on the network of its containers. Where every node offers one
 // of the gang's, a job that may be on several has it; else they decide by themselves
 // (agent/order.cc).
@@ -117,6 +115,8 @@ void choose_network(const Context& context, const JobSpec& spec, ContainerSpec& 
                       (spec.groups.front().tasks == 1 || spec.groups.front().nodes_max == 1);
   if (!is_one && context.sessions.all_have_overlay()) container.network = ContainerNetwork::kGang;
 }
+
+}  // namespace
 
 void submit_job(Context& context, CallPtr call) {
   Result<Json> body = codec::parse_json(call->request.body, 8 << 20);

@@ -1,15 +1,13 @@
 // Streams of the API: events, logs and steps.
 #include <gtest/gtest.h>
 
-#include "policies/standard.h"
 #include "server/api_fixture.h"
-#include "store/memory/memory_store.h"
 #include "wire/sse.h"
 
 namespace dove::server {
 namespace {
 
-class Streams : public testing::Test {
+class Streams : public WithApi {
  protected:
   struct Reading {
     std::unique_ptr<wire::InStream> stream;
@@ -55,8 +53,6 @@ class Streams : public testing::Test {
     return job;
   }
 
-  store::MemoryStore store;
-  LiveApi live{store, policies::standard_policies()};
   std::string job_token;
 };
 

@@ -4,20 +4,16 @@
 
 #include <nlohmann/json.hpp>
 
-#include "policies/standard.h"
 #include "server/api_fixture.h"
-#include "store/memory/memory_store.h"
 
 namespace dove::server {
 namespace {
 
-class Warnings : public testing::Test {
+class Warnings : public WithApi {
  protected:
   Json container_of(std::uint64_t job) {
     return live.call("GET", "/v1/jobs/" + std::to_string(job)).body.at("exec").at("container");
   }
-  store::MemoryStore store;
-  LiveApi live{store, policies::standard_policies()};
 };
 
 TEST_F(Warnings, AreShownWithTheirNodesWhileTheAttemptIsTheLast) {
