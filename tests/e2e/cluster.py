@@ -87,6 +87,14 @@ def until(condition, limit_s, what):
         time.sleep(0.02)
 
 
+def make_bare_image(path, *folders):
+    """An image without programs: /usr of the machine is to be a volume of its containers."""
+    for folder in ("usr", "etc", "tmp", *folders):
+        os.makedirs(f"{path}/{folder}")
+    for folder in ("bin", "lib", "lib64"):
+        os.symlink("usr/" + folder, f"{path}/{folder}")
+
+
 class Cluster:
     def __init__(self, nodes=1, gpus=0, cores=8, memory="16Gi", server_options=(), agent_options=(),
                  folder=None, log=None, run_as_self=True):

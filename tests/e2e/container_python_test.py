@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 
-from cluster import SKIP, Cluster, until
+from cluster import SKIP, Cluster, make_bare_image, until
 
 TASK = """
 import os, sys, time
@@ -29,11 +29,8 @@ time.sleep(600)
 
 
 def make_image(path):
-    """The machine's own programs, to which it is a volume; and a Python module of the image's."""
-    for folder in ("usr", "etc/fonts", "tmp", "opt/lib"):
-        os.makedirs(f"{path}/{folder}")
-    for folder in ("bin", "lib", "lib64"):
-        os.symlink("usr/" + folder, f"{path}/{folder}")
+    """The machine's own Python, and modules of the image's."""
+    make_bare_image(path, "etc/fonts", "opt/lib")
     with open(path + "/opt/lib/job_has.py", "w"):
         pass
     with open(path + "/tmp/image_has.py", "w"):

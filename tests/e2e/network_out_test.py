@@ -9,13 +9,12 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import unittest
 
 import network_test
 from cluster import SKIP, Cluster, until
-from network_test import HUB, NODES, NodesApart, ip, make_nodes
+from network_test import HUB, NODES, OnBridge, ip
 
 WORLD = "203.0.113.5"
 ELSEWHERE = "198.51.100.7"
@@ -95,20 +94,10 @@ def forward(node, value):
     on(node, "sh", "-c", f"echo {value} > /proc/sys/net/ipv4/ip_forward", check=True)
 
 
-class Out(unittest.TestCase):
+class Out(OnBridge):
     @classmethod
     def setUpClass(cls):
-        cls.root = tempfile.mkdtemp(prefix="dove-network-out.")
-        os.chmod(cls.root, 0o755)
-        image = cls.root + "/images/small"  # the programs are the machine's
-        for folder in ("usr", "etc", "tmp"):
-            os.makedirs(f"{image}/{folder}")
-        for folder in ("bin", "lib", "lib64"):
-            os.symlink("usr/" + folder, f"{image}/{folder}")
-        cls.volume = cls.root + "/volume"
-        os.mkdir(cls.volume)
-        os.chmod(cls.volume, 0o777)
-        make_nodes()
+        super().setUpClass()
         for address in (WORLD, ELSEWHERE, METADATA):
             ip("addr", "add", address + "/32", "dev", "hub")
         for name in NODES:
@@ -116,17 +105,7 @@ class Out(unittest.TestCase):
             ip("-n", name, "route", "add", "default", "via", HUB)
             forward(name, 1)
         serve_world()
-        cls.cluster = NodesApart(nodes=2, cores=8, server_options=["--host", HUB], agent_options=cls.options())
-        cls.cluster.__enter__()
-
-    @classmethod
-    def options(cls, *more):
-        return ["--images", cls.root + "/images", "--volume-roots", cls.volume + ",/usr", *more]
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.cluster.__exit__(None, None, None)
-        shutil.rmtree(cls.root)
+        cls.begin()
 
     def setUp(self):
         for name in os.listdir(self.volume):

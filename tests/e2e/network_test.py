@@ -15,7 +15,7 @@ import time
 import unittest
 import urllib.request
 
-from cluster import DOVE, SKIP, Cluster, until
+from cluster import DOVE, SKIP, Cluster, make_bare_image, until
 
 NODES = {"node1": "10.77.0.1", "node2": "10.77.0.2"}
 HUB = "10.77.0.254"
@@ -109,29 +109,40 @@ class NodesApart(Cluster):
                                 start_new_session=True, **more)
 
 
-class NetworkTest(unittest.TestCase):
+class OnBridge(unittest.TestCase):
+    """An image without programs, a volume to write to, and the nodes; `cluster` is for the tests to begin."""
+
     @classmethod
     def setUpClass(cls):
         cls.root = tempfile.mkdtemp(prefix="dove-network.")
         os.chmod(cls.root, 0o755)
-        image = cls.root + "/images/small"  # the programs are the machine's
-        for folder in ("usr", "etc", "tmp"):
-            os.makedirs(f"{image}/{folder}")
-        for folder in ("bin", "lib", "lib64"):
-            os.symlink("usr/" + folder, f"{image}/{folder}")
+        make_bare_image(cls.root + "/images/small")
         cls.volume = cls.root + "/volume"
         os.mkdir(cls.volume)
         os.chmod(cls.volume, 0o777)
         make_nodes()
-        cls.mounts = cls.mounted()
-        cls.cluster = NodesApart(nodes=2, cores=8, server_options=["--host", HUB], agent_options=[
-            "--images", cls.root + "/images", "--volume-roots", cls.volume + ",/usr"])
+
+    @classmethod
+    def begin(cls):
+        cls.cluster = NodesApart(nodes=2, cores=8, server_options=["--host", HUB], agent_options=cls.options())
         cls.cluster.__enter__()
+
+    @classmethod
+    def options(cls, *more):
+        return ["--images", cls.root + "/images", "--volume-roots", cls.volume + ",/usr", *more]
 
     @classmethod
     def tearDownClass(cls):
         cls.cluster.__exit__(None, None, None)
         shutil.rmtree(cls.root)
+
+
+class NetworkTest(OnBridge):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.mounts = cls.mounted()
+        cls.begin()
 
     @classmethod
     def mounted(cls):
