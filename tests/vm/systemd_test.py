@@ -4,6 +4,7 @@ a restart, a stop, a kill, a reload of systemd, another `dove`. Installs into /u
 """
 import json
 import os
+import pwd
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from cluster import ENDED, ROOT, SKIP, Api, until  # noqa: E402
 
 BUILD = os.environ.get("DOVE_BUILD_DIR", "")
+KEPT = "/var/lib/dove/agent/kept"
 GROUP = "/sys/fs/cgroup/dove-vm"
 LIMIT_S = 120  # an emulated machine is slow
 
@@ -65,6 +67,7 @@ class SystemdTest(unittest.TestCase):
         make_image("/var/lib/images/small")
         os.makedirs("/var/lib/shared", exist_ok=True)
         write("/etc/dove/server.yaml", "fence-s: 60\nsilent-after-s: 30\n")
+        write(KEPT, "the agent's\n", 0o600)  # a node before it was the controller's machine
         write("/etc/dove/agent.yaml", "name: vm\njoin-token-file: /etc/dove/join-token\nimages: /var/lib/images\n"
               "shared: /var/lib/shared\nrun-as-self: true\ncgroups: on\n")
         systemctl("daemon-reload")
@@ -101,6 +104,12 @@ class SystemdTest(unittest.TestCase):
             found = self.api.call("GET", f"/v1/jobs/{job}")
             return found if found["state"] in ENDED else None
         return until(ended, LIMIT_S, f"job {job} to end")
+
+    def test_the_controller_owns_its_own_directory_only(self):
+        owners = {path: pwd.getpwuid(os.stat(path).st_uid).pw_name for path in
+                  ("/var/lib/dove", "/var/lib/dove/server", "/var/lib/dove/server/token", "/var/lib/dove/agent", KEPT)}
+        self.assertEqual([path for path, owner in owners.items() if owner == "dove"],
+                         ["/var/lib/dove/server", "/var/lib/dove/server/token"], owners)
 
     def test_everything_is_enforced_below_the_agents_group(self):
         node = self.api.call("GET", "/v1/nodes")["nodes"][0]
