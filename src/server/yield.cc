@@ -37,10 +37,11 @@ void each_part(const core::Attempt& attempt, Part part) {
       {kUseful, saved - started},
       {cause.empty() ? "unknown" : cause, attempt.ended_at - saved}};
   for (const core::PlacementRecord& record : attempt.placements) {
-    std::int64_t milli = 0;
+    double milli = 0;
     for (const DeviceGrant& grant : record.placement.devices) milli += grant.share_milli;
     for (const auto& [of, time] : parts) {
-      if (milli > 0 && time.us > 0) part(record.placement.node, of, milli * time.us);
+      if (milli == 0 || time.us <= 0) continue;
+      part(record.placement.node, of, milli * static_cast<double>(time.us));
     }
   }
 }
@@ -64,7 +65,7 @@ void Yield::decided(const core::State& state, const Decision& decision) {
 }
 
 void Yield::count(const core::Job& job, const core::Attempt& attempt) {
-  each_part(attempt, [&](NodeId node, const std::string& cause, std::int64_t amount) {
+  each_part(attempt, [&](NodeId node, const std::string& cause, double amount) {
     std::tuple key(cause, job.spec->user, job.spec->queue);
     // Further users and queues are one.
     if (by_user_.size() >= kSeriesMax && by_user_.count(key) == 0) key = {cause, "", ""};
@@ -121,22 +122,23 @@ std::string Yield::keep(const core::State& state) const {
 }
 
 void Yield::passed(const core::State& state, std::int64_t now_us) {
-  const std::int64_t time_us = now_us - passed_us_;
+  const std::int64_t since_us = now_us - passed_us_;
   const bool is_first = passed_us_ == 0;
   passed_us_ = now_us;
-  if (is_first || time_us <= 0 || time_us > kPassed_max_us) return;
+  if (is_first || since_us <= 0 || since_us > kPassed_max_us) return;
+  const auto time_us = static_cast<double>(since_us);
   const bool some_wait = state.usage.jobs_waiting > 0;
   unheld_.resize(state.nodes.size());
-  std::int64_t all_free_milli = 0;
-  std::int64_t all_away_milli = 0;
+  double all_free_milli = 0;
+  double all_away_milli = 0;
   for (std::size_t place = 0; place < state.nodes.size(); ++place) {
     const core::Node& node = state.nodes[place];
     if (node.removed || node.inventory == nullptr) continue;
     Unheld& unheld = unheld_[place];
     if (unheld.inventory != node.inventory) find_gpus(node, unheld);
     const bool is_open = takes_work(node);
-    std::int64_t free_milli = 0;
-    std::int64_t away_milli = 0;
+    double free_milli = 0;
+    double away_milli = 0;
     for (const Gpu& gpu : unheld.gpus) {
       if (is_open && !gpu.is_lost && !core::is_device_closed(node, gpu.device)) {
         free_milli += std::min(node.device_free_milli[gpu.device], kWholeDevice_milli);
@@ -177,18 +179,17 @@ Yield::ByNode Yield::all_by_node() const {
 }
 
 void Yield::show(const core::Job& job, Json& object) {
-  std::map<std::string, std::int64_t> by_cause;
+  std::map<std::string, double> by_cause;
   for (const core::Attempt& attempt : job.attempts) {
     if (attempt.ended_at.us == 0) continue;
-    each_part(attempt, [&](NodeId, const std::string& cause, std::int64_t amount) {
-      by_cause[cause] += amount;
-    });
+    each_part(attempt,
+              [&](NodeId, const std::string& cause, double amount) { by_cause[cause] += amount; });
   }
   Json& out = object["yield"] = nullptr;
   if (by_cause.empty()) return;
   out = {{"useful_gpu_s", 0.0}, {"lost_gpu_s", Json::object()}};
   for (const auto& [cause, amount] : by_cause) {
-    const double seconds = static_cast<double>(amount) / kMilliMicroseconds;
+    const double seconds = amount / kMilliMicroseconds;
     if (cause == kUseful) {
       out["useful_gpu_s"] = seconds;
     } else {
@@ -198,9 +199,9 @@ void Yield::show(const core::Job& job, Json& object) {
 }
 
 std::int64_t Yield::total(const std::string& cause) const {
-  std::int64_t sum = 0;
+  double sum = 0;
   for (const auto& [key, amount] : by_user_) sum += std::get<0>(key) == cause ? amount : 0;
-  return sum;
+  return static_cast<std::int64_t>(sum);
 }
 
 void Yield::add_to(telemetry::Exposition& out, const core::State& state) const {
@@ -208,14 +209,13 @@ void Yield::add_to(telemetry::Exposition& out, const core::State& state) const {
              "GPU time: of attempts that ended, useful or lost, by user and queue; idle.");
   for (const auto& [key, amount] : by_user_) {
     const auto& [cause, user, queue] = key;
-    out.add({{"cause", cause}, {"user", user}, {"queue", queue}},
-            static_cast<double>(amount) / kMilliMicroseconds);
+    out.add({{"cause", cause}, {"user", user}, {"queue", queue}}, amount / kMilliMicroseconds);
   }
   out.family("dove_yield_node_gpu_seconds_total", Kind::kCounter,
              "GPU time: of attempts that ended, useful or lost, by node; idle.");
   for (const auto& [key, amount] : all_by_node()) {
     out.add({{"cause", key.second}, {"node", state.nodes[key.first.value - 1].name}},
-            static_cast<double>(amount) / kMilliMicroseconds);
+            amount / kMilliMicroseconds);
   }
 }
 

@@ -5,7 +5,8 @@
 // up to the last checkpoint it told of. The rest is lost, by the reason for its end, and the time
 // before the start is lost to "preparing". Of what nobody held it was "unavailable" (its node or it
 // is closed, drained or not there), "idle_while_waiting" for jobs that wait, or "idle". Measured in
-// GPU microseconds in thousandths of a GPU. Loop thread only.
+// GPU microseconds in thousandths of a GPU, which a large cluster has more of than an int64 can
+// count. Loop thread only.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +49,7 @@ class Yield {
   std::int64_t total(const std::string& cause) const;
 
  private:
-  using ByNode = std::map<std::pair<NodeId, std::string>, std::int64_t>;
+  using ByNode = std::map<std::pair<NodeId, std::string>, double>;
   struct Gpu {
     std::size_t device = 0;  // index into the inventory
     bool is_lost = false;
@@ -57,9 +58,9 @@ class Yield {
   struct Unheld {
     std::shared_ptr<const Inventory> inventory;  // that `gpus` are of
     std::vector<Gpu> gpus;
-    std::int64_t idle = 0;
-    std::int64_t idle_while_waiting = 0;
-    std::int64_t unavailable = 0;
+    double idle = 0;
+    double idle_while_waiting = 0;
+    double unavailable = 0;
   };
 
   void count(const core::Job& job, const core::Attempt& attempt);
@@ -67,7 +68,7 @@ class Yield {
   static void find_gpus(const core::Node& node, Unheld& unheld);
   ByNode all_by_node() const;
 
-  std::map<std::tuple<std::string, std::string, std::string>, std::int64_t> by_user_;
+  std::map<std::tuple<std::string, std::string, std::string>, double> by_user_;
   ByNode by_node_;              // of attempts, and what was restored
   std::vector<Unheld> unheld_;  // by the node's place in the state, since the process began
   std::int64_t passed_us_ = 0;  // at the last call of passed(); 0: there was none

@@ -128,6 +128,23 @@ TEST(Yield, ARestartGoesOnWithWhatWasKeptAndWhatEndedSince) {
   EXPECT_EQ(damaged.total("useful"), 35 * kHalfSecond);
 }
 
+TEST(Yield, ALargeClusterIsCountedForYears) {
+  core::State state = state_of(StopReason::kFinished);
+  constexpr std::int64_t kYear_us = 365LL * 24 * 3600 * 1'000'000;
+  core::Attempt& attempt = state.jobs.find(JobId(1))->second.attempts[0];
+  attempt.started_at = attempt.allocated_at;
+  attempt.ended_at = state.now = attempt.allocated_at + Span{kYear_us};
+  attempt.placements[0].placement.devices.assign(10'000, {0, 1000, {}});
+  Yield yield;
+  yield.decided(state, EndJob{JobId(1), Outcome::kCompleted, 0});
+  Yield after;
+  EXPECT_TRUE(after.restore({}, yield.keep(state)));
+  telemetry::Exposition out;
+  after.add_to(out, state);
+  EXPECT_NE(out.text().find("user=\"ada\",queue=\"research\"} 315360000000\n"), std::string::npos)
+      << out.text();
+}
+
 TEST(Yield, NodesThatAnOlderLogDoesNotHaveAreLeftOut) {
   core::State state = state_of(StopReason::kFinished);
   Yield before;
