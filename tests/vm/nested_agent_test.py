@@ -12,7 +12,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e"))
 from cluster import DOVE, SKIP, Cluster, until  # noqa: E402
-from systemd_test import make_image, read  # noqa: E402
+from systemd_test import let_forward, make_image, read  # noqa: E402
 
 RUNTIME = "/usr/bin/crun"
 LIMIT_S = 120
@@ -40,6 +40,7 @@ class NestedAgentTest(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="nested.", dir="/var/lib")
         os.chmod(self.folder, 0o755)
+        let_forward()
         make_image(self.folder + "/images/small")
         root = self.folder + "/root"
         os.mkdir(root)

@@ -49,6 +49,12 @@ def install_programs():
         os.rename(f"/usr/bin/{name}.new", f"/usr/bin/{name}")
 
 
+def let_forward():
+    """Or it is said of the node that containers have no way out."""
+    with open("/proc/sys/net/ipv4/ip_forward", "w") as file:
+        file.write("1")
+
+
 def make_image(path):
     os.makedirs(path + "/bin")
     shutil.copy("/bin/busybox", path + "/bin/busybox")
@@ -64,6 +70,7 @@ class SystemdTest(unittest.TestCase):
             shutil.copy(f"{ROOT}/deploy/systemd/{unit}.service", f"/etc/systemd/system/{unit}.service")
         shutil.copy(f"{ROOT}/deploy/systemd/dove.conf", "/usr/lib/sysusers.d/dove.conf")
         subprocess.run(["systemd-sysusers"], check=True, timeout=60)
+        let_forward()
         make_image("/var/lib/images/small")
         os.makedirs("/var/lib/shared", exist_ok=True)
         write("/etc/dove/server.yaml", "fence-s: 60\nsilent-after-s: 30\n")
