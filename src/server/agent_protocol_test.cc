@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "server/api_fixture.h"
+#include "server/sync_plan.h"
 
 namespace dove::server {
 namespace {
@@ -132,6 +133,20 @@ TEST_F(AgentProtocol, ASyncTellsWhatHappenedMeanwhile) {
   EXPECT_EQ(synced.body.at("orders").at(0).at("order"), "stop");
   EXPECT_EQ(synced.body.at("orders").at(0).at("job"), 999);
   EXPECT_EQ(synced.body.at("forget").at(0).at("job"), over);
+}
+
+TEST(ASync, TakesNoMoreOfAReasonThanAReport) {
+  const std::string why(100'000, 'w');
+  const Json key{{"job", 1}, {"attempt", 1}, {"kind", "launch_failed"}, {"why", why}};
+  const Result<Event> told = read_report(key, NodeId(1));
+  const Json held{{"job", 1}, {"attempt", 1}, {"stage", "ended"}, {"launch_failed", why}};
+  const Result<SyncMessage> synced =
+      read_sync({{"boot_id", "boot-1"},
+                 {"inventory", codec::inventory_json(controller::small_inventory())},
+                 {"placements", {held}}});
+  ASSERT_TRUE(told.ok() && synced.ok());
+  EXPECT_EQ(synced->held.at(0).launch_failed, std::get<LaunchFailed>(*told).why);
+  EXPECT_EQ(synced->held.at(0).launch_failed.size(), 4096u);
 }
 
 TEST_F(AgentProtocol, WhatEndedWhileItsAgentWasAwayHasAStart) {

@@ -14,6 +14,7 @@ using Json = nlohmann::json;
 using core::PlacementStage;
 
 constexpr std::size_t kHeldMax = 100'000;
+constexpr std::size_t kWhy_bytes = 4096;
 
 Result<std::vector<TaskExit>> read_exits(const Json& item) {
   std::vector<TaskExit> exits;
@@ -52,7 +53,7 @@ Result<HeldPlacement> read_held(const Json& item) {
     return malformed("stage " + stage.substr(0, 32));
   }
   TRY_ASSIGN(held.exits, read_exits(item));
-  held.launch_failed = item.value("launch_failed", "");
+  held.launch_failed = item.value("launch_failed", "").substr(0, kWhy_bytes);
   held.cpu_us = item.value("cpu_us", std::int64_t{0});
   held.memory_peak_bytes = item.value("memory_peak_bytes", std::int64_t{0});
   held.started_ago = read_ago(item);
@@ -239,7 +240,7 @@ Result<Event> read_report(const Json& item, NodeId node) {
           item.value("memory_peak_bytes", std::int64_t{0}), read_ago(item)});
     }
     if (kind == "launch_failed") {
-      return Event(LaunchFailed{job, attempt, node, item.value("why", "").substr(0, 4096)});
+      return Event(LaunchFailed{job, attempt, node, item.value("why", "").substr(0, kWhy_bytes)});
     }
     return malformed("kind " + kind.substr(0, 32));
   } catch (const Json::exception& e) {
