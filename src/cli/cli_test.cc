@@ -297,6 +297,15 @@ TEST_F(CliTest, ANodeSaysForWhichSlicesItHasRoom) {
             std::string::npos);
 }
 
+TEST_F(CliTest, ANodeSaysHowMuchIsUsedOfWhatIsCounted) {
+  server_.set("GET /v1/nodes/n1",
+              {200, R"({"name":"n1","state":"ready","countables":{"hugepages-2Mi":1073741824,
+                "rdma":8},"countables_free":{"hugepages-2Mi":536870912,"rdma":7}})"});
+  const std::string shown = run({"dove", "nodes", "n1"}).out;
+  EXPECT_NE(shown.find("hugepages-2Mi 512 MiB of 1 GiB in use\n"), std::string::npos) << shown;
+  EXPECT_NE(shown.find("rdma 1 of 8 in use\n"), std::string::npos) << shown;
+}
+
 TEST_F(CliTest, AJobSaysWhyANodeRefusedIt) {
   json refused = job(7, "failed");
   refused["attempts"] = {{{"number", 2}, {"stop_reason", "launch_failed"}, {"stage", "ended"}}};

@@ -64,6 +64,7 @@ std::string node_text(const NodeView& node) {
   line("Memory",
        fmt::format("{} of {} in use", bytes_text(node.memory_bytes - node.memory_free_bytes),
                    bytes_text(node.memory_bytes)));
+  for (const std::string& one : node.countables) line("Counted", one);
   line("Features", fmt::format("{}", fmt::join(node.features, ", ")));
   line("Topology", node.topology);
   line("Drained", node.drain_reason);

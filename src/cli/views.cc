@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/output.h"
+#include "codec/quantity.h"
 
 namespace dove::cli {
 namespace {
@@ -311,6 +312,17 @@ NodeView read_node(const json& node) {
     for (const auto& [name, count] : slices->items()) {
       if (!view.slices_free.empty()) view.slices_free += ", ";
       view.slices_free += fmt::format("{} {}", name, count.is_number() ? count.get<int>() : 0);
+    }
+  }
+  if (const auto all = node.find("countables"); all != node.end() && all->is_object()) {
+    const json free = node.value("countables_free", json::object());
+    for (const auto& [name, amount] : all->items()) {
+      if (!amount.is_number_integer()) continue;
+      const auto total = amount.get<std::int64_t>();
+      view.countables.push_back(
+          fmt::format("{} {} of {} in use", name,
+                      codec::human_amount(name, total - number_of(free, name.c_str())),
+                      codec::human_amount(name, total)));
     }
   }
   view.features = texts_of(node, "features");

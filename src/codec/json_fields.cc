@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "codec/quantity.h"
+#include "model/huge_pages.h"
 
 namespace dove::codec {
 namespace {
@@ -300,9 +301,21 @@ void JsonFields::countables(std::string_view name, std::vector<Countable>& out) 
     if (auto error = check_text(key, {64, TextRule::Kind::kCountableName})) {
       return failure_.set(std::move(*error), path_of(place));
     }
-    const auto amount = number(item, place, 0, kCountableAmountMax);
-    if (!amount) return;
-    if (*amount > 0) out.push_back({key, *amount});
+    std::int64_t amount = 0;
+    if (item.is_string() && huge_page_bytes(key) > 0) {
+      auto parsed = parse_bytes(item.get_ref<const std::string&>());
+      if (!parsed.ok()) return failure_.set(parsed.error(), path_of(place));
+      if (*parsed > kCountableAmountMax) {
+        return fail(place, "out_of_range",
+                    fmt::format("over the limit of {}", kCountableAmountMax));
+      }
+      amount = *parsed;
+    } else {
+      const auto read = number(item, place, 0, kCountableAmountMax);
+      if (!read) return;
+      amount = *read;
+    }
+    if (amount > 0) out.push_back({key, amount});
   }
   std::sort(out.begin(), out.end(),
             [](const Countable& a, const Countable& b) { return a.name < b.name; });

@@ -44,7 +44,7 @@ struct TextRule {
     kName,  // a line, not empty, no spaces around, printable
     kPath,  // a line that does not leave its base by ".."; may be empty
     kEnvironmentName,
-    kCountableName,  // [a-z][a-z0-9_.:/-]*
+    kCountableName,  // [a-z][a-z0-9_.:/-]*, "hugepages-2Mi"
     kSha256,         // 64 hex digits, or empty
   } kind = Kind::kLine;
 };

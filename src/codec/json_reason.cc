@@ -8,6 +8,7 @@
 #include "codec/quantity.h"
 #include "codec/words.h"
 #include "core/domain.h"
+#include "model/huge_pages.h"
 
 namespace dove::codec {
 namespace {
@@ -38,14 +39,15 @@ std::string amount(const std::string& resource, std::int64_t value) {
     return fmt::format("{} {}", counted(value, "slice", "slices"), resource.substr(6));
   }
   if (resource.empty()) return std::to_string(value);
-  return fmt::format("{} {}", value, resource);
+  const char* of = huge_page_bytes(resource) > 0 ? "of " : "";
+  return fmt::format("{} {}{}", human_amount(resource, value), of, resource);
 }
 
 // The same without the noun, where it was named just before.
 std::string bare(const std::string& resource, std::int64_t value) {
   if (resource == "memory_bytes" || resource == "gpu_memory_bytes") return human_bytes(value);
   if (resource == "share_milli" || resource == "gpus_milli") return gpus_text(value);
-  return std::to_string(value);
+  return human_amount(resource, value);
 }
 
 std::string job_text(const core::State& state, JobId id) {

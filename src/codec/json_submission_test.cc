@@ -229,6 +229,13 @@ const Hostile kSubmissions[] = {
     {R"({"command": ["a"], "memory": "1Gi", "memory_bytes": 7})", "given_twice", "memory_bytes"},
     {R"({"command": ["a"], "countables": {"RDMA": 1}})", "bad_value", "countables.RDMA"},
     {R"({"command": ["a"], "countables": {"rdma": -1}})", "out_of_range", "countables.rdma"},
+    {R"({"command": ["a"], "countables": {"rdma": "1Gi"}})", "wrong_type", "countables.rdma"},
+    {R"({"command": ["a"], "countables": {"hugepages-2MB": "2Mi"}})", "bad_value",
+     "countables.hugepages-2MB"},
+    {R"({"command": ["a"], "countables": {"hugepages-2Mi": "2Xi"}})", "bad_value",
+     "countables.hugepages-2Mi"},
+    {R"({"command": ["a"], "countables": {"hugepages-2Mi": "1Ei"}})", "out_of_range",
+     "countables.hugepages-2Mi"},
     {R"({"command": ["a"], "countables": ["rdma"]})", "wrong_type", "countables"},
     {R"({"command": ["a"], "cluster_requests": {"../x": 1}})", "bad_value",
      "cluster_requests.../x"},
@@ -316,6 +323,19 @@ TEST(Submission, SlicesAsWeAndAsKubernetesWriteThem) {
     EXPECT_TRUE(request.countables.empty()) << body;
   }
   EXPECT_EQ(submit(R"({"command": ["a"], "slice": "7g.80gb"})")->spec.groups[0].per_task.slices, 1);
+}
+
+TEST(Submission, HugePagesAreBytesOfACountable) {
+  const std::vector<Countable> wanted{{"hugepages-1Gi", std::int64_t{1} << 30},
+                                      {"hugepages-2Mi", 64 << 20}};
+  for (const char* body :
+       {R"({"command": ["a"], "countables": {"hugepages-2Mi": "64Mi", "hugepages-1Gi": "1Gi"}})",
+        R"({"command": ["a"], "countables": {"hugepages-2Mi": 67108864,
+            "hugepages-1Gi": 1073741824}})"}) {
+    const auto got = submit(body);
+    ASSERT_TRUE(got.ok()) << got.error().message;
+    EXPECT_EQ(got->spec.groups[0].per_task.countables, wanted) << body;
+  }
 }
 
 TEST(Hostile, DeclaredObjectsAreRefusedWithTheirPlace) {

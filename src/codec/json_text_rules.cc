@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codec/json_fields.h"
+#include "model/huge_pages.h"
 
 namespace dove::codec {
 namespace {
@@ -68,6 +69,11 @@ std::string_view broken_rule(std::string_view text, TextRule::Kind kind) {
     case TextRule::Kind::kEnvironmentName:
       return is_environment_name(text) ? "" : "is not a name of letters, digits and _";
     case TextRule::Kind::kCountableName:
+      if (text.starts_with(kHugePages)) {
+        return huge_page_bytes(text) > 0
+                   ? ""
+                   : "names no size of pages: write hugepages-2Mi, hugepages-1Gi";
+      }
       return is_countable_name(text) ? "" : "is not a name of a-z, 0-9 and _.:/- (a letter first)";
     case TextRule::Kind::kSha256:
       return is_sha256(text) ? "" : "is not a SHA-256 of 64 hex digits";

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/slices.h"
+#include "model/huge_pages.h"
 
 namespace dove::codec {
 namespace {
@@ -248,6 +249,10 @@ std::string human_bytes(std::int64_t bytes) {
   const auto tenths = static_cast<std::int64_t>(static_cast<__int128>(bytes) * 10 / size);
   if (tenths % 10 == 0) return fmt::format("{} {}", tenths / 10, kUnits[unit]);
   return fmt::format("{}.{} {}", tenths / 10, tenths % 10, kUnits[unit]);
+}
+
+std::string human_amount(std::string_view countable, std::int64_t amount) {
+  return huge_page_bytes(countable) > 0 ? human_bytes(amount) : std::to_string(amount);
 }
 
 std::string human_span(Span span) {

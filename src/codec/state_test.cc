@@ -246,6 +246,12 @@ TEST(StateJson, ReasonsAreSaidInWordsWithTheirNumbers) {
   Reason share = reason(ReasonKind::kResources, "", "share_milli");
   share.needs = 500;
   EXPECT_NE(text(share).find("needs 0.5 GPU"), std::string::npos);
+  Reason pages = reason(ReasonKind::kResources, "", "hugepages-2Mi");
+  pages.needs = std::int64_t{1} << 30;
+  pages.free = 64 << 20;
+  EXPECT_NE(text(pages).find("needs 1 GiB of hugepages-2Mi at once; 64 MiB free"),
+            std::string::npos)
+      << text(pages);
   for (int kind = 0; kind <= static_cast<int>(ReasonKind::kPreemption); ++kind) {
     const Json json = reason_json(state, reason(static_cast<ReasonKind>(kind), "x", "cores"));
     EXPECT_FALSE(json["text"].get<std::string>().empty());

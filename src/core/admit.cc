@@ -10,6 +10,7 @@
 #include "core/limits.h"
 #include "core/reservation.h"
 #include "core/step.h"
+#include "model/huge_pages.h"
 
 namespace dove::core {
 namespace {
@@ -32,6 +33,16 @@ Result<void> check_amount(std::int64_t amount, std::int64_t most, const std::str
                fmt::format("{} is {}: use a number from 0 to {}", field, amount, most), field);
 }
 
+Result<void> check_countable(const Countable& one, const std::string& field) {
+  const std::int64_t page_bytes = huge_page_bytes(one.name);
+  TRY(check_amount(one.amount, page_bytes > 0 ? kBytes_max : kAmount_max, field));
+  if (page_bytes == 0 || one.amount % page_bytes == 0) return {};
+  return wrong("huge_pages_cut",
+               fmt::format("{} bytes are no whole number of pages: ask for a multiple of {}",
+                           one.amount, one.name.substr(kHugePages.size())),
+               field);
+}
+
 Result<void> check_request(const Request& request, const std::string& field) {
   TRY(check_amount(request.cores, kPer_request_max, field + ".cores"));
   TRY(check_amount(request.memory_bytes, kBytes_max, field + ".memory_bytes"));
@@ -46,7 +57,7 @@ Result<void> check_request(const Request& request, const std::string& field) {
   TRY(check_slices(request, field));
   std::string last;
   for (const Countable& one : request.countables) {
-    TRY(check_amount(one.amount, kAmount_max, field + ".countables." + one.name));
+    TRY(check_countable(one, field + ".countables." + one.name));
     if (one.name <= last) {
       return wrong("countables_order", "name each countable once, in ascending order",
                    field + ".countables");

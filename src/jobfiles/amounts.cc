@@ -7,6 +7,7 @@
 
 #include "codec/quantity.h"
 #include "jobfiles/words.h"
+#include "model/huge_pages.h"
 
 namespace dove::jobfiles {
 
@@ -107,6 +108,7 @@ std::optional<std::int64_t> to_count(std::string_view text) {
 }
 
 bool countable_name(std::string_view name) {
+  if (name.starts_with(kHugePages)) return huge_page_bytes(name) > 0;
   if (name.empty() || name.size() > 64 || name[0] < 'a' || name[0] > 'z') return false;
   return name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_.:/-") ==
          std::string_view::npos;
@@ -155,6 +157,15 @@ Result<void> add_slices(Request& request, SliceGres gres, std::int64_t amount) {
   return {};
 }
 
+// "hugepages-2mi" to "hugepages-2Mi"; others stay as they are.
+std::string cased(std::string name) {
+  if (name.starts_with(kHugePages) && name.ends_with('i')) {
+    char& unit = name[name.size() - 2];
+    if (unit >= 'a' && unit <= 'z') unit = static_cast<char>(unit - 'a' + 'A');
+  }
+  return name;
+}
+
 // One item of a gres list, "gres:" already taken off.
 Result<void> add_gres(Request& request, std::string_view item) {
   std::vector<std::string_view> pieces = split(item, ':');
@@ -163,6 +174,10 @@ Result<void> add_gres(Request& request, std::string_view item) {
     if (auto count = to_count(pieces.back())) {
       amount = *count;
       pieces.pop_back();
+    } else if (auto bytes = codec::parse_bytes(pieces.back());
+               bytes.ok() && huge_page_bytes(cased(lower(pieces[0]))) > 0) {
+      amount = *bytes;
+      pieces.pop_back();
     }
   }
   std::string_view type = pieces.size() > 1 ? pieces[1] : std::string_view();
@@ -170,7 +185,7 @@ Result<void> add_gres(Request& request, std::string_view item) {
     return invalid(
         fmt::format("\"{}\" is not a gres: write NAME[:TYPE][:COUNT], such as gpu:2", shown(item)));
   }
-  std::string name = lower(pieces[0]);
+  std::string name = cased(lower(pieces[0]));
   const std::string_view sliced = name == "gpu" ? type : pieces[0];
   if (SliceGres slice; pieces.size() <= 2 && (name == "gpu" || name.find("mig-") < 12) &&
                        read_slice(sliced, slice)) {
@@ -197,7 +212,7 @@ Result<void> add_gres(Request& request, std::string_view item) {
   if (!countable_name(name)) {
     return invalid(
         fmt::format("\"{}\" is not a resource's name: write lower-case letters, digits "
-                    "and _.:/-, at most 64",
+                    "and _.:/-, at most 64, or hugepages-2Mi, hugepages-1Gi",
                     shown(pieces[0])));
   }
   if (pieces.size() == 2) name += ":" + std::string(type);

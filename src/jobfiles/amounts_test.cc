@@ -58,6 +58,19 @@ TEST(Gres, GpusSharesAndCountables) {
   EXPECT_EQ(two->countables, (std::vector<Countable>{{"a", 1}, {"b", 5}}));
 }
 
+TEST(Gres, HugePagesBySlurmsUnitsOrByKubernetes) {
+  for (const char* text : {"hugepages-2Mi:1G", "hugepages-2Mi:1Gi", "gres:HugePages-2mi:1024M",
+                           "hugepages-2Mi:512M,hugepages-2Mi:512Mi"}) {
+    const auto request = parse_gres(text);
+    ASSERT_TRUE(request.ok()) << text << ": " << request.error().message;
+    EXPECT_EQ(request->countables,
+              (std::vector<Countable>{{"hugepages-2Mi", std::int64_t{1} << 30}}))
+        << text;
+  }
+  EXPECT_FALSE(parse_gres("hugepages-2MB:1G").ok());
+  EXPECT_FALSE(parse_gres("hugepages-2Mi:much").ok());
+}
+
 TEST(Gres, SlicesByTheirNamesInSlurmAndKubernetes) {
   for (const char* text : {"gpu:1g.10gb:2", "gpu:mig-1g.10gb:2", "mig-1g.10gb:2",
                            "nvidia.com/mig-1g.10gb:2", "gres:gpu:1G.10GB:2"}) {

@@ -13,7 +13,7 @@ namespace dove {
 // One thousandth of a device; 1000 is a whole one.
 constexpr std::int32_t kWholeDevice_milli = 1000;
 
-// Units of a named countable resource. Names are [a-z][a-z0-9_.:/-]*, at most 64 bytes.
+// Units of a named countable. Names are [a-z][a-z0-9_.:/-]*, at most 64 bytes; see huge_pages.h.
 struct Countable {
   std::string name;
   std::int64_t amount = 0;

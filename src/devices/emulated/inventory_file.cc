@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "devices/id_list.h"
+#include "model/huge_pages.h"
 
 namespace dove::devices::emulated {
 namespace {
@@ -159,7 +160,16 @@ Result<void> read_rest(const Reader& read, const YAML::Node& root, Inventory& ou
   }
   for (const auto& entry : root["countables"]) {
     Countable countable{entry.first.as<std::string>(""), 0};
-    TRY_ASSIGN(countable.amount, read.integer(entry.second, std::int64_t{1} << 53));
+    const std::int64_t page_bytes = huge_page_bytes(countable.name);
+    if (page_bytes == 0) {
+      TRY_ASSIGN(countable.amount, read.integer(entry.second, std::int64_t{1} << 53));
+    } else {
+      TRY_ASSIGN(countable.amount, read.bytes(entry.second));
+      if (countable.amount % page_bytes != 0 || countable.amount > std::int64_t{1} << 53) {
+        return read.wrong(entry.second, fmt::format("'{}' is no whole number of pages, or too many",
+                                                    entry.second.as<std::string>("")));
+      }
+    }
     out.countables.push_back(std::move(countable));
   }
   std::sort(out.countables.begin(), out.countables.end(),

@@ -6,7 +6,7 @@
 //   devices: [{count: 8, model: H200, memory: 141Gi, vendor: nvidia, numa_node: 0}]
 //   # a device may have files: ["/dev/nvidia{}", /dev/nvidiactl], {} being its id
 //   links: [{devices: [0, 1], kind: NV18}]
-//   countables: {rdma: 8}
+//   countables: {rdma: 8, hugepages-2Mi: 4Gi}
 //
 // Errors carry the file, line and column and what is expected there; unknown keys are errors. More
 // cores than the machine has are accepted: emulated tasks share the real ones.

@@ -11,7 +11,7 @@ numa: [{cores: 0-3, memory: 8Gi}, {cores: "4-7", memory: 8Gi}]
 devices:
   - {count: 2, model: H200, memory: 141Gi, numa_node: 1}
 links: [{devices: [0, 1], kind: NV18}]
-countables: {rdma: 2}
+countables: {rdma: 2, hugepages-2Mi: 1Gi}
 )",
                                      "lab.yaml");
   ASSERT_TRUE(found.ok()) << found.error().message;
@@ -21,7 +21,8 @@ countables: {rdma: 2}
   EXPECT_EQ(found->devices[1].numa_node, 1);
   EXPECT_EQ(found->devices[1].memory_bytes, std::int64_t{141} << 30);
   EXPECT_EQ(found->links[0].kind, "NV18");
-  EXPECT_EQ(found->countables[0].amount, 2);
+  EXPECT_EQ(found->countables,
+            (std::vector<Countable>{{"hugepages-2Mi", std::int64_t{1} << 30}, {"rdma", 2}}));
 }
 
 TEST(InventoryFile, NamesThePlaceOfAMistake) {
@@ -35,6 +36,8 @@ TEST(InventoryFile, NamesThePlaceOfAMistake) {
   EXPECT_FALSE(parse_inventory("numa: [{cores: 0-1}, {cores: 1-2}]", "a").ok());
   EXPECT_FALSE(parse_inventory("links: [{devices: [0, 1]}]", "a").ok());
   EXPECT_FALSE(parse_inventory("devices: [{count: 2, uuid: a}]", "a").ok());
+  EXPECT_FALSE(parse_inventory("countables: {hugepages-2Mi: 3Mi}", "a").ok());
+  EXPECT_FALSE(parse_inventory("countables: {rdma: 3Mi}", "a").ok());
   EXPECT_FALSE(parse_inventory("[1", "a").ok());
   EXPECT_FALSE(parse_inventory("7", "a").ok());
 }
