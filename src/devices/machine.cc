@@ -9,6 +9,8 @@
 #include <sstream>
 #include <tuple>
 
+#include "devices/huge_pages.h"
+
 namespace dove::devices {
 Machine::Machine(std::unique_ptr<Host> host,
                  std::vector<std::unique_ptr<Accelerators>> accelerators, std::string ids_path,
@@ -75,8 +77,26 @@ static void add_countables(const std::vector<Countable>& more, std::vector<Count
   }
 }
 
+static void take_huge_pages(HugePages found, const std::vector<Countable>& kept,
+                            Inventory& inventory) {
+  for (Countable& one : found.offered) {
+    inventory.memory_bytes = std::max<std::int64_t>(inventory.memory_bytes - one.amount, 0);
+    for (const Countable& own : kept) {
+      if (own.name == one.name) one.amount -= std::min(own.amount, one.amount);
+    }
+  }
+  std::erase_if(found.offered, [](const Countable& one) { return one.amount == 0; });
+  add_countables(found.offered, inventory.countables);
+  if (found.node_bytes.size() != inventory.numa.size()) return;
+  for (std::size_t i = 0; i < inventory.numa.size(); ++i) {
+    std::int64_t& left_bytes = inventory.numa[i].memory_bytes;
+    left_bytes = std::max<std::int64_t>(left_bytes - found.node_bytes[i], 0);
+  }
+}
+
 Result<Inventory> Machine::inventory() {
   TRY_ASSIGN(Inventory inventory, host_->inventory());
+  if (!pages_root_.empty()) take_huge_pages(find_huge_pages(pages_root_), pages_kept_, inventory);
   const std::size_t before = known_.size();
   for (Device& device : known_) device.kind = kLost;
   driver_errors_.clear();

@@ -42,6 +42,12 @@ class Machine : public DeviceProbe {
   // From then on inventory() looks for network cards too, below `sys_root` ("/sys").
   void look_for_cards(std::string sys_root) { sys_root_ = std::move(sys_root); }
   const Fabric& fabric() const { return fabric_; }
+  // From then on inventory() looks for huge pages too: countables, which are no memory for others.
+  // `kept`: bytes of them that are not offered.
+  void look_for_huge_pages(std::string sys_root, std::vector<Countable> kept = {}) {
+    pages_root_ = std::move(sys_root);
+    pages_kept_ = std::move(kept);
+  }
 
   // The files in /dev of each device, by id; none of one that is lost.
   const DeviceFiles& files() const { return files_; }
@@ -65,7 +71,9 @@ class Machine : public DeviceProbe {
   std::vector<Error> driver_errors_;
   std::vector<std::int32_t> cut_;
   DeviceFiles files_;
-  std::string sys_root_;  // "": cards are not looked for
+  std::string sys_root_;    // "": cards are not looked for
+  std::string pages_root_;  // "": nor are huge pages
+  std::vector<Countable> pages_kept_;
   Fabric fabric_;
 };
 

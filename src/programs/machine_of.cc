@@ -8,6 +8,7 @@
 #include "devices/hwloc/hwloc_host.h"
 #include "devices/nvml/gpus.h"
 #include "devices/rocm/gpus.h"
+#include "model/huge_pages.h"
 
 namespace dove::programs {
 namespace {
@@ -58,6 +59,24 @@ Result<devices::DeviceFiles> emulated_files(const Settings& given) {
   return devices::emulated::parse_device_files(text);
 }
 
+// "hugepages-2Mi=64Mi,hugepages-1Gi=1Gi"
+Result<std::vector<Countable>> huge_pages_kept(const Settings& given) {
+  std::string text = given.text("huge-pages-kept", "");
+  for (std::size_t at = text.find('='); at != std::string::npos; at = text.find('=')) {
+    text.replace(at, 1, ": ");
+  }
+  TRY_ASSIGN(const Inventory read,
+             devices::emulated::parse_inventory("countables: {" + text + "}", "--huge-pages-kept"));
+  for (const Countable& one : read.countables) {
+    if (huge_page_bytes(one.name) > 0) continue;
+    return Error{ErrorKind::kInvalid, "bad_setting",
+                 "--huge-pages-kept: '" + one.name +
+                     "' is no size of huge pages; write hugepages-2Mi=64Mi,hugepages-1Gi=1Gi",
+                 "--huge-pages-kept"};
+  }
+  return read.countables;
+}
+
 }  // namespace
 
 bool is_emulated(const Settings& given) {
@@ -76,13 +95,16 @@ Result<std::unique_ptr<devices::Machine>> machine_of(
     return std::make_unique<devices::Machine>(
         std::make_unique<devices::emulated::EmulatedHost>(inventory), std::move(families), "", "");
   }
+  TRY_ASSIGN(std::vector<Countable> kept, huge_pages_kept(given));
   TRY_ASSIGN(std::unique_ptr<devices::hwloc::HwlocHost> host, devices::hwloc::HwlocHost::make());
   families.push_back(
       std::make_unique<devices::nvml::Gpus>(given.text("nvml", "libnvidia-ml.so.1")));
   families.push_back(std::make_unique<devices::rocm::Gpus>());
   if (plugged != nullptr) families.push_back(std::move(plugged));
-  return std::make_unique<devices::Machine>(std::move(host), std::move(families),
-                                            data_dir + "/devices", boot_id);
+  auto machine = std::make_unique<devices::Machine>(std::move(host), std::move(families),
+                                                    data_dir + "/devices", boot_id);
+  machine->look_for_huge_pages(given.text("sys", "/sys"), std::move(kept));
+  return machine;
 }
 
 }  // namespace dove::programs
