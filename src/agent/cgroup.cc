@@ -22,6 +22,7 @@ namespace dove::agent {
 namespace {
 
 constexpr const char kAgentLeaf[] = "agent";
+constexpr const char kHugePagesOfKernel[] = "/sys/kernel/mm/hugepages";
 constexpr std::int64_t kNoLimitBytes = std::int64_t{1} << 60;  // v1 says a rounded 2^63 instead
 
 std::string read_text(const std::string& path) {
@@ -80,9 +81,11 @@ std::map<std::string, std::string> own_paths() {
 }
 
 // What the kernel enables for groups below `directory`, of what we use.
-void enable_controllers(const std::string& directory) {
+void enable_controllers(const std::string& directory, bool is_attempt) {
   const std::string available = read_text(directory + "/cgroup.controllers");
-  for (const char* controller : {"memory", "pids", "cpuset"}) {
+  for (const char* controller : {"memory", "pids", "cpuset", "hugetlb"}) {
+    // Of huge pages nothing is counted below an attempt.
+    if (is_attempt && std::strcmp(controller, "hugetlb") == 0) continue;
     if (has_word(available, controller, ' ')) {
       write_text(directory + "/cgroup.subtree_control", fmt::format("+{}", controller));
     }
@@ -115,12 +118,13 @@ void inherit_cpuset(const std::string& parent, const std::string& directory) {
 // Makes `hierarchy.directory` in `base` with every controller there is; false if it cannot.
 bool CgroupRoot::open_v2(Hierarchy& hierarchy, const std::string& base, bool makes_way) {
   if (!make_directory(hierarchy.directory)) return false;
-  if (is_clear(base, makes_way)) enable_controllers(base);
-  enable_controllers(hierarchy.directory);
+  if (is_clear(base, makes_way)) enable_controllers(base, false);
+  enable_controllers(hierarchy.directory, false);
   const std::string enabled = read_text(hierarchy.directory + "/cgroup.subtree_control");
   hierarchy.memory = has_word(enabled, "memory", ' ');
   hierarchy.pids = has_word(enabled, "pids", ' ');
   hierarchy.cpuset = has_word(enabled, "cpuset", ' ');
+  hierarchy.hugetlb = has_word(enabled, "hugetlb", ' ');
   return true;
 }
 
@@ -169,6 +173,7 @@ CgroupRoot CgroupRoot::detect(const std::string& name, bool uses_programs) {
     hierarchy.memory = !hierarchy.v2 && has_word(options, "memory", ',');
     hierarchy.pids = !hierarchy.v2 && has_word(options, "pids", ',');
     hierarchy.cpuset = !hierarchy.v2 && has_word(options, "cpuset", ',');
+    hierarchy.hugetlb = !hierarchy.v2 && has_word(options, "hugetlb", ',');
     std::string base = mount;
     for (const auto& [controllers, path] : paths) {
       const std::string first = controllers.substr(0, controllers.find(','));
@@ -182,7 +187,7 @@ CgroupRoot CgroupRoot::detect(const std::string& name, bool uses_programs) {
       continue;
     }
     hierarchy.directory = base + "/" + name;
-    if (!hierarchy.memory && !hierarchy.pids && !hierarchy.cpuset) {
+    if (!hierarchy.memory && !hierarchy.pids && !hierarchy.cpuset && !hierarchy.hugetlb) {
       root.others_.push_back(hierarchy.directory);
       if (has_word(options, "devices", ',')) root.v1_devices_ = hierarchy.directory;
       continue;
@@ -224,19 +229,21 @@ void CgroupRoot::find_device_rules(bool uses_programs) {
 
 std::string CgroupRoot::missing() const {
   if (version_ == Version::kNone) {
-    return "limits of memory, number of processes, cpus and devices are not enforced: no writable "
-           "cgroup here; run as root, or let systemd delegate one (Delegate=yes)";
+    return "limits of memory, number of processes, cpus, huge pages and devices are not enforced: "
+           "no writable cgroup here; run as root, or let systemd delegate one (Delegate=yes)";
   }
-  bool memory = false, pids = false, cpuset = false;
+  bool memory = false, pids = false, cpuset = false, hugetlb = false;
   for (const Hierarchy& hierarchy : hierarchies_) {
     memory = memory || hierarchy.memory;
     pids = pids || hierarchy.pids;
     cpuset = cpuset || hierarchy.cpuset;
+    hugetlb = hugetlb || hierarchy.hugetlb;
   }
   std::vector<std::string> missing;
   if (!memory) missing.emplace_back("memory");
   if (!pids) missing.emplace_back("number of processes");
   if (!cpuset) missing.emplace_back("cpus");
+  if (!hugetlb && ::access(kHugePagesOfKernel, F_OK) == 0) missing.emplace_back("huge pages");
   std::string text;
   if (!missing.empty()) {
     text = fmt::format("limits of {} are not enforced: no writable cgroup controller",
@@ -258,16 +265,17 @@ Result<void> CgroupRoot::make(const Hierarchy& hierarchy, const CgroupName& name
                    fmt::format("cannot make the cgroup {}: {}", directory, std::strerror(errno)),
                    directory};
     }
-    if (hierarchy.v2 && directory != task) enable_controllers(directory);
+    if (hierarchy.v2 && directory != task) enable_controllers(directory, true);
     if (hierarchy.cpuset && !hierarchy.v2) inherit_cpuset(hierarchy.directory, directory);
   }
-  const std::string& memory = name.attempt.empty() ? task : attempt;
+  const std::string& shared = name.attempt.empty() ? task : attempt;
   if (hierarchy.memory && limits.memory_bytes > 0) {
     const char* file = hierarchy.v2 ? "memory.max" : "memory.limit_in_bytes";
-    TRY(set(memory, file, std::to_string(limits.memory_bytes)));
+    TRY(set(shared, file, std::to_string(limits.memory_bytes)));
     // Where swap is not accounted there is no such file.
-    if (hierarchy.v2) write_text(memory + "/memory.swap.max", "0");
+    if (hierarchy.v2) write_text(shared + "/memory.swap.max", "0");
   }
+  if (hierarchy.hugetlb && limits.huge_pages) TRY(limit_huge_pages(shared, *limits.huge_pages));
   if (hierarchy.pids && limits.processes > 0) {
     TRY(set(task, "pids.max", std::to_string(limits.processes)));
   }
@@ -287,10 +295,10 @@ Result<Cgroup> CgroupRoot::create(const CgroupName& name, const CgroupLimits& li
   }
   for (const Hierarchy& hierarchy : hierarchies_) {
     // Joining a group costs the start of the task: only where something is limited.
-    const bool needed = hierarchy.v2 || (hierarchy.memory && limits.memory_bytes > 0) ||
-                        (hierarchy.pids && limits.processes > 0) ||
-                        (hierarchy.cpuset && !limits.cpus.empty()) ||
-                        (hierarchy.devices && limits.devices);
+    const bool needed =
+        hierarchy.v2 || (hierarchy.memory && limits.memory_bytes > 0) ||
+        (hierarchy.pids && limits.processes > 0) || (hierarchy.cpuset && !limits.cpus.empty()) ||
+        (hierarchy.hugetlb && limits.huge_pages) || (hierarchy.devices && limits.devices);
     if (!needed && version_ == Version::kHybrid) continue;
     if (Result<void> made = make(hierarchy, name, limits); !made.ok()) {
       find(name).remove();

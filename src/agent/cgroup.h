@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/huge_page_limits.h"
 #include "agent/shim_config.h"
 #include "base/result.h"
 
@@ -25,6 +26,8 @@ struct CgroupLimits {
   std::vector<std::int32_t> nodes;  // of memory; empty: all
   // The device files that may be opened besides the standard ones (device_rules.h); unset: all.
   std::optional<std::vector<std::string>> devices = {};
+  // Of the attempt, where one is named; what is not in it is given none of. Unset: all there are.
+  std::optional<BytesByPage> huge_pages = {};
 };
 
 // Whose cgroup: of a task, below one of its attempt that holds the memory of all of them.
@@ -95,6 +98,7 @@ class CgroupRoot {
     bool memory = false;
     bool pids = false;
     bool cpuset = false;
+    bool hugetlb = false;
     bool devices = false;  // keeps the rules of devices
   };
   void find_device_rules(bool uses_programs);

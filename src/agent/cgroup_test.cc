@@ -5,6 +5,9 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "agent/shim_test_bed.h"
 
 namespace dove::agent {
@@ -170,6 +173,33 @@ TEST_P(DeviceRulesTest, OnlyOwnAndStandardFilesAreOpened) {
 }
 
 INSTANTIATE_TEST_SUITE_P(ByProgramAndByV1, DeviceRulesTest, testing::Bool());
+
+TEST_F(CgroupTest, HugePagesAreThoseOfTheAttemptAndElseNone) {
+  if (!limits("huge pages")) GTEST_SKIP() << cgroups_.not_enforced();
+  const auto limit_of = [](const Cgroup& group) {
+    ShimConfig config;
+    group.add_to(config);
+    for (const std::string& procs : config.cgroup_procs) {
+      const std::filesystem::path attempt =
+          std::filesystem::path(procs).parent_path().parent_path();
+      for (const char* file : {"hugetlb.2MB.max", "hugetlb.2MB.limit_in_bytes"}) {
+        std::string text;
+        if (std::getline(std::ifstream(attempt / file), text)) return text;
+      }
+    }
+    return std::string("no file");
+  };
+  CgroupLimits limits;
+  limits.huge_pages = BytesByPage{{2 << 20, 8 << 20}};
+  const Result<Cgroup> some = cgroups_.create({"7.1", "task"}, limits);
+  limits.huge_pages = BytesByPage();
+  const Result<Cgroup> none = cgroups_.create({"8.1", "task"}, limits);
+  ASSERT_TRUE(some.ok() && none.ok());
+  EXPECT_EQ(limit_of(*some), "8388608");
+  EXPECT_EQ(limit_of(*none), "0");
+  EXPECT_TRUE(some->remove());
+  EXPECT_TRUE(none->remove());
+}
 
 TEST_F(CgroupTest, ALimitThatCannotBeSetLeavesNoGroup) {
   if (!limits("cpus")) GTEST_SKIP() << cgroups_.not_enforced();

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "containers/place.h"
+#include "model/huge_pages.h"
 
 namespace dove::agent {
 namespace {
@@ -49,6 +50,16 @@ Result<ContainerBind> volume_bind(const Volume& volume, const std::vector<std::s
                            volume.source,
                            roots.empty() ? "nothing" : fmt::format("{}", fmt::join(roots, ", "))),
                "volumes"};
+}
+
+// The smallest pages where programs look first: "/dev/hugepages", then "/dev/hugepages-1Gi".
+void add_huge_pages(const TaskPlan& plan, std::vector<ContainerBind>& binds) {
+  std::string target = "/dev/hugepages";
+  for (const auto& [page_bytes, bytes] : plan.huge_pages) {
+    if (page_bytes != plan.huge_pages.begin()->first)
+      target = "/dev/" + huge_pages_name(page_bytes);
+    binds.push_back({"huge", std::to_string(page_bytes), std::to_string(bytes), target});
+  }
 }
 
 // The job's own directories, the image's, the package `dove`.
@@ -111,6 +122,7 @@ Result<std::vector<ContainerBind>> container_binds(const TaskPlan& plan,
     TRY_ASSIGN(ContainerBind bind, volume_bind(volume, volume_roots, plan.linux_user.empty()));
     binds.push_back(std::move(bind));
   }
+  add_huge_pages(plan, binds);
   return binds;
 }
 

@@ -27,7 +27,7 @@ struct ContainerIdentity {
 
 // One --bind of dove-contain, and where it is seen.
 struct ContainerBind {
-  std::string how;   // "ro", "rw" or "owned"
+  std::string how;   // "ro", "rw", "owned"; "huge": `path` bytes of memory in pages of `root` bytes
   std::string root;  // absolute; `path` is looked up below it without following links
   std::string path;
   std::string target;

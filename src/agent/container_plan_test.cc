@@ -59,5 +59,23 @@ TEST(ContainerPlan, CdiIsAskedForDevicesAndForWhatPlugInsName) {
   EXPECT_EQ(edits->environment[1].second, "nvidia.com/gpu");
 }
 
+TEST(ContainerPlan, HugePagesAreFileSystemsOfTheirSize) {
+  TaskPlan plan;
+  EXPECT_EQ(container_binds(plan, {}, {"/bin/true", "", "", ""})->size(), 1u);
+  plan.huge_pages = {{std::int64_t{1} << 30, std::int64_t{2} << 30}};
+  auto binds = container_binds(plan, {}, {"/bin/true", "", "", ""});
+  ASSERT_EQ(binds->size(), 2u);
+  EXPECT_EQ(binds->back().how, "huge");
+  EXPECT_EQ(binds->back().root, "1073741824");
+  EXPECT_EQ(binds->back().path, "2147483648");
+  EXPECT_EQ(binds->back().target, "/dev/hugepages");
+  plan.huge_pages[2 << 20] = 4 << 20;
+  binds = container_binds(plan, {}, {"/bin/true", "", "", ""});
+  ASSERT_EQ(binds->size(), 3u);
+  EXPECT_EQ((*binds)[1].root, "2097152");
+  EXPECT_EQ((*binds)[1].target, "/dev/hugepages");
+  EXPECT_EQ((*binds)[2].target, "/dev/hugepages-1Gi");
+}
+
 }  // namespace
 }  // namespace dove::agent

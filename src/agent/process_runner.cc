@@ -137,8 +137,9 @@ ProcessRunner::ProcessRunner(wire::Loop& loop, ProcessRunnerOptions options, Shi
     detect_cgroups();
   } else {
     not_enforced_ =
-        "limits of memory, number of processes, cpus and devices are not enforced: cgroups are off "
-        "here (--cgroups on)";
+        "limits of memory, number of processes, cpus, huge pages and devices are not enforced: "
+        "cgroups "
+        "are off here (--cgroups on)";
   }
 }
 
@@ -192,7 +193,7 @@ Result<ShimConfig> ProcessRunner::config_of(const TaskPlan& plan) const {
   config.append = plan.append;
   config.rotate_bytes = plan.rotate_bytes;
   if (options_.pins_cores) config.cpus = plan.cores;
-  if (plan.pins_memory) {
+  if (plan.pins_memory || !plan.huge_pages.empty()) {
     const std::int64_t most = pinned_memory_max();
     config.rlimits.push_back({RLIMIT_MEMLOCK, most, most});
   }
@@ -245,6 +246,7 @@ Result<std::unique_ptr<RunningTask>> ProcessRunner::start(const TaskPlan& plan,
     CgroupLimits limits;
     limits.memory_bytes = plan.memory_bytes;
     limits.processes = options_.processes_max;
+    limits.huge_pages = plan.huge_pages;
     if (options_.pins_cores) {
       limits.cpus = plan.cores;
       limits.nodes = plan.numa_nodes;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "agent/device_allocator.h"
+#include "agent/huge_page_limits.h"
 #include "base/result.h"
 #include "containers/network.h"
 #include "model/exec.h"
@@ -58,6 +59,7 @@ struct TaskPlan {
   std::vector<std::int32_t> cores;
   std::vector<std::int32_t> numa_nodes;  // of its memory; empty: all
   std::int64_t memory_bytes = 0;         // of all tasks of the attempt here; 0: unlimited
+  BytesByPage huge_pages;                // likewise; none: it can have none
   std::string linux_user;                // "" : the agent's own
   std::int64_t kill_grace_us = 0;
   std::int32_t umask = 022;

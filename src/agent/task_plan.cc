@@ -13,6 +13,7 @@
 #include "agent/direct_storage.h"
 #include "agent/output_path.h"
 #include "agent/progress.h"
+#include "model/huge_pages.h"
 
 namespace dove::agent {
 namespace {
@@ -56,6 +57,12 @@ void set_limits(const PlanContext& context, const std::vector<std::int32_t>& cor
   plan.cores = cores.empty() ? context.order.placement.cores : cores;
   plan.numa_nodes = near_memory(context, plan.cores);
   plan.memory_bytes = context.order.placement.memory_bytes;
+  for (const Countable& one : context.order.placement.countables) {
+    const std::int64_t page_bytes = huge_page_bytes(one.name);
+    if (page_bytes > 0) plan.huge_pages[page_bytes] = one.amount;
+  }
+  // The pages that it was promised may lie anywhere.
+  if (!plan.huge_pages.empty()) plan.numa_nodes.clear();
 }
 
 // What the pool asks for must be what this agent can give.

@@ -134,8 +134,23 @@ int ids_of_owner(const Plan& plan, const struct stat& facts) {
                         std::to_string(facts.st_gid) + ":" + outside_root(plan.gids) + ":1");
 }
 
+// Of the task alone: nobody else sees its files, and its pages go with it.
+void mount_huge_pages(const Plan& plan, const Bind& bind, const std::string& target) {
+  const std::string options = "mode=1777,pagesize=" + bind.root + ",size=" + bind.path +
+                              ",uid=" + outside_root(plan.uids) + ",gid=" + outside_root(plan.gids);
+  if (::mkdir(target.c_str(), 0755) != 0 ||
+      ::mount("hugetlbfs", target.c_str(), "hugetlbfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+              options.c_str()) != 0) {
+    give_up(plan,
+            "mount huge pages of " + bind.root + " bytes (has the kernel pages of that size?)");
+  }
+}
+
 void bind_one(const Plan& plan, std::size_t index) {
   const Bind& bind = plan.binds[index];
+  if (bind.how == "huge") {
+    return mount_huge_pages(plan, bind, place("bind" + std::to_string(index)));
+  }
   const std::string shown = bind.root + (bind.path.empty() ? "" : "/" + bind.path);
   const int from = open_below(bind.root, bind.path);
   struct stat facts {};

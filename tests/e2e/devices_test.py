@@ -184,7 +184,7 @@ class Rules(unittest.TestCase):
 
     def setUp(self):
         node = self.cluster.nodes()[0]
-        if "devices of others" in node.get("not_enforced", "") or "cpus and devices" in node.get("not_enforced", ""):
+        if "devices of others" in node.get("not_enforced", "") or "pages and devices" in node.get("not_enforced", ""):
             self.skipTest(node["not_enforced"])
 
     def test_a_task_opens_its_own_devices_and_no_others(self):
