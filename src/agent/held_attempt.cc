@@ -121,8 +121,9 @@ void HeldAttempt::resume() {
   }
   shares_ = found.shares;
   const std::vector<TaskOnDisk> tasks = read_tasks(plan_context(false));
-  Result<void> planned = make_plans(/*checks_files=*/false);
-  if (!found.started && tasks.empty()) {
+  const bool runs = found.started || !tasks.empty();
+  Result<void> planned = make_plans(/*checks_files=*/!runs);
+  if (!runs) {
     stage_ = Stage::kPrepared;
     if (!planned.ok()) fail(planned.error());
     return;

@@ -249,6 +249,17 @@ TEST_F(HeldAttemptTest, WhatWouldNotStartAnyMoreStillGoesOn) {
   EXPECT_EQ(reports_[0].why, "the node offers none");
 }
 
+TEST_F(HeldAttemptTest, ARestartedAgentStartsNothingThatItWouldRefuse) {
+  make(1, true).launch("{}");
+  ASSERT_EQ(kinds(), Kinds{kPrepared});
+  HeldAttempt again = make(1, true);
+  const_cast<LaunchOrder&>(again.order()).exec.workdir = folder_ + "/nowhere";
+  again.resume();
+  EXPECT_EQ(kinds(), (Kinds{kPrepared, kLaunchFailed}));
+  again.start();
+  EXPECT_TRUE(runner_.calls.empty());
+}
+
 TEST_F(HeldAttemptTest, StepsEndBeforeTheirPlacement) {
   HeldAttempt held = make(1, false);
   held.launch("{}");
