@@ -61,6 +61,24 @@ class Request {
   alignas(nlmsghdr) unsigned char bytes_[512] = {};
 };
 
+Request<ifinfomsg> change_of(int link) {
+  Request<ifinfomsg> request(RTM_NEWLINK, 0);
+  request.fixed().ifi_family = AF_UNSPEC;
+  request.fixed().ifi_index = link;
+  return request;
+}
+
+Request<rtmsg> route_to(Destination to, unsigned char type) {
+  Request<rtmsg> request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL);
+  request.fixed().rtm_family = AF_INET;
+  request.fixed().rtm_dst_len = static_cast<unsigned char>(to.prefix);
+  request.fixed().rtm_table = RT_TABLE_MAIN;
+  request.fixed().rtm_protocol = RTPROT_STATIC;
+  request.fixed().rtm_type = type;
+  request.add(RTA_DST, to.address);
+  return request;
+}
+
 }  // namespace
 
 Netlink::Netlink() : fd_(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE)) {}
@@ -149,9 +167,7 @@ int Netlink::other_end(int link) {
 }
 
 bool Netlink::let_pass(int link) {
-  Request<ifinfomsg> request(RTM_NEWLINK, 0);
-  request.fixed().ifi_family = AF_UNSPEC;
-  request.fixed().ifi_index = link;
+  Request<ifinfomsg> request = change_of(link);
   rtattr* const families = request.begin(IFLA_AF_SPEC);
   rtattr* const ipv4 = request.begin(AF_INET);
   rtattr* const settings = request.begin(IFLA_INET_CONF);
@@ -166,9 +182,7 @@ bool Netlink::let_pass(int link) {
 }
 
 bool Netlink::keep_from_ipv6(int link) {
-  Request<ifinfomsg> request(RTM_NEWLINK, 0);
-  request.fixed().ifi_family = AF_UNSPEC;
-  request.fixed().ifi_index = link;
+  Request<ifinfomsg> request = change_of(link);
   rtattr* const families = request.begin(IFLA_AF_SPEC);
   rtattr* const ipv6 = request.begin(AF_INET6);
   request.add(IFLA_INET6_ADDR_GEN_MODE, std::uint8_t{IN6_ADDR_GEN_MODE_NONE});
@@ -178,9 +192,7 @@ bool Netlink::keep_from_ipv6(int link) {
 }
 
 bool Netlink::set_up(int link) {
-  Request<ifinfomsg> request(RTM_NEWLINK, 0);
-  request.fixed().ifi_family = AF_UNSPEC;
-  request.fixed().ifi_index = link;
+  Request<ifinfomsg> request = change_of(link);
   request.fixed().ifi_flags = IFF_UP;
   request.fixed().ifi_change = IFF_UP;
   return ask(request.header());
@@ -207,14 +219,8 @@ bool Netlink::add_neighbour(int link, std::uint32_t address, const LinkAddress& 
 }
 
 bool Netlink::add_route(int link, Destination to, std::uint32_t gateway, std::uint32_t source) {
-  Request<rtmsg> request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL);
-  request.fixed().rtm_family = AF_INET;
-  request.fixed().rtm_dst_len = static_cast<unsigned char>(to.prefix);
-  request.fixed().rtm_table = RT_TABLE_MAIN;
-  request.fixed().rtm_protocol = RTPROT_STATIC;
+  Request<rtmsg> request = route_to(to, RTN_UNICAST);
   request.fixed().rtm_scope = gateway == 0 ? RT_SCOPE_LINK : RT_SCOPE_UNIVERSE;
-  request.fixed().rtm_type = RTN_UNICAST;
-  request.add(RTA_DST, to.address);
   request.add(RTA_OIF, link);
   if (gateway != 0) request.add(RTA_GATEWAY, gateway);
   if (source != 0) request.add(RTA_PREFSRC, source);
@@ -222,14 +228,8 @@ bool Netlink::add_route(int link, Destination to, std::uint32_t gateway, std::ui
 }
 
 bool Netlink::close_route(Destination to) {
-  Request<rtmsg> request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL);
-  request.fixed().rtm_family = AF_INET;
-  request.fixed().rtm_dst_len = static_cast<unsigned char>(to.prefix);
-  request.fixed().rtm_table = RT_TABLE_MAIN;
-  request.fixed().rtm_protocol = RTPROT_STATIC;
+  Request<rtmsg> request = route_to(to, RTN_PROHIBIT);
   request.fixed().rtm_scope = RT_SCOPE_UNIVERSE;
-  request.fixed().rtm_type = RTN_PROHIBIT;
-  request.add(RTA_DST, to.address);
   request.add(RTA_PRIORITY, kLastResort);
   return ask(request.header());
 }
