@@ -12,7 +12,8 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e"))
 from cluster import DOVE, SKIP, Cluster, until  # noqa: E402
-from systemd_test import let_forward, make_image, read  # noqa: E402
+from isolation_test import make_image  # noqa: E402
+from systemd_test import let_forward, read  # noqa: E402
 
 RUNTIME = "/usr/bin/crun"
 LIMIT_S = 120

@@ -12,6 +12,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e"))
 from cluster import ENDED, ROOT, SKIP, Api, until  # noqa: E402
+from isolation_test import make_image  # noqa: E402
 
 BUILD = os.environ.get("DOVE_BUILD_DIR", "")
 KEPT = "/var/lib/dove/agent/kept"
@@ -53,13 +54,6 @@ def let_forward():
     """Or it is said of the node that containers have no way out."""
     with open("/proc/sys/net/ipv4/ip_forward", "w") as file:
         file.write("1")
-
-
-def make_image(path):
-    os.makedirs(path + "/bin")
-    shutil.copy("/bin/busybox", path + "/bin/busybox")
-    for applet in ("sh", "sleep", "cat", "test", "head", "tail"):
-        os.symlink("busybox", f"{path}/bin/{applet}")
 
 
 class SystemdTest(unittest.TestCase):
