@@ -23,7 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kTrialLimit_ms = 5'000;
+// On a busy machine that loads the modules first five seconds are too few, and it is tried once.
+constexpr int kTrialLimit_ms = 20'000;
 constexpr std::chrono::seconds kChildLimit{20};
 // Between jobs that follow one another the table stays.
 constexpr std::chrono::seconds kLinger{10};
