@@ -39,9 +39,6 @@ std::set<JobId> promises_behind(const State& state, const Job& job);
 void withdraw_behind(Cycle& cycle, const Job& job, const std::vector<Placement>& places,
                      const std::set<JobId>& ignored);
 
-// Whether so many elements of the class's array run as may at once; as kPlace sees it too.
-bool array_is_full(const Derived& derived, const WaitClass& it);
-
 // The pass kBackfill: each queue's first blocked jobs get promises, as many as it is declared to
 // have. A job without an end in sight for what it needs gets none; it is passed over. Done again
 // when kPreempt has stopped somebody: what was promised may come earlier then.

@@ -71,6 +71,32 @@ NumaDemand* next_demand(std::vector<NumaDemand>& demands, const std::vector<std:
   return next;
 }
 
+// What each demand gets in any case of `count` cores, when all get some of these and have the room:
+// its part by devices, rounded down, at least (a property of D'Hondt's method, which next_demand
+// is). Leaves the rest to be dealt out one by one.
+std::int32_t deal_sure_parts(std::vector<NumaDemand>& demands, std::int32_t count,
+                             std::vector<std::int32_t>& left, std::vector<std::int32_t>& taken_on) {
+  std::int64_t devices = 0;
+  for (const NumaDemand& each : demands) devices += each.devices;
+  const auto part = [&](const NumaDemand& each) {
+    return std::int64_t{count} * each.devices / devices;
+  };
+  const bool is_sure = std::all_of(demands.begin(), demands.end(), [&](const NumaDemand& each) {
+    return each.cores == 0 && part(each) > 0 &&
+           part(each) <= left[static_cast<std::size_t>(each.numa_node)];
+  });
+  if (!is_sure) return count;
+  std::int32_t missing = count;
+  for (NumaDemand& each : demands) {
+    const auto cores = static_cast<std::int32_t>(part(each));
+    each.cores = cores;
+    left[static_cast<std::size_t>(each.numa_node)] -= cores;
+    taken_on[static_cast<std::size_t>(each.numa_node)] += cores;
+    missing -= cores;
+  }
+  return missing;
+}
+
 // The NUMA node for `wanted` cores that may be anywhere.
 std::size_t next_anywhere(const std::vector<std::int32_t>& left, std::int32_t wanted) {
   std::size_t best = left.size();
@@ -148,14 +174,14 @@ std::vector<std::int32_t> choose_cores(const Inventory& inventory, Cores free, s
     }
   }
   std::vector<std::int32_t> left = count_cores(inventory, free);
-  std::int32_t missing = count;
   if (demands.empty()) {
-    const std::size_t numa = next_anywhere(left, missing);
+    const std::size_t numa = next_anywhere(left, count);
     if (numa < left.size() && left[numa] >= count) {
       return first_of(inventory.numa[numa], free, count);
     }
   }
   std::vector<std::int32_t> taken_on(left.size(), 0);
+  std::int32_t missing = deal_sure_parts(demands, count, left, taken_on);
   while (missing > 0) {
     NumaDemand* demand = next_demand(demands, left);
     if (demand == nullptr) break;

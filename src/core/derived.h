@@ -43,6 +43,7 @@ struct WaitClass {
   std::vector<NodeId> avoided;
   JobId array;           // of its own limit; none without one
   Amount least;          // that a job of it can hold
+  NodeNeeds needs;       // of a job of it, on all its nodes together
   bool monotone = true;  // what did not fit cannot fit until something is freed
   std::set<QueueKey> jobs;
   Verdict verdict = Verdict::kOpen;
@@ -157,6 +158,10 @@ void sync_wake(State& state, JobId job);
 // Puts a waiting job into, or takes it out of, the queue.
 void enqueue(State& state, const Job& job, JobNote& note);
 void dequeue(State& state, JobNote& note);
+// Whether so many elements of the class's array run as may at once.
+bool array_is_full(const Derived& derived, const WaitClass& it);
+// That, or a limit of a queue, user or cluster keeps the class's first job. REQUIRES: it has one.
+bool is_over_limit(State& state, const WaitClass& it);
 // Drops classes that nobody waits in, when there are many.
 void purge_classes(State& state);
 // Sets the class's verdict, whether it is to be tried, and its membership of `no_place` and others.

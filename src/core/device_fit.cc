@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "base/check.h"
 #include "core/cores.h"
 
 namespace dove::core {
 namespace {
+
+constexpr std::string_view kGpu = "gpu";
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
@@ -78,6 +81,7 @@ class Taking {
   bool take_whole(const PlacementPolicy& policy, std::vector<DeviceGrant>& out) {
     const std::vector<DeviceOffer> whole = offers(kWholeDevice_milli, request_.gpus);
     if (static_cast<std::int32_t>(whole.size()) < request_.gpus) return false;
+    out.reserve(out.size() + static_cast<std::size_t>(request_.gpus));
     for (std::int32_t device :
          policy.whole_devices({inventory_, whole, request_.gpus, cores_wanted_})) {
       books_.free_milli[static_cast<std::size_t>(device)] -= kWholeDevice_milli;
@@ -166,7 +170,7 @@ class Taking {
 }  // namespace
 
 bool matches(const Request& request, const Device& device) {
-  if (device.kind != "gpu") return false;
+  if (std::string_view(device.kind) != kGpu) return false;
   if (!request.gpu_model.empty() && !same_model(request.gpu_model, device.model)) return false;
   return device.memory_bytes >= request.gpu_memory_bytes;
 }

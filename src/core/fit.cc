@@ -41,6 +41,7 @@ std::int32_t countable_capacity(const FreeView& free, const TaskGroup& group, st
 }
 
 void add_devices(std::vector<DeviceGrant>& to, const std::vector<DeviceGrant>& from) {
+  if (to.empty()) to.reserve(from.size());
   for (const DeviceGrant& one : from) {
     auto at =
         std::lower_bound(to.begin(), to.end(), one, [](const DeviceGrant& a, const DeviceGrant& b) {

@@ -58,10 +58,10 @@ std::optional<std::vector<Placement>> search(const State& state, const Policies&
 }
 
 // All that is free in its pool together would not do.
-bool is_too_much(const State& state, const JobSpec& spec) {
+bool is_too_much(const State& state, const WaitClass& it) {
   const auto& sums = state.derived->free_sums;
-  const auto sum = sums.find(pool_of(state, spec)->name);
-  return sum == sums.end() || !covers(sum->second, needs_of(spec));
+  const auto sum = sums.find(pool_of(state, *it.spec)->name);
+  return sum == sums.end() || !covers(sum->second, it.needs);
 }
 
 // Launches the first job of the class, or says why none of it can be.
@@ -70,11 +70,10 @@ Verdict try_place(Cycle& cycle, std::uint64_t id) {
   const WaitClass& it = state.derived->classes.at(id);
   const JobSpec& spec = *it.spec;
   if (!declared_obstacles(state, spec).empty()) return Verdict::kDeclared;
-  if (array_is_full(*state.derived, it)) return Verdict::kOverLimit;
+  if (is_over_limit(cycle.state, it)) return Verdict::kOverLimit;
   const Job& job = *state.find_job(it.jobs.begin()->job);
-  if (!is_within_limits(cycle.state, job, it.least)) return Verdict::kOverLimit;
   if (launch_promised(cycle, id)) return Verdict::kOpen;
-  if (it.monotone && is_too_much(state, spec)) return Verdict::kNoPlace;
+  if (it.monotone && is_too_much(state, it)) return Verdict::kNoPlace;
   const std::set<JobId> ignored = promises_behind(state, job);
   bool found = false;
   LimitedSearch limited{state, spec, it.avoided};
@@ -97,12 +96,6 @@ Verdict try_place(Cycle& cycle, std::uint64_t id) {
 }
 
 }  // namespace
-
-bool array_is_full(const Derived& derived, const WaitClass& it) {
-  if (!it.array) return false;
-  const auto array = derived.arrays.find(it.array);
-  return array != derived.arrays.end() && array->second.active >= it.spec->array.running_max;
-}
 
 void resolve_dependencies(Cycle& cycle) {
   Derived& derived = *cycle.state.derived;

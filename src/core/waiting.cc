@@ -83,6 +83,7 @@ std::uint64_t class_for(const State& state, const Job& job) {
   made.avoided = job.nodes_avoided;
   made.array = limiting_array(job);
   made.least = least_amount(*job.spec);
+  made.needs = needs_of(*job.spec);
   made.monotone = search_is_monotone(*job.spec);
   made.lane = derived.tree.lane_of(*job.spec);
   derived.classes_by_digest.emplace(digest, id);
@@ -155,6 +156,17 @@ void dequeue(State& state, JobNote& note) {
   note.wait_class = 0;
 }
 
+bool array_is_full(const Derived& derived, const WaitClass& it) {
+  if (!it.array) return false;
+  const auto array = derived.arrays.find(it.array);
+  return array != derived.arrays.end() && array->second.active >= it.spec->array.running_max;
+}
+
+bool is_over_limit(State& state, const WaitClass& it) {
+  return array_is_full(*state.derived, it) ||
+         !is_within_limits(state, *state.find_job(it.jobs.begin()->job), it.least);
+}
+
 void reopen(State& state, const std::vector<NodeId>& freed) {
   Derived& derived = *state.derived;
   std::vector<std::uint64_t> again;
@@ -162,7 +174,10 @@ void reopen(State& state, const std::vector<NodeId>& freed) {
     if (helped_by(state, derived.classes.at(id), freed)) again.push_back(id);
   }
   if (derived.usage_fell) {
-    again.insert(again.end(), derived.over_limit.begin(), derived.over_limit.end());
+    for (std::uint64_t id : derived.over_limit) {
+      const WaitClass& it = derived.classes.at(id);
+      if (it.jobs.empty() || !is_over_limit(state, it)) again.push_back(id);
+    }
   }
   for (std::uint64_t id : again) set_verdict(state, id, Verdict::kOpen);
 }
