@@ -181,10 +181,10 @@ void note_victim(Derived& derived, const Job& job) {
   keep(derived.preemptible, job.id, active && !stopping && is_preemptible(*job.spec));
 }
 
-std::vector<std::string> pools_of(const State& state, const Node& node) {
-  std::vector<std::string> pools;
+std::vector<PoolNote*> pools_of(const State& state, const Node& node) {
+  std::vector<PoolNote*> pools;
   for (const auto& [name, pool] : state.pools) {
-    if (any_hostlist_holds(pool.nodes, node.name)) pools.push_back(name);
+    if (any_hostlist_holds(pool.nodes, node.name)) pools.push_back(&state.derived->pools.at(name));
   }
   return pools;
 }
@@ -197,6 +197,7 @@ void build(State& state, const Policies& policies, bool by_order_policy) {
   state.derived->scores.use(find_score(policies, state.settings.placement));
   state.derived->tree.build(state, state.derived->policies);
   state.derived->plan.boundary = next_boundary(state);
+  for (const auto& [name, pool] : state.pools) state.derived->pools[name].name = name;
   for (const Node& node : state.nodes) touch(state, node.id);
   for (const auto& [id, job] : state.jobs) touch(state, id);
 }
@@ -223,11 +224,11 @@ void count_total(Derived& derived, NodeNote& note, const Total& now) {
 }
 
 // What a node lacks (its inventory shrank) is not taken from what others have.
-void count_free(Derived& derived, NodeNote& note, NodeFree now) {
+void count_free(NodeNote& note, NodeFree now) {
   now.gpus_milli = std::max<std::int64_t>(now.gpus_milli, 0);
   now.memory_bytes = std::max<std::int64_t>(now.memory_bytes, 0);
-  for (const std::string& pool : note.pools) {
-    NodeFree& sum = derived.free_sums[pool];
+  for (PoolNote* pool : note.pools) {
+    NodeFree& sum = pool->free;
     sum.gpus_milli += now.gpus_milli - note.free.gpus_milli;
     sum.cores += now.cores - note.free.cores;
     sum.memory_bytes += now.memory_bytes - note.free.memory_bytes;
@@ -249,6 +250,11 @@ void take_sorted(std::vector<T>& noted, std::vector<T>& batch) {
 bool is_available(const Node& node) {
   return !node.removed && node.contact == Contact::kConnected && !node.declared.drained &&
          node.inventory != nullptr && node.life == LifeStage::kProduction && !is_closed(node);
+}
+
+PoolNote* pool_note(const State& state, const JobSpec& spec) {
+  const Pool* pool = pool_of(state, spec);
+  return pool == nullptr ? nullptr : &state.derived->pools.at(pool->name);
 }
 
 void touch(State& state, JobId job) {
@@ -280,23 +286,21 @@ void sync_node(State& state, NodeId id) {
   const NodeFree free = free_of(node);
   const NodeRank rank = derived.policies.placement->rank(free);
   if (available != note.available || rank != note.rank) {
-    for (const std::string& pool : note.pools) {
-      std::set<NodeEntry>& nodes = derived.free_nodes[pool];
-      const auto entry = [&](bool in, const NodeRank& at) {
-        return in ? std::optional(NodeEntry{at, id}) : std::nullopt;
-      };
-      move_in(nodes, entry(note.available, note.rank), entry(available, rank));
+    const auto entry = [&](bool in, const NodeRank& at) {
+      return in ? std::optional(NodeEntry{at, id}) : std::nullopt;
+    };
+    for (PoolNote* pool : note.pools) {
+      move_in(pool->nodes, entry(note.available, note.rank), entry(available, rank));
     }
     note.available = available;
     note.rank = rank;
   }
-  count_free(derived, note, available ? free : NodeFree{});
+  count_free(note, available ? free : NodeFree{});
   derived.scores.touch(id);
   count_total(derived, note, available ? total_of(node) : Total{});
   if (!node.declared.topology.empty()) {
-    for (const std::string& pool : note.pools) {
-      Domains& domains = derived.domains[pool];
-      available ? domains.put(node, rank, free) : domains.drop(id);
+    for (PoolNote* pool : note.pools) {
+      available ? pool->domains.put(node, rank, free) : pool->domains.drop(id);
     }
   }
   keep(derived.in_care, id, wants_care(node));

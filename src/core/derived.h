@@ -28,6 +28,14 @@
 
 namespace dove::core {
 
+// The available nodes of a pool.
+struct PoolNote {
+  std::string name;
+  std::set<NodeEntry> nodes;
+  NodeFree free;    // of all of them
+  Domains domains;  // by the units they are in
+};
+
 enum class Verdict {
   kOpen,       // to be tried
   kNoPlace,    // until something is freed that could matter
@@ -41,10 +49,11 @@ struct WaitClass {
   std::uint64_t digest = 0;
   std::shared_ptr<const JobSpec> spec;
   std::vector<NodeId> avoided;
-  JobId array;           // of its own limit; none without one
-  Amount least;          // that a job of it can hold
-  NodeNeeds needs;       // of a job of it, on all its nodes together
-  bool monotone = true;  // what did not fit cannot fit until something is freed
+  JobId array;                     // of its own limit; none without one
+  const PoolNote* pool = nullptr;  // null: there is none
+  Amount least;                    // that a job of it can hold
+  NodeNeeds needs;                 // of a job of it, on all its nodes together
+  bool monotone = true;            // what did not fit cannot fit until something is freed
   std::set<QueueKey> jobs;
   Verdict verdict = Verdict::kOpen;
   std::uint64_t books_version = 0;  // when the verdict was found
@@ -72,9 +81,9 @@ struct NodeNote {
   bool available = false;
   NodeRank rank = {};
   Instant wake = kNever;
-  std::vector<std::string> pools;
-  Total total;    // as last counted; nothing while it is not available
-  NodeFree free;  // the same
+  std::vector<PoolNote*> pools;  // that it is in
+  Total total;                   // as last counted; nothing while it is not available
+  NodeFree free;                 // the same
 };
 
 struct ArrayNote {
@@ -127,9 +136,7 @@ struct Derived {
   std::set<std::uint64_t> over_limit;
   std::set<std::uint64_t> changing;
 
-  std::map<std::string, std::set<NodeEntry>> free_nodes;  // available ones, by pool
-  std::map<std::string, NodeFree> free_sums;              // of all of these
-  std::map<std::string, Domains> domains;                 // the same, by the units they are in
+  std::map<std::string, PoolNote> pools;  // all of the State's
   ScoreBoard scores;
   std::set<std::pair<Instant, JobId>> job_wakes;
   std::set<std::pair<Instant, NodeId>> node_wakes;  // fences; may be early, never late
@@ -155,6 +162,8 @@ void sync(State& state);
 void sync_node(State& state, NodeId node);
 void sync_job(State& state, JobId job);
 void sync_wake(State& state, JobId job);
+// Of the pool that the job asks for; null when there is none.
+PoolNote* pool_note(const State& state, const JobSpec& spec);
 // Puts a waiting job into, or takes it out of, the queue.
 void enqueue(State& state, const Job& job, JobNote& note);
 void dequeue(State& state, JobNote& note);

@@ -54,7 +54,7 @@ bool is_void(const State& state, JobId id, const PromiseRecord& promise) {
   const auto note = derived.jobs.find(id);
   if (note == derived.jobs.end() || note->second.wait_class == 0) return true;
   const JobSpec& spec = *state.find_job(id)->spec;
-  const Pool* pool = pool_of(state, spec);
+  const PoolNote* pool = pool_note(state, spec);
   if (pool == nullptr) return true;
   const Instant start = std::max(promise.start_at, state.now);
   return std::any_of(
@@ -64,7 +64,7 @@ bool is_void(const State& state, JobId id, const PromiseRecord& promise) {
         const NodePlan& plan = plan_of(state, derived.plan, placement.node);
         return is_gone(node) || is_overruled(state, plan, id, placement, promise.start_at) ||
                !still_exists(node, placement) || !allows(spec, node) ||
-               std::find(pools.begin(), pools.end(), pool->name) == pools.end() ||
+               std::find(pools.begin(), pools.end(), pool) == pools.end() ||
                is_shut(state, spec, plan, start);
       });
 }
@@ -142,9 +142,8 @@ class Attempted {
   std::optional<std::vector<Placement>> places() {
     if (promised_are_free(kNever)) return promise_.placements;
     const PlannedBooks planned(state_, state_.derived->plan, claim_);
-    const auto& nodes = state_.derived->free_nodes[pool_of(state_, spec_)->name];
     Candidates candidates;
-    candidates.ranked = &nodes;
+    candidates.ranked = &pool_note(state_, spec_)->nodes;
     candidates.nodes = &state_.nodes;
     candidates.jobs = &state_.jobs;
     candidates.planned = &planned;

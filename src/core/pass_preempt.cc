@@ -121,10 +121,8 @@ class Round {
 
   const std::set<NodeEntry>& nodes_of(const JobSpec& spec) const {
     static const std::set<NodeEntry> none;
-    const Pool* pool = pool_of(state_, spec);
-    if (pool == nullptr) return none;
-    const auto nodes = state_.derived->free_nodes.find(pool->name);
-    return nodes == state_.derived->free_nodes.end() ? none : nodes->second;
+    const PoolNote* pool = pool_note(state_, spec);
+    return pool == nullptr ? none : pool->nodes;
   }
 
   // Stops the victims, if there are any that make room. False: there is nobody to stop.

@@ -19,15 +19,14 @@ bool is_ready(const State& state, const Job& job) {
 
 // On the node that scores best, if the job is of a kind that is scored.
 std::optional<std::vector<Placement>> search_by_score(const State& state, const Policies& policies,
-                                                      const Pool& pool, const WaitClass& it,
-                                                      Candidates candidates) {
+                                                      const WaitClass& it, Candidates candidates) {
   Derived& derived = *state.derived;
   const auto open = [&](NodeId id) {
     const NodeNote& note = derived.nodes[id.value - 1];
     return note.available &&
-           std::find(note.pools.begin(), note.pools.end(), pool.name) != note.pools.end();
+           std::find(note.pools.begin(), note.pools.end(), it.pool) != note.pools.end();
   };
-  const auto best = derived.scores.choose(state, pool.name, *it.spec, open);
+  const auto best = derived.scores.choose(state, it.pool->name, *it.spec, open);
   if (!best) return std::nullopt;
   const std::set<NodeEntry> only = {{derived.nodes[best->value - 1].rank, *best}};
   candidates.ranked = &only;
@@ -37,32 +36,24 @@ std::optional<std::vector<Placement>> search_by_score(const State& state, const 
 std::optional<std::vector<Placement>> search(const State& state, const Policies& policies,
                                              const WaitClass& it, const std::set<JobId>& ignored,
                                              std::span<const NodeId> avoided) {
-  static const std::set<NodeEntry> none;
-  const Pool* pool = pool_of(state, *it.spec);
-  const auto nodes = state.derived->free_nodes.find(pool->name);
-  const auto domains = state.derived->domains.find(pool->name);
   Plan& plan = state.derived->plan;
   const PlannedBooks planned(state, plan,
                              {it.spec.get(), JobId{}, state.now,
                               stay_of(state, *it.spec).end(state.now), kNever, &ignored});
   Candidates candidates;
-  candidates.ranked = nodes == state.derived->free_nodes.end() ? &none : &nodes->second;
+  candidates.ranked = &it.pool->nodes;
   candidates.nodes = &state.nodes;
-  candidates.domains = domains == state.derived->domains.end() ? nullptr : &domains->second;
+  candidates.domains = &it.pool->domains;
   candidates.jobs = &state.jobs;
   candidates.planned = plan.is_empty() ? nullptr : &planned;
   if (avoided.empty()) {
-    if (auto found = search_by_score(state, policies, *pool, it, candidates)) return found;
+    if (auto found = search_by_score(state, policies, it, candidates)) return found;
   }
   return find_places(candidates, *policies.placement, *it.spec, avoided);
 }
 
 // All that is free in its pool together would not do.
-bool is_too_much(const State& state, const WaitClass& it) {
-  const auto& sums = state.derived->free_sums;
-  const auto sum = sums.find(pool_of(state, *it.spec)->name);
-  return sum == sums.end() || !covers(sum->second, it.needs);
-}
+bool is_too_much(const WaitClass& it) { return !covers(it.pool->free, it.needs); }
 
 // Launches the first job of the class, or says why none of it can be.
 Verdict try_place(Cycle& cycle, std::uint64_t id) {
@@ -73,7 +64,7 @@ Verdict try_place(Cycle& cycle, std::uint64_t id) {
   if (is_over_limit(cycle.state, it)) return Verdict::kOverLimit;
   const Job& job = *state.find_job(it.jobs.begin()->job);
   if (launch_promised(cycle, id)) return Verdict::kOpen;
-  if (it.monotone && is_too_much(state, it)) return Verdict::kNoPlace;
+  if (it.monotone && is_too_much(it)) return Verdict::kNoPlace;
   const std::set<JobId> ignored = promises_behind(state, job);
   bool found = false;
   LimitedSearch limited{state, spec, it.avoided};

@@ -128,9 +128,7 @@ void replace_first(std::vector<Bound>& heap, const Bound& bound) {
 }
 
 const std::set<NodeEntry>& nodes_of(const State& state, const Pool& pool) {
-  static const std::set<NodeEntry> none;
-  const auto at = state.derived->free_nodes.find(pool.name);
-  return at == state.derived->free_nodes.end() ? none : at->second;
+  return state.derived->pools.at(pool.name).nodes;
 }
 
 // Whether some node has room for so many tasks when nobody is on it.

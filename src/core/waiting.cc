@@ -82,6 +82,7 @@ std::uint64_t class_for(const State& state, const Job& job) {
   made.spec = job.spec;
   made.avoided = job.nodes_avoided;
   made.array = limiting_array(job);
+  made.pool = pool_note(state, *job.spec);
   made.least = least_amount(*job.spec);
   made.needs = needs_of(*job.spec);
   made.monotone = search_is_monotone(*job.spec);
