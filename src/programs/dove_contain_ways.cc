@@ -33,6 +33,7 @@ constexpr std::uint32_t kOutFirst = 0x6470'0000;  // containers::kOutRange
 constexpr std::uint32_t kOutCount = 1U << 20;
 constexpr std::uint32_t kTaken = 2;  // the network's own and the gateway
 constexpr int kMtuUsual = 1500;
+constexpr unsigned kRun_s = 20;
 
 std::uint32_t gateway() {
   in_addr address{};
@@ -174,6 +175,7 @@ int Machine::run(const std::vector<std::string>& argv) const {
   words.push_back(nullptr);
   const pid_t child = ::fork();
   if (child == 0) {
+    ::alarm(kRun_s);  // others wait for the lock; it holds for what is executed, too
     if (::setns(space_, CLONE_NEWNET) == 0) ::execv(words[0], words.data());
     ::_exit(127);
   }

@@ -196,6 +196,19 @@ TEST_F(AgentProtocol, WhatAnAgentHasNoRecordOfEndedAndRunsAgain) {
   EXPECT_EQ(synced.body.at("orders").at(0).at("attempt"), 2);
 }
 
+TEST(AgentMessages, NamesOfAMachineAreNotLong) {
+  const auto read = [](const std::string& boot_id, const std::string& address) {
+    return read_sync({{"boot_id", boot_id},
+                      {"address", address},
+                      {"inventory", codec::inventory_json(Inventory{})}});
+  };
+  EXPECT_TRUE(read(std::string(256, 'b'), std::string(256, 'a')).ok());
+  for (const auto& refused : {read(std::string(257, 'b'), ""), read("b", std::string(257, 'a'))}) {
+    ASSERT_FALSE(refused.ok());
+    EXPECT_NE(refused.error().message.find("more than 256 bytes"), std::string::npos);
+  }
+}
+
 TEST_F(AgentProtocol, ASyncThatWasLongUnderWayChangesNothing) {
   FakeAgent agent(live, "n1");
   ASSERT_EQ(agent.join().status, 201);

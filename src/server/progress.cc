@@ -23,9 +23,11 @@ constexpr std::size_t kRanksShown = 64;
 constexpr std::size_t kSeriesMax = 10'000;
 constexpr std::size_t kPhase_bytes = 24;
 constexpr std::int64_t kLogEvery_us = 60'000'000;
-constexpr std::int64_t kSpan_max_us = std::int64_t{1} << 50;
+constexpr std::int64_t kSpan_max_us = std::int64_t{1} << 49;
 constexpr std::int64_t kSteps = 20;         // so many may pass in silence
 constexpr std::string_view kWait = "wait";  // phases that tasks tell of
+
+static_assert(kSpan_max_us <= INT64_MAX / 10'000, "slow_percent of it is a number");
 constexpr std::string_view kDone = "done";
 constexpr double kMicroseconds = 1e6;  // of a second
 

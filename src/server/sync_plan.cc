@@ -15,6 +15,7 @@ using core::PlacementStage;
 
 constexpr std::size_t kHeldMax = 100'000;
 constexpr std::size_t kWhy_bytes = 4096;
+constexpr std::size_t kName_bytes = 256;  // of a boot id, an address
 
 Result<std::vector<TaskExit>> read_exits(const Json& item) {
   std::vector<TaskExit> exits;
@@ -128,6 +129,8 @@ Result<SyncMessage> read_sync(const Json& body) {
     message.ticket = body.value("ticket", "");
     message.boot_id = body.at("boot_id").get<std::string>();
     message.address = body.value("address", "");
+    if (message.boot_id.size() > kName_bytes) return malformed("a boot_id of more than 256 bytes");
+    if (message.address.size() > kName_bytes) return malformed("an address of more than 256 bytes");
     message.preflight_port = std::clamp(body.value("preflight_port", 0), 0, 65'535);
     message.epoch_seen = body.value("epoch_seen", std::uint64_t{0});
     message.log_head_seen = body.value("log_head_seen", std::uint64_t{0});
