@@ -21,9 +21,10 @@ Result<void> cycle(CheckedBrain& brain, RandomWorld& world) {
   return {};
 }
 
-Result<void> run(std::uint64_t seed, int batches) {
+// How many attempts were stopped because they hung.
+Result<std::uint64_t> run(std::uint64_t seed, int batches, bool with_hangs = false) {
   CheckedBrain brain(policies::standard_policies());
-  RandomWorld world(brain, seed, false);
+  RandomWorld world(brain, seed, /*varied=*/false, with_hangs);
   brain.begin(Instant{1'000'000'000});
   world.set_up();
   for (int i = 0; i < batches; ++i) {
@@ -31,7 +32,8 @@ Result<void> run(std::uint64_t seed, int batches) {
     world.some_events();
   }
   TRY(cycle(brain, world));
-  return brain.check_fold();
+  TRY(brain.check_fold());
+  return world.hung();
 }
 
 TEST(BrainProperty, RandomHistoriesKeepTheInvariants) {
@@ -40,6 +42,17 @@ TEST(BrainProperty, RandomHistoriesKeepTheInvariants) {
     const auto done = run(seed, 250);
     ASSERT_TRUE(done.ok()) << "DOVE_SEED=" << seed << ": " << done.error().message;
   }
+}
+
+TEST(BrainProperty, RandomHistoriesWithHangsKeepTheInvariants) {
+  const auto [first, count, given] = seeds_for_test(25);
+  std::uint64_t hung = 0;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    const auto done = run(seed, 250, /*with_hangs=*/true);
+    ASSERT_TRUE(done.ok()) << "DOVE_SEED=" << seed << ": " << done.error().message;
+    hung += *done;
+  }
+  EXPECT_GT(hung, 0u);
 }
 
 // 199: a job that had room was promised it only in the next cycle. 274, 292: what a search for an

@@ -31,6 +31,8 @@ Result<void> RandomWorld::account(const Decision& decision) {
     forget_node(lost->node);
   } else if (std::get_if<ForgetJob>(&decision) != nullptr) {
     ++forgotten_;
+  } else if (const auto* stop = std::get_if<Stop>(&decision)) {
+    hung_ += stop->reason == StopReason::kHung ? 1 : 0;
   }
   return {};
 }
@@ -68,6 +70,7 @@ void RandomWorld::set_up() {
   settings.ended_jobs_max = 40;
   settings.countables = {{"licence", 3}};
   settings.placement = placement_;
+  if (with_hangs_) settings.on_hang = static_cast<OnHang>(number(3));
   if (varied_) {
     static const char* const orders[] = {"priority_fifo", "strict_fifo", "drf", "fair_share"};
     settings.order = orders[number(4)];
@@ -127,6 +130,7 @@ JobId RandomWorld::some_job() {
 }
 
 void RandomWorld::happen() {
+  if (with_hangs_ && one_in(4)) return tell_progress();
   const std::int32_t what = number(100);
   if (what < 25) return submit();
   if (what < 70) return report();
@@ -242,6 +246,29 @@ void RandomWorld::report() {
         brain_.add(PlacementEnded{job, attempt, node, {exit}, 0, 0});
       }
       running_.erase(at);
+  }
+}
+
+// Mostly of an attempt that runs; sometimes of another one, or from a node that has none of it.
+void RandomWorld::tell_progress() {
+  if (running_.empty()) return;
+  auto at = running_.begin();
+  std::advance(at, number(static_cast<std::int32_t>(running_.size())));
+  auto [job, attempt, node] = *at;
+  if (one_in(10)) attempt += 1;
+  if (one_in(10)) node = some_node();
+  const std::int32_t ranks = 1 + number(4);
+  switch (number(4)) {
+    case 0:
+      return brain_.add(HangEnded{job, attempt});
+    case 1:
+      return brain_.add(ProgressReported{job, attempt, node, number(50), milliseconds(number(900)),
+                                         static_cast<Rank>(number(ranks)), ranks,
+                                         milliseconds(number(900))});
+    default:
+      return brain_.add(HangObserved{job, attempt, node, one_in(2),
+                                     static_cast<Rank>(number(ranks)), ranks, number(50),
+                                     seconds(number(100))});
   }
 }
 

@@ -28,9 +28,14 @@ class Brain {
 class RandomWorld {
  public:
   // The seed decides on the placement of single tasks too. `varied`: also other orders, limits by
-  // model, features, and pools that close. `brain` is not owned.
-  RandomWorld(Brain& brain, std::uint64_t seed, bool varied)
-      : brain_(brain), random_(seed), placement_(kPlacements[seed % 3]), varied_(varied) {}
+  // model, features, and pools that close. `with_hangs`: ranks also tell of steps, and fall silent.
+  // `brain` is not owned.
+  RandomWorld(Brain& brain, std::uint64_t seed, bool varied, bool with_hangs = false)
+      : brain_(brain),
+        random_(seed),
+        placement_(kPlacements[seed % 3]),
+        varied_(varied),
+        with_hangs_(with_hangs) {}
 
   void set_up();       // six nodes, a pool, a queue, limits; REQUIRES: nothing has happened yet
   void some_events();  // none to three
@@ -39,6 +44,7 @@ class RandomWorld {
   // Takes note of what was decided; what must never be decided is an error.
   Result<void> account(const Decision& decision);
   std::uint64_t forgotten() const { return forgotten_; }  // jobs
+  std::uint64_t hung() const { return hung_; }            // attempts stopped for it
 
  private:
   const core::State& state() const { return brain_.state(); }
@@ -52,6 +58,7 @@ class RandomWorld {
   void say_where(JobSpec& spec);
   TaskGroup group();
   void report();
+  void tell_progress();
   void settle();
   void ask();
   void declare();
@@ -67,8 +74,10 @@ class RandomWorld {
   Random random_;
   std::string placement_;
   bool varied_;
+  bool with_hangs_;
   std::set<std::tuple<JobId, AttemptNumber, NodeId>> running_;
   std::uint64_t forgotten_ = 0;
+  std::uint64_t hung_ = 0;
 };
 
 }  // namespace dove::sim
