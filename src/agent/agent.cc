@@ -331,12 +331,10 @@ void Agent::launch(const Json& line, std::string_view text) {
       cutter_.is_under_way(key) || allocator_.is_under_way(key) || preflights_.count(key) > 0;
   if (under_way) return;
   // What this node offers now holds for the attempt, whatever it offers when we start again.
-  Json own = line;
   const bool offered = offers_networks();
-  own["has_network"] = offered;
   std::string kept(text.substr(0, text.rfind('}')));
   kept += offered ? R"(,"has_network":true})" : R"(,"has_network":false})";
-  Result<LaunchOrder> order = read_launch_order(own);
+  Result<LaunchOrder> order = read_launch_order(line, offered);
   if (!order.ok()) {
     report(Report{ReportKind::kLaunchFailed, key, {}, order.error().message, 0, 0, 0});
     return;

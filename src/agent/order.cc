@@ -121,7 +121,7 @@ Result<TaskGrant> read_grant(const Json& value) {
 
 std::string AttemptKey::text() const { return fmt::format("{}.{}", job.value, attempt); }
 
-Result<LaunchOrder> read_launch_order(const Json& line) {
+Result<LaunchOrder> read_launch_order(const Json& line, bool has_network) {
   try {
     LaunchOrder order;
     order.key = {JobId(line.at("job").get<std::uint64_t>()),
@@ -132,8 +132,8 @@ Result<LaunchOrder> read_launch_order(const Json& line) {
     TRY_ASSIGN(order.placement, codec::read_placement(line.at("placement")));
     order.nodes = read_peers(line.at("placements"));
     read_spec(line.at("spec"), order);
-    TRY_ASSIGN(order.exec, codec::decode_exec(line.at("exec").dump()));
-    choose_network(line.value("has_network", false), order);
+    TRY_ASSIGN(order.exec, codec::decode_exec(line.at("exec")));
+    choose_network(line.value("has_network", has_network), order);
     order.linux_user = line.value("linux_user", "");
     TRY(read_run_as(line.value("run_as", "node"), order));
     order.job_token = line.value("job_token", "");

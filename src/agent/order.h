@@ -101,7 +101,8 @@ struct StepAttach {
   std::map<std::pair<Rank, bool>, std::int64_t> seen;  // bytes that it has, by (rank, is_stderr)
 };
 
-Result<LaunchOrder> read_launch_order(const nlohmann::json& line);
+// `has_network`: whether this node offers networks of gangs, if the line, as it came, does not say.
+Result<LaunchOrder> read_launch_order(const nlohmann::json& line, bool has_network = false);
 Result<StepOrder> read_step_order(const nlohmann::json& step);
 Result<StepAttach> read_step_attach(const nlohmann::json& attach);
 

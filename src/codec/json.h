@@ -44,7 +44,7 @@ nlohmann::json write_submission(const Submission& submission);
 
 // The ExecSpec blob: canonical JSON, keys sorted.
 std::string encode_exec(const ExecSpec& exec);
-Result<ExecSpec> decode_exec(std::string_view blob);
+Result<ExecSpec> decode_exec(const nlohmann::json& blob);
 
 // What cannot be known without the ExecSpec blob (command, environment, files) is not in it.
 nlohmann::json job_json(const core::State& state, const core::Job& job);     // GET /v1/jobs/{id}

@@ -20,7 +20,6 @@ constexpr std::size_t kVolumesMax = 64;
 constexpr std::size_t kPortsMax = 16;
 constexpr std::array<std::string_view, 3> kNetworks{"default", "host",
                                                     "gang"};  // by ContainerNetwork
-constexpr std::size_t kBlobBytesMax = std::size_t{16} << 20;
 constexpr std::int64_t kSignalMax = 64;
 
 constexpr TextRule kArgumentRule{kArgumentBytesMax, TextRule::Kind::kAny};
@@ -204,11 +203,10 @@ void read_exec(JsonFields& fields, ExecSpec& v) { read_exec_fields(fields, v); }
 
 std::string encode_exec(const ExecSpec& exec) { return dump_json(exec_json(exec)); }
 
-Result<ExecSpec> decode_exec(std::string_view blob) {
-  TRY_ASSIGN(const Json value, parse_json(blob, kBlobBytesMax));
+Result<ExecSpec> decode_exec(const Json& blob) {
   Failure failure;
   ExecSpec exec;
-  JsonFields fields(value, "", failure);
+  JsonFields fields(blob, "", failure);
   read_exec_fields(fields, exec);
   fields.done();
   if (failure.any()) return failure.error();

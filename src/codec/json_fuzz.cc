@@ -29,6 +29,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   (void)codec::read_placement(*json);
   (void)codec::read_task_exit(*json);
-  (void)codec::decode_exec(text);
+  (void)codec::decode_exec(*json);
   return 0;
 }

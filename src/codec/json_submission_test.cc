@@ -89,7 +89,7 @@ TEST(Submission, WhatIsWrittenIsReadBack) {
   ASSERT_TRUE(got.ok()) << got.error().field << ": " << got.error().message;
   EXPECT_EQ(got->spec, full.spec);
   EXPECT_EQ(encode_exec(got->exec), encode_exec(full.exec));
-  auto exec = decode_exec(encode_exec(full.exec));
+  auto exec = decode_exec(nlohmann::json::parse(encode_exec(full.exec)));
   ASSERT_TRUE(exec.ok()) << exec.error().message;
   EXPECT_EQ(encode_exec(*exec), encode_exec(full.exec));
 }
