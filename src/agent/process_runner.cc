@@ -350,8 +350,8 @@ void ProcessRunner::on_exit(std::uint64_t tag) {
   const auto found = shims_.find(tag);
   if (found == shims_.end()) return;
   const std::shared_ptr<Watched> watched = found->second;
+  if (!watched->handle.reap(0)) return;
   watched->exit.cancel();
-  watched->handle.reap(0);
   shims_.erase(found);
   if (watched->over) return;
   const auto status = read_shim_status(watched->path);

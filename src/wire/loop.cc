@@ -1,5 +1,7 @@
 #include "wire/loop.h"
 
+#include <poll.h>
+
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/posix/basic_stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
@@ -56,9 +58,16 @@ struct FdWatch::State : std::enable_shared_from_this<FdWatch::State> {
     descriptor.async_wait(what, [weak = weak_from_this()](const ErrorCode& error) {
       const auto self = weak.lock();
       if (!self || self->cancelled || error) return;
-      self->fn();
+      if (self->is_ready()) self->fn();
       if (!self->cancelled) self->arm();
     });
+  }
+
+  // Asio wakes a descriptor, too, for what the system had said of one that was dropped meanwhile.
+  bool is_ready() {
+    const bool reads = what == asio::posix::descriptor_base::wait_read;
+    pollfd now{descriptor.native_handle(), static_cast<short>(reads ? POLLIN : POLLOUT), 0};
+    return ::poll(&now, 1, 0) != 0;
   }
 
   asio::posix::basic_stream_descriptor<LoopExecutor> descriptor;

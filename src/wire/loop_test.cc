@@ -135,5 +135,41 @@ TEST(Loop, hears_signals_each_time) {
   EXPECT_TRUE(loop.run_until([&] { return heard == 11; }, 5s));
 }
 
+// The second end of a batch is dropped by the first, and its number is taken by one with nothing
+// to read: what the system said of the former is not said of this one.
+TEST(FdWatch, is_not_taken_for_the_one_that_had_its_number) {
+  Loop loop;
+  int first[2];
+  int second[2];
+  ASSERT_EQ(pipe(first), 0);
+  ASSERT_EQ(pipe(second), 0);
+  std::optional<FdWatch> watches[2];
+  std::optional<FdWatch> fresh;
+  int silent[2] = {-1, -1};
+  int calls = 0;
+  int wrong = 0;
+  const auto drop_other = [&](int self) {
+    ++calls;
+    if (calls > 1) return;
+    watches[0].reset();
+    watches[1].reset();
+    close(self == 0 ? second[0] : first[0]);
+    ASSERT_EQ(pipe(silent), 0);
+    fresh = loop.watch_readable(silent[0], [&] { ++wrong; });
+  };
+  watches[0] = loop.watch_readable(first[0], [&] { drop_other(0); });
+  watches[1] = loop.watch_readable(second[0], [&] { drop_other(1); });
+  ASSERT_EQ(write(first[1], "x", 1), 1);
+  ASSERT_EQ(write(second[1], "x", 1), 1);
+  loop.run_until([&] { return wrong > 0; }, 50ms);
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(wrong, 0);
+  ASSERT_EQ(write(silent[1], "x", 1), 1);
+  loop.run_until([&] { return wrong > 0; }, 5s);
+  EXPECT_GT(wrong, 0) << "it is watched all the same";
+  fresh.reset();
+  for (const int fd : {first[1], second[1], silent[0], silent[1]}) close(fd);
+}
+
 }  // namespace
 }  // namespace dove::wire
