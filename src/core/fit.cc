@@ -40,13 +40,14 @@ std::int32_t countable_capacity(const FreeView& free, const TaskGroup& group, st
   return static_cast<std::int32_t>(std::max<std::int64_t>(fits, 0));
 }
 
+bool comes_before(const DeviceGrant& a, const DeviceGrant& b) {
+  return a.device != b.device ? a.device < b.device : a.slice.start < b.slice.start;
+}
+
 void add_devices(std::vector<DeviceGrant>& to, const std::vector<DeviceGrant>& from) {
   if (to.empty()) to.reserve(from.size());
   for (const DeviceGrant& one : from) {
-    auto at =
-        std::lower_bound(to.begin(), to.end(), one, [](const DeviceGrant& a, const DeviceGrant& b) {
-          return a.device != b.device ? a.device < b.device : a.slice.start < b.slice.start;
-        });
+    auto at = std::lower_bound(to.begin(), to.end(), one, comes_before);
     if (at != to.end() && at->device == one.device && at->slice == one.slice) {
       at->share_milli += one.share_milli;
     } else {
@@ -70,6 +71,7 @@ void take_countables(FreeBooks& books, const std::vector<Countable>& asked, Plac
   }
 }
 
+// Both ascend.
 struct Granted {
   std::vector<std::int32_t> cores;
   std::vector<DeviceGrant> devices;
@@ -85,6 +87,7 @@ Granted take_request(FreeBooks& books, const Request& request, std::int32_t core
     const bool taken = take_devices(*books.inventory, books.devices, books.cores, cores_wanted,
                                     request, policy, granted.devices);
     CHECK(taken, "capacity promised these devices");
+    std::sort(granted.devices.begin(), granted.devices.end(), comes_before);
     beside = numa_demands(*books.inventory, granted.devices);
   }
   if (request.cores > 0) {
@@ -163,7 +166,7 @@ void grant(FreeBooks& books, const TaskGroup& group, std::int32_t group_index, R
     task.group = group_index;
     task.local_rank = static_cast<std::int32_t>(placement.tasks.size());
     task.cores = std::move(own.cores);
-    add_devices(task.devices, own.devices);
+    task.devices = std::move(own.devices);
     add_cores(task.cores, shared.cores);
     add_devices(task.devices, shared.devices);
     placement.tasks.push_back(std::move(task));

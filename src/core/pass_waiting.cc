@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -67,12 +68,13 @@ Verdict try_place(Cycle& cycle, std::uint64_t id) {
   if (it.monotone && is_too_much(it)) return Verdict::kNoPlace;
   const std::set<JobId> ignored = promises_behind(state, job);
   bool found = false;
-  LimitedSearch limited{state, spec, it.avoided};
-  limited.find = [&](std::span<const NodeId> avoided) {
+  const auto find = [&](std::span<const NodeId> avoided) {
     auto some = search(state, cycle.policies, it, ignored, avoided);
     found = found || some.has_value();
     return some;
   };
+  LimitedSearch limited{state, spec, it.avoided};
+  limited.find = std::ref(find);
   auto places =
       amount_hangs_on_places(state, spec) ? places_within_limits(limited) : first_places(limited);
   // Which promises bind it hangs on guarantees, and so on who is launched.

@@ -265,11 +265,16 @@ bool holds(const std::vector<std::string>& labels, const std::string& label) {
   return std::find(labels.begin(), labels.end(), label) != labels.end();
 }
 
-// As they are listed, or those that are hardest to place first.
-std::vector<std::size_t> order_of_groups(const JobSpec& spec, bool hardest_first) {
+Rank first_rank(const JobSpec& spec, std::size_t group) {
+  Rank rank = 0;
+  for (std::size_t i = 0; i < group; ++i) rank += static_cast<Rank>(spec.groups[i].tasks);
+  return rank;
+}
+
+// Those that are hardest to place first.
+std::vector<std::size_t> hardest_first(const JobSpec& spec) {
   std::vector<std::size_t> order(spec.groups.size());
   std::iota(order.begin(), order.end(), 0);
-  if (!hardest_first) return order;
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     const auto weight = [&](std::size_t i) {
       const TaskGroup& group = spec.groups[i];
@@ -281,21 +286,17 @@ std::vector<std::size_t> order_of_groups(const JobSpec& spec, bool hardest_first
   return order;
 }
 
+// The groups in this order; in none: as they are listed.
 std::optional<std::vector<Placement>> place_groups(Search search, const JobSpec& spec,
-                                                   bool hardest_first, bool only_whether) {
-  std::vector<Rank> first_ranks;
-  first_ranks.reserve(spec.groups.size());
-  Rank rank = 0;
-  for (const TaskGroup& group : spec.groups) {
-    first_ranks.push_back(rank);
-    rank += static_cast<Rank>(group.tasks);
-  }
-  const std::vector<std::size_t> order = order_of_groups(spec, hardest_first);
-  for (std::size_t i : order) {
+                                                   std::span<const std::size_t> order,
+                                                   bool only_whether) {
+  for (std::size_t k = 0; k < spec.groups.size(); ++k) {
+    const std::size_t i = order.empty() ? k : order[k];
     std::vector<Share> shares = search.spread(spec.groups[i]);
     if (shares.empty()) return std::nullopt;
-    if (only_whether && i == order.back()) return std::vector<Placement>{};
-    search.take(spec.groups[i], static_cast<std::int32_t>(i), first_ranks[i], std::move(shares));
+    if (only_whether && k + 1 == spec.groups.size()) return std::vector<Placement>{};
+    search.take(spec.groups[i], static_cast<std::int32_t>(i), first_rank(spec, i),
+                std::move(shares));
   }
   return search.finish();
 }
@@ -339,9 +340,9 @@ std::optional<std::vector<Placement>> find_places_among(const std::set<NodeEntry
                                                         const JobSpec& spec,
                                                         std::span<const NodeId> avoided) {
   const Search search(ranked, candidates, policy, spec, avoided);
-  auto found = place_groups(search, spec, false, candidates.only_whether);
+  auto found = place_groups(search, spec, {}, candidates.only_whether);
   if (!found && spec.groups.size() > 1) {
-    found = place_groups(search, spec, true, candidates.only_whether);
+    found = place_groups(search, spec, hardest_first(spec), candidates.only_whether);
   }
   return found;
 }
