@@ -22,13 +22,19 @@ namespace dove::agent {
 namespace {
 
 constexpr std::size_t kMostEnvironmentBytes = 4 << 20;
+constexpr unsigned kKernelThread = 0x0020'0000;  // PF_KTHREAD
+// So often a process is looked at again that executes something; one may pretend to for ever.
+constexpr int kLooksAtExecuting = 5;
 
 struct Process {
   pid_t pid = 0;
   pid_t parent = 0;
   pid_t session = 0;
   bool marked = false;
+  bool executing = false;  // in the middle of execve(2): whether it is marked cannot be told
 };
+
+enum class Mark { kNone, kOurs, kUnknown };
 
 std::optional<std::string> read_proc_file(pid_t pid, const char* name, std::size_t most) {
   const std::string path = "/proc/" + std::to_string(pid) + "/" + name;
@@ -54,27 +60,35 @@ std::optional<Process> read_process(pid_t pid) {
   int parent = 0;
   int group = 0;
   int session = 0;
-  if (std::sscanf(text->c_str() + name_end + 1, " %c %d %d %d", &state, &parent, &group,
-                  &session) != 4 ||
-      state == 'Z' || state == 'X') {
+  unsigned flags = 0;
+  if (std::sscanf(text->c_str() + name_end + 1, " %c %d %d %d %*d %*d %u", &state, &parent, &group,
+                  &session, &flags) != 5 ||
+      state == 'Z' || state == 'X' || (flags & kKernelThread) != 0) {
     return std::nullopt;
   }
-  return Process{pid, parent, session, false};
+  return Process{pid, parent, session};
 }
 
-bool has_mark(pid_t pid, const std::set<std::string>& marks) {
-  const std::optional<std::string> text = read_proc_file(pid, "environ", kMostEnvironmentBytes);
-  if (!text) return false;
+Mark mark_of(pid_t pid, const std::set<std::string>& marks) {
+  std::optional<std::string> text = read_proc_file(pid, "environ", kMostEnvironmentBytes);
+  if (text && text->empty()) {
+    const std::optional<std::string> arguments = read_proc_file(pid, "cmdline", 1);
+    if (arguments && arguments->empty()) return Mark::kUnknown;
+    // It may have come to have both since.
+    text = read_proc_file(pid, "environ", kMostEnvironmentBytes);
+  }
+  if (!text) return Mark::kNone;
   const std::string prefix = std::string(shim::kMarkVariable) + "=";
   std::string_view rest = *text;
   while (!rest.empty()) {
     const std::string_view variable = rest.substr(0, rest.find('\0'));
     rest.remove_prefix(std::min(rest.size(), variable.size() + 1));
     if (variable.starts_with(prefix)) {
-      return marks.contains(std::string(variable.substr(prefix.size())));
+      const bool ours = marks.contains(std::string(variable.substr(prefix.size())));
+      return ours ? Mark::kOurs : Mark::kNone;
     }
   }
-  return false;
+  return Mark::kNone;
 }
 
 using Table = std::map<pid_t, Process>;
@@ -90,7 +104,9 @@ std::optional<Table> read_table(const std::set<std::string>& marks) {
     if (std::from_chars(entry->d_name, end, pid).ptr != end || pid <= 1 || pid == self) continue;
     std::optional<Process> process = read_process(pid);
     if (!process) continue;
-    process->marked = has_mark(pid, marks);
+    const Mark mark = mark_of(pid, marks);
+    process->marked = mark == Mark::kOurs;
+    process->executing = mark == Mark::kUnknown;
     table.emplace(pid, *process);
   }
   ::closedir(proc);
@@ -133,17 +149,21 @@ SweepResult sweep(const std::vector<SweepTarget>& targets, std::chrono::millisec
   }
   SweepResult result;
   std::set<pid_t> counted;
+  int looks_at_executing = 0;
   const auto until = std::chrono::steady_clock::now() + limit;
   for (int wait_ms = 1;; wait_ms = std::min(wait_ms * 2, 100)) {
     const std::optional<Table> table = read_table(marks);
     if (!table) return {result.found, false};
     const std::set<pid_t> found = members(*table, targets);
-    if (found.empty()) return result;
+    const bool is_told = std::none_of(table->begin(), table->end(),
+                                      [](const auto& entry) { return entry.second.executing; }) ||
+                         ++looks_at_executing > kLooksAtExecuting;
+    if (found.empty() && is_told) return result;
     for (const pid_t pid : found) {
       ::kill(pid, SIGKILL);
       if (counted.insert(pid).second) ++result.found;
     }
-    if (std::chrono::steady_clock::now() >= until) {
+    if (!found.empty() && std::chrono::steady_clock::now() >= until) {
       result.clean = false;
       return result;
     }

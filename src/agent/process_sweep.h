@@ -24,7 +24,7 @@ struct SweepResult {
 };
 
 // Ends all processes of all `targets` (one look at /proc serves all), and returns when none is
-// left, at the latest after `limit`.
+// left, at the latest after `limit`, or some 30 ms where a process is in the middle of execve(2).
 SweepResult sweep(const std::vector<SweepTarget>& targets, std::chrono::milliseconds limit);
 
 // Of one task whose session is not known, within half a second; ask again if it is not clean.

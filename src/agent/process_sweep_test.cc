@@ -1,5 +1,9 @@
 #include "agent/process_sweep.h"
 
+#include <sys/stat.h>
+
+#include <fstream>
+
 #include "agent/shim_test_bed.h"
 
 namespace dove::agent {
@@ -31,6 +35,26 @@ TEST_F(SweepTest, FindsTheMarkedAndTheirSessions) {
   EXPECT_FALSE(alive(marked));
   EXPECT_FALSE(alive(unmarked));
 }
+
+class SweepOften : public ShimTestBed, public testing::WithParamInterface<int> {};
+
+// In the middle of execve(2) a process shows no environment. One look in 16 found it there.
+TEST_P(SweepOften, FindsAProcessThatExecutesAgainAndAgain) {
+  const std::string again = dir("again");
+  std::ofstream(again) << "#!/bin/sh\n"
+                          "[ -e child ] || { echo $$ > new && mv new child; }\n"
+                          "exec \"$0\"\n";
+  ::chmod(again.c_str(), 0755);
+  ShimHandle handle = spawn(shell("setsid " + again + " & echo $$ > pid; wait"));
+  const pid_t task = pid_in("pid");
+  const pid_t child = pid_in("child");
+  ::kill(handle.pid(), SIGKILL);
+  ASSERT_TRUE(handle.reap(10'000));
+  ASSERT_TRUE(wait_until([&] { return !alive(task); }));
+  EXPECT_TRUE(sweep({{mark_, 0}}, std::chrono::seconds(5)).clean);
+  EXPECT_FALSE(alive(child));
+}
+INSTANTIATE_TEST_SUITE_P(, SweepOften, testing::Range(0, 30));
 
 TEST_F(SweepTest, LeavesOtherTasksAlone) {
   ShimConfig config = shell("echo $$ > pid; exec sleep 100");
