@@ -88,6 +88,12 @@ Result<std::unique_ptr<devices::Machine>> machine_of(
     std::unique_ptr<devices::Accelerators> plugged) {
   Families families;
   if (is_emulated(given)) {
+    if (given.has("huge-pages-kept")) {
+      return Error{ErrorKind::kInvalid, "bad_setting",
+                   "--huge-pages-kept is of a machine's own pages, this one is emulated; its file "
+                   "(--inventory) says how many there are for tasks",
+                   "--huge-pages-kept"};
+    }
     TRY_ASSIGN(const Inventory inventory, emulated_inventory(given));
     TRY_ASSIGN(const devices::DeviceFiles files, emulated_files(given));
     families.push_back(std::make_unique<devices::emulated::EmulatedAccelerators>(inventory, files));

@@ -8,7 +8,7 @@ import re
 import subprocess
 import unittest
 
-from cluster import ApiError, Cluster, until
+from cluster import DOVE, ApiError, Cluster, until
 from isolation_test import cannot_run, make_image
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -69,6 +69,13 @@ class Counted(unittest.TestCase):
             with self.assertRaises(ApiError) as refused:
                 self.submit(**asked)
             self.assertIn(why, str(refused.exception))
+
+    def test_an_emulated_node_keeps_none_for_itself(self):
+        done = subprocess.run([DOVE, "agent", "--name", "n", "--data", self.cluster.folder + "/n", "--url",
+                               "http://127.0.0.1:1", "--cores", "4", "--huge-pages-kept", "hugepages-2Mi=4Mi"],
+                              capture_output=True, text=True, timeout=30)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("--huge-pages-kept is of a machine's own pages, this one is emulated", done.stderr)
 
     def test_job_files_and_gres_ask_for_them(self):
         folder = self.cluster.folder
