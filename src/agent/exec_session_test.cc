@@ -131,7 +131,7 @@ TEST_P(ExecSessionTest, GivesATerminalItsSizeAndItsKeys) {
   run("trap 'echo interrupted; exit 4' INT; /bin/busybox stty size; : > /dev/tty && echo ours; "
       "while :; do sleep 0.05; done",
       /*terminal=*/true);
-  ASSERT_TRUE(until([&] { return out_.find("ours") != std::string::npos; }));
+  ASSERT_TRUE(until([&] { return out_.find("ours\r\n") != std::string::npos; }));
   EXPECT_EQ(out_, "33 101\r\nours\r\n");
   client_->send_bytes(wire::piece_bytes(Channel::kStdin, "\x03"));
   ASSERT_TRUE(settled());

@@ -155,10 +155,11 @@ SweepResult sweep(const std::vector<SweepTarget>& targets, std::chrono::millisec
     const std::optional<Table> table = read_table(marks);
     if (!table) return {result.found, false};
     const std::set<pid_t> found = members(*table, targets);
-    const bool is_told = std::none_of(table->begin(), table->end(),
-                                      [](const auto& entry) { return entry.second.executing; }) ||
-                         ++looks_at_executing > kLooksAtExecuting;
-    if (found.empty() && is_told) return result;
+    const bool executes = std::any_of(table->begin(), table->end(),
+                                      [](const auto& entry) { return entry.second.executing; });
+    if (executes) ++looks_at_executing;
+    const bool is_sure = !executes || looks_at_executing > kLooksAtExecuting;
+    if (found.empty() && is_sure) return result;
     for (const pid_t pid : found) {
       ::kill(pid, SIGKILL);
       if (counted.insert(pid).second) ++result.found;

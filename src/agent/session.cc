@@ -407,9 +407,9 @@ void Agent::set_inventory(Inventory inventory) {
 }
 
 const std::string& Agent::inventory_text() {
-  if (inventory_text_.empty())
-    inventory_text_ = codec::dump_json(codec::inventory_json(inventory_));
-  return inventory_text_;
+  std::string& text = inventory_text_;
+  if (text.empty()) text = codec::dump_json(codec::inventory_json(inventory_));
+  return text;
 }
 
 void Agent::send_report() {

@@ -26,10 +26,10 @@ constexpr std::int64_t kLogEvery_us = 60'000'000;
 constexpr std::int64_t kSpan_max_us = std::int64_t{1} << 49;
 constexpr std::int64_t kSteps = 20;         // so many may pass in silence
 constexpr std::string_view kWait = "wait";  // phases that tasks tell of
-
-static_assert(kSpan_max_us <= INT64_MAX / 10'000, "slow_percent of it is a number");
 constexpr std::string_view kDone = "done";
 constexpr double kMicroseconds = 1e6;  // of a second
+
+static_assert(kSpan_max_us <= INT64_MAX / 10'000, "slow_percent of it is a number");
 
 std::int64_t bounded(const Json& object, const char* name) {
   const auto value = object.find(name);
