@@ -15,7 +15,6 @@
 #include <sstream>
 
 #include "agent/attempt_record.h"
-#include "agent/direct_storage.h"
 #include "base/digest.h"
 #include "codec/json.h"
 #include "telemetry/log.h"
@@ -74,24 +73,14 @@ Agent::Agent(wire::Loop& loop, AgentOptions options, Inventory inventory, Runner
 
 Agent::~Agent() = default;
 
-void Agent::set_fabric(devices::Fabric fabric) {
-  fabric_ = std::move(fabric);
-  const std::string text = cufile_config(fabric_, options_.planes, addresses_of);
-  if (text == cufile_text_ || !options_.keeps_records) return;
-  Result<std::string> written = write_cufile_config(options_.data_dir + "/cufile.json", text);
-  if (!written.ok()) {
-    telemetry::log(telemetry::Level::kWarning, "cufile", {{"why", written.error().message}});
-    return;
-  }
-  cufile_text_ = text;
-  facts_.cufile = *written;
-}
-
 DeviceAllocator::Plugins Agent::plugins() {
   DeviceAllocator::Plugins plugins = options_.plugins;
   plugins.lives = [this](AttemptKey key) {
     const auto found = held_.find(key);
     return found != held_.end() && found->second->stage() != HeldAttempt::Stage::kEnded;
+  };
+  plugins.after = [this](std::chrono::milliseconds wait, std::function<void()> call) {
+    return loop_.after(wait, std::move(call));
   };
   return plugins;
 }
@@ -480,6 +469,7 @@ void Agent::check_stopped(std::int64_t since_us, std::int64_t kill_after_us) {
 std::uint64_t Agent::placements_hash() const {
   std::map<AttemptKey, unsigned> stages;
   for (const auto& [key, preflight] : preflights_) stages[key] = 1;
+  for (const AttemptKey key : allocator_.under_way()) stages[key] = 1;
   for (const auto& [key, held] : held_) {
     if (held->stage() == HeldAttempt::Stage::kEnded) continue;
     stages[key] = held->stage() == HeldAttempt::Stage::kStarted ? 2 : 1;

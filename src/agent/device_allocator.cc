@@ -6,10 +6,10 @@
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <sstream>
+#include <utility>
 
 #include "codec/json.h"
+#include "telemetry/log.h"
 
 namespace dove::agent {
 namespace {
@@ -66,11 +66,33 @@ std::vector<std::string> DeviceAllocator::plugged_of(const Set& set,
   std::vector<std::string> uuids;
   for (const std::int32_t id : set) {
     const auto index = static_cast<std::size_t>(id);
-    if (!plugins_.plugged || index >= inventory.devices.size()) continue;
+    if (!plugins_.resource_of || index >= inventory.devices.size()) continue;
     const std::string& uuid = inventory.devices[index].uuid;
-    if (plugins_.plugged(uuid)) uuids.push_back(uuid);
+    if (!plugins_.resource_of(uuid).empty()) uuids.push_back(uuid);
   }
   return uuids;
+}
+
+// The plug-ins of the placement that have not registered, and devices that nobody has told of.
+std::set<std::string> DeviceAllocator::away(const Placement& placement,
+                                            const Inventory& inventory) const {
+  std::set<std::string> missing;
+  if (!plugins_.is_here) return missing;
+  const auto look_for = [&](const std::string& resource) {
+    if (!resource.empty() && !plugins_.is_here(resource)) missing.insert(resource);
+  };
+  for (const DeviceGrant& grant : placement.devices) {
+    const auto index = static_cast<std::size_t>(grant.device);
+    if (index >= inventory.devices.size()) {
+      missing.insert(fmt::format("device {}", grant.device));
+    } else {
+      look_for(plugins_.resource_of(inventory.devices[index].uuid));
+    }
+  }
+  for (const Countable& one : placement.countables) {
+    if (plugins_.units && plugins_.units(one.name)) look_for(one.name);
+  }
+  return missing;
 }
 
 bool DeviceAllocator::needs(const Placement& placement, const Inventory& inventory) const {
@@ -78,7 +100,8 @@ bool DeviceAllocator::needs(const Placement& placement, const Inventory& invento
     return plugins_.units && plugins_.units(one.name).has_value();
   };
   return !plugged_of(set_of(placement.devices), inventory).empty() ||
-         std::any_of(placement.countables.begin(), placement.countables.end(), is_plugged);
+         std::any_of(placement.countables.begin(), placement.countables.end(), is_plugged) ||
+         !away(placement, inventory).empty();
 }
 
 // The first that nobody has.
@@ -114,8 +137,45 @@ Result<DeviceAllocator::Units> DeviceAllocator::choose(AttemptKey key,
   return chosen;
 }
 
+std::vector<AttemptKey> DeviceAllocator::under_way() const {
+  std::vector<AttemptKey> keys;
+  for (const auto& [key, asking] : under_way_) keys.push_back(key);
+  return keys;
+}
+
 void DeviceAllocator::allocate(AttemptKey key, const Placement& placement,
                                const Inventory& inventory, std::function<void(Result<void>)> done) {
+  under_way_[key].done = std::move(done);
+  const std::set<std::string> missing = away(placement, inventory);
+  if (missing.empty()) return ask(key, placement, inventory);
+  under_way_[key].waits_with = placement;
+  wait(key, missing);
+}
+
+void DeviceAllocator::wait(AttemptKey key, const std::set<std::string>& away) {
+  telemetry::log(telemetry::Level::kWarning, "device_plugin_awaited",
+                 {{"attempt", key.text()}, {"plug-ins", fmt::format("{}", fmt::join(away, ", "))}});
+  if (!plugins_.after) return;
+  under_way_[key].limit = plugins_.after(kPlugin_limit, [this, key, away] {
+    under_way_[key].failed = fmt::format(
+        "of {} no device plug-in has registered within {} s; restart it, and see its own log",
+        fmt::join(away, ", "), kPlugin_limit.count());
+    end(key);
+  });
+}
+
+void DeviceAllocator::look(const Inventory& inventory) {
+  for (const AttemptKey key : under_way()) {
+    const auto found = under_way_.find(key);
+    if (found == under_way_.end() || !found->second.waits_with) continue;
+    if (!away(*found->second.waits_with, inventory).empty()) continue;
+    const Placement placement = *std::exchange(found->second.waits_with, std::nullopt);
+    found->second.limit.cancel();
+    ask(key, placement, inventory);
+  }
+}
+
+void DeviceAllocator::ask(AttemptKey key, const Placement& placement, const Inventory& inventory) {
   std::set<Set> sets = {set_of(placement.devices)};
   for (const TaskGrant& task : placement.tasks) {
     if (!task.devices.empty()) sets.insert(set_of(task.devices));
@@ -123,7 +183,9 @@ void DeviceAllocator::allocate(AttemptKey key, const Placement& placement,
   std::erase_if(sets, [&](const Set& set) { return plugged_of(set, inventory).empty(); });
   Result<Units> units = choose(key, placement.countables);
   const std::size_t asked = sets.size() + (units.ok() ? units->size() : 0);
-  under_way_[key] = {asked, units.ok() ? "" : units.error().message, std::move(done)};
+  Asking& asking = under_way_[key];
+  asking.left = asked;
+  if (!units.ok()) asking.failed = units.error().message;
   if (asked == 0) return end(key);
   if (units.ok() && !units->empty()) counted_[key].units = *units;
   for (const Set& set : sets) {
@@ -158,7 +220,7 @@ void DeviceAllocator::one_less(AttemptKey key, const Result<DeviceEdits>& answer
 
 void DeviceAllocator::end(AttemptKey key) {
   const auto found = under_way_.find(key);
-  const Asking over = std::move(found->second);
+  const Asking over = std::move(found->second);  // with its timer, which may be running us
   under_way_.erase(found);
   if (!over.failed.empty()) counted_.erase(key);
   write();

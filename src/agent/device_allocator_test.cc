@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <deque>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <set>
 
@@ -21,7 +22,7 @@ class DeviceAllocatorTest : public testing::Test {
     }
   }
   DeviceAllocator::Plugins plugins() {
-    return {[](const std::string& uuid) { return uuid.starts_with("plug"); },
+    return {[](const std::string& uuid) { return uuid.starts_with("plug") ? "a.com/gpu" : ""; },
             [this](std::vector<std::string> uuids, DeviceAllocator::Done done) {
               asked_.push_back({std::move(uuids), std::move(done)});
             }};
@@ -164,6 +165,94 @@ TEST_F(DeviceAllocatorTest, GivesUnitsOfWhatIsOnlyCountedToOneLivingAttemptEach)
   none.countables = {{"licence", 1}};
   EXPECT_FALSE(allocator.needs(none, inventory_));
   std::filesystem::remove(path);
+}
+
+// What was decided before the agent or a plug-in was restarted does not start without its units.
+class DeviceAllocatorWaits : public DeviceAllocatorTest {
+ protected:
+  DeviceAllocatorWaits() {
+    DeviceAllocator::Plugins all = plugins();
+    all.units = [this](const std::string& resource) {
+      const bool known = resource == "net/hca";
+      return known ? std::optional(here_.count(resource) ? Ids{"a"} : Ids{}) : std::nullopt;
+    };
+    all.ask_units = [](const std::string&, std::vector<std::string> ids,
+                       const DeviceAllocator::Done& done) {
+      DeviceEdits edits;
+      edits.edits.environment = {{"HCA", ids.front()}};
+      done(edits);
+    };
+    all.is_here = [this](const std::string& resource) { return here_.count(resource) != 0; };
+    all.after = [this](std::chrono::milliseconds wait, std::function<void()> call) {
+      EXPECT_EQ(wait, kPlugin_limit);
+      late_ = std::move(call);
+      return wire::Timer();
+    };
+    waits_ = std::make_unique<DeviceAllocator>(std::move(all), "");
+    wanted_ = placement({1});
+    wanted_.countables = {{"net/hca", 1}};
+  }
+  void allocate() {
+    waits_->allocate(key_, wanted_, inventory_, [this](Result<void> end) { done_ = end; });
+  }
+
+  using Ids = std::vector<std::string>;
+  std::set<std::string> here_;
+  std::function<void()> late_;
+  std::unique_ptr<DeviceAllocator> waits_;
+  Placement wanted_;
+  std::optional<Result<void>> done_;
+};
+
+TEST_F(DeviceAllocatorWaits, UntilAllItsPluginsHaveRegistered) {
+  ASSERT_TRUE(waits_->needs(wanted_, inventory_));
+  allocate();
+  EXPECT_EQ(waits_->under_way(), (std::vector<AttemptKey>{key_}));
+  here_ = {"a.com/gpu"};
+  waits_->look(inventory_);
+  EXPECT_TRUE(asked_.empty()) << "the other one is still away";
+  here_.insert("net/hca");
+  waits_->look(inventory_);
+  ASSERT_EQ(asked_.size(), 1u);
+  waits_->look(inventory_);
+  ASSERT_EQ(asked_.size(), 1u) << "it asks once";
+  answer();
+  ASSERT_TRUE(done_.has_value() && done_->ok());
+  ASSERT_NE(waits_->find_units(key_), nullptr);
+  EXPECT_EQ(waits_->find_units(key_)->edits.environment[0].second, "a");
+  EXPECT_TRUE(waits_->under_way().empty());
+}
+
+TEST_F(DeviceAllocatorWaits, ForDevicesThatNobodyHasToldOfYet) {
+  wanted_ = placement({0, 3});
+  ASSERT_TRUE(waits_->needs(wanted_, inventory_));
+  here_ = {"a.com/gpu"};
+  allocate();
+  EXPECT_TRUE(asked_.empty());
+  inventory_.devices.emplace_back().uuid = "plug-3";
+  waits_->look(inventory_);
+  ASSERT_EQ(asked_.size(), 1u);
+  EXPECT_EQ(asked_.front().uuids, (Ids{"plug-3"}));
+}
+
+TEST_F(DeviceAllocatorWaits, NotForEver) {
+  allocate();
+  ASSERT_TRUE(late_);
+  late_();
+  ASSERT_TRUE(done_.has_value());
+  EXPECT_NE(done_->error().message.find("a.com/gpu, net/hca no device plug-in has registered"),
+            std::string::npos)
+      << done_->error().message;
+  done_.reset();
+  here_ = {"a.com/gpu", "net/hca"};
+  waits_->look(inventory_);
+  EXPECT_TRUE(asked_.empty() && !done_.has_value()) << "it is over";
+  here_.clear();
+  allocate();
+  waits_->drop(key_);
+  here_ = {"a.com/gpu", "net/hca"};
+  waits_->look(inventory_);
+  EXPECT_TRUE(asked_.empty()) << "it was stopped";
 }
 
 }  // namespace

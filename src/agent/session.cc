@@ -398,20 +398,6 @@ void Agent::flush_reports() {
   send_report();
 }
 
-void Agent::set_inventory(Inventory inventory) {
-  if (inventory == inventory_) return;
-  inventory_ = std::move(inventory);
-  inventory_text_.clear();
-  ++inventory_version_;
-  flush_reports();
-}
-
-const std::string& Agent::inventory_text() {
-  std::string& text = inventory_text_;
-  if (text.empty()) text = codec::dump_json(codec::inventory_json(inventory_));
-  return text;
-}
-
 void Agent::send_report() {
   std::string body =
       fmt::format(R"({{"session":"{}","report":{},"applied":{},"epoch_seen":{},"log_head_seen":{},)"

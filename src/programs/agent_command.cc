@@ -289,7 +289,8 @@ Result<RunnerSettings> runner_settings(const Settings& given, const agent::Agent
   settings.sys_root = given.text("sys", "/sys");
   settings.plugin_directory = given.text("device-plugins", "");
   TRY_ASSIGN(auto models, plugged_models(given.text("plugin-gpus", "*/gpu")));
-  settings.board = std::make_shared<devices::kubelet::PlugBoard>(std::move(models));
+  settings.board = std::make_shared<devices::kubelet::PlugBoard>(
+      std::move(models), settings.plugin_directory.empty() ? "" : options.data_dir + "/plugged");
   return settings;
 }
 

@@ -97,9 +97,12 @@ Result<std::unique_ptr<devices::Machine>> machine_of(
     TRY_ASSIGN(const Inventory inventory, emulated_inventory(given));
     TRY_ASSIGN(const devices::DeviceFiles files, emulated_files(given));
     families.push_back(std::make_unique<devices::emulated::EmulatedAccelerators>(inventory, files));
+    // Plug-ins register in any order, and their devices are to have the ids that they had.
+    const std::string ids = plugged == nullptr ? "" : data_dir + "/devices";
     if (plugged != nullptr) families.push_back(std::move(plugged));
     return std::make_unique<devices::Machine>(
-        std::make_unique<devices::emulated::EmulatedHost>(inventory), std::move(families), "", "");
+        std::make_unique<devices::emulated::EmulatedHost>(inventory), std::move(families), ids,
+        boot_id);
   }
   TRY_ASSIGN(std::vector<Countable> kept, huge_pages_kept(given));
   TRY_ASSIGN(std::unique_ptr<devices::hwloc::HwlocHost> host, devices::hwloc::HwlocHost::make());

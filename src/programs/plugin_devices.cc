@@ -76,7 +76,7 @@ PluginDevices::PluginDevices(wire::Loop& loop, std::string directory,
             }) {}
 
 agent::DeviceAllocator::Plugins PluginDevices::plugins() {
-  return {[this](const std::string& uuid) { return !board_->resource_of(uuid).empty(); },
+  return {[this](const std::string& uuid) { return board_->resource_of(uuid); },
           [this](const std::vector<std::string>& uuids, agent::DeviceAllocator::Done done) {
             ask(uuids, std::move(done));
           },
@@ -87,7 +87,7 @@ agent::DeviceAllocator::Plugins PluginDevices::plugins() {
               done(answer.ok() ? edits_of(*answer) : Result<agent::DeviceEdits>(answer.error()));
             });
           },
-          {}};
+          [this](const std::string& resource) { return board_->is_here(resource); }};
 }
 
 // Each resource's plug-in for its own.

@@ -2,6 +2,7 @@
 """Kubernetes' device plug-ins serve an agent without a kubelet: found, watched, asked, restarted, lost."""
 import json
 import os
+import signal
 import stat
 import sys
 import unittest
@@ -134,6 +135,29 @@ class DevicePlugins(unittest.TestCase):
         until(lambda: amount() == 2, 10, "one to be counted no more")
         _, log = self.run_job("echo $HCA", countables={"net.org/hca": 2})
         self.assertEqual(log, "hca-0,hca-2")
+
+    def test_what_was_decided_before_a_restart_waits_for_its_plugins(self):
+        adapters = self.begin("net.org/hca", [("hca-0", 0)])
+        adapters.answer = lambda ids: {"envs": {"HCA": ",".join(ids)}}
+        until(lambda: self.cluster.nodes()[0]["countables"].get("net.org/hca") == 1, 10, "the adapter to be counted")
+        agent = self.cluster.agents["node1"]
+        agent.send_signal(signal.SIGSTOP)  # it hears nothing of what is decided
+        script = "echo ${HCA-no adapter} ${ACME_VISIBLE-no device}"
+        job = self.cluster.submit({"name": "early", "command": ["/bin/sh", "-c", script], "gpus": 1,
+                                   "countables": {"net.org/hca": 1}})
+        until(lambda: self.cluster.job(job)["attempts"], 10, "its launch to be decided")
+        agent.kill()
+        agent.wait(10)
+        self.cluster.start_agent("node1")
+        self.cluster.wait_connected()
+        self.register_again(self.plugin)
+        until(lambda: self.states() == ["gpu"] * 3, 10, "the devices to be told again")
+        self.assertEqual(self.cluster.logs(job), "", "the adapters' plug-in is still away")
+        self.assertEqual(self.cluster.job(job)["state"], "preparing")
+        self.register_again(adapters)
+        self.assertEqual(self.cluster.wait(job)["state"], "completed")
+        self.assertEqual(self.cluster.logs(job).strip(), "hca-0 acme-0")
+        self.assertEqual(len(self.cluster.job(job)["attempts"]), 1)
 
     def test_a_refusal_fails_the_launch_and_says_why(self):
         def refuse(ids):

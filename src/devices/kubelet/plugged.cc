@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
 
 #include "telemetry/log.h"
 
@@ -29,6 +33,41 @@ std::string model_name(const PluggedModel& wanted, const std::string& resource) 
 
 }  // namespace
 
+PlugBoard::PlugBoard(std::vector<PluggedModel> models, std::string path)
+    : models_(std::move(models)), path_(std::move(path)) {
+  read();
+}
+
+// A resource a line; after it, where it is one of devices, a device of it. What is named otherwise
+// by now (--plugin-gpus) is told anew by its plug-in.
+void PlugBoard::read() {
+  std::ifstream file(path_);
+  std::string line;
+  while (std::getline(file, line)) {
+    const std::size_t tab = line.find('\t');
+    const std::string resource = line.substr(0, tab);
+    const bool is_device = tab != std::string::npos;
+    if (resource.empty() || is_device != (model_of(resource) != nullptr)) continue;
+    if (is_device) {
+      resources_[line.substr(tab + 1)] = resource;
+    } else {
+      counted_.insert(resource);
+    }
+  }
+}
+
+void PlugBoard::write() const {
+  if (path_.empty()) return;
+  const std::string fresh = path_ + ".new";
+  std::ofstream file(fresh);
+  for (const std::string& resource : counted_) file << resource << '\n';
+  for (const auto& [device, resource] : resources_) file << resource << '\t' << device << '\n';
+  file.close();
+  if (file && std::rename(fresh.c_str(), path_.c_str()) == 0) return;
+  telemetry::log(telemetry::Level::kWarning, "device_plugins_not_kept",
+                 {{"path", path_}, {"why", std::strerror(errno)}});
+}
+
 const PluggedModel* PlugBoard::model_of(const std::string& resource) const {
   const auto at = std::find_if(models_.begin(), models_.end(), [&](const PluggedModel& model) {
     return model.resource == resource || (model.resource == "*/gpu" && resource.ends_with("/gpu"));
@@ -39,10 +78,11 @@ const PluggedModel* PlugBoard::model_of(const std::string& resource) const {
 void PlugBoard::set(std::vector<PluginDevices> devices) {
   const std::lock_guard lock(mutex_);
   devices_ = std::move(devices);
+  bool has_new = false;
   for (const PluginDevices& of : devices_) {
     if (model_of(of.resource) == nullptr) {
       if (is_countable(of.resource)) {
-        counted_.insert(of.resource);
+        has_new = counted_.insert(of.resource).second || has_new;
       } else if (unnamed_.insert(of.resource).second) {
         telemetry::log(telemetry::Level::kWarning, "device_plugin_unused",
                        {{"resource", of.resource},
@@ -52,8 +92,13 @@ void PlugBoard::set(std::vector<PluginDevices> devices) {
       }
       continue;
     }
-    for (const ListedDevice& device : of.devices) resources_[device.id] = of.resource;
+    for (const ListedDevice& device : of.devices) {
+      std::string& resource = resources_[device.id];
+      has_new = has_new || resource != of.resource;
+      resource = of.resource;
+    }
   }
+  if (has_new) write();
 }
 
 FoundDevices PlugBoard::found() const {
@@ -95,6 +140,13 @@ std::optional<std::vector<std::string>> PlugBoard::units_of(const std::string& r
   }
   std::sort(units.begin(), units.end());
   return units;
+}
+
+bool PlugBoard::is_here(const std::string& resource) const {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(devices_.begin(), devices_.end(), [&](const PluginDevices& of) {
+    return of.resource == resource && !of.devices.empty();
+  });
 }
 
 Result<CutSlices> Plugged::arrange(const std::string& uuid, const std::vector<SlicePlace>& places) {

@@ -2,6 +2,8 @@
 //
 // Written by the thread of the plug-ins, read by the one that looks at devices; safe for both.
 // Resources that are none of the family's (a network adapter, an FPGA) are countables of the node.
+// What plug-ins ever brought is kept in a file: an agent that was restarted knows what is theirs
+// before they have registered anew.
 #pragma once
 
 #include <map>
@@ -27,18 +29,24 @@ struct PluggedModel {
 // Shared by both threads.
 class PlugBoard {
  public:
-  explicit PlugBoard(std::vector<PluggedModel> models) : models_(std::move(models)) {}
+  // `path`: where names are kept; "": only in memory.
+  explicit PlugBoard(std::vector<PluggedModel> models, std::string path = "");
   void set(std::vector<PluginDevices> devices);
   FoundDevices found() const;
   // The resource that a device of this id is of; "": no plug-in's.
   std::string resource_of(const std::string& uuid) const;
   // The healthy ones of a resource that is counted; nothing: no plug-in has brought it.
   std::optional<std::vector<std::string>> units_of(const std::string& resource) const;
+  // Whether its plug-in lists any.
+  bool is_here(const std::string& resource) const;
 
  private:
   const PluggedModel* model_of(const std::string& resource) const;
+  void read();
+  void write() const;
 
   const std::vector<PluggedModel> models_;
+  const std::string path_;
   mutable std::mutex mutex_;
   std::vector<PluginDevices> devices_;
   std::map<std::string, std::string> resources_;  // by device, of all that were ever there

@@ -168,5 +168,29 @@ TEST(PlugBoard, HealthyDevicesOfNamedResourcesAreFound) {
   EXPECT_TRUE(board.found().devices.empty());
 }
 
+TEST(PlugBoard, KnowsWhatIsAPluginsBeforeTheyHaveRegisteredAnew) {
+  const std::string path = testing::TempDir() + "/plugged-" + std::to_string(::getpid());
+  std::filesystem::remove(path);
+  const std::vector<PluggedModel> models = {{"*/gpu", "", 0}};
+  {
+    PlugBoard board(models, path);
+    board.set({{"net.org/hca", {{"h", true, 0}}}});
+    board.set({{"net.org/hca", {{"h", true, 0}}}, {"acme.com/gpu", {{"a", true, 1}}}});
+    EXPECT_TRUE(board.is_here("acme.com/gpu"));
+  }
+  PlugBoard board(models, path);  // the agent was restarted
+  EXPECT_EQ(board.resource_of("a"), "acme.com/gpu");
+  EXPECT_EQ(board.units_of("net.org/hca"), std::vector<std::string>{});
+  EXPECT_FALSE(board.is_here("net.org/hca"));
+  EXPECT_TRUE(board.found().devices.empty() && board.found().countables.empty());
+  board.set({{"net.org/hca", {{"h", false, 0}}}, {"acme.com/gpu", {}}});
+  EXPECT_TRUE(board.is_here("net.org/hca")) << "it has nothing that is well, and says so";
+  EXPECT_FALSE(board.is_here("acme.com/gpu")) << "its place stays while it is away";
+  const PlugBoard other({{"net.org/hca", "", 0}}, path);  // with other --plugin-gpus
+  EXPECT_EQ(other.units_of("net.org/hca"), std::nullopt);
+  EXPECT_EQ(other.resource_of("a"), "");
+  std::filesystem::remove(path);
+}
+
 }  // namespace
 }  // namespace dove::devices::kubelet
