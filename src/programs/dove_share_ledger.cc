@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -72,6 +71,15 @@ std::uint64_t own_space() {
   return at == nullptr ? 0 : read_number(++at);
 }
 
+// The lock of the file, until the process closes any descriptor of it or ends.
+void lock_file(int fd) {
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_start = kSlots;  // bytes before it are held by processes for as long as they live
+  whole.l_len = 1;
+  while (::fcntl(fd, F_SETLKW, &whole) != 0 && errno == EINTR) continue;
+}
+
 }  // namespace
 
 struct Ledger::Slot {
@@ -86,23 +94,22 @@ struct Ledger::Book {
   Slot slots[kSlots];
 };
 
-// The file's lock, for as long as it lives.
+// The file's lock, for as long as it lives. Nothing may close the file meanwhile.
 class Ledger::Change {
  public:
-  explicit Change(const Ledger& ledger) {
-    if (ledger.has_file()) fd_ = ::open(ledger.path_, O_RDWR | O_CLOEXEC);
-    while (fd_ >= 0 && ::flock(fd_, LOCK_EX) != 0 && errno == EINTR) continue;
+  explicit Change(Ledger& ledger) : ledger_(ledger) {
+    ledger.change_fd_ = ledger.has_file() ? ::open(ledger.path_, O_RDWR | O_CLOEXEC) : -1;
+    if (ledger.change_fd_ >= 0) lock_file(ledger.change_fd_);
   }
   ~Change() {
-    if (fd_ < 0) return;
-    ::flock(fd_, LOCK_UN);  // a child that was forked meanwhile has the same open file
-    ::close(fd_);
+    if (ledger_.change_fd_ >= 0) ::close(ledger_.change_fd_);
+    ledger_.change_fd_ = -1;
   }
   Change(const Change&) = delete;
   Change& operator=(const Change&) = delete;
 
  private:
-  int fd_ = -1;
+  Ledger& ledger_;
 };
 
 void Ledger::open(const char* path, std::uint32_t task) {
@@ -111,13 +118,12 @@ void Ledger::open(const char* path, std::uint32_t task) {
   const int fd = named ? ::open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
   void* map = MAP_FAILED;
   if (fd >= 0) {
-    ::flock(fd, LOCK_EX);
+    lock_file(fd);
     const bool whole = ::lseek(fd, 0, SEEK_END) >= static_cast<off_t>(sizeof(Book)) ||
                        ::ftruncate(fd, sizeof(Book)) == 0;
     if (whole) {
       map = ::mmap(nullptr, sizeof(Book), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     }
-    ::flock(fd, LOCK_UN);
     ::close(fd);
   }
   if (map != MAP_FAILED) {
@@ -156,15 +162,11 @@ bool Ledger::is_gone(const Slot& slot, std::size_t index) const {
     const Life life = life_of(slot.pid);  // of whoever has that number now
     return life.is_over || (life.started != 0 && slot.started != 0 && life.started != slot.started);
   }
-  const int fd = ::open(path_, O_RDWR | O_CLOEXEC);
-  if (fd < 0) return false;
   struct flock byte {};
   byte.l_type = F_WRLCK;
   byte.l_start = static_cast<off_t>(index);
   byte.l_len = 1;
-  const bool gone = ::fcntl(fd, F_OFD_GETLK, &byte) == 0 && byte.l_type == F_UNLCK;
-  ::close(fd);
-  return gone;
+  return ::fcntl(change_fd_, F_OFD_GETLK, &byte) == 0 && byte.l_type == F_UNLCK;
 }
 
 // Empties slots of processes that are gone; whether there was one.

@@ -64,6 +64,7 @@ class Ledger {
   std::uint64_t started_ = 0;
   std::uint64_t space_ = 0;  // the namespace that pid_ is of
   int byte_fd_ = -1;
+  int change_fd_ = -1;  // the file, while it is locked
   std::uint64_t mine_[kDevices] = {};
 };
 

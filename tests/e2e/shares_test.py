@@ -3,6 +3,7 @@
 program (uses_cuda.c) and a driver that exists in numbers only (fake_cuda.c). Then the same through a cluster."""
 import json
 import os
+import select
 import shutil
 import signal
 import struct
@@ -167,6 +168,25 @@ class Library(unittest.TestCase):
     def test_a_child_holds_nothing_of_its_parent_and_counts_beside_it(self):
         self.assertEqual(self.said("entry", "alloc=600 fork info alloc=600 alloc=400"),
                          ["ok", "424 1024", "oom", "ok"])
+
+    def test_a_child_goes_on_though_its_parent_was_killed_while_it_counted(self):
+        # Many processes, so that counting them is most of what the parent does.
+        slot = struct.pack("=iIQQ16Q", os.getpid(), 9, 0, os.stat("/proc/self/ns/pid").st_ino, *[0] * 16)
+        for _ in range(10):
+            with open(self.folder + "/file", "wb") as file:
+                file.write((slot * 500).ljust(512 * len(slot), b"\0"))
+            parent = self.start("entry", "alloc=600 crash alloc=600 alloc=400 hold")
+            self.addCleanup(parent.stdout.close)
+            self.assertEqual(parent.wait(60), -signal.SIGKILL)
+            said = ""
+            while "held" not in said and select.select([parent.stdout], [], [], 20)[0]:
+                said += os.read(parent.stdout.fileno(), 4096).decode()
+            first, child, *rest = said.split()
+            try:
+                self.assertEqual([first, *rest], ["ok", "ok", "ok", "held"], "the child waits for what it holds itself")
+                self.assertEqual(self.said("dlsym", "alloc=24 alloc=1"), ["ok", "oom"])
+            finally:
+                os.kill(int(child), signal.SIGKILL)
 
     def test_tasks_of_an_attempt_have_a_cap_each_and_one_together(self):
         caps = f"{FIRST}={GIB}:{GIB * 3 // 2}"

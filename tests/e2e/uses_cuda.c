@@ -8,6 +8,8 @@
  *     info total                                MiB: "free total", "total"
  *     destroy reset                             the context; the primary context, in which it is from then on
  *     fork                                      the rest happens in a child, whom it waits for
+ *     crash                                     the rest happens in a child that was forked while another thread asked
+ *                                               for the free memory, again and again, and whose parent was killed then; its id
  *     exec                                      the rest happens after execve(2)
  *     early=MIB                                 as the first word: cuMemCreate before the driver is begun
  *     title                                     it writes over its environment, as programs that change their title do
@@ -17,6 +19,8 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,6 +152,32 @@ static void say(const char *word) {
   }
 }
 
+static void *ask_for_ever(void *asked) {
+  size_t unused = 0, total = 0;
+  CtxSetCurrent(context);
+  for (;;) {
+    MemGetInfo(&unused, &total);
+    *(volatile int *)asked = 1;
+  }
+  return NULL;
+}
+
+/* Returns in the child, when it is alone. */
+static int crash(void) {
+  pthread_t thread;
+  static volatile int asked;
+  const pid_t parent = getpid();
+  if (pthread_create(&thread, NULL, ask_for_ever, (void *)&asked) != 0) return 1;
+  while (!asked) usleep(100);
+  const pid_t child = fork();
+  if (child < 0) return 1;
+  if (child > 0) kill(parent, SIGKILL);
+  while (getppid() == parent) usleep(100);
+  printf("%d\n", getpid());
+  fflush(stdout);
+  return 0;
+}
+
 int main(int count, char **words) {
   if (count < 2) return 2;
   find(words[1]);
@@ -162,7 +192,9 @@ int main(int count, char **words) {
       words[i - 1] = words[0];
       return execv("/proc/self/exe", words + i - 1), 1;
     }
-    if (strcmp(words[i], "fork") != 0) {
+    if (strcmp(words[i], "crash") == 0) {
+      if (crash() != 0) return 1;
+    } else if (strcmp(words[i], "fork") != 0) {
       say(words[i]);
     } else if (fork() != 0) {
       return wait(NULL) < 0;
