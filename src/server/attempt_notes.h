@@ -1,7 +1,8 @@
 // AttemptNotes: what agents say of the last attempts of jobs, one note of each node.
 //
 // In memory only, gone with the process: agents tell it again at each sync. Nothing of it is
-// trusted further than it concerns a job of which the node has a task. Loop thread only.
+// trusted further than it concerns a job of which the node has a task. Of jobs that run every note
+// stays, so there are as many as the ledger has attempts. Loop thread only.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,7 @@ template <class Note>
 class AttemptNotes {
  public:
   using ByNode = std::map<NodeId, Note>;
-  static constexpr std::size_t kJobs_max = 10'000;  // the first of which anything was said goes
+  static constexpr std::size_t kJobs_max = 10'000;  // beyond it those go that do not run
 
   // What `node` said; of an attempt that it does not have, or of an older one, it is dropped.
   void take(const core::State& state, NodeId node, JobId job, AttemptNumber attempt, Note note) {
@@ -29,7 +30,7 @@ class AttemptNotes {
     if (attempt < kept.attempt) return;
     if (attempt > kept.attempt) kept = Kept{attempt, {}};
     kept.by_node[node] = std::move(note);
-    for (; order_.size() > kJobs_max; order_.pop_front()) jobs_.erase(order_.front());
+    make_room(state);
   }
 
   // Null: of the job's last attempt nothing was said.
@@ -46,8 +47,24 @@ class AttemptNotes {
     AttemptNumber attempt = 0;
     ByNode by_node;
   };
+  static constexpr int kLooks = 16;  // at each note, at most
+
+  // The first of which anything was said goes; those that run are put behind.
+  void make_room(const core::State& state) {
+    for (int looks = 0; order_.size() > kJobs_max && looks < kLooks; ++looks) {
+      const JobId first = order_.front();
+      order_.pop_front();
+      const core::Job* job = state.find_job(first);
+      if (job != nullptr && job->phase == JobPhase::kActive) {
+        order_.push_back(first);
+      } else {
+        jobs_.erase(first);
+      }
+    }
+  }
+
   std::map<JobId, Kept> jobs_;
-  std::deque<JobId> order_;  // as they came
+  std::deque<JobId> order_;  // as they came, or were looked at
 };
 
 }  // namespace dove::server

@@ -10,12 +10,13 @@ namespace {
 using Notes = AttemptNotes<std::string>;
 using ByNode = Notes::ByNode;
 
-// Each job up to `jobs` was tried on node 1, and runs again on nodes 1 and 2.
-core::State state_of(std::uint64_t jobs) {
+// Each job up to `jobs` was tried on node 1, and again on nodes 1 and 2; the first run still.
+core::State state_of(std::uint64_t jobs, std::uint64_t running = 0) {
   core::State state;
   for (std::uint64_t id = 1; id <= jobs; ++id) {
     core::Job job;
     job.id = JobId(id);
+    job.phase = id <= running ? JobPhase::kActive : JobPhase::kEnded;
     for (const AttemptNumber number : {1, 2}) {
       core::Attempt attempt;
       attempt.number = number;
@@ -54,6 +55,27 @@ TEST(AttemptNotes, TheFirstGoWhenThereAreTooMany) {
   EXPECT_NE(notes.of_last(state, JobId(1)), nullptr);
   EXPECT_NE(notes.of_last(state, JobId(Notes::kJobs_max)), nullptr);
   EXPECT_EQ(notes.of_last(state, JobId(Notes::kJobs_max + 1)), nullptr);
+}
+
+TEST(AttemptNotes, ThoseOfJobsThatRunStay) {
+  constexpr std::uint64_t kRunning = 100;
+  const core::State state = state_of(Notes::kJobs_max + kRunning, kRunning);
+  Notes notes;
+  std::uint64_t id = 1;
+  for (; id <= kRunning; ++id) {  // the first of which anything is said
+    notes.take(state, NodeId(1), JobId(id), 2, "runs");
+  }
+  for (; id <= Notes::kJobs_max + kRunning; ++id) {
+    notes.take(state, NodeId(1), JobId(id), 2, "is over");
+  }
+  for (std::uint64_t running = 1; running <= kRunning; ++running) {
+    ASSERT_NE(notes.of_last(state, JobId(running)), nullptr) << running;
+  }
+  std::size_t kept = 0;
+  for (std::uint64_t over = kRunning + 1; over < id; ++over) {
+    kept += notes.of_last(state, JobId(over)) == nullptr ? 0 : 1;
+  }
+  EXPECT_EQ(kept, Notes::kJobs_max - kRunning);
 }
 
 }  // namespace
