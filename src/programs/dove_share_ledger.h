@@ -3,11 +3,11 @@
 //
 // Each process has a slot there. Two caps hold for each device: what the process's task may have,
 // and what all tasks of the attempt on this node may have together. The file is changed under
-// flock(2), which the kernel ends with its holder; slots of processes that are gone are emptied
-// when memory would be refused: of the same process namespace by process id and start, of others by
-// a lock that each process keeps on its slot's byte. Where the file cannot be had (a task that
-// cannot see its directory) each process counts for itself. Any thread; REQUIRES of every call: the
-// process's lock is held.
+// a record lock of the process (fcntl), which ends with it and which no child has; slots of
+// processes that are gone are emptied when memory would be refused: of the same process namespace
+// by process id and start, of others by a lock that each process keeps on its slot's byte. Where
+// the file cannot be had (a task that cannot see its directory) each process counts for itself. Any
+// thread; REQUIRES of every call: the process's lock is held.
 #pragma once
 
 #include <sys/types.h>
