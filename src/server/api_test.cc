@@ -214,6 +214,31 @@ TEST_F(Api, TheClusterInNumbers) {
   EXPECT_NE(metrics.response.body.find("dove_placements_far_from_devices 0"), std::string::npos);
 }
 
+TEST_F(Api, CountablesHaveMetrics) {
+  FakeAgent agent(live, "n1");
+  Inventory inventory = controller::small_inventory();
+  inventory.countables = {{"hca", 3}};
+  agent.also_said = {{"inventory", codec::inventory_json(inventory)}};
+  agent.connect();
+  const Json fpga{{"countables", {{"fpga", 1}}}};
+  const Json licence{{"countables", {{"licence", 5}}}};
+  ASSERT_EQ(live.call("PUT", "/v1/objects/node/n1", fpga).status, 200);
+  ASSERT_EQ(live.call("PUT", "/v1/objects/cluster/default", licence).status, 200);
+  Json body = small_job_body();
+  body["countables"] = {{"hca", 2}};
+  body["cluster_requests"] = {{"licence", 4}};
+  live.submit(body);
+  agent.wait_line("launch");
+  const std::string page = live.call("GET", "/metrics").response.body;
+  for (const char* line : {R"(dove_node_countable{node="n1",countable="hca"} 3)",
+                           R"(dove_node_countable_held{node="n1",countable="hca"} 2)",
+                           R"(dove_node_countable_held{node="n1",countable="fpga"} 0)",
+                           R"(dove_cluster_countable{countable="licence"} 5)",
+                           R"(dove_cluster_countable_held{countable="licence"} 4)"}) {
+    EXPECT_NE(page.find(line), std::string::npos) << line << " in " << page;
+  }
+}
+
 // -- the document
 // ----------------------------------------------------------------------------------
 

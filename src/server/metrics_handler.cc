@@ -1,5 +1,6 @@
 // What the controller tells Prometheus: the cluster, its queues and projects, the yield of its
 // GPUs, and how the server itself does.
+#include "core/books.h"
 #include "core/cores.h"
 #include "server/context.h"
 #include "server/handlers.h"
@@ -13,6 +14,8 @@ using Kind = telemetry::Exposition::Kind;
 
 // Of queues and of projects each; further ones have no series.
 constexpr std::size_t kSeriesMax = 2'000;
+// Of nodes' countables; further ones have none.
+constexpr std::size_t kCountablesMax = 10'000;
 
 struct Nodes {
   int total = 0;
@@ -85,6 +88,49 @@ void add_usage(const char* label, const std::map<std::string, core::Usage>& usag
   });
 }
 
+// What nodes only count, by node, and what there is once for all: how much, and how much is held.
+void add_countables(const core::State& state, telemetry::Exposition& out) {
+  struct Counted {
+    const std::string* node;
+    std::string_view name;
+    double amount;
+    double held;
+  };
+  std::vector<Counted> all;
+  for (const core::Node& node : state.nodes) {
+    if (node.removed) continue;
+    std::map<std::string_view, std::int64_t> amounts;
+    for (const Countable& one : node.inventory->countables) amounts[one.name] += one.amount;
+    for (const Countable& one : node.declared.countables) amounts[one.name] += one.amount;
+    for (const Countable& one : node.countables_free) amounts[one.name] += 0;
+    for (const auto& [name, amount] : amounts) {
+      if (all.size() == kCountablesMax) break;
+      const std::int64_t free = core::amount_of(node.countables_free, name);
+      all.push_back(
+          {&node.name, name, static_cast<double>(amount), static_cast<double>(amount - free)});
+    }
+  }
+  out.family("dove_node_countable", Kind::kGauge, "What a node has of a countable.");
+  for (const Counted& one : all) {
+    out.add({{"node", *one.node}, {"countable", std::string(one.name)}}, one.amount);
+  }
+  out.family("dove_node_countable_held", Kind::kGauge, "What of a node's countable is held.");
+  for (const Counted& one : all) {
+    out.add({{"node", *one.node}, {"countable", std::string(one.name)}}, one.held);
+  }
+  out.family("dove_cluster_countable", Kind::kGauge, "What the cluster has of a countable.");
+  for (const Countable& one : state.settings.countables) {
+    out.add({{"countable", one.name}}, static_cast<double>(one.amount));
+  }
+  out.family("dove_cluster_countable_held", Kind::kGauge,
+             "What of the cluster's countable is held.");
+  for (const Countable& one : state.settings.countables) {
+    const auto held = state.usage.countables.find(one.name);
+    const std::int64_t amount = held == state.usage.countables.end() ? 0 : held->second;
+    out.add({{"countable", one.name}}, static_cast<double>(amount));
+  }
+}
+
 }  // namespace
 
 void get_metrics(Context& context, CallPtr call) {
@@ -113,6 +159,7 @@ void get_metrics(Context& context, CallPtr call) {
   telemetry::Exposition out;
   add_usage("queue", state.usage_by_queue, out);
   add_usage("project", state.usage_by_project, out);
+  add_countables(state, out);
   context.projection.yield().add_to(out, state);
   context.progress.add_to(out, state);
   call->responder->send(
