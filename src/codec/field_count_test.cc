@@ -59,7 +59,7 @@ TEST(FieldCount, OfTheNounsOfTheModel) {
 
 TEST(FieldCount, OfDeclaredObjects) {
   EXPECT_EQ(field_count<Limits>(), 7u);
-  EXPECT_EQ(field_count<Pool>(), 11u);
+  EXPECT_EQ(field_count<Pool>(), 12u);
   EXPECT_EQ(field_count<Queue>(), 10u);
   EXPECT_EQ(field_count<NodeDeclaration>(), 8u);
   EXPECT_EQ(field_count<UserLimit>(), 2u);

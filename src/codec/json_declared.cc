@@ -91,6 +91,7 @@ Json write(const Pool& v) {
               {"domains", v.domains}, {"run_as", word(v.run_as)}};
   object["preflight"] =
       v.preflight == PoolSwitch::kCluster ? Json(nullptr) : Json(v.preflight == PoolSwitch::kOn);
+  object["exclusive"] = v.exclusive;
   put_span(object, "time_limit_default", v.time_limit_default);
   put_span(object, "time_limit_max", v.time_limit_max);
   return object;
@@ -100,6 +101,7 @@ void read(JsonFields& fields, Pool& v) {
   fields.texts("nodes", v.nodes, {1024, TextRule::Kind::kName}, kNodesListedMax);
   fields.boolean("default", v.is_default);
   fields.boolean("open", v.open);
+  fields.boolean("exclusive", v.exclusive);
   fields.span("time_limit_default", v.time_limit_default);
   fields.span("time_limit_max", v.time_limit_max);
   fields.texts("users", v.users, kNameRule, kNodesListedMax);

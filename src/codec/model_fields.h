@@ -156,13 +156,14 @@ void fields(Ar& ar, typename Ar::template Of<TopologyUnit>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Pool>& v) {
-  auto layout = ar.layout(3, "Pool");
+  auto layout = ar.layout(4, "Pool");
   ar(v.name, v.nodes, v.is_default, v.time_limit_default, v.time_limit_max, v.open);
   ar.since(2, v.users);
   ar.since(2, v.projects);
   ar.since(2, v.domains);
   ar.since(3, v.run_as);
   ar.since(3, v.preflight);
+  ar.since(4, v.exclusive);
 }
 
 template <class Ar>

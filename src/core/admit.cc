@@ -277,6 +277,11 @@ Result<void> check_holders(const State& state, const JobSpec& spec) {
 std::vector<std::string> fit_warnings(const State& state, const JobSpec& spec) {
   std::vector<std::string> warnings;
   const Pool& pool = *pool_of(state, spec);
+  if (pool.exclusive && !spec.exclusive) {
+    warnings.push_back(
+        fmt::format("pool \"{}\" gives whole nodes: the job gets all of each, whatever it asks for",
+                    pool.name));
+  }
   for (const TaskGroup& group : spec.groups) {
     const bool held_somewhere =
         std::any_of(state.nodes.begin(), state.nodes.end(), [&](const Node& n) {

@@ -35,10 +35,11 @@ class EventFold {
     const auto& indices = event.spec->array.indices;
     const std::size_t count = std::max<std::size_t>(indices.size(), 1);
     const JobId first(state_.next_job);
+    const std::shared_ptr<const JobSpec> spec = as_its_pool_has_it(event.spec);
     for (std::size_t i = 0; i < count; ++i) {
       Job job;
       job.id = JobId(state_.next_job++);
-      job.spec = event.spec;
+      job.spec = spec;
       job.held = event.spec->hold;
       job.priority = event.spec->priority;
       job.submitted_at = state_.now;
@@ -129,10 +130,16 @@ class EventFold {
     node.backend = event.backend;
     node.address = event.address;
     node.agent_token_sha256 = event.agent_token_sha256;
-    node.inventory = event.inventory;
+    const auto before = std::exchange(node.inventory, event.inventory);
     node.removed = false;
     if (!was_here) set_contact(state_, node, Contact::kSilent);
     rebuild_books(state_, node);
+    if (state_.counts_models && before != nullptr && before->devices != node.inventory->devices) {
+      // What was counted as one model may be another now.
+      rebuild_usage(state_);
+      state_.derived.reset();
+      return;
+    }
     touch(state_, node.id);
   }
 
@@ -325,6 +332,15 @@ class EventFold {
   }
 
  private:
+  // A pool may give whole nodes to everybody.
+  std::shared_ptr<const JobSpec> as_its_pool_has_it(std::shared_ptr<const JobSpec> spec) const {
+    const Pool* pool = pool_of(state_, *spec);
+    if (pool == nullptr || !pool->exclusive || spec->exclusive) return spec;
+    auto whole = std::make_shared<JobSpec>(*spec);
+    whole->exclusive = true;
+    return whole;
+  }
+
   void move(Node& node, LifeStage to, const char* why) {
     node.life = to;
     node.life_since = state_.now;

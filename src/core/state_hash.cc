@@ -119,6 +119,8 @@ class Hash {
   void add(const Pool& p) {
     all(p.name, p.nodes, p.is_default, p.time_limit_default, p.time_limit_max, p.open, p.users,
         p.projects, p.domains, p.run_as, p.preflight);
+    // Snapshots from before it was there keep their hash.
+    if (p.exclusive) add(true);
   }
   void add(const Queue& q) {
     all(q.name, q.priority, q.limits, q.open, q.parent, q.guaranteed, q.weight, q.band, q.order,

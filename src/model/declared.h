@@ -39,6 +39,7 @@ struct Pool {
   std::vector<std::string> domains = {};
   RunAs run_as = RunAs::kNode;
   PoolSwitch preflight = PoolSwitch::kCluster;
+  bool exclusive = false;  // its jobs get whole nodes, whatever they ask for
   bool operator==(const Pool&) const = default;
 };
 

@@ -391,6 +391,7 @@ class Runner {
       pool.time_limit_max = options.span("max_limit");
       pool.users = options.list("users");
       pool.projects = options.list("projects");
+      pool.exclusive = options.flag("exclusive");
       pool.domains = options.list("domains");
       brain_.add(ObjectApplied{pool});
     } else if (line.verb == "queue") {
