@@ -284,7 +284,7 @@ void JsonFields::text_map(std::string_view name, std::map<std::string, std::stri
   }
 }
 
-void JsonFields::countables(std::string_view name, std::vector<Countable>& out) {
+void JsonFields::countables(std::string_view name, std::vector<Countable>& out, Zeros zeros) {
   const Json* value = find(name);
   if (value == nullptr) return;
   if (!value->is_object()) {
@@ -315,7 +315,7 @@ void JsonFields::countables(std::string_view name, std::vector<Countable>& out) 
       if (!read) return;
       amount = *read;
     }
-    if (amount > 0) out.push_back({key, amount});
+    if (amount > 0 || zeros == Zeros::kKept) out.push_back({key, amount});
   }
   std::sort(out.begin(), out.end(),
             [](const Countable& a, const Countable& b) { return a.name < b.name; });

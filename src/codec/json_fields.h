@@ -83,8 +83,10 @@ class JsonFields {
              std::size_t count_max);
   void text_map(std::string_view name, std::map<std::string, std::string>& out,
                 const TextRule& key_rule, const TextRule& value_rule, std::size_t count_max);
-  // {"rdma": 1}; ascending by name in `out`.
-  void countables(std::string_view name, std::vector<Countable>& out);
+  // {"rdma": 1}; ascending by name in `out`. A limit of 0 says something, an amount of 0 does not.
+  enum class Zeros { kDropped, kKept };
+  void countables(std::string_view name, std::vector<Countable>& out,
+                  Zeros zeros = Zeros::kDropped);
   void integers(std::string_view name, std::vector<std::int32_t>& out, std::int64_t min,
                 std::int64_t max, std::size_t count_max);
   // One of `words`: its index, or -1 when absent.

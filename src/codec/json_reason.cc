@@ -8,6 +8,7 @@
 #include "codec/quantity.h"
 #include "codec/words.h"
 #include "core/domain.h"
+#include "core/limits.h"
 #include "model/huge_pages.h"
 
 namespace dove::codec {
@@ -31,6 +32,10 @@ std::string amount(const std::string& resource, std::int64_t value) {
   if (resource == "gpus") return counted(value, "GPU", "GPUs");
   if (resource == "nodes") return counted(value, "node", "nodes");
   if (resource == "share_milli" || resource == "gpus_milli") return gpus_text(value);
+  if (resource.starts_with(core::kByModel)) {
+    return fmt::format("{} of model {}", gpus_text(value), resource.substr(core::kByModel.size()));
+  }
+  if (resource == "jobs") return counted(value, "job", "jobs");
   if (resource == "memory_bytes") return human_bytes(value) + " of memory";
   if (resource == "gpu_memory_bytes") return human_bytes(value) + " of GPU memory";
   if (resource == "jobs_running") return counted(value, "running job", "running jobs");
@@ -47,6 +52,7 @@ std::string amount(const std::string& resource, std::int64_t value) {
 std::string bare(const std::string& resource, std::int64_t value) {
   if (resource == "memory_bytes" || resource == "gpu_memory_bytes") return human_bytes(value);
   if (resource == "share_milli" || resource == "gpus_milli") return gpus_text(value);
+  if (resource.starts_with(core::kByModel)) return gpus_text(value);
   return human_amount(resource, value);
 }
 
@@ -147,7 +153,16 @@ std::string by_text(const Reason& r) {
     return fmt::format("by a smaller share, {:.1f} % against {:.1f} %",
                        static_cast<double>(r.used) / 1e7, static_cast<double>(r.needs) / 1e7);
   }
-  return "";
+  if (r.resource == "past_use") {
+    return fmt::format(
+        "by less use of late for its weight, {:.2f} % of the cluster against {:.2f} %",
+        static_cast<double>(r.used) / 1e7, static_cast<double>(r.needs) / 1e7);
+  }
+  if (r.resource == "sum") {
+    return fmt::format("by priority, waiting, size and past use together, {} minutes over {}",
+                       r.used, r.needs);
+  }
+  return r.resource.empty() ? "" : fmt::format("by its queue's order, {}", r.resource);
 }
 
 std::string ahead_text(const core::State& state, const Reason& r) {
@@ -229,8 +244,8 @@ std::string text_of(const core::State& state, const Reason& r) {
     case ReasonKind::kPoolClosed:
       return fmt::format("pool {} is closed: nothing is started there", r.subject);
     case ReasonKind::kTimeLimit:
-      return fmt::format("asks for {}; pool {} allows {}", human_span(Span{r.needs}), r.subject,
-                         human_span(Span{r.limit}));
+      return fmt::format("asks for {}; pool {} allows {}", human_span(seconds(r.needs)), r.subject,
+                         human_span(seconds(r.limit)));
     case ReasonKind::kResources:
       return resources_text(r);
     case ReasonKind::kNeverFits:

@@ -1,11 +1,10 @@
-// Requests, task groups and limits as JSON.
+// Requests and task groups as JSON.
 #include <fmt/format.h>
 
 #include <array>
 
 #include "codec/json_parts.h"
 #include "codec/quantity.h"
-#include "core/limits.h"
 
 namespace dove::codec {
 namespace {
@@ -211,63 +210,6 @@ void read_group(JsonFields& fields, TaskGroup& v) {
     read_request(fields, v.per_task);
   }
   if (!fields.failure().any()) check_group(fields, v);
-}
-
-Json limits_json(const Limits& v) {
-  Json object = Json::object();
-  if (v.jobs_running >= 0) object["jobs_running"] = v.jobs_running;
-  if (v.jobs_waiting >= 0) object["jobs_waiting"] = v.jobs_waiting;
-  if (v.cores >= 0) object["cores"] = v.cores;
-  if (v.gpus_milli >= 0) object["gpus_milli"] = v.gpus_milli;
-  if (v.memory_bytes >= 0) object["memory_bytes"] = v.memory_bytes;
-  if (!v.countables.empty()) object["countables"] = countables_json(v.countables);
-  if (!v.gpus_by_model.empty()) object["gpus_milli_by_model"] = countables_json(v.gpus_by_model);
-  return object;
-}
-
-void read_limits(JsonFields& fields, Limits& v) {
-  constexpr std::int64_t kAmountMax = 2'000'000'000;
-  fields.integer("jobs_running", v.jobs_running, -1, kAmountMax);
-  fields.integer("jobs_waiting", v.jobs_waiting, -1, kAmountMax);
-  fields.integer("cores", v.cores, -1, kAmountMax);
-  fields.integer("gpus_milli", v.gpus_milli, -1, kAmountMax);
-  if (fields.has("gpus")) {
-    std::int32_t gpus = 0;
-    fields.integer("gpus", gpus, 0, kGpusMax);
-    v.gpus_milli = gpus * kWholeDevice_milli;
-    if (fields.has("gpus_milli")) {
-      fields.fail("gpus", "given_twice", "gpus and gpus_milli say the same: give one of them");
-    }
-  }
-  fields.bytes("memory", v.memory_bytes, -1);
-  fields.countables("countables", v.countables);
-  fields.countables("gpus_milli_by_model", v.gpus_by_model);
-  for (Countable& one : v.gpus_by_model) one.name = core::model_key(one.name);
-}
-
-Json quota_json(const Quota& v) {
-  Json object = Json::object();
-  if (v.cores > 0) object["cores"] = v.cores;
-  if (v.gpus_milli > 0) object["gpus_milli"] = v.gpus_milli;
-  if (v.memory_bytes > 0) object["memory_bytes"] = v.memory_bytes;
-  if (!v.countables.empty()) object["countables"] = countables_json(v.countables);
-  if (!v.gpus_by_model.empty()) object["gpus_milli_by_model"] = countables_json(v.gpus_by_model);
-  return object;
-}
-
-// A quota is written as limits are; what is left out is not guaranteed.
-void read_quota(JsonFields& fields, Quota& v) {
-  Limits limits;
-  read_limits(fields, limits);
-  if (limits.jobs_running >= 0 || limits.jobs_waiting >= 0) {
-    fields.fail(limits.jobs_running >= 0 ? "jobs_running" : "jobs_waiting", "unknown_field",
-                "cannot be guaranteed: give cores, gpus, memory or countables");
-  }
-  v.cores = std::max(limits.cores, 0);
-  v.gpus_milli = std::max(limits.gpus_milli, 0);
-  v.memory_bytes = std::max<std::int64_t>(limits.memory_bytes, 0);
-  v.countables = std::move(limits.countables);
-  v.gpus_by_model = std::move(limits.gpus_by_model);
 }
 
 }  // namespace dove::codec

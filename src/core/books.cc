@@ -95,19 +95,13 @@ void charge_holders(State& state, const Job& job) {
   }
 }
 
-void count_models(const State& state, const Placement& placement, int sign, Usage& usage) {
-  const Node& node = state.nodes[placement.node.value - 1];
-  for (const DeviceGrant& grant : placement.devices) {
-    const auto device = static_cast<std::size_t>(grant.device);
-    if (device >= node.inventory->devices.size()) continue;
-    const auto [at, added] =
-        usage.gpus_by_model.try_emplace(model_key(node.inventory->devices[device].model), 0);
-    at->second += sign * grant.share_milli;
-    if (at->second == 0) usage.gpus_by_model.erase(at);
-  }
+// Whether somebody limits, or is guaranteed, devices by model or slices by profile.
+template <class Amounts>
+bool names_kinds(const Amounts& amounts) {
+  return !amounts.gpus_by_model.empty() ||
+         std::any_of(amounts.countables.begin(), amounts.countables.end(),
+                     [](const Countable& one) { return one.name.starts_with(kBySlice); });
 }
-
-bool limits_models(const Limits& limits) { return !limits.gpus_by_model.empty(); }
 
 }  // namespace
 
@@ -224,12 +218,17 @@ void count_placement(State& state, const Job& job, const Placement& placement, i
   charge_holders(state, job);
   std::int32_t gpus_milli = 0;
   for (const DeviceGrant& grant : placement.devices) gpus_milli += grant.share_milli;
+  Amount kinds;
+  if (state.counts_models) {
+    add_kinds(*state.nodes[placement.node.value - 1].inventory, placement, kinds);
+  }
   change_usage(state, job, [&](Usage& usage) {
     usage.cores += sign * static_cast<std::int32_t>(placement.cores.size());
     usage.gpus_milli += sign * gpus_milli;
     usage.memory_bytes += sign * placement.memory_bytes;
     if (&usage != &state.usage) add_countables(usage.countables, placement.countables, sign);
-    if (state.counts_models) count_models(state, placement, sign, usage);
+    if (&usage != &state.usage) add_countables(usage.countables, kinds.countables, sign);
+    add_countables(usage.gpus_by_model, kinds.gpus_by_model, sign);
   });
 }
 
@@ -250,10 +249,10 @@ void rebuild_usage(State& state) {
   state.counts_models =
       any(state.queues,
           [](const Queue& queue) {
-            return limits_models(queue.limits) || !queue.guaranteed.gpus_by_model.empty();
+            return names_kinds(queue.limits) || names_kinds(queue.guaranteed);
           }) ||
-      any(state.projects, [](const Project& project) { return limits_models(project.limits); }) ||
-      any(state.user_limits, [](const UserLimit& user) { return limits_models(user.limits); });
+      any(state.projects, [](const Project& project) { return names_kinds(project.limits); }) ||
+      any(state.user_limits, [](const UserLimit& user) { return names_kinds(user.limits); });
   const Span half_life = state.settings.fair_share_half_life;
   for (auto& [name, usage] : state.usage_by_user) {
     charge(state.past_by_user[name], usage, half_life, state.now);
@@ -265,8 +264,10 @@ void rebuild_usage(State& state) {
   state.usage_by_user.clear();
   state.usage_by_queue.clear();
   state.usage_by_project.clear();
+  state.asked_by_project.clear();
   state.usage = {};
   for (const auto& [id, job] : state.jobs) {
+    if (job.phase != JobPhase::kEnded) count_asked(state, job, +1);
     if (job.phase == JobPhase::kWaiting) count_waiting(state, job, +1);
     if (job.phase != JobPhase::kActive) continue;
     count_running(state, job, +1);

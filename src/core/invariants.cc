@@ -5,6 +5,7 @@
 #include "core/backfill.h"
 #include "core/books.h"
 #include "core/health.h"
+#include "core/limits.h"
 #include "core/slices.h"
 #include "core/step.h"
 
@@ -62,11 +63,17 @@ Broken add_job(const State& state, const Job& job, Sums& sums) {
       }
       sums.by_node[record.placement.node].push_back(&record);
       sums.jobs_by_node[record.placement.node].insert(job.id);
+      Amount kinds;
+      if (state.counts_models) {
+        add_kinds(*state.nodes[record.placement.node.value - 1].inventory, record.placement, kinds);
+      }
       for (Usage* usage : usages) {
         usage->cores += static_cast<std::int32_t>(record.placement.cores.size());
         for (const DeviceGrant& g : record.placement.devices) usage->gpus_milli += g.share_milli;
         usage->memory_bytes += record.placement.memory_bytes;
         if (usage != &sums.all) add(usage->countables, record.placement.countables);
+        if (usage != &sums.all) add(usage->countables, kinds.countables);
+        add(usage->gpus_by_model, kinds.gpus_by_model);
       }
     }
     if (attempt.stage == Stage::kStarting && unprepared) {
@@ -163,7 +170,7 @@ Broken check_node(const Node& node, const Sums& sums) {
 bool same(const Usage& a, const Usage& b) {
   return a.jobs_running == b.jobs_running && a.jobs_waiting == b.jobs_waiting &&
          a.cores == b.cores && a.gpus_milli == b.gpus_milli && a.memory_bytes == b.memory_bytes &&
-         a.countables == b.countables;
+         a.countables == b.countables && a.gpus_by_model == b.gpus_by_model;
 }
 
 Broken check_usage(const char* what, const std::map<std::string, Usage>& booked,

@@ -5,6 +5,7 @@
 #include "core/books.h"
 #include "core/device_fit.h"
 #include "core/reservation.h"
+#include "core/slices.h"
 
 namespace dove::core {
 namespace {
@@ -24,6 +25,9 @@ void add(Amount& amount, const Request& request, std::int64_t times) {
   amount.gpus_milli += milli;
   amount.memory_bytes += times * request.memory_bytes;
   add(amount.countables, request.countables, times);
+  if (request.slices > 0) {
+    add(amount.countables, {{std::string(kBySlice) + request.slice, request.slices}}, times);
+  }
   if (milli > 0 && !request.gpu_model.empty()) {
     add(amount.gpus_by_model, {{model_key(request.gpu_model), milli}}, 1);
   }
@@ -111,17 +115,28 @@ std::string model_key(const std::string& model) {
   return key;
 }
 
+void add_kinds(const Inventory& inventory, const Placement& placement, Amount& amount) {
+  for (const DeviceGrant& grant : placement.devices) {
+    const auto at = static_cast<std::size_t>(grant.device);
+    if (at >= inventory.devices.size()) continue;
+    const Device& device = inventory.devices[at];
+    add(amount.gpus_by_model, {{model_key(device.model), grant.share_milli}}, 1);
+    const SliceTable* table = grant.is_slice() ? slice_table(device) : nullptr;
+    if (table == nullptr) continue;
+    for (const SliceProfile& profile : table->profiles) {
+      if (profile.size != grant.slice.size || profile.compute != grant.slice.compute) continue;
+      add(amount.countables, {{std::string(kBySlice) + std::string(profile.name), 1}}, 1);
+    }
+  }
+}
+
 void add_amount(const State& state, const Placement& placement, Amount& amount) {
   amount.cores += static_cast<std::int64_t>(placement.cores.size());
   for (const DeviceGrant& grant : placement.devices) amount.gpus_milli += grant.share_milli;
   amount.memory_bytes += placement.memory_bytes;
   add(amount.countables, placement.countables, 1);
   if (!state.counts_models) return;
-  const Inventory& inventory = *state.nodes[placement.node.value - 1].inventory;
-  for (const DeviceGrant& grant : placement.devices) {
-    const auto device = static_cast<std::size_t>(grant.device);
-    add(amount.gpus_by_model, {{model_key(inventory.devices[device].model), grant.share_milli}}, 1);
-  }
+  add_kinds(*state.nodes[placement.node.value - 1].inventory, placement, amount);
 }
 
 Amount amount_of(const State& state, const std::vector<Placement>& placements) {
@@ -151,6 +166,12 @@ std::vector<Reason> broken_limits(const State& state, const JobSpec& spec, const
     check_limits(*limits, state.usage_by_user, spec.user, spec, amount,
                  Check(ReasonKind::kUserLimit, spec.user, first_only, out));
   }
+  const auto project =
+      spec.project.empty() ? state.projects.end() : state.projects.find(spec.project);
+  if (project != state.projects.end()) {
+    check_limits(project->second.limits, state.usage_by_project, spec.project, spec, amount,
+                 Check(ReasonKind::kProjectLimit, spec.project, first_only, out));
+  }
   Check cluster(ReasonKind::kClusterLimit, state.settings.name, first_only, out);
   for (const Countable& one : spec.cluster_requests) {
     cluster(one.name.c_str(), one.amount, used_of(state.usage.countables, one.name),
@@ -164,6 +185,7 @@ bool is_within_limits(State& state, const Job& job, const Amount& amount) {
   const Account& account = state.accounts.of(state, job);
   const bool by_name =
       !spec.cluster_requests.empty() || !state.user_limits.empty() ||
+      (!spec.project.empty() && !state.projects.empty()) ||
       std::any_of(account.queues.begin(), account.queues.end(), [](const Account::OfQueue& queue) {
         return queue.declared != nullptr && (!queue.declared->limits.countables.empty() ||
                                              !queue.declared->limits.gpus_by_model.empty());

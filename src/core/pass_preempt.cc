@@ -130,7 +130,8 @@ class Round {
     const std::vector<JobId> stopping = stopping_jobs(state_);
     const std::set<JobId>& preemptible = state_.derived->preemptible;
     const std::vector<JobId> running(preemptible.begin(), preemptible.end());
-    std::vector<Victim> victims = find_victims(state_, job, running, stopping, rules);
+    std::vector<Victim> victims =
+        find_victims(state_, job, nodes_of(*job.spec), running, stopping, rules);
     if (victims.empty()) return false;
     const std::set<NodeEntry> nodes = open_nodes(state_, *job.spec, nodes_of(*job.spec));
     VictimSearch search(state_, *cycle_.policies.placement, job, nodes, stopping,

@@ -204,7 +204,8 @@ struct State {
   std::map<std::string, Usage> asked_by_project;  // by all its jobs that have not ended
   std::map<std::string, PastUse> past_by_user;
   std::map<std::string, PastUse> past_by_queue;  // with all queues below it
-  bool counts_models = false;  // whether Usage::gpus_by_model is kept: somebody limits by it
+  // Whether usage is counted by model and by profile of slices too: somebody limits by them.
+  bool counts_models = false;
   std::map<JobId, PromiseRecord> promises;  // of waiting jobs
   std::map<JobId, Hang> hangs;              // of active jobs, until a rank tells of a step
   Usage usage;

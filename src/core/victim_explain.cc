@@ -51,15 +51,15 @@ std::optional<Reason> explain_victims(const State& state, const Policies& polici
   VictimRules rules;
   rules.turns = true;
   rules.soon = true;
+  const std::set<NodeEntry> all = nodes_of(state, *policies.placement, *pool);
   const std::vector<Victim> victims =
-      find_victims(state, job, running.preemptible, running.stopping, rules);
+      find_victims(state, job, all, running.preemptible, running.stopping, rules);
   Reason reason;
   reason.kind = ReasonKind::kPreemption;
   reason.used = static_cast<std::int64_t>(running.preemptible.size());
   reason.total = static_cast<std::int64_t>(victims.size());
   if (victims.empty()) return reason;
-  const std::set<NodeEntry> ranked =
-      open_nodes(state, *job.spec, nodes_of(state, *policies.placement, *pool));
+  const std::set<NodeEntry> ranked = open_nodes(state, *job.spec, all);
   VictimSearch search(state, *policies.placement, job, ranked, running.stopping, victims);
   const auto found = search.find();
   if (!found || found->victims.empty()) return reason;

@@ -24,6 +24,7 @@ void add(Amount& to, const Amount& from, int sign) {
   to.gpus_milli += sign * from.gpus_milli;
   to.memory_bytes += sign * from.memory_bytes;
   add_countables(to.countables, from.countables, sign);
+  add_countables(to.gpus_by_model, from.gpus_by_model, sign);
 }
 
 Amount amount_of(const Usage& usage) {
@@ -32,12 +33,13 @@ Amount amount_of(const Usage& usage) {
   amount.gpus_milli = usage.gpus_milli;
   amount.memory_bytes = usage.memory_bytes;
   for (const auto& [name, used] : usage.countables) amount.countables.push_back({name, used});
+  for (const auto& [name, used] : usage.gpus_by_model) amount.gpus_by_model.push_back({name, used});
   return amount;
 }
 
 bool guarantees(const Quota& quota) {
   return quota.cores > 0 || quota.gpus_milli > 0 || quota.memory_bytes > 0 ||
-         !quota.countables.empty();
+         !quota.countables.empty() || !quota.gpus_by_model.empty();
 }
 
 // Calls test(guaranteed, held, changed) for each resource that the quota names.
@@ -50,10 +52,14 @@ bool each_resource(const Quota& quota, const Amount& held, const Amount& change,
   if (quota.memory_bytes > 0 && !test(quota.memory_bytes, held.memory_bytes, change.memory_bytes)) {
     return false;
   }
-  return std::all_of(quota.countables.begin(), quota.countables.end(), [&](const Countable& one) {
-    return test(one.amount, core::amount_of(held.countables, one.name),
-                core::amount_of(change.countables, one.name));
-  });
+  const auto each = [&](const std::vector<Countable>& guaranteed, const std::vector<Countable>& has,
+                        const std::vector<Countable>& changes) {
+    return std::all_of(guaranteed.begin(), guaranteed.end(), [&](const Countable& one) {
+      return test(one.amount, core::amount_of(has, one.name), core::amount_of(changes, one.name));
+    });
+  };
+  return each(quota.countables, held.countables, change.countables) &&
+         each(quota.gpus_by_model, held.gpus_by_model, change.gpus_by_model);
 }
 
 // What is held beyond the guarantee, in billionths of all there is.
@@ -206,11 +212,18 @@ bool VictimQueues::reclaims(const Job& victim) {
 std::int64_t VictimQueues::share(const Queue& queue, const Amount& gain) const {
   const Amount& now = held(queue);
   const Quota& own = queue.guaranteed;
-  const std::int64_t most =
-      std::max({part(now.cores + gain.cores, own.cores, total_.cores),
-                part(now.gpus_milli + gain.gpus_milli, own.gpus_milli, total_.gpus_milli),
-                part((now.memory_bytes + gain.memory_bytes) / kMebi, own.memory_bytes / kMebi,
-                     total_.memory_bytes / kMebi)});
+  // What it holds of the models that it is guaranteed, up to that.
+  std::int64_t by_model = 0;
+  for (const Countable& one : own.gpus_by_model) {
+    const std::int64_t has = core::amount_of(now.gpus_by_model, one.name) +
+                             core::amount_of(gain.gpus_by_model, one.name);
+    by_model += std::min(has, one.amount);
+  }
+  const std::int64_t most = std::max({part(now.cores + gain.cores, own.cores, total_.cores),
+                                      part(now.gpus_milli + gain.gpus_milli,
+                                           std::max(own.gpus_milli, by_model), total_.gpus_milli),
+                                      part((now.memory_bytes + gain.memory_bytes) / kMebi,
+                                           own.memory_bytes / kMebi, total_.memory_bytes / kMebi)});
   return most / std::max(queue.weight, 1);
 }
 

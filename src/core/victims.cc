@@ -4,6 +4,7 @@
 #include <optional>
 #include <tuple>
 
+#include "core/device_fit.h"
 #include "core/limits.h"
 #include "core/reservation.h"
 
@@ -103,6 +104,32 @@ class Choice {
   bool exclusive_ = false;
 };
 
+// Whether a task of the group could be there at all.
+bool suits(const TaskGroup& group, const Node& node) {
+  for (const Request* request : {&group.per_task, &group.per_node}) {
+    if (!wants_devices(*request)) continue;
+    const auto& devices = node.inventory->devices;
+    if (std::none_of(devices.begin(), devices.end(),
+                     [&](const Device& device) { return matches(*request, device); })) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// By NodeId - 1.
+std::vector<bool> usable_nodes(const State& state, const JobSpec& spec,
+                               const std::set<NodeEntry>& nodes) {
+  std::vector<bool> usable(state.nodes.size(), false);
+  for (const NodeEntry& entry : nodes) {
+    const Node& node = state.nodes[entry.node.value - 1];
+    usable[entry.node.value - 1] =
+        allows(spec, node) && std::any_of(spec.groups.begin(), spec.groups.end(),
+                                          [&](const TaskGroup& g) { return suits(g, node); });
+  }
+  return usable;
+}
+
 }  // namespace
 
 Purpose purpose_of(VictimKind kind) {
@@ -191,8 +218,8 @@ std::set<NodeEntry> open_nodes(const State& state, const JobSpec& spec,
 }
 
 std::vector<Victim> find_victims(const State& state, const Job& beneficiary,
-                                 std::span<const JobId> running, std::span<const JobId> stopping,
-                                 const VictimRules& rules) {
+                                 const std::set<NodeEntry>& nodes, std::span<const JobId> running,
+                                 std::span<const JobId> stopping, const VictimRules& rules) {
   Choice choice(state, beneficiary, stopping, rules);
   std::vector<Victim> victims;
   for (JobId id : running) {
@@ -200,6 +227,15 @@ std::vector<Victim> find_victims(const State& state, const Job& beneficiary,
     if (job == nullptr) continue;
     if (auto victim = choice.consider(*job)) victims.push_back(*victim);
   }
+  if (victims.empty()) return victims;
+  const std::vector<bool> usable = usable_nodes(state, *beneficiary.spec, nodes);
+  std::erase_if(victims, [&](const Victim& victim) {
+    const Attempt& attempt = state.find_job(victim.job)->attempts.back();
+    return std::none_of(
+        attempt.placements.begin(), attempt.placements.end(), [&](const PlacementRecord& record) {
+          return record.stage != PlacementStage::kEnded && usable[record.placement.node.value - 1];
+        });
+  });
   const auto key = [](const Victim& v) { return std::tuple(v.kind, v.level, v.lost, v.job); };
   std::sort(victims.begin(), victims.end(),
             [&](const Victim& a, const Victim& b) { return key(a) < key(b); });

@@ -76,9 +76,11 @@ std::set<NodeEntry> open_nodes(const State& state, const JobSpec& spec,
                                const std::set<NodeEntry>& ranked);
 
 // All that may be stopped for the beneficiary, in the order of kinds, levels and lost work; any
-// subset may be. `running`: ids of preemptible active jobs, ascending.
+// subset may be. Who holds nothing on a node of `nodes` that the beneficiary could use is left out:
+// it would only use up what may be taken of its queue. `running`: ids of preemptible active jobs,
+// ascending.
 std::vector<Victim> find_victims(const State& state, const Job& beneficiary,
-                                 std::span<const JobId> running, std::span<const JobId> stopping,
-                                 const VictimRules& rules);
+                                 const std::set<NodeEntry>& nodes, std::span<const JobId> running,
+                                 std::span<const JobId> stopping, const VictimRules& rules);
 
 }  // namespace dove::core

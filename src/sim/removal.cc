@@ -183,6 +183,8 @@ void remove_reason(State& state, JobId id, const Reason& reason) {
       return;
     case ReasonKind::kQueueLimit:
       return lift(state.queues.at(reason.subject).limits, reason.resource);
+    case ReasonKind::kProjectLimit:
+      return lift(state.projects.at(reason.subject).limits, reason.resource);
     case ReasonKind::kUserLimit:
       return lift_user(state, reason.subject, reason.resource);
     case ReasonKind::kClusterLimit:
@@ -226,8 +228,6 @@ void remove_reason(State& state, JobId id, const Reason& reason) {
     case ReasonKind::kNoPlan:
     case ReasonKind::kPreemption:
       return;
-    case ReasonKind::kProjectLimit:
-      CHECK(false, "submissions over a limit of their project are refused: none waits for it");
   }
 }
 

@@ -332,7 +332,7 @@ Limits read_limits(Options& options) {
   limits.cores = static_cast<std::int32_t>(options.amount("cores", -1));
   limits.gpus_milli = static_cast<std::int32_t>(options.amount("gpus_milli", -1));
   limits.memory_bytes = options.amount("mem", -1);
-  limits.countables = options.countables("countable");
+  limits.countables = options.countables("countable");  // "slice:1g.10gb" among them
   limits.gpus_by_model = options.countables("model");
   return limits;
 }
@@ -342,6 +342,7 @@ Quota read_quota(Options& options) {
   quota.cores = options.amount("guaranteed.cores");
   quota.gpus_milli = options.amount("guaranteed.gpus_milli");
   quota.memory_bytes = options.amount("guaranteed.mem");
+  quota.countables = options.countables("guaranteed.countable");
   quota.gpus_by_model = options.countables("guaranteed.model");
   return quota;
 }
