@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -27,7 +28,8 @@ struct Standing {
   std::int64_t theirs = 0;  // of it
   std::string branch;       // kAhead: of which one job counts; "": each counts
   const OrderPolicy* order = nullptr;
-  bool ranks_compare = true;  // else priority and age do
+  bool ranks_compare = true;         // else priority and age do
+  const OrderPolicy* sum = nullptr;  // whose rank, less the shares, is compared instead
 };
 
 struct Lane {
@@ -78,8 +80,11 @@ class Ahead {
   Standing find_standing(const JobSpec& spec, bool* of_user) const;
   void by_branch(const Queue* above, const Queue* mine, const Queue* theirs, const JobSpec& spec,
                  Standing& out) const;
-  std::int64_t share(const OrderPolicy& order, const Queue* queue, const std::string& user) const;
+  ShareView view_of(const OrderPolicy& order, const Queue* queue, const std::string& user) const;
+  std::int64_t past_part_of(const ShareView& view) const;
   QueueKey key(const Standing& standing, const Job& job) const;
+  QueueKey sum_key(const Standing& standing, const Job& job) const;
+  std::int64_t minutes_of(const QueueKey& sum) const;
   void count(const Job& other, const Lane& lane, const QueueKey& key);
 
   const State& state_;
@@ -116,8 +121,8 @@ Total Ahead::total() const {
   return sum;
 }
 
-std::int64_t Ahead::share(const OrderPolicy& order, const Queue* queue,
-                          const std::string& user) const {
+ShareView Ahead::view_of(const OrderPolicy& order, const Queue* queue,
+                         const std::string& user) const {
   static const Usage nothing;
   const std::string& name = queue == nullptr ? user : queue->name;
   const auto& usages = queue == nullptr ? state_.usage_by_user : state_.usage_by_queue;
@@ -126,13 +131,22 @@ std::int64_t Ahead::share(const OrderPolicy& order, const Queue* queue,
   ShareView view;
   view.used = usage == usages.end() ? &nothing : &usage->second;
   view.total = &total_;
-  if (order.basis() == Basis::kPastUse) {
+  view.half_life = state_.settings.fair_share_half_life;
+  if (counts_past_use(order.basis())) {
     const auto past = pasts.find(name);
     view.past_milli_ms = past_use_at(past == pasts.end() ? PastUse{} : past->second, *view.used,
-                                     state_.settings.fair_share_half_life, state_.now);
+                                     view.half_life, state_.now);
   }
   view.weight = queue == nullptr ? 1 : queue->weight;
-  return order.share(view);
+  return view;
+}
+
+std::int64_t Ahead::past_part_of(const ShareView& view) const {
+  Usage all;
+  all.cores = static_cast<std::int32_t>(total_.cores);
+  all.gpus_milli = static_cast<std::int32_t>(total_.gpus_milli);
+  all.memory_bytes = total_.memory_bytes;
+  return past_part(view.past_milli_ms, use_rate_milli(all), view.half_life) / view.weight;
 }
 
 // The branches below `above` that lead to both; null: a lane of `above` itself.
@@ -159,11 +173,20 @@ void Ahead::by_branch(const Queue* above, const Queue* mine, const Queue* theirs
   }
   const OrderPolicy& order = above == nullptr ? common_ : order_of(state_, policies_, above->name);
   if (order.basis() == Basis::kJob) return;
-  const std::int64_t of_mine = share(order, mine, job_.spec->user);
-  const std::int64_t of_theirs = share(order, theirs, spec.user);
-  if (decide("share", of_mine, of_theirs, false)) {
-    out.branch = theirs == nullptr ? "/" + spec.user : theirs->name;
+  const ShareView of_mine = view_of(order, mine, job_.spec->user);
+  const ShareView of_theirs = view_of(order, theirs, spec.user);
+  if (order.basis() == Basis::kRank) {
+    out.sum = &order;
+    out.mine = order.share(of_mine);
+    out.theirs = order.share(of_theirs);
+    return;
   }
+  if (!decide("share", order.share(of_mine), order.share(of_theirs), false)) return;
+  out.branch = theirs == nullptr ? "/" + spec.user : theirs->name;
+  if (order.basis() != Basis::kPastUse) return;
+  out.by = "past_use";
+  out.mine = past_part_of(of_mine);
+  out.theirs = past_part_of(of_theirs);
 }
 
 Standing Ahead::find_standing(const JobSpec& spec, bool* of_user) const {
@@ -178,7 +201,10 @@ Standing Ahead::find_standing(const JobSpec& spec, bool* of_user) const {
   *of_user = same == path.size() && found.order->basis() != Basis::kJob;
   found.same_lane = one_queue && (own_.basis() == Basis::kJob || spec.user == job_.spec->user);
   found.ranks_compare = one_queue || found.order == &common_;
-  if (found.same_lane) return found;
+  if (found.same_lane) {
+    if (own_.basis() == Basis::kRank) found.sum = &own_;
+    return found;
+  }
   by_branch(same == 0 ? nullptr : path[same - 1], same < path_.size() ? path_[same] : nullptr,
             same < path.size() ? path[same] : nullptr, spec, found);
   return found;
@@ -206,7 +232,13 @@ const Lane& Ahead::lane_of(const JobSpec& spec) {
   return queue.by_user.emplace(spec.user, std::move(made)).first->second;
 }
 
+QueueKey Ahead::sum_key(const Standing& standing, const Job& job) const {
+  const std::int64_t share = &job == &job_ ? standing.mine : standing.theirs;
+  return {queue_rank(job, standing.sum->rank(state_, job)) + share, job.submitted_seq, job.id};
+}
+
 QueueKey Ahead::key(const Standing& standing, const Job& job) const {
+  if (standing.sum != nullptr) return sum_key(standing, job);
   if (standing.ranks_compare) {
     return {queue_rank(job, standing.order->rank(state_, job)), job.submitted_seq, job.id};
   }
@@ -238,7 +270,8 @@ void Ahead::look(const Job& other, bool lane_only) {
   if (!blocks && lane_only) return;
   const QueueKey theirs = key(standing, other);
   if (standing.side == Standing::Side::kByJob) {
-    if (!(theirs < mine_[standing.same_lane ? 1 : 0])) return;
+    const QueueKey& mine = mine_[standing.same_lane ? 1 : 0];
+    if (!(theirs < (standing.sum != nullptr ? sum_key(standing, job_) : mine))) return;
   }
   const bool other_pool = spec.pool != job_.spec->pool && pool_of(state_, spec) != pool_;
   if ((!blocks && other_pool) || startable_at(state_, other) > state_.now) return;
@@ -269,6 +302,13 @@ void Ahead::look_at_all(bool lane_only) {
   }
 }
 
+// Of waiting, or what counts as much.
+std::int64_t Ahead::minutes_of(const QueueKey& sum) const {
+  constexpr std::int64_t kMinute_us = 60'000'000;
+  constexpr std::int64_t kLeast_us = std::numeric_limits<std::int64_t>::min() / 2;
+  return (state_.now.us - std::max(sum.rank_negated, kLeast_us)) / kMinute_us;
+}
+
 std::optional<Reason> Ahead::reason() const {
   if (next_ == nullptr) return std::nullopt;
   Reason made;
@@ -281,11 +321,19 @@ std::optional<Reason> Ahead::reason() const {
   made.needs = next_standing_->mine;
   made.used = next_standing_->theirs;
   if (next_standing_->side != Standing::Side::kByJob) return made;
-  const bool rank = next_->priority != job_.priority;
-  made.resource = rank ? "priority" : "submission";
-  if (rank) {
+  if (next_standing_->sum != nullptr) {
+    made.resource = "sum";
+    made.needs = minutes_of(sum_key(*next_standing_, job_));
+    made.used = minutes_of(next_key_);
+  } else if (next_->priority > job_.priority) {
+    made.resource = "priority";
     made.needs = job_.priority;
     made.used = next_->priority;
+  } else if (next_->priority == job_.priority && next_->submitted_seq < job_.submitted_seq) {
+    made.resource = "submission";
+  } else {
+    const std::string_view name = next_standing_->order->name();
+    made.resource = name.substr(0, name.find('/'));
   }
   return made;
 }

@@ -53,6 +53,17 @@ std::int64_t past_use_at(const PastUse& past, const Usage& usage, Span half_life
   return decayed(past.amount, half_life, ms) + added;
 }
 
+std::int64_t past_part(std::int64_t past_milli_ms, std::int64_t whole_milli, Span half_life) {
+  constexpr std::int64_t kScale = 1'000'000'000;
+  constexpr std::int64_t kHalf_lives_ppm = 1'442'695;  // 1 / ln 2: what use without end adds up to
+  const __int128 whole = static_cast<__int128>(whole_milli) *
+                         std::max<std::int64_t>(whole_ms(half_life), 1) * kHalf_lives_ppm /
+                         1'000'000;
+  if (whole <= 0) return 0;
+  const __int128 part = static_cast<__int128>(past_milli_ms) * kScale / whole;
+  return static_cast<std::int64_t>(std::min<__int128>(part, 2 * kScale));
+}
+
 void charge(PastUse& past, const Usage& usage, Span half_life, Instant now) {
   const std::int64_t ms = whole_ms(now - past.at);
   if (ms <= 0) return;

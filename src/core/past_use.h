@@ -18,6 +18,10 @@ std::int64_t use_rate_milli(const Usage& usage);
 // 0.
 std::int64_t past_use_at(const PastUse& past, const Usage& usage, Span half_life, Instant now);
 
+// What part of the cluster past use is, in 10^9ths: use that never changes is as much of it as it
+// holds. `whole_milli`: use_rate_milli of all that there is.
+std::int64_t past_part(std::int64_t past_milli_ms, std::int64_t whole_milli, Span half_life);
+
 // Brings `past` up to `now`, in whole milliseconds: call it before `usage` changes.
 void charge(PastUse& past, const Usage& usage, Span half_life, Instant now);
 

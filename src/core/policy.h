@@ -31,6 +31,7 @@ struct ShareView {
   const Total* total = nullptr;    // of the cluster; never null
   std::int64_t past_milli_ms = 0;  // decayed, what is held now included (core/past_use.h)
   std::int32_t weight = 1;
+  Span half_life;  // of past_milli_ms
 };
 
 // What users, and queues below one parent, are served by.
@@ -38,7 +39,12 @@ enum class Basis {
   kJob,      // their first job
   kUse,      // the smallest share, by what is held now
   kPastUse,  // the smallest share, by what was held of late too
+  kRank,     // the rank of their first job less their share, by what was held of late too
 };
+
+constexpr bool counts_past_use(Basis basis) {
+  return basis == Basis::kPastUse || basis == Basis::kRank;
+}
 
 // Which waiting job of a queue comes first, and which of the queues below it.
 class OrderPolicy {

@@ -5,6 +5,8 @@
 
 #include "base/check.h"
 #include "core/books.h"
+#include "core/care.h"
+#include "core/limits.h"
 #include "core/move_in.h"
 #include "core/past_use.h"
 
@@ -26,16 +28,26 @@ std::int64_t in_map(const std::map<std::string, std::int64_t>& amounts, const st
   return at == amounts.end() ? 0 : at->second;
 }
 
+bool is_slice(const Countable& one) { return one.name.starts_with(kBySlice); }
+
+bool guarantees_devices(const Quota& quota) {
+  return quota.gpus_milli > 0 || !quota.gpus_by_model.empty() ||
+         std::any_of(quota.countables.begin(), quota.countables.end(), is_slice);
+}
+
+// Where devices are guaranteed they alone decide: a queue that has all of its GPUs, and not all of
+// the memory beside them, takes no other's.
 bool falls_short(const Quota& quota, const Usage& used) {
-  if (used.cores < quota.cores || used.gpus_milli < quota.gpus_milli) return true;
-  if (used.memory_bytes < quota.memory_bytes) return true;
-  for (const Countable& one : quota.countables) {
-    if (in_map(used.countables, one.name) < one.amount) return true;
-  }
+  if (used.gpus_milli < quota.gpus_milli) return true;
   for (const Countable& one : quota.gpus_by_model) {
     if (in_map(used.gpus_by_model, one.name) < one.amount) return true;
   }
-  return false;
+  const bool by_devices = guarantees_devices(quota);
+  for (const Countable& one : quota.countables) {
+    if (by_devices && !is_slice(one)) continue;
+    if (in_map(used.countables, one.name) < one.amount) return true;
+  }
+  return !by_devices && (used.cores < quota.cores || used.memory_bytes < quota.memory_bytes);
 }
 
 }  // namespace
@@ -81,7 +93,7 @@ std::int32_t QueueTree::add_queue(const State& state, const Queue& queue,
   made.guaranteed = !(queue.guaranteed == Quota{});
   made.order = queue.order.empty() ? nullptr : find_order(policies, queue.order);
   if (made.order == nullptr) made.order = at(parent).order;
-  made.by_head = at(parent).by_head || by_job(at(parent));
+  made.by_head = at(parent).by_head || by_first_job(at(parent));
   queues_.emplace(queue.name, index);
   depends_on_usage_ = depends_on_usage_ || !by_job(made) || made.guaranteed;
   return index;
@@ -108,7 +120,7 @@ std::int32_t QueueTree::lane_of(const JobSpec& spec) {
   made.user = user;
   made.lane = true;
   made.order = above.order;
-  made.by_head = above.by_head || by_job(above);
+  made.by_head = above.by_head || by_first_job(above);
   branches_.push_back(std::move(made));
   if (!user.empty()) {
     lanes_by_user_[static_cast<std::size_t>(user_of(user))].push_back(at->second);
@@ -240,7 +252,8 @@ std::int64_t QueueTree::share_of(const State& state, Branch& branch) const {
   ShareView view;
   view.used = branch.usage == nullptr ? &kNothing : branch.usage;
   view.total = &total_;
-  if (order.basis() == Basis::kPastUse) {
+  if (counts_past_use(order.basis())) {
+    view.half_life = state.settings.fair_share_half_life;
     view.past_milli_ms = past_use_at(branch.past == nullptr ? PastUse{} : *branch.past, *view.used,
                                      state.settings.fair_share_half_life, state.now);
   }
@@ -259,6 +272,11 @@ std::optional<QueueTree::Key> QueueTree::key_of(const State& state, std::int32_t
   }
   const bool by_share = !by_job(at(branch.parent)) && !(branch.lane && branch.user.empty());
   if (by_share) key.share = share_of(state, branch);
+  if (by_share && at(branch.parent).order->basis() == Basis::kRank) {
+    const Job* first = state.find_job(head_of(state, index).job);
+    CHECK(first != nullptr, "what waits exists");
+    key.share += queue_rank(*first, at(branch.parent).order->rank(state, *first));
+  }
   return key;
 }
 
@@ -285,7 +303,7 @@ void QueueTree::usage_changed(const Holder& holder) {
 void QueueTree::mark_shares(bool past_only) {
   for (std::size_t i = 1; i < branches_.size(); ++i) {
     const Basis basis = at(branches_[i].parent).order->basis();
-    if (basis == Basis::kPastUse || (!past_only && basis == Basis::kUse)) {
+    if (counts_past_use(basis) || (!past_only && basis == Basis::kUse)) {
       mark(static_cast<std::int32_t>(i));
     }
   }

@@ -70,7 +70,7 @@ class QueueTree {
   struct Key {
     std::int64_t band_negated = 0;
     std::int64_t guaranteed_first = 0;  // 0: below its guarantee
-    std::int64_t share = 0;
+    std::int64_t share = 0;             // less the rank of its first job where that counts
     QueueKey head;  // of a queue among others by share: none, it is asked where they are equal
     auto operator<=>(const Key&) const = default;
     bool ties(const Key& other) const {
@@ -105,6 +105,9 @@ class QueueTree {
   Branch& at(std::int32_t index) { return branches_[static_cast<std::size_t>(index)]; }
   const Branch& at(std::int32_t index) const { return branches_[static_cast<std::size_t>(index)]; }
   bool by_job(const Branch& branch) const { return branch.order->basis() == Basis::kJob; }
+  bool by_first_job(const Branch& branch) const {
+    return by_job(branch) || branch.order->basis() == Basis::kRank;
+  }
   std::int32_t add_queue(const State& state, const Queue& queue, const Policies& policies);
   std::int32_t user_of(const std::string& name);
   // The first class of a lane that may be tried.

@@ -25,8 +25,10 @@ enum class ReasonKind {
   kNeverFits,         // no set of nodes of the pool could hold it even when empty
   kNodesUnavailable,  // matching nodes are drained, lost or silent: `count` of `total`
   kAhead,             // `count` jobs are ahead, the next being `other`: by `resource` ("priority",
-                      // "submission", "share" in 10^9ths, "guarantee", "band"), of which this one
-                      // has `needs` and the other `used`; subject: a queue that lets nothing pass;
+                      // "submission", "share" and
+                      // "past_use" in 10^9ths, "guarantee", "band", "sum" of an order
+                      // in minutes, or an order's name), of which this one has `needs` and the
+                      // other `used`; subject: a queue that lets nothing pass;
                       // `limit`: of more jobs only so many were looked at
   kExcluded,          // nodes wanted or excluded by the job leave `count`
   kProjectLimit,      // subject: the project; submissions over it are refused

@@ -1,9 +1,12 @@
-// Multifactor: priority and waiting time and size in one sum, as sites know it from Slurm.
+// Multifactor: priority, waiting time, size and past use in one sum, as sites know it from Slurm.
 //
-// A job gains one point for each minute that it waits, without end, so that nothing starves; a
-// point of priority is worth as much as kPriority_minutes of waiting; each whole device that it
-// asks for counts as a minute, so that big gangs are not passed for ever. All jobs age at one pace:
-// their order never changes while they wait. For past use name fair_share above it.
+// The unit is a minute of waiting: a job gains one for each minute, without end, so that nothing
+// starves. A point of priority, of the job or its queue, is worth kPriority_minutes; each device
+// that it asks for one, and each ten cores, so that big gangs are not passed for ever. Who used one
+// percent of the cluster of late, or as a queue one percent for each of its weight, is behind by
+// kPercent_minutes. All jobs of a user age at one pace: their order never changes while they wait.
+//
+// Source: Slurm's priority/multifactor, whose terms these are (age, job size, QOS, fair share).
 #pragma once
 
 #include "core/policy.h"
@@ -13,8 +16,12 @@ namespace dove::policies {
 class Multifactor final : public core::OrderPolicy {
  public:
   static constexpr std::int64_t kPriority_minutes = 60;
-  std::string_view name() const override { return "multifactor/1"; }
+  static constexpr std::int64_t kPercent_minutes = 60;
+  std::string_view name() const override { return "multifactor/2"; }
+  core::Basis basis() const override { return core::Basis::kRank; }
   std::int64_t rank(const core::State& state, const core::Job& job) const override;
+  // Microseconds of waiting.
+  std::int64_t share(const core::ShareView& view) const override;
 };
 
 }  // namespace dove::policies

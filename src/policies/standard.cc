@@ -3,6 +3,7 @@
 #include "core/step.h"
 #include "policies/best_fit.h"
 #include "policies/fair_share.h"
+#include "policies/least_attained.h"
 #include "policies/multifactor.h"
 #include "policies/priority_fifo.h"
 #include "policies/priority_lifo.h"
@@ -33,11 +34,12 @@ const core::Policies& standard_policies() {
   static const FairShare fair;
   static const Multifactor multifactor;
   static const ShortestLimit shortest;
+  static const LeastAttained attained;
   static const BestFit placement;
   static const core::Policies policies{
       &order,
       &placement,
-      {&order, &strict, &lifo, &dominant, &fair, &multifactor, &shortest},
+      {&order, &strict, &lifo, &dominant, &fair, &multifactor, &shortest, &attained},
       live_scores()};
   return policies;
 }

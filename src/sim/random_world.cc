@@ -57,8 +57,25 @@ void RandomWorld::forget_node(NodeId node) {
 void RandomWorld::declare() {
   Pool half = state().pools.at("half");
   half.open = !one_in(3);
+  if (with_quotas_) half.exclusive = one_in(4);
   half.time_limit_max = one_in(2) ? seconds(20 + number(40)) : Span{};
   brain_.add(ObjectApplied{half});
+}
+
+const char* RandomWorld::some_order() {
+  static const char* const orders[] = {"priority_fifo",  "strict_fifo",  "drf",
+                                       "fair_share",     "multifactor",  "least_attained",
+                                       "shortest_limit", "priority_lifo"};
+  return orders[number(with_quotas_ ? 8 : 4)];
+}
+
+void RandomWorld::declare_project() {
+  Project project;
+  project.name = "course";
+  project.limits.jobs_running = 1 + number(3);
+  project.limits.gpus_by_model = {{"h200", 1000}};
+  project.limits.countables = {{"slice:1g.18gb", 1}};
+  brain_.add(ObjectApplied{project});
 }
 
 void RandomWorld::set_up() {
@@ -72,8 +89,7 @@ void RandomWorld::set_up() {
   settings.placement = placement_;
   if (with_hangs_) settings.on_hang = static_cast<OnHang>(number(3));
   if (varied_) {
-    static const char* const orders[] = {"priority_fifo", "strict_fifo", "drf", "fair_share"};
-    settings.order = orders[number(4)];
+    settings.order = some_order();
   }
   brain_.add(ObjectApplied{settings});
   for (int i = 1; i <= kNodes; ++i) {
@@ -92,7 +108,9 @@ void RandomWorld::set_up() {
   queue.limits.jobs_running = 4;
   if (varied_ && one_in(2)) queue.order = one_in(2) ? "strict_fifo" : "drf";
   if (varied_ && one_in(2)) queue.limits.gpus_by_model = {{"h200", 2000}};
+  if (with_quotas_ && one_in(2)) queue.guaranteed.gpus_by_model = {{"h200", 1000}};
   brain_.add(ObjectApplied{queue});
+  if (with_quotas_ && one_in(2)) declare_project();
   UserLimit limit;
   limit.name = "bob";
   limit.limits.cores = 12;
@@ -145,6 +163,7 @@ void RandomWorld::submit() {
   spec->user = one_in(3) ? "bob" : "ann";
   spec->queue = one_in(3) ? "small" : "default";
   spec->pool = one_in(4) ? "half" : "";
+  if (!state().projects.empty() && one_in(3)) spec->project = "course";
   spec->priority = number(3);
   spec->launch = one_in(5) ? LaunchMode::kBatch : LaunchMode::kEachTask;
   const int groups = one_in(5) ? 2 : 1;

@@ -29,13 +29,16 @@ class RandomWorld {
  public:
   // The seed decides on the placement of single tasks too. `varied`: also other orders, limits by
   // model, features, and pools that close. `with_hangs`: ranks also tell of steps, and fall silent.
-  // `brain` is not owned.
-  RandomWorld(Brain& brain, std::uint64_t seed, bool varied, bool with_hangs = false)
+  // `with_quotas`: varied, and every order, projects with quotas, guarantees by model, pools that
+  // give whole nodes. `brain` is not owned.
+  RandomWorld(Brain& brain, std::uint64_t seed, bool varied, bool with_hangs = false,
+              bool with_quotas = false)
       : brain_(brain),
         random_(seed),
         placement_(kPlacements[seed % 3]),
         varied_(varied),
-        with_hangs_(with_hangs) {}
+        with_hangs_(with_hangs),
+        with_quotas_(with_quotas) {}
 
   void set_up();       // six nodes, a pool, a queue, limits; REQUIRES: nothing has happened yet
   void some_events();  // none to three
@@ -62,6 +65,8 @@ class RandomWorld {
   void settle();
   void ask();
   void declare();
+  void declare_project();
+  const char* some_order();
   void touch_node();
   void register_node(int i, const std::string& boot);
   void forget_node(NodeId node);
@@ -75,6 +80,7 @@ class RandomWorld {
   std::string placement_;
   bool varied_;
   bool with_hangs_;
+  bool with_quotas_;
   std::set<std::tuple<JobId, AttemptNumber, NodeId>> running_;
   std::uint64_t forgotten_ = 0;
   std::uint64_t hung_ = 0;

@@ -91,16 +91,24 @@ void bring_back_nodes(State& state) {
   }
 }
 
-// Where it stands in the order stays.
-void ask_for_nothing(core::Job& job) {
+// Where it stands in the order stays: what its size was worth there becomes waiting time.
+void ask_for_nothing(const State& state, const core::Policies& policies, core::Job& job) {
+  const auto by_sum = std::find_if(
+      policies.orders.begin(), policies.orders.end(),
+      [](const core::OrderPolicy* order) { return order->basis() == core::Basis::kRank; });
+  const bool sums = by_sum != policies.orders.end();
+  const std::int64_t rank = sums ? (*by_sum)->rank(state, job) : 0;
   auto spec = std::make_shared<JobSpec>();
   spec->user = job.spec->user;
   spec->queue = job.spec->queue;
   spec->pool = job.spec->pool;
+  spec->time_limit = job.spec->time_limit;
   spec->groups.resize(1);
   job.spec = spec;
   job.array = JobId{};
   job.held = false;
+  const bool by_rank = core::order_of(state, policies, "").basis() == core::Basis::kRank;
+  if (sums && by_rank) job.submitted_at.us -= rank - (*by_sum)->rank(state, job);
 }
 
 State WhyCheck::without(const Reason* left) const {
@@ -193,10 +201,15 @@ std::optional<std::string> WhyCheck::check_order(const Reason& ahead) const {
   State copy = state_;
   hold_others(copy, {job_, ahead.other});
   if (!shares_matter()) bring_back_nodes(copy);
-  for (auto& [name, pool] : copy.pools) pool.open = true;
+  for (auto& [name, pool] : copy.pools) {
+    pool.open = true;
+    pool.time_limit_max = {};
+  }
   for (auto& [name, queue] : copy.queues) queue.limits = {};
   copy.user_limits.clear();
-  for (const JobId id : {job_, ahead.other}) ask_for_nothing(copy.jobs.find(id)->second);
+  for (auto& [name, project] : copy.projects) project.limits = {};
+  for (const JobId id : {job_, ahead.other})
+    ask_for_nothing(state_, policies_, copy.jobs.find(id)->second);
   const std::vector<JobId> jobs = launched(std::move(copy));
   const auto mine = std::find(jobs.begin(), jobs.end(), job_);
   const auto theirs = std::find(jobs.begin(), jobs.end(), ahead.other);

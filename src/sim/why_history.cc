@@ -38,9 +38,9 @@ void ask(const PlainBrain& brain, std::uint64_t seed, Random& random, WhyFinding
 }  // namespace
 
 Result<void> ask_why(const core::Policies& policies, std::uint64_t seed, int batches,
-                     WhyFindings& findings) {
+                     WhyFindings& findings, bool with_quotas) {
   PlainBrain brain(policies);
-  RandomWorld world(brain, seed, true);
+  RandomWorld world(brain, seed, true, /*with_hangs=*/false, with_quotas);
   Random random(seed);
   brain.begin(Instant{1'000'000'000});
   world.set_up();

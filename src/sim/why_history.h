@@ -17,8 +17,9 @@ struct WhyFindings {
   std::map<std::string, std::int64_t> by_kind = {};  // reasons that were given
 };
 
-// One history of `batches` batches; in each state one of the waiting jobs is asked about.
+// One history of `batches` batches; in each state one of the waiting jobs is asked about. See
+// RandomWorld for `with_quotas`.
 Result<void> ask_why(const core::Policies& policies, std::uint64_t seed, int batches,
-                     WhyFindings& findings);
+                     WhyFindings& findings, bool with_quotas = false);
 
 }  // namespace dove::sim

@@ -23,6 +23,18 @@ TEST(Why, EachReasonIsNeededAndTogetherTheyAreEnough) {
   }
 }
 
+TEST(Why, HoldsUnderEveryOrderAndQuota) {
+  const auto [first, count, given] = seeds_for_test(10);
+  WhyFindings findings;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    const auto done = ask_why(policies::standard_policies(), seed, 250, findings, true);
+    ASSERT_TRUE(done.ok()) << "DOVE_SEED=" << seed << ": " << done.error().message;
+  }
+  EXPECT_EQ(findings.wrong, 0) << "of " << findings.states << ": " << findings.first_wrong;
+  if (given) return;
+  EXPECT_GT(findings.by_kind["project_limit"], 0);
+}
+
 // 315: only nodes that a limit forbids were not promised to others. 604: a promise bound who comes
 // before it, because that one was promised something too.
 TEST(Why, HistoriesThatOnceHadNoReason) {
