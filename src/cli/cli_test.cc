@@ -340,15 +340,85 @@ TEST_F(CliTest, AnUpgradeIsShownBeforeItIsAskedFor) {
   EXPECT_EQ(asked["each_s"], 600);
 }
 
-TEST_F(CliTest, ApplyChecksAllBeforeItChangesAny) {
+TEST_F(CliTest, ApplySendsAllAtOnce) {
   const std::string path =
       file("pools.yaml", "kind: Pool\nname: a\nnodes: ['*']\n---\nkind: queue\nname: b\n");
-  server_.set("PUT /v1/objects/Pool/a", {200, R"({"change":"create","object":{"name":"a"}})"});
-  const Outcome refused = run({"dove", "apply", "-f", path});
-  EXPECT_EQ(refused.code, kExitNotFound);
-  EXPECT_EQ(server_.requests().size(), 2u);
-  server_.set("PUT /v1/objects/Queue/b", {200, R"({"change":"none","object":{"name":"b"}})"});
+  EXPECT_EQ(run({"dove", "apply", "-f", path}).code, kExitNotFound);
+  EXPECT_EQ(server_.requests().size(), 1u);
+  server_.set("POST /v1/objects",
+              {200, R"({"changes":[{"change":"create","object":{"kind":"Pool","name":"a"}},
+                                   {"change":"none","object":{"kind":"Queue","name":"b"}}]})"});
   EXPECT_EQ(run({"dove", "apply", "-f", path}).out, "pool/a created\nqueue/b unchanged\n");
+  const json sent = json::parse(server_.body_of("POST /v1/objects"));
+  EXPECT_EQ(sent["objects"].size(), 2u);
+  EXPECT_EQ(sent["objects"][1]["kind"], "Queue");
+}
+
+// The two objects of TACC's slides: a namespace's quota, and a queue of Kueue without its
+// resourceGroups.
+TEST_F(CliTest, ApplyReadsQuotasOfKubernetes) {
+  const std::string path = file("quotas.yaml", R"(apiVersion: v1
+kind: ResourceQuota
+metadata: {name: quota, namespace: vision}
+spec:
+  hard:
+    requests.nvidia.com/mig-1g.6gb: "2"
+    requests.storage: 1000Gi
+    limits.memory: 128Gi
+    requests.memory: 64Gi
+    count/jobs.batch: "20"
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ClusterQueue
+metadata: {name: research}
+spec:
+  queueingStrategy: StrictFIFO
+  resources:
+  - {name: cpu, nominalQuota: 200}
+  - {name: memory, nominalQuota: 1280Gi}
+  - {name: nvidia.com/gpu, nominalQuota: 10}
+  - {name: rdma/hca_shared_devices_a, nominalQuota: 100}
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ClusterQueue
+metadata: {name: lab}
+spec:
+  cohort: research
+  preemption: {withinClusterQueue: LowerPriority}
+  fairSharing: {weight: "1500m"}
+  resourceGroups:
+  - coveredResources: [cpu, nvidia.com/gpu]
+    flavors:
+    - name: a100
+      resources:
+      - {name: cpu, nominalQuota: 500m}
+      - {name: nvidia.com/gpu, nominalQuota: 4, borrowingLimit: 2}
+)");
+  server_.set("POST /v1/objects", {200, R"({"changes":[]})"});
+  const Outcome outcome = run({"dove", "apply", "-f", path});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const json sent = json::parse(server_.body_of("POST /v1/objects"))["objects"];
+  EXPECT_EQ(sent[0], json::parse(R"({"kind": "Project", "name": "vision", "limits": {
+    "slices": {"1g.6gb": 2}, "memory": 68719476736, "jobs_waiting": 20}})"));
+  const json amounts = json::parse(R"({"cores": 200, "memory": 1374389534720,
+    "gpus_milli": 10000, "countables": {"rdma/hca_shared_devices_a": 100}})");
+  EXPECT_EQ(sent[1], (json{{"kind", "Queue"},
+                           {"name", "research"},
+                           {"order", "strict_fifo"},
+                           {"guaranteed", amounts},
+                           {"limits", amounts}}));
+  EXPECT_EQ(sent[2], json::parse(R"({"kind": "Queue", "name": "lab", "parent": "research",
+    "weight": 2, "guaranteed": {"cores": 1, "gpus_milli": 4000}, "limits": {"gpus_milli": 6000}})"));
+  EXPECT_EQ(outcome.err,
+            "warning: ResourceQuota vision/quota: spec.hard.requests.storage has no effect\n"
+            "warning: ClusterQueue lab: spec.preemption has no effect\n");
+  const std::string wrong = file("wrong.yaml", R"(apiVersion: v1
+kind: ResourceQuota
+metadata: {name: quota}
+spec: {hard: {requests.memory: lots}}
+)");
+  EXPECT_NE(run({"dove", "apply", "-f", wrong}).err.find("spec.hard.requests.memory"),
+            std::string::npos);
 }
 
 TEST_F(CliTest, TcloudSaysWhatTaccsDoes) {

@@ -9,6 +9,7 @@
 
 #include "cli/api.h"
 #include "cli/families.h"
+#include "cli/kubernetes_objects.h"
 #include "cli/output.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
@@ -72,14 +73,21 @@ Result<std::vector<json>> read_objects(const std::string& path) {
     }
   }
   int number = 0;
+  std::vector<std::string> warnings;
   for (json& object : objects) {
     ++number;
+    if (is_kubernetes_object(object)) {
+      auto read = from_kubernetes(object, warnings);
+      if (!read.ok()) return usage_error(fmt::format("{}: {}", path, read.error().message));
+      object = std::move(read).value();
+    }
     if (text_of(object, "kind").empty() ||
         (text_of(object, "name").empty() && text_of(object, "kind") != "Cluster")) {
       return usage_error(fmt::format("{}: object {} has no kind and name", path, number));
     }
     TRY_ASSIGN(object["kind"], kind_of(text_of(object, "kind")));
   }
+  for (const std::string& warning : warnings) fmt::print(stderr, "warning: {}\n", warning);
   return objects;
 }
 
@@ -99,11 +107,6 @@ std::string label_of(const json& object) {
   return lower(text_of(object, "kind")) + "/" + text_of(object, "name");
 }
 
-std::string object_name(const json& object) {
-  const std::string name = text_of(object, "name");
-  return name.empty() ? "cluster" : name;
-}
-
 const char* change_word(const json& answer) {
   const std::string change = text_of(answer, "change");
   return change == "none" ? "unchanged" : change == "create" ? "created" : "changed";
@@ -113,22 +116,11 @@ Result<int> run_apply(const Invocation& invocation) {
   TRY_ASSIGN(const std::vector<json> objects, read_all(invocation));
   TRY_ASSIGN(Api api, Api::connect(invocation));
   const bool dry = invocation.has("dry-run");
-  // All are checked before the first is changed.
-  for (const json& object : objects) {
-    Result<json> checked =
-        api.send("PUT", target_of(object["kind"], object_name(object)) + "?dry_run=1", object);
-    if (!checked.ok()) {
-      Error error = checked.error();
-      error.message = fmt::format("{}: {}; nothing was applied", label_of(object), error.message);
-      return error;
-    }
-    if (dry) print(fmt::format("{} {} (dry run)\n", label_of(object), change_word(*checked)));
-  }
-  if (dry) return kExitOk;
-  for (const json& object : objects) {
-    TRY_ASSIGN(const json answer,
-               api.send("PUT", target_of(object["kind"], object_name(object)), object));
-    print(fmt::format("{} {}\n", label_of(object), change_word(answer)));
+  TRY_ASSIGN(const json answer, api.send("POST", dry ? "/v1/objects?dry_run=1" : "/v1/objects",
+                                         json{{"objects", objects}}));
+  for (const json& change : list_of(answer, "changes")) {
+    print(fmt::format("{} {}{}\n", label_of(change.value("object", json::object())),
+                      change_word(change), dry ? " (dry run)" : ""));
   }
   return kExitOk;
 }
@@ -148,15 +140,15 @@ void print_changes(const json& before, const json& after, const std::string& lab
 Result<int> run_diff(const Invocation& invocation) {
   TRY_ASSIGN(const std::vector<json> objects, read_all(invocation));
   TRY_ASSIGN(Api api, Api::connect(invocation));
+  TRY_ASSIGN(const json answer,
+             api.send("POST", "/v1/objects?dry_run=1", json{{"objects", objects}}));
   bool differs = false;
-  for (const json& object : objects) {
-    const std::string target = target_of(object["kind"], object_name(object));
-    TRY_ASSIGN(const json answer, api.send("PUT", target + "?dry_run=1", object));
-    if (text_of(answer, "change") == "none") continue;
-    const json before = answer.value("before", json());
-    const json after = answer.value("object", json::object());
+  for (const json& change : list_of(answer, "changes")) {
+    if (text_of(change, "change") == "none") continue;
+    const json before = change.value("before", json());
+    const json after = change.value("object", json::object());
     differs = true;
-    print_changes(before, after, label_of(object), colours_on());
+    print_changes(before, after, label_of(after), colours_on());
   }
   return differs ? kExitFailed : kExitOk;
 }
@@ -243,7 +235,10 @@ std::vector<Command> declared_commands() {
   apply.description =
       "A file holds objects, each with kind (Cluster, Pool, Queue, Node, Limit, User,\n"
       "Project, Reservation) and name,\n"
-      "separated by ---. Applying twice changes nothing. All are checked before the first changes.";
+      "separated by ---. Applying twice changes nothing. All of them are applied, or none. Of\n"
+      "Kubernetes' and Kueue's objects a ResourceQuota is read as a project, ClusterQueue and "
+      "Cohort\n"
+      "as queues.";
   apply.options = {file, {"dry-run", 0, "", "only check"}};
   CommandSpec diff = spec_of("diff", "Show what apply would change", "[FILE...]");
   diff.operands_max = -1;
@@ -254,7 +249,9 @@ std::vector<Command> declared_commands() {
   get.operands_min = 1;
   get.operands_max = 2;
   get.description =
-      "KIND is cluster, pool, queue, node, limit, user or all. -o yaml can be applied again.";
+      "KIND is cluster, pool, queue, node, limit, user, project, reservation or all. -o yaml can "
+      "be\n"
+      "applied again.";
   get.options = {output_option()};
   CommandSpec del = spec_of("delete", "Delete what was declared", "KIND NAME");
   del.operands_min = 1;

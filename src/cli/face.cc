@@ -36,21 +36,29 @@ struct ReasonRow {
   const char* kind;
   const char* slurm;
 };
-constexpr std::array<ReasonRow, 15> kReasons = {{{"held", "JobHeldUser"},
-                                                 {"begin_time", "BeginTime"},
-                                                 {"dependency", "Dependency"},
-                                                 {"array_limit", "JobArrayTaskLimit"},
-                                                 {"queue_limit", "QOSGrpLimit"},
-                                                 {"user_limit", "AssocGrpLimit"},
-                                                 {"cluster_limit", "Licenses"},
-                                                 {"pool_closed", "PartitionInactive"},
-                                                 {"time_limit", "PartitionTimeLimit"},
-                                                 {"resources", "Resources"},
-                                                 {"never_fits", "BadConstraints"},
-                                                 {"nodes_unavailable", "ReqNodeNotAvail"},
-                                                 {"ahead", "Priority"},
-                                                 {"excluded", "ReqNodeNotAvail"},
-                                                 {"preemption", "Resources"}}};
+constexpr ReasonRow kReasons[] = {{"held", "JobHeldUser"},
+                                  {"begin_time", "BeginTime"},
+                                  {"dependency", "Dependency"},
+                                  {"array_limit", "JobArrayTaskLimit"},
+                                  {"queue_limit", "QOSGrpLimit"},
+                                  {"user_limit", "AssocGrpLimit"},
+                                  {"project_limit", "AssocGrpLimit"},
+                                  {"cluster_limit", "Licenses"},
+                                  {"pool_closed", "PartitionInactive"},
+                                  {"time_limit", "PartitionTimeLimit"},
+                                  {"resources", "Resources"},
+                                  {"never_fits", "BadConstraints"},
+                                  {"nodes_unavailable", "ReqNodeNotAvail"},
+                                  {"ahead", "Priority"},
+                                  {"excluded", "ReqNodeNotAvail"},
+                                  {"domain", "Resources"},
+                                  {"fragmented", "Resources"},
+                                  {"labels", "Resources"},
+                                  {"promised", "Priority"},
+                                  {"reserved", "ReqNodeNotAvail"},
+                                  {"reservation", "Reservation"},
+                                  {"no_plan", "Resources"},
+                                  {"preemption", "Resources"}};
 
 std::string upper(std::string text) {
   for (char& c : text) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);

@@ -58,6 +58,10 @@ TEST(Squeue, DefaultFormatIsSlurms) {
   EXPECT_EQ(slurm_reason(waiting), "Priority");
   waiting.state = "held";
   EXPECT_EQ(slurm_reason(waiting), "JobHeldUser");
+  for (const char* kind : {"project_limit", "domain", "labels", "reserved", "reservation"}) {
+    waiting.reasons = {{kind, ""}};
+    EXPECT_NE(slurm_reason(waiting), "None") << kind;
+  }
 }
 
 TEST(Squeue, FormatsAreReadOrRefused) {

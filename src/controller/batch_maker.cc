@@ -42,6 +42,24 @@ Result<void> BatchMaker::admit(const Input& input, const StampedEvent& event,
                      event.event);
 }
 
+// What is declared together is checked in turn: a queue may name the parent before it.
+Result<void> BatchMaker::admit_all(const Input& input, Committed& answer) const {
+  const bool declares = input.events.size() > 1 &&
+                        std::all_of(input.events.begin(), input.events.end(), [](const auto& one) {
+                          return std::holds_alternative<ObjectApplied>(one.event);
+                        });
+  if (!declares) {
+    for (const StampedEvent& event : input.events) TRY(admit(input, event, answer));
+    return {};
+  }
+  core::State trial(ledger_.state);
+  for (const StampedEvent& event : input.events) {
+    TRY(core::admit(trial, *options_.policies, event.event));
+    core::apply(trial, event);
+  }
+  return {};
+}
+
 Result<Committed> BatchMaker::add(Input& input) {
   Committed answer;
   for (const StampedEvent& event : input.events) {
@@ -61,9 +79,7 @@ Result<Committed> BatchMaker::add(Input& input) {
     return answer;
   }
   // Without skips_refused all events are admitted before any is applied, so none needs undoing.
-  if (!input.skips_refused) {
-    for (const StampedEvent& event : input.events) TRY(admit(input, event, answer));
-  }
+  if (!input.skips_refused) TRY(admit_all(input, answer));
   for (StampedEvent& event : input.events) {
     if (input.skips_refused) {
       const Result<void> admitted = admit(input, event, answer);

@@ -34,6 +34,7 @@ class BatchMaker {
 
  private:
   Result<void> admit(const Input& input, const StampedEvent& event, Committed& answer) const;
+  Result<void> admit_all(const Input& input, Committed& answer) const;
 
   Ledger& ledger_;
   const ControllerOptions& options_;

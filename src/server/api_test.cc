@@ -157,6 +157,31 @@ TEST_F(Api, ObjectsAreAppliedNotScripted) {
   EXPECT_EQ(live.call("DELETE", "/v1/objects/pool/gpu").status, 404);
 }
 
+TEST_F(Api, ObjectsAreAppliedTogetherOrNotAtAll) {
+  const Json lab{{"kind", "Queue"}, {"name", "lab"}};
+  const Json below{{"kind", "Queue"}, {"name", "lab/a"}, {"parent", "lab"}};
+  const Json wrong{{"kind", "Cluster"}, {"order", "fastest"}};
+  const Answer refused = live.call("POST", "/v1/objects", Json{{"objects", {lab, below, wrong}}});
+  EXPECT_EQ(refused.code(), "order_unknown");
+  const std::string detail = refused.body.at("detail").get<std::string>();
+  EXPECT_NE(detail.find("Cluster/cluster: there is no order"), std::string::npos) << detail;
+  EXPECT_NE(detail.find("nothing was applied"), std::string::npos) << detail;
+  EXPECT_EQ(live.call("GET", "/v1/objects/queue/lab").status, 404);
+  EXPECT_EQ(live.call("PUT", "/v1/objects/queue/x?dry_run=1", Json{{"order", "fastest"}}).code(),
+            "order_unknown");
+  const Json both{{"objects", {lab, below}}};
+  const Answer dry = live.call("POST", "/v1/objects?dry_run=1", both);
+  EXPECT_EQ(dry.body.at("changes").at(1).at("change"), "create");
+  EXPECT_EQ(live.call("GET", "/v1/objects/queue/lab").status, 404);
+  const Answer made = live.call("POST", "/v1/objects", both);
+  ASSERT_EQ(made.status, 200) << made.response.body;
+  EXPECT_EQ(live.call("GET", "/v1/objects/queue/lab%2Fa").body.at("parent"), "lab");
+  EXPECT_EQ(live.call("DELETE", "/v1/objects/queue/lab").code(), "queue_has_children");
+  EXPECT_EQ(live.call("POST", "/v1/objects", both).body.at("changes").at(0).at("change"), "none");
+  EXPECT_EQ(live.call("POST", "/v1/objects", Json{{"objects", Json::array()}}).code(),
+            "bad_objects");
+}
+
 TEST_F(Api, ATokenForAUserThatNobodyDeclaredIsATypo) {
   const Answer refused = live.call("POST", "/v1/users/anm/token", Json::object());
   EXPECT_EQ(refused.status, 404);

@@ -40,6 +40,7 @@ void list_queues(Context& context, CallPtr call);
 void list_objects(Context& context, CallPtr call);
 void get_object(Context& context, CallPtr call);
 void apply_object(Context& context, CallPtr call);
+void apply_objects(Context& context, CallPtr call);
 void delete_object(Context& context, CallPtr call);
 void issue_user_token(Context& context, CallPtr call);
 void issue_join_token(Context& context, CallPtr call);

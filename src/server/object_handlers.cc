@@ -7,6 +7,7 @@
 
 #include "codec/json.h"
 #include "core/limits.h"
+#include "core/step.h"
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/record_json.h"
@@ -17,6 +18,8 @@ namespace {
 
 using Json = nlohmann::json;
 using controller::Committed;
+
+constexpr std::size_t kObjectsMax = 10'000;
 
 // As in paths and ObjectDeleted, and as in the objects themselves.
 struct Kind {
@@ -80,9 +83,8 @@ std::optional<Declared> find_object(const core::State& state, const Kind& kind,
   return std::nullopt;
 }
 
-Result<Declared> read_object(const Call& call, const Kind& kind, const core::State& state) {
-  TRY_ASSIGN(Json body, call.json_body());
-  const std::string& name = call.parameters[1];
+Result<Declared> read_object(Json body, const Kind& kind, const std::string& name,
+                             const core::State& state) {
   const Json given_kind = body.value("kind", Json(std::string(kind.object)));
   if (given_kind != Json(std::string(kind.object))) {
     return invalid("kind_differs", "the object's kind is not the one in the path", "kind");
@@ -103,6 +105,54 @@ Result<Declared> read_object(const Call& call, const Kind& kind, const core::Sta
     }
   }
   return object;
+}
+
+// What becomes of an object that is applied.
+struct Change {
+  Declared object;
+  std::optional<Declared> before;
+  bool same() const { return before.has_value() && *before == object; }
+  Json json() const {
+    return Json{{"change", same()               ? "none"
+                           : before.has_value() ? "update"
+                                                : "create"},
+                {"before", before.has_value() ? shown(*before) : Json(nullptr)},
+                {"object", shown(object)}};
+  }
+};
+
+Result<Change> change_of(Json body, const Kind& kind, const std::string& name,
+                         const core::State& state) {
+  TRY_ASSIGN(Declared object, read_object(std::move(body), kind, name, state));
+  return Change{std::move(object), find_object(state, kind, name)};
+}
+
+Error in_object(Error error, const Json& object) {
+  error.message = fmt::format("{}/{}: {}; nothing was applied", object.value("kind", "?"),
+                              object.value("name", "cluster"), error.message);
+  return error;
+}
+
+// Each is checked with those before it in force.
+Result<std::vector<Change>> changes_of(const Json& objects, const core::State& state,
+                                       const core::Policies& policies) {
+  core::State trial(state);
+  std::vector<Change> changes;
+  for (const Json& object : objects) {
+    if (!object.is_object() || !object.value("kind", Json()).is_string() ||
+        !object.value("name", Json("")).is_string()) {
+      return invalid("bad_object", "each object has a kind and a name", "objects");
+    }
+    TRY_ASSIGN(const Kind kind, read_kind(object["kind"].get<std::string>()));
+    auto change = change_of(object, kind, object.value("name", std::string("cluster")), trial);
+    if (!change.ok()) return in_object(change.error(), object);
+    const ObjectApplied event{change->object};
+    const auto admitted = core::admit(trial, policies, event);
+    if (!admitted.ok()) return in_object(admitted.error(), object);
+    core::apply(trial, StampedEvent{event, Cause{}});
+    changes.push_back(std::move(change).value());
+  }
+  return changes;
 }
 
 void list_of_kind(Context& context, const Call& call, std::string_view kind, const char* member) {
@@ -177,22 +227,48 @@ void get_object(Context& context, CallPtr call) {
 void apply_object(Context& context, CallPtr call) {
   const Result<Kind> kind = read_kind(call->parameters[0]);
   if (!kind.ok()) return call->fail(kind.error());
-  Result<Declared> object = read_object(*call, *kind, context.state());
-  if (!object.ok()) return call->fail(object.error());
-  const auto before = find_object(context.state(), *kind, call->parameters[1]);
-  const bool same = before.has_value() && *before == *object;
-  Json answer{{"change", same                 ? "none"
-                         : before.has_value() ? "update"
-                                              : "create"},
-              {"before", before.has_value() ? shown(*before) : Json(nullptr)},
-              {"object", shown(*object)}};
-  if (same || call->query_flag("dry_run")) return call->reply(200, answer);
+  Result<Json> body = call->json_body();
+  if (!body.ok()) return call->fail(body.error());
+  const Result<Change> change =
+      change_of(std::move(body).value(), *kind, call->parameters[1], context.state());
+  if (!change.ok()) return call->fail(change.error());
+  if (change->same()) return call->reply(200, change->json());
+  const ObjectApplied event{change->object};
+  if (call->query_flag("dry_run")) {
+    const auto admitted = core::admit(context.state(), context.controller.policies(), event);
+    return admitted.ok() ? call->reply(200, change->json()) : call->fail(admitted.error());
+  }
   const Call& asked = *call;
-  context.submit(asked, ObjectApplied{std::move(object).value()},
-                 [call, answer = std::move(answer)](const Result<Committed>& committed) {
-                   if (!committed.ok()) return call->fail(committed.error());
-                   call->reply(200, answer);
-                 });
+  context.submit(asked, event, [call, json = change->json()](const Result<Committed>& committed) {
+    if (!committed.ok()) return call->fail(committed.error());
+    call->reply(200, json);
+  });
+}
+
+// All of them or none.
+void apply_objects(Context& context, CallPtr call) {
+  Result<Json> body = call->json_body();
+  if (!body.ok()) return call->fail(body.error());
+  const Json objects = body->is_object() ? body->value("objects", Json()) : Json();
+  if (!objects.is_array() || objects.empty() || objects.size() > kObjectsMax) {
+    return call->fail(invalid(
+        "bad_objects", fmt::format("give a list of 1 to {} objects", kObjectsMax), "objects"));
+  }
+  const auto changes = changes_of(objects, context.state(), context.controller.policies());
+  if (!changes.ok()) return call->fail(changes.error());
+  controller::Input input;
+  Json answer = Json::array();
+  for (const Change& change : *changes) {
+    answer.push_back(change.json());
+    if (!change.same()) input.events.push_back({ObjectApplied{change.object}, call->cause()});
+  }
+  if (input.events.empty() || call->query_flag("dry_run")) {
+    return call->reply(200, Json{{"changes", std::move(answer)}});
+  }
+  context.submit(std::move(input), [call, answer](const Result<Committed>& committed) {
+    if (!committed.ok()) return call->fail(committed.error());
+    call->reply(200, Json{{"changes", answer}});
+  });
 }
 
 void delete_object(Context& context, CallPtr call) {

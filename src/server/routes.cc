@@ -44,6 +44,7 @@ constexpr std::array kRoutes = {
     Route{"GET", "/v1/pools", "listPools", Access::kPerson, list_pools},
     Route{"GET", "/v1/queues", "listQueues", Access::kPerson, list_queues},
     Route{"GET", "/v1/objects", "listObjects", Access::kPerson, list_objects},
+    Route{"POST", "/v1/objects", "applyObjects", Access::kAdmin, apply_objects},
     Route{"GET", "/v1/objects/{kind}/{name}", "getObject", Access::kPerson, get_object},
     Route{"PUT", "/v1/objects/{kind}/{name}", "applyObject", Access::kAdmin, apply_object},
     Route{"DELETE", "/v1/objects/{kind}/{name}", "deleteObject", Access::kAdmin, delete_object},
@@ -74,6 +75,21 @@ std::string_view next_part(std::string_view& path) {
   return part;
 }
 
+// The path with its parts still encoded: a name may hold a slash, "research%2Fvision".
+std::string_view encoded_path(const wire::Request& request) {
+  std::string_view target = request.target;
+  if (target.find('%') == std::string_view::npos) return request.path;
+  if (const std::size_t scheme = target.find("://"); !target.starts_with('/')) {
+    target.remove_prefix(std::min(target.find('/', scheme + 3), target.size()));
+  }
+  return target.substr(0, target.find_first_of("?#"));
+}
+
+std::string decoded(std::string_view part) {
+  const auto text = wire::percent_decode(part, false);
+  return text.ok() ? *text : std::string(part);  // the whole was decoded before
+}
+
 bool match(std::string_view pattern, std::string_view path, std::vector<std::string>& parameters) {
   parameters.clear();
   while (!pattern.empty() && !path.empty()) {
@@ -82,7 +98,7 @@ bool match(std::string_view pattern, std::string_view path, std::vector<std::str
     const std::string_view part = next_part(path);
     if (!wanted.empty() && wanted.front() == '{') {
       if (part.empty()) return false;
-      parameters.emplace_back(part);
+      parameters.push_back(decoded(part));
     } else if (wanted != part) {
       return false;
     }
@@ -145,8 +161,9 @@ void dispatch(Context& context, wire::Request request, std::shared_ptr<wire::Res
   call->request = std::move(request);
   call->responder = std::move(responder);
   std::string allowed;
+  const std::string_view path = encoded_path(call->request);
   for (const Route& route : kRoutes) {
-    if (!match(route.path, call->request.path, call->parameters)) continue;
+    if (!match(route.path, path, call->parameters)) continue;
     if (call->request.method != route.method) {
       allowed += (allowed.empty() ? "" : ", ") + std::string(route.method);
       continue;

@@ -95,6 +95,40 @@ class Declared(unittest.TestCase):
                 self.assertIn(words, done.stderr)
                 self.assertEqual(self.dove("get", "queue", "q", check=False).returncode, 3)
 
+    def test_a_tree_is_declared_in_one_file_or_not_at_all(self):
+        tree = "kind: Queue\nname: lab\n---\nkind: Queue\nname: lab/a\nparent: lab\n"
+        wrong = tree + "---\nkind: Cluster\norder: fastest\n"
+        done = self.dove("apply", "-f", "-", input=wrong, check=False)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("known are priority_fifo", done.stderr)
+        self.assertEqual(self.dove("get", "queue", "lab", check=False).returncode, 3)
+        self.assertEqual(self.lines("apply", "-f", "-", input=tree), ["queue/lab created", "queue/lab/a created"])
+        self.assertEqual(self.dove("delete", "queue", "lab", check=False).returncode, 4)
+        self.dove("delete", "queue", "lab/a")
+        self.dove("delete", "queue", "lab")
+
+    def test_quotas_of_kubernetes_hold(self):
+        quotas = """\
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: quota, namespace: vision}
+spec: {hard: {requests.cpu: "3", requests.storage: 1000Gi}}
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ClusterQueue
+metadata: {name: research}
+spec: {resources: [{name: cpu, nominalQuota: 2}, {name: memory, nominalQuota: 1280Gi}]}
+"""
+        said = self.dove("apply", "-f", "-", input=quotas)
+        self.assertIn("spec.hard.requests.storage has no effect", said.stderr)
+        self.assertEqual(said.stdout, "project/vision created\nqueue/research created\n")
+        first = self.submit("--queue", "research", "-A", "vision", "-c2", "--wrap", "sleep 60")
+        second = self.submit("--queue", "research", "-A", "vision", "-c1", "--wrap", "true")
+        self.cluster.wait_state(first, "running")
+        self.assertIn("queue research may use 2 cores at once", self.dove("why", str(second)).stdout)
+        refused = self.dove("submit", "-A", "vision", "-c1", "--wrap", "true", check=False)
+        self.assertIn("cores: 3 used + 1 requested > limit 3", refused.stderr)
+
     def test_limits_hold_and_why_names_them(self):
         self.dove("apply", "-f", self.file)
         first = self.submit("--queue", "night", "-c2", "--wrap", "sleep 60")
@@ -140,7 +174,7 @@ class Declared(unittest.TestCase):
         job = self.submit("--wrap", "sleep 60", token=bob)
         self.assertEqual(self.cluster.job(job)["user"], "bob")
         second = self.submit("--wrap", "true", token=bob)
-        self.assertIn("user bob may use 1 jobs at once", self.dove("why", str(second)).stdout)
+        self.assertIn("user bob may use 1 job at once", self.dove("why", str(second)).stdout)
         for arguments in (["cancel", str(job)], ["hold", str(second)], ["requeue", str(job)],
                           ["logs", str(job)], ["drain", "node1"], ["apply", "-f", self.file],
                           ["token", "create", "bob"], ["delete", "user", "bob"],
