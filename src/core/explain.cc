@@ -102,13 +102,14 @@ std::vector<Reason> explain(const State& state, const Policies& policies, JobId 
   std::vector<Reason> places;
   add_places(state, policies, *job, limits, places);
   const bool has_no_place = !places.empty();
+  const bool over_limit = !limits.empty();
   for (auto* more : {&limits, &places}) {
     std::move(more->begin(), more->end(), std::back_inserter(out));
     if (more != &limits) continue;
     for (Reason& one : declared_obstacles(state, spec)) out.push_back(std::move(one));
   }
   add_ahead(state, policies, *job, has_no_place, out);
-  if (has_no_place) {
+  if (has_no_place || over_limit) {
     if (auto preemption = explain_victims(state, policies, *job)) out.push_back(*preemption);
   }
   explain_plan(state, policies, *job, out);

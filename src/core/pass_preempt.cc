@@ -6,6 +6,7 @@
 #include "core/limits.h"
 #include "core/passes.h"
 #include "core/reservation.h"
+#include "core/victim_limits.h"
 #include "core/victim_search.h"
 #include "core/victims.h"
 
@@ -19,7 +20,10 @@ constexpr std::size_t kTurns_max = 8;
 // So many jobs of a shape are looked at for the one that has waited longest.
 constexpr int kWaiting_looked_at_max = 64;
 
-// A waiting job that has no place.
+// So many shapes are looked at that limits keep waiting, the first in the queue.
+constexpr std::size_t kOver_limit_max = 16;
+
+// A waiting job that has no place, or is over a limit.
 struct Blocked {
   QueueKey key;
   JobId job;
@@ -56,17 +60,22 @@ class Round {
   // One of each shape: the first in the queue, or the one that has waited longest.
   std::vector<Blocked> blocked_jobs(bool longest) const {
     const Derived& derived = *state_.derived;
-    std::vector<Blocked> blocked;
-    for (const auto* ids : {&derived.no_place, &derived.changing}) {
-      for (std::uint64_t id : *ids) {
+    const auto add_all = [&](const auto& ids, std::vector<Blocked>& to) {
+      for (std::uint64_t id : ids) {
         const WaitClass& it = derived.classes.at(id);
         if (it.jobs.empty()) continue;
-        blocked.push_back(longest ? longest_waiting(it) : entry(*it.jobs.begin()));
+        to.push_back(longest ? longest_waiting(it) : entry(*it.jobs.begin()));
       }
-    }
+    };
     const auto before = [longest](const Blocked& a, const Blocked& b) {
       return longest ? std::tie(a.since, a.key) < std::tie(b.since, b.key) : a.key < b.key;
     };
+    std::vector<Blocked> blocked;
+    add_all(derived.over_limit, blocked);
+    std::sort(blocked.begin(), blocked.end(), before);
+    blocked.resize(std::min(blocked.size(), kOver_limit_max));
+    add_all(derived.no_place, blocked);
+    add_all(derived.changing, blocked);
     std::sort(blocked.begin(), blocked.end(), before);
     return blocked;
   }
@@ -93,7 +102,7 @@ class Round {
     for (const Blocked& each : blocked) {
       if (served == most) return;
       const Job& job = *state_.find_job(each.job);
-      if (!may_start(*job.spec)) continue;
+      if (!may_start(job)) continue;
       if (starts_soon(each.job)) {
         ++served;
         continue;
@@ -114,9 +123,15 @@ class Round {
            promise->second.start_at <= state_.now + kSoon;
   }
 
-  bool may_start(const JobSpec& spec) const {
-    return declared_obstacles(state_, spec).empty() &&
-           broken_limits(state_, spec, least_amount(spec), true).empty();
+  // As far as stopping others can do anything for it.
+  bool may_start(const Job& job) const {
+    const JobSpec& spec = *job.spec;
+    if (!declared_obstacles(state_, spec).empty()) return false;
+    const auto note = state_.derived->jobs.find(job.id);
+    const bool full =
+        note != state_.derived->jobs.end() && note->second.wait_class != 0 &&
+        array_is_full(*state_.derived, state_.derived->classes.at(note->second.wait_class));
+    return !full && VictimLimits(state_, job, least_amount(spec), {}).could_hold();
   }
 
   const std::set<NodeEntry>& nodes_of(const JobSpec& spec) const {
@@ -130,16 +145,14 @@ class Round {
     const std::vector<JobId> stopping = stopping_jobs(state_);
     const std::set<JobId>& preemptible = state_.derived->preemptible;
     const std::vector<JobId> running(preemptible.begin(), preemptible.end());
-    std::vector<Victim> victims =
+    const std::vector<Victim> victims =
         find_victims(state_, job, nodes_of(*job.spec), running, stopping, rules);
     if (victims.empty()) return false;
     const std::set<NodeEntry> nodes = open_nodes(state_, *job.spec, nodes_of(*job.spec));
-    VictimSearch search(state_, *cycle_.policies.placement, job, nodes, stopping,
-                        std::move(victims));
-    const auto found = search.find();
-    if (!found || found->victims.empty()) return true;
-    if (!broken_limits(state_, *job.spec, amount_of(state_, found->placements), true).empty())
-      return true;
+    VictimSearch search(state_, *cycle_.policies.placement, job, nodes, stopping, victims);
+    auto found = search.find();
+    if (!found || !keep_limits(state_, job, stopping, victims, *found)) return true;
+    if (found->victims.empty()) return true;
     const auto elsewhere = [this](const JobSpec& spec) -> const std::set<NodeEntry>& {
       return nodes_of(spec);
     };

@@ -6,6 +6,7 @@
 #include "core/books.h"
 #include "core/derived.h"
 #include "core/hostlist.h"
+#include "core/victim_limits.h"
 #include "core/victim_search.h"
 #include "core/victims.h"
 
@@ -61,8 +62,9 @@ std::optional<Reason> explain_victims(const State& state, const Policies& polici
   if (victims.empty()) return reason;
   const std::set<NodeEntry> ranked = open_nodes(state, *job.spec, all);
   VictimSearch search(state, *policies.placement, job, ranked, running.stopping, victims);
-  const auto found = search.find();
-  if (!found || found->victims.empty()) return reason;
+  auto found = search.find();
+  if (!found || !keep_limits(state, job, running.stopping, victims, *found)) return reason;
+  if (found->victims.empty()) return reason;
   reason.count = static_cast<std::int64_t>(found->victims.size());
   reason.other = found->victims.front().job;
   for (const Victim& victim : found->victims) {
