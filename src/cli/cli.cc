@@ -139,14 +139,15 @@ void move_leading_options(std::vector<std::string>& words) {
 int unknown_command(const std::vector<Command>& table, const std::vector<std::string>& words) {
   std::vector<std::string> names;
   if (const std::string family = family_text(table, words[0]); !family.empty()) {
-    if (words.size() == 1) {
+    if (words.size() == 1 || words[1] == "--help" || words[1] == "-h") {
       print(family);
       return kExitOk;
     }
     const std::string first = words[0] + " ";
     if (const std::string inner = family_text(table, first + words[1]); !inner.empty()) {
       print(inner);
-      return words.size() == 2 ? kExitOk : kExitUsage;
+      const bool asked = words.size() == 2 || words[2] == "--help" || words[2] == "-h";
+      return asked ? kExitOk : kExitUsage;
     }
     for (const Command& command : table) {
       if (command.spec.name.starts_with(first)) names.push_back(command.spec.name);

@@ -84,6 +84,14 @@ class CliTest : public testing::Test {
   std::filesystem::path folder_;
 };
 
+TEST_F(CliTest, FamiliesOfCommandsHaveHelp) {
+  for (const char* help : {"--help", "-h"}) {
+    const Outcome outcome = run({"dove", "token", help});
+    EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+    EXPECT_NE(outcome.out.find("token create"), std::string::npos) << outcome.out;
+  }
+}
+
 TEST_F(CliTest, UnknownCommandsAreSuggested) {
   const Outcome outcome = run({"dove", "sumbit"});
   EXPECT_EQ(outcome.code, kExitUsage);

@@ -15,6 +15,7 @@ cli::Command sim_replay_muri_command();
 cli::Command sim_replay_openb_command();
 cli::Command sim_replay_philly_command();
 cli::Command sim_replay_swf_command();
+cli::Command sim_replay_log_command();
 cli::Command sim_explore_command();
 
 // The version of this build: "0.1.0".

@@ -13,6 +13,6 @@ int main(int argc, char** argv) {
        dove::programs::replay_command(), dove::programs::sim_record_command(),
        dove::programs::sim_explore_command(), dove::programs::sim_replay_muri_command(),
        dove::programs::sim_replay_openb_command(), dove::programs::sim_replay_philly_command(),
-       dove::programs::sim_replay_swf_command()},
+       dove::programs::sim_replay_swf_command(), dove::programs::sim_replay_log_command()},
       argc, argv);
 }

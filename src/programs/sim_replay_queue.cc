@@ -1,4 +1,4 @@
-// dove sim replay philly, dove sim replay swf: a trace of submissions through a queue.
+// dove sim replay philly, swf, log: a trace of submissions, or a log of ours, through a queue.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -6,7 +6,9 @@
 
 #include "programs/commands.h"
 #include "programs/replay_options.h"
+#include "sim/log_trace.h"
 #include "sim/queue_figures.h"
+#include "store/sqlite/sqlite_store.h"
 
 namespace dove::programs {
 namespace {
@@ -46,6 +48,27 @@ Result<sim::QueuePolicy> policy_of(const cli::Invocation& invocation) {
   if (order != nullptr) return sim::QueuePolicy{order, sim::Admission::kPassOver, false};
   return Error{ErrorKind::kInvalid, "usage",
                fmt::format("--policy: there is no '{}'; known are {}", name, names()), "policy"};
+}
+
+Result<sim::QueueTrace> read_log(const std::string& path) {
+  TRY_ASSIGN(auto store, store::SqliteStore::open(path, store::OpenMode::kReadOnly));
+  TRY_ASSIGN(const Seq forgotten, store->forgotten_through());
+  Seq after;
+  sim::LogTrace trace;
+  if (forgotten) {
+    TRY_ASSIGN(const std::optional<store::Snapshot> latest, store->latest_snapshot());
+    if (latest) {
+      TRY(trace.begin_after(latest->bytes));
+      after = latest->head.seq;
+    }
+  }
+  TRY(store->read(after, [&](const store::Batch& batch) {
+    trace.begin(batch.at, batch.epoch);
+    for (const StampedEvent& event : batch.events) trace.add(event);
+    for (const Decision& decision : batch.decisions) trace.add(decision);
+    return true;
+  }));
+  return trace.take(path);
 }
 
 cli::CommandSpec spec(const char* name, const char* summary, const char* format) {
@@ -171,6 +194,17 @@ cli::Command sim_replay_swf_command() {
                "FILE is in the Parallel Workloads Archive's format; processors count as GPUs, the "
                "user is the\naccount."),
           [](const cli::Invocation& it) { return exit_of(kName, replay(it, sim::read_swf)); }};
+}
+
+cli::Command sim_replay_log_command() {
+  constexpr const char* kName = "sim replay log";
+  cli::CommandSpec made =
+      spec(kName, "Run the jobs of a server's log through a queue and print waits and fairness",
+           "DIR is the --data of a server, running or not. What ended and had GPUs counts, for as "
+           "long as it\nran, at the instant of its submission; the user is the account.");
+  made.operands = "DIR";
+  return {std::move(made),
+          [](const cli::Invocation& it) { return exit_of(kName, replay(it, read_log)); }};
 }
 
 }  // namespace dove::programs
