@@ -153,6 +153,7 @@ std::string by_text(const Reason& r) {
     return fmt::format("by a smaller share, {:.1f} % against {:.1f} %",
                        static_cast<double>(r.used) / 1e7, static_cast<double>(r.needs) / 1e7);
   }
+  if (r.resource == "head") return "a bad node stopped it, so it comes first";
   if (r.resource == "past_use") {
     return fmt::format(
         "by less use of late for its weight, {:.2f} % of the cluster against {:.2f} %",

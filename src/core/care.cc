@@ -26,8 +26,13 @@ bool cut_off_from_outside(const State& state, const Node& node, const TopologyUn
 
 }  // namespace
 
+bool comes_first(const Job& job) {
+  return job.at_head ||
+         (!job.attempts.empty() && job.attempts.back().stop_reason == StopReason::kNodeLost);
+}
+
 std::int64_t queue_rank(const Job& job, std::int64_t policy_rank) {
-  return job.at_head ? std::numeric_limits<std::int64_t>::min() : -policy_rank;
+  return comes_first(job) ? std::numeric_limits<std::int64_t>::min() : -policy_rank;
 }
 
 bool wants_care(const Node& node) {

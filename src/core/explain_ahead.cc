@@ -265,6 +265,8 @@ void Ahead::look(const Job& other, bool lane_only) {
   const Lane& lane = lane_of(spec);
   const Standing& standing = lane.standing;
   if (standing.side == Standing::Side::kBehind) return;
+  // Shares of users say nothing to who is at the head of its queue.
+  if (standing.branch.starts_with('/') && comes_first(job_)) return;
   if (lane.branch >= 0 && branches_[static_cast<std::size_t>(lane.branch)].second) return;
   const bool blocks = strict() && standing.same_lane;
   if (!blocks && lane_only) return;
@@ -321,7 +323,9 @@ std::optional<Reason> Ahead::reason() const {
   made.needs = next_standing_->mine;
   made.used = next_standing_->theirs;
   if (next_standing_->side != Standing::Side::kByJob) return made;
-  if (next_standing_->sum != nullptr) {
+  if (comes_first(*next_) && !comes_first(job_)) {
+    made.resource = "head";
+  } else if (next_standing_->sum != nullptr) {
     made.resource = "sum";
     made.needs = minutes_of(sum_key(*next_standing_, job_));
     made.used = minutes_of(next_key_);

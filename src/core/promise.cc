@@ -2,6 +2,7 @@
 
 #include "core/backfill.h"
 #include "core/books.h"
+#include "core/care.h"
 #include "core/queue_tree.h"
 
 namespace dove::core {
@@ -14,7 +15,8 @@ std::set<JobId> promises_behind(const State& state, const Job& job) {
     if (promise.cleared) continue;
     const Job& other = *state.find_job(id);
     if (other.spec->queue == job.spec->queue) {
-      if (job.priority > other.priority) behind.insert(id);
+      const bool first = comes_first(job) && !comes_first(other);
+      if (first || job.priority > other.priority) behind.insert(id);
       continue;
     }
     const std::vector<const Queue*> theirs = queue_path(state, other.spec->queue);

@@ -1,6 +1,7 @@
 #include "core/queue_tree.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/check.h"
@@ -272,7 +273,10 @@ std::optional<QueueTree::Key> QueueTree::key_of(const State& state, std::int32_t
   }
   const bool by_share = !by_job(at(branch.parent)) && !(branch.lane && branch.user.empty());
   if (by_share) key.share = share_of(state, branch);
-  if (by_share && at(branch.parent).order->basis() == Basis::kRank) {
+  // Who comes first does so among the users of its queue too.
+  constexpr std::int64_t kFirst = std::numeric_limits<std::int64_t>::min();
+  if (by_share && branch.lane && key.head.rank_negated == kFirst) key.share = kFirst;
+  if (by_share && key.share != kFirst && at(branch.parent).order->basis() == Basis::kRank) {
     const Job* first = state.find_job(head_of(state, index).job);
     CHECK(first != nullptr, "what waits exists");
     key.share += queue_rank(*first, at(branch.parent).order->rank(state, *first));

@@ -26,7 +26,7 @@ enum class ReasonKind {
   kNodesUnavailable,  // matching nodes are drained, lost or silent: `count` of `total`
   kAhead,             // `count` jobs are ahead, the next being `other`: by `resource` ("priority",
                       // "submission", "share" and
-                      // "past_use" in 10^9ths, "guarantee", "band", "sum" of an order
+                      // "past_use" in 10^9ths, "guarantee", "band", "head", "sum" of an order
                       // in minutes, or an order's name), of which this one has `needs` and the
                       // other `used`; subject: a queue that lets nothing pass;
                       // `limit`: of more jobs only so many were looked at
