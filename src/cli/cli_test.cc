@@ -354,9 +354,12 @@ TEST_F(CliTest, ApplySendsAllAtOnce) {
   EXPECT_EQ(run({"dove", "apply", "-f", path}).code, kExitNotFound);
   EXPECT_EQ(server_.requests().size(), 1u);
   server_.set("POST /v1/objects",
-              {200, R"({"changes":[{"change":"create","object":{"kind":"Pool","name":"a"}},
+              {200, R"({"changes":[{"change":"create","object":{"kind":"Pool","name":"a"},
+                                    "warnings":["odd"]},
                                    {"change":"none","object":{"kind":"Queue","name":"b"}}]})"});
-  EXPECT_EQ(run({"dove", "apply", "-f", path}).out, "pool/a created\nqueue/b unchanged\n");
+  const Outcome applied = run({"dove", "apply", "-f", path});
+  EXPECT_EQ(applied.out, "pool/a created\nqueue/b unchanged\n");
+  EXPECT_EQ(applied.err, "warning: pool/a: odd\n");
   const json sent = json::parse(server_.body_of("POST /v1/objects"));
   EXPECT_EQ(sent["objects"].size(), 2u);
   EXPECT_EQ(sent["objects"][1]["kind"], "Queue");

@@ -112,6 +112,14 @@ const char* change_word(const json& answer) {
   return change == "none" ? "unchanged" : change == "create" ? "created" : "changed";
 }
 
+void print_warnings(const json& change) {
+  for (const json& warning : list_of(change, "warnings")) {
+    if (!warning.is_string()) continue;
+    fmt::print(stderr, "warning: {}: {}\n", label_of(change.value("object", json::object())),
+               warning.get<std::string>());
+  }
+}
+
 Result<int> run_apply(const Invocation& invocation) {
   TRY_ASSIGN(const std::vector<json> objects, read_all(invocation));
   TRY_ASSIGN(Api api, Api::connect(invocation));
@@ -119,6 +127,7 @@ Result<int> run_apply(const Invocation& invocation) {
   TRY_ASSIGN(const json answer, api.send("POST", dry ? "/v1/objects?dry_run=1" : "/v1/objects",
                                          json{{"objects", objects}}));
   for (const json& change : list_of(answer, "changes")) {
+    print_warnings(change);
     print(fmt::format("{} {}{}\n", label_of(change.value("object", json::object())),
                       change_word(change), dry ? " (dry run)" : ""));
   }

@@ -182,6 +182,27 @@ TEST_F(Api, ObjectsAreAppliedTogetherOrNotAtAll) {
             "bad_objects");
 }
 
+TEST_F(Api, WhatContradictsItselfIsToldOf) {
+  const Json lab{{"kind", "Queue"}, {"name", "lab"}, {"limits", {{"gpus", 4}}}, {"weight", 3}};
+  const Json below{{"kind", "Queue"},
+                   {"name", "a"},
+                   {"parent", "lab"},
+                   {"limits", {{"gpus", 6}}},
+                   {"guaranteed", {{"gpus", 5}}}};
+  const Answer made = live.call("POST", "/v1/objects", Json{{"objects", {lab, below}}});
+  ASSERT_EQ(made.status, 200) << made.response.body;
+  const std::string first = made.body.at("changes").at(0).at("warnings").dump();
+  EXPECT_NE(first.find("the cluster serves the queues below it by priority_fifo"),
+            std::string::npos)
+      << first;
+  const std::string second = made.body.at("changes").at(1).at("warnings").dump();
+  EXPECT_NE(second.find("5000 gpus_milli are guaranteed"), std::string::npos) << second;
+  EXPECT_NE(second.find("is never reached"), std::string::npos) << second;
+  const Json cluster{{"kind", "Cluster"}, {"order", "fair_share"}};
+  const Answer mended = live.call("POST", "/v1/objects", Json{{"objects", {cluster, lab}}});
+  EXPECT_TRUE(mended.body.at("changes").at(1).at("warnings").empty()) << mended.response.body;
+}
+
 TEST_F(Api, ATokenForAUserThatNobodyDeclaredIsATypo) {
   const Answer refused = live.call("POST", "/v1/users/anm/token", Json::object());
   EXPECT_EQ(refused.status, 404);

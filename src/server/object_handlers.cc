@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "codec/json.h"
+#include "core/declared_warnings.h"
 #include "core/limits.h"
 #include "core/step.h"
 #include "server/context.h"
@@ -111,13 +112,15 @@ Result<Declared> read_object(Json body, const Kind& kind, const std::string& nam
 struct Change {
   Declared object;
   std::optional<Declared> before;
+  std::vector<std::string> warnings = {};
   bool same() const { return before.has_value() && *before == object; }
   Json json() const {
     return Json{{"change", same()               ? "none"
                            : before.has_value() ? "update"
                                                 : "create"},
                 {"before", before.has_value() ? shown(*before) : Json(nullptr)},
-                {"object", shown(object)}};
+                {"object", shown(object)},
+                {"warnings", warnings}};
   }
 };
 
@@ -151,6 +154,9 @@ Result<std::vector<Change>> changes_of(const Json& objects, const core::State& s
     if (!admitted.ok()) return in_object(admitted.error(), object);
     core::apply(trial, StampedEvent{event, Cause{}});
     changes.push_back(std::move(change).value());
+  }
+  for (Change& change : changes) {
+    change.warnings = core::declared_warnings(trial, policies, change.object);
   }
   return changes;
 }
