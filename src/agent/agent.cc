@@ -53,9 +53,10 @@ Agent::Agent(wire::Loop& loop, AgentOptions options, Inventory inventory, Runner
       jitter_(std::hash<std::string>{}(options_.name)) {
   facts_.node = options_.name;
   facts_.url = fmt::format("http://{}:{}", options_.host, options_.port);
-  facts_.gang_url = options_.gang_url;
   facts_.networks = options_.networks;
-  facts_.network_shortfall = options_.network_shortfall;
+  if (options_.network_offer) {
+    facts_.network_shortfall = [this] { return options_.network_offer().shortfall; };
+  }
   facts_.bin_directory = options_.bin_directory;
   facts_.python_directory = options_.python_directory;
   facts_.stage_directory = options_.stage_directory;
@@ -121,6 +122,7 @@ Result<void> Agent::start() {
   if (options_.keeps_records && options_.progress_every.count() > 0) watch_progress();
   if (options_.has_ring) listen_for_rings();
   renew();
+  look_at_networks();
   connect();
   return {};
 }
@@ -303,11 +305,6 @@ void Agent::tell_warnings(const HeldAttempt& held) {
                                            {"job", key.job.value},
                                            {"attempt", key.attempt},
                                            {"warnings", warnings}}));
-}
-
-bool Agent::offers_networks() const {
-  return options_.networks != NetworkRule::kHost && options_.network_shortfall &&
-         options_.network_shortfall().empty();
 }
 
 void Agent::launch(const Json& line, std::string_view text) {

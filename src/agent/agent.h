@@ -37,6 +37,13 @@
 
 namespace dove::agent {
 
+// What networks of gangs are like on this node at the moment.
+struct NetworkOffer {
+  std::string shortfall;       // what they lack, with the remedy; "": nothing
+  std::string controller_url;  // from within; "": as everywhere
+  bool has_overlay = false;    // they can lead to other nodes
+};
+
 struct AgentOptions {
   std::string name;
   std::string address = "127.0.0.1";
@@ -53,11 +60,8 @@ struct AgentOptions {
   std::string stage_directory;   // of checkpoints on their way; "": there is none
   ShareOptions shares = {};
   std::string not_enforced;  // limits that tasks do not have here, and why; "": they have all
-  std::string gang_url;      // the controller's in networks of gangs; "": as everywhere
-  bool has_overlay = false;  // networks of gangs can lead to other nodes
   NetworkRule networks = NetworkRule::kAuto;
-  // What networks of gangs lack at the moment; "": nothing. Unset: there are none.
-  std::function<std::string()> network_shortfall = {};
+  std::function<NetworkOffer()> network_offer = {};  // unset: there are no networks
   bool mapped_users = true;
   bool keeps_records = true;  // false: attempts leave nothing on disk (the null fleet)
   std::int64_t output_rotate_bytes = 64 << 20;
@@ -147,6 +151,8 @@ class Agent {
   void tell_warnings(const HeldAttempt& held);
   // Whether containers whose job does not say have a network of their gang here.
   bool offers_networks() const;
+  // What has changed of them is told with the inventory.
+  void look_at_networks();
   void refuse(AttemptKey key, const std::string& why);
   void step_output(const StepAttach& step, const StepTaskOutput& output);
   void attach_step(const nlohmann::json& line);
@@ -206,6 +212,7 @@ class Agent {
   std::optional<FinishedAttempts> finished_;
   std::deque<std::string> reports_;  // JSON, not yet acknowledged
   bool in_flight_ = false;           // a report
+  std::string not_enforced_;         // limits, and what networks of gangs lack
   std::string inventory_text_;       // as JSON, once it was asked for
   std::uint64_t inventory_version_ = 1;
   std::uint64_t inventory_synced_ = 0;  // the version in the sync under way

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -23,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// On a busy machine that loads the modules first five seconds are too few, and it is tried once.
+// On a busy machine that loads the modules first five seconds are too few.
 constexpr int kTrialLimit_ms = 20'000;
 constexpr std::chrono::seconds kChildLimit{20};
 // Between jobs that follow one another the table stays.
@@ -101,7 +102,6 @@ containers::ControllerPlace controller_place(const std::string& host, std::uint1
 ContainerWays::ContainerWays(wire::Loop& loop, ContainerWaysOptions options)
     : loop_(loop), options_(std::move(options)) {
   containers::name_ways(options_.directory, ways_);
-  ways_.nft = find_nft();
   ways_.rules = options_.directory + "/rules";
   ways_.routes = options_.routes;
   const containers::ControllerPlace& controller = options_.controller;
@@ -112,7 +112,8 @@ ContainerWays::ContainerWays(wire::Loop& loop, ContainerWaysOptions options)
   fs::create_directories(options_.directory, error);
   fs::permissions(options_.directory, fs::perms::owner_all, error);
   std::ofstream(ways_.rules, std::ios::trunc) << containers::rules_text(ways_, controller);
-  try_kernel();
+  tried(run_briefly(trial()));
+  try_later();
   if (const std::string why = shortfall(); !why.empty()) {
     telemetry::log(telemetry::Level::kWarning, "networks_closed", {{"why", why}});
   }
@@ -122,12 +123,46 @@ ContainerWays::~ContainerWays() {
   if (linger_.pending()) run_briefly(end_command());
 }
 
-void ContainerWays::try_kernel() {
-  const int can = run_briefly({options_.contain_path, "try-ways",
-                               ways_.nft.empty() ? "/nonexistent/nft" : ways_.nft, ways_.rules});
-  if (can < 0 || can > containers::kWaysOut + containers::kVxlans) return;
-  can_out_ = (can & containers::kWaysOut) != 0;
-  can_vxlan_ = (can & containers::kVxlans) != 0;
+std::vector<std::string> ContainerWays::trial() {
+  ways_.nft = find_nft();
+  return {options_.contain_path, "try-ways", ways_.nft.empty() ? "/nonexistent/nft" : ways_.nft,
+          ways_.rules};
+}
+
+// One trial may fail for want of memory or time.
+void ContainerWays::tried(int can) {
+  constexpr int kAll = containers::kWaysOut + containers::kVxlans;
+  const bool is_answer = can >= 0 && can <= kAll;
+  const int now = (can_out_ ? containers::kWaysOut : 0) + (can_vxlan_ ? containers::kVxlans : 0);
+  const bool is_less = is_answer && (now & ~can) != 0;
+  trials_ = can == kAll ? 0 : is_less && can != last_ ? 1 : trials_ + 1;
+  if (is_answer && (!is_less || can == last_)) {
+    can_out_ = (can & containers::kWaysOut) != 0;
+    can_vxlan_ = (can & containers::kVxlans) != 0;
+    could_out_ = could_out_ || can_out_;
+  }
+  last_ = can;
+}
+
+void ContainerWays::try_later() {
+  std::chrono::milliseconds wait = options_.again;
+  for (int i = 1; i < trials_ && wait < options_.again_most; ++i) wait *= 2;
+  if (trials_ == 0) wait = options_.again_when_well;
+  again_ = loop_.after(std::min(wait, options_.again_most), [this] { try_again(); });
+}
+
+void ContainerWays::try_again() {
+  trial_ = std::make_unique<containers::Child>(
+      loop_, trial(), std::chrono::milliseconds(kTrialLimit_ms), [this](const Result<void>&) {
+        const std::string before = shortfall();
+        tried(trial_->exit_status());
+        const std::string why = shortfall();
+        if (why != before && why.empty()) telemetry::log(telemetry::Level::kInfo, "networks_open");
+        if (why != before && !why.empty()) {
+          telemetry::log(telemetry::Level::kWarning, "networks_closed", {{"why", why}});
+        }
+        try_later();
+      });
 }
 
 bool ContainerWays::forwards() const {
@@ -140,7 +175,7 @@ bool ContainerWays::forwards() const {
 std::string ContainerWays::shortfall() const {
   if (ways_.nft.empty()) {
     return "networks of gangs have no way out, nor to the controller: there is no nft on this node "
-           "(on Debian: apt install nftables, then restart the agent)";
+           "(on Debian: apt install nftables)";
   }
   if (!can_out_) {
     return "networks of gangs have no way out, nor to the controller: this kernel does not take "
@@ -192,7 +227,7 @@ void ContainerWays::begin(bool any) {
 }
 
 void ContainerWays::in_use(bool any) {
-  if (!can_out_) return;
+  if (!could_out_) return;
   linger_ = any ? wire::Timer() : loop_.after(kLinger, [this] { end(); });
 }
 

@@ -1,11 +1,14 @@
 // ContainerWays: whether networks of gangs on this node have ways out, what they are told about
 // them, and the end of the machine's part when the last network is gone (containers/ways.h).
 //
-// What the kernel can do is tried once, by dove-contain in a network namespace of its own; nothing
-// of the machine is changed for it. A way to the controller needs nftables; the world also needs a
-// machine that forwards, which is looked up anew for each network. Loop thread only.
+// What the kernel can do is tried by dove-contain in a network namespace of its own; nothing of the
+// machine is changed for it. Where something is missing it is tried again, less and less often (a
+// module may be loaded, nft be installed); else from time to time, and what two trials miss is
+// gone. A way to the controller needs nftables; the world also needs a machine that forwards, which
+// is looked up anew for each network. Loop thread only.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,11 +24,14 @@ struct ContainerWaysOptions {
   std::string directory;  // of its own, for the rules
   std::vector<std::string> routes;
   containers::ControllerPlace controller;
+  std::chrono::milliseconds again{10'000};  // to the next trial; doubled with each
+  std::chrono::milliseconds again_most{600'000};
+  std::chrono::milliseconds again_when_well{300'000};
 };
 
 class ContainerWays {
  public:
-  // REQUIRES: called before the loop runs; waits for the trial, 5 s at most.
+  // REQUIRES: called before the loop runs; waits for the first trial, 20 s at most.
   ContainerWays(wire::Loop& loop, ContainerWaysOptions options);
   // Takes the table away at once if it only lingers.
   ~ContainerWays();
@@ -47,7 +53,11 @@ class ContainerWays {
   void in_use(bool any);
 
  private:
-  void try_kernel();
+  std::vector<std::string> trial();
+  // By the exit status of a trial.
+  void tried(int can);
+  void try_later();
+  void try_again();
   bool forwards() const;
   std::vector<std::string> end_command() const;
   void end();
@@ -57,8 +67,13 @@ class ContainerWays {
   containers::Ways ways_;
   bool can_out_ = false;
   bool can_vxlan_ = false;
+  bool could_out_ = false;  // at some time: there may be a table
+  int last_ = -1;           // what the last trial said
+  int trials_ = 0;          // since it was well
   wire::Timer linger_;
+  wire::Timer again_;
   std::unique_ptr<containers::Child> child_;
+  std::unique_ptr<containers::Child> trial_;
 };
 
 // Where the controller is, by its host's name or address; waits for the name's address.

@@ -151,20 +151,18 @@ void Agent::sync() {
       steps.push_back(Json{{"job", key.job.value}, {"attempt", key.attempt}, {"step", step}});
     }
   }
-  const Json body{
-      {"protocol", kProtocol},
-      {"ticket", ticket_},
-      {"boot_id", options_.boot_id},
-      {"address", options_.address},
-      {"agent_pid", getpid()},
-      {"version", options_.version},
-      {"preflight_port", hub_ == nullptr ? 0 : hub_->port()},
-      {"has_overlay", options_.has_overlay && offers_networks() && fabric_.cards.empty()},
-      {"not_enforced", options_.not_enforced},
-      {"epoch_seen", contact_->epoch()},
-      {"log_head_seen", contact_->log_head()},
-      {"placements", std::move(placements)},
-      {"steps", std::move(steps)}};
+  const Json body{{"protocol", kProtocol},
+                  {"ticket", ticket_},
+                  {"boot_id", options_.boot_id},
+                  {"address", options_.address},
+                  {"agent_pid", getpid()},
+                  {"version", options_.version},
+                  {"preflight_port", hub_ == nullptr ? 0 : hub_->port()},
+                  {"not_enforced", not_enforced_},
+                  {"epoch_seen", contact_->epoch()},
+                  {"log_head_seen", contact_->log_head()},
+                  {"placements", std::move(placements)},
+                  {"steps", std::move(steps)}};
   std::string text = codec::dump_json(body);
   text.back() = ',';
   text += "\"inventory\":" + inventory_text() + '}';
@@ -407,6 +405,7 @@ void Agent::send_report() {
   const std::uint64_t version = inventory_version_;
   if (inventory_told_ != version) {
     body += "\"inventory\":" + inventory_text() + ',';
+    body += "\"not_enforced\":" + codec::dump_json(Json(not_enforced_)) + ',';
   }
   body += "\"events\":[";
   const std::size_t count = std::min(reports_.size(), kReportsAtATime);

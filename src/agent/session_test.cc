@@ -405,5 +405,35 @@ TEST_F(SessionTest, StopsAllForAClusterThatGoesDown) {
   ASSERT_TRUE(until([&] { return done; }));
 }
 
+TEST_F(SessionTest, WhatNetworksOfferIsToldWhenItChanges) {
+  NetworkOffer offer{"no nft", "", false};
+  options_.not_enforced = "no cgroups";
+  options_.network_offer = [&] { return offer; };
+  connect_agent();
+  EXPECT_EQ(controller_.syncs[0]["not_enforced"], "no cgroups; no nft");
+  EXPECT_EQ(controller_.syncs[0]["inventory"]["has_overlay"], false);
+  offer = {"", "http://100.112.0.1:1", true};
+  agent_->set_inventory(Inventory());  // a look at the devices
+  const auto told = [&] {
+    for (const Json& report : controller_.reports) {
+      if (report.contains("not_enforced")) return true;
+    }
+    return false;
+  };
+  ASSERT_TRUE(until(told));
+  const Json last = controller_.reports.back();
+  EXPECT_EQ(last["not_enforced"], "no cgroups");
+  EXPECT_EQ(last["inventory"]["has_overlay"], true);
+  controller_.reports.clear();
+  agent_->set_inventory(Inventory());
+  ASSERT_TRUE(until([&] { return controller_.reports.size() > 1; }));
+  EXPECT_FALSE(told()) << "nothing has changed";
+  devices::Fabric fabric;
+  fabric.cards.emplace_back();  // a network of a gang would leave it idle
+  agent_->set_fabric(fabric);
+  ASSERT_TRUE(until(told));
+  EXPECT_FALSE(agent_->inventory().has_overlay);
+}
+
 }  // namespace
 }  // namespace dove::agent

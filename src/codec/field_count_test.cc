@@ -50,7 +50,7 @@ TEST(FieldCount, OfTheNounsOfTheModel) {
   EXPECT_EQ(field_count<NodeRequest>(), 5u);
   EXPECT_EQ(field_count<core::OpenFinding>(), 2u);
   EXPECT_EQ(field_count<core::LinkVote>(), 2u);
-  EXPECT_EQ(field_count<Inventory>(), 5u);
+  EXPECT_EQ(field_count<Inventory>(), 6u);
   EXPECT_EQ(field_count<SlicePlace>(), 3u);
   EXPECT_EQ(field_count<DeviceGrant>(), 3u);
   EXPECT_EQ(field_count<TaskGrant>(), 5u);

@@ -226,11 +226,9 @@ Json inventory_json(const Inventory& v) {
     links.push_back(
         {{"device_a", link.device_a}, {"device_b", link.device_b}, {"kind", link.kind}});
   }
-  return {{"numa", std::move(numa)},
-          {"devices", std::move(devices)},
-          {"links", std::move(links)},
-          {"countables", countables_json(v.countables)},
-          {"memory_bytes", v.memory_bytes}};
+  return {{"numa", std::move(numa)},        {"devices", std::move(devices)},
+          {"links", std::move(links)},      {"countables", countables_json(v.countables)},
+          {"memory_bytes", v.memory_bytes}, {"has_overlay", v.has_overlay}};
 }
 
 Result<Inventory> read_inventory(const Json& value) {
@@ -253,6 +251,7 @@ Result<Inventory> read_inventory(const Json& value) {
     });
     fields.countables("countables", v.countables);
     fields.bytes("memory", v.memory_bytes);
+    fields.boolean("has_overlay", v.has_overlay);
     check_inventory(fields, v);
   });
 }

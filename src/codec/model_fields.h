@@ -96,8 +96,9 @@ void fields(Ar& ar, typename Ar::template Of<NumaNode>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Inventory>& v) {
-  auto layout = ar.layout(1, "Inventory");
+  auto layout = ar.layout(2, "Inventory");
   ar(v.numa, v.devices, v.links, v.countables, v.memory_bytes);
+  ar.since(2, v.has_overlay);
 }
 
 template <class Ar>

@@ -65,6 +65,7 @@ Inventory sample_inventory() {
   inventory.links = {{0, 1, "NV18"}};
   inventory.countables = {{"rdma", 8}};
   inventory.memory_bytes = std::int64_t{64} << 30;
+  inventory.has_overlay = true;
   return inventory;
 }
 

@@ -116,11 +116,12 @@ void Child::ended() {
   int status = 0;
   ::waitpid(pid_, &status, 0);
   pid_ = -1;
+  if (WIFEXITED(status)) exit_status_ = WEXITSTATUS(status);
   if (timed_out_) {
     return finish(Error{ErrorKind::kTimeout, "child",
                         fmt::format("{} took too long and was ended", argv_[0]), argv_[0]});
   }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return finish({});
+  if (exit_status_ == 0) return finish({});
   while (!said_.empty() && said_.back() == '\n') said_.pop_back();
   finish(
       Error{ErrorKind::kInvalid, "child", fmt::format("{} failed: {}", argv_[0], said_), argv_[0]});

@@ -30,6 +30,9 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
+  // With which it ended; -1: it has not, or by a signal.
+  int exit_status() const { return exit_status_; }
+
  private:
   void start();
   void read_output();
@@ -43,6 +46,7 @@ class Child {
   pid_t pid_ = -1;
   int pidfd_ = -1;
   int output_ = -1;
+  int exit_status_ = -1;
   bool timed_out_ = false;
   wire::FdWatch exit_watch_;
   wire::FdWatch output_watch_;

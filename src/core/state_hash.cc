@@ -91,7 +91,10 @@ class Hash {
   void add(const Device& d) { all(d.kind, d.vendor, d.model, d.uuid, d.memory_bytes, d.numa_node); }
   void add(const Link& l) { all(l.device_a, l.device_b, l.kind); }
   void add(const NumaNode& n) { all(n.cores, n.memory_bytes); }
-  void add(const Inventory& i) { all(i.numa, i.devices, i.links, i.countables, i.memory_bytes); }
+  void add(const Inventory& i) {
+    all(i.numa, i.devices, i.links, i.countables, i.memory_bytes);
+    if (i.has_overlay) add(true);  // snapshots from before it was there keep their hash
+  }
   void add(const NodeDeclaration& d) {
     all(d.name, d.drained, d.drain_reason, d.features, d.countables, d.cores_reserved,
         d.memory_reserved_bytes, d.topology);

@@ -42,6 +42,8 @@ struct Inventory {
   std::vector<Link> links;
   std::vector<Countable> countables;  // ascending by name
   std::int64_t memory_bytes = 0;
+  // Containers may have a network of their gang here that leads to its other nodes.
+  bool has_overlay = false;
   bool operator==(const Inventory&) const = default;
 };
 

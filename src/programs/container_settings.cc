@@ -97,18 +97,12 @@ Result<agent::NetworkRule> network_rule(const Settings& given) {
 }
 
 void tell_of_networks(const agent::ContainerRunner& runner, agent::AgentOptions& options) {
-  const agent::ContainerWays& ways = runner.ways();
-  options.gang_url = ways.controller_url();
-  options.network_shortfall = [&ways] { return ways.shortfall(); };
-  if (options.networks == agent::NetworkRule::kHost) return;
-  const std::string missing = ways.shortfall();
-  if (!missing.empty()) {
-    options.not_enforced += (options.not_enforced.empty() ? "" : "; ") + missing;
-  }
   in_addr address{};
   const bool is_own = ::inet_pton(AF_INET, options.address.c_str(), &address) == 1 &&
                       !options.address.starts_with("127.");
-  options.has_overlay = ways.has_vxlan() && is_own;
+  options.network_offer = [&ways = runner.ways(), is_own] {
+    return agent::NetworkOffer{ways.shortfall(), ways.controller_url(), ways.has_vxlan() && is_own};
+  };
 }
 
 }  // namespace dove::programs

@@ -20,6 +20,7 @@ using controller::Committed;
 
 constexpr std::int64_t kProtocol = 1;
 constexpr int kDifferingMax = 3;
+constexpr std::size_t kNotEnforced_bytes = 1024;
 
 // The log is shorter than what an agent was told of: records were lost (a restored backup, a disk
 // that lied).
@@ -109,7 +110,8 @@ struct ReportMessage {
   std::uint64_t number = 0;
   std::uint64_t applied = 0;
   std::string placements_hash;
-  std::optional<Inventory> inventory;  // when it changed
+  std::optional<Inventory> inventory;       // when it changed
+  std::optional<std::string> not_enforced;  // likewise
   std::vector<Event> events;
   std::vector<ProgressSaid> progress;
   std::vector<ShareSaid> shares;
@@ -140,6 +142,10 @@ Result<ReportMessage> read_report_message(const core::State& state, const Call& 
     message.placements_hash = body.value("placements_hash", "");
     if (body.contains("inventory")) {
       TRY_ASSIGN(message.inventory, codec::read_inventory(body.at("inventory")));
+    }
+    if (body.contains("not_enforced")) {
+      message.not_enforced =
+          body.at("not_enforced").get<std::string>().substr(0, kNotEnforced_bytes);
     }
     for (const Json& item : body.value("events", Json::array())) {
       const auto kind = item.at("kind").get<std::string>();
@@ -326,12 +332,11 @@ void sync_agent(Context& context, CallPtr call) {
     return value.is_string() ? value.get<std::string>().substr(0, limit) : "";
   };
   const std::string version = said("version", 64);
-  const std::string not_enforced = said("not_enforced", 1024);
-  const bool has_overlay = body->value("has_overlay", Json()) == true;
+  const std::string not_enforced = said("not_enforced", kNotEnforced_bytes);
   const Json pid = body->value("agent_pid", Json());
   const std::int64_t agent_pid = pid.is_number_integer() ? pid.get<std::int64_t>() : 0;
   context.drop_session(node.id);
-  context.submit(std::move(input), [&context, call, message, version, not_enforced, has_overlay,
+  context.submit(std::move(input), [&context, call, message, version, not_enforced,
                                     agent_pid](const Result<Committed>& committed) {
     if (!committed.ok()) {
       // The answer to a full disk says that we count on it: only silence then.
@@ -344,7 +349,6 @@ void sync_agent(Context& context, CallPtr call) {
     session.version = version;
     session.agent_pid = agent_pid;
     session.not_enforced = not_enforced;
-    session.has_overlay = has_overlay;
     context.steps.node_back(call->caller.node);
     context.steps.found(call->caller.node, message->steps);
     call->reply(200, sync_answer(context, session, *message));
@@ -365,6 +369,7 @@ void take_report(Context& context, CallPtr call) {
   AgentSession* session = context.sessions.find(call->caller.node, read->session);
   if (session == nullptr) return call->responder->send(wire::problem(410, session_over()));
   context.sessions.heard(*session);
+  if (read->not_enforced.has_value()) session->not_enforced = *read->not_enforced;
   for (const StepEnd& end : read->steps) {
     context.steps.ended(call->caller.node, end.job, end.attempt, end.step, end.exits);
   }

@@ -94,13 +94,6 @@ void AgentSessions::drop(NodeId node) {
   sessions_.erase(found);
 }
 
-bool AgentSessions::all_have_overlay() const {
-  for (const auto& [node, session] : sessions_) {
-    if (!session->has_overlay) return false;
-  }
-  return !sessions_.empty();
-}
-
 void AgentSessions::end_all() {
   timer_.cancel();
   for (auto& [node, session] : sessions_) {

@@ -25,7 +25,6 @@ struct AgentSession {
   NodeId node;
   std::string version;                    // of the agent
   std::int64_t agent_pid = 0;             // on its machine; 0: not told
-  bool has_overlay = false;               // gangs may have networks that lead to other nodes
   std::string not_enforced;               // limits of tasks, and why; "": all are
   std::shared_ptr<wire::Outflow> orders;  // null until the agent has opened its stream
   std::string unsent;                     // lines until then
@@ -56,8 +55,6 @@ class AgentSessions {
   // Ends it without telling: a newer one is on its way.
   void drop(NodeId node);
   void end_all();  // without telling: the server stops
-  // Whether every node offers networks of gangs that lead to the others.
-  bool all_have_overlay() const;
   std::size_t size() const { return sessions_.size(); }
 
  private:

@@ -106,6 +106,17 @@ void signal_step(Context& context, const Call& call, const core::Job& job, const
                   fmt::format("job {} runs no such step now", job.id.value), "step"});
 }
 
+// What nodes said last is in the ledger, so it holds for those that are not back yet, too.
+bool all_have_overlay(const core::State& state) {
+  bool any = false;
+  for (const core::Node& node : state.nodes) {
+    if (node.removed || node.contact == Contact::kLost) continue;
+    if (!node.inventory->has_overlay) return false;
+    any = true;
+  }
+  return any;
+}
+
 // Nodes of one attempt have to agree on the network of its containers. Where every node offers one
 // of the gang's, a job that may be on several has it; else they decide by themselves
 // (agent/order.cc).
@@ -113,7 +124,7 @@ void choose_network(const Context& context, const JobSpec& spec, ContainerSpec& 
   if (container.image.empty() || container.network != ContainerNetwork::kDefault) return;
   const bool is_one = spec.groups.size() == 1 && spec.groups.front().nodes_min <= 1 &&
                       (spec.groups.front().tasks == 1 || spec.groups.front().nodes_max == 1);
-  if (!is_one && context.sessions.all_have_overlay()) container.network = ContainerNetwork::kGang;
+  if (!is_one && all_have_overlay(context.state())) container.network = ContainerNetwork::kGang;
 }
 
 }  // namespace

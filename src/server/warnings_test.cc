@@ -16,6 +16,12 @@ class Warnings : public WithApi {
   }
 };
 
+Json offers_overlay() {
+  Inventory inventory = controller::small_inventory();
+  inventory.has_overlay = true;
+  return {{"inventory", codec::inventory_json(inventory)}};
+}
+
 TEST_F(Warnings, AreShownWithTheirNodesWhileTheAttemptIsTheLast) {
   FakeAgent agent(live, "n1");
   agent.connect();
@@ -39,11 +45,11 @@ TEST_F(Warnings, AGangHasANetworkOfItsOwnWhereAllNodesOfferOne) {
   body["tasks"] = 2;
   FakeAgent first(live, "n1");
   FakeAgent second(live, "n2");
-  first.also_said = {{"has_overlay", true}};
+  first.also_said = offers_overlay();
   first.connect();
   second.connect();
   EXPECT_FALSE(container_of(live.submit(body)).contains("network"));
-  second.also_said = {{"has_overlay", true}};
+  second.also_said = offers_overlay();
   EXPECT_EQ(second.sync().status, 200);
   EXPECT_EQ(container_of(live.submit(body)).at("network"), "gang");
   body["container"]["network"] = "host";
@@ -51,6 +57,37 @@ TEST_F(Warnings, AGangHasANetworkOfItsOwnWhereAllNodesOfferOne) {
   body["container"].erase("network");
   body["tasks"] = 1;
   EXPECT_FALSE(container_of(live.submit(body)).contains("network")) << "its node decides";
+}
+
+TEST_F(Warnings, WhatANodeThatIsAwayOfferedLastCounts) {
+  Json body = small_job_body();
+  body["container"] = {{"image", "small"}};
+  body["tasks"] = 2;
+  FakeAgent first(live, "n1");
+  FakeAgent second(live, "n2");
+  first.also_said = offers_overlay();
+  first.connect();
+  second.connect();
+  const auto goes = [&] {
+    second.stream.reset();  // as after a restart of the controller it has no session
+    return live.until([&] { return live.node_contact("n2") == "broken"; });
+  };
+  ASSERT_TRUE(goes());
+  EXPECT_FALSE(container_of(live.submit(body)).contains("network")) << "it has none";
+  second.also_said = offers_overlay();
+  second.stream_status = 0;
+  second.connect();
+  ASSERT_TRUE(goes());
+  EXPECT_EQ(container_of(live.submit(body)).at("network"), "gang") << "it has one";
+}
+
+TEST_F(Warnings, WhatIsNotEnforcedChangesWithAReport) {
+  FakeAgent agent(live, "n1");
+  agent.also_said = {{"not_enforced", "no nft"}};
+  agent.connect();
+  EXPECT_EQ(live.call("GET", "/v1/nodes/n1").body.at("not_enforced"), "no nft");
+  EXPECT_EQ(agent.report(Json::array(), 0, {{"not_enforced", ""}}).status, 200);
+  EXPECT_EQ(live.call("GET", "/v1/nodes/n1").body.at("not_enforced"), "");
 }
 
 }  // namespace
