@@ -23,6 +23,7 @@ struct Standing {
   enum class Side { kBehind, kByJob, kAhead };
   Side side = Side::kByJob;
   bool same_lane = false;
+  bool same_queue = false;
   const char* by = "";      // kAhead: what decides
   std::int64_t mine = 0;    // of it
   std::int64_t theirs = 0;  // of it
@@ -85,6 +86,7 @@ class Ahead {
   QueueKey key(const Standing& standing, const Job& job) const;
   QueueKey sum_key(const Standing& standing, const Job& job) const;
   std::int64_t minutes_of(const QueueKey& sum) const;
+  bool by_priority() const;
   void count(const Job& other, const Lane& lane, const QueueKey& key);
 
   const State& state_;
@@ -200,6 +202,7 @@ Standing Ahead::find_standing(const JobSpec& spec, bool* of_user) const {
   // There its users compete, with each other or with queues below.
   *of_user = same == path.size() && found.order->basis() != Basis::kJob;
   found.same_lane = one_queue && (own_.basis() == Basis::kJob || spec.user == job_.spec->user);
+  found.same_queue = one_queue;
   found.ranks_compare = one_queue || found.order == &common_;
   if (found.same_lane) {
     if (own_.basis() == Basis::kRank) found.sum = &own_;
@@ -233,7 +236,8 @@ const Lane& Ahead::lane_of(const JobSpec& spec) {
 }
 
 QueueKey Ahead::sum_key(const Standing& standing, const Job& job) const {
-  const std::int64_t share = &job == &job_ ? standing.mine : standing.theirs;
+  std::int64_t share = &job == &job_ ? standing.mine : standing.theirs;
+  if (comes_first(job)) share = 0;
   return {queue_rank(job, standing.sum->rank(state_, job)) + share, job.submitted_seq, job.id};
 }
 
@@ -272,7 +276,7 @@ void Ahead::look(const Job& other, bool lane_only) {
   if (!blocks && lane_only) return;
   const QueueKey theirs = key(standing, other);
   if (standing.side == Standing::Side::kByJob) {
-    const QueueKey& mine = mine_[standing.same_lane ? 1 : 0];
+    const QueueKey& mine = mine_[standing.same_queue ? 1 : 0];
     if (!(theirs < (standing.sum != nullptr ? sum_key(standing, job_) : mine))) return;
   }
   const bool other_pool = spec.pool != job_.spec->pool && pool_of(state_, spec) != pool_;
@@ -311,6 +315,15 @@ std::int64_t Ahead::minutes_of(const QueueKey& sum) const {
   return (state_.now.us - std::max(sum.rank_negated, kLeast_us)) / kMinute_us;
 }
 
+// Whether the order heeds priorities.
+bool Ahead::by_priority() const {
+  if (!next_standing_->ranks_compare) return true;
+  const OrderPolicy& order = *next_standing_->order;
+  Job other = *next_;
+  other.priority = job_.priority;
+  return order.rank(state_, other) != order.rank(state_, *next_);
+}
+
 std::optional<Reason> Ahead::reason() const {
   if (next_ == nullptr) return std::nullopt;
   Reason made;
@@ -329,11 +342,11 @@ std::optional<Reason> Ahead::reason() const {
     made.resource = "sum";
     made.needs = minutes_of(sum_key(*next_standing_, job_));
     made.used = minutes_of(next_key_);
-  } else if (next_->priority > job_.priority) {
+  } else if (next_->priority > job_.priority && by_priority()) {
     made.resource = "priority";
     made.needs = job_.priority;
     made.used = next_->priority;
-  } else if (next_->priority == job_.priority && next_->submitted_seq < job_.submitted_seq) {
+  } else if (next_->submitted_seq < job_.submitted_seq && next_->priority >= job_.priority) {
     made.resource = "submission";
   } else {
     const std::string_view name = next_standing_->order->name();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codec/words.h"
+#include "core/care.h"
 #include "core/queue_tree.h"
 #include "core/step.h"
 #include "sim/removal.h"
@@ -168,6 +169,8 @@ std::string WhyCheck::wrong(std::string what) const {
                     [](NodeId id) { return fmt::format("node{}", id.value); }};
   std::string text =
       fmt::format("job {}: {}; {}", job_.value, what, text_of(*state_.find_job(job_)->spec));
+  text += fmt::format(" order={} promises={}{}", state_.settings.order, state_.promises.size(),
+                      core::comes_first(*state_.find_job(job_)) ? " at head" : "");
   for (const Reason& reason : reasons_) text += "\n  " + sim::text_of(reason, names);
   text += "\nwithout them:";
   for (const Reason& reason : core::explain(gone, policies_, job_)) {
