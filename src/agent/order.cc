@@ -105,7 +105,10 @@ Result<TaskGrant> read_grant(const Json& value) {
   TaskGrant grant;
   grant.rank = value.at("rank").get<Rank>();
   grant.local_rank = value.value("local_rank", 0);
-  grant.cores = value.value("cores", std::vector<std::int32_t>{});
+  for (const std::int32_t core : value.value("cores", std::vector<std::int32_t>{})) {
+    if (core < 0 || core >= CoreSet::kEnd) return malformed(fmt::format("core {}", core));
+    grant.cores.insert(core);
+  }
   if (value.contains("grants")) {
     TRY_ASSIGN(grant.devices, codec::read_grants(value.at("grants")));
     return grant;

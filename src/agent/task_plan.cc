@@ -32,8 +32,7 @@ std::string task_mark(const PlanContext& context, const std::string& name) {
 }
 
 // The memory near the task's cores, where there is enough of it for the attempt; else all.
-std::vector<std::int32_t> near_memory(const PlanContext& context,
-                                      const std::vector<std::int32_t>& cores) {
+std::vector<std::int32_t> near_memory(const PlanContext& context, const CoreSet& cores) {
   const Inventory* inventory = context.facts.inventory;
   const std::int64_t wanted_bytes = context.order.placement.memory_bytes;
   if (inventory == nullptr || wanted_bytes == 0) return {};
@@ -41,10 +40,7 @@ std::vector<std::int32_t> near_memory(const PlanContext& context,
   std::int64_t near_bytes = 0;
   for (std::size_t i = 0; i < inventory->numa.size(); ++i) {
     const NumaNode& numa = inventory->numa[i];
-    const bool has_one = std::any_of(cores.begin(), cores.end(), [&](std::int32_t core) {
-      return std::binary_search(numa.cores.begin(), numa.cores.end(), core);
-    });
-    if (!has_one) continue;
+    if (numa.cores.size_with(cores) == 0) continue;
     near.push_back(static_cast<std::int32_t>(i));
     near_bytes += numa.memory_bytes;
   }
@@ -52,10 +48,10 @@ std::vector<std::int32_t> near_memory(const PlanContext& context,
 }
 
 // What the attempt's placement grants the task of the node's cores and memory.
-void set_limits(const PlanContext& context, const std::vector<std::int32_t>& cores,
-                TaskPlan& plan) {
-  plan.cores = cores.empty() ? context.order.placement.cores : cores;
-  plan.numa_nodes = near_memory(context, plan.cores);
+void set_limits(const PlanContext& context, const CoreSet& granted, TaskPlan& plan) {
+  const CoreSet& cores = granted.empty() ? context.order.placement.cores : granted;
+  plan.cores = cores.ids();
+  plan.numa_nodes = near_memory(context, cores);
   plan.memory_bytes = context.order.placement.memory_bytes;
   for (const Countable& one : context.order.placement.countables) {
     const std::int64_t page_bytes = huge_page_bytes(one.name);

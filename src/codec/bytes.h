@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/core_set.h"
 #include "model/ids.h"
 #include "model/time.h"
 
@@ -104,6 +105,7 @@ class ByteWriter {
     varint(values.size());
     for (const T& value : values) one(value);
   }
+  void whole(const CoreSet& cores) { whole(cores.ids()); }
   template <class T>
   void whole(const std::set<T>& values) {
     varint(values.size());
@@ -251,6 +253,16 @@ class ByteReader {
     values.clear();
     values.reserve(size < 1024 ? size : 1024);  // more only as elements really come
     for (std::uint64_t i = 0; i < size && !failed_; ++i) one(values.emplace_back());
+  }
+  void whole(CoreSet& cores) {
+    const std::uint64_t size = count();
+    cores.clear();
+    for (std::uint64_t i = 0; i < size && !failed_; ++i) {
+      std::int32_t id = 0;
+      one(id);
+      if (id < 0 || id >= CoreSet::kEnd) return fail("a core's id is out of range");
+      cores.insert(id);
+    }
   }
   template <class T>
   void whole(std::set<T>& values) {

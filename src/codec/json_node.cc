@@ -17,8 +17,6 @@
 namespace dove::codec {
 namespace {
 
-constexpr std::int64_t kCoreMax = 65'535;
-constexpr std::size_t kCoresMax = 65'536;
 constexpr std::size_t kDevicesMax = 1024;
 constexpr std::int64_t kSlotsMax = 16;
 constexpr std::size_t kLinksMax = 1'000'000;
@@ -30,6 +28,13 @@ void read_slice_place(JsonFields& fields, SlicePlace& place) {
   fields.integer("size", place.size, 1, kSlotsMax);
   fields.integer("compute", place.compute, 0, kSlotsMax);
   fields.allow_unknown();
+}
+
+void read_cores(JsonFields& fields, CoreSet& cores) {
+  std::vector<std::int32_t> ids;
+  fields.integers("cores", ids, 0, CoreSet::kEnd - 1, CoreSet::kEnd);
+  cores = CoreSet(ids);
+  if (cores.size() < ids.size()) fields.fail("cores", "given_twice", "a core is there twice");
 }
 
 void read_grants(JsonFields& fields, std::vector<DeviceGrant>& grants) {
@@ -63,12 +68,14 @@ void read_device(JsonFields& fields, Device& v) {
 }
 
 void check_inventory(JsonFields& fields, const Inventory& v) {
-  std::set<std::int32_t> cores;
+  CoreSet cores;
   for (const NumaNode& numa : v.numa) {
-    for (std::int32_t core : numa.cores) {
-      if (cores.insert(core).second) continue;
-      return fields.fail("numa", "given_twice", fmt::format("core {} is there twice", core));
+    const CoreSet again = cores & numa.cores;
+    if (!again.empty()) {
+      return fields.fail("numa", "given_twice",
+                         fmt::format("core {} is there twice", *again.begin()));
     }
+    cores |= numa.cores;
   }
   const auto devices = static_cast<std::int32_t>(v.devices.size());
   for (const Link& link : v.links) {
@@ -178,15 +185,12 @@ Json placement_json(const Placement& v) {
     tasks.push_back({{"rank", task.rank},
                      {"group", task.group},
                      {"local_rank", task.local_rank},
-                     {"cores", task.cores},
+                     {"cores", task.cores.ids()},
                      {"devices", grants_json(task.devices)}});
   }
-  return {{"node", v.node.value},
-          {"node_rank", v.node_rank},
-          {"cores", v.cores},
-          {"devices", grants_json(v.devices)},
-          {"memory_bytes", v.memory_bytes},
-          {"countables", countables_json(v.countables)},
+  return {{"node", v.node.value},           {"node_rank", v.node_rank},
+          {"cores", v.cores.ids()},         {"devices", grants_json(v.devices)},
+          {"memory_bytes", v.memory_bytes}, {"countables", countables_json(v.countables)},
           {"tasks", std::move(tasks)}};
 }
 
@@ -196,7 +200,7 @@ Result<Placement> read_placement(const Json& value) {
     fields.integer("node", node, 0, std::numeric_limits<std::uint32_t>::max());
     v.node = NodeId{static_cast<std::uint32_t>(node)};
     fields.integer("node_rank", v.node_rank, 0, kInt32Max);
-    fields.integers("cores", v.cores, 0, kCoreMax, kCoresMax);
+    read_cores(fields, v.cores);
     read_grants(fields, v.devices);
     fields.bytes("memory", v.memory_bytes);
     fields.countables("countables", v.countables);
@@ -207,7 +211,7 @@ Result<Placement> read_placement(const Json& value) {
       task.rank = static_cast<Rank>(rank);
       inner.integer("group", task.group, 0, kInt32Max);
       inner.integer("local_rank", task.local_rank, 0, kInt32Max);
-      inner.integers("cores", task.cores, 0, kCoreMax, kCoresMax);
+      read_cores(inner, task.cores);
       read_grants(inner, task.devices);
       inner.allow_unknown();
     });
@@ -217,7 +221,7 @@ Result<Placement> read_placement(const Json& value) {
 Json inventory_json(const Inventory& v) {
   Json numa = Json::array();
   for (const NumaNode& one : v.numa) {
-    numa.push_back({{"cores", one.cores}, {"memory_bytes", one.memory_bytes}});
+    numa.push_back({{"cores", one.cores.ids()}, {"memory_bytes", one.memory_bytes}});
   }
   Json devices = Json::array();
   for (const Device& device : v.devices) devices.push_back(device_json(device));
@@ -235,7 +239,7 @@ Result<Inventory> read_inventory(const Json& value) {
   return read_lenient<Inventory>(value, [](JsonFields& fields, Inventory& v) {
     fields.objects("numa", 1024, [&](JsonFields& inner, std::size_t) {
       NumaNode& numa = v.numa.emplace_back();
-      inner.integers("cores", numa.cores, 0, kCoreMax, kCoresMax);
+      read_cores(inner, numa.cores);
       inner.bytes("memory", numa.memory_bytes);
       inner.allow_unknown();
     });

@@ -12,29 +12,6 @@
 namespace dove::core {
 namespace {
 
-bool has_core(const NumaNode& numa, std::int32_t core) {
-  const std::vector<std::int32_t>& cores = numa.cores;
-  if (cores.empty() || core < cores.front() || core > cores.back()) return false;
-  const auto guess = static_cast<std::size_t>(core - cores.front());  // where none is left out
-  return (guess < cores.size() && cores[guess] == core) ||
-         std::binary_search(cores.begin(), cores.end(), core);
-}
-
-// Neighbours are on the same NUMA node, most often.
-bool has_all(const Inventory& inventory, std::span<const std::int32_t> cores) {
-  const NumaNode* last = nullptr;
-  return std::all_of(cores.begin(), cores.end(), [&](std::int32_t core) {
-    if (last != nullptr && has_core(*last, core)) return true;
-    for (const NumaNode& numa : inventory.numa) {
-      if (has_core(numa, core)) {
-        last = &numa;
-        return true;
-      }
-    }
-    return false;
-  });
-}
-
 void add_countables(std::vector<Countable>& to, const std::vector<Countable>& from, int sign) {
   for (const Countable& one : from) {
     auto at = std::lower_bound(to.begin(), to.end(), one.name,
@@ -112,22 +89,18 @@ std::int64_t amount_of(const std::vector<Countable>& countables, std::string_vie
   return at == countables.end() || at->name != name ? 0 : at->amount;
 }
 
-std::vector<std::int32_t> usable_cores(const Node& node) {
-  std::vector<std::int32_t> cores;
+CoreSet usable_cores(const Node& node) {
+  CoreSet cores;
   if (node.inventory == nullptr) return cores;
-  for (const NumaNode& numa : node.inventory->numa) {
-    cores.insert(cores.end(), numa.cores.begin(), numa.cores.end());
+  for (const NumaNode& numa : node.inventory->numa) cores |= numa.cores;
+  if (node.declared.cores_reserved > 0) {
+    cores -= cores.first(static_cast<std::size_t>(node.declared.cores_reserved));
   }
-  std::sort(cores.begin(), cores.end());
-  cores.erase(std::unique(cores.begin(), cores.end()), cores.end());
-  const auto reserved = std::clamp<std::int64_t>(node.declared.cores_reserved, 0,
-                                                 static_cast<std::int64_t>(cores.size()));
-  cores.erase(cores.begin(), cores.begin() + reserved);
   return cores;
 }
 
 void take(Node& node, const Placement& placement) {
-  remove_cores(node.cores_free, placement.cores);
+  node.cores_free -= placement.cores;
   for (const DeviceGrant& grant : placement.devices) {
     const auto device = static_cast<std::size_t>(grant.device);
     if (device < node.device_free_milli.size() && !is_device_closed(node, device)) {
@@ -141,16 +114,7 @@ void take(Node& node, const Placement& placement) {
 
 void give(Node& node, const Placement& placement) {
   // Inventory or reservation may have changed while the cores were held.
-  if (node.declared.cores_reserved == 0 && has_all(*node.inventory, placement.cores)) {
-    add_cores(node.cores_free, placement.cores);
-  } else {
-    const std::vector<std::int32_t> usable = usable_cores(node);
-    std::vector<std::int32_t> back = placement.cores;
-    std::erase_if(back, [&](std::int32_t core) {
-      return !std::binary_search(usable.begin(), usable.end(), core);
-    });
-    add_cores(node.cores_free, back);
-  }
+  node.cores_free |= placement.cores & usable_cores(node);
   for (const DeviceGrant& grant : placement.devices) {
     const auto device = static_cast<std::size_t>(grant.device);
     if (device < node.device_free_milli.size() && !is_device_closed(node, device)) {

@@ -14,7 +14,7 @@
 namespace dove::core {
 
 // Core ids of the node that jobs may hold, ascending: all but the lowest cores_reserved.
-std::vector<std::int32_t> usable_cores(const Node& node);
+CoreSet usable_cores(const Node& node);
 
 // Moves what a placement holds from free to held, or back. A closed device (health.h) has nothing
 // free in any case.

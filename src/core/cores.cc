@@ -7,51 +7,12 @@
 namespace dove::core {
 namespace {
 
-using Cores = std::span<const std::int32_t>;
-
-// Calls `use` with each free core of the NUMA node, ascending, until it returns false.
-template <class Use>
-void for_free_cores(const NumaNode& numa, Cores free, Use use) {
-  auto at = free.begin();
-  for (std::int32_t core : numa.cores) {
-    at = std::lower_bound(at, free.end(), core);
-    if (at == free.end()) return;
-    if (*at == core && !use(core)) return;
-  }
+std::int32_t count_on(const NumaNode& numa, const CoreSet& free) {
+  return static_cast<std::int32_t>(numa.cores.size_with(free));
 }
 
-bool has_no_gap(const NumaNode& numa) {
-  return !numa.cores.empty() &&
-         numa.cores.back() - numa.cores.front() + 1 == static_cast<std::int32_t>(numa.cores.size());
-}
-
-// The free cores of a NUMA node whose ids have no gap.
-Cores run_of(const NumaNode& numa, Cores free) {
-  const auto begin = std::lower_bound(free.begin(), free.end(), numa.cores.front());
-  const auto end = std::upper_bound(begin, free.end(), numa.cores.back());
-  return {begin, end};
-}
-
-std::int32_t count_on(const NumaNode& numa, Cores free) {
-  if (has_no_gap(numa)) return static_cast<std::int32_t>(run_of(numa, free).size());
-  std::int32_t count = 0;
-  for_free_cores(numa, free, [&](std::int32_t) { return ++count > 0; });
-  return count;
-}
-
-// The first `count` of the NUMA node's free cores. REQUIRES: there are so many, and count > 0.
-std::vector<std::int32_t> first_of(const NumaNode& numa, Cores free, std::int32_t count) {
-  if (has_no_gap(numa)) {
-    const Cores run = run_of(numa, free);
-    return {run.begin(), run.begin() + count};
-  }
-  std::vector<std::int32_t> cores;
-  cores.reserve(static_cast<std::size_t>(count));
-  for_free_cores(numa, free, [&](std::int32_t core) {
-    cores.push_back(core);
-    return --count > 0;
-  });
-  return cores;
+CoreSet first_of(const NumaNode& numa, const CoreSet& free, std::int32_t count) {
+  return (numa.cores & free).first(static_cast<std::size_t>(count));
 }
 
 // The demand that gets the next core: one that has none yet, else the one with the fewest for its
@@ -131,40 +92,20 @@ std::vector<NumaDemand> numa_demands(const Inventory& inventory,
   return demands;
 }
 
-// What comes or goes lies together, most often: run by run.
-void add_cores(std::vector<std::int32_t>& to, std::span<const std::int32_t> more) {
-  while (!more.empty()) {
-    const auto at = std::lower_bound(to.begin(), to.end(), more.front());
-    const bool is_there = at != to.end() && *at == more.front();
-    const auto end = at == to.end() ? more.end() : std::lower_bound(more.begin(), more.end(), *at);
-    if (!is_there) to.insert(at, more.begin(), end);
-    more = is_there ? more.subspan(1) : std::span(end, more.end());
-  }
-}
-
-void remove_cores(std::vector<std::int32_t>& from, std::span<const std::int32_t> gone) {
-  while (!gone.empty()) {
-    const auto at = std::lower_bound(from.begin(), from.end(), gone.front());
-    const auto [end, rest] = std::mismatch(at, from.end(), gone.begin(), gone.end());
-    from.erase(at, end);
-    gone = at == end ? gone.subspan(1) : std::span(rest, gone.end());
-  }
-}
-
-std::vector<std::int32_t> count_cores(const Inventory& inventory, Cores free) {
+std::vector<std::int32_t> count_cores(const Inventory& inventory, const CoreSet& free) {
   std::vector<std::int32_t> counts;
   counts.reserve(inventory.numa.size());
   for (const NumaNode& numa : inventory.numa) counts.push_back(count_on(numa, free));
   return counts;
 }
 
-std::vector<std::int32_t> choose_cores(const Inventory& inventory, Cores free, std::int32_t count,
-                                       std::vector<NumaDemand>& demands) {
+CoreSet choose_cores(const Inventory& inventory, const CoreSet& free, std::int32_t count,
+                     std::vector<NumaDemand>& demands) {
   if (count <= 0) return {};
   if (inventory.numa.size() == 1) {
     CHECK(static_cast<std::size_t>(count) <= free.size(), "capacity promised these cores");
     if (!demands.empty()) demands.front().cores += count;
-    return {free.begin(), free.begin() + count};
+    return free.first(static_cast<std::size_t>(count));
   }
   if (demands.size() == 1) {
     const NumaNode& numa = inventory.numa[static_cast<std::size_t>(demands.front().numa_node)];
@@ -199,10 +140,9 @@ std::vector<std::int32_t> choose_cores(const Inventory& inventory, Cores free, s
     left[numa] -= some;
     missing -= some;
   }
-  std::vector<std::int32_t> taken;
+  CoreSet taken;
   for (std::size_t i = 0; i < taken_on.size(); ++i) {
-    if (taken_on[i] == count) return first_of(inventory.numa[i], free, count);
-    if (taken_on[i] > 0) add_cores(taken, first_of(inventory.numa[i], free, taken_on[i]));
+    if (taken_on[i] > 0) taken |= first_of(inventory.numa[i], free, taken_on[i]);
   }
   return taken;
 }
@@ -212,10 +152,7 @@ std::int32_t numa_nodes_without_core(const Inventory& inventory, const Placement
   std::int32_t without = 0;
   for (const NumaDemand& demand : numa_demands(inventory, placement.devices)) {
     const NumaNode& numa = inventory.numa[static_cast<std::size_t>(demand.numa_node)];
-    const bool has = std::any_of(numa.cores.begin(), numa.cores.end(), [&](std::int32_t core) {
-      return std::binary_search(placement.cores.begin(), placement.cores.end(), core);
-    });
-    if (!has) ++without;
+    if (numa.cores.size_with(placement.cores) == 0) ++without;
   }
   return without;
 }

@@ -26,19 +26,12 @@ struct NumaDemand {
 std::vector<NumaDemand> numa_demands(const Inventory& inventory,
                                      std::span<const DeviceGrant> devices);
 
-// `count` of the free cores, ascending; adds them to `demands`. REQUIRES: 0 <= count <=
-// free.size(); `free` ascends.
-std::vector<std::int32_t> choose_cores(const Inventory& inventory,
-                                       std::span<const std::int32_t> free, std::int32_t count,
-                                       std::vector<NumaDemand>& demands);
-
-// Both ascend; they are united, or the difference is left.
-void add_cores(std::vector<std::int32_t>& to, std::span<const std::int32_t> more);
-void remove_cores(std::vector<std::int32_t>& from, std::span<const std::int32_t> gone);
+// `count` of the free cores; adds them to `demands`. REQUIRES: 0 <= count <= free.size().
+CoreSet choose_cores(const Inventory& inventory, const CoreSet& free, std::int32_t count,
+                     std::vector<NumaDemand>& demands);
 
 // How many of the free cores each NUMA node has.
-std::vector<std::int32_t> count_cores(const Inventory& inventory,
-                                      std::span<const std::int32_t> free);
+std::vector<std::int32_t> count_cores(const Inventory& inventory, const CoreSet& free);
 
 // On how many NUMA nodes the placement has devices and none of its cores; 0 when it has no cores.
 std::int32_t numa_nodes_without_core(const Inventory& inventory, const Placement& placement);

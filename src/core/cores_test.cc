@@ -36,7 +36,7 @@ TEST(Cores, AreDealtToDevicesOneByOne) {
   int compared = 0;
   for (int round = 0; round < 20'000; ++round) {
     Inventory inventory;
-    std::vector<std::int32_t> free;
+    CoreSet free;
     std::vector<std::int32_t> free_on;
     std::vector<NumaDemand> demands;
     const auto nodes = 2 + static_cast<std::int32_t>(random.below(3));
@@ -44,8 +44,8 @@ TEST(Cores, AreDealtToDevicesOneByOne) {
       inventory.numa.emplace_back();
       const auto cores = static_cast<std::int32_t>(random.below(20));
       for (std::int32_t i = 0; i < cores; ++i) {
-        inventory.numa.back().cores.push_back(node * 100 + i);
-        free.push_back(node * 100 + i);
+        inventory.numa.back().cores.insert(node * 100 + i);
+        free.insert(node * 100 + i);
       }
       free_on.push_back(cores);
       const auto devices = static_cast<std::int32_t>(random.below(8));
@@ -56,9 +56,9 @@ TEST(Cores, AreDealtToDevicesOneByOne) {
     if (count > static_cast<std::int32_t>(free.size())) continue;
     const std::vector<std::int32_t> expected = dealt(demands, free_on, count);
     if (expected.empty()) continue;
-    const std::vector<std::int32_t> chosen = choose_cores(inventory, free, count, demands);
+    const CoreSet chosen = choose_cores(inventory, free, count, demands);
     ASSERT_EQ(static_cast<std::int32_t>(chosen.size()), count);
-    ASSERT_TRUE(std::is_sorted(chosen.begin(), chosen.end()));
+    ASSERT_TRUE(free.contains(chosen));
     ASSERT_EQ(count_cores(inventory, chosen), expected) << "round " << round;
     ++compared;
   }

@@ -53,7 +53,7 @@ SlotSet slots_of_device(std::span<const SlotSet> slots_taken, std::size_t device
 // Free cores of each device's NUMA node; all of them where that is not known.
 class CoresBeside {
  public:
-  CoresBeside(const Inventory& inventory, std::span<const std::int32_t> cores, bool wanted)
+  CoresBeside(const Inventory& inventory, const CoreSet& cores, bool wanted)
       : all_(static_cast<std::int32_t>(cores.size())) {
     if (wanted && inventory.numa.size() > 1) by_numa_ = count_cores(inventory, cores);
   }
@@ -70,7 +70,7 @@ class CoresBeside {
 // One search for one request.
 class Taking {
  public:
-  Taking(const Inventory& inventory, DeviceBooks& books, std::span<const std::int32_t> cores,
+  Taking(const Inventory& inventory, DeviceBooks& books, const CoreSet& cores,
          std::int32_t cores_wanted, const Request& request)
       : inventory_(inventory),
         books_(books),
@@ -162,7 +162,7 @@ class Taking {
 
   const Inventory& inventory_;
   DeviceBooks& books_;
-  std::span<const std::int32_t> cores_;
+  const CoreSet& cores_;
   std::int32_t cores_wanted_;
   const Request& request_;
 };
@@ -213,9 +213,8 @@ std::int32_t device_capacity(const DeviceView& free, const Request& request, std
   return static_cast<std::int32_t>(std::min<std::int64_t>(most, fits));
 }
 
-bool take_devices(const Inventory& inventory, DeviceBooks& books,
-                  std::span<const std::int32_t> cores, std::int32_t cores_wanted,
-                  const Request& request, const PlacementPolicy& policy,
+bool take_devices(const Inventory& inventory, DeviceBooks& books, const CoreSet& cores,
+                  std::int32_t cores_wanted, const Request& request, const PlacementPolicy& policy,
                   std::vector<DeviceGrant>& out) {
   Taking taking(inventory, books, cores, cores_wanted, request);
   if (request.gpus > 0) return taking.take_whole(policy, out);

@@ -19,7 +19,7 @@ struct DeviceView {
   const Inventory& inventory;
   std::span<const std::int32_t> free_milli;
   std::span<const SlotSet> slots_taken;  // empty: no slices
-  std::span<const std::int32_t> cores;   // free ones of the node
+  const CoreSet& cores;                  // free ones of the node
 };
 
 // What is free of a node's devices, to be worked on.
@@ -44,9 +44,8 @@ std::int32_t device_capacity(const DeviceView& free, const Request& request, std
 
 // Takes the request's devices off `books` and adds them to `out`; false, with nothing taken, when
 // they are not there. `cores`: the node's free ones, of which `cores_wanted` go with the devices.
-bool take_devices(const Inventory& inventory, DeviceBooks& books,
-                  std::span<const std::int32_t> cores, std::int32_t cores_wanted,
-                  const Request& request, const PlacementPolicy& policy,
+bool take_devices(const Inventory& inventory, DeviceBooks& books, const CoreSet& cores,
+                  std::int32_t cores_wanted, const Request& request, const PlacementPolicy& policy,
                   std::vector<DeviceGrant>& out);
 
 }  // namespace dove::core

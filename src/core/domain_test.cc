@@ -58,14 +58,14 @@ Cluster some_cluster(Random& random) {
   Cluster cluster;
   auto inventory = std::make_shared<Inventory>();
   inventory->numa.resize(1);
-  for (std::int32_t core = 0; core < 8; ++core) inventory->numa[0].cores.push_back(core);
+  for (std::int32_t core = 0; core < 8; ++core) inventory->numa[0].cores.insert(core);
   for (int i = 0; i < kDevices; ++i) inventory->devices.push_back({"gpu", "", "a", "", 1, 0});
   const std::int32_t count = 3 + below(7);
   for (std::int32_t i = 0; i < count; ++i) {
     Node node;
     node.id = NodeId(static_cast<std::uint32_t>(i + 1));
     node.inventory = inventory;
-    for (std::int32_t core = below(4); core < 8; ++core) node.cores_free.push_back(core);
+    for (std::int32_t core = below(4); core < 8; ++core) node.cores_free.insert(core);
     node.device_free_milli.assign(kDevices, 0);
     const std::int32_t free = below(kDevices + 1);
     for (std::int32_t k = 0; k < free; ++k) {
@@ -355,7 +355,7 @@ TEST(Domain, TheHardestGroupIsPlacedFirstWhenThatHelps) {
   Cluster cluster;
   auto inventory = std::make_shared<Inventory>();
   inventory->numa.resize(1);
-  for (std::int32_t core = 0; core < 2; ++core) inventory->numa[0].cores.push_back(core);
+  for (std::int32_t core = 0; core < 2; ++core) inventory->numa[0].cores.insert(core);
   for (std::uint32_t i = 1; i <= 2; ++i) {
     Node node;
     node.id = NodeId(i);

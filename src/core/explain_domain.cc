@@ -38,7 +38,7 @@ class Measure {
 
   std::int64_t free(NodeId node) const {
     const FreeView view = now_.view(node);
-    if (!in_gpus_) return static_cast<std::int64_t>(view.cores.size());
+    if (!in_gpus_) return static_cast<std::int64_t>(view.cores->size());
     std::int64_t count = 0;
     for (std::size_t i = 0; i < view.devices_milli.size(); ++i) {
       const bool whole = view.devices_milli[i] >= kWholeDevice_milli;

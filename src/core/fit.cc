@@ -71,9 +71,9 @@ void take_countables(FreeBooks& books, const std::vector<Countable>& asked, Plac
   }
 }
 
-// Both ascend.
+// What a request gets; devices ascend.
 struct Granted {
-  std::vector<std::int32_t> cores;
+  CoreSet cores;
   std::vector<DeviceGrant> devices;
 };
 
@@ -92,12 +92,12 @@ Granted take_request(FreeBooks& books, const Request& request, std::int32_t core
   }
   if (request.cores > 0) {
     granted.cores = choose_cores(*books.inventory, books.cores, request.cores, beside);
-    remove_cores(books.cores, granted.cores);
+    books.cores -= granted.cores;
   }
   books.memory_bytes -= request.memory_bytes;
   placement.memory_bytes += request.memory_bytes;
   take_countables(books, request.countables, placement);
-  add_cores(placement.cores, granted.cores);
+  placement.cores |= granted.cores;
   add_devices(placement.devices, granted.devices);
   return granted;
 }
@@ -106,7 +106,7 @@ Granted take_request(FreeBooks& books, const Request& request, std::int32_t core
 
 FreeBooks::FreeBooks(const FreeView& free)
     : inventory(free.inventory),
-      cores(free.cores.begin(), free.cores.end()),
+      cores(*free.cores),
       devices{{free.devices_milli.begin(), free.devices_milli.end()},
               {free.slots_taken.begin(), free.slots_taken.end()}},
       memory_bytes(free.memory_bytes),
@@ -115,17 +115,17 @@ FreeBooks::FreeBooks(const FreeView& free)
 FreeBooks::FreeBooks(const Node& node) : FreeBooks(view_of(node)) {}
 
 FreeView FreeBooks::view() const {
-  return {inventory, cores, devices.free_milli, devices.slots_taken, memory_bytes, &countables};
+  return {inventory, &cores, devices.free_milli, devices.slots_taken, memory_bytes, &countables};
 }
 
 FreeView view_of(const Node& node) {
-  return {node.inventory.get(), node.cores_free,        node.device_free_milli,
+  return {node.inventory.get(), &node.cores_free,       node.device_free_milli,
           node.slots_taken,     node.memory_free_bytes, &node.countables_free};
 }
 
 std::int32_t capacity(const FreeView& free, const TaskGroup& group, const PlacementPolicy& policy,
                       std::int32_t most) {
-  const std::int64_t cores = static_cast<std::int64_t>(free.cores.size()) - group.per_node.cores;
+  const std::int64_t cores = static_cast<std::int64_t>(free.cores->size()) - group.per_node.cores;
   const std::int64_t memory = free.memory_bytes - group.per_node.memory_bytes;
   if (cores < 0 || (memory < 0 && group.per_node.memory_bytes + group.per_task.memory_bytes > 0)) {
     return 0;
@@ -165,9 +165,8 @@ void grant(FreeBooks& books, const TaskGroup& group, std::int32_t group_index, R
     task.rank = first_rank + static_cast<Rank>(i);
     task.group = group_index;
     task.local_rank = static_cast<std::int32_t>(placement.tasks.size());
-    task.cores = std::move(own.cores);
+    task.cores = own.cores | shared.cores;
     task.devices = std::move(own.devices);
-    add_cores(task.cores, shared.cores);
     add_devices(task.devices, shared.devices);
     placement.tasks.push_back(std::move(task));
   }
@@ -182,10 +181,10 @@ void grant_rest(FreeBooks& books, Placement& placement) {
     milli = 0;
   }
   for (TaskGrant& task : placement.tasks) {
-    add_cores(task.cores, books.cores);
+    task.cores |= books.cores;
     add_devices(task.devices, rest);
   }
-  add_cores(placement.cores, books.cores);
+  placement.cores |= books.cores;
   add_devices(placement.devices, rest);
   placement.memory_bytes += books.memory_bytes;
   books.cores.clear();

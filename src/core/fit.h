@@ -14,19 +14,19 @@ namespace dove::core {
 // What is free on a node, to be looked at.
 struct FreeView {
   const Inventory* inventory = nullptr;
-  std::span<const std::int32_t> cores;
+  const CoreSet* cores = nullptr;
   std::span<const std::int32_t> devices_milli;
   std::span<const SlotSet> slots_taken;
   std::int64_t memory_bytes = 0;
   const std::vector<Countable>* countables = nullptr;
 
-  DeviceView devices() const { return {*inventory, devices_milli, slots_taken, cores}; }
+  DeviceView devices() const { return {*inventory, devices_milli, slots_taken, *cores}; }
 };
 
 // What is free on a node, to be worked on.
 struct FreeBooks {
   const Inventory* inventory = nullptr;
-  std::vector<std::int32_t> cores;
+  CoreSet cores;
   DeviceBooks devices;
   std::int64_t memory_bytes = 0;
   std::vector<Countable> countables;

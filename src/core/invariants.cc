@@ -118,7 +118,7 @@ Broken check_node(const Node& node, const Sums& sums) {
   if (node.jobs != (jobs == sums.jobs_by_node.end() ? std::set<JobId>{} : jobs->second)) {
     return fmt::format("node {} lists other jobs than hold it", name);
   }
-  std::vector<std::int32_t> cores = node.cores_free;
+  std::vector<std::int32_t> cores = node.cores_free.ids();
   std::vector<std::int64_t> milli(node.device_free_milli.begin(), node.device_free_milli.end());
   std::int64_t memory = node.memory_free_bytes;
   std::map<std::string, std::int64_t> countables;

@@ -16,11 +16,7 @@ constexpr int kFailures_max = 8;
 // The ids that it names are still there. Numbers are small: nodes hardly ever change.
 bool still_exists(const Node& node, const Placement& placement) {
   if (node.inventory == nullptr) return false;
-  const std::vector<std::int32_t> usable = usable_cores(node);
-  if (!std::includes(usable.begin(), usable.end(), placement.cores.begin(),
-                     placement.cores.end())) {
-    return false;
-  }
+  if (!usable_cores(node).contains(placement.cores)) return false;
   return std::all_of(
       placement.devices.begin(), placement.devices.end(), [&](const DeviceGrant& grant) {
         return static_cast<std::size_t>(grant.device) < node.inventory->devices.size();

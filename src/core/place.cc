@@ -306,7 +306,7 @@ std::optional<std::vector<Placement>> place_groups(Search search, const JobSpec&
 NodeFree free_of(const FreeView& free) {
   NodeFree sum;
   for (std::int32_t milli : free.devices_milli) sum.gpus_milli += milli;
-  sum.cores = static_cast<std::int64_t>(free.cores.size());
+  sum.cores = static_cast<std::int64_t>(free.cores->size());
   sum.memory_bytes = free.memory_bytes;
   return sum;
 }

@@ -89,7 +89,7 @@ std::int64_t Kind::asked(const Request& request) const {
 std::int64_t Kind::free(const FreeView& view) const {
   switch (what) {
     case What::kCores:
-      return static_cast<std::int64_t>(view.cores.size());
+      return static_cast<std::int64_t>(view.cores->size());
     case What::kMemory:
       return std::max<std::int64_t>(view.memory_bytes, 0);
     case What::kDevices:

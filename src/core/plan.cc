@@ -188,49 +188,10 @@ bool note_promise(const State& state, Plan& plan, JobId job) {
   return true;
 }
 
-// Cores by id while they are added and taken.
-class CoreSet {
- public:
-  explicit CoreSet(const std::vector<std::int32_t>& cores) { add(cores); }
-
-  void add(const std::vector<std::int32_t>& cores) {
-    if (cores.empty()) return;
-    words_.resize(std::max(words_.size(), static_cast<std::size_t>(cores.back()) / kBits + 1));
-    for (const std::int32_t core : cores) words_[word(core)] |= bit(core);
-  }
-  void remove(const std::vector<std::int32_t>& cores) {
-    for (const std::int32_t core : cores) {
-      if (word(core) < words_.size()) words_[word(core)] &= ~bit(core);
-    }
-  }
-  std::vector<std::int32_t> ascending() const {
-    std::vector<std::int32_t> cores;
-    cores.reserve(words_.size() * kBits);
-    for (std::size_t i = 0; i < words_.size(); ++i) {
-      for (std::uint64_t left = words_[i]; left != 0; left &= left - 1) {
-        cores.push_back(static_cast<std::int32_t>(i * kBits) + std::countr_zero(left));
-      }
-    }
-    return cores;
-  }
-
- private:
-  static constexpr std::size_t kBits = 64;
-  static std::size_t word(std::int32_t core) { return static_cast<std::size_t>(core) / kBits; }
-  static std::uint64_t bit(std::int32_t core) {
-    return std::uint64_t{1} << (static_cast<std::size_t>(core) % kBits);
-  }
-
-  std::vector<std::uint64_t> words_;
-};
-
 // Cores that are reserved for the system now are not given back.
 void keep_usable(FreeBooks& books, const Node& node) {
   if (node.declared.cores_reserved == 0) return;
-  const std::vector<std::int32_t> usable = usable_cores(node);
-  std::erase_if(books.cores, [&](std::int32_t core) {
-    return !std::binary_search(usable.begin(), usable.end(), core);
-  });
+  books.cores &= usable_cores(node);
 }
 
 void change_amounts(FreeBooks& books, const Placement& placement, int sign) {
@@ -357,24 +318,18 @@ std::optional<FreeBooks> free_during(const State& state, const NodePlan& plan, c
                                      const Claim& claim) {
   if (!is_open_to(state, plan, claim)) return std::nullopt;
   FreeBooks books(node);
-  CoreSet cores(books.cores);
-  books.cores.clear();  // until all amounts are known: what follows copies the books
   bool promised = false;
   for (const Hold& hold : plan.holds) {
     promised = promised || (hold.promised && counts(hold, claim));
     if (hold.promised || hold.to > claim.from) continue;
-    cores.add(hold.placement->cores);
+    books.cores |= hold.placement->cores;
     change_amounts(books, *hold.placement, +1);
   }
   for (const Hold& hold : plan.holds) {
-    if (hold.promised && counts(hold, claim)) cores.remove(hold.placement->cores);
+    if (hold.promised && counts(hold, claim)) books.cores -= hold.placement->cores;
   }
-  const auto with_cores = [&] {
-    books.cores = cores.ascending();
-    keep_usable(books, node);
-    return std::move(books);
-  };
-  if (!promised) return with_cores();
+  keep_usable(books, node);
+  if (!promised) return books;
   // Amounts fall where a promise begins; the least of them counts.
   const FreeBooks at_first = books;
   const auto at = [&](Instant point) {
@@ -394,7 +349,7 @@ std::optional<FreeBooks> free_during(const State& state, const NodePlan& plan, c
     if (hold.from > claim.from) keep_least(books, at(hold.from));
     close_mixed(books, *hold.placement);
   }
-  return with_cores();
+  return books;
 }
 
 Instant next_change(const NodePlan& plan, Instant at) {
@@ -408,10 +363,7 @@ Instant next_change(const NodePlan& plan, Instant at) {
 }
 
 bool holds_all(const FreeBooks& books, const Placement& placement) {
-  if (!std::includes(books.cores.begin(), books.cores.end(), placement.cores.begin(),
-                     placement.cores.end())) {
-    return false;
-  }
+  if (!books.cores.contains(placement.cores)) return false;
   for (const DeviceGrant& grant : placement.devices) {
     const auto device = static_cast<std::size_t>(grant.device);
     if (device >= books.devices.free_milli.size()) return false;

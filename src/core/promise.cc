@@ -67,10 +67,7 @@ bool share_ids(const Placement& a, const Placement& b) {
       if (same_device(one, other)) return true;
     }
   }
-  std::vector<std::int32_t> both;
-  std::set_intersection(a.cores.begin(), a.cores.end(), b.cores.begin(), b.cores.end(),
-                        std::back_inserter(both));
-  return !both.empty();
+  return a.cores.size_with(b.cores) > 0;
 }
 
 Instant next_promise(const State& state) {

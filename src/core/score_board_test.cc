@@ -35,7 +35,7 @@ class SomePolicy final : public ScorePolicy {
 std::shared_ptr<const Inventory> inventory(const std::string& model, int devices) {
   auto made = std::make_shared<Inventory>();
   made->numa.resize(1);
-  for (std::int32_t core = 0; core < 16; ++core) made->numa[0].cores.push_back(core);
+  for (std::int32_t core = 0; core < 16; ++core) made->numa[0].cores.insert(core);
   for (int i = 0; i < devices; ++i) made->devices.push_back({"gpu", "", model, "", 80, 0});
   made->memory_bytes = 1000;
   return made;
@@ -52,7 +52,7 @@ Node some_node(std::uint32_t id, Random& random) {
 void fill(Node& node, Random& random) {
   node.cores_free.clear();
   for (std::int32_t core = 0; core < 16; ++core) {
-    if (random.below(3) > 0) node.cores_free.push_back(core);
+    if (random.below(3) > 0) node.cores_free.insert(core);
   }
   node.device_free_milli.clear();
   for (std::size_t i = 0; i < node.inventory->devices.size(); ++i) {

@@ -127,7 +127,7 @@ struct Node {
   Contact contact = Contact::kSilent;
   Instant contact_since;
   bool removed = false;
-  std::vector<std::int32_t> cores_free;         // ids, ascending
+  CoreSet cores_free;
   std::vector<std::int32_t> device_free_milli;  // by device index
   std::vector<std::uint32_t> slots_taken;       // by slices, by device index; empty: no slices
   std::int64_t memory_free_bytes = 0;

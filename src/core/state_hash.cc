@@ -29,6 +29,7 @@ class Hash {
     add(std::uint64_t{list.size()});
     for (const T& one : list) add(one);
   }
+  void add(const CoreSet& cores) { add(cores.ids()); }
   template <class T>
   void add(const std::set<T>& list) {
     add(std::uint64_t{list.size()});

@@ -25,10 +25,7 @@ void VictimBooks::keep_promised(JobId job) {
     Node& node = base_[placement.node.value - 1];
     take(node, placement);
     node.jobs.insert(job);  // it will be there: nobody has the node for themselves
-    auto& cores = cores_promised_[placement.node.value - 1];
-    const auto middle = static_cast<std::ptrdiff_t>(cores.size());
-    cores.insert(cores.end(), placement.cores.begin(), placement.cores.end());
-    std::inplace_merge(cores.begin(), cores.begin() + middle, cores.end());
+    cores_promised_[placement.node.value - 1] |= placement.cores;
   }
 }
 
@@ -38,9 +35,7 @@ Placement VictimBooks::left_of(const Placement& placement) const {
   left.devices = placement.devices;
   left.memory_bytes = placement.memory_bytes;
   left.countables = placement.countables;
-  const auto& promised = cores_promised_[placement.node.value - 1];
-  std::set_difference(placement.cores.begin(), placement.cores.end(), promised.begin(),
-                      promised.end(), std::back_inserter(left.cores));
+  left.cores = placement.cores - cores_promised_[placement.node.value - 1];
   return left;
 }
 

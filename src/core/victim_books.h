@@ -44,8 +44,8 @@ class VictimBooks {
 
   const State& state_;
   std::vector<Node> base_;
-  std::vector<std::vector<std::int32_t>> cores_promised_;  // by NodeId - 1, ascending
-  std::vector<std::vector<Piece>> pieces_;                 // by NodeId - 1
+  std::vector<CoreSet> cores_promised_;     // by NodeId - 1
+  std::vector<std::vector<Piece>> pieces_;  // by NodeId - 1
   std::vector<std::vector<NodeId>> nodes_of_;
   std::vector<JobId> jobs_;  // by victim
 };

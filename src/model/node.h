@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "model/core_set.h"
 #include "model/ids.h"
 #include "model/resources.h"
 
@@ -30,7 +31,7 @@ struct Link {
 };
 
 struct NumaNode {
-  std::vector<std::int32_t> cores;  // ids, ascending
+  CoreSet cores;
   std::int64_t memory_bytes = 0;
   bool operator==(const NumaNode&) const = default;
 };

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/core_set.h"
 #include "model/ids.h"
 #include "model/resources.h"
 
@@ -32,7 +33,7 @@ struct TaskGrant {
   Rank rank = 0;
   std::int32_t group = 0;       // index into JobSpec::groups
   std::int32_t local_rank = 0;  // position among the attempt's tasks on this node, from 0
-  std::vector<std::int32_t> cores;
+  CoreSet cores;
   std::vector<DeviceGrant> devices;
   bool operator==(const TaskGrant&) const = default;
 };
@@ -40,7 +41,7 @@ struct TaskGrant {
 struct Placement {
   NodeId node;
   std::int32_t node_rank = 0;        // position of the node in the attempt, from 0
-  std::vector<std::int32_t> cores;   // all, ascending
+  CoreSet cores;                     // all
   std::vector<DeviceGrant> devices;  // all, ascending by device, slices of one by start
   std::int64_t memory_bytes = 0;
   std::vector<Countable> countables;

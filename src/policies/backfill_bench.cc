@@ -36,7 +36,7 @@ class Cluster {
     auto inventory = std::make_shared<Inventory>();
     inventory->numa.resize(2);
     for (std::int32_t core = 0; core < kCores; ++core) {
-      inventory->numa[static_cast<std::size_t>(core / (kCores / 2))].cores.push_back(core);
+      inventory->numa[static_cast<std::size_t>(core / (kCores / 2))].cores.insert(core);
     }
     for (int device = 0; device < 8; ++device) {
       inventory->devices.push_back(

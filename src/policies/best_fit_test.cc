@@ -66,8 +66,8 @@ Cluster some_cluster(Random& random, const core::PlacementPolicy& policy) {
     auto inventory = std::make_shared<Inventory>();
     inventory->numa.resize(2);
     for (std::int32_t core = 0; core < 6; ++core) {
-      inventory->numa[static_cast<std::size_t>(core % 2)].cores.push_back(core);
-      if (random.below(3) > 0) node.cores_free.push_back(core);
+      inventory->numa[static_cast<std::size_t>(core % 2)].cores.insert(core);
+      if (random.below(3) > 0) node.cores_free.insert(core);
     }
     for (int device = 0; device < 3; ++device) {
       inventory->devices.push_back({"gpu", "", random.below(2) ? "a" : "b", "", 1, device % 2});

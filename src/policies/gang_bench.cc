@@ -22,7 +22,7 @@ std::shared_ptr<const Inventory> inventory_of_8() {
   auto inventory = std::make_shared<Inventory>();
   inventory->numa.resize(2);
   for (std::int32_t core = 0; core < 64; ++core) {
-    inventory->numa[static_cast<std::size_t>(core / 32)].cores.push_back(core);
+    inventory->numa[static_cast<std::size_t>(core / 32)].cores.insert(core);
   }
   for (int device = 0; device < 8; ++device) {
     inventory->devices.push_back(

@@ -20,9 +20,9 @@ core::Node make_node(std::int32_t numas, std::int32_t cores, std::int32_t device
     NumaNode& made = inventory->numa.emplace_back();
     // Hyperthreads: siblings lie beyond all first ones, so ids of a NUMA node have a gap.
     for (std::int32_t i = 0; i < cores; ++i) {
-      made.cores.push_back(i < cores / 2
-                               ? numa * (cores / 2) + i
-                               : numas * (cores / 2) + numa * (cores - cores / 2) + i - cores / 2);
+      made.cores.insert(i < cores / 2
+                            ? numa * (cores / 2) + i
+                            : numas * (cores / 2) + numa * (cores - cores / 2) + i - cores / 2);
     }
     for (std::int32_t i = 0; i < devices; ++i) {
       inventory->devices.push_back({"gpu", "nvidia", "H200", "", std::int64_t{141} << 30, numa});
@@ -56,7 +56,7 @@ Placement place(const core::Node& node, const TaskGroup& group) {
 std::int32_t numa_of_core(const Inventory& inventory, std::int32_t core) {
   for (std::size_t i = 0; i < inventory.numa.size(); ++i) {
     const auto& cores = inventory.numa[i].cores;
-    if (std::binary_search(cores.begin(), cores.end(), core)) return static_cast<std::int32_t>(i);
+    if (cores.contains(core)) return static_cast<std::int32_t>(i);
   }
   return -1;
 }
@@ -70,8 +70,7 @@ std::set<std::int32_t> numas_of_devices(const Inventory& inventory,
   return numas;
 }
 
-std::set<std::int32_t> numas_of_cores(const Inventory& inventory,
-                                      const std::vector<std::int32_t>& cores) {
+std::set<std::int32_t> numas_of_cores(const Inventory& inventory, const CoreSet& cores) {
   std::set<std::int32_t> numas;
   for (std::int32_t core : cores) numas.insert(numa_of_core(inventory, core));
   return numas;
@@ -82,7 +81,11 @@ void use_some(core::Node& node, Random& random) {
   for (std::int32_t& milli : node.device_free_milli) {
     if (random.below(3) == 0) milli = 0;
   }
-  std::erase_if(node.cores_free, [&](std::int32_t) { return random.below(3) == 0; });
+  CoreSet used;
+  for (const std::int32_t core : node.cores_free) {
+    if (random.below(3) == 0) used.insert(core);
+  }
+  node.cores_free -= used;
 }
 
 class Affinity : public testing::TestWithParam<std::int32_t> {};
@@ -134,7 +137,7 @@ TEST_P(Affinity, SingleNodeWhereItFitsAndACoreBesideEveryDevice) {
               core::numa_nodes_without_core(inventory, placement));
     EXPECT_EQ(static_cast<std::int32_t>(placement.cores.size()), group.per_task.cores);
     for (std::int32_t core : placement.cores) {
-      EXPECT_TRUE(std::binary_search(node.cores_free.begin(), node.cores_free.end(), core));
+      EXPECT_TRUE(node.cores_free.contains(core));
       EXPECT_GE(core, node.declared.cores_reserved);
     }
   }

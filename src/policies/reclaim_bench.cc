@@ -22,7 +22,7 @@ class Fleet {
     auto inventory = std::make_shared<Inventory>();
     inventory->numa.resize(2);
     for (std::int32_t core = 0; core < 64; ++core) {
-      inventory->numa[static_cast<std::size_t>(core / 32)].cores.push_back(core);
+      inventory->numa[static_cast<std::size_t>(core / 32)].cores.insert(core);
     }
     for (int device = 0; device < kGpus_of_a_node; ++device) {
       inventory->devices.push_back(

@@ -76,7 +76,7 @@ class Run {
     add(ObjectApplied{queue});
     auto inventory = std::make_shared<Inventory>();
     inventory->numa.resize(1);
-    for (std::int32_t core = 0; core < 64; ++core) inventory->numa[0].cores.push_back(core);
+    for (std::int32_t core = 0; core < 64; ++core) inventory->numa[0].cores.insert(core);
     for (int device = 0; device < 8; ++device) {
       inventory->devices.push_back({"gpu", "nvidia", "H200", "", std::int64_t{141} << 30, 0});
     }

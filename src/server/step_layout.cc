@@ -74,17 +74,15 @@ std::vector<std::int32_t> counts(const Placements& placements, const StepRequest
 
 TaskGrant merged(const Placement& placement, std::size_t begin, std::size_t end) {
   TaskGrant grant;
-  std::set<std::int32_t> cores;
   for (std::size_t i = begin; i < end; ++i) {
     const TaskGrant& slot = placement.tasks[i];
-    cores.insert(slot.cores.begin(), slot.cores.end());
+    grant.cores |= slot.cores;
     for (const DeviceGrant& device : slot.devices) {
       if (std::find(grant.devices.begin(), grant.devices.end(), device) == grant.devices.end()) {
         grant.devices.push_back(device);
       }
     }
   }
-  grant.cores.assign(cores.begin(), cores.end());
   return grant;
 }
 

@@ -287,7 +287,7 @@ void Steps::send_orders(const Step& step, const core::State& state,
       for (const DeviceGrant& grant : task.devices) devices.push_back(grant.device);
       list.push_back(Json{{"rank", task.rank},
                           {"local_rank", task.local_rank},
-                          {"cores", task.cores},
+                          {"cores", task.cores.ids()},
                           {"devices", std::move(devices)},
                           {"grants", codec::grants_json(task.devices)}});
     }

@@ -93,7 +93,7 @@ class KeptWord {
       auto inventory = std::make_shared<Inventory>();
       inventory->numa.resize(2);
       for (std::int32_t core = 0; core < 8; ++core) {
-        inventory->numa[static_cast<std::size_t>(core / 4)].cores.push_back(core);
+        inventory->numa[static_cast<std::size_t>(core / 4)].cores.insert(core);
       }
       for (int device = 0; device < 4; ++device) {
         inventory->devices.push_back(

@@ -21,7 +21,7 @@ Inventory inventory_of(const FleetOptions& options) {
   inventory.memory_bytes = std::int64_t{1} << 40;
   NumaNode numa;
   numa.memory_bytes = inventory.memory_bytes;
-  for (std::int32_t core = 0; core < options.cores_per_node; ++core) numa.cores.push_back(core);
+  for (std::int32_t core = 0; core < options.cores_per_node; ++core) numa.cores.insert(core);
   inventory.numa.push_back(std::move(numa));
   for (std::int32_t gpu = 0; gpu < options.gpus_per_node; ++gpu) {
     Device device;

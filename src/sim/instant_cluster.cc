@@ -33,7 +33,7 @@ InstantCluster::InstantCluster(const core::Policies& policies) : brain_(policies
 void InstantCluster::add_node(const std::string& name, std::int32_t gpus, std::int32_t cores) {
   auto inventory = std::make_shared<Inventory>();
   inventory->numa.resize(1);
-  for (std::int32_t core = 0; core < cores; ++core) inventory->numa[0].cores.push_back(core);
+  for (std::int32_t core = 0; core < cores; ++core) inventory->numa[0].cores.insert(core);
   inventory->devices.resize(static_cast<std::size_t>(gpus));
   inventory->memory_bytes = std::int64_t{64} << 30;
   NodeRegistered node;

@@ -123,7 +123,7 @@ void RandomWorld::register_node(int i, const std::string& boot) {
   auto inventory = std::make_shared<Inventory>();
   inventory->numa.resize(2);
   for (std::int32_t core = 0; core < 8; ++core) {
-    inventory->numa[static_cast<std::size_t>(core / 4)].cores.push_back(core);
+    inventory->numa[static_cast<std::size_t>(core / 4)].cores.insert(core);
   }
   for (int device = 0; device < i % 4 * 2; ++device) {
     inventory->devices.push_back(

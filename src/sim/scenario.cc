@@ -218,8 +218,9 @@ class Runner {
     if (node == nullptr) return bad("show of an unknown node");
     std::string milli;
     for (std::int32_t free : node->device_free_milli) milli += fmt::format(" {}", free);
-    print(fmt::format("show {}: cores={} devices={} mem={}M", name, ranges_of(node->cores_free),
-                      milli.empty() ? " none" : milli, node->memory_free_bytes >> 20));
+    print(fmt::format("show {}: cores={} devices={} mem={}M", name,
+                      ranges_of(node->cores_free.ids()), milli.empty() ? " none" : milli,
+                      node->memory_free_bytes >> 20));
     return true;
   }
 

@@ -15,7 +15,7 @@ std::string_view shown(E value) {
 
 std::string placement_text(const Placement& placement, const Names& names) {
   std::string text = " " + names.node(placement.node);
-  if (!placement.cores.empty()) text += " cores=" + ranges_of(placement.cores);
+  if (!placement.cores.empty()) text += " cores=" + ranges_of(placement.cores.ids());
   std::vector<std::int32_t> whole;
   for (const DeviceGrant& grant : placement.devices) {
     const bool is_whole = grant.share_milli == kWholeDevice_milli && !grant.is_slice();

@@ -276,7 +276,7 @@ std::shared_ptr<const Inventory> read_inventory(Options& options) {
   inventory->memory_bytes = options.amount("mem", std::int64_t{64} << 30);
   inventory->numa.resize(static_cast<std::size_t>(numa));
   for (std::int64_t i = 0; i < cores; ++i) {
-    inventory->numa[static_cast<std::size_t>(i * numa / cores)].cores.push_back(
+    inventory->numa[static_cast<std::size_t>(i * numa / cores)].cores.insert(
         static_cast<std::int32_t>(i));
   }
   for (std::int64_t i = 0; i < gpus; ++i) {

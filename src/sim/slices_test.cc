@@ -18,7 +18,7 @@ class Slices : public testing::Test {
     brain_.add(ControllerStarted{});
     auto inventory = std::make_shared<Inventory>();
     inventory->numa.resize(1);
-    for (std::int32_t core = 0; core < 64; ++core) inventory->numa[0].cores.push_back(core);
+    for (std::int32_t core = 0; core < 64; ++core) inventory->numa[0].cores.insert(core);
     for (int i = 0; i < 8; ++i) {
       inventory->devices.push_back({"gpu", "nvidia", "A100", "", std::int64_t{40} << 30, 0});
     }

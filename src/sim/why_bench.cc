@@ -85,7 +85,7 @@ class FullCluster {
     auto inventory = std::make_shared<Inventory>();
     inventory->numa.resize(2);
     for (std::int32_t core = 0; core < 128; ++core) {
-      inventory->numa[static_cast<std::size_t>(core / 64)].cores.push_back(core);
+      inventory->numa[static_cast<std::size_t>(core / 64)].cores.insert(core);
     }
     for (int device = 0; device < 8; ++device) {
       inventory->devices.push_back(

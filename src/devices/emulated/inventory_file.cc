@@ -80,8 +80,9 @@ Result<void> read_numa(const Reader& read, const YAML::Node& root, Inventory& ou
     for (const YAML::Node& item : list) {
       TRY(read.known(item, {"cores", "memory"}));
       NumaNode numa;
-      TRY_ASSIGN(numa.cores, read.ids(item["cores"]));
-      for (std::int32_t core : numa.cores) {
+      TRY_ASSIGN(const std::vector<std::int32_t> cores, read.ids(item["cores"]));
+      for (std::int32_t core : cores) {
+        numa.cores.insert(core);
         if (!seen.insert(core).second) {
           return read.wrong(item, fmt::format("core {} is in two NUMA nodes", core));
         }
@@ -98,7 +99,7 @@ Result<void> read_numa(const Reader& read, const YAML::Node& root, Inventory& ou
       TRY_ASSIGN(cores, read.integer(root["cores"], 4096));
     }
     NumaNode numa;
-    for (std::int32_t core = 0; core < cores; ++core) numa.cores.push_back(core);
+    for (std::int32_t core = 0; core < cores; ++core) numa.cores.insert(core);
     out.numa.push_back(std::move(numa));
   }
   if (root["memory"]) {
@@ -235,7 +236,7 @@ Inventory uniform(std::int32_t cores, std::int64_t memory_bytes, std::int32_t gp
   out.memory_bytes = memory_bytes;
   out.numa.resize(static_cast<std::size_t>(nodes));
   for (std::int32_t core = 0; core < cores; ++core) {
-    out.numa[static_cast<std::size_t>(core * nodes / cores)].cores.push_back(core);
+    out.numa[static_cast<std::size_t>(core * nodes / cores)].cores.insert(core);
   }
   for (NumaNode& numa : out.numa) numa.memory_bytes = memory_bytes / nodes;
   for (std::int32_t i = 0; i < gpus; ++i) {

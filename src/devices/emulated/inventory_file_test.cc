@@ -15,7 +15,7 @@ countables: {rdma: 2, hugepages-2Mi: 1Gi}
 )",
                                      "lab.yaml");
   ASSERT_TRUE(found.ok()) << found.error().message;
-  EXPECT_EQ(found->numa[1].cores, (std::vector<std::int32_t>{4, 5, 6, 7}));
+  EXPECT_EQ(found->numa[1].cores, (CoreSet{4, 5, 6, 7}));
   EXPECT_EQ(found->memory_bytes, std::int64_t{16} << 30);
   ASSERT_EQ(found->devices.size(), 2u);
   EXPECT_EQ(found->devices[1].numa_node, 1);

@@ -119,11 +119,10 @@ Result<Inventory> HwlocHost::inventory() {
       if (is_bound && hwloc_bitmap_isset(usable.set, core) == 0) continue;
       // A core that is beside several kinds of memory counts once, at the first.
       const auto has = [&](const NumaNode& other) {
-        return std::binary_search(other.cores.begin(), other.cores.end(),
-                                  static_cast<std::int32_t>(core));
+        return other.cores.contains(static_cast<std::int32_t>(core));
       };
       if (std::none_of(found.numa.begin(), found.numa.end(), has)) {
-        numa.cores.push_back(static_cast<std::int32_t>(core));
+        numa.cores.insert(static_cast<std::int32_t>(core));
       }
     }
     hwloc_bitmap_foreach_end();

@@ -75,7 +75,7 @@ TEST(HwlocHost, FindsCoresAndMemoryOfEachNumaNode) {
   const auto inventory = (*host)->inventory();
   ASSERT_TRUE(inventory.ok());
   ASSERT_EQ(inventory->numa.size(), 2u);
-  EXPECT_EQ(inventory->numa[1].cores, (std::vector<std::int32_t>{2, 3}));
+  EXPECT_EQ(inventory->numa[1].cores, (CoreSet{2, 3}));
   EXPECT_EQ(inventory->numa[1].memory_bytes, std::int64_t{1} << 30);
   EXPECT_EQ(inventory->memory_bytes, std::int64_t{2} << 30);
 }

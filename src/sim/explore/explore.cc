@@ -48,7 +48,7 @@ Inventory inventory(const ExploreOptions& options) {
   made.memory_bytes = std::int64_t{1} << 40;
   NumaNode numa;
   numa.memory_bytes = made.memory_bytes;
-  for (std::int32_t core = 0; core < options.cores_per_node; ++core) numa.cores.push_back(core);
+  for (std::int32_t core = 0; core < options.cores_per_node; ++core) numa.cores.insert(core);
   made.numa.push_back(std::move(numa));
   for (std::int32_t gpu = 0; gpu < options.gpus_per_node; ++gpu) {
     Device device;
