@@ -17,7 +17,7 @@ CoreSet first_of(const NumaNode& numa, const CoreSet& free, std::int32_t count) 
 
 // The demand that gets the next core: one that has none yet, else the one with the fewest for its
 // devices; null when none has a free core left.
-NumaDemand* next_demand(std::vector<NumaDemand>& demands, const std::vector<std::int32_t>& left) {
+NumaDemand* next_demand(NumaDemands& demands, const CoreCounts& left) {
   NumaDemand* next = nullptr;
   for (NumaDemand& each : demands) {
     if (left[static_cast<std::size_t>(each.numa_node)] == 0) continue;
@@ -35,8 +35,8 @@ NumaDemand* next_demand(std::vector<NumaDemand>& demands, const std::vector<std:
 // What each demand gets in any case of `count` cores, when all get some of these and have the room:
 // its part by devices, rounded down, at least (a property of D'Hondt's method, which next_demand
 // is). Leaves the rest to be dealt out one by one.
-std::int32_t deal_sure_parts(std::vector<NumaDemand>& demands, std::int32_t count,
-                             std::vector<std::int32_t>& left, std::vector<std::int32_t>& taken_on) {
+std::int32_t deal_sure_parts(NumaDemands& demands, std::int32_t count, CoreCounts& left,
+                             CoreCounts& taken_on) {
   std::int64_t devices = 0;
   for (const NumaDemand& each : demands) devices += each.devices;
   const auto part = [&](const NumaDemand& each) {
@@ -59,7 +59,7 @@ std::int32_t deal_sure_parts(std::vector<NumaDemand>& demands, std::int32_t coun
 }
 
 // The NUMA node for `wanted` cores that may be anywhere.
-std::size_t next_anywhere(const std::vector<std::int32_t>& left, std::int32_t wanted) {
+std::size_t next_anywhere(const CoreCounts& left, std::int32_t wanted) {
   std::size_t best = left.size();
   for (std::size_t i = 0; i < left.size(); ++i) {
     if (left[i] == 0) continue;
@@ -76,9 +76,8 @@ std::size_t next_anywhere(const std::vector<std::int32_t>& left, std::int32_t wa
 
 }  // namespace
 
-std::vector<NumaDemand> numa_demands(const Inventory& inventory,
-                                     std::span<const DeviceGrant> devices) {
-  std::vector<NumaDemand> demands;
+NumaDemands numa_demands(const Inventory& inventory, std::span<const DeviceGrant> devices) {
+  NumaDemands demands;
   for (const DeviceGrant& grant : devices) {
     if (grant.device >= static_cast<std::int32_t>(inventory.devices.size())) continue;
     const std::int32_t numa = inventory.devices[static_cast<std::size_t>(grant.device)].numa_node;
@@ -92,15 +91,15 @@ std::vector<NumaDemand> numa_demands(const Inventory& inventory,
   return demands;
 }
 
-std::vector<std::int32_t> count_cores(const Inventory& inventory, const CoreSet& free) {
-  std::vector<std::int32_t> counts;
+CoreCounts count_cores(const Inventory& inventory, const CoreSet& free) {
+  CoreCounts counts;
   counts.reserve(inventory.numa.size());
   for (const NumaNode& numa : inventory.numa) counts.push_back(count_on(numa, free));
   return counts;
 }
 
 CoreSet choose_cores(const Inventory& inventory, const CoreSet& free, std::int32_t count,
-                     std::vector<NumaDemand>& demands) {
+                     NumaDemands& demands) {
   if (count <= 0) return {};
   if (inventory.numa.size() == 1) {
     CHECK(static_cast<std::size_t>(count) <= free.size(), "capacity promised these cores");
@@ -114,14 +113,14 @@ CoreSet choose_cores(const Inventory& inventory, const CoreSet& free, std::int32
       return first_of(numa, free, count);
     }
   }
-  std::vector<std::int32_t> left = count_cores(inventory, free);
+  CoreCounts left = count_cores(inventory, free);
   if (demands.empty()) {
     const std::size_t numa = next_anywhere(left, count);
     if (numa < left.size() && left[numa] >= count) {
       return first_of(inventory.numa[numa], free, count);
     }
   }
-  std::vector<std::int32_t> taken_on(left.size(), 0);
+  CoreCounts taken_on(left.size(), 0);
   std::int32_t missing = deal_sure_parts(demands, count, left, taken_on);
   while (missing > 0) {
     NumaDemand* demand = next_demand(demands, left);

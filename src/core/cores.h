@@ -8,8 +8,8 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
+#include "core/short_list.h"
 #include "model/node.h"
 #include "model/placement.h"
 
@@ -22,16 +22,18 @@ struct NumaDemand {
   std::int32_t cores = 0;
 };
 
+using NumaDemands = ShortList<NumaDemand, 4>;
+using CoreCounts = ShortList<std::int32_t, 8>;  // by NUMA node
+
 // Ascending by numa_node; devices of no known NUMA node, or that are gone, are left out.
-std::vector<NumaDemand> numa_demands(const Inventory& inventory,
-                                     std::span<const DeviceGrant> devices);
+NumaDemands numa_demands(const Inventory& inventory, std::span<const DeviceGrant> devices);
 
 // `count` of the free cores; adds them to `demands`. REQUIRES: 0 <= count <= free.size().
 CoreSet choose_cores(const Inventory& inventory, const CoreSet& free, std::int32_t count,
-                     std::vector<NumaDemand>& demands);
+                     NumaDemands& demands);
 
 // How many of the free cores each NUMA node has.
-std::vector<std::int32_t> count_cores(const Inventory& inventory, const CoreSet& free);
+CoreCounts count_cores(const Inventory& inventory, const CoreSet& free);
 
 // On how many NUMA nodes the placement has devices and none of its cores; 0 when it has no cores.
 std::int32_t numa_nodes_without_core(const Inventory& inventory, const Placement& placement);

@@ -64,7 +64,7 @@ class CoresBeside {
 
  private:
   std::int32_t all_;
-  std::vector<std::int32_t> by_numa_;
+  CoreCounts by_numa_;
 };
 
 // One search for one request.
@@ -79,7 +79,7 @@ class Taking {
         request_(request) {}
 
   bool take_whole(const PlacementPolicy& policy, std::vector<DeviceGrant>& out) {
-    const std::vector<DeviceOffer> whole = offers(kWholeDevice_milli, request_.gpus);
+    const Offers whole = offers(kWholeDevice_milli, request_.gpus);
     if (static_cast<std::int32_t>(whole.size()) < request_.gpus) return false;
     out.reserve(out.size() + static_cast<std::size_t>(request_.gpus));
     for (std::int32_t device :
@@ -91,7 +91,7 @@ class Taking {
   }
 
   bool take_share(const PlacementPolicy& policy, std::vector<DeviceGrant>& out) {
-    const std::vector<DeviceOffer> roomy = offers(request_.share_milli, 1);
+    const Offers roomy = offers(request_.share_milli, 1);
     if (roomy.empty()) return false;
     const std::int32_t device = policy.share_device({inventory_, roomy, 1, cores_wanted_});
     books_.free_milli[static_cast<std::size_t>(device)] -= request_.share_milli;
@@ -112,9 +112,11 @@ class Taking {
   }
 
  private:
+  using Offers = ShortList<DeviceOffer, 8>;
+
   // With the cores beside them where there are more than `wanted` to choose from.
-  std::vector<DeviceOffer> offers(std::int32_t at_least_milli, std::int32_t wanted) const {
-    std::vector<DeviceOffer> found;
+  Offers offers(std::int32_t at_least_milli, std::int32_t wanted) const {
+    Offers found;
     found.reserve(books_.free_milli.size());
     for (std::size_t i = 0; i < books_.free_milli.size(); ++i) {
       const Device& device = inventory_.devices[i];

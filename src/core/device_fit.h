@@ -24,7 +24,7 @@ struct DeviceView {
 
 // What is free of a node's devices, to be worked on.
 struct DeviceBooks {
-  std::vector<std::int32_t> free_milli;
+  ShortList<std::int32_t, 8> free_milli;
   std::vector<SlotSet> slots_taken;
 };
 

@@ -8,7 +8,7 @@
 namespace dove::core {
 namespace {
 
-using Positions = std::vector<std::size_t>;  // of offers
+using Positions = ShortList<std::size_t, 8>;  // of offers
 
 // What makes a set good, smaller first; only ids come after it.
 using Key = std::array<std::int64_t, 6>;
@@ -103,7 +103,7 @@ class Offers {
 
   void read_links() {
     if (choice_.inventory.links.empty()) return;
-    std::vector<std::size_t> position(choice_.inventory.devices.size(), count_);
+    Positions position(choice_.inventory.devices.size(), count_);
     for (std::size_t i = 0; i < count_; ++i) {
       position[static_cast<std::size_t>(choice_.offers[i].device)] = i;
     }
@@ -120,10 +120,10 @@ class Offers {
 
   const DeviceChoice& choice_;
   std::size_t count_;
-  std::vector<std::int32_t> worth_;  // by position * count_ + position
-  std::vector<std::int64_t> rows_;   // sums of worth_
-  std::vector<std::size_t> numa_;    // index in numas_, by position
-  std::vector<NumaOffers> numas_;
+  ShortList<std::int32_t, 64> worth_;  // by position * count_ + position
+  ShortList<std::int64_t, 8> rows_;    // sums of worth_
+  Positions numa_;                     // index in numas_, by position
+  ShortList<NumaOffers, 4> numas_;
   std::int64_t total_ = 0;  // of all pairs
   std::int32_t top_worth_ = 0;
 };
@@ -144,7 +144,7 @@ class Best {
     std::sort(sorted.begin(), sorted.end());
     if (!set_.empty() && key == key_ && sorted > set_) return;
     key_ = key;
-    set_ = std::move(sorted);
+    set_.assign(sorted.begin(), sorted.end());
   }
 
   const Positions& set() const { return set_; }
@@ -165,7 +165,7 @@ class ExactSearch {
         return offers.alike(kind.front(), i);
       });
       if (of_kind == kinds_.end()) {
-        kinds_.push_back({i});
+        kinds_.push_back(Positions(1, i));
       } else {
         of_kind->push_back(i);
       }
@@ -202,8 +202,8 @@ class ExactSearch {
 
   Offers& offers_;
   Best best_;
-  std::vector<Positions> kinds_;    // devices that are alike, ascending
-  std::vector<std::size_t> after_;  // how many devices this kind and the later ones have
+  ShortList<Positions, 4> kinds_;  // devices that are alike, ascending
+  Positions after_;                // how many devices this kind and the later ones have
   Positions set_;
 };
 
@@ -275,10 +275,10 @@ std::int32_t link_worth(std::string_view kind) {
   return kNvlink_worth + std::clamp(links, 1, kNvlinks_max);
 }
 
-std::vector<std::int32_t> closest_devices(const DeviceChoice& choice) {
+DeviceIds closest_devices(const DeviceChoice& choice) {
   const auto count = static_cast<std::size_t>(choice.count);
   CHECK(count <= choice.offers.size(), "a set is chosen from at least as many offers");
-  std::vector<std::int32_t> ids;
+  DeviceIds ids;
   if (count == 0) return ids;
   ids.reserve(count);
   if (count == choice.offers.size()) {

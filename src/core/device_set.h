@@ -24,6 +24,6 @@ std::int32_t link_worth(std::string_view kind);
 constexpr std::size_t kExactOffers_max = 16;
 
 // The best set, ascending. Looks at 2^16 sets at most. REQUIRES: 0 <= count <= offers.size().
-std::vector<std::int32_t> closest_devices(const DeviceChoice& choice);
+DeviceIds closest_devices(const DeviceChoice& choice);
 
 }  // namespace dove::core

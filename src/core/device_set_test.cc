@@ -27,11 +27,11 @@ void add_device(Box& box, std::int32_t numa, std::int32_t cores_free = 8) {
   box.offers.push_back({id, numa, kWholeDevice_milli, cores_free});
 }
 
-std::vector<std::int32_t> chosen(const Box& box, std::int32_t count, std::int32_t cores = 0) {
+DeviceIds chosen(const Box& box, std::int32_t count, std::int32_t cores = 0) {
   return closest_devices({box.inventory, box.offers, count, cores});
 }
 
-using Ids = std::vector<std::int32_t>;
+using Ids = DeviceIds;
 
 TEST(DeviceSet, LinksAreRankedAsTheMachineIsBuilt) {
   const char* const ascending[] = {"SYS", "NODE", "PHB", "PXB", "PIX", "NV1", "NV2", "NV18"};

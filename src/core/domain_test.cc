@@ -21,8 +21,8 @@ class FullestFirst final : public PlacementPolicy {
     return {free.gpus_milli, free.cores, free.memory_bytes};
   }
   NodeRank skip(const NodeRank& from, const NodeNeeds&) const override { return from; }
-  std::vector<std::int32_t> whole_devices(const DeviceChoice& choice) const override {
-    std::vector<std::int32_t> chosen;
+  DeviceIds whole_devices(const DeviceChoice& choice) const override {
+    DeviceIds chosen;
     for (const DeviceOffer& offer : choice.offers.first(static_cast<std::size_t>(choice.count))) {
       chosen.push_back(offer.device);
     }

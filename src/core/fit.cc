@@ -80,8 +80,7 @@ struct Granted {
 // `beside`: the NUMA nodes of devices that the cores go with when the request has none itself.
 // `cores_wanted`: cores that go with the request's devices.
 Granted take_request(FreeBooks& books, const Request& request, std::int32_t cores_wanted,
-                     const PlacementPolicy& policy, std::vector<NumaDemand>& beside,
-                     Placement& placement) {
+                     const PlacementPolicy& policy, NumaDemands& beside, Placement& placement) {
   Granted granted;
   if (wants_devices(request)) {
     const bool taken = take_devices(*books.inventory, books.devices, books.cores, cores_wanted,
@@ -154,7 +153,7 @@ void grant(FreeBooks& books, const TaskGroup& group, std::int32_t group_index, R
            std::int32_t tasks, const PlacementPolicy& policy, Placement& placement) {
   const bool own_devices = wants_devices(group.per_task);
   const std::int64_t of_tasks = own_devices ? 0 : std::int64_t{tasks} * group.per_task.cores;
-  std::vector<NumaDemand> beside;
+  NumaDemands beside;
   const Granted shared = take_request(books, group.per_node,
                                       static_cast<std::int32_t>(group.per_node.cores + of_tasks),
                                       policy, beside, placement);

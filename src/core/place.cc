@@ -15,6 +15,7 @@ struct Share {
   NodeId node;
   std::int32_t tasks = 0;
 };
+using Shares = ShortList<Share, 4>;
 
 // One search: what is allowed, and what earlier groups of the job have taken.
 class Search {
@@ -24,11 +25,11 @@ class Search {
       : ranked_(ranked), candidates_(candidates), policy_(policy), spec_(spec), avoided_(avoided) {}
 
   // Nodes for all tasks of the group; empty when there is no room.
-  std::vector<Share> spread(const TaskGroup& group) const;
+  Shares spread(const TaskGroup& group) const;
   // Tasks of the group that there is room for, node by node.
   std::int64_t room(const TaskGroup& group) const;
 
-  void take(const TaskGroup& group, std::int32_t index, Rank first_rank, std::vector<Share> shares);
+  void take(const TaskGroup& group, std::int32_t index, Rank first_rank, Shares shares);
   std::vector<Placement> finish();
 
  private:
@@ -42,8 +43,8 @@ class Search {
   }
 
   FreeView view(NodeId id) const {
-    const auto at = places_.find(id);
-    return at == places_.end() ? free_view(id) : at->second.books.view();
+    const std::size_t at = place_at(id);
+    return at == places_.size() ? free_view(id) : places_[at].books.view();
   }
 
   bool usable(NodeId id) const {
@@ -78,29 +79,46 @@ class Search {
 
   // Adds up to `count` nodes with room for `tasks` each, not yet in `shares`, tightest first.
   void add_tightest(const TaskGroup& group, std::int32_t tasks, std::size_t count,
-                    std::vector<Share>& shares) const;
+                    Shares& shares) const;
   // All nodes with room for a task, roomiest first, then in the policy's order. A packed job's own
   // come before all others.
-  std::vector<Share> by_room(const TaskGroup& group) const;
-  std::vector<Share> spread_over(const TaskGroup& group, std::int32_t nodes) const;
-  std::vector<Share> spread_packed(const TaskGroup& group) const;
-  std::vector<Share> spread_widely(const TaskGroup& group) const;
+  Shares by_room(const TaskGroup& group) const;
+  Shares spread_over(const TaskGroup& group, std::int32_t nodes) const;
+  Shares spread_packed(const TaskGroup& group) const;
+  Shares spread_widely(const TaskGroup& group) const;
 
   struct Place {
     FreeBooks books;
     Placement placement;
   };
 
+  // Of those in use by this job; places_.size() for others.
+  std::size_t place_at(NodeId id) const {
+    const auto at = std::lower_bound(by_node_.begin(), by_node_.end(), std::pair(id, 0u));
+    return at == by_node_.end() || at->first != id ? places_.size() : at->second;
+  }
+  bool is_in_use(NodeId id) const { return place_at(id) < places_.size(); }
+  Place& place_on(NodeId id) {
+    const std::size_t at = place_at(id);
+    if (at < places_.size()) return places_[at];
+    const std::pair entry(id, static_cast<std::uint32_t>(places_.size()));
+    by_node_.insert(std::lower_bound(by_node_.begin(), by_node_.end(), entry), entry);
+    Place& place = places_.emplace_back(Place{FreeBooks(free_view(id)), {}});
+    place.placement.node = id;
+    return place;
+  }
+
   const std::set<NodeEntry>& ranked_;
   const Candidates& candidates_;
   const PlacementPolicy& policy_;
   const JobSpec& spec_;
   std::span<const NodeId> avoided_;
-  std::map<NodeId, Place> places_;  // on nodes in use by this job
+  ShortList<Place, 1> places_;                              // on nodes in use by this job
+  ShortList<std::pair<NodeId, std::uint32_t>, 4> by_node_;  // ascending; index in places_
 };
 
 void Search::add_tightest(const TaskGroup& group, std::int32_t tasks, std::size_t count,
-                          std::vector<Share>& shares) const {
+                          Shares& shares) const {
   if (count == 0) return;
   std::vector<NodeId> used;
   for (const Share& share : shares) used.push_back(share.node);
@@ -113,8 +131,8 @@ void Search::add_tightest(const TaskGroup& group, std::int32_t tasks, std::size_
   });
 }
 
-std::vector<Share> Search::by_room(const TaskGroup& group) const {
-  std::vector<Share> found;
+Shares Search::by_room(const TaskGroup& group) const {
+  Shares found;
   for_each_node(needs_of(group, 1), [&](NodeId id) {
     const std::int32_t room = capacity(view(id), group, policy_, group.tasks);
     if (room > 0) found.push_back({id, room});
@@ -123,9 +141,7 @@ std::vector<Share> Search::by_room(const TaskGroup& group) const {
   // Where the number of nodes is limited, only the roomiest are sure to do.
   const bool own_first = spec_.spread == Spread::kPack && group.nodes_max == 0 && !places_.empty();
   std::stable_sort(found.begin(), found.end(), [&](const Share& a, const Share& b) {
-    if (own_first && places_.contains(a.node) != places_.contains(b.node)) {
-      return places_.contains(a.node);
-    }
+    if (own_first && is_in_use(a.node) != is_in_use(b.node)) return is_in_use(a.node);
     return a.tasks > b.tasks;
   });
   return found;
@@ -143,8 +159,8 @@ std::int64_t Search::room(const TaskGroup& group) const {
 }
 
 // Evenly if possible; each node gets a task at least.
-std::vector<Share> Search::spread_over(const TaskGroup& group, std::int32_t nodes) const {
-  std::vector<Share> shares;
+Shares Search::spread_over(const TaskGroup& group, std::int32_t nodes) const {
+  Shares shares;
   const std::int32_t each = group.tasks / nodes;
   const auto more = static_cast<std::size_t>(group.tasks % nodes);
   const auto all = static_cast<std::size_t>(nodes);
@@ -166,14 +182,14 @@ std::vector<Share> Search::spread_over(const TaskGroup& group, std::int32_t node
     share.tasks = std::min(share.tasks, part);
     left -= share.tasks;
   }
-  return left == 0 ? shares : std::vector<Share>{};
+  return left == 0 ? shares : Shares{};
 }
 
 // On as few nodes as possible: the last one is the tightest that holds what is left.
-std::vector<Share> Search::spread_packed(const TaskGroup& group) const {
+Shares Search::spread_packed(const TaskGroup& group) const {
   const std::int32_t least = std::max(group.nodes_min, 1);
   const std::int32_t most = group.nodes_max > 0 ? group.nodes_max : group.tasks;
-  std::vector<Share> shares;
+  Shares shares;
   const bool beside = spec_.spread == Spread::kPack && !places_.empty();
   if (least == 1 && !beside) {
     add_tightest(group, group.tasks, 1, shares);
@@ -186,7 +202,7 @@ std::vector<Share> Search::spread_packed(const TaskGroup& group) const {
     left -= tasks;
     if (left == 0) {
       const std::size_t before = shares.size();
-      if (!beside || !places_.contains(room.node)) add_tightest(group, tasks, 1, shares);
+      if (!beside || !is_in_use(room.node)) add_tightest(group, tasks, 1, shares);
       if (shares.size() == before) shares.push_back({room.node, tasks});
       break;
     }
@@ -198,7 +214,7 @@ std::vector<Share> Search::spread_packed(const TaskGroup& group) const {
 }
 
 // On as many nodes as possible.
-std::vector<Share> Search::spread_widely(const TaskGroup& group) const {
+Shares Search::spread_widely(const TaskGroup& group) const {
   const auto rooms = static_cast<std::int32_t>(by_room(group).size());
   const std::int32_t most = group.nodes_max > 0 ? group.nodes_max : group.tasks;
   const std::int32_t nodes = std::min({group.tasks, most, rooms});
@@ -206,15 +222,15 @@ std::vector<Share> Search::spread_widely(const TaskGroup& group) const {
   return spread_over(group, nodes);
 }
 
-std::vector<Share> Search::spread(const TaskGroup& group) const {
-  std::vector<Share> shares;
+Shares Search::spread(const TaskGroup& group) const {
+  Shares shares;
   if (group.tasks_per_node > 0) {
     const std::int32_t each = std::min(group.tasks_per_node, group.tasks);
     const auto nodes = static_cast<std::size_t>(group.tasks / each);
     const std::int32_t rest = group.tasks % each;
     add_tightest(group, each, nodes, shares);
     if (shares.size() == nodes && rest > 0) add_tightest(group, rest, 1, shares);
-    return shares.size() == nodes + (rest > 0 ? 1 : 0) ? shares : std::vector<Share>{};
+    return shares.size() == nodes + (rest > 0 ? 1 : 0) ? shares : Shares{};
   }
   if (group.nodes_min > 0 && group.nodes_min == group.nodes_max) {
     return spread_over(group, group.nodes_min);
@@ -222,18 +238,13 @@ std::vector<Share> Search::spread(const TaskGroup& group) const {
   return spec_.spread == Spread::kSpread ? spread_widely(group) : spread_packed(group);
 }
 
-void Search::take(const TaskGroup& group, std::int32_t index, Rank first_rank,
-                  std::vector<Share> shares) {
+void Search::take(const TaskGroup& group, std::int32_t index, Rank first_rank, Shares shares) {
   std::sort(shares.begin(), shares.end(), [&](const Share& a, const Share& b) {
     return before_in_tree(node(a.node), node(b.node));
   });
   for (const Share& share : shares) {
-    auto at = places_.find(share.node);
-    if (at == places_.end()) {
-      at = places_.try_emplace(share.node, Place{FreeBooks(free_view(share.node)), {}}).first;
-      at->second.placement.node = share.node;
-    }
-    grant(at->second.books, group, index, first_rank, share.tasks, policy_, at->second.placement);
+    Place& place = place_on(share.node);
+    grant(place.books, group, index, first_rank, share.tasks, policy_, place.placement);
     first_rank += static_cast<Rank>(share.tasks);
   }
 }
@@ -242,7 +253,7 @@ void Search::take(const TaskGroup& group, std::int32_t index, Rank first_rank,
 std::vector<Placement> Search::finish() {
   std::vector<Placement> placements;
   placements.reserve(places_.size());
-  for (auto& [id, place] : places_) {
+  for (Place& place : places_) {
     if (spec_.exclusive) grant_rest(place.books, place.placement);
     placements.push_back(std::move(place.placement));
     std::vector<TaskGrant>& tasks = placements.back().tasks;
@@ -292,7 +303,7 @@ std::optional<std::vector<Placement>> place_groups(Search search, const JobSpec&
                                                    bool only_whether) {
   for (std::size_t k = 0; k < spec.groups.size(); ++k) {
     const std::size_t i = order.empty() ? k : order[k];
-    std::vector<Share> shares = search.spread(spec.groups[i]);
+    Shares shares = search.spread(spec.groups[i]);
     if (shares.empty()) return std::nullopt;
     if (only_whether && k + 1 == spec.groups.size()) return std::vector<Placement>{};
     search.take(spec.groups[i], static_cast<std::int32_t>(i), first_rank(spec, i),

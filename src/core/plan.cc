@@ -226,7 +226,7 @@ void close_mixed(FreeBooks& books, const Placement& placement) {
 }
 
 void keep_least(FreeBooks& books, const FreeBooks& other) {
-  std::vector<std::int32_t>& milli = books.devices.free_milli;
+  auto& milli = books.devices.free_milli;
   for (std::size_t i = 0; i < milli.size(); ++i) {
     milli[i] = std::min(milli[i], other.devices.free_milli[i]);
   }

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/short_list.h"
 #include "core/state.h"
 #include "model/resources.h"
 
@@ -81,6 +82,8 @@ struct DeviceOffer {
   std::int32_t cores_free = 0;  // of its NUMA node
 };
 
+using DeviceIds = ShortList<std::int32_t, 8>;
+
 // Devices of one node, of which `count` are to be chosen. REQUIRES: `offers` ascend by device and
 // are at least `count`.
 struct DeviceChoice {
@@ -102,7 +105,7 @@ class PlacementPolicy {
   // right answer. Lets a search jump over nodes that are too full.
   virtual NodeRank skip(const NodeRank& from, const NodeNeeds& needs) const = 0;
   // The chosen devices, ascending; all that are offered are wholly free.
-  virtual std::vector<std::int32_t> whole_devices(const DeviceChoice& choice) const = 0;
+  virtual DeviceIds whole_devices(const DeviceChoice& choice) const = 0;
   // The device to take a share of: each of the offers has room for it, `count` is 1.
   virtual std::int32_t share_device(const DeviceChoice& choice) const = 0;
 };

@@ -21,7 +21,7 @@ class ByCost final : public PlacementPolicy {
   std::string_view name() const override { return "by_cost/1"; }
   NodeRank rank(const NodeFree&) const override { return {}; }
   NodeRank skip(const NodeRank& from, const NodeNeeds&) const override { return from; }
-  std::vector<std::int32_t> whole_devices(const DeviceChoice& choice) const override {
+  DeviceIds whole_devices(const DeviceChoice& choice) const override {
     return policy_.whole_devices(choice);
   }
   std::int32_t share_device(const DeviceChoice& choice) const override {

@@ -20,7 +20,7 @@ core::NodeRank BestFit::skip(const core::NodeRank& from, const core::NodeNeeds& 
   return from;
 }
 
-std::vector<std::int32_t> BestFit::whole_devices(const core::DeviceChoice& choice) const {
+core::DeviceIds BestFit::whole_devices(const core::DeviceChoice& choice) const {
   return core::closest_devices(choice);
 }
 

@@ -13,7 +13,7 @@ class BestFit final : public core::PlacementPolicy {
   std::string_view name() const override { return "best_fit/2"; }
   core::NodeRank rank(const core::NodeFree& free) const override;
   core::NodeRank skip(const core::NodeRank& from, const core::NodeNeeds& needs) const override;
-  std::vector<std::int32_t> whole_devices(const core::DeviceChoice& choice) const override;
+  core::DeviceIds whole_devices(const core::DeviceChoice& choice) const override;
   std::int32_t share_device(const core::DeviceChoice& choice) const override;
 };
 

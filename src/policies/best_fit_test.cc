@@ -28,9 +28,9 @@ TEST(BestFit, WholeDevicesComeFromTheTightestNumaNode) {
   const auto chosen = [&](std::int32_t count) {
     return BestFit().whole_devices({inventory, offers, count, 0});
   };
-  EXPECT_EQ(chosen(2), (std::vector<std::int32_t>{4, 5}));
-  EXPECT_EQ(chosen(3), (std::vector<std::int32_t>{0, 1, 2}));
-  EXPECT_EQ(chosen(4), (std::vector<std::int32_t>{0, 1, 2, 4}));
+  EXPECT_EQ(chosen(2), (core::DeviceIds{4, 5}));
+  EXPECT_EQ(chosen(3), (core::DeviceIds{0, 1, 2}));
+  EXPECT_EQ(chosen(4), (core::DeviceIds{0, 1, 2, 4}));
 }
 
 TEST(BestFit, SkipNeverPassesANodeThatFits) {

@@ -113,7 +113,7 @@ TEST_P(Affinity, SingleNodeWhereItFitsAndACoreBesideEveryDevice) {
     const auto of_devices = numas_of_devices(inventory, placement.devices);
     const auto of_cores = numas_of_cores(inventory, placement.cores);
 
-    const std::vector<std::int32_t> free = core::count_cores(inventory, node.cores_free);
+    const core::CoreCounts free = core::count_cores(inventory, node.cores_free);
     bool fits_in_one = false;
     std::int32_t reachable = 0;
     for (std::int32_t numa = 0; numa < GetParam(); ++numa) {
@@ -169,7 +169,7 @@ TEST_P(Affinity, ARefusalTakesNothing) {
       continue;
     }
     EXPECT_TRUE(out.empty());
-    EXPECT_EQ(books.devices.free_milli, node.device_free_milli);
+    EXPECT_TRUE(std::ranges::equal(books.devices.free_milli, node.device_free_milli));
     EXPECT_TRUE(books.devices.slots_taken.empty());
   }
 }
@@ -185,7 +185,7 @@ TEST(InsideNode, CoresOfTasksLieBesideTheDevicesOfTheirNode) {
   const Placement placement = place(node, group);
   EXPECT_EQ(core::numa_nodes_without_core(*node.inventory, placement), 0);
   EXPECT_EQ(numas_of_cores(*node.inventory, placement.tasks[0].cores).size(), 2u);
-  EXPECT_EQ(core::count_cores(*node.inventory, placement.cores), (std::vector<std::int32_t>{3, 3}));
+  EXPECT_EQ(core::count_cores(*node.inventory, placement.cores), (core::CoreCounts{3, 3}));
 }
 
 TEST(InsideNode, CoresFollowTheDevicesInProportion) {
@@ -195,7 +195,7 @@ TEST(InsideNode, CoresFollowTheDevicesInProportion) {
   group.per_task.gpus = 4;
   group.per_task.cores = 8;
   const Placement placement = place(node, group);
-  EXPECT_EQ(core::count_cores(*node.inventory, placement.cores), (std::vector<std::int32_t>{6, 2}));
+  EXPECT_EQ(core::count_cores(*node.inventory, placement.cores), (core::CoreCounts{6, 2}));
 }
 
 TEST(InsideNode, TwoFreeOnOneSideAndFiveOnTheOtherAreNotSplit) {
