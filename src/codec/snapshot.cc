@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+
 #include "codec/model_fields.h"
 #include "core/step.h"
 
@@ -82,6 +85,10 @@ void fields(Ar& ar, typename Ar::template Of<core::Node>& v) {
   ar(v.id, v.name, v.boot_id, v.backend, v.address, v.agent_token_sha256, v.inventory, v.declared,
      v.contact, v.contact_since, v.removed, v.cores_free, v.device_free_milli, v.memory_free_bytes,
      v.countables_free, v.jobs);
+  if constexpr (Ar::kReads) {
+    const auto at = std::adjacent_find(v.jobs.begin(), v.jobs.end(), std::greater_equal<>());
+    if (at != v.jobs.end()) ar.fail("a node's jobs are out of order");
+  }
   ar.since(2, v.slots_taken);
   ar.since(3, v.version);
   ar.since(3, v.preflight_port);

@@ -5,6 +5,7 @@
 #include "core/derived.h"
 #include "core/fold.h"
 #include "core/hang.h"
+#include "core/sorted.h"
 #include "core/step.h"
 
 namespace dove::core {
@@ -56,7 +57,7 @@ class DecisionFold {
     for (const Placement& placement : decision.placements) {
       Node& node = *find(state_, placement.node);
       take(node, placement);
-      node.jobs.insert(job->id);
+      add_sorted(node.jobs, job->id);
       count_placement(state_, *job, placement, +1);
       touch_taken(state_, node.id);
     }

@@ -77,7 +77,7 @@ class Ahead {
     if (taken && care.from == kNever) {
       care.from = state_.now;
       order_.push_back(move.node);
-      const std::set<JobId>& jobs = state_.find_node(move.node)->jobs;
+      const std::vector<JobId>& jobs = state_.find_node(move.node)->jobs;
       (move.remedy == Remedy::kAgent ? care.go_on : care.end).assign(jobs.begin(), jobs.end());
     }
     if (move.to == LifeStage::kProduction && care.from != kNever) care.back = state_.now;

@@ -306,7 +306,7 @@ TEST(Domain, LabelsAreKeptAndOnlyThey) {
     Cluster cluster = some_cluster(random);
     for (std::uint64_t id = 1; id <= 6; ++id) {
       cluster.jobs[JobId(id)] = labelled(random, JobId(id));
-      cluster.nodes[random.below(cluster.nodes.size())].jobs.insert(JobId(id));
+      cluster.nodes[random.below(cluster.nodes.size())].jobs.push_back(JobId(id));
     }
     JobSpec spec = some_gang(random);
     spec.domain.clear();

@@ -5,6 +5,7 @@
 #include "core/books.h"
 #include "core/derived.h"
 #include "core/hang.h"
+#include "core/sorted.h"
 
 namespace dove::core {
 
@@ -73,7 +74,7 @@ void end_placement(State& state, Job& job, PlacementRecord& record) {
   record.stage = PlacementStage::kEnded;
   Node& node = *find(state, record.placement.node);
   give(node, record.placement);
-  node.jobs.erase(job.id);
+  drop_sorted(node.jobs, job.id);
   count_placement(state, job, record.placement, -1);
   touch(state, job.id);
   touch(state, node.id);
@@ -81,7 +82,7 @@ void end_placement(State& state, Job& job, PlacementRecord& record) {
 }
 
 void lose_placements(State& state, Node& node) {
-  const std::set<JobId> held = node.jobs;
+  const std::vector<JobId> held = node.jobs;
   for (JobId id : held) {
     Job* job = find(state, id);
     Attempt* attempt = job == nullptr ? nullptr : current_attempt(*job);
@@ -97,10 +98,7 @@ void lose_placements(State& state, Node& node) {
   }
 }
 
-void avoid(Job& job, NodeId node) {
-  const auto at = std::lower_bound(job.nodes_avoided.begin(), job.nodes_avoided.end(), node);
-  if (at == job.nodes_avoided.end() || *at != node) job.nodes_avoided.insert(at, node);
-}
+void avoid(Job& job, NodeId node) { add_sorted(job.nodes_avoided, node); }
 
 void set_contact(State& state, Node& node, Contact contact) {
   node.contact = contact;

@@ -115,7 +115,9 @@ Broken check_slots(const Node& node, const std::vector<const PlacementRecord*>& 
 Broken check_node(const Node& node, const Sums& sums) {
   const std::string name = node.name;
   const auto jobs = sums.jobs_by_node.find(node.id);
-  if (node.jobs != (jobs == sums.jobs_by_node.end() ? std::set<JobId>{} : jobs->second)) {
+  const std::set<JobId> holding =
+      jobs == sums.jobs_by_node.end() ? std::set<JobId>{} : jobs->second;
+  if (!std::equal(node.jobs.begin(), node.jobs.end(), holding.begin(), holding.end())) {
     return fmt::format("node {} lists other jobs than hold it", name);
   }
   std::vector<std::int32_t> cores = node.cores_free.ids();

@@ -223,7 +223,7 @@ class Tending {
   }
 
   void stop_untrusted(NodeId id) {
-    const std::set<JobId> jobs = node(id).jobs;
+    const std::vector<JobId> jobs = node(id).jobs;
     for (const JobId job : jobs) {
       if (is_untrusted(state_, node(id), job)) stop(job);
     }
@@ -231,7 +231,7 @@ class Tending {
 
   void stop_in_time(const Node& node) {
     const NodeId id = node.id;
-    const std::set<JobId> jobs = node.jobs;
+    const std::vector<JobId> jobs = node.jobs;
     for (const JobId job : jobs) {
       const Node& now = *state_.find_node(id);
       if (stop_due_at(state_, now, *state_.find_job(job)) <= state_.now) stop(job);

@@ -132,7 +132,7 @@ struct Node {
   std::vector<std::uint32_t> slots_taken;       // by slices, by device index; empty: no slices
   std::int64_t memory_free_bytes = 0;
   std::vector<Countable> countables_free;  // ascending by name
-  std::set<JobId> jobs;                    // with a placement here that has not ended
+  std::vector<JobId> jobs;                 // ascending, with a placement here that has not ended
   std::string version;                     // of its agent
   std::int32_t preflight_port = 0;
   LifeStage life = LifeStage::kProduction;

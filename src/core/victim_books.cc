@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/books.h"
+#include "core/sorted.h"
 
 namespace dove::core {
 
@@ -14,7 +15,7 @@ VictimBooks::VictimBooks(const State& state, std::span<const JobId> stopping,
       if (record.stage == PlacementStage::kEnded) continue;
       Node& node = base_[record.placement.node.value - 1];
       give(node, record.placement);
-      node.jobs.erase(id);
+      drop_sorted(node.jobs, id);
     }
   }
   for (JobId id : promised) keep_promised(id);
@@ -24,7 +25,7 @@ void VictimBooks::keep_promised(JobId job) {
   for (const Placement& placement : state_.promises.at(job).placements) {
     Node& node = base_[placement.node.value - 1];
     take(node, placement);
-    node.jobs.insert(job);  // it will be there: nobody has the node for themselves
+    add_sorted(node.jobs, job);  // it will be there: nobody has the node for themselves
     cores_promised_[placement.node.value - 1] |= placement.cores;
   }
 }
@@ -74,12 +75,12 @@ const VictimBooks::Piece* VictimBooks::piece(NodeId node, std::size_t victim) co
 
 void VictimBooks::release(Node& node, const Piece& piece) const {
   give(node, piece.placement);
-  node.jobs.erase(jobs_[piece.victim]);
+  drop_sorted(node.jobs, jobs_[piece.victim]);
 }
 
 void VictimBooks::hold(Node& node, const Piece& piece) const {
   take(node, piece.placement);
-  node.jobs.insert(jobs_[piece.victim]);
+  add_sorted(node.jobs, jobs_[piece.victim]);
 }
 
 }  // namespace dove::core

@@ -6,6 +6,7 @@
 #include "core/books.h"
 #include "core/fit.h"
 #include "core/limits.h"
+#include "core/sorted.h"
 
 namespace dove::core {
 namespace {
@@ -290,7 +291,7 @@ bool VictimSearch::can_move(const Preemption& found, const NodesOf& nodes_of) co
     for (const Placement& placement : placements) {
       Node& node = nodes[placement.node.value - 1];
       take(node, placement);
-      node.jobs.insert(id);
+      add_sorted(node.jobs, id);
     }
   };
   settle(beneficiary_.id, found.placements);

@@ -100,6 +100,7 @@ class CoreSet {
   void clear() { *this = CoreSet(); }
 
   CoreSet& operator|=(const CoreSet& other) {
+    if (other.empty()) return *this;
     return change(other, [](std::uint64_t mine, std::uint64_t its) { return mine | its; });
   }
   CoreSet& operator&=(const CoreSet& other) {
