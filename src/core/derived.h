@@ -63,6 +63,40 @@ struct WaitClass {
   bool open = false;                // as the tree knows it
 };
 
+// Classes by number, from 1. Numbers of those that were dropped are given again.
+class WaitClasses {
+ public:
+  // REQUIRES: there is one of this number.
+  WaitClass& at(std::uint64_t id) { return *classes_[id - 1]; }
+  const WaitClass& at(std::uint64_t id) const { return *classes_[id - 1]; }
+  // Null when there is none.
+  const WaitClass* find(std::uint64_t id) const {
+    return id == 0 || id > classes_.size() ? nullptr : classes_[id - 1].get();
+  }
+  std::size_t size() const { return classes_.size() - free_.size(); }
+  std::uint64_t last() const { return classes_.size(); }  // no number is larger
+
+  std::uint64_t add() {
+    std::uint64_t id = classes_.size() + 1;
+    if (free_.empty()) {
+      classes_.emplace_back();
+    } else {
+      id = free_.back();
+      free_.pop_back();
+    }
+    classes_[id - 1] = std::make_unique<WaitClass>();
+    return id;
+  }
+  void drop(std::uint64_t id) {
+    classes_[id - 1].reset();
+    free_.push_back(id);
+  }
+
+ private:
+  std::vector<std::unique_ptr<WaitClass>> classes_;  // by number - 1; null: dropped
+  std::vector<std::uint64_t> free_;
+};
+
 struct JobNote {
   bool live = false;          // as last counted
   bool active = false;        // as last counted
@@ -127,8 +161,7 @@ struct Derived {
   // Live, by user and name; kept while there are singletons.
   std::map<std::pair<std::string, std::string>, std::set<JobId>> named;
 
-  std::uint64_t next_class = 1;
-  std::map<std::uint64_t, WaitClass> classes;
+  WaitClasses classes;
   std::multimap<std::uint64_t, std::uint64_t> classes_by_digest;
   QueueTree tree;
   Total total;
@@ -175,6 +208,11 @@ bool is_over_limit(State& state, const WaitClass& it);
 void purge_classes(State& state);
 // Sets the class's verdict, whether it is to be tried, and its membership of `no_place` and others.
 void set_verdict(State& state, std::uint64_t id, Verdict verdict);
+// Closes those of the pool's classes that are to be tried and for which too little is left, as they
+// would be in their turn.
+void close_too_much(State& state, const PoolNote* pool);
+// Whether all that is free in the class's pool together would not do for a job of it.
+bool is_too_much(const WaitClass& it);
 // Reopens classes whose verdict could be another one now that `freed` nodes have more.
 void reopen(State& state, const std::vector<NodeId>& freed);
 // Reopens classes whose verdict lasts until any book changes, if one has or may do so now: then

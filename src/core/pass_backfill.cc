@@ -337,8 +337,8 @@ void renew_plans(const State& state, Plan& plan) {
   if (std::exchange(plan.without_plan_at, version) != version) return plan.without_plan.clear();
   const Derived& derived = *state.derived;
   std::erase_if(plan.without_plan, [&](std::uint64_t id) {
-    const auto it = derived.classes.find(id);
-    return it == derived.classes.end() || is_helped(it->second, grown, most);
+    const WaitClass* it = derived.classes.find(id);
+    return it == nullptr || is_helped(*it, grown, most);
   });
 }
 

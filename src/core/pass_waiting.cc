@@ -53,9 +53,6 @@ std::optional<std::vector<Placement>> search(const State& state, const Policies&
   return find_places(candidates, *policies.placement, *it.spec, avoided);
 }
 
-// All that is free in its pool together would not do.
-bool is_too_much(const WaitClass& it) { return !covers(it.pool->free, it.needs); }
-
 // Launches the first job of the class, or says why none of it can be.
 Verdict try_place(Cycle& cycle, std::uint64_t id) {
   const State& state = cycle.state;
@@ -63,9 +60,9 @@ Verdict try_place(Cycle& cycle, std::uint64_t id) {
   const JobSpec& spec = *it.spec;
   if (!declared_obstacles(state, spec).empty()) return Verdict::kDeclared;
   if (is_over_limit(cycle.state, it)) return Verdict::kOverLimit;
-  const Job& job = *state.find_job(it.jobs.begin()->job);
-  if (launch_promised(cycle, id)) return Verdict::kOpen;
   if (it.monotone && is_too_much(it)) return Verdict::kNoPlace;
+  if (launch_promised(cycle, id)) return Verdict::kOpen;
+  const Job& job = *state.find_job(it.jobs.begin()->job);
   const std::set<JobId> ignored = promises_behind(state, job);
   bool found = false;
   const auto find = [&](std::span<const NodeId> avoided) {
@@ -139,6 +136,9 @@ void place(Cycle& cycle) {
         launched = true;
       } else {
         set_verdict(cycle.state, *id, verdict);
+        if (verdict == Verdict::kNoPlace) {
+          close_too_much(cycle.state, derived.classes.at(*id).pool);
+        }
       }
     }
   }

@@ -50,6 +50,9 @@ class QueueTree {
   std::optional<std::uint64_t> first(const State& state);
   bool any_open() const { return !branches_.empty() && branches_.front().open_count > 0; }
 
+  // Whether nothing in the lane passes its first job.
+  bool is_strict(std::int32_t lane) const { return at(lane).order->head_blocks(); }
+
   // Whose usage a job counts towards, found once for all jobs of an account. REQUIRES: it has one.
   struct Holder {
     std::int32_t queue = -1;

@@ -76,8 +76,8 @@ std::uint64_t class_for(const State& state, const Job& job) {
   for (auto at = begin; at != end; ++at) {
     if (same_class(derived.classes.at(at->second), job)) return at->second;
   }
-  const std::uint64_t id = derived.next_class++;
-  WaitClass& made = derived.classes[id];
+  const std::uint64_t id = derived.classes.add();
+  WaitClass& made = derived.classes.at(id);
   made.digest = digest;
   made.spec = job.spec;
   made.avoided = job.nodes_avoided;
@@ -124,6 +124,21 @@ void set_verdict(State& state, std::uint64_t id, Verdict verdict) {
   it.books_version = derived.books_version;
   if (!it.jobs.empty()) it.tried_priority = state.find_job(it.jobs.begin()->job)->priority;
   place_in_tree(state, id, it);
+}
+
+bool is_too_much(const WaitClass& it) { return !covers(it.pool->free, it.needs); }
+
+void close_too_much(State& state, const PoolNote* pool) {
+  Derived& derived = *state.derived;
+  for (std::uint64_t id = 1; id <= derived.classes.last(); ++id) {
+    const WaitClass* it = derived.classes.find(id);
+    const bool is_tried = it != nullptr && it->open && it->head && it->pool == pool;
+    if (!is_tried || !it->monotone || !is_too_much(*it)) continue;
+    const bool has_turn = !derived.tree.is_strict(it->lane);
+    if (has_turn && declared_obstacles(state, *it->spec).empty() && !is_over_limit(state, *it)) {
+      set_verdict(state, id, Verdict::kNoPlace);
+    }
+  }
 }
 
 void enqueue(State& state, const Job& job, JobNote& note) {
@@ -197,21 +212,19 @@ void purge_classes(State& state) {
   Derived& derived = *state.derived;
   constexpr std::size_t kClasses_kept = 4096;
   if (derived.classes.size() <= kClasses_kept) return;
-  for (auto at = derived.classes.begin(); at != derived.classes.end();) {
-    if (!at->second.jobs.empty()) {
-      ++at;
-      continue;
-    }
-    const std::uint64_t id = at->first;
+  for (std::uint64_t id = 1; id <= derived.classes.last(); ++id) {
+    const WaitClass* it = derived.classes.find(id);
+    if (it == nullptr || !it->jobs.empty()) continue;
     set_verdict(state, id, Verdict::kDeclared);
-    const auto [begin, end] = derived.classes_by_digest.equal_range(at->second.digest);
+    derived.plan.without_plan.erase(id);
+    const auto [begin, end] = derived.classes_by_digest.equal_range(it->digest);
     for (auto entry = begin; entry != end; ++entry) {
       if (entry->second == id) {
         derived.classes_by_digest.erase(entry);
         break;
       }
     }
-    at = derived.classes.erase(at);
+    derived.classes.drop(id);
   }
 }
 
