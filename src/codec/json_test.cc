@@ -109,6 +109,8 @@ TEST(Json, BrokenInventoriesAreRefused) {
   Json inventory = inventory_json(sample_inventory());
   inventory["numa"][1]["cores"][0] = 0;
   EXPECT_EQ(read_inventory(inventory).error().code, "given_twice");
+  inventory["numa"][1]["cores"] = {7, 7};
+  EXPECT_EQ(read_inventory(inventory).error().code, "given_twice");
   inventory = inventory_json(sample_inventory());
   inventory["links"][0]["device_b"] = 2;
   EXPECT_EQ(read_inventory(inventory).error().field, "links");

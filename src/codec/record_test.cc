@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <set>
 
 #include "base/random.h"
@@ -128,6 +129,18 @@ TEST(Record, AHugeCountIsRefusedWithoutAllocating) {
   auto decoded = decode_event(bytes);
   ASSERT_FALSE(decoded.ok());
   EXPECT_NE(decoded.error().message.find("larger than the bytes left"), std::string::npos);
+}
+
+TEST(Record, ACoreThatNoNodeCanHaveIsRefused) {
+  for (const std::int32_t id : {-1, CoreSet::kEnd, std::numeric_limits<std::int32_t>::max()}) {
+    std::string bytes;
+    ByteWriter writer(bytes);
+    writer(std::vector<std::int32_t>{3, id});
+    ByteReader reader(bytes);
+    CoreSet cores;
+    reader(cores);
+    EXPECT_TRUE(reader.failed()) << id;
+  }
 }
 
 TEST(Record, AnOlderVersionIsUpgraded) {
