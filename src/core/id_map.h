@@ -6,13 +6,14 @@
 // scattered over many ids cost a block each.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 
@@ -28,7 +29,7 @@ class IdMap {
   IdMap& operator=(IdMap&&) noexcept = default;
   IdMap(const IdMap& other) : size_(other.size_) {
     for (const auto& [number, page] : other.pages_) {
-      pages_.emplace_hint(pages_.end(), number, std::make_unique<Page>(*page));
+      pages_.emplace_back(number, std::make_unique<Page>(*page));
     }
   }
   IdMap& operator=(const IdMap& other) {
@@ -39,34 +40,34 @@ class IdMap {
   template <class Map, class Value>
   class Iterator {
    public:
-    Iterator(Map* map, std::uint64_t index) : map_(map), index_(index) {}
-    Value& operator*() const { return *map_->slot(index_); }
-    Value* operator->() const { return map_->slot(index_); }
+    Iterator(Map* map, Value* value) : map_(map), value_(value) {}
+    Value& operator*() const { return *value_; }
+    Value* operator->() const { return value_; }
     Iterator& operator++() {
-      index_ = map_->next(index_ + 1);
+      value_ = map_->next(value_->first.value + 1);
       return *this;
     }
-    bool operator==(const Iterator& other) const { return index_ == other.index_; }
-    operator Iterator<const IdMap, const value_type>() const { return {map_, index_}; }
+    bool operator==(const Iterator& other) const { return value_ == other.value_; }
+    operator Iterator<const IdMap, const value_type>() const { return {map_, value_}; }
 
    private:
     friend class IdMap;
     Map* map_;
-    std::uint64_t index_;
+    Value* value_;  // null: the end
   };
   using iterator = Iterator<IdMap, value_type>;
   using const_iterator = Iterator<const IdMap, const value_type>;
 
   iterator begin() { return {this, next(0)}; }
-  iterator end() { return {this, kEnd}; }
+  iterator end() { return {this, nullptr}; }
   const_iterator begin() const { return {this, next(0)}; }
-  const_iterator end() const { return {this, kEnd}; }
+  const_iterator end() const { return {this, nullptr}; }
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  bool contains(Id id) const { return holds(id.value); }
+  bool contains(Id id) const { return slot(id.value) != nullptr; }
 
-  iterator find(Id id) { return {this, holds(id.value) ? id.value : kEnd}; }
-  const_iterator find(Id id) const { return {this, holds(id.value) ? id.value : kEnd}; }
+  iterator find(Id id) { return {this, slot(id.value)}; }
+  const_iterator find(Id id) const { return {this, slot(id.value)}; }
   // The first element whose id is not below `id`.
   iterator lower_bound(Id id) { return {this, next(id.value)}; }
   const_iterator lower_bound(Id id) const { return {this, next(id.value)}; }
@@ -77,33 +78,35 @@ class IdMap {
   void each_from(Id from, Visit visit) const {
     for (Place at = place_from(from.value); at.block != nullptr; at = place_from(at.after())) {
       for (std::size_t i = at.slot; i < kBlock; i = at.block->next(i + 1)) {
-        if (!visit(at.block->slot(i)->second)) return;
+        if (!visit(std::as_const(*at.block).slot(i)->second)) return;
       }
     }
   }
 
   template <class... Args>
   std::pair<iterator, bool> try_emplace(Id id, Args&&... args) {
-    if (holds(id.value)) return {{this, id.value}, false};
     Block& block = block_for(id.value);
     const std::size_t at = id.value % kBlock;
-    std::construct_at(block.slot(at), std::piecewise_construct, std::forward_as_tuple(id),
+    value_type* value = block.slot(at);
+    if (block.has(at)) return {{this, value}, false};
+    std::construct_at(value, std::piecewise_construct, std::forward_as_tuple(id),
                       std::forward_as_tuple(std::forward<Args>(args)...));
     block.set(at);
     ++size_;
-    return {{this, id.value}, true};
+    return {{this, value}, true};
   }
   std::pair<iterator, bool> emplace(Id id, T value) { return try_emplace(id, std::move(value)); }
   T& operator[](Id id) { return try_emplace(id).first->second; }
   const T& at(Id id) const {
-    CHECK(holds(id.value), "an id that is not there");
-    return slot(id.value)->second;
+    const value_type* value = slot(id.value);
+    CHECK(value != nullptr, "an id that is not there");
+    return value->second;
   }
 
   std::size_t erase(Id id) {
-    if (!holds(id.value)) return 0;
+    if (slot(id.value) == nullptr) return 0;
     --size_;
-    const auto page = pages_.find(id.value / kPage);
+    const auto page = page_from(id.value / kPage);
     std::unique_ptr<Block>& block = page->second->blocks[id.value % kPage / kBlock];
     block->drop(id.value % kBlock);
     if (block->count > 0) return 1;
@@ -111,13 +114,12 @@ class IdMap {
     if (--page->second->count == 0) pages_.erase(page);
     return 1;
   }
-  void erase(iterator at) { erase(Id(at.index_)); }
+  void erase(iterator at) { erase(at->first); }
   void clear() { *this = IdMap(); }
 
  private:
   static constexpr std::uint64_t kBlock = 256;
   static constexpr std::uint64_t kPage = 256 * kBlock;
-  static constexpr std::uint64_t kEnd = ~std::uint64_t{0};
 
   struct Block {
     std::array<std::uint64_t, kBlock / 64> used = {};
@@ -178,53 +180,64 @@ class IdMap {
 
   // Of an element; without a block: of none.
   struct Place {
-    std::uint64_t first = kEnd;  // id of the block's first slot
-    const Block* block = nullptr;
+    std::uint64_t first = 0;  // id of the block's first slot
+    Block* block = nullptr;
     std::size_t slot = 0;
     std::uint64_t after() const { return first + kBlock; }
   };
 
-  Block* find_block(std::uint64_t index) const {
-    const auto page = pages_.find(index / kPage);
-    return page == pages_.end() ? nullptr : page->second->blocks[index % kPage / kBlock].get();
+  using Pages = std::vector<std::pair<std::uint64_t, std::unique_ptr<Page>>>;
+
+  // The first page from number `page` on.
+  typename Pages::const_iterator page_from(std::uint64_t page) const {
+    return std::lower_bound(
+        pages_.begin(), pages_.end(), page,
+        [](const auto& one, std::uint64_t number) { return one.first < number; });
   }
-  bool holds(std::uint64_t index) const {
-    const Block* block = find_block(index);
-    return block != nullptr && block->has(index % kBlock);
+  // Of the element; null when there is none.
+  value_type* slot_in(std::uint64_t index) const {
+    const auto page = page_from(index / kPage);
+    if (page == pages_.end() || page->first != index / kPage) return nullptr;
+    Block* block = page->second->blocks[index % kPage / kBlock].get();
+    return block != nullptr && block->has(index % kBlock) ? block->slot(index % kBlock) : nullptr;
   }
-  value_type* slot(std::uint64_t index) { return find_block(index)->slot(index % kBlock); }
-  const value_type* slot(std::uint64_t index) const {
-    return find_block(index)->slot(index % kBlock);
-  }
+  value_type* slot(std::uint64_t index) { return slot_in(index); }
+  const value_type* slot(std::uint64_t index) const { return slot_in(index); }
   Block& block_for(std::uint64_t index) {
-    std::unique_ptr<Page>& page = pages_[index / kPage];
-    if (page == nullptr) page = std::make_unique<Page>();
-    std::unique_ptr<Block>& block = page->blocks[index % kPage / kBlock];
+    auto page = page_from(index / kPage);
+    if (page == pages_.end() || page->first != index / kPage) {
+      page = pages_.emplace(page, index / kPage, std::make_unique<Page>());
+    }
+    std::unique_ptr<Block>& block = page->second->blocks[index % kPage / kBlock];
     if (block == nullptr) {
       block = std::make_unique<Block>();
-      ++page->count;
+      ++page->second->count;
     }
     return *block;
   }
   // The first element from `index` on.
   Place place_from(std::uint64_t index) const {
-    for (auto at = pages_.lower_bound(index / kPage); at != pages_.end(); ++at) {
+    for (auto at = page_from(index / kPage); at != pages_.end(); ++at) {
       std::uint64_t from = at->first == index / kPage ? index % kPage : 0;
       for (; from < kPage; from = (from / kBlock + 1) * kBlock) {
-        const Block* block = at->second->blocks[from / kBlock].get();
+        Block* block = at->second->blocks[from / kBlock].get();
         const std::size_t found = block == nullptr ? kBlock : block->next(from % kBlock);
         if (found < kBlock) return {at->first * kPage + from / kBlock * kBlock, block, found};
       }
     }
     return {};
   }
-  // The first id in use from `index` on; kEnd when there is none.
-  std::uint64_t next(std::uint64_t index) const {
+  // The first element from `index` on; null when there is none.
+  value_type* next(std::uint64_t index) {
     const Place found = place_from(index);
-    return found.block == nullptr ? kEnd : found.first + found.slot;
+    return found.block == nullptr ? nullptr : found.block->slot(found.slot);
+  }
+  const value_type* next(std::uint64_t index) const {
+    const Place found = place_from(index);
+    return found.block == nullptr ? nullptr : found.block->slot(found.slot);
   }
 
-  std::map<std::uint64_t, std::unique_ptr<Page>> pages_;  // by id / kPage; none is empty
+  Pages pages_;  // ascending by id / kPage; none is empty
   std::size_t size_ = 0;
 };
 
