@@ -3,8 +3,13 @@
 // For what is nearly always short and is made anew in every search: devices of a node, NUMA nodes.
 #pragma once
 
-#include <boost/container/small_vector.hpp>
 #include <cstddef>
+
+// As with std::vector, indices are not checked here; sanitizers see what lies beyond.
+#define BOOST_DISABLE_ASSERTS
+#include <boost/container/small_vector.hpp>
+#undef BOOST_DISABLE_ASSERTS
+#include <boost/assert.hpp>
 
 namespace dove::core {
 
