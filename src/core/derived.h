@@ -44,12 +44,14 @@ enum class Verdict {
   kDeclared,   // until something declared changes (pool closed, time limit)
 };
 
-// Waiting jobs that ask for the same, under the same limits: they share one verdict.
+// Waiting jobs that ask for the same, under the same limits and promises: they share one verdict.
 struct WaitClass {
   std::uint64_t digest = 0;
   std::shared_ptr<const JobSpec> spec;
   std::vector<NodeId> avoided;
   JobId array;                     // of its own limit; none without one
+  std::int32_t priority = 0;       // of its jobs ...
+  bool comes_first = false;        // ... and whether they do: promises bind by these
   const PoolNote* pool = nullptr;  // null: there is none
   Amount least;                    // that a job of it can hold
   NodeNeeds needs;                 // of a job of it, on all its nodes together
@@ -57,7 +59,6 @@ struct WaitClass {
   std::set<QueueKey> jobs;
   Verdict verdict = Verdict::kOpen;
   std::uint64_t books_version = 0;  // when the verdict was found
-  std::int32_t tried_priority = 0;  // of the first job then
   std::int32_t lane = 0;            // in Derived::tree
   std::optional<QueueKey> head;     // as the tree knows it
   bool open = false;                // as the tree knows it

@@ -20,7 +20,7 @@ constexpr std::size_t kFragments_max = 256;
 class Measure {
  public:
   Measure(const WhatIf& now, const PlacementPolicy& policy, const JobSpec& spec)
-      : now_(now), policy_(policy), spec_(spec), group_(&spec.groups.front()) {
+      : now_(now), policy_(policy), group_(&spec.groups.front()) {
     for (const TaskGroup& group : spec.groups) {
       needs_ += std::int64_t{group.tasks} * per_task(group, true);
       if (per_task(group, true) > per_task(*group_, true)) group_ = &group;
@@ -64,7 +64,6 @@ class Measure {
 
   const WhatIf& now_;
   const PlacementPolicy& policy_;
-  const JobSpec& spec_;
   const TaskGroup* group_;  // that asks for most per task
   bool in_gpus_ = true;
   std::int64_t needs_ = 0;

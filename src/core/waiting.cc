@@ -33,6 +33,8 @@ std::uint64_t class_digest(const Job& job) {
   digest.add(static_cast<std::uint64_t>(spec.deadline.us));
   digest.add(spec.reservation);
   digest.add(limiting_array(job).value);
+  digest.add(static_cast<std::uint64_t>(job.priority));
+  digest.add(static_cast<std::uint64_t>(comes_first(job)));
   for (const TaskGroup& group : spec.groups) {
     digest.add(static_cast<std::uint64_t>(group.tasks));
     digest.add(static_cast<std::uint64_t>(group.nodes_min));
@@ -52,8 +54,14 @@ bool same_shape(const TaskGroup& a, const TaskGroup& b) {
          a.per_node == b.per_node;
 }
 
+// Whether the same promises bind it (core/promise.cc): an order need not go by these.
+bool same_standing(const WaitClass& it, const Job& job) {
+  return it.priority == job.priority && it.comes_first == comes_first(job);
+}
+
 bool same_class(const WaitClass& it, const Job& job) {
   if (it.array != limiting_array(job) || it.avoided != job.nodes_avoided) return false;
+  if (!same_standing(it, job)) return false;
   if (it.spec == job.spec) return true;
   const JobSpec& a = *it.spec;
   const JobSpec& b = *job.spec;
@@ -82,6 +90,8 @@ std::uint64_t class_for(const State& state, const Job& job) {
   made.spec = job.spec;
   made.avoided = job.nodes_avoided;
   made.array = limiting_array(job);
+  made.priority = job.priority;
+  made.comes_first = comes_first(job);
   made.pool = pool_note(state, *job.spec);
   made.least = least_amount(*job.spec);
   made.needs = needs_of(*job.spec);
@@ -122,7 +132,6 @@ void set_verdict(State& state, std::uint64_t id, Verdict verdict) {
   if (verdict == Verdict::kOverLimit) derived.over_limit.insert(id);
   it.verdict = verdict;
   it.books_version = derived.books_version;
-  if (!it.jobs.empty()) it.tried_priority = state.find_job(it.jobs.begin()->job)->priority;
   place_in_tree(state, id, it);
 }
 
@@ -146,20 +155,15 @@ void enqueue(State& state, const Job& job, JobNote& note) {
   const std::int64_t rank =
       derived.by_order_policy ? derived.tree.order_of(job.spec->queue).rank(state, job) : 0;
   const QueueKey key{queue_rank(job, rank), job.submitted_seq, job.id};
-  if (note.wait_class == 0 || note.key != key) {
+  const bool stands = note.wait_class != 0 && note.key == key &&
+                      same_standing(derived.classes.at(note.wait_class), job);
+  if (!stands) {
     dequeue(state, note);
     note.wait_class = class_for(state, job);
     note.key = key;
     WaitClass& it = derived.classes.at(note.wait_class);
     it.jobs.insert(it.jobs.end(), key);  // who comes last goes last, most often
     place_in_tree(state, note.wait_class, it);
-  }
-  // Promises may not bind this one that bound who was first when the verdict was found.
-  const WaitClass& it = derived.classes.at(note.wait_class);
-  const bool is_first = it.jobs.begin()->job == job.id;
-  const bool had_no_place = it.verdict == Verdict::kNoPlace || it.verdict == Verdict::kChanging;
-  if (is_first && had_no_place && job.priority > it.tried_priority) {
-    set_verdict(state, note.wait_class, Verdict::kOpen);
   }
 }
 
