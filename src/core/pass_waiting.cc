@@ -53,6 +53,9 @@ std::optional<std::vector<Placement>> search(const State& state, const Policies&
   return find_places(candidates, *policies.placement, *it.spec, avoided);
 }
 
+// A refusal costs as much as a look at so many classes: all are looked at when that is paid for.
+constexpr std::uint64_t kLooks_paid = 64;
+
 // Launches the first job of the class, or says why none of it can be.
 Verdict try_place(Cycle& cycle, std::uint64_t id) {
   const State& state = cycle.state;
@@ -125,6 +128,7 @@ void order(Cycle& cycle) {
 void place(Cycle& cycle) {
   Derived& derived = *cycle.state.derived;
   derived.tree.time_passed();
+  std::uint64_t refused = 0;  // classes, each in its turn, since all were looked at
   // A launch may help those whose search can miss: another round, as long as there are launches.
   for (bool launched = true; launched;) {
     keep_promises(cycle);
@@ -136,9 +140,11 @@ void place(Cycle& cycle) {
         launched = true;
       } else {
         set_verdict(cycle.state, *id, verdict);
-        if (verdict == Verdict::kNoPlace) {
-          close_too_much(cycle.state, derived.classes.at(*id).pool);
+        if (verdict != Verdict::kNoPlace || ++refused * kLooks_paid < derived.classes.last()) {
+          continue;
         }
+        close_too_much(cycle.state, derived.classes.at(*id).pool);
+        refused = 0;
       }
     }
   }
