@@ -1,7 +1,6 @@
 #include "core/books.h"
 
 #include <algorithm>
-#include <span>
 
 #include "core/cores.h"
 #include "core/health.h"

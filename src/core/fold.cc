@@ -1,7 +1,5 @@
 #include "core/fold.h"
 
-#include <algorithm>
-
 #include "core/books.h"
 #include "core/derived.h"
 #include "core/hang.h"

@@ -1,7 +1,6 @@
 #include "core/plan.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "base/digest.h"

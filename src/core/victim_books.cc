@@ -1,7 +1,5 @@
 #include "core/victim_books.h"
 
-#include <algorithm>
-
 #include "core/books.h"
 #include "core/sorted.h"
 
