@@ -82,6 +82,9 @@ Result<void> read_numa(const Reader& read, const YAML::Node& root, Inventory& ou
       NumaNode numa;
       TRY_ASSIGN(const std::vector<std::int32_t> cores, read.ids(item["cores"]));
       for (std::int32_t core : cores) {
+        if (core >= CoreSet::kEnd) {
+          return read.wrong(item, fmt::format("core {}: ids go to {}", core, CoreSet::kEnd - 1));
+        }
         numa.cores.insert(core);
         if (!seen.insert(core).second) {
           return read.wrong(item, fmt::format("core {} is in two NUMA nodes", core));

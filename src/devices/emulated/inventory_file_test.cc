@@ -34,6 +34,7 @@ TEST(InventoryFile, NamesThePlaceOfAMistake) {
   EXPECT_FALSE(parse_inventory("memory: 99999999999Gi", "a").ok());
   EXPECT_FALSE(parse_inventory("devices: [{numa_node: 3}]", "a").ok());
   EXPECT_FALSE(parse_inventory("numa: [{cores: 0-1}, {cores: 1-2}]", "a").ok());
+  EXPECT_FALSE(parse_inventory("numa: [{cores: 0-1}, {cores: 2147483647}]", "a").ok());
   EXPECT_FALSE(parse_inventory("links: [{devices: [0, 1]}]", "a").ok());
   EXPECT_FALSE(parse_inventory("devices: [{count: 2, uuid: a}]", "a").ok());
   EXPECT_FALSE(parse_inventory("countables: {hugepages-2Mi: 3Mi}", "a").ok());
