@@ -24,7 +24,7 @@ Result<std::vector<std::int32_t>> parse_id_list(const std::string& text) {
       if (error2 != std::errc() || to < from || to - from > 65'536) return wrong();
       next = after;
     }
-    for (std::int32_t id = from; id <= to; ++id) ids.push_back(id);
+    for (std::int64_t id = from; id <= to; ++id) ids.push_back(static_cast<std::int32_t>(id));
     if (next < end && *next != ',') return wrong();
     at = next < end ? next + 1 : next;
   }
