@@ -12,7 +12,7 @@ namespace dove::codec {
 namespace {
 
 constexpr std::string_view kMagic = "dovesnap";
-constexpr std::uint64_t kLayout = 3;
+constexpr std::uint64_t kLayout = 4;
 
 // Elements of an array share one spec: it is written once and referred to by its number.
 class SpecTable {
@@ -150,6 +150,7 @@ void state_fields(Ar& ar, typename Ar::template Of<core::State>& v) {
   ar.since(2, v.counts_models);
   ar.since(2, v.promises);
   ar.since(3, v.hangs);
+  ar.since(4, v.turns);
 }
 
 void write_jobs(ByteWriter& ar, const core::State& state) {

@@ -112,6 +112,7 @@ core::State sample_state() {
   state.past_by_user["ada"] = {7, Instant{41}};
   state.past_by_queue["long"] = {8, Instant{42}};
   state.counts_models = true;
+  state.turns["gpu"] = NodeId{1};
   state.promises[JobId{9}] = {Instant{50}, Instant{41}, {sample_placement()}};
   return state;
 }

@@ -5,6 +5,7 @@
 #include "core/derived.h"
 #include "core/fold.h"
 #include "core/hang.h"
+#include "core/score_board.h"
 #include "core/sorted.h"
 #include "core/step.h"
 
@@ -62,6 +63,7 @@ class DecisionFold {
       touch_taken(state_, node.id);
     }
     touch(state_, job->id);
+    note_turn(*job->spec, decision.placements);
   }
 
   void operator()(const Start& decision) {
@@ -180,6 +182,12 @@ class DecisionFold {
     for (const Placement& placement : promise->second.placements) touch(state_, placement.node);
     state_.promises.erase(promise);
     return true;
+  }
+
+  void note_turn(const JobSpec& spec, const std::vector<Placement>& placements) {
+    if (!takes_turns(state_.settings) || !is_scored(spec) || placements.empty()) return;
+    const Pool* pool = pool_of(state_, spec);
+    if (pool != nullptr) state_.turns[pool->name] = placements.front().node;
   }
 
   Attempt* attempt_of(JobId id, AttemptNumber number) {

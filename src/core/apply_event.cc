@@ -7,6 +7,7 @@
 #include "core/fold.h"
 #include "core/hang.h"
 #include "core/health.h"
+#include "core/score_board.h"
 #include "core/step.h"
 
 namespace dove::core {
@@ -224,7 +225,10 @@ class EventFold {
 
   void operator()(const ObjectDeleted& event) {
     const std::string& name = event.name;
-    if (event.kind == "pool" && name != "default") state_.pools.erase(name);
+    if (event.kind == "pool" && name != "default") {
+      state_.pools.erase(name);
+      state_.turns.erase(name);
+    }
     if (event.kind == "queue" && name != "default") state_.queues.erase(name);
     if (event.kind == "limit") state_.user_limits.erase(name);
     if (event.kind == "user") state_.users.erase(name);
@@ -398,6 +402,7 @@ class EventFold {
 
   void declare(const ClusterSettings& settings) {
     state_.settings = settings;
+    if (!takes_turns(settings)) state_.turns.clear();
     state_.derived.reset();
   }
   void declare(const Pool& pool) {

@@ -11,7 +11,8 @@ namespace dove::core {
 namespace {
 
 constexpr std::int64_t kCore_milli = 1000;
-constexpr std::size_t kShapesMax = 512;  // remembered by the index of a pool
+constexpr std::size_t kShapesMax = 512;                   // remembered by the index of a pool
+constexpr std::string_view kRound_robin = "round_robin";  // policies/round_robin.h
 
 FreeState closed() {
   FreeState state;
@@ -19,7 +20,35 @@ FreeState closed() {
   return state;
 }
 
-// One task that asks for cores, memory and plain devices, on any node of its pool.
+// As people may write it, with or without its version, "-" and "_" being the same.
+bool is_called(std::string_view full, std::string_view name) {
+  const auto same = [](char a, char b) {
+    return a == b || ((a == '-' || a == '_') && (b == '-' || b == '_'));
+  };
+  const std::string_view plain = full.substr(0, full.find('/'));
+  return std::equal(full.begin(), full.end(), name.begin(), name.end(), same) ||
+         std::equal(plain.begin(), plain.end(), name.begin(), name.end(), same);
+}
+
+std::uint64_t coarse(std::int64_t count) {
+  return std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(count, 0)));
+}
+
+}  // namespace
+
+const ScorePolicy* find_score(const Policies& policies, std::string_view name) {
+  if (policies.placement != nullptr && is_called(policies.placement->name(), name)) return nullptr;
+  for (const ScorePolicy* score : policies.scores) {
+    if (is_called(score->name(), name)) return score;
+  }
+  return nullptr;
+}
+
+bool takes_turns(const ClusterSettings& settings) {
+  const std::string_view name = settings.placement;
+  return is_called(kRound_robin, name.substr(0, name.find('/')));
+}
+
 bool is_scored(const JobSpec& spec) {
   if (spec.exclusive || spec.groups.size() != 1 || spec.groups.front().tasks != 1) return false;
   if (!spec.features.empty() || !spec.nodes_wanted.empty() || !spec.nodes_excluded.empty()) {
@@ -35,28 +64,6 @@ bool is_scored(const JobSpec& spec) {
   plain.gpu_memory_bytes = group.per_task.gpu_memory_bytes;
   return (plain.gpus > 0 || plain.share_milli > 0) && group.per_task == plain &&
          group.per_node == Request{};
-}
-
-std::uint64_t coarse(std::int64_t count) {
-  return std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(count, 0)));
-}
-
-}  // namespace
-
-const ScorePolicy* find_score(const Policies& policies, std::string_view name) {
-  const auto same = [](char a, char b) {
-    return a == b || ((a == '-' || a == '_') && (b == '-' || b == '_'));
-  };
-  const auto is_called = [&](std::string_view full) {
-    const std::string_view plain = full.substr(0, full.find('/'));
-    return std::equal(full.begin(), full.end(), name.begin(), name.end(), same) ||
-           std::equal(plain.begin(), plain.end(), name.begin(), name.end(), same);
-  };
-  if (policies.placement != nullptr && is_called(policies.placement->name())) return nullptr;
-  for (const ScorePolicy* score : policies.scores) {
-    if (is_called(score->name())) return score;
-  }
-  return nullptr;
 }
 
 // Counts matter to a power of two: the scorer is good for a while.
@@ -172,9 +179,9 @@ void ScoreBoard::prepare() {
 }
 
 ScoreBoard::PoolIndex& ScoreBoard::index_of(const State& state, const std::string& pool) {
-  PoolIndex& index = indexes_[pool];
+  PoolIndex& index = indexes_.try_emplace(pool, policy_->ties()).first->second;
   if (index.order.size() != state.nodes.size()) {
-    index = PoolIndex{};
+    index = PoolIndex(policy_->ties());
     for (const Node& node : state.nodes) {
       index.order.push_back(node.id);
       index.changed.insert(node.id);
@@ -216,6 +223,12 @@ std::optional<NodeId> ScoreBoard::choose(const State& state, const std::string& 
   if (index.scorer != number_) {
     index.index.use(scorer_.get());
     index.scorer = number_;
+  }
+  if (policy_->ties() == Ties::kNext) {
+    const auto last = state.turns.find(pool);
+    index.index.set_taken(last == state.turns.end()
+                              ? std::nullopt
+                              : std::optional(index.places[last->second.value - 1]));
   }
   const auto choice =
       index.index.choose(index.index.shape_id(shape_of(spec.groups.front().per_task)));

@@ -27,6 +27,14 @@ namespace dove::core {
 // not among them, or is what `placement` does for all jobs.
 const ScorePolicy* find_score(const Policies& policies, std::string_view name);
 
+// Whether the settings' placement goes around the nodes by turns: State::turns is kept then, and
+// only then. Told by the policy's name, since folding knows no policies.
+bool takes_turns(const ClusterSettings& settings);
+
+// Whether jobs like this are placed by score: one task that asks for cores, memory and plain
+// devices, on any node of its pool.
+bool is_scored(const JobSpec& spec);
+
 class ScoreBoard {
  public:
   // Null: there are no scores. The policy lives as long as this.
@@ -72,9 +80,11 @@ class ScoreBoard {
     std::int32_t number = 0;
     std::int64_t nodes = 0;
   };
-  // Ties go to nodes with fewer devices, so that large ones stay whole, then to the older node.
+  // Ties go to nodes with fewer devices, so that large ones stay whole, then to the older node; by
+  // turns they go around the end of this order.
   struct PoolIndex {
-    ScoreIndex index{{}, Ties::kFirst, 0};
+    explicit PoolIndex(Ties ties) : index({}, ties, 0) {}
+    ScoreIndex index;
     std::vector<NodeId> order;
     std::vector<std::int32_t> places;  // in that order, by NodeId - 1
     std::set<NodeId> changed;          // since it was asked last

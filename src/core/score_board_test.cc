@@ -117,6 +117,75 @@ TEST(ScoreBoard, AnswersAreAFunctionOfTheState) {
   EXPECT_GT(chosen, 500);
 }
 
+class Turns final : public ScorePolicy {
+ public:
+  class Level final : public Scorer {
+   public:
+    Score score(const FreeState&, const TaskShape&) const override { return {0}; }
+  };
+
+  std::string_view name() const override { return "round-robin/1"; }
+  Ties ties() const override { return Ties::kNext; }
+  std::unique_ptr<const Scorer> prepare(std::span<const MixEntry>,
+                                        std::span<const NodeClass>) const override {
+    return std::make_unique<Level>();
+  }
+};
+
+// Of 2 devices each, but the second, which has 1.
+State four_nodes() {
+  Random random(7);
+  State state;
+  for (std::uint32_t id = 1; id <= 4; ++id) {
+    Node& node = state.nodes.emplace_back(some_node(id, random));
+    node.inventory = inventory("m", id == 2 ? 1 : 2);
+    node.cores_free = {0, 1, 2, 3, 4, 5, 6, 7};
+    node.device_free_milli.assign(node.inventory->devices.size(), 1000);
+    node.memory_free_bytes = 1000;
+  }
+  return state;
+}
+
+TEST(ScoreBoard, TurnsGoOnFromWhatTheStateTells) {
+  const Turns policy;
+  State state = four_nodes();
+  JobSpec spec;
+  spec.groups.resize(1);
+  spec.groups[0].per_task.gpus = 1;
+  const auto next = [&](const std::string& pool, std::uint32_t away = 0) {
+    ScoreBoard board;
+    board.use(&policy);
+    for (const Node& node : state.nodes) board.touch(node.id);
+    board.add(spec);
+    const auto open = [away](NodeId id) { return id.value != away; };
+    const auto found = board.choose(state, pool, spec, open);
+    EXPECT_EQ(found, board.choose(state, pool, spec, open)) << "asking is no turn";
+    return found.value_or(NodeId{});
+  };
+  EXPECT_EQ(next("a"), NodeId{2}) << "nodes with fewer devices come first";
+  for (const auto& [last, then] : {std::pair{2u, 1u}, {1u, 3u}, {3u, 4u}, {4u, 2u}}) {
+    state.turns["a"] = NodeId{last};
+    EXPECT_EQ(next("a"), NodeId{then}) << "after " << last;
+  }
+  state.turns["a"] = NodeId{3};
+  EXPECT_EQ(next("b"), NodeId{2}) << "each pool has its own turns";
+  EXPECT_EQ(next("a", 4), NodeId{2}) << "who is not there is passed over";
+  EXPECT_EQ(next("a", 3), NodeId{4}) << "though it was the last";
+}
+
+TEST(ScoreBoard, TurnsAreTakenUnderTheirNameOnly) {
+  for (const char* name : {"round_robin", "round-robin", "round-robin/1"}) {
+    ClusterSettings settings;
+    settings.placement = name;
+    EXPECT_TRUE(takes_turns(settings)) << name;
+  }
+  for (const char* name : {"best_fit", "round", "round_robin2", ""}) {
+    ClusterSettings settings;
+    settings.placement = name;
+    EXPECT_FALSE(takes_turns(settings)) << name;
+  }
+}
+
 TEST(ScoreBoard, LeavesOtherKindsOfJobsToTheSearch) {
   const SomePolicy policy;
   Random random(6);

@@ -31,6 +31,9 @@ class ScoreIndex {
   // An id for asking; equal shapes have equal ids.
   std::int32_t shape_id(const TaskShape& shape);
 
+  // For Ties::kNext: `node` counts as the one that choose took last; none: the first is next.
+  void set_taken(std::optional<std::int32_t> node) { taken_ = node.value_or(kNobody); }
+
   // The best node that has room; none when no node has. REQUIRES: a scorer is in use.
   std::optional<Choice> choose(std::int32_t shape_id);
 

@@ -46,6 +46,7 @@ State::State(const State& other)
       counts_models(other.counts_models),
       promises(other.promises),
       hangs(other.hangs),
+      turns(other.turns),
       usage(other.usage),
       accounts(other.accounts) {}
 

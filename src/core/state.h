@@ -208,6 +208,9 @@ struct State {
   bool counts_models = false;
   std::map<JobId, PromiseRecord> promises;  // of waiting jobs
   std::map<JobId, Hang> hangs;              // of active jobs, until a rank tells of a step
+  // While placement goes by turns (core/score_board.h): where the last job that is placed by score
+  // was launched, by pool.
+  std::map<std::string, NodeId> turns;
   Usage usage;
   Accounts accounts;  // derived from the rest, never hashed
   std::unique_ptr<Derived, DerivedDeleter> derived;

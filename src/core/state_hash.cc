@@ -184,6 +184,8 @@ std::uint64_t state_hash(const State& s) {
            s.usage_by_queue, s.usage, s.projects, s.reservations, s.usage_by_project,
            s.asked_by_project, s.past_by_user, s.past_by_queue, s.counts_models, s.promises,
            s.hangs);
+  // Logs from before it was there keep their hashes.
+  if (!s.turns.empty()) hash.add(s.turns);
   return hash.value();
 }
 

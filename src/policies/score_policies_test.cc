@@ -98,7 +98,17 @@ TEST(LiveScores, TheUsualPlacementIsNotOneOfThem) {
   EXPECT_EQ(core::find_score(standard, ClusterSettings{}.placement), nullptr);
   EXPECT_EQ(core::find_score(standard, "best-fit"), nullptr);
   EXPECT_EQ(core::find_score(standard, "worst_fit"), find_score_policy("worst-fit"));
-  EXPECT_EQ(core::find_score(standard, "round-robin"), nullptr);
+  EXPECT_EQ(core::find_score(standard, "round_robin"), find_score_policy("round-robin"));
+  EXPECT_EQ(core::find_score(standard, "random"), nullptr);
+}
+
+// The core notes turns by the name in the settings: it must know each that takes them.
+TEST(LiveScores, TurnsAreNotedForThoseThatTakeThem) {
+  for (const core::ScorePolicy* each : standard_policies().scores) {
+    ClusterSettings settings;
+    settings.placement = each->name();
+    EXPECT_EQ(core::takes_turns(settings), each->ties() == core::Ties::kNext) << each->name();
+  }
 }
 
 }  // namespace

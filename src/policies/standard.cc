@@ -15,11 +15,11 @@
 namespace dove::policies {
 namespace {
 
-// Where ties go by chance or by turns, a choice hangs on more than the state.
+// Where ties go by chance, a choice hangs on more than the state.
 std::vector<const core::ScorePolicy*> live_scores() {
   std::vector<const core::ScorePolicy*> live;
   for (const NamedScorePolicy& each : score_policies()) {
-    if (each.policy->ties() == core::Ties::kFirst) live.push_back(each.policy);
+    if (each.policy->ties() != core::Ties::kRandom) live.push_back(each.policy);
   }
   return live;
 }

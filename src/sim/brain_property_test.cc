@@ -22,9 +22,11 @@ Result<void> cycle(CheckedBrain& brain, RandomWorld& world) {
 }
 
 // How many attempts were stopped because they hung.
-Result<std::uint64_t> run(std::uint64_t seed, int batches, bool with_hangs = false) {
+Result<std::uint64_t> run(std::uint64_t seed, int batches, bool with_hangs = false,
+                          const char* placement = nullptr) {
   CheckedBrain brain(policies::standard_policies());
   RandomWorld world(brain, seed, /*varied=*/false, with_hangs);
+  if (placement != nullptr) world.place_by(placement);
   brain.begin(Instant{1'000'000'000});
   world.set_up();
   for (int i = 0; i < batches; ++i) {
@@ -53,6 +55,15 @@ TEST(BrainProperty, RandomHistoriesWithHangsKeepTheInvariants) {
     hung += *done;
   }
   EXPECT_GT(hung, 0u);
+}
+
+// Whose turn it is lies in the state: a state without caches, and one that is only folded, agree.
+TEST(BrainProperty, RandomHistoriesByTurnsKeepTheInvariants) {
+  const auto [first, count, given] = seeds_for_test(10);
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    const auto done = run(seed, 250, /*with_hangs=*/false, "round_robin");
+    ASSERT_TRUE(done.ok()) << "DOVE_SEED=" << seed << ": " << done.error().message;
+  }
 }
 
 // 199: a job that had room was promised it only in the next cycle. 274, 292: what a search for an

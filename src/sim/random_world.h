@@ -40,6 +40,8 @@ class RandomWorld {
         with_hangs_(with_hangs),
         with_quotas_(with_quotas) {}
 
+  // Another placement of single tasks. REQUIRES: set_up is still to come.
+  void place_by(const std::string& placement) { placement_ = placement; }
   void set_up();       // six nodes, a pool, a queue, limits; REQUIRES: nothing has happened yet
   void some_events();  // none to three
   // When the next batch is: soon, or when the brain wants to wake.
