@@ -14,7 +14,7 @@ namespace dove::core {
 namespace {
 
 template <class Id>
-void set_wake(std::set<std::pair<Instant, Id>>& wakes, Id id, Instant& noted, Instant wake) {
+void set_wake(OrderedSet<std::pair<Instant, Id>>& wakes, Id id, Instant& noted, Instant wake) {
   if (noted == wake) return;
   const auto entry = [&](Instant at) {
     return at == kNever ? std::nullopt : std::optional(std::pair(at, id));

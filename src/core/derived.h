@@ -18,6 +18,7 @@
 #include "core/cycle.h"
 #include "core/domain.h"
 #include "core/limits.h"
+#include "core/ordered_set.h"
 #include "core/place.h"
 #include "core/plan.h"
 #include "core/policy.h"
@@ -31,7 +32,7 @@ namespace dove::core {
 // The available nodes of a pool.
 struct PoolNote {
   std::string name;
-  std::set<NodeEntry> nodes;
+  RankedNodes nodes;
   NodeFree free;    // of all of them
   Domains domains;  // by the units they are in
 };
@@ -56,7 +57,7 @@ struct WaitClass {
   Amount least;                    // that a job of it can hold
   NodeNeeds needs;                 // of a job of it, on all its nodes together
   bool monotone = true;            // what did not fit cannot fit until something is freed
-  std::set<QueueKey> jobs;
+  OrderedSet<QueueKey> jobs;
   Verdict verdict = Verdict::kOpen;
   std::uint64_t books_version = 0;  // when the verdict was found
   std::int32_t lane = 0;            // in Derived::tree
@@ -172,9 +173,9 @@ struct Derived {
 
   std::map<std::string, PoolNote> pools;  // all of the State's
   ScoreBoard scores;
-  std::set<std::pair<Instant, JobId>> job_wakes;
-  std::set<std::pair<Instant, NodeId>> node_wakes;  // fences; may be early, never late
-  std::set<std::pair<Instant, JobId>> forgettable;  // ended jobs nobody depends on
+  OrderedSet<std::pair<Instant, JobId>> job_wakes;
+  OrderedSet<std::pair<Instant, NodeId>> node_wakes;  // fences; may be early, never late
+  OrderedSet<std::pair<Instant, JobId>> forgettable;  // ended jobs nobody depends on
   std::int64_t ended_count = 0;
 
   Plan plan;

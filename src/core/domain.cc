@@ -1,6 +1,7 @@
 #include "core/domain.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 namespace dove::core {
@@ -80,8 +81,8 @@ void Domains::drop(NodeId node) {
   member = {};
 }
 
-std::set<NodeEntry> Domains::ranked(std::int32_t index, const NodeNeeds& least) const {
-  std::set<NodeEntry> entries;
+RankedNodes Domains::ranked(std::int32_t index, const NodeNeeds& least) const {
+  RankedNodes entries;
   if (!covers(unit(index).free, least)) return entries;
   for (NodeId node : unit(index).nodes) {
     const Member& member = members_[node.value - 1];

@@ -9,12 +9,12 @@
 #include <compare>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/ordered_set.h"
 #include "core/policy.h"
 #include "core/state.h"
 
@@ -28,6 +28,7 @@ struct NodeEntry {
   NodeId node;
   auto operator<=>(const NodeEntry&) const = default;
 };
+using RankedNodes = OrderedSet<NodeEntry>;
 
 NodeFree free_of(const Node& node);
 
@@ -51,7 +52,7 @@ class Domains {
 
   const Unit& unit(std::int32_t index) const { return units_[static_cast<std::size_t>(index)]; }
   // Those of its nodes that have so much free, as a search wants them.
-  std::set<NodeEntry> ranked(std::int32_t index, const NodeNeeds& least) const;
+  RankedNodes ranked(std::int32_t index, const NodeNeeds& least) const;
   // Units of the level that have a node, the one with the least free first: GPUs, then cores, then
   // memory, then by path.
   std::vector<std::int32_t> tightest_first(std::string_view level) const;

@@ -36,7 +36,7 @@ class FullestFirst final : public PlacementPolicy {
 struct Cluster {
   std::vector<Node> nodes;
   IdMap<JobId, Job> jobs;
-  std::set<NodeEntry> ranked;
+  RankedNodes ranked;
   Domains domains;
 
   Candidates candidates() const {
@@ -235,7 +235,9 @@ TEST(Domain, SumsFollowWhateverNodesDo) {
     for (int step = 0; step < 20; ++step) {
       Node& node = cluster.nodes[random.below(cluster.nodes.size())];
       const NodeFree before = free_of(node);
-      std::erase_if(cluster.ranked, [&](const NodeEntry& e) { return e.node == node.id; });
+      const auto entry = std::find_if(cluster.ranked.begin(), cluster.ranked.end(),
+                                      [&](const NodeEntry& e) { return e.node == node.id; });
+      if (entry != cluster.ranked.end()) cluster.ranked.erase(*entry);
       if (random.below(3) == 0) {
         cluster.domains.drop(node.id);
         continue;

@@ -69,7 +69,7 @@ class Now {
   const Job& job_;
   std::set<JobId> ignored_;
   std::vector<Reason> told_;
-  std::set<NodeEntry> ranked_;
+  RankedNodes ranked_;
   std::vector<const Node*> nodes_;
 };
 

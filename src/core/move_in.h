@@ -1,8 +1,7 @@
-// An entry of an ordered set that changes its place there keeps its memory.
+// An entry of an ordered set changes its place there.
 #pragma once
 
 #include <optional>
-#include <utility>
 
 namespace dove::core {
 
@@ -10,21 +9,8 @@ namespace dove::core {
 template <class Set>
 void move_in(Set& set, const std::optional<typename Set::key_type>& before,
              const std::optional<typename Set::key_type>& now) {
-  typename Set::node_type node;
-  if (before) {
-    const auto at = set.find(*before);
-    if (at != set.end()) {
-      if (before == now) return;
-      node = set.extract(at);
-    }
-  }
-  if (!now) return;
-  if (node.empty()) {
-    set.insert(*now);
-  } else {
-    node.value() = *now;
-    set.insert(std::move(node));
-  }
+  if (before && before != now) set.erase(*before);
+  if (now) set.insert(*now);
 }
 
 }  // namespace dove::core

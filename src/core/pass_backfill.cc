@@ -392,7 +392,7 @@ void keep_promises(Cycle& cycle) {
 bool launch_promised(Cycle& cycle, std::uint64_t wait_class) {
   if (cycle.state.promises.empty()) return false;
   const Derived& derived = *cycle.state.derived;
-  const std::set<QueueKey>& jobs = derived.classes.at(wait_class).jobs;
+  const OrderedSet<QueueKey>& jobs = derived.classes.at(wait_class).jobs;
   std::vector<std::pair<Instant, JobId>> in_order;
   if (jobs.size() < cycle.state.promises.size()) {
     for (const QueueKey& key : jobs) {

@@ -134,8 +134,8 @@ class Round {
     return !full && VictimLimits(state_, job, least_amount(spec), {}).could_hold();
   }
 
-  const std::set<NodeEntry>& nodes_of(const JobSpec& spec) const {
-    static const std::set<NodeEntry> none;
+  const RankedNodes& nodes_of(const JobSpec& spec) const {
+    static const RankedNodes none;
     const PoolNote* pool = pool_note(state_, spec);
     return pool == nullptr ? none : pool->nodes;
   }
@@ -148,12 +148,12 @@ class Round {
     const std::vector<Victim> victims =
         find_victims(state_, job, nodes_of(*job.spec), running, stopping, rules);
     if (victims.empty()) return false;
-    const std::set<NodeEntry> nodes = open_nodes(state_, *job.spec, nodes_of(*job.spec));
+    const RankedNodes nodes = open_nodes(state_, *job.spec, nodes_of(*job.spec));
     VictimSearch search(state_, *cycle_.policies.placement, job, nodes, stopping, victims);
     auto found = search.find();
     if (!found || !keep_limits(state_, job, stopping, victims, *found)) return true;
     if (found->victims.empty()) return true;
-    const auto elsewhere = [this](const JobSpec& spec) -> const std::set<NodeEntry>& {
+    const auto elsewhere = [this](const JobSpec& spec) -> const RankedNodes& {
       return nodes_of(spec);
     };
     if (rules.moves && !search.can_move(*found, elsewhere)) return true;

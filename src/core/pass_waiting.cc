@@ -29,7 +29,7 @@ std::optional<std::vector<Placement>> search_by_score(const State& state, const 
   };
   const auto best = derived.scores.choose(state, it.pool->name, *it.spec, open);
   if (!best) return std::nullopt;
-  const std::set<NodeEntry> only = {{derived.nodes[best->value - 1].rank, *best}};
+  const RankedNodes only = {{derived.nodes[best->value - 1].rank, *best}};
   candidates.ranked = &only;
   return find_places(candidates, *policies.placement, *it.spec, {});
 }

@@ -20,8 +20,8 @@ using Shares = ShortList<Share, 4>;
 // One search: what is allowed, and what earlier groups of the job have taken.
 class Search {
  public:
-  Search(const std::set<NodeEntry>& ranked, const Candidates& candidates,
-         const PlacementPolicy& policy, const JobSpec& spec, std::span<const NodeId> avoided)
+  Search(const RankedNodes& ranked, const Candidates& candidates, const PlacementPolicy& policy,
+         const JobSpec& spec, std::span<const NodeId> avoided)
       : ranked_(ranked), candidates_(candidates), policy_(policy), spec_(spec), avoided_(avoided) {}
 
   // Nodes for all tasks of the group; empty when there is no room.
@@ -108,7 +108,7 @@ class Search {
     return place;
   }
 
-  const std::set<NodeEntry>& ranked_;
+  const RankedNodes& ranked_;
   const Candidates& candidates_;
   const PlacementPolicy& policy_;
   const JobSpec& spec_;
@@ -345,7 +345,7 @@ bool labels_allow(const JobSpec& spec, const Node& node, const IdMap<JobId, Job>
   return near;
 }
 
-std::optional<std::vector<Placement>> find_places_among(const std::set<NodeEntry>& ranked,
+std::optional<std::vector<Placement>> find_places_among(const RankedNodes& ranked,
                                                         const Candidates& candidates,
                                                         const PlacementPolicy& policy,
                                                         const JobSpec& spec,
@@ -358,7 +358,7 @@ std::optional<std::vector<Placement>> find_places_among(const std::set<NodeEntry
   return found;
 }
 
-std::int64_t room_among(const std::set<NodeEntry>& ranked, const Candidates& candidates,
+std::int64_t room_among(const RankedNodes& ranked, const Candidates& candidates,
                         const PlacementPolicy& policy, const JobSpec& spec, const TaskGroup& group,
                         std::span<const NodeId> avoided) {
   return Search(ranked, candidates, policy, spec, avoided).room(group);

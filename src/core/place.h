@@ -11,7 +11,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <span>
 #include <vector>
 
@@ -28,7 +27,7 @@ NodeFree free_of(const FreeView& free);
 
 // The nodes to choose from, ascending by the policy's rank of what they have free.
 struct Candidates {
-  const std::set<NodeEntry>* ranked = nullptr;
+  const RankedNodes* ranked = nullptr;
   const std::vector<Node>* nodes = nullptr;  // by NodeId - 1
   // Of these nodes; null: made of them when the job names a level.
   const Domains* domains = nullptr;
@@ -56,7 +55,7 @@ std::optional<std::vector<Placement>> find_places(const Candidates& candidates,
                                                   std::span<const NodeId> avoided);
 
 // The same on the nodes of `ranked` alone, whatever level the job names.
-std::optional<std::vector<Placement>> find_places_among(const std::set<NodeEntry>& ranked,
+std::optional<std::vector<Placement>> find_places_among(const RankedNodes& ranked,
                                                         const Candidates& candidates,
                                                         const PlacementPolicy& policy,
                                                         const JobSpec& spec,
@@ -64,7 +63,7 @@ std::optional<std::vector<Placement>> find_places_among(const std::set<NodeEntry
 
 // How many tasks of one group the nodes of `ranked` have room for, up to all of them; a node counts
 // as far as the group may use it.
-std::int64_t room_among(const std::set<NodeEntry>& ranked, const Candidates& candidates,
+std::int64_t room_among(const RankedNodes& ranked, const Candidates& candidates,
                         const PlacementPolicy& policy, const JobSpec& spec, const TaskGroup& group,
                         std::span<const NodeId> avoided);
 

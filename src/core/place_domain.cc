@@ -60,7 +60,7 @@ class Choice {
     std::int64_t tasks;
   };
 
-  Places among(const std::set<NodeEntry>& ranked) const {
+  Places among(const RankedNodes& ranked) const {
     return find_places_among(ranked, candidates_, policy_, spec_, avoided_);
   }
   std::vector<Room> roomiest_first(const std::vector<std::int32_t>& units) const;
@@ -127,7 +127,7 @@ std::size_t fewest(const auto& rooms, std::int64_t tasks) {
 }
 
 Places Choice::in_first(const std::vector<Room>& rooms, std::size_t count) const {
-  std::set<NodeEntry> ranked;
+  RankedNodes ranked;
   std::int64_t left = main_group(spec_).tasks;
   for (std::size_t i = 0; i + 1 < count; ++i) {
     const auto more = domains_.ranked(rooms[i].unit, least_);
@@ -144,7 +144,7 @@ Places Choice::in_first(const std::vector<Room>& rooms, std::size_t count) const
 }
 
 Places Choice::in_roomiest(const std::vector<Room>& rooms, std::size_t count) const {
-  std::set<NodeEntry> ranked;
+  RankedNodes ranked;
   for (std::size_t i = 0; i < count; ++i) {
     const auto more = domains_.ranked(rooms[i].unit, least_);
     ranked.insert(more.begin(), more.end());

@@ -127,7 +127,7 @@ void replace_first(std::vector<Bound>& heap, const Bound& bound) {
   heap[at] = bound;
 }
 
-const std::set<NodeEntry>& nodes_of(const State& state, const Pool& pool) {
+const RankedNodes& nodes_of(const State& state, const Pool& pool) {
   return state.derived->pools.at(pool.name).nodes;
 }
 
@@ -421,7 +421,7 @@ std::optional<Planned> Planner::find_even(const Query& query) {
 std::optional<Planned> Planner::search_at(const Query& query, Instant at) {
   if (!query.is_in_time(at)) return std::nullopt;
   const PlannedBooks planned(state_, plan_, {&query.spec, query.job, at, query.stay.end(at)});
-  std::set<NodeEntry> ranked;
+  RankedNodes ranked;
   std::vector<FreeView> views(state_.nodes.size());
   for (const NodeEntry& entry : nodes_of(state_, query.pool)) {
     if (!planned.is_open(entry.node)) continue;

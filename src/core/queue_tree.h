@@ -10,11 +10,11 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/ordered_set.h"
 #include "core/policy.h"
 #include "core/state.h"
 
@@ -81,8 +81,8 @@ class QueueTree {
              share == other.share;
     }
   };
-  using Children = std::set<std::pair<Key, std::int32_t>>;
-  using Classes = std::set<std::pair<QueueKey, std::uint64_t>>;
+  using Children = OrderedSet<std::pair<Key, std::int32_t>>;
+  using Classes = OrderedSet<std::pair<QueueKey, std::uint64_t>>;
   static constexpr std::int32_t kNone = -1;
   struct Branch {
     std::int32_t parent = kNone;

@@ -32,8 +32,8 @@ Running running_jobs(const State& state) {
   return found;
 }
 
-std::set<NodeEntry> nodes_of(const State& state, const PlacementPolicy& policy, const Pool& pool) {
-  std::set<NodeEntry> ranked;
+RankedNodes nodes_of(const State& state, const PlacementPolicy& policy, const Pool& pool) {
+  RankedNodes ranked;
   for (const Node& node : state.nodes) {
     if (!is_available(node) || !any_hostlist_holds(pool.nodes, node.name)) continue;
     ranked.insert({policy.rank(free_of(node)), node.id});
@@ -52,7 +52,7 @@ std::optional<Reason> explain_victims(const State& state, const Policies& polici
   VictimRules rules;
   rules.turns = true;
   rules.soon = true;
-  const std::set<NodeEntry> all = nodes_of(state, *policies.placement, *pool);
+  const RankedNodes all = nodes_of(state, *policies.placement, *pool);
   const std::vector<Victim> victims =
       find_victims(state, job, all, running.preemptible, running.stopping, rules);
   Reason reason;
@@ -60,7 +60,7 @@ std::optional<Reason> explain_victims(const State& state, const Policies& polici
   reason.used = static_cast<std::int64_t>(running.preemptible.size());
   reason.total = static_cast<std::int64_t>(victims.size());
   if (victims.empty()) return reason;
-  const std::set<NodeEntry> ranked = open_nodes(state, *job.spec, all);
+  const RankedNodes ranked = open_nodes(state, *job.spec, all);
   VictimSearch search(state, *policies.placement, job, ranked, running.stopping, victims);
   auto found = search.find();
   if (!found || !keep_limits(state, job, running.stopping, victims, *found)) return reason;

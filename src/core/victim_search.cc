@@ -33,7 +33,7 @@ class ByCost final : public PlacementPolicy {
   const PlacementPolicy& policy_;
 };
 
-Amount free_in_sum(const std::vector<Node>& nodes, const std::set<NodeEntry>& ranked) {
+Amount free_in_sum(const std::vector<Node>& nodes, const RankedNodes& ranked) {
   Amount sum;
   for (const NodeEntry& entry : ranked) {
     const NodeFree free = free_of(nodes[entry.node.value - 1]);
@@ -46,7 +46,7 @@ Amount free_in_sum(const std::vector<Node>& nodes, const std::set<NodeEntry>& ra
 }  // namespace
 
 VictimSearch::VictimSearch(const State& state, const PlacementPolicy& policy,
-                           const Job& beneficiary, const std::set<NodeEntry>& ranked,
+                           const Job& beneficiary, const RankedNodes& ranked,
                            std::span<const JobId> stopping, std::vector<Victim> victims)
     : state_(state),
       policy_(policy),
@@ -66,7 +66,7 @@ VictimSearch::VictimSearch(const State& state, const PlacementPolicy& policy,
 }
 
 std::optional<std::vector<Placement>> VictimSearch::places(const std::vector<Node>& nodes,
-                                                           const std::set<NodeEntry>& ranked,
+                                                           const RankedNodes& ranked,
                                                            const PlacementPolicy& policy) const {
   Candidates candidates;
   candidates.ranked = &ranked;
@@ -85,7 +85,7 @@ bool VictimSearch::fits(const std::vector<bool>& gone) const {
 
 std::optional<std::vector<Placement>> VictimSearch::best_places(
     const std::vector<Node>& nodes) const {
-  std::set<NodeEntry> ranked;
+  RankedNodes ranked;
   for (const NodeEntry& entry : ranked_) {
     const Node& node = nodes[entry.node.value - 1];
     ranked.insert({policy_.rank(free_of(node)), node.id});
@@ -201,7 +201,7 @@ std::int32_t VictimSearch::tasks_on_a_node(NodeId id, std::size_t step) const {
 
 std::optional<std::vector<bool>> VictimSearch::choose(std::size_t step) const {
   constexpr std::int64_t kNot_alone = std::numeric_limits<std::int64_t>::max() / 2;
-  std::set<NodeEntry> by_cost;
+  RankedNodes by_cost;
   for (const NodeEntry& entry : ranked_) {
     const Wanted wanted[] = {{0, tasks_on_a_node(entry.node, step)}};
     const auto choice = least(entry.node, step, wanted);

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
-#include <set>
 #include <span>
 #include <vector>
 
@@ -31,13 +30,13 @@ class VictimSearch {
   // `ranked`: the nodes that the beneficiary may use. REQUIRES: all arguments outlive this;
   // victims ascend by kind and level, and any subset of them may be taken.
   VictimSearch(const State& state, const PlacementPolicy& policy, const Job& beneficiary,
-               const std::set<NodeEntry>& ranked, std::span<const JobId> stopping,
+               const RankedNodes& ranked, std::span<const JobId> stopping,
                std::vector<Victim> victims);
 
   std::optional<Preemption> find();
 
   // The nodes that a job may use.
-  using NodesOf = std::function<const std::set<NodeEntry>&(const JobSpec&)>;
+  using NodesOf = std::function<const RankedNodes&(const JobSpec&)>;
   // Whether all victims of what was found would have places at once beside the beneficiary.
   bool can_move(const Preemption& found, const NodesOf& nodes_of) const;
 
@@ -54,7 +53,7 @@ class VictimSearch {
 
   bool could_fit(const std::vector<Node>& nodes) const;
   std::optional<std::vector<Placement>> places(const std::vector<Node>& nodes,
-                                               const std::set<NodeEntry>& ranked,
+                                               const RankedNodes& ranked,
                                                const PlacementPolicy& policy) const;
   bool fits(const std::vector<bool>& gone) const;
   // Places on the nodes as they would be, in the policy's own order.
@@ -78,7 +77,7 @@ class VictimSearch {
   const PlacementPolicy& policy_;
   const Job& beneficiary_;
   const JobSpec& spec_;
-  const std::set<NodeEntry>& ranked_;
+  const RankedNodes& ranked_;
   std::vector<Victim> victims_;
   std::vector<std::size_t> steps_;  // by victim: its kind and level, counted from 0
   VictimBooks books_;

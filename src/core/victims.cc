@@ -118,8 +118,7 @@ bool suits(const TaskGroup& group, const Node& node) {
 }
 
 // By NodeId - 1.
-std::vector<bool> usable_nodes(const State& state, const JobSpec& spec,
-                               const std::set<NodeEntry>& nodes) {
+std::vector<bool> usable_nodes(const State& state, const JobSpec& spec, const RankedNodes& nodes) {
   std::vector<bool> usable(state.nodes.size(), false);
   for (const NodeEntry& entry : nodes) {
     const Node& node = state.nodes[entry.node.value - 1];
@@ -201,12 +200,11 @@ std::vector<JobId> promises_to_keep(const State& state, const Job& beneficiary,
   return kept;
 }
 
-std::set<NodeEntry> open_nodes(const State& state, const JobSpec& spec,
-                               const std::set<NodeEntry>& ranked) {
+RankedNodes open_nodes(const State& state, const JobSpec& spec, const RankedNodes& ranked) {
   if (state.reservations.empty()) return ranked;
   const Instant start = state.now + kSoon;
   const Instant end = stay_of(state, spec).end(start);
-  std::set<NodeEntry> open;
+  RankedNodes open;
   for (const NodeEntry& entry : ranked) {
     const std::vector<Window> windows = windows_of(state, state.nodes[entry.node.value - 1]);
     const bool shut = std::any_of(windows.begin(), windows.end(), [&](const Window& window) {
@@ -218,7 +216,7 @@ std::set<NodeEntry> open_nodes(const State& state, const JobSpec& spec,
 }
 
 std::vector<Victim> find_victims(const State& state, const Job& beneficiary,
-                                 const std::set<NodeEntry>& nodes, std::span<const JobId> running,
+                                 const RankedNodes& nodes, std::span<const JobId> running,
                                  std::span<const JobId> stopping, const VictimRules& rules) {
   Choice choice(state, beneficiary, stopping, rules);
   std::vector<Victim> victims;

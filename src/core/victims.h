@@ -21,7 +21,6 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
 #include <span>
 #include <vector>
 
@@ -72,15 +71,14 @@ std::vector<JobId> promises_to_keep(const State& state, const Job& beneficiary,
                                     std::span<const JobId> stopping);
 
 // The nodes of `ranked` that no reservation or outage closes to the job, were it started now.
-std::set<NodeEntry> open_nodes(const State& state, const JobSpec& spec,
-                               const std::set<NodeEntry>& ranked);
+RankedNodes open_nodes(const State& state, const JobSpec& spec, const RankedNodes& ranked);
 
 // All that may be stopped for the beneficiary, in the order of kinds, levels and lost work; any
 // subset may be. Who holds nothing on a node of `nodes` that the beneficiary could use is left out:
 // it would only use up what may be taken of its queue. `running`: ids of preemptible active jobs,
 // ascending.
 std::vector<Victim> find_victims(const State& state, const Job& beneficiary,
-                                 const std::set<NodeEntry>& nodes, std::span<const JobId> running,
+                                 const RankedNodes& nodes, std::span<const JobId> running,
                                  std::span<const JobId> stopping, const VictimRules& rules);
 
 }  // namespace dove::core

@@ -162,7 +162,7 @@ void enqueue(State& state, const Job& job, JobNote& note) {
     note.wait_class = class_for(state, job);
     note.key = key;
     WaitClass& it = derived.classes.at(note.wait_class);
-    it.jobs.insert(it.jobs.end(), key);  // who comes last goes last, most often
+    it.jobs.insert(key);
     place_in_tree(state, note.wait_class, it);
   }
 }

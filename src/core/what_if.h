@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -70,7 +69,7 @@ class WhatIf {
   std::deque<std::pair<const Node*, FreeBooks>> kinds_;  // of empty nodes; by one of the kind
   std::deque<std::vector<Countable>> countables_;        // that views_ look at
   std::vector<FreeView> views_;                          // by NodeId - 1; empty: as the nodes say
-  std::set<NodeEntry> ranked_;
+  RankedNodes ranked_;
   const WhatIf* alike_ = nullptr;           // may be null
   mutable std::optional<Domains> domains_;  // made when it is first asked for
 };

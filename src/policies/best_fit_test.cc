@@ -54,7 +54,7 @@ TEST(BestFit, SkipNeverPassesANodeThatFits) {
 
 struct Cluster {
   std::vector<core::Node> nodes;
-  std::set<core::NodeEntry> ranked;
+  core::RankedNodes ranked;
 };
 
 Cluster some_cluster(Random& random, const core::PlacementPolicy& policy) {
