@@ -10,9 +10,10 @@ from cluster import DOVE, Cluster
 class SimReplayLog(unittest.TestCase):
     def test_the_jobs_of_a_log_run_under_another_order(self):
         with Cluster(nodes=1, gpus=2, cores=4) as cluster:
-            jobs = [int(cluster.run("submit", "-o", "name", "--gpus-per-task", "2", "--wrap", "sleep 0.2").stdout)
+            submit = ("submit", "-o", "name", "--chdir", cluster.folder)  # their output belongs there too
+            jobs = [int(cluster.run(*submit, "--gpus-per-task", "2", "--wrap", "sleep 0.2").stdout)
                     for _ in range(3)]
-            jobs.append(int(cluster.run("submit", "-o", "name", "--wrap", "true").stdout))
+            jobs.append(int(cluster.run(*submit, "--wrap", "true").stdout))
             for job in jobs:
                 cluster.wait_state(job, "completed")
             done = subprocess.run([DOVE, "sim", "replay", "log", cluster.data, "--nodes", "1", "--gpus-per-node", "2",
