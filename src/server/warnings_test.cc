@@ -9,6 +9,12 @@
 namespace dove::server {
 namespace {
 
+Json offers_overlay() {
+  Inventory inventory = controller::small_inventory();
+  inventory.has_overlay = true;
+  return {{"inventory", codec::inventory_json(inventory)}};
+}
+
 class Warnings : public WithApi {
  protected:
   Json container_of(std::uint64_t job) {
@@ -16,11 +22,20 @@ class Warnings : public WithApi {
   }
 };
 
-Json offers_overlay() {
-  Inventory inventory = controller::small_inventory();
-  inventory.has_overlay = true;
-  return {{"inventory", codec::inventory_json(inventory)}};
-}
+// The body of a gang in containers, and a node, n1, that offers an overlay.
+class NetworksOfGangs : public Warnings {
+ protected:
+  void SetUp() override {
+    Warnings::SetUp();
+    body["container"] = {{"image", "small"}};
+    body["tasks"] = 2;
+    first.also_said = offers_overlay();
+    first.connect();
+  }
+
+  Json body = small_job_body();
+  FakeAgent first{live, "n1"};
+};
 
 TEST_F(Warnings, AreShownWithTheirNodesWhileTheAttemptIsTheLast) {
   FakeAgent agent(live, "n1");
@@ -39,14 +54,8 @@ TEST_F(Warnings, AreShownWithTheirNodesWhileTheAttemptIsTheLast) {
   EXPECT_EQ(agent.tell("warnings", job, 1, {{"warnings", 3}}).status, 400);
 }
 
-TEST_F(Warnings, AGangHasANetworkOfItsOwnWhereAllNodesOfferOne) {
-  Json body = small_job_body();
-  body["container"] = {{"image", "small"}};
-  body["tasks"] = 2;
-  FakeAgent first(live, "n1");
+TEST_F(NetworksOfGangs, AGangHasANetworkOfItsOwnWhereAllNodesOfferOne) {
   FakeAgent second(live, "n2");
-  first.also_said = offers_overlay();
-  first.connect();
   second.connect();
   EXPECT_FALSE(container_of(live.submit(body)).contains("network"));
   second.also_said = offers_overlay();
@@ -59,14 +68,8 @@ TEST_F(Warnings, AGangHasANetworkOfItsOwnWhereAllNodesOfferOne) {
   EXPECT_FALSE(container_of(live.submit(body)).contains("network")) << "its node decides";
 }
 
-TEST_F(Warnings, WhatANodeThatIsAwayOfferedLastCounts) {
-  Json body = small_job_body();
-  body["container"] = {{"image", "small"}};
-  body["tasks"] = 2;
-  FakeAgent first(live, "n1");
+TEST_F(NetworksOfGangs, WhatANodeThatIsAwayOfferedLastCounts) {
   FakeAgent second(live, "n2");
-  first.also_said = offers_overlay();
-  first.connect();
   second.connect();
   const auto goes = [&] {
     second.stream.reset();  // as after a restart of the controller it has no session

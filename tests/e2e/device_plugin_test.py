@@ -37,6 +37,13 @@ class DevicePlugins(unittest.TestCase):
         plugin.register()
         return plugin
 
+    def restart_agent(self):
+        agent = self.cluster.agents["node1"]
+        agent.kill()
+        agent.wait(10)
+        self.cluster.start_agent("node1")
+        self.cluster.wait_connected()
+
     def register_again(self, plugin):
         """With an agent that has just been started."""
         def registered():
@@ -116,11 +123,7 @@ class DevicePlugins(unittest.TestCase):
                                     "countables": {"net.org/hca": 2}, "gpus": 1})
         until(lambda: self.cluster.logs(hold), 20, "the first to have its units")
         self.assertEqual(self.cluster.logs(hold).split(), ["hca-0,hca-1", "acme-0"])
-        agent = self.cluster.agents["node1"]
-        agent.kill()  # the next one knows whose they are
-        agent.wait(10)
-        self.cluster.start_agent("node1")
-        self.cluster.wait_connected()
+        self.restart_agent()  # the next one knows whose they are
         self.register_again(adapters)
         self.register_again(self.plugin)
         until(lambda: amount() == 3, 20, "the adapters to be back")
@@ -140,16 +143,12 @@ class DevicePlugins(unittest.TestCase):
         adapters = self.begin("net.org/hca", [("hca-0", 0)])
         adapters.answer = lambda ids: {"envs": {"HCA": ",".join(ids)}}
         until(lambda: self.cluster.nodes()[0]["countables"].get("net.org/hca") == 1, 10, "the adapter to be counted")
-        agent = self.cluster.agents["node1"]
-        agent.send_signal(signal.SIGSTOP)  # it hears nothing of what is decided
+        self.cluster.agents["node1"].send_signal(signal.SIGSTOP)  # it hears nothing of what is decided
         script = "echo ${HCA-no adapter} ${ACME_VISIBLE-no device}"
         job = self.cluster.submit({"name": "early", "command": ["/bin/sh", "-c", script], "gpus": 1,
                                    "countables": {"net.org/hca": 1}})
         until(lambda: self.cluster.job(job)["attempts"], 10, "its launch to be decided")
-        agent.kill()
-        agent.wait(10)
-        self.cluster.start_agent("node1")
-        self.cluster.wait_connected()
+        self.restart_agent()
         self.register_again(self.plugin)
         until(lambda: self.states() == ["gpu"] * 3, 10, "the devices to be told again")
         self.assertEqual(self.cluster.logs(job), "", "the adapters' plug-in is still away")
@@ -183,11 +182,7 @@ class DevicePlugins(unittest.TestCase):
         script = f"#!/bin/sh\nwhile ! [ -e {wait} ]; do sleep 0.1; done\nsrun printenv ACME_VISIBLE\n"
         job = self.cluster.submit({"name": "long", "script": script, "gpus": 2})
         self.cluster.wait_state(job, "running")
-        agent = self.cluster.agents["node1"]
-        agent.kill()
-        agent.wait(10)
-        self.cluster.start_agent("node1")
-        self.cluster.wait_connected()
+        self.restart_agent()
         self.register_again(self.plugin)
         until(lambda: self.states() == ["gpu"] * 3, 10, "the devices to be told again")
         with open(wait, "w"):
