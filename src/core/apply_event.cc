@@ -9,6 +9,7 @@
 #include "core/health.h"
 #include "core/score_board.h"
 #include "core/step.h"
+#include "core/usage.h"
 
 namespace dove::core {
 namespace {
@@ -229,7 +230,7 @@ class EventFold {
       state_.pools.erase(name);
       state_.turns.erase(name);
     }
-    if (event.kind == "queue" && name != "default") state_.queues.erase(name);
+    if (event.kind == "queue") drop_queue(state_, name);
     if (event.kind == "limit") state_.user_limits.erase(name);
     if (event.kind == "user") state_.users.erase(name);
     if (event.kind == "project") state_.projects.erase(name);
@@ -239,9 +240,7 @@ class EventFold {
       nothing.name = name;
       set_declaration(nothing);
     }
-    if (event.kind == "queue" || event.kind == "limit" || event.kind == "project") {
-      rebuild_usage(state_);
-    }
+    if (event.kind == "limit" || event.kind == "project") settle_usage(state_);
     state_.derived.reset();
   }
 
@@ -413,8 +412,7 @@ class EventFold {
     state_.derived.reset();
   }
   void declare(const Queue& queue) {
-    state_.queues[queue.name] = queue;
-    rebuild_usage(state_);
+    put_queue(state_, queue);
     state_.derived.reset();
   }
   void declare(const NodeDeclaration& declaration) {
@@ -423,7 +421,7 @@ class EventFold {
   }
   void declare(const UserLimit& limit) {
     state_.user_limits[limit.name] = limit;
-    rebuild_usage(state_);
+    settle_usage(state_);
     state_.derived.reset();
   }
   void declare(const UserDeclaration& user) {
@@ -432,7 +430,7 @@ class EventFold {
   }
   void declare(const Project& project) {
     state_.projects[project.name] = project;
-    rebuild_usage(state_);
+    settle_usage(state_);
     state_.derived.reset();
   }
   void declare(const Reservation& reservation) {

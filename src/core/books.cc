@@ -71,14 +71,6 @@ void charge_holders(State& state, const Job& job) {
   }
 }
 
-// Whether somebody limits, or is guaranteed, devices by model or slices by profile.
-template <class Amounts>
-bool names_kinds(const Amounts& amounts) {
-  return !amounts.gpus_by_model.empty() ||
-         std::any_of(amounts.countables.begin(), amounts.countables.end(),
-                     [](const Countable& one) { return one.name.starts_with(kBySlice); });
-}
-
 }  // namespace
 
 std::int64_t amount_of(const std::vector<Countable>& countables, std::string_view name) {
@@ -202,42 +194,6 @@ std::vector<JobId> jobs_on_nodes(const State& state) {
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
-}
-
-void rebuild_usage(State& state) {
-  const auto any = [](const auto& objects, auto test) {
-    return std::any_of(objects.begin(), objects.end(),
-                       [&](const auto& entry) { return test(entry.second); });
-  };
-  state.counts_models =
-      any(state.queues,
-          [](const Queue& queue) {
-            return names_kinds(queue.limits) || names_kinds(queue.guaranteed);
-          }) ||
-      any(state.projects, [](const Project& project) { return names_kinds(project.limits); }) ||
-      any(state.user_limits, [](const UserLimit& user) { return names_kinds(user.limits); });
-  const Span half_life = state.settings.fair_share_half_life;
-  for (auto& [name, usage] : state.usage_by_user) {
-    charge(state.past_by_user[name], usage, half_life, state.now);
-  }
-  for (auto& [name, usage] : state.usage_by_queue) {
-    charge(state.past_by_queue[name], usage, half_life, state.now);
-  }
-  state.accounts.forget();
-  state.usage_by_user.clear();
-  state.usage_by_queue.clear();
-  state.usage_by_project.clear();
-  state.asked_by_project.clear();
-  state.usage = {};
-  for (const auto& [id, job] : state.jobs) {
-    if (job.phase != JobPhase::kEnded) count_asked(state, job, +1);
-    if (job.phase == JobPhase::kWaiting) count_waiting(state, job, +1);
-    if (job.phase != JobPhase::kActive) continue;
-    count_running(state, job, +1);
-    for (const PlacementRecord& record : job.attempts.back().placements) {
-      if (record.stage != PlacementStage::kEnded) count_placement(state, job, record.placement, +1);
-    }
-  }
 }
 
 void count_asked(State& state, const Job& job, int sign) {

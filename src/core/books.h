@@ -48,9 +48,6 @@ std::vector<const Queue*> queue_path(const State& state, const std::string& name
 // Jobs with a placement that has not ended, ascending: found on the nodes, not among all jobs.
 std::vector<JobId> jobs_on_nodes(const State& state);
 
-// Counts all usage anew: after queues were declared or deleted, or other limits by model.
-void rebuild_usage(State& state);
-
 // The usage of the job's user, project, its queue with all above it, and the cluster.
 void count_waiting(State& state, const Job& job, int sign);
 void count_asked(State& state, const Job& job, int sign);    // of its project

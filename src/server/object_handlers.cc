@@ -44,22 +44,25 @@ Result<Kind> read_kind(std::string_view text) {
       "kind"};
 }
 
-template <class Map>
-void add_all(const Map& map, std::vector<Declared>& out) {
-  for (const auto& [name, object] : map) out.emplace_back(object);
+// Calls visit(kind, objects by name) for each kind but the cluster's settings.
+template <class Visit>
+void each_map(const core::State& state, Visit visit) {
+  visit("pool", state.pools);
+  visit("queue", state.queues);
+  visit("node", state.node_declarations);
+  visit("limit", state.user_limits);
+  visit("user", state.users);
+  visit("project", state.projects);
+  visit("reservation", state.reservations);
 }
 
 std::vector<Declared> all_objects(const core::State& state, std::string_view kind) {
   std::vector<Declared> out;
-  const auto wants = [&](std::string_view each) { return kind.empty() || kind == each; };
-  if (wants("cluster")) out.emplace_back(state.settings);
-  if (wants("pool")) add_all(state.pools, out);
-  if (wants("queue")) add_all(state.queues, out);
-  if (wants("node")) add_all(state.node_declarations, out);
-  if (wants("limit")) add_all(state.user_limits, out);
-  if (wants("user")) add_all(state.users, out);
-  if (wants("project")) add_all(state.projects, out);
-  if (wants("reservation")) add_all(state.reservations, out);
+  if (kind.empty() || kind == "cluster") out.emplace_back(state.settings);
+  each_map(state, [&](std::string_view each, const auto& objects) {
+    if (!kind.empty() && kind != each) return;
+    for (const auto& [name, object] : objects) out.emplace_back(object);
+  });
   return out;
 }
 
@@ -72,16 +75,16 @@ Json shown(const Declared& object) {
   return out;
 }
 
-std::string name_of(const Declared& object) {
-  return std::visit([](const auto& each) { return each.name; }, object);
-}
-
 std::optional<Declared> find_object(const core::State& state, const Kind& kind,
                                     const std::string& name) {
-  for (Declared& object : all_objects(state, kind.path)) {
-    if (kind.path == "cluster" || name_of(object) == name) return std::move(object);
-  }
-  return std::nullopt;
+  if (kind.path == "cluster") return Declared(state.settings);
+  std::optional<Declared> found;
+  each_map(state, [&](std::string_view each, const auto& objects) {
+    if (kind.path != each) return;
+    const auto at = objects.find(name);
+    if (at != objects.end()) found = Declared(at->second);
+  });
+  return found;
 }
 
 Result<Declared> read_object(Json body, const Kind& kind, const std::string& name,
