@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A policy from a shared library: compiled from the example, named by a queue and by the settings, logged like any
-other, and counted as unverified by a replay without it."""
+other, and counted as unverified by a replay without it. And round-robin, whose turns outlast the controller."""
 import json
 import os
 import subprocess
@@ -49,6 +49,30 @@ class Policy(unittest.TestCase):
                                "--policies", EXAMPLE], capture_output=True, text=True, timeout=20)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn(EXAMPLE, done.stderr)
+
+
+class Turns(unittest.TestCase):
+    def test_they_outlast_the_controller_and_are_verified(self):
+        nodes = []
+        with Cluster(nodes=2, gpus=2, cores=4) as cluster:
+            cluster.run("apply", "-f", "-", input="kind: Cluster\nplacement: round_robin\n")
+            for is_first in (True, False, False):
+                if not is_first:
+                    cluster.server.kill()
+                    cluster.server.wait(10)
+                    cluster.start_server()
+                    cluster.wait_connected()
+                job = cluster.submit({"command": ["sleep", "60"], "gpus": 1, "kill_grace_s": 1})
+                cluster.wait_state(job, "running")
+                nodes += cluster.job(job)["nodes"]
+            cluster.stop()
+            done = subprocess.run([DOVE, "replay", "--verify", "-o", "json", cluster.data], check=True,
+                                  capture_output=True, text=True)
+        self.assertEqual(len(set(nodes[:2])), 2, nodes)
+        self.assertEqual(nodes[2], nodes[0])
+        report = json.loads(done.stdout)
+        self.assertTrue(report["clean"])
+        self.assertEqual(report["unverified_batches"], 0)
 
 
 if __name__ == "__main__":
