@@ -82,6 +82,7 @@ void Cycle::emit(Decision decision) {
 std::vector<Decision> decide(State& state, const Policies& policies, const CycleOptions& options) {
   prepare_derived(state, policies, options);
   Cycle cycle{state, policies, options.runs(Pass::kPlace), options.runs(Pass::kBackfill)};
+  cycle.decisions.reserve(state.derived->decided);
   for (Pass pass : kPasses) {
     if (!runs(pass, options)) continue;
     if (options.observer != nullptr) options.observer->begins(pass, state);
@@ -91,6 +92,7 @@ std::vector<Decision> decide(State& state, const Policies& policies, const Cycle
   Derived& derived = *state.derived;
   derived.to_finish.clear();
   derived.to_start.clear();
+  derived.decided = cycle.decisions.size();
   purge_classes(state);
   return std::move(cycle.decisions);
 }

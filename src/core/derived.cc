@@ -1,6 +1,7 @@
 #include "core/derived.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/books.h"
 #include "core/care.h"
@@ -181,8 +182,8 @@ void note_victim(Derived& derived, const Job& job) {
   keep(derived.preemptible, job.id, active && !stopping && is_preemptible(*job.spec));
 }
 
-std::vector<PoolNote*> pools_of(const State& state, const Node& node) {
-  std::vector<PoolNote*> pools;
+ShortList<PoolNote*, 1> pools_of(const State& state, const Node& node) {
+  ShortList<PoolNote*, 1> pools;
   for (const auto& [name, pool] : state.pools) {
     if (any_hostlist_holds(pool.nodes, node.name)) pools.push_back(&state.derived->pools.at(name));
   }
@@ -265,6 +266,10 @@ void touch(State& state, NodeId node) {
   if (state.derived != nullptr) state.derived->nodes_touched.push_back(node);
 }
 
+void touch_given(State& state, NodeId node) {
+  if (state.derived != nullptr) state.derived->nodes_given.push_back(node);
+}
+
 void touch_taken(State& state, NodeId node) {
   if (state.derived != nullptr) state.derived->nodes_taken.push_back(node);
 }
@@ -283,29 +288,34 @@ void sync_node(State& state, NodeId id) {
     note.pools = pools_of(state, node);
   }
   const bool available = is_available(node);
-  const NodeFree free = free_of(node);
-  const NodeRank rank = derived.policies.placement->rank(free);
-  if (available != note.available || rank != note.rank) {
-    const auto entry = [&](bool in, const NodeRank& at) {
-      return in ? std::optional(NodeEntry{at, id}) : std::nullopt;
-    };
-    for (PoolNote* pool : note.pools) {
-      move_in(pool->nodes, entry(note.available, note.rank), entry(available, rank));
-    }
-    note.available = available;
-    note.rank = rank;
+  for (PoolNote* pool : note.pools) {
+    if (available && !note.available) pool->nodes.insert({note.rank, id});
+    if (!available && note.available) pool->nodes.erase({note.rank, id});
+    available ? pool->domains.put(node, note.rank, {}) : pool->domains.drop(id);
   }
-  count_free(note, available ? free : NodeFree{});
-  derived.scores.touch(id);
+  note.available = available;
+  if (!available) count_free(note, NodeFree{});
+  sync_free(state, id);
   count_total(derived, note, available ? total_of(node) : Total{});
-  if (!node.declared.topology.empty()) {
-    for (PoolNote* pool : note.pools) {
-      available ? pool->domains.put(node, rank, free) : pool->domains.drop(id);
-    }
-  }
   keep(derived.in_care, id, wants_care(node));
-  ++derived.books_version;
   set_wake(derived.node_wakes, id, note.wake, lost_at(state, node));
+}
+
+void sync_free(State& state, NodeId id) {
+  Derived& derived = *state.derived;
+  derived.scores.touch(id);
+  ++derived.books_version;
+  if (derived.nodes.size() < id.value) return;  // it is new: all of it is looked at next
+  NodeNote& note = derived.nodes[id.value - 1];
+  if (!note.available) return;
+  const NodeFree free = free_of(state.nodes[id.value - 1]);
+  const NodeRank rank = derived.policies.placement->rank(free);
+  for (PoolNote* pool : note.pools) {
+    if (rank != note.rank) move_in(pool->nodes, {{note.rank, id}}, {{rank, id}});
+    pool->domains.update(id, rank, free);
+  }
+  note.rank = rank;
+  count_free(note, free);
 }
 
 void sync_job(State& state, JobId id) {
@@ -388,11 +398,16 @@ void add_promised_nodes(const State& state, const std::vector<JobId>& jobs,
 
 void sync(State& state) {
   Derived& derived = *state.derived;
-  auto& [jobs, freed, taken] = derived.batch;
+  auto& [jobs, touched, given, freed, taken] = derived.batch;
   take_sorted(derived.nodes_taken, taken);
-  for (NodeId id : taken) sync_node(state, id);
-  take_sorted(derived.nodes_touched, freed);
-  for (NodeId id : freed) sync_node(state, id);
+  for (NodeId id : taken) sync_free(state, id);
+  take_sorted(derived.nodes_given, given);
+  for (NodeId id : given) sync_free(state, id);
+  take_sorted(derived.nodes_touched, touched);
+  for (NodeId id : touched) sync_node(state, id);
+  freed.clear();
+  std::set_union(given.begin(), given.end(), touched.begin(), touched.end(),
+                 std::back_inserter(freed));
   take_sorted(derived.touched, jobs);
   for (JobId id : jobs) sync_job(state, id);
   note_changes(state, taken, freed, jobs);

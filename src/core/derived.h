@@ -24,6 +24,7 @@
 #include "core/policy.h"
 #include "core/queue_tree.h"
 #include "core/score_board.h"
+#include "core/short_list.h"
 #include "core/state.h"
 #include "core/work_list.h"
 
@@ -99,16 +100,17 @@ class WaitClasses {
   std::vector<std::uint64_t> free_;
 };
 
+// With its id it fills one line of memory.
 struct JobNote {
-  bool live = false;          // as last counted
-  bool active = false;        // as last counted
+  bool live = false;    // as last counted
+  bool active = false;  // as last counted
+  bool ends = false;    // active, and it is known when at the latest
+  bool forgettable = false;
   AttemptNumber attempt = 0;  // that held this many places, as last counted
   std::int32_t places = 0;
-  std::uint64_t wait_class = 0;  // 0: not queued
+  std::uint32_t wait_class = 0;  // 0: not queued
   QueueKey key;                  // while queued
   Instant wake = kNever;
-  bool ends = false;  // active, and it is known when at the latest
-  bool forgettable = false;
   Instant ended_at;  // as last counted; 0 while alive
 };
 
@@ -116,10 +118,10 @@ struct NodeNote {
   bool known = false;
   bool available = false;
   NodeRank rank = {};
+  NodeFree free;                  // as last counted; nothing while it is not available
+  ShortList<PoolNote*, 1> pools;  // that it is in
+  Total total;                    // as last counted; nothing while it is not available
   Instant wake = kNever;
-  std::vector<PoolNote*> pools;  // that it is in
-  Total total;                   // as last counted; nothing while it is not available
-  NodeFree free;                 // the same
 };
 
 struct ArrayNote {
@@ -135,12 +137,15 @@ struct Derived {
   // noted by apply, consumed by sync
   std::vector<JobId> touched;
   std::vector<NodeId> nodes_touched;
+  std::vector<NodeId> nodes_given;
   std::vector<NodeId> nodes_taken;
   bool usage_fell = false;
   // what sync is at
   struct Batch {
     std::vector<JobId> jobs;
-    std::vector<NodeId> nodes_freed;
+    std::vector<NodeId> nodes_touched;
+    std::vector<NodeId> nodes_given;
+    std::vector<NodeId> nodes_freed;  // both
     std::vector<NodeId> nodes_taken;
   };
   Batch batch;
@@ -179,12 +184,15 @@ struct Derived {
   std::int64_t ended_count = 0;
 
   Plan plan;
+  std::size_t decided = 0;  // so many decisions the last cycle made
 };
 
 // For apply: notes a change when there is a Derived.
 void touch(State& state, JobId job);
-void touch(State& state, NodeId node);        // it may have more free, or be available again
-void touch_taken(State& state, NodeId node);  // it has less free
+void touch(State& state, NodeId node);  // whatever of it may have changed
+// Nothing of it but what it has free, which is more, or less.
+void touch_given(State& state, NodeId node);
+void touch_taken(State& state, NodeId node);
 void note_usage_fell(State& state);
 
 // Makes the Derived of `state` fit for a cycle: builds it if needed, then syncs.
@@ -195,6 +203,7 @@ void sync(State& state);
 // -- parts of sync, by noun ----------------------------------------------------------------------
 
 void sync_node(State& state, NodeId node);
+void sync_free(State& state, NodeId node);  // when nothing else of it has changed
 void sync_job(State& state, JobId job);
 void sync_wake(State& state, JobId job);
 // Of the pool that the job asks for; null when there is none.

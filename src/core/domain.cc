@@ -54,17 +54,26 @@ std::int32_t Domains::unit_of(const std::vector<TopologyUnit>& topology) {
 }
 
 void Domains::put(const Node& node, const NodeRank& rank, const NodeFree& free) {
+  drop(node.id);
   if (node.declared.topology.empty()) return;
   if (members_.size() < node.id.value) members_.resize(node.id.value);
   Member& member = members_[node.id.value - 1];
-  const bool joins = member.unit < 0;
-  if (joins) member = {unit_of(node.declared.topology), rank, {}};
+  member.unit = unit_of(node.declared.topology);
   for (std::int32_t at = member.unit; at >= 0; at = unit(at).parent) {
-    Unit& each = units_[static_cast<std::size_t>(at)];
-    add(each.free, member.free, -1);
-    add(each.free, free, +1);
-    if (!joins) continue;
-    each.nodes.insert(std::lower_bound(each.nodes.begin(), each.nodes.end(), node.id), node.id);
+    std::vector<NodeId>& nodes = units_[static_cast<std::size_t>(at)].nodes;
+    nodes.insert(std::lower_bound(nodes.begin(), nodes.end(), node.id), node.id);
+  }
+  update(node.id, rank, free);
+}
+
+void Domains::update(NodeId node, const NodeRank& rank, const NodeFree& free) {
+  if (members_.size() < node.value) return;
+  Member& member = members_[node.value - 1];
+  if (member.unit < 0) return;
+  for (std::int32_t at = member.unit; at >= 0; at = unit(at).parent) {
+    NodeFree& sum = units_[static_cast<std::size_t>(at)].free;
+    add(sum, member.free, -1);
+    add(sum, free, +1);
   }
   member.rank = rank;
   member.free = free;

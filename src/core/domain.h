@@ -45,8 +45,10 @@ class Domains {
     std::vector<NodeId> nodes;  // ascending
   };
 
-  // Adds an available node, or says what it has free now.
+  // Adds an available node, or says where it is now and what it has free.
   void put(const Node& node, const NodeRank& rank, const NodeFree& free);
+  // What the node has free now, if it is in a unit.
+  void update(NodeId node, const NodeRank& rank, const NodeFree& free);
   // The node is not available any more.
   void drop(NodeId node);
 

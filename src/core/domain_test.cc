@@ -228,6 +228,24 @@ TEST(Domain, TheChosenUnitsAreTheBestByTheStatedOrder) {
   EXPECT_GT(refused, 1000);
 }
 
+TEST(Domain, ANodeThatIsDeclaredElsewhereMoves) {
+  Node node;
+  node.id = NodeId(1);
+  node.declared.topology = {{"rack", "r1"}};
+  const NodeFree free{1000, 8, 64};
+  Domains domains;
+  domains.put(node, {}, free);
+  node.declared.topology = {{"rack", "r2"}};
+  domains.put(node, {}, free);
+  ASSERT_EQ(domains.tightest_first("rack").size(), 1u);
+  const Domains::Unit& rack = domains.unit(domains.tightest_first("rack")[0]);
+  EXPECT_EQ(rack.path, "r2");
+  EXPECT_EQ(rack.free.cores, free.cores);
+  node.declared.topology.clear();
+  domains.put(node, {}, free);
+  EXPECT_TRUE(domains.tightest_first("rack").empty());
+}
+
 TEST(Domain, SumsFollowWhateverNodesDo) {
   Random random(5);
   for (int round = 0; round < 300; ++round) {

@@ -75,7 +75,7 @@ void end_placement(State& state, Job& job, PlacementRecord& record) {
   drop_sorted(node.jobs, job.id);
   count_placement(state, job, record.placement, -1);
   touch(state, job.id);
-  touch(state, node.id);
+  touch_given(state, node.id);
   note_usage_fell(state);
 }
 

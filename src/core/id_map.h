@@ -78,7 +78,7 @@ class IdMap {
   void each_from(Id from, Visit visit) const {
     for (Place at = place_from(from.value); at.block != nullptr; at = place_from(at.after())) {
       for (std::size_t i = at.slot; i < kBlock; i = at.block->next(i + 1)) {
-        if (!visit(std::as_const(*at.block).slot(i)->second)) return;
+        if (!visit(std::as_const(at.block->slots->at(i)->second))) return;
       }
     }
   }
@@ -87,7 +87,7 @@ class IdMap {
   std::pair<iterator, bool> try_emplace(Id id, Args&&... args) {
     Block& block = block_for(id.value);
     const std::size_t at = id.value % kBlock;
-    value_type* value = block.slot(at);
+    value_type* value = block.slots->at(at);
     if (block.has(at)) return {{this, value}, false};
     std::construct_at(value, std::piecewise_construct, std::forward_as_tuple(id),
                       std::forward_as_tuple(std::forward<Args>(args)...));
@@ -107,10 +107,10 @@ class IdMap {
     if (slot(id.value) == nullptr) return 0;
     --size_;
     const auto page = page_from(id.value / kPage);
-    std::unique_ptr<Block>& block = page->second->blocks[id.value % kPage / kBlock];
-    block->drop(id.value % kBlock);
-    if (block->count > 0) return 1;
-    block.reset();
+    Block& block = page->second->blocks[id.value % kPage / kBlock];
+    block.drop(id.value % kBlock);
+    if (block.next(0) < kBlock) return 1;
+    block.slots.reset();
     if (--page->second->count == 0) pages_.erase(page);
     return 1;
   }
@@ -121,34 +121,36 @@ class IdMap {
   static constexpr std::uint64_t kBlock = 256;
   static constexpr std::uint64_t kPage = 256 * kBlock;
 
-  struct Block {
-    std::array<std::uint64_t, kBlock / 64> used = {};
-    std::size_t count = 0;
+  // The values of a block, each where its id says.
+  struct alignas(64) Slots {
     alignas(value_type) std::array<std::byte, kBlock * sizeof(value_type)> bytes;
 
-    Block() {}
-    Block(const Block& other) {
-      for (std::size_t i = 0; i < kBlock; ++i) {
-        if (!other.has(i)) continue;
-        std::construct_at(slot(i), *other.slot(i));
+    Slots() {}
+    value_type* at(std::size_t i) { return reinterpret_cast<value_type*>(bytes.data()) + i; }
+  };
+
+  // Which slots are used lies beside where they are: to find a value, or that there is none, takes
+  // a look at one line of memory.
+  struct alignas(64) Block {
+    std::array<std::uint64_t, kBlock / 64> used = {};
+    std::unique_ptr<Slots> slots;  // null: none is used
+
+    Block() = default;
+    Block(const Block& other) : slots(other.slots == nullptr ? nullptr : new Slots) {
+      for (std::size_t i = other.next(0); i < kBlock; i = other.next(i + 1)) {
+        std::construct_at(slots->at(i), std::as_const(*other.slots->at(i)));
         set(i);
       }
     }
     Block& operator=(const Block&) = delete;
     ~Block() {
-      for (std::size_t i = 0; i < kBlock; ++i) {
-        if (has(i)) std::destroy_at(slot(i));
-      }
+      for (std::size_t i = next(0); i < kBlock; i = next(i + 1)) std::destroy_at(slots->at(i));
     }
     bool has(std::size_t i) const { return (used[i / 64] >> (i % 64) & 1) != 0; }
-    void set(std::size_t i) {
-      used[i / 64] |= std::uint64_t{1} << (i % 64);
-      ++count;
-    }
+    void set(std::size_t i) { used[i / 64] |= std::uint64_t{1} << (i % 64); }
     void drop(std::size_t i) {
-      std::destroy_at(slot(i));
+      std::destroy_at(slots->at(i));
       used[i / 64] &= ~(std::uint64_t{1} << (i % 64));
-      --count;
     }
     // The first used slot from `i` on; kBlock when there is none.
     std::size_t next(std::size_t i) const {
@@ -159,23 +161,11 @@ class IdMap {
       }
       return kBlock;
     }
-    value_type* slot(std::size_t i) { return reinterpret_cast<value_type*>(bytes.data()) + i; }
-    const value_type* slot(std::size_t i) const {
-      return reinterpret_cast<const value_type*>(bytes.data()) + i;
-    }
   };
 
   struct Page {
-    std::array<std::unique_ptr<Block>, kPage / kBlock> blocks;  // null: nothing of it is used
-    std::size_t count = 0;
-
-    Page() = default;
-    Page(const Page& other) : count(other.count) {
-      for (std::size_t i = 0; i < blocks.size(); ++i) {
-        if (other.blocks[i] != nullptr) blocks[i] = std::make_unique<Block>(*other.blocks[i]);
-      }
-    }
-    Page& operator=(const Page&) = delete;
+    std::array<Block, kPage / kBlock> blocks;
+    std::size_t count = 0;  // of blocks in use
   };
 
   // Of an element; without a block: of none.
@@ -198,8 +188,8 @@ class IdMap {
   value_type* slot_in(std::uint64_t index) const {
     const auto page = page_from(index / kPage);
     if (page == pages_.end() || page->first != index / kPage) return nullptr;
-    Block* block = page->second->blocks[index % kPage / kBlock].get();
-    return block != nullptr && block->has(index % kBlock) ? block->slot(index % kBlock) : nullptr;
+    Block& block = page->second->blocks[index % kPage / kBlock];
+    return block.has(index % kBlock) ? block.slots->at(index % kBlock) : nullptr;
   }
   value_type* slot(std::uint64_t index) { return slot_in(index); }
   const value_type* slot(std::uint64_t index) const { return slot_in(index); }
@@ -208,21 +198,21 @@ class IdMap {
     if (page == pages_.end() || page->first != index / kPage) {
       page = pages_.emplace(page, index / kPage, std::make_unique<Page>());
     }
-    std::unique_ptr<Block>& block = page->second->blocks[index % kPage / kBlock];
-    if (block == nullptr) {
-      block = std::make_unique<Block>();
+    Block& block = page->second->blocks[index % kPage / kBlock];
+    if (block.slots == nullptr) {
+      block.slots.reset(new Slots);
       ++page->second->count;
     }
-    return *block;
+    return block;
   }
   // The first element from `index` on.
   Place place_from(std::uint64_t index) const {
     for (auto at = page_from(index / kPage); at != pages_.end(); ++at) {
       std::uint64_t from = at->first == index / kPage ? index % kPage : 0;
       for (; from < kPage; from = (from / kBlock + 1) * kBlock) {
-        Block* block = at->second->blocks[from / kBlock].get();
-        const std::size_t found = block == nullptr ? kBlock : block->next(from % kBlock);
-        if (found < kBlock) return {at->first * kPage + from / kBlock * kBlock, block, found};
+        Block& block = at->second->blocks[from / kBlock];
+        const std::size_t found = block.next(from % kBlock);
+        if (found < kBlock) return {at->first * kPage + from / kBlock * kBlock, &block, found};
       }
     }
     return {};
@@ -230,11 +220,11 @@ class IdMap {
   // The first element from `index` on; null when there is none.
   value_type* next(std::uint64_t index) {
     const Place found = place_from(index);
-    return found.block == nullptr ? nullptr : found.block->slot(found.slot);
+    return found.block == nullptr ? nullptr : found.block->slots->at(found.slot);
   }
   const value_type* next(std::uint64_t index) const {
     const Place found = place_from(index);
-    return found.block == nullptr ? nullptr : found.block->slot(found.slot);
+    return found.block == nullptr ? nullptr : found.block->slots->at(found.slot);
   }
 
   Pages pages_;  // ascending by id / kPage; none is empty

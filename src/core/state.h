@@ -67,32 +67,33 @@ struct Attempt {
   Instant saved_at = {};            // its last CheckpointTaken; 0: none
 };
 
+// What nearly every record about a job looks at comes first, in one line of memory.
 struct Job {
   JobId id;
   std::shared_ptr<const JobSpec> spec;  // shared by all elements of an array
+  std::vector<Attempt> attempts;        // the last one is current while phase is kActive
   JobPhase phase = JobPhase::kWaiting;
-  Outcome outcome = Outcome::kNone;
   bool held = false;
   bool cancel_requested = false;
   bool requeue_requested = false;
-  std::int32_t priority = 0;   // the spec's, until changed
+  bool at_head = false;  // comes first in its queue: it was kept from starting by a bad node
+  mutable std::uint32_t account = 0;  // its number in State::accounts; 0: not asked for yet
+  std::int32_t priority = 0;          // the spec's, until changed
+  JobId array;                        // first element's id; none for a job that is not of an array
+  std::vector<NodeId> nodes_avoided;  // lost or failed a launch under it
+  Instant eligible_at;  // begin_at had come and dependencies were met; 0 before the first launch
+  Seq submitted_seq;
+  std::int32_t array_index = 0;
+  std::int32_t preemptions = 0;
+  Outcome outcome = Outcome::kNone;
   std::int32_t exit_code = 0;  // once ended
   std::int32_t retries_used = 0;
   std::int32_t requeues_in_a_row = 0;  // see fold.h: requeues_after
-  JobId array;                         // first element's id; none for a job that is not of an array
-  std::int32_t array_index = 0;
   Instant submitted_at;
-  Instant eligible_at;  // begin_at had come and dependencies were met; 0 before the first launch
   Instant ended_at;
-  Seq submitted_seq;
-  std::vector<Attempt> attempts;      // the last one is current while phase is kActive
-  std::vector<NodeId> nodes_avoided;  // lost or failed a launch under it
-  Span ran_before;                    // in attempts before the current one
-  Instant checkpoint_at;              // last CheckpointTaken; 0: none
-  std::int32_t preemptions = 0;
-  Instant preempted_at;  // the last time; 0: never
-  bool at_head = false;  // comes first in its queue: it was kept from starting by a bad node
-  mutable std::uint32_t account = 0;  // its number in State::accounts; 0: not asked for yet
+  Span ran_before;        // in attempts before the current one
+  Instant checkpoint_at;  // last CheckpointTaken; 0: none
+  Instant preempted_at;   // the last time; 0: never
 };
 
 // A protected start of a waiting job.
@@ -114,37 +115,38 @@ struct LinkVote {
   Instant at;
 };
 
-// The books of one node. Free amounts exclude what is reserved for the system.
+// The books of one node. Free amounts exclude what is reserved for the system. What a launch, an
+// end and a search look at comes first.
 struct Node {
   NodeId id;
+  Contact contact = Contact::kSilent;
+  LifeStage life = LifeStage::kProduction;
+  bool removed = false;
+  std::shared_ptr<const Inventory> inventory;
+  std::vector<OpenFinding> findings;  // ascending by check and device
+  std::int64_t memory_free_bytes = 0;
+  CoreSet cores_free;
+  std::vector<std::int32_t> device_free_milli;  // by device index
+  std::vector<std::uint32_t> slots_taken;       // by slices, by device index; empty: no slices
+  std::vector<Countable> countables_free;       // ascending by name
+  std::vector<JobId> jobs;  // ascending, with a placement here that has not ended
+  NodeDeclaration declared;
   std::string name;
   std::string boot_id;
   std::string backend;
   std::string address;
   std::string agent_token_sha256;
-  std::shared_ptr<const Inventory> inventory;
-  NodeDeclaration declared;
-  Contact contact = Contact::kSilent;
   Instant contact_since;
-  bool removed = false;
-  CoreSet cores_free;
-  std::vector<std::int32_t> device_free_milli;  // by device index
-  std::vector<std::uint32_t> slots_taken;       // by slices, by device index; empty: no slices
-  std::int64_t memory_free_bytes = 0;
-  std::vector<Countable> countables_free;  // ascending by name
-  std::vector<JobId> jobs;                 // ascending, with a placement here that has not ended
-  std::string version;                     // of its agent
+  std::string version;  // of its agent
   std::int32_t preflight_port = 0;
-  LifeStage life = LifeStage::kProduction;
   Instant life_since;
   std::string life_why;
   std::string life_who;
   Remedy remedy = Remedy::kNone;     // what is to be tried, or is under way
   Answer answer = Answer::kAwaited;  // to the order of this stage
   NodeRequest request;
-  std::vector<OpenFinding> findings;  // ascending by check and device
-  std::vector<Instant> faults;        // when they were found, the last ones, ascending
-  std::vector<LinkVote> votes;        // one for a peer, ascending by peer
+  std::vector<Instant> faults;  // when they were found, the last ones, ascending
+  std::vector<LinkVote> votes;  // one for a peer, ascending by peer
 };
 
 struct JoinToken {

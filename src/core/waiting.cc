@@ -159,7 +159,7 @@ void enqueue(State& state, const Job& job, JobNote& note) {
                       same_standing(derived.classes.at(note.wait_class), job);
   if (!stands) {
     dequeue(state, note);
-    note.wait_class = class_for(state, job);
+    note.wait_class = static_cast<std::uint32_t>(class_for(state, job));
     note.key = key;
     WaitClass& it = derived.classes.at(note.wait_class);
     it.jobs.insert(key);
