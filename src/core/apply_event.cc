@@ -231,16 +231,15 @@ class EventFold {
       state_.turns.erase(name);
     }
     if (event.kind == "queue") drop_queue(state_, name);
-    if (event.kind == "limit") state_.user_limits.erase(name);
+    if (event.kind == "limit") drop_limit(state_, name);
     if (event.kind == "user") state_.users.erase(name);
-    if (event.kind == "project") state_.projects.erase(name);
+    if (event.kind == "project") drop_project(state_, name);
     if (event.kind == "reservation") state_.reservations.erase(name);
     if (event.kind == "node" && state_.node_declarations.erase(name) > 0) {
       NodeDeclaration nothing;
       nothing.name = name;
       set_declaration(nothing);
     }
-    if (event.kind == "limit" || event.kind == "project") settle_usage(state_);
     state_.derived.reset();
   }
 
@@ -420,8 +419,7 @@ class EventFold {
     set_declaration(declaration);
   }
   void declare(const UserLimit& limit) {
-    state_.user_limits[limit.name] = limit;
-    settle_usage(state_);
+    put_limit(state_, limit);
     state_.derived.reset();
   }
   void declare(const UserDeclaration& user) {
@@ -429,8 +427,7 @@ class EventFold {
     state_.derived.reset();
   }
   void declare(const Project& project) {
-    state_.projects[project.name] = project;
-    settle_usage(state_);
+    put_project(state_, project);
     state_.derived.reset();
   }
   void declare(const Reservation& reservation) {
@@ -449,6 +446,7 @@ void begin_batch(State& state, Instant at, Epoch epoch) {
   CHECK(epoch >= state.epoch, "epochs never go back");
   state.now = at;
   state.epoch = epoch;
+  state.settled = {};
 }
 
 void apply(State& state, const StampedEvent& event) {

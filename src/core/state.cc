@@ -48,7 +48,8 @@ State::State(const State& other)
       hangs(other.hangs),
       turns(other.turns),
       usage(other.usage),
-      accounts(other.accounts) {}
+      accounts(other.accounts),
+      settled(other.settled) {}
 
 State& State::operator=(const State& other) {
   if (this != &other) *this = State(other);

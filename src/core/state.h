@@ -215,6 +215,8 @@ struct State {
   std::map<std::string, NodeId> turns;
   Usage usage;
   Accounts accounts;  // derived from the rest, never hashed
+  // The last record of this batch that left usage settled (core/usage.h); 0: none. Never hashed.
+  Seq settled;
   std::unique_ptr<Derived, DerivedDeleter> derived;
 
   const Job* find_job(JobId id) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <vector>
 
 #include "core/books.h"
 #include "core/limits.h"
@@ -11,25 +12,30 @@
 namespace dove::core {
 namespace {
 
-// Whether somebody limits, or is guaranteed, devices by model or slices by profile.
-template <class Amounts>
-bool names_kinds(const Amounts& amounts) {
-  return !amounts.gpus_by_model.empty() ||
-         std::any_of(amounts.countables.begin(), amounts.countables.end(),
+bool names_kinds(const std::vector<Countable>& countables,
+                 const std::vector<Countable>& gpus_by_model) {
+  return !gpus_by_model.empty() ||
+         std::any_of(countables.begin(), countables.end(),
                      [](const Countable& one) { return one.name.starts_with(kBySlice); });
 }
 
+// Whether devices by model, or slices by profile, are limited or guaranteed.
+bool names_kinds(const Limits& limits) {
+  return names_kinds(limits.countables, limits.gpus_by_model);
+}
+bool names_kinds(const Queue& queue) {
+  return names_kinds(queue.limits) ||
+         names_kinds(queue.guaranteed.countables, queue.guaranteed.gpus_by_model);
+}
+bool names_kinds(const UserLimit& limit) { return names_kinds(limit.limits); }
+bool names_kinds(const Project& project) { return names_kinds(project.limits); }
+
 bool somebody_names_kinds(const State& state) {
-  const auto any = [](const auto& objects, auto test) {
+  const auto any = [](const auto& objects) {
     return std::any_of(objects.begin(), objects.end(),
-                       [&](const auto& entry) { return test(entry.second); });
+                       [](const auto& entry) { return names_kinds(entry.second); });
   };
-  return any(state.queues,
-             [](const Queue& queue) {
-               return names_kinds(queue.limits) || names_kinds(queue.guaranteed);
-             }) ||
-         any(state.projects, [](const Project& project) { return names_kinds(project.limits); }) ||
-         any(state.user_limits, [](const UserLimit& user) { return names_kinds(user.limits); });
+  return any(state.queues) || any(state.projects) || any(state.user_limits);
 }
 
 void charge_all(const std::map<std::string, Usage>& usages, std::map<std::string, PastUse>& past,
@@ -66,10 +72,44 @@ bool is_way_of_jobs(const State& state, const std::string& name) {
          });
 }
 
-void ways_changed(State& state, const std::string& queue) {
+// After limits or guarantees changed. `kinds`: one more, or one less, names kinds of devices.
+// Nothing else is to be done again where the record before has left usage settled.
+void settle(State& state, bool kinds) {
+  const bool again = state.settled.value + 1 == state.head.value;
+  if (!again || kinds) {
+    if (somebody_names_kinds(state) != state.counts_models) return rebuild_usage(state);
+  }
+  if (!again) {
+    charge_all(state);
+    bool dropped = drop_unused(state.usage_by_user);
+    dropped = drop_unused(state.usage_by_queue) || dropped;
+    dropped = drop_unused(state.usage_by_project) || dropped;
+    dropped = drop_unused(state.asked_by_project) || dropped;
+    if (dropped) state.accounts.forget();
+  }
+  state.settled = state.head;
+}
+
+void ways_changed(State& state, const std::string& queue, bool kinds) {
   if (is_way_of_jobs(state, queue)) return rebuild_usage(state);
   state.accounts.forget();
-  settle_usage(state);
+  settle(state, kinds);
+}
+
+template <class Object>
+void put(State& state, std::map<std::string, Object>& objects, const Object& object) {
+  Object& kept = objects[object.name];
+  const bool kinds = names_kinds(kept) != names_kinds(object);
+  kept = object;
+  settle(state, kinds);
+}
+
+template <class Object>
+void drop(State& state, std::map<std::string, Object>& objects, const std::string& name) {
+  const auto at = objects.find(name);
+  const bool kinds = at != objects.end() && names_kinds(at->second);
+  if (at != objects.end()) objects.erase(at);
+  settle(state, kinds);
 }
 
 }  // namespace
@@ -94,26 +134,27 @@ void rebuild_usage(State& state) {
   }
 }
 
-void settle_usage(State& state) {
-  if (somebody_names_kinds(state) != state.counts_models) return rebuild_usage(state);
-  charge_all(state);
-  bool dropped = drop_unused(state.usage_by_user);
-  dropped = drop_unused(state.usage_by_queue) || dropped;
-  dropped = drop_unused(state.usage_by_project) || dropped;
-  dropped = drop_unused(state.asked_by_project) || dropped;
-  if (dropped) state.accounts.forget();
-}
-
 void put_queue(State& state, const Queue& queue) {
   const auto [at, is_new] = state.queues.try_emplace(queue.name);
-  const bool moves = is_new || at->second.parent != queue.parent;
+  if (!is_new && at->second.parent == queue.parent) return put(state, state.queues, queue);
+  const bool kinds = names_kinds(at->second) != names_kinds(queue);
   at->second = queue;
-  moves ? ways_changed(state, queue.name) : settle_usage(state);
+  ways_changed(state, queue.name, kinds);
 }
 
 void drop_queue(State& state, const std::string& name) {
-  if (name != "default") state.queues.erase(name);
-  ways_changed(state, name);
+  const auto at = state.queues.find(name);
+  const bool kinds = at != state.queues.end() && names_kinds(at->second);
+  if (name != "default" && at != state.queues.end()) state.queues.erase(at);
+  ways_changed(state, name, kinds);
 }
+
+void put_limit(State& state, const UserLimit& limit) { put(state, state.user_limits, limit); }
+
+void drop_limit(State& state, const std::string& name) { drop(state, state.user_limits, name); }
+
+void put_project(State& state, const Project& project) { put(state, state.projects, project); }
+
+void drop_project(State& state, const std::string& name) { drop(state, state.projects, name); }
 
 }  // namespace dove::core
