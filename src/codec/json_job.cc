@@ -40,7 +40,7 @@ Json totals_json(const JobSpec& spec) {
 Json node_names(const core::State& state, const core::Attempt& attempt) {
   Json names = Json::array();
   for (const core::PlacementRecord& record : attempt.placements) {
-    names.push_back(node_name(state, record.placement.node));
+    names.push_back(node_name(state, record.placement->node));
   }
   return names;
 }
@@ -64,7 +64,7 @@ Json attempt_json(const core::State& state, const core::Attempt& attempt) {
   Json placements = Json::array();
   for (const core::PlacementRecord& record : attempt.placements) {
     Json placement = placement_json(record.placement);
-    placement["node_name"] = node_name(state, record.placement.node);
+    placement["node_name"] = node_name(state, record.placement->node);
     placement["stage"] = word(record.stage);
     if (const std::int32_t far = numa_nodes_without_core(state, record.placement); far > 0) {
       placement["numa_nodes_without_core"] = far;

@@ -124,7 +124,8 @@ Json write(const ExecStarted& v) {
   return object;
 }
 
-Json placements_json(const std::vector<Placement>& list) {
+template <class List>
+Json placements_json(const List& list) {
   Json placements = Json::array();
   for (const Placement& placement : list) placements.push_back(placement_json(placement));
   return placements;

@@ -124,6 +124,17 @@ void fields(Ar& ar, typename Ar::template Of<Placement>& v) {
 }
 
 template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<SharedPlacement>& v) {
+  if constexpr (Ar::kReads) {
+    Placement placement;
+    ar(placement);
+    v = std::move(placement);
+  } else {
+    ar(*v);
+  }
+}
+
+template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Finding>& v) {
   auto layout = ar.layout(1, "Finding");
   ar(v.check, v.severity, v.remedy, v.device, v.evidence);

@@ -83,7 +83,7 @@ struct Carrier {
     if (attempt == nullptr) return;
     for (const core::PlacementRecord& record : attempt->placements) {
       if (record.stage == PlacementStage::kEnded) continue;
-      list.start(*state.find_job(decision.job), decision.attempt, record.placement.node, seq);
+      list.start(*state.find_job(decision.job), decision.attempt, record.placement->node, seq);
     }
   }
   void operator()(const Stop& decision) const {
@@ -91,7 +91,7 @@ struct Carrier {
     if (attempt == nullptr) return;
     for (const core::PlacementRecord& record : attempt->placements) {
       if (record.stage == PlacementStage::kEnded) continue;
-      list.stop(*state.find_job(decision.job), decision.attempt, record.placement.node,
+      list.stop(*state.find_job(decision.job), decision.attempt, record.placement->node,
                 decision.reason, seq);
     }
   }
@@ -129,7 +129,7 @@ void add_outstanding(const core::State& state, const core::Job& job, std::option
   std::shared_ptr<const Launch> launch;
   for (const core::PlacementRecord& record : attempt.placements) {
     if (record.stage == PlacementStage::kEnded) continue;
-    const NodeId here = record.placement.node;
+    const NodeId here = record.placement->node;
     if (node.has_value() && here != *node) continue;
     if (attempt.stage == Stage::kStopping) {
       list.stop(job, attempt.number, here, attempt.stop_reason, state.head);

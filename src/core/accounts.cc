@@ -21,17 +21,22 @@ Account found(State& state, const JobSpec& spec) {
 
 }  // namespace
 
-Account& Accounts::of(State& state, const Job& job) {
-  const JobSpec& spec = *job.spec;
-  if (job.account == 0) {
-    const auto next = static_cast<std::uint32_t>(accounts_.size() + 1);
-    const auto [at, added] = numbers_.try_emplace({spec.user, spec.project, spec.queue}, next);
-    if (added) accounts_.emplace_back();
-    job.account = at->second;
-  }
-  Account& account = accounts_[job.account - 1];
+Account& Accounts::of(State& state, const Job& job) { return of(state, *job.spec, job.account); }
+
+Account& Accounts::of(State& state, const JobSpec& spec, std::uint32_t& number) {
+  if (number == 0) number = number_of(spec);
+  Account& account = accounts_[number - 1];
   if (!account.known) account = found(state, spec);
   return account;
+}
+
+std::uint32_t Accounts::number_of(const JobSpec& spec) {
+  const auto known = numbers_.find(std::tie(spec.user, spec.project, spec.queue));
+  if (known != numbers_.end()) return known->second;
+  accounts_.emplace_back();
+  const auto next = static_cast<std::uint32_t>(accounts_.size());
+  numbers_.emplace(std::tie(spec.user, spec.project, spec.queue), next);
+  return next;
 }
 
 void Accounts::forget() {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <string>
 #include <tuple>
@@ -48,11 +49,15 @@ class Accounts {
 
   // Makes the usage of whoever has none yet. Stays where it is until `forget`.
   Account& of(State& state, const Job& job);
+  // That of such jobs by its number, which is 0 before it was asked for, and given then.
+  Account& of(State& state, const JobSpec& spec, std::uint32_t& number);
   // After usage was thrown away, or other queues declared.
   void forget();
 
  private:
-  std::map<std::tuple<std::string, std::string, std::string>, std::uint32_t> numbers_;
+  std::uint32_t number_of(const JobSpec& spec);
+
+  std::map<std::tuple<std::string, std::string, std::string>, std::uint32_t, std::less<>> numbers_;
   std::deque<Account> accounts_;  // by number - 1
 };
 

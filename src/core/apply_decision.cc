@@ -45,7 +45,8 @@ class DecisionFold {
     Attempt attempt;
     attempt.number = decision.attempt;
     attempt.allocated_at = state_.now;
-    for (const Placement& placement : decision.placements) {
+    attempt.placements.reserve(decision.placements.size());
+    for (const SharedPlacement& placement : decision.placements) {
       attempt.placements.push_back({placement, PlacementStage::kOrdered});
     }
     set_stage(state_, attempt, Stage::kPreparing);
@@ -184,10 +185,10 @@ class DecisionFold {
     return true;
   }
 
-  void note_turn(const JobSpec& spec, const std::vector<Placement>& placements) {
+  void note_turn(const JobSpec& spec, const std::vector<SharedPlacement>& placements) {
     if (!takes_turns(state_.settings) || !is_scored(spec) || placements.empty()) return;
     const Pool* pool = pool_of(state_, spec);
-    if (pool != nullptr) state_.turns[pool->name] = placements.front().node;
+    if (pool != nullptr) state_.turns[pool->name] = placements.front()->node;
   }
 
   Attempt* attempt_of(JobId id, AttemptNumber number) {
@@ -215,7 +216,7 @@ class DecisionFold {
     const PlacementStage answered =
         attempt.stage == Stage::kStarting ? PlacementStage::kStarted : PlacementStage::kPrepared;
     for (const PlacementRecord& record : attempt.placements) {
-      if (record.stage < answered) avoid(*find(state_, id), record.placement.node);
+      if (record.stage < answered) avoid(*find(state_, id), record.placement->node);
     }
   }
 

@@ -132,7 +132,7 @@ void rebuild_books(const State& state, Node& node) {
     const Job* job = state.find_job(id);
     if (job == nullptr || job->attempts.empty()) continue;
     for (const PlacementRecord& record : job->attempts.back().placements) {
-      if (record.placement.node == node.id && record.stage != PlacementStage::kEnded) {
+      if (record.placement->node == node.id && record.stage != PlacementStage::kEnded) {
         take(node, record.placement);
       }
     }

@@ -48,8 +48,8 @@ bool is_untrusted(const State& state, const Node& node, JobId id) {
     if (open.finding.severity != Severity::kCritical) continue;
     if (closes_node(node, open.finding)) return true;
     for (const PlacementRecord& record : job->attempts.back().placements) {
-      if (record.placement.node != node.id || record.stage == PlacementStage::kEnded) continue;
-      for (const DeviceGrant& grant : record.placement.devices) {
+      if (record.placement->node != node.id || record.stage == PlacementStage::kEnded) continue;
+      for (const DeviceGrant& grant : record.placement->devices) {
         if (grant.device == open.finding.device) return true;
       }
     }

@@ -149,7 +149,7 @@ class Ahead {
       const Attempt& attempt = state_.find_job(id)->attempts.back();
       for (const PlacementRecord& record : attempt.placements) {
         if (record.stage == PlacementStage::kEnded) continue;
-        said.emplace_back(PlacementEnded{id, attempt.number, record.placement.node, {}, 0, 0});
+        said.emplace_back(PlacementEnded{id, attempt.number, record.placement->node, {}, 0, 0});
       }
     }
     for (Event& event : said) tell(std::move(event));

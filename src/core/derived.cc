@@ -389,7 +389,7 @@ void add_promised_nodes(const State& state, const std::vector<JobId>& jobs,
     const Job* job = state.find_job(id);
     if (job == nullptr || job->phase != JobPhase::kActive) continue;
     for (const PlacementRecord& record : job->attempts.back().placements) {
-      if (promised.contains(record.placement.node)) out.push_back(record.placement.node);
+      if (promised.contains(record.placement->node)) out.push_back(record.placement->node);
     }
   }
 }

@@ -51,13 +51,14 @@ struct WaitClass {
   std::uint64_t digest = 0;
   std::shared_ptr<const JobSpec> spec;
   std::vector<NodeId> avoided;
-  JobId array;                     // of its own limit; none without one
-  std::int32_t priority = 0;       // of its jobs ...
-  bool comes_first = false;        // ... and whether they do: promises bind by these
-  const PoolNote* pool = nullptr;  // null: there is none
-  Amount least;                    // that a job of it can hold
-  NodeNeeds needs;                 // of a job of it, on all its nodes together
-  bool monotone = true;            // what did not fit cannot fit until something is freed
+  JobId array;                        // of its own limit; none without one
+  std::int32_t priority = 0;          // of its jobs ...
+  bool comes_first = false;           // ... and whether they do: promises bind by these
+  const PoolNote* pool = nullptr;     // null: there is none
+  mutable std::uint32_t account = 0;  // as of its jobs
+  Amount least;                       // that a job of it can hold
+  NodeNeeds needs;                    // of a job of it, on all its nodes together
+  bool monotone = true;               // what did not fit cannot fit until something is freed
   OrderedSet<QueueKey> jobs;
   Verdict verdict = Verdict::kOpen;
   std::uint64_t books_version = 0;  // when the verdict was found
@@ -172,9 +173,9 @@ struct Derived {
   std::multimap<std::uint64_t, std::uint64_t> classes_by_digest;
   QueueTree tree;
   Total total;
-  std::set<std::uint64_t> no_place;
-  std::set<std::uint64_t> over_limit;
-  std::set<std::uint64_t> changing;
+  OrderedSet<std::uint64_t> no_place;
+  OrderedSet<std::uint64_t> over_limit;
+  OrderedSet<std::uint64_t> changing;
 
   std::map<std::string, PoolNote> pools;  // all of the State's
   ScoreBoard scores;
@@ -213,7 +214,7 @@ void enqueue(State& state, const Job& job, JobNote& note);
 void dequeue(State& state, JobNote& note);
 // Whether so many elements of the class's array run as may at once.
 bool array_is_full(const Derived& derived, const WaitClass& it);
-// That, or a limit of a queue, user or cluster keeps the class's first job. REQUIRES: it has one.
+// That, or a limit of a queue, user or cluster keeps the class's jobs.
 bool is_over_limit(State& state, const WaitClass& it);
 // Drops classes that nobody waits in, when there are many.
 void purge_classes(State& state);

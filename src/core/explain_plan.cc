@@ -153,7 +153,7 @@ std::optional<std::string> find_broken_promise(const State& state) {
         if (stay_of(state, *job.spec).end(attempt.allocated_at) <= promise.start_at) continue;
         const bool hits = std::any_of(attempt.placements.begin(), attempt.placements.end(),
                                       [&](const PlacementRecord& record) {
-                                        return record.placement.node == placement.node &&
+                                        return record.placement->node == placement.node &&
                                                record.stage != PlacementStage::kEnded &&
                                                share_ids(record.placement, placement);
                                       });

@@ -23,7 +23,7 @@ Attempt* current_attempt(Job& job) {
 
 PlacementRecord* find_placement(Attempt& attempt, NodeId node) {
   for (PlacementRecord& record : attempt.placements) {
-    if (record.placement.node == node) return &record;
+    if (record.placement->node == node) return &record;
   }
   return nullptr;
 }
@@ -70,7 +70,7 @@ void advance_stage(State& state, Attempt& attempt) {
 
 void end_placement(State& state, Job& job, PlacementRecord& record) {
   record.stage = PlacementStage::kEnded;
-  Node& node = *find(state, record.placement.node);
+  Node& node = *find(state, record.placement->node);
   give(node, record.placement);
   drop_sorted(node.jobs, job.id);
   count_placement(state, job, record.placement, -1);

@@ -48,7 +48,7 @@ Span pace_of(const Attempt& attempt) {
 std::int32_t slow_device(const State& state, const PlacementRecord& record, Span pace) {
   const bool others_keep_up = record.ranks > 1 && !is_slow(state, record.typical, pace);
   if (!others_keep_up) return -1;
-  for (const TaskGrant& task : record.placement.tasks) {
+  for (const TaskGrant& task : record.placement->tasks) {
     if (task.rank == record.slowest && task.devices.size() == 1) return task.devices[0].device;
   }
   return -1;
@@ -182,7 +182,7 @@ void fold_progress(State& state, Attempt& attempt, PlacementRecord& record,
   const Span pace = pace_of(attempt);
   const bool slow = is_slow(state, report.busy, pace);
   record.slow_reports = slow ? record.slow_reports + 1 : 0;
-  Node& node = *find(state, record.placement.node);
+  Node& node = *find(state, record.placement->node);
   if (!slow && pace.us > 0) end_slow(state, node, record.placement);
   if (record.slow_reports != state.settings.slow_reports) return;
   const std::int32_t device = slow_device(state, record, pace);

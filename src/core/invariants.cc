@@ -59,19 +59,20 @@ Broken add_job(const State& state, const Job& job, Sums& sums) {
       if (record.stage == PlacementStage::kEnded) continue;
       if (!current) {
         return fmt::format("job {} holds node {} for attempt {}, which is over", job.id.value,
-                           record.placement.node.value, attempt.number);
+                           record.placement->node.value, attempt.number);
       }
-      sums.by_node[record.placement.node].push_back(&record);
-      sums.jobs_by_node[record.placement.node].insert(job.id);
+      sums.by_node[record.placement->node].push_back(&record);
+      sums.jobs_by_node[record.placement->node].insert(job.id);
       Amount kinds;
       if (state.counts_models) {
-        add_kinds(*state.nodes[record.placement.node.value - 1].inventory, record.placement, kinds);
+        add_kinds(*state.nodes[record.placement->node.value - 1].inventory, record.placement,
+                  kinds);
       }
       for (Usage* usage : usages) {
-        usage->cores += static_cast<std::int32_t>(record.placement.cores.size());
-        for (const DeviceGrant& g : record.placement.devices) usage->gpus_milli += g.share_milli;
-        usage->memory_bytes += record.placement.memory_bytes;
-        if (usage != &sums.all) add(usage->countables, record.placement.countables);
+        usage->cores += static_cast<std::int32_t>(record.placement->cores.size());
+        for (const DeviceGrant& g : record.placement->devices) usage->gpus_milli += g.share_milli;
+        usage->memory_bytes += record.placement->memory_bytes;
+        if (usage != &sums.all) add(usage->countables, record.placement->countables);
         if (usage != &sums.all) add(usage->countables, kinds.countables);
         add(usage->gpus_by_model, kinds.gpus_by_model);
       }
@@ -89,7 +90,7 @@ Broken check_slots(const Node& node, const std::vector<const PlacementRecord*>& 
   std::vector<bool> uncut(node.device_free_milli.size(), false);
   bool any = false;
   for (const PlacementRecord* record : held) {
-    for (const DeviceGrant& grant : record->placement.devices) {
+    for (const DeviceGrant& grant : record->placement->devices) {
       const auto device = static_cast<std::size_t>(grant.device);
       if (device >= slots.size()) continue;
       if (!grant.is_slice()) {

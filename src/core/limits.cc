@@ -180,9 +180,8 @@ std::vector<Reason> broken_limits(const State& state, const JobSpec& spec, const
   return out;
 }
 
-bool is_within_limits(State& state, const Job& job, const Amount& amount) {
-  const JobSpec& spec = *job.spec;
-  const Account& account = state.accounts.of(state, job);
+bool is_within_limits(const State& state, const JobSpec& spec, const Account& account,
+                      const Amount& amount) {
   const bool by_name =
       !spec.cluster_requests.empty() || !state.user_limits.empty() ||
       (!spec.project.empty() && !state.projects.empty()) ||

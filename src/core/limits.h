@@ -39,8 +39,9 @@ constexpr std::string_view kBySlice = "slice:";
 std::vector<Reason> broken_limits(const State& state, const JobSpec& spec, const Amount& amount,
                                   bool first_only);
 
-// Whether there is none, found without looking for names.
-bool is_within_limits(State& state, const Job& job, const Amount& amount);
+// Whether there is none, found without looking for names. `account`: that of such jobs.
+bool is_within_limits(const State& state, const JobSpec& spec, const Account& account,
+                      const Amount& amount);
 
 // Every limit of the job's project that submitting `elements` such jobs would break.
 std::vector<Reason> broken_project_limits(const State& state, const JobSpec& spec,

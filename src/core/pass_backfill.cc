@@ -200,7 +200,7 @@ bool try_promised(Cycle& cycle, JobId id, const WaitClass& it) {
   const auto& attempts = job.attempts;
   const auto number =
       attempts.empty() ? AttemptNumber{1} : AttemptNumber{attempts.back().number + 1};
-  cycle.emit(Launch{id, number, std::move(*places)});
+  cycle.emit(Launch{id, number, shared(std::move(*places))});
   return true;
 }
 

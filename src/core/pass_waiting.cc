@@ -84,7 +84,7 @@ Verdict try_place(Cycle& cycle, std::uint64_t id) {
   withdraw_behind(cycle, job, *places, ignored);
   const auto number =
       job.attempts.empty() ? AttemptNumber{1} : AttemptNumber{job.attempts.back().number + 1};
-  cycle.emit(Launch{job.id, number, std::move(*places)});
+  cycle.emit(Launch{job.id, number, shared(std::move(*places))});
   return Verdict::kOpen;
 }
 

@@ -46,9 +46,9 @@ void add_running(const State& state, const Node& node, NodePlan& plan) {
   for (JobId id : node.jobs) {
     const Job& job = *state.find_job(id);
     for (const PlacementRecord& record : job.attempts.back().placements) {
-      if (record.placement.node != node.id || record.stage == PlacementStage::kEnded) continue;
+      if (record.placement->node != node.id || record.stage == PlacementStage::kEnded) continue;
       const Instant to = held_until(state, job);
-      plan.holds.push_back({id, &record.placement, state.now, to <= state.now ? kNever : to});
+      plan.holds.push_back({id, &*record.placement, state.now, to <= state.now ? kNever : to});
     }
   }
 }
@@ -276,8 +276,8 @@ void note_job(State& state, Plan& plan, JobId id) {
   const Job* job = state.find_job(id);
   if (job == nullptr || job->phase != JobPhase::kActive) return;
   for (const PlacementRecord& record : job->attempts.back().placements) {
-    mark_stale(plan, record.placement.node);
-    check_promises(plan, record.placement.node);
+    mark_stale(plan, record.placement->node);
+    check_promises(plan, record.placement->node);
   }
   ++plan.sooner;
 }

@@ -28,7 +28,7 @@ namespace dove::core {
 enum class PlacementStage { kOrdered, kPrepared, kStarted, kEnded };
 
 struct PlacementRecord {
-  Placement placement;
+  SharedPlacement placement;
   PlacementStage stage = PlacementStage::kOrdered;
   std::int64_t step = 0;          // as last reported
   Span busy = {};                 // as last reported

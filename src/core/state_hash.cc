@@ -73,6 +73,7 @@ class Hash {
   void add(const Placement& p) {
     all(p.node, p.node_rank, p.cores, p.devices, p.memory_bytes, p.countables, p.tasks);
   }
+  void add(const SharedPlacement& p) { add(*p); }
   void add(const PlacementRecord& r) {
     all(r.placement, r.stage, r.step, r.busy, r.step_at, r.slow_reports, r.slowest, r.ranks,
         r.typical, r.slow_noted);

@@ -11,7 +11,7 @@ VictimBooks::VictimBooks(const State& state, std::span<const JobId> stopping,
   for (JobId id : stopping) {
     for (const PlacementRecord& record : state.find_job(id)->attempts.back().placements) {
       if (record.stage == PlacementStage::kEnded) continue;
-      Node& node = base_[record.placement.node.value - 1];
+      Node& node = base_[record.placement->node.value - 1];
       give(node, record.placement);
       drop_sorted(node.jobs, id);
     }
@@ -47,7 +47,7 @@ void VictimBooks::list(const std::vector<Victim>& victims) {
     for (const PlacementRecord& record :
          state_.find_job(victims[i].job)->attempts.back().placements) {
       if (record.stage == PlacementStage::kEnded) continue;
-      const NodeId node = record.placement.node;
+      const NodeId node = record.placement->node;
       pieces_[node.value - 1].push_back({i, left_of(record.placement)});
       nodes_of_[i].push_back(node);
     }

@@ -22,8 +22,8 @@ std::int64_t weight_of(const Attempt& attempt) {
   std::int64_t weight = 0;
   for (const PlacementRecord& record : attempt.placements) {
     if (record.stage == PlacementStage::kEnded) continue;
-    weight += static_cast<std::int64_t>(record.placement.cores.size());
-    for (const DeviceGrant& grant : record.placement.devices) weight += grant.share_milli;
+    weight += static_cast<std::int64_t>(record.placement->cores.size());
+    for (const DeviceGrant& grant : record.placement->devices) weight += grant.share_milli;
   }
   return weight;
 }
@@ -231,7 +231,7 @@ std::vector<Victim> find_victims(const State& state, const Job& beneficiary,
     const Attempt& attempt = state.find_job(victim.job)->attempts.back();
     return std::none_of(
         attempt.placements.begin(), attempt.placements.end(), [&](const PlacementRecord& record) {
-          return record.stage != PlacementStage::kEnded && usable[record.placement.node.value - 1];
+          return record.stage != PlacementStage::kEnded && usable[record.placement->node.value - 1];
         });
   });
   const auto key = [](const Victim& v) { return std::tuple(v.kind, v.level, v.lost, v.job); };

@@ -184,7 +184,8 @@ bool array_is_full(const Derived& derived, const WaitClass& it) {
 
 bool is_over_limit(State& state, const WaitClass& it) {
   return array_is_full(*state.derived, it) ||
-         !is_within_limits(state, *state.find_job(it.jobs.begin()->job), it.least);
+         !is_within_limits(state, *it.spec, state.accounts.of(state, *it.spec, it.account),
+                           it.least);
 }
 
 void reopen(State& state, const std::vector<NodeId>& freed) {

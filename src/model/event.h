@@ -268,7 +268,7 @@ using Event =
 struct Launch {
   JobId job;
   AttemptNumber attempt = 0;
-  std::vector<Placement> placements;  // ascending by node_rank
+  std::vector<SharedPlacement> placements;  // ascending by node_rank
   bool operator==(const Launch&) const = default;
 };
 // The barrier of a gang has been passed: start what was prepared.

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "model/core_set.h"
@@ -48,5 +51,27 @@ struct Placement {
   std::vector<TaskGrant> tasks;  // ascending by rank
   bool operator==(const Placement&) const = default;
 };
+
+// A placement that changes no more, shared by all who keep it: the decision, the ledger and its
+// forks. Never without one; reads as what it is. May be shared between threads.
+class SharedPlacement {
+ public:
+  SharedPlacement() : SharedPlacement(Placement{}) {}
+  SharedPlacement(Placement placement)
+      : placement_(std::make_shared<const Placement>(std::move(placement))) {}
+
+  const Placement& operator*() const { return *placement_; }
+  const Placement* operator->() const { return placement_.get(); }
+  operator const Placement&() const { return *placement_; }
+  bool operator==(const SharedPlacement& other) const { return *placement_ == *other.placement_; }
+
+ private:
+  std::shared_ptr<const Placement> placement_;
+};
+
+// What nobody changes from now on.
+inline std::vector<SharedPlacement> shared(std::vector<Placement> placements) {
+  return {std::make_move_iterator(placements.begin()), std::make_move_iterator(placements.end())};
+}
 
 }  // namespace dove

@@ -51,8 +51,8 @@ class Fleet {
         ++submitted;
       }
       for (const Launch& launch : std::exchange(started_, {})) {
-        add(PlacementStarted{launch.job, launch.attempt, launch.placements[0].node});
-        PlacementEnded end{launch.job, launch.attempt, launch.placements[0].node, {TaskExit{}}, 0,
+        add(PlacementStarted{launch.job, launch.attempt, launch.placements[0]->node});
+        PlacementEnded end{launch.job, launch.attempt, launch.placements[0]->node, {TaskExit{}}, 0,
                            0};
         ends_.push_back({state_.now + Span{kBatch.us * kRunning}, end});
       }

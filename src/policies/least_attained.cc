@@ -12,8 +12,8 @@ constexpr std::int64_t kMost_us = std::int64_t{100} * 366 * 86'400 * 1'000'000;
 std::int64_t width_milli(const core::Attempt& attempt) {
   std::int64_t milli = 0;
   for (const core::PlacementRecord& record : attempt.placements) {
-    milli += static_cast<std::int64_t>(record.placement.cores.size()) * 100;
-    for (const DeviceGrant& grant : record.placement.devices) milli += grant.share_milli;
+    milli += static_cast<std::int64_t>(record.placement->cores.size()) * 100;
+    for (const DeviceGrant& grant : record.placement->devices) milli += grant.share_milli;
   }
   return milli;
 }

@@ -79,7 +79,7 @@ class Fleet {
   void start() {
     for (const Decision& decision : decide()) {
       if (const auto* launch = std::get_if<Launch>(&decision)) {
-        add(PlacementStarted{launch->job, launch->attempt, launch->placements[0].node});
+        add(PlacementStarted{launch->job, launch->attempt, launch->placements[0]->node});
       }
     }
     decide();

@@ -135,7 +135,7 @@ class Run {
     const auto& placements = state_.find_job(job)->attempts.back().placements;
     for (const auto& record : placements) {
       world_.emplace(state_.now + seconds(3),
-                     PlacementPrepared{job, attempt, record.placement.node});
+                     PlacementPrepared{job, attempt, record.placement->node});
     }
     if (placements.size() == 1) begin(job, attempt, seconds(5));
   }
@@ -143,8 +143,8 @@ class Run {
   void begin(JobId job, AttemptNumber attempt, Span after) {
     for (const auto& record : state_.find_job(job)->attempts.back().placements) {
       std::vector<TaskExit> exits;
-      for (const TaskGrant& task : record.placement.tasks) exits.push_back({task.rank, 0, 0, ""});
-      const NodeId node = record.placement.node;
+      for (const TaskGrant& task : record.placement->tasks) exits.push_back({task.rank, 0, 0, ""});
+      const NodeId node = record.placement->node;
       world_.emplace(state_.now + after, PlacementStarted{job, attempt, node});
       world_.emplace(state_.now + after + seconds(run_s_[job]),
                      PlacementEnded{job, attempt, node, std::move(exits), 0, 0});

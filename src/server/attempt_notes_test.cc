@@ -21,9 +21,9 @@ core::State state_of(std::uint64_t jobs, std::uint64_t running = 0) {
       core::Attempt attempt;
       attempt.number = number;
       for (std::uint32_t node = 1; node <= static_cast<std::uint32_t>(number); ++node) {
-        core::PlacementRecord record;
-        record.placement.node = NodeId(node);
-        attempt.placements.push_back(std::move(record));
+        Placement placement;
+        placement.node = NodeId(node);
+        attempt.placements.push_back({placement});
       }
       job.attempts.push_back(std::move(attempt));
     }

@@ -34,10 +34,10 @@ const core::PlacementRecord* placement_of(const core::Job& job, Rank rank) {
     if (record.stage != core::PlacementStage::kStarted) continue;
     // A batch script runs once, on the first node, and is task 0.
     if (job.spec->launch == LaunchMode::kBatch && rank == 0) {
-      if (record.placement.node_rank == 0) return &record;
+      if (record.placement->node_rank == 0) return &record;
       continue;
     }
-    for (const TaskGrant& task : record.placement.tasks) {
+    for (const TaskGrant& task : record.placement->tasks) {
       if (task.rank == rank) return &record;
     }
   }
@@ -49,7 +49,7 @@ const core::PlacementRecord* placement_on(const core::State& state, const core::
   const core::Node* node = state.find_node(name);
   for (const core::PlacementRecord& record : job.attempts.back().placements) {
     const bool runs = record.stage == core::PlacementStage::kStarted;
-    if (runs && node != nullptr && record.placement.node == node->id) return &record;
+    if (runs && node != nullptr && record.placement->node == node->id) return &record;
   }
   return nullptr;
 }
@@ -205,7 +205,7 @@ Result<Execs::Wanted> Execs::read_first(const core::Job& job, std::string_view t
                      : fmt::format("no task of job {} is running on {}", job.id.value, node),
                  "task"};
   }
-  wanted.node = placement->placement.node;
+  wanted.node = placement->placement->node;
   return wanted;
 }
 

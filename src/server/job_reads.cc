@@ -70,7 +70,7 @@ const core::PlacementRecord* placement_of(const core::Job& job, const core::Atte
     return rank == 0 && !attempt.placements.empty() ? &attempt.placements.front() : nullptr;
   }
   for (const core::PlacementRecord& record : attempt.placements) {
-    for (const TaskGrant& task : record.placement.tasks) {
+    for (const TaskGrant& task : record.placement->tasks) {
       if (task.rank == rank) return &record;
     }
   }
@@ -103,7 +103,7 @@ Result<LogRequest> read_log_request(const Call& call, const core::Job& job) {
     if (attempt.number != request.attempt) continue;
     const core::PlacementRecord* record = placement_of(job, attempt, request.rank);
     if (record == nullptr) break;
-    request.node = record->placement.node;
+    request.node = record->placement->node;
     return request;
   }
   return Error{ErrorKind::kNotFound, "no_such_task",

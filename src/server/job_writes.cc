@@ -245,7 +245,7 @@ void signal_job(Context& context, CallPtr call) {
                                                      {"batch_only", batch_only}}}});
     for (const core::PlacementRecord& record : attempt.placements) {
       if (record.stage != core::PlacementStage::kStarted) continue;
-      if (context.sessions.send(record.placement.node, line)) ++reached;
+      if (context.sessions.send(record.placement->node, line)) ++reached;
     }
   }
   if (reached == 0) {

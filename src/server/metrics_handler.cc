@@ -54,7 +54,7 @@ std::int64_t placements_far_from_devices(const core::State& state) {
       const core::Job* job = state.find_job(id);
       if (job == nullptr || job->attempts.empty()) continue;
       for (const core::PlacementRecord& record : job->attempts.back().placements) {
-        if (record.placement.node != node.id || record.placement.devices.empty()) continue;
+        if (record.placement->node != node.id || record.placement->devices.empty()) continue;
         if (core::numa_nodes_without_core(*node.inventory, record.placement) > 0) ++count;
       }
     }

@@ -229,7 +229,7 @@ std::string ProgressBoard::trouble(const core::State& state, JobId id) const {
   const core::Hang* const hang = hang_of(state, id, attempt.number);
   std::string text = hang == nullptr ? "" : "it seems to hang: " + core::hang_text(id, *hang);
   for (const core::PlacementRecord& record : attempt.placements) {
-    const core::Node* node = state.find_node(record.placement.node);
+    const core::Node* node = state.find_node(record.placement->node);
     if (node == nullptr || record.slow_reports < state.settings.slow_reports) continue;
     for (const core::OpenFinding& open : node->findings) {
       if (open.finding.check != core::kSlow_check) continue;

@@ -31,9 +31,9 @@ core::State running_on(int count) {
     node.id = NodeId(static_cast<std::uint32_t>(i));
     node.name = "n" + std::to_string(i);
     state.nodes.push_back(std::move(node));
-    core::PlacementRecord record;
-    record.placement.node = NodeId(static_cast<std::uint32_t>(i));
-    attempt.placements.push_back(std::move(record));
+    Placement placement;
+    placement.node = NodeId(static_cast<std::uint32_t>(i));
+    attempt.placements.push_back({placement});
   }
   job.attempts.push_back(std::move(attempt));
   state.jobs.try_emplace(JobId(1), std::move(job));

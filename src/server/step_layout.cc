@@ -20,10 +20,10 @@ Result<Placements> candidates(const core::State& state, const core::Attempt& att
   std::set<std::string> wanted(request.nodelist.begin(), request.nodelist.end());
   for (const core::PlacementRecord& record : attempt.placements) {
     if (record.stage == core::PlacementStage::kEnded) continue;
-    const core::Node* node = state.find_node(record.placement.node);
+    const core::Node* node = state.find_node(record.placement->node);
     if (node == nullptr) continue;
     if (!request.nodelist.empty() && wanted.erase(node->name) == 0) continue;
-    found.push_back(&record.placement);
+    found.push_back(&*record.placement);
   }
   if (!request.nodelist.empty() && !wanted.empty()) {
     return Error{ErrorKind::kInvalid, "no_such_node_in_job",

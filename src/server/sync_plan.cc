@@ -112,7 +112,7 @@ void add_vanished(const core::State& state, const core::Node& node, const SyncMe
         });
     if (held) continue;
     PlacementEnded ended{id, attempt.number, node.id, {}, 0, 0};
-    for (const TaskGrant& task : record->placement.tasks) {
+    for (const TaskGrant& task : record->placement->tasks) {
       const bool told = std::any_of(attempt.exits.begin(), attempt.exits.end(),
                                     [&](const TaskExit& exit) { return exit.rank == task.rank; });
       if (!told) ended.exits.push_back(TaskExit{task.rank, 0, 9, "agent_lost_its_record"});
@@ -160,7 +160,7 @@ const core::PlacementRecord* find_placement(const core::State& state, JobId job,
   for (const core::Attempt& each : found->attempts) {
     if (each.number != attempt) continue;
     for (const core::PlacementRecord& record : each.placements) {
-      if (record.placement.node == node) return &record;
+      if (record.placement->node == node) return &record;
     }
   }
   return nullptr;

@@ -38,10 +38,10 @@ void each_part(const core::Attempt& attempt, Part part) {
       {cause.empty() ? "unknown" : cause, attempt.ended_at - saved}};
   for (const core::PlacementRecord& record : attempt.placements) {
     double milli = 0;
-    for (const DeviceGrant& grant : record.placement.devices) milli += grant.share_milli;
+    for (const DeviceGrant& grant : record.placement->devices) milli += grant.share_milli;
     for (const auto& [of, time] : parts) {
       if (milli == 0 || time.us <= 0) continue;
-      part(record.placement.node, of, milli * static_cast<double>(time.us));
+      part(record.placement->node, of, milli * static_cast<double>(time.us));
     }
   }
 }

@@ -28,8 +28,10 @@ core::State state_of(StopReason reason) {
   attempt.started_at = Instant{15'000'000};
   attempt.ended_at = Instant{40'000'000};
   core::PlacementRecord record;
-  record.placement.node = NodeId(1);
-  record.placement.devices = {{0, 500, {}}};
+  Placement placement;
+  placement.node = NodeId(1);
+  placement.devices = {{0, 500, {}}};
+  record.placement = placement;
   attempt.placements.push_back(std::move(record));
   job.attempts.push_back(std::move(attempt));
   state.jobs.try_emplace(JobId(1), std::move(job));
@@ -134,7 +136,9 @@ TEST(Yield, ALargeClusterIsCountedForYears) {
   core::Attempt& attempt = state.jobs.find(JobId(1))->second.attempts[0];
   attempt.started_at = attempt.allocated_at;
   attempt.ended_at = state.now = attempt.allocated_at + Span{kYear_us};
-  attempt.placements[0].placement.devices.assign(10'000, {0, 1000, {}});
+  Placement placement;
+  placement.devices.assign(10'000, {0, 1000, {}});
+  attempt.placements[0].placement = placement;
   Yield yield;
   yield.decided(state, EndJob{JobId(1), Outcome::kCompleted, 0});
   Yield after;

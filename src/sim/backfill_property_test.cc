@@ -193,7 +193,7 @@ class KeptWord {
     const std::int64_t most_s = limit.us > 0 ? limit.us / 1'000'000 * 6 / 5 : 900;
     const Span runs = seconds(1 + number(static_cast<std::int32_t>(most_s)));
     for (const core::PlacementRecord& record : it.attempts.back().placements) {
-      const NodeId node = record.placement.node;
+      const NodeId node = record.placement->node;
       world_.emplace(state().now + starting, PlacementStarted{job, attempt, node});
       world_.emplace(state().now + starting + runs,
                      PlacementEnded{job, attempt, node, exits_of(record.placement, 0), 0, 0});
@@ -205,7 +205,7 @@ class KeptWord {
     const Span grace{it.spec->kill_grace.us - milliseconds(number(900)).us};
     for (const core::PlacementRecord& record : it.attempts.back().placements) {
       world_.emplace(state().now + grace,
-                     PlacementEnded{stop.job, stop.attempt, record.placement.node,
+                     PlacementEnded{stop.job, stop.attempt, record.placement->node,
                                     exits_of(record.placement, 15), 0, 0});
     }
   }

@@ -18,7 +18,7 @@ void report(CheckedBrain& brain, JobId id) {
     Report said;
     said.job = id;
     said.attempt = number;
-    said.node = record.placement.node;
+    said.node = record.placement->node;
     brain.add(said);
   }
 }

@@ -297,7 +297,7 @@ void RandomWorld::settle() {
     const core::Job* job = state().find_job(std::get<0>(entry));
     if (job == nullptr || job->attempts.empty()) return true;
     for (const auto& record : job->attempts.back().placements) {
-      if (record.placement.node == std::get<2>(entry)) {
+      if (record.placement->node == std::get<2>(entry)) {
         return record.stage == core::PlacementStage::kEnded;
       }
     }

@@ -253,7 +253,7 @@ class Runner {
     const auto rank = static_cast<Rank>(options.amount("rank"));
     const core::Attempt attempt = job->attempts[number - 1];
     for (const core::PlacementRecord& record : attempt.placements) {
-      const NodeId node = record.placement.node;
+      const NodeId node = record.placement->node;
       if (on != "*" && on != names_.node(node)) continue;
       add_report(line.verb, *job, number, record.placement, exit, rank, started_ago);
     }

@@ -77,7 +77,7 @@ TEST_F(Slices, EightDevicesAreFiftySixSlicesAndThenFourWholeOnes) {
   const std::vector<Launch> small = decide();
   ASSERT_EQ(small.size(), 56u);
   std::map<std::int32_t, int> on_device;
-  for (const Launch& launch : small) ++on_device[launch.placements[0].devices[0].device];
+  for (const Launch& launch : small) ++on_device[launch.placements[0]->devices[0].device];
   ASSERT_EQ(on_device.size(), 8u);
   for (const auto& [device, count] : on_device) EXPECT_EQ(count, 7) << device;
 
@@ -93,7 +93,7 @@ TEST_F(Slices, EightDevicesAreFiftySixSlicesAndThenFourWholeOnes) {
   // All but one slice of device 0: it is live, nothing is re-cut.
   const Launch* last = nullptr;
   for (const Launch& launch : small) {
-    if (launch.placements[0].devices[0].device != 0) continue;
+    if (launch.placements[0]->devices[0].device != 0) continue;
     if (last != nullptr) end(*last);
     last = &launch;
   }
@@ -101,16 +101,16 @@ TEST_F(Slices, EightDevicesAreFiftySixSlicesAndThenFourWholeOnes) {
   end(*last);
   const std::vector<Launch> first = decide();
   ASSERT_EQ(first.size(), 1u);
-  EXPECT_EQ(first[0].placements[0].devices[0], (DeviceGrant{0, 1000, {0, 8, 7}}));
+  EXPECT_EQ(first[0].placements[0]->devices[0], (DeviceGrant{0, 1000, {0, 8, 7}}));
 
   for (const Launch& launch : small) {
-    const std::int32_t device = launch.placements[0].devices[0].device;
+    const std::int32_t device = launch.placements[0]->devices[0].device;
     if (device >= 1 && device <= 3) end(launch);
   }
   const std::vector<Launch> rest = decide();
   ASSERT_EQ(rest.size(), 3u);
   for (std::size_t i = 0; i < rest.size(); ++i) {
-    EXPECT_EQ(rest[i].placements[0].devices[0].device, static_cast<std::int32_t>(i + 1));
+    EXPECT_EQ(rest[i].placements[0]->devices[0].device, static_cast<std::int32_t>(i + 1));
   }
   EXPECT_TRUE(brain_.check_fold().ok());
 }
@@ -121,7 +121,7 @@ TEST_F(Slices, SmallOnesLeaveRoomForLargeOnesOnTheirDevice) {
   submit("2g.10gb", 1);
   const std::vector<Launch> launches = decide();
   ASSERT_EQ(launches.size(), 3u);
-  for (const Launch& launch : launches) EXPECT_EQ(launch.placements[0].devices[0].device, 0);
+  for (const Launch& launch : launches) EXPECT_EQ(launch.placements[0]->devices[0].device, 0);
   EXPECT_EQ(brain_.state().nodes[0].device_free_milli[0], 1000 - 125 - 500 - 250);
 }
 

@@ -271,7 +271,7 @@ void Oracle::look_around(const core::State& state, const core::Policies& policie
     const core::Attempt& attempt = job.attempts.back();
     const bool reachable =
         std::all_of(attempt.placements.begin(), attempt.placements.end(), [&](const auto& record) {
-          const core::Node* node = state.find_node(record.placement.node);
+          const core::Node* node = state.find_node(record.placement->node);
           return record.stage == core::PlacementStage::kEnded ||
                  (node->contact == Contact::kConnected &&
                   state.now - node->contact_since > kOverdue);
