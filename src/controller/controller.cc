@@ -158,13 +158,14 @@ void Controller::stop() {
 }
 
 void Controller::submit(Input input, Completion done) {
-  bool taken = false;
   {
-    const std::lock_guard lock(impl_->mutex);
-    taken = impl_->running && !impl_->stopping;
-    if (taken) impl_->queue.push_back(PendingInput{std::move(input), std::move(done), {}});
+    std::unique_lock lock(impl_->mutex);
+    if (!impl_->running || impl_->stopping) {
+      lock.unlock();
+      return done(stopping_error());
+    }
+    impl_->queue.push_back(PendingInput{std::move(input), std::move(done), {}});
   }
-  if (!taken) return done(stopping_error());
   if (impl_->by_hand) return impl_->by_hand();
   impl_->wake.notify_one();
 }
