@@ -68,7 +68,7 @@ TEST(FieldCount, OfDeclaredObjects) {
   EXPECT_EQ(field_count<Quota>(), 5u);
   EXPECT_EQ(field_count<TopologyUnit>(), 2u);
   EXPECT_EQ(field_count<Project>(), 4u);
-  EXPECT_EQ(field_count<Reservation>(), 7u);
+  EXPECT_EQ(field_count<Reservation>(), 8u);
 }
 
 TEST(FieldCount, OfEvents) {

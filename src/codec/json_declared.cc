@@ -229,17 +229,24 @@ Json write(const Reservation& v) {
               {"projects", v.projects}};
   put_instant(object, "starts_at", v.starts_at);
   put_instant(object, "ends_at", v.ends_at);
+  if (v.spares_for > 0) object["spares_for"] = v.spares_for;
   return object;
 }
 
 void read(JsonFields& fields, Reservation& v) {
   fields.texts("nodes", v.nodes, {1024, TextRule::Kind::kName}, kNodesListedMax);
+  fields.integer("spares_for", v.spares_for, 2, kNodesListedMax);
+  if (v.spares_for > 0) v.ends_at = kNever;
   fields.instant("starts_at", v.starts_at);
   fields.instant("ends_at", v.ends_at);
   fields.boolean("outage", v.outage);
   fields.texts("users", v.users, kNameRule, kNodesListedMax);
   fields.texts("projects", v.projects, kNameRule, kNodesListedMax);
   if (v.nodes.empty()) fields.fail("nodes", "missing_field", "name the nodes");
+  if (v.outage && v.spares_for > 0) {
+    fields.fail("spares_for", "out_of_range",
+                "an outage has no spare nodes: leave one of them out");
+  }
   if (v.ends_at <= v.starts_at) {
     fields.fail("ends_at", "out_of_range", "must be later than starts_at");
   }

@@ -175,7 +175,21 @@ std::string ahead_text(const core::State& state, const Reason& r) {
   return by.empty() ? text : fmt::format("{} ({})", text, by);
 }
 
+std::string reserved_text(const Reason& r) {
+  if (r.count > 0) {
+    return fmt::format(
+        "what is free is kept as spare nodes ({}) for gangs of {} nodes and more that a node fails",
+        r.subject, r.count);
+  }
+  return fmt::format("what is free is kept for reservation {} from {} on", r.subject,
+                     rfc3339(r.until));
+}
+
 std::string reservation_text(const Reason& r) {
+  if (r.needs > 0) {
+    return fmt::format("runs in reservation {} only, whose {} would not do for it", r.subject,
+                       counted(r.total, "node", "nodes"));
+  }
   if (r.until.us != 0) {
     return fmt::format("runs in reservation {} only, which begins {}", r.subject, rfc3339(r.until));
   }
@@ -273,8 +287,7 @@ std::string text_of(const core::State& state, const Reason& r) {
           "what is free is promised to {} from {} on, and this job could still hold it",
           job_text(state, r.other), rfc3339(r.until));
     case ReasonKind::kReserved:
-      return fmt::format("what is free is kept for reservation {} from {} on", r.subject,
-                         rfc3339(r.until));
+      return reserved_text(r);
     case ReasonKind::kReservation:
       return reservation_text(r);
     case ReasonKind::kNoPlan:

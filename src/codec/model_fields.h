@@ -219,8 +219,9 @@ void fields(Ar& ar, typename Ar::template Of<Project>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Reservation>& v) {
-  auto layout = ar.layout(1, "Reservation");
+  auto layout = ar.layout(2, "Reservation");
   ar(v.name, v.nodes, v.starts_at, v.ends_at, v.outage, v.users, v.projects);
+  ar.since(2, v.spares_for);
 }
 
 template <class Ar>

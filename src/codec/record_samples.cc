@@ -159,6 +159,7 @@ std::vector<Declared> sample_objects() {
                   true,
                   {"ada"},
                   {"vision"}},
+      Reservation{"spares", {"gpu-[003-004]"}, Instant{}, kNever, false, {}, {"vision"}, 16},
   };
 }
 

@@ -15,7 +15,7 @@ Error wrong(ErrorKind kind, const char* code, std::string message, const char* f
 std::string known_reservations(const State& state) {
   std::string known;
   for (const auto& [name, reservation] : state.reservations) {
-    if (reservation.outage) continue;
+    if (reservation.outage || reservation.spares_for > 0) continue;
     known += fmt::format("{}{}", known.empty() ? "" : ", ", name);
   }
   return known.empty() ? "there are none" : "known are " + known;
@@ -32,7 +32,14 @@ Result<void> admit_reservation(const State& state, const JobSpec& spec) {
                              known_reservations(state)),
                  "reservation");
   }
-  if (!admits(*reservation, spec)) {
+  if (reservation->spares_for > 0) {
+    return wrong(ErrorKind::kDenied, "reservation_denied",
+                 fmt::format("\"{}\" are spare nodes, which gangs get by themselves when a node "
+                             "has failed them: leave it out",
+                             spec.reservation),
+                 "reservation");
+  }
+  if (!admits(*reservation, {spec})) {
     return wrong(ErrorKind::kDenied, "reservation_denied",
                  fmt::format("reservation \"{}\" lets in neither user {} nor project \"{}\": "
                              "leave it out, or ask an administrator to add you",

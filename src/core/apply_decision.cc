@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/books.h"
+#include "core/care.h"
 #include "core/dependency.h"
 #include "core/derived.h"
 #include "core/fold.h"
@@ -89,6 +90,9 @@ class DecisionFold {
       Job& job = *find(state_, decision.job);
       ++job.preemptions;
       job.preempted_at = state_.now;
+      const bool by_node =
+          decision.purpose == Purpose::kOutage && is_on_untrusted(*attempt, job.id);
+      if (by_node) job.at_head = true;
     }
     set_stage(state_, *attempt, Stage::kStopping);
   }
@@ -209,6 +213,13 @@ class DecisionFold {
     set_stage(state_, attempt, Stage::kEnded);
     end_hang(state_, job.id);
     touch(state_, job.id);
+  }
+
+  bool is_on_untrusted(const Attempt& attempt, JobId job) const {
+    return std::any_of(
+        attempt.placements.begin(), attempt.placements.end(), [&](const PlacementRecord& record) {
+          return is_untrusted(state_, *state_.find_node(record.placement->node), job);
+        });
   }
 
   // A deadline has passed: the next attempt goes elsewhere, if it can.

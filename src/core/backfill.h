@@ -44,13 +44,10 @@ void withdraw_behind(Cycle& cycle, const Job& job, const std::vector<Placement>&
 // when kPreempt has stopped somebody: what was promised may come earlier then.
 void make_promises(Cycle& cycle);
 
-// Adds to the causes why a waiting job is not started what promises and reservations have to do
-// with it: that what is free is kept, or that nothing can be promised to it.
+// Adds to the causes why a waiting job is not started what promises have to do with it: that what
+// is free is kept, or that nothing can be promised to it.
 void explain_plan(const State& state, const Policies& policies, const Job& job,
                   std::vector<Reason>& out);
-
-// A promise that something started after it stands in the way of; for find_broken_invariant.
-std::optional<std::string> find_broken_promise(const State& state);
 
 // Whether the two name a core both, or more of a device than there is of it.
 bool share_ids(const Placement& a, const Placement& b);

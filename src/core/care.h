@@ -21,8 +21,9 @@ constexpr Span kCare_deadline = seconds(3600);
 // From so many others the node must not have been reached before it is blamed.
 constexpr std::size_t kVotes = 2;
 
-// Whether the waiting job is at the head of its queue: a bad node kept it from starting, or its
-// last attempt lost a node. What it held before is for it, before promises to others of its queue.
+// Whether the waiting job is at the head of its queue: a bad node kept it from starting or had to
+// be left, or its last attempt lost a node. What it held before is for it, before promises to
+// others of its queue.
 bool comes_first(const Job& job);
 
 // The place of a waiting job in its lane, ascending: first those that a bad node kept from

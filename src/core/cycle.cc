@@ -12,7 +12,7 @@ namespace dove::core {
 namespace {
 
 // Raised whenever the same state could give other decisions than before.
-constexpr int kCycle_version = 6;
+constexpr int kCycle_version = 7;
 
 void run(Pass pass, Cycle& cycle) {
   switch (pass) {

@@ -197,7 +197,7 @@ void build(State& state, const Policies& policies, bool by_order_policy) {
   state.derived->usage_fell = true;
   state.derived->scores.use(find_score(policies, state.settings.placement));
   state.derived->tree.build(state, state.derived->policies);
-  state.derived->plan.boundary = next_boundary(state);
+  note_reservations(state, state.derived->plan);
   for (const auto& [name, pool] : state.pools) state.derived->pools[name].name = name;
   for (const Node& node : state.nodes) touch(state, node.id);
   for (const auto& [id, job] : state.jobs) touch(state, id);
@@ -286,6 +286,7 @@ void sync_node(State& state, NodeId id) {
   if (!note.known) {
     note.known = true;
     note.pools = pools_of(state, node);
+    note_reserved(state, derived.plan, node);
   }
   const bool available = is_available(node);
   for (PoolNote* pool : note.pools) {

@@ -54,6 +54,7 @@ struct WaitClass {
   JobId array;                        // of its own limit; none without one
   std::int32_t priority = 0;          // of its jobs ...
   bool comes_first = false;           // ... and whether they do: promises bind by these
+  std::int32_t restart_nodes = 0;     // of its jobs, as reservations see them
   const PoolNote* pool = nullptr;     // null: there is none
   mutable std::uint32_t account = 0;  // as of its jobs
   Amount least;                       // that a job of it can hold

@@ -19,7 +19,7 @@ class Explainer {
         policy_(policy),
         job_(job),
         spec_(*job.spec),
-        causes_(state, policy, pool, spec_),
+        causes_(state, policy, pool, job),
         told_(told),
         out_(out) {}
 
@@ -44,6 +44,7 @@ class Explainer {
 
   void forget_limits(Causes found);
   void tell(Causes found);
+  void tell_reservations(Causes found);
   void tell_kind(ReasonKind kind, const Kind& each, Causes nodes_gone);
   void tell_nodes(ReasonKind kind, Causes nodes_gone);
   void tell_limits(Causes found);
@@ -78,7 +79,8 @@ Causes Explainer::smallest() {
   needs_room_ = search_is_monotone(spec_) && !fits(soft);
   if (!needs_room_) {
     if (fits(0)) return 0;
-    for (const Causes each : {kLabelsCause, kDomainCause, kChoiceCause, kUnavailableCause}) {
+    for (const Causes each : {kLabelsCause, kDomainCause, kChoiceCause, kInsideCause,
+                              kReservedCause, kUnavailableCause}) {
       if ((soft & each) != 0 && fits(each)) return each;
     }
   }
@@ -101,8 +103,8 @@ Causes Explainer::confirmed(Causes found) const {
 }
 
 Causes Explainer::without_hardware(Causes soft) const {
-  Causes found =
-      drop(soft | kOccupiedCause, {kChoiceCause, kLabelsCause, kDomainCause, kUnavailableCause});
+  Causes found = drop(soft | kOccupiedCause, {kChoiceCause, kInsideCause, kReservedCause,
+                                              kLabelsCause, kDomainCause, kUnavailableCause});
   if (!needs_room_) found = drop(found, {kOccupiedCause});
   return (found & kOccupiedCause) == 0 ? found : by_kinds(found);
 }
@@ -126,12 +128,13 @@ Causes Explainer::by_kinds(Causes found) const {
       if ((alone & held_cause(i)) == 0 && fits(rest | fewer)) kinds = fewer;
     }
   }
-  return drop(rest | kinds, {kChoiceCause, kLabelsCause, kDomainCause, kUnavailableCause});
+  return drop(rest | kinds, {kChoiceCause, kInsideCause, kReservedCause, kLabelsCause, kDomainCause,
+                             kUnavailableCause});
 }
 
 Causes Explainer::with_hardware(Causes soft) const {
   const Causes near = spec_.near_labels.empty() ? 0 : kLabelsCause;
-  const Causes empty = (soft & kUnavailableCause) | kOccupiedCause | near;
+  const Causes empty = (soft & kClosedCauses) | kOccupiedCause | near;
   Causes scarce = 0;
   if (causes_.fits_only(empty, nullptr)) {
     for (std::size_t i = 0; i < causes_.kinds().size(); ++i) {
@@ -139,11 +142,11 @@ Causes Explainer::with_hardware(Causes soft) const {
     }
   }
   if (scarce == 0 || !fits(soft | kOccupiedCause | scarce)) {
-    return drop(kTooFewCause | near, {kLabelsCause});
+    return drop(kTooFewCause | near | (soft & kInsideCause), {kInsideCause, kLabelsCause});
   }
-  const Causes found =
-      drop(soft | kOccupiedCause | scarce,
-           {kChoiceCause, kLabelsCause, kDomainCause, kUnavailableCause, kOccupiedCause});
+  const Causes found = drop(soft | kOccupiedCause | scarce,
+                            {kChoiceCause, kInsideCause, kReservedCause, kLabelsCause, kDomainCause,
+                             kUnavailableCause, kOccupiedCause});
   return (found & kOccupiedCause) == 0 ? found : by_kinds(found);
 }
 
@@ -155,6 +158,12 @@ void Explainer::forget_limits(Causes found) {
     return std::none_of(broken.begin(), broken.end(),
                         [&](const Reason& other) { return same_limit(one, other); });
   });
+}
+
+std::int32_t least_nodes(const TaskGroup& group) {
+  const std::int32_t per_node = group.tasks_per_node;
+  const std::int32_t for_tasks = per_node > 0 ? (group.tasks + per_node - 1) / per_node : 1;
+  return std::max(group.nodes_min, for_tasks);
 }
 
 // The name of the first of `all` that is not `open` and has a fault; "": none has.
@@ -169,30 +178,52 @@ std::string first_with_fault(const std::vector<const Node*>& all,
   return "";
 }
 
+void Explainer::tell_reservations(Causes found) {
+  if ((found & kInsideCause) != 0) {
+    Reason made;
+    made.kind = ReasonKind::kReservation;
+    made.subject = spec_.reservation;
+    for (const TaskGroup& group : spec_.groups) made.needs += least_nodes(group);
+    made.total = static_cast<std::int64_t>(
+        causes_.nodes(kUnavailableCause | kReservedCause).matching(spec_).size());
+    out_.push_back(std::move(made));
+  }
+  if ((found & kReservedCause) == 0) return;
+  for (const Reservation* reservation : causes_.reservations_in(found)) {
+    Reason made;
+    made.kind = ReasonKind::kReserved;
+    made.subject = reservation->name;
+    made.until = reservation->starts_at;
+    made.count = reservation->spares_for;
+    out_.push_back(std::move(made));
+  }
+}
+
 void Explainer::tell(Causes found) {
-  const Causes unavailable = found & kUnavailableCause;
+  const Causes closed = found & kClosedCauses;
   if ((found & kLabelsCause) != 0) {
-    out_.push_back(labels_refuse(state_, causes_.nodes(unavailable), spec_));
+    out_.push_back(labels_refuse(state_, causes_.nodes(closed), spec_));
   }
   if ((found & kDomainCause) != 0) {
     const Causes empty = (causes_.applicable() & ~kDomainCause) | kOccupiedCause;
     const bool never = !fits(empty);
-    out_.push_back(no_unit(never, causes_.nodes(never ? empty : unavailable), policy_, spec_));
+    out_.push_back(no_unit(never, causes_.nodes(never ? empty : closed), policy_, spec_));
   }
+  tell_reservations(found);
   if ((found & kChoiceCause) != 0) {
-    const WhatIf& all = causes_.nodes(kUnavailableCause);
+    const WhatIf& all = causes_.nodes(kClosedCauses);
     Reason made;
     made.kind = ReasonKind::kExcluded;
     made.count = static_cast<std::int64_t>(all.matching(spec_).size());
     made.total = static_cast<std::int64_t>(all.matching(causes_.spec_without(found)).size());
     out_.push_back(std::move(made));
   }
-  if (unavailable != 0) {
+  if ((found & kUnavailableCause) != 0) {
     const JobSpec spec = causes_.spec_without(found & kChoiceCause);
     Reason made;
     made.kind = ReasonKind::kNodesUnavailable;
-    const std::vector<const Node*> all = causes_.nodes(kUnavailableCause).matching(spec);
-    const std::vector<const Node*> open = causes_.nodes(0).matching(spec);
+    const std::vector<const Node*> all = causes_.nodes(closed).matching(spec);
+    const std::vector<const Node*> open = causes_.nodes(closed & ~kUnavailableCause).matching(spec);
     made.total = static_cast<std::int64_t>(all.size());
     made.count = made.total - static_cast<std::int64_t>(open.size());
     made.subject = first_with_fault(all, open);
@@ -201,18 +232,18 @@ void Explainer::tell(Causes found) {
   bool held = false;
   for (std::size_t i = 0; i < causes_.kinds().size(); ++i) {
     if ((found & scarce_cause(i)) != 0) {
-      tell_kind(ReasonKind::kNeverFits, causes_.kinds()[i], kUnavailableCause | kOccupiedCause);
+      tell_kind(ReasonKind::kNeverFits, causes_.kinds()[i], kClosedCauses | kOccupiedCause);
     }
     if ((found & held_cause(i)) == 0) continue;
-    tell_kind(ReasonKind::kResources, causes_.kinds()[i], unavailable);
+    tell_kind(ReasonKind::kResources, causes_.kinds()[i], closed);
     held = true;
   }
-  if ((found & kOccupiedCause) != 0) tell_nodes(ReasonKind::kResources, unavailable);
+  if ((found & kOccupiedCause) != 0) tell_nodes(ReasonKind::kResources, closed);
   if ((found & kTooFewCause) != 0) {
-    tell_nodes(ReasonKind::kNeverFits, kUnavailableCause | kOccupiedCause);
+    tell_nodes(ReasonKind::kNeverFits, kClosedCauses | kOccupiedCause);
   }
   if (held || (found & kOccupiedCause) != 0) {
-    add_fragments(causes_.nodes(unavailable), policy_,
+    add_fragments(causes_.nodes(closed), policy_,
                   causes_.spec_without(found & (kChoiceCause | kDomainCause | kLabelsCause)), out_);
   }
 }
@@ -226,18 +257,12 @@ void Explainer::tell_kind(ReasonKind kind, const Kind& each, Causes nodes_gone) 
                   std::max(group.nodes_min, 1) * each.asked(group.per_node);
   }
   const WhatIf& nodes = causes_.nodes(nodes_gone);
-  const WhatIf& empty = causes_.nodes(kUnavailableCause | kOccupiedCause);
+  const WhatIf& empty = causes_.nodes(kUnavailableCause | kOccupiedCause | nodes_gone);
   for (const Node* node : nodes.matching(spec_)) {
     made.free = std::max(made.free, each.free(nodes.view(node->id)));
   }
   for (const Node* node : empty.matching(spec_)) made.total += each.free(empty.view(node->id));
   out_.push_back(std::move(made));
-}
-
-std::int32_t least_nodes(const TaskGroup& group) {
-  const std::int32_t per_node = group.tasks_per_node;
-  const std::int32_t for_tasks = per_node > 0 ? (group.tasks + per_node - 1) / per_node : 1;
-  return std::max(group.nodes_min, for_tasks);
 }
 
 void Explainer::tell_nodes(ReasonKind kind, Causes nodes_gone) {
@@ -247,7 +272,7 @@ void Explainer::tell_nodes(ReasonKind kind, Causes nodes_gone) {
   for (const TaskGroup& group : spec_.groups) made.needs += least_nodes(group);
   made.free = causes_.nodes(nodes_gone).count_with_room(spec_);
   made.total = static_cast<std::int64_t>(
-      causes_.nodes(kUnavailableCause | kOccupiedCause).matching(spec_).size());
+      causes_.nodes(kUnavailableCause | kOccupiedCause | nodes_gone).matching(spec_).size());
   out_.push_back(std::move(made));
 }
 

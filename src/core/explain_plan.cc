@@ -6,16 +6,11 @@
 #include "core/books.h"
 #include "core/derived.h"
 #include "core/hostlist.h"
+#include "core/step.h"
 #include "core/within_limits.h"
 
 namespace dove::core {
 namespace {
-
-// What of the plans is looked at.
-struct Looks {
-  bool promises = true;
-  bool windows = true;
-};
 
 // The job's nodes as they would be if it were to start now.
 class Now {
@@ -37,15 +32,14 @@ class Now {
 
   const std::vector<const Node*>& nodes() const { return nodes_; }
 
-  bool fits(Looks looks) const {
+  bool fits(bool with_promises) const {
     Plan plan;
-    plan.with_windows = looks.windows;
-    if (looks.windows) plan.boundary = next_boundary(state_);
-    if (looks.promises) note_promises(state_, plan);
+    note_reservations(state_, plan);
+    if (with_promises) note_promises(state_, plan);
     const Stay stay = stay_of(state_, *job_.spec);
-    const PlannedBooks planned(
-        state_, plan,
-        {job_.spec.get(), job_.id, state_.now, stay.end(state_.now), kNever, &ignored_});
+    const PlannedBooks planned(state_, plan,
+                               {job_.spec.get(), guest_of(job_).restart_nodes, job_.id, state_.now,
+                                stay.end(state_.now), kNever, &ignored_});
     Candidates candidates;
     candidates.ranked = &ranked_;
     candidates.nodes = &state_.nodes;
@@ -91,20 +85,6 @@ void add_promised(const State& state, const Job& job, const Now& now, std::vecto
   if (reason.other) out.push_back(std::move(reason));
 }
 
-void add_reserved(const State& state, const Job& job, const Now& now, std::vector<Reason>& out) {
-  Reason reason;
-  reason.kind = ReasonKind::kReserved;
-  for (const Node* node : now.nodes()) {
-    for (const Window& window : windows_of(state, *node)) {
-      if (!must_be_gone(state, *job.spec, window, state.now)) continue;
-      if (!reason.subject.empty() && reason.until <= window.from) continue;
-      reason.subject = window.of->name;
-      reason.until = window.from;
-    }
-  }
-  if (!reason.subject.empty()) out.push_back(std::move(reason));
-}
-
 // A job that waits for places, and would have been promised some if there was an end in sight.
 void add_without_plan(const State& state, const Job& job, std::vector<Reason>& out) {
   const bool waits = std::any_of(out.begin(), out.end(), [](const Reason& reason) {
@@ -134,13 +114,9 @@ void explain_plan(const State& state, const Policies& policies, const Job& job,
                   std::vector<Reason>& out) {
   add_without_plan(state, job, out);
   const Pool* pool = pool_of(state, *job.spec);
-  if (pool == nullptr || (state.promises.empty() && next_boundary(state) == kNever)) return;
+  if (pool == nullptr || state.promises.empty()) return;
   const Now now(state, *policies.placement, *pool, job, out);
-  if (!now.fits({false, false}) || now.fits({true, true})) return;
-  const bool without_promises = now.fits({false, true});
-  const bool without_windows = now.fits({true, false});
-  if (without_promises || !without_windows) add_promised(state, job, now, out);
-  if (without_windows || !without_promises) add_reserved(state, job, now, out);
+  if (now.fits(false) && !now.fits(true)) add_promised(state, job, now, out);
 }
 
 std::optional<std::string> find_broken_promise(const State& state) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/backfill.h"
 #include "core/books.h"
 #include "core/health.h"
 #include "core/limits.h"
@@ -224,7 +223,6 @@ std::optional<std::string> find_broken_invariant(const State& state) {
       return fmt::format("job {} has a promise and does not wait", id.value);
     }
   }
-  if (auto broken = find_broken_promise(state)) return broken;
   if (!same(state.usage, sums.all)) return "usage of the cluster does not add up";
   return std::nullopt;
 }

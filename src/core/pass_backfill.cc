@@ -27,13 +27,6 @@ bool is_gone(const Node& node) {
   return node.removed || node.contact == Contact::kLost || node.declared.drained;
 }
 
-bool is_shut(const State& state, const JobSpec& spec, const NodePlan& plan, Instant start) {
-  const Instant end = stay_of(state, spec).end(start);
-  return std::any_of(plan.windows.begin(), plan.windows.end(), [&](const Window& window) {
-    return window.from < end && window.to > start && must_be_gone(state, spec, window, start);
-  });
-}
-
 // Whether an earlier promise needs the place: kPreempt makes such.
 bool is_overruled(const State& state, const NodePlan& plan, JobId id, const Placement& placement,
                   Instant start) {
@@ -49,10 +42,12 @@ bool is_void(const State& state, JobId id, const PromiseRecord& promise) {
   Derived& derived = *state.derived;
   const auto note = derived.jobs.find(id);
   if (note == derived.jobs.end() || note->second.wait_class == 0) return true;
-  const JobSpec& spec = *state.find_job(id)->spec;
+  const Job& job = *state.find_job(id);
+  const JobSpec& spec = *job.spec;
   const PoolNote* pool = pool_note(state, spec);
   if (pool == nullptr) return true;
   const Instant start = std::max(promise.start_at, state.now);
+  const Instant end = stay_of(state, spec).end(start);
   return std::any_of(
       promise.placements.begin(), promise.placements.end(), [&](const Placement& placement) {
         const Node& node = state.nodes[placement.node.value - 1];
@@ -61,19 +56,21 @@ bool is_void(const State& state, JobId id, const PromiseRecord& promise) {
         return is_gone(node) || is_overruled(state, plan, id, placement, promise.start_at) ||
                !still_exists(node, placement) || !allows(spec, node) ||
                std::find(pools.begin(), pools.end(), pool) == pools.end() ||
-               is_shut(state, spec, plan, start);
+               !is_open(state, guest_of(job), plan.windows, start, end);
       });
 }
 
 // The first instant from `from` on, before the promised one, at which the placement is free; the
 // promised one if there is none.
-Instant earlier_on(const State& state, const JobSpec& spec, JobId job, const Placement& placement,
-                   Instant from, Instant promised) {
+Instant earlier_on(const State& state, const Job& job, const Placement& placement, Instant from,
+                   Instant promised) {
+  const JobSpec& spec = *job.spec;
   const NodePlan& plan = plan_of(state, state.derived->plan, placement.node);
   const Node& node = state.nodes[placement.node.value - 1];
   const Stay stay = stay_of(state, spec);
   for (Instant at = from; at < promised;) {
-    const auto books = free_during(state, plan, node, {&spec, job, at, stay.end(at)});
+    const Claim claim{&spec, guest_of(job).restart_nodes, job.id, at, stay.end(at)};
+    const auto books = free_during(state, plan, node, claim);
     if (books && holds_all(*books, placement)) return at;
     at = next_change(plan, at);
   }
@@ -82,19 +79,19 @@ Instant earlier_on(const State& state, const JobSpec& spec, JobId job, const Pla
 
 // The earliest instant at which all places of the promise are free, if that is before the promised
 // one. Remembers the node that stands in the way.
-std::optional<Instant> earlier(const State& state, JobId job, const PromiseRecord& promise,
+std::optional<Instant> earlier(const State& state, JobId id, const PromiseRecord& promise,
                                PromiseNote& note) {
   if (note.blocker) return std::nullopt;
-  const JobSpec& spec = *state.find_job(job)->spec;
+  const Job& job = *state.find_job(id);
   Instant at = state.now;
-  if (const Reservation* reservation = reservation_of(state, spec)) {
+  if (const Reservation* reservation = reservation_of(state, *job.spec)) {
     at = std::max(at, reservation->starts_at);
   }
   const Instant first = at;
   for (bool moved = true; moved;) {
     moved = false;
     for (const Placement& placement : promise.placements) {
-      const Instant free_at = earlier_on(state, spec, job, placement, at, promise.start_at);
+      const Instant free_at = earlier_on(state, job, placement, at, promise.start_at);
       if (free_at >= promise.start_at) {
         // In the way whatever the others do.
         if (at == first) note.blocker = placement.node;
@@ -129,7 +126,7 @@ class Attempted {
         class_(it),
         behind_(promises_behind(state_, job_)) {
     const Instant end = stay_of(state_, spec_).end(state_.now);
-    claim_ = {&spec_, job, state_.now, end, kNever, &behind_};
+    claim_ = {&spec_, guest_of(job_).restart_nodes, job, state_.now, end, kNever, &behind_};
   }
 
   bool is_due() const { return promise_.start_at <= state_.now; }
@@ -278,7 +275,7 @@ bool promise_first(Cycle& cycle, Planner& planner, Blocked& blocked, std::int32_
     }
     std::optional<Planned> planned;
     if (!derived.plan.without_plan.contains(class_id)) {
-      planned = planner.find(id, *it.spec, it.avoided);
+      planned = planner.find(*state.find_job(id));
       if (planner.gave_up_searching()) {
         derived.plan.gave_up_at = derived.plan.changes;
       } else if (!planned) {

@@ -148,7 +148,7 @@ class Round {
     const std::vector<Victim> victims =
         find_victims(state_, job, nodes_of(*job.spec), running, stopping, rules);
     if (victims.empty()) return false;
-    const RankedNodes nodes = open_nodes(state_, *job.spec, nodes_of(*job.spec));
+    const RankedNodes nodes = open_nodes(state_, job, nodes_of(*job.spec));
     VictimSearch search(state_, *cycle_.policies.placement, job, nodes, stopping, victims);
     auto found = search.find();
     if (!found || !keep_limits(state_, job, stopping, victims, *found)) return true;

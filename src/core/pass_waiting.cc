@@ -39,7 +39,7 @@ std::optional<std::vector<Placement>> search(const State& state, const Policies&
                                              std::span<const NodeId> avoided) {
   Plan& plan = state.derived->plan;
   const PlannedBooks planned(state, plan,
-                             {it.spec.get(), JobId{}, state.now,
+                             {it.spec.get(), it.restart_nodes, JobId{}, state.now,
                               stay_of(state, *it.spec).end(state.now), kNever, &ignored});
   Candidates candidates;
   candidates.ranked = &it.pool->nodes;

@@ -59,10 +59,28 @@ class Search {
     return allows(spec_, it);
   }
 
-  // Calls visit(node) for the nodes that could meet the needs, in the policy's order, until it
-  // returns false. The one loop over nodes: what is preferred among them is decided here.
+  // Calls visit(node) for the nodes that could meet the needs, in the policy's order, spare ones
+  // last, until it returns false. What is preferred among nodes is decided here.
   template <class Visit>
   void for_each_node(const NodeNeeds& needs, Visit visit) const {
+    if (!takes_spares()) return for_each_ranked(needs, visit);
+    bool goes_on = true;
+    for (const bool spare : {false, true}) {
+      const auto of_kind = [&](NodeId id) {
+        goes_on = candidates_.planned->is_spare(id) != spare || visit(id);
+        return goes_on;
+      };
+      if (goes_on) for_each_ranked(needs, of_kind);
+    }
+  }
+
+  bool takes_spares() const {
+    return candidates_.planned != nullptr && candidates_.planned->takes_spares();
+  }
+  bool is_spare(NodeId id) const { return takes_spares() && candidates_.planned->is_spare(id); }
+
+  template <class Visit>
+  void for_each_ranked(const NodeNeeds& needs, Visit visit) const {
     constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
     auto at = ranked_.lower_bound({policy_.skip({kLeast, kLeast, kLeast}, needs), NodeId{}});
     while (at != ranked_.end()) {
@@ -81,7 +99,7 @@ class Search {
   void add_tightest(const TaskGroup& group, std::int32_t tasks, std::size_t count,
                     Shares& shares) const;
   // All nodes with room for a task, roomiest first, then in the policy's order. A packed job's own
-  // come before all others.
+  // come before all others, and spare ones last, where any number of nodes will do.
   Shares by_room(const TaskGroup& group) const;
   Shares spread_over(const TaskGroup& group, std::int32_t nodes) const;
   Shares spread_packed(const TaskGroup& group) const;
@@ -139,9 +157,11 @@ Shares Search::by_room(const TaskGroup& group) const {
     return true;
   });
   // Where the number of nodes is limited, only the roomiest are sure to do.
-  const bool own_first = spec_.spread == Spread::kPack && group.nodes_max == 0 && !places_.empty();
+  const bool any_number = group.nodes_max == 0;
+  const bool own_first = spec_.spread == Spread::kPack && any_number && !places_.empty();
   std::stable_sort(found.begin(), found.end(), [&](const Share& a, const Share& b) {
     if (own_first && is_in_use(a.node) != is_in_use(b.node)) return is_in_use(a.node);
+    if (any_number && is_spare(a.node) != is_spare(b.node)) return is_spare(b.node);
     return a.tasks > b.tasks;
   });
   return found;

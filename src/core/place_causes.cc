@@ -12,7 +12,7 @@
 namespace dove::core {
 namespace {
 
-constexpr Causes kNodeCauses = kUnavailableCause | kOccupiedCause;
+constexpr Causes kNodeCauses = kClosedCauses | kOccupiedCause;
 
 std::int64_t free_whole_devices(const FreeView& free, const Request& request) {
   std::int64_t count = 0;
@@ -146,8 +146,21 @@ std::vector<Kind> kinds_of(const JobSpec& spec) {
 }
 
 PlaceCauses::PlaceCauses(const State& state, const PlacementPolicy& policy, const Pool& pool,
-                         const JobSpec& spec)
-    : state_(state), policy_(policy), pool_(pool), spec_(spec), kinds_(kinds_of(spec)) {
+                         const Job& job)
+    : state_(state),
+      policy_(policy),
+      pool_(pool),
+      spec_(*job.spec),
+      restart_nodes_(guest_of(job).restart_nodes),
+      kinds_(kinds_of(spec_)) {
+  const JobSpec& spec = spec_;
+  for (const auto& [name, reservation] : state.reservations) {
+    if (reservation.ends_at > state.now) reservations_.push_back(&reservation);
+  }
+  if (!reservations_.empty()) applicable_ |= kReservedCause;
+  // One that it cannot use is told of elsewhere.
+  const bool confined = !spec.reservation.empty() && reservation_obstacles(state, spec).empty();
+  if (confined) applicable_ |= kInsideCause;
   if (has_labels(spec)) applicable_ |= kLabelsCause;
   if (wants_unit(spec)) applicable_ |= kDomainCause;
   if (!spec.nodes_wanted.empty() || !spec.nodes_excluded.empty()) applicable_ |= kChoiceCause;
@@ -191,14 +204,53 @@ JobSpec PlaceCauses::lighten(JobSpec spec, Causes gone) const {
   return spec;
 }
 
+WhatIf::Closed PlaceCauses::closed_nodes(Causes gone, const Ignored& ignored) const {
+  WhatIf::Closed closed;
+  if (reservations_.empty()) return closed;
+  JobSpec spec = spec_;
+  if ((applicable_ & ~gone & kInsideCause) == 0) spec.reservation.clear();
+  const Instant end = stay_of(state_, spec).end(state_.now);
+  for (const Node& node : state_.nodes) {
+    std::vector<Window> windows = windows_of(state_, node);
+    std::erase_if(windows, [&](const Window& window) {
+      const bool is_ignored = std::find(ignored.begin(), ignored.end(), window.of) != ignored.end();
+      return is_ignored && window.of->name != spec.reservation;
+    });
+    closed.push_back(!is_open(state_, {spec, restart_nodes_}, windows, state_.now, end));
+  }
+  return closed;
+}
+
+std::vector<const Reservation*> PlaceCauses::reservations_in(Causes gone) const {
+  Ignored needed = reservations_;
+  for (const Reservation* each : reservations_) {
+    Ignored fewer = needed;
+    std::erase(fewer, each);
+    const auto nodes = make_nodes(gone & (kNodeCauses | all_held()), closed_nodes(gone, fewer));
+    if (nodes->fits(lighten(spec_, gone))) needed = std::move(fewer);
+  }
+  return needed;
+}
+
 const WhatIf& PlaceCauses::nodes(Causes gone) const {
   const Causes which = gone & (kNodeCauses | all_held());
   for (const auto& [causes, nodes] : made_) {
     if (causes == which) return *nodes;
   }
+  const bool none_reserved = (which & kReservedCause) != 0;
+  auto nodes = make_nodes(which, closed_nodes(which, none_reserved ? reservations_ : Ignored{}));
+  for (const auto& [causes, others] : made_) {
+    if ((causes & kClosedCauses) != (which & kClosedCauses)) continue;
+    nodes->has_nodes_of(*others);
+    break;
+  }
+  made_.emplace_back(which, std::move(nodes));
+  return *made_.back().second;
+}
+
+std::unique_ptr<WhatIf> PlaceCauses::make_nodes(Causes which, const WhatIf::Closed& closed) const {
   const auto which_nodes =
       (which & kUnavailableCause) != 0 ? WhatIf::Nodes::kAll : WhatIf::Nodes::kAvailable;
-  std::unique_ptr<WhatIf> nodes;
   if ((which & all_held()) != 0 && (which & kOccupiedCause) == 0) {
     Freed freed;
     for (std::size_t i = 0; i < kinds_.size(); ++i) {
@@ -209,26 +261,19 @@ const WhatIf& PlaceCauses::nodes(Causes gone) const {
       freed.devices = freed.devices || what == Kind::What::kDevices;
       if (what == Kind::What::kCountable) freed.countables.push_back(kinds_[i].name);
     }
-    nodes = std::make_unique<WhatIf>(state_, policy_, pool_, freed, which_nodes);
-  } else {
-    const auto books =
-        (which & kOccupiedCause) != 0 ? WhatIf::Books::kEmpty : WhatIf::Books::kAsTheyAre;
-    nodes = std::make_unique<WhatIf>(state_, policy_, pool_, books, which_nodes);
+    return std::make_unique<WhatIf>(state_, policy_, pool_, freed, which_nodes, closed);
   }
-  for (const auto& [causes, others] : made_) {
-    if ((causes & kUnavailableCause) != (which & kUnavailableCause)) continue;
-    nodes->has_nodes_of(*others);
-    break;
-  }
-  made_.emplace_back(which, std::move(nodes));
-  return *made_.back().second;
+  const auto books =
+      (which & kOccupiedCause) != 0 ? WhatIf::Books::kEmpty : WhatIf::Books::kAsTheyAre;
+  return std::make_unique<WhatIf>(state_, policy_, pool_, books, which_nodes, closed);
 }
 
 bool PlaceCauses::fits(Causes gone, const JobSpec& spec) const {
   // Where nobody is nobody is near.
   const bool near = !spec.near_labels.empty() && (gone & kLabelsCause) == 0;
   if (near && (gone & kOccupiedCause) != 0) return false;
-  if (!near && (gone & kTooFewCause) != 0) return true;
+  const bool confined = (applicable_ & ~gone & kInsideCause) != 0;
+  if (!near && !confined && (gone & kTooFewCause) != 0) return true;
   const Causes of_job = gone & ~(kNodeCauses | all_held());
   return of_job == 0 ? nodes(gone).fits(spec) : nodes(gone).fits(lighten(spec, of_job));
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/policy.h"
+#include "core/reservation.h"
 #include "core/state.h"
 #include "core/what_if.h"
 
@@ -38,6 +39,10 @@ constexpr Causes kChoiceCause = 4;
 constexpr Causes kUnavailableCause = 8;
 constexpr Causes kOccupiedCause = 16;  // by other jobs
 constexpr Causes kTooFewCause = 32;    // nodes of the shape that the job asks for
+constexpr Causes kReservedCause = 64;  // nodes that are reserved for others
+constexpr Causes kInsideCause = 128;   // the job is confined to its reservation
+// Those by which nodes are left out.
+constexpr Causes kClosedCauses = kUnavailableCause | kReservedCause | kInsideCause;
 constexpr std::size_t kKinds_max = 24;
 // Of the kind of that index: what other jobs hold; that the job asks for any.
 constexpr Causes held_cause(std::size_t kind) { return Causes{1} << (8 + kind); }
@@ -45,8 +50,7 @@ constexpr Causes scarce_cause(std::size_t kind) { return Causes{1} << (8 + kKind
 
 class PlaceCauses {
  public:
-  PlaceCauses(const State& state, const PlacementPolicy& policy, const Pool& pool,
-              const JobSpec& spec);
+  PlaceCauses(const State& state, const PlacementPolicy& policy, const Pool& pool, const Job& job);
 
   const std::vector<Kind>& kinds() const { return kinds_; }
   // Those that could matter to this job in this pool, kinds of resources left out.
@@ -60,8 +64,15 @@ class PlaceCauses {
   // The nodes without these causes: unavailable ones, jobs on them.
   const WhatIf& nodes(Causes gone) const;
   JobSpec spec_without(Causes gone) const { return lighten(spec_, gone); }
+  // Reservations all of which have to go so that the job finds places, with `gone` gone; each is
+  // needed. REQUIRES: kReservedCause is in `gone`, and the job fits.
+  std::vector<const Reservation*> reservations_in(Causes gone) const;
 
  private:
+  using Ignored = std::vector<const Reservation*>;
+  // Those that a reservation closes to the job, these left aside.
+  WhatIf::Closed closed_nodes(Causes gone, const Ignored& ignored) const;
+  std::unique_ptr<WhatIf> make_nodes(Causes which, const WhatIf::Closed& closed) const;
   bool fits(Causes gone, const JobSpec& spec) const;
   JobSpec lighten(JobSpec spec, Causes gone) const;
 
@@ -69,6 +80,8 @@ class PlaceCauses {
   const PlacementPolicy& policy_;
   const Pool& pool_;
   const JobSpec& spec_;
+  const std::int32_t restart_nodes_;
+  Ignored reservations_;  // that may close nodes to it
   std::vector<Kind> kinds_;
   Causes applicable_ = 0;
   mutable std::vector<std::pair<Causes, std::unique_ptr<WhatIf>>> made_;

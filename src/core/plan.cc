@@ -76,7 +76,7 @@ void refresh(const State& state, Plan& all, NodeId id, NodePlan& plan) {
   plan = NodePlan{};
   plan.listed = is_listed;
   plan.stale = false;
-  if (all.with_windows) plan.windows = windows_of(state, node);
+  if (all.reserved.contains(id)) plan.windows = windows_of(state, node);
   plan.steps.push_back({state.now, free_of(node)});
   add_running(state, node, plan);
   for (const Hold& hold : plan.holds) {
@@ -249,13 +249,8 @@ bool counts(const Hold& hold, const Claim& claim) {
 
 bool is_open_to(const State& state, const NodePlan& plan, const Claim& claim) {
   const JobSpec& spec = *claim.spec;
-  bool inside = spec.reservation.empty();
-  for (const Window& window : plan.windows) {
-    if (window.of->name == spec.reservation && window.from <= claim.from) inside = true;
-    if (window.from >= claim.to || window.to <= claim.from) continue;
-    if (must_be_gone(state, spec, window, claim.from)) return false;
-  }
-  if (!inside) return false;
+  if (!is_open(state, {spec, claim.restart_nodes}, plan.windows, claim.from, claim.to))
+    return false;
   return std::none_of(plan.holds.begin(), plan.holds.end(), [&](const Hold& hold) {
     return (spec.exclusive || hold.whole) && counts(hold, claim);
   });
@@ -291,6 +286,16 @@ void note_changes(State& state, const std::vector<NodeId>& taken, const std::vec
   for (NodeId node : freed) note_node(plan, node, true);
   for (JobId job : jobs) note_job(state, plan, job);
   if (state.derived->usage_fell) ++plan.freed;
+}
+
+void note_reserved(const State& state, Plan& plan, const Node& node) {
+  if (plan.reserves && !windows_of(state, node).empty()) plan.reserved.insert(node.id);
+}
+
+void note_reservations(const State& state, Plan& plan) {
+  plan.boundary = next_boundary(state);
+  plan.reserves = reserves(state);
+  for (const Node& node : state.nodes) note_reserved(state, plan, node);
 }
 
 void note_promises(const State& state, Plan& plan) {
@@ -380,7 +385,7 @@ bool holds_all(const FreeBooks& books, const Placement& placement) {
 }
 
 Instant earliest_by_sums(const State& state, const NodePlan& plan, const NodeNeeds& needs,
-                         const JobSpec& spec, Instant from, Span length) {
+                         const Guest& guest, Instant from, Span length) {
   const auto enough = [&](const NodeFree& free) {
     return free.gpus_milli >= needs.gpus_milli && free.cores >= needs.cores &&
            (needs.memory_bytes == 0 || free.memory_bytes >= needs.memory_bytes);
@@ -405,9 +410,10 @@ Instant earliest_by_sums(const State& state, const NodePlan& plan, const NodeNee
     const Window* shut = nullptr;
     for (const Window& window : plan.windows) {
       if (window.from >= end || window.to <= start) continue;
-      if (must_be_gone(state, spec, window, start)) shut = &window;
+      if (must_be_gone(state, guest, window, start)) shut = &window;
     }
     if (shut == nullptr) return start;
+    if (shut->to == kNever) return kNever;
     start = shut->to;
     while (i + 1 < steps.size() && steps[i + 1].at <= start) ++i;
   }
@@ -419,13 +425,17 @@ const PlannedBooks::Entry& PlannedBooks::entry(NodeId id) const {
   Entry& entry = at->second;
   const Node& node = state_.nodes[id.value - 1];
   const bool plain = claim_.from <= state_.now && !plan_.promised.contains(id) &&
-                     plan_.boundary == kNever && claim_.spec->reservation.empty();
+                     !plan_.reserved.contains(id) && claim_.spec->reservation.empty();
   if (plain) {
     entry.open = !claim_.spec->exclusive || node.jobs.empty();
     return entry;
   }
-  entry.books = free_during(state_, plan_of(state_, plan_, id), node, claim_);
+  const NodePlan& plan = plan_of(state_, plan_, id);
+  entry.books = free_during(state_, plan, node, claim_);
   entry.open = entry.books.has_value();
+  entry.spare = std::any_of(plan.windows.begin(), plan.windows.end(), [&](const Window& window) {
+    return window.of->spares_for > 0 && window.from < claim_.to && window.to > claim_.from;
+  });
   return entry;
 }
 
@@ -435,5 +445,7 @@ const FreeBooks* PlannedBooks::books(NodeId node) const {
 }
 
 bool PlannedBooks::is_open(NodeId node) const { return entry(node).open; }
+
+bool PlannedBooks::is_spare(NodeId node) const { return entry(node).spare; }
 
 }  // namespace dove::core

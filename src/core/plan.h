@@ -61,6 +61,8 @@ struct Plan {
   std::map<JobId, PromiseNote> notes;
   std::set<JobId> to_check;              // promises that may be void, or kept earlier
   Instant boundary = kNever;             // of a reservation: everything is derived anew
+  bool reserves = false;                 // some reservation is not over ...
+  std::set<NodeId> reserved;             // ... and these nodes are in one
   std::int64_t ends = 0;                 // so many active jobs are known to end at some instant
   std::uint64_t freed = 1;               // so often something was freed that a job may start on
   std::uint64_t sooner = 1;              // so often a hold may have come to end sooner
@@ -74,12 +76,11 @@ struct Plan {
   // the instant when a hold comes to be over its time.
   std::optional<std::uint64_t> gave_up_at;
   Instant gave_up_until = kNever;
-  bool with_windows = true;  // false: as if nothing was reserved (explanations ask so)
-  bool looks = true;         // a job may be blocked that was not, or a promise be free to be made
+  bool looks = true;  // a job may be blocked that was not, or a promise be free to be made
 
   // Whether something may be free at some instant that is not free now.
   bool has_future() const { return ends > 0 || !is_empty(); }
-  bool is_empty() const { return notes.empty() && boundary == kNever; }
+  bool is_empty() const { return notes.empty() && !reserves; }
 };
 
 // -- kept up to date by sync ---------------------------------------------------------------------
@@ -104,6 +105,10 @@ inline const NodePlan& plan_of(const State& state, Plan& plan, NodeId node) {
 // Notes the promises of a state that has no Derived, or none to be touched.
 void note_promises(const State& state, Plan& plan);
 
+// Notes the reservations of the state, and that of one of its nodes.
+void note_reservations(const State& state, Plan& plan);
+void note_reserved(const State& state, Plan& plan, const Node& node);
+
 // Adds what a promise will hold on a node.
 void add_hold(NodePlan& node, const Hold& hold);
 
@@ -112,6 +117,7 @@ void add_hold(NodePlan& node, const Hold& hold);
 // for later than that.
 struct Claim {
   const JobSpec* spec = nullptr;
+  std::int32_t restart_nodes = 0;  // as of a Guest (core/reservation.h)
   JobId job;
   Instant from;
   Instant to;
@@ -130,7 +136,7 @@ bool holds_all(const FreeBooks& books, const Placement& placement);
 // The first instant from `claim.from` on at which the sums would do for so long, and the node is
 // open to the job. A lower bound, never too late.
 Instant earliest_by_sums(const State& state, const NodePlan& plan, const NodeNeeds& needs,
-                         const JobSpec& spec, Instant from, Span length);
+                         const Guest& guest, Instant from, Span length);
 
 // The nodes as a job finds them that starts at `from`: for the search for places (core/place.h).
 class PlannedBooks {
@@ -141,10 +147,14 @@ class PlannedBooks {
   // What the job may take there; null when that is all that the node has free.
   const FreeBooks* books(NodeId node) const;
   bool is_open(NodeId node) const;
+  // Whether the node is a spare one at that time. Asked only where some may be taken.
+  bool is_spare(NodeId node) const;
+  bool takes_spares() const { return claim_.restart_nodes > 0 && !plan_.reserved.empty(); }
 
  private:
   struct Entry {
     bool open = true;
+    bool spare = false;
     std::optional<FreeBooks> books;
   };
   const Entry& entry(NodeId node) const;

@@ -57,16 +57,20 @@ struct Planner::Shape {
   std::uint64_t digest = 0;
   const Pool* pool = nullptr;
   JobSpec spec;
+  std::int32_t restart_nodes = 0;
   std::vector<NodeId> avoided;
   Even even;
   NodeNeeds needs;
   Span least;
   std::vector<Bound> bounds;  // a heap
+
+  Guest guest() const { return {spec, restart_nodes}; }
 };
 
 struct Planner::Query {
   JobId job;
   const JobSpec& spec;
+  std::int32_t restart_nodes;
   std::span<const NodeId> avoided;
   const Pool& pool;
   Stay stay;
@@ -78,6 +82,8 @@ struct Planner::Query {
 
   // However late it starts; what has to be over by some instant stays the shorter the later.
   Span least_stay() const { return over_by == kNever ? stay.longest : limit; }
+  Guest guest() const { return {spec, restart_nodes}; }
+  Claim claim(Instant start) const { return {&spec, restart_nodes, job, start, stay.end(start)}; }
   bool is_in_time(Instant start) const {
     return start != kNever && start + limit <= over_by && stay.end(start) > start;
   }
@@ -184,14 +190,7 @@ std::uint64_t digest_of(const Pool& pool, const JobSpec& spec, const Even& even,
   return digest.value();
 }
 
-// Alike in all that reservations ask of a job.
-bool same_windows(const JobSpec& a, const JobSpec& b) {
-  return a.user == b.user && a.project == b.project && a.reservation == b.reservation &&
-         a.preempt == b.preempt && a.slice_min == b.slice_min && a.kill_grace == b.kill_grace &&
-         a.checkpoint_grace == b.checkpoint_grace;
-}
-
-// Alike in all else that bounds by sums depend on. The rest is left to the look by id.
+// Alike in what bounds by sums depend on, reservations aside. The rest is left to the look by id.
 bool same_bounds(const JobSpec& a, const JobSpec& b) {
   return a.features == b.features && a.nodes_wanted == b.nodes_wanted &&
          a.nodes_excluded == b.nodes_excluded &&
@@ -206,15 +205,16 @@ Planner::Planner(const State& state)
 
 Planner::~Planner() = default;
 
-std::optional<Planned> Planner::find(JobId job, const JobSpec& spec,
-                                     std::span<const NodeId> avoided) {
+std::optional<Planned> Planner::find(const Job& job) {
+  const JobSpec& spec = *job.spec;
   gave_up_searching_ = false;
   seen_free_.reset();
   const Pool* pool = pool_of(state_, spec);
   if (pool == nullptr || hangs_on_neighbours(spec)) return std::nullopt;
-  Query query{job,
+  Query query{job.id,
               spec,
-              avoided,
+              guest_of(job).restart_nodes,
+              job.nodes_avoided,
               *pool,
               stay_of(state_, spec),
               time_limit_of(state_, spec),
@@ -222,7 +222,7 @@ std::optional<Planned> Planner::find(JobId job, const JobSpec& spec,
               latest_end(state_, spec)};
   if (!spec.reservation.empty()) {
     const Reservation* reservation = reservation_of(state_, spec);
-    if (reservation == nullptr || !admits(*reservation, spec)) return std::nullopt;
+    if (reservation == nullptr || !admits(*reservation, {spec})) return std::nullopt;
     query.from = std::max(query.from, reservation->starts_at);
   }
   query.even = even_of(state_, plan_, policy_, *pool, spec);
@@ -234,7 +234,7 @@ std::optional<Planned> Planner::find(JobId job, const JobSpec& spec,
   }
   query.needs = needs_of(spec.groups.front(), query.even.tasks);
   auto found = find_even(query);
-  if (found || avoided.empty()) return found;
+  if (found || query.avoided.empty()) return found;
   query.avoided = {};
   return find_even(query);
 }
@@ -258,7 +258,7 @@ Planner::Shape& Planner::shape_of(const Query& query) {
         std::equal(shape->avoided.begin(), shape->avoided.end(), query.avoided.begin(),
                    query.avoided.end()) &&
         same_bounds(shape->spec, query.spec) &&
-        (plan_.boundary == kNever || same_windows(shape->spec, query.spec))) {
+        (!plan_.reserves || same_windows(shape->guest(), query.guest()))) {
       return *shape;
     }
   }
@@ -266,6 +266,7 @@ Planner::Shape& Planner::shape_of(const Query& query) {
   shape.digest = digest;
   shape.pool = &query.pool;
   shape.spec = query.spec;
+  shape.restart_nodes = query.restart_nodes;
   shape.avoided.assign(query.avoided.begin(), query.avoided.end());
   shape.even = query.even;
   shape.needs = query.needs;
@@ -299,7 +300,7 @@ const Planner::Shape* Planner::lesser_than(const Shape& shape) const {
         other->needs.memory_bytes <= shape.needs.memory_bytes && other->avoided == shape.avoided &&
         spec.features == shape.spec.features && spec.nodes_wanted == shape.spec.nodes_wanted &&
         spec.nodes_excluded == shape.spec.nodes_excluded &&
-        (plan_.boundary == kNever || same_windows(spec, shape.spec));
+        (!plan_.reserves || same_windows(other->guest(), shape.guest()));
     if (!is_lesser) continue;
     const auto size = [](const Shape& one) { return std::pair(one.needs.gpus_milli, one.least); };
     if (best == nullptr || size(*best) < size(*other)) best = other.get();
@@ -312,10 +313,10 @@ Instant Planner::earliest(const Query& query, NodeId id, Instant from) {
   const Node& node = state_.nodes[id.value - 1];
   const TaskGroup& group = query.spec.groups.front();
   for (Instant at = from; at != kNever;) {
-    at = earliest_by_sums(state_, plan, query.needs, query.spec, at, length_from(query.stay, at));
+    at =
+        earliest_by_sums(state_, plan, query.needs, query.guest(), at, length_from(query.stay, at));
     if (!query.is_in_time(at)) return kNever;
-    const Claim claim{&query.spec, query.job, at, query.stay.end(at)};
-    auto books = free_during(state_, plan, node, claim);
+    auto books = free_during(state_, plan, node, query.claim(at));
     if (books && capacity(books->view(), group, policy_, query.even.tasks) >= query.even.tasks) {
       seen_free_ = SeenFree{id, at, std::move(*books)};
       return at;
@@ -346,7 +347,7 @@ bool Planner::collect(const Query& query, Shape& shape, Looked& looked) {
     Bound bound = shape.bounds.front();
     const NodePlan& plan = plan_of(state_, plan_, bound.node);
     const auto sums = [&](Span length) {
-      return earliest_by_sums(state_, plan, query.needs, query.spec, bound.at, length);
+      return earliest_by_sums(state_, plan, query.needs, query.guest(), bound.at, length);
     };
     const Instant at = sums(shape.least);
     if (at > bound.at && at != kNever) {
@@ -386,7 +387,7 @@ Planned Planner::placed(const Query& query, std::vector<Fit>& fits) {
   planned.start_at = fits[query.even.nodes - 1].at;
   fits.resize(query.even.nodes);
   std::sort(fits.begin(), fits.end(), [](const Fit& a, const Fit& b) { return a.node < b.node; });
-  const Claim claim{&query.spec, query.job, planned.start_at, query.stay.end(planned.start_at)};
+  const Claim claim = query.claim(planned.start_at);
   Rank rank = 0;
   for (const Fit& fit : fits) {
     const Node& node = state_.nodes[fit.node.value - 1];
@@ -420,7 +421,7 @@ std::optional<Planned> Planner::find_even(const Query& query) {
 // At one instant: the search that a launch makes, over what is free from then on.
 std::optional<Planned> Planner::search_at(const Query& query, Instant at) {
   if (!query.is_in_time(at)) return std::nullopt;
-  const PlannedBooks planned(state_, plan_, {&query.spec, query.job, at, query.stay.end(at)});
+  const PlannedBooks planned(state_, plan_, query.claim(at));
   RankedNodes ranked;
   std::vector<FreeView> views(state_.nodes.size());
   for (const NodeEntry& entry : nodes_of(state_, query.pool)) {

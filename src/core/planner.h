@@ -36,7 +36,7 @@ class Planner {
   ~Planner();
 
   // None when nothing that is known will ever make room for it, or not by its deadline.
-  std::optional<Planned> find(JobId job, const JobSpec& spec, std::span<const NodeId> avoided);
+  std::optional<Planned> find(const Job& job);
 
   // Whether the last `find` gave up after a search: it takes the first places that it comes to, so
   // less room elsewhere may lead it to some. Otherwise only more room or time helps.

@@ -41,7 +41,8 @@ void withdraw_behind(Cycle& cycle, const Job& job, const std::vector<Placement>&
   if (ignored.empty()) return;
   State& state = cycle.state;
   const JobSpec& spec = *job.spec;
-  const Claim claim{&spec, job.id, state.now, stay_of(state, spec).end(state.now)};
+  const Claim claim{&spec, guest_of(job).restart_nodes, job.id, state.now,
+                    stay_of(state, spec).end(state.now)};
   std::set<JobId> hit;
   for (const Placement& placement : places) {
     const NodePlan& plan = plan_of(state, state.derived->plan, placement.node);

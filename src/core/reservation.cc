@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/books.h"
+#include "core/care.h"
 #include "core/hostlist.h"
 #include "core/wake.h"
 
@@ -36,12 +37,25 @@ Span starting(const State& state, int orders) {
 
 }  // namespace
 
-bool admits(const Reservation& reservation, const JobSpec& spec) {
+Guest guest_of(const Job& job) {
+  Guest guest{*job.spec};
+  if (job.attempts.empty()) return guest;
+  const Attempt& last = job.attempts.back();
+  const bool by_node = comes_first(job) || last.stop_reason == StopReason::kHung;
+  if (by_node) guest.restart_nodes = static_cast<std::int32_t>(last.placements.size());
+  return guest;
+}
+
+bool admits(const Reservation& reservation, const Guest& guest) {
   if (reservation.outage) return false;
-  if (lists(reservation.users, spec.user)) return true;
-  if (!spec.project.empty() && lists(reservation.projects, spec.project)) return true;
-  return reservation.users.empty() && reservation.projects.empty() &&
-         spec.reservation == reservation.name;
+  const JobSpec& spec = guest.spec;
+  const bool listed = lists(reservation.users, spec.user) ||
+                      (!spec.project.empty() && lists(reservation.projects, spec.project));
+  const bool lists_nobody = reservation.users.empty() && reservation.projects.empty();
+  if (reservation.spares_for > 0) {
+    return guest.restart_nodes >= reservation.spares_for && (listed || lists_nobody);
+  }
+  return listed || (lists_nobody && spec.reservation == reservation.name);
 }
 
 const Reservation* reservation_of(const State& state, const JobSpec& spec) {
@@ -58,6 +72,11 @@ std::vector<Window> windows_of(const State& state, const Node& node) {
     windows.push_back({reservation.starts_at, reservation.ends_at, &reservation});
   }
   return windows;
+}
+
+bool reserves(const State& state) {
+  return std::any_of(state.reservations.begin(), state.reservations.end(),
+                     [&](const auto& entry) { return entry.second.ends_at > state.now; });
 }
 
 Instant next_boundary(const State& state) {
@@ -122,11 +141,31 @@ Instant outage_stop_at(const State& state, const Job& job) {
   return stop;
 }
 
-bool must_be_gone(const State& state, const JobSpec& spec, const Window& window, Instant launch) {
-  if (admits(*window.of, spec)) return false;
+bool must_be_gone(const State& state, const Guest& guest, const Window& window, Instant launch) {
+  if (admits(*window.of, guest)) return false;
+  const JobSpec& spec = guest.spec;
   if (!window.of->outage || spec.preempt == Preempt::kNone) return true;
   const Instant stop = before(window.from, stopping(spec));
   return launch + starting(state, 2) + std::max(spec.slice_min, kUseful_least) > stop;
+}
+
+bool same_windows(const Guest& one, const Guest& other) {
+  const JobSpec& a = one.spec;
+  const JobSpec& b = other.spec;
+  return one.restart_nodes == other.restart_nodes && a.user == b.user && a.project == b.project &&
+         a.reservation == b.reservation && a.preempt == b.preempt && a.slice_min == b.slice_min &&
+         a.kill_grace == b.kill_grace && a.checkpoint_grace == b.checkpoint_grace;
+}
+
+bool is_open(const State& state, const Guest& guest, const std::vector<Window>& windows,
+             Instant from, Instant to) {
+  bool inside = guest.spec.reservation.empty();
+  for (const Window& window : windows) {
+    if (window.of->name == guest.spec.reservation && window.from <= from) inside = true;
+    if (window.from >= to || window.to <= from) continue;
+    if (must_be_gone(state, guest, window, from)) return false;
+  }
+  return inside;
 }
 
 std::vector<Reason> reservation_obstacles(const State& state, const JobSpec& spec) {
@@ -135,7 +174,7 @@ std::vector<Reason> reservation_obstacles(const State& state, const JobSpec& spe
   reason.kind = ReasonKind::kReservation;
   reason.subject = spec.reservation;
   const Reservation* reservation = reservation_of(state, spec);
-  if (reservation == nullptr || !admits(*reservation, spec)) return {reason};
+  if (reservation == nullptr || !admits(*reservation, {spec})) return {reason};
   reason.until = reservation->starts_at;
   if (reservation->starts_at > state.now) return {reason};
   const Span limit = time_limit_of(state, spec);

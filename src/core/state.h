@@ -76,7 +76,7 @@ struct Job {
   bool held = false;
   bool cancel_requested = false;
   bool requeue_requested = false;
-  bool at_head = false;  // comes first in its queue: it was kept from starting by a bad node
+  bool at_head = false;  // comes first in its queue: a bad node kept it from starting, or was left
   mutable std::uint32_t account = 0;  // its number in State::accounts; 0: not asked for yet
   std::int32_t priority = 0;          // the spec's, until changed
   JobId array;                        // first element's id; none for a job that is not of an array

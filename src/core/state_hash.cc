@@ -137,7 +137,7 @@ class Hash {
   }
   void add(const Project& p) { all(p.name, p.domain, p.users, p.limits); }
   void add(const Reservation& r) {
-    all(r.name, r.nodes, r.starts_at, r.ends_at, r.outage, r.users, r.projects);
+    all(r.name, r.nodes, r.starts_at, r.ends_at, r.outage, r.users, r.projects, r.spares_for);
   }
   void add(const PastUse& p) { all(p.amount, p.at); }
   void add(const Hang& h) {

@@ -64,4 +64,8 @@ std::uint64_t state_hash(const State& state);
 // The first broken invariant of the books, for tests after every step and for checkers.
 std::optional<std::string> find_broken_invariant(const State& state);
 
+// A promise that something started after it stands in the way of. What is declared meanwhile (a
+// pool's longest time, reservations) may make what runs stay longer than it was to.
+std::optional<std::string> find_broken_promise(const State& state);
+
 }  // namespace dove::core

@@ -60,7 +60,7 @@ std::optional<Reason> explain_victims(const State& state, const Policies& polici
   reason.used = static_cast<std::int64_t>(running.preemptible.size());
   reason.total = static_cast<std::int64_t>(victims.size());
   if (victims.empty()) return reason;
-  const RankedNodes ranked = open_nodes(state, *job.spec, all);
+  const RankedNodes ranked = open_nodes(state, job, all);
   VictimSearch search(state, *policies.placement, job, ranked, running.stopping, victims);
   auto found = search.find();
   if (!found || !keep_limits(state, job, running.stopping, victims, *found)) return reason;

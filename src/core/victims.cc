@@ -200,17 +200,15 @@ std::vector<JobId> promises_to_keep(const State& state, const Job& beneficiary,
   return kept;
 }
 
-RankedNodes open_nodes(const State& state, const JobSpec& spec, const RankedNodes& ranked) {
+RankedNodes open_nodes(const State& state, const Job& job, const RankedNodes& ranked) {
   if (state.reservations.empty()) return ranked;
   const Instant start = state.now + kSoon;
-  const Instant end = stay_of(state, spec).end(start);
+  const Instant end = stay_of(state, *job.spec).end(start);
+  const Guest guest = guest_of(job);
   RankedNodes open;
   for (const NodeEntry& entry : ranked) {
     const std::vector<Window> windows = windows_of(state, state.nodes[entry.node.value - 1]);
-    const bool shut = std::any_of(windows.begin(), windows.end(), [&](const Window& window) {
-      return window.from < end && window.to > start && must_be_gone(state, spec, window, start);
-    });
-    if (!shut) open.insert(entry);
+    if (is_open(state, guest, windows, start, end)) open.insert(entry);
   }
   return open;
 }

@@ -71,7 +71,7 @@ std::vector<JobId> promises_to_keep(const State& state, const Job& beneficiary,
                                     std::span<const JobId> stopping);
 
 // The nodes of `ranked` that no reservation or outage closes to the job, were it started now.
-RankedNodes open_nodes(const State& state, const JobSpec& spec, const RankedNodes& ranked);
+RankedNodes open_nodes(const State& state, const Job& job, const RankedNodes& ranked);
 
 // All that may be stopped for the beneficiary, in the order of kinds, levels and lost work; any
 // subset may be. Who holds nothing on a node of `nodes` that the beneficiary could use is left out:

@@ -3,6 +3,7 @@
 #include "base/digest.h"
 #include "core/care.h"
 #include "core/derived.h"
+#include "core/reservation.h"
 
 namespace dove::core {
 namespace {
@@ -35,6 +36,7 @@ std::uint64_t class_digest(const Job& job) {
   digest.add(limiting_array(job).value);
   digest.add(static_cast<std::uint64_t>(job.priority));
   digest.add(static_cast<std::uint64_t>(comes_first(job)));
+  digest.add(static_cast<std::uint64_t>(guest_of(job).restart_nodes));
   for (const TaskGroup& group : spec.groups) {
     digest.add(static_cast<std::uint64_t>(group.tasks));
     digest.add(static_cast<std::uint64_t>(group.nodes_min));
@@ -54,9 +56,11 @@ bool same_shape(const TaskGroup& a, const TaskGroup& b) {
          a.per_node == b.per_node;
 }
 
-// Whether the same promises bind it (core/promise.cc): an order need not go by these.
+// Whether the same promises (core/promise.cc) and reservations bind it: an order need not go by
+// these.
 bool same_standing(const WaitClass& it, const Job& job) {
-  return it.priority == job.priority && it.comes_first == comes_first(job);
+  return it.priority == job.priority && it.comes_first == comes_first(job) &&
+         it.restart_nodes == guest_of(job).restart_nodes;
 }
 
 bool same_class(const WaitClass& it, const Job& job) {
@@ -92,6 +96,7 @@ std::uint64_t class_for(const State& state, const Job& job) {
   made.array = limiting_array(job);
   made.priority = job.priority;
   made.comes_first = comes_first(job);
+  made.restart_nodes = guest_of(job).restart_nodes;
   made.pool = pool_note(state, *job.spec);
   made.least = least_amount(*job.spec);
   made.needs = needs_of(*job.spec);

@@ -19,24 +19,25 @@ bool same_kind(const Node& a, const Node& b) {
 }  // namespace
 
 WhatIf::WhatIf(const State& state, const PlacementPolicy& policy, const Pool& pool, Books books,
-               Nodes nodes)
+               Nodes nodes, const Closed& closed)
     : state_(state), policy_(policy), empty_(books == Books::kEmpty) {
   if (empty_) views_.resize(state.nodes.size());
-  add_nodes(pool, nodes, nullptr);
+  add_nodes(pool, nodes, nullptr, closed);
 }
 
 WhatIf::WhatIf(const State& state, const PlacementPolicy& policy, const Pool& pool,
-               const Freed& freed, Nodes nodes)
+               const Freed& freed, Nodes nodes, const Closed& closed)
     : state_(state), policy_(policy), empty_(false) {
   views_.resize(state.nodes.size());
-  add_nodes(pool, nodes, &freed);
+  add_nodes(pool, nodes, &freed, closed);
 }
 
-void WhatIf::add_nodes(const Pool& pool, Nodes nodes, const Freed* freed) {
+void WhatIf::add_nodes(const Pool& pool, Nodes nodes, const Freed* freed, const Closed& closed) {
   std::vector<NodeEntry> entries;
   for (const Node& node : state_.nodes) {
     if (node.removed || node.inventory == nullptr) continue;
     if (nodes == Nodes::kAvailable && !is_available(node)) continue;
+    if (node.id.value <= closed.size() && closed[node.id.value - 1]) continue;
     if (!any_hostlist_holds(pool.nodes, node.name)) continue;
     if (empty_) views_[node.id.value - 1] = empty_books(node).view();
     if (freed != nullptr) views_[node.id.value - 1] = freed_view(node, *freed);

@@ -30,11 +30,14 @@ class WhatIf {
   enum class Books { kAsTheyAre, kEmpty };
   enum class Nodes { kAvailable, kAll };  // all: but not the removed ones
 
+  // By NodeId - 1, those that are not to be used; short ones leave out none of the rest.
+  using Closed = std::vector<bool>;
+
   // On empty books nobody is on the nodes either.
   WhatIf(const State& state, const PlacementPolicy& policy, const Pool& pool, Books books,
-         Nodes nodes);
+         Nodes nodes, const Closed& closed = {});
   WhatIf(const State& state, const PlacementPolicy& policy, const Pool& pool, const Freed& freed,
-         Nodes nodes);
+         Nodes nodes, const Closed& closed = {});
   // The same nodes with other books: saves looking for their units again. `other` stays alive.
   void has_nodes_of(const WhatIf& other) { alike_ = &other; }
   WhatIf(const WhatIf&) = delete;
@@ -59,7 +62,7 @@ class WhatIf {
   const Domains& domains() const;
 
  private:
-  void add_nodes(const Pool& pool, Nodes nodes, const Freed* freed);
+  void add_nodes(const Pool& pool, Nodes nodes, const Freed* freed, const Closed& closed);
   const FreeBooks& empty_books(const Node& node);
   FreeView freed_view(const Node& node, const Freed& freed);
 

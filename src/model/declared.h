@@ -126,7 +126,7 @@ struct Project {
   bool operator==(const Project&) const = default;
 };
 
-// Nodes kept for somebody during [starts_at, ends_at), or for nobody: an outage.
+// Nodes kept for somebody during [starts_at, ends_at), or for nobody: an outage. kNever: no end.
 struct Reservation {
   std::string name;
   std::vector<std::string> nodes;  // names or hostlists
@@ -135,6 +135,9 @@ struct Reservation {
   bool outage = false;  // nothing runs there; preemptible jobs are stopped in time
   std::vector<std::string> users;
   std::vector<std::string> projects;
+  // > 0: spare nodes. Only gangs that were on at least so many nodes when a bad one ended their
+  // last attempt are let in; where users or projects are listed, only theirs.
+  std::int32_t spares_for = 0;
   bool operator==(const Reservation&) const = default;
 };
 

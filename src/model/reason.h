@@ -32,14 +32,15 @@ enum class ReasonKind {
                       // `limit`: of more jobs only so many were looked at
   kExcluded,          // nodes wanted or excluded by the job leave `count`
   kProjectLimit,      // subject: the project; submissions over it are refused
-  kDomain,       // no one unit of `level` has room: needs; of the best: free, total can be used
-  kFragmented,   // enough is free, but of it only `total` can be used: the rest is in pieces on
-                 // `count` nodes, held most by job `other`
-  kLabels,       // labels of jobs allow `count` of `total` nodes; subject: which labels
-  kPromised,     // what is free is promised to `other` from `until` on: it is not gone by then
-  kReserved,     // what is free is reserved as `subject` from `until` on
+  kDomain,      // no one unit of `level` has room: needs; of the best: free, total can be used
+  kFragmented,  // enough is free, but of it only `total` can be used: the rest is in pieces on
+                // `count` nodes, held most by job `other`
+  kLabels,      // labels of jobs allow `count` of `total` nodes; subject: which labels
+  kPromised,    // what is free is promised to `other` from `until` on: it is not gone by then
+  kReserved,  // what is free is reserved as `subject` from `until` on; as spare nodes for gangs of
+              // `count` nodes
   kReservation,  // the job's own reservation `subject`: unknown, closed to it, over, or not
-                 // open before `until`
+                 // open before `until`; or it has `total` nodes, and the job `needs` others
   kNoPlan,       // no start can be promised: `count` running jobs have no time limit
   kPreemption,   // `count` running jobs could be stopped for it, `other` first, from `until` on
                  // (0: now); of `total` that come into question, `used` are preemptible

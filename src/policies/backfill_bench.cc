@@ -133,7 +133,7 @@ std::size_t plan_all(const core::State& state) {
   std::size_t planned = 0;
   for (const auto& [id, job] : state.jobs) {
     if (job.phase != JobPhase::kWaiting) continue;
-    auto found = planner.find(id, *job.spec, {});
+    auto found = planner.find(job);
     if (!found) continue;
     ++planned;
     planner.keep(id, *job.spec, std::move(*found));

@@ -23,9 +23,9 @@ Result<void> cycle(CheckedBrain& brain, RandomWorld& world) {
 
 // How many attempts were stopped because they hung.
 Result<std::uint64_t> run(std::uint64_t seed, int batches, bool with_hangs = false,
-                          const char* placement = nullptr) {
-  CheckedBrain brain(policies::standard_policies());
-  RandomWorld world(brain, seed, /*varied=*/false, with_hangs);
+                          bool with_quotas = false, const char* placement = nullptr) {
+  CheckedBrain brain(policies::standard_policies(), /*declared=*/with_quotas);
+  RandomWorld world(brain, seed, /*varied=*/with_quotas, with_hangs, with_quotas);
   if (placement != nullptr) world.place_by(placement);
   brain.begin(Instant{1'000'000'000});
   world.set_up();
@@ -61,7 +61,15 @@ TEST(BrainProperty, RandomHistoriesWithHangsKeepTheInvariants) {
 TEST(BrainProperty, RandomHistoriesByTurnsKeepTheInvariants) {
   const auto [first, count, given] = seeds_for_test(10);
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
-    const auto done = run(seed, 250, /*with_hangs=*/false, "round_robin");
+    const auto done = run(seed, 250, /*with_hangs=*/false, /*with_quotas=*/false, "round_robin");
+    ASSERT_TRUE(done.ok()) << "DOVE_SEED=" << seed << ": " << done.error().message;
+  }
+}
+
+TEST(BrainProperty, RandomHistoriesWithQuotasAndReservationsKeepTheInvariants) {
+  const auto [first, count, given] = seeds_for_test(25);
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    const auto done = run(seed, 250, /*with_hangs=*/false, /*with_quotas=*/true);
     ASSERT_TRUE(done.ok()) << "DOVE_SEED=" << seed << ": " << done.error().message;
   }
 }

@@ -85,7 +85,9 @@ void CheckedBrain::ended(core::Pass pass, const core::State& state) {
   if (broken_) return;
   if (const auto broken = core::find_broken_invariant(state)) {
     broken_ = fmt::format("after pass {}: {}", core::pass_name(pass), *broken);
+    return;
   }
+  if (!declared_) broken_ = core::find_broken_promise(state);
 }
 
 }  // namespace dove::sim

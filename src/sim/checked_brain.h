@@ -20,7 +20,10 @@ namespace dove::sim {
 
 class CheckedBrain final : public Brain, private core::PassObserver {
  public:
-  explicit CheckedBrain(const core::Policies& policies) : policies_(policies) {}
+  // `declared`: limits and reservations change meanwhile, and what they make of promises is not
+  // looked at.
+  explicit CheckedBrain(const core::Policies& policies, bool declared = false)
+      : policies_(policies), declared_(declared) {}
 
   const core::State& state() const override { return state_; }
   const core::Policies& policies() const override { return policies_; }
@@ -44,6 +47,7 @@ class CheckedBrain final : public Brain, private core::PassObserver {
   void ended(core::Pass pass, const core::State& state) override;
 
   core::Policies policies_;
+  bool declared_;
   core::State state_;
   Epoch epoch_{1};
   std::vector<Record> records_;

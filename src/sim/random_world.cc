@@ -53,8 +53,35 @@ void RandomWorld::forget_node(NodeId node) {
   std::erase_if(running_, [&](const auto& entry) { return std::get<2>(entry) == node; });
 }
 
+// A node or two for a while, or for good: for ann, for nobody, for who names it, or as spare ones
+// for gangs.
+void RandomWorld::reserve() {
+  Reservation kept;
+  kept.name = "kept";
+  if (one_in(3)) return brain_.add(ObjectDeleted{"reservation", kept.name});
+  const std::int32_t first = 1 + number(kNodes);
+  kept.nodes = {fmt::format("n{}", first), fmt::format("n{}", first + number(2))};
+  kept.starts_at = state().now + seconds(number(60));
+  kept.ends_at = kept.starts_at + seconds(20 + number(200));
+  switch (number(5)) {
+    case 0:
+      kept.users = {"ann"};
+      break;
+    case 1:
+      kept.outage = true;
+      break;
+    case 2:
+      break;
+    default:
+      kept.spares_for = 2;
+      if (one_in(2)) kept.ends_at = kNever;
+  }
+  brain_.add(ObjectApplied{kept});
+}
+
 // What administrators say.
 void RandomWorld::declare() {
+  if (with_quotas_ && one_in(2)) return reserve();
   Pool half = state().pools.at("half");
   half.open = !one_in(3);
   if (with_quotas_) half.exclusive = one_in(4);
@@ -197,6 +224,7 @@ void RandomWorld::submit() {
 }
 
 void RandomWorld::say_where(JobSpec& spec) {
+  if (with_quotas_ && one_in(12)) spec.reservation = "kept";
   const char* levels[] = {"rack", "switch", "node", "zone"};
   if (one_in(3)) spec.domain = levels[number(4)];
   spec.domain_required = !spec.domain.empty() && one_in(2);

@@ -30,7 +30,7 @@ class RandomWorld {
   // The seed decides on the placement of single tasks too. `varied`: also other orders, limits by
   // model, features, and pools that close. `with_hangs`: ranks also tell of steps, and fall silent.
   // `with_quotas`: varied, and every order, projects with quotas, guarantees by model, pools that
-  // give whole nodes. `brain` is not owned.
+  // give whole nodes, reservations. `brain` is not owned.
   RandomWorld(Brain& brain, std::uint64_t seed, bool varied, bool with_hangs = false,
               bool with_quotas = false)
       : brain_(brain),
@@ -68,6 +68,7 @@ class RandomWorld {
   void ask();
   void declare();
   void declare_project();
+  void reserve();
   const char* some_order();
   void touch_node();
   void register_node(int i, const std::string& boot);

@@ -373,7 +373,8 @@ class Runner {
     reservation.name = line.name;
     reservation.nodes = options.list("nodes");
     reservation.starts_at = kBegin + options.span("from");
-    reservation.ends_at = kBegin + options.span("to");
+    reservation.spares_for = static_cast<std::int32_t>(options.amount("spares_for"));
+    reservation.ends_at = reservation.spares_for > 0 ? kNever : kBegin + options.span("to");
     reservation.outage = options.flag("outage");
     reservation.users = options.list("users");
     reservation.projects = options.list("projects");

@@ -210,6 +210,7 @@ std::optional<std::string> WhyCheck::check_order(const Reason& ahead) const {
   }
   for (auto& [name, queue] : copy.queues) queue.limits = {};
   copy.user_limits.clear();
+  copy.reservations.clear();
   for (auto& [name, project] : copy.projects) project.limits = {};
   for (const JobId id : {job_, ahead.other})
     ask_for_nothing(state_, policies_, copy.jobs.find(id)->second);

@@ -55,6 +55,23 @@ ends_at: {instant(3600)}
         self.cluster.run("delete", "reservation", "course")
         self.assertEqual(self.cluster.wait(outside)["state"], "completed")
 
+    def test_spare_nodes_are_kept_for_gangs_that_a_node_fails(self):
+        spares = "kind: Reservation\nname: spares\nnodes: [node1]\nspares_for: 2\n"
+        self.cluster.run("apply", "-f", "-", input=spares)
+        written = self.cluster.run("get", "reservation", "spares", "-o", "yaml").stdout
+        self.cluster.run("apply", "-f", "-", input=written)
+        waiting = self.sleep(0, gpus=1)
+        why = self.cluster.run("why", str(waiting)).stdout
+        self.assertIn("kept as spare nodes (spares) for gangs of 2 nodes and more", why)
+        with self.assertRaises(ApiError) as refused:
+            self.sleep(0, reservation="spares")
+        self.assertIn("leave it out", str(refused.exception))
+        with self.assertRaises(AssertionError) as wrong:
+            self.cluster.run("apply", "-f", "-", input=spares + "outage: true\n")
+        self.assertIn("spares_for", str(wrong.exception))
+        self.cluster.run("delete", "reservation", "spares")
+        self.assertEqual(self.cluster.wait(waiting)["state"], "completed")
+
     def test_a_deadline_that_cannot_be_met_ends_the_job_and_one_too_near_is_refused(self):
         with self.assertRaises(ApiError) as refused:
             self.sleep(0, time_limit_s=600, deadline=instant(300))

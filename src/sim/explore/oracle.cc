@@ -254,6 +254,7 @@ void Oracle::recovered(const core::State& state, std::uint64_t hash_before) {
 void Oracle::check_books(const core::State& state) {
   ++full_checks_;
   if (const auto found = core::find_broken_invariant(state)) fail("books: " + *found);
+  if (const auto found = core::find_broken_promise(state)) fail("promises: " + *found);
 }
 
 void Oracle::look_around(const core::State& state, const core::Policies& policies) {
