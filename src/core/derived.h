@@ -228,6 +228,8 @@ void close_too_much(State& state, const PoolNote* pool);
 bool is_too_much(const WaitClass& it);
 // Reopens classes whose verdict could be another one now that `freed` nodes have more.
 void reopen(State& state, const std::vector<NodeId>& freed);
+// Reopens all classes: so a cycle begins that has no caches.
+void reopen_all(State& state);
 // Reopens classes whose verdict lasts until any book changes, if one has or may do so now: then
 // they must be tried in their turn, as they would be without caches.
 void reopen_changing(State& state);

@@ -134,6 +134,7 @@ void place(Cycle& cycle) {
     keep_promises(cycle);
     launched = false;
     reopen_changing(cycle.state);
+    if (derived.tree.mixes_orders() && derived.tree.any_open()) reopen_all(cycle.state);
     while (const std::optional<std::uint64_t> id = derived.tree.first(cycle.state)) {
       const Verdict verdict = try_place(cycle, *id);
       if (verdict == Verdict::kOpen) {

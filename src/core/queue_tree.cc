@@ -96,6 +96,8 @@ std::int32_t QueueTree::add_queue(const State& state, const Queue& queue,
   if (made.order == nullptr) made.order = at(parent).order;
   made.by_head = at(parent).by_head || by_first_job(at(parent));
   queues_.emplace(queue.name, index);
+  const bool agrees = by_job(made) && made.order == at(parent).order;
+  mixes_orders_ = mixes_orders_ || (made.by_head && !agrees);
   depends_on_usage_ = depends_on_usage_ || !by_job(made) || made.guaranteed;
   return index;
 }

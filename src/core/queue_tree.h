@@ -68,6 +68,9 @@ class QueueTree {
 
   // Whether what is held has a say in the order.
   bool depends_on_usage() const { return depends_on_usage_; }
+  // Whether a queue among others by its first job has an order that need not agree with theirs:
+  // then what comes first hangs on which classes are to be tried.
+  bool mixes_orders() const { return mixes_orders_; }
 
  private:
   struct Key {
@@ -138,6 +141,7 @@ class QueueTree {
   const OrderPolicy* default_order_ = nullptr;
   Total total_;
   bool depends_on_usage_ = false;
+  bool mixes_orders_ = false;
 };
 
 // Whether the queue holds less than it is guaranteed of anything.

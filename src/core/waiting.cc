@@ -208,6 +208,15 @@ void reopen(State& state, const std::vector<NodeId>& freed) {
   for (std::uint64_t id : again) set_verdict(state, id, Verdict::kOpen);
 }
 
+void reopen_all(State& state) {
+  const Derived& derived = *state.derived;
+  for (std::uint64_t id = 1; id <= derived.classes.last(); ++id) {
+    const WaitClass* it = derived.classes.find(id);
+    const bool is_closed = it != nullptr && it->verdict != Verdict::kOpen;
+    if (is_closed && !it->jobs.empty()) set_verdict(state, id, Verdict::kOpen);
+  }
+}
+
 void reopen_changing(State& state) {
   Derived& derived = *state.derived;
   std::vector<std::uint64_t> again;

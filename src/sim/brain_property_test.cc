@@ -74,6 +74,13 @@ TEST(BrainProperty, RandomHistoriesWithQuotasAndReservationsKeepTheInvariants) {
   }
 }
 
+// A queue with an order of its own stood among others by its first job that was not known to have
+// no place, so that what comes first hung on caches.
+TEST(BrainProperty, HistoriesThatOnceHungOnCaches) {
+  const auto done = run(5033, 250, /*with_hangs=*/false, /*with_quotas=*/true);
+  ASSERT_TRUE(done.ok()) << done.error().message;
+}
+
 // 199: a job that had room was promised it only in the next cycle. 274, 292: what a search for an
 // uneven gang had not found was kept although a hold had come to be over its time, or a node
 // silent. 1141, 1074: a promise that was due was not tried again when what stood in its way was
