@@ -352,7 +352,8 @@ bool promise_round(Cycle& cycle) {
   for (const auto* classes : {&derived.no_place, &derived.changing}) {
     for (std::uint64_t id : *classes) {
       const WaitClass& it = derived.classes.at(id);
-      if (!it.jobs.empty() && free[it.spec->queue] > 0) blocked[it.spec->queue].add(id, it);
+      if (it.jobs.empty() || derived.tree.is_behind(it.lane, id)) continue;
+      if (free[it.spec->queue] > 0) blocked[it.spec->queue].add(id, it);
     }
   }
   if (blocked.empty()) return false;

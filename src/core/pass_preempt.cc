@@ -60,22 +60,23 @@ class Round {
   // One of each shape: the first in the queue, or the one that has waited longest.
   std::vector<Blocked> blocked_jobs(bool longest) const {
     const Derived& derived = *state_.derived;
-    const auto add_all = [&](const auto& ids, std::vector<Blocked>& to) {
-      for (std::uint64_t id : ids) {
+    std::vector<Blocked> over;
+    std::vector<Blocked> blocked;
+    for (const auto* ids : {&derived.over_limit, &derived.no_place, &derived.changing}) {
+      for (std::uint64_t id : *ids) {
         const WaitClass& it = derived.classes.at(id);
-        if (it.jobs.empty()) continue;
+        if (it.jobs.empty() || derived.tree.is_behind(it.lane, id)) continue;
+        // What had no place may be over a limit since.
+        std::vector<Blocked>& to = is_over_limit(cycle_.state, it) ? over : blocked;
         to.push_back(longest ? longest_waiting(it) : entry(*it.jobs.begin()));
       }
-    };
+    }
     const auto before = [longest](const Blocked& a, const Blocked& b) {
       return longest ? std::tie(a.since, a.key) < std::tie(b.since, b.key) : a.key < b.key;
     };
-    std::vector<Blocked> blocked;
-    add_all(derived.over_limit, blocked);
-    std::sort(blocked.begin(), blocked.end(), before);
-    blocked.resize(std::min(blocked.size(), kOver_limit_max));
-    add_all(derived.no_place, blocked);
-    add_all(derived.changing, blocked);
+    std::sort(over.begin(), over.end(), before);
+    over.resize(std::min(over.size(), kOver_limit_max));
+    blocked.insert(blocked.end(), over.begin(), over.end());
     std::sort(blocked.begin(), blocked.end(), before);
     return blocked;
   }

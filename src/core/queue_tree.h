@@ -52,6 +52,10 @@ class QueueTree {
 
   // Whether nothing in the lane passes its first job.
   bool is_strict(std::int32_t lane) const { return at(lane).order->head_blocks(); }
+  // Whether the class is not to be tried for that, whatever its verdict. REQUIRES: it has jobs.
+  bool is_behind(std::int32_t lane, std::uint64_t wait_class) const {
+    return is_strict(lane) && at(lane).classes.begin()->second != wait_class;
+  }
 
   // Whose usage a job counts towards, found once for all jobs of an account. REQUIRES: it has one.
   struct Holder {
