@@ -187,8 +187,8 @@ std::string reserved_text(const Reason& r) {
 
 std::string reservation_text(const Reason& r) {
   if (r.needs > 0) {
-    return fmt::format("runs in reservation {} only, whose {} would not do for it", r.subject,
-                       counted(r.total, "node", "nodes"));
+    return fmt::format("runs in reservation {} only, whose {} no place for it", r.subject,
+                       counted(r.total, "node has", "nodes have"));
   }
   if (r.until.us != 0) {
     return fmt::format("runs in reservation {} only, which begins {}", r.subject, rfc3339(r.until));

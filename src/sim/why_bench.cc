@@ -30,7 +30,8 @@ std::int64_t cpu_ns() {
 int fuzz(std::uint64_t seed, std::uint64_t histories) {
   WhyFindings findings;
   for (std::uint64_t i = 0; i < histories; ++i) {
-    const auto done = ask_why(policies::standard_policies(), seed + i, 250, findings);
+    const bool with_quotas = i % 2 == 1;
+    const auto done = ask_why(policies::standard_policies(), seed + i, 250, findings, with_quotas);
     if (!done.ok()) {
       fmt::print(stderr, "seed {}: {}\n", seed + i, done.error().message);
       return 1;
