@@ -210,9 +210,9 @@ void QueueTree::freshen(const State& state, std::int32_t index) {
     Branch& branch = at(child);
     next = std::exchange(branch.next_stale, kNone);
     branch.is_stale = false;
-    const std::optional<Key> key = key_of(state, child);
+    const std::optional<BranchKey> key = key_of(state, child);
     if (key == branch.key) continue;
-    const auto entry = [child](const std::optional<Key>& at) {
+    const auto entry = [child](const std::optional<BranchKey>& at) {
       return at ? std::optional(std::pair(*at, child)) : std::nullopt;
     };
     move_in(children, entry(branch.key), entry(key));
@@ -264,10 +264,10 @@ std::int64_t QueueTree::share_of(const State& state, Branch& branch) const {
   return order.share(view);
 }
 
-std::optional<QueueTree::Key> QueueTree::key_of(const State& state, std::int32_t index) {
+std::optional<BranchKey> QueueTree::key_of(const State& state, std::int32_t index) {
   Branch& branch = at(index);
   if (branch.open_count == 0) return std::nullopt;
-  Key key;
+  BranchKey key;
   if (branch.lane || branch.by_head) key.head = head_of(state, index);
   if (!branch.lane) {
     key.band_negated = -std::int64_t{branch.queue->band};

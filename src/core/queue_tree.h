@@ -28,6 +28,19 @@ struct QueueKey {
   auto operator<=>(const QueueKey&) const = default;
 };
 
+// Where a queue, or a lane, stands among those beside it; ascending.
+struct BranchKey {
+  std::int64_t band_negated = 0;
+  std::int64_t guaranteed_first = 0;  // 0: below its guarantee
+  std::int64_t share = 0;             // less the rank of its first job where that counts
+  QueueKey head;  // of a queue among others by share: none, it is asked where they are equal
+  auto operator<=>(const BranchKey&) const = default;
+  bool ties(const BranchKey& other) const {
+    return band_negated == other.band_negated && guaranteed_first == other.guaranteed_first &&
+           share == other.share;
+  }
+};
+
 class QueueTree {
  public:
   QueueTree() = default;
@@ -77,18 +90,7 @@ class QueueTree {
   bool mixes_orders() const { return mixes_orders_; }
 
  private:
-  struct Key {
-    std::int64_t band_negated = 0;
-    std::int64_t guaranteed_first = 0;  // 0: below its guarantee
-    std::int64_t share = 0;             // less the rank of its first job where that counts
-    QueueKey head;  // of a queue among others by share: none, it is asked where they are equal
-    auto operator<=>(const Key&) const = default;
-    bool ties(const Key& other) const {
-      return band_negated == other.band_negated && guaranteed_first == other.guaranteed_first &&
-             share == other.share;
-    }
-  };
-  using Children = OrderedSet<std::pair<Key, std::int32_t>>;
+  using Children = OrderedSet<std::pair<BranchKey, std::int32_t>>;
   using Classes = OrderedSet<std::pair<QueueKey, std::uint64_t>>;
   static constexpr std::int32_t kNone = -1;
   struct Branch {
@@ -106,10 +108,10 @@ class QueueTree {
     std::int32_t stale = kNone;  // the first child to be reckoned anew
     std::int32_t next_stale = kNone;
     bool is_stale = false;
-    Classes classes;              // of a lane whose first job blocks the others
-    Classes open_classes;         // of a lane: those to be tried
-    std::int32_t open_count = 0;  // lanes at or below it with a class to be tried
-    std::optional<Key> key;       // in the parent's `children`
+    Classes classes;               // of a lane whose first job blocks the others
+    Classes open_classes;          // of a lane: those to be tried
+    std::int32_t open_count = 0;   // lanes at or below it with a class to be tried
+    std::optional<BranchKey> key;  // in the parent's `children`
   };
 
   Branch& at(std::int32_t index) { return branches_[static_cast<std::size_t>(index)]; }
@@ -129,7 +131,7 @@ class QueueTree {
   void mark_shares(bool past_only);
   // Reckons the stale children of a branch anew.
   void freshen(const State& state, std::int32_t index);
-  std::optional<Key> key_of(const State& state, std::int32_t index);
+  std::optional<BranchKey> key_of(const State& state, std::int32_t index);
   // The first job that may be tried. REQUIRES: the branch is open.
   QueueKey head_of(const State& state, std::int32_t index);
   std::int64_t share_of(const State& state, Branch& branch) const;
