@@ -226,7 +226,7 @@ class ExecTest(unittest.TestCase):
             shell.type(key)
             shell.expect("ready> ")
             shell.type("echo code $?\n")
-            shell.expect(rf"\ncode {code}\r")
+            shell.expect(rf"\ncode {code}\r\nready> ")
         shell.type("sleep 101\n")
         shell.expect("sleep 101\r\n")
         time.sleep(0.2)
