@@ -157,7 +157,10 @@ PlaceCauses::PlaceCauses(const State& state, const PlacementPolicy& policy, cons
   for (const auto& [name, reservation] : state.reservations) {
     if (reservation.ends_at > state.now) reservations_.push_back(&reservation);
   }
-  if (!reservations_.empty()) applicable_ |= kReservedCause;
+  if (!reservations_.empty()) {
+    applicable_ |= kReservedCause;
+    for (const Node& node : state.nodes) windows_.push_back(windows_of(state, node));
+  }
   // One that it cannot use is told of elsewhere.
   const bool confined = !spec.reservation.empty() && reservation_obstacles(state, spec).empty();
   if (confined) applicable_ |= kInsideCause;
@@ -206,12 +209,11 @@ JobSpec PlaceCauses::lighten(JobSpec spec, Causes gone) const {
 
 WhatIf::Closed PlaceCauses::closed_nodes(Causes gone, const Ignored& ignored) const {
   WhatIf::Closed closed;
-  if (reservations_.empty()) return closed;
+  if (windows_.empty()) return closed;
   JobSpec spec = spec_;
   if ((applicable_ & ~gone & kInsideCause) == 0) spec.reservation.clear();
   const Instant end = stay_of(state_, spec).end(state_.now);
-  for (const Node& node : state_.nodes) {
-    std::vector<Window> windows = windows_of(state_, node);
+  for (std::vector<Window> windows : windows_) {
     std::erase_if(windows, [&](const Window& window) {
       const bool is_ignored = std::find(ignored.begin(), ignored.end(), window.of) != ignored.end();
       return is_ignored && window.of->name != spec.reservation;
