@@ -31,14 +31,23 @@ function(part_target name out)
   set(${out} part.${target} PARENT_SCOPE)
 endfunction()
 
-# part(NAME uses...): a static library of NAME's sources (or an interface, when it has headers
-# only), and one test program of its *_test.cc files. Folders that are parts themselves are not
-# searched: sources are taken from NAME/ alone. fake_*.cc make a shared library that stands in for one
-# of the system's; tests find it as FAKE_PATH.
+# The names of all parts, read ahead: a folder below a part belongs to it unless it is a part itself.
+file(STRINGS ${CMAKE_CURRENT_SOURCE_DIR}/CMakeLists.txt part_names REGEX "^part\\(")
+list(TRANSFORM part_names REPLACE "^part\\(([a-z_/]+).*" "\\1")
+
+# part(NAME uses...): a static library of the sources in NAME/ and the folders below it that are no
+# parts themselves (or an interface, when it has headers only), and one test program of its *_test.cc
+# files. fake_*.cc make a shared library that stands in for one of the system's; tests find it as
+# FAKE_PATH. The sources of a part with a main.cc belong to its program(); others use its headers only.
 function(part name)
   part_target(${name} target)
   set(folder ${CMAKE_CURRENT_SOURCE_DIR}/${name})
-  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cc)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cc)
+  foreach(other ${part_names})
+    if(other MATCHES "^${name}/")
+      list(FILTER sources EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/${other}/")
+    endif()
+  endforeach()
   set(tests ${sources})
   set(fuzzers ${sources})
   set(benches ${sources})
@@ -49,6 +58,9 @@ function(part name)
   set(fakes ${sources})
   list(FILTER fakes INCLUDE REGEX "/fake_[a-z_]*\\.cc$")
   list(FILTER sources EXCLUDE REGEX "/fake_[a-z_]*\\.cc$")
+  if(EXISTS ${folder}/main.cc)
+    set(sources "")
+  endif()
   if(name STREQUAL "programs")
     set(sources "")  # its files are programs, see program()
     set_property(GLOBAL PROPERTY dove_program_uses ${ARGN})
@@ -146,10 +158,12 @@ function(embed name file)
   target_sources(${target} PRIVATE ${out})
 endfunction()
 
-# embed_folder(PART FOLDER NAME): the .py files of a folder below the root, as
-# `std::span<const EmbeddedFile> PART::NAME()`, which PART declares in NAME.h with EmbeddedFile{name, text}.
-function(embed_folder part_name folder name)
+# embed_folder(PART FOLDER HEADER): the .py files of a folder below the root, as
+# `std::span<const EmbeddedFile> PART::NAME()`, which PART/HEADER.h declares with EmbeddedFile{name, text};
+# NAME is the last component of HEADER.
+function(embed_folder part_name folder header)
   part_target(${part_name} target)
+  get_filename_component(name ${header} NAME)
   file(GLOB files CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/${folder} ${CMAKE_SOURCE_DIR}/${folder}/*.py)
   set(entries "")
   foreach(file ${files})
@@ -159,12 +173,20 @@ function(embed_folder part_name folder name)
   endforeach()
   set(out ${CMAKE_BINARY_DIR}/embedded/${name}_files.cc)
   file(CONFIGURE OUTPUT ${out} @ONLY CONTENT
-    "#include \"${part_name}/${name}.h\"\n\nnamespace dove::${part_name} {\nstd::span<const EmbeddedFile> ${name}() {\n  static constexpr EmbeddedFile kFiles[] = {\n@entries@  };\n  return kFiles;\n}\n}  // namespace dove::${part_name}\n")
+    "#include \"${part_name}/${header}.h\"\n\nnamespace dove::${part_name} {\nstd::span<const EmbeddedFile> ${name}() {\n  static constexpr EmbeddedFile kFiles[] = {\n@entries@  };\n  return kFiles;\n}\n}  // namespace dove::${part_name}\n")
   target_sources(${target} PRIVATE ${out})
 endfunction()
 
-# program(NAME main.cc [STATIC [NO_LIBRARY]]): a STATIC program stands alone and uses no part: it is made of
-# main.cc and main_*.cc. NO_LIBRARY: without the C++ library, and where it can without the C library too.
+# The sources in the folder of FILE, without tests.
+function(sources_beside file out)
+  get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR}/${file} DIRECTORY)
+  file(GLOB own CONFIGURE_DEPENDS ${folder}/*.cc)
+  list(FILTER own EXCLUDE REGEX "_(test|fuzz|bench)\\.cc$")
+  set(${out} ${own} PARENT_SCOPE)
+endfunction()
+
+# program(NAME main.cc [STATIC [NO_LIBRARY]]): a STATIC program stands alone and uses no library of a part: it is
+# made of the sources beside main.cc. NO_LIBRARY: without the C++ library, and where it can without the C library too.
 # Any other is made of main.cc, the rest of programs/ and all parts.
 function(program name main)
   if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${main})
@@ -175,9 +197,7 @@ function(program name main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   if("STATIC" IN_LIST ARGN)
-    string(REGEX REPLACE "\\.cc$" "_*.cc" own ${main})
-    file(GLOB own CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${own})
-    list(FILTER own EXCLUDE REGEX "_(test|fuzz|bench)\\.cc$")
+    sources_beside(${main} own)
     target_sources(${name} PRIVATE ${own})
     if(NOT "NO_LIBRARY" IN_LIST ARGN)
       # It runs where no library is, a sanitizer's neither.
@@ -200,7 +220,7 @@ function(program name main)
   endif()
   file(GLOB rest CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/programs/*.cc)
   list(FILTER rest EXCLUDE REGEX "_(test|fuzz|bench)\\.cc$")
-  list(FILTER rest EXCLUDE REGEX "programs/dove(_shim.*|_contain.*|_share.*)?\\.cc$")
+  list(FILTER rest EXCLUDE REGEX "${main}$")
   target_sources(${name} PRIVATE ${rest})
   get_property(uses GLOBAL PROPERTY dove_program_uses)
   foreach(used ${uses})
@@ -210,12 +230,11 @@ function(program name main)
   target_link_libraries(${name} PRIVATE dove_allocator)
 endfunction()
 
-# preload(NAME main.cc): libNAME.so, which tasks load before their own libraries, in whatever image: made of main.cc
-# and main_*.cc, linked with no library, checked by no sanitizer, so that it calls by name alone what every C library has.
+# preload(NAME main.cc): libNAME.so, which tasks load before their own libraries, in whatever image: made of the
+# sources beside main.cc, linked with no library, checked by no sanitizer, so that it calls by name alone what every C library has.
 function(preload name main)
-  string(REGEX REPLACE "\\.cc$" "_*.cc" own ${CMAKE_CURRENT_SOURCE_DIR}/${main})
-  file(GLOB own CONFIGURE_DEPENDS ${own})
-  add_library(${name} MODULE ${main} ${own})
+  sources_beside(${main} own)
+  add_library(${name} MODULE ${own})
   add_dependencies(programs ${name})
   set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR} CXX_VISIBILITY_PRESET hidden)
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})

@@ -14,7 +14,7 @@
 #include <set>
 #include <sstream>
 
-#include "agent/attempt_record.h"
+#include "agent/attempts/attempt_record.h"
 #include "base/digest.h"
 #include "codec/json.h"
 #include "telemetry/log.h"

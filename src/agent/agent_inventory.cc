@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "agent/agent.h"
-#include "agent/direct_storage.h"
+#include "agent/devices/direct_storage.h"
 #include "codec/json.h"
 #include "telemetry/log.h"
 

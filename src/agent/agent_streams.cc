@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/agent.h"
-#include "agent/attempt_record.h"
+#include "agent/attempts/attempt_record.h"
 #include "codec/json.h"
 #include "telemetry/log.h"
 

@@ -7,10 +7,10 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "cli/api.h"
+#include "cli/client/api.h"
+#include "cli/commands/manual.h"
 #include "cli/families.h"
-#include "cli/manual.h"
-#include "cli/output.h"
+#include "cli/terminal/output.h"
 
 namespace dove::cli {
 namespace {

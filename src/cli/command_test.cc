@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "cli/cli.h"
-#include "cli/manual.h"
+#include "cli/commands/manual.h"
 
 namespace dove::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "cli/output.h"
+#include "cli/terminal/output.h"
 
 namespace dove::cli {
 namespace {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cli/api.h"
+#include "cli/client/api.h"
+#include "cli/client/views.h"
 #include "cli/command.h"
-#include "cli/views.h"
 
 namespace dove::cli {
 

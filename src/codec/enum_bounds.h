@@ -5,7 +5,7 @@
 #pragma once
 
 #include "codec/bytes.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include "model/declared.h"
 #include "model/health.h"
 #include "model/job.h"

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/state.h"
+#include "core/state/state.h"
 #include "model/event.h"
 
 namespace dove::codec {

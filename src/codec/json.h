@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include "model/event.h"
 #include "model/exec.h"
 #include "model/job.h"

@@ -6,7 +6,7 @@
 #include "codec/json.h"
 #include "codec/json_parts.h"
 #include "codec/words.h"
-#include "core/domain.h"
+#include "core/place/domain.h"
 
 namespace dove::codec {
 namespace {

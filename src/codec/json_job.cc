@@ -5,8 +5,8 @@
 #include "codec/json_parts.h"
 #include "codec/quantity.h"
 #include "codec/words.h"
-#include "core/cores.h"
-#include "core/device_fit.h"
+#include "core/place/device_fit.h"
+#include "core/state/cores.h"
 
 namespace dove::codec {
 namespace {

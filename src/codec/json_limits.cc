@@ -5,8 +5,8 @@
 
 #include "codec/json_parts.h"
 #include "codec/quantity.h"
-#include "core/limits.h"
-#include "core/slices.h"
+#include "core/place/limits.h"
+#include "core/state/slices.h"
 
 namespace dove::codec {
 namespace {

@@ -11,8 +11,8 @@
 #include "codec/json_parts.h"
 #include "codec/quantity.h"
 #include "codec/words.h"
-#include "core/care.h"
-#include "core/fit.h"
+#include "core/nodes/care.h"
+#include "core/place/fit.h"
 
 namespace dove::codec {
 namespace {

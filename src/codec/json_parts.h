@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "codec/json_fields.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include "model/declared.h"
 #include "model/exec.h"
 #include "model/health.h"

@@ -7,8 +7,8 @@
 #include "codec/json_parts.h"
 #include "codec/quantity.h"
 #include "codec/words.h"
-#include "core/domain.h"
-#include "core/limits.h"
+#include "core/place/domain.h"
+#include "core/place/limits.h"
 #include "model/huge_pages.h"
 
 namespace dove::codec {

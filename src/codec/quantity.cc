@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/slices.h"
+#include "core/state/slices.h"
 #include "model/huge_pages.h"
 
 namespace dove::codec {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "core/state.h"
+#include "core/state/state.h"
 
 namespace dove::codec {
 

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "base/check.h"
-#include "core/health.h"
+#include "core/nodes/health.h"
 
 namespace dove::codec {
 namespace {

@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/state.h"
+#include "core/state/state.h"
 #include "model/health.h"
 #include "model/job.h"
 #include "model/node.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "codec/record.h"
-#include "core/step.h"
+#include "core/state/step.h"
 
 namespace dove::controller {
 

@@ -26,8 +26,8 @@
 
 #include "backends/backend.h"
 #include "base/result.h"
-#include "core/state.h"
-#include "core/step.h"
+#include "core/state/state.h"
+#include "core/state/step.h"
 #include "model/event.h"
 #include "store/log_store.h"
 

@@ -12,7 +12,7 @@
 #include "backends/backend.h"
 #include "base/check.h"
 #include "controller/controller.h"
-#include "core/step.h"
+#include "core/state/step.h"
 #include "store/log_store.h"
 
 namespace dove::controller {

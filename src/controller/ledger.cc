@@ -6,7 +6,7 @@
 
 #include "codec/bytes.h"
 #include "codec/snapshot.h"
-#include "core/step.h"
+#include "core/state/step.h"
 
 namespace dove::controller {
 namespace {

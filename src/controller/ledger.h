@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 #include "controller/idempotency.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include "store/log_store.h"
 
 namespace dove::controller {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backends/backend.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include "model/event.h"
 
 namespace dove::controller {

@@ -13,11 +13,11 @@
 #include <iterator>
 
 #include "base/digest.h"
-#include "core/books.h"
-#include "core/limits.h"
-#include "core/queue_tree.h"
-#include "core/score.h"
-#include "core/score_board.h"
+#include "core/place/limits.h"
+#include "core/place/score.h"
+#include "core/place/score_board.h"
+#include "core/queue/queue_tree.h"
+#include "core/state/books.h"
 
 namespace dove::foreign {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "core/policy.h"
+#include "core/queue/policy.h"
 
 namespace dove::foreign {
 

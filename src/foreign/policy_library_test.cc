@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "core/queue_tree.h"
-#include "core/score.h"
-#include "core/score_board.h"
-#include "core/state.h"
+#include "core/place/score.h"
+#include "core/place/score_board.h"
+#include "core/queue/queue_tree.h"
+#include "core/state/state.h"
 #include "policies/standard.h"
 
 namespace dove::foreign {

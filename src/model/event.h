@@ -1,7 +1,8 @@
 // The vocabulary of what happens (events, past tense) and what is decided (decisions, imperative).
 //
-// Both go into the log and both are folded into the state (core/state.h). Whoever adds a payload or
-// a field follows docs/recipes/event.md: codec/record gives it a number, a version and an upgrade.
+// Both go into the log and both are folded into the state (core/state/state.h). Whoever adds a
+// payload or a field follows docs/recipes/event.md: codec/record gives it a number, a version and
+// an upgrade.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 // level 0, so that none starves; 0 never promotes, as published.
 #pragma once
 
-#include "core/order.h"
+#include "core/queue/order.h"
 
 namespace dove::policies {
 

@@ -8,9 +8,9 @@
 #include <ctime>
 
 #include "base/random.h"
-#include "core/derived.h"
-#include "core/planner.h"
-#include "core/step.h"
+#include "core/cycle/derived.h"
+#include "core/plan/planner.h"
+#include "core/state/step.h"
 #include "policies/standard.h"
 
 namespace dove {

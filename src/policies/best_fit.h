@@ -1,10 +1,10 @@
 // BestFit puts a job on the nodes that it leaves the least on, devices first.
 //
 // Shares go to the fullest device that has room, beside enough free cores where there are several;
-// whole devices are those with the best links to one another (core/device_set.h).
+// whole devices are those with the best links to one another (core/state/device_set.h).
 #pragma once
 
-#include "core/policy.h"
+#include "core/queue/policy.h"
 
 namespace dove::policies {
 

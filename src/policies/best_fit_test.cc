@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "base/random.h"
-#include "core/fit.h"
-#include "core/place.h"
+#include "core/place/fit.h"
+#include "core/place/place.h"
 
 namespace dove::policies {
 namespace {

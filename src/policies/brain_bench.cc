@@ -7,7 +7,7 @@
 #include <ctime>
 #include <deque>
 
-#include "core/step.h"
+#include "core/state/step.h"
 #include "policies/standard.h"
 
 namespace dove {

@@ -3,7 +3,7 @@
 // the tightest device.
 #pragma once
 
-#include "core/score.h"
+#include "core/place/score.h"
 
 namespace dove::policies {
 

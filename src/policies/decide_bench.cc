@@ -12,7 +12,7 @@
 #include <map>
 
 #include "base/random.h"
-#include "core/step.h"
+#include "core/state/step.h"
 #include "policies/standard.h"
 
 namespace dove {

@@ -2,7 +2,7 @@
 // et al., NSDI'11). The caller brings the share up to date after each start.
 #pragma once
 
-#include "core/order.h"
+#include "core/queue/order.h"
 
 namespace dove::policies {
 

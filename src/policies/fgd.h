@@ -6,7 +6,7 @@
 // the steps are found once for a mix.
 #pragma once
 
-#include "core/score.h"
+#include "core/place/score.h"
 
 namespace dove::policies {
 

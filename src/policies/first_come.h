@@ -1,7 +1,7 @@
 // FirstCome: the older job first.
 #pragma once
 
-#include "core/order.h"
+#include "core/queue/order.h"
 
 namespace dove::policies {
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "core/score.h"
+#include "core/place/score.h"
 
 namespace dove::policies {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "core/step.h"
+#include "core/state/step.h"
 #include "policies/standard.h"
 
 namespace dove {

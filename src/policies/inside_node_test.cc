@@ -5,9 +5,9 @@
 #include <set>
 
 #include "base/random.h"
-#include "core/books.h"
-#include "core/cores.h"
-#include "core/fit.h"
+#include "core/place/fit.h"
+#include "core/state/books.h"
+#include "core/state/cores.h"
 #include "policies/best_fit.h"
 
 namespace dove::policies {

@@ -1,7 +1,7 @@
 // LastCome: the newer job first, as Backend.AI's `lifo`.
 #pragma once
 
-#include "core/order.h"
+#include "core/queue/order.h"
 
 namespace dove::policies {
 

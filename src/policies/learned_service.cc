@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/service.h"
+#include "core/state/service.h"
 
 namespace dove::policies {
 namespace {

@@ -4,13 +4,13 @@
 // A job is passed by those that come after it for as long as it has had GPUs (a GPU-second counts a
 // second of waiting, ten cores as much), and not longer: what has waited for all that time comes
 // before whatever is submitted then, so nothing starves. With slice_min running jobs make room (see
-// core/victims.h); without, this orders who is waiting.
+// core/preempt/victims.h); without, this orders who is waiting.
 //
 // Source: Gu et al., Tiresias, NSDI 2019 (discretised two-dimensional attained service; here by a
 // line instead of levels, and promoted by its own service instead of a factor of it).
 #pragma once
 
-#include "core/policy.h"
+#include "core/queue/policy.h"
 
 namespace dove::policies {
 

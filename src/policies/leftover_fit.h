@@ -3,7 +3,7 @@
 // al., USENIX ATC'23): both amounts are shares of the largest node there (128 cores, 8 devices).
 #pragma once
 
-#include "core/score.h"
+#include "core/place/score.h"
 
 namespace dove::policies {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/past_use.h"
+#include "core/state/past_use.h"
 #include "policies/priority_fifo.h"
 
 namespace dove::policies {

@@ -9,7 +9,7 @@
 // Source: Slurm's priority/multifactor, whose terms these are (age, job size, QOS, fair share).
 #pragma once
 
-#include "core/policy.h"
+#include "core/queue/policy.h"
 
 namespace dove::policies {
 

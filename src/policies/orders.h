@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/order.h"
+#include "core/queue/order.h"
 
 namespace dove::policies {
 

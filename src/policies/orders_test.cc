@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "core/service.h"
+#include "core/state/service.h"
 
 namespace dove::policies {
 namespace {

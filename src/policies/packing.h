@@ -3,7 +3,7 @@
 // tightest device.
 #pragma once
 
-#include "core/score.h"
+#include "core/place/score.h"
 
 namespace dove::policies {
 

@@ -1,7 +1,7 @@
 // PriorityFifo: the higher priority first (the job's and its queue's, added), then the older job.
 #pragma once
 
-#include "core/policy.h"
+#include "core/queue/policy.h"
 
 namespace dove::policies {
 

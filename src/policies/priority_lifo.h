@@ -1,7 +1,7 @@
 // PriorityLifo: the higher priority first, then the younger job.
 #pragma once
 
-#include "core/policy.h"
+#include "core/queue/policy.h"
 
 namespace dove::policies {
 

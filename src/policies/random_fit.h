@@ -1,7 +1,7 @@
 // RandomFit takes any node with room, each as likely, and of that any device with room for a share.
 #pragma once
 
-#include "core/score.h"
+#include "core/place/score.h"
 
 namespace dove::policies {
 

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "core/step.h"
+#include "core/state/step.h"
 #include "policies/standard.h"
 
 namespace dove {

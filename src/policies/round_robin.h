@@ -2,7 +2,7 @@
 // to the tightest device.
 #pragma once
 
-#include "core/score.h"
+#include "core/place/score.h"
 
 namespace dove::policies {
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/score.h"
+#include "core/place/score.h"
 
 namespace dove::policies {
 

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "core/score_board.h"
+#include "core/place/score_board.h"
 #include "policies/standard.h"
 
 namespace dove::policies {

@@ -2,7 +2,7 @@
 // hour of waiting counts as an hour less. A job without a limit counts as kUnlimited.
 #pragma once
 
-#include "core/policy.h"
+#include "core/queue/policy.h"
 
 namespace dove::policies {
 

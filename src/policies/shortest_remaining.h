@@ -2,7 +2,7 @@
 // known duration comes last, the older first.
 #pragma once
 
-#include "core/order.h"
+#include "core/queue/order.h"
 
 namespace dove::policies {
 

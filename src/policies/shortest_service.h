@@ -2,7 +2,7 @@
 // NSDI'19). A job without a known duration comes last.
 #pragma once
 
-#include "core/order.h"
+#include "core/queue/order.h"
 
 namespace dove::policies {
 

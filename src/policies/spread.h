@@ -3,7 +3,7 @@
 // little.
 #pragma once
 
-#include "core/score.h"
+#include "core/place/score.h"
 
 namespace dove::policies {
 

@@ -1,6 +1,6 @@
 #include "policies/standard.h"
 
-#include "core/step.h"
+#include "core/state/step.h"
 #include "policies/best_fit.h"
 #include "policies/fair_share.h"
 #include "policies/least_attained.h"

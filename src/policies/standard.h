@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/policy.h"
+#include "core/queue/policy.h"
 
 namespace dove::policies {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "core/step.h"
+#include "core/state/step.h"
 #include "policies/standard.h"
 
 namespace dove {

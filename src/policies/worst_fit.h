@@ -2,7 +2,7 @@
 // emptiest device.
 #pragma once
 
-#include "core/score.h"
+#include "core/place/score.h"
 
 namespace dove::policies {
 

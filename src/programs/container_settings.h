@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "agent/agent.h"
-#include "agent/container_runner.h"
+#include "agent/containers/container_runner.h"
 #include "base/result.h"
 #include "cli/command.h"
 #include "programs/settings.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/device_shares.h"
+#include "agent/devices/device_shares.h"
 #include "cli/command.h"
 #include "programs/settings.h"
 

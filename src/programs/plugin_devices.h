@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/device_allocator.h"
+#include "agent/devices/device_allocator.h"
 #include "base/result.h"
 #include "devices/kubelet/plugged.h"
 #include "devices/kubelet/plugin_host.h"

@@ -12,7 +12,7 @@
 
 #include "backends/native/native_backend.h"
 #include "controller/controller.h"
-#include "core/queue_tree.h"
+#include "core/queue/queue_tree.h"
 #include "foreign/policy_library.h"
 #include "policies/standard.h"
 #include "programs/commands.h"

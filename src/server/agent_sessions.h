@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/state.h"
+#include "core/state/state.h"
 #include "server/projection.h"
 #include "wire/loop.h"
 #include "wire/server.h"

@@ -10,7 +10,7 @@
 #include <map>
 #include <utility>
 
-#include "core/state.h"
+#include "core/state/state.h"
 #include "server/sync_plan.h"
 
 namespace dove::server {

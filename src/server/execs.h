@@ -13,7 +13,7 @@
 #include <string>
 
 #include "controller/controller.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include "server/agent_sessions.h"
 #include "server/call.h"
 #include "server/projection.h"

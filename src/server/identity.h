@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include "wire/http.h"
 
 namespace dove::server {

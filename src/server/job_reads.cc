@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "codec/json.h"
-#include "core/step.h"
+#include "core/state/step.h"
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/job_select.h"

@@ -119,7 +119,7 @@ bool all_have_overlay(const core::State& state) {
 
 // Nodes of one attempt have to agree on the network of its containers. Where every node offers one
 // of the gang's, a job that may be on several has it; else they decide by themselves
-// (agent/order.cc).
+// (agent/attempts/order.cc).
 void choose_network(const Context& context, const JobSpec& spec, ContainerSpec& container) {
   if (container.image.empty() || container.network != ContainerNetwork::kDefault) return;
   const bool is_one = spec.groups.size() == 1 && spec.groups.front().nodes_min <= 1 &&

@@ -1,7 +1,7 @@
 // What the controller tells Prometheus: the cluster, its queues and projects, the yield of its
 // GPUs, and how the server itself does.
-#include "core/books.h"
-#include "core/cores.h"
+#include "core/state/books.h"
+#include "core/state/cores.h"
 #include "server/context.h"
 #include "server/handlers.h"
 #include "telemetry/exposition.h"

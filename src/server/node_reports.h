@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include "model/event.h"
 
 namespace dove::server {

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "codec/json.h"
-#include "core/declared_warnings.h"
-#include "core/limits.h"
-#include "core/step.h"
+#include "core/admit/declared_warnings.h"
+#include "core/place/limits.h"
+#include "core/state/step.h"
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/record_json.h"

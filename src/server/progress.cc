@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/hang.h"
+#include "core/nodes/hang.h"
 #include "server/sync_plan.h"
 
 namespace dove::server {
@@ -124,7 +124,7 @@ ProgressReported ProgressBoard::report_of(const Progress& progress, JobId job, N
   return report;
 }
 
-// As the core will find (core/health.h), which knows less: what was logged.
+// As the core will find (core/nodes/health.h), which knows less: what was logged.
 bool ProgressBoard::is_slow(const core::State& state, const Progress& progress,
                             const ProgressReported& now) {
   std::vector<core::NodePace> paces;

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "core/health.h"
-#include "core/state.h"
+#include "core/nodes/health.h"
+#include "core/state/state.h"
 #include "model/event.h"
 #include "telemetry/exposition.h"
 

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/hang.h"
+#include "core/nodes/hang.h"
 
 namespace dove::server {
 namespace {

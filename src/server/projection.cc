@@ -1,6 +1,6 @@
 #include "server/projection.h"
 
-#include "core/step.h"
+#include "core/state/step.h"
 
 namespace dove::server {
 

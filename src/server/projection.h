@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "controller/controller.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include "server/yield.h"
 
 namespace dove::server {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "core/state.h"
+#include "core/state/state.h"
 
 namespace dove::server {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include "model/event.h"
 
 namespace dove::server {

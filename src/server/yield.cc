@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "codec/words.h"
-#include "core/health.h"
+#include "core/nodes/health.h"
 
 namespace dove::server {
 namespace {

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/state.h"
+#include "core/state/state.h"
 #include "model/event.h"
 #include "telemetry/exposition.h"
 

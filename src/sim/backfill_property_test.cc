@@ -10,7 +10,7 @@
 
 #include "base/random.h"
 #include "codec/words.h"
-#include "core/step.h"
+#include "core/state/step.h"
 #include "policies/standard.h"
 #include "sim/checked_brain.h"
 #include "sim/seeds_for_test.h"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "core/step.h"
+#include "core/state/step.h"
 #include "sim/scenario_words.h"
 
 namespace dove::sim {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "core/cycle.h"
-#include "core/policy.h"
-#include "core/state.h"
+#include "core/cycle/cycle.h"
+#include "core/queue/policy.h"
+#include "core/state/state.h"
 #include "model/event.h"
 #include "sim/random_world.h"
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/order.h"
+#include "core/queue/order.h"
 #include "sim/gang_trace.h"
 
 namespace dove::sim {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/step.h"
+#include "core/state/step.h"
 
 namespace dove::sim {
 namespace {

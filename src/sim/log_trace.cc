@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "codec/snapshot.h"
-#include "core/limits.h"
-#include "core/step.h"
+#include "core/place/limits.h"
+#include "core/state/step.h"
 
 namespace dove::sim {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include "model/event.h"
 #include "sim/queue_accounts.h"
 #include "sim/queue_trace.h"

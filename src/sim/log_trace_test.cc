@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/step.h"
+#include "core/state/step.h"
 #include "policies/standard.h"
 
 namespace dove::sim {

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/score.h"
+#include "core/place/score.h"
 #include "sim/openb_trace.h"
 
 namespace dove::sim {

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "core/mix.h"
-#include "core/score_index.h"
+#include "core/place/score_index.h"
+#include "core/state/mix.h"
 #include "sim/openb_published_fgd.h"
 
 namespace dove::sim {

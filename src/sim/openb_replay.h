@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <map>
 
-#include "core/score.h"
+#include "core/place/score.h"
 #include "sim/openb_trace.h"
 
 namespace dove::sim {
@@ -23,7 +23,7 @@ struct OpenbResult {
 
 struct OpenbOptions {
   // What policies are told to expect: the commonest tasks of the list, as in the published
-  // experiments, or only what has arrived so far (core/mix.h).
+  // experiments, or only what has arrived so far (core/state/mix.h).
   bool learns_from_arrivals = false;
   // FGD's scores with the rounding errors of its published runs (openb_published_fgd.h).
   bool rounds_as_published = false;

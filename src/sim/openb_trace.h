@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "core/score.h"
+#include "core/place/score.h"
 
 namespace dove::sim {
 

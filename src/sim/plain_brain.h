@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/step.h"
+#include "core/state/step.h"
 #include "sim/random_world.h"
 
 namespace dove::sim {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/random.h"
-#include "core/step.h"
+#include "core/state/step.h"
 #include "policies/standard.h"
 #include "sim/instant_cluster.h"
 #include "sim/scenario_words.h"

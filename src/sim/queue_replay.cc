@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "core/run_history.h"
+#include "core/state/run_history.h"
 #include "sim/queue_nodes.h"
 
 namespace dove::sim {

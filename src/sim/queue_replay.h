@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/order.h"
+#include "core/queue/order.h"
 #include "sim/queue_trace.h"
 
 namespace dove::sim {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "core/device_fit.h"
-#include "core/step.h"
+#include "core/place/device_fit.h"
+#include "core/state/step.h"
 
 namespace dove::sim {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "base/random.h"
 #include "base/result.h"
-#include "core/policy.h"
-#include "core/state.h"
+#include "core/queue/policy.h"
+#include "core/state/state.h"
 #include "model/event.h"
 
 namespace dove::sim {

@@ -4,8 +4,8 @@
 // what the reason is about and nothing else; books that no history could lead to are the point.
 #pragma once
 
-#include "core/policy.h"
-#include "core/state.h"
+#include "core/queue/policy.h"
+#include "core/state/state.h"
 #include "model/reason.h"
 
 namespace dove::sim {

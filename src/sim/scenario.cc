@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "codec/words.h"
-#include "core/health.h"
-#include "core/state.h"
-#include "core/step.h"
+#include "core/nodes/health.h"
+#include "core/state/state.h"
+#include "core/state/step.h"
 #include "sim/checked_brain.h"
 #include "sim/scenario_words.h"
 

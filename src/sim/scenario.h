@@ -17,7 +17,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "core/policy.h"
+#include "core/queue/policy.h"
 
 namespace dove::sim {
 

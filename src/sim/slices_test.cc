@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "core/step.h"
+#include "core/state/step.h"
 #include "policies/standard.h"
 #include "sim/checked_brain.h"
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "core/step.h"
+#include "core/state/step.h"
 #include "policies/standard.h"
 #include "sim/why_history.h"
 

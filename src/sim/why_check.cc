@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "codec/words.h"
-#include "core/care.h"
-#include "core/queue_tree.h"
-#include "core/step.h"
+#include "core/nodes/care.h"
+#include "core/queue/queue_tree.h"
+#include "core/state/step.h"
 #include "sim/removal.h"
 #include "sim/scenario_words.h"
 

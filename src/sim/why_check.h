@@ -11,8 +11,8 @@
 #include <optional>
 #include <string>
 
-#include "core/policy.h"
-#include "core/state.h"
+#include "core/queue/policy.h"
+#include "core/state/state.h"
 
 namespace dove::sim {
 

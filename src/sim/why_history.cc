@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 #include "codec/words.h"
-#include "core/step.h"
+#include "core/state/step.h"
 #include "sim/plain_brain.h"
 #include "sim/random_world.h"
 #include "sim/why_check.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "core/policy.h"
+#include "core/queue/policy.h"
 
 namespace dove::sim {
 

@@ -107,7 +107,10 @@ class Table(Tree):
     def test_a_folder_that_is_not_in_the_table(self):
         self.finds("src/console/page.cc:1", "unknown-part", {"src/console/page.cc": "int page = 1;\n"})
         os.remove(os.path.join(self.folder.name, "src/console/page.cc"))
-        self.finds("src/core/cycle/pass.cc:1", "unknown-part", {"src/core/cycle/pass.cc": "int pass = 1;\n"})
+
+    def test_a_folder_below_a_part_belongs_to_it(self):
+        self.finds("src/core/cycle/pass.cc:1", "include", {"src/core/cycle/pass.cc": '#include "store/log.h"\n'})
+        self.passes({"src/core/cycle/pass.cc": '#include "model/job.h"\n'})
 
     def test_a_line_of_the_table_without_a_folder(self):
         self.finds("src/CMakeLists.txt:8", "unknown-part", {"src/CMakeLists.txt": TABLE + "part(proxy)\n"})

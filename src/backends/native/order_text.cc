@@ -7,7 +7,7 @@
 
 #include "codec/json.h"
 #include "codec/words.h"
-#include "core/books.h"
+#include "core/state/books.h"
 #include "telemetry/json_text.h"
 
 namespace dove::backends {

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "backends/backend.h"
-#include "core/state.h"
+#include "core/state/state.h"
 
 namespace dove::backends {
 

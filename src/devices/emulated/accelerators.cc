@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/slices.h"
+#include "core/state/slices.h"
 
 namespace dove::devices::emulated {
 namespace {

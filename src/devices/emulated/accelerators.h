@@ -1,6 +1,6 @@
 // Devices that are not there: an inventory's, with the placement rules of the real ones.
 //
-// Slices are cut only where the hardware of that model allows them (core/slices.h), and named
+// Slices are cut only where the hardware of that model allows them (core/state/slices.h), and named
 // "MIG-<uuid>/<start>/<size>". What was cut is forgotten with the process.
 #pragma once
 

@@ -7,7 +7,7 @@
 #include "backends/native/native_backend.h"
 #include "controller/ledger.h"
 #include "controller/replay.h"
-#include "core/step.h"
+#include "core/state/step.h"
 #include "server/server.h"
 #include "wire/loop.h"
 

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "agent/agent.h"
-#include "agent/task.h"
+#include "agent/tasks/task.h"
 #include "base/random.h"
 #include "sim/explore/agenda.h"
 #include "sim/explore/network.h"

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "core/books.h"
-#include "core/step.h"
+#include "core/state/books.h"
+#include "core/state/step.h"
 
 namespace dove::sim {
 namespace {

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "base/digest.h"
-#include "core/policy.h"
-#include "core/state.h"
+#include "core/queue/policy.h"
+#include "core/state/state.h"
 #include "model/event.h"
 #include "sim/explore/agenda.h"
 #include "sim/explore/trace.h"

@@ -1,0 +1,187 @@
+#include "agent/attempts/attempt_record.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "agent/devices/device_shares.h"
+#include "codec/json.h"
+#include "telemetry/clock.h"
+
+namespace dove::agent {
+namespace {
+
+constexpr char kStartedLine[] = "{\"started\":true}";
+constexpr char kShares[] = "shares";  // {"shares":"library"}
+constexpr std::size_t kEnded_bytes = std::size_t{64} << 20;
+
+std::string record_path(const std::string& directory) { return directory + "/record"; }
+
+Error cannot_write(const std::string& path, int reason) {
+  const char* remedy = reason == ENOSPC || reason == EDQUOT ? "; free some space there" : "";
+  return Error{ErrorKind::kInvalid, "cannot_write",
+               fmt::format("{}: {}{}", path, std::strerror(reason), remedy), ""};
+}
+
+// Writes all of the text at the file's end, or nothing of it.
+Result<void> write_text(const std::string& path, int flags, mode_t mode, const std::string& text) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | flags, mode);
+  if (fd < 0) return cannot_write(path, errno);
+  const ssize_t written = ::write(fd, text.data(), text.size());
+  const int reason = written < 0 ? errno : ENOSPC;
+  const bool whole = written == static_cast<ssize_t>(text.size());
+  if (!whole && ((flags & O_CREAT) != 0 ||
+                 (written > 0 && ::ftruncate(fd, ::lseek(fd, 0, SEEK_CUR) - written) != 0))) {
+    ::unlink(path.c_str());
+  }
+  ::close(fd);
+  if (!whole) return cannot_write(path, reason);
+  return {};
+}
+
+Result<void> make_directory(const std::string& path, mode_t mode, const passwd* owner) {
+  const bool made = ::mkdir(path.c_str(), mode) == 0 || errno == EEXIST;
+  const bool given =
+      made && (owner == nullptr || ::chown(path.c_str(), owner->pw_uid, owner->pw_gid) == 0);
+  if (!given || ::chmod(path.c_str(), mode) != 0) return cannot_write(path, errno);
+  return {};
+}
+
+const passwd* user_of(const std::string& linux_user) {
+  return linux_user.empty() ? nullptr : ::getpwnam(linux_user.c_str());
+}
+
+std::string hostfile(const LaunchOrder& order) {
+  std::string text;
+  for (const PeerNode& node : order.nodes) {
+    text += fmt::format("{} slots={}\n", node.name, std::max<std::size_t>(node.ranks.size(), 1));
+  }
+  return text;
+}
+
+Result<void> write_batch_files(const std::string& directory, const LaunchOrder& order) {
+  TRY(write_text(directory + "/hostfile", O_CREAT | O_TRUNC, 0644, hostfile(order)));
+  if (order.placement.node_rank != 0) return {};
+  const std::string script = directory + "/script";
+  TRY(write_text(script, O_CREAT | O_TRUNC, 0700, order.exec.script));  // nobody else's to read
+  const passwd* owner = ::geteuid() != 0 ? nullptr : user_of(order.linux_user);
+  if (owner != nullptr && ::chown(script.c_str(), owner->pw_uid, owner->pw_gid) != 0) {
+    return cannot_write(script, errno);
+  }
+  return {};
+}
+
+std::optional<Report> ended_of(const nlohmann::json& body) {
+  const std::string kind = body.value("kind", "");
+  if (kind != "ended" && kind != "launch_failed") return std::nullopt;
+  Report report;
+  report.kind = kind == "ended" ? ReportKind::kEnded : ReportKind::kLaunchFailed;
+  report.why = body.value("why", "");
+  report.cpu_us = body.value("cpu_us", std::int64_t{0});
+  report.memory_peak_bytes = body.value("memory_peak_bytes", std::int64_t{0});
+  report.started_us = body.value("started_us", std::int64_t{0});
+  for (const auto& value : body.value("exits", nlohmann::json::array())) {
+    if (Result<TaskExit> exit = codec::read_task_exit(value); exit.ok()) {
+      report.exits.push_back(exit.value());
+    }
+  }
+  return report;
+}
+
+}  // namespace
+
+Result<void> write_attempt(const std::string& directory, const LaunchOrder& order,
+                           const std::string& order_text, const std::string& linux_user) {
+  // The task's user passes through to what is its own.
+  TRY(make_directory(directory, 0711, nullptr));
+  if (order.exec.workdir.empty()) {
+    TRY(make_directory(directory + "/work", 0700, user_of(linux_user)));
+  }
+  const bool shares =
+      std::any_of(order.placement.devices.begin(), order.placement.devices.end(),
+                  [](const DeviceGrant& grant) { return grant.share_milli < kWholeDevice_milli; });
+  // A container's user is another.
+  if (shares && order.exec.container.image.empty()) {
+    TRY(make_directory(shares_directory(directory), 0700, user_of(linux_user)));
+  }
+  if (order.launch == LaunchMode::kBatch) TRY(write_batch_files(directory, order));
+  return write_text(record_path(directory), O_CREAT | O_TRUNC, 0600, order_text + "\n");
+}
+
+Result<void> make_tmp(const std::string& directory, const std::string& linux_user) {
+  return make_directory(directory + "/tmp", 0700, user_of(linux_user));
+}
+
+void write_started(const std::string& directory) {
+  // A failure does no harm: the controller says Start again.
+  (void)write_text(record_path(directory), 0, 0, std::string(kStartedLine) + "\n");
+}
+
+void write_shares(const std::string& directory, const std::string& keeper) {
+  // A failure does no harm: nobody is told.
+  (void)write_text(record_path(directory), 0, 0,
+                   codec::dump_json(nlohmann::json{{kShares, keeper}}) + "\n");
+}
+
+void write_ended(const std::string& directory, const Report& report) {
+  // A failure does no harm: what the tasks left says as much.
+  nlohmann::json line = report_json(report, telemetry::now_us());
+  if (report.started_us != 0) line["started_us"] = report.started_us;
+  (void)write_text(record_path(directory), 0, 0, codec::dump_json(line) + "\n");
+}
+
+AttemptOnDisk read_attempt(const std::string& directory) {
+  AttemptOnDisk found;
+  std::error_code missing;
+  const auto written = std::filesystem::last_write_time(record_path(directory), missing);
+  if (!missing) {
+    const auto age = std::filesystem::file_time_type::clock::now() - written;
+    found.age_us = std::chrono::duration_cast<std::chrono::microseconds>(age).count();
+  }
+  std::ifstream file(record_path(directory));
+  std::stringstream text;
+  text << file.rdbuf();
+  std::string line;
+  for (bool first = true; std::getline(text, line) && !text.eof(); first = false) {
+    if (first) {
+      found.order = line;
+    } else if (line == kStartedLine) {
+      found.started = true;
+    } else if (Result<nlohmann::json> body = codec::parse_json(line, kEnded_bytes); body.ok()) {
+      try {
+        if (body->contains(kShares)) {
+          found.shares = body->at(kShares).get<std::string>();
+          continue;
+        }
+        found.ended = ended_of(*body);
+      } catch (const nlohmann::json::exception&) {
+        found.ended.reset();  // not what was written: what the tasks left says more
+      }
+    }
+  }
+  return found;
+}
+
+std::optional<AttemptKey> read_key(const std::string& text) {
+  AttemptKey key;
+  const char* const end = text.data() + text.size();
+  const auto job = std::from_chars(text.data(), end, key.job.value);
+  if (job.ec != std::errc() || job.ptr == end || *job.ptr != '.') return std::nullopt;
+  const auto attempt = std::from_chars(job.ptr + 1, end, key.attempt);
+  if (attempt.ec != std::errc() || attempt.ptr != end) return std::nullopt;
+  return key;
+}
+
+}  // namespace dove::agent

@@ -1,0 +1,46 @@
+// AttemptRecord: what of an attempt is on disk, so that a restarted agent goes on where the former
+// one was: few files, as each costs a job time.
+//
+// The attempt's directory is the agent's: `record`, a file per task (agent/tasks/shim_handle.h)
+// and, of a batch job, `script` and `hostfile`. In it are directories of the task's user: `work` if
+// the job names no other, `tmp` for steps, `shares` if it has some, and `output`, which comes with
+// the first byte of it. The record has a line for the order as it came, one for who holds its tasks
+// to their shares of devices if they have some, then one for each stage; the order's is written
+// before anything is started, and a line without its end was not written. Any thread.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "agent/attempts/order.h"
+#include "agent/session/report.h"
+#include "base/result.h"
+
+namespace dove::agent {
+
+// Makes the directory with all that is needed to start. What tasks write there belongs to
+// `linux_user`; "": to the agent's own.
+Result<void> write_attempt(const std::string& directory, const LaunchOrder& order,
+                           const std::string& order_text, const std::string& linux_user);
+// Where steps keep what is passing; there already or not.
+Result<void> make_tmp(const std::string& directory, const std::string& linux_user);
+
+// That it was started though it has no task here: else the tasks' files say so.
+void write_started(const std::string& directory);
+// Who holds its tasks to their shares (agent/devices/device_shares.h).
+void write_shares(const std::string& directory, const std::string& keeper);
+void write_ended(const std::string& directory, const Report& report);
+
+struct AttemptOnDisk {
+  std::string order;  // the launch order's text; "": none, so nothing was started
+  bool started = false;
+  std::string shares;       // "": none
+  std::int64_t age_us = 0;  // since the order or the start was written
+  std::optional<Report> ended;
+};
+AttemptOnDisk read_attempt(const std::string& directory);
+
+// "7.1" as a key; nothing if it is not one.
+std::optional<AttemptKey> read_key(const std::string& text);
+
+}  // namespace dove::agent

@@ -1,0 +1,97 @@
+#include "agent/attempts/attempt_record.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace dove::agent {
+namespace {
+
+class AttemptRecordTest : public ::testing::Test {
+ protected:
+  AttemptRecordTest() {
+    std::string pattern = ::testing::TempDir() + "record.XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+    attempt_ = folder_ + "/3.1";
+  }
+  ~AttemptRecordTest() override { std::filesystem::remove_all(folder_); }
+
+  void append(const std::string& text) {
+    std::ofstream(attempt_ + "/record", std::ios::app) << text;
+  }
+
+  std::string folder_;
+  std::string attempt_;
+  LaunchOrder order_;
+};
+
+Report ended() {
+  Report report{ReportKind::kEnded, {JobId(3), 1}, {}, "", 70, 80, 0};
+  report.exits = {TaskExit{2, 5, 0, "two\nlines"}};
+  return report;
+}
+
+TEST_F(AttemptRecordTest, WhatWasWrittenIsRead) {
+  ASSERT_TRUE(write_attempt(attempt_, order_, "{\"job\":3}", "").ok());
+  AttemptOnDisk found = read_attempt(attempt_);
+  EXPECT_EQ(found.order, "{\"job\":3}");
+  EXPECT_FALSE(found.started);
+  EXPECT_FALSE(found.ended.has_value());
+  write_started(attempt_);
+  write_ended(attempt_, ended());
+  found = read_attempt(attempt_);
+  EXPECT_TRUE(found.started);
+  ASSERT_TRUE(found.ended.has_value());
+  EXPECT_EQ(found.ended->kind, ReportKind::kEnded);
+  EXPECT_EQ(found.ended->cpu_us, 70);
+  ASSERT_EQ(found.ended->exits.size(), 1u);
+  EXPECT_EQ(found.ended->exits[0].cause, "two\nlines");
+}
+
+TEST_F(AttemptRecordTest, AnOrderNotWrittenToItsEndIsNone) {
+  std::filesystem::create_directory(attempt_);
+  EXPECT_EQ(read_attempt(attempt_).order, "");
+  append("{\"job\":3");
+  EXPECT_EQ(read_attempt(attempt_).order, "");
+}
+
+TEST_F(AttemptRecordTest, AnEndNotWrittenToItsEndIsNone) {
+  ASSERT_TRUE(write_attempt(attempt_, order_, "{}", "").ok());
+  append(R"({"kind":"ended","job":3)");
+  EXPECT_FALSE(read_attempt(attempt_).ended.has_value());
+  append("\n{\"kind\":\"of a later version\"}\n");
+  EXPECT_FALSE(read_attempt(attempt_).ended.has_value());
+}
+
+TEST_F(AttemptRecordTest, AnEndWithoutAnOrderIsNotWritten) {
+  write_ended(attempt_, ended());
+  EXPECT_FALSE(std::filesystem::exists(attempt_ + "/record"));
+}
+
+TEST_F(AttemptRecordTest, OnlyABatchJobHasScriptAndHostfile) {
+  ASSERT_TRUE(write_attempt(attempt_, order_, "{}", "").ok());
+  EXPECT_FALSE(std::filesystem::exists(attempt_ + "/hostfile"));
+  order_.launch = LaunchMode::kBatch;
+  order_.exec.script = "#!/bin/sh\n";
+  order_.nodes = {{"n1", "127.0.0.1", 0, {0, 1}, 2, {}}};
+  ASSERT_TRUE(write_attempt(attempt_, order_, "{}", "").ok());
+  struct stat facts {};
+  ASSERT_EQ(::stat((attempt_ + "/script").c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777, 0700u);
+  std::string line;
+  std::ifstream file(attempt_ + "/hostfile");
+  std::getline(file, line);
+  EXPECT_EQ(line, "n1 slots=2");
+}
+
+TEST_F(AttemptRecordTest, APlaceThatCannotBeWrittenIsNamed) {
+  const Result<void> made = write_attempt(folder_ + "/missing/3.1", order_, "{}", "");
+  ASSERT_FALSE(made.ok());
+  EXPECT_NE(made.error().message.find("missing/3.1"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace dove::agent

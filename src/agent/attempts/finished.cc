@@ -1,0 +1,161 @@
+#include "agent/attempts/finished.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "telemetry/clock.h"
+#include "telemetry/log.h"
+
+namespace dove::agent {
+namespace {
+
+constexpr int kEntriesPerTurn = 200;
+
+}  // namespace
+
+// Goes through one tree below an open directory, by descriptors, so that nobody can lead it astray
+// by a link; measures it, or removes it.
+class FinishedAttempts::TreeWalk {
+ public:
+  TreeWalk(int parent_fd, const std::string& name, bool removes) : removes_(removes), name_(name) {
+    enter(parent_fd, name);
+  }
+  ~TreeWalk() {
+    while (!open_.empty()) leave();
+  }
+
+  // Whether all is done; else call again.
+  bool step(int entries) {
+    while (!open_.empty() && entries-- > 0) {
+      Level& level = open_.back();
+      errno = 0;
+      const dirent* entry = ::readdir(level.stream);
+      if (entry == nullptr) {
+        leave();
+        continue;
+      }
+      const std::string name = entry->d_name;
+      if (name != "." && name != "..") visit(::dirfd(level.stream), name);
+    }
+    return open_.empty();
+  }
+  std::int64_t bytes() const { return bytes_; }
+  bool removes() const { return removes_; }
+  const std::string& name() const { return name_; }
+
+ private:
+  struct Level {
+    DIR* stream;
+    int parent_fd;
+    std::string name;
+  };
+
+  void enter(int parent_fd, std::string name) {
+    const int fd = ::openat(parent_fd, name.c_str(),
+                            O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    DIR* stream = fd < 0 ? nullptr : ::fdopendir(fd);
+    if (stream == nullptr) {
+      if (fd >= 0) ::close(fd);
+      if (removes_) ::unlinkat(parent_fd, name.c_str(), 0);
+      return;
+    }
+    open_.push_back(Level{stream, parent_fd, std::move(name)});
+  }
+  void leave() {
+    const Level level = std::move(open_.back());
+    open_.pop_back();
+    ::closedir(level.stream);
+    if (removes_) ::unlinkat(level.parent_fd, level.name.c_str(), AT_REMOVEDIR);
+  }
+  void visit(int fd, const std::string& name) {
+    struct stat facts {};
+    if (::fstatat(fd, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) return;
+    bytes_ += static_cast<std::int64_t>(facts.st_blocks) * 512;
+    if (S_ISDIR(facts.st_mode)) {
+      enter(fd, name);
+    } else if (removes_) {
+      ::unlinkat(fd, name.c_str(), 0);
+    }
+  }
+
+  const bool removes_;
+  const std::string name_;
+  std::int64_t bytes_ = 0;
+  std::vector<Level> open_;
+};
+
+FinishedAttempts::FinishedAttempts(wire::Loop& loop, std::string directory, FinishedLimits limits)
+    : loop_(loop), directory_(std::move(directory)), limits_(limits) {}
+
+FinishedAttempts::~FinishedAttempts() {
+  walk_.reset();
+  if (directory_fd_ >= 0) ::close(directory_fd_);
+}
+
+void FinishedAttempts::start() {
+  timer_ = loop_.after(std::chrono::microseconds(0), [this] { look(); });
+}
+
+void FinishedAttempts::look() {
+  timer_ = loop_.after(std::chrono::seconds(limits_.look_every_s), [this] { look(); });
+  directory_fd_ = ::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* const stream = directory_fd_ < 0 ? nullptr : ::opendir(directory_.c_str());
+  if (stream == nullptr) {
+    telemetry::log(telemetry::Level::kWarning, "finished_unreadable",
+                   {{"directory", directory_}, {"why", std::strerror(errno)}});
+    if (directory_fd_ >= 0) ::close(std::exchange(directory_fd_, -1));
+    return;
+  }
+  while (const dirent* entry = ::readdir(stream)) {
+    struct stat facts {};
+    if (entry->d_name[0] == '.') continue;
+    if (::fstatat(directory_fd_, entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    entries_.push_back(Entry{entry->d_name, facts.st_mtim.tv_sec});
+  }
+  ::closedir(stream);
+  std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
+    return a.changed_at_s != b.changed_at_s ? a.changed_at_s > b.changed_at_s : a.name > b.name;
+  });
+  oldest_kept_s_ = telemetry::now_us() / 1'000'000 - limits_.age_max_s;
+  kept_bytes_ = 0;
+  step();
+}
+
+void FinishedAttempts::step() {
+  if (walk_ != nullptr && walk_->step(kEntriesPerTurn)) walked();
+  if (walk_ == nullptr && !entries_.empty()) {
+    const Entry entry = std::move(entries_.front());
+    entries_.pop_front();
+    // What is older than the first that has no room has none either.
+    const bool goes = entry.changed_at_s < oldest_kept_s_ || kept_bytes_ > limits_.bytes_max;
+    walk_ = std::make_unique<TreeWalk>(directory_fd_, entry.name, goes);
+  }
+  if (walk_ != nullptr) {
+    timer_ = loop_.after(std::chrono::microseconds(0), [this] { step(); });
+    return;
+  }
+  ::close(std::exchange(directory_fd_, -1));
+  timer_ = loop_.after(std::chrono::seconds(limits_.look_every_s), [this] { look(); });
+}
+
+void FinishedAttempts::walked() {
+  const std::unique_ptr<TreeWalk> walk = std::move(walk_);
+  if (walk->removes()) {
+    ++removed_;
+    return;
+  }
+  kept_bytes_ += walk->bytes();
+  if (kept_bytes_ > limits_.bytes_max) {
+    walk_ = std::make_unique<TreeWalk>(directory_fd_, walk->name(), /*removes=*/true);
+  }
+}
+
+}  // namespace dove::agent

@@ -1,0 +1,347 @@
+#include "agent/attempts/held_attempt.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <utility>
+
+#include "agent/attempts/attempt_record.h"
+#include "agent/attempts/held_slots.h"
+#include "agent/tasks/shim_status.h"
+#include "telemetry/log.h"
+
+namespace dove::agent {
+
+HeldAttempt::HeldAttempt(HeldContext context, std::string directory, LaunchOrder order)
+    : context_(std::move(context)),
+      directory_(std::move(directory)),
+      order_(std::move(order)),
+      execs_(context_.exec_host, directory_, [this] { settle(); }) {}
+
+HeldAttempt::~HeldAttempt() = default;
+
+void HeldAttempt::launch(const std::string& order_text) {
+  if (context_.keeps_records) {
+    if (Result<void> ready = write_attempt(directory_, order_, order_text, files_owner());
+        !ready.ok()) {
+      fail(ready.error());
+      return;
+    }
+  }
+  if (Result<void> planned = make_plans(context_.keeps_records); !planned.ok()) {
+    fail(planned.error());
+    return;
+  }
+  note_shares();
+  if (!order_.barrier) return start();
+  with_image([this] {
+    stage_ = Stage::kPrepared;
+    say(Report{ReportKind::kPrepared, order_.key, {}, "", 0, 0, 0});
+  });
+}
+
+void HeldAttempt::note_shares() {
+  const AgentFacts& facts = *context_.facts;
+  if (facts.inventory == nullptr || !context_.keeps_records) return;
+  shares_ = word(share_keeper(facts.shares, *facts.inventory, order_.placement.devices,
+                              !order_.exec.container.image.empty()));
+  if (!shares_.empty()) write_shares(directory_, shares_);
+}
+
+void HeldAttempt::with_image(std::function<void()> next) {
+  after_image_ = std::move(next);  // of a launch and a start the latter
+  if (image_asked_) return;
+  image_asked_ = true;
+  const std::weak_ptr<bool> alive = alive_;
+  context_.runner->prepare(order_.exec.container.image,
+                           [this, alive](const Result<void>& prepared) {
+                             if (alive.expired()) return;
+                             image_asked_ = false;
+                             if (stage_ == Stage::kEnded || stopping_) return;
+                             if (!prepared.ok()) return fail(prepared.error());
+                             image_ready_ = true;
+                             std::exchange(after_image_, nullptr)();
+                           });
+}
+
+std::string HeldAttempt::files_owner() const {
+  return context_.mapped_users ? order_.linux_user : "";
+}
+
+PlanContext HeldAttempt::plan_context(bool checks_files) const {
+  return PlanContext{*context_.facts,       order_,       directory_,
+                     context_.mapped_users, checks_files, context_.output_rotate_bytes};
+}
+
+Result<void> HeldAttempt::make_plans(bool checks_files) {
+  const PlanContext plans = plan_context(checks_files);
+  tasks_.clear();
+  if (order_.launch == LaunchMode::kBatch) {
+    if (order_.placement.node_rank != 0) return {};
+    TRY_ASSIGN(TaskPlan plan, plan_batch_script(plans));
+    tasks_.push_back(std::make_unique<Slot>());
+    tasks_.back()->plan = std::move(plan);
+    return {};
+  }
+  for (const TaskGrant& grant : order_.placement.tasks) {
+    TRY_ASSIGN(TaskPlan plan, plan_main_task(plans, grant));
+    tasks_.push_back(std::make_unique<Slot>());
+    tasks_.back()->plan = std::move(plan);
+  }
+  return {};
+}
+
+std::set<std::string> HeldAttempt::warnings() const {
+  std::set<std::string> all;
+  for (const auto& slot : tasks_)
+    all.insert(slot->plan.warnings.begin(), slot->plan.warnings.end());
+  return all;
+}
+
+void HeldAttempt::start() {
+  if (stage_ == Stage::kStarted || stage_ == Stage::kEnded || stopping_) return;
+  if (!image_ready_) return with_image([this] { start(); });
+  stage_ = Stage::kStarted;
+  if (context_.keeps_records && tasks_.empty()) write_started(directory_);
+  run_tasks(/*adopt=*/false);
+  if (tasks_.empty()) tell_started();
+}
+
+void HeldAttempt::resume() {
+  const AttemptOnDisk found = read_attempt(directory_);
+  if (found.ended.has_value()) {
+    stage_ = Stage::kEnded;
+    last_report_ = *found.ended;
+    last_report_.key = order_.key;
+    exits_ = last_report_.exits;
+    started_us_ = last_report_.started_us;
+    return;
+  }
+  shares_ = found.shares;
+  const std::vector<TaskOnDisk> tasks = read_tasks(plan_context(false));
+  const bool runs = found.started || !tasks.empty();
+  Result<void> planned = make_plans(/*checks_files=*/!runs);
+  if (!runs) {
+    stage_ = Stage::kPrepared;
+    if (!planned.ok()) fail(planned.error());
+    return;
+  }
+  if (!planned.ok()) tasks_.clear();
+  stage_ = Stage::kStarted;
+  started_told_ = true;  // the sync tells it
+  for (const TaskOnDisk& task : tasks) {
+    if (const auto seen = read_shim_started(task.plan.path); seen.ok() && seen->has_value()) {
+      note_start((*seen)->started_realtime_us);
+    }
+    if (task.step >= 0) {
+      adopt_step_task(task.plan, task.step);
+    } else if (plan(task.plan.rank) == nullptr) {
+      tasks_.push_back(std::make_unique<Slot>());
+      tasks_.back()->plan = task.plan;
+    }
+  }
+  adopt_execs();
+  run_tasks(/*adopt=*/true);
+  warn_before_limit(found.age_us);
+  if (!planned.ok()) stop();
+}
+
+void HeldAttempt::run_tasks(bool adopt) {
+  for (const std::unique_ptr<Slot>& owned : tasks_) {
+    Slot& slot = *owned;
+    TaskCallbacks callbacks{[this, &slot] {
+                              slot.started = true;
+                              note_start(context_.wall_us());
+                              tell_started();
+                            },
+                            [this, &slot](TaskEnd end) { task_ended(slot, std::move(end)); }};
+    Result<std::unique_ptr<RunningTask>> task =
+        adopt ? context_.runner->adopt(slot.plan, std::move(callbacks))
+              : context_.runner->start(slot.plan, std::move(callbacks));
+    if (task.ok()) {
+      slot.task = std::move(task).value();
+      if (adopt) slot.started = true;
+      continue;
+    }
+    TaskEnd end;
+    end.exit = TaskExit{slot.plan.rank, 127, 0, "start_failed: " + task.error().message};
+    task_ended(slot, std::move(end));
+    if (stage_ == Stage::kEnded) return;
+  }
+}
+
+void HeldAttempt::note_start(std::int64_t at_us) {
+  if (started_us_ == 0 || at_us < started_us_) started_us_ = at_us;
+}
+
+void HeldAttempt::tell_started() {
+  const bool all =
+      std::all_of(tasks_.begin(), tasks_.end(), [](const auto& other) { return other->started; });
+  if (started_told_ || !all) return;
+  started_told_ = true;
+  warn_before_limit(0);
+  say(Report{ReportKind::kStarted, order_.key, {}, "", 0, 0, 0});
+}
+
+void HeldAttempt::task_ended(Slot& slot, TaskEnd end) {
+  if (slot.ended) return;
+  slot.ended = true;
+  slot.started = true;
+  slot.task.reset();
+  cpu_us_ += end.cpu_us;
+  memory_peak_bytes_ = std::max(memory_peak_bytes_, end.memory_peak_bytes);
+  end.exit.rank = slot.plan.rank;
+  exits_.push_back(end.exit);
+  output_over(slot.plan);
+  execs_.end(slot.plan.rank, "the task ended, and the command with it");
+  const bool all =
+      std::all_of(tasks_.begin(), tasks_.end(), [](const auto& other) { return other->ended; });
+  if (all) {
+    stop();  // what is left are steps
+  } else {
+    tell_started();
+    say(Report{ReportKind::kTaskEnded, order_.key, {exits_.back()}, "", 0, 0, 0});
+    exits_told_ = exits_.size();
+  }
+  settle();
+}
+
+bool HeldAttempt::writes_to(const std::string& path) const {
+  if (stage_ == Stage::kEnded) return false;
+  const auto writes = [&](const std::unique_ptr<Slot>& slot) {
+    return !slot->ended && (slot->plan.stdout_path == path || slot->plan.stderr_path == path);
+  };
+  return std::any_of(tasks_.begin(), tasks_.end(), writes) ||
+         std::any_of(steps_.begin(), steps_.end(), [&](const auto& entry) {
+           return std::any_of(entry.second->tasks.begin(), entry.second->tasks.end(), writes);
+         });
+}
+
+// A file that several tasks share is over with the last of them.
+void HeldAttempt::output_over(const TaskPlan& plan) {
+  if (!context_.output_over) return;
+  for (const std::string& path : {plan.stdout_path, plan.stderr_path}) {
+    if (!path.empty() && !writes_to(path)) context_.output_over(path);
+  }
+}
+
+void HeldAttempt::stop() {
+  if (stage_ == Stage::kEnded) return;
+  stopping_ = true;
+  execs_.end_all("the job is being stopped, and the command with it");
+  for (const auto& slot : tasks_) {
+    if (slot->task != nullptr) slot->task->stop();
+  }
+  for (const auto& [number, step] : steps_) {
+    for (const auto& slot : step->tasks) {
+      if (slot->task != nullptr) slot->task->stop();
+    }
+  }
+  settle();
+}
+
+// The placement has ended when it was told to (or its tasks are over) and nothing runs any more.
+void HeldAttempt::settle() {
+  if (!stopping_ || stage_ == Stage::kEnded) return;
+  for (const auto& slot : tasks_) {
+    if (slot->task != nullptr) return;
+  }
+  for (const auto& [number, step] : steps_) {
+    if (step->open > 0) return;
+  }
+  if (!execs_.empty()) return;
+  stage_ = Stage::kEnded;
+  Report report{ReportKind::kEnded, order_.key, {},         "", cpu_us_,
+                memory_peak_bytes_, 0,          started_us_};
+  report.exits = exits_;
+  if (context_.keeps_records) write_ended(directory_, report);
+  for (const auto& slot : tasks_) output_over(slot->plan);
+  report.exits.erase(report.exits.begin(),
+                     report.exits.begin() + static_cast<std::ptrdiff_t>(exits_told_));
+  say(std::move(report));
+}
+
+void HeldAttempt::preempt() {
+  if (stage_ == Stage::kEnded || stopping_ || saving_) return;
+  if (order_.checkpoint_signal == 0 || stage_ != Stage::kStarted) return stop();
+  saving_ = true;
+  warn(order_.checkpoint_signal);
+  save_timer_ = context_.after(std::chrono::milliseconds(order_.checkpoint_grace_us / 1000),
+                               [this] { stop(); });
+}
+
+// A batch script without a trap would end: its steps are told.
+void HeldAttempt::warn(int signal_number) {
+  if (order_.launch == LaunchMode::kBatch && !steps_.empty()) {
+    for (std::int32_t number : steps()) stop_step(number, signal_number);
+  } else {
+    signal(signal_number, /*batch_only=*/false);
+  }
+}
+
+void HeldAttempt::warn_before_limit(std::int64_t ran_us) {
+  if (order_.exec.warn_signal == 0 || order_.time_limit_us == 0) return;
+  const std::int64_t before_us = std::int64_t{order_.exec.warn_before_s} * 1'000'000;
+  const std::int64_t at_us = std::max<std::int64_t>(order_.time_limit_us - before_us, 0);
+  if (ran_us > at_us) return;  // it was warned
+  warn_timer_ = context_.after(std::chrono::milliseconds((at_us - ran_us) / 1000), [this] {
+    if (stage_ == Stage::kStarted && !stopping_) warn(order_.exec.warn_signal);
+  });
+}
+
+void HeldAttempt::signal(int number, bool batch_only) {
+  for (const auto& slot : tasks_) {
+    if (slot->task != nullptr) slot->task->signal(number);
+  }
+  if (batch_only) return;
+  for (const auto& [index, step] : steps_) {
+    for (const auto& slot : step->tasks) {
+      if (slot->task != nullptr) slot->task->signal(number);
+    }
+  }
+}
+
+void HeldAttempt::repeat_report() {
+  if (stage_ == Stage::kEnded) return context_.report(last_report_);
+  if (stage_ == Stage::kPreparing) return;                  // it will be told
+  if (stage_ == Stage::kStarted && !started_told_) return;  // so will this
+  const ReportKind kind = stage_ == Stage::kStarted ? ReportKind::kStarted : ReportKind::kPrepared;
+  context_.report(Report{kind, order_.key, {}, "", 0, 0, 0});
+}
+
+bool HeldAttempt::was_interrupted() const {
+  return stage_ == Stage::kPrepared && !order_.barrier && !stopping_;
+}
+
+const TaskPlan* HeldAttempt::plan(Rank rank) const {
+  for (const auto& slot : tasks_) {
+    if (slot->plan.rank == rank) return &slot->plan;
+  }
+  return nullptr;
+}
+
+std::string HeldAttempt::output_file(Rank rank, bool is_stdout) {
+  if (tasks_.empty() && !make_plans(/*checks_files=*/false).ok()) return "";
+  const TaskPlan* found = plan(rank);
+  if (found == nullptr) return "";
+  return is_stdout ? found->stdout_path : found->stderr_path;
+}
+
+void HeldAttempt::fail(const Error& error) {
+  telemetry::log(telemetry::Level::kWarning, "launch_failed",
+                 {{"attempt", order_.key.text()}, {"why", error.message}});
+  stage_ = Stage::kEnded;
+  Report report{ReportKind::kLaunchFailed, order_.key, {}, error.message, 0, 0, 0};
+  if (context_.keeps_records) write_ended(directory_, report);
+  for (const auto& slot : tasks_) output_over(slot->plan);
+  say(std::move(report));
+}
+
+void HeldAttempt::say(Report report) {
+  last_report_ = report;
+  context_.report(std::move(report));
+}
+
+}  // namespace dove::agent

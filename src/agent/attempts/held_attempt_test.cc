@@ -1,0 +1,281 @@
+#include "agent/attempts/held_attempt.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "telemetry/clock.h"
+
+namespace dove::agent {
+namespace {
+
+// Tasks that do what the test says, when it says so.
+class ScriptedRunner : public Runner {
+ public:
+  class Task : public RunningTask {
+   public:
+    Task(ScriptedRunner& runner, Rank rank) : runner_(runner), rank_(rank) {}
+    void stop() override { runner_.stopped.push_back(rank_); }
+    void end_input() override { runner_.inputs_ended.push_back(rank_); }
+    void signal(int number) override { runner_.signals.emplace_back(rank_, number); }
+
+   private:
+    ScriptedRunner& runner_;
+    Rank rank_;
+  };
+
+  Result<std::unique_ptr<RunningTask>> start(const TaskPlan& plan, TaskCallbacks call) override {
+    if (plan.rank == refused) return Error{ErrorKind::kExhausted, "processes", "no room", ""};
+    calls[plan.rank] = std::move(call);
+    std::ofstream(plan.path) << "";
+    return std::unique_ptr<RunningTask>(std::make_unique<Task>(*this, plan.rank));
+  }
+  Result<std::unique_ptr<RunningTask>> adopt(const TaskPlan& plan, TaskCallbacks call) override {
+    adopted.push_back(plan.rank);
+    return start(plan, std::move(call));
+  }
+  void end(Rank rank, int code) {
+    TaskEnd end;
+    end.exit.exit_code = code;
+    end.cpu_us = 10;
+    const TaskCallbacks call = calls.at(rank);
+    call.on_ended(end);
+  }
+
+  std::map<Rank, TaskCallbacks> calls;
+  std::vector<Rank> stopped;
+  std::vector<Rank> inputs_ended;
+  std::vector<Rank> adopted;
+  std::vector<std::pair<Rank, int>> signals;
+  Rank refused = 1000;
+};
+
+class HeldAttemptTest : public ::testing::Test {
+ protected:
+  HeldAttemptTest() {
+    std::string pattern = ::testing::TempDir() + "held.XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+    facts_.node = "n1";
+  }
+  ~HeldAttemptTest() override { std::filesystem::remove_all(folder_); }
+
+  HeldAttempt make(int tasks, bool barrier) {
+    LaunchOrder order;
+    order.key = {JobId(3), 1};
+    order.barrier = barrier;
+    order.tasks = tasks;
+    order.exec.command = {"true"};
+    order.nodes = {{"n1", "127.0.0.1", 0, {}, 1, {}}};
+    for (int i = 0; i < tasks; ++i) {
+      TaskGrant grant;
+      grant.rank = static_cast<Rank>(i);
+      grant.local_rank = i;
+      order.placement.tasks.push_back(grant);
+    }
+    HeldContext context;
+    context.facts = &facts_;
+    context.runner = &runner_;
+    context.mapped_users = mapped_users_;
+    context.report = [this](Report report) { reports_.push_back(std::move(report)); };
+    context.wall_us = [] { return telemetry::now_us(); };
+    context.after = [this](std::chrono::milliseconds wait, std::function<void()> call) {
+      waits_.push_back(wait.count());
+      grace_over_ = std::move(call);
+      return wire::Timer();
+    };
+    order.checkpoint_signal = checkpoint_signal_;
+    order.checkpoint_grace_us = 5'000'000;
+    context.step_output = [](const StepAttach&, const StepTaskOutput&) {};
+    return HeldAttempt(std::move(context), folder_ + "/3.1", std::move(order));
+  }
+
+  std::vector<ReportKind> kinds() const {
+    std::vector<ReportKind> out;
+    for (const Report& report : reports_) out.push_back(report.kind);
+    return out;
+  }
+
+  std::string folder_;
+  AgentFacts facts_;
+  ScriptedRunner runner_;
+  std::vector<Report> reports_;
+  int checkpoint_signal_ = 0;
+  bool mapped_users_ = false;
+  std::vector<std::int64_t> waits_;
+  std::function<void()> grace_over_;
+};
+
+using enum ReportKind;
+using Kinds = std::vector<ReportKind>;
+
+TEST_F(HeldAttemptTest, StartsAtOnceAndEndsWithItsTasks) {
+  HeldAttempt held = make(2, false);
+  held.launch("{}");
+  runner_.calls[0].on_started();
+  EXPECT_EQ(kinds(), Kinds{});
+  runner_.calls[1].on_started();
+  runner_.end(0, 0);
+  runner_.end(1, 3);
+  ASSERT_EQ(kinds(), (Kinds{kStarted, kTaskEnded, kEnded}));
+  ASSERT_EQ(reports_[2].exits.size(), 1u) << "the first exit was told before";
+  EXPECT_EQ(reports_[2].exits[0].exit_code, 3);
+  EXPECT_EQ(reports_[2].cpu_us, 20);
+}
+
+TEST_F(HeldAttemptTest, WaitsAtTheBarrier) {
+  HeldAttempt held = make(1, true);
+  held.launch("{}");
+  EXPECT_EQ(kinds(), Kinds{kPrepared});
+  EXPECT_TRUE(runner_.calls.empty());
+  held.start();
+  held.start();
+  EXPECT_EQ(runner_.calls.size(), 1u);
+}
+
+TEST_F(HeldAttemptTest, AStopBeforeTheStartNeverStarts) {
+  HeldAttempt held = make(1, true);
+  held.launch("{}");
+  held.stop();
+  held.start();
+  EXPECT_EQ(kinds(), (Kinds{kPrepared, kEnded}));
+  EXPECT_TRUE(runner_.calls.empty());
+}
+
+TEST_F(HeldAttemptTest, ATaskThatCannotStartIsAnExit) {
+  runner_.refused = 0;
+  HeldAttempt held = make(1, false);
+  held.launch("{}");
+  ASSERT_EQ(kinds(), Kinds{kEnded});
+  EXPECT_EQ(reports_[0].exits[0].exit_code, 127);
+  EXPECT_NE(reports_[0].exits[0].cause.find("no room"), std::string::npos);
+}
+
+TEST_F(HeldAttemptTest, AMissingWorkdirIsALaunchFailure) {
+  HeldAttempt held = make(1, false);
+  const_cast<LaunchOrder&>(held.order()).exec.workdir = folder_ + "/nowhere";
+  held.launch("{}");
+  ASSERT_EQ(kinds(), Kinds{kLaunchFailed});
+  EXPECT_NE(reports_[0].why.find("nowhere"), std::string::npos);
+}
+
+TEST_F(HeldAttemptTest, ItIsWarnedBeforeItsTimeIsOver) {
+  HeldAttempt held = make(1, false);
+  auto& order = const_cast<LaunchOrder&>(held.order());
+  order.time_limit_us = 300'000'000;
+  order.exec.warn_signal = 12;
+  order.exec.warn_before_s = 60;
+  held.launch("{}");
+  runner_.calls[0].on_started();
+  EXPECT_EQ(waits_, std::vector<std::int64_t>{240'000});
+  EXPECT_TRUE(runner_.signals.empty());
+  grace_over_();
+  EXPECT_EQ(runner_.signals, (std::vector<std::pair<Rank, int>>{{0, 12}}));
+  EXPECT_TRUE(runner_.stopped.empty());
+}
+
+TEST_F(HeldAttemptTest, APreemptedOneSavesItsWorkFirst) {
+  checkpoint_signal_ = 10;
+  HeldAttempt held = make(2, false);
+  held.launch("{}");
+  runner_.calls[0].on_started();
+  runner_.calls[1].on_started();
+  held.preempt();
+  held.preempt();  // the order came again
+  EXPECT_EQ(runner_.signals, (std::vector<std::pair<Rank, int>>{{0, 10}, {1, 10}}));
+  EXPECT_TRUE(runner_.stopped.empty());
+  EXPECT_EQ(waits_, std::vector<std::int64_t>{5000});
+  runner_.end(0, 0);
+  grace_over_();
+  EXPECT_EQ(runner_.stopped, std::vector<Rank>{1});
+  runner_.end(1, 0);
+  EXPECT_EQ(kinds(), (Kinds{kStarted, kTaskEnded, kEnded}));
+}
+
+TEST_F(HeldAttemptTest, APreemptedOneWithoutSignalIsStoppedAtOnce) {
+  HeldAttempt held = make(1, false);
+  held.launch("{}");
+  held.preempt();
+  EXPECT_EQ(runner_.stopped, std::vector<Rank>{0});
+  EXPECT_TRUE(waits_.empty());
+}
+
+TEST_F(HeldAttemptTest, ARestartedAgentGoesOn) {
+  make(2, false).launch("{}");
+  reports_.clear();
+  HeldAttempt again = make(2, false);
+  again.resume();
+  runner_.calls.at(0).on_started();
+  const std::int64_t started_us = again.started_us();
+  EXPECT_GT(started_us, 0);
+  EXPECT_EQ(runner_.adopted, (std::vector<Rank>{0, 1}));
+  EXPECT_EQ(again.stage(), HeldAttempt::Stage::kStarted);
+  runner_.end(0, 0);
+  runner_.end(1, 0);
+  EXPECT_EQ(kinds().back(), kEnded);
+
+  reports_.clear();
+  HeldAttempt third = make(2, false);
+  third.resume();
+  EXPECT_EQ(third.stage(), HeldAttempt::Stage::kEnded);
+  EXPECT_EQ(third.started_us(), started_us);
+  third.repeat_report();
+  ASSERT_EQ(kinds(), Kinds{kEnded});
+  EXPECT_EQ(reports_[0].exits.size(), 2u);
+}
+
+TEST_F(HeldAttemptTest, WhatWouldNotStartAnyMoreStillGoesOn) {
+  const auto contain = [](HeldAttempt& held, const std::string& linux_user) {
+    auto& order = const_cast<LaunchOrder&>(held.order());
+    order.exec.container.image = "small";
+    order.no_network = "the node offers none";
+    order.linux_user = linux_user;
+  };
+  make(1, false).launch("{}");
+  facts_.networks = NetworkRule::kGang;  // the agent was started with another setting
+  mapped_users_ = true;                  // and users cannot be looked up
+  HeldAttempt again = make(1, false);
+  contain(again, "nobody-of-this-machine");
+  again.resume();
+  EXPECT_EQ(runner_.adopted, std::vector<Rank>{0});
+  EXPECT_TRUE(runner_.stopped.empty());
+  reports_.clear();
+  HeldAttempt other = make(1, false);
+  contain(other, "");
+  other.launch("{}");
+  ASSERT_EQ(kinds(), Kinds{kLaunchFailed});
+  EXPECT_EQ(reports_[0].why, "the node offers none");
+}
+
+TEST_F(HeldAttemptTest, ARestartedAgentStartsNothingThatItWouldRefuse) {
+  make(1, true).launch("{}");
+  ASSERT_EQ(kinds(), Kinds{kPrepared});
+  HeldAttempt again = make(1, true);
+  const_cast<LaunchOrder&>(again.order()).exec.workdir = folder_ + "/nowhere";
+  again.resume();
+  EXPECT_EQ(kinds(), (Kinds{kPrepared, kLaunchFailed}));
+  again.start();
+  EXPECT_TRUE(runner_.calls.empty());
+}
+
+TEST_F(HeldAttemptTest, StepsEndBeforeTheirPlacement) {
+  HeldAttempt held = make(1, false);
+  held.launch("{}");
+  StepOrder step;
+  step.key = held.order().key;
+  step.command = {"true"};
+  TaskGrant grant;
+  grant.rank = 5;
+  step.tasks = {grant};
+  held.start_step(step);
+  runner_.end(0, 0);
+  EXPECT_EQ(runner_.stopped, std::vector<Rank>{5});
+  EXPECT_EQ(held.stage(), HeldAttempt::Stage::kStarted);
+  runner_.end(5, 0);
+  EXPECT_EQ(kinds(), (Kinds{kStepEnded, kEnded}));
+}
+
+}  // namespace
+}  // namespace dove::agent

@@ -1,0 +1,29 @@
+// What a HeldAttempt keeps of each of its tasks and steps. For its own files alone.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "agent/attempts/held_attempt.h"
+
+namespace dove::agent {
+
+struct HeldAttempt::Slot {
+  TaskPlan plan;
+  std::unique_ptr<RunningTask> task;
+  bool started = false;
+  bool ended = false;
+};
+
+struct HeldAttempt::Step {
+  StepOrder order;
+  std::vector<std::unique_ptr<Slot>> tasks;
+  std::vector<TaskExit> exits;
+  std::size_t open = 0;
+  std::set<Rank> starting;
+  std::unique_ptr<StepInput> input;
+};
+
+}  // namespace dove::agent

@@ -1,0 +1,88 @@
+// ContainerRunner: tasks whose job names an image run in a container; the others are passed on to
+// the runner of plain processes, under whose shims containers run too.
+//
+// One container per task, with a root directory of its own that vanishes with it. It is put
+// together by dove-contain and started by the machine's OCI runtime (runc, crun), which is gone
+// when the task runs: its parent is the shim. Root inside is nobody outside; a task of a mapped
+// Linux user runs as that user. When the task has ended its container is deleted before anyone is
+// told, so that nothing is left. Loop thread only.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/containers/container_network.h"
+#include "agent/containers/container_plan.h"
+#include "agent/containers/container_ways.h"
+#include "agent/tasks/process_runner.h"
+#include "agent/tasks/task.h"
+#include "containers/child.h"
+#include "containers/image_store.h"
+#include "containers/runtime.h"
+#include "wire/loop.h"
+
+namespace dove::agent {
+
+struct ContainerRunnerOptions {
+  std::string contain_path;               // the dove-contain executable
+  std::string data_dir;                   // below it: containers, images
+  std::string python_directory;           // of the package `dove`; "": none
+  std::string runtime = "auto";           // "runc", "crun", a path
+  std::string images;                     // the administrator's directory of images
+  bool pulls = false;                     // from registries too
+  std::vector<std::string> volume_roots;  // volumes must lie in one of these
+  std::int64_t scratch_bytes = std::int64_t{4} << 30;
+  std::string hostname;
+  CdiNames cdi;
+  std::vector<std::string> routes;  // of gangs' networks to the world
+  containers::ControllerPlace controller = {};
+};
+
+class ContainerRunner : public Runner {
+ public:
+  // `processes` outlives it.
+  ContainerRunner(wire::Loop& loop, ProcessRunner& processes, ContainerRunnerOptions options);
+  ~ContainerRunner() override;
+
+  const ContainerWays& ways() const { return ways_; }
+
+  void prepare(const std::string& image, std::function<void(Result<void>)> done) override;
+  Result<std::unique_ptr<RunningTask>> start(const TaskPlan& plan,
+                                             TaskCallbacks callbacks) override;
+  Result<std::unique_ptr<RunningTask>> adopt(const TaskPlan& plan,
+                                             TaskCallbacks callbacks) override;
+
+ private:
+  struct Held;  // a task in a container, until its container has been deleted
+  class Task;
+
+  std::string directory_of(const TaskPlan& plan) const;
+  bool has_containers(const std::string& attempt) const;
+  const Result<containers::Runtime>& runtime();
+  std::vector<std::string> enter_command(const TaskPlan& plan, const ContainerIdentity& identity,
+                                         const std::string& lower, const std::string& log) const;
+  Result<TaskPlan> exec_plan(const TaskPlan& plan, const std::string& directory);
+  Result<TaskPlan> launch_plan(const TaskPlan& plan, const std::string& directory);
+  TaskCallbacks watch(const std::shared_ptr<Held>& held);
+  void ended(const std::shared_ptr<Held>& held, TaskEnd end);
+  void remove(const std::shared_ptr<Held>& held);
+  void removed(const std::shared_ptr<Held>& held, const Result<void>& done);
+  void collect_images();
+  void use_network(const std::string& attempt);
+  void release_network(const std::string& attempt);
+
+  wire::Loop& loop_;
+  ProcessRunner& processes_;
+  const ContainerRunnerOptions options_;
+  containers::ImageStore images_;
+  ContainerNetworks networks_;
+  ContainerWays ways_;
+  std::optional<Result<containers::Runtime>> runtime_;
+  std::map<std::string, std::shared_ptr<Held>> ending_;  // by directory, while they are deleted
+  wire::Timer collect_timer_;
+};
+
+}  // namespace dove::agent

@@ -1,0 +1,247 @@
+#include "agent/containers/container_ways.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "containers/place.h"
+#include "telemetry/log.h"
+
+namespace dove::agent {
+namespace {
+
+namespace fs = std::filesystem;
+
+// On a busy machine that loads the modules first five seconds are too few.
+constexpr int kTrialLimit_ms = 20'000;
+constexpr std::chrono::seconds kChildLimit{20};
+// Between jobs that follow one another the table stays.
+constexpr std::chrono::seconds kLinger{10};
+constexpr const char* kNftPlaces[] = {"/usr/sbin/nft", "/usr/local/sbin/nft", "/sbin/nft",
+                                      "/usr/bin/nft"};
+constexpr const char kForward[] = "/proc/sys/net/ipv4/";
+
+std::string read_whole(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string find_nft() {
+  for (const char* path : kNftPlaces) {
+    if (::access(path, X_OK) == 0) return path;
+  }
+  return "";
+}
+
+// The exit status of a program that is waited for; -1: it had none in time.
+int run_briefly(std::vector<std::string> argv) {
+  std::vector<char*> words;
+  for (std::string& word : argv) words.push_back(word.data());
+  words.push_back(nullptr);
+  pid_t child = -1;
+  if (::posix_spawn(&child, words[0], nullptr, nullptr, words.data(), environ) != 0) return -1;
+  const int handle = static_cast<int>(::syscall(SYS_pidfd_open, child, 0));
+  pollfd ended{handle, POLLIN, 0};
+  if (handle < 0 || ::poll(&ended, 1, kTrialLimit_ms) <= 0) ::kill(child, SIGKILL);
+  if (handle >= 0) ::close(handle);
+  int status = 0;
+  if (::waitpid(child, &status, 0) < 0 || !WIFEXITED(status)) return -1;
+  return WEXITSTATUS(status);
+}
+
+// The device of the way to the world; "": there is none.
+std::string device_out() {
+  std::ifstream lines("/proc/net/route");
+  std::string line;
+  std::getline(lines, line);
+  while (std::getline(lines, line)) {
+    std::istringstream words(line);
+    std::string name;
+    std::string destination;
+    if (words >> name >> destination && destination == "00000000") return name;
+  }
+  return "";
+}
+
+}  // namespace
+
+containers::ControllerPlace controller_place(const std::string& host, std::uint16_t port) {
+  containers::ControllerPlace place{"", port};
+  addrinfo hints{};
+  hints.ai_family = AF_INET;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (const int failed = ::getaddrinfo(host.c_str(), nullptr, &hints, &found); failed != 0) {
+    telemetry::log(telemetry::Level::kWarning, "networks_closed",
+                   {{"why",
+                     "the controller's address is not known, so networks of gangs may have "
+                     "no way there; restart the agent when its name can be looked up"},
+                    {"host", host},
+                    {"error", ::gai_strerror(failed)}});
+    return place;
+  }
+  char text[INET_ADDRSTRLEN] = "";
+  const auto* const address = reinterpret_cast<const sockaddr_in*>(found->ai_addr);
+  if (::inet_ntop(AF_INET, &address->sin_addr, text, sizeof text) != nullptr) place.address = text;
+  ::freeaddrinfo(found);
+  return place;
+}
+
+ContainerWays::ContainerWays(wire::Loop& loop, ContainerWaysOptions options)
+    : loop_(loop), options_(std::move(options)) {
+  containers::name_ways(options_.directory, ways_);
+  ways_.rules = options_.directory + "/rules";
+  ways_.routes = options_.routes;
+  const containers::ControllerPlace& controller = options_.controller;
+  if (!controller.address.empty() && !controller.on_loopback()) {
+    ways_.routes.push_back(controller.address + "/32");
+  }
+  std::error_code error;
+  fs::create_directories(options_.directory, error);
+  fs::permissions(options_.directory, fs::perms::owner_all, error);
+  std::ofstream(ways_.rules, std::ios::trunc) << containers::rules_text(ways_, controller);
+  tried(run_briefly(trial()));
+  try_later();
+  if (const std::string why = shortfall(); !why.empty()) {
+    telemetry::log(telemetry::Level::kWarning, "networks_closed", {{"why", why}});
+  }
+}
+
+ContainerWays::~ContainerWays() {
+  if (linger_.pending()) run_briefly(end_command());
+}
+
+std::vector<std::string> ContainerWays::trial() {
+  ways_.nft = find_nft();
+  return {options_.contain_path, "try-ways", ways_.nft.empty() ? "/nonexistent/nft" : ways_.nft,
+          ways_.rules};
+}
+
+// One trial may fail for want of memory or time.
+void ContainerWays::tried(int can) {
+  constexpr int kAll = containers::kWaysOut + containers::kVxlans;
+  const bool is_answer = can >= 0 && can <= kAll;
+  const int now = (can_out_ ? containers::kWaysOut : 0) + (can_vxlan_ ? containers::kVxlans : 0);
+  const bool is_less = is_answer && (now & ~can) != 0;
+  trials_ = can == kAll ? 0 : is_less && can != last_ ? 1 : trials_ + 1;
+  if (is_answer && (!is_less || can == last_)) {
+    can_out_ = (can & containers::kWaysOut) != 0;
+    can_vxlan_ = (can & containers::kVxlans) != 0;
+    could_out_ = could_out_ || can_out_;
+  }
+  last_ = can;
+}
+
+void ContainerWays::try_later() {
+  std::chrono::milliseconds wait = options_.again;
+  for (int i = 1; i < trials_ && wait < options_.again_most; ++i) wait *= 2;
+  if (trials_ == 0) wait = options_.again_when_well;
+  again_ = loop_.after(std::min(wait, options_.again_most), [this] { try_again(); });
+}
+
+void ContainerWays::try_again() {
+  trial_ = std::make_unique<containers::Child>(
+      loop_, trial(), std::chrono::milliseconds(kTrialLimit_ms), [this](const Result<void>&) {
+        const std::string before = shortfall();
+        tried(trial_->exit_status());
+        const std::string why = shortfall();
+        if (why != before && why.empty()) telemetry::log(telemetry::Level::kInfo, "networks_open");
+        if (why != before && !why.empty()) {
+          telemetry::log(telemetry::Level::kWarning, "networks_closed", {{"why", why}});
+        }
+        try_later();
+      });
+}
+
+bool ContainerWays::forwards() const {
+  if (read_whole(std::string(kForward) + "ip_forward").starts_with('1')) return true;
+  const std::string device = device_out();
+  return !device.empty() &&
+         read_whole(kForward + ("conf/" + device) + "/forwarding").starts_with('1');
+}
+
+std::string ContainerWays::shortfall() const {
+  if (ways_.nft.empty()) {
+    return "networks of gangs have no way out, nor to the controller: there is no nft on this node "
+           "(on Debian: apt install nftables)";
+  }
+  if (!can_out_) {
+    return "networks of gangs have no way out, nor to the controller: this kernel does not take "
+           "the rules (nft -c -f " +
+           ways_.rules + " says why; it needs nf_tables, nf_nat and veth)";
+  }
+  if (!options_.routes.empty() && !forwards()) {
+    return "networks of gangs have no way out: this node does not forward (sysctl -w "
+           "net.ipv4.ip_forward=1, and the same in /etc/sysctl.d)";
+  }
+  return "";
+}
+
+std::string ContainerWays::controller_url() const {
+  return can_out_ ? containers::controller_inside(options_.controller) : "";
+}
+
+std::string ContainerWays::text() const {
+  if (!can_out_) return "";
+  containers::Ways now = ways_;
+  if (!forwards()) {
+    now.routes.clear();
+    const containers::ControllerPlace& controller = options_.controller;
+    if (!controller.address.empty()) now.routes.push_back(controller.address + "/32");
+  } else if (!options_.routes.empty()) {
+    for (const std::string& one : containers::resolvers_in(resolver())) {
+      now.routes.push_back(one + "/32");
+    }
+  }
+  return containers::ways_text(now);
+}
+
+std::string ContainerWays::resolver() const {
+  return containers::resolver_text(read_whole("/etc/resolv.conf"),
+                                   read_whole("/run/systemd/resolve/resolv.conf"));
+}
+
+void ContainerWays::begin(bool any) {
+  if (!can_out_) return;
+  if (!any) return in_use(false);
+  // Networks of a former life: the rules may have changed since.
+  child_ = std::make_unique<containers::Child>(
+      loop_, std::vector<std::string>{ways_.nft, "-f", ways_.rules}, kChildLimit,
+      [](const Result<void>& done) {
+        if (done.ok()) return;
+        telemetry::log(telemetry::Level::kError, "networks_closed",
+                       {{"why", done.error().message}});
+      });
+}
+
+void ContainerWays::in_use(bool any) {
+  if (!could_out_) return;
+  linger_ = any ? wire::Timer() : loop_.after(kLinger, [this] { end(); });
+}
+
+std::vector<std::string> ContainerWays::end_command() const {
+  return {options_.contain_path, "end-ways", ways_.nft, ways_.table, ways_.device, ways_.rules};
+}
+
+void ContainerWays::end() {
+  child_ = std::make_unique<containers::Child>(
+      loop_, end_command(), kChildLimit, [this](const Result<void>& done) {
+        if (done.ok()) return;
+        telemetry::log(telemetry::Level::kWarning, "networks_not_removed",
+                       {{"table", ways_.table}, {"why", done.error().message}});
+      });
+}
+
+}  // namespace dove::agent

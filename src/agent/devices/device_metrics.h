@@ -1,0 +1,40 @@
+// What the devices of a node say of themselves, with the names and labels of DCGM's exporter, and
+// with those of the work that holds each.
+//
+// A device has one series for each attempt that holds it or a part of it, with the labels job,
+// task, queue, project, user and share (thousandths of the device), and for each of its slices; one
+// with these labels empty when nobody does. All series of a device have the value of the whole
+// device: `max by (UUID)` counts each device once.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "agent/attempts/order.h"
+#include "devices/readings.h"
+#include "model/node.h"
+#include "telemetry/exposition.h"
+
+namespace dove::agent {
+
+// A device, or a part of one, that an attempt holds.
+struct DeviceHolder {
+  std::int32_t device = 0;
+  std::string job;
+  std::string task;  // ranks that see it: "0", "0-3"
+  std::string queue;
+  std::string project;
+  std::string user;
+  std::int32_t share_milli = 0;
+  std::string slice;  // "START:SIZE:COMPUTE", or ""
+};
+
+std::vector<DeviceHolder> device_holders(const LaunchOrder& order);
+
+// All samples are of devices of the inventory; others are left out.
+void add_device_metrics(const std::string& node, const Inventory& inventory,
+                        const std::vector<devices::DeviceSample>& samples,
+                        const std::vector<DeviceHolder>& holders, telemetry::Exposition& out);
+
+}  // namespace dove::agent

@@ -1,0 +1,48 @@
+// Execs: the commands of `dove exec` in one attempt's tasks here.
+//
+// They are no part of the job: neither their output nor how they end is kept. But nothing of the
+// attempt is over before they are. What a former life of this agent began has lost its connection
+// and is ended. Loop thread only.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/exec/exec_session.h"
+
+namespace dove::agent {
+
+class Execs {
+ public:
+  // `settled`: called in a turn of its own whenever none is left.
+  Execs(ExecHost host, std::string directory, std::function<void()> settled);
+  ~Execs();
+
+  // Runs the order's command as `target` runs, or tells why there is none.
+  void open(const ExecOrder& order, Result<TaskPlan> target);
+  // Of a former life, known by its file.
+  void end_former(TaskPlan plan);
+  // Those in the task, or in all tasks.
+  void end(Rank rank, const std::string& why);
+  void end_all(const std::string& why);
+  bool empty() const { return sessions_.empty() && former_.empty(); }
+
+ private:
+  void over(const std::string& id);
+
+  const ExecHost host_;
+  const std::string directory_;
+  const std::function<void()> settled_;
+  std::map<std::string, std::unique_ptr<ExecSession>> sessions_;  // by id
+  std::map<std::string, std::unique_ptr<RunningTask>> former_;    // by the file's path
+};
+
+// A command's plan: as its task's, joined to it, with names of its own.
+TaskPlan exec_plan(const ExecOrder& order, TaskPlan target, const std::string& directory);
+// Files of commands in an attempt's directory.
+std::vector<std::string> exec_files(const std::string& directory);
+
+}  // namespace dove::agent

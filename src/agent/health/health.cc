@@ -1,0 +1,205 @@
+#include "agent/health/health.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "codec/json.h"
+#include "codec/json_health.h"
+#include "codec/words.h"
+#include "telemetry/log.h"
+
+namespace dove::agent {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr std::uint64_t kDisk_bytes = std::uint64_t{64} << 20;
+constexpr std::chrono::milliseconds kFaultsEvery{200};
+constexpr std::size_t kFaultsFile_bytes = 1 << 20;
+
+Json finding_json(const Finding& finding) {
+  return {{"kind", "finding"},
+          {"check", finding.check},
+          {"severity", codec::word(finding.severity)},
+          {"remedy", codec::word(finding.remedy)},
+          {"device", finding.device},
+          {"evidence", finding.evidence}};
+}
+
+std::string as_text(const std::string& said) {
+  std::string text = said;
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+  return text;
+}
+
+Severity severity_of(int exit_code) {
+  switch (exit_code) {
+    case 0:
+      return Severity::kGood;
+    case 1:
+      return Severity::kWarning;
+    case 3:
+      return Severity::kCritical;
+    default:
+      return Severity::kFault;
+  }
+}
+
+}  // namespace
+
+Health::Health(wire::Loop& loop, HealthOptions options, std::function<void(Json)> report)
+    : loop_(loop), options_(std::move(options)), report_(std::move(report)) {}
+
+Health::~Health() = default;
+
+void Health::start() {
+  check_all();
+  if (!options_.faults_path.empty()) check_faults();
+}
+
+void Health::found(Finding finding) { tell(finding); }
+
+void Health::tell(const Finding& finding) {
+  Finding& last = told_[{finding.check, finding.device}];
+  if (last == finding) return;
+  last = finding;
+  report_(finding_json(finding));
+}
+
+void Health::check_all() {
+  over_.clear();
+  checks_timer_ = loop_.after(options_.every, [this] { check_all(); });
+  if (checking_) return;  // each has a time limit
+  checking_ = true;
+  check_disk();
+  // In a process of its own: a shared file system that hangs holds up nobody here.
+  if (!options_.shared_directory.empty())
+    run("mount", {"/bin/ls", "-d", options_.shared_directory});
+  std::error_code error;
+  std::vector<fs::path> programs;
+  if (!options_.checks_directory.empty()) {
+    for (const auto& entry : fs::directory_iterator(options_.checks_directory, error)) {
+      if (access(entry.path().c_str(), X_OK) == 0) programs.push_back(entry.path());
+    }
+  }
+  std::sort(programs.begin(), programs.end());
+  for (const fs::path& path : programs) {
+    run("script:" + path.filename().string(), {path.string(), options_.node});
+  }
+  if (running_.empty()) all_ended();
+}
+
+void Health::check_disk() {
+  Finding finding{"disk", Severity::kGood, Remedy::kNone, -1, ""};
+  struct statvfs disk {};
+  if (statvfs(options_.data_dir.c_str(), &disk) != 0) {
+    finding.severity = Severity::kFault;
+    finding.evidence = options_.data_dir + " cannot be read";
+  } else if ((disk.f_flag & ST_RDONLY) != 0) {
+    finding.severity = Severity::kFault;
+    finding.evidence = options_.data_dir + " can only be read";
+  } else if (disk.f_bavail * disk.f_frsize < kDisk_bytes) {
+    finding.severity = Severity::kFault;
+    finding.evidence =
+        fmt::format("{} has less than {} MiB left", options_.data_dir, kDisk_bytes >> 20);
+  }
+  tell(finding);
+}
+
+void Health::run(const std::string& check, std::vector<std::string> argv) {
+  running_[check] = std::make_unique<ScriptRun>(
+      loop_, std::move(argv), options_.check_limit, [this, check](ScriptEnd end) {
+        over_.push_back(std::move(running_[check]));
+        running_.erase(check);
+        Finding finding{check, severity_of(end.exit_code), Remedy::kNone, -1, ""};
+        if (finding.severity != Severity::kGood) finding.evidence = as_text(end.said);
+        check_ended(std::move(finding));
+      });
+}
+
+void Health::check_ended(Finding finding) {
+  tell(finding);
+  if (running_.empty()) all_ended();
+}
+
+void Health::all_ended() {
+  checking_ = false;
+  if (!testing_) return;
+  testing_ = false;
+  std::string bad;
+  for (const auto& [key, finding] : told_) {
+    const bool lasts =
+        finding.severity >= Severity::kFault && (emulated_.count(key) > 0 || key.second < 0);
+    if (!lasts) continue;
+    bad += fmt::format("{}{}: {}", bad.empty() ? "" : "; ", finding.check, finding.evidence);
+  }
+  const std::string good = fmt::format("{} checks passed", told_.size());
+  report_(
+      Json{{"kind", "tested"}, {"passed", bad.empty()}, {"evidence", bad.empty() ? good : bad}});
+  // What is still so is told again: the controller has closed all it knew.
+  if (bad.empty()) told_.clear();
+}
+
+void Health::check_faults() {
+  faults_timer_ = loop_.after(kFaultsEvery, [this] { check_faults(); });
+  struct stat file {};
+  const bool there = stat(options_.faults_path.c_str(), &file) == 0;
+  const std::int64_t changed =
+      there ? std::int64_t{file.st_mtim.tv_sec} * 1'000'000'000 + file.st_mtim.tv_nsec : 0;
+  if (changed == faults_seen_) return;
+  faults_seen_ = changed;
+  std::stringstream text;
+  if (there) text << std::ifstream(options_.faults_path).rdbuf();
+  const Result<Json> list = codec::parse_json(there ? text.str() : "[]", kFaultsFile_bytes);
+  std::map<Key, Finding> now;
+  if (list.ok() && list->is_array()) {
+    for (const Json& item : *list) {
+      const Result<Finding> finding = codec::read_finding(item);
+      if (finding.ok()) now[{finding->check, finding->device}] = *finding;
+    }
+  }
+  for (const auto& [key, finding] : emulated_) {
+    if (now.count(key) == 0) tell({key.first, Severity::kGood, Remedy::kNone, key.second, ""});
+  }
+  for (const auto& [key, finding] : now) tell(finding);
+  emulated_ = std::move(now);
+}
+
+void Health::test() {
+  if (testing_) return;
+  testing_ = true;
+  if (!checking_) check_all();
+}
+
+void Health::remedy(const std::string& name) {
+  if (hook_ != nullptr) return;
+  const auto ended = [this, name](bool done, const std::string& why) {
+    report_(Json{{"kind", "remedy_ended"}, {"remedy", name}, {"done", done}, {"why", why}});
+  };
+  const std::string hook = options_.hooks_directory + "/" + name;
+  if (options_.hooks_directory.empty() || access(hook.c_str(), X_OK) != 0) {
+    return ended(false, fmt::format("there is no program {} in the hooks of the agent", name));
+  }
+  telemetry::log(telemetry::Level::kInfo, "remedy", {{"node", options_.node}, {"hook", hook}});
+  hook_ = std::make_unique<ScriptRun>(
+      loop_, std::vector<std::string>{hook, options_.node}, options_.hook_limit,
+      [this, name, ended](ScriptEnd end) {
+        over_.push_back(std::move(hook_));
+        const bool done = end.exit_code == 0;
+        if (done && name == codec::word(Remedy::kReboot)) return;
+        const std::string said = as_text(end.said);
+        ended(done, said.empty() ? fmt::format("{} ended with {}", name, end.exit_code) : said);
+      });
+}
+
+}  // namespace dove::agent

@@ -1,0 +1,78 @@
+// Health: what this node's checks find, and the tests and remedies that the controller orders.
+//
+// Checks run again and again: the agent's disk, the shared directory, a file of emulated faults,
+// and each program of a directory (exit 0: good, 1: warning, 2: fault, 3: critical, or too late:
+// fault; its first line is the evidence). Only what changed is reported. A test runs all of them; a
+// remedy is the operator's program of that name in the directory of hooks. Loop thread only.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/tasks/script_run.h"
+#include "model/health.h"
+#include "wire/loop.h"
+
+namespace dove::agent {
+
+struct HealthOptions {
+  std::string node;
+  std::string data_dir;          // has to be writable, with some room
+  std::string shared_directory;  // has to answer; "": there is none
+  std::string checks_directory;  // "": no programs of the operator
+  std::string hooks_directory;   // "": no remedies but those of people
+  // A JSON array of findings, as in reports; read when it changes. "": nothing is emulated.
+  std::string faults_path;
+  std::chrono::milliseconds every{30'000};
+  std::chrono::milliseconds check_limit{30'000};
+  std::chrono::milliseconds hook_limit{600'000};
+};
+
+class Health {
+ public:
+  // `report` gets entries of a report's "events" (api/agent-protocol.md).
+  Health(wire::Loop& loop, HealthOptions options, std::function<void(nlohmann::json)> report);
+  ~Health();
+
+  void start();
+  // What devices say of themselves: the latest word of (check, device).
+  void found(Finding finding);
+  // Runs all checks and reports `tested`; an order that comes again while it does is the same one.
+  void test();
+  // Runs the hook and reports `remedy_ended`; of a reboot that was begun the boot tells.
+  void remedy(const std::string& name);
+
+ private:
+  using Key = std::pair<std::string, std::int32_t>;
+
+  void check_all();
+  void check_disk();
+  void check_faults();
+  void check_ended(Finding finding);
+  void all_ended();
+  void tell(const Finding& finding);
+  void run(const std::string& check, std::vector<std::string> argv);
+
+  wire::Loop& loop_;
+  HealthOptions options_;
+  std::function<void(nlohmann::json)> report_;
+  std::map<Key, Finding> told_;
+  std::map<Key, Finding> emulated_;
+  std::map<std::string, std::unique_ptr<ScriptRun>> running_;  // by check
+  std::vector<std::unique_ptr<ScriptRun>> over_;  // kept until the loop has left their callbacks
+  std::unique_ptr<ScriptRun> hook_;
+  bool testing_ = false;
+  bool checking_ = false;
+  std::int64_t faults_seen_ = 0;  // when the file was last changed
+  wire::Timer checks_timer_;
+  wire::Timer faults_timer_;
+};
+
+}  // namespace dove::agent

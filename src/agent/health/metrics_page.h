@@ -1,0 +1,38 @@
+// MetricsPage: GET /metrics of an agent, for Prometheus: devices with the work that holds them,
+// host, cgroups, and the agent itself.
+//
+// Everything is looked up when it is asked for, except the devices, which are looked at at their
+// own pace; series are as many as devices, holders and interfaces. Nobody has to prove who they
+// are: listen on an address that only those reach who may know. Loop thread only.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/agent.h"
+#include "agent/health/host_metrics.h"
+#include "devices/readings.h"
+#include "wire/loop.h"
+#include "wire/server.h"
+
+namespace dove::agent {
+
+class MetricsPage {
+ public:
+  // `agent` outlives the page.
+  MetricsPage(wire::Loop& loop, const Agent& agent, HostPaths paths);
+
+  // "127.0.0.1:9400".
+  Result<void> listen(const std::string& address);
+  void saw(std::vector<devices::DeviceSample> samples) { samples_ = std::move(samples); }
+  std::string text() const;
+
+ private:
+  const Agent& agent_;
+  HostPaths paths_;
+  std::vector<devices::DeviceSample> samples_;
+  wire::Server server_;
+};
+
+}  // namespace dove::agent

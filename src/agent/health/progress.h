@@ -1,0 +1,106 @@
+// Progress: how far the tasks of an attempt are, as they say themselves.
+//
+// Each task has a file of its own, named DOVE_PROGRESS in its environment, in which it writes one
+// line over the former one: `step=120 seconds=0.81 wait=0.1 samples=512 loss=2.3 phase=train`. Only
+// `step` must be there. All of them lie in one directory of the agent where everybody may make
+// files and nobody list them; their names begin with a secret of the job. Those of a container lie
+// in its attempt's directory. A job that writes none costs none. Nothing in them is trusted: of
+// each no more than kProgressLine_bytes are read. Loop thread only.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/attempts/order.h"
+#include "wire/loop.h"
+
+namespace dove::agent {
+
+constexpr std::size_t kProgressLine_bytes = 512;
+constexpr std::size_t kProgressRanks_max = 256;
+
+// What one line says. `wait_us` is the part of the step that was spent waiting for other ranks.
+struct Said {
+  std::int64_t step = 0;
+  std::int64_t step_us = 0;
+  std::int64_t wait_us = 0;
+  std::int64_t samples = 0;
+  std::optional<double> loss;
+  std::string phase;  // a word
+  bool operator==(const Said&) const = default;
+};
+
+// Nothing: it is no such line, or not yet whole. Words that are not known are passed over.
+std::optional<Said> read_progress_line(std::string_view text);
+
+// What the names of the attempt's files begin with: "7.1.2f04…"; the rank follows, behind a dot.
+std::string progress_prefix(const LaunchOrder& order);
+// For containers, which see nothing of the agent's directory but this.
+std::string own_progress_directory(const std::string& attempt_directory);
+
+using ProgressFound = std::map<std::string, std::map<Rank, Said>>;  // by prefix
+// What stands in the directory's files, of those prefixes that `found` has. A file that is not a
+// plain one is not opened. With `removes` others are removed.
+void read_progress(const std::string& directory, bool removes, ProgressFound& found);
+
+// What is known of one attempt on this node: the last steps of each rank.
+class AttemptProgress {
+ public:
+  // Whether anything is new.
+  bool take(const std::map<Rank, Said>& said);
+  // An entry of a report's "events" (api/agent-protocol.md). REQUIRES: take() was true once.
+  nlohmann::json report(AttemptKey key) const;
+
+ private:
+  struct Ranked {
+    Said last;
+    std::deque<std::int64_t> busy_us;  // of the last steps
+  };
+  static std::int64_t median_us(const Ranked& ranked);
+
+  std::map<Rank, Ranked> ranks_;
+};
+
+// Looks at the files again and again, and tells at most once in `every` for an attempt.
+class ProgressWatch {
+ public:
+  struct Held {
+    AttemptKey key;
+    std::string prefix;
+    std::string own_directory;  // "": its files are where all are
+  };
+  // `held` are the attempts whose tasks may run here; `tell` gets the entries of reports.
+  ProgressWatch(wire::Loop& loop, std::string directory, std::chrono::milliseconds every,
+                std::function<std::vector<Held>()> held, std::function<void(nlohmann::json)> tell);
+  // Makes the directory; `shared`: tasks run as other users.
+  void start(bool shared);
+  // Whoever listens is new: everything is told again.
+  void repeat();
+
+ private:
+  struct Watched {
+    AttemptProgress progress;
+    bool is_news = false;
+    std::int64_t told_us = 0;
+  };
+  void look();
+
+  wire::Loop& loop_;
+  std::string directory_;
+  std::chrono::milliseconds every_;
+  std::function<std::vector<Held>()> held_;
+  std::function<void(nlohmann::json)> tell_;
+  std::map<AttemptKey, Watched> watched_;
+  bool is_idle_ = false;  // no task ran when it looked last: nothing can be new
+  wire::Timer timer_;
+};
+
+}  // namespace dove::agent

@@ -1,0 +1,65 @@
+// Relays: bytes of output files on their way to whoever reads them through the controller.
+//
+// A relay follows one file from an offset, across its rotation, one chunk (64 KiB) in flight, and
+// ends at the file's end or, when it follows a running task, once the task is over and all has been
+// sent. Each has a line of its own, so that a slow reader holds up nothing else. Loop thread only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "wire/async_client.h"
+#include "wire/loop.h"
+
+namespace dove::agent {
+
+class Relays {
+ public:
+  // Sends one chunk: POST to `target` with `body`; `done(true)` goes on, `done(false)` ends the
+  // relay.
+  using Send = std::function<void(std::string target, std::string body,
+                                  std::function<void(bool go_on)> done)>;
+
+  // Makes the line of one relay, which is gone with it.
+  using NewLine = std::function<Send()>;
+
+  struct Source {
+    std::string path;
+    std::int64_t offset = 0;
+    std::int64_t owner_uid = -1;  // >= 0: the file must be this user's (agent/tasks/tail.h)
+    bool follow = false;          // waits for more until finish(); else ends at the file's end
+  };
+
+  Relays(wire::Loop& loop, std::string node, NewLine new_line);
+  ~Relays();  // what waits for a relay's end is dropped
+
+  // `tag` tells relays of one id apart ("rank=0&stream=stdout"); may be empty. `marks_end`: tells
+  // the listener when it is over.
+  void open(const std::string& id, const std::string& tag, const Source& source, bool marks_end);
+  // The writer of `path` is over: its relays end when everything has been sent.
+  void finish(const std::string& path);
+  // Nobody listens any more.
+  void close(const std::string& id);
+  // Calls `fn` once no relay of that id is open (at once if none is).
+  void when_drained(const std::string& id, std::function<void()> fn);
+  // Drops all (the session is over).
+  void clear();
+
+ private:
+  struct Relay;
+  void pump(const std::shared_ptr<Relay>& relay);
+  void wait(const std::shared_ptr<Relay>& relay);
+  void drop(const std::shared_ptr<Relay>& relay);
+  void check_drained(const std::string& id);
+
+  wire::Loop& loop_;
+  std::string node_;
+  NewLine new_line_;
+  std::multimap<std::string, std::shared_ptr<Relay>> by_id_;
+  std::map<std::string, std::function<void()>> drained_;
+};
+
+}  // namespace dove::agent

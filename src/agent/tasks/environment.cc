@@ -1,0 +1,419 @@
+#include "agent/tasks/environment.h"
+
+#include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "agent/health/progress.h"
+
+namespace dove::agent {
+namespace {
+
+std::string joined(const std::vector<std::int32_t>& values) {
+  return fmt::format("{}", fmt::join(values, ","));
+}
+
+// Each device once: slices of one follow one another.
+std::vector<std::int32_t> device_ids(const std::vector<DeviceGrant>& grants) {
+  std::vector<std::int32_t> ids;
+  for (const DeviceGrant& grant : grants) {
+    if (ids.empty() || ids.back() != grant.device) ids.push_back(grant.device);
+  }
+  return ids;
+}
+
+// As NVIDIA's and AMD's drivers write them: GPU-8-4-4-4-12 and GPU-16 hexadecimal digits.
+bool is_of_driver(std::string_view uuid) {
+  if (!uuid.starts_with("GPU-") || (uuid.size() != 40 && uuid.size() != 20)) return false;
+  return uuid.find_first_not_of("0123456789abcdef-", 4) == std::string_view::npos;
+}
+
+std::string uuid_of(const Inventory* inventory, std::int32_t device) {
+  const auto index = static_cast<std::size_t>(device);
+  const bool known = inventory != nullptr && index < inventory->devices.size();
+  return known ? inventory->devices[index].uuid : "";
+}
+
+// What the driver calls the slice; where nobody cuts, it has no other name than its place:
+// "MIG-<uuid of the device>/<start>/<size>".
+std::string visible_device(const AgentFacts& facts, const DeviceGrant& grant) {
+  if (!grant.is_slice()) return driver_name(facts.inventory, grant.device);
+  if (facts.slices != nullptr) {
+    const auto named = facts.slices->find({grant.device, grant.slice.start});
+    if (named != facts.slices->end()) return named->second.name;
+  }
+  return fmt::format("MIG-{}/{}/{}", uuid_of(facts.inventory, grant.device), grant.slice.start,
+                     grant.slice.size);
+}
+
+std::string visible_devices(const AgentFacts& facts, const std::vector<DeviceGrant>& grants) {
+  std::vector<std::string> names;
+  for (const DeviceGrant& grant : grants) names.push_back(visible_device(facts, grant));
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+// "0:3:1:1": device, first memory slot, memory slots, slots of processors.
+std::string slices_text(const std::vector<DeviceGrant>& grants) {
+  std::vector<std::string> names;
+  for (const DeviceGrant& grant : grants) {
+    if (!grant.is_slice()) continue;
+    names.push_back(fmt::format("{}:{}:{}:{}", grant.device, grant.slice.start, grant.slice.size,
+                                grant.slice.compute));
+  }
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+void add_devices(const AgentFacts& facts, const std::vector<DeviceGrant>& grants,
+                 Environment& environment) {
+  const std::string ids = joined(device_ids(grants));
+  std::string vendor = "nvidia";
+  if (!grants.empty() && facts.inventory != nullptr) {
+    const auto index = static_cast<std::size_t>(grants.front().device);
+    if (index < facts.inventory->devices.size()) vendor = facts.inventory->devices[index].vendor;
+  }
+  // Set even when empty: a task without a device must not find those of others.
+  const std::string visible = vendor == "nvidia" ? visible_devices(facts, grants) : "";
+  environment["CUDA_VISIBLE_DEVICES"] = visible;
+  environment["NVIDIA_VISIBLE_DEVICES"] = visible.empty() ? "void" : visible;
+  // Not HIP_VISIBLE_DEVICES: it counts among those that this one leaves.
+  if (vendor == "amd") environment["ROCR_VISIBLE_DEVICES"] = visible_devices(facts, grants);
+  if (!visible.empty()) environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
+  environment["DOVE_DEVICES"] = ids;
+  if (const std::string slices = slices_text(grants); !slices.empty()) {
+    environment["DOVE_SLICES"] = slices;
+  }
+  if (grants.size() == 1 && !grants.front().is_slice() &&
+      grants.front().share_milli < kWholeDevice_milli) {
+    environment["DOVE_DEVICE_SHARE_MILLI"] = std::to_string(grants.front().share_milli);
+  }
+}
+
+std::vector<std::string> names_of(const LaunchOrder& order) {
+  std::vector<std::string> names;
+  for (const PeerNode& node : order.nodes) names.push_back(node.name);
+  return names;
+}
+
+std::string master_address(const LaunchOrder& order) {
+  if (order.nodes.empty() || order.nodes.front().address.empty()) return "127.0.0.1";
+  return order.nodes.front().address;
+}
+
+// {"cluster":{"worker":["a:p",...]},"task":{"type":"worker","index":i}}; addresses are plain.
+std::string tf_config(const LaunchOrder& order, Rank rank) {
+  std::vector<std::string> workers(static_cast<std::size_t>(order.tasks));
+  for (const PeerNode& node : order.nodes) {
+    for (Rank r : node.ranks) {
+      if (r < workers.size()) {
+        workers[r] = fmt::format("\"{}:{}\"", node.address, master_port(order.key) + 1 + r);
+      }
+    }
+  }
+  return fmt::format(R"({{"cluster":{{"worker":[{}]}},"task":{{"type":"worker","index":{}}}}})",
+                     fmt::join(workers, ","), rank);
+}
+
+void add_identity(const AgentFacts& facts, const LaunchOrder& order, Environment& e) {
+  const char* user_name = order.linux_user.empty() ? nullptr : order.linux_user.c_str();
+  const passwd* entry = user_name != nullptr ? getpwnam(user_name) : getpwuid(geteuid());
+  if (entry != nullptr) {
+    e["HOME"] = entry->pw_dir;
+    e["USER"] = e["LOGNAME"] = entry->pw_name;
+    e["SHELL"] = entry->pw_shell;
+    e["SLURM_JOB_UID"] = std::to_string(entry->pw_uid);
+    e["SLURM_JOB_GID"] = std::to_string(entry->pw_gid);
+  }
+  e["PATH"] = facts.bin_directory + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+  e["LANG"] = "C.UTF-8";
+}
+
+// What the job set itself (sbatch passes on the submitter's whole environment), with our commands
+// still first in PATH.
+void add_own(const AgentFacts& facts, const std::map<std::string, std::string>& own,
+             Environment& e) {
+  for (const auto& [name, value] : own) e[name] = value;
+  if (!facts.python_directory.empty()) {
+    std::string& python = e["PYTHONPATH"];
+    const bool has = python.ends_with(facts.python_directory);
+    if (!has) python += (python.empty() ? "" : ":") + facts.python_directory;
+  }
+  const auto path = own.find("PATH");
+  if (path != own.end() && path->second.rfind(facts.bin_directory + ":", 0) != 0) {
+    e["PATH"] = facts.bin_directory + ":" + path->second;
+  }
+}
+
+void add_progress(const AgentFacts& facts, const LaunchOrder& order, Rank rank,
+                  const std::string& attempt_directory, Environment& e) {
+  const std::string directory = order.exec.container.image.empty()
+                                    ? facts.progress_directory
+                                    : own_progress_directory(attempt_directory);
+  e["DOVE_PROGRESS"] = fmt::format("{}/{}.{}", directory, progress_prefix(order), rank);
+}
+
+void add_dove(const AgentFacts& facts, const LaunchOrder& order, Rank rank,
+              const std::string& attempt_directory, Environment& e) {
+  const std::string job = std::to_string(order.key.job.value);
+  e["DOVE_JOB_ID"] = job;
+  e["DOVE_JOB_NAME"] = order.job_name;
+  e["DOVE_JOB_USER"] = order.user;
+  e["DOVE_ATTEMPT"] = std::to_string(order.key.attempt);
+  e["DOVE_RESTART_COUNT"] = std::to_string(order.restart_count);
+  e["DOVE_NODE"] = facts.node;
+  e["DOVE_NODELIST"] = compress_hostlist(names_of(order));
+  e["DOVE_URL"] = facts.url;
+  e["DOVE_JOB_TOKEN"] = order.job_token;
+  add_progress(facts, order, rank, attempt_directory, e);
+  e["DOVE_CHECKPOINT_DIR"] = checkpoints_of(facts, order.key.job);
+  e["DOVE_CHECKPOINT_LATEST"] = e["DOVE_CHECKPOINT_DIR"] + "/latest";
+  e["DOVE_CHECKPOINT_SIGNAL"] = std::to_string(order.checkpoint_signal);
+  if (!facts.stage_directory.empty()) e["DOVE_CHECKPOINT_STAGE"] = stage_of(facts, order.key);
+}
+
+void add_slurm(const AgentFacts& facts, const LaunchOrder& order, Environment& e) {
+  std::vector<std::int32_t> tasks_per_node;
+  std::vector<std::int32_t> cores_per_node;
+  for (const PeerNode& node : order.nodes) {
+    tasks_per_node.push_back(static_cast<std::int32_t>(node.ranks.size()));
+    cores_per_node.push_back(node.cores);
+  }
+  const std::string nodes = compress_hostlist(names_of(order));
+  const std::string job = std::to_string(order.key.job.value);
+  e["SLURM_JOB_ID"] = e["SLURM_JOBID"] = job;
+  e["SLURM_JOB_NAME"] = order.job_name;
+  e["SLURM_JOB_USER"] = order.user;
+  e["SLURM_JOB_NODELIST"] = e["SLURM_NODELIST"] = nodes;
+  e["SLURM_JOB_NUM_NODES"] = e["SLURM_NNODES"] = std::to_string(order.nodes.size());
+  e["SLURM_NTASKS"] = e["SLURM_NPROCS"] = std::to_string(order.tasks);
+  e["SLURM_TASKS_PER_NODE"] = run_lengths(tasks_per_node);
+  e["SLURM_JOB_CPUS_PER_NODE"] = run_lengths(cores_per_node);
+  e["SLURM_CPUS_ON_NODE"] = std::to_string(order.placement.cores.size());
+  e["SLURM_CPUS_PER_TASK"] = std::to_string(order.cpus_per_task);
+  e["SLURM_JOB_PARTITION"] = order.pool;
+  if (!order.project.empty()) e["SLURM_JOB_ACCOUNT"] = order.project;
+  e["SLURM_CLUSTER_NAME"] = facts.cluster;
+  e["SLURM_SUBMIT_DIR"] = order.exec.workdir;
+  e["SLURMD_NODENAME"] = facts.node;
+  e["SLURM_NODEID"] = std::to_string(order.placement.node_rank);
+  e["SLURM_RESTART_COUNT"] = std::to_string(order.restart_count);
+  if (order.placement.memory_bytes > 0) {
+    e["SLURM_MEM_PER_NODE"] = std::to_string(order.placement.memory_bytes >> 20);
+  }
+  if (!order.placement.devices.empty()) {
+    e["SLURM_JOB_GPUS"] = joined(device_ids(order.placement.devices));
+    e["SLURM_GPUS_ON_NODE"] = std::to_string(order.placement.devices.size());
+  }
+  if (order.array) {
+    e["SLURM_ARRAY_JOB_ID"] = std::to_string(order.array.value);
+    e["SLURM_ARRAY_TASK_ID"] = std::to_string(order.array_index);
+  }
+}
+
+// Open MPI finds its hosts and its way to them without a flag. `ras` and `regx` keep it from
+// reading SLURM_* and from compressing names; nodes that share a machine also need their traffic on
+// loopback, and no shared memory between what counts as two nodes
+// (docs/decisions/0004-open-mpi.md).
+void add_open_mpi(const AgentFacts& facts, const LaunchOrder& order,
+                  const std::string& attempt_directory, Environment& e) {
+  const std::string mca = "OMPI_MCA_";
+  e[mca + "plm"] = "rsh";
+  e[mca + "plm_rsh_agent"] = facts.bin_directory + "/dove-rsh";
+  e[mca + "plm_rsh_no_tree_spawn"] = "1";
+  if (order.launch == LaunchMode::kBatch) {
+    e[mca + "orte_default_hostfile"] = attempt_directory + "/hostfile";
+  }
+  e[mca + "ras"] = "^slurm";
+  e[mca + "regx"] = "naive";
+  e[mca + "orte_keep_fqdn_hostnames"] = "1";
+  e[mca + "hwloc_base_binding_policy"] = "none";
+  // A daemon that left its step would be swept with it.
+  e[mca + "orte_leave_session_attached"] = "1";
+  const auto shares_machine = [&](const PeerNode& node) {
+    return node.address == order.nodes.front().address;
+  };
+  if (order.nodes.size() > 1 &&
+      std::all_of(order.nodes.begin(), order.nodes.end(), shares_machine)) {
+    e[mca + "btl"] = "self,tcp";
+    e[mca + "pml"] = "ob1";
+    e[mca + "btl_tcp_if_include"] = "lo";
+    e[mca + "oob_tcp_if_include"] = "lo";
+    e[mca + "mpi_yield_when_idle"] = "1";
+  }
+  if (geteuid() == 0) e["OMPI_ALLOW_RUN_AS_ROOT"] = e["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
+}
+
+void add_rank(const LaunchOrder& order, Rank rank, std::int32_t local_rank, std::int32_t local_size,
+              std::int32_t world_size, std::int32_t node_rank, Environment& e) {
+  e["MASTER_ADDR"] = master_address(order);
+  e["MASTER_PORT"] = std::to_string(master_port(order.key));
+  e["WORLD_SIZE"] = std::to_string(world_size);
+  e["RANK"] = e["SLURM_PROCID"] = e["DOVE_RANK"] = std::to_string(rank);
+  e["LOCAL_RANK"] = e["SLURM_LOCALID"] = std::to_string(local_rank);
+  e["LOCAL_WORLD_SIZE"] = std::to_string(local_size);
+  e["NODE_RANK"] = e["GROUP_RANK"] = e["SLURM_NODEID"] = std::to_string(node_rank);
+  e["TF_CONFIG"] = tf_config(order, rank);
+}
+
+// Of the tasks that start together on this node. The shim fills in the process id.
+void add_local(const std::vector<TaskGrant>& tasks, Environment& e) {
+  std::vector<std::string> ranks;
+  for (const TaskGrant& task : tasks) ranks.push_back(std::to_string(task.rank));
+  e["SLURM_GTIDS"] = fmt::format("{}", fmt::join(ranks, ","));
+  e["SLURM_TASK_PID"] = "";
+}
+
+// What `torchrun` reads in place of its flags, one torchrun per node.
+void add_torchrun(const LaunchOrder& order, Environment& e) {
+  e["PET_NNODES"] = std::to_string(order.nodes.size());
+  e["PET_NODE_RANK"] = std::to_string(order.placement.node_rank);
+  e["PET_MASTER_ADDR"] = master_address(order);
+  e["PET_MASTER_PORT"] = std::to_string(master_port(order.key));
+  e["PET_RDZV_ID"] = order.key.text();
+  e["PET_RDZV_BACKEND"] = "c10d";
+  e["PET_RDZV_ENDPOINT"] = e["PET_MASTER_ADDR"] + ":" + e["PET_MASTER_PORT"];
+}
+
+void add_fabric(const AgentFacts& facts, const LaunchOrder& order,
+                const std::vector<DeviceGrant>& grants, Environment& e) {
+  if (facts.fabric == nullptr || facts.inventory == nullptr) return;
+  // In a network of the gang's own the node's interfaces are not there.
+  if (order.in_network) return;
+  const auto found = fabric_environment(*facts.fabric, facts.planes, *facts.inventory, grants,
+                                        order.nodes.size() > 1);
+  const auto& own = order.exec.environment;
+  for (const auto& [name, value] : found) {
+    if (!own.contains(name)) e[name] = value;
+  }
+}
+
+}  // namespace
+
+std::string checkpoints_of(const AgentFacts& facts, JobId job) {
+  return fmt::format("{}/checkpoints/{}", facts.shared_directory, job.value);
+}
+
+std::string stage_of(const AgentFacts& facts, AttemptKey key) {
+  return facts.stage_directory + "/" + key.text();
+}
+
+std::string driver_name(const Inventory* inventory, std::int32_t device) {
+  const std::string uuid = uuid_of(inventory, device);
+  return is_of_driver(uuid) ? uuid : std::to_string(device);
+}
+
+int master_port(AttemptKey key) {
+  return 20'000 + static_cast<int>((key.job.value * 37 + key.attempt * 11) % 12'000);
+}
+
+std::string run_lengths(const std::vector<std::int32_t>& counts) {
+  std::string out;
+  for (std::size_t i = 0; i < counts.size();) {
+    std::size_t end = i;
+    while (end < counts.size() && counts[end] == counts[i]) ++end;
+    if (!out.empty()) out += ',';
+    out += std::to_string(counts[i]);
+    if (end - i > 1) out += fmt::format("(x{})", end - i);
+    i = end;
+  }
+  return out;
+}
+
+std::string compress_hostlist(const std::vector<std::string>& names) {
+  struct Numbered {
+    std::string prefix;
+    std::string digits;
+  };
+  const auto split = [](const std::string& name) {
+    std::size_t at = name.size();
+    while (at > 0 && std::isdigit(static_cast<unsigned char>(name[at - 1])) != 0) --at;
+    if (name.size() - at > 9) at = name.size() - 9;
+    return Numbered{name.substr(0, at), name.substr(at)};
+  };
+  std::string out;
+  for (std::size_t i = 0; i < names.size();) {
+    const Numbered first = split(names[i]);
+    std::size_t end = i + 1;
+    std::string ranges;
+    std::string from = first.digits;
+    std::string to = first.digits;
+    const auto flush = [&] {
+      ranges += (ranges.empty() ? "" : ",") + (from == to ? from : from + "-" + to);
+    };
+    for (; !first.digits.empty() && end < names.size(); ++end) {
+      const Numbered next = split(names[end]);
+      if (next.prefix != first.prefix || next.digits.size() != first.digits.size()) break;
+      if (std::stoi(next.digits) != std::stoi(to) + 1) {
+        flush();
+        from = next.digits;
+      }
+      to = next.digits;
+    }
+    if (!first.digits.empty()) flush();
+    if (!out.empty()) out += ',';
+    const bool many = ranges.find_first_of(",-") != std::string::npos;
+    out += many ? first.prefix + "[" + ranges + "]" : names[i];
+    i = end;
+  }
+  return out;
+}
+
+Environment attempt_environment(const AgentFacts& facts, const LaunchOrder& order,
+                                const std::string& attempt_directory) {
+  Environment e;
+  add_identity(facts, order, e);
+  add_slurm(facts, order, e);
+  add_open_mpi(facts, order, attempt_directory, e);
+  add_torchrun(order, e);
+  const auto local_size = static_cast<std::int32_t>(order.placement.tasks.size());
+  add_rank(order, 0, 0, local_size, order.tasks, order.placement.node_rank, e);
+  add_local({TaskGrant{}}, e);
+  add_devices(facts, order.placement.devices, e);
+  add_fabric(facts, order, order.placement.devices, e);
+  e["DOVE_ATTEMPT_DIR"] = attempt_directory;
+  add_own(facts, order.exec.environment, e);
+  add_dove(facts, order, 0, attempt_directory,
+           e);  // last: a job's own settings never hide who it is
+  return e;
+}
+
+Environment task_environment(const AgentFacts& facts, const LaunchOrder& order,
+                             const TaskGrant& task, const std::string& attempt_directory) {
+  Environment e = attempt_environment(facts, order, attempt_directory);
+  const auto local_size = static_cast<std::int32_t>(order.placement.tasks.size());
+  add_rank(order, task.rank, task.local_rank, local_size, order.tasks, order.placement.node_rank,
+           e);
+  add_progress(facts, order, task.rank, attempt_directory, e);
+  add_local(order.placement.tasks, e);
+  // Devices asked per node belong to all tasks there.
+  const auto& devices = task.devices.empty() ? order.placement.devices : task.devices;
+  add_devices(facts, devices, e);
+  add_fabric(facts, order, devices, e);
+  return e;
+}
+
+Environment step_environment(const AgentFacts& facts, const LaunchOrder& order,
+                             const StepOrder& step, const TaskGrant& task,
+                             const std::string& attempt_directory) {
+  Environment e = attempt_environment(facts, order, attempt_directory);
+  add_own(facts, step.environment, e);
+  add_dove(facts, order, task.rank, attempt_directory, e);
+  const auto local_size = static_cast<std::int32_t>(step.tasks.size());
+  add_rank(order, task.rank, task.local_rank, local_size, step.tasks_total, step.node_rank, e);
+  add_local(step.tasks, e);
+  add_devices(facts, task.devices.empty() ? order.placement.devices : task.devices, e);
+  e["SLURMD_NODENAME"] = facts.node;
+  // Tasks of nodes that share a machine must not meet in /tmp (Open MPI's session directories).
+  e["TMPDIR"] = attempt_directory + "/tmp";
+  e["SLURM_STEP_ID"] = e["SLURM_STEPID"] = std::to_string(step.step);
+  e["SLURM_STEP_NUM_TASKS"] = e["SLURM_NTASKS"] = e["SLURM_NPROCS"] =
+      std::to_string(step.tasks_total);
+  e["SLURM_STEP_NODELIST"] = compress_hostlist(step.nodes);
+  e["SLURM_STEP_NUM_NODES"] = e["SLURM_NNODES"] = std::to_string(step.nodes.size());
+  e["SLURM_STEP_TASKS_PER_NODE"] = e["SLURM_TASKS_PER_NODE"] = run_lengths(step.tasks_per_node);
+  return e;
+}
+
+}  // namespace dove::agent

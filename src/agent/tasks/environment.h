@@ -1,0 +1,84 @@
+// What a task finds in its environment: Dovetail's own names, torchrun's and TensorFlow's
+// rendezvous, Slurm's names, Open MPI's settings and the devices it may use.
+//
+// Sources: torch.distributed "Environment variable initialization"; TF_CONFIG of
+// tf.distribute; OUTPUT ENVIRONMENT VARIABLES of sbatch(1) and srun(1), 22.05.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "agent/attempts/order.h"
+#include "agent/devices/device_allocator.h"
+#include "agent/devices/device_shares.h"
+#include "agent/devices/fabric.h"
+#include "agent/devices/slice_cutter.h"
+#include "devices/machine.h"
+#include "model/node.h"
+
+namespace dove::agent {
+
+using Environment = std::map<std::string, std::string>;
+
+// Of containers whose job does not say which network they want.
+enum class NetworkRule {
+  kAuto,  // their gang's where the attempt's nodes offer it, else the node's, with a warning
+  kGang,  // or the attempt fails
+  kHost,  // the node's
+};
+
+// What is the same for all tasks of this agent.
+struct AgentFacts {
+  std::string node;
+  std::string url;       // of the controller, for steps
+  std::string gang_url;  // of it in networks of gangs; "": as `url`
+  NetworkRule networks = NetworkRule::kAuto;
+  std::function<std::string()> network_shortfall = {};  // what networks of gangs lack; or unset
+  std::string progress_directory;                       // agent/health/progress.h
+  std::string python_directory;                         // with the package dove; "": there is none
+  std::string stage_directory;   // of checkpoints on their way; "": there is none
+  std::string bin_directory;     // holds srun and the Open MPI launch agent; first in PATH
+  std::string shared_directory;  // below it: checkpoints/<job>
+  std::string cluster = "dove";
+  const Inventory* inventory = nullptr;
+  const Slices* slices = nullptr;
+  const devices::DeviceFiles* device_files = nullptr;
+  const devices::Fabric* fabric = nullptr;
+  Planes planes = {};
+  const DeviceAllocator* allocator = nullptr;
+  ShareOptions shares = {};
+  std::string cufile = {};  // the configuration of direct storage; "": there is none
+};
+
+// "2(x3),1" of {2,2,2,1}, and "gpu-[001-003,7]" of names, as Slurm writes them.
+std::string run_lengths(const std::vector<std::int32_t>& counts);
+std::string compress_hostlist(const std::vector<std::string>& names);
+
+// Of the attempt as such: the batch script's.
+Environment attempt_environment(const AgentFacts& facts, const LaunchOrder& order,
+                                const std::string& attempt_directory);
+
+// Of one task of the attempt: attempt_environment and its rank.
+Environment task_environment(const AgentFacts& facts, const LaunchOrder& order,
+                             const TaskGrant& task, const std::string& attempt_directory);
+
+// Of one task of a step: the step's client's environment, and its rank within the step.
+Environment step_environment(const AgentFacts& facts, const LaunchOrder& order,
+                             const StepOrder& step, const TaskGrant& task,
+                             const std::string& attempt_directory);
+
+// Where a job's checkpoints are, on all nodes.
+std::string checkpoints_of(const AgentFacts& facts, JobId job);
+// Where the attempt may write its checkpoints first. REQUIRES: there is a stage_directory.
+std::string stage_of(const AgentFacts& facts, AttemptKey key);
+
+// What the device's driver calls it: its UUID, as drivers number only the devices that they see,
+// and in their own order; its number where the driver knows no such name.
+std::string driver_name(const Inventory* inventory, std::int32_t device);
+
+// The rendezvous port: the same for all nodes of an attempt, below the ephemeral range.
+int master_port(AttemptKey key);
+
+}  // namespace dove::agent

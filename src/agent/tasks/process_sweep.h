@@ -1,0 +1,34 @@
+// Sweeping: ending processes of a task whose shim was killed, before anyone says the task is over.
+//
+// A process belongs to the task if its environment has the task's mark, or if it is in the session
+// or below a process that belongs. One that has cleared its environment, left the session and lost
+// its parent escapes; only a cgroup (agent/tasks/cgroup.h) finds that one. Blocks the calling
+// thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace dove::agent {
+
+struct SweepTarget {
+  std::string mark;   // ShimConfig::mark
+  pid_t session = 0;  // the task's pid as `started` says it; 0: not known
+};
+
+struct SweepResult {
+  int found = 0;      // processes that were sent SIGKILL
+  bool clean = true;  // false: some still run at the limit, or /proc cannot be read
+};
+
+// Ends all processes of all `targets` (one look at /proc serves all), and returns when none is
+// left, at the latest after `limit`, or some 30 ms where a process is in the middle of execve(2).
+SweepResult sweep(const std::vector<SweepTarget>& targets, std::chrono::milliseconds limit);
+
+// Of one task whose session is not known, within half a second; ask again if it is not clean.
+SweepResult sweep(const std::string& mark);
+
+}  // namespace dove::agent

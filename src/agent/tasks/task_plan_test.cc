@@ -1,0 +1,54 @@
+#include "agent/tasks/task_plan.h"
+
+#include <gtest/gtest.h>
+
+namespace dove::agent {
+namespace {
+
+constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+
+// On a node of two NUMA nodes, on a core of the second.
+class TaskPlanTest : public ::testing::Test {
+ protected:
+  TaskPlanTest() {
+    inventory_.numa = {NumaNode{{0, 1}, 8 * kGiB}, NumaNode{{2, 3}, 8 * kGiB}};
+    facts_.node = "n1";
+    facts_.inventory = &inventory_;
+    order_.key = {JobId(7), 1};
+    order_.exec.command = {"true"};
+    order_.nodes = {{"n1", "127.0.0.1", 0, {}, 1, {}}};
+    order_.placement.cores = {2};
+    order_.placement.memory_bytes = kGiB;
+    grant_.cores = {2};
+  }
+  Result<TaskPlan> plan() {
+    PlanContext context{facts_, order_, directory_};
+    context.checks_files = false;
+    return plan_main_task(context, grant_);
+  }
+
+  Inventory inventory_;
+  AgentFacts facts_;
+  LaunchOrder order_;
+  TaskGrant grant_;
+  std::string directory_ = "/data/7.1";
+};
+
+TEST_F(TaskPlanTest, MemoryIsThatBesideItsCores) {
+  order_.placement.countables = {{"rdma", 1}};
+  const Result<TaskPlan> made = plan();
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  EXPECT_EQ(made->numa_nodes, (std::vector<std::int32_t>{1}));
+  EXPECT_TRUE(made->huge_pages.empty());
+}
+
+TEST_F(TaskPlanTest, HugePagesMayLieOnAnyNumaNode) {
+  order_.placement.countables = {{"hugepages-1Gi", 4 * kGiB}, {"hugepages-2Mi", kGiB}, {"rdma", 1}};
+  const Result<TaskPlan> made = plan();
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  EXPECT_EQ(made->huge_pages, (BytesByPage{{2 << 20, kGiB}, {kGiB, 4 * kGiB}}));
+  EXPECT_TRUE(made->numa_nodes.empty());
+}
+
+}  // namespace
+}  // namespace dove::agent

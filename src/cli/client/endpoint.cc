@@ -1,0 +1,151 @@
+#include "cli/client/endpoint.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <array>
+#include <cstdlib>
+#include <fstream>
+
+#include "cli/terminal/terminal.h"
+
+namespace dove::cli {
+namespace {
+
+constexpr std::size_t kFileBytesMax = 64 * 1024;
+
+std::string state_directory() {
+  const std::string base = environment_value("XDG_STATE_HOME");
+  return (base.empty() ? local_home() + "/.local/state" : base) + "/dove";
+}
+
+struct Found {
+  std::string url;
+  std::string token_file;
+  std::string origin;
+};
+
+Found in_data(const std::string& directory) {
+  Found found;
+  const Result<std::string> url = read_line_file(directory + "/url");
+  if (!url.ok()) return found;
+  found.url = *url;
+  found.token_file = directory + "/token";
+  found.origin = directory + "/url";
+  return found;
+}
+
+Result<Found> in_config(const std::string& path) {
+  Found found;
+  const Result<std::string> text = read_line_file(path);
+  if (!text.ok()) return found;
+  try {
+    const YAML::Node file = YAML::Load(*text);
+    if (file["url"]) found.url = file["url"].as<std::string>();
+    if (file["token_file"]) found.token_file = file["token_file"].as<std::string>();
+    if (found.url.empty() && file["data"]) found = in_data(file["data"].as<std::string>());
+  } catch (const YAML::Exception& error) {
+    return Error{ErrorKind::kInvalid, "bad_config",
+                 fmt::format("{}:{}: {}; it holds url: and token_file:", path, error.mark.line + 1,
+                             error.msg),
+                 path};
+  }
+  if (!found.url.empty() && found.origin.empty()) found.origin = path;
+  return found;
+}
+
+Result<Found> in_known_places() {
+  TRY_ASSIGN(Found found, in_config(config_directory() + "/config.yaml"));
+  if (!found.url.empty()) return found;
+  TRY_ASSIGN(found, in_config("/etc/dove/config.yaml"));
+  if (!found.url.empty()) return found;
+  return in_data(state_directory());
+}
+
+Error no_server() {
+  return Error{ErrorKind::kUnavailable, "no_server",
+               fmt::format("no server is known: start a cluster on this machine with `dove up`, or "
+                           "name one with --url, DOVE_URL, DOVE_DATA, or `url:` in {}/config.yaml",
+                           config_directory()),
+               ""};
+}
+
+std::string without_slash(std::string url) {
+  while (!url.empty() && url.back() == '/') url.pop_back();
+  return url;
+}
+
+Result<std::string> find_token(const Found& stored, const std::string& url) {
+  const std::string token = environment_value("DOVE_TOKEN");
+  if (!token.empty()) return token;
+  const std::string file = environment_value("DOVE_TOKEN_FILE");
+  if (!file.empty()) return read_line_file(file);
+  // A task speaks for its job, to the server that started it.
+  const std::string job_token = environment_value("DOVE_JOB_TOKEN");
+  if (!job_token.empty() && url == environment_value("DOVE_URL")) return job_token;
+  if (stored.token_file.empty() || without_slash(stored.url) != without_slash(url))
+    return std::string();
+  const Result<std::string> read = read_line_file(stored.token_file);
+  return read.ok() ? *read : std::string();
+}
+
+}  // namespace
+
+std::string environment_value(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::string config_directory() {
+  const std::string base = environment_value("XDG_CONFIG_HOME");
+  return (base.empty() ? local_home() + "/.config" : base) + "/dove";
+}
+
+Result<std::string> read_line_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return Error{ErrorKind::kNotFound, "cannot_read", fmt::format("{}: cannot be read", path),
+                 path};
+  }
+  std::string text(kFileBytesMax + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() > kFileBytesMax) {
+    return Error{ErrorKind::kTooLarge, "too_large",
+                 fmt::format("{}: over {} KiB", path, kFileBytesMax / 1024), path};
+  }
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) {
+    text.pop_back();
+  }
+  return text;
+}
+
+Result<Endpoint> find_endpoint(const Invocation& invocation) {
+  const std::string data = invocation.get("data", environment_value("DOVE_DATA"));
+  const std::string url = invocation.get("url", environment_value("DOVE_URL"));
+  Found stored;
+  if (!data.empty()) {
+    stored = in_data(data);
+    if (stored.url.empty() && url.empty()) {
+      return Error{ErrorKind::kUnavailable, "no_server",
+                   fmt::format("{} has no file `url`: no server was started on it; try "
+                               "`dove up --data {}`",
+                               data, data),
+                   ""};
+    }
+  } else {
+    TRY_ASSIGN(stored, in_known_places());
+  }
+  Endpoint endpoint;
+  endpoint.url = url.empty() ? stored.url : url;
+  endpoint.origin = url.empty() ? stored.origin : (invocation.has("url") ? "--url" : "DOVE_URL");
+  if (endpoint.url.empty()) return no_server();
+  if (!data.empty() && !url.empty()) {
+    stored.url = url;  // both were named: the token is meant for it
+    stored.token_file = data + "/token";
+  }
+  TRY_ASSIGN(endpoint.token, find_token(stored, endpoint.url));
+  return endpoint;
+}
+
+}  // namespace dove::cli

@@ -1,0 +1,236 @@
+#include "cli/client/exec_client.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "cli/client/api.h"
+#include "cli/client/own_streams.h"
+#include "cli/terminal/output.h"
+#include "cli/terminal/raw_terminal.h"
+#include "cli/terminal/terminal.h"
+#include "codec/json.h"
+#include "wire/loop.h"
+#include "wire/piece.h"
+#include "wire/web_socket.h"
+
+namespace dove::cli {
+namespace {
+
+using nlohmann::json;
+using wire::Channel;
+
+constexpr std::size_t kTextBytesMax = 1 << 20;
+
+struct Address {
+  std::string host;
+  std::uint16_t port = 0;
+  std::string prefix;
+};
+
+Result<Address> address_of(const Endpoint& endpoint) {
+  const std::string scheme = "http://";
+  const Error bad{
+      ErrorKind::kInvalid, "bad_url",
+      fmt::format("{} (from {}): commands in tasks need the server's own address, http://HOST:PORT",
+                  endpoint.url, endpoint.origin),
+      ""};
+  if (!endpoint.url.starts_with(scheme)) return bad;
+  std::string rest = endpoint.url.substr(scheme.size());
+  Address address;
+  if (const std::size_t slash = rest.find('/'); slash != std::string::npos) {
+    address.prefix = rest.substr(slash);
+    rest.resize(slash);
+  }
+  const std::size_t colon = rest.rfind(':');
+  const bool has_port = colon != std::string::npos && rest.find(']', colon) == std::string::npos;
+  address.host = has_port ? rest.substr(0, colon) : rest;
+  address.port = 80;
+  if (has_port) {
+    const auto [at, error] =
+        std::from_chars(rest.data() + colon + 1, rest.data() + rest.size(), address.port);
+    if (error != std::errc() || at != rest.data() + rest.size()) return bad;
+  }
+  if (address.host.starts_with('[') && address.host.ends_with(']')) {
+    address.host = address.host.substr(1, address.host.size() - 2);
+  }
+  return address;
+}
+
+class ExecClient {
+ public:
+  ExecClient(std::string name, const Endpoint& endpoint, const ExecWanted& wanted)
+      : name_(std::move(name)), endpoint_(endpoint), wanted_(wanted) {}
+
+  Result<int> run() {
+    TRY_ASSIGN(const Address address, address_of(endpoint_));
+    signal(SIGPIPE, SIG_IGN);
+    loop_.on_signal({SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGWINCH, SIGCONT},
+                    [this](int number) { heard(number); });
+    wire::Request request;
+    request.target = address.prefix + job_target(wanted_.job, "/exec");
+    const std::string user = environment_value("DOVE_USER");
+    request.headers = {{"Authorization", "Bearer " + endpoint_.token},
+                       {"X-Dove-User", user.empty() ? local_user() : user}};
+    wire::WebSocketCallbacks callbacks;
+    callbacks.on_text = [this](std::string_view text) { hear(text); };
+    callbacks.on_bytes = [this](std::string_view message) { print(message); };
+    callbacks.on_closed = [this](const Error& error) { closed(error); };
+    writer_ = std::make_unique<OutputWriter>(
+        loop_,
+        [this](std::size_t bytes) {
+          say_word({{"took", bytes}});
+        },
+        [this] { leave(SIGPIPE); });
+    socket_ = wire::connect_web_socket(loop_, address.host, address.port, std::move(request),
+                                       std::move(callbacks));
+    say_word(first_word());
+    loop_.run();
+    writer_.reset();  // writes the rest
+    reader_.reset();
+    raw_.restore();
+    if (code_) return *code_;
+    return failure_;
+  }
+
+ private:
+  json first_word() const {
+    const TerminalSize size = terminal_size();
+    return {{"exec",
+             {{"command", wanted_.command},
+              {"task", wanted_.task},
+              {"node", wanted_.node},
+              {"workdir", wanted_.workdir},
+              {"environment", wanted_.environment},
+              {"terminal", wanted_.terminal},
+              {"input", wanted_.input},
+              {"rows", size.rows},
+              {"columns", size.columns}}}};
+  }
+
+  void say_word(const json& word) { socket_->send_text(codec::dump_json(word)); }
+
+  void hear(std::string_view text) {
+    const Result<json> said = codec::parse_json(text, kTextBytesMax);
+    if (!said.ok() || !said->is_object()) return;
+    if (said->contains("begun")) {
+      begin();
+    } else if (said->contains("took")) {
+      window_.take(number_of(*said, "took"));
+      ask_input();
+    } else if (said->contains("exit")) {
+      tell_exit(said->at("exit"));
+    } else if (said->contains("error")) {
+      const json& error = said->at("error");
+      fail(Error{wire::kind_of_status(static_cast<int>(number_of(error, "status", 409))),
+                 text_of(error, "code"), text_of(error, "message"), ""});
+    }
+  }
+
+  void begin() {
+    if (wanted_.terminal && wanted_.input) raw_.enter();
+    if (!wanted_.input || reader_ != nullptr) return;
+    reader_ = std::make_unique<StdinReader>(loop_, wire::kPiece_bytes,
+                                            [this](std::string piece) { send(std::move(piece)); });
+  }
+
+  void send(std::string piece) {
+    if (piece.empty()) return say_word({{"end", true}});
+    window_.add(piece.size());
+    socket_->send_bytes(wire::piece_bytes(Channel::kStdin, piece));
+    waits_ = true;
+    ask_input();
+  }
+
+  void ask_input() {
+    if (!waits_ || reader_ == nullptr || window_.left() < wire::kPiece_bytes) return;
+    waits_ = false;
+    reader_->next();
+  }
+
+  void print(std::string_view message) {
+    const Result<wire::Piece> piece = wire::read_piece(message);
+    if (!piece.ok()) return fail(piece.error());
+    const int fd = piece->channel == Channel::kStderr ? STDERR_FILENO : STDOUT_FILENO;
+    writer_->write(fd, std::string(piece->bytes));
+  }
+
+  void tell_exit(const json& exit) {
+    const std::int64_t number = number_of(exit, "signal");
+    const std::string cause = text_of(exit, "cause");
+    if (code_) return;
+    code_ = static_cast<int>(number != 0 ? 128 + number : number_of(exit, "exit_code"));
+    if (*code_ == 0 && !cause.empty()) code_ = 1;
+    if (!cause.empty()) message_at_end(cause);
+    loop_.stop();
+  }
+
+  void fail(const Error& error) {
+    if (code_ || failed_) return;
+    failed_ = true;
+    failure_ = error;
+    loop_.stop();
+  }
+
+  void closed(const Error& error) {
+    if (error.code.starts_with("http_")) {
+      return fail(error_of_problem(std::atoi(error.code.c_str() + 5), error.message));
+    }
+    if (error.code == "connection_refused" || error.code == "host_unknown") return fail(error);
+    fail(Error{ErrorKind::kUnavailable, "connection_lost",
+               "the connection to the server broke, so the command was ended", ""});
+  }
+
+  void heard(int number) {
+    if (number == SIGWINCH || number == SIGCONT) {
+      if (!wanted_.terminal) return;
+      if (number == SIGCONT && reader_ != nullptr) raw_.enter();
+      const TerminalSize size = terminal_size();
+      return say_word({{"resize", {{"rows", size.rows}, {"columns", size.columns}}}});
+    }
+    const bool passes = (number == SIGINT || number == SIGQUIT) && passed_ == 0;
+    if (!passes) return leave(number);
+    passed_ = number;
+    say_word({{"signal", number}});
+  }
+
+  void leave(int number) {
+    if (!code_) code_ = 128 + number;
+    loop_.stop();
+  }
+
+  // Once the terminal is ours again.
+  void message_at_end(const std::string& text) {
+    raw_.restore();
+    writer_->write(STDERR_FILENO, fmt::format("{}: {}\n", name_, text));
+  }
+
+  const std::string name_;
+  const Endpoint endpoint_;
+  const ExecWanted wanted_;
+  wire::Loop loop_;
+  std::unique_ptr<wire::WebSocket> socket_;
+  std::unique_ptr<OutputWriter> writer_;
+  std::unique_ptr<StdinReader> reader_;
+  RawTerminal raw_;
+  wire::Window window_;
+  bool waits_ = false;  // the reader, for next()
+  int passed_ = 0;      // the signal that the command got
+  std::optional<int> code_;
+  bool failed_ = false;
+  Error failure_;
+};
+
+}  // namespace
+
+Result<int> run_exec(const std::string& name, const Endpoint& endpoint, const ExecWanted& wanted) {
+  return ExecClient(name, endpoint, wanted).run();
+}
+
+}  // namespace dove::cli

@@ -1,0 +1,32 @@
+// Following a job: its output as it comes, its exit code when it ended.
+//
+// Include only from .cc files of this part.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "cli/client/api.h"
+
+namespace dove::cli {
+
+struct LogWanted {
+  std::int64_t rank = -1;     // -1: the server's choice (the script, or rank 0)
+  std::int64_t attempt = -1;  // -1: the last
+  bool error_stream = false;
+  bool follow = false;      // until the attempt ended; waits for its begin
+  bool label = false;       // each line with its rank
+  bool apart = false;       // the error stream goes to stderr
+  std::int64_t offset = 0;  // bytes to leave out
+};
+
+// Prints the log to stdout. Following it outlives a restart of the server or of the node's agent:
+// it is asked for the rest for up to a minute.
+Result<void> print_log(Api& api, const std::string& job, LogWanted wanted);
+
+// Prints what ranks 0 to `ranks` - 1 print (0: nothing) until the job ended and gives its exit
+// code. The first SIGINT or SIGTERM cancels the job. At most 32 ranks are followed.
+Result<int> run_to_end(Api& api, const std::string& job, int ranks, bool label);
+
+}  // namespace dove::cli

@@ -1,0 +1,58 @@
+// A step: a program started inside the allocation of a job, mostly the one that this process
+// belongs to.
+//
+// Include only from .cc files of this part.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/client/endpoint.h"
+
+namespace dove::cli {
+
+struct StepWanted {
+  std::vector<std::string> command;
+  std::map<std::string, std::string> environment;
+  std::string workdir;
+  std::int64_t tasks = 0;           // 0: one for each of the job's tasks
+  std::int64_t nodes = 0;           // 0: as many as there are
+  std::int64_t tasks_per_node = 0;  // 0: any
+  std::int64_t cpus_per_task = 0;   // 0: as the job's tasks
+  std::vector<std::string> node_list;
+  std::string stdout_path, stderr_path;  // "" : here
+  // "none"; "stream": this process's own; or a file on the nodes.
+  std::string stdin_text = "none";
+  std::int64_t stdin_rank = -1;  // it goes to this task alone; -1: to all
+  bool label = false;
+  bool overcommit = false;
+  bool kill_on_bad_exit = false;
+};
+
+// Whether this process runs inside a job, and of which.
+bool inside_job();
+// The job's id, "" outside.
+std::string current_job();
+// The server that the job's node named and the job's own token.
+Result<Endpoint> job_endpoint();
+
+// Whose allocation a step is to run in, and how to prove that one may.
+struct StepPlace {
+  std::string job;
+  Endpoint endpoint;
+};
+// This process's own job.
+Result<StepPlace> own_place();
+
+// Starts the step, again for up to `patience_s` while its nodes cannot be reached or its job is not
+// known to run, copies what the tasks print to stdout and stderr, and gives the highest exit code.
+// A restart of the server meanwhile is waited for. While it runs SIGINT and SIGTERM go to the
+// step's tasks; a second one gives up, which ends the step. `name` begins the messages about tasks
+// that failed.
+Result<int> run_step(const std::string& name, const StepWanted& wanted, StepPlace place,
+                     int patience_s);
+
+}  // namespace dove::cli

@@ -1,0 +1,199 @@
+// dove events, top: what happens, as it happens.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/client/api.h"
+#include "cli/commands/job_list.h"
+#include "cli/families.h"
+#include "cli/terminal/job_text.h"
+#include "cli/terminal/output.h"
+#include "cli/terminal/table.h"
+#include "cli/terminal/terminal.h"
+#include "cli/terminal/times.h"
+#include "codec/json.h"
+#include "telemetry/clock.h"
+#include "wire/sse.h"
+
+namespace dove::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kEventBytesMax = 16 << 20;
+constexpr std::size_t kDetailsShown = 100;
+
+std::string event_line(const json& record, bool wide) {
+  const bool decision = text_of(record, "type") == "decision";
+  json data = record.value("data", json::object());
+  if (data.is_object()) data.erase("job");
+  std::string details =
+      data.empty() ? "" : data.dump(-1, ' ', false, json::error_handler_t::replace);
+  if (!wide && details.size() > kDetailsShown)
+    details = fitted(details, kDetailsShown - 3, false) + "...";
+  const std::string job = text_of(record, "job");
+  return fmt::format("{:>8}  {}  {} {:<20} {}{}\n", text_of(record, "seq"),
+                     when_text(number_of(record, "at_us")), decision ? "->" : "  ",
+                     text_of(record, "kind"), job.empty() ? "" : "job " + job + " ", details);
+}
+
+void print_event(const json& record, Format format) {
+  if (format == Format::kJson) {
+    print(codec::dump_json(record) + "\n");
+  } else if (format == Format::kYaml) {
+    print("---\n");
+    print_value(record, format);
+  } else if (format == Format::kName) {
+    print(text_of(record, "seq") + "\n");
+  } else {
+    print(event_line(record, format == Format::kWide));
+  }
+}
+
+std::string query_of(const Invocation& invocation) {
+  std::string query;
+  for (const char* name : {"job", "kind", "after", "limit"}) {
+    if (!invocation.has(name)) continue;
+    query += fmt::format("{}{}={}", query.empty() ? "?" : "&", name,
+                         wire::percent_encode(invocation.get(name)));
+  }
+  return query;
+}
+
+Result<int> run_events(const Invocation& invocation) {
+  TRY_ASSIGN(const Format format, output_format(invocation));
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  if (!invocation.has("follow")) {
+    TRY_ASSIGN(const json page, api.get("/v1/events" + query_of(invocation)));
+    for (const json& record : items_of(page, "events")) print_event(record, format);
+    return kExitOk;
+  }
+  wire::SseParser parser;
+  wire::Pairs headers = {{"Accept", "text/event-stream"}};
+  int failures = 0;
+  while (true) {
+    const Result<void> streamed = api.stream(
+        "GET", "/v1/events" + query_of(invocation), "", headers, [&](std::string_view line) {
+          const auto event = parser.feed_line(line);
+          if (!event) return true;
+          const Result<json> record = codec::parse_json(event->data, kEventBytesMax);
+          if (record.ok()) print_event(*record, format);
+          failures = 0;
+          return std::fflush(stdout) == 0;
+        });
+    if (std::ferror(stdout) != 0) return kExitFailed;
+    if (!streamed.ok() && (streamed.error().kind != ErrorKind::kUnavailable || ++failures > 60)) {
+      return streamed.error();
+    }
+    // Goes on behind the last event that was shown.
+    headers = {{"Accept", "text/event-stream"}};
+    if (!parser.last_event_id().empty())
+      headers.emplace_back("Last-Event-ID", parser.last_event_id());
+    KeyReader pause;
+    (void)pause.key(500);
+  }
+}
+
+std::string bar(std::int64_t used, std::int64_t total, int width) {
+  const std::int64_t filled = total <= 0 ? 0 : used * width / total;
+  std::string text;
+  for (int i = 0; i < width; ++i) text += i < filled ? '#' : '.';
+  return text;
+}
+
+std::string top_text(const json& cluster, const std::vector<JobView>& jobs, TerminalSize size,
+                     bool colours) {
+  const json none = json::object();
+  const auto part = [&](const char* name) { return cluster.value(name, none); };
+  const json nodes = part("nodes");
+  const json counts = part("jobs");
+  const json cores = part("cores");
+  const json gpus = part("gpus");
+  const std::int64_t cores_total = number_of(cores, "total");
+  const std::int64_t cores_used = cores_total - number_of(cores, "free");
+  const std::int64_t gpus_total = number_of(gpus, "total");
+  const std::int64_t gpus_used = gpus_total * 1000 - number_of(gpus, "free_milli");
+  std::string out = fmt::format(
+      "{}   {}   jobs: {} running, {} waiting   nodes: {} of {} connected\n",
+      styled(text_of(cluster, "name"), "1", colours), when_text(number_of(cluster, "now_us")),
+      number_of(counts, "running"), number_of(counts, "waiting"), number_of(nodes, "connected"),
+      number_of(nodes, "total"));
+  out +=
+      fmt::format("cores [{}] {}/{}\n", bar(cores_used, cores_total, 30), cores_used, cores_total);
+  out += fmt::format("GPUs  [{}] {}/{}\n\n", bar(gpus_used, gpus_total * 1000, 30),
+                     milli_text(gpus_used), gpus_total);
+  Table table({{"ID"},
+               {"NAME"},
+               {"USER"},
+               {"STATE"},
+               {"TIME", true},
+               {"STEP", true},
+               {"GPUS", true},
+               {"NODES"}});
+  const std::int64_t now_us = telemetry::now_us();
+  int left = size.rows - 6;
+  for (const JobView& job : jobs) {
+    if (left-- <= 0) break;
+    const std::vector<std::string> held = job.nodes();
+    table.add({{job.shown_id, ""},
+               {job.name.substr(0, 32), ""},
+               {job.user, ""},
+               {job.state, state_style(job.state)},
+               {clock_text(job.run_us(now_us)), ""},
+               {step_text(job.progress), ""},
+               {milli_text(job.gpus_milli), ""},
+               {held.empty() ? std::to_string(job.nodes_asked) : sorted_hostlist(held), ""}});
+  }
+  return out + table.text(colours);
+}
+
+Result<int> run_top(const Invocation& invocation) {
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  Invocation paced = invocation;
+  if (stdout_is_terminal() && !invocation.has("once")) {
+    paced.values["watch"] = {invocation.get("interval", "2s")};
+  }
+  JobFilter filter;
+  filter.with_ended = false;
+  filter.limit = 1000;
+  return repeat(paced, [&]() -> Result<int> {
+    TRY_ASSIGN(const json cluster, api.get("/v1/cluster"));
+    TRY_ASSIGN(const std::vector<json> found, list_jobs(api, filter));
+    std::vector<JobView> jobs;
+    for (const bool waiting : {false, true}) {
+      for (const json& one : found) {
+        JobView job = read_job(one);
+        if (job.waiting() == waiting) jobs.push_back(std::move(job));
+      }
+    }
+    print(top_text(cluster, jobs, terminal_size(), colours_on()));
+    return kExitOk;
+  });
+}
+
+}  // namespace
+
+std::vector<Command> event_commands() {
+  CommandSpec events;
+  events.name = "events";
+  events.summary = "Show what happened and what was decided";
+  events.group = "Jobs";
+  events.description =
+      "With -f from now on, until interrupted; it survives a restart of the server.";
+  events.options = {{"follow", 'f', "", "show what comes"},
+                    {"job", 'j', "JOB", "of this job"},
+                    {"kind", 'k', "KINDS", "of these kinds, such as JobSubmitted,Launch"},
+                    {"after", 0, "SEQ", "behind this position of the log"},
+                    {"limit", 0, "COUNT", "at most so many (1000)"},
+                    output_option()};
+  CommandSpec top;
+  top.name = "top";
+  top.summary = "Watch the cluster";
+  top.group = "Nodes";
+  top.description = "q or Ctrl-C ends it.";
+  top.options = {{"interval", 'd', "TIME", "between two looks (2s)"},
+                 {"once", '1', "", "look once"}};
+  return {{events, guarded("events", run_events)}, {top, guarded("top", run_top)}};
+}
+
+}  // namespace dove::cli

@@ -1,0 +1,54 @@
+// dove exec: a command in the world of a running task.
+#include "cli/client/exec_client.h"
+#include "cli/families.h"
+#include "cli/terminal/output.h"
+
+namespace dove::cli {
+namespace {
+
+Result<int> run(const Invocation& invocation) {
+  ExecWanted wanted;
+  wanted.job = invocation.operands[0];
+  auto first = invocation.operands.begin() + 1;
+  if (first != invocation.operands.end() && *first == "--") ++first;
+  wanted.command.assign(first, invocation.operands.end());
+  if (wanted.command.empty()) return usage_error("which command? dove exec JOB -- COMMAND...");
+  wanted.task = invocation.get("task");
+  wanted.terminal = invocation.has("tty");
+  wanted.input = invocation.has("stdin");
+  if (wanted.terminal) {
+    const std::string term = environment_value("TERM");
+    wanted.environment["TERM"] = term.empty() ? "xterm" : term;
+  }
+  TRY_ASSIGN(const Endpoint endpoint, find_endpoint(invocation));
+  return run_exec("dove exec", endpoint, wanted);
+}
+
+}  // namespace
+
+std::vector<Command> exec_commands() {
+  CommandSpec exec;
+  exec.name = "exec";
+  exec.summary = "Run a command inside a running task";
+  exec.group = "Jobs";
+  exec.operands = "JOB -- COMMAND...";
+  exec.completes = "job";
+  exec.operands_min = 1;
+  exec.operands_max = -1;
+  exec.ends_at_operand = true;
+  exec.description =
+      "The command gets the task's user, environment, directory, limits, devices and, of a job "
+      "with "
+      "an\n"
+      "image, its container. For a shell: dove exec -it JOB -- bash. Exits as the command does: "
+      "its\n"
+      "code, or 128 and its signal's number; 127 when it cannot be started. It ends with this "
+      "client,\n"
+      "with its connection, and with the task.";
+  exec.options = {{"tty", 't', "", "give it a terminal"},
+                  {"stdin", 'i', "", "its standard input is this one; else it has none"},
+                  {"task", 0, "TASK", "in this task: a rank, or GROUP/NUMBER (0)"}};
+  return {{exec, guarded("exec", run)}};
+}
+
+}  // namespace dove::cli

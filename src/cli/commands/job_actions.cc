@@ -1,0 +1,114 @@
+// dove cancel, checkpoint, hold, release, requeue, priority: what a person does to jobs.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "cli/client/api.h"
+#include "cli/client/signals.h"
+#include "cli/client/step.h"
+#include "cli/commands/job_list.h"
+#include "cli/families.h"
+#include "cli/terminal/output.h"
+
+namespace dove::cli {
+namespace {
+
+using nlohmann::json;
+
+// Does it to all of them; what failed is told, and the first failure decides the exit code.
+Result<int> for_each_job(const Invocation& invocation, const std::string& action, const json& body,
+                         const char* done) {
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  int code = kExitOk;
+  for (const std::string& id : invocation.operands) {
+    const Result<json> answer = api.send("POST", job_target(id, "/" + action), body);
+    if (answer.ok()) {
+      if (!invocation.has("quiet")) print(fmt::format("job {} {}\n", id, done));
+      continue;
+    }
+    say(fmt::format("job {}: {}", id, answer.error().message));
+    if (code == kExitOk) code = exit_code(answer.error());
+    if (answer.error().kind == ErrorKind::kUnavailable) break;
+  }
+  return code;
+}
+
+Result<int> run_cancel(const Invocation& invocation) {
+  if (!invocation.has("signal")) {
+    return for_each_job(invocation, "cancel", json::object(), "cancelled");
+  }
+  TRY_ASSIGN(const int number, signal_number(invocation.get("signal")));
+  return for_each_job(invocation, "signal", json{{"signal", number}}, "signalled");
+}
+
+Result<int> run_priority(const Invocation& invocation) {
+  const std::string given = invocation.get("value");
+  int value = 0;
+  const auto [at, error] = std::from_chars(given.data(), given.data() + given.size(), value);
+  if (error != std::errc() || at != given.data() + given.size()) {
+    return usage_error(fmt::format("--value={} is no whole number", given));
+  }
+  return for_each_job(invocation, "priority", json{{"priority", value}}, "has its new priority");
+}
+
+Result<int> run_checkpoint(const Invocation& given) {
+  Invocation invocation = given;
+  if (invocation.operands.empty()) invocation.operands.push_back(current_job());
+  if (invocation.operands.front().empty()) {
+    return usage_error("which JOB? Inside a job DOVE_JOB_ID says it; here nothing does");
+  }
+  return for_each_job(invocation, "checkpoint", json::object(), "has saved its work");
+}
+
+CommandSpec spec_of(const std::string& name, const std::string& summary,
+                    const std::string& description) {
+  CommandSpec spec;
+  spec.name = name;
+  spec.summary = summary;
+  spec.description = description;
+  spec.group = "Jobs";
+  spec.operands = "JOB...";
+  spec.completes = "job";
+  spec.operands_min = 1;
+  spec.operands_max = -1;
+  spec.options = {{"quiet", 'q', "", "say nothing when it worked"}};
+  return spec;
+}
+
+Command simple(const std::string& name, const std::string& summary, const std::string& description,
+               const char* done) {
+  return {spec_of(name, summary, description), guarded(name, [name, done](const Invocation& given) {
+            return for_each_job(given, name, json::object(), done);
+          })};
+}
+
+}  // namespace
+
+std::vector<Command> job_action_commands() {
+  CommandSpec cancel =
+      spec_of("cancel", "End jobs, or send them a signal",
+              "A running job gets SIGTERM, and SIGKILL after its grace. JOB is an id, an\n"
+              "array's id (all of it) or 12_3 (one element).");
+  cancel.options.push_back({"signal", 's', "SIGNAL", "send this signal and do not end the job"});
+  CommandSpec priority = spec_of("priority", "Change the priority of waiting jobs", "");
+  priority.options.push_back({"value", 0, "NUMBER", "the new priority; higher starts first"});
+  CommandSpec checkpoint =
+      spec_of("checkpoint", "Say that a job has saved its work",
+              "Of jobs that could be preempted those are taken first that lose least: the work\n"
+              "since they said this. Without JOB, inside a job, it is about that job.");
+  checkpoint.operands = "[JOB]";
+  checkpoint.operands_min = 0;
+  checkpoint.operands_max = 1;
+  return {
+      {checkpoint, guarded("checkpoint", run_checkpoint)},
+      {cancel, guarded("cancel", run_cancel)},
+      simple("hold", "Keep waiting jobs from starting", "", "held"),
+      simple("release", "Let held jobs start", "", "released"),
+      simple("requeue", "Run jobs again from the start",
+             "A running job is stopped and waits for its next attempt; an ended one waits anew.",
+             "requeued"),
+      {priority, guarded("priority", run_priority)}};
+}
+
+}  // namespace dove::cli

@@ -1,0 +1,42 @@
+// Reading jobs: one, those of an id (all elements of an array), those of a filter, page by page.
+//
+// Include only from .cc files of this part.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/client/api.h"
+#include "cli/client/views.h"
+
+namespace dove::cli {
+
+struct JobFilter {
+  std::vector<std::string> states;  // words of the API; empty: all
+  std::vector<std::string> users, queues, names, ids;
+  bool with_ended = true;
+  bool full = false;       // all that a job's own page says, but for its command and files
+  std::int64_t limit = 0;  // 0: all
+};
+
+// The jobs as the API has them. Kept by the filter here too, so that what a server does not filter
+// is not shown.
+Result<std::vector<nlohmann::json>> list_jobs(Api& api, const JobFilter& filter);
+
+// The job, or all elements of the array, that `id` ("7", "12_3") names. kNotFound when there is
+// none.
+Result<std::vector<nlohmann::json>> find_jobs(Api& api, const std::string& id);
+
+// Waits by the event stream until `done` is true of all jobs that `id` names, and gives them as
+// they are then. Survives a restart of the server.
+Result<std::vector<JobView>> wait_for_jobs(Api& api, const std::string& id,
+                                           const std::function<bool(const JobView&)>& done);
+
+// What `dove wait` exits with: the highest exit code; 1 for a job that ended badly with exit code
+// 0.
+int exit_code_of(const std::vector<JobView>& jobs);
+
+}  // namespace dove::cli

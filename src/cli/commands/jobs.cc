@@ -1,0 +1,240 @@
+// dove ps, show, why: what jobs there are and how they are.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/client/api.h"
+#include "cli/commands/job_list.h"
+#include "cli/families.h"
+#include "cli/terminal/job_text.h"
+#include "cli/terminal/output.h"
+#include "cli/terminal/table.h"
+#include "cli/terminal/terminal.h"
+#include "cli/terminal/times.h"
+#include "telemetry/clock.h"
+
+namespace dove::cli {
+namespace {
+
+using nlohmann::json;
+
+JobFilter filter_of(const Invocation& invocation) {
+  JobFilter filter;
+  filter.users = comma_list(invocation.get("user"));
+  if (invocation.has("me")) filter.users = {local_user()};
+  filter.queues = comma_list(invocation.get("queue"));
+  filter.names = comma_list(invocation.get("name"));
+  filter.states = comma_list(invocation.get("state"));
+  filter.with_ended = invocation.has("all") || !filter.states.empty();
+  return filter;
+}
+
+std::string reason_of(const JobView& job) {
+  if (job.reasons.empty()) return "";
+  const std::size_t more = job.reasons.size() - 1;
+  return more == 0 ? job.reasons[0].text : fmt::format("{} (+{})", job.reasons[0].text, more);
+}
+
+Table jobs_table(const std::vector<JobView>& jobs, bool wide) {
+  std::vector<Column> columns = {{"ID"}, {"NAME"}, {"USER"}, {"QUEUE"}, {"STATE"}, {"TIME", true}};
+  if (wide) {
+    for (const char* title : {"TASKS", "CORES", "GPUS", "PRIO", "ATTEMPT"}) {
+      columns.push_back({title, true});
+    }
+    columns.push_back({"SUBMITTED"});
+  }
+  const bool tells = std::any_of(jobs.begin(), jobs.end(),
+                                 [](const JobView& job) { return job.progress.ranks > 0; });
+  if (tells) columns.push_back({"STEP", true});
+  columns.push_back({"NODES"});
+  columns.push_back({"REASON"});
+  Table table(columns);
+  const std::int64_t now_us = telemetry::now_us();
+  for (const JobView& job : jobs) {
+    std::vector<Cell> row = {{job.shown_id, ""},
+                             {wide ? job.name : job.name.substr(0, 32), ""},
+                             {job.user, ""},
+                             {job.queue, ""},
+                             {job.state, state_style(job.state)},
+                             {clock_text(job.run_us(now_us)), ""}};
+    if (wide) {
+      const AttemptView* attempt = job.last_attempt();
+      for (const std::string& amount : {std::to_string(job.tasks), std::to_string(job.cores),
+                                        milli_text(job.gpus_milli), std::to_string(job.priority),
+                                        std::to_string(attempt == nullptr ? 0 : attempt->number)}) {
+        row.push_back({amount, ""});
+      }
+      row.push_back({when_text(job.submitted_at_us), ""});
+    }
+    if (tells) row.push_back({step_text(job.progress), ""});
+    const std::vector<std::string> nodes = job.nodes();
+    row.push_back({nodes.empty() ? std::to_string(job.nodes_asked) : sorted_hostlist(nodes), ""});
+    const std::string why = job.waiting() ? reason_of(job) : "";
+    row.push_back({wide || width_of(why) <= 60 ? why : fitted(why, 57, false) + "...", ""});
+    table.add(std::move(row));
+  }
+  return table;
+}
+
+// Waiting jobs whose list entry has no reasons are asked one by one, the first of them only.
+void add_reasons(Api& api, std::vector<JobView>& jobs) {
+  int left = 20;
+  for (JobView& job : jobs) {
+    if (!job.waiting() || !job.reasons.empty() || left-- <= 0) continue;
+    const Result<json> why = api.get(job_target(job.id, "/why"));
+    if (!why.ok()) continue;
+    for (const json& reason : list_of(*why, "reasons")) {
+      job.reasons.push_back({text_of(reason, "kind"), text_of(reason, "text")});
+    }
+  }
+}
+
+Result<int> run_ps(const Invocation& invocation) {
+  TRY_ASSIGN(const Format format, output_format(invocation));
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  JobFilter filter = filter_of(invocation);
+  filter.limit = std::atoll(invocation.get("limit", "0").c_str());
+  return repeat(invocation, [&]() -> Result<int> {
+    TRY_ASSIGN(const std::vector<json> found, list_jobs(api, filter));
+    if (format == Format::kJson || format == Format::kYaml) {
+      print_value(json{{"jobs", found}}, format);
+      return kExitOk;
+    }
+    std::vector<JobView> jobs;
+    for (const json& job : found) jobs.push_back(read_job(job));
+    if (format == Format::kName) {
+      for (const JobView& job : jobs) print(job.shown_id + "\n");
+      return kExitOk;
+    }
+    if (jobs.empty()) {
+      say(filter.with_ended ? "no jobs match"
+                            : "no jobs wait or run; `dove ps -a` shows those that ended, `dove "
+                              "submit FILE` starts one");
+      return kExitOk;
+    }
+    add_reasons(api, jobs);
+    print(jobs_table(jobs, format == Format::kWide).text(colours_on()));
+    return kExitOk;
+  });
+}
+
+// Why the node refused the last attempt; "" if none did, or nobody knows any more.
+std::string refusal_text(Api& api, const JobView& job) {
+  if (job.attempts.empty() || job.attempts.back().stop_reason != "launch_failed") return "";
+  const Result<json> answer = api.get(fmt::format("/v1/events?job={}&kind=LaunchFailed", job.id));
+  if (!answer.ok() || list_of(*answer, "events").empty()) return "";
+  const json data = list_of(*answer, "events").back().value("data", json::object());
+  return fmt::format("\nAttempt {} was refused: {}\n", number_of(data, "attempt"),
+                     printable(text_of(data, "why")));
+}
+
+Result<int> run_show(const Invocation& invocation) {
+  TRY_ASSIGN(const Format format, output_format(invocation));
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  return repeat(invocation, [&]() -> Result<int> {
+    bool first = true;
+    for (const std::string& id : invocation.operands) {
+      TRY_ASSIGN(const std::vector<json> found, find_jobs(api, id));
+      if (format == Format::kJson || format == Format::kYaml) {
+        print_value(found.size() == 1 ? found[0] : json{{"jobs", found}}, format);
+        continue;
+      }
+      std::vector<JobView> jobs;
+      for (const json& job : found) jobs.push_back(read_job(job));
+      if (format == Format::kName) {
+        for (const JobView& job : jobs) print(job.shown_id + "\n");
+        continue;
+      }
+      add_reasons(api, jobs);
+      if (jobs.size() > 1) {
+        print(jobs_table(jobs, format == Format::kWide).text(colours_on()));
+        continue;
+      }
+      if (!first) print("\n");
+      first = false;
+      print(job_text(jobs[0], telemetry::now_us(), colours_on()) + refusal_text(api, jobs[0]));
+    }
+    return kExitOk;
+  });
+}
+
+std::string why_text(const JobView& job, const json& why) {
+  const json& reasons = list_of(why, "reasons");
+  if (reasons.empty()) {
+    const std::string text = text_of(why, "text");
+    if (!text.empty()) return fmt::format("Job {}: {}\n", job.shown_id, text);
+    return fmt::format("Job {} is {}: nothing keeps it waiting\n", job.shown_id, job.state);
+  }
+  std::string out = fmt::format("Job {} is {} because:\n", job.shown_id, job.state);
+  for (const json& reason : reasons) {
+    out += fmt::format("  - {}\n", printable(text_of(reason, "text")));
+  }
+  return out + promise_text(job);
+}
+
+Result<int> run_why(const Invocation& invocation) {
+  TRY_ASSIGN(const Format format, output_format(invocation));
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  for (const std::string& id : invocation.operands) {
+    TRY_ASSIGN(const std::vector<json> found, find_jobs(api, id));
+    for (const json& one : found) {
+      const JobView job = read_job(one);
+      TRY_ASSIGN(const json why, api.get(job_target(job.id, "/why")));
+      if (format == Format::kJson || format == Format::kYaml) {
+        print_value(why, format);
+      } else {
+        print(why_text(job, why));
+      }
+    }
+  }
+  return kExitOk;
+}
+
+CommandSpec ps_spec() {
+  CommandSpec spec;
+  spec.name = "ps";
+  spec.summary = "List jobs";
+  spec.group = "Jobs";
+  spec.description =
+      "Jobs that wait or run, oldest first. With --state or -a also those that ended.";
+  spec.options = {{"all", 'a', "", "also jobs that ended"},
+                  {"state", 's', "STATES",
+                   "waiting, held, preparing, running, stopping, completed, failed, ..."},
+                  {"user", 'u', "USERS", "of these users"},
+                  {"me", 0, "", "of mine only"},
+                  {"queue", 'q', "QUEUES", "in these queues"},
+                  {"name", 'n', "NAMES", "of these names"},
+                  {"limit", 0, "COUNT", "at most so many"},
+                  output_option(),
+                  watch_option()};
+  return spec;
+}
+
+CommandSpec one_job_spec(const std::string& name, const std::string& summary) {
+  CommandSpec spec;
+  spec.name = name;
+  spec.summary = summary;
+  spec.group = "Jobs";
+  spec.operands = "JOB...";
+  spec.completes = "job";
+  spec.operands_min = 1;
+  spec.operands_max = -1;
+  spec.options = {output_option()};
+  return spec;
+}
+
+}  // namespace
+
+std::vector<Command> job_commands() {
+  CommandSpec show =
+      one_job_spec("show", "Show a job: its attempts, where the time went, why it waits");
+  show.options.push_back(watch_option());
+  CommandSpec why = one_job_spec("why", "Say why a job is waiting");
+  why.description = "Prints every cause that keeps the job from starting, with numbers.";
+  return {{ps_spec(), guarded("ps", run_ps)},
+          {show, guarded("show", run_show)},
+          {why, guarded("why", run_why)}};
+}
+
+}  // namespace dove::cli

@@ -1,0 +1,117 @@
+// dove logs, wait: what a job prints and how it ends.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "cli/client/follow.h"
+#include "cli/commands/job_list.h"
+#include "cli/families.h"
+#include "cli/terminal/output.h"
+#include "cli/terminal/times.h"
+
+namespace dove::cli {
+namespace {
+
+// Ends the process when the time is over: the connection that it waits on cannot be asked to stop.
+class Deadline {
+ public:
+  explicit Deadline(std::int64_t timeout_us) {
+    if (timeout_us <= 0) return;
+    thread_ = std::jthread([this, timeout_us](const std::stop_token& stop) {
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, stop, std::chrono::microseconds(timeout_us), [] { return false; });
+      if (stop.stop_requested()) return;
+      say("the time is over, and the job is not");
+      _exit(kExitTimeout);
+    });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::jthread thread_;
+};
+
+Result<std::int64_t> count_option(const Invocation& invocation, const char* name) {
+  if (!invocation.has(name)) return -1;
+  const std::string given = invocation.get(name);
+  std::int64_t value = 0;
+  const auto [at, error] = std::from_chars(given.data(), given.data() + given.size(), value);
+  if (error != std::errc() || at != given.data() + given.size() || value < 0) {
+    return usage_error(fmt::format("--{} takes a number from 0, not '{}'", name, given));
+  }
+  return value;
+}
+
+Result<int> run_logs(const Invocation& invocation) {
+  LogWanted wanted;
+  TRY_ASSIGN(wanted.rank, count_option(invocation, "rank"));
+  TRY_ASSIGN(wanted.attempt, count_option(invocation, "attempt"));
+  wanted.error_stream = invocation.has("stderr");
+  wanted.follow = invocation.has("follow");
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  TRY(print_log(api, invocation.operands[0], wanted));
+  return kExitOk;
+}
+
+Result<int> run_wait(const Invocation& invocation) {
+  std::int64_t timeout_us = 0;
+  if (invocation.has("timeout")) {
+    const auto parsed = parse_span_us(invocation.get("timeout"));
+    if (!parsed || *parsed == 0) return usage_error("--timeout takes a time such as 30s, 5m or 2h");
+    timeout_us = *parsed;
+  }
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  const Deadline deadline(timeout_us);
+  int code = kExitOk;
+  for (const std::string& id : invocation.operands) {
+    TRY_ASSIGN(const std::vector<JobView> jobs,
+               wait_for_jobs(api, id, [](const JobView& job) { return job.ended; }));
+    for (const JobView& job : jobs) {
+      if (job.state != "completed") {
+        say(fmt::format("job {} {}, exit code {}", job.shown_id, job.state, job.exit_code));
+      }
+    }
+    code = std::max(code, exit_code_of(jobs));
+  }
+  return code;
+}
+
+}  // namespace
+
+std::vector<Command> output_commands() {
+  CommandSpec logs;
+  logs.name = "logs";
+  logs.summary = "Print what a job printed";
+  logs.group = "Jobs";
+  logs.operands = "JOB";
+  logs.completes = "job";
+  logs.operands_min = logs.operands_max = 1;
+  logs.description =
+      "Standard output of a task (rank 0, or the batch script) of the last attempt. With -f it\n"
+      "waits for the job to begin and follows until the attempt ended.";
+  logs.options = {{"follow", 'f', "", "print what comes until the attempt ended"},
+                  {"rank", 'r', "RANK", "of this task"},
+                  {"attempt", 'a', "NUMBER", "of this attempt, from 1"},
+                  {"stderr", 'e', "", "standard error, where it is apart"}};
+  CommandSpec wait;
+  wait.name = "wait";
+  wait.summary = "Wait for jobs to end";
+  wait.group = "Jobs";
+  wait.operands = "JOB...";
+  wait.completes = "job";
+  wait.operands_min = 1;
+  wait.operands_max = -1;
+  wait.description =
+      "Exits with the highest exit code of the jobs; 1 for one that ended badly without one.";
+  wait.options = {{"timeout", 't', "TIME", "give up after this long, with exit code 7"}};
+  return {{logs, guarded("logs", run_logs)}, {wait, guarded("wait", run_wait)}};
+}
+
+}  // namespace dove::cli

@@ -1,0 +1,200 @@
+// dove node drain, reboot, upgrade, upgrade-agent, resume, and dove upgrade.
+#include <fmt/format.h>
+#include <time.h>
+
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "cli/client/api.h"
+#include "cli/client/views.h"
+#include "cli/families.h"
+#include "cli/terminal/output.h"
+#include "cli/terminal/table.h"
+#include "cli/terminal/terminal.h"
+#include "cli/terminal/times.h"
+#include "telemetry/clock.h"
+
+namespace dove::cli {
+namespace {
+
+using nlohmann::json;
+
+// A length of time from now, or a local time.
+Result<std::int64_t> instant_us(const std::string& text) {
+  if (const auto span_us = parse_span_us(text)) return telemetry::now_us() + *span_us;
+  std::tm at{};
+  const char* end = strptime(text.c_str(), "%Y-%m-%dT%H:%M", &at);
+  if (end == nullptr || *end != '\0') {
+    return usage_error(
+        fmt::format("--by={} is neither a length such as 2h nor a time as 2027-01-31T18:00", text));
+  }
+  at.tm_isdst = -1;
+  return std::int64_t{std::mktime(&at)} * 1'000'000;
+}
+
+Result<json> request_of(const Invocation& invocation, const std::string& action) {
+  json body{{"action", action}, {"why", invocation.get("reason")}};
+  const std::string when = invocation.has("when") ? invocation.get("when") : "idle";
+  if (when != "idle" && when != "now") return usage_error("--when is idle or now");
+  body["now"] = when == "now";
+  if (invocation.has("by")) {
+    TRY_ASSIGN(const std::int64_t by_us, instant_us(invocation.get("by")));
+    body["by_us"] = by_us;
+  }
+  return body;
+}
+
+Result<std::vector<std::string>> nodes_of(const Invocation& invocation, Api& api) {
+  std::vector<std::string> names;
+  for (const std::string& operand : invocation.operands) {
+    for (std::string& name : expand_hostlist(operand)) names.push_back(std::move(name));
+  }
+  if (!invocation.operands.empty()) return names;
+  TRY_ASSIGN(const json answer, api.get("/v1/nodes"));
+  for (const json& node : list_of(answer, "nodes")) names.push_back(text_of(node, "name"));
+  return names;
+}
+
+// -- the plan of --dry-run
+
+std::string after_text(const json& care, const char* name, std::int64_t at_us) {
+  if (!care.contains(name) || !care.at(name).is_number()) return "?";
+  const std::int64_t wait_us = number_of(care, name) - at_us;
+  return wait_us <= 0 ? "now" : "+" + span_text(wait_us);
+}
+
+std::string jobs_text(const json& care) {
+  std::vector<std::string> parts;
+  const auto add = [&](const char* name, const char* text) {
+    const json& jobs = list_of(care, name);
+    if (jobs.empty()) return;
+    std::vector<std::string> ids;
+    for (const json& job : jobs) ids.push_back(std::to_string(job.get<std::int64_t>()));
+    parts.push_back(fmt::format("{} {}", fmt::join(ids, ","), text));
+  };
+  add("go_on", "run on");
+  add("may_end", "may end first");
+  add("checkpointed", "checkpointed");
+  add("restarted", "stopped, run again");
+  return parts.empty() ? "-" : fmt::format("{}", fmt::join(parts, "; "));
+}
+
+std::string plan_text(const json& plan) {
+  const std::int64_t at_us = number_of(plan, "at_us");
+  const json& nodes = list_of(plan, "nodes");
+  std::string out = fmt::format(
+      "{} of {} nodes, at most {} away at once, {} each", text_of(plan, "action"), nodes.size(),
+      number_of(plan, "max_unavailable"), span_text(number_of(plan, "each_s") * 1'000'000));
+  if (plan.contains("done_us") && plan.at("done_us").is_number()) {
+    const std::int64_t done_us = number_of(plan, "done_us");
+    out += fmt::format(": done in {}, at {}\n", span_text(done_us - at_us), when_text(done_us));
+  } else {
+    out += ": it cannot be said when it is done\n";
+  }
+  Table table(
+      {{"ORDER", true}, {"NODE"}, {"FROM", true}, {"IDLE", true}, {"BACK", true}, {"JOBS"}});
+  int order = 0;
+  for (const json& care : nodes) {
+    table.add({{std::to_string(++order), ""},
+               {text_of(care, "node"), ""},
+               {after_text(care, "from_us", at_us), ""},
+               {after_text(care, "idle_us", at_us), ""},
+               {after_text(care, "back_us", at_us), ""},
+               {jobs_text(care), ""}});
+  }
+  out += table.text(colours_on());
+  for (const json& job : list_of(plan, "endless")) {
+    out += fmt::format("job {} has no time limit: say --by or --when now, or cancel it\n",
+                       job.get<std::int64_t>());
+  }
+  return out + "Nothing was changed. What is started on these nodes meanwhile is not counted.\n";
+}
+
+Result<int> show_plan(const Invocation& invocation, const std::string& action) {
+  TRY_ASSIGN(const Format format, output_format(invocation));
+  TRY_ASSIGN(json body, request_of(invocation, action));
+  if (invocation.has("each")) {
+    const auto each_us = parse_span_us(invocation.get("each"));
+    if (!each_us) return usage_error("--each is a length of time such as 10m");
+    body["each_s"] = *each_us / 1'000'000;
+  }
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  TRY_ASSIGN(body["nodes"], nodes_of(invocation, api));
+  TRY_ASSIGN(const json plan, api.send("POST", "/v1/care-plan", body));
+  if (format == Format::kTable || format == Format::kWide) {
+    print(plan_text(plan));
+  } else if (format == Format::kName) {
+    for (const json& care : list_of(plan, "nodes")) print(text_of(care, "node") + "\n");
+  } else {
+    print_value(plan, format);
+  }
+  return kExitOk;
+}
+
+// What is asked for stands until it is done, however long that takes.
+Result<int> ask_nodes(const Invocation& invocation, const std::string& action) {
+  if (invocation.has("dry-run")) return show_plan(invocation, action);
+  TRY_ASSIGN(const json body, request_of(invocation, action));
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  TRY_ASSIGN(const std::vector<std::string> names, nodes_of(invocation, api));
+  for (const std::string& name : names) {
+    TRY_ASSIGN(const json node, api.send("POST", node_target(name, "/action"), body));
+    print(fmt::format("node {} {}\n", name, read_node(node).state));
+  }
+  return kExitOk;
+}
+
+CommandSpec spec_of(const std::string& name, const std::string& summary) {
+  CommandSpec spec;
+  spec.name = name;
+  spec.summary = summary;
+  spec.group = "Nodes";
+  spec.operands = "NODE...";
+  spec.completes = "node";
+  spec.operands_min = 1;
+  spec.operands_max = -1;
+  spec.options = {{"reason", 'r', "TEXT", "why, for those who look"}};
+  return spec;
+}
+
+}  // namespace
+
+std::vector<Command> node_care_commands() {
+  const OptionSpec by{"by", 0, "TIME", "what still runs is over by then: 2h, or 2027-01-31T18:00"};
+  const OptionSpec when{"when", 0, "idle|now", "once nothing runs there (idle), or stop what runs"};
+  CommandSpec drain = spec_of("node drain", "Take nodes out of service, by a time");
+  CommandSpec reboot = spec_of("node reboot", "Have nodes rebooted and tested, in turns");
+  CommandSpec upgrade = spec_of("node upgrade", "Have nodes upgraded and tested, in turns");
+  CommandSpec agents = spec_of("node upgrade-agent", "Have agents upgraded under their tasks");
+  CommandSpec resume = spec_of("node resume", "Take nodes back: after their tests, if need be");
+  CommandSpec all = spec_of("upgrade", "Have agents, or with --drivers nodes, upgraded in turns");
+  all.operands = "[NODE...]";
+  all.operands_min = 0;
+  all.description =
+      "Without NODE all nodes. Agents are replaced under running tasks, which go on; for drivers "
+      "and systems nodes are drained first. At most max_unavailable nodes are away at once.";
+  all.options.push_back(
+      {"drivers", 0, "", "drivers and system: the hook `upgrade`, after a drain"});
+  for (CommandSpec* spec : {&drain, &reboot, &upgrade, &all}) spec->options.push_back(by);
+  for (CommandSpec* spec : {&reboot, &upgrade, &all}) spec->options.push_back(when);
+  for (CommandSpec* spec : {&drain, &reboot, &upgrade, &agents, &all}) {
+    spec->options.push_back({"dry-run", 0, "", "show the plan, and change nothing"});
+    spec->options.push_back({"each", 0, "TIME", "how long a node is away, for the plan"});
+    spec->options.push_back(output_option());
+  }
+  const auto asks = [](const char* name, const char* action) {
+    return guarded(name, [action](const Invocation& given) { return ask_nodes(given, action); });
+  };
+  return {{all, guarded("upgrade",
+                        [](const Invocation& given) {
+                          return ask_nodes(given,
+                                           given.has("drivers") ? "upgrade" : "upgrade_agent");
+                        })},
+          {drain, asks("node drain", "drain")},
+          {reboot, asks("node reboot", "reboot")},
+          {upgrade, asks("node upgrade", "upgrade")},
+          {agents, asks("node upgrade-agent", "upgrade_agent")},
+          {resume, asks("node resume", "resume")}};
+}
+
+}  // namespace dove::cli

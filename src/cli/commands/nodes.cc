@@ -1,0 +1,184 @@
+// dove nodes, drain, undrain.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/client/api.h"
+#include "cli/client/views.h"
+#include "cli/families.h"
+#include "cli/terminal/output.h"
+#include "cli/terminal/table.h"
+#include "cli/terminal/terminal.h"
+#include "cli/terminal/times.h"
+
+namespace dove::cli {
+namespace {
+
+using nlohmann::json;
+
+std::string used_of(std::int64_t free, std::int64_t total) {
+  return fmt::format("{}/{}", total - free, total);
+}
+
+Table nodes_table(const std::vector<NodeView>& nodes, bool wide) {
+  std::vector<Column> columns = {{"NAME"},       {"STATE"},        {"CORES", true},
+                                 {"GPUS", true}, {"MEMORY", true}, {"JOBS", true}};
+  if (wide)
+    columns.insert(columns.end(), {{"MODEL"}, {"ADDRESS"}, {"SINCE"}, {"FEATURES"}, {"TOPOLOGY"}});
+  columns.push_back({"REASON"});
+  Table table(columns);
+  for (const NodeView& node : nodes) {
+    std::vector<Cell> row = {
+        {node.name, ""},
+        {node.state, state_style(node.state)},
+        {used_of(node.cores_free, node.cores), ""},
+        {milli_text(node.gpus * 1000 - node.gpus_free_milli) + "/" + std::to_string(node.gpus), ""},
+        {bytes_text(node.memory_bytes - node.memory_free_bytes) + "/" +
+             bytes_text(node.memory_bytes),
+         ""},
+        {std::to_string(node.jobs.size()), ""}};
+    if (wide) {
+      row.push_back({node.gpu_model, ""});
+      row.push_back({node.address, ""});
+      row.push_back({when_text(node.contact_since_us), ""});
+      row.push_back({fmt::format("{}", fmt::join(node.features, ",")), ""});
+      row.push_back({node.topology, ""});
+    }
+    row.push_back({node.drain_reason, ""});
+    table.add(std::move(row));
+  }
+  return table;
+}
+
+std::string node_text(const NodeView& node) {
+  std::string out = fmt::format("Node {}: {}\n", node.name, node.state);
+  const auto line = [&](const char* title, const std::string& text) {
+    if (!text.empty()) out += fmt::format("  {:<9} {}\n", title, printable(text));
+  };
+  line("Since", when_text(node.contact_since_us));
+  line("Address", node.address);
+  line("Cores", fmt::format("{} of {} in use", node.cores - node.cores_free, node.cores));
+  line("GPUs", fmt::format("{} of {} in use{}", milli_text(node.gpus * 1000 - node.gpus_free_milli),
+                           node.gpus, node.gpu_model.empty() ? "" : " (" + node.gpu_model + ")"));
+  line("Slices", node.slices_free.empty() ? "" : "room for " + node.slices_free);
+  line("Memory",
+       fmt::format("{} of {} in use", bytes_text(node.memory_bytes - node.memory_free_bytes),
+                   bytes_text(node.memory_bytes)));
+  for (const std::string& one : node.countables) line("Counted", one);
+  line("Features", fmt::format("{}", fmt::join(node.features, ", ")));
+  line("Topology", node.topology);
+  line("Drained", node.drain_reason);
+  line("Warning", node.not_enforced);
+  line("Jobs", fmt::format("{}", fmt::join(node.jobs, ", ")));
+  return out;
+}
+
+// Why it is where it is in its life, what is found of it, and what somebody asked for.
+std::string care_text(const json& node) {
+  std::string out;
+  const auto line = [&](const char* title, const std::string& text) {
+    if (!text.empty()) out += fmt::format("  {:<9} {}\n", title, printable(text));
+  };
+  if (text_of(node, "life") != "production") {
+    const std::string who = text_of(node, "life_who");
+    line("Why", text_of(node, "life_why") + (who.empty() ? "" : " (" + who + ")"));
+  }
+  const json request = node.value("request", json::object());
+  if (!request.empty()) {
+    line("Asked", fmt::format("{} by {}: {}", text_of(request, "action"), text_of(request, "who"),
+                              text_of(request, "why")));
+  }
+  for (const json& one : node.value("findings", json::array())) {
+    const bool of_device = one.contains("device") && one.at("device").is_number();
+    line("Finding",
+         fmt::format("{}: {}{}: {}", text_of(one, "severity"), text_of(one, "check"),
+                     of_device ? fmt::format(" of device {}", number_of(one, "device")) : "",
+                     text_of(one, "evidence")));
+  }
+  line("Network", text_of(node, "unit_suspected"));
+  return out;
+}
+
+Result<json> fetch(Api& api, const std::vector<std::string>& names) {
+  if (names.empty()) return api.get("/v1/nodes");
+  json nodes = json::array();
+  for (const std::string& name : names) {
+    for (const std::string& one : expand_hostlist(name)) {
+      TRY_ASSIGN(json node, api.get(node_target(one)));
+      nodes.push_back(std::move(node));
+    }
+  }
+  return json{{"nodes", std::move(nodes)}};
+}
+
+Result<int> run_nodes(const Invocation& invocation) {
+  TRY_ASSIGN(const Format format, output_format(invocation));
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  return repeat(invocation, [&]() -> Result<int> {
+    TRY_ASSIGN(const json answer, fetch(api, invocation.operands));
+    const json& items = items_of(answer, "nodes");
+    if (format == Format::kJson || format == Format::kYaml) {
+      print_value(json{{"nodes", items}}, format);
+      return kExitOk;
+    }
+    std::vector<NodeView> nodes;
+    for (const json& item : items) nodes.push_back(read_node(item));
+    if (format == Format::kName) {
+      for (const NodeView& node : nodes) print(node.name + "\n");
+    } else if (nodes.empty()) {
+      say("no nodes yet: `dove join-token create` lets one in");
+    } else if (!invocation.operands.empty() && format == Format::kTable) {
+      for (const json& item : items) print(node_text(read_node(item)) + care_text(item));
+    } else {
+      print(nodes_table(nodes, format == Format::kWide).text(colours_on()));
+    }
+    return kExitOk;
+  });
+}
+
+Result<int> set_drained(const Invocation& invocation, bool drained) {
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  json body = json::object();
+  if (drained) body["reason"] = invocation.get("reason");
+  for (const std::string& names : invocation.operands) {
+    for (const std::string& name : expand_hostlist(names)) {
+      TRY(api.send("POST", node_target(name, drained ? "/drain" : "/undrain"), body));
+      print(fmt::format(
+          "node {} {}\n", name,
+          drained ? "drains: what runs may end, nothing new starts" : "takes jobs again"));
+    }
+  }
+  return kExitOk;
+}
+
+CommandSpec spec_of(const std::string& name, const std::string& summary) {
+  CommandSpec spec;
+  spec.name = name;
+  spec.summary = summary;
+  spec.group = "Nodes";
+  spec.operands = "NODE...";
+  spec.completes = "node";
+  spec.operands_max = -1;
+  return spec;
+}
+
+}  // namespace
+
+std::vector<Command> node_commands() {
+  CommandSpec nodes = spec_of("nodes", "List nodes, or show some in full");
+  nodes.operands = "[NODE...]";
+  nodes.description = "NODE may be a list such as gpu-[001-004,007].";
+  nodes.options = {output_option(), watch_option()};
+  CommandSpec drain = spec_of("drain", "Let nodes finish what they run and take nothing new");
+  drain.operands_min = 1;
+  drain.options = {{"reason", 'r', "TEXT", "why, for those who look"}};
+  CommandSpec undrain = spec_of("undrain", "Let drained nodes take jobs again");
+  undrain.operands_min = 1;
+  return {
+      {nodes, guarded("nodes", run_nodes)},
+      {drain, guarded("drain", [](const Invocation& given) { return set_drained(given, true); })},
+      {undrain,
+       guarded("undrain", [](const Invocation& given) { return set_drained(given, false); })}};
+}
+
+}  // namespace dove::cli

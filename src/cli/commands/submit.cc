@@ -1,0 +1,175 @@
+// dove submit: from any job file, a script, a directory or a command to a job.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/client/follow.h"
+#include "cli/client/submission.h"
+#include "cli/families.h"
+#include "cli/terminal/output.h"
+#include "codec/json.h"
+
+namespace dove::cli {
+namespace {
+
+using nlohmann::json;
+
+const std::vector<std::pair<const char*, jobfiles::Format>> kFormats = {
+    {"auto", jobfiles::Format::kAuto},
+    {"tuxiv", jobfiles::Format::kTuxiv},
+    {"sbatch", jobfiles::Format::kSbatch},
+    {"native", jobfiles::Format::kNative}};
+
+Result<jobfiles::Format> input_format(const Invocation& invocation) {
+  const std::string word = invocation.get("format", "auto");
+  for (const auto& [name, format] : kFormats) {
+    if (word == name) return format;
+  }
+  return usage_error(fmt::format("--format takes auto, tuxiv, sbatch or native, not '{}'", word));
+}
+
+// `dove submit -- PROGRAM ARGS`: the program once per task, without a shell.
+jobfiles::Source command_source(const std::vector<std::string>& command) {
+  const std::string& program = command[0];
+  json body = {{"command", command}, {"name", program.substr(program.rfind('/') + 1)}};
+  if (body["name"].get<std::string>().empty()) body.erase("name");
+  jobfiles::Source source;
+  source.name = "command line";
+  source.text = codec::dump_json(body);
+  source.format = jobfiles::Format::kNative;
+  return source;
+}
+
+// Our own words for what sbatch calls otherwise.
+struct Synonym {
+  const char* name;
+  const char* meant;
+};
+constexpr Synonym kSynonyms[] = {{"name", "job-name"},           {"queue", "qos"},
+                                 {"pool", "partition"},          {"tasks", "ntasks"},
+                                 {"cores", "cpus-per-task"},     {"memory", "mem"},
+                                 {"stdout", "output"},           {"stderr", "error"},
+                                 {"workdir", "chdir"},           {"image", "container-image"},
+                                 {"volume", "container-mounts"}, {"publish", "container-publish"}};
+
+std::vector<jobfiles::Option> options_of(const Invocation& invocation) {
+  std::vector<jobfiles::Option> options;
+  for (jobfiles::Option& option : sbatch_options_of(invocation)) {
+    // Here -o is the form of what submit prints, and --wrap the job itself.
+    if (option.name != "output" && option.name != "wrap") options.push_back(std::move(option));
+  }
+  for (const Synonym& synonym : kSynonyms) {
+    for (const std::string& value : invocation.all(synonym.name)) {
+      options.push_back({synonym.meant, value, {"command line", 0, 0}});
+    }
+  }
+  return options;
+}
+
+// --set FIELD=VALUE on the job as the API takes it.
+Result<void> set_fields(const Invocation& invocation, jobfiles::ParsedJob& job) {
+  if (!invocation.has("set")) return {};
+  json body = codec::write_submission(job.submission);
+  for (const std::string& given : invocation.all("set")) {
+    const std::size_t equals = given.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return usage_error(fmt::format("--set={}: write FIELD=VALUE", given));
+    }
+    std::string path = "/" + given.substr(0, equals);
+    std::replace(path.begin(), path.end(), '.', '/');
+    const std::string text = given.substr(equals + 1);
+    json value = json::parse(text, nullptr, false);
+    if (value.is_discarded()) value = text;
+    try {
+      body[json::json_pointer(path)] = std::move(value);
+    } catch (const json::exception&) {
+      return usage_error(fmt::format("--set={}: there is no such field", given));
+    }
+  }
+  TRY_ASSIGN(job.submission, codec::read_submission(body));
+  return {};
+}
+
+Result<jobfiles::ParsedJob> parse_job(const Invocation& invocation) {
+  const std::vector<std::string>& operands = invocation.operands;
+  jobfiles::Source source;
+  jobfiles::Context context = local_context();
+  if (invocation.has("wrap")) {
+    if (!operands.empty()) return usage_error("give either --wrap or a file, not both");
+    source = {"--wrap", invocation.get("wrap"), jobfiles::Format::kWrap, {}};
+  } else if (invocation.operands_before_dashes == 0 && !operands.empty()) {
+    source = command_source(operands);
+  } else if (operands.empty()) {
+    return usage_error(
+        "what shall run? give a file, a directory, - for stdin, --wrap='COMMAND', or -- PROGRAM "
+        "ARGS");
+  } else {
+    TRY_ASSIGN(source, read_source(operands[0]));
+    TRY_ASSIGN(source.format, input_format(invocation));
+    source.arguments.assign(operands.begin() + 1, operands.end());
+    context = context_for(operands[0], source);
+  }
+  context.options = options_of(invocation);
+  if (invocation.operands_before_dashes == 0) add_task_per_node(context.options);
+  context.find_element = [&invocation](JobId array, std::int32_t index) {
+    return find_element(invocation, array, index);
+  };
+  TRY_ASSIGN(jobfiles::ParsedJob job, jobfiles::parse(source, context));
+  TRY(set_fields(invocation, job));
+  return job;
+}
+
+Result<int> run_submit(const Invocation& invocation) {
+  TRY_ASSIGN(const Format format, output_format(invocation));
+  TRY_ASSIGN(const jobfiles::ParsedJob job, parse_job(invocation));
+  if (!job.behaviour.quiet) print_warnings(job.warnings);
+  if (invocation.has("dry-run") || job.behaviour.test_only) {
+    print_value(codec::write_submission(job.submission),
+                format == Format::kJson ? Format::kJson : Format::kYaml);
+    return kExitOk;
+  }
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  TRY_ASSIGN(const Submitted submitted, submit(api, job));
+  if (format == Format::kJson || format == Format::kYaml) {
+    print_value(json{{"id", std::atoll(submitted.id.c_str())}}, format);
+  } else if (format == Format::kName || job.behaviour.parsable) {
+    print(submitted.id + "\n");
+  } else if (!job.behaviour.quiet) {
+    print(fmt::format("Submitted job {}\n", submitted.id));
+  }
+  if (!job.behaviour.wait) return kExitOk;
+  std::fflush(stdout);
+  return run_to_end(api, submitted.id, 0, false);
+}
+
+}  // namespace
+
+std::vector<Command> submit_commands() {
+  CommandSpec spec;
+  spec.name = "submit";
+  spec.summary = "Submit a job";
+  spec.group = "Jobs";
+  spec.operands = "FILE|DIRECTORY|- [ARGUMENT...] | -- PROGRAM [ARGUMENT...]";
+  spec.completes = "file";
+  spec.operands_max = -1;
+  spec.description =
+      "FILE is a tuxiv.conf, an sbatch script, or a job in YAML or JSON; a DIRECTORY holds one "
+      "under a\n"
+      "usual name; - reads stdin. `-- PROGRAM` runs a program once per task. The options of "
+      "sbatch\n"
+      "say or change any field; they win over the file.";
+  spec.options = {{"dry-run", 0, "", "print the job that the file means, and submit nothing"},
+                  {"format", 0, "FORMAT", "the file's format: auto, tuxiv, sbatch or native"},
+                  {"set", 0, "FIELD=VALUE", "any other field of the job: retries_max=2", true},
+                  output_option()};
+  for (const Synonym& synonym : kSynonyms) {
+    spec.options.push_back({synonym.name, 0, "VALUE", fmt::format("same as --{}", synonym.meant)});
+  }
+  for (OptionSpec& option : sbatch_option_specs("o")) {
+    if (option.name != "output" && option.name != "help") spec.options.push_back(std::move(option));
+  }
+  return {{spec, guarded("submit", run_submit)}};
+}
+
+}  // namespace dove::cli

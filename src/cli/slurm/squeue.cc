@@ -1,0 +1,209 @@
+// squeue under its own name.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/job_list.h"
+#include "cli/face.h"
+#include "cli/families.h"
+#include "cli/slurm/job_fields.h"
+#include "cli/terminal/output.h"
+#include "cli/terminal/terminal.h"
+#include "cli/terminal/times.h"
+#include "telemetry/clock.h"
+
+namespace dove::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kDefaultFormat = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R";
+constexpr const char* kLongFormat = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R";
+constexpr int kReasonsAsked = 100;
+
+Result<std::vector<FormatPiece>> format_of(const Invocation& invocation) {
+  std::vector<FormatPiece> pieces;
+  if (invocation.has("Format")) {
+    return parse_long_format(invocation.get("Format"), squeue_long_names());
+  }
+  std::string format = invocation.has("long") ? kLongFormat : kDefaultFormat;
+  const std::string set = environment_value("SQUEUE_FORMAT");
+  if (!set.empty() && !invocation.has("long")) format = set;
+  TRY_ASSIGN(pieces, parse_percent_format(invocation.get("format", format)));
+  for (const FormatPiece& piece : pieces) {
+    if (piece.field != 0 && squeue_title(piece.field).empty()) {
+      return usage_error(fmt::format("Invalid job format specification: %{}", piece.field));
+    }
+  }
+  return pieces;
+}
+
+struct Wanted {
+  JobFilter filter;
+  std::vector<std::string> pools, nodes;
+};
+
+Result<Wanted> wanted_of(const Invocation& invocation) {
+  Wanted wanted;
+  JobFilter& filter = wanted.filter;
+  filter.users = comma_list(invocation.get("user", environment_value("SQUEUE_USERS")));
+  if (invocation.has("me")) filter.users = {local_user()};
+  filter.names = comma_list(invocation.get("name"));
+  filter.queues = comma_list(invocation.get("qos"));
+  filter.ids = comma_list(invocation.get("jobs"));
+  wanted.pools = comma_list(invocation.get("partition"));
+  wanted.nodes = expand_hostlist(invocation.get("nodelist"));
+  filter.with_ended = false;
+  for (const std::string& word : comma_list(invocation.get("states"))) {
+    if (word == "all" || word == "ALL") {
+      filter.states.clear();
+      filter.with_ended = true;
+      break;
+    }
+    const std::vector<std::string> states = states_of_slurm(word);
+    if (states.empty()) return usage_error(fmt::format("Invalid job state specified: {}", word));
+    filter.states.insert(filter.states.end(), states.begin(), states.end());
+    filter.with_ended = true;
+  }
+  return wanted;
+}
+
+template <class T>
+bool shares(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.empty() || std::any_of(a.begin(), a.end(), [&](const T& one) {
+           return std::find(b.begin(), b.end(), one) != b.end();
+         });
+}
+
+// Waiting elements of one array become one line, "12_[0-3,5]", as squeue shows them without -r.
+std::vector<JobView> with_arrays_joined(const std::vector<JobView>& jobs) {
+  std::vector<JobView> lines;
+  for (const JobView& job : jobs) {
+    JobView* first = nullptr;
+    for (JobView& line : lines) {
+      if (!job.array.empty() && line.array == job.array && line.state == job.state &&
+          job.waiting()) {
+        first = &line;
+      }
+    }
+    if (first == nullptr) {
+      lines.push_back(job);
+      if (!job.array.empty() && job.waiting()) {
+        lines.back().shown_id = fmt::format("{}_[{}]", job.array, job.array_index);
+      }
+      continue;
+    }
+    std::string& shown = first->shown_id;
+    shown.pop_back();
+    const std::size_t at = shown.find_last_of("[,-") + 1;
+    const std::int64_t last = std::atoll(shown.c_str() + at);
+    if (job.array_index != last + 1) {
+      shown += fmt::format(",{}]", job.array_index);
+    } else if (shown[at - 1] == '-') {
+      shown = shown.substr(0, at) + fmt::format("{}]", job.array_index);
+    } else {
+      shown += fmt::format("-{}]", job.array_index);
+    }
+  }
+  return lines;
+}
+
+bool less_by(const JobView& a, const JobView& b, char field, std::int64_t now_us, bool& equal) {
+  const std::string left = squeue_field(a, field, now_us);
+  const std::string right = squeue_field(b, field, now_us);
+  const auto number = [](const std::string& text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  };
+  equal = left == right;
+  if (number(left) && number(right) && left.size() != right.size())
+    return left.size() < right.size();
+  return left < right;
+}
+
+void sort_jobs(const std::string& keys, std::int64_t now_us, std::vector<JobView>& jobs) {
+  const std::vector<std::string> words = comma_list(keys);
+  std::stable_sort(jobs.begin(), jobs.end(), [&](const JobView& a, const JobView& b) {
+    for (const std::string& word : words) {
+      const bool descending = word[0] == '-';
+      const char field = word.back();
+      bool equal = false;
+      const bool less = less_by(a, b, field, now_us, equal);
+      if (!equal) return descending ? !less : less;
+    }
+    return false;
+  });
+}
+
+Result<int> show(const Invocation& invocation, const std::vector<FormatPiece>& pieces,
+                 const Wanted& wanted, Api& api) {
+  TRY_ASSIGN(const std::vector<json> found, list_jobs(api, wanted.filter));
+  std::vector<JobView> jobs;
+  for (const json& one : found) {
+    JobView job = read_job(one);
+    const std::string pool = squeue_field(job, 'P', 0);
+    if (shares(wanted.pools, {pool}) && shares(wanted.nodes, job.nodes()))
+      jobs.push_back(std::move(job));
+  }
+  if (!invocation.has("array")) jobs = with_arrays_joined(jobs);
+  fetch_reasons(api, jobs, kReasonsAsked);
+  const std::int64_t now_us = telemetry::now_us();
+  if (invocation.has("sort")) sort_jobs(invocation.get("sort"), now_us, jobs);
+  std::string out;
+  if (invocation.has("long")) out += local_time_text(now_us) + "\n";
+  if (!invocation.has("noheader")) out += format_line(pieces, squeue_title) + "\n";
+  for (const JobView& job : jobs) {
+    out += format_line(pieces, [&](char field) { return squeue_field(job, field, now_us); }) + "\n";
+  }
+  print(out);
+  return 0;
+}
+
+Result<int> run_squeue(const Invocation& invocation) {
+  if (invocation.has("version")) {
+    print("slurm 22.05 (dove)\n");
+    return 0;
+  }
+  TRY_ASSIGN(const std::vector<FormatPiece> pieces, format_of(invocation));
+  TRY_ASSIGN(Wanted wanted, wanted_of(invocation));
+  wanted.filter.full = std::any_of(pieces.begin(), pieces.end(), [](const FormatPiece& piece) {
+    return piece.field != 0 &&
+           std::string_view("EcfnS").find(piece.field) != std::string_view::npos;
+  });
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  Invocation paced = invocation;
+  if (invocation.has("iterate")) paced.values["watch"] = invocation.all("iterate");
+  return repeat(paced, [&] { return show(invocation, pieces, wanted, api); });
+}
+
+}  // namespace
+
+std::vector<Command> squeue_commands() {
+  CommandSpec spec;
+  spec.name = "squeue";
+  spec.summary = "List jobs (as Slurm's)";
+  spec.group = kFaceGroup;
+  spec.options = {{"jobs", 'j', "IDS", "these jobs"},
+                  {"user", 'u', "USERS", "of these users"},
+                  {"me", 0, "", "of mine"},
+                  {"name", 'n', "NAMES", "of these names"},
+                  {"partition", 'p', "POOLS", "in these pools"},
+                  {"qos", 'q', "QUEUES", "in these queues"},
+                  {"states", 't', "STATES", "in these states: PD R CG CD F CA TO NF, or all"},
+                  {"nodelist", 'w', "NODES", "on these nodes"},
+                  {"format", 'o', "FORMAT", "columns, such as \"%.18i %.8j %R\""},
+                  {"Format", 'O', "NAMES", "columns by name, such as JobID,Name:20,State"},
+                  {"long", 'l', "", "more columns"},
+                  {"noheader", 'h', "", "no titles"},
+                  {"array", 'r', "", "one line for each element of an array"},
+                  {"sort", 'S', "FIELDS", "order, such as \"P,-p,i\""},
+                  {"iterate", 'i', "SECONDS", "again every so often"},
+                  {"all", 'a', "", "accepted: all pools are shown"},
+                  {"start", 0, "", "accepted: start times that are known are shown"},
+                  {"verbose", 'v', "", "accepted"},
+                  {"version", 'V', "", "print the version"}};
+  return {{spec, guarded_face("squeue", run_squeue)}};
+}
+
+}  // namespace dove::cli

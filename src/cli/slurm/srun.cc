@@ -1,0 +1,297 @@
+// srun and dove-rsh: programs inside a job's allocation; outside of one, srun is a job of its own.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "cli/client/exec_client.h"
+#include "cli/client/follow.h"
+#include "cli/client/step.h"
+#include "cli/client/step_input.h"
+#include "cli/client/submission.h"
+#include "cli/face.h"
+#include "cli/families.h"
+#include "cli/terminal/output.h"
+#include "codec/json.h"
+#include "jobfiles/options.h"
+
+namespace dove::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kPatience_s = 30;
+
+Result<std::int64_t> count_of(const Invocation& invocation, const char* name) {
+  const std::string given = invocation.get(name, "0");
+  std::int64_t value = 0;
+  const auto [at, error] = std::from_chars(given.data(), given.data() + given.size(), value);
+  // "--nodes=2-4" takes the least.
+  const bool whole = at == given.data() + given.size() || *at == '-';
+  if (error != std::errc() || !whole || value < 0) {
+    return usage_error(fmt::format("--{}={} is no number", name, given));
+  }
+  return value;
+}
+
+// Ours in JSON, which is UTF-8; the job's own words are set by its node.
+std::map<std::string, std::string> own_environment(const std::string& wanted) {
+  std::map<std::string, std::string> environment;
+  const std::vector<std::string> words = comma_list(wanted);
+  const auto listed = [&](const char* word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  };
+  const bool all = words.empty() || listed("ALL");
+  for (const auto& [name, value] : local_context().environment) {
+    const bool ours = name.starts_with("DOVE_") || name == "_" || name == "SHLVL" ||
+                      name == "PWD" || name == "OLDPWD" || name == "SBATCH_EXPORT";
+    if (ours || json(value).dump(-1, ' ', false, json::error_handler_t::replace) !=
+                    json(value).dump(-1, ' ', false, json::error_handler_t::ignore)) {
+      continue;
+    }
+    if (all || name == "PATH" || listed(name.c_str())) environment[name] = value;
+  }
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    if (equals != std::string::npos) environment[word.substr(0, equals)] = word.substr(equals + 1);
+  }
+  return environment;
+}
+
+void say_what_has_no_effect(const Invocation& invocation) {
+  const std::pair<const char*, const char*> kIgnored[] = {
+      {"mpi", "MPI programs find each other through mpirun; the tasks are plain processes"},
+      {"overlap", "steps always share what their job holds"},
+      {"cpu-bind", "tasks get cores of their own"},
+      {"cpu_bind", "tasks get cores of their own"},
+      {"distribution", "ranks fill one node after the other"},
+      {"mem-bind", "memory is not bound"},
+      {"hint", "cores are not grouped by hints"},
+      {"gpu-bind", "tasks see the GPUs that they got"},
+      {"gpus-per-task", "the GPUs of the tasks' nodes are split among them"},
+      {"gres", "the GPUs of the tasks' nodes are split among them"},
+      {"exclusive", "steps always share what their job holds"}};
+  const bool inside = inside_job() || invocation.has("jobid");
+  for (const auto& [name, why] : kIgnored) {
+    const bool asks =
+        std::string_view(name).starts_with("g") || std::string_view(name) == "exclusive";
+    if (invocation.has(name) && (inside || !asks)) {
+      face_says("srun", fmt::format("warning: --{} has no effect: {}", name, why));
+    }
+  }
+}
+
+std::string output_path_of(const Invocation& invocation, const char* name) {
+  const std::string path = invocation.get(name);
+  return path == "none" ? "/dev/null" : path == "all" ? "" : path;
+}
+
+// As Slurm's --input: all, none, the number of one task, or a file on the nodes.
+void set_input(const std::string& given, StepWanted& step) {
+  const bool is_rank = !given.empty() && given.find_first_not_of("0123456789") == std::string::npos;
+  if (given != "all" && given != "none" && !is_rank) {
+    step.stdin_text = given;
+    return;
+  }
+  step.stdin_text = given != "none" && has_input() ? "stream" : "none";
+  if (is_rank) step.stdin_rank = std::strtoll(given.c_str(), nullptr, 10);
+}
+
+Result<StepWanted> wanted_of(const Invocation& invocation) {
+  StepWanted step;
+  step.command = invocation.operands;
+  TRY_ASSIGN(step.tasks, count_of(invocation, "ntasks"));
+  TRY_ASSIGN(step.nodes, count_of(invocation, "nodes"));
+  TRY_ASSIGN(step.tasks_per_node, count_of(invocation, "ntasks-per-node"));
+  TRY_ASSIGN(step.cpus_per_task, count_of(invocation, "cpus-per-task"));
+  step.node_list = expand_hostlist(invocation.get("nodelist"));
+  // Slurm, too, takes the list for the number of nodes.
+  if (step.tasks == 0 && step.nodes > 0 && step.tasks_per_node > 0) {
+    step.tasks = step.nodes * step.tasks_per_node;
+  }
+  step.workdir = invocation.get("chdir", local_context().workdir);
+  step.environment = own_environment(invocation.get("export"));
+  step.stdout_path = output_path_of(invocation, "output");
+  step.stderr_path = output_path_of(invocation, "error");
+  set_input(invocation.get("input", "all"), step);
+  step.label = invocation.has("label");
+  step.overcommit = invocation.has("overcommit");
+  step.kill_on_bad_exit =
+      invocation.has("kill-on-bad-exit") && invocation.get("kill-on-bad-exit") != "0";
+  return step;
+}
+
+// Outside of an allocation: a job whose tasks are the program.
+Result<int> run_as_job(const Invocation& invocation) {
+  const std::string& program = invocation.operands[0];
+  json body = {{"command", invocation.operands},
+               {"name", program.substr(program.rfind('/') + 1)},
+               {"environment", own_environment(invocation.get("export"))},
+               {"workdir", local_context().workdir}};
+  jobfiles::Source source{"srun", codec::dump_json(body), jobfiles::Format::kNative, {}};
+  jobfiles::Context context = local_context();
+  for (const jobfiles::Option& option : sbatch_options_of(invocation)) {
+    if (option.name != "export") context.options.push_back(option);
+  }
+  add_task_per_node(context.options);
+  TRY_ASSIGN(const jobfiles::ParsedJob job, jobfiles::parse(source, context));
+  if (!invocation.has("quiet")) print_warnings(job.warnings);
+  std::int64_t tasks = 0;
+  for (const TaskGroup& group : job.submission.spec.groups) tasks += group.tasks;
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  TRY_ASSIGN(const Submitted submitted, submit(api, job));
+  if (invocation.has("verbose")) face_says("srun", fmt::format("job {} submitted", submitted.id));
+  const bool elsewhere = invocation.has("output");
+  return run_to_end(api, submitted.id, elsewhere ? 0 : static_cast<int>(tasks),
+                    invocation.has("label"));
+}
+
+// The job that --jobid names, else the one that srun runs in. From outside it is the caller's token
+// that counts; a job's own token is good for that job alone.
+Result<StepPlace> place_of(const Invocation& invocation) {
+  const std::string named = invocation.get("jobid");
+  if (named.empty() || named == current_job()) return own_place();
+  if (inside_job()) {
+    return usage_error(
+        fmt::format("--jobid={}: steps inside job {} are that job's own; call srun from outside to "
+                    "reach another one",
+                    named, current_job()));
+  }
+  TRY_ASSIGN(Endpoint endpoint, find_endpoint(invocation));
+  return StepPlace{named, std::move(endpoint)};
+}
+
+// One task, with our terminal: a command beside the job's own first task on its node.
+Result<int> run_with_terminal(const Invocation& invocation) {
+  if (!inside_job() && !invocation.has("jobid")) {
+    return usage_error(
+        "--pty works inside a job, or with --jobid of a running one; start a job first, and see "
+        "`dove exec -it JOB -- bash`");
+  }
+  ExecWanted wanted;
+  for (const char* count : {"ntasks", "nodes"}) {
+    TRY_ASSIGN(const std::int64_t given, count_of(invocation, count));
+    if (given > 1) {
+      return usage_error(fmt::format("--pty is for one task; --{}={} asks for more", count, given));
+    }
+  }
+  const std::vector<std::string> nodes = expand_hostlist(invocation.get("nodelist"));
+  if (nodes.size() > 1) return usage_error("--pty is for one task, so --nodelist names one node");
+  if (!nodes.empty()) wanted.node = nodes[0];
+  TRY_ASSIGN(const StepPlace place, place_of(invocation));
+  wanted.job = place.job;
+  wanted.command = invocation.operands;
+  wanted.environment = own_environment(invocation.get("export"));
+  wanted.workdir = invocation.get("chdir", local_context().workdir);
+  wanted.terminal = wanted.input = true;
+  return run_exec("srun", place.endpoint, wanted);
+}
+
+Result<int> run_srun(const Invocation& invocation) {
+  if (invocation.has("version")) {
+    print("slurm 22.05 (dove)\n");
+    return 0;
+  }
+  if (invocation.operands.empty())
+    return usage_error("no program was named: srun [options] PROGRAM [ARGUMENT...]");
+  for (const char* refused : {"multi-prog", "bcast"}) {
+    if (invocation.has(refused)) {
+      return usage_error(fmt::format(
+          "--{} is not there: start one step per program, and keep programs on a shared path",
+          refused));
+    }
+  }
+  say_what_has_no_effect(invocation);
+  if (invocation.has("pty")) return run_with_terminal(invocation);
+  if (!inside_job() && !invocation.has("jobid")) return run_as_job(invocation);
+  TRY_ASSIGN(StepPlace place, place_of(invocation));
+  TRY_ASSIGN(const StepWanted step, wanted_of(invocation));
+  // From outside nobody is faster than the news that the job runs.
+  return run_step("srun", step, std::move(place), inside_job() ? kPatience_s : 0);
+}
+
+CommandSpec srun_spec() {
+  CommandSpec spec;
+  spec.name = "srun";
+  spec.summary = "Run a program on the tasks of a job (as Slurm's)";
+  spec.group = kFaceGroup;
+  spec.operands = "PROGRAM [ARGUMENT...]";
+  spec.operands_max = -1;
+  spec.ends_at_operand = true;
+  spec.description =
+      "Inside a job, or with --jobid of a running one: starts a step on its nodes. Otherwise "
+      "submits\n"
+      "a job of the program, prints what it prints, and cancels it on Ctrl-C. Exits with the "
+      "highest\n"
+      "exit code of the tasks.";
+  spec.options = {{"label", 'l', "", "begin each line with the task's rank"},
+                  {"unbuffered", 'u', "", "output is never held back; accepted"},
+                  {"kill-on-bad-exit", 'K', "0|1", "end the step when a task fails", false, true},
+                  {"mpi", 0, "TYPE", "no effect"},
+                  {"overlap", 0, "", "no effect: steps share what their job holds"},
+                  {"cpu-bind", 0, "TYPE", "no effect"},
+                  {"cpu_bind", 0, "TYPE", "no effect"},
+                  {"jobid", 0, "JOB", "a step of this running job, from outside too"},
+                  {"pty", 0, "", "one task, with this terminal; inside a job or with --jobid"},
+                  {"multi-prog", 0, "", "refused"},
+                  {"bcast", 0, "FILE", "refused", false, true},
+                  {"immediate", 'I', "SECONDS", "accepted, no effect", false, true},
+                  {"threads", 'T', "COUNT", "accepted, no effect"},
+                  {"preserve-env", 'E', "", "accepted: the environment is kept"},
+                  {"disable-status", 'X', "", "accepted, no effect"},
+                  {"het-group", 0, "GROUP", "accepted, no effect"},
+                  {"wait", 'W', "SECONDS", "accepted, no effect"}};
+  std::vector<std::string> own;
+  for (const OptionSpec& option : spec.options) own.push_back(option.name);
+  for (OptionSpec& option : sbatch_option_specs("lWX")) {
+    if (option.name == "help" || option.name == "wrap" || option.name == "parsable" ||
+        std::find(own.begin(), own.end(), option.name) != own.end()) {
+      continue;
+    }
+    spec.options.push_back(std::move(option));
+  }
+  return spec;
+}
+
+// What Open MPI calls in place of ssh: dove-rsh [ssh options] HOST WORD...
+Result<int> run_rsh(const Invocation& invocation) {
+  std::vector<std::string> words = invocation.operands;
+  while (!words.empty() && words[0].starts_with('-')) {
+    const bool with_value = words[0] == "-l" || words[0] == "-p" || words[0] == "-o";
+    words.erase(words.begin(), words.begin() + (with_value && words.size() > 1 ? 2 : 1));
+  }
+  if (words.size() < 2) return usage_error("expected HOST COMMAND...");
+  StepWanted step;
+  step.tasks = step.nodes = 1;
+  step.overcommit = true;
+  step.node_list = {words[0]};
+  const std::vector<std::string> command(words.begin() + 1, words.end());
+  step.command = {"/bin/sh", "-c", fmt::format("{}", fmt::join(command, " "))};
+  step.workdir = local_context().workdir;
+  for (const char* name : {"PATH", "LD_LIBRARY_PATH"}) {
+    const std::string value = environment_value(name);
+    if (!value.empty()) step.environment[name] = value;
+  }
+  TRY_ASSIGN(StepPlace place, own_place());
+  return run_step("dove-rsh", step, std::move(place), kPatience_s);
+}
+
+}  // namespace
+
+std::vector<Command> srun_commands() {
+  CommandSpec rsh;
+  rsh.name = "dove-rsh";
+  rsh.summary = "Run a command on another node of the same job (for mpirun)";
+  rsh.group = kFaceGroup;
+  rsh.operands = "HOST COMMAND...";
+  rsh.operands_max = -1;
+  rsh.takes_all = true;
+  rsh.description =
+      "The words behind HOST are joined and given to sh there, as with ssh. Open MPI calls it as "
+      "its\n"
+      "launch agent; jobs find that set up. The exit code is the command's.";
+  return {{srun_spec(), guarded_face("srun", run_srun)}, {rsh, guarded_face("dove-rsh", run_rsh)}};
+}
+
+}  // namespace dove::cli

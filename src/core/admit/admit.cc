@@ -1,0 +1,330 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/place/hostlist.h"
+#include "core/place/limits.h"
+#include "core/place/reservation.h"
+#include "core/state/admit_slices.h"
+#include "core/state/books.h"
+#include "core/state/fold.h"
+#include "core/state/step.h"
+#include "model/huge_pages.h"
+
+namespace dove::core {
+namespace {
+
+constexpr std::int32_t kTasks_max = 100'000;
+constexpr std::int32_t kPer_request_max = 1'000'000;
+constexpr std::int64_t kBytes_max = std::int64_t{1} << 50;
+constexpr std::int64_t kAmount_max = std::int64_t{1} << 40;
+constexpr std::size_t kGroups_max = 64;
+constexpr std::size_t kDependencies_max = 1000;
+constexpr Span kSpan_max = seconds(std::int64_t{10} * 365 * 24 * 3600);
+
+Error wrong(const char* code, std::string message, std::string field) {
+  return Error{ErrorKind::kInvalid, code, std::move(message), std::move(field)};
+}
+
+Result<void> check_amount(std::int64_t amount, std::int64_t most, const std::string& field) {
+  if (amount >= 0 && amount <= most) return {};
+  return wrong("amount_out_of_range",
+               fmt::format("{} is {}: use a number from 0 to {}", field, amount, most), field);
+}
+
+Result<void> check_countable(const Countable& one, const std::string& field) {
+  const std::int64_t page_bytes = huge_page_bytes(one.name);
+  TRY(check_amount(one.amount, page_bytes > 0 ? kBytes_max : kAmount_max, field));
+  if (page_bytes == 0 || one.amount % page_bytes == 0) return {};
+  return wrong("huge_pages_cut",
+               fmt::format("{} bytes are no whole number of pages: ask for a multiple of {}",
+                           one.amount, one.name.substr(kHugePages.size())),
+               field);
+}
+
+Result<void> check_request(const Request& request, const std::string& field) {
+  TRY(check_amount(request.cores, kPer_request_max, field + ".cores"));
+  TRY(check_amount(request.memory_bytes, kBytes_max, field + ".memory_bytes"));
+  TRY(check_amount(request.gpus, kPer_request_max, field + ".gpus"));
+  TRY(check_amount(request.share_milli, kWholeDevice_milli - 1, field + ".share_milli"));
+  TRY(check_amount(request.gpu_memory_bytes, kBytes_max, field + ".gpu_memory_bytes"));
+  if (request.gpus > 0 && request.share_milli > 0) {
+    return wrong("gpus_and_share",
+                 "a task gets whole devices or a share of one: leave out gpus or share_milli",
+                 field + ".share_milli");
+  }
+  TRY(check_slices(request, field));
+  std::string last;
+  for (const Countable& one : request.countables) {
+    TRY(check_countable(one, field + ".countables." + one.name));
+    if (one.name <= last) {
+      return wrong("countables_order", "name each countable once, in ascending order",
+                   field + ".countables");
+    }
+    last = one.name;
+  }
+  return {};
+}
+
+Result<void> check_group(const TaskGroup& group, const std::string& field) {
+  if (group.tasks < 1 || group.tasks > kTasks_max) {
+    return wrong("tasks_out_of_range",
+                 fmt::format("a group has 1 to {} tasks, not {}", kTasks_max, group.tasks),
+                 field + ".tasks");
+  }
+  TRY(check_amount(group.nodes_min, group.tasks, field + ".nodes_min"));
+  TRY(check_amount(group.nodes_max, kTasks_max, field + ".nodes_max"));
+  TRY(check_amount(group.tasks_per_node, kTasks_max, field + ".tasks_per_node"));
+  if (group.nodes_max > 0 && group.nodes_max < group.nodes_min) {
+    return wrong(
+        "nodes_max_below_min",
+        fmt::format("nodes_max {} is below nodes_min {}", group.nodes_max, group.nodes_min),
+        field + ".nodes_max");
+  }
+  if (group.tasks_per_node > 0) {
+    const std::int32_t nodes = (group.tasks + group.tasks_per_node - 1) / group.tasks_per_node;
+    if (nodes < group.nodes_min || (group.nodes_max > 0 && nodes > group.nodes_max)) {
+      return wrong("tasks_and_nodes_disagree",
+                   fmt::format("{} tasks, {} on each node, make {} nodes: change tasks, "
+                               "tasks_per_node or the number of nodes",
+                               group.tasks, group.tasks_per_node, nodes),
+                   field + ".tasks_per_node");
+    }
+  }
+  TRY(check_request(group.per_task, field + ".per_task"));
+  return check_request(group.per_node, field + ".per_node");
+}
+
+Result<void> check_spans(const JobSpec& spec) {
+  TRY(check_amount(spec.time_limit.us, kSpan_max.us, "time_limit"));
+  TRY(check_amount(spec.kill_grace.us, seconds(24 * 3600).us, "kill_grace"));
+  TRY(check_amount(spec.checkpoint_grace.us, seconds(24 * 3600).us, "checkpoint_grace"));
+  TRY(check_amount(spec.slice_min.us, kSpan_max.us, "slice_min"));
+  TRY(check_amount(spec.checkpoint_signal, 64, "checkpoint_signal"));
+  TRY(check_amount(spec.begin_at.us, Instant{kNever.us / 2}.us, "begin_at"));
+  TRY(check_amount(spec.deadline.us, Instant{kNever.us / 2}.us, "deadline"));
+  TRY(check_amount(spec.retries_max, 1000, "retries_max"));
+  TRY(check_amount(spec.array.running_max, kTasks_max, "array.running_max"));
+  if (spec.priority < -1'000'000 || spec.priority > 1'000'000) {
+    return wrong("priority_out_of_range", "priority is -1000000 to 1000000", "priority");
+  }
+  return {};
+}
+
+bool knows(const State& state, JobId id) {
+  const auto at = state.jobs.lower_bound(id);
+  return at != state.jobs.end() && (at->first == id || at->second.array == id);
+}
+
+Result<void> check_dependency(const State& state, const Dependency& one, const std::string& field) {
+  TRY(check_amount(one.delay.us, kSpan_max.us, field + ".delay"));
+  if (one.kind == DependencyKind::kSingleton) return {};
+  if (!one.job || one.job.value >= state.next_job) {
+    return wrong("dependency_unknown",
+                 fmt::format("job {} does not exist: name a job submitted before", one.job.value),
+                 field + ".job");
+  }
+  const bool needs_outcome =
+      one.kind != DependencyKind::kAfter && one.kind != DependencyKind::kAfterAny;
+  if (needs_outcome && !knows(state, one.job)) {
+    return wrong("dependency_forgotten",
+                 fmt::format("how job {} ended is no longer known: leave the dependency out, or "
+                             "use afterany",
+                             one.job.value),
+                 field + ".job");
+  }
+  return {};
+}
+
+Result<void> check_array(const State& state, const ArraySpec& array) {
+  if (static_cast<std::int64_t>(array.indices.size()) > state.settings.array_max) {
+    return Error{ErrorKind::kTooLarge, "array_too_large",
+                 fmt::format("the array has {} elements, {} are allowed: split it",
+                             array.indices.size(), state.settings.array_max),
+                 "array"};
+  }
+  for (std::size_t i = 0; i < array.indices.size(); ++i) {
+    if (array.indices[i] < 0 || (i > 0 && array.indices[i] <= array.indices[i - 1])) {
+      return wrong("array_indices", "array indices ascend from 0 upwards, each once", "array");
+    }
+  }
+  return {};
+}
+
+Result<void> check_waiting(const char* what, const std::string& name, const Limits& limits,
+                           const std::map<std::string, Usage>& usage, std::int64_t elements) {
+  if (limits.jobs_waiting < 0) return {};
+  const auto at = usage.find(name);
+  const std::int64_t waiting = at == usage.end() ? 0 : at->second.jobs_waiting;
+  if (waiting + elements <= limits.jobs_waiting) return {};
+  return Error{ErrorKind::kExhausted, "too_many_waiting",
+               fmt::format("{} {} may have {} jobs waiting and has {}: submit again when some "
+                           "have started",
+                           what, name, limits.jobs_waiting, waiting),
+               what};
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+}
+
+// Jobs wait in queues that have none below them.
+Result<void> check_leaf(const State& state, const JobSpec& spec) {
+  std::vector<std::string> below;
+  for (const auto& [name, queue] : state.queues) {
+    if (queue.parent == spec.queue) below.push_back(name);
+  }
+  if (below.empty()) return {};
+  return wrong(
+      "queue_has_children",
+      fmt::format("queue \"{}\" has queues below it and takes no jobs itself: use one of {}",
+                  spec.queue, listed(below)),
+      "queue");
+}
+
+Result<void> check_pool(const State& state, const JobSpec& spec) {
+  const Pool* pool = pool_of(state, spec);
+  if (pool == nullptr) {
+    return wrong("pool_unknown", fmt::format("there is no pool \"{}\"", spec.pool), "pool");
+  }
+  if (may_use(state, *pool, spec.user, spec.project)) return {};
+  std::vector<std::string> open;
+  for (const auto& [name, other] : state.pools) {
+    if (may_use(state, other, spec.user, spec.project)) open.push_back(name);
+  }
+  return Error{
+      ErrorKind::kDenied, "pool_not_yours",
+      fmt::format("pool \"{}\" is not open to user {}{}: open to you are {}", pool->name, spec.user,
+                  spec.project.empty() ? "" : fmt::format(" in project {}", spec.project),
+                  listed(open)),
+      "pool"};
+}
+
+Result<void> check_project(const State& state, const JobSpec& spec, std::int64_t elements) {
+  if (spec.project.empty() || state.projects.empty()) return {};
+  const auto project = state.projects.find(spec.project);
+  if (project == state.projects.end()) {
+    std::vector<std::string> known;
+    for (const auto& [name, each] : state.projects) known.push_back(name);
+    return wrong(
+        "project_unknown",
+        fmt::format("there is no project \"{}\": known are {}", spec.project, listed(known)),
+        "project");
+  }
+  const std::vector<std::string>& users = project->second.users;
+  if (!users.empty() && std::find(users.begin(), users.end(), spec.user) == users.end()) {
+    return Error{ErrorKind::kDenied, "not_in_project",
+                 fmt::format("user {} is not in project \"{}\": ask an administrator to add you",
+                             spec.user, spec.project),
+                 "project"};
+  }
+  std::vector<std::string> broken;
+  for (const Reason& r : broken_project_limits(state, spec, elements)) {
+    broken.push_back(
+        fmt::format("{}: {} used + {} requested > limit {}", r.resource, r.used, r.needs, r.limit));
+  }
+  if (broken.empty()) return {};
+  return Error{
+      ErrorKind::kExhausted, "project_quota",
+      fmt::format("project \"{}\" would be over its quota ({}): cancel jobs of it, ask for "
+                  "less, or have the quota raised",
+                  spec.project, listed(broken)),
+      "project"};
+}
+
+Result<void> check_holders(const State& state, const JobSpec& spec) {
+  const auto queue = state.queues.find(spec.queue);
+  if (queue == state.queues.end()) {
+    return wrong("queue_unknown", fmt::format("there is no queue \"{}\"", spec.queue), "queue");
+  }
+  if (!queue->second.open) {
+    return Error{ErrorKind::kConflict, "queue_closed",
+                 fmt::format("queue \"{}\" takes no jobs now: use another one", spec.queue),
+                 "queue"};
+  }
+  TRY(check_leaf(state, spec));
+  TRY(check_pool(state, spec));
+  const auto elements =
+      std::max<std::int64_t>(static_cast<std::int64_t>(spec.array.indices.size()), 1);
+  const std::int64_t live = state.usage.jobs_running + state.usage.jobs_waiting;
+  if (live + elements > state.settings.jobs_max) {
+    return Error{ErrorKind::kExhausted, "too_many_jobs",
+                 fmt::format("the cluster holds {} jobs at most (jobs_max): submit again when some "
+                             "have ended",
+                             state.settings.jobs_max),
+                 ""};
+  }
+  for (const Queue* each : queue_path(state, spec.queue)) {
+    TRY(check_waiting("queue", each->name, each->limits, state.usage_by_queue, elements));
+  }
+  TRY(check_project(state, spec, elements));
+  if (const Limits* limits = limits_of_user(state, spec.user)) {
+    TRY(check_waiting("user", spec.user, *limits, state.usage_by_user, elements));
+  }
+  for (const Countable& one : spec.cluster_requests) {
+    TRY(check_amount(one.amount, kAmount_max, "cluster_requests." + one.name));
+    if (amount_of(state.settings.countables, one.name) == 0) {
+      return wrong("countable_unknown",
+                   fmt::format("the cluster has no countable \"{}\"", one.name),
+                   "cluster_requests." + one.name);
+    }
+  }
+  return {};
+}
+
+// Resources of a group's task that no node of the pool has in total.
+std::vector<std::string> fit_warnings(const State& state, const JobSpec& spec) {
+  std::vector<std::string> warnings;
+  const Pool& pool = *pool_of(state, spec);
+  if (pool.exclusive && !spec.exclusive) {
+    warnings.push_back(
+        fmt::format("pool \"{}\" gives whole nodes: the job gets all of each, whatever it asks for",
+                    pool.name));
+  }
+  for (const TaskGroup& group : spec.groups) {
+    const bool held_somewhere =
+        std::any_of(state.nodes.begin(), state.nodes.end(), [&](const Node& n) {
+          if (n.removed || n.inventory == nullptr || !any_hostlist_holds(pool.nodes, n.name))
+            return false;
+          const auto cores = static_cast<std::int64_t>(usable_cores(n).size());
+          const auto devices = static_cast<std::int64_t>(n.inventory->devices.size());
+          const std::int64_t memory = n.inventory->memory_bytes - n.declared.memory_reserved_bytes;
+          return group.per_task.cores + group.per_node.cores <= cores &&
+                 group.per_task.gpus + group.per_node.gpus <= devices &&
+                 group.per_task.memory_bytes + group.per_node.memory_bytes <= memory;
+        });
+    if (held_somewhere) continue;
+    warnings.push_back(fmt::format(
+        "no node of pool \"{}\" can hold a task of group \"{}\": the job waits until one joins",
+        pool.name, group.name));
+  }
+  return warnings;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> admit(const State& state, const JobSpec& spec) {
+  if (spec.groups.empty() || spec.groups.size() > kGroups_max) {
+    return wrong("groups_count", fmt::format("a job has 1 to {} groups", kGroups_max), "groups");
+  }
+  for (std::size_t i = 0; i < spec.groups.size(); ++i) {
+    TRY(check_group(spec.groups[i], fmt::format("groups[{}]", i)));
+  }
+  TRY(check_spans(spec));
+  TRY(check_array(state, spec.array));
+  if (spec.dependencies.size() > kDependencies_max) {
+    return wrong("dependencies_count",
+                 fmt::format("a job has at most {} dependencies", kDependencies_max),
+                 "dependencies");
+  }
+  for (std::size_t i = 0; i < spec.dependencies.size(); ++i) {
+    TRY(check_dependency(state, spec.dependencies[i], fmt::format("dependencies[{}]", i)));
+  }
+  TRY(check_holders(state, spec));
+  TRY(check_slices_of_pool(state, spec));
+  TRY(admit_times(state, spec));
+  return fit_warnings(state, spec);
+}
+
+}  // namespace dove::core

@@ -1,0 +1,213 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/place/score_board.h"
+#include "core/queue/queue_tree.h"
+#include "core/state/step.h"
+
+namespace dove::core {
+namespace {
+
+Error conflict(const char* code, std::string message) {
+  return Error{ErrorKind::kConflict, code, std::move(message), ""};
+}
+
+Error not_found(const char* what, std::uint64_t id) {
+  return Error{ErrorKind::kNotFound, fmt::format("{}_unknown", what),
+               fmt::format("there is no {} {}", what, id), ""};
+}
+
+// Most events are facts: they are recorded, not asked about. The overloads are the exceptions.
+class Admission {
+ public:
+  Admission(const State& state, const Policies& policies) : state_(state), policies_(policies) {}
+
+  template <class Fact>
+  Result<void> operator()(const Fact&) const {
+    return {};
+  }
+
+  Result<void> operator()(const JobSubmitted& event) const {
+    const auto admitted = admit(state_, *event.spec);
+    if (!admitted.ok()) return admitted.error();
+    return {};
+  }
+
+  Result<void> operator()(const JobCancelRequested& event) const { return not_ended(event.job); }
+  Result<void> operator()(const JobPriorityChanged& event) const {
+    if (event.priority < -1'000'000 || event.priority > 1'000'000) {
+      return Error{ErrorKind::kInvalid, "priority_out_of_range", "priority is -1000000 to 1000000",
+                   "priority"};
+    }
+    return not_ended(event.job);
+  }
+  Result<void> operator()(const JobReleased& event) const { return not_ended(event.job); }
+
+  Result<void> operator()(const JobHeld& event) const {
+    TRY(not_ended(event.job));
+    if (state_.find_job(event.job)->phase == JobPhase::kWaiting) return {};
+    return conflict("job_active",
+                    fmt::format("job {} has been started: requeue or cancel it", event.job.value));
+  }
+
+  Result<void> operator()(const JobRequeueRequested& event) const {
+    const Job* job = state_.find_job(event.job);
+    if (job == nullptr) return not_found("job", event.job.value);
+    if (job->phase != JobPhase::kWaiting) return {};
+    return conflict("job_waiting", fmt::format("job {} is waiting already", event.job.value));
+  }
+
+  Result<void> operator()(const CheckpointTaken& event) const {
+    const Job* job = state_.find_job(event.job);
+    if (job == nullptr) return not_found("job", event.job.value);
+    const bool runs =
+        job->phase == JobPhase::kActive && job->attempts.back().number == event.attempt;
+    if (runs) return {};
+    return conflict("not_running", fmt::format("job {} is not running, so it has nothing to save",
+                                               event.job.value));
+  }
+
+  Result<void> operator()(const NodeRemoved& event) const {
+    const Node* node = state_.find_node(event.node);
+    if (node == nullptr || node->removed) return not_found("node", event.node.value);
+    if (node->contact != Contact::kConnected) return {};
+    return conflict("node_connected",
+                    fmt::format("node {} is connected: stop its agent first", node->name));
+  }
+
+  Result<void> operator()(const NodeActionRequested& event) const {
+    const Node* node = state_.find_node(event.node);
+    if (node == nullptr || node->removed) return not_found("node", event.node.value);
+    if (event.by.us == 0 || event.by > state_.now) return {};
+    return Error{ErrorKind::kInvalid, "time_passed",
+                 "the time has passed: name a later one, or say `now`", "by"};
+  }
+
+  Result<void> operator()(const ObjectApplied& event) const {
+    if (const auto* queue = std::get_if<Queue>(&event.object)) return check_queue(*queue);
+    if (const auto* cluster = std::get_if<ClusterSettings>(&event.object)) {
+      TRY(check_order(cluster->order));
+      return check_placement(cluster->placement);
+    }
+    return {};
+  }
+
+  Result<void> operator()(const ObjectDeleted& event) const {
+    if (event.kind == "queue") {
+      for (const auto& [name, queue] : state_.queues) {
+        if (queue.parent != event.name) continue;
+        return conflict(
+            "queue_has_children",
+            fmt::format("queue \"{}\" is below it: delete or move that one first", name));
+      }
+    }
+    if ((event.kind == "pool" || event.kind == "queue") && event.name == "default") {
+      return conflict("default_stays", fmt::format("the default {} cannot be deleted", event.kind));
+    }
+    const bool known = (event.kind == "pool" && state_.pools.contains(event.name)) ||
+                       (event.kind == "queue" && state_.queues.contains(event.name)) ||
+                       (event.kind == "limit" && state_.user_limits.contains(event.name)) ||
+                       (event.kind == "user" && state_.users.contains(event.name)) ||
+                       (event.kind == "project" && state_.projects.contains(event.name)) ||
+                       (event.kind == "reservation" && state_.reservations.contains(event.name)) ||
+                       (event.kind == "node" && state_.node_declarations.contains(event.name));
+    if (!known) {
+      return Error{ErrorKind::kNotFound, "object_unknown",
+                   fmt::format("nothing is declared as {} \"{}\"", event.kind, event.name), ""};
+    }
+    return event.kind == "queue" ? queue_empty(event.name) : Result<void>();
+  }
+
+ private:
+  Result<void> check_order(const std::string& order) const {
+    if (order.empty() || find_order(policies_, order) != nullptr) return {};
+    std::vector<std::string_view> known;
+    for (const OrderPolicy* each : policies_.orders) {
+      known.push_back(each->name().substr(0, each->name().find('/')));
+    }
+    return Error{
+        ErrorKind::kInvalid, "order_unknown",
+        fmt::format("there is no order \"{}\": known are {}", order, fmt::join(known, ", ")),
+        "order"};
+  }
+
+  Result<void> check_placement(const std::string& name) const {
+    const auto plain = [](std::string_view full) { return full.substr(0, full.find('/')); };
+    const PlacementPolicy* placement = policies_.placement;
+    const std::string_view common = placement == nullptr ? name : plain(placement->name());
+    if (name == common || find_score(policies_, name) != nullptr) return {};
+    std::vector<std::string_view> known{common};
+    for (const ScorePolicy* each : policies_.scores) known.push_back(plain(each->name()));
+    return Error{
+        ErrorKind::kInvalid, "placement_unknown",
+        fmt::format("there is no placement \"{}\": known are {}", name, fmt::join(known, ", ")),
+        "placement"};
+  }
+
+  Result<void> check_queue(const Queue& queue) const {
+    TRY(check_order(queue.order));
+    if (queue.parent.empty()) return {};
+    for (std::string above = queue.parent; !above.empty();) {
+      if (above == queue.name) {
+        return Error{
+            ErrorKind::kInvalid, "queue_below_itself",
+            fmt::format("queue \"{}\" would be below itself: choose another parent", queue.name),
+            "parent"};
+      }
+      const auto at = state_.queues.find(above);
+      if (at == state_.queues.end()) {
+        return Error{ErrorKind::kInvalid, "queue_unknown",
+                     fmt::format("there is no queue \"{}\": declare the parent first", above),
+                     "parent"};
+      }
+      above = at->second.parent;
+    }
+    return holds_no_jobs(queue.parent);
+  }
+
+  // Jobs would be left in a queue that has others below it.
+  Result<void> holds_no_jobs(const std::string& queue) const {
+    const auto below = [&](const auto& each) { return each.second.parent == queue; };
+    if (std::any_of(state_.queues.begin(), state_.queues.end(), below)) return {};
+    const auto usage = state_.usage_by_queue.find(queue);
+    if (usage == state_.usage_by_queue.end()) return {};
+    const std::int32_t jobs = usage->second.jobs_waiting + usage->second.jobs_running;
+    if (jobs == 0) return {};
+    return conflict("queue_has_jobs",
+                    fmt::format("queue \"{}\" holds {} jobs and would take none any more: let them "
+                                "end, then declare queues below it",
+                                queue, jobs));
+  }
+
+  // A job of a queue that is gone could not be ordered, limited or told why it waits.
+  Result<void> queue_empty(const std::string& name) const {
+    const auto found = state_.usage_by_queue.find(name);
+    if (found == state_.usage_by_queue.end()) return {};
+    const Usage& usage = found->second;
+    if (usage.jobs_waiting == 0 && usage.jobs_running == 0) return {};
+    return conflict("queue_in_use",
+                    fmt::format("queue {} has {} waiting and {} running jobs: cancel them or let "
+                                "them end; until then `open: false` keeps others out",
+                                name, usage.jobs_waiting, usage.jobs_running));
+  }
+
+  Result<void> not_ended(JobId id) const {
+    const Job* job = state_.find_job(id);
+    if (job == nullptr) return not_found("job", id.value);
+    if (job->phase != JobPhase::kEnded) return {};
+    return conflict("job_ended", fmt::format("job {} has ended", id.value));
+  }
+
+  const State& state_;
+  const Policies& policies_;
+};
+
+}  // namespace
+
+Result<void> admit(const State& state, const Policies& policies, const Event& event) {
+  return std::visit(Admission(state, policies), event);
+}
+
+}  // namespace dove::core

@@ -1,0 +1,82 @@
+#include "core/admit/declared_warnings.h"
+
+#include <fmt/format.h>
+
+#include "core/queue/queue_tree.h"
+#include "core/state/books.h"
+
+namespace dove::core {
+namespace {
+
+// Calls tell(what, guaranteed, limit) for each amount of which more is guaranteed than may be had.
+template <class Tell>
+void each_beyond(const Quota& quota, const Limits& limits, Tell tell) {
+  const auto one = [&](const std::string& what, std::int64_t guaranteed, std::int64_t limit) {
+    if (limit >= 0 && guaranteed > limit) tell(what, guaranteed, limit);
+  };
+  one("cores", quota.cores, limits.cores);
+  one("gpus_milli", quota.gpus_milli, limits.gpus_milli);
+  one("memory_bytes", quota.memory_bytes, limits.memory_bytes);
+  const auto named = [&](const std::vector<Countable>& all, const std::vector<Countable>& most) {
+    for (const Countable& limit : most) one(limit.name, amount_of(all, limit.name), limit.amount);
+  };
+  named(quota.countables, limits.countables);
+  named(quota.gpus_by_model, limits.gpus_by_model);
+}
+
+void warn_of_guarantee(const State& state, const Queue& queue, std::vector<std::string>& out) {
+  for (const Queue* above : queue_path(state, queue.name)) {
+    each_beyond(
+        queue.guaranteed, above->limits,
+        [&](const std::string& what, std::int64_t guaranteed, std::int64_t limit) {
+          out.push_back(fmt::format(
+              "{} {} are guaranteed, and {} may use {} at once: the limit holds", guaranteed, what,
+              above == &state.queues.at(queue.name) ? "the queue" : "queue \"" + above->name + "\"",
+              limit));
+        });
+  }
+}
+
+// A limit that one above makes unreachable.
+void warn_of_limit(const State& state, const Queue& queue, std::vector<std::string>& out) {
+  Quota own;
+  own.cores = queue.limits.cores;
+  own.gpus_milli = queue.limits.gpus_milli;
+  own.memory_bytes = queue.limits.memory_bytes;
+  own.countables = queue.limits.countables;
+  own.gpus_by_model = queue.limits.gpus_by_model;
+  for (const Queue* above : queue_path(state, queue.name)) {
+    if (above->name == queue.name) continue;
+    each_beyond(own, above->limits,
+                [&](const std::string& what, std::int64_t limit, std::int64_t theirs) {
+                  out.push_back(
+                      fmt::format("its limit of {} {} is never reached: queue \"{}\" above it may "
+                                  "use {} at once",
+                                  limit, what, above->name, theirs));
+                });
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> declared_warnings(const State& state, const Policies& policies,
+                                           const Declared& object) {
+  std::vector<std::string> out;
+  const auto* queue = std::get_if<Queue>(&object);
+  if (queue == nullptr || !state.queues.contains(queue->name)) return out;
+  const OrderPolicy& order = order_of(state, policies, queue->parent);
+  if (queue->weight != 1 && order.basis() == Basis::kJob) {
+    const std::string_view name = order.name().substr(0, order.name().find('/'));
+    const std::string where =
+        queue->parent.empty() ? "the cluster" : "queue \"" + queue->parent + "\"";
+    out.push_back(
+        fmt::format("weight has an effect on preemption only: {} serves the queues below it by {}; "
+                    "give it order drf, fair_share or multifactor",
+                    where, name));
+  }
+  warn_of_guarantee(state, *queue, out);
+  warn_of_limit(state, *queue, out);
+  return out;
+}
+
+}  // namespace dove::core

@@ -1,0 +1,119 @@
+#include <algorithm>
+#include <iterator>
+#include <optional>
+
+#include "base/check.h"
+#include "core/explain/explain_ahead.h"
+#include "core/explain/explain_places.h"
+#include "core/place/limits.h"
+#include "core/plan/backfill.h"
+#include "core/preempt/victim_explain.h"
+#include "core/queue/dependency.h"
+#include "core/state/step.h"
+
+namespace dove::core {
+namespace {
+
+Reason reason(ReasonKind kind, std::string subject = "") {
+  Reason made;
+  made.kind = kind;
+  made.subject = std::move(subject);
+  return made;
+}
+
+const char* word(DependencyKind kind) {
+  switch (kind) {
+    case DependencyKind::kAfter:
+      return "after";
+    case DependencyKind::kAfterOk:
+      return "afterok";
+    case DependencyKind::kAfterNotOk:
+      return "afternotok";
+    case DependencyKind::kAfterAny:
+      return "afterany";
+    case DependencyKind::kAfterCorr:
+      return "aftercorr";
+    case DependencyKind::kSingleton:
+      return "singleton";
+  }
+  return "";
+}
+
+void add_dependencies(const State& state, const Job& job, std::vector<Reason>& out) {
+  if (job.eligible_at.us != 0 || check_dependencies(state, job).level == DependencyLevel::kMet) {
+    return;
+  }
+  std::optional<Reason> nearest;
+  const std::vector<Dependency>& all = job.spec->dependencies;
+  for (auto one = all.begin(); one != all.end(); ++one) {
+    const DependencyVerdict verdict = check_dependency(state, job, *one);
+    if (verdict.level == DependencyLevel::kMet || std::find(all.begin(), one, *one) != one)
+      continue;
+    Reason made = reason(ReasonKind::kDependency, word(one->kind));
+    made.other = verdict.other;
+    if (verdict.until != kNever) made.until = verdict.until;
+    if (!job.spec->any_dependency) {
+      out.push_back(std::move(made));
+      continue;
+    }
+    if (verdict.level == DependencyLevel::kNever) continue;
+    // Each of them is enough: together they are one cause.
+    const std::int64_t count = nearest ? nearest->count + 1 : 1;
+    const bool nearer =
+        !nearest || (made.until.us != 0 && (nearest->until.us == 0 || made.until < nearest->until));
+    if (nearer) nearest = std::move(made);
+    nearest->count = count;
+  }
+  if (nearest) out.push_back(std::move(*nearest));
+}
+
+void add_array(const State& state, const Job& job, std::vector<Reason>& out) {
+  const std::int32_t limit = job.spec->array.running_max;
+  if (limit <= 0 || !job.array) return;
+  Reason made = reason(ReasonKind::kArrayLimit);
+  made.limit = limit;
+  for (auto at = state.jobs.lower_bound(job.array); at != state.jobs.end(); ++at) {
+    if (at->second.array != job.array) break;
+    if (at->second.phase == JobPhase::kActive) ++made.used;
+  }
+  if (made.used >= limit) out.push_back(std::move(made));
+}
+
+}  // namespace
+
+std::vector<Reason> explain(const State& state, const Policies& policies, JobId id) {
+  const Job* job = state.find_job(id);
+  CHECK(job != nullptr, "explain is asked about jobs that exist");
+  std::vector<Reason> out;
+  if (job->phase != JobPhase::kWaiting) return out;
+  const JobSpec& spec = *job->spec;
+  if (job->held) {
+    const bool by_requeues = job->requeues_in_a_row >= state.settings.requeues_max;
+    out.push_back(reason(ReasonKind::kHeld, by_requeues ? "" : spec.user));
+    if (by_requeues) out.back().count = job->requeues_in_a_row;
+  }
+  if (spec.begin_at > state.now) {
+    out.push_back(reason(ReasonKind::kBeginTime));
+    out.back().until = spec.begin_at;
+  }
+  add_dependencies(state, *job, out);
+  add_array(state, *job, out);
+  auto limits = broken_limits(state, spec, least_amount(spec), false);
+  std::vector<Reason> places;
+  add_places(state, policies, *job, limits, places);
+  const bool has_no_place = !places.empty();
+  const bool over_limit = !limits.empty();
+  for (auto* more : {&limits, &places}) {
+    std::move(more->begin(), more->end(), std::back_inserter(out));
+    if (more != &limits) continue;
+    for (Reason& one : declared_obstacles(state, spec)) out.push_back(std::move(one));
+  }
+  add_ahead(state, policies, *job, has_no_place, out);
+  if (has_no_place || over_limit) {
+    if (auto preemption = explain_victims(state, policies, *job)) out.push_back(*preemption);
+  }
+  explain_plan(state, policies, *job, out);
+  return out;
+}
+
+}  // namespace dove::core

@@ -1,0 +1,316 @@
+#include "core/explain/explain_places.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "core/explain/explain_domain.h"
+#include "core/place/place_causes.h"
+#include "core/place/within_limits.h"
+#include "core/state/books.h"
+
+namespace dove::core {
+namespace {
+
+class Explainer {
+ public:
+  Explainer(const State& state, const PlacementPolicy& policy, const Pool& pool, const Job& job,
+            std::vector<Reason>& told, std::vector<Reason>& out)
+      : state_(state),
+        policy_(policy),
+        job_(job),
+        spec_(*job.spec),
+        causes_(state, policy, pool, job),
+        told_(told),
+        out_(out) {}
+
+  void run() {
+    const Causes found = smallest();
+    forget_limits(found);
+    tell(found);
+    if ((found & kTooFewCause) == 0) tell_limits(found);
+  }
+
+ private:
+  bool fits(Causes gone) const { return causes_.fits(gone); }
+  Causes smallest();
+  Causes without_hardware(Causes soft) const;
+  Causes with_hardware(Causes soft) const;
+  Causes by_kinds(Causes found) const;
+  // Drops what is not needed, in the order given.
+  Causes drop(Causes found, std::initializer_list<Causes> order) const;
+  Causes drop_each(Causes found) const;
+  // What never fits alone may do so beside the rest, where a search finds more that asks for more.
+  Causes confirmed(Causes found) const;
+
+  void forget_limits(Causes found);
+  void tell(Causes found);
+  void tell_reservations(Causes found);
+  void tell_kind(ReasonKind kind, const Kind& each, Causes nodes_gone);
+  void tell_nodes(ReasonKind kind, Causes nodes_gone);
+  void tell_limits(Causes found);
+
+  const State& state_;
+  const PlacementPolicy& policy_;
+  const Job& job_;
+  const JobSpec& spec_;
+  PlaceCauses causes_;
+  bool needs_room_ = false;  // which other jobs hold
+  std::vector<Reason>& told_;
+  std::vector<Reason>& out_;
+};
+
+Causes Explainer::drop(Causes found, std::initializer_list<Causes> order) const {
+  for (const Causes each : order) {
+    if ((found & each) != 0 && fits(found & ~each)) found &= ~each;
+  }
+  return found;
+}
+
+// A search for several groups can find more where it is offered less: asks for all of them.
+Causes Explainer::drop_each(Causes found) const {
+  if (search_is_monotone(spec_)) return found;
+  for (Causes each = 1; each != 0 && each <= found; each <<= 1) found = drop(found, {each});
+  return found;
+}
+
+Causes Explainer::smallest() {
+  const Causes soft = causes_.applicable();
+  // Then what others hold is needed whatever else there is, and less need not be asked.
+  needs_room_ = search_is_monotone(spec_) && !fits(soft);
+  if (!needs_room_) {
+    if (fits(0)) return 0;
+    for (const Causes each : {kLabelsCause, kDomainCause, kChoiceCause, kInsideCause,
+                              kReservedCause, kUnavailableCause}) {
+      if ((soft & each) != 0 && fits(each)) return each;
+    }
+  }
+  const bool will_fit = fits(soft | kOccupiedCause);
+  return confirmed(drop_each(will_fit ? without_hardware(soft) : with_hardware(soft)));
+}
+
+Causes Explainer::confirmed(Causes found) const {
+  if (search_is_monotone(spec_)) return found;
+  for (std::size_t i = 0; i < causes_.kinds().size();) {
+    const Causes other = (found & ~scarce_cause(i)) | kOccupiedCause;
+    if ((found & scarce_cause(i)) == 0 || !fits(other)) {
+      ++i;
+      continue;
+    }
+    found = drop_each(other);
+    i = 0;  // with less gone, another may do too
+  }
+  return found;
+}
+
+Causes Explainer::without_hardware(Causes soft) const {
+  Causes found = drop(soft | kOccupiedCause, {kChoiceCause, kInsideCause, kReservedCause,
+                                              kLabelsCause, kDomainCause, kUnavailableCause});
+  if (!needs_room_) found = drop(found, {kOccupiedCause});
+  return (found & kOccupiedCause) == 0 ? found : by_kinds(found);
+}
+
+// Names the resources that other jobs hold too much of, where that can be said of one at a time.
+Causes Explainer::by_kinds(Causes found) const {
+  const Causes rest = found & ~kOccupiedCause;
+  if (!causes_.fits_only(rest, nullptr)) return found;  // it is the nodes themselves
+  Causes alone = 0;
+  for (std::size_t i = 0; i < causes_.kinds().size(); ++i) {
+    const bool scarce = (rest & scarce_cause(i)) != 0;
+    if (!scarce && !causes_.fits_only(rest, &causes_.kinds()[i])) alone |= held_cause(i);
+  }
+  if (alone == 0) return found;
+  Causes kinds = alone;
+  if (!fits(rest | kinds)) {
+    kinds = causes_.all_held();
+    if (!fits(rest | kinds)) return found;
+    for (std::size_t i = 0; i < causes_.kinds().size(); ++i) {
+      const Causes fewer = kinds & ~held_cause(i);
+      if ((alone & held_cause(i)) == 0 && fits(rest | fewer)) kinds = fewer;
+    }
+  }
+  return drop(rest | kinds, {kChoiceCause, kInsideCause, kReservedCause, kLabelsCause, kDomainCause,
+                             kUnavailableCause});
+}
+
+Causes Explainer::with_hardware(Causes soft) const {
+  const Causes near = spec_.near_labels.empty() ? 0 : kLabelsCause;
+  const Causes empty = (soft & kClosedCauses) | kOccupiedCause | near;
+  Causes scarce = 0;
+  if (causes_.fits_only(empty, nullptr)) {
+    for (std::size_t i = 0; i < causes_.kinds().size(); ++i) {
+      if (!causes_.fits_only(empty, &causes_.kinds()[i])) scarce |= scarce_cause(i);
+    }
+  }
+  if (scarce == 0 || !fits(soft | kOccupiedCause | scarce)) {
+    return drop(kTooFewCause | near | (soft & kInsideCause), {kInsideCause, kLabelsCause});
+  }
+  const Causes found = drop(soft | kOccupiedCause | scarce,
+                            {kChoiceCause, kInsideCause, kReservedCause, kLabelsCause, kDomainCause,
+                             kUnavailableCause, kOccupiedCause});
+  return (found & kOccupiedCause) == 0 ? found : by_kinds(found);
+}
+
+// Limits do not matter to what can never be.
+void Explainer::forget_limits(Causes found) {
+  const JobSpec spec = causes_.spec_without(found);
+  const auto broken = broken_limits(state_, spec, least_amount(spec), false);
+  std::erase_if(told_, [&](const Reason& one) {
+    return std::none_of(broken.begin(), broken.end(),
+                        [&](const Reason& other) { return same_limit(one, other); });
+  });
+}
+
+std::int32_t least_nodes(const TaskGroup& group) {
+  const std::int32_t per_node = group.tasks_per_node;
+  const std::int32_t for_tasks = per_node > 0 ? (group.tasks + per_node - 1) / per_node : 1;
+  return std::max(group.nodes_min, for_tasks);
+}
+
+// The name of the first of `all` that is not `open` and has a fault; "": none has.
+std::string first_with_fault(const std::vector<const Node*>& all,
+                             const std::vector<const Node*>& open) {
+  for (const Node* node : all) {
+    const bool has_fault = std::any_of(
+        node->findings.begin(), node->findings.end(),
+        [](const OpenFinding& one) { return one.finding.severity >= Severity::kFault; });
+    if (has_fault && std::find(open.begin(), open.end(), node) == open.end()) return node->name;
+  }
+  return "";
+}
+
+void Explainer::tell_reservations(Causes found) {
+  if ((found & kInsideCause) != 0) {
+    Reason made;
+    made.kind = ReasonKind::kReservation;
+    made.subject = spec_.reservation;
+    for (const TaskGroup& group : spec_.groups) made.needs += least_nodes(group);
+    made.total = static_cast<std::int64_t>(
+        causes_.nodes(kUnavailableCause | kReservedCause).matching(spec_).size());
+    out_.push_back(std::move(made));
+  }
+  if ((found & kReservedCause) == 0) return;
+  for (const Reservation* reservation : causes_.reservations_in(found)) {
+    Reason made;
+    made.kind = ReasonKind::kReserved;
+    made.subject = reservation->name;
+    made.until = reservation->starts_at;
+    made.count = reservation->spares_for;
+    out_.push_back(std::move(made));
+  }
+}
+
+void Explainer::tell(Causes found) {
+  const Causes closed = found & kClosedCauses;
+  if ((found & kLabelsCause) != 0) {
+    out_.push_back(labels_refuse(state_, causes_.nodes(closed), spec_));
+  }
+  if ((found & kDomainCause) != 0) {
+    const Causes empty = (causes_.applicable() & ~kDomainCause) | kOccupiedCause;
+    const bool never = !fits(empty);
+    out_.push_back(no_unit(never, causes_.nodes(never ? empty : closed), policy_, spec_));
+  }
+  tell_reservations(found);
+  if ((found & kChoiceCause) != 0) {
+    const WhatIf& all = causes_.nodes(kClosedCauses);
+    Reason made;
+    made.kind = ReasonKind::kExcluded;
+    made.count = static_cast<std::int64_t>(all.matching(spec_).size());
+    made.total = static_cast<std::int64_t>(all.matching(causes_.spec_without(found)).size());
+    out_.push_back(std::move(made));
+  }
+  if ((found & kUnavailableCause) != 0) {
+    const JobSpec spec = causes_.spec_without(found & kChoiceCause);
+    Reason made;
+    made.kind = ReasonKind::kNodesUnavailable;
+    const std::vector<const Node*> all = causes_.nodes(closed).matching(spec);
+    const std::vector<const Node*> open = causes_.nodes(closed & ~kUnavailableCause).matching(spec);
+    made.total = static_cast<std::int64_t>(all.size());
+    made.count = made.total - static_cast<std::int64_t>(open.size());
+    made.subject = first_with_fault(all, open);
+    out_.push_back(std::move(made));
+  }
+  bool held = false;
+  for (std::size_t i = 0; i < causes_.kinds().size(); ++i) {
+    if ((found & scarce_cause(i)) != 0) {
+      tell_kind(ReasonKind::kNeverFits, causes_.kinds()[i], kClosedCauses | kOccupiedCause);
+    }
+    if ((found & held_cause(i)) == 0) continue;
+    tell_kind(ReasonKind::kResources, causes_.kinds()[i], closed);
+    held = true;
+  }
+  if ((found & kOccupiedCause) != 0) tell_nodes(ReasonKind::kResources, closed);
+  if ((found & kTooFewCause) != 0) {
+    tell_nodes(ReasonKind::kNeverFits, kClosedCauses | kOccupiedCause);
+  }
+  if (held || (found & kOccupiedCause) != 0) {
+    add_fragments(causes_.nodes(closed), policy_,
+                  causes_.spec_without(found & (kChoiceCause | kDomainCause | kLabelsCause)), out_);
+  }
+}
+
+void Explainer::tell_kind(ReasonKind kind, const Kind& each, Causes nodes_gone) {
+  Reason made;
+  made.kind = kind;
+  made.resource = each.name;
+  for (const TaskGroup& group : spec_.groups) {
+    made.needs += group.tasks * each.asked(group.per_task) +
+                  std::max(group.nodes_min, 1) * each.asked(group.per_node);
+  }
+  const WhatIf& nodes = causes_.nodes(nodes_gone);
+  const WhatIf& empty = causes_.nodes(kUnavailableCause | kOccupiedCause | nodes_gone);
+  for (const Node* node : nodes.matching(spec_)) {
+    made.free = std::max(made.free, each.free(nodes.view(node->id)));
+  }
+  for (const Node* node : empty.matching(spec_)) made.total += each.free(empty.view(node->id));
+  out_.push_back(std::move(made));
+}
+
+void Explainer::tell_nodes(ReasonKind kind, Causes nodes_gone) {
+  Reason made;
+  made.kind = kind;
+  made.resource = "nodes";
+  for (const TaskGroup& group : spec_.groups) made.needs += least_nodes(group);
+  made.free = causes_.nodes(nodes_gone).count_with_room(spec_);
+  made.total = static_cast<std::int64_t>(
+      causes_.nodes(kUnavailableCause | kOccupiedCause | nodes_gone).matching(spec_).size());
+  out_.push_back(std::move(made));
+}
+
+// Limits that hang on which nodes it gets.
+void Explainer::tell_limits(Causes found) {
+  if (!amount_hangs_on_places(state_, spec_)) return;
+  const JobSpec spec = causes_.spec_without(found);
+  LimitedSearch search{state_, spec, job_.nodes_avoided};
+  search.find = [&](std::span<const NodeId> avoided) { return causes_.places(found, avoided); };
+  search.excused = told_;
+  std::vector<Reason> broken;
+  if (places_within_limits(search, &broken)) return;
+  const auto do_without = [&](std::size_t left_out) {
+    search.excused = told_;
+    for (std::size_t i = 0; i < broken.size(); ++i) {
+      if (i != left_out) search.excused.push_back(broken[i]);
+    }
+    return places_within_limits(search).has_value();
+  };
+  // One that is left out can lead to nodes where another does not matter: until all are needed.
+  for (bool dropped = true; dropped;) {
+    dropped = false;
+    for (std::size_t i = broken.size(); i-- > 0;) {
+      if (!do_without(i)) continue;
+      broken.erase(broken.begin() + static_cast<std::ptrdiff_t>(i));
+      dropped = true;
+    }
+  }
+  for (Reason& one : broken) out_.push_back(std::move(one));
+}
+
+}  // namespace
+
+void add_places(const State& state, const Policies& policies, const Job& job,
+                std::vector<Reason>& told, std::vector<Reason>& out) {
+  const Pool* pool = pool_of(state, *job.spec);
+  if (pool == nullptr) return;
+  Explainer(state, *policies.placement, *pool, job, told, out).run();
+}
+
+}  // namespace dove::core

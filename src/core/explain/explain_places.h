@@ -1,0 +1,32 @@
+// Why a job that may start has no place: a smallest set of causes. With all of them gone the search
+// that decide does finds places; with any one of them left it does not.
+//
+// What each cause stands for, and so what removing it means:
+//   kLabels           the job's labels do not matter
+//   kDomain           the job need not be in one unit (kNeverFits when it has a level)
+//   kExcluded         the job's choice of nodes does not matter
+//   kNodesUnavailable all nodes of the pool are connected and not drained, with what is on them;
+//                     `subject`: one that a fault closed
+//   kResources        of that resource all nodes have free what they have when nothing runs there;
+//                     of "nodes": nothing runs on any
+//   kNeverFits        the job asks for none of that resource; of "nodes": it is one task that asks
+//   for
+//                     nothing, and there is a node for it
+//   a limit           it is lifted
+// kFragmented is no cause: it details the kResources before it.
+#pragma once
+
+#include <vector>
+
+#include "core/queue/policy.h"
+#include "core/state/state.h"
+#include "model/reason.h"
+
+namespace dove::core {
+
+// Adds them to `out`; nothing when it would find places. `told`: the limits that keep the job
+// waiting wherever it would go; those about what never fits are taken out.
+void add_places(const State& state, const Policies& policies, const Job& job,
+                std::vector<Reason>& told, std::vector<Reason>& out);
+
+}  // namespace dove::core

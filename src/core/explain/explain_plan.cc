@@ -1,0 +1,146 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/cycle/derived.h"
+#include "core/place/hostlist.h"
+#include "core/place/within_limits.h"
+#include "core/plan/backfill.h"
+#include "core/state/books.h"
+#include "core/state/step.h"
+
+namespace dove::core {
+namespace {
+
+// The job's nodes as they would be if it were to start now.
+class Now {
+ public:
+  // `told`: the other reasons; limits among them do not count.
+  Now(const State& state, const PlacementPolicy& policy, const Pool& pool, const Job& job,
+      const std::vector<Reason>& told)
+      : state_(state),
+        policy_(policy),
+        job_(job),
+        ignored_(promises_behind(state, job)),
+        told_(told) {
+    for (const Node& node : state.nodes) {
+      if (!is_available(node) || !any_hostlist_holds(pool.nodes, node.name)) continue;
+      ranked_.insert({policy.rank(free_of(node)), node.id});
+      if (allows(*job.spec, node)) nodes_.push_back(&node);
+    }
+  }
+
+  const std::vector<const Node*>& nodes() const { return nodes_; }
+
+  bool fits(bool with_promises) const {
+    Plan plan;
+    note_reservations(state_, plan);
+    if (with_promises) note_promises(state_, plan);
+    const Stay stay = stay_of(state_, *job_.spec);
+    const PlannedBooks planned(state_, plan,
+                               {job_.spec.get(), guest_of(job_).restart_nodes, job_.id, state_.now,
+                                stay.end(state_.now), kNever, &ignored_});
+    Candidates candidates;
+    candidates.ranked = &ranked_;
+    candidates.nodes = &state_.nodes;
+    candidates.jobs = &state_.jobs;
+    candidates.planned = &planned;
+    candidates.only_whether = !amount_hangs_on_places(state_, *job_.spec);
+    if (candidates.only_whether) {
+      return find_places(candidates, policy_, *job_.spec, {}).has_value();
+    }
+    LimitedSearch search{state_, *job_.spec, job_.nodes_avoided};
+    search.find = [&](std::span<const NodeId> avoided) {
+      return find_places(candidates, policy_, *job_.spec, avoided);
+    };
+    search.excused = told_;
+    return places_within_limits(search).has_value();
+  }
+
+ private:
+  const State& state_;
+  const PlacementPolicy& policy_;
+  const Job& job_;
+  std::set<JobId> ignored_;
+  std::vector<Reason> told_;
+  RankedNodes ranked_;
+  std::vector<const Node*> nodes_;
+};
+
+// The first promise to somebody else on the nodes that the job could use.
+void add_promised(const State& state, const Job& job, const Now& now, std::vector<Reason>& out) {
+  Reason reason;
+  reason.kind = ReasonKind::kPromised;
+  for (const auto& [id, promise] : state.promises) {
+    if (id == job.id || (reason.other && reason.until <= promise.start_at)) continue;
+    const bool hits = std::any_of(
+        promise.placements.begin(), promise.placements.end(), [&](const Placement& placement) {
+          return std::any_of(now.nodes().begin(), now.nodes().end(),
+                             [&](const Node* node) { return node->id == placement.node; });
+        });
+    if (!hits) continue;
+    reason.other = id;
+    reason.until = promise.start_at;
+  }
+  if (reason.other) out.push_back(std::move(reason));
+}
+
+// A job that waits for places, and would have been promised some if there was an end in sight.
+void add_without_plan(const State& state, const Job& job, std::vector<Reason>& out) {
+  const bool waits = std::any_of(out.begin(), out.end(), [](const Reason& reason) {
+    return reason.kind == ReasonKind::kResources;
+  });
+  const auto queue = state.queues.find(job.spec->queue);
+  if (!waits || state.promises.contains(job.id) || queue == state.queues.end()) return;
+  std::int64_t promises = 0;
+  for (const auto& [id, promise] : state.promises) {
+    promises += state.find_job(id)->spec->queue == job.spec->queue ? 1 : 0;
+  }
+  if (promises >= queue->second.promises) return;
+  Reason reason;
+  reason.kind = ReasonKind::kNoPlan;
+  const Pool* pool = pool_of(state, *job.spec);
+  for (JobId id : jobs_on_nodes(state)) {
+    const Job& other = *state.find_job(id);
+    if (pool_of(state, *other.spec) != pool) continue;
+    reason.count += held_until(state, other) == kNever ? 1 : 0;
+  }
+  if (reason.count > 0) out.push_back(std::move(reason));
+}
+
+}  // namespace
+
+void explain_plan(const State& state, const Policies& policies, const Job& job,
+                  std::vector<Reason>& out) {
+  add_without_plan(state, job, out);
+  const Pool* pool = pool_of(state, *job.spec);
+  if (pool == nullptr || state.promises.empty()) return;
+  const Now now(state, *policies.placement, *pool, job, out);
+  if (now.fits(false) && !now.fits(true)) add_promised(state, job, now, out);
+}
+
+std::optional<std::string> find_broken_promise(const State& state) {
+  for (const auto& [id, promise] : state.promises) {
+    for (const Placement& placement : promise.placements) {
+      for (JobId other : state.nodes[placement.node.value - 1].jobs) {
+        const Job& job = *state.find_job(other);
+        const Attempt& attempt = job.attempts.back();
+        if (attempt.allocated_at <= promise.made_at) continue;
+        if (stay_of(state, *job.spec).end(attempt.allocated_at) <= promise.start_at) continue;
+        const bool hits = std::any_of(attempt.placements.begin(), attempt.placements.end(),
+                                      [&](const PlacementRecord& record) {
+                                        return record.placement->node == placement.node &&
+                                               record.stage != PlacementStage::kEnded &&
+                                               share_ids(record.placement, placement);
+                                      });
+        if (hits) {
+          return fmt::format("job {} holds what was promised to job {} before it was started",
+                             other.value, id.value);
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace dove::core

@@ -1,0 +1,146 @@
+#include "core/explain/what_if.h"
+
+#include <algorithm>
+
+#include "core/cycle/derived.h"
+#include "core/place/hostlist.h"
+#include "core/state/books.h"
+
+namespace dove::core {
+namespace {
+
+// Whether both have the same free when nothing runs there.
+bool same_kind(const Node& a, const Node& b) {
+  return a.inventory == b.inventory && a.declared.cores_reserved == b.declared.cores_reserved &&
+         a.declared.memory_reserved_bytes == b.declared.memory_reserved_bytes &&
+         a.declared.countables == b.declared.countables;
+}
+
+}  // namespace
+
+WhatIf::WhatIf(const State& state, const PlacementPolicy& policy, const Pool& pool, Books books,
+               Nodes nodes, const Closed& closed)
+    : state_(state), policy_(policy), empty_(books == Books::kEmpty) {
+  if (empty_) views_.resize(state.nodes.size());
+  add_nodes(pool, nodes, nullptr, closed);
+}
+
+WhatIf::WhatIf(const State& state, const PlacementPolicy& policy, const Pool& pool,
+               const Freed& freed, Nodes nodes, const Closed& closed)
+    : state_(state), policy_(policy), empty_(false) {
+  views_.resize(state.nodes.size());
+  add_nodes(pool, nodes, &freed, closed);
+}
+
+void WhatIf::add_nodes(const Pool& pool, Nodes nodes, const Freed* freed, const Closed& closed) {
+  std::vector<NodeEntry> entries;
+  for (const Node& node : state_.nodes) {
+    if (node.removed || node.inventory == nullptr) continue;
+    if (nodes == Nodes::kAvailable && !is_available(node)) continue;
+    if (node.id.value <= closed.size() && closed[node.id.value - 1]) continue;
+    if (!any_hostlist_holds(pool.nodes, node.name)) continue;
+    if (empty_) views_[node.id.value - 1] = empty_books(node).view();
+    if (freed != nullptr) views_[node.id.value - 1] = freed_view(node, *freed);
+    entries.push_back({policy_.rank(free(node.id)), node.id});
+  }
+  if (!std::is_sorted(entries.begin(), entries.end())) std::sort(entries.begin(), entries.end());
+  ranked_ = {entries.begin(), entries.end()};
+}
+
+const FreeBooks& WhatIf::empty_books(const Node& node) {
+  constexpr std::size_t kKinds_looked_at = 16;
+  std::size_t looked_at = 0;
+  for (auto kind = kinds_.rbegin(); kind != kinds_.rend() && looked_at < kKinds_looked_at;
+       ++kind, ++looked_at) {
+    if (same_kind(*kind->first, node)) return kind->second;
+  }
+  Node empty = node;
+  empty.jobs.clear();
+  rebuild_books(state_, empty);
+  kinds_.emplace_back(&node, FreeBooks(empty));
+  return kinds_.back().second;
+}
+
+FreeView WhatIf::freed_view(const Node& node, const Freed& freed) {
+  const FreeView empty = empty_books(node).view();
+  FreeView view = view_of(node);
+  if (freed.cores) view.cores = empty.cores;
+  if (freed.memory) view.memory_bytes = empty.memory_bytes;
+  if (freed.devices) {
+    view.devices_milli = empty.devices_milli;
+    view.slots_taken = empty.slots_taken;
+  }
+  if (freed.countables.empty()) return view;
+  countables_.push_back(*view.countables);
+  for (Countable& one : countables_.back()) {
+    const auto& names = freed.countables;
+    if (!std::binary_search(names.begin(), names.end(), one.name)) continue;
+    one.amount = amount_of(*empty.countables, one.name);
+  }
+  view.countables = &countables_.back();
+  return view;
+}
+
+FreeView WhatIf::view(NodeId node) const {
+  return views_.empty() ? view_of(state_.nodes[node.value - 1]) : views_[node.value - 1];
+}
+
+Candidates WhatIf::candidates() const {
+  Candidates all;
+  all.ranked = &ranked_;
+  all.nodes = &state_.nodes;
+  if (!views_.empty()) all.views = &views_;
+  if (!empty_) all.jobs = &state_.jobs;
+  return all;
+}
+
+const Domains& WhatIf::domains() const {
+  if (!domains_) {
+    domains_ = alike_ == nullptr ? Domains() : alike_->domains();
+    std::vector<NodeEntry> entries(ranked_.begin(), ranked_.end());
+    std::sort(entries.begin(), entries.end(),
+              [](const NodeEntry& a, const NodeEntry& b) { return a.node < b.node; });
+    for (const NodeEntry& entry : entries) {
+      domains_->put(node(entry.node), entry.rank, free(entry.node));
+    }
+  }
+  return *domains_;
+}
+
+bool WhatIf::fits(const JobSpec& spec) const {
+  Candidates all = candidates();
+  all.only_whether = true;
+  if (!spec.domain.empty()) all.domains = &domains();
+  return find_places(all, policy_, spec, {}).has_value();
+}
+
+std::optional<std::vector<Placement>> WhatIf::places(const JobSpec& spec,
+                                                     std::span<const NodeId> avoided) const {
+  Candidates all = candidates();
+  if (!spec.domain.empty()) all.domains = &domains();
+  return find_places(all, policy_, spec, avoided);
+}
+
+std::vector<const Node*> WhatIf::matching(const JobSpec& spec) const {
+  std::vector<const Node*> found;
+  for (const NodeEntry& entry : ranked_) {
+    const Node& node = state_.nodes[entry.node.value - 1];
+    if (allows(spec, node)) found.push_back(&node);
+  }
+  return found;
+}
+
+std::int64_t WhatIf::count_with_room(const JobSpec& spec) const {
+  std::int64_t count = 0;
+  for (const Node* node : matching(spec)) {
+    if (spec.exclusive && !empty_ && !node->jobs.empty()) continue;
+    for (const TaskGroup& group : spec.groups) {
+      if (capacity(view(node->id), group, policy_, 1) == 0) continue;
+      ++count;
+      break;
+    }
+  }
+  return count;
+}
+
+}  // namespace dove::core

@@ -1,0 +1,80 @@
+// WhatIf: whether a job would fit if nodes were empty, or had all of some resource free, or all
+// were available. For explanations and admission; changes nothing, so it may be asked of any State.
+// Must not outlive it.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/place/place.h"
+#include "core/queue/policy.h"
+#include "core/state/state.h"
+
+namespace dove::core {
+
+// Resources of which every node has free what it has when nothing runs there.
+struct Freed {
+  bool cores = false;
+  bool memory = false;
+  bool devices = false;
+  std::vector<std::string> countables;  // names, ascending
+  bool operator==(const Freed&) const = default;
+};
+
+class WhatIf {
+ public:
+  enum class Books { kAsTheyAre, kEmpty };
+  enum class Nodes { kAvailable, kAll };  // all: but not the removed ones
+
+  // By NodeId - 1, those that are not to be used; short ones leave out none of the rest.
+  using Closed = std::vector<bool>;
+
+  // On empty books nobody is on the nodes either.
+  WhatIf(const State& state, const PlacementPolicy& policy, const Pool& pool, Books books,
+         Nodes nodes, const Closed& closed = {});
+  WhatIf(const State& state, const PlacementPolicy& policy, const Pool& pool, const Freed& freed,
+         Nodes nodes, const Closed& closed = {});
+  // The same nodes with other books: saves looking for their units again. `other` stays alive.
+  void has_nodes_of(const WhatIf& other) { alike_ = &other; }
+  WhatIf(const WhatIf&) = delete;
+  WhatIf& operator=(const WhatIf&) = delete;
+
+  std::size_t size() const { return ranked_.size(); }  // nodes to choose from
+  bool fits(const JobSpec& spec) const;
+  // Where it would go.
+  std::optional<std::vector<Placement>> places(const JobSpec& spec,
+                                               std::span<const NodeId> avoided) const;
+  // Nodes that the job's features and choice of nodes allow.
+  std::vector<const Node*> matching(const JobSpec& spec) const;
+  // Of those, the ones with room for a task.
+  std::int64_t count_with_room(const JobSpec& spec) const;
+
+  Candidates candidates() const;
+  const Node& node(NodeId id) const { return state_.nodes[id.value - 1]; }
+  // What the node has free here.
+  FreeView view(NodeId node) const;
+  NodeFree free(NodeId node) const { return free_of(view(node)); }
+  // The units that the nodes are in.
+  const Domains& domains() const;
+
+ private:
+  void add_nodes(const Pool& pool, Nodes nodes, const Freed* freed, const Closed& closed);
+  const FreeBooks& empty_books(const Node& node);
+  FreeView freed_view(const Node& node, const Freed& freed);
+
+  const State& state_;
+  const PlacementPolicy& policy_;
+  const bool empty_;
+  std::deque<std::pair<const Node*, FreeBooks>> kinds_;  // of empty nodes; by one of the kind
+  std::deque<std::vector<Countable>> countables_;        // that views_ look at
+  std::vector<FreeView> views_;                          // by NodeId - 1; empty: as the nodes say
+  RankedNodes ranked_;
+  const WhatIf* alike_ = nullptr;           // may be null
+  mutable std::optional<Domains> domains_;  // made when it is first asked for
+};
+
+}  // namespace dove::core

@@ -1,0 +1,121 @@
+#include "core/nodes/care.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "core/nodes/health.h"
+
+namespace dove::core {
+namespace {
+
+bool is_in(const Node& node, const TopologyUnit& unit) {
+  const auto& units = node.declared.topology;
+  return std::find(units.begin(), units.end(), unit) != units.end();
+}
+
+// Enough others do not reach it, and all of them are outside the unit.
+bool cut_off_from_outside(const State& state, const Node& node, const TopologyUnit& unit) {
+  return node.votes.size() >= kVotes &&
+         std::none_of(node.votes.begin(), node.votes.end(), [&](const LinkVote& vote) {
+           const Node* peer = state.find_node(vote.peer);
+           return peer != nullptr && is_in(*peer, unit);
+         });
+}
+
+}  // namespace
+
+bool comes_first(const Job& job) {
+  return job.at_head ||
+         (!job.attempts.empty() && job.attempts.back().stop_reason == StopReason::kNodeLost);
+}
+
+std::int64_t queue_rank(const Job& job, std::int64_t policy_rank) {
+  return comes_first(job) ? std::numeric_limits<std::int64_t>::min() : -policy_rank;
+}
+
+bool wants_care(const Node& node) {
+  return !node.removed &&
+         (node.life != LifeStage::kProduction || node.request.action != NodeAction::kNone ||
+          !node.findings.empty() || node.votes.size() >= kVotes);
+}
+
+bool is_untrusted(const State& state, const Node& node, JobId id) {
+  const Job* job = state.find_job(id);
+  if (job == nullptr || job->phase != JobPhase::kActive) return false;
+  for (const OpenFinding& open : node.findings) {
+    if (open.finding.severity != Severity::kCritical) continue;
+    if (closes_node(node, open.finding)) return true;
+    for (const PlacementRecord& record : job->attempts.back().placements) {
+      if (record.placement->node != node.id || record.stage == PlacementStage::kEnded) continue;
+      for (const DeviceGrant& grant : record.placement->devices) {
+        if (grant.device == open.finding.device) return true;
+      }
+    }
+  }
+  return false;
+}
+
+Instant stop_due_at(const State& state, const Node& node, const Job& job) {
+  const NodeRequest& request = node.request;
+  const bool waits = node.life == LifeStage::kDraining && request.action != NodeAction::kNone;
+  if (!waits || job.phase != JobPhase::kActive) return kNever;
+  if (job.attempts.back().stage == Stage::kStopping) return kNever;
+  if (request.now) return state.now;
+  if (request.by.us == 0) return kNever;
+  const Span saves = job.spec->checkpoint_signal == 0 ? Span{} : job.spec->checkpoint_grace;
+  return Instant{request.by.us - (saves + job.spec->kill_grace).us};
+}
+
+Instant care_wake(const State& state, const Node& node) {
+  if (node.removed) return kNever;
+  Instant wake = kNever;
+  switch (node.life) {
+    case LifeStage::kProduction:
+    case LifeStage::kOnboard:
+    case LifeStage::kSuspect:
+      return kNever;
+    case LifeStage::kDraining:
+      for (const JobId id : node.jobs) {
+        const Job* job = state.find_job(id);
+        if (job != nullptr) wake = std::min(wake, stop_due_at(state, node, *job));
+      }
+      return wake;
+    case LifeStage::kRepair:
+    case LifeStage::kTest:
+      if (node.answer != Answer::kAwaited || node.remedy == Remedy::kReplace) return kNever;
+      return node.life_since + kCare_deadline;
+  }
+  return kNever;
+}
+
+std::optional<TopologyUnit> blamed_unit(const State& state, const Node& node) {
+  for (const TopologyUnit& unit : node.declared.topology) {
+    if (!cut_off_from_outside(state, node, unit)) continue;
+    const auto alike =
+        std::count_if(state.nodes.begin(), state.nodes.end(), [&](const Node& other) {
+          return is_in(other, unit) && cut_off_from_outside(state, other, unit);
+        });
+    if (alike >= 2) return unit;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> blame(const State& state, const Node& node) {
+  if (node.votes.size() < kVotes) return std::nullopt;
+  // Its peers may be cut off by a unit of theirs; then they are not witnesses against this node.
+  std::size_t witnesses = 0;
+  std::string names;
+  for (const LinkVote& vote : node.votes) {
+    const Node* peer = state.find_node(vote.peer);
+    if (peer == nullptr || peer->votes.size() > node.votes.size()) continue;
+    if (blamed_unit(state, *peer)) continue;
+    ++witnesses;
+    names += (names.empty() ? "" : ", ") + peer->name;
+  }
+  if (witnesses < kVotes || blamed_unit(state, node)) return std::nullopt;
+  return fmt::format("the network to it failed from {}", names);
+}
+
+}  // namespace dove::core

@@ -1,0 +1,44 @@
+// CarePlan: which nodes would be taken out of service when, were an action asked for them now.
+//
+// The state is forked and run forward by the passes that tend nodes; nothing new is started on it.
+// What runs ends when its time limit and its grace say, at the latest, and every stop, test and
+// remedy takes as long as it is given. Bounded by steps. Pure; changes nothing.
+#pragma once
+
+#include <vector>
+
+#include "core/queue/policy.h"
+#include "core/state/state.h"
+
+namespace dove::core {
+
+struct CareWish {
+  std::vector<NodeId> nodes;
+  NodeRequest request;
+  Instant at;  // when it is asked for
+  Span each;   // a node is away for so long, its tests included, once nothing runs there
+};
+
+// One node, from leaving production on. Jobs are those that were there then.
+struct PlannedCare {
+  NodeId node;
+  Instant from;              // kNever: its turn does not come
+  Instant idle = kNever;     // nothing that must end runs there any more
+  Instant back = kNever;     // kNever: it never gets idle
+  std::vector<JobId> go_on;  // the remedy leaves them alone
+  std::vector<JobId> end;    // end by themselves first; at their time limit at the latest
+  std::vector<JobId> saved;  // stopped, with a checkpoint
+  std::vector<JobId> again;  // stopped, and run again from the start
+};
+
+struct CarePlan {
+  std::vector<PlannedCare> nodes;  // in the order in which they are taken
+  std::vector<JobId> endless;      // have no time limit, and a node waits for them
+  Instant done = kNever;           // all are back; kNever: that cannot be said
+};
+
+// REQUIRES: `at` >= state.now, the nodes exist, and the request's action is neither kNone nor
+// kResume.
+CarePlan plan_care(const State& state, const Policies& policies, const CareWish& wish);
+
+}  // namespace dove::core

@@ -1,0 +1,156 @@
+#include "core/place/domain.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+namespace dove::core {
+namespace {
+
+void add(NodeFree& sum, const NodeFree& free, int sign) {
+  sum.gpus_milli += sign * free.gpus_milli;
+  sum.cores += sign * free.cores;
+  sum.memory_bytes += sign * free.memory_bytes;
+}
+
+auto amounts(const NodeFree& free) {
+  return std::tie(free.gpus_milli, free.cores, free.memory_bytes);
+}
+
+}  // namespace
+
+NodeFree free_of(const Node& node) {
+  NodeFree free;
+  for (std::int32_t milli : node.device_free_milli) free.gpus_milli += milli;
+  free.cores = static_cast<std::int64_t>(node.cores_free.size());
+  free.memory_bytes = node.memory_free_bytes;
+  return free;
+}
+
+bool covers(const NodeFree& sum, const NodeNeeds& needs) {
+  return sum.gpus_milli >= needs.gpus_milli && sum.cores >= needs.cores &&
+         sum.memory_bytes >= needs.memory_bytes;
+}
+
+std::int32_t Domains::unit_of(const std::vector<TopologyUnit>& topology) {
+  if (last_unit_ >= 0 && topology == last_) return last_unit_;
+  std::int32_t at = -1;
+  for (const TopologyUnit& each : topology) {
+    const auto [found, made] =
+        index_.try_emplace({at, {each.level, each.name}}, static_cast<std::int32_t>(units_.size()));
+    if (made) {
+      Unit unit;
+      unit.level = each.level;
+      unit.path = at < 0 ? each.name : this->unit(at).path + "/" + each.name;
+      unit.parent = at;
+      units_.push_back(std::move(unit));
+      by_level_[each.level].push_back(found->second);
+    }
+    at = found->second;
+  }
+  last_ = topology;
+  last_unit_ = at;
+  return at;
+}
+
+void Domains::put(const Node& node, const NodeRank& rank, const NodeFree& free) {
+  drop(node.id);
+  if (node.declared.topology.empty()) return;
+  if (members_.size() < node.id.value) members_.resize(node.id.value);
+  Member& member = members_[node.id.value - 1];
+  member.unit = unit_of(node.declared.topology);
+  for (std::int32_t at = member.unit; at >= 0; at = unit(at).parent) {
+    std::vector<NodeId>& nodes = units_[static_cast<std::size_t>(at)].nodes;
+    nodes.insert(std::lower_bound(nodes.begin(), nodes.end(), node.id), node.id);
+  }
+  update(node.id, rank, free);
+}
+
+void Domains::update(NodeId node, const NodeRank& rank, const NodeFree& free) {
+  if (members_.size() < node.value) return;
+  Member& member = members_[node.value - 1];
+  if (member.unit < 0) return;
+  for (std::int32_t at = member.unit; at >= 0; at = unit(at).parent) {
+    NodeFree& sum = units_[static_cast<std::size_t>(at)].free;
+    add(sum, member.free, -1);
+    add(sum, free, +1);
+  }
+  member.rank = rank;
+  member.free = free;
+}
+
+void Domains::drop(NodeId node) {
+  if (members_.size() < node.value) return;
+  Member& member = members_[node.value - 1];
+  for (std::int32_t at = member.unit; at >= 0; at = unit(at).parent) {
+    Unit& each = units_[static_cast<std::size_t>(at)];
+    add(each.free, member.free, -1);
+    each.nodes.erase(std::lower_bound(each.nodes.begin(), each.nodes.end(), node));
+  }
+  member = {};
+}
+
+RankedNodes Domains::ranked(std::int32_t index, const NodeNeeds& least) const {
+  RankedNodes entries;
+  if (!covers(unit(index).free, least)) return entries;
+  for (NodeId node : unit(index).nodes) {
+    const Member& member = members_[node.value - 1];
+    if (covers(member.free, least)) entries.insert({member.rank, node});
+  }
+  return entries;
+}
+
+void Domains::order(std::vector<std::int32_t>& units) const {
+  std::erase_if(units, [&](std::int32_t at) { return unit(at).nodes.empty(); });
+  std::sort(units.begin(), units.end(), [&](std::int32_t a, std::int32_t b) {
+    const Unit& one = unit(a);
+    const Unit& two = unit(b);
+    if (amounts(one.free) != amounts(two.free)) return amounts(one.free) < amounts(two.free);
+    return one.path < two.path;
+  });
+}
+
+std::vector<std::int32_t> Domains::tightest_first(std::string_view level) const {
+  const auto found = by_level_.find(level);
+  if (found == by_level_.end()) return {};
+  std::vector<std::int32_t> units = found->second;
+  order(units);
+  return units;
+}
+
+std::vector<std::vector<std::int32_t>> Domains::above(std::string_view level) const {
+  std::vector<std::vector<std::int32_t>> steps;
+  std::vector<std::int32_t> units = tightest_first(level);
+  while (true) {
+    std::set<std::int32_t> parents;
+    for (std::int32_t at : units) {
+      if (unit(at).parent >= 0) parents.insert(unit(at).parent);
+    }
+    if (parents.empty()) return steps;
+    units.assign(parents.begin(), parents.end());
+    order(units);
+    steps.push_back(units);
+  }
+}
+
+std::string Domains::widest() const {
+  const Unit* first = nullptr;
+  for (const Unit& unit : units_) {
+    if (unit.parent >= 0 || unit.nodes.empty()) continue;
+    if (first == nullptr || unit.path < first->path) first = &unit;
+  }
+  return first == nullptr ? "" : first->level;
+}
+
+bool before_in_tree(const Node& a, const Node& b) {
+  const auto& one = a.declared.topology;
+  const auto& two = b.declared.topology;
+  for (std::size_t i = 0; i < one.size() && i < two.size(); ++i) {
+    if (one[i].name != two[i].name) return one[i].name < two[i].name;
+    if (one[i].level != two[i].level) return one[i].level < two[i].level;
+  }
+  if (one.size() != two.size()) return one.size() < two.size();
+  return a.id < b.id;
+}
+
+}  // namespace dove::core

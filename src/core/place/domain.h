@@ -1,0 +1,88 @@
+// Domains: the tree of units (switches, racks, NVLink domains) that nodes are in, with the sum of
+// what is free below each, so that "could it fit under this switch" visits no nodes.
+//
+// Levels and units are those that administrators declare of nodes, widest first
+// (NodeDeclaration::topology); a unit is known by its name and the names above it. Holds nothing
+// but what it is told, in any order: equal contents give equal answers. Used from one thread.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/collections/ordered_set.h"
+#include "core/queue/policy.h"
+#include "core/state/state.h"
+
+namespace dove::core {
+
+// The level below all declared ones: every node is a unit of it.
+constexpr std::string_view kNodeLevel = "node";
+
+struct NodeEntry {
+  NodeRank rank = {};
+  NodeId node;
+  auto operator<=>(const NodeEntry&) const = default;
+};
+using RankedNodes = OrderedSet<NodeEntry>;
+
+NodeFree free_of(const Node& node);
+
+// Whether `sum` is at least `needs` in every part.
+bool covers(const NodeFree& sum, const NodeNeeds& needs);
+
+class Domains {
+ public:
+  struct Unit {
+    std::string level;
+    std::string path;           // "pod1/rack2": for people, and where nothing else decides
+    std::int32_t parent = -1;   // index; -1: none
+    NodeFree free;              // of its nodes together
+    std::vector<NodeId> nodes;  // ascending
+  };
+
+  // Adds an available node, or says where it is now and what it has free.
+  void put(const Node& node, const NodeRank& rank, const NodeFree& free);
+  // What the node has free now, if it is in a unit.
+  void update(NodeId node, const NodeRank& rank, const NodeFree& free);
+  // The node is not available any more.
+  void drop(NodeId node);
+
+  const Unit& unit(std::int32_t index) const { return units_[static_cast<std::size_t>(index)]; }
+  // Those of its nodes that have so much free, as a search wants them.
+  RankedNodes ranked(std::int32_t index, const NodeNeeds& least) const;
+  // Units of the level that have a node, the one with the least free first: GPUs, then cores, then
+  // memory, then by path.
+  std::vector<std::int32_t> tightest_first(std::string_view level) const;
+  // The units above all units of the level, nearest first: one list for each step up, ordered as
+  // above.
+  std::vector<std::vector<std::int32_t>> above(std::string_view level) const;
+  // The level of the widest units; "" without any.
+  std::string widest() const;
+
+ private:
+  struct Member {
+    std::int32_t unit = -1;  // the narrowest; -1: the node is not available
+    NodeRank rank = {};
+    NodeFree free;
+  };
+
+  std::int32_t unit_of(const std::vector<TopologyUnit>& topology);
+  void order(std::vector<std::int32_t>& units) const;
+
+  std::vector<Unit> units_;
+  std::vector<TopologyUnit> last_;  // asked for, and where it is: neighbours often follow
+  std::int32_t last_unit_ = -1;
+  std::map<std::pair<std::int32_t, std::pair<std::string, std::string>>, std::int32_t> index_;
+  std::map<std::string, std::vector<std::int32_t>, std::less<>> by_level_;
+  std::vector<Member> members_;  // by NodeId - 1
+};
+
+// Whether `a` comes before `b` along the tree: neighbours in this order are neighbours in it.
+bool before_in_tree(const Node& a, const Node& b);
+
+}  // namespace dove::core

@@ -1,0 +1,186 @@
+#include "core/place/reservation.h"
+
+#include <algorithm>
+
+#include "core/nodes/care.h"
+#include "core/place/hostlist.h"
+#include "core/state/books.h"
+#include "core/state/wake.h"
+
+namespace dove::core {
+namespace {
+
+// From SIGKILL to the report that nothing is left.
+constexpr Span kEnd_margin = seconds(2);
+
+// A preemptible job is started before an outage only if it can run for so long.
+constexpr Span kUseful_least = seconds(300);
+
+bool lists(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// From the decision to stop an attempt to the end of its last placement.
+Span stopping(const JobSpec& spec) {
+  const Span checkpoint = spec.preempt == Preempt::kCheckpoint ? spec.checkpoint_grace : Span{};
+  return Span{checkpoint.us + spec.kill_grace.us + kEnd_margin.us};
+}
+
+Instant before(Instant at, Span span) {
+  return at == kNever ? kNever : Instant{std::max<std::int64_t>(at.us - span.us, 0)};
+}
+
+// Preparing and starting are orders: each is answered, or the attempt is stopped.
+Span starting(const State& state, int orders) {
+  return Span{state.settings.effect_deadline.us * orders};
+}
+
+}  // namespace
+
+Guest guest_of(const Job& job) {
+  Guest guest{*job.spec};
+  if (job.attempts.empty()) return guest;
+  const Attempt& last = job.attempts.back();
+  const bool by_node = comes_first(job) || last.stop_reason == StopReason::kHung;
+  if (by_node) guest.restart_nodes = static_cast<std::int32_t>(last.placements.size());
+  return guest;
+}
+
+bool admits(const Reservation& reservation, const Guest& guest) {
+  if (reservation.outage) return false;
+  const JobSpec& spec = guest.spec;
+  const bool listed = lists(reservation.users, spec.user) ||
+                      (!spec.project.empty() && lists(reservation.projects, spec.project));
+  const bool lists_nobody = reservation.users.empty() && reservation.projects.empty();
+  if (reservation.spares_for > 0) {
+    return guest.restart_nodes >= reservation.spares_for && (listed || lists_nobody);
+  }
+  return listed || (lists_nobody && spec.reservation == reservation.name);
+}
+
+const Reservation* reservation_of(const State& state, const JobSpec& spec) {
+  if (spec.reservation.empty()) return nullptr;
+  const auto at = state.reservations.find(spec.reservation);
+  return at == state.reservations.end() ? nullptr : &at->second;
+}
+
+std::vector<Window> windows_of(const State& state, const Node& node) {
+  std::vector<Window> windows;
+  for (const auto& [name, reservation] : state.reservations) {
+    if (reservation.ends_at <= state.now) continue;
+    if (!any_hostlist_holds(reservation.nodes, node.name)) continue;
+    windows.push_back({reservation.starts_at, reservation.ends_at, &reservation});
+  }
+  return windows;
+}
+
+bool reserves(const State& state) {
+  return std::any_of(state.reservations.begin(), state.reservations.end(),
+                     [&](const auto& entry) { return entry.second.ends_at > state.now; });
+}
+
+Instant next_boundary(const State& state) {
+  Instant next = kNever;
+  for (const auto& [name, reservation] : state.reservations) {
+    for (Instant at : {reservation.starts_at, reservation.ends_at}) {
+      if (at > state.now) next = std::min(next, at);
+    }
+  }
+  return next;
+}
+
+Instant Stay::end(Instant launch) const { return std::min(launch + longest, over_by); }
+
+Stay stay_of(const State& state, const JobSpec& spec) {
+  const Span stop = stopping(spec);
+  const Span limit = time_limit_of(state, spec);
+  Stay stay;
+  stay.longest = limit.us > 0 ? Span{starting(state, 2).us + limit.us + stop.us} : Span{kNever.us};
+  stay.over_by = latest_end(state, spec) + stop;
+  return stay;
+}
+
+Instant held_until(const State& state, const Job& job) {
+  const Attempt& attempt = job.attempts.back();
+  const Span stop = stopping(*job.spec);
+  if (attempt.stage == Stage::kStopping) return attempt.stop_at + stop;
+  const Instant by_limit = time_limit_at(state, job);
+  if (attempt.started_at.us != 0) return by_limit + stop;
+  const bool prepared = attempt.stage == Stage::kBarrier || attempt.stage == Stage::kStarting;
+  const Span limit = time_limit_of(state, *job.spec);
+  if (limit.us == 0) return by_limit + stop;
+  const Instant started_by = attempt.stage_at + starting(state, prepared ? 1 : 2);
+  return std::min(started_by + limit, by_limit) + stop;
+}
+
+Instant latest_end(const State& state, const JobSpec& spec) {
+  Instant end = spec.deadline.us > 0 ? spec.deadline : kNever;
+  if (const Reservation* reservation = reservation_of(state, spec)) {
+    end = std::min(end, before(reservation->ends_at, stopping(spec)));
+  }
+  return end;
+}
+
+Instant latest_start(const State& state, const JobSpec& spec) {
+  if (spec.deadline.us == 0) return kNever;
+  return before(spec.deadline, time_limit_of(state, spec));
+}
+
+Instant outage_stop_at(const State& state, const Job& job) {
+  Instant stop = kNever;
+  for (const auto& [name, reservation] : state.reservations) {
+    if (!reservation.outage || reservation.ends_at <= state.now) continue;
+    const auto& placements = job.attempts.back().placements;
+    const bool hit = std::any_of(placements.begin(), placements.end(), [&](const auto& record) {
+      const Node& node = state.nodes[record.placement->node.value - 1];
+      return record.stage != PlacementStage::kEnded &&
+             any_hostlist_holds(reservation.nodes, node.name);
+    });
+    if (hit) stop = std::min(stop, before(reservation.starts_at, stopping(*job.spec)));
+  }
+  return stop;
+}
+
+bool must_be_gone(const State& state, const Guest& guest, const Window& window, Instant launch) {
+  if (admits(*window.of, guest)) return false;
+  const JobSpec& spec = guest.spec;
+  if (!window.of->outage || spec.preempt == Preempt::kNone) return true;
+  const Instant stop = before(window.from, stopping(spec));
+  return launch + starting(state, 2) + std::max(spec.slice_min, kUseful_least) > stop;
+}
+
+bool same_windows(const Guest& one, const Guest& other) {
+  const JobSpec& a = one.spec;
+  const JobSpec& b = other.spec;
+  return one.restart_nodes == other.restart_nodes && a.user == b.user && a.project == b.project &&
+         a.reservation == b.reservation && a.preempt == b.preempt && a.slice_min == b.slice_min &&
+         a.kill_grace == b.kill_grace && a.checkpoint_grace == b.checkpoint_grace;
+}
+
+bool is_open(const State& state, const Guest& guest, const std::vector<Window>& windows,
+             Instant from, Instant to) {
+  bool inside = guest.spec.reservation.empty();
+  for (const Window& window : windows) {
+    if (window.of->name == guest.spec.reservation && window.from <= from) inside = true;
+    if (window.from >= to || window.to <= from) continue;
+    if (must_be_gone(state, guest, window, from)) return false;
+  }
+  return inside;
+}
+
+std::vector<Reason> reservation_obstacles(const State& state, const JobSpec& spec) {
+  if (spec.reservation.empty()) return {};
+  Reason reason;
+  reason.kind = ReasonKind::kReservation;
+  reason.subject = spec.reservation;
+  const Reservation* reservation = reservation_of(state, spec);
+  if (reservation == nullptr || !admits(*reservation, {spec})) return {reason};
+  reason.until = reservation->starts_at;
+  if (reservation->starts_at > state.now) return {reason};
+  const Span limit = time_limit_of(state, spec);
+  reason.until = {};
+  if (state.now + limit > before(reservation->ends_at, stopping(spec))) return {reason};
+  return {};
+}
+
+}  // namespace dove::core

@@ -1,0 +1,75 @@
+#include "core/place/score.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace dove::core {
+
+std::int64_t FreeState::gpus_milli() const {
+  std::int64_t sum = 0;
+  for (std::int32_t milli : devices_milli) sum += milli;
+  return sum;
+}
+
+std::int32_t FreeState::whole_devices() const {
+  return static_cast<std::int32_t>(
+      std::count(devices_milli.begin(), devices_milli.end(), kWholeDevice_milli));
+}
+
+FreeState all_free(const NodeClass& node_class) {
+  FreeState node;
+  node.node_class = node_class;
+  node.cpu_milli = node_class.cpu_milli;
+  node.memory_bytes = node_class.memory_bytes;
+  node.devices_milli.assign(static_cast<std::size_t>(node_class.devices), kWholeDevice_milli);
+  return node;
+}
+
+std::uint32_t kind_of(const TaskShape& task) {
+  if (task.devices == 0) return 0;
+  return task.is_share() ? 1u : 1u << std::min(task.devices, 31);
+}
+
+bool fits(const FreeState& node, const TaskShape& task) {
+  if (task.cpu_milli > node.cpu_milli || task.memory_bytes > node.memory_bytes) return false;
+  if (!node.takes_more || (task.models >> node.node_class.model & 1) == 0) return false;
+  std::int32_t found = 0;
+  for (std::int32_t milli : node.devices_milli) found += milli >= task.device_milli ? 1 : 0;
+  return found >= task.devices;
+}
+
+std::int32_t tightest_device(const FreeState& node, const TaskShape& task) {
+  std::int32_t best = kAnyDevice;
+  std::int32_t best_milli = 0;
+  for (std::size_t i = 0; i < node.devices_milli.size(); ++i) {
+    const std::int32_t milli = node.devices_milli[i];
+    if (milli < task.device_milli || (best != kAnyDevice && milli >= best_milli)) continue;
+    best = static_cast<std::int32_t>(i);
+    best_milli = milli;
+  }
+  return best;
+}
+
+void take(FreeState& node, const TaskShape& task, std::int32_t device) {
+  node.cpu_milli -= task.cpu_milli;
+  node.memory_bytes -= task.memory_bytes;
+  node.hosts |= kind_of(task);
+  if (task.devices == 0) return;
+  if (task.is_share()) {
+    std::int32_t& milli = node.devices_milli[static_cast<std::size_t>(device)];
+    CHECK(milli >= task.device_milli, "a share is cut from a device that has room");
+    milli -= task.device_milli;
+    return;
+  }
+  std::int32_t left = task.devices;
+  for (std::int32_t& milli : node.devices_milli) {
+    if (left == 0) break;
+    if (milli != kWholeDevice_milli) continue;
+    milli = 0;
+    --left;
+  }
+  CHECK(left == 0, "whole devices are taken from a node that has them");
+}
+
+}  // namespace dove::core

@@ -1,0 +1,111 @@
+// Scores: where a task goes best, as whole numbers over what a node has free.
+//
+// A ScorePolicy is a constant (one file each in src/policies). From the mix of tasks to expect it
+// prepares a Scorer, which is immutable and answers from its arguments alone: equal states of equal
+// classes score the same, so one answer serves all nodes in that state (core/place/score_index.h).
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "model/resources.h"
+
+namespace dove::core {
+
+constexpr std::int32_t kModelsMax = 64;
+constexpr std::uint64_t kAnyModel = ~std::uint64_t{0};
+
+// What a node is, whatever it runs: nodes of one class differ only in what is free.
+struct NodeClass {
+  std::int32_t model = 0;  // of its devices: below kModelsMax; all devices of a node are alike
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_bytes = 0;
+  std::int32_t devices = 0;
+  auto operator<=>(const NodeClass&) const = default;
+};
+
+// What a task asks for on its one node.
+struct TaskShape {
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_bytes = 0;
+  std::int32_t devices = 0;       // 0, 1, or more whole ones
+  std::int32_t device_milli = 0;  // of each: 1..999 only when devices == 1
+  std::uint64_t models = kAnyModel;
+  auto operator<=>(const TaskShape&) const = default;
+
+  bool is_share() const { return devices > 0 && device_milli < kWholeDevice_milli; }
+  std::int64_t gpus_milli() const { return std::int64_t{devices} * device_milli; }
+};
+
+// What is free on a node, and which kinds of tasks it hosts.
+struct FreeState {
+  NodeClass node_class;
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_bytes = 0;
+  std::uint32_t hosts = 0;  // kind_of() of each task there
+  bool takes_more = true;   // below its most tasks
+  std::vector<std::int32_t> devices_milli;
+  auto operator<=>(const FreeState&) const = default;
+
+  std::int64_t gpus_milli() const;
+  std::int32_t whole_devices() const;
+};
+
+FreeState all_free(const NodeClass& node_class);
+
+// One bit for what a task asks of devices: a share, or so many whole ones; none without devices.
+std::uint32_t kind_of(const TaskShape& task);
+
+bool fits(const FreeState& node, const TaskShape& task);
+
+// The device that a share leaves least of, the first of several. REQUIRES: fits(); a share.
+std::int32_t tightest_device(const FreeState& node, const TaskShape& task);
+
+// What is left. `device` is a share's; whole devices are the first ones that are wholly free.
+// REQUIRES: fits(node, task), with the share on `device`.
+void take(FreeState& node, const TaskShape& task, std::int32_t device);
+
+constexpr std::int32_t kAnyDevice = -1;
+
+struct Score {
+  std::int64_t value = 0;            // higher is better
+  std::int32_t device = kAnyDevice;  // for a share; kAnyDevice: as ties are broken
+};
+
+class Scorer {
+ public:
+  virtual ~Scorer() = default;
+  // REQUIRES: fits(node, task); the node's class was known to prepare.
+  virtual Score score(const FreeState& node, const TaskShape& task) const = 0;
+};
+
+// So many tasks of a shape.
+struct MixEntry {
+  TaskShape shape;
+  std::int64_t count = 0;
+};
+
+// Which of the nodes with the best score is taken.
+enum class Ties {
+  kFirst,   // the first in the order of nodes
+  kNext,    // the first behind the one taken last, around the end
+  kRandom,  // any, each as likely
+};
+
+class ScorePolicy {
+ public:
+  virtual ~ScorePolicy() = default;
+  virtual std::string_view name() const = 0;
+  virtual Ties ties() const { return Ties::kFirst; }
+  // Whether prepare looks at the mix: then it is prepared again as the mix changes.
+  virtual bool learns() const { return false; }
+  // `mix` is what to expect, each shape once; classes are those of all nodes.
+  virtual std::unique_ptr<const Scorer> prepare(std::span<const MixEntry> mix,
+                                                std::span<const NodeClass> classes) const = 0;
+};
+
+}  // namespace dove::core

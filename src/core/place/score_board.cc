@@ -1,0 +1,239 @@
+#include "core/place/score_board.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/check.h"
+#include "core/place/fit.h"
+#include "core/state/mix.h"
+
+namespace dove::core {
+namespace {
+
+constexpr std::int64_t kCore_milli = 1000;
+constexpr std::size_t kShapesMax = 512;                   // remembered by the index of a pool
+constexpr std::string_view kRound_robin = "round_robin";  // policies/round_robin.h
+
+FreeState closed() {
+  FreeState state;
+  state.takes_more = false;
+  return state;
+}
+
+// As people may write it, with or without its version, "-" and "_" being the same.
+bool is_called(std::string_view full, std::string_view name) {
+  const auto same = [](char a, char b) {
+    return a == b || ((a == '-' || a == '_') && (b == '-' || b == '_'));
+  };
+  const std::string_view plain = full.substr(0, full.find('/'));
+  return std::equal(full.begin(), full.end(), name.begin(), name.end(), same) ||
+         std::equal(plain.begin(), plain.end(), name.begin(), name.end(), same);
+}
+
+std::uint64_t coarse(std::int64_t count) {
+  return std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(count, 0)));
+}
+
+}  // namespace
+
+const ScorePolicy* find_score(const Policies& policies, std::string_view name) {
+  if (policies.placement != nullptr && is_called(policies.placement->name(), name)) return nullptr;
+  for (const ScorePolicy* score : policies.scores) {
+    if (is_called(score->name(), name)) return score;
+  }
+  return nullptr;
+}
+
+bool takes_turns(const ClusterSettings& settings) {
+  const std::string_view name = settings.placement;
+  return is_called(kRound_robin, name.substr(0, name.find('/')));
+}
+
+bool is_scored(const JobSpec& spec) {
+  if (spec.exclusive || spec.groups.size() != 1 || spec.groups.front().tasks != 1) return false;
+  if (!spec.features.empty() || !spec.nodes_wanted.empty() || !spec.nodes_excluded.empty()) {
+    return false;
+  }
+  const TaskGroup& group = spec.groups.front();
+  Request plain;
+  plain.cores = group.per_task.cores;
+  plain.memory_bytes = group.per_task.memory_bytes;
+  plain.gpus = group.per_task.gpus;
+  plain.share_milli = group.per_task.share_milli;
+  plain.gpu_model = group.per_task.gpu_model;
+  plain.gpu_memory_bytes = group.per_task.gpu_memory_bytes;
+  return (plain.gpus > 0 || plain.share_milli > 0) && group.per_task == plain &&
+         group.per_node == Request{};
+}
+
+// Counts matter to a power of two: the scorer is good for a while.
+void ScoreBoard::count(const JobSpec& spec, std::int64_t sign) {
+  if (policy_ == nullptr || !policy_->learns()) return;
+  for (const TaskGroup& group : spec.groups) {
+    const Request& it = group.per_task;
+    if (it.gpus == 0 && it.share_milli == 0) continue;
+    const auto at =
+        live_.try_emplace({it.cores, it.gpus, it.share_milli, it.gpu_model, it.gpu_memory_bytes})
+            .first;
+    const std::uint64_t before = coarse(at->second);
+    at->second += sign * group.tasks;
+    if (coarse(at->second) != before) is_stale_ = true;
+    CHECK(at->second >= 0, "a job is removed that was not added");
+    if (at->second == 0) live_.erase(at);
+  }
+}
+
+void ScoreBoard::set_devices(std::size_t node, const std::optional<Devices>& devices) {
+  if (devices_.size() <= node) devices_.resize(node + 1);
+  std::optional<Devices>& now = devices_[node];
+  if (now == devices) return;
+  is_stale_ = true;
+  indexes_.clear();
+  if (now) {
+    const auto at = kinds_.find(now->kind);
+    if (--at->second.nodes == 0) kinds_.erase(at);
+  }
+  now = devices;
+  if (!devices) return;
+  const auto [at, is_new] = kinds_.try_emplace(devices->kind);
+  ++at->second.nodes;
+  if (!is_new) return;
+  std::set<std::int32_t> taken;
+  for (const auto& [other, note] : kinds_) {
+    if (other != devices->kind) taken.insert(note.number);
+  }
+  std::int32_t number = 0;
+  while (taken.contains(number)) ++number;
+  at->second.number = number;
+}
+
+void ScoreBoard::look_at_touched(const State& state) {
+  for (NodeId id : touched_) {
+    const Node& node = state.nodes[id.value - 1];
+    std::optional<Devices> found;
+    if (node.inventory != nullptr && !node.inventory->devices.empty()) {
+      const auto kind_of = [](const Device& device) {
+        return DeviceKind{device.kind, device.model, device.memory_bytes};
+      };
+      const std::vector<Device>& devices = node.inventory->devices;
+      const DeviceKind kind = kind_of(devices.front());
+      if (std::all_of(devices.begin(), devices.end(),
+                      [&](const Device& device) { return kind_of(device) == kind; })) {
+        found = {kind, devices.size()};
+      }
+    }
+    set_devices(id.value - 1, found);
+    for (auto& [name, index] : indexes_) index.changed.insert(id);
+  }
+  touched_.clear();
+}
+
+FreeState ScoreBoard::state_of(const Node& node) const {
+  const std::optional<Devices>& devices = devices_[node.id.value - 1];
+  if (!devices) return closed();
+  FreeState state;
+  state.node_class.model = kinds_.at(devices->kind).number;
+  for (const NumaNode& numa : node.inventory->numa) {
+    state.node_class.cpu_milli += static_cast<std::int64_t>(numa.cores.size()) * kCore_milli;
+  }
+  state.node_class.memory_bytes = node.inventory->memory_bytes;
+  state.node_class.devices = static_cast<std::int32_t>(node.inventory->devices.size());
+  state.cpu_milli = static_cast<std::int64_t>(node.cores_free.size()) * kCore_milli;
+  state.memory_bytes = node.memory_free_bytes;
+  state.devices_milli = node.device_free_milli;
+  return state;
+}
+
+TaskShape ScoreBoard::shape_of(const Request& request) const {
+  TaskShape shape;
+  shape.cpu_milli = request.cores * kCore_milli;
+  shape.memory_bytes = request.memory_bytes;
+  shape.devices = request.share_milli > 0 ? 1 : request.gpus;
+  shape.device_milli = request.share_milli > 0 ? request.share_milli : kWholeDevice_milli;
+  shape.models = 0;
+  for (const auto& [kind, note] : kinds_) {
+    Device device;
+    device.kind = kind.kind;
+    device.model = kind.model;
+    device.memory_bytes = kind.memory_bytes;
+    if (matches(request, device)) shape.models |= std::uint64_t{1} << note.number;
+  }
+  return shape;
+}
+
+void ScoreBoard::prepare() {
+  Mix mix;
+  for (const auto& [asked, count] : live_) {
+    Request request;
+    request.cores = asked.cores;
+    request.gpus = asked.gpus;
+    request.share_milli = asked.share_milli;
+    request.gpu_model = asked.model;
+    request.gpu_memory_bytes = asked.device_memory_bytes;
+    mix.add(shape_of(request), static_cast<std::int64_t>(coarse(count)));
+  }
+  const std::vector<NodeClass> classes(classes_.begin(), classes_.end());
+  scorer_ = policy_->prepare(mix.typical(), classes);
+  ++number_;
+  is_stale_ = false;
+}
+
+ScoreBoard::PoolIndex& ScoreBoard::index_of(const State& state, const std::string& pool) {
+  PoolIndex& index = indexes_.try_emplace(pool, policy_->ties()).first->second;
+  if (index.order.size() != state.nodes.size()) {
+    index = PoolIndex(policy_->ties());
+    for (const Node& node : state.nodes) {
+      index.order.push_back(node.id);
+      index.changed.insert(node.id);
+      index.index.add(closed());
+    }
+    devices_.resize(state.nodes.size());
+    const auto count_of = [&](NodeId id) {
+      const std::optional<Devices>& devices = devices_[id.value - 1];
+      return devices ? devices->count : 0;
+    };
+    std::stable_sort(index.order.begin(), index.order.end(),
+                     [&](NodeId a, NodeId b) { return count_of(a) < count_of(b); });
+    index.places.resize(index.order.size());
+    for (std::size_t i = 0; i < index.order.size(); ++i) {
+      index.places[index.order[i].value - 1] = static_cast<std::int32_t>(i);
+    }
+  }
+  if (index.index.shapes() > kShapesMax) index.index.forget_shapes();
+  return index;
+}
+
+std::optional<NodeId> ScoreBoard::choose(const State& state, const std::string& pool,
+                                         const JobSpec& spec,
+                                         const std::function<bool(NodeId)>& open) {
+  if (policy_ == nullptr || !is_scored(spec)) return std::nullopt;
+  look_at_touched(state);
+  if (kinds_.size() > static_cast<std::size_t>(kModelsMax)) {
+    indexes_.clear();
+    return std::nullopt;
+  }
+  PoolIndex& index = index_of(state, pool);
+  for (NodeId id : index.changed) {
+    FreeState now = open(id) ? state_of(state.nodes[id.value - 1]) : closed();
+    if (classes_.insert(now.node_class).second) is_stale_ = true;
+    index.index.set_state(index.places[id.value - 1], std::move(now));
+  }
+  index.changed.clear();
+  if (is_stale_) prepare();
+  if (index.scorer != number_) {
+    index.index.use(scorer_.get());
+    index.scorer = number_;
+  }
+  if (policy_->ties() == Ties::kNext) {
+    const auto last = state.turns.find(pool);
+    index.index.set_taken(last == state.turns.end()
+                              ? std::nullopt
+                              : std::optional(index.places[last->second.value - 1]));
+  }
+  const auto choice =
+      index.index.choose(index.index.shape_id(shape_of(spec.groups.front().per_task)));
+  if (!choice) return std::nullopt;
+  return index.order[static_cast<std::size_t>(choice->node)];
+}
+
+}  // namespace dove::core

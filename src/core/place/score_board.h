@@ -1,0 +1,114 @@
+// ScoreBoard: scores for the live cluster. Where a job of one task with devices goes best.
+//
+// It keeps a ScoreIndex for each pool that was asked about, and the mix of all live jobs. Part of
+// Derived: its answers are a function of the State alone, whatever it was asked before, so that
+// deciding again gives the same. Nothing is worked out before somebody asks.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/place/score.h"
+#include "core/place/score_index.h"
+#include "core/queue/policy.h"
+#include "core/state/state.h"
+
+namespace dove::core {
+
+// The policy of that name, with or without its version, "-" and "_" being the same; null when it is
+// not among them, or is what `placement` does for all jobs.
+const ScorePolicy* find_score(const Policies& policies, std::string_view name);
+
+// Whether the settings' placement goes around the nodes by turns: State::turns is kept then, and
+// only then. Told by the policy's name, since folding knows no policies.
+bool takes_turns(const ClusterSettings& settings);
+
+// Whether jobs like this are placed by score: one task that asks for cores, memory and plain
+// devices, on any node of its pool.
+bool is_scored(const JobSpec& spec);
+
+class ScoreBoard {
+ public:
+  // Null: there are no scores. The policy lives as long as this.
+  void use(const ScorePolicy* policy) { policy_ = policy; }
+
+  // The job has become live, or is no more.
+  void add(const JobSpec& spec) { count(spec, 1); }
+  void remove(const JobSpec& spec) { count(spec, -1); }
+
+  // Something of the node may have changed: what is free, whether it is available.
+  void touch(NodeId node) {
+    if (policy_ != nullptr) touched_.insert(node);
+  }
+
+  // The best node of the pool; none when the job is of a kind that is not scored, or no node that
+  // is scored has room. `open` says whether a node is of the pool and takes work.
+  std::optional<NodeId> choose(const State& state, const std::string& pool, const JobSpec& spec,
+                               const std::function<bool(NodeId)>& open);
+
+ private:
+  // What tasks ask for, as far as it matters to the mix.
+  struct Asked {
+    std::int32_t cores = 0;
+    std::int32_t gpus = 0;
+    std::int32_t share_milli = 0;
+    std::string model;
+    std::int64_t device_memory_bytes = 0;
+    auto operator<=>(const Asked&) const = default;
+  };
+  // Devices that no job can tell apart.
+  struct DeviceKind {
+    std::string kind;
+    std::string model;
+    std::int64_t memory_bytes = 0;
+    auto operator<=>(const DeviceKind&) const = default;
+  };
+  struct Devices {
+    DeviceKind kind;
+    std::size_t count = 0;
+    bool operator==(const Devices&) const = default;
+  };
+  struct KindNote {
+    std::int32_t number = 0;
+    std::int64_t nodes = 0;
+  };
+  // Ties go to nodes with fewer devices, so that large ones stay whole, then to the older node; by
+  // turns they go around the end of this order.
+  struct PoolIndex {
+    explicit PoolIndex(Ties ties) : index({}, ties, 0) {}
+    ScoreIndex index;
+    std::vector<NodeId> order;
+    std::vector<std::int32_t> places;  // in that order, by NodeId - 1
+    std::set<NodeId> changed;          // since it was asked last
+    std::uint64_t scorer = 0;          // the number of the one it uses
+  };
+
+  void count(const JobSpec& spec, std::int64_t sign);
+  void look_at_touched(const State& state);
+  void set_devices(std::size_t node, const std::optional<Devices>& devices);
+  PoolIndex& index_of(const State& state, const std::string& pool);
+  FreeState state_of(const Node& node) const;
+  TaskShape shape_of(const Request& request) const;
+  void prepare();
+
+  const ScorePolicy* policy_ = nullptr;
+  std::set<NodeId> touched_;
+  std::map<DeviceKind, KindNote> kinds_;
+  std::vector<std::optional<Devices>> devices_;  // by NodeId - 1; none unless all are alike
+  std::set<NodeClass> classes_;
+  std::map<std::string, PoolIndex> indexes_;
+  std::map<Asked, std::int64_t> live_;  // tasks with devices
+  bool is_stale_ = true;                // the scorer is not that of mix, classes and kinds
+  std::unique_ptr<const Scorer> scorer_;
+  std::uint64_t number_ = 0;  // of the scorer
+};
+
+}  // namespace dove::core

@@ -1,0 +1,219 @@
+#include "core/place/score_board.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+
+namespace dove::core {
+namespace {
+
+// Prefers what the mix has most of: its commonest task's devices, then the fullest node.
+class SomePolicy final : public ScorePolicy {
+ public:
+  class SomeScorer final : public Scorer {
+   public:
+    explicit SomeScorer(std::int64_t seed) : seed_(seed) {}
+    Score score(const FreeState& node, const TaskShape& task) const override {
+      return {(seed_ * node.gpus_milli() + node.cpu_milli + task.cpu_milli) % 7};
+    }
+
+   private:
+    std::int64_t seed_;
+  };
+
+  std::string_view name() const override { return "some/1"; }
+  bool learns() const override { return true; }
+  std::unique_ptr<const Scorer> prepare(std::span<const MixEntry> mix,
+                                        std::span<const NodeClass>) const override {
+    std::int64_t sum = 1;
+    for (const MixEntry& it : mix) sum = 3 * sum + it.count * it.shape.gpus_milli();
+    return std::make_unique<SomeScorer>(sum % 1000);
+  }
+};
+
+std::shared_ptr<const Inventory> inventory(const std::string& model, int devices) {
+  auto made = std::make_shared<Inventory>();
+  made->numa.resize(1);
+  for (std::int32_t core = 0; core < 16; ++core) made->numa[0].cores.insert(core);
+  for (int i = 0; i < devices; ++i) made->devices.push_back({"gpu", "", model, "", 80, 0});
+  made->memory_bytes = 1000;
+  return made;
+}
+
+Node some_node(std::uint32_t id, Random& random) {
+  Node node;
+  node.id = NodeId(id);
+  node.inventory =
+      inventory(fmt::format("m{}", random.below(3)), 1 + static_cast<int>(random.below(4)));
+  return node;
+}
+
+void fill(Node& node, Random& random) {
+  node.cores_free.clear();
+  for (std::int32_t core = 0; core < 16; ++core) {
+    if (random.below(3) > 0) node.cores_free.insert(core);
+  }
+  node.device_free_milli.clear();
+  for (std::size_t i = 0; i < node.inventory->devices.size(); ++i) {
+    node.device_free_milli.push_back(static_cast<std::int32_t>(random.below(3)) * 500);
+  }
+  node.memory_free_bytes = static_cast<std::int64_t>(random.below(1000));
+}
+
+JobSpec some_job(Random& random) {
+  JobSpec spec;
+  spec.groups.resize(1);
+  Request& request = spec.groups[0].per_task;
+  request.cores = static_cast<std::int32_t>(1 + random.below(4));
+  if (random.below(2) == 0) {
+    request.gpus = static_cast<std::int32_t>(1 + random.below(2));
+  } else {
+    request.share_milli = 500;
+  }
+  if (random.below(3) == 0) request.gpu_model = "M1";
+  return spec;
+}
+
+bool any_node(NodeId) { return true; }
+
+// What a board knows from before must not matter: one that has seen everything answers as one that
+// sees the state for the first time.
+TEST(ScoreBoard, AnswersAreAFunctionOfTheState) {
+  const SomePolicy policy;
+  Random random(5);
+  State state;
+  for (std::uint32_t id = 1; id <= 12; ++id) {
+    state.nodes.push_back(some_node(id, random));
+    fill(state.nodes.back(), random);
+  }
+  ScoreBoard kept;
+  kept.use(&policy);
+  for (const Node& node : state.nodes) kept.touch(node.id);
+  std::vector<JobSpec> live;
+  int chosen = 0;
+  for (int round = 0; round < 1500; ++round) {
+    Node& node = state.nodes[random.below(state.nodes.size())];
+    if (random.below(20) == 0) node.inventory = inventory("m9", 2);
+    fill(node, random);
+    kept.touch(node.id);
+    if (live.size() > 20 && random.below(2) == 0) {
+      kept.remove(live.back());
+      live.pop_back();
+    }
+    live.push_back(some_job(random));
+    kept.add(live.back());
+    const auto even = [](NodeId id) { return id.value % 2 == 0; };
+    ScoreBoard fresh;
+    fresh.use(&policy);
+    for (const Node& each : state.nodes) fresh.touch(each.id);
+    for (const JobSpec& spec : live) fresh.add(spec);
+    const auto found = kept.choose(state, "all", live.back(), any_node);
+    ASSERT_EQ(found, fresh.choose(state, "all", live.back(), any_node)) << "round " << round;
+    ASSERT_EQ(kept.choose(state, "even", live.back(), even),
+              fresh.choose(state, "even", live.back(), even));
+    if (found) ++chosen;
+  }
+  EXPECT_GT(chosen, 500);
+}
+
+class Turns final : public ScorePolicy {
+ public:
+  class Level final : public Scorer {
+   public:
+    Score score(const FreeState&, const TaskShape&) const override { return {0}; }
+  };
+
+  std::string_view name() const override { return "round-robin/1"; }
+  Ties ties() const override { return Ties::kNext; }
+  std::unique_ptr<const Scorer> prepare(std::span<const MixEntry>,
+                                        std::span<const NodeClass>) const override {
+    return std::make_unique<Level>();
+  }
+};
+
+// Of 2 devices each, but the second, which has 1.
+State four_nodes() {
+  Random random(7);
+  State state;
+  for (std::uint32_t id = 1; id <= 4; ++id) {
+    Node& node = state.nodes.emplace_back(some_node(id, random));
+    node.inventory = inventory("m", id == 2 ? 1 : 2);
+    node.cores_free = {0, 1, 2, 3, 4, 5, 6, 7};
+    node.device_free_milli.assign(node.inventory->devices.size(), 1000);
+    node.memory_free_bytes = 1000;
+  }
+  return state;
+}
+
+TEST(ScoreBoard, TurnsGoOnFromWhatTheStateTells) {
+  const Turns policy;
+  State state = four_nodes();
+  JobSpec spec;
+  spec.groups.resize(1);
+  spec.groups[0].per_task.gpus = 1;
+  const auto next = [&](const std::string& pool, std::uint32_t away = 0) {
+    ScoreBoard board;
+    board.use(&policy);
+    for (const Node& node : state.nodes) board.touch(node.id);
+    board.add(spec);
+    const auto open = [away](NodeId id) { return id.value != away; };
+    const auto found = board.choose(state, pool, spec, open);
+    EXPECT_EQ(found, board.choose(state, pool, spec, open)) << "asking is no turn";
+    return found.value_or(NodeId{});
+  };
+  EXPECT_EQ(next("a"), NodeId{2}) << "nodes with fewer devices come first";
+  for (const auto& [last, then] : {std::pair{2u, 1u}, {1u, 3u}, {3u, 4u}, {4u, 2u}}) {
+    state.turns["a"] = NodeId{last};
+    EXPECT_EQ(next("a"), NodeId{then}) << "after " << last;
+  }
+  state.turns["a"] = NodeId{3};
+  EXPECT_EQ(next("b"), NodeId{2}) << "each pool has its own turns";
+  EXPECT_EQ(next("a", 4), NodeId{2}) << "who is not there is passed over";
+  EXPECT_EQ(next("a", 3), NodeId{4}) << "though it was the last";
+}
+
+TEST(ScoreBoard, TurnsAreTakenUnderTheirNameOnly) {
+  for (const char* name : {"round_robin", "round-robin", "round-robin/1"}) {
+    ClusterSettings settings;
+    settings.placement = name;
+    EXPECT_TRUE(takes_turns(settings)) << name;
+  }
+  for (const char* name : {"best_fit", "round", "round_robin2", ""}) {
+    ClusterSettings settings;
+    settings.placement = name;
+    EXPECT_FALSE(takes_turns(settings)) << name;
+  }
+}
+
+TEST(ScoreBoard, LeavesOtherKindsOfJobsToTheSearch) {
+  const SomePolicy policy;
+  Random random(6);
+  State state;
+  state.nodes.push_back(some_node(1, random));
+  Node& node = state.nodes.front();
+  node.cores_free = {0, 1, 2, 3, 4, 5, 6, 7};
+  node.device_free_milli.assign(node.inventory->devices.size(), 1000);
+  node.memory_free_bytes = 1000;
+  ScoreBoard board;
+  board.use(&policy);
+  board.touch(node.id);
+  JobSpec spec;
+  spec.groups.resize(1);
+  spec.groups[0].per_task.cores = 1;
+  board.add(spec);
+  EXPECT_FALSE(board.choose(state, "all", spec, any_node)) << "no devices";
+  spec.groups[0].per_task.gpus = 1;
+  EXPECT_EQ(board.choose(state, "all", spec, any_node), node.id);
+  JobSpec gang = spec;
+  gang.groups[0].tasks = 2;
+  EXPECT_FALSE(board.choose(state, "all", gang, any_node));
+  JobSpec featured = spec;
+  featured.features = {"ib"};
+  EXPECT_FALSE(board.choose(state, "all", featured, any_node));
+  board.touch(node.id);
+  EXPECT_FALSE(board.choose(state, "all", spec, [](NodeId) { return false; })) << "not available";
+}
+
+}  // namespace
+}  // namespace dove::core

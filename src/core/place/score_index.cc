@@ -1,0 +1,189 @@
+#include "core/place/score_index.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/check.h"
+
+namespace dove::core {
+namespace {
+
+constexpr std::int64_t kNoRoom = std::numeric_limits<std::int64_t>::min();
+
+}  // namespace
+
+ScoreIndex::ScoreIndex(std::vector<FreeState> nodes, Ties ties, std::uint64_t seed)
+    : ties_(ties), random_(seed), group_of_(nodes.size(), kNobody) {
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    join(static_cast<std::int32_t>(i), std::move(nodes[i]));
+  }
+}
+
+void ScoreIndex::use(const Scorer* scorer) {
+  scorer_ = scorer;
+  changes_.clear();
+  ++epoch_;
+}
+
+std::int32_t ScoreIndex::shape_id(const TaskShape& shape) {
+  const auto [at, is_new] = ids_.try_emplace(shape, static_cast<std::int32_t>(scored_.size()));
+  if (is_new) {
+    scored_.emplace_back();
+    scored_.back().shape = shape;
+  }
+  return at->second;
+}
+
+const FreeState& ScoreIndex::state(std::int32_t node) const {
+  return groups_[static_cast<std::size_t>(group_of_[static_cast<std::size_t>(node)])].state;
+}
+
+void ScoreIndex::set_state(std::int32_t node, FreeState state) {
+  leave(node);
+  join(node, std::move(state));
+}
+
+void ScoreIndex::add(FreeState state) {
+  group_of_.push_back(kNobody);
+  join(static_cast<std::int32_t>(group_of_.size()) - 1, std::move(state));
+}
+
+void ScoreIndex::forget_shapes() {
+  ids_.clear();
+  scored_.clear();
+}
+
+void ScoreIndex::leave(std::int32_t node) {
+  const std::int32_t id = group_of_[static_cast<std::size_t>(node)];
+  Group& group = groups_[static_cast<std::size_t>(id)];
+  group.nodes.erase(std::lower_bound(group.nodes.begin(), group.nodes.end(), node));
+  first_[static_cast<std::size_t>(id)] = group.nodes.empty() ? kNobody : group.nodes.front();
+  if (!group.nodes.empty()) return;
+  by_state_.erase(group.state);
+  vacant_.push_back(id);
+}
+
+void ScoreIndex::join(std::int32_t node, FreeState state) {
+  const auto [at, is_new] = by_state_.try_emplace(std::move(state), kNobody);
+  if (is_new) {
+    if (vacant_.empty()) {
+      at->second = static_cast<std::int32_t>(groups_.size());
+      groups_.emplace_back();
+      first_.push_back(kNobody);
+    } else {
+      at->second = vacant_.back();
+      vacant_.pop_back();
+    }
+    groups_[static_cast<std::size_t>(at->second)].state = at->first;
+    // Shapes that have seen little of a long list are better off scoring all groups again.
+    if (changes_.size() > 4 * groups_.size() + 1024) {
+      changes_.clear();
+      ++epoch_;
+    }
+    changes_.push_back(at->second);
+  }
+  Group& group = groups_[static_cast<std::size_t>(at->second)];
+  group.nodes.insert(std::lower_bound(group.nodes.begin(), group.nodes.end(), node), node);
+  first_[static_cast<std::size_t>(at->second)] = group.nodes.front();
+  group_of_[static_cast<std::size_t>(node)] = at->second;
+}
+
+void ScoreIndex::score_group(Scored& scored, std::size_t group) const {
+  const FreeState& state = groups_[group].state;
+  if (groups_[group].nodes.empty() || !fits(state, scored.shape)) {
+    scored.values[group] = kNoRoom;
+    return;
+  }
+  const Score score = scorer_->score(state, scored.shape);
+  scored.values[group] = score.value;
+  scored.devices[group] = score.device;
+}
+
+void ScoreIndex::refresh(Scored& scored) {
+  CHECK(scorer_ != nullptr, "scores need a scorer");
+  scored.values.resize(groups_.size(), kNoRoom);
+  scored.devices.resize(groups_.size(), kAnyDevice);
+  if (scored.epoch != epoch_) {
+    for (std::size_t i = 0; i < groups_.size(); ++i) score_group(scored, i);
+  } else {
+    for (std::size_t i = scored.seen; i < changes_.size(); ++i) {
+      score_group(scored, static_cast<std::size_t>(changes_[i]));
+    }
+  }
+  scored.epoch = epoch_;
+  scored.seen = changes_.size();
+}
+
+std::vector<std::int32_t> ScoreIndex::best_groups(const Scored& scored) const {
+  std::vector<std::int32_t> best;
+  std::int64_t best_value = kNoRoom;
+  std::int32_t best_first = kNobody;
+  for (std::size_t i = 0; i < first_.size(); ++i) {
+    const std::int64_t value = scored.values[i];
+    if (value < best_value || value == kNoRoom || first_[i] == kNobody) continue;
+    const bool tie = value == best_value;
+    if (tie && ties_ == Ties::kFirst && first_[i] > best_first) continue;
+    if (!tie || ties_ == Ties::kFirst) best.clear();
+    best.push_back(static_cast<std::int32_t>(i));
+    best_value = value;
+    best_first = first_[i];
+  }
+  return best;
+}
+
+std::int32_t ScoreIndex::pick_node(const std::vector<std::int32_t>& groups) {
+  const auto nodes_of = [&](std::int32_t id) -> const std::vector<std::int32_t>& {
+    return groups_[static_cast<std::size_t>(id)].nodes;
+  };
+  switch (ties_) {
+    case Ties::kFirst:
+      return nodes_of(groups.front()).front();
+    case Ties::kNext: {
+      std::int32_t first = std::numeric_limits<std::int32_t>::max();
+      std::int32_t next = first;
+      for (std::int32_t id : groups) {
+        const auto& nodes = nodes_of(id);
+        first = std::min(first, nodes.front());
+        const auto after = std::upper_bound(nodes.begin(), nodes.end(), taken_);
+        if (after != nodes.end()) next = std::min(next, *after);
+      }
+      return next == std::numeric_limits<std::int32_t>::max() ? first : next;
+    }
+    case Ties::kRandom:
+      break;
+  }
+  std::uint64_t total = 0;
+  for (std::int32_t id : groups) total += nodes_of(id).size();
+  std::uint64_t at = random_.below(total);
+  std::size_t group = 0;
+  while (at >= nodes_of(groups[group]).size()) at -= nodes_of(groups[group++]).size();
+  return nodes_of(groups[group])[at];
+}
+
+std::int32_t ScoreIndex::any_device(const FreeState& state, const TaskShape& shape) {
+  if (ties_ != Ties::kRandom) return tightest_device(state, shape);
+  std::vector<std::int32_t> with_room;
+  for (std::size_t i = 0; i < state.devices_milli.size(); ++i) {
+    if (state.devices_milli[i] >= shape.device_milli) {
+      with_room.push_back(static_cast<std::int32_t>(i));
+    }
+  }
+  return with_room[random_.below(with_room.size())];
+}
+
+std::optional<ScoreIndex::Choice> ScoreIndex::choose(std::int32_t shape_id) {
+  Scored& scored = scored_[static_cast<std::size_t>(shape_id)];
+  refresh(scored);
+  const std::vector<std::int32_t> groups = best_groups(scored);
+  if (groups.empty()) return std::nullopt;
+  Choice choice;
+  choice.node = taken_ = pick_node(groups);
+  if (scored.shape.is_share()) {
+    const auto group = static_cast<std::size_t>(group_of_[static_cast<std::size_t>(choice.node)]);
+    choice.device = scored.devices[group];
+    if (choice.device == kAnyDevice) choice.device = any_device(state(choice.node), scored.shape);
+  }
+  return choice;
+}
+
+}  // namespace dove::core

@@ -1,0 +1,67 @@
+#include "core/place/within_limits.h"
+
+#include <algorithm>
+
+namespace dove::core {
+namespace {
+
+// So many models of GPU are avoided, one after the other, when limits are in the way.
+constexpr int kModels_tried_max = 8;
+
+// Adds the nodes with a model of GPU of which there may be no more; false: that is not in the way.
+bool avoid_models(const State& state, const std::vector<Reason>& broken,
+                  std::vector<NodeId>& avoided) {
+  const std::size_t before = avoided.size();
+  for (const Reason& reason : broken) {
+    if (!reason.resource.starts_with(kByModel)) continue;
+    const std::string model = reason.resource.substr(kByModel.size());
+    for (const Node& node : state.nodes) {
+      if (node.inventory == nullptr) continue;
+      const auto& devices = node.inventory->devices;
+      const bool has = std::any_of(devices.begin(), devices.end(), [&](const Device& device) {
+        return model_key(device.model) == model;
+      });
+      if (has) avoided.push_back(node.id);
+    }
+  }
+  return avoided.size() > before;
+}
+
+}  // namespace
+
+bool same_limit(const Reason& a, const Reason& b) {
+  return a.kind == b.kind && a.subject == b.subject && a.resource == b.resource;
+}
+
+bool amount_hangs_on_places(const State& state, const JobSpec& spec) {
+  return state.counts_models || spec.exclusive ||
+         std::any_of(spec.groups.begin(), spec.groups.end(), [](const TaskGroup& group) {
+           return group.per_task.slices > 0 || !(group.per_node == Request{});
+         });
+}
+
+std::optional<std::vector<Placement>> first_places(const LimitedSearch& search) {
+  auto places = search.find(search.avoided);
+  if (!places && !search.avoided.empty()) places = search.find({});
+  return places;
+}
+
+std::optional<std::vector<Placement>> places_within_limits(const LimitedSearch& search,
+                                                           std::vector<Reason>* broken_first) {
+  auto places = first_places(search);
+  std::vector<NodeId> without = search.avoided;
+  for (int models = 0; places && models < kModels_tried_max; ++models) {
+    auto broken = broken_limits(search.state, search.spec, amount_of(search.state, *places), false);
+    std::erase_if(broken, [&](const Reason& one) {
+      return std::any_of(search.excused.begin(), search.excused.end(),
+                         [&](const Reason& other) { return same_limit(one, other); });
+    });
+    if (broken.empty()) return places;
+    if (models == 0 && broken_first != nullptr) *broken_first = broken;
+    if (!avoid_models(search.state, broken, without)) return std::nullopt;
+    places = search.find(without);
+  }
+  return std::nullopt;
+}
+
+}  // namespace dove::core

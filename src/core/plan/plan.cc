@@ -1,0 +1,451 @@
+#include "core/plan/plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/digest.h"
+#include "core/cycle/derived.h"
+#include "core/state/books.h"
+
+namespace dove::core {
+namespace {
+
+NodeFree amount_held(const Placement& placement) {
+  NodeFree amount;
+  for (const DeviceGrant& grant : placement.devices) amount.gpus_milli += grant.share_milli;
+  amount.cores = static_cast<std::int64_t>(placement.cores.size());
+  amount.memory_bytes = placement.memory_bytes;
+  return amount;
+}
+
+void add(NodeFree& to, const NodeFree& amount, std::int64_t sign) {
+  to.gpus_milli += sign * amount.gpus_milli;
+  to.cores += sign * amount.cores;
+  to.memory_bytes += sign * amount.memory_bytes;
+}
+
+// Splits the step that holds `at`, unless one begins there, and tells which one begins there.
+std::size_t step_at(std::vector<Step>& steps, Instant at) {
+  auto next = std::upper_bound(steps.begin(), steps.end(), at,
+                               [](Instant t, const Step& step) { return t < step.at; });
+  const auto index = static_cast<std::size_t>(next - steps.begin());
+  if (index == 0) return 0;
+  if (steps[index - 1].at == at) return index - 1;
+  steps.insert(next, {at, steps[index - 1].free});
+  return index;
+}
+
+void change(std::vector<Step>& steps, const Hold& hold, std::int64_t sign) {
+  const NodeFree amount = amount_held(*hold.placement);
+  const std::size_t begin = step_at(steps, hold.from);
+  const std::size_t end = hold.to == kNever ? steps.size() : step_at(steps, hold.to);
+  for (std::size_t i = begin; i < end; ++i) add(steps[i].free, amount, sign);
+}
+
+void add_running(const State& state, const Node& node, NodePlan& plan) {
+  for (JobId id : node.jobs) {
+    const Job& job = *state.find_job(id);
+    for (const PlacementRecord& record : job.attempts.back().placements) {
+      if (record.placement->node != node.id || record.stage == PlacementStage::kEnded) continue;
+      const Instant to = held_until(state, job);
+      plan.holds.push_back({id, &*record.placement, state.now, to <= state.now ? kNever : to});
+    }
+  }
+}
+
+void add_promised(const State& state, const Plan& all, NodeId node, NodePlan& plan) {
+  const auto promised = all.promised.find(node);
+  if (promised == all.promised.end()) return;
+  for (JobId id : promised->second) {
+    const PromiseRecord& promise = state.promises.at(id);
+    const JobSpec& spec = *state.find_job(id)->spec;
+    Instant to = stay_of(state, spec).end(promise.start_at);
+    if (promise.start_at <= state.now) to = kNever;  // it is late: nobody knows
+    for (const Placement& placement : promise.placements) {
+      if (placement.node != node) continue;
+      add_hold(plan, {id, &placement, promise.start_at, to, true, spec.exclusive});
+    }
+  }
+}
+
+void refresh(const State& state, Plan& all, NodeId id, NodePlan& plan) {
+  const Node& node = state.nodes[id.value - 1];
+  const bool was_bounded = plan.is_bounded;
+  const std::uint64_t was_endless = plan.endless;
+  const bool is_listed = plan.listed;
+  plan = NodePlan{};
+  plan.listed = is_listed;
+  plan.stale = false;
+  if (all.reserved.contains(id)) plan.windows = windows_of(state, node);
+  plan.steps.push_back({state.now, free_of(node)});
+  add_running(state, node, plan);
+  for (const Hold& hold : plan.holds) {
+    if (hold.to == kNever) continue;
+    const std::size_t begin = step_at(plan.steps, hold.to);
+    for (std::size_t i = begin; i < plan.steps.size(); ++i) {
+      add(plan.steps[i].free, amount_held(*hold.placement), +1);
+    }
+  }
+  add_promised(state, all, id, plan);
+  Digest endless;
+  endless.add(static_cast<std::uint64_t>(is_available(node)));
+  plan.valid_until = kNever;
+  for (const Hold& hold : plan.holds) {
+    plan.is_bounded = plan.is_bounded && !hold.promised;
+    plan.valid_until = std::min(plan.valid_until, hold.to);
+    if (hold.promised && hold.from > state.now) {
+      plan.valid_until = std::min(plan.valid_until, hold.from);
+    }
+    if (hold.to != kNever) continue;
+    endless.add(hold.job.value);
+    // Another attempt may hold as much by other ids.
+    if (!hold.promised) endless.add(state.find_job(hold.job)->attempts.back().number);
+  }
+  plan.is_bounded = plan.is_bounded && plan.windows.empty();
+  const NodeFree& last = plan.steps.back().free;
+  for (std::int64_t free : {last.gpus_milli, last.cores, last.memory_bytes}) {
+    endless.add(static_cast<std::uint64_t>(free));
+  }
+  plan.endless = endless.value();
+  if (!plan.is_bounded || !was_bounded) ++all.endless_ended;
+  if (plan.endless != was_endless) all.grown.insert(id);
+}
+
+void mark_stale(Plan& plan, NodeId node) {
+  if (plan.nodes.size() < node.value) plan.nodes.resize(node.value);
+  NodePlan& it = plan.nodes[node.value - 1];
+  ++plan.changes;
+  it.stale = true;
+  if (!std::exchange(it.listed, true)) plan.stale.push_back(node);
+}
+
+// What stands on the node has changed: its promises may be void, or kept earlier.
+void check_promises(Plan& plan, NodeId node) {
+  const auto promised = plan.promised.find(node);
+  if (promised == plan.promised.end()) return;
+  for (JobId job : promised->second) {
+    plan.to_check.insert(job);
+    NodeId& blocker = plan.notes.at(job).blocker;
+    if (blocker == node) blocker = {};
+  }
+}
+
+// Whether there was one.
+bool forget_promise(Plan& plan, JobId job) {
+  const auto note = plan.notes.find(job);
+  if (note == plan.notes.end()) return false;
+  for (NodeId node : note->second.nodes) {
+    mark_stale(plan, node);
+    check_promises(plan, node);
+    std::set<JobId>& jobs = plan.promised[node];
+    jobs.erase(job);
+    if (jobs.empty()) plan.promised.erase(node);
+  }
+  plan.to_check.erase(job);
+  plan.notes.erase(note);
+  ++plan.freed;
+  return true;
+}
+
+// A plan that stands gets the hold of a new promise; any other is built anew when it is needed.
+void add_or_mark(const State& state, Plan& plan, JobId job, const PromiseRecord& promise,
+                 const Placement& placement) {
+  if (plan.nodes.size() < state.nodes.size()) plan.nodes.resize(state.nodes.size());
+  NodePlan& node = plan.nodes[placement.node.value - 1];
+  const bool stands = !node.stale && node.valid_until > state.now && promise.start_at > state.now;
+  if (!stands) return mark_stale(plan, placement.node);
+  const JobSpec& spec = *state.find_job(job)->spec;
+  const Instant to = stay_of(state, spec).end(promise.start_at);
+  ++plan.changes;
+  add_hold(node, {job, &placement, promise.start_at, to, true, spec.exclusive});
+  node.is_bounded = false;
+  node.valid_until = std::min(node.valid_until, promise.start_at);
+}
+
+// Whether it is another one than was noted.
+bool note_promise(const State& state, Plan& plan, JobId job) {
+  const auto promise = state.promises.find(job);
+  if (promise == state.promises.end()) return forget_promise(plan, job);
+  std::vector<NodeId> nodes;
+  for (const Placement& placement : promise->second.placements) nodes.push_back(placement.node);
+  const auto note = plan.notes.find(job);
+  const bool same = note != plan.notes.end() && note->second.nodes == nodes &&
+                    note->second.start_at == promise->second.start_at;
+  plan.to_check.insert(job);
+  if (same) return false;
+  forget_promise(plan, job);
+  PromiseNote made;
+  made.start_at = promise->second.start_at;
+  made.nodes = std::move(nodes);
+  for (const Placement& placement : promise->second.placements) {
+    add_or_mark(state, plan, job, promise->second, placement);
+    check_promises(plan, placement.node);
+    plan.promised[placement.node].insert(job);
+  }
+  plan.notes[job] = std::move(made);
+  plan.to_check.insert(job);
+  return true;
+}
+
+// Cores that are reserved for the system now are not given back.
+void keep_usable(FreeBooks& books, const Node& node) {
+  if (node.declared.cores_reserved == 0) return;
+  books.cores &= usable_cores(node);
+}
+
+void change_amounts(FreeBooks& books, const Placement& placement, int sign) {
+  for (const DeviceGrant& grant : placement.devices) {
+    const auto device = static_cast<std::size_t>(grant.device);
+    if (device >= books.devices.free_milli.size()) continue;
+    books.devices.free_milli[device] += sign * grant.share_milli;
+    if (!grant.is_slice()) continue;
+    books.devices.slots_taken.resize(books.devices.free_milli.size());
+    SlotSet& taken = books.devices.slots_taken[device];
+    taken = sign > 0 ? taken & ~slots_of(grant.slice) : taken | slots_of(grant.slice);
+  }
+  books.memory_bytes += sign * placement.memory_bytes;
+  for (const Countable& one : placement.countables) {
+    for (Countable& free : books.countables) {
+      if (free.name == one.name) free.amount += sign * one.amount;
+    }
+  }
+}
+
+// A device is never shared and sliced at once: what will be one is not offered as the other.
+void close_mixed(FreeBooks& books, const Placement& placement) {
+  for (const DeviceGrant& grant : placement.devices) {
+    const auto device = static_cast<std::size_t>(grant.device);
+    if (device >= books.devices.free_milli.size()) continue;
+    const bool sliced = is_sliced(books.devices.slots_taken, device);
+    if (!grant.is_slice() && !sliced) continue;
+    books.devices.slots_taken.resize(books.devices.free_milli.size());
+    books.devices.slots_taken[device] = ~SlotSet{0};
+    books.devices.free_milli[device] = 0;
+  }
+}
+
+void keep_least(FreeBooks& books, const FreeBooks& other) {
+  auto& milli = books.devices.free_milli;
+  for (std::size_t i = 0; i < milli.size(); ++i) {
+    milli[i] = std::min(milli[i], other.devices.free_milli[i]);
+  }
+  const std::vector<SlotSet>& slots = other.devices.slots_taken;
+  if (slots.size() > books.devices.slots_taken.size())
+    books.devices.slots_taken.resize(slots.size());
+  for (std::size_t i = 0; i < slots.size(); ++i) books.devices.slots_taken[i] |= slots[i];
+  books.memory_bytes = std::min(books.memory_bytes, other.memory_bytes);
+  for (std::size_t i = 0; i < books.countables.size(); ++i) {
+    books.countables[i].amount = std::min(books.countables[i].amount, other.countables[i].amount);
+  }
+}
+
+bool counts(const Hold& hold, const Claim& claim) {
+  if (hold.promised) {
+    if (hold.job == claim.job || hold.from > claim.but_after) return false;
+    if (claim.ignored != nullptr && claim.ignored->contains(hold.job)) return false;
+  }
+  return hold.from < claim.to && hold.to > claim.from;
+}
+
+bool is_open_to(const State& state, const NodePlan& plan, const Claim& claim) {
+  const JobSpec& spec = *claim.spec;
+  if (!is_open(state, {spec, claim.restart_nodes}, plan.windows, claim.from, claim.to))
+    return false;
+  return std::none_of(plan.holds.begin(), plan.holds.end(), [&](const Hold& hold) {
+    return (spec.exclusive || hold.whole) && counts(hold, claim);
+  });
+}
+
+void note_node(Plan& plan, NodeId node, bool freed) {
+  mark_stale(plan, node);
+  check_promises(plan, node);
+  if (!freed) return;
+  ++plan.freed;
+  plan.looks = true;
+}
+
+void note_job(State& state, Plan& plan, JobId id) {
+  plan.looks = true;
+  // What is not promised any more, or is, may lead a search elsewhere.
+  if (note_promise(state, plan, id)) ++state.derived->books_version;
+  const Job* job = state.find_job(id);
+  if (job == nullptr || job->phase != JobPhase::kActive) return;
+  for (const PlacementRecord& record : job->attempts.back().placements) {
+    mark_stale(plan, record.placement->node);
+    check_promises(plan, record.placement->node);
+  }
+  ++plan.sooner;
+}
+
+}  // namespace
+
+void note_changes(State& state, const std::vector<NodeId>& taken, const std::vector<NodeId>& freed,
+                  const std::vector<JobId>& jobs) {
+  Plan& plan = state.derived->plan;
+  for (NodeId node : taken) note_node(plan, node, false);
+  for (NodeId node : freed) note_node(plan, node, true);
+  for (JobId job : jobs) note_job(state, plan, job);
+  if (state.derived->usage_fell) ++plan.freed;
+}
+
+void note_reserved(const State& state, Plan& plan, const Node& node) {
+  if (plan.reserves && !windows_of(state, node).empty()) plan.reserved.insert(node.id);
+}
+
+void note_reservations(const State& state, Plan& plan) {
+  plan.boundary = next_boundary(state);
+  plan.reserves = reserves(state);
+  for (const Node& node : state.nodes) note_reserved(state, plan, node);
+}
+
+void note_promises(const State& state, Plan& plan) {
+  for (const auto& [id, promise] : state.promises) {
+    for (const Placement& placement : promise.placements) plan.promised[placement.node].insert(id);
+  }
+}
+
+const NodePlan& fresh_plan_of(const State& state, Plan& plan, NodeId node) {
+  if (plan.nodes.size() < state.nodes.size()) plan.nodes.resize(state.nodes.size());
+  NodePlan& it = plan.nodes[node.value - 1];
+  refresh(state, plan, node, it);
+  return it;
+}
+
+void add_hold(NodePlan& node, const Hold& hold) {
+  node.holds.push_back(hold);
+  Hold from_now = hold;
+  from_now.from = std::max(hold.from, node.steps.front().at);
+  change(node.steps, from_now, -1);
+}
+
+std::optional<FreeBooks> free_during(const State& state, const NodePlan& plan, const Node& node,
+                                     const Claim& claim) {
+  if (!is_open_to(state, plan, claim)) return std::nullopt;
+  FreeBooks books(node);
+  bool promised = false;
+  for (const Hold& hold : plan.holds) {
+    promised = promised || (hold.promised && counts(hold, claim));
+    if (hold.promised || hold.to > claim.from) continue;
+    books.cores |= hold.placement->cores;
+    change_amounts(books, *hold.placement, +1);
+  }
+  for (const Hold& hold : plan.holds) {
+    if (hold.promised && counts(hold, claim)) books.cores -= hold.placement->cores;
+  }
+  keep_usable(books, node);
+  if (!promised) return books;
+  // Amounts fall where a promise begins; the least of them counts.
+  const FreeBooks at_first = books;
+  const auto at = [&](Instant point) {
+    FreeBooks then = at_first;
+    for (const Hold& hold : plan.holds) {
+      if (!hold.promised && hold.to > claim.from && hold.to <= point) {
+        change_amounts(then, *hold.placement, +1);
+      }
+      if (!hold.promised || !counts(hold, claim) || hold.from > point || hold.to <= point) continue;
+      change_amounts(then, *hold.placement, -1);
+    }
+    return then;
+  };
+  keep_least(books, at(claim.from));
+  for (const Hold& hold : plan.holds) {
+    if (!hold.promised || !counts(hold, claim)) continue;
+    if (hold.from > claim.from) keep_least(books, at(hold.from));
+    close_mixed(books, *hold.placement);
+  }
+  return books;
+}
+
+Instant next_change(const NodePlan& plan, Instant at) {
+  const auto step = std::upper_bound(plan.steps.begin(), plan.steps.end(), at,
+                                     [](Instant t, const Step& each) { return t < each.at; });
+  Instant next = step == plan.steps.end() ? kNever : step->at;
+  for (const Window& window : plan.windows) {
+    if (window.to > at) next = std::min(next, window.to);
+  }
+  return next;
+}
+
+bool holds_all(const FreeBooks& books, const Placement& placement) {
+  if (!books.cores.contains(placement.cores)) return false;
+  for (const DeviceGrant& grant : placement.devices) {
+    const auto device = static_cast<std::size_t>(grant.device);
+    if (device >= books.devices.free_milli.size()) return false;
+    const std::int32_t milli = books.devices.free_milli[device];
+    if (milli < grant.share_milli) return false;
+    const bool sliced = is_sliced(books.devices.slots_taken, device);
+    if (!grant.is_slice() && sliced) return false;
+    if (grant.is_slice() && !sliced && milli < kWholeDevice_milli) return false;
+    if (sliced && (books.devices.slots_taken[device] & slots_of(grant.slice)) != 0) return false;
+  }
+  if (placement.memory_bytes > 0 && books.memory_bytes < placement.memory_bytes) return false;
+  return std::all_of(
+      placement.countables.begin(), placement.countables.end(),
+      [&](const Countable& one) { return amount_of(books.countables, one.name) >= one.amount; });
+}
+
+Instant earliest_by_sums(const State& state, const NodePlan& plan, const NodeNeeds& needs,
+                         const Guest& guest, Instant from, Span length) {
+  const auto enough = [&](const NodeFree& free) {
+    return free.gpus_milli >= needs.gpus_milli && free.cores >= needs.cores &&
+           (needs.memory_bytes == 0 || free.memory_bytes >= needs.memory_bytes);
+  };
+  const std::vector<Step>& steps = plan.steps;
+  auto first = std::upper_bound(steps.begin(), steps.end(), from,
+                                [](Instant t, const Step& step) { return t < step.at; });
+  auto i = static_cast<std::size_t>(first - steps.begin());
+  if (i > 0) --i;
+  Instant start = std::max(from, steps[i].at);
+  while (true) {
+    const Instant end = start + length;
+    std::size_t j = i;
+    const auto counts = [&] { return j < steps.size() && (j == i || steps[j].at < end); };
+    while (counts() && enough(steps[j].free)) ++j;
+    if (counts()) {
+      i = j + 1;
+      if (i >= steps.size()) return kNever;
+      start = steps[i].at;
+      continue;
+    }
+    const Window* shut = nullptr;
+    for (const Window& window : plan.windows) {
+      if (window.from >= end || window.to <= start) continue;
+      if (must_be_gone(state, guest, window, start)) shut = &window;
+    }
+    if (shut == nullptr) return start;
+    if (shut->to == kNever) return kNever;
+    start = shut->to;
+    while (i + 1 < steps.size() && steps[i + 1].at <= start) ++i;
+  }
+}
+
+const PlannedBooks::Entry& PlannedBooks::entry(NodeId id) const {
+  const auto [at, added] = entries_.try_emplace(id);
+  if (!added) return at->second;
+  Entry& entry = at->second;
+  const Node& node = state_.nodes[id.value - 1];
+  const bool plain = claim_.from <= state_.now && !plan_.promised.contains(id) &&
+                     !plan_.reserved.contains(id) && claim_.spec->reservation.empty();
+  if (plain) {
+    entry.open = !claim_.spec->exclusive || node.jobs.empty();
+    return entry;
+  }
+  const NodePlan& plan = plan_of(state_, plan_, id);
+  entry.books = free_during(state_, plan, node, claim_);
+  entry.open = entry.books.has_value();
+  entry.spare = std::any_of(plan.windows.begin(), plan.windows.end(), [&](const Window& window) {
+    return window.of->spares_for > 0 && window.from < claim_.to && window.to > claim_.from;
+  });
+  return entry;
+}
+
+const FreeBooks* PlannedBooks::books(NodeId node) const {
+  const Entry& it = entry(node);
+  return it.books ? &*it.books : nullptr;
+}
+
+bool PlannedBooks::is_open(NodeId node) const { return entry(node).open; }
+
+bool PlannedBooks::is_spare(NodeId node) const { return entry(node).spare; }
+
+}  // namespace dove::core

@@ -1,0 +1,169 @@
+// Plan: for each node, when how much of it is free, as time limits, promises and reservations have
+// it.
+//
+// Kept in Derived and brought up to date per node, when somebody asks: what changed since is noted,
+// the rest stands. Nothing in here decides: it is a function of State, and the same whether it was
+// kept or built anew. Time alone only ever makes a node free later, never earlier: a hold that is
+// over its time counts as one without end.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "core/place/fit.h"
+#include "core/place/place.h"
+#include "core/place/reservation.h"
+#include "core/state/state.h"
+
+namespace dove::core {
+
+// What an attempt holds, or a promise will hold, on one node during [from, to).
+struct Hold {
+  JobId job;
+  const Placement* placement = nullptr;  // in the state, or in a plan of its own
+  Instant from;
+  Instant to;
+  bool promised = false;
+  bool whole = false;  // of a promise to an exclusive job: nobody else at that time
+};
+
+// So much is free from `at` until the next step.
+struct Step {
+  Instant at;
+  NodeFree free;
+};
+
+struct NodePlan {
+  bool stale = true;
+  bool listed = false;        // in Plan::stale
+  bool is_bounded = true;     // no promise and no reservation: free amounts never fall
+  Instant valid_until;        // then a hold is over its time
+  std::uint64_t endless = 0;  // digest of the holds without end
+  std::vector<Hold> holds;
+  std::vector<Step> steps;  // ascending, at least one; the first is now
+  std::vector<Window> windows;
+};
+
+// What is known of a promise that was noted.
+struct PromiseNote {
+  Instant start_at;
+  std::vector<NodeId> nodes;
+  NodeId blocker;  // as long as this node's plan stands, it cannot start earlier
+  std::optional<std::uint64_t> due_at;  // its class was opened at these `changes`, it being due
+};
+
+struct Plan {
+  std::vector<NodePlan> nodes;  // by NodeId - 1
+  std::map<NodeId, std::set<JobId>> promised;
+  std::map<JobId, PromiseNote> notes;
+  std::set<JobId> to_check;              // promises that may be void, or kept earlier
+  Instant boundary = kNever;             // of a reservation: everything is derived anew
+  bool reserves = false;                 // some reservation is not over ...
+  std::set<NodeId> reserved;             // ... and these nodes are in one
+  std::int64_t ends = 0;                 // so many active jobs are known to end at some instant
+  std::uint64_t freed = 1;               // so often something was freed that a job may start on
+  std::uint64_t sooner = 1;              // so often a hold may have come to end sooner
+  std::uint64_t endless_ended = 1;       // so often a job without a plan may have got one anywhere
+  std::set<NodeId> grown;                // where it may have: there will be more in the end
+  std::set<std::uint64_t> without_plan;  // classes that had none ...
+  std::pair<std::uint64_t, std::uint64_t> without_plan_at;  // ... when these counts were so
+  std::vector<NodeId> stale;  // each once; some may have been brought up to date since
+  std::uint64_t changes = 0;  // so often a node's plan may have changed
+  // A search was given up when `changes` was so: it may find something when that moves on, or at
+  // the instant when a hold comes to be over its time.
+  std::optional<std::uint64_t> gave_up_at;
+  Instant gave_up_until = kNever;
+  bool looks = true;  // a job may be blocked that was not, or a promise be free to be made
+
+  // Whether something may be free at some instant that is not free now.
+  bool has_future() const { return ends > 0 || !is_empty(); }
+  bool is_empty() const { return notes.empty() && !reserves; }
+};
+
+// -- kept up to date by sync ---------------------------------------------------------------------
+
+void note_changes(State& state, const std::vector<NodeId>& taken, const std::vector<NodeId>& freed,
+                  const std::vector<JobId>& jobs);
+
+// -- asked by passes -----------------------------------------------------------------------------
+
+// The node's plan, built anew.
+const NodePlan& fresh_plan_of(const State& state, Plan& plan, NodeId node);
+
+// The node's plan as of now, brought up to date if need be.
+inline const NodePlan& plan_of(const State& state, Plan& plan, NodeId node) {
+  if (node.value <= plan.nodes.size()) {
+    const NodePlan& it = plan.nodes[node.value - 1];
+    if (!it.stale && it.valid_until > state.now) return it;
+  }
+  return fresh_plan_of(state, plan, node);
+}
+
+// Notes the promises of a state that has no Derived, or none to be touched.
+void note_promises(const State& state, Plan& plan);
+
+// Notes the reservations of the state, and that of one of its nodes.
+void note_reservations(const State& state, Plan& plan);
+void note_reserved(const State& state, Plan& plan, const Node& node);
+
+// Adds what a promise will hold on a node.
+void add_hold(NodePlan& node, const Hold& hold);
+
+// What of the node is free all through [from, to), by id; none when the node is closed to the job
+// then. What is promised to `job` itself counts as free; with `but_after` so does what is promised
+// for later than that.
+struct Claim {
+  const JobSpec* spec = nullptr;
+  std::int32_t restart_nodes = 0;  // as of a Guest (core/place/reservation.h)
+  JobId job;
+  Instant from;
+  Instant to;
+  Instant but_after = kNever;
+  const std::set<JobId>* ignored = nullptr;  // promises to jobs that come after it; may be null
+};
+std::optional<FreeBooks> free_during(const State& state, const NodePlan& plan, const Node& node,
+                                     const Claim& claim);
+
+// The first instant after `at` at which the node may have more room; kNever if there is none.
+Instant next_change(const NodePlan& plan, Instant at);
+
+// Whether the books hold all that the placement names.
+bool holds_all(const FreeBooks& books, const Placement& placement);
+
+// The first instant from `claim.from` on at which the sums would do for so long, and the node is
+// open to the job. A lower bound, never too late.
+Instant earliest_by_sums(const State& state, const NodePlan& plan, const NodeNeeds& needs,
+                         const Guest& guest, Instant from, Span length);
+
+// The nodes as a job finds them that starts at `from`: for the search for places
+// (core/place/place.h).
+class PlannedBooks {
+ public:
+  PlannedBooks(const State& state, Plan& plan, const Claim& claim)
+      : state_(state), plan_(plan), claim_(claim) {}
+
+  // What the job may take there; null when that is all that the node has free.
+  const FreeBooks* books(NodeId node) const;
+  bool is_open(NodeId node) const;
+  // Whether the node is a spare one at that time. Asked only where some may be taken.
+  bool is_spare(NodeId node) const;
+  bool takes_spares() const { return claim_.restart_nodes > 0 && !plan_.reserved.empty(); }
+
+ private:
+  struct Entry {
+    bool open = true;
+    bool spare = false;
+    std::optional<FreeBooks> books;
+  };
+  const Entry& entry(NodeId node) const;
+
+  const State& state_;
+  Plan& plan_;
+  Claim claim_;
+  mutable std::map<NodeId, Entry> entries_;
+};
+
+}  // namespace dove::core

@@ -1,0 +1,84 @@
+#include "core/preempt/victim_books.h"
+
+#include "core/collections/sorted.h"
+#include "core/state/books.h"
+
+namespace dove::core {
+
+VictimBooks::VictimBooks(const State& state, std::span<const JobId> stopping,
+                         std::span<const JobId> promised)
+    : state_(state), base_(state.nodes), cores_promised_(state.nodes.size()) {
+  for (JobId id : stopping) {
+    for (const PlacementRecord& record : state.find_job(id)->attempts.back().placements) {
+      if (record.stage == PlacementStage::kEnded) continue;
+      Node& node = base_[record.placement->node.value - 1];
+      give(node, record.placement);
+      drop_sorted(node.jobs, id);
+    }
+  }
+  for (JobId id : promised) keep_promised(id);
+}
+
+void VictimBooks::keep_promised(JobId job) {
+  for (const Placement& placement : state_.promises.at(job).placements) {
+    Node& node = base_[placement.node.value - 1];
+    take(node, placement);
+    add_sorted(node.jobs, job);  // it will be there: nobody has the node for themselves
+    cores_promised_[placement.node.value - 1] |= placement.cores;
+  }
+}
+
+Placement VictimBooks::left_of(const Placement& placement) const {
+  Placement left;
+  left.node = placement.node;
+  left.devices = placement.devices;
+  left.memory_bytes = placement.memory_bytes;
+  left.countables = placement.countables;
+  left.cores = placement.cores - cores_promised_[placement.node.value - 1];
+  return left;
+}
+
+void VictimBooks::list(const std::vector<Victim>& victims) {
+  pieces_.assign(base_.size(), {});
+  nodes_of_.assign(victims.size(), {});
+  jobs_.clear();
+  for (std::size_t i = 0; i < victims.size(); ++i) {
+    jobs_.push_back(victims[i].job);
+    for (const PlacementRecord& record :
+         state_.find_job(victims[i].job)->attempts.back().placements) {
+      if (record.stage == PlacementStage::kEnded) continue;
+      const NodeId node = record.placement->node;
+      pieces_[node.value - 1].push_back({i, left_of(record.placement)});
+      nodes_of_[i].push_back(node);
+    }
+  }
+}
+
+std::vector<Node> VictimBooks::without(const std::vector<bool>& gone) const {
+  std::vector<Node> nodes = base_;
+  for (Node& node : nodes) {
+    for (const Piece& piece : pieces(node.id)) {
+      if (gone[piece.victim]) release(node, piece);
+    }
+  }
+  return nodes;
+}
+
+const VictimBooks::Piece* VictimBooks::piece(NodeId node, std::size_t victim) const {
+  for (const Piece& piece : pieces(node)) {
+    if (piece.victim == victim) return &piece;
+  }
+  return nullptr;
+}
+
+void VictimBooks::release(Node& node, const Piece& piece) const {
+  give(node, piece.placement);
+  drop_sorted(node.jobs, jobs_[piece.victim]);
+}
+
+void VictimBooks::hold(Node& node, const Piece& piece) const {
+  take(node, piece.placement);
+  add_sorted(node.jobs, jobs_[piece.victim]);
+}
+
+}  // namespace dove::core

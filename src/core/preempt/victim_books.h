@@ -1,0 +1,53 @@
+// VictimBooks: the nodes as they would be with some of the victims gone.
+//
+// What attempts that are being stopped hold counts as free; what was promised to others counts as
+// held, also when a victim holds it now. For one search, one thread.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "core/preempt/victims.h"
+#include "core/state/state.h"
+
+namespace dove::core {
+
+class VictimBooks {
+ public:
+  // What one victim holds on a node and the beneficiary could have.
+  struct Piece {
+    std::size_t victim = 0;  // its place in the list
+    Placement placement;
+  };
+
+  // `stopping`: the jobs whose attempts are being stopped; `promised`: those that were promised
+  // places which nobody else may have. REQUIRES: `state` outlives this.
+  VictimBooks(const State& state, std::span<const JobId> stopping, std::span<const JobId> promised);
+
+  // From now on it is about these victims.
+  void list(const std::vector<Victim>& victims);
+
+  const std::vector<Node>& base() const { return base_; }  // by NodeId - 1; nobody is gone
+  // `gone`: by victim.
+  std::vector<Node> without(const std::vector<bool>& gone) const;
+  const std::vector<Piece>& pieces(NodeId node) const { return pieces_[node.value - 1]; }
+  const std::vector<NodeId>& nodes_of(std::size_t victim) const { return nodes_of_[victim]; }
+  const Piece* piece(NodeId node, std::size_t victim) const;
+
+  void release(Node& node, const Piece& piece) const;
+  void hold(Node& node, const Piece& piece) const;
+
+ private:
+  void keep_promised(JobId job);
+  Placement left_of(const Placement& placement) const;
+
+  const State& state_;
+  std::vector<Node> base_;
+  std::vector<CoreSet> cores_promised_;     // by NodeId - 1
+  std::vector<std::vector<Piece>> pieces_;  // by NodeId - 1
+  std::vector<std::vector<NodeId>> nodes_of_;
+  std::vector<JobId> jobs_;  // by victim
+};
+
+}  // namespace dove::core

@@ -1,0 +1,79 @@
+#include "core/preempt/victim_explain.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/cycle/derived.h"
+#include "core/place/hostlist.h"
+#include "core/preempt/victim_limits.h"
+#include "core/preempt/victim_search.h"
+#include "core/preempt/victims.h"
+#include "core/state/books.h"
+
+namespace dove::core {
+namespace {
+
+struct Running {
+  std::vector<JobId> preemptible;
+  std::vector<JobId> stopping;
+};
+
+Running running_jobs(const State& state) {
+  Running found;
+  for (JobId id : jobs_on_nodes(state)) {
+    const Job& job = *state.find_job(id);
+    const bool stopping = job.attempts.back().stage == Stage::kStopping;
+    if (stopping) {
+      found.stopping.push_back(id);
+    } else if (is_preemptible(*job.spec)) {
+      found.preemptible.push_back(id);
+    }
+  }
+  return found;
+}
+
+RankedNodes nodes_of(const State& state, const PlacementPolicy& policy, const Pool& pool) {
+  RankedNodes ranked;
+  for (const Node& node : state.nodes) {
+    if (!is_available(node) || !any_hostlist_holds(pool.nodes, node.name)) continue;
+    ranked.insert({policy.rank(free_of(node)), node.id});
+  }
+  return ranked;
+}
+
+}  // namespace
+
+std::optional<Reason> explain_victims(const State& state, const Policies& policies,
+                                      const Job& job) {
+  const Pool* pool = pool_of(state, *job.spec);
+  if (!state.settings.preemption || pool == nullptr) return {};
+  const Running running = running_jobs(state);
+  if (running.preemptible.empty()) return {};
+  VictimRules rules;
+  rules.turns = true;
+  rules.soon = true;
+  const RankedNodes all = nodes_of(state, *policies.placement, *pool);
+  const std::vector<Victim> victims =
+      find_victims(state, job, all, running.preemptible, running.stopping, rules);
+  Reason reason;
+  reason.kind = ReasonKind::kPreemption;
+  reason.used = static_cast<std::int64_t>(running.preemptible.size());
+  reason.total = static_cast<std::int64_t>(victims.size());
+  if (victims.empty()) return reason;
+  const RankedNodes ranked = open_nodes(state, job, all);
+  VictimSearch search(state, *policies.placement, job, ranked, running.stopping, victims);
+  auto found = search.find();
+  if (!found || !keep_limits(state, job, running.stopping, victims, *found)) return reason;
+  if (found->victims.empty()) return reason;
+  reason.count = static_cast<std::int64_t>(found->victims.size());
+  reason.other = found->victims.front().job;
+  for (const Victim& victim : found->victims) {
+    const Job& it = *state.find_job(victim.job);
+    const Instant pause = victim.kind == VictimKind::kTurn ? Instant{} : pause_end(it);
+    const Instant free_at = std::max(slice_end(it), pause);
+    if (free_at > state.now && free_at != kNever) reason.until = std::max(reason.until, free_at);
+  }
+  return reason;
+}
+
+}  // namespace dove::core

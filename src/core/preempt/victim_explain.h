@@ -1,0 +1,16 @@
+// What preemption could do for a waiting job, for explanations.
+#pragma once
+
+#include <optional>
+
+#include "core/queue/policy.h"
+#include "core/state/state.h"
+#include "model/reason.h"
+
+namespace dove::core {
+
+// Which running jobs could be stopped for the job and from when on, or that none can: a reason of
+// kind kPreemption. None when no running job may be preempted at all. Needs no Derived.
+std::optional<Reason> explain_victims(const State& state, const Policies& policies, const Job& job);
+
+}  // namespace dove::core

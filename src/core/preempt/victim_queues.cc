@@ -1,0 +1,244 @@
+#include "core/preempt/victim_queues.h"
+
+#include <algorithm>
+
+#include "core/state/books.h"
+
+namespace dove::core {
+namespace {
+
+constexpr std::int64_t kShare_scale = 1'000'000'000;
+constexpr std::int64_t kMebi = std::int64_t{1} << 20;
+
+void add_countables(std::vector<Countable>& to, const std::vector<Countable>& from, int sign) {
+  for (const Countable& one : from) {
+    auto at = std::lower_bound(to.begin(), to.end(), one.name,
+                               [](const Countable& c, const std::string& n) { return c.name < n; });
+    if (at == to.end() || at->name != one.name) at = to.insert(at, Countable{one.name, 0});
+    at->amount += sign * one.amount;
+  }
+}
+
+void add(Amount& to, const Amount& from, int sign) {
+  to.cores += sign * from.cores;
+  to.gpus_milli += sign * from.gpus_milli;
+  to.memory_bytes += sign * from.memory_bytes;
+  add_countables(to.countables, from.countables, sign);
+  add_countables(to.gpus_by_model, from.gpus_by_model, sign);
+}
+
+Amount amount_of(const Usage& usage) {
+  Amount amount;
+  amount.cores = usage.cores;
+  amount.gpus_milli = usage.gpus_milli;
+  amount.memory_bytes = usage.memory_bytes;
+  for (const auto& [name, used] : usage.countables) amount.countables.push_back({name, used});
+  for (const auto& [name, used] : usage.gpus_by_model) amount.gpus_by_model.push_back({name, used});
+  return amount;
+}
+
+bool guarantees(const Quota& quota) {
+  return quota.cores > 0 || quota.gpus_milli > 0 || quota.memory_bytes > 0 ||
+         !quota.countables.empty() || !quota.gpus_by_model.empty();
+}
+
+// Calls test(guaranteed, held, changed) for each resource that the quota names.
+template <class Test>
+bool each_resource(const Quota& quota, const Amount& held, const Amount& change, Test test) {
+  if (quota.cores > 0 && !test(quota.cores, held.cores, change.cores)) return false;
+  if (quota.gpus_milli > 0 && !test(quota.gpus_milli, held.gpus_milli, change.gpus_milli)) {
+    return false;
+  }
+  if (quota.memory_bytes > 0 && !test(quota.memory_bytes, held.memory_bytes, change.memory_bytes)) {
+    return false;
+  }
+  const auto each = [&](const std::vector<Countable>& guaranteed, const std::vector<Countable>& has,
+                        const std::vector<Countable>& changes) {
+    return std::all_of(guaranteed.begin(), guaranteed.end(), [&](const Countable& one) {
+      return test(one.amount, core::amount_of(has, one.name), core::amount_of(changes, one.name));
+    });
+  };
+  return each(quota.countables, held.countables, change.countables) &&
+         each(quota.gpus_by_model, held.gpus_by_model, change.gpus_by_model);
+}
+
+// What is held beyond the guarantee, in billionths of all there is.
+std::int64_t part(std::int64_t held, std::int64_t guaranteed, std::int64_t total) {
+  if (total <= 0 || held <= guaranteed) return 0;
+  return (held - guaranteed) * kShare_scale / total;
+}
+
+}  // namespace
+
+Instant soon(const State& state, std::span<const JobId> stopping) {
+  Instant until = state.now + kSoon;
+  for (JobId id : stopping) {
+    const Job& job = *state.find_job(id);
+    until = std::max(
+        until, job.attempts.back().stop_at + job.spec->checkpoint_grace + job.spec->kill_grace);
+  }
+  return until;
+}
+
+VictimQueues::VictimQueues(const State& state, const Job& beneficiary,
+                           std::span<const JobId> stopping)
+    : state_(state), gain_(least_amount(*beneficiary.spec)) {
+  for (const Node& node : state.nodes) {
+    if (node.removed || node.inventory == nullptr) continue;
+    total_.gpus_milli +=
+        static_cast<std::int64_t>(node.device_free_milli.size()) * kWholeDevice_milli;
+    for (const NumaNode& numa : node.inventory->numa) {
+      total_.cores += static_cast<std::int64_t>(numa.cores.size());
+    }
+    total_.memory_bytes += node.inventory->memory_bytes;
+  }
+  rank_bands();
+  count_changes(beneficiary.id, stopping);
+  mine_ = side(beneficiary.spec->queue);
+}
+
+// Queues in the order of their bands from the top down, missing ones counting as 0.
+void VictimQueues::rank_bands() {
+  std::vector<std::pair<std::vector<std::int32_t>, std::string>> all;
+  for (const auto& [name, queue] : state_.queues) {
+    std::vector<const Queue*> path = queue_path(state_, name);
+    std::reverse(path.begin(), path.end());
+    std::vector<std::int32_t> bands;
+    for (const Queue* each : path) bands.push_back(each->band);
+    while (!bands.empty() && bands.back() == 0) bands.pop_back();
+    sides_[name].path = std::move(path);
+    all.emplace_back(std::move(bands), name);
+  }
+  const auto before = [](const auto& a, const auto& b) {
+    const std::size_t depth = std::max(a.first.size(), b.first.size());
+    for (std::size_t i = 0; i < depth; ++i) {
+      const std::int32_t left = i < a.first.size() ? a.first[i] : 0;
+      const std::int32_t right = i < b.first.size() ? b.first[i] : 0;
+      if (left != right) return left < right;
+    }
+    return false;
+  };
+  std::stable_sort(all.begin(), all.end(), before);
+  std::int32_t rank = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i > 0 && before(all[i - 1], all[i])) ++rank;
+    sides_[all[i].second].bands = rank;
+  }
+}
+
+void VictimQueues::count_changes(JobId beneficiary, std::span<const JobId> stopping) {
+  for (const auto& [name, usage] : state_.usage_by_queue) held_[name] = amount_of(usage);
+  for (JobId id : stopping) {
+    const Job& job = *state_.find_job(id);
+    for (const PlacementRecord& record : job.attempts.back().placements) {
+      if (record.stage == PlacementStage::kEnded) continue;
+      add(held_, job.spec->queue, core::amount_of(state_, {record.placement}), -1);
+    }
+  }
+  const Instant until = soon(state_, stopping);
+  for (const auto& [id, promise] : state_.promises) {
+    const Job* job = state_.find_job(id);
+    if (job == nullptr || id == beneficiary || promise.start_at > until) continue;
+    add(comes_, job->spec->queue, core::amount_of(state_, promise.placements), +1);
+  }
+}
+
+void VictimQueues::add(std::map<std::string, Amount>& to, const std::string& queue,
+                       const Amount& amount, int sign) {
+  for (const Queue* each : side(queue).path) core::add(to[each->name], amount, sign);
+}
+
+const VictimQueues::Side& VictimQueues::side(const std::string& queue) { return sides_[queue]; }
+
+std::size_t VictimQueues::parting(const Side& victim) const {
+  std::size_t at = 0;
+  while (at < victim.path.size() && at < mine_.path.size() && victim.path[at] == mine_.path[at]) {
+    ++at;
+  }
+  return at;
+}
+
+const Amount& VictimQueues::held(const Queue& queue) const {
+  static const Amount nothing;
+  const auto at = held_.find(queue.name);
+  return at == held_.end() ? nothing : at->second;
+}
+
+Level VictimQueues::level(const Job& job) {
+  const Side& it = side(job.spec->queue);
+  const std::int64_t own = it.path.empty() ? 0 : it.path.back()->priority;
+  return {it.bands, job.priority + own};
+}
+
+bool VictimQueues::is_apart(const Job& victim) {
+  const Side& theirs = side(victim.spec->queue);
+  const std::size_t at = parting(theirs);
+  return at < theirs.path.size() && at < mine_.path.size();
+}
+
+bool VictimQueues::keeps_guaranteed(const Job& victim, const Amount& loss) {
+  const Side& theirs = side(victim.spec->queue);
+  for (std::size_t i = parting(theirs); i < theirs.path.size(); ++i) {
+    const Queue& queue = *theirs.path[i];
+    if (!guarantees(queue.guaranteed)) continue;
+    const auto keeps = [](std::int64_t guaranteed, std::int64_t held, std::int64_t lost) {
+      return lost == 0 || held - lost >= guaranteed;
+    };
+    if (!each_resource(queue.guaranteed, held(queue), loss, keeps)) return false;
+  }
+  return true;
+}
+
+bool VictimQueues::within(const Queue& queue, const Amount& gain) const {
+  if (!guarantees(queue.guaranteed)) return false;
+  bool uses = false;
+  const auto fits = [&](std::int64_t guaranteed, std::int64_t held, std::int64_t more) {
+    uses = uses || more > 0;
+    return held + more <= guaranteed;
+  };
+  return each_resource(queue.guaranteed, held(queue), gain, fits) && uses;
+}
+
+bool VictimQueues::reclaims(const Job& victim) {
+  if (!is_apart(victim)) return false;
+  const Queue& queue = *mine_.path[parting(side(victim.spec->queue))];
+  Amount gain = gain_;
+  const auto comes = comes_.find(queue.name);
+  if (comes != comes_.end()) core::add(gain, comes->second, +1);
+  return within(queue, gain);
+}
+
+// The largest part of a resource that the queue holds beyond its guarantee, for its weight.
+std::int64_t VictimQueues::share(const Queue& queue, const Amount& gain) const {
+  const Amount& now = held(queue);
+  const Quota& own = queue.guaranteed;
+  // What it holds of the models that it is guaranteed, up to that.
+  std::int64_t by_model = 0;
+  for (const Countable& one : own.gpus_by_model) {
+    const std::int64_t has = core::amount_of(now.gpus_by_model, one.name) +
+                             core::amount_of(gain.gpus_by_model, one.name);
+    by_model += std::min(has, one.amount);
+  }
+  const std::int64_t most = std::max({part(now.cores + gain.cores, own.cores, total_.cores),
+                                      part(now.gpus_milli + gain.gpus_milli,
+                                           std::max(own.gpus_milli, by_model), total_.gpus_milli),
+                                      part((now.memory_bytes + gain.memory_bytes) / kMebi,
+                                           own.memory_bytes / kMebi, total_.memory_bytes / kMebi)});
+  return most / std::max(queue.weight, 1);
+}
+
+bool VictimQueues::has_less(const Job& victim) {
+  if (!is_apart(victim)) return false;
+  const Side& theirs = side(victim.spec->queue);
+  const std::size_t at = parting(theirs);
+  Amount gain = gain_;
+  const auto comes = comes_.find(mine_.path[at]->name);
+  if (comes != comes_.end()) core::add(gain, comes->second, +1);
+  return share(*mine_.path[at], gain) < share(*theirs.path[at], {});
+}
+
+void VictimQueues::lose(const Job& victim, const Amount& loss) {
+  add(held_, victim.spec->queue, loss, -1);
+}
+
+}  // namespace dove::core

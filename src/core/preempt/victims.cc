@@ -1,0 +1,242 @@
+#include "core/preempt/victims.h"
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
+#include "core/place/device_fit.h"
+#include "core/place/limits.h"
+#include "core/place/reservation.h"
+
+namespace dove::core {
+namespace {
+
+constexpr Span kPause = seconds(60);
+constexpr std::int32_t kPause_doublings_max = 6;
+
+Span pause_after(std::int32_t preemptions) {
+  return Span{kPause.us << std::min(preemptions - 1, kPause_doublings_max)};
+}
+
+std::int64_t weight_of(const Attempt& attempt) {
+  std::int64_t weight = 0;
+  for (const PlacementRecord& record : attempt.placements) {
+    if (record.stage == PlacementStage::kEnded) continue;
+    weight += static_cast<std::int64_t>(record.placement->cores.size());
+    for (const DeviceGrant& grant : record.placement->devices) weight += grant.share_milli;
+  }
+  return weight;
+}
+
+Amount held_by(const State& state, const Attempt& attempt) {
+  Amount held;
+  for (const PlacementRecord& record : attempt.placements) {
+    if (record.stage != PlacementStage::kEnded) add_amount(state, record.placement, held);
+  }
+  return held;
+}
+
+class Choice {
+ public:
+  Choice(const State& state, const Job& beneficiary, std::span<const JobId> stopping,
+         const VictimRules& rules)
+      : state_(state),
+        rules_(rules),
+        queues_(state, beneficiary, stopping),
+        level_(queues_.level(beneficiary)) {
+    const Amount needs = least_amount(*beneficiary.spec);
+    weight_ = needs.gpus_milli + needs.cores;
+    exclusive_ = beneficiary.spec->exclusive;
+  }
+
+  std::optional<Victim> consider(const Job& job) {
+    if (job.phase != JobPhase::kActive || job.attempts.back().stage >= Stage::kStopping) return {};
+    if (job.cancel_requested || job.requeue_requested) return {};
+    if (!is_preemptible(*job.spec)) return {};
+    const auto kind = kind_of(job);
+    if (!kind || is_protected(job, *kind)) return {};
+    const Attempt& attempt = job.attempts.back();
+    return Victim{job.id, *kind, queues_.level(job), lost_work(state_, job), weight_of(attempt)};
+  }
+
+  // Whether it may be taken beside those that were let through before.
+  bool lets_through(const Victim& victim) {
+    const Job& job = *state_.find_job(victim.job);
+    if (victim.kind == VictimKind::kMove) return true;
+    const Amount loss = held_by(state_, job.attempts.back());
+    if (!queues_.keeps_guaranteed(job, loss)) return false;
+    if (victim.kind == VictimKind::kShare && !queues_.reclaims(job) && !queues_.has_less(job)) {
+      return false;
+    }
+    queues_.lose(job, loss);
+    return true;
+  }
+
+ private:
+  bool is_protected(const Job& job, VictimKind kind) const {
+    if (rules_.soon) return false;
+    if (slice_end(job) > state_.now) return true;
+    return kind != VictimKind::kTurn && pause_end(job) > state_.now;
+  }
+
+  std::optional<VictimKind> kind_of(const Job& job) {
+    const Level theirs = queues_.level(job);
+    if (rules_.moves) {
+      const bool smaller = weight_of(job.attempts.back()) < weight_;
+      return smaller && theirs <= level_ ? std::optional(VictimKind::kMove) : std::nullopt;
+    }
+    if (theirs < level_) return VictimKind::kPriority;
+    if (theirs == level_ && rules_.turns && job.spec->slice_min.us > 0 && !queues_.is_apart(job)) {
+      return VictimKind::kTurn;
+    }
+    // What whole nodes add to its queue is not known before they are: it could come out above.
+    if (exclusive_) return std::nullopt;
+    if (queues_.reclaims(job)) return VictimKind::kShare;
+    if (theirs == level_ && queues_.has_less(job)) return VictimKind::kShare;
+    return std::nullopt;
+  }
+
+  const State& state_;
+  const VictimRules& rules_;
+  VictimQueues queues_;
+  Level level_;
+  std::int64_t weight_ = 0;
+  bool exclusive_ = false;
+};
+
+// Whether a task of the group could be there at all.
+bool suits(const TaskGroup& group, const Node& node) {
+  for (const Request* request : {&group.per_task, &group.per_node}) {
+    if (!wants_devices(*request)) continue;
+    const auto& devices = node.inventory->devices;
+    if (std::none_of(devices.begin(), devices.end(),
+                     [&](const Device& device) { return matches(*request, device); })) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// By NodeId - 1.
+std::vector<bool> usable_nodes(const State& state, const JobSpec& spec, const RankedNodes& nodes) {
+  std::vector<bool> usable(state.nodes.size(), false);
+  for (const NodeEntry& entry : nodes) {
+    const Node& node = state.nodes[entry.node.value - 1];
+    usable[entry.node.value - 1] =
+        allows(spec, node) && std::any_of(spec.groups.begin(), spec.groups.end(),
+                                          [&](const TaskGroup& g) { return suits(g, node); });
+  }
+  return usable;
+}
+
+}  // namespace
+
+Purpose purpose_of(VictimKind kind) {
+  switch (kind) {
+    case VictimKind::kPriority:
+      return Purpose::kStarvation;
+    case VictimKind::kTurn:
+      return Purpose::kSlice;
+    case VictimKind::kShare:
+      return Purpose::kFairness;
+    case VictimKind::kMove:
+      return Purpose::kDefragmentation;
+  }
+  return Purpose::kNone;
+}
+
+bool is_preemptible(const JobSpec& spec) {
+  switch (spec.preempt) {
+    case Preempt::kNone:
+      return false;
+    case Preempt::kCheckpoint:
+    case Preempt::kRestart:
+      return true;
+  }
+  return false;
+}
+
+Instant slice_end(const Job& job) {
+  if (job.spec->slice_min.us == 0) return {};
+  const Instant started = job.attempts.back().started_at;
+  return started.us == 0 ? kNever : started + job.spec->slice_min;
+}
+
+Instant pause_end(const Job& job) {
+  return job.preemptions == 0 ? Instant{} : job.preempted_at + pause_after(job.preemptions);
+}
+
+Instant victim_wake(const State& state, const Job& job) {
+  if (!is_preemptible(*job.spec)) return kNever;
+  Instant wake = kNever;
+  for (Instant at : {slice_end(job), pause_end(job)}) {
+    if (at > state.now) wake = std::min(wake, at);
+  }
+  return wake;
+}
+
+std::int64_t lost_work(const State& state, const Job& job) {
+  const Attempt& attempt = job.attempts.back();
+  Instant since = attempt.started_at;
+  if (since.us == 0) return 0;
+  if (job.spec->preempt == Preempt::kCheckpoint) since = std::max(since, job.checkpoint_at);
+  std::int64_t before_ms = 0;
+  if (job.spec->preempt == Preempt::kRestart) before_ms = job.ran_before.us / 1000;
+  return ((state.now - since).us / 1000 + before_ms) * weight_of(attempt);
+}
+
+std::vector<JobId> promises_to_keep(const State& state, const Job& beneficiary,
+                                    std::span<const JobId> stopping) {
+  if (state.promises.empty()) return {};
+  const Instant until = soon(state, stopping);
+  VictimQueues queues(state, beneficiary, stopping);
+  const Level mine = queues.level(beneficiary);
+  std::vector<JobId> kept;
+  for (const auto& [id, promise] : state.promises) {
+    const Job* job = state.find_job(id);
+    if (job == nullptr || id == beneficiary.id) continue;
+    if (promise.start_at <= until || queues.level(*job) > mine) kept.push_back(id);
+  }
+  return kept;
+}
+
+RankedNodes open_nodes(const State& state, const Job& job, const RankedNodes& ranked) {
+  if (state.reservations.empty()) return ranked;
+  const Instant start = state.now + kSoon;
+  const Instant end = stay_of(state, *job.spec).end(start);
+  const Guest guest = guest_of(job);
+  RankedNodes open;
+  for (const NodeEntry& entry : ranked) {
+    const std::vector<Window> windows = windows_of(state, state.nodes[entry.node.value - 1]);
+    if (is_open(state, guest, windows, start, end)) open.insert(entry);
+  }
+  return open;
+}
+
+std::vector<Victim> find_victims(const State& state, const Job& beneficiary,
+                                 const RankedNodes& nodes, std::span<const JobId> running,
+                                 std::span<const JobId> stopping, const VictimRules& rules) {
+  Choice choice(state, beneficiary, stopping, rules);
+  std::vector<Victim> victims;
+  for (JobId id : running) {
+    const Job* job = state.find_job(id);
+    if (job == nullptr) continue;
+    if (auto victim = choice.consider(*job)) victims.push_back(*victim);
+  }
+  if (victims.empty()) return victims;
+  const std::vector<bool> usable = usable_nodes(state, *beneficiary.spec, nodes);
+  std::erase_if(victims, [&](const Victim& victim) {
+    const Attempt& attempt = state.find_job(victim.job)->attempts.back();
+    return std::none_of(
+        attempt.placements.begin(), attempt.placements.end(), [&](const PlacementRecord& record) {
+          return record.stage != PlacementStage::kEnded && usable[record.placement->node.value - 1];
+        });
+  });
+  const auto key = [](const Victim& v) { return std::tuple(v.kind, v.level, v.lost, v.job); };
+  std::sort(victims.begin(), victims.end(),
+            [&](const Victim& a, const Victim& b) { return key(a) < key(b); });
+  std::erase_if(victims, [&](const Victim& victim) { return !choice.lets_through(victim); });
+  return victims;
+}
+
+}  // namespace dove::core

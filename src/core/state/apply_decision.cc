@@ -1,0 +1,244 @@
+#include <algorithm>
+
+#include "core/collections/sorted.h"
+#include "core/cycle/derived.h"
+#include "core/nodes/care.h"
+#include "core/nodes/hang.h"
+#include "core/place/score_board.h"
+#include "core/queue/dependency.h"
+#include "core/state/books.h"
+#include "core/state/fold.h"
+#include "core/state/step.h"
+
+namespace dove::core {
+namespace {
+
+StopReason reason_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kNone:
+    case Outcome::kDependencyNeverMet:
+    case Outcome::kDeadlineMissed:
+      return StopReason::kNone;
+    case Outcome::kCompleted:
+      return StopReason::kFinished;
+    case Outcome::kFailed:
+      return StopReason::kTaskFailed;
+    case Outcome::kCancelled:
+      return StopReason::kCancelled;
+    case Outcome::kTimedOut:
+      return StopReason::kTimeLimit;
+    case Outcome::kNodeLost:
+      return StopReason::kNodeLost;
+  }
+  return StopReason::kNone;
+}
+
+class DecisionFold {
+ public:
+  explicit DecisionFold(State& state) : state_(state) {}
+
+  void operator()(const Launch& decision) {
+    Job* job = find(state_, decision.job);
+    if (job == nullptr || job->phase != JobPhase::kWaiting) return;
+    if (job->eligible_at.us == 0) {
+      job->eligible_at = std::min(state_.now, startable_at(state_, *job));
+    }
+    Attempt attempt;
+    attempt.number = decision.attempt;
+    attempt.allocated_at = state_.now;
+    attempt.placements.reserve(decision.placements.size());
+    for (const SharedPlacement& placement : decision.placements) {
+      attempt.placements.push_back({placement, PlacementStage::kOrdered});
+    }
+    set_stage(state_, attempt, Stage::kPreparing);
+    job->attempts.push_back(std::move(attempt));
+    job->phase = JobPhase::kActive;
+    job->at_head = false;
+    release_promise(job->id);
+    count_waiting(state_, *job, -1);
+    count_running(state_, *job, +1);
+    for (const Placement& placement : decision.placements) {
+      Node& node = *find(state_, placement.node);
+      take(node, placement);
+      add_sorted(node.jobs, job->id);
+      count_placement(state_, *job, placement, +1);
+      touch_taken(state_, node.id);
+    }
+    touch(state_, job->id);
+    note_turn(*job->spec, decision.placements);
+  }
+
+  void operator()(const Start& decision) {
+    Attempt* attempt = attempt_of(decision.job, decision.attempt);
+    if (attempt != nullptr && attempt->stage == Stage::kBarrier) {
+      set_stage(state_, *attempt, Stage::kStarting);
+    }
+  }
+
+  void operator()(const Stop& decision) {
+    Attempt* attempt = attempt_of(decision.job, decision.attempt);
+    if (attempt == nullptr || attempt->stage == Stage::kStopping) return;
+    if (decision.reason == StopReason::kLaunchFailed) avoid_unanswering(*attempt, decision.job);
+    const auto hang = state_.hangs.find(decision.job);
+    if (decision.reason == StopReason::kHung && hang != state_.hangs.end() && hang->second.is_one) {
+      avoid(*find(state_, decision.job), hang->second.node);
+    }
+    if (attempt->stop_reason == StopReason::kNone) attempt->stop_reason = decision.reason;
+    attempt->stop_at = state_.now;
+    attempt->exits_at_stop = static_cast<std::uint32_t>(attempt->exits.size());
+    if (decision.reason == StopReason::kPreempted) {
+      Job& job = *find(state_, decision.job);
+      ++job.preemptions;
+      job.preempted_at = state_.now;
+      const bool by_node =
+          decision.purpose == Purpose::kOutage && is_on_untrusted(*attempt, job.id);
+      if (by_node) job.at_head = true;
+    }
+    set_stage(state_, *attempt, Stage::kStopping);
+  }
+
+  void operator()(const DeclareNodeLost& decision) {
+    Node* node = find(state_, decision.node);
+    if (node == nullptr || node->contact == Contact::kLost) return;
+    lose_placements(state_, *node);
+    set_contact(state_, *node, Contact::kLost);
+  }
+
+  void operator()(const Requeue& decision) {
+    Job* job = find(state_, decision.job);
+    if (job == nullptr || job->phase != JobPhase::kActive) return;
+    job->requeues_in_a_row = requeues_after(state_, *job, decision.reason);
+    if (decision.held) job->held = true;
+    end_attempt(*job, decision.reason);
+    if (decision.counted) ++job->retries_used;
+    if (decision.reason == StopReason::kPreflight) job->at_head = true;
+    job->requeue_requested = false;
+    job->phase = JobPhase::kWaiting;
+    count_running(state_, *job, -1);
+    count_waiting(state_, *job, +1);
+    note_usage_fell(state_);
+  }
+
+  void operator()(const EndJob& decision) {
+    Job* job = find(state_, decision.job);
+    if (job == nullptr) return;
+    switch (job->phase) {
+      case JobPhase::kWaiting:
+        count_waiting(state_, *job, -1);
+        touch(state_, job->id);
+        break;
+      case JobPhase::kActive:
+        end_attempt(*job, reason_of(decision.outcome));
+        count_running(state_, *job, -1);
+        note_usage_fell(state_);
+        break;
+      case JobPhase::kEnded:
+        return;
+    }
+    count_asked(state_, *job, -1);
+    job->phase = JobPhase::kEnded;
+    release_promise(job->id);
+    job->outcome = decision.outcome;
+    job->exit_code = decision.exit_code;
+    job->ended_at = state_.now;
+    job->requeue_requested = false;
+  }
+
+  void operator()(const ForgetJob& decision) {
+    if (state_.jobs.erase(decision.job) > 0) touch(state_, decision.job);
+  }
+
+  void operator()(const Promise& decision) {
+    const Job* job = find(state_, decision.job);
+    if (job == nullptr || job->phase != JobPhase::kWaiting) return;
+    if (release_promise(job->id)) {
+      for (const Placement& placement : decision.placements) touch_taken(state_, placement.node);
+    }
+    state_.promises[job->id] = {decision.start_at, state_.now, decision.placements,
+                                decision.cleared};
+    touch(state_, job->id);
+  }
+
+  void operator()(const Withdraw& decision) {
+    if (release_promise(decision.job)) touch(state_, decision.job);
+  }
+
+  void operator()(const MoveNode& decision) {
+    Node* node = find(state_, decision.node);
+    if (node == nullptr || node->removed) return;
+    node->life = decision.to;
+    node->life_since = state_.now;
+    node->life_why = decision.why;
+    node->life_who = decision.who;
+    node->remedy = decision.remedy;
+    node->answer = Answer::kAwaited;
+    // To be drained outlasts a repair that came in between.
+    const NodeAction asked = node->request.action;
+    const bool met = decision.to == LifeStage::kProduction && asked != NodeAction::kDrain;
+    if (met || asked == NodeAction::kResume) node->request = {};
+    touch(state_, node->id);
+  }
+
+ private:
+  // Others may start on what is promised no more.
+  bool release_promise(JobId id) {
+    const auto promise = state_.promises.find(id);
+    if (promise == state_.promises.end()) return false;
+    for (const Placement& placement : promise->second.placements) touch(state_, placement.node);
+    state_.promises.erase(promise);
+    return true;
+  }
+
+  void note_turn(const JobSpec& spec, const std::vector<SharedPlacement>& placements) {
+    if (!takes_turns(state_.settings) || !is_scored(spec) || placements.empty()) return;
+    const Pool* pool = pool_of(state_, spec);
+    if (pool != nullptr) state_.turns[pool->name] = placements.front()->node;
+  }
+
+  Attempt* attempt_of(JobId id, AttemptNumber number) {
+    Job* job = find(state_, id);
+    Attempt* attempt = job == nullptr ? nullptr : current_attempt(*job);
+    if (attempt == nullptr || attempt->number != number) return nullptr;
+    touch(state_, id);
+    return attempt;
+  }
+
+  void end_attempt(Job& job, StopReason reason) {
+    Attempt& attempt = job.attempts.back();
+    if (attempt.stop_reason == StopReason::kNone) attempt.stop_reason = reason;
+    attempt.ended_at = state_.now;
+    if (attempt.started_at.us != 0) {
+      job.ran_before = job.ran_before + (state_.now - attempt.started_at);
+    }
+    set_stage(state_, attempt, Stage::kEnded);
+    end_hang(state_, job.id);
+    touch(state_, job.id);
+  }
+
+  bool is_on_untrusted(const Attempt& attempt, JobId job) const {
+    return std::any_of(
+        attempt.placements.begin(), attempt.placements.end(), [&](const PlacementRecord& record) {
+          return is_untrusted(state_, *state_.find_node(record.placement->node), job);
+        });
+  }
+
+  // A deadline has passed: the next attempt goes elsewhere, if it can.
+  void avoid_unanswering(const Attempt& attempt, JobId id) {
+    const PlacementStage answered =
+        attempt.stage == Stage::kStarting ? PlacementStage::kStarted : PlacementStage::kPrepared;
+    for (const PlacementRecord& record : attempt.placements) {
+      if (record.stage < answered) avoid(*find(state_, id), record.placement->node);
+    }
+  }
+
+  State& state_;
+};
+
+}  // namespace
+
+void apply(State& state, const Decision& decision) {
+  ++state.head.value;
+  std::visit(DecisionFold(state), decision);
+}
+
+}  // namespace dove::core

@@ -1,0 +1,457 @@
+#include <algorithm>
+
+#include "base/check.h"
+#include "core/cycle/derived.h"
+#include "core/nodes/care.h"
+#include "core/nodes/hang.h"
+#include "core/nodes/health.h"
+#include "core/place/score_board.h"
+#include "core/state/books.h"
+#include "core/state/fold.h"
+#include "core/state/step.h"
+#include "core/state/usage.h"
+
+namespace dove::core {
+namespace {
+
+class EventFold {
+ public:
+  EventFold(State& state, const Cause& cause) : state_(state), cause_(cause) {}
+
+  // Silence starts anew for every node, and orders are sent anew: their deadlines too.
+  void operator()(const ControllerStarted&) {
+    for (Node& node : state_.nodes) {
+      if (node.contact != Contact::kLost) set_contact(state_, node, Contact::kSilent);
+    }
+    for (auto& [id, job] : state_.jobs) {
+      if (Attempt* attempt = current_attempt(job)) {
+        attempt->stage_at = state_.now;
+        touch(state_, id);
+      }
+    }
+  }
+
+  void operator()(const TimeReached&) {}
+
+  void operator()(const JobSubmitted& event) {
+    const auto& indices = event.spec->array.indices;
+    const std::size_t count = std::max<std::size_t>(indices.size(), 1);
+    const JobId first(state_.next_job);
+    const std::shared_ptr<const JobSpec> spec = as_its_pool_has_it(event.spec);
+    for (std::size_t i = 0; i < count; ++i) {
+      Job job;
+      job.id = JobId(state_.next_job++);
+      job.spec = spec;
+      job.held = event.spec->hold;
+      job.priority = event.spec->priority;
+      job.submitted_at = state_.now;
+      job.submitted_seq = state_.head;
+      if (!indices.empty()) {
+        job.array = first;
+        job.array_index = indices[i];
+      }
+      count_waiting(state_, job, +1);
+      count_asked(state_, job, +1);
+      touch(state_, job.id);
+      const JobId id = job.id;
+      state_.jobs.emplace(id, std::move(job));
+    }
+  }
+
+  void operator()(const JobCancelRequested& event) {
+    change(event.job, [](Job& job) {
+      if (job.phase != JobPhase::kEnded) job.cancel_requested = true;
+    });
+  }
+
+  void operator()(const JobHeld& event) {
+    change(event.job, [](Job& job) {
+      if (job.phase == JobPhase::kWaiting) job.held = true;
+    });
+  }
+
+  void operator()(const JobReleased& event) {
+    change(event.job, [](Job& job) {
+      job.held = false;
+      job.requeues_in_a_row = 0;
+    });
+  }
+
+  void operator()(const JobRequeueRequested& event) {
+    change(event.job, [this](Job& job) {
+      switch (job.phase) {
+        case JobPhase::kWaiting:
+          return;
+        case JobPhase::kActive:
+          job.requeue_requested = true;
+          return;
+        case JobPhase::kEnded:
+          job.phase = JobPhase::kWaiting;
+          job.outcome = Outcome::kNone;
+          job.exit_code = 0;
+          job.ended_at = {};
+          job.retries_used = 0;
+          job.requeues_in_a_row = 0;
+          job.cancel_requested = false;
+          job.requeue_requested = false;
+          job.nodes_avoided.clear();
+          count_waiting(state_, job, +1);
+          count_asked(state_, job, +1);
+          return;
+      }
+    });
+  }
+
+  void operator()(const JobPriorityChanged& event) {
+    change(event.job, [&](Job& job) { job.priority = event.priority; });
+    // Others may come before it now, whom its promise does not bind.
+    const auto promise = state_.promises.find(event.job);
+    if (promise == state_.promises.end()) return;
+    for (const Placement& placement : promise->second.placements) touch(state_, placement.node);
+  }
+
+  void operator()(const NodeRegistered& event) {
+    state_.join_tokens.erase(cause_.body_sha256);
+    const Node* known = state_.find_node(event.name);
+    if (known == nullptr) {
+      Node node;
+      node.id = NodeId(static_cast<std::uint32_t>(state_.nodes.size() + 1));
+      node.name = event.name;
+      node.contact_since = state_.now;
+      node.declared.name = event.name;
+      if (state_.settings.node_tests) move(node, LifeStage::kOnboard, "joined");
+      const auto declared = state_.node_declarations.find(event.name);
+      if (declared != state_.node_declarations.end()) node.declared = declared->second;
+      state_.nodes.push_back(std::move(node));
+      known = &state_.nodes.back();
+    }
+    Node& node = *find(state_, known->id);
+    const bool was_here = !node.boot_id.empty() && !node.removed && node.contact != Contact::kLost;
+    if (node.boot_id != event.boot_id) booted(node);
+    node.boot_id = event.boot_id;
+    node.backend = event.backend;
+    node.address = event.address;
+    node.agent_token_sha256 = event.agent_token_sha256;
+    const auto before = std::exchange(node.inventory, event.inventory);
+    node.removed = false;
+    if (!was_here) set_contact(state_, node, Contact::kSilent);
+    rebuild_books(state_, node);
+    if (state_.counts_models && before != nullptr && before->devices != node.inventory->devices) {
+      // What was counted as one model may be another now.
+      rebuild_usage(state_);
+      state_.derived.reset();
+      return;
+    }
+    touch(state_, node.id);
+  }
+
+  void operator()(const NodeConnected& event) {
+    Node* node = find(state_, event.node);
+    if (node == nullptr || node->removed) return;
+    if (node->boot_id != event.boot_id) {
+      booted(*node);
+      node->boot_id = event.boot_id;
+    }
+    node->version = event.version;
+    node->preflight_port = event.preflight_port;
+    if (node->contact != Contact::kConnected) set_contact(state_, *node, Contact::kConnected);
+  }
+
+  void operator()(const NodeDisconnected& event) {
+    Node* node = find(state_, event.node);
+    if (node == nullptr) return;
+    switch (node->contact) {
+      case Contact::kConnected:
+        set_contact(state_, *node, event.silent ? Contact::kSilent : Contact::kBroken);
+        return;
+      case Contact::kBroken:
+      case Contact::kSilent:
+        // Its agent may have been told since that it is counted on: a grace anew.
+        if (event.silent) set_contact(state_, *node, Contact::kSilent);
+        return;
+      case Contact::kLost:
+        return;
+    }
+  }
+
+  void operator()(const NodeRemoved& event) {
+    Node* node = find(state_, event.node);
+    if (node == nullptr || node->removed) return;
+    lose_placements(state_, *node);
+    node->removed = true;
+    set_contact(state_, *node, Contact::kLost);
+  }
+
+  void operator()(const PlacementPrepared& event) {
+    report(event, [](Attempt&, PlacementRecord& record) {
+      if (record.stage == PlacementStage::kOrdered) record.stage = PlacementStage::kPrepared;
+    });
+  }
+
+  void operator()(const PlacementStarted& event) {
+    report(event, [&](Attempt& attempt, PlacementRecord& record) {
+      record.stage = PlacementStage::kStarted;
+      note_start(attempt, event.started_ago);
+    });
+  }
+
+  void operator()(const TaskEnded& event) {
+    report(event, [&](Attempt& attempt, PlacementRecord&) { add_exit(attempt, event.exit); });
+  }
+
+  void operator()(const PlacementEnded& event) {
+    report(event, [&](Attempt& attempt, PlacementRecord& record) {
+      for (const TaskExit& exit : event.exits) add_exit(attempt, exit);
+      if (event.started_ago.us > 0) note_start(attempt, event.started_ago);
+      end_placement(state_, *find(state_, event.job), record);
+    });
+  }
+
+  void operator()(const LaunchFailed& event) {
+    report(event, [&](Attempt& attempt, PlacementRecord& record) {
+      Job& job = *find(state_, event.job);
+      end_placement(state_, job, record);
+      if (attempt.stop_reason != StopReason::kNone) return;
+      attempt.stop_reason = StopReason::kLaunchFailed;
+      avoid(job, event.node);
+    });
+  }
+
+  // Recorded in the log for people and checkers; the ledger does not know it and owes it nothing.
+  void operator()(const UnknownTaskObserved&) {}
+
+  void operator()(const ObjectApplied& event) {
+    std::visit([this](const auto& object) { declare(object); }, event.object);
+  }
+
+  void operator()(const ObjectDeleted& event) {
+    const std::string& name = event.name;
+    if (event.kind == "pool" && name != "default") {
+      state_.pools.erase(name);
+      state_.turns.erase(name);
+    }
+    if (event.kind == "queue") drop_queue(state_, name);
+    if (event.kind == "limit") drop_limit(state_, name);
+    if (event.kind == "user") state_.users.erase(name);
+    if (event.kind == "project") drop_project(state_, name);
+    if (event.kind == "reservation") state_.reservations.erase(name);
+    if (event.kind == "node" && state_.node_declarations.erase(name) > 0) {
+      NodeDeclaration nothing;
+      nothing.name = name;
+      set_declaration(nothing);
+    }
+    state_.derived.reset();
+  }
+
+  void operator()(const JoinTokenIssued& event) {
+    std::erase_if(state_.join_tokens,
+                  [this](const auto& token) { return token.second.expires_at < state_.now; });
+    state_.join_tokens[event.sha256] = JoinToken{event.node_name, event.expires_at};
+  }
+
+  void operator()(const CheckpointTaken& event) {
+    change(event.job, [&](Job& job) {
+      Attempt* attempt = current_attempt(job);
+      if (attempt == nullptr || attempt->number != event.attempt) return;
+      job.checkpoint_at = state_.now;
+      attempt->saved_at = state_.now;
+    });
+  }
+
+  void operator()(const FindingReported& event) {
+    Node* node = find(state_, event.node);
+    if (node != nullptr && !node->removed) open_finding(state_, *node, event.finding);
+  }
+
+  void operator()(const NodeActionRequested& event) {
+    Node* node = find(state_, event.node);
+    if (node == nullptr || node->removed) return;
+    node->request = {event.action, event.now, event.by, event.why, cause_.principal};
+    const bool resumed =
+        event.action == NodeAction::kResume && node->life == LifeStage::kProduction;
+    if (resumed) node->request = {};
+    touch(state_, node->id);
+  }
+
+  void operator()(const NodeTested& event) {
+    Node* node = find(state_, event.node);
+    if (node == nullptr || node->life != LifeStage::kTest) return;
+    if (node->answer != Answer::kAwaited) return;
+    node->answer = event.passed ? Answer::kDone : Answer::kFailed;
+    if (event.passed) return close_findings(state_, *node);
+    open_finding(state_, *node, {"node_test", Severity::kFault, Remedy::kNone, -1, event.evidence});
+  }
+
+  void operator()(const RemedyEnded& event) {
+    Node* node = find(state_, event.node);
+    if (node == nullptr || node->life != LifeStage::kRepair) return;
+    if (node->remedy != event.remedy || node->answer != Answer::kAwaited) return;
+    node->answer = event.done ? Answer::kDone : Answer::kFailed;
+    node->life_why = event.why;
+    touch(state_, node->id);
+  }
+
+  // The next attempt goes elsewhere. Where the network failed both ends are avoided: which of them
+  // is to blame is for the votes of others to say.
+  void operator()(const PreflightFailed& event) {
+    report(event, [&](Attempt& attempt, PlacementRecord& record) {
+      Job& job = *find(state_, event.job);
+      end_placement(state_, job, record);
+      avoid(job, event.node);
+      if (find(state_, event.peer) != nullptr && event.peer != event.node) {
+        avoid(job, event.peer);
+        vote(state_, *find(state_, event.node), event.peer);
+        vote(state_, *find(state_, event.peer), event.node);
+        touch(state_, event.node);
+        touch(state_, event.peer);
+      } else {
+        open_finding(state_, *find(state_, event.node),
+                     {std::string(kPreflight_check), Severity::kFault, Remedy::kNone, -1,
+                      event.check + ": " + event.evidence});
+      }
+      if (attempt.stop_reason == StopReason::kNone) attempt.stop_reason = StopReason::kPreflight;
+    });
+  }
+
+  void operator()(const ProgressReported& event) {
+    report(event, [&](Attempt& attempt, PlacementRecord& record) {
+      fold_progress(state_, attempt, record, event);
+    });
+  }
+
+  void operator()(const ExecStarted&) {}  // for the record alone
+
+  void operator()(const HangObserved& event) {
+    report(event,
+           [&](Attempt&, PlacementRecord&) { fold_hang(state_, *find(state_, event.job), event); });
+  }
+
+  void operator()(const HangEnded& event) {
+    const auto hang = state_.hangs.find(event.job);
+    if (hang == state_.hangs.end() || hang->second.attempt != event.attempt) return;
+    end_hang(state_, event.job);
+    touch(state_, event.job);
+  }
+
+ private:
+  // A pool may give whole nodes to everybody.
+  std::shared_ptr<const JobSpec> as_its_pool_has_it(std::shared_ptr<const JobSpec> spec) const {
+    const Pool* pool = pool_of(state_, *spec);
+    if (pool == nullptr || !pool->exclusive || spec->exclusive) return spec;
+    auto whole = std::make_shared<JobSpec>(*spec);
+    whole->exclusive = true;
+    return whole;
+  }
+
+  void move(Node& node, LifeStage to, const char* why) {
+    node.life = to;
+    node.life_since = state_.now;
+    node.life_why = why;
+  }
+
+  // Nothing of its former life is left, and a reboot that was asked for is done.
+  void booted(Node& node) {
+    lose_placements(state_, node);
+    const bool asked = node.life == LifeStage::kRepair && node.remedy != Remedy::kNone &&
+                       node.remedy != Remedy::kAgent;
+    if (asked && node.answer == Answer::kAwaited) node.answer = Answer::kDone;
+  }
+
+  template <class Change>
+  void change(JobId id, Change change_job) {
+    Job* job = find(state_, id);
+    if (job == nullptr) return;
+    change_job(*job);
+    touch(state_, id);
+  }
+
+  // Reports about attempts that are over, or placements that have ended, change nothing.
+  template <class Event, class Change>
+  void report(const Event& event, Change change_placement) {
+    Job* job = find(state_, event.job);
+    Attempt* attempt = job == nullptr ? nullptr : current_attempt(*job);
+    if (attempt == nullptr || attempt->number != event.attempt) return;
+    PlacementRecord* record = find_placement(*attempt, event.node);
+    if (record == nullptr || record->stage == PlacementStage::kEnded) return;
+    change_placement(*attempt, *record);
+    advance_stage(state_, *attempt);
+    touch(state_, event.job);
+  }
+
+  void note_start(Attempt& attempt, Span ago) const {
+    if (attempt.started_at.us != 0) return;
+    attempt.started_at = std::max(attempt.allocated_at, Instant{state_.now.us - ago.us});
+  }
+
+  static void add_exit(Attempt& attempt, const TaskExit& exit) {
+    const bool told = std::any_of(attempt.exits.begin(), attempt.exits.end(),
+                                  [&](const TaskExit& e) { return e.rank == exit.rank; });
+    if (!told) attempt.exits.push_back(exit);
+  }
+
+  void set_declaration(const NodeDeclaration& declaration) {
+    for (Node& node : state_.nodes) {
+      if (node.name != declaration.name) continue;
+      node.declared = declaration;
+      rebuild_books(state_, node);
+      touch(state_, node.id);
+    }
+  }
+
+  void declare(const ClusterSettings& settings) {
+    state_.settings = settings;
+    if (!takes_turns(settings)) state_.turns.clear();
+    state_.derived.reset();
+  }
+  void declare(const Pool& pool) {
+    if (pool.is_default) {
+      for (auto& [name, other] : state_.pools) other.is_default = false;
+    }
+    state_.pools[pool.name] = pool;
+    state_.derived.reset();
+  }
+  void declare(const Queue& queue) {
+    put_queue(state_, queue);
+    state_.derived.reset();
+  }
+  void declare(const NodeDeclaration& declaration) {
+    state_.node_declarations[declaration.name] = declaration;
+    set_declaration(declaration);
+  }
+  void declare(const UserLimit& limit) {
+    put_limit(state_, limit);
+    state_.derived.reset();
+  }
+  void declare(const UserDeclaration& user) {
+    state_.users[user.name] = user;
+    state_.derived.reset();
+  }
+  void declare(const Project& project) {
+    put_project(state_, project);
+    state_.derived.reset();
+  }
+  void declare(const Reservation& reservation) {
+    state_.reservations[reservation.name] = reservation;
+    state_.derived.reset();
+  }
+
+  State& state_;
+  const Cause& cause_;
+};
+
+}  // namespace
+
+void begin_batch(State& state, Instant at, Epoch epoch) {
+  CHECK(at >= state.now, "time never goes back");
+  CHECK(epoch >= state.epoch, "epochs never go back");
+  state.now = at;
+  state.epoch = epoch;
+  state.settled = {};
+}
+
+void apply(State& state, const StampedEvent& event) {
+  ++state.head.value;
+  std::visit(EventFold(state, event.cause), event.event);
+}
+
+}  // namespace dove::core

@@ -1,0 +1,221 @@
+#include "core/state/books.h"
+
+#include <algorithm>
+
+#include "core/nodes/health.h"
+#include "core/place/limits.h"
+#include "core/state/cores.h"
+#include "core/state/past_use.h"
+#include "core/state/slices.h"
+
+namespace dove::core {
+namespace {
+
+void add_countables(std::vector<Countable>& to, const std::vector<Countable>& from, int sign) {
+  for (const Countable& one : from) {
+    auto at = std::lower_bound(to.begin(), to.end(), one.name,
+                               [](const Countable& c, const std::string& n) { return c.name < n; });
+    if (at == to.end() || at->name != one.name) at = to.insert(at, Countable{one.name, 0});
+    at->amount += sign * one.amount;
+  }
+}
+
+void add_countables(std::map<std::string, std::int64_t>& to, const std::vector<Countable>& from,
+                    int sign) {
+  for (const Countable& one : from) {
+    auto [at, added] = to.try_emplace(one.name, 0);
+    at->second += sign * one.amount;
+    if (at->second == 0) to.erase(at);
+  }
+}
+
+void take_slots(Node& node, const Placement& placement) {
+  for (const DeviceGrant& grant : placement.devices) {
+    const auto device = static_cast<std::size_t>(grant.device);
+    if (!grant.is_slice() || device >= node.device_free_milli.size()) continue;
+    node.slots_taken.resize(node.device_free_milli.size());
+    node.slots_taken[device] |= slots_of(grant.slice);
+  }
+}
+
+void give_slots(Node& node, const Placement& placement) {
+  if (node.slots_taken.empty()) return;
+  for (const DeviceGrant& grant : placement.devices) {
+    const auto device = static_cast<std::size_t>(grant.device);
+    if (!grant.is_slice() || device >= node.slots_taken.size()) continue;
+    node.slots_taken[device] &= ~slots_of(grant.slice);
+  }
+  const bool none = std::all_of(node.slots_taken.begin(), node.slots_taken.end(),
+                                [](SlotSet taken) { return taken == 0; });
+  if (none) node.slots_taken.clear();
+}
+
+template <class Change>
+void change_usage(State& state, const Job& job, Change change) {
+  const Account& account = state.accounts.of(state, job);
+  change(*account.user);
+  if (account.project != nullptr) change(*account.project);
+  for (const Account::OfQueue& queue : account.queues) change(*queue.usage);
+  change(state.usage);
+}
+
+// What was held up to now counts as past use.
+void charge_holders(State& state, const Job& job) {
+  const Span half_life = state.settings.fair_share_half_life;
+  Account& account = state.accounts.of(state, job);
+  if (account.user_past == nullptr) account.user_past = &state.past_by_user[job.spec->user];
+  charge(*account.user_past, *account.user, half_life, state.now);
+  for (Account::OfQueue& queue : account.queues) {
+    if (queue.past == nullptr) queue.past = &state.past_by_queue[queue.name];
+    charge(*queue.past, *queue.usage, half_life, state.now);
+  }
+}
+
+}  // namespace
+
+std::int64_t amount_of(const std::vector<Countable>& countables, std::string_view name) {
+  const auto at =
+      std::lower_bound(countables.begin(), countables.end(), name,
+                       [](const Countable& c, std::string_view n) { return c.name < n; });
+  return at == countables.end() || at->name != name ? 0 : at->amount;
+}
+
+CoreSet usable_cores(const Node& node) {
+  CoreSet cores;
+  if (node.inventory == nullptr) return cores;
+  for (const NumaNode& numa : node.inventory->numa) cores |= numa.cores;
+  if (node.declared.cores_reserved > 0) {
+    cores -= cores.first(static_cast<std::size_t>(node.declared.cores_reserved));
+  }
+  return cores;
+}
+
+void take(Node& node, const Placement& placement) {
+  node.cores_free -= placement.cores;
+  for (const DeviceGrant& grant : placement.devices) {
+    const auto device = static_cast<std::size_t>(grant.device);
+    if (device < node.device_free_milli.size() && !is_device_closed(node, device)) {
+      node.device_free_milli[device] -= grant.share_milli;
+    }
+  }
+  take_slots(node, placement);
+  node.memory_free_bytes -= placement.memory_bytes;
+  add_countables(node.countables_free, placement.countables, -1);
+}
+
+void give(Node& node, const Placement& placement) {
+  // Inventory or reservation may have changed while the cores were held.
+  node.cores_free |= placement.cores & usable_cores(node);
+  for (const DeviceGrant& grant : placement.devices) {
+    const auto device = static_cast<std::size_t>(grant.device);
+    if (device < node.device_free_milli.size() && !is_device_closed(node, device)) {
+      node.device_free_milli[device] += grant.share_milli;
+    }
+  }
+  give_slots(node, placement);
+  node.memory_free_bytes += placement.memory_bytes;
+  add_countables(node.countables_free, placement.countables, +1);
+}
+
+void rebuild_books(const State& state, Node& node) {
+  node.cores_free = usable_cores(node);
+  node.device_free_milli.assign(node.inventory->devices.size(), kWholeDevice_milli);
+  for (std::size_t i = 0; i < node.device_free_milli.size(); ++i) {
+    if (is_device_closed(node, i)) node.device_free_milli[i] = 0;
+  }
+  node.slots_taken.clear();
+  node.memory_free_bytes = node.inventory->memory_bytes - node.declared.memory_reserved_bytes;
+  node.countables_free.clear();
+  add_countables(node.countables_free, node.inventory->countables, +1);
+  add_countables(node.countables_free, node.declared.countables, +1);
+  for (JobId id : node.jobs) {
+    const Job* job = state.find_job(id);
+    if (job == nullptr || job->attempts.empty()) continue;
+    for (const PlacementRecord& record : job->attempts.back().placements) {
+      if (record.placement->node == node.id && record.stage != PlacementStage::kEnded) {
+        take(node, record.placement);
+      }
+    }
+  }
+}
+
+const Pool* pool_of(const State& state, const JobSpec& spec) {
+  if (!spec.pool.empty()) {
+    const auto at = state.pools.find(spec.pool);
+    return at == state.pools.end() ? nullptr : &at->second;
+  }
+  for (const auto& [name, pool] : state.pools) {
+    if (pool.is_default) return &pool;
+  }
+  const auto at = state.pools.find("default");
+  return at == state.pools.end() ? nullptr : &at->second;
+}
+
+Span time_limit_of(const State& state, const JobSpec& spec) {
+  if (spec.time_limit.us > 0) return spec.time_limit;
+  const Pool* pool = pool_of(state, spec);
+  if (pool == nullptr) return Span{};
+  return pool->time_limit_default.us > 0 ? pool->time_limit_default : pool->time_limit_max;
+}
+
+void count_waiting(State& state, const Job& job, int sign) {
+  change_usage(state, job, [&](Usage& usage) { usage.jobs_waiting += sign; });
+}
+
+void count_running(State& state, const Job& job, int sign) {
+  change_usage(state, job, [&](Usage& usage) {
+    usage.jobs_running += sign;
+    add_countables(usage.countables, job.spec->cluster_requests, sign);
+  });
+}
+
+void count_placement(State& state, const Job& job, const Placement& placement, int sign) {
+  charge_holders(state, job);
+  std::int32_t gpus_milli = 0;
+  for (const DeviceGrant& grant : placement.devices) gpus_milli += grant.share_milli;
+  Amount kinds;
+  if (state.counts_models) {
+    add_kinds(*state.nodes[placement.node.value - 1].inventory, placement, kinds);
+  }
+  change_usage(state, job, [&](Usage& usage) {
+    usage.cores += sign * static_cast<std::int32_t>(placement.cores.size());
+    usage.gpus_milli += sign * gpus_milli;
+    usage.memory_bytes += sign * placement.memory_bytes;
+    if (&usage != &state.usage) add_countables(usage.countables, placement.countables, sign);
+    if (&usage != &state.usage) add_countables(usage.countables, kinds.countables, sign);
+    add_countables(usage.gpus_by_model, kinds.gpus_by_model, sign);
+  });
+}
+
+std::vector<JobId> jobs_on_nodes(const State& state) {
+  std::vector<JobId> found;
+  for (const Node& node : state.nodes)
+    found.insert(found.end(), node.jobs.begin(), node.jobs.end());
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+void count_asked(State& state, const Job& job, int sign) {
+  if (job.spec->project.empty()) return;
+  const Amount least = least_amount(*job.spec);
+  Usage& asked = state.asked_by_project[job.spec->project];
+  asked.jobs_waiting += sign;
+  asked.cores += sign * static_cast<std::int32_t>(least.cores);
+  asked.gpus_milli += sign * static_cast<std::int32_t>(least.gpus_milli);
+  asked.memory_bytes += sign * least.memory_bytes;
+  add_countables(asked.countables, least.countables, sign);
+  add_countables(asked.countables, job.spec->cluster_requests, sign);
+  add_countables(asked.gpus_by_model, least.gpus_by_model, sign);
+}
+
+std::vector<const Queue*> queue_path(const State& state, const std::string& name) {
+  std::vector<const Queue*> path;
+  for_each_queue(state, name, [&](const std::string& each) {
+    const auto at = state.queues.find(each);
+    if (at != state.queues.end()) path.push_back(&at->second);
+  });
+  return path;
+}
+
+}  // namespace dove::core

@@ -1,0 +1,60 @@
+// The books: what nodes have free and what users, queues and the cluster use.
+//
+// Only apply calls what changes them; sums always equal the placements that have not ended
+// (find_broken_invariant holds them to that).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/state/state.h"
+
+namespace dove::core {
+
+// Core ids of the node that jobs may hold, ascending: all but the lowest cores_reserved.
+CoreSet usable_cores(const Node& node);
+
+// Moves what a placement holds from free to held, or back. A closed device (health.h) has nothing
+// free in any case.
+void take(Node& node, const Placement& placement);
+void give(Node& node, const Placement& placement);
+
+// Computes what is free from inventory, declaration and the placements that have not ended.
+void rebuild_books(const State& state, Node& node);
+
+// The pool a spec names, or the default pool; null when there is no such pool.
+const Pool* pool_of(const State& state, const JobSpec& spec);
+
+// How long the job may run once started; 0 is without limit.
+Span time_limit_of(const State& state, const JobSpec& spec);
+
+// Visits the queue's name and all above it, from below. Parents are declared before their children
+// and form no circle (admit_declared); a parent that was deleted ends the way up.
+template <class Visit>
+void for_each_queue(const State& state, const std::string& name, Visit visit) {
+  visit(name);
+  for (auto at = state.queues.find(name); at != state.queues.end();) {
+    if (at->second.parent.empty()) return;
+    at = state.queues.find(at->second.parent);
+    if (at != state.queues.end()) visit(at->first);
+  }
+}
+
+// The queue of that name and all above it, from below; empty when there is no such queue.
+std::vector<const Queue*> queue_path(const State& state, const std::string& name);
+
+// Jobs with a placement that has not ended, ascending: found on the nodes, not among all jobs.
+std::vector<JobId> jobs_on_nodes(const State& state);
+
+// The usage of the job's user, project, its queue with all above it, and the cluster.
+void count_waiting(State& state, const Job& job, int sign);
+void count_asked(State& state, const Job& job, int sign);    // of its project
+void count_running(State& state, const Job& job, int sign);  // and its cluster-wide countables
+void count_placement(State& state, const Job& job, const Placement& placement, int sign);
+
+// In a list ascending by name; 0 when absent.
+std::int64_t amount_of(const std::vector<Countable>& countables, std::string_view name);
+
+}  // namespace dove::core

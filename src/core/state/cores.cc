@@ -1,0 +1,159 @@
+#include "core/state/cores.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace dove::core {
+namespace {
+
+std::int32_t count_on(const NumaNode& numa, const CoreSet& free) {
+  return static_cast<std::int32_t>(numa.cores.size_with(free));
+}
+
+CoreSet first_of(const NumaNode& numa, const CoreSet& free, std::int32_t count) {
+  return (numa.cores & free).first(static_cast<std::size_t>(count));
+}
+
+// The demand that gets the next core: one that has none yet, else the one with the fewest for its
+// devices; null when none has a free core left.
+NumaDemand* next_demand(NumaDemands& demands, const CoreCounts& left) {
+  NumaDemand* next = nullptr;
+  for (NumaDemand& each : demands) {
+    if (left[static_cast<std::size_t>(each.numa_node)] == 0) continue;
+    const bool first = each.cores == 0;
+    if (next == nullptr || (first && next->cores > 0)) {
+      next = &each;
+    } else if (first == (next->cores == 0) && std::int64_t{each.cores + 1} * next->devices <
+                                                  std::int64_t{next->cores + 1} * each.devices) {
+      next = &each;
+    }
+  }
+  return next;
+}
+
+// What each demand gets in any case of `count` cores, when all get some of these and have the room:
+// its part by devices, rounded down, at least (a property of D'Hondt's method, which next_demand
+// is). Leaves the rest to be dealt out one by one.
+std::int32_t deal_sure_parts(NumaDemands& demands, std::int32_t count, CoreCounts& left,
+                             CoreCounts& taken_on) {
+  std::int64_t devices = 0;
+  for (const NumaDemand& each : demands) devices += each.devices;
+  const auto part = [&](const NumaDemand& each) {
+    return std::int64_t{count} * each.devices / devices;
+  };
+  const bool is_sure = std::all_of(demands.begin(), demands.end(), [&](const NumaDemand& each) {
+    return each.cores == 0 && part(each) > 0 &&
+           part(each) <= left[static_cast<std::size_t>(each.numa_node)];
+  });
+  if (!is_sure) return count;
+  std::int32_t missing = count;
+  for (NumaDemand& each : demands) {
+    const auto cores = static_cast<std::int32_t>(part(each));
+    each.cores = cores;
+    left[static_cast<std::size_t>(each.numa_node)] -= cores;
+    taken_on[static_cast<std::size_t>(each.numa_node)] += cores;
+    missing -= cores;
+  }
+  return missing;
+}
+
+// The NUMA node for `wanted` cores that may be anywhere.
+std::size_t next_anywhere(const CoreCounts& left, std::int32_t wanted) {
+  std::size_t best = left.size();
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    if (left[i] == 0) continue;
+    if (best == left.size()) {
+      best = i;
+      continue;
+    }
+    const bool holds = left[i] >= wanted;
+    const bool best_holds = left[best] >= wanted;
+    if (holds != best_holds ? holds : holds ? left[i] < left[best] : left[i] > left[best]) best = i;
+  }
+  return best;
+}
+
+}  // namespace
+
+NumaDemands numa_demands(const Inventory& inventory, std::span<const DeviceGrant> devices) {
+  NumaDemands demands;
+  for (const DeviceGrant& grant : devices) {
+    if (grant.device >= static_cast<std::int32_t>(inventory.devices.size())) continue;
+    const std::int32_t numa = inventory.devices[static_cast<std::size_t>(grant.device)].numa_node;
+    if (numa < 0 || numa >= static_cast<std::int32_t>(inventory.numa.size())) continue;
+    auto at = std::lower_bound(
+        demands.begin(), demands.end(), numa,
+        [](const NumaDemand& demand, std::int32_t node) { return demand.numa_node < node; });
+    if (at == demands.end() || at->numa_node != numa) at = demands.insert(at, {numa, 0, 0});
+    ++at->devices;
+  }
+  return demands;
+}
+
+CoreCounts count_cores(const Inventory& inventory, const CoreSet& free) {
+  CoreCounts counts;
+  counts.reserve(inventory.numa.size());
+  for (const NumaNode& numa : inventory.numa) counts.push_back(count_on(numa, free));
+  return counts;
+}
+
+CoreSet choose_cores(const Inventory& inventory, const CoreSet& free, std::int32_t count,
+                     NumaDemands& demands) {
+  if (count <= 0) return {};
+  if (inventory.numa.size() == 1) {
+    CHECK(static_cast<std::size_t>(count) <= free.size(), "capacity promised these cores");
+    if (!demands.empty()) demands.front().cores += count;
+    return free.first(static_cast<std::size_t>(count));
+  }
+  if (demands.size() == 1) {
+    const NumaNode& numa = inventory.numa[static_cast<std::size_t>(demands.front().numa_node)];
+    if (count_on(numa, free) >= count) {
+      demands.front().cores += count;
+      return first_of(numa, free, count);
+    }
+  }
+  CoreCounts left = count_cores(inventory, free);
+  if (demands.empty()) {
+    const std::size_t numa = next_anywhere(left, count);
+    if (numa < left.size() && left[numa] >= count) {
+      return first_of(inventory.numa[numa], free, count);
+    }
+  }
+  CoreCounts taken_on(left.size(), 0);
+  std::int32_t missing = deal_sure_parts(demands, count, left, taken_on);
+  while (missing > 0) {
+    NumaDemand* demand = next_demand(demands, left);
+    if (demand == nullptr) break;
+    const auto numa = static_cast<std::size_t>(demand->numa_node);
+    ++demand->cores;
+    ++taken_on[numa];
+    --left[numa];
+    --missing;
+  }
+  while (missing > 0) {
+    const std::size_t numa = next_anywhere(left, missing);
+    CHECK(numa < left.size(), "capacity promised these cores");
+    const std::int32_t some = std::min(left[numa], missing);
+    taken_on[numa] += some;
+    left[numa] -= some;
+    missing -= some;
+  }
+  CoreSet taken;
+  for (std::size_t i = 0; i < taken_on.size(); ++i) {
+    if (taken_on[i] > 0) taken |= first_of(inventory.numa[i], free, taken_on[i]);
+  }
+  return taken;
+}
+
+std::int32_t numa_nodes_without_core(const Inventory& inventory, const Placement& placement) {
+  if (placement.cores.empty()) return 0;
+  std::int32_t without = 0;
+  for (const NumaDemand& demand : numa_demands(inventory, placement.devices)) {
+    const NumaNode& numa = inventory.numa[static_cast<std::size_t>(demand.numa_node)];
+    if (numa.cores.size_with(placement.cores) == 0) ++without;
+  }
+  return without;
+}
+
+}  // namespace dove::core

@@ -1,0 +1,41 @@
+// Cores: which of a node's free cores go with the devices that were granted, by NUMA node.
+//
+// Pure. With devices, the first cores lie one on each NUMA node that has some of them, so that each
+// of these is active in the job (GPUDirect Storage needs that), and the others beside the devices
+// in their proportion; what these NUMA nodes cannot give, and cores without devices, come from the
+// tightest NUMA node that holds them all, else from the emptiest first.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/collections/short_list.h"
+#include "model/node.h"
+#include "model/placement.h"
+
+namespace dove::core {
+
+// A NUMA node on which a placement has devices, and the cores that it was given there so far.
+struct NumaDemand {
+  std::int32_t numa_node = 0;
+  std::int32_t devices = 0;
+  std::int32_t cores = 0;
+};
+
+using NumaDemands = ShortList<NumaDemand, 4>;
+using CoreCounts = ShortList<std::int32_t, 8>;  // by NUMA node
+
+// Ascending by numa_node; devices of no known NUMA node, or that are gone, are left out.
+NumaDemands numa_demands(const Inventory& inventory, std::span<const DeviceGrant> devices);
+
+// `count` of the free cores; adds them to `demands`. REQUIRES: 0 <= count <= free.size().
+CoreSet choose_cores(const Inventory& inventory, const CoreSet& free, std::int32_t count,
+                     NumaDemands& demands);
+
+// How many of the free cores each NUMA node has.
+CoreCounts count_cores(const Inventory& inventory, const CoreSet& free);
+
+// On how many NUMA nodes the placement has devices and none of its cores; 0 when it has no cores.
+std::int32_t numa_nodes_without_core(const Inventory& inventory, const Placement& placement);
+
+}  // namespace dove::core

@@ -1,0 +1,107 @@
+#include "core/state/fold.h"
+
+#include "core/collections/sorted.h"
+#include "core/cycle/derived.h"
+#include "core/nodes/hang.h"
+#include "core/state/books.h"
+
+namespace dove::core {
+
+Job* find(State& state, JobId job) {
+  const auto at = state.jobs.find(job);
+  return at == state.jobs.end() ? nullptr : &at->second;
+}
+
+Node* find(State& state, NodeId node) {
+  return node.value == 0 || node.value > state.nodes.size() ? nullptr
+                                                            : &state.nodes[node.value - 1];
+}
+
+Attempt* current_attempt(Job& job) {
+  return job.phase == JobPhase::kActive && !job.attempts.empty() ? &job.attempts.back() : nullptr;
+}
+
+PlacementRecord* find_placement(Attempt& attempt, NodeId node) {
+  for (PlacementRecord& record : attempt.placements) {
+    if (record.placement->node == node) return &record;
+  }
+  return nullptr;
+}
+
+std::int32_t requeues_after(const State& state, const Job& job, StopReason reason) {
+  if (reason != StopReason::kNodeLost && reason != StopReason::kLaunchFailed &&
+      reason != StopReason::kPreflight && reason != StopReason::kHung) {
+    return 0;
+  }
+  return ran_well(state, job) >= kProgress ? 0 : job.requeues_in_a_row + 1;
+}
+
+void set_stage(State& state, Attempt& attempt, Stage stage) {
+  attempt.stage = stage;
+  attempt.stage_at = state.now;
+}
+
+void advance_stage(State& state, Attempt& attempt) {
+  bool all_prepared = true;
+  bool all_started = true;
+  for (const PlacementRecord& record : attempt.placements) {
+    all_prepared = all_prepared && record.stage != PlacementStage::kOrdered;
+    all_started = all_started && (record.stage == PlacementStage::kStarted ||
+                                  record.stage == PlacementStage::kEnded);
+  }
+  switch (attempt.stage) {
+    case Stage::kAllocated:
+    case Stage::kPreparing:
+    case Stage::kBarrier:
+    case Stage::kStarting:
+      if (all_started) {
+        set_stage(state, attempt, Stage::kRunning);
+      } else if (all_prepared && attempt.stage < Stage::kBarrier) {
+        const bool alone = attempt.placements.size() == 1;
+        set_stage(state, attempt, alone ? Stage::kStarting : Stage::kBarrier);
+      }
+      return;
+    case Stage::kRunning:
+    case Stage::kStopping:
+    case Stage::kEnded:
+      return;
+  }
+}
+
+void end_placement(State& state, Job& job, PlacementRecord& record) {
+  record.stage = PlacementStage::kEnded;
+  Node& node = *find(state, record.placement->node);
+  give(node, record.placement);
+  drop_sorted(node.jobs, job.id);
+  count_placement(state, job, record.placement, -1);
+  touch(state, job.id);
+  touch_given(state, node.id);
+  note_usage_fell(state);
+}
+
+void lose_placements(State& state, Node& node) {
+  const std::vector<JobId> held = node.jobs;
+  for (JobId id : held) {
+    Job* job = find(state, id);
+    Attempt* attempt = job == nullptr ? nullptr : current_attempt(*job);
+    PlacementRecord* record = attempt == nullptr ? nullptr : find_placement(*attempt, node.id);
+    if (record == nullptr || record->stage == PlacementStage::kEnded) continue;
+    end_placement(state, *job, *record);
+    // Ranks that failed for want of a lost one did not fail by their own doing.
+    if (attempt->stop_reason == StopReason::kNone ||
+        attempt->stop_reason == StopReason::kTaskFailed) {
+      attempt->stop_reason = StopReason::kNodeLost;
+    }
+    avoid(*job, node.id);
+  }
+}
+
+void avoid(Job& job, NodeId node) { add_sorted(job.nodes_avoided, node); }
+
+void set_contact(State& state, Node& node, Contact contact) {
+  node.contact = contact;
+  node.contact_since = state.now;
+  touch(state, node.id);
+}
+
+}  // namespace dove::core

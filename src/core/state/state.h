@@ -1,0 +1,228 @@
+// State is everything the brain knows: the fold of all logged events and decisions.
+//
+// Pure data, no clock, no threads. The controller owns the one that decides; the server folds its
+// own copy from committed records and reads that; recovery, replay and simulation fold theirs.
+// Whoever owns one uses it from one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/collections/id_map.h"
+#include "core/state/accounts.h"
+#include "model/declared.h"
+#include "model/event.h"
+#include "model/health.h"
+#include "model/ids.h"
+#include "model/job.h"
+#include "model/node.h"
+#include "model/placement.h"
+#include "model/time.h"
+
+namespace dove::core {
+
+enum class PlacementStage { kOrdered, kPrepared, kStarted, kEnded };
+
+struct PlacementRecord {
+  SharedPlacement placement;
+  PlacementStage stage = PlacementStage::kOrdered;
+  std::int64_t step = 0;          // as last reported
+  Span busy = {};                 // as last reported
+  Instant step_at = {};           // when `step` last rose; 0: never reported
+  std::int32_t slow_reports = 0;  // in a row
+  Rank slowest = 0;               // as last reported
+  std::int32_t ranks = 0;         // as last reported
+  Span typical = {};              // as last reported
+  bool slow_noted = false;        // as a fault of its node: once in an attempt
+};
+
+// The ranks of a running attempt have told of no step for `silent`: see HangObserved.
+struct Hang {
+  AttemptNumber attempt = 0;
+  NodeId node;
+  bool is_one = false;
+  Rank rank = 0;
+  std::int32_t ranks = 0;
+  std::int64_t step = 0;
+  Span silent;
+  Instant at;
+};
+
+struct Attempt {
+  AttemptNumber number = 0;
+  Stage stage = Stage::kAllocated;
+  StopReason stop_reason = StopReason::kNone;
+  std::vector<PlacementRecord> placements;  // ascending by node_rank
+  std::vector<TaskExit> exits;              // in order of arrival, one per ended task
+  Instant allocated_at;
+  Instant started_at;               // first placement started; 0 before
+  Instant stop_at;                  // when Stop was decided; 0 before
+  Instant ended_at;                 // 0 before
+  Instant stage_at;                 // since when `stage` holds; refreshed by ControllerStarted
+  std::uint32_t exits_at_stop = 0;  // so many of `exits` had come when Stop was decided
+  Instant saved_at = {};            // its last CheckpointTaken; 0: none
+};
+
+// What nearly every record about a job looks at comes first, in one line of memory.
+struct Job {
+  JobId id;
+  std::shared_ptr<const JobSpec> spec;  // shared by all elements of an array
+  std::vector<Attempt> attempts;        // the last one is current while phase is kActive
+  JobPhase phase = JobPhase::kWaiting;
+  bool held = false;
+  bool cancel_requested = false;
+  bool requeue_requested = false;
+  bool at_head = false;  // comes first in its queue: a bad node kept it from starting, or was left
+  mutable std::uint32_t account = 0;  // its number in State::accounts; 0: not asked for yet
+  std::int32_t priority = 0;          // the spec's, until changed
+  JobId array;                        // first element's id; none for a job that is not of an array
+  std::vector<NodeId> nodes_avoided;  // lost or failed a launch under it
+  Instant eligible_at;  // begin_at had come and dependencies were met; 0 before the first launch
+  Seq submitted_seq;
+  std::int32_t array_index = 0;
+  std::int32_t preemptions = 0;
+  Outcome outcome = Outcome::kNone;
+  std::int32_t exit_code = 0;  // once ended
+  std::int32_t retries_used = 0;
+  std::int32_t requeues_in_a_row = 0;  // see fold.h: requeues_after
+  Instant submitted_at;
+  Instant ended_at;
+  Span ran_before;        // in attempts before the current one
+  Instant checkpoint_at;  // last CheckpointTaken; 0: none
+  Instant preempted_at;   // the last time; 0: never
+};
+
+// A protected start of a waiting job.
+struct PromiseRecord {
+  Instant start_at;
+  Instant made_at;
+  std::vector<Placement> placements;
+  bool cleared = false;  // as in the decision
+};
+
+struct OpenFinding {
+  Finding finding;
+  Instant since;
+};
+
+// The network from a node to `peer` failed.
+struct LinkVote {
+  NodeId peer;
+  Instant at;
+};
+
+// The books of one node. Free amounts exclude what is reserved for the system. What a launch, an
+// end and a search look at comes first.
+struct Node {
+  NodeId id;
+  Contact contact = Contact::kSilent;
+  LifeStage life = LifeStage::kProduction;
+  bool removed = false;
+  std::shared_ptr<const Inventory> inventory;
+  std::vector<OpenFinding> findings;  // ascending by check and device
+  std::int64_t memory_free_bytes = 0;
+  CoreSet cores_free;
+  std::vector<std::int32_t> device_free_milli;  // by device index
+  std::vector<std::uint32_t> slots_taken;       // by slices, by device index; empty: no slices
+  std::vector<Countable> countables_free;       // ascending by name
+  std::vector<JobId> jobs;  // ascending, with a placement here that has not ended
+  NodeDeclaration declared;
+  std::string name;
+  std::string boot_id;
+  std::string backend;
+  std::string address;
+  std::string agent_token_sha256;
+  Instant contact_since;
+  std::string version;  // of its agent
+  std::int32_t preflight_port = 0;
+  Instant life_since;
+  std::string life_why;
+  std::string life_who;
+  Remedy remedy = Remedy::kNone;     // what is to be tried, or is under way
+  Answer answer = Answer::kAwaited;  // to the order of this stage
+  NodeRequest request;
+  std::vector<Instant> faults;  // when they were found, the last ones, ascending
+  std::vector<LinkVote> votes;  // one for a peer, ascending by peer
+};
+
+struct JoinToken {
+  std::string node_name;
+  Instant expires_at;
+};
+
+// What a user, a queue, or the cluster uses now.
+struct Usage {
+  std::int32_t jobs_running = 0;
+  std::int32_t jobs_waiting = 0;
+  std::int32_t cores = 0;
+  std::int32_t gpus_milli = 0;
+  std::int64_t memory_bytes = 0;
+  std::map<std::string, std::int64_t> countables;
+  std::map<std::string, std::int64_t> gpus_by_model = {};  // milli, by model in lower case
+};
+
+// What was used up to `at`, decayed: GPU milliseconds in thousandths (core/state/past_use.h).
+struct PastUse {
+  std::int64_t amount = 0;
+  Instant at;
+};
+
+// Derived from the rest (indexes, caches of verdicts): rebuilt after a snapshot, never hashed.
+struct Derived;
+struct DerivedDeleter {
+  void operator()(Derived* derived) const;
+};
+
+struct State {
+  State();
+  ~State();
+  State(const State&);  // a fork: specs are shared, Derived is rebuilt when needed
+  State& operator=(const State&);
+  State(State&&) noexcept;
+  State& operator=(State&&) noexcept;
+
+  Instant now;  // of the last batch
+  Seq head;     // last record folded
+  Epoch epoch;
+  std::uint64_t next_job = 1;
+  IdMap<JobId, Job> jobs;
+  std::vector<Node> nodes;  // NodeId n is nodes[n.value - 1]
+  ClusterSettings settings;
+  std::map<std::string, Pool> pools;    // "default" always exists
+  std::map<std::string, Queue> queues;  // "default" always exists
+  std::map<std::string, UserLimit> user_limits;
+  std::map<std::string, UserDeclaration> users;
+  std::map<std::string, Project> projects;
+  std::map<std::string, Reservation> reservations;
+  std::map<std::string, NodeDeclaration> node_declarations;  // also of nodes not yet seen
+  std::map<std::string, JoinToken> join_tokens;              // by SHA-256
+  std::map<std::string, Usage> usage_by_user;
+  std::map<std::string, Usage> usage_by_queue;  // with all queues below it
+  std::map<std::string, Usage> usage_by_project;
+  std::map<std::string, Usage> asked_by_project;  // by all its jobs that have not ended
+  std::map<std::string, PastUse> past_by_user;
+  std::map<std::string, PastUse> past_by_queue;  // with all queues below it
+  // Whether usage is counted by model and by profile of slices too: somebody limits by them.
+  bool counts_models = false;
+  std::map<JobId, PromiseRecord> promises;  // of waiting jobs
+  std::map<JobId, Hang> hangs;              // of active jobs, until a rank tells of a step
+  // While placement goes by turns (core/place/score_board.h): where the last job that is placed by
+  // score was launched, by pool.
+  std::map<std::string, NodeId> turns;
+  Usage usage;
+  Accounts accounts;  // derived from the rest, never hashed
+  // The last record of this batch that left usage settled (core/state/usage.h); 0: none. Never
+  // hashed.
+  Seq settled;
+  std::unique_ptr<Derived, DerivedDeleter> derived;
+
+  const Job* find_job(JobId id) const;
+  const Node* find_node(NodeId id) const;
+  const Node* find_node(const std::string& name) const;
+};
+
+}  // namespace dove::core

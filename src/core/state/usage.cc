@@ -1,0 +1,160 @@
+#include "core/state/usage.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <vector>
+
+#include "core/place/limits.h"
+#include "core/state/books.h"
+#include "core/state/past_use.h"
+
+namespace dove::core {
+namespace {
+
+bool names_kinds(const std::vector<Countable>& countables,
+                 const std::vector<Countable>& gpus_by_model) {
+  return !gpus_by_model.empty() ||
+         std::any_of(countables.begin(), countables.end(),
+                     [](const Countable& one) { return one.name.starts_with(kBySlice); });
+}
+
+// Whether devices by model, or slices by profile, are limited or guaranteed.
+bool names_kinds(const Limits& limits) {
+  return names_kinds(limits.countables, limits.gpus_by_model);
+}
+bool names_kinds(const Queue& queue) {
+  return names_kinds(queue.limits) ||
+         names_kinds(queue.guaranteed.countables, queue.guaranteed.gpus_by_model);
+}
+bool names_kinds(const UserLimit& limit) { return names_kinds(limit.limits); }
+bool names_kinds(const Project& project) { return names_kinds(project.limits); }
+
+bool somebody_names_kinds(const State& state) {
+  const auto any = [](const auto& objects) {
+    return std::any_of(objects.begin(), objects.end(),
+                       [](const auto& entry) { return names_kinds(entry.second); });
+  };
+  return any(state.queues) || any(state.projects) || any(state.user_limits);
+}
+
+void charge_all(const std::map<std::string, Usage>& usages, std::map<std::string, PastUse>& past,
+                const State& state) {
+  auto at = past.begin();
+  for (const auto& [name, usage] : usages) {
+    at = past.try_emplace(at, name);
+    charge(at->second, usage, state.settings.fair_share_half_life, state.now);
+    ++at;
+  }
+}
+
+void charge_all(State& state) {
+  charge_all(state.usage_by_user, state.past_by_user, state);
+  charge_all(state.usage_by_queue, state.past_by_queue, state);
+}
+
+bool has_jobs(const Usage& usage) { return usage.jobs_waiting != 0 || usage.jobs_running != 0; }
+
+// Whoever has no jobs uses nothing.
+bool drop_unused(std::map<std::string, Usage>& usages) {
+  return std::erase_if(usages, [](const auto& entry) { return !has_jobs(entry.second); }) > 0;
+}
+
+// Whether jobs count towards those above the queue, or would if it were declared.
+bool is_way_of_jobs(const State& state, const std::string& name) {
+  const auto holds_jobs = [&](const std::string& queue) {
+    const auto usage = state.usage_by_queue.find(queue);
+    return usage != state.usage_by_queue.end() && has_jobs(usage->second);
+  };
+  return holds_jobs(name) ||
+         std::any_of(state.queues.begin(), state.queues.end(), [&](const auto& entry) {
+           return entry.second.parent == name && holds_jobs(entry.first);
+         });
+}
+
+// After limits or guarantees changed. `kinds`: one more, or one less, names kinds of devices.
+// Nothing else is to be done again where the record before has left usage settled.
+void settle(State& state, bool kinds) {
+  const bool again = state.settled.value + 1 == state.head.value;
+  if (!again || kinds) {
+    if (somebody_names_kinds(state) != state.counts_models) return rebuild_usage(state);
+  }
+  if (!again) {
+    charge_all(state);
+    bool dropped = drop_unused(state.usage_by_user);
+    dropped = drop_unused(state.usage_by_queue) || dropped;
+    dropped = drop_unused(state.usage_by_project) || dropped;
+    dropped = drop_unused(state.asked_by_project) || dropped;
+    if (dropped) state.accounts.forget();
+  }
+  state.settled = state.head;
+}
+
+void ways_changed(State& state, const std::string& queue, bool kinds) {
+  if (is_way_of_jobs(state, queue)) return rebuild_usage(state);
+  state.accounts.forget();
+  settle(state, kinds);
+}
+
+template <class Object>
+void put(State& state, std::map<std::string, Object>& objects, const Object& object) {
+  Object& kept = objects[object.name];
+  const bool kinds = names_kinds(kept) != names_kinds(object);
+  kept = object;
+  settle(state, kinds);
+}
+
+template <class Object>
+void drop(State& state, std::map<std::string, Object>& objects, const std::string& name) {
+  const auto at = objects.find(name);
+  const bool kinds = at != objects.end() && names_kinds(at->second);
+  if (at != objects.end()) objects.erase(at);
+  settle(state, kinds);
+}
+
+}  // namespace
+
+void rebuild_usage(State& state) {
+  state.counts_models = somebody_names_kinds(state);
+  charge_all(state);
+  state.accounts.forget();
+  state.usage_by_user.clear();
+  state.usage_by_queue.clear();
+  state.usage_by_project.clear();
+  state.asked_by_project.clear();
+  state.usage = {};
+  for (const auto& [id, job] : state.jobs) {
+    if (job.phase != JobPhase::kEnded) count_asked(state, job, +1);
+    if (job.phase == JobPhase::kWaiting) count_waiting(state, job, +1);
+    if (job.phase != JobPhase::kActive) continue;
+    count_running(state, job, +1);
+    for (const PlacementRecord& record : job.attempts.back().placements) {
+      if (record.stage != PlacementStage::kEnded) count_placement(state, job, record.placement, +1);
+    }
+  }
+}
+
+void put_queue(State& state, const Queue& queue) {
+  const auto [at, is_new] = state.queues.try_emplace(queue.name);
+  if (!is_new && at->second.parent == queue.parent) return put(state, state.queues, queue);
+  const bool kinds = names_kinds(at->second) != names_kinds(queue);
+  at->second = queue;
+  ways_changed(state, queue.name, kinds);
+}
+
+void drop_queue(State& state, const std::string& name) {
+  const auto at = state.queues.find(name);
+  const bool kinds = at != state.queues.end() && names_kinds(at->second);
+  if (name != "default" && at != state.queues.end()) state.queues.erase(at);
+  ways_changed(state, name, kinds);
+}
+
+void put_limit(State& state, const UserLimit& limit) { put(state, state.user_limits, limit); }
+
+void drop_limit(State& state, const std::string& name) { drop(state, state.user_limits, name); }
+
+void put_project(State& state, const Project& project) { put(state, state.projects, project); }
+
+void drop_project(State& state, const std::string& name) { drop(state, state.projects, name); }
+
+}  // namespace dove::core
