@@ -1,8 +1,8 @@
 """What every benchmark shares: the build, percentiles, and the closing line.
 
 A benchmark is an executable of the figure's name. It sets up what it needs, prints its figures (-o json for
-machines), ends with `NAME: <figure> (bar <bar>): met|short`, and exits 0 only when every bar is met (with --test:
-also when it is short, so that a test may run less than the bar asks for).
+machines; tools/figures records them), ends with `NAME: <figure> (bar <bar>): met|short`, and exits 0 only when
+every bar is met (with --test: also when it is short, so that a test may run less than the bar asks for).
 """
 import json
 import os
@@ -39,6 +39,11 @@ class Report:
 
     def say(self, text):
         print(text, file=sys.stderr if self.json else sys.stdout, flush=True)
+
+    def settings(self, text):
+        """Names the settings that are not the defaults, and what the defaults are; recorded with the figures."""
+        self.figures["settings"] = text
+        self.say(f"  settings: {text}")
 
     def figure(self, name, value, text=None):
         self.figures[name] = value
