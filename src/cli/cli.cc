@@ -11,6 +11,7 @@
 #include "cli/commands/manual.h"
 #include "cli/families.h"
 #include "cli/terminal/output.h"
+#include "cli/terminal/table.h"
 
 namespace dove::cli {
 namespace {
@@ -119,6 +120,19 @@ bool is_face(const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// The program may be called dove-1.2 or dove.new; whoever links it to anything else means a face.
+bool is_own_name(const std::string& name) { return name.empty() || name.starts_with("dove"); }
+
+// 127 is what a shell says of a command that is not there, which scripts look for.
+int no_such_face(const std::string& name) {
+  const std::string near = nearest(name, face_names());
+  fmt::print(stderr,
+             "{}: dove has no command of this name{}; a link to dove may be called {}, or dove\n",
+             printable(name), near.empty() ? "" : "; did you mean " + near + "?",
+             fmt::join(face_names(), ", "));
+  return 127;
+}
+
 // --url and --data may stand before the command too; tcloud has its -v there.
 void move_leading_options(std::vector<std::string>& words) {
   std::vector<std::string> moved;
@@ -222,6 +236,7 @@ int run_cli(const std::vector<Command>& extra, int argc, char** argv) {
   std::string called = argc > 0 ? argv[0] : "dove";
   called = called.substr(called.rfind('/') + 1);
   const bool face_call = is_face(called);
+  if (!face_call && !is_own_name(called)) return no_such_face(called);
   if (face_call) words.insert(words.begin(), called);
   move_leading_options(words);
   if (words.empty() || words[0] == "--help" || words[0] == "-h" ||

@@ -448,5 +448,17 @@ TEST_F(CliTest, TcloudSaysWhatTaccsDoes) {
   EXPECT_EQ(run({"tcloud", "cat", "../data.txt"}).code, 1);
 }
 
+TEST_F(CliTest, AnotherToolsNameThatIsNoneIsAnError) {
+  const Outcome outcome = run({"/opt/bin/sacctx", "-j", "1"});
+  EXPECT_EQ(outcome.code, 127);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_NE(outcome.err.find("sacctx: dove has no command of this name"), std::string::npos);
+  EXPECT_NE(outcome.err.find("sbatch, squeue"), std::string::npos) << "the names that there are";
+  EXPECT_EQ(run({"sbatch.old", "--help"}).code, 127);
+  for (const char* own : {"dove", "dove-1.2", "/usr/local/bin/dove.new", ""}) {
+    EXPECT_EQ(run({own, "--help"}).code, 0) << own;
+  }
+}
+
 }  // namespace
 }  // namespace dove::cli
