@@ -8,34 +8,12 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "cli/fake_server_for_test.h"
+#include "cli/cli_bed_for_test.h"
 
 namespace dove::cli {
 namespace {
 
 using nlohmann::json;
-using testing::internal::CaptureStderr;
-using testing::internal::CaptureStdout;
-using testing::internal::GetCapturedStderr;
-using testing::internal::GetCapturedStdout;
-
-struct Outcome {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
-
-Outcome run(std::vector<std::string> words) {
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  CaptureStdout();
-  CaptureStderr();
-  Outcome outcome;
-  outcome.code = run_cli({}, static_cast<int>(arguments.size()), arguments.data());
-  outcome.err = GetCapturedStderr();
-  outcome.out = GetCapturedStdout();
-  return outcome;
-}
 
 json job(int id, const std::string& state) {
   const bool ended = state == "completed" || state == "failed";
@@ -57,32 +35,6 @@ json job(int id, const std::string& state) {
           {"request", {{"tasks", 4}, {"nodes_min", 2}, {"cores", 4}, {"gpus_milli", 2000}}},
           {"submitted_at_us", 1'000'000}};
 }
-
-class CliTest : public testing::Test {
- protected:
-  void SetUp() override {
-    folder_ =
-        std::filesystem::temp_directory_path() / ("dove-cli-test-" + std::to_string(::getpid()));
-    std::filesystem::create_directories(folder_);
-    for (const char* name : {"DOVE_URL", "DOVE_DATA", "DOVE_TOKEN", "DOVE_TOKEN_FILE",
-                             "DOVE_JOB_ID", "DOVE_JOB_TOKEN", "SQUEUE_FORMAT", "TACC_USERDIR"}) {
-      unsetenv(name);
-    }
-    setenv("HOME", folder_.c_str(), 1);
-    setenv("XDG_CONFIG_HOME", (folder_ / "config").c_str(), 1);
-    setenv("XDG_STATE_HOME", (folder_ / "state").c_str(), 1);
-    setenv("DOVE_URL", server_.url().c_str(), 1);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string file(const std::string& name, const std::string& text) {
-    std::ofstream(folder_ / name) << text;
-    return (folder_ / name).string();
-  }
-
-  FakeServer server_{{}};
-  std::filesystem::path folder_;
-};
 
 TEST_F(CliTest, FamiliesOfCommandsHaveHelp) {
   for (const char* help : {"--help", "-h"}) {

@@ -1,9 +1,11 @@
 // What a tuxiv environment becomes on a node: shell text that makes and enters it.
 //
 // Where the user has Miniconda (~/.Miniconda3, as TACC installs it), the conda environment of that
-// name, created or updated when its list changed. Elsewhere a Python venv below
-// ~/.dove/environments, made once per name and list, under a lock, with the system's packages
-// visible and the rest installed by pip; if that cannot be done the task fails and says why.
+// name, created or updated when its list changed. Else, where the node has micromamba or conda, an
+// environment of theirs below ~/.dove/environments. Else a Python venv there, made once per name
+// and list, under a lock, with the system's packages visible and the rest installed by pip; uv
+// brings a Python that the node lacks. pip is only given names that are known to be the same
+// project's (conda_names.h). If nothing of that works the task fails and says why.
 #pragma once
 
 #include <string>

@@ -66,6 +66,13 @@ class Environment : public testing::Test {
         << "conda() { echo \"conda $*\" >> \"$HOME/calls\"; }\n"
            "timeout() { shift; \"$@\"; }\n";
   }
+  // A program in ~/.local/bin that writes down how it was called, then does `body`.
+  void install(const std::string& name, const std::string& body) {
+    fs::create_directories(home_ + "/.local/bin");
+    const std::string path = home_ + "/.local/bin/" + name;
+    std::ofstream(path) << "#!/bin/bash\necho \"" << name << " $*\" >> \"$HOME/calls\"\n" << body;
+    fs::permissions(path, fs::perms::owner_all);
+  }
   std::string calls() {
     std::ifstream in(home_ + "/calls");
     return std::string(std::istreambuf_iterator<char>(in), {});
@@ -91,10 +98,48 @@ TEST_F(Environment, AVenvOfWhatTheSystemHasNeedsNoPip) {
 TEST_F(Environment, AMissingPythonIsAClearRefusal) {
   std::string output = run(script(file({"python=2.1"}, "old")) + "\necho started\n");
   EXPECT_EQ(status_, 1);
-  EXPECT_NE(output.find("dove: environment old: needs python 2.1, and this node has Python 3"),
-            std::string::npos)
-      << output;
+  EXPECT_TRUE(output.starts_with("dove: environment old: needs python 2.1; ")) << output;
+  EXPECT_NE(output.find(" has Python 3"), std::string::npos) << output;
   EXPECT_EQ(output.find("started"), std::string::npos);
+  // Only the first task of a node says so, and the check of a submission says the same.
+  EXPECT_EQ(run("SLURM_LOCALID=1\n" + script(file({"python=2.1"}, "old"))), "");
+  EXPECT_EQ(run("DOVE_ENVIRONMENT_CHECK=1\n" + script(file({"python=2.1"}, "old"))), output);
+  EXPECT_EQ(status_, 1);
+}
+
+TEST_F(Environment, ACheckMakesNothing) {
+  EXPECT_EQ(run("DOVE_ENVIRONMENT_CHECK=1\n" + script(file({"python", "numpy"}, "new"))), "");
+  EXPECT_EQ(status_, 0);
+  EXPECT_FALSE(fs::exists(home_ + "/.dove"));
+}
+
+TEST_F(Environment, UvBringsAPythonThatTheNodeLacks) {
+  install("uv",
+          "[ \"$1\" = venv ] || exit 0\n"
+          "mkdir -p \"$4/bin\"; ln -s /usr/bin/python3 \"$4/bin/python\"\n"
+          "echo 'PATH=\"$VIRTUAL:$PATH\"' > \"$4/bin/activate\"\n");
+  std::string text = script(file({"python=2.1", "numpy=1.9"}, "old"));
+  const std::string check = run("DOVE_ENVIRONMENT_CHECK=1\n" + text);
+  EXPECT_EQ(status_, 0) << check;
+  const std::string output = run(text + "\n" + text);
+  EXPECT_EQ(status_, 0) << output;
+  const std::string venv =
+      home_ + "/.dove/environments/old-" + text.substr(text.find("env_key=") + 8, 8);
+  EXPECT_EQ(calls(), "uv venv --python 2.1 " + venv + "\nuv pip install --python " + venv +
+                         "/bin/python -r " + venv + "/requirements.txt\n");
+}
+
+TEST_F(Environment, MicromambaMakesItWhereMinicondaIsMissing) {
+  install("micromamba",
+          "case $1 in create) mkdir -p \"$4\" ;;\n"
+          "shell) echo 'micromamba() { echo \"entered $*\"; }' ;; esac\n");
+  std::string text = script(file({"python=2.1", "compilers"}, "old"));
+  const std::string made =
+      home_ + "/.dove/environments/old-" + text.substr(text.find("env_key=") + 8, 8) + ".conda";
+  EXPECT_EQ(run(text), "entered activate " + made + "\n");
+  EXPECT_EQ(run(text), "entered activate " + made + "\n");
+  EXPECT_EQ(calls(), "micromamba create -y -p " + made + " -f " + made +
+                         ".yaml\nmicromamba shell hook -s bash\nmicromamba shell hook -s bash\n");
 }
 
 TEST_F(Environment, CondaCreatesOncePerList) {
@@ -140,6 +185,28 @@ TEST_F(Environment, CondaNamesBecomePips) {
   EXPECT_EQ(requirements("scipy>=1.4,<2"), "scipy>=1.4,<2\n");
   EXPECT_EQ(requirements("tensorflow-gpu=1.15.*"), "tensorflow==1.15.*\n");
   EXPECT_EQ(requirements("cudatoolkit=11.1"), "");
+  EXPECT_EQ(requirements("typing_extensions"), "typing_extensions\n");
+}
+
+// The index has a stranger's `compilers`, and anybody may take a free name there.
+TEST_F(Environment, PipIsOnlyGivenNamesThatAreKnown) {
+  Context context;
+  Draft draft;
+  draft.context = &context;
+  auto text = environment_script(
+      file({"compilers", "pkg-config", "libjpeg-turbo", "snappy", "no-such-thing=1.0", "scipy"},
+           "x"),
+      home_, draft);
+  ASSERT_TRUE(text.ok());
+  EXPECT_NE(text->find("env_requirements='scipy\n'"), std::string::npos);
+  ASSERT_EQ(draft.warnings.size(), 5u);
+  EXPECT_EQ(to_text(draft.warnings[0]),
+            "tuxiv.conf:1:1: warning: compilers has an effect with conda only: without it the node "
+            "must have it");
+  EXPECT_EQ(draft.warnings[4].message,
+            "no-such-thing has an effect with conda only: no Python package is known to be conda's "
+            "no-such-thing, so pip is not asked for it; if it is one, name it as an item of `- "
+            "pip:`");
 }
 
 }  // namespace

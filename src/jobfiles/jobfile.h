@@ -70,6 +70,11 @@ struct ParsedJob {
   std::vector<Warning> warnings;
   std::vector<GeneratedFile> generated;  // tuxiv: what tcloud would have written; else empty
   Behaviour behaviour;
+  // tuxiv: bash text that makes and enters the environment, "" for none; exec.script holds it
+  // quoted. With DOVE_ENVIRONMENT_CHECK=1 it only says whether the machine can have it.
+  std::string environment = {};
+  // The part of exec.script that is the same in every job of its kind; people need not see it.
+  std::string boilerplate = {};
 };
 
 enum class Format {

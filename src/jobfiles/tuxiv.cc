@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "jobfiles/environment.h"
+#include "jobfiles/environment_shell.h"
 #include "jobfiles/options.h"
 #include "jobfiles/sbatch.h"
 #include "jobfiles/tuxiv_script.h"
@@ -190,20 +191,27 @@ Result<void> apply_job(const TuxivFile& file, Draft& draft) {
   return {};
 }
 
-// Our run.sh: the environment, then the entrypoint, joined as tcloud joins it.
-Result<std::string> task_script(const TuxivFile& file, Draft& draft) {
-  TRY_ASSIGN(std::string environment, environment_script(file, draft.context->home, draft));
-  std::string text = environment + "\n";
+// Our run.sh: the environment, then the entrypoint, joined as tcloud joins it. The environment is
+// entered once before the tasks start: what cannot be had is said once.
+Result<std::string> task_script(const TuxivFile& file, ParsedJob& job, Draft& draft) {
+  TRY_ASSIGN(job.environment, environment_script(file, draft.context->home, draft));
+  std::string text = "\n";
   for (const TuxivItem& item : file.entrypoint) text += item.text + " \\\n";
-  std::string quoted = shell_quoted(text);
-  if (quoted.size() > kTaskScriptMax) {
+  if (job.environment.size() + text.size() > kTaskScriptMax) {
     Place place = file.entrypoint.empty() ? file.environment_place : file.entrypoint[0].place;
     return at_place(invalid(fmt::format("entrypoint and environment have more than {} bytes: put "
                                         "the commands into a script and start that",
                                         kTaskScriptMax)),
                     place);
   }
-  return quoted;
+  const std::string entrypoint = shell_quoted(text);
+  if (job.environment.empty()) return "srun /bin/bash -c " + entrypoint;
+  const std::string quoted = shell_quoted(kEnvironmentShell);
+  job.boilerplate = quoted.substr(1, quoted.size() - 2);
+  return fmt::format(
+      "dove_environment={}\n/bin/bash -c \"$dove_environment\" || exit 1\n"
+      "srun /bin/bash -c \"$dove_environment\"{}",
+      shell_quoted(job.environment), entrypoint);
 }
 
 std::string directory_name(const Context& context) {
@@ -237,17 +245,21 @@ Result<ParsedJob> parse_tuxiv(const Source& source, const Context& context) {
   exec.source_name = source.name;
   TRY(apply_job(file, draft));
   warn_about_the_rest(file, draft, Place{source.name, 1, 1});
-  TRY_ASSIGN(std::string tasks, task_script(file, draft));
-  exec.script = slurm_head(file, context) + "srun /bin/bash -c " + tasks + " " +
-                shell_quoted(context.workdir + "/run.sh") + "\n";
+  ParsedJob job;
+  TRY_ASSIGN(std::string tasks, task_script(file, job, draft));
+  exec.script =
+      slurm_head(file, context) + tasks + " " + shell_quoted(context.workdir + "/run.sh") + "\n";
   // README of tcloud promises this one, tcloud forgets it.
   exec.environment["TACC_SLURM_USERLOG"] = tuxiv_userdir(context) + "/slurm_log";
   TRY(apply_overrides(draft, false));
   TRY(finish_sizes(draft));
   TRY(finish_environment(draft, false));
   TRY(check_output_paths(draft));
-  return ParsedJob{std::move(draft.submission), std::move(draft.warnings),
-                   tcloud_files(file, context), draft.behaviour};
+  job.submission = std::move(draft.submission);
+  job.warnings = std::move(draft.warnings);
+  job.generated = tcloud_files(file, context);
+  job.behaviour = draft.behaviour;
+  return job;
 }
 
 }  // namespace dove::jobfiles

@@ -62,7 +62,13 @@ TEST(Tuxiv, TheJobIsThatScript) {
   EXPECT_EQ(exec.output.stdout_path, "/mnt/home/ann/USERDIR/slurm_log/slurm-%j.out");
   std::string golden = file_of_tests("joined/expected/configurations/run.slurm");
   std::string head = golden.substr(0, golden.find("srun "));
-  EXPECT_TRUE(exec.script.starts_with(head + "srun /bin/bash -c '"));
+  EXPECT_TRUE(exec.script.starts_with(head + "dove_environment='"));
+  // What cannot be had is said once, before the tasks start.
+  EXPECT_NE(exec.script.find("\n/bin/bash -c \"$dove_environment\" || exit 1\n"
+                             "srun /bin/bash -c \"$dove_environment\"'\npython "),
+            std::string::npos);
+  EXPECT_NE(exec.script.find(job->boilerplate), std::string::npos);
+  EXPECT_GT(job->boilerplate.size(), 4000u);
   EXPECT_TRUE(exec.script.ends_with("--steps=20 \\\n' '/mnt/home/ann/WORKDIR/fit/run.sh'\n"));
   EXPECT_EQ(warnings_of(*job),
             "13:9 honoured\n"

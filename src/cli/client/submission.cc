@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "cli/client/environment_check.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/terminal.h"
 #include "cli/terminal/times.h"
@@ -189,6 +190,7 @@ void print_warnings(const std::vector<jobfiles::Warning>& warnings) {
 }
 
 Result<Submitted> submit(Api& api, const jobfiles::ParsedJob& job) {
+  TRY(check_environment(api, job));
   make_log_directory(job);
   const json body = codec::write_submission(job.submission);
   const std::string key = wire::random_token(16);

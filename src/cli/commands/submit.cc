@@ -120,13 +120,28 @@ Result<jobfiles::ParsedJob> parse_job(const Invocation& invocation) {
   return job;
 }
 
+// For people without what is the same in every job's script; -o json and -o yaml give all of it.
+void print_dry_run(const jobfiles::ParsedJob& job, Format format) {
+  codec::Submission shown = job.submission;
+  std::string& script = shown.exec.script;
+  const std::size_t at = job.boilerplate.empty() ? std::string::npos : script.find(job.boilerplate);
+  if (at != std::string::npos && format != Format::kJson && format != Format::kYaml) {
+    const auto lines = std::count(job.boilerplate.begin(), job.boilerplate.end(), '\n');
+    script.replace(at, job.boilerplate.size(),
+                   fmt::format("# ... {} lines that make and enter the environment, the same in "
+                               "every job: -o yaml prints them\n",
+                               lines));
+  }
+  print_value(codec::write_submission(shown),
+              format == Format::kJson ? Format::kJson : Format::kYaml);
+}
+
 Result<int> run_submit(const Invocation& invocation) {
   TRY_ASSIGN(const Format format, output_format(invocation));
   TRY_ASSIGN(const jobfiles::ParsedJob job, parse_job(invocation));
   if (!job.behaviour.quiet) print_warnings(job.warnings);
   if (invocation.has("dry-run") || job.behaviour.test_only) {
-    print_value(codec::write_submission(job.submission),
-                format == Format::kJson ? Format::kJson : Format::kYaml);
+    print_dry_run(job, format);
     return kExitOk;
   }
   TRY_ASSIGN(Api api, Api::connect(invocation));
