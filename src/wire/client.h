@@ -26,7 +26,7 @@ struct ClientOptions {
 
 class Client {
  public:
-  // `base_url`: "http://127.0.0.1:6868", without a path or with a prefix that targets are added to.
+  // `base_url`: "http://127.0.0.1:7717", without a path or with a prefix that targets are added to.
   explicit Client(std::string base_url, ClientOptions options = {});
   ~Client();
   Client(Client&&) noexcept;

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""What documents say about the program is true: each `dove` command that they name exists, and so does the default port."""
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+DOVE = os.environ.get("DOVE", os.path.join(ROOT, "build/release/dove"))
+TREES = ("docs", "deploy", "examples", "api")
+READ = (".md", ".yml", ".yaml", ".json", ".sh")
+# `dove NAME` in a code span, or at the beginning of a line of an indented or fenced block.
+NAMED = re.compile(r"`(?:\S*/)?dove ((?:[a-z][a-z-]* ?){1,3})|^ *(?:\$ )?dove ((?:[a-z][a-z-]* ?){1,3})", re.M)
+
+
+def documents():
+    yield "README.md"
+    for tree in TREES:
+        for folder, _, names in os.walk(os.path.join(ROOT, tree)):
+            yield from (os.path.relpath(os.path.join(folder, name), ROOT) for name in names if name.endswith(READ))
+
+
+def is_command(words, names):
+    """The words begin with a command, or are the beginning of one of several words (`dove node`)."""
+    text = " ".join(words)
+    return any(" ".join(words[:count]) in names for count in (1, 2, 3)) or any(name.startswith(text + " ") for name in names)
+
+
+class Documents(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.manual = subprocess.run([DOVE, "man", "--markdown"], capture_output=True, text=True, timeout=30, check=True).stdout
+
+    def test_each_command_that_they_name_exists(self):
+        names = set(re.findall(r"^### dove (.+)$", self.manual, re.M))
+        self.assertIn("node drain", names)
+        wrong, seen = [], 0
+        for path in documents():
+            with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+                text = file.read()
+            for match in NAMED.finditer(text):
+                seen += 1
+                words = (match.group(1) or match.group(2)).split()
+                if not is_command(words, names):
+                    wrong.append(f"{path}:{text.count(chr(10), 0, match.start()) + 1}: dove {' '.join(words)}")
+        self.assertGreater(seen, 100)
+        self.assertEqual(wrong, [])
+
+    def test_the_api_document_names_the_port_that_the_server_listens_on(self):
+        port = re.search(r"port to listen on, 0 for a free one \((\d+)\)", self.manual).group(1)
+        with open(os.path.join(ROOT, "api/openapi.yaml"), encoding="utf-8") as file:
+            url = re.search(r'^servers: \[\{url: "(.*)"\}\]$', file.read(), re.M).group(1)
+        self.assertEqual(url, f"http://127.0.0.1:{port}")
+
+
+if __name__ == "__main__":
+    sys.argv = sys.argv[:1]
+    unittest.main()
