@@ -19,6 +19,17 @@ bool same_model(const std::string& asked, const std::string& found) {
                     [](char a, char b) { return lower(a) == lower(b); });
 }
 
+// "A|B" asks for either.
+bool is_of_model(const std::string& asked, const std::string& found) {
+  if (asked.find('|') == std::string::npos) return same_model(asked, found);
+  for (std::size_t begin = 0; begin <= asked.size();) {
+    const std::size_t end = std::min(asked.find('|', begin), asked.size());
+    if (same_model(asked.substr(begin, end - begin), found)) return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
 // How devices are cut for one profile; devices of equal model follow one another.
 class Cuts {
  public:
@@ -173,7 +184,7 @@ class Taking {
 
 bool matches(const Request& request, const Device& device) {
   if (std::string_view(device.kind) != kGpu) return false;
-  if (!request.gpu_model.empty() && !same_model(request.gpu_model, device.model)) return false;
+  if (!request.gpu_model.empty() && !is_of_model(request.gpu_model, device.model)) return false;
   return device.memory_bytes >= request.gpu_memory_bytes;
 }
 

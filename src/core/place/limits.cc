@@ -28,7 +28,8 @@ void add(Amount& amount, const Request& request, std::int64_t times) {
   if (request.slices > 0) {
     add(amount.countables, {{std::string(kBySlice) + request.slice, request.slices}}, times);
   }
-  if (milli > 0 && !request.gpu_model.empty()) {
+  // Which of several models it gets is known once it has a place.
+  if (milli > 0 && !request.gpu_model.empty() && request.gpu_model.find('|') == std::string::npos) {
     add(amount.gpus_by_model, {{model_key(request.gpu_model), milli}}, 1);
   }
 }
