@@ -1,13 +1,13 @@
 #include "policies/standard.h"
 
 #include "core/state/step.h"
-#include "policies/best_fit.h"
 #include "policies/fair_share.h"
 #include "policies/least_attained.h"
 #include "policies/multifactor.h"
+#include "policies/placement/best_fit.h"
+#include "policies/placement/score_policies.h"
 #include "policies/priority_fifo.h"
 #include "policies/priority_lifo.h"
-#include "policies/score_policies.h"
 #include "policies/shortest_limit.h"
 #include "policies/smallest_share.h"
 #include "policies/strict_fifo.h"
@@ -15,12 +15,9 @@
 namespace dove::policies {
 namespace {
 
-// Where ties go by chance, a choice hangs on more than the state.
 std::vector<const core::ScorePolicy*> live_scores() {
   std::vector<const core::ScorePolicy*> live;
-  for (const NamedScorePolicy& each : score_policies()) {
-    if (each.policy->ties() != core::Ties::kRandom) live.push_back(each.policy);
-  }
+  for (const NamedScorePolicy& each : score_policies()) live.push_back(each.policy);
   return live;
 }
 
@@ -43,6 +40,8 @@ const core::Policies& standard_policies() {
       live_scores()};
   return policies;
 }
+
+ClusterSettings standard_settings() { return {}; }
 
 std::string policy_digest(const core::Policies& policies) { return core::policy_digest(policies); }
 

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <vector>
 
+#include "policies/standard.h"
+
 namespace dove::programs {
 namespace {
 
@@ -15,9 +17,15 @@ Error usage(std::string option, const std::string& message) {
 
 }  // namespace
 
+sim::LiveScheduler live_scheduler() {
+  return {policies::standard_policies(), policies::standard_settings()};
+}
+
+bool is_live(const cli::Invocation& invocation) { return invocation.get("policy") == kLivePolicy; }
+
 std::string order_names() {
   std::string names;
-  for (const policies::NamedOrder& it : policies::job_orders()) {
+  for (const sim::NamedOrder& it : sim::job_orders()) {
     names += fmt::format("{}{}", names.empty() ? "" : ", ", it.name);
   }
   return names;
@@ -31,12 +39,13 @@ Result<void> require_options(const cli::Invocation& invocation,
   return {};
 }
 
-Result<policies::NamedOrder> order_option(const cli::Invocation& invocation) {
+Result<sim::NamedOrder> order_option(const cli::Invocation& invocation) {
   const std::string name = invocation.get("policy");
-  for (const policies::NamedOrder& it : policies::job_orders()) {
+  for (const sim::NamedOrder& it : sim::job_orders()) {
     if (it.name == name) return it;
   }
-  return usage("policy", fmt::format("there is no '{}'; known are {}", name, order_names()));
+  return usage("policy",
+               fmt::format("there is no '{}'; known are {}, {}", name, kLivePolicy, order_names()));
 }
 
 Result<bool> json_option(const cli::Invocation& invocation) {

@@ -1,23 +1,33 @@
-// What the replays of traces under an order of jobs read from their command lines alike.
+// What the replays of traces read from their command lines alike.
+//
+// --policy is `default`, which runs the live scheduler under the settings of a new cluster, or the
+// name of a published scheduler (src/sim/published).
 #pragma once
 
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "cli/command.h"
-#include "policies/orders.h"
+#include "sim/live/live_trace.h"
+#include "sim/published/orders.h"
 
 namespace dove::programs {
 
-// "default, drf, fifo, ..."
+// The live scheduler under the settings of a new cluster.
+constexpr std::string_view kLivePolicy = "default";
+sim::LiveScheduler live_scheduler();
+bool is_live(const cli::Invocation& invocation);
+
+// "drf, fifo, ...": of published orders.
 std::string order_names();
 
 Result<void> require_options(const cli::Invocation& invocation,
                              std::initializer_list<const char*> names);
 // --policy; an unknown one is an error that lists the known ones.
-Result<policies::NamedOrder> order_option(const cli::Invocation& invocation);
+Result<sim::NamedOrder> order_option(const cli::Invocation& invocation);
 // -o json or -o text (without it: text).
 Result<bool> json_option(const cli::Invocation& invocation);
 // A whole number from 1 to a million.

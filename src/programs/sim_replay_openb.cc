@@ -1,20 +1,22 @@
-// dove sim replay openb: the published fragmentation experiment under any placement policy.
+// dove sim replay openb: the published fragmentation experiment, of our scheduler or published
+// placement policies.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <cstdio>
 #include <ctime>
 
-#include "policies/score_policies.h"
 #include "programs/commands.h"
-#include "sim/openb_replay.h"
+#include "programs/replay_options.h"
+#include "sim/published/openb_replay.h"
+#include "sim/published/placements.h"
 
 namespace dove::programs {
 namespace {
 
 std::vector<std::string> policy_names() {
   std::vector<std::string> names;
-  for (const policies::NamedScorePolicy& it : policies::score_policies()) {
+  for (const sim::PublishedPlacement& it : sim::published_placements()) {
     names.emplace_back(it.name);
   }
   return names;
@@ -31,8 +33,10 @@ cli::CommandSpec spec() {
       "one by\n"
       "one and stay; one that fits nowhere is dropped. Prints the part of all GPUs that is "
       "unallocated, by\n"
-      "the load that has arrived. Policies: {}. fgd is told the commonest\n"
-      "tasks of the list, as published; default learns what to expect from what has arrived.",
+      "the load that has arrived. Policies: default is the live scheduler under the settings of a "
+      "new\n"
+      "cluster; it knows what has arrived. Published ones: {}. fgd is told the\n"
+      "commonest tasks of the list, as published.",
       fmt::join(policy_names(), ", "));
   spec.options = {{"nodes", 0, "FILE", "the nodes: sn,cpu_milli,memory_mib,gpu,model", false},
                   {"tasks", 0, "FILE",
@@ -78,14 +82,23 @@ void print_text(const std::string& policy, const sim::OpenbResult& result, const
   }
 }
 
+// `policy` is null for the live scheduler.
+Result<sim::OpenbResult> replay(const sim::OpenbTrace& trace, const std::string& name,
+                                const core::ScorePolicy* policy) {
+  if (policy == nullptr) return sim::replay_live_openb(trace, live_scheduler());
+  sim::OpenbOptions options;
+  options.rounds_as_published = name == "fgd";
+  return sim::replay_openb(trace, *policy, options);
+}
+
 int run(const cli::Invocation& invocation) {
   for (const char* needed : {"nodes", "tasks", "arrivals", "policy"}) {
     if (!invocation.has(needed)) return refuse(fmt::format("--{} is missing", needed));
   }
   const std::string name = invocation.get("policy");
-  const core::ScorePolicy* policy = policies::find_score_policy(name);
-  if (policy == nullptr) {
-    return refuse(fmt::format("--policy: there is no '{}'; known are {}", name,
+  const core::ScorePolicy* policy = sim::find_published_placement(name);
+  if (policy == nullptr && !is_live(invocation)) {
+    return refuse(fmt::format("--policy: there is no '{}'; known are {}, {}", name, kLivePolicy,
                               fmt::join(policy_names(), ", ")));
   }
   const std::string output = invocation.get("output", "text");
@@ -100,15 +113,16 @@ int run(const cli::Invocation& invocation) {
     return cli::exit_code(trace.error());
   }
   const double loaded_s = cpu_s();
-  sim::OpenbOptions options;
-  options.rounds_as_published = name == "fgd";
-  options.learns_from_arrivals = name == "default";
-  const sim::OpenbResult result = sim::replay_openb(*trace, *policy, options);
+  const Result<sim::OpenbResult> result = replay(*trace, name, policy);
+  if (!result.ok()) {
+    fmt::print(stderr, "dove sim replay openb: {}\n", result.error().message);
+    return cli::exit_code(result.error());
+  }
   const Times times{loaded_s - begun_s, cpu_s() - loaded_s};
   if (output == "json") {
-    print_json(name, result, times);
+    print_json(name, *result, times);
   } else {
-    print_text(name, result, times);
+    print_text(name, *result, times);
   }
   return cli::kExitOk;
 }

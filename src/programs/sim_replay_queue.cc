@@ -6,8 +6,9 @@
 
 #include "programs/commands.h"
 #include "programs/replay_options.h"
-#include "sim/log_trace.h"
+#include "sim/published/queue_replay.h"
 #include "sim/queue_figures.h"
+#include "sim/traces/log_trace.h"
 #include "store/sqlite/sqlite_store.h"
 
 namespace dove::programs {
@@ -24,7 +25,6 @@ struct Admitting {
 
 // Orders that are not here pass over who does not fit.
 constexpr Admitting kAdmitting[] = {
-    {"default", "default", sim::Admission::kPatience, true},
     {"drf", "drf", sim::Admission::kPassOver, true},
     {"easy", "fifo", sim::Admission::kReserveHead, false},
     {"fifo-strict", "fifo", sim::Admission::kHeadBlocks, false},
@@ -33,7 +33,7 @@ constexpr Admitting kAdmitting[] = {
 std::string names() {
   std::string all = order_names();
   for (const Admitting& it : kAdmitting) {
-    if (policies::find_job_order(it.name) == nullptr) all += fmt::format(", {}", it.name);
+    if (sim::find_job_order(it.name) == nullptr) all += fmt::format(", {}", it.name);
   }
   return all;
 }
@@ -42,12 +42,14 @@ Result<sim::QueuePolicy> policy_of(const cli::Invocation& invocation) {
   const std::string name = invocation.get("policy");
   for (const Admitting& it : kAdmitting) {
     if (name != it.name) continue;
-    return sim::QueuePolicy{policies::find_job_order(it.order), it.admission, it.by_share};
+    return sim::QueuePolicy{sim::find_job_order(it.order), it.admission, it.by_share};
   }
-  const core::JobOrder* order = policies::find_job_order(name);
+  const sim::JobOrder* order = sim::find_job_order(name);
   if (order != nullptr) return sim::QueuePolicy{order, sim::Admission::kPassOver, false};
-  return Error{ErrorKind::kInvalid, "usage",
-               fmt::format("--policy: there is no '{}'; known are {}", name, names()), "policy"};
+  return Error{
+      ErrorKind::kInvalid, "usage",
+      fmt::format("--policy: there is no '{}'; known are {}, {}", name, kLivePolicy, names()),
+      "policy"};
 }
 
 Result<sim::QueueTrace> read_log(const std::string& path) {
@@ -81,15 +83,17 @@ cli::CommandSpec spec(const char* name, const char* summary, const char* format)
   spec.operands_min = spec.operands_max = 1;
   spec.description = fmt::format(
       "{}\n"
-      "Jobs once started run to their end. Policies: {}.\n"
+      "Policies: default is the live scheduler under the settings of a new cluster; it is told "
+      "the\n"
+      "time that a job asked for where the trace says it. Published schedulers, whose jobs run to\n"
+      "their end once started: {}.\n"
       "easy knows the time that each job asked for (its true run where the trace does not say), "
       "srtf and\n"
-      "srsf the true run; the others are told nothing of durations, and default learns from jobs "
-      "that ended.",
+      "srsf the true run; the others are told nothing of durations.",
       format, names());
   spec.options = {{"nodes", 0, "COUNT[,COUNT]", "nodes, of each kind", false},
                   {"gpus-per-node", 0, "COUNT[,COUNT]", "GPUs of a node, of each kind", false},
-                  {"policy", 0, "NAME", "which job comes first", false},
+                  {"policy", 0, "NAME", "default, or a published scheduler", false},
                   {"output", 'o', "FORMAT", "text or json", false}};
   return spec;
 }
@@ -161,13 +165,19 @@ void print_text(const sim::QueueTrace& trace, const sim::QueueFigures& it, std::
   }
 }
 
+Result<sim::QueueResult> run(const cli::Invocation& invocation, const sim::QueueTrace& trace,
+                             const std::vector<std::int64_t>& nodes) {
+  if (is_live(invocation)) return sim::replay_live_queue(trace, nodes, live_scheduler());
+  TRY_ASSIGN(const sim::QueuePolicy policy, policy_of(invocation));
+  return sim::replay_queue(trace, nodes, policy);
+}
+
 Result<int> replay(const cli::Invocation& invocation, Reader read) {
   TRY(require_options(invocation, {"nodes", "gpus-per-node", "policy"}));
-  TRY_ASSIGN(const sim::QueuePolicy policy, policy_of(invocation));
   TRY_ASSIGN(const bool json, json_option(invocation));
   TRY_ASSIGN(const std::vector<std::int64_t> nodes, nodes_of(invocation));
   TRY_ASSIGN(const sim::QueueTrace trace, read(invocation.operands.front()));
-  TRY_ASSIGN(const sim::QueueResult result, sim::replay_queue(trace, nodes, policy));
+  TRY_ASSIGN(const sim::QueueResult result, run(invocation, trace, nodes));
   std::int64_t gpus = 0;
   for (const std::int64_t of_node : nodes) gpus += of_node;
   const sim::QueueFigures figures = sim::figures_of(trace, result, gpus);

@@ -5,12 +5,22 @@
 // measure of fairness.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "sim/queue_replay.h"
+#include "model/time.h"
+#include "sim/traces/queue_trace.h"
 
 namespace dove::sim {
+
+// What a replay found.
+struct QueueResult {
+  std::vector<Span> waited;  // by job of the trace, until it ran for the first time
+  Instant last_end;
+  __int128 used_gpu_us = 0;
+  std::int64_t longest_queue = 0;
+};
 
 struct AccountFigures {
   std::string name;

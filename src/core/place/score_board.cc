@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kCore_milli = 1000;
 constexpr std::size_t kShapesMax = 512;                   // remembered by the index of a pool
-constexpr std::string_view kRound_robin = "round_robin";  // policies/round_robin.h
+constexpr std::string_view kRound_robin = "round_robin";  // policies/placement/round_robin.h
 
 FreeState closed() {
   FreeState state;

@@ -1,0 +1,114 @@
+#include "policies/placement/useful_rest.h"
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "policies/placement/copies.h"
+
+namespace dove::policies {
+namespace {
+
+constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+
+core::TaskShape asks(std::int64_t cpu_milli, std::int32_t devices, std::int32_t device_milli) {
+  return {cpu_milli, kGiB, devices, device_milli, core::kAnyModel};
+}
+
+core::FreeState node_with(std::vector<std::int32_t> devices_milli, std::int64_t cpu_milli) {
+  core::FreeState node =
+      core::all_free({0, 96'000, 512 * kGiB, static_cast<std::int32_t>(devices_milli.size())});
+  node.devices_milli = std::move(devices_milli);
+  node.cpu_milli = cpu_milli;
+  return node;
+}
+
+class UsefulRestTest : public testing::Test {
+ protected:
+  UsefulRestTest()
+      : scorer_(UsefulRest().prepare(mix_, std::vector<core::NodeClass>{{0, 96'000, 0, 8}})) {}
+
+  std::int64_t value(const core::FreeState& node, const core::TaskShape& task) const {
+    return scorer_->score(node, task).value;
+  }
+
+  const std::vector<core::MixEntry> mix_ = {{asks(12'000, 1, 1000), 50},
+                                            {asks(8000, 1, 500), 30},
+                                            {asks(4000, 1, 250), 10},
+                                            {asks(90'000, 8, 1000), 5},
+                                            {asks(10'000, 0, 0), 10}};
+  std::unique_ptr<const core::Scorer> scorer_;
+};
+
+TEST_F(UsefulRestTest, AShareIsNotSplitFromAWholeDeviceWhenAnotherHasRoom) {
+  const core::FreeState node = node_with({1000, 500, 1000, 700}, 48'000);
+  EXPECT_EQ(scorer_->score(node, asks(8000, 1, 500)).device, 1);
+  EXPECT_GT(value(node, asks(8000, 1, 500)),
+            value(node_with({1000, 1000}, 48'000), asks(8000, 1, 500)));
+}
+
+TEST_F(UsefulRestTest, ARemainderThatHoldsAnotherShareIsBetter) {
+  EXPECT_EQ(scorer_->score(node_with({740, 750}, 48'000), asks(8000, 1, 500)).device, 1);
+}
+
+TEST_F(UsefulRestTest, AWholeNodeIsKeptForThoseThatNeedOne) {
+  const std::vector<std::int32_t> whole(8, 1000);
+  std::vector<std::int32_t> used = whole;
+  used[0] = 0;
+  EXPECT_GT(value(node_with(used, 84'000), asks(12'000, 1, 1000)),
+            value(node_with(whole, 96'000), asks(12'000, 1, 1000)));
+}
+
+TEST_F(UsefulRestTest, CpuIsTakenWhereDevicesDoNotNeedIt) {
+  const core::TaskShape cpu_only = asks(10'000, 0, 0);
+  EXPECT_GT(value(node_with({0, 0}, 30'000), cpu_only),
+            value(node_with({1000, 1000}, 30'000), cpu_only));
+  EXPECT_GT(value(node_with({1000, 1000}, 90'000), cpu_only),
+            value(node_with({1000, 1000}, 30'000), cpu_only));
+}
+
+// Nothing of the mix says so: there are only tasks of one device.
+TEST(UsefulRest, OfEqualNodesOneInUseComesFirst) {
+  const std::vector<core::MixEntry> mix = {{asks(1000, 1, 1000), 1}};
+  const std::vector<core::NodeClass> classes = {{0, 96'000, 0, 4}};
+  const auto scorer = UsefulRest().prepare(mix, classes);
+  EXPECT_GT(scorer->score(node_with({0, 1000, 1000, 1000}, 60'000), mix[0].shape).value,
+            scorer->score(node_with({1000, 1000, 1000, 1000}, 60'000), mix[0].shape).value);
+}
+
+// As many as there is room for, one by one.
+std::int64_t taken_alone(core::FreeState node, const core::MixEntry& entry) {
+  std::int64_t taken_milli = 0;
+  node.memory_bytes = 4096 * kGiB;
+  while (core::fits(node, entry.shape)) {
+    core::take(
+        node, entry.shape,
+        entry.shape.is_share() ? core::tightest_device(node, entry.shape) : core::kAnyDevice);
+    taken_milli += entry.shape.gpus_milli();
+  }
+  return taken_milli * entry.count;
+}
+
+TEST_F(UsefulRestTest, CopiesAreWhatFitsOneByOne) {
+  const Copies copies(mix_);
+  Random random(4);
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<std::int32_t> devices(1 + random.below(8));
+    for (std::int32_t& milli : devices) milli = static_cast<std::int32_t>(random.below(21)) * 50;
+    const auto cpu_milli = static_cast<std::int64_t>(random.below(97)) * 1000;
+    const core::FreeState node = node_with(devices, cpu_milli);
+    const core::TaskShape task = mix_[random.below(mix_.size())].shape;
+    if (!core::fits(node, task)) continue;
+    const std::int32_t device =
+        task.is_share() ? core::tightest_device(node, task) : core::kAnyDevice;
+    core::FreeState after = node;
+    core::take(after, task, device);
+    std::int64_t expected = 0;
+    for (const core::MixEntry& it : mix_) {
+      if (it.shape.devices > 0) expected += taken_alone(after, it);
+    }
+    ASSERT_EQ(copies.after(node, task, device), expected) << "round " << round;
+  }
+}
+
+}  // namespace
+}  // namespace dove::policies

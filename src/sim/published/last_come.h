@@ -1,0 +1,16 @@
+// LastCome: the newer job first, as Backend.AI's `lifo`.
+#pragma once
+
+#include "sim/published/job_order.h"
+
+namespace dove::sim {
+
+class LastCome final : public JobOrder {
+ public:
+  std::string_view name() const override { return "published_lifo/1"; }
+  OrderKey key(const JobView& job, const OrderView&) const override {
+    return {-job.submitted_at.us, -job.sequence, 0};
+  }
+};
+
+}  // namespace dove::sim
