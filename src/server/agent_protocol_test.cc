@@ -1,8 +1,8 @@
 // The controller's side of api/agent-protocol.md, spoken to by a fake agent over loopback.
 #include <gtest/gtest.h>
 
+#include "backends/native/sync_plan.h"
 #include "server/api_fixture.h"
-#include "server/sync_plan.h"
 
 namespace dove::server {
 namespace {
@@ -138,12 +138,12 @@ TEST_F(AgentProtocol, ASyncTellsWhatHappenedMeanwhile) {
 TEST(ASync, TakesNoMoreOfAReasonThanAReport) {
   const std::string why(100'000, 'w');
   const Json key{{"job", 1}, {"attempt", 1}, {"kind", "launch_failed"}, {"why", why}};
-  const Result<Event> told = read_report(key, NodeId(1));
+  const Result<Event> told = backends::read_report(key, NodeId(1));
   const Json held{{"job", 1}, {"attempt", 1}, {"stage", "ended"}, {"launch_failed", why}};
-  const Result<SyncMessage> synced =
-      read_sync({{"boot_id", "boot-1"},
-                 {"inventory", codec::inventory_json(controller::small_inventory())},
-                 {"placements", {held}}});
+  const Result<backends::SyncMessage> synced =
+      backends::read_sync({{"boot_id", "boot-1"},
+                           {"inventory", codec::inventory_json(controller::small_inventory())},
+                           {"placements", {held}}});
   ASSERT_TRUE(told.ok() && synced.ok());
   EXPECT_EQ(synced->held.at(0).launch_failed, std::get<LaunchFailed>(*told).why);
   EXPECT_EQ(synced->held.at(0).launch_failed.size(), 4096u);
@@ -198,9 +198,9 @@ TEST_F(AgentProtocol, WhatAnAgentHasNoRecordOfEndedAndRunsAgain) {
 
 TEST(AgentMessages, NamesOfAMachineAreNotLong) {
   const auto read = [](const std::string& boot_id, const std::string& address) {
-    return read_sync({{"boot_id", boot_id},
-                      {"address", address},
-                      {"inventory", codec::inventory_json(Inventory{})}});
+    return backends::read_sync({{"boot_id", boot_id},
+                                {"address", address},
+                                {"inventory", codec::inventory_json(Inventory{})}});
   };
   EXPECT_TRUE(read(std::string(256, 'b'), std::string(256, 'a')).ok());
   for (const auto& refused : {read(std::string(257, 'b'), ""), read("b", std::string(257, 'a'))}) {

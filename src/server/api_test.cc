@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "backends/native/agents.h"
 #include "server/api_fixture.h"
 #include "server/openapi.h"
 #include "server/routes.h"
@@ -316,7 +317,11 @@ std::vector<Documented> documented() {
 
 TEST(OpenApi, IsTheRouteTable) {
   std::vector<Documented> served;
-  for (const Route& route : routes()) served.push_back({route.method, route.path, route.operation});
+  const auto add = [&](const listener::RouteWords& words) {
+    served.push_back({words.method, words.path, words.operation});
+  };
+  for (const ApiRoute& route : api_routes()) add(route.words);
+  for (const auto& route : backends::agent_routes()) add(route.words);
   std::sort(served.begin(), served.end());
   const std::vector<Documented> written = documented();
   ASSERT_EQ(written.size(), served.size());

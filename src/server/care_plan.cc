@@ -9,6 +9,7 @@
 #include "codec/words.h"
 #include "server/context.h"
 #include "server/node_care.h"
+#include "telemetry/clock.h"
 
 namespace dove::server {
 namespace {
@@ -70,8 +71,8 @@ void plan_care(Context& context, CallPtr call) {
   const core::State& state = context.state();
   Result<core::CareWish> wish = read_wish(state, *body);
   if (!wish.ok()) return call->fail(wish.error());
-  wish->at = std::max(state.now, Instant{context.now_us()});
-  const core::CarePlan plan = core::plan_care(state, context.controller.policies(), *wish);
+  wish->at = std::max(state.now, Instant{telemetry::now_us()});
+  const core::CarePlan plan = core::plan_care(state, context.desk.controller.policies(), *wish);
   Json nodes = Json::array();
   for (const core::PlannedCare& care : plan.nodes) {
     nodes.push_back(Json{{"node", state.find_node(care.node)->name},

@@ -6,6 +6,7 @@
 #include "server/handlers.h"
 #include "server/job_select.h"
 #include "server/openapi.h"
+#include "telemetry/clock.h"
 
 namespace dove::server {
 namespace {
@@ -82,10 +83,10 @@ void get_cluster(Context& context, CallPtr call) {
   call->reply(
       200,
       Json{{"name", state.settings.name},
-           {"version", context.options.version},
+           {"version", context.version},
            {"log_head", state.head.value},
            {"epoch", state.epoch.value},
-           {"now_us", context.now_us()},
+           {"now_us", telemetry::now_us()},
            {"nodes",
             {{"total", totals.total},
              {"connected", totals.connected},
@@ -127,14 +128,14 @@ void get_events(Context& context, CallPtr call) {
 void get_health(Context&, CallPtr call) { call->reply(200, Json{{"status", "ok"}}); }
 
 void get_readiness(Context& context, CallPtr call) {
-  if (const auto refusal = context.controller.refusal()) {
+  if (const auto refusal = context.desk.controller.refusal()) {
     return call->responder->send(wire::problem(503, *refusal));
   }
   call->reply(200, Json{{"status", "ready"}});
 }
 
 void get_version(Context& context, CallPtr call) {
-  call->reply(200, Json{{"version", context.options.version}, {"api", "v1"}});
+  call->reply(200, Json{{"version", context.version}, {"api", "v1"}});
 }
 
 void get_openapi(Context&, CallPtr call) {

@@ -99,9 +99,9 @@ Result<EventFeed::Page> EventFeed::page(Seq after, const EventFilter& filter,
     TRY(log_.read(after, [&](const store::Batch& batch) { return collector.add(batch, nullptr); }));
     return collector.page();
   }
-  auto batch = std::partition_point(recent.begin(), recent.end(), [&](const RecentBatch& each) {
-    return each.committed->last() <= after;
-  });
+  auto batch = std::partition_point(
+      recent.begin(), recent.end(),
+      [&](const listener::RecentBatch& each) { return each.committed->last() <= after; });
   for (; batch != recent.end(); ++batch) {
     if (!collector.add(batch->committed->batch, &batch->new_jobs)) break;
   }
@@ -158,7 +158,7 @@ void EventFeed::catch_up(const std::shared_ptr<Follower>& follower) {
   if (!follower->live) later(std::chrono::milliseconds(0));
 }
 
-void EventFeed::published(const RecentBatch& batch) {
+void EventFeed::published(const listener::RecentBatch& batch) {
   std::vector<std::shared_ptr<Follower>> over;
   for (const auto& follower : followers_) {
     if (!follower->live) continue;

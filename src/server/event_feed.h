@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "server/projection.h"
+#include "listener/projection.h"
 #include "store/log_store.h"
 #include "wire/loop.h"
 #include "wire/server.h"
@@ -29,7 +29,7 @@ struct EventFilter {
 
 class EventFeed {
  public:
-  EventFeed(wire::Loop& loop, const Projection& projection, store::LogStore& log)
+  EventFeed(wire::Loop& loop, const listener::Projection& projection, store::LogStore& log)
       : loop_(loop), projection_(projection), log_(log) {}
 
   struct Page {
@@ -40,7 +40,7 @@ class EventFeed {
   Result<Page> page(Seq after, const EventFilter& filter, std::size_t limit) const;
 
   void follow(std::shared_ptr<wire::Outflow> out, Seq after, EventFilter filter);
-  void published(const RecentBatch& batch);
+  void published(const listener::RecentBatch& batch);
   void close_all();
   std::size_t followers() const { return followers_.size(); }
 
@@ -51,7 +51,7 @@ class EventFeed {
   void keep_alive();
 
   wire::Loop& loop_;
-  const Projection& projection_;
+  const listener::Projection& projection_;
   store::LogStore& log_;
   std::list<std::shared_ptr<Follower>> followers_;
   wire::Timer keep_alive_timer_;

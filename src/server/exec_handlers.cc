@@ -20,12 +20,7 @@ void open_exec(Context& context, CallPtr call) {
     return call->fail(Error{ErrorKind::kConflict, "not_running",
                             "the job is not running, so there is nothing to run a command in", ""});
   }
-  context.execs.open(call, job.id);
-}
-
-void join_exec(Context& context, CallPtr call) {
-  const std::string id = call->parameters[1];
-  context.execs.join(call, id);
+  context.nodes.work.open_exec(call, job.id);
 }
 
 }  // namespace dove::server

@@ -3,11 +3,9 @@
 // Loop thread only. Include only from .cc files of this part.
 #pragma once
 
-#include "server/call.h"
+#include "server/context.h"
 
 namespace dove::server {
-
-struct Context;
 
 // -- jobs
 void submit_job(Context& context, CallPtr call);
@@ -53,14 +51,5 @@ void get_readiness(Context& context, CallPtr call);
 void get_version(Context& context, CallPtr call);
 void get_metrics(Context& context, CallPtr call);
 void get_openapi(Context& context, CallPtr call);
-
-// -- agents
-void join_agent(Context& context, CallPtr call);
-void sync_agent(Context& context, CallPtr call);
-void stream_orders(Context& context, CallPtr call);
-void take_report(Context& context, CallPtr call);
-void take_relayed(Context& context, CallPtr call);
-void read_step_input(Context& context, CallPtr call);
-void join_exec(Context& context, CallPtr call);
 
 }  // namespace dove::server

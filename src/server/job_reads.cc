@@ -9,7 +9,6 @@
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/job_select.h"
-#include "server/log_reader.h"
 
 namespace dove::server {
 namespace {
@@ -57,7 +56,7 @@ Result<JobQuery> read_query(const Call& call, const core::State& state) {
 }
 
 Json exec_json(Context& context, const core::Job& job) {
-  const auto blob = context.blobs.find(job.spec->exec_digest);
+  const auto blob = context.desk.blobs.find(job.spec->exec_digest);
   if (blob == nullptr) return nullptr;
   Json exec = Json::parse(*blob, nullptr, /*allow_exceptions=*/false);
   return exec.is_discarded() ? Json(nullptr) : exec;
@@ -77,8 +76,8 @@ const core::PlacementRecord* placement_of(const core::Job& job, const core::Atte
   return nullptr;
 }
 
-Result<LogRequest> read_log_request(const Call& call, const core::Job& job) {
-  LogRequest request;
+Result<backends::LogRequest> read_log_request(const Call& call, const core::Job& job) {
+  backends::LogRequest request;
   request.job = job.id;
   if (job.attempts.empty()) {
     return Error{ErrorKind::kConflict, "job_not_started",
@@ -132,7 +131,7 @@ void list_jobs(Context& context, CallPtr call) {
       return false;
     }
     jobs.push_back(full ? codec::job_json(state, job) : codec::job_summary_json(state, job));
-    context.progress.show(state, job.id, /*ranks=*/false, jobs.back());
+    context.nodes.observed.show_job(job.id, /*whole=*/false, jobs.back());
     return true;
   };
   const JobId begin(static_cast<std::uint64_t>(*after) + 1);
@@ -155,10 +154,8 @@ void get_job(Context& context, CallPtr call) {
   const Result<const core::Job*> job = find_job(context.state(), call->parameters[0]);
   if (!job.ok()) return call->fail(job.error());
   Json body = codec::job_json(context.state(), **job);
-  context.progress.show(context.state(), (*job)->id, /*ranks=*/true, body);
-  context.shares.show(context.state(), (*job)->id, body);
-  context.warnings.show(context.state(), (*job)->id, body);
-  Yield::show(**job, body);
+  context.nodes.observed.show_job((*job)->id, /*whole=*/true, body);
+  listener::Yield::show(**job, body);
   if (may_touch(*call, **job)) body["exec"] = exec_json(context, **job);
   call->reply(200, body);
 }
@@ -168,12 +165,13 @@ void why_job(Context& context, CallPtr call) {
   const Result<const core::Job*> job = find_job(state, call->parameters[0]);
   if (!job.ok()) return call->fail(job.error());
   Json reasons = Json::array();
-  for (const Reason& reason : core::explain(state, context.controller.policies(), (*job)->id)) {
+  for (const Reason& reason :
+       core::explain(state, context.desk.controller.policies(), (*job)->id)) {
     reasons.push_back(codec::reason_json(state, reason));
   }
   Json body = codec::job_summary_json(state, **job);
   body["reasons"] = std::move(reasons);
-  const std::string trouble = context.progress.trouble(state, (*job)->id);
+  const std::string trouble = context.nodes.observed.trouble((*job)->id);
   if (!trouble.empty()) body["text"] = trouble;
   call->reply(200, body);
 }
@@ -183,15 +181,15 @@ void read_job_log(Context& context, CallPtr call) {
   const Result<const core::Job*> job = find_job(state, call->parameters[0]);
   if (!job.ok()) return call->fail(job.error());
   if (!may_touch(*call, **job)) return call->fail(not_yours(**job));
-  const Result<LogRequest> request = read_log_request(*call, **job);
+  const Result<backends::LogRequest> request = read_log_request(*call, **job);
   if (!request.ok()) return call->fail(request.error());
-  if (context.sessions.find(request->node) == nullptr) {
+  if (!context.nodes.work.reaches(request->node)) {
     return call->fail(Error{ErrorKind::kUnavailable, "node_unreachable",
                             fmt::format("the output lies on node {}, which is not connected now",
                                         state.find_node(request->node)->name),
                             ""});
   }
-  stream_log(call, *request, context.relays, context.sessions);
+  context.nodes.work.read_log(call, *request);
 }
 
 }  // namespace dove::server

@@ -57,8 +57,8 @@ void act(Context& context, CallPtr call, const std::function<Event(const core::J
     input.events.push_back(std::move(event));
     ids.push_back(job->id.value);
   }
-  context.submit(std::move(input), [call,
-                                    ids = std::move(ids)](const Result<Committed>& committed) {
+  context.desk.submit(std::move(input), [call,
+                                         ids = std::move(ids)](const Result<Committed>& committed) {
     if (!committed.ok()) return call->fail(committed.error());
     if (committed->admitted == 0 && committed->first_refusal.has_value()) {
       return call->fail(*committed->first_refusal);
@@ -99,8 +99,8 @@ void signal_step(Context& context, const Call& call, const core::Job& job, const
   const Json& step = body.at("step");
   const bool known = step.is_number_integer() && step >= 0 && step <= INT32_MAX &&
                      job.phase == JobPhase::kActive &&
-                     context.steps.send_signal(job.id, job.attempts.back().number,
-                                               step.get<std::int32_t>(), number);
+                     context.nodes.steps.send_signal(job.id, job.attempts.back().number,
+                                                     step.get<std::int32_t>(), number);
   if (known) return call.reply(200, Json{{"nodes", 1}});
   call.fail(Error{ErrorKind::kNotFound, "no_such_step",
                   fmt::format("job {} runs no such step now", job.id.value), "step"});
@@ -153,12 +153,12 @@ void submit_job(Context& context, CallPtr call) {
   event.cause.idempotency_key = key;
   if (!key.empty()) event.cause.body_sha256 = wire::sha256_hex(call->request.body);
   event.event = JobSubmitted{std::make_shared<const JobSpec>(std::move(submission.spec))};
-  context.blobs.put(sha256, blob);
+  context.desk.blobs.put(sha256, blob);
   controller::Input input;
   input.events.push_back(std::move(event));
   input.blobs.emplace_back(sha256, std::move(blob));
   input.kind = controller::InputKind::kNewWork;
-  context.submit(std::move(input), [call](const Result<Committed>& committed) {
+  context.desk.submit(std::move(input), [call](const Result<Committed>& committed) {
     if (!committed.ok()) return call->fail(committed.error());
     wire::Pairs headers{{"Location", fmt::format("/v1/jobs/{}", committed->first_job.value)}};
     if (committed->replayed) headers.emplace_back("Idempotent-Replayed", "true");
@@ -236,17 +236,7 @@ void signal_job(Context& context, CallPtr call) {
   int reached = 0;
   for (const core::Job* job : *jobs) {
     if (job->phase != JobPhase::kActive) continue;
-    const core::Attempt& attempt = job->attempts.back();
-    const std::string line = codec::dump_json(Json{{"signal",
-                                                    {{"job", job->id.value},
-                                                     {"attempt", attempt.number},
-                                                     {"step", nullptr},
-                                                     {"signal", *number},
-                                                     {"batch_only", batch_only}}}});
-    for (const core::PlacementRecord& record : attempt.placements) {
-      if (record.stage != core::PlacementStage::kStarted) continue;
-      if (context.sessions.send(record.placement->node, line)) ++reached;
-    }
+    reached += context.nodes.work.signal(*job, *number, batch_only);
   }
   if (reached == 0) {
     return call->fail(Error{ErrorKind::kConflict, "not_running",

@@ -160,8 +160,8 @@ void get_metrics(Context& context, CallPtr call) {
   add_usage("queue", state.usage_by_queue, out);
   add_usage("project", state.usage_by_project, out);
   add_countables(state, out);
-  context.projection.yield().add_to(out, state);
-  context.progress.add_to(out, state);
+  context.desk.projection.yield().add_to(out, state);
+  context.nodes.observed.add_to(out);
   call->responder->send(
       wire::Response{200,
                      {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}},

@@ -19,10 +19,7 @@ using controller::Committed;
 Json shown(Context& context, const core::Node& node) {
   Json out = codec::node_json(context.state(), node);
   hide_digests(out);
-  const AgentSession* session = context.sessions.find(node.id);
-  out["version"] = session == nullptr ? Json(nullptr) : Json(session->version);
-  out["agent_pid"] = session == nullptr ? Json(nullptr) : Json(session->agent_pid);
-  out["not_enforced"] = session == nullptr ? Json(nullptr) : Json(session->not_enforced);
+  context.nodes.observed.show_node(node.id, out);
   return out;
 }
 
@@ -34,11 +31,11 @@ Result<const core::Node*> named_node(const Context& context, const Call& call) {
 
 void submit_and_show(Context& context, CallPtr call, const std::string& name, Event event) {
   const Call& asked = *call;
-  context.submit(asked, std::move(event),
-                 [&context, call, name](const Result<Committed>& committed) {
-                   if (!committed.ok()) return call->fail(committed.error());
-                   call->reply(200, shown(context, *context.state().find_node(name)));
-                 });
+  context.desk.submit(asked, std::move(event),
+                      [&context, call, name](const Result<Committed>& committed) {
+                        if (!committed.ok()) return call->fail(committed.error());
+                        call->reply(200, shown(context, *context.state().find_node(name)));
+                      });
 }
 
 void set_drained(Context& context, CallPtr call, bool drained) {
@@ -84,14 +81,14 @@ void get_node(Context& context, CallPtr call) {
 void remove_node(Context& context, CallPtr call) {
   const Result<const core::Node*> node = named_node(context, *call);
   if (!node.ok()) return call->fail(node.error());
-  if (context.sessions.find((*node)->id) != nullptr) {
+  if (context.nodes.work.reaches((*node)->id)) {
     return call->fail(Error{ErrorKind::kConflict, "node_connected",
                             "the node's agent is connected; stop it first: removing says that the "
                             "machine is gone and runs nothing",
                             ""});
   }
   const Call& asked = *call;
-  context.submit(asked, NodeRemoved{(*node)->id}, [call](const Result<Committed>& committed) {
+  context.desk.submit(asked, NodeRemoved{(*node)->id}, [call](const Result<Committed>& committed) {
     if (!committed.ok()) return call->fail(committed.error());
     call->responder->send(wire::Response{204, {}, ""});
   });

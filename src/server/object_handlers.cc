@@ -12,6 +12,7 @@
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/record_json.h"
+#include "telemetry/clock.h"
 #include "wire/secret.h"
 
 namespace dove::server {
@@ -244,14 +245,15 @@ void apply_object(Context& context, CallPtr call) {
   if (change->same()) return call->reply(200, change->json());
   const ObjectApplied event{change->object};
   if (call->query_flag("dry_run")) {
-    const auto admitted = core::admit(context.state(), context.controller.policies(), event);
+    const auto admitted = core::admit(context.state(), context.desk.controller.policies(), event);
     return admitted.ok() ? call->reply(200, change->json()) : call->fail(admitted.error());
   }
   const Call& asked = *call;
-  context.submit(asked, event, [call, json = change->json()](const Result<Committed>& committed) {
-    if (!committed.ok()) return call->fail(committed.error());
-    call->reply(200, json);
-  });
+  context.desk.submit(asked, event,
+                      [call, json = change->json()](const Result<Committed>& committed) {
+                        if (!committed.ok()) return call->fail(committed.error());
+                        call->reply(200, json);
+                      });
 }
 
 // All of them or none.
@@ -263,7 +265,7 @@ void apply_objects(Context& context, CallPtr call) {
     return call->fail(invalid(
         "bad_objects", fmt::format("give a list of 1 to {} objects", kObjectsMax), "objects"));
   }
-  const auto changes = changes_of(objects, context.state(), context.controller.policies());
+  const auto changes = changes_of(objects, context.state(), context.desk.controller.policies());
   if (!changes.ok()) return call->fail(changes.error());
   controller::Input input;
   Json answer = Json::array();
@@ -274,7 +276,7 @@ void apply_objects(Context& context, CallPtr call) {
   if (input.events.empty() || call->query_flag("dry_run")) {
     return call->reply(200, Json{{"changes", std::move(answer)}});
   }
-  context.submit(std::move(input), [call, answer](const Result<Committed>& committed) {
+  context.desk.submit(std::move(input), [call, answer](const Result<Committed>& committed) {
     if (!committed.ok()) return call->fail(committed.error());
     call->reply(200, Json{{"changes", answer}});
   });
@@ -287,16 +289,16 @@ void delete_object(Context& context, CallPtr call) {
     return call->fail(not_found(std::string(kind->path).c_str(), call->parameters[1]));
   }
   const Call& asked = *call;
-  context.submit(asked, ObjectDeleted{std::string(kind->path), call->parameters[1]},
-                 [call](const Result<Committed>& committed) {
-                   if (!committed.ok()) return call->fail(committed.error());
-                   call->responder->send(wire::Response{204, {}, ""});
-                 });
+  context.desk.submit(asked, ObjectDeleted{std::string(kind->path), call->parameters[1]},
+                      [call](const Result<Committed>& committed) {
+                        if (!committed.ok()) return call->fail(committed.error());
+                        call->responder->send(wire::Response{204, {}, ""});
+                      });
 }
 
 void issue_user_token(Context& context, CallPtr call) {
   const std::string& name = call->parameters[0];
-  if (!is_name(name)) {
+  if (!listener::is_name(name)) {
     return call->fail(
         invalid("bad_name", "a user's name is letters, digits and _.-@, at most 64", "name"));
   }
@@ -315,18 +317,19 @@ void issue_user_token(Context& context, CallPtr call) {
   const std::string token = wire::random_token(32);
   user.token_sha256 = wire::sha256_hex(token);
   const Call& asked = *call;
-  context.submit(asked, ObjectApplied{Declared(std::move(user))},
-                 [call, name, token](const Result<Committed>& committed) {
-                   if (!committed.ok()) return call->fail(committed.error());
-                   call->reply(201, Json{{"user", name}, {"token", token}});
-                 });
+  context.desk.submit(asked, ObjectApplied{Declared(std::move(user))},
+                      [call, name, token](const Result<Committed>& committed) {
+                        if (!committed.ok()) return call->fail(committed.error());
+                        call->reply(201, Json{{"user", name}, {"token", token}});
+                      });
 }
 
 void issue_join_token(Context& context, CallPtr call) {
   Result<Json> body = call->json_body();
   if (!body.ok()) return call->fail(body.error());
   const Json node = body->value("node", Json(""));
-  if (!node.is_string() || (node != Json("") && !is_name(node.get_ref<const std::string&>()))) {
+  if (!node.is_string() ||
+      (node != Json("") && !listener::is_name(node.get_ref<const std::string&>()))) {
     return call->fail(
         invalid("bad_name", "a node's name is letters, digits and _.-@, at most 64", "node"));
   }
@@ -337,10 +340,10 @@ void issue_join_token(Context& context, CallPtr call) {
         invalid("bad_value", "ttl_s is a number of seconds, at most 30 days", "ttl_s"));
   }
   const std::string token = wire::random_token(32);
-  const Instant expires_at = Instant{context.now_us()} + seconds(ttl.get<std::int64_t>());
+  const Instant expires_at = Instant{telemetry::now_us()} + seconds(ttl.get<std::int64_t>());
   JoinTokenIssued issued{wire::sha256_hex(token), node.get<std::string>(), expires_at};
   const Call& asked = *call;
-  context.submit(
+  context.desk.submit(
       asked, std::move(issued),
       [call, node, token, expires_at](const Result<Committed>& committed) {
         if (!committed.ok()) return call->fail(committed.error());

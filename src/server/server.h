@@ -1,4 +1,4 @@
-// ApiServer: the HTTP API of api/openapi.yaml and the agents' protocol of api/agent-protocol.md.
+// ApiServer: the HTTP API of api/openapi.yaml, and the calls that a backend's agents make.
 //
 // It reads from its own fold of committed batches, never from the core; it changes things by
 // submitting events to the controller and answers when they are durable. Everything runs on the
@@ -19,7 +19,7 @@
 #include <memory>
 #include <string>
 
-#include "backends/native/native_backend.h"
+#include "backends/node_backend.h"
 #include "base/result.h"
 #include "controller/controller.h"
 #include "store/log_store.h"
@@ -44,7 +44,7 @@ class ApiServer {
   // Errors: address_in_use, bind_denied, bad_address, data_dir.
   static Result<std::unique_ptr<ApiServer>> make(wire::Loop& loop, ApiOptions options,
                                                  controller::Controller& controller,
-                                                 backends::NativeBackend& backend,
+                                                 backends::NodeBackend& backend,
                                                  store::LogStore& log);
   ~ApiServer();
   ApiServer(const ApiServer&) = delete;

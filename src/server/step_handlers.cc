@@ -15,8 +15,8 @@ using Json = nlohmann::json;
 constexpr std::int32_t kTasksMax = 100'000;
 
 struct StepBody {
-  StepRequest request;
-  StepProgram program;
+  backends::StepRequest request;
+  backends::StepProgram program;
 };
 
 Result<std::int32_t> count(const Json& body, const char* name) {
@@ -65,8 +65,8 @@ Result<std::int32_t> step_number(const Call& call) {
   return not_found("step", text);
 }
 
-Result<StepAttach> read_attach(const Json& body, const Call& call) {
-  StepAttach attach;
+Result<backends::StepAttach> read_attach(const Json& body, const Call& call) {
+  backends::StepAttach attach;
   TRY_ASSIGN(attach.step, step_number(call));
   try {
     attach.attempt = body.at("attempt").get<AttemptNumber>();
@@ -120,7 +120,7 @@ void run_step(Context& context, CallPtr call) {
   if (!body.ok()) return call->fail(body.error());
   Result<StepBody> step = read_step(*body);
   if (!step.ok()) return call->fail(step.error());
-  context.steps.run(std::move(call), job, step->request, std::move(step->program));
+  context.nodes.steps.run(std::move(call), job, step->request, std::move(step->program));
 }
 
 void attach_step(Context& context, CallPtr call) {
@@ -132,9 +132,9 @@ void attach_step(Context& context, CallPtr call) {
   }
   const Result<Json> body = call->json_body();
   if (!body.ok()) return call->fail(body.error());
-  const Result<StepAttach> attach = read_attach(*body, *call);
+  const Result<backends::StepAttach> attach = read_attach(*body, *call);
   if (!attach.ok()) return call->fail(attach.error());
-  context.steps.attach(std::move(call), job, *attach);
+  context.nodes.steps.attach(std::move(call), job, *attach);
 }
 
 void write_step_input(Context& context, CallPtr call) {
@@ -145,12 +145,7 @@ void write_step_input(Context& context, CallPtr call) {
   if (!step.ok()) return call->fail(step.error());
   if (job.attempts.empty()) return call->fail(not_found("step", call->parameters[1]));
   const AttemptNumber attempt = job.attempts.back().number;
-  context.steps.write_input(std::move(call), job.id, attempt, *step);
-}
-
-void read_step_input(Context& context, CallPtr call) {
-  const std::string relay = call->parameters[1];
-  context.steps.read_input(std::move(call), relay);
+  context.nodes.steps.write_input(std::move(call), job.id, attempt, *step);
 }
 
 }  // namespace dove::server

@@ -1,4 +1,4 @@
-#include "server/warnings.h"
+#include "backends/native/warnings.h"
 
 #include <gtest/gtest.h>
 

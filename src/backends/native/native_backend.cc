@@ -1,17 +1,110 @@
 #include "backends/native/native_backend.h"
 
+#include <nlohmann/json.hpp>
 #include <utility>
+
+#include "backends/native/agents.h"
+#include "backends/native/log_reader.h"
+#include "base/check.h"
+#include "codec/json.h"
 
 namespace dove::backends {
 
+using Json = nlohmann::json;
+
+class NativeBackend::Work : public RunningWork {
+ public:
+  explicit Work(Agents& agents) : agents_(agents) {}
+
+  bool reaches(NodeId node) const override { return agents_.sessions.find(node) != nullptr; }
+  void read_log(CallPtr call, const LogRequest& request) override {
+    stream_log(std::move(call), request, agents_.relays, agents_.sessions);
+  }
+  void open_exec(const CallPtr& call, JobId job) override { agents_.execs.open(call, job); }
+  int signal(const core::Job& job, int number, bool batch_only) override {
+    const core::Attempt& attempt = job.attempts.back();
+    const std::string line = codec::dump_json(Json{{"signal",
+                                                    {{"job", job.id.value},
+                                                     {"attempt", attempt.number},
+                                                     {"step", nullptr},
+                                                     {"signal", number},
+                                                     {"batch_only", batch_only}}}});
+    int reached = 0;
+    for (const core::PlacementRecord& record : attempt.placements) {
+      if (record.stage != core::PlacementStage::kStarted) continue;
+      if (agents_.sessions.send(record.placement->node, line)) ++reached;
+    }
+    return reached;
+  }
+
+ private:
+  Agents& agents_;
+};
+
+class NativeBackend::Notes : public Observations {
+ public:
+  explicit Notes(Agents& agents) : agents_(agents) {}
+
+  void show_job(JobId job, bool whole, Json& object) const override {
+    const core::State& state = agents_.state();
+    agents_.progress.show(state, job, /*ranks=*/whole, object);
+    if (!whole) return;
+    agents_.shares.show(state, job, object);
+    agents_.warnings.show(state, job, object);
+  }
+  std::string trouble(JobId job) const override {
+    return agents_.progress.trouble(agents_.state(), job);
+  }
+  void show_node(NodeId node, Json& object) const override {
+    const AgentSession* session = agents_.sessions.find(node);
+    object["version"] = session == nullptr ? Json(nullptr) : Json(session->version);
+    object["agent_pid"] = session == nullptr ? Json(nullptr) : Json(session->agent_pid);
+    object["not_enforced"] = session == nullptr ? Json(nullptr) : Json(session->not_enforced);
+  }
+  void add_to(telemetry::Exposition& out) const override {
+    agents_.progress.add_to(out, agents_.state());
+  }
+
+ private:
+  Agents& agents_;
+};
+
+NativeBackend::NativeBackend() = default;
+
+NativeBackend::~NativeBackend() = default;
+
 void NativeBackend::carry_out(std::vector<Order> orders) {
   const std::lock_guard lock(mutex_);
-  if (sink_ && !orders.empty()) sink_(std::move(orders));
+  if (desk_ == nullptr || orders.empty()) return;
+  desk_->loop.post([weak = std::weak_ptr<Agents>(agents_), orders = std::move(orders)] {
+    if (const auto agents = weak.lock()) agents->send_orders(orders);
+  });
 }
 
-void NativeBackend::set_sink(Sink sink) {
+NodeAccess NativeBackend::open(listener::Desk& desk) {
+  CHECK(agents_ == nullptr, "a backend is opened once");
+  agents_ = std::make_shared<Agents>(desk);
+  work_ = std::make_unique<Work>(*agents_);
+  notes_ = std::make_unique<Notes>(*agents_);
   const std::lock_guard lock(mutex_);
-  sink_ = std::move(sink);
+  desk_ = &desk;
+  return NodeAccess{*work_, agents_->steps, *notes_};
+}
+
+void NativeBackend::add_routes(std::vector<listener::Route>& routes) {
+  for (listener::Route& route : listener::bind_routes(*agents_, agent_routes())) {
+    routes.push_back(std::move(route));
+  }
+}
+
+void NativeBackend::end_streams() { agents_->end_all(); }
+
+void NativeBackend::close() {
+  const std::lock_guard lock(mutex_);
+  desk_ = nullptr;
+  notes_.reset();
+  work_.reset();
+  agents_.reset();
 }
 
 }  // namespace dove::backends

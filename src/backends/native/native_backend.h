@@ -1,30 +1,41 @@
-// NativeBackend hands orders to whoever holds the connections of Dovetail's own agents.
+// NativeBackend: jobs run on nodes with Dovetail's own agents (api/agent-protocol.md).
 //
-// It keeps nothing: what an agent misses is worked out again from the ledger when it syncs
+// It keeps no order: what an agent misses is worked out again from the ledger when it syncs
 // (controller/orders.h). carry_out() is called on the controller's thread and passes the orders to
-// the sink, which posts them to its loop; before a sink is set, and after it was cleared, orders
-// are dropped.
+// the loop of its desk; before open() and after close() they are dropped. Everything else is of the
+// loop's thread.
 #pragma once
 
-#include <functional>
+#include <memory>
 #include <mutex>
 #include <vector>
 
-#include "backends/backend.h"
+#include "backends/node_backend.h"
 
 namespace dove::backends {
 
-class NativeBackend : public Backend {
+struct Agents;
+
+class NativeBackend : public NodeBackend {
  public:
-  using Sink = std::function<void(std::vector<Order>)>;
+  NativeBackend();
+  ~NativeBackend() override;
 
   void carry_out(std::vector<Order> orders) override;
-  // Thread-safe. When this returns the former sink is not called any more.
-  void set_sink(Sink sink);
+  NodeAccess open(listener::Desk& desk) override;
+  void add_routes(std::vector<listener::Route>& routes) override;
+  void end_streams() override;
+  void close() override;
 
  private:
-  std::mutex mutex_;
-  Sink sink_;
+  class Work;
+  class Notes;
+
+  std::mutex mutex_;                // guards desk_
+  listener::Desk* desk_ = nullptr;  // null: orders are dropped
+  std::shared_ptr<Agents> agents_;
+  std::unique_ptr<Work> work_;
+  std::unique_ptr<Notes> notes_;
 };
 
 }  // namespace dove::backends

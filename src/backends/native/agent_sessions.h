@@ -1,0 +1,73 @@
+// AgentSessions: the connections of agents, one per node, and the lines that go to them.
+//
+// A session begins when a sync was answered and ends when its orders stream closes, when nothing
+// was heard for silent_after, or when the agent syncs again. What a session missed is worked out
+// from the ledger at the next sync, so nothing is kept for a node without one. Loop thread only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/state/state.h"
+#include "listener/projection.h"
+#include "wire/loop.h"
+#include "wire/server.h"
+
+namespace dove::backends {
+
+struct AgentSession {
+  std::string id;
+  NodeId node;
+  std::string version;                    // of the agent
+  std::int64_t agent_pid = 0;             // on its machine; 0: not told
+  std::string not_enforced;               // limits of tasks, and why; "": all are
+  std::shared_ptr<wire::Outflow> orders;  // null until the agent has opened its stream
+  std::string unsent;                     // lines until then
+  std::int64_t heard_at_us = 0;           // monotonic
+  int reports_in_progress = 0;            // the agent waits for us, so it is not silent
+  Seq last_order;
+  int differing = 0;  // heartbeats in a row whose placements are not the ledger's
+};
+
+class AgentSessions {
+ public:
+  // Told when a session ended other than by a newer one.
+  using Ended = std::function<void(NodeId, bool silent)>;
+
+  AgentSessions(wire::Loop& loop, const listener::Projection& projection, std::int64_t heartbeat_us,
+                Ended ended);
+
+  // Replaces the node's former session.
+  AgentSession& begin(NodeId node);
+  // nullptr when there is none, or `id` names an older one.
+  AgentSession* find(NodeId node, std::string_view id);
+  AgentSession* find(NodeId node);
+  void open_stream(AgentSession& session, std::shared_ptr<wire::Outflow> orders);
+  void heard(AgentSession& session);
+  // Sends a line (without '\n'); false when the node has no session.
+  bool send(NodeId node, std::string_view line, Seq order = {});
+  void end(NodeId node, bool silent);
+  // Ends it without telling: a newer one is on its way.
+  void drop(NodeId node);
+  void end_all();  // without telling: the server stops
+  std::size_t size() const { return sessions_.size(); }
+
+ private:
+  void tick();
+  void write(AgentSession& session, std::string_view line);
+
+  wire::Loop& loop_;
+  const listener::Projection& projection_;
+  std::int64_t heartbeat_us_;
+  Ended ended_;
+  std::map<NodeId, std::unique_ptr<AgentSession>> sessions_;
+  std::uint32_t slot_ = 0;
+  wire::Timer timer_;
+};
+
+}  // namespace dove::backends

@@ -1,0 +1,76 @@
+#include "backends/native/agents.h"
+
+#include <algorithm>
+
+#include "telemetry/log.h"
+
+namespace dove::backends {
+
+Agents::Agents(listener::Desk& on_desk)
+    : desk(on_desk),
+      relays(desk.loop),
+      sessions(desk.loop, desk.projection, desk.options.heartbeat_us,
+               [this](NodeId node, bool silent) { session_ended(node, silent); }),
+      steps(desk.loop, desk.projection, sessions, relays),
+      execs(desk.loop, desk.projection, sessions,
+            [this](StampedEvent event, listener::Desk::Done done) {
+              controller::Input input;
+              input.events.push_back(std::move(event));
+              desk.submit(std::move(input), std::move(done));
+            }) {
+  desk.on_batch([this](const listener::RecentBatch& recent) {
+    for (const Decision& decision : recent.committed->batch.decisions) progress.decided(decision);
+  });
+  watch();
+}
+
+OrderSources Agents::order_sources() {
+  return OrderSources{
+      state(), [this](const std::string& sha256) { return desk.blobs.find(sha256); },
+      [this](JobId job, AttemptNumber attempt) { return desk.identity.job_token(job, attempt); }};
+}
+
+void Agents::send_orders(const std::vector<Order>& orders) {
+  OrderText text(order_sources());
+  for (const Order& order : orders) {
+    if (sessions.find(order.node) == nullptr) continue;
+    sessions.send(order.node, text.write(order), order.seq);
+  }
+}
+
+void Agents::watch() {
+  constexpr std::int64_t kLook_us = 5'000'000;
+  const std::int64_t hang_after_us = state().settings.hang_after.us;
+  const std::int64_t wait_us =
+      hang_after_us > 0 ? std::clamp<std::int64_t>(hang_after_us / 4, 50'000, kLook_us) : kLook_us;
+  watch_timer_ = desk.loop.after(std::chrono::microseconds(wait_us), [this] { watch(); });
+  if (desk.stopping()) return;
+  for (Event& event : progress.look(state(), desk.loop.monotonic_us())) {
+    desk.observe(std::move(event));
+  }
+}
+
+void Agents::drop_session(NodeId node) {
+  sessions.drop(node);
+  relays.node_gone(node);
+}
+
+void Agents::session_ended(NodeId node, bool silent) {
+  relays.node_gone(node);
+  if (!desk.stopping()) observe_disconnected(node, silent);
+}
+
+void Agents::observe_disconnected(NodeId node, bool silent) {
+  const core::Node* found = state().find_node(node);
+  telemetry::log(telemetry::Level::kWarning, "agent_disconnected",
+                 {{"node", found == nullptr ? "" : found->name}, {"silent", silent}});
+  desk.observe(NodeDisconnected{node, silent});
+}
+
+void Agents::end_all() {
+  sessions.end_all();
+  steps.close_all();
+  execs.close_all();
+}
+
+}  // namespace dove::backends

@@ -1,0 +1,62 @@
+// Agents: what the calls of Dovetail's own agents share: their sessions, what they said, and what
+// is on its way through them. One per NativeBackend, loop thread only.
+//
+// Include only from .cc files of this part.
+#pragma once
+
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/backend.h"
+#include "backends/native/agent_sessions.h"
+#include "backends/native/execs.h"
+#include "backends/native/order_text.h"
+#include "backends/native/progress.h"
+#include "backends/native/relays.h"
+#include "backends/native/shares.h"
+#include "backends/native/steps.h"
+#include "backends/native/warnings.h"
+#include "listener/desk.h"
+#include "listener/route.h"
+
+namespace dove::backends {
+
+struct Agents {
+  explicit Agents(listener::Desk& desk);
+
+  listener::Desk& desk;
+  ProgressBoard progress;
+  ShareBoard shares;
+  WarningBoard warnings;
+  Relays relays;
+  AgentSessions sessions;
+  Steps steps;
+  Execs execs;
+  std::map<NodeId, std::string> sync_tickets;  // the last given to each, until it is used
+  std::set<std::string> joining;  // digests of join tokens whose use is not yet durable
+
+  const core::State& state() const { return desk.state(); }
+
+  void send_orders(const std::vector<Order>& orders);
+  OrderSources order_sources();
+  // A sync has come: the former session's end must not be reported after the new one's beginning.
+  void drop_session(NodeId node);
+  // Writes down that a node's agent is not there.
+  void observe_disconnected(NodeId node, bool silent);
+  void end_all();
+
+ private:
+  // Looks for jobs that hang, now and then.
+  void watch();
+  void session_ended(NodeId node, bool silent);
+
+  wire::Timer watch_timer_;
+};
+
+// The calls of api/agent-protocol.md.
+std::span<const listener::RouteOf<Agents>> agent_routes();
+
+}  // namespace dove::backends

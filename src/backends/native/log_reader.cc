@@ -1,0 +1,132 @@
+#include "backends/native/log_reader.h"
+
+#include <nlohmann/json.hpp>
+
+#include "codec/json.h"
+
+namespace dove::backends {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kTailBytesMax = 4 << 20;
+
+// The last lines of a stream of bytes.
+class Tail {
+ public:
+  explicit Tail(std::int64_t lines) : lines_max_(static_cast<std::size_t>(lines)) {}
+
+  void add(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const std::size_t end = bytes.find('\n');
+      const std::string_view piece = bytes.substr(0, end == std::string_view::npos ? end : end + 1);
+      if (lines_.empty() || lines_.back().ends_with('\n')) lines_.emplace_back();
+      lines_.back() += piece;
+      bytes_ += piece.size();
+      bytes.remove_prefix(piece.size());
+      while (lines_.size() > lines_max_ || (bytes_ > kTailBytesMax && lines_.size() > 1)) {
+        bytes_ -= lines_.front().size();
+        lines_.pop_front();
+      }
+    }
+  }
+  std::string text() const {
+    std::string text;
+    for (const std::string& line : lines_) text += line;
+    return text;
+  }
+
+ private:
+  std::size_t lines_max_;
+  std::size_t bytes_ = 0;
+  std::deque<std::string> lines_;
+};
+
+class LogStream : public std::enable_shared_from_this<LogStream> {
+ public:
+  LogStream(LogRequest request, Relays& relays, AgentSessions& sessions)
+      : request_(request), relays_(relays), sessions_(sessions), tail_(request.tail_lines) {}
+
+  void begin(listener::Call& call) {
+    out_ = call.responder->stream(200, {{"Content-Type", "text/plain; charset=utf-8"}});
+    // The stream owns this until it is over.
+    out_->on_closed([self = shared_from_this()] { self->reader_gone(); });
+    in_tail_ = request_.tail_lines >= 0;
+    ask(in_tail_ ? false : request_.follow);
+  }
+
+ private:
+  void ask(bool follow) {
+    RelayReader reader;
+    reader.nodes.insert(request_.node);
+    const std::weak_ptr<LogStream> weak = weak_from_this();
+    reader.on_chunk = [weak](const listener::Call& chunk, bool end) {
+      if (const auto self = weak.lock()) self->take(chunk.request.body, end);
+    };
+    reader.waiting_bytes = [weak] {
+      const auto self = weak.lock();
+      return self == nullptr ? 0 : self->out_->buffered_bytes();
+    };
+    reader.on_node_gone = [weak](NodeId) {
+      if (const auto self = weak.lock()) self->finish();
+    };
+    relay_ = relays_.open(std::move(reader));
+    sessions_.send(request_.node,
+                   codec::dump_json(Json{{"relay",
+                                          {{"id", relay_},
+                                           {"kind", "log"},
+                                           {"job", request_.job.value},
+                                           {"attempt", request_.attempt},
+                                           {"step", nullptr},
+                                           {"rank", request_.rank},
+                                           {"stream", request_.is_stderr ? "stderr" : "stdout"},
+                                           {"offset", request_.offset},
+                                           {"follow", follow}}}}));
+  }
+
+  void take(const std::string& bytes, bool end) {
+    request_.offset += static_cast<std::int64_t>(bytes.size());
+    if (in_tail_) {
+      tail_.add(bytes);
+    } else if (!bytes.empty()) {
+      out_->write(bytes);
+    }
+    if (!end) return;
+    if (in_tail_) {
+      in_tail_ = false;
+      out_->write(tail_.text());
+      if (request_.follow) {
+        relays_.close(relay_);
+        return ask(true);
+      }
+    }
+    finish();
+  }
+
+  void finish() {
+    relays_.close(relay_);
+    const auto self = shared_from_this();  // close() drops what owns this
+    out_->close();
+  }
+
+  void reader_gone() {
+    relays_.close(relay_);
+    sessions_.send(request_.node, codec::dump_json(Json{{"relay_end", {{"id", relay_}}}}));
+  }
+
+  LogRequest request_;
+  Relays& relays_;
+  AgentSessions& sessions_;
+  Tail tail_;
+  bool in_tail_ = false;
+  std::string relay_;
+  std::shared_ptr<wire::Outflow> out_;
+};
+
+}  // namespace
+
+void stream_log(CallPtr call, const LogRequest& request, Relays& relays, AgentSessions& sessions) {
+  std::make_shared<LogStream>(request, relays, sessions)->begin(*call);
+}
+
+}  // namespace dove::backends

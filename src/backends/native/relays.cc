@@ -1,0 +1,65 @@
+#include "backends/native/relays.h"
+
+#include "wire/secret.h"
+
+namespace dove::backends {
+namespace {
+
+constexpr std::size_t kSlow_bytes = 1 << 20;
+
+void taken(const listener::Call& chunk) { chunk.responder->send(wire::Response{204, {}, ""}); }
+
+Error nobody_reads() {
+  return Error{ErrorKind::kNotFound, "no_such_relay", "nobody reads this any more", ""};
+}
+
+}  // namespace
+
+std::string Relays::open(RelayReader reader) {
+  std::string id = wire::random_token(12);
+  readers_[id] = std::make_shared<RelayReader>(std::move(reader));
+  return id;
+}
+
+void Relays::close(const std::string& id) { readers_.erase(id); }
+
+bool Relays::is_slow(const std::string& id) const {
+  const auto found = readers_.find(id);
+  return found != readers_.end() && found->second->waiting_bytes() > kSlow_bytes;
+}
+
+void Relays::deliver(const std::string& id, CallPtr chunk) {
+  const auto found = readers_.find(id);
+  if (found == readers_.end() || found->second->nodes.count(chunk->caller.node) == 0) {
+    return chunk->fail(nobody_reads());
+  }
+  const std::shared_ptr<RelayReader> reader = found->second;  // on_chunk may close it
+  reader->on_chunk(*chunk, chunk->query_flag("end"));
+  if (!is_slow(id)) return taken(*chunk);
+  held_.push_back(Held{id, std::move(chunk)});
+  if (!timer_.pending()) look_again();
+}
+
+void Relays::look_again() {
+  std::vector<Held> held;
+  held.swap(held_);
+  for (Held& each : held) {
+    if (is_slow(each.id)) {
+      held_.push_back(std::move(each));
+    } else {
+      taken(*each.chunk);
+    }
+  }
+  if (held_.empty()) return;
+  timer_ = loop_.after(std::chrono::milliseconds(10), [this] { look_again(); });
+}
+
+void Relays::node_gone(NodeId node) {
+  std::vector<std::shared_ptr<RelayReader>> told;
+  for (const auto& [id, reader] : readers_) {
+    if (reader->nodes.count(node) != 0) told.push_back(reader);
+  }
+  for (const auto& reader : told) reader->on_node_gone(node);
+}
+
+}  // namespace dove::backends

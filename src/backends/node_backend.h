@@ -1,0 +1,103 @@
+// NodeBackend: a backend with nodes of its own, and how the API reaches the work that runs there.
+//
+// The API knows no backend by name: it gets a NodeAccess from whichever the program chose. Calls
+// (listener/call.h) are answered by the backend, once, now or later. Everything but carry_out() is
+// of the loop's thread.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "backends/backend.h"
+#include "backends/step.h"
+
+namespace dove::core {
+struct Job;
+}
+namespace dove::listener {
+struct Call;
+struct Route;
+class Desk;
+}  // namespace dove::listener
+namespace dove::telemetry {
+class Exposition;
+}
+
+namespace dove::backends {
+
+using CallPtr = std::shared_ptr<listener::Call>;
+
+struct LogRequest {
+  JobId job;
+  AttemptNumber attempt = 0;
+  NodeId node;
+  Rank rank = 0;
+  bool is_stderr = false;
+  bool follow = false;
+  std::int64_t offset = 0;
+  std::int64_t tail_lines = -1;  // -1: everything
+};
+
+class RunningWork {
+ public:
+  virtual ~RunningWork() = default;
+  // Whether the node's agent can be asked for anything now.
+  virtual bool reaches(NodeId node) const = 0;
+  // Answers with a task's output. REQUIRES: reaches(request.node).
+  virtual void read_log(CallPtr call, const LogRequest& request) = 0;
+  // Answers with a WebSocket to a command in the world of a running task. REQUIRES: the caller may.
+  virtual void open_exec(const CallPtr& call, JobId job) = 0;
+  // Passes a signal to the job's tasks, or to its batch script alone; how many nodes it reached.
+  virtual int signal(const core::Job& job, int number, bool batch_only) = 0;
+};
+
+class StepHost {
+ public:
+  virtual ~StepHost() = default;
+  // Answers with the step's stream, or an error.
+  virtual void run(CallPtr call, const core::Job& job, const StepRequest& request,
+                   StepProgram program) = 0;
+  // Answers with the rest of the stream of a step that a former server began.
+  virtual void attach(CallPtr call, const core::Job& job, const StepAttach& attach) = 0;
+  // A piece of the step's standard input, from its client.
+  virtual void write_input(CallPtr call, JobId job, AttemptNumber attempt, std::int32_t step) = 0;
+  // Passes a signal to a step's tasks; false when there is no such step.
+  virtual bool send_signal(JobId job, AttemptNumber attempt, std::int32_t step, int number) = 0;
+};
+
+// What is known of running work and its nodes beside the ledger: in memory only, told anew after a
+// restart.
+class Observations {
+ public:
+  virtual ~Observations() = default;
+  // Adds members to the job's object: with `whole` all there are, else what a list of jobs shows.
+  virtual void show_job(JobId job, bool whole, nlohmann::json& object) const = 0;
+  // What is known to keep the running job from getting on; "": nothing.
+  virtual std::string trouble(JobId job) const = 0;
+  // Adds members to the node's object.
+  virtual void show_node(NodeId node, nlohmann::json& object) const = 0;
+  virtual void add_to(telemetry::Exposition& out) const = 0;
+};
+
+struct NodeAccess {
+  RunningWork& work;
+  StepHost& steps;
+  Observations& observed;
+};
+
+class NodeBackend : public Backend {
+ public:
+  // From now on orders are carried out. REQUIRES: the controller of `desk` is not running; once;
+  // close() comes before the end of `desk`.
+  virtual NodeAccess open(listener::Desk& desk) = 0;
+  // The calls of its agents, if it has any. REQUIRES: it is open.
+  virtual void add_routes(std::vector<listener::Route>& routes) = 0;
+  // Ends streams and sessions without a word to the ledger: the server stops.
+  virtual void end_streams() = 0;
+  // From now on orders are dropped. REQUIRES: no route of it is called any more.
+  virtual void close() = 0;
+};
+
+}  // namespace dove::backends

@@ -1,0 +1,79 @@
+// Desk: what everything that answers requests stands on: the way into the log, who a token belongs
+// to, and the committed state that answers are read from. One per process, loop thread only.
+//
+// The API and the agents' protocol share one desk and do not know each other.
+//
+// Include only from .cc files, and from headers that no other part reads.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "controller/controller.h"
+#include "listener/blobs.h"
+#include "listener/call.h"
+#include "listener/identity.h"
+#include "listener/projection.h"
+#include "store/log_store.h"
+#include "wire/loop.h"
+
+namespace dove::listener {
+
+struct DeskOptions {
+  std::string data_dir;  // exists; holds `token`, `secret` and what a restart needs
+  std::int64_t heartbeat_us = 2'000'000;  // what agents are told
+  // The log is behind what an agent has seen, or the controller failed: the program must end with
+  // this message. Called once, on the loop's thread.
+  std::function<void(const Error&)> on_fatal;
+};
+
+class Desk {
+ public:
+  using Done = std::function<void(Result<controller::Committed>)>;
+
+  // Subscribes to `controller`. REQUIRES: the controller is open and not running; all outlive it.
+  Desk(wire::Loop& loop, DeskOptions options, controller::Controller& controller,
+       store::LogStore& log, Identity identity);
+
+  const core::State& state() const { return projection.state(); }
+
+  // Submits and comes back on the loop, once everything was folded into the projection.
+  void submit(controller::Input input, Done done);
+  // One event of a person's request.
+  void submit(const Call& call, Event event, Done done);
+  // One event that the controller itself observed, or was told of by an agent: it waits for nobody.
+  void observe(Event event);
+
+  // Calls `listener` with each batch that was folded, in the order of these calls.
+  void on_batch(std::function<void(const RecentBatch&)> listener);
+  // This log must not go on: work is refused and the program told to end.
+  void give_up(const Error& why);
+  // Streams are being ended: nothing that this causes is written down any more.
+  void stop() { stopping_ = true; }
+  bool stopping() const { return stopping_; }
+  // Writes down what a restart could not know: what was counted of GPU time.
+  void keep_yield();
+
+  wire::Loop& loop;
+  const DeskOptions options;
+  controller::Controller& controller;
+  store::LogStore& log;
+  const Identity identity;
+  Projection projection;
+  Blobs blobs;
+
+ private:
+  void take_batch(std::shared_ptr<const controller::CommittedBatch> batch);
+  void count_time();
+  std::string yield_path() const { return options.data_dir + "/yield.json"; }
+  void restore_yield();
+
+  std::vector<std::function<void(const RecentBatch&)>> on_batch_;
+  wire::Timer count_timer_;
+  std::int64_t yield_kept_us_ = 0;
+  bool stopping_ = false;
+};
+
+}  // namespace dove::listener

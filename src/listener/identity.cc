@@ -1,0 +1,178 @@
+#include "listener/identity.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include "wire/secret.h"
+
+namespace dove::listener {
+namespace {
+
+constexpr std::size_t kFileBytesMax = 4096;
+
+Error file_error(const std::string& path) {
+  return Error{ErrorKind::kInvalid, "data_dir",
+               fmt::format("{}: {}; the server needs to read and write its data directory", path,
+                           strerror(errno)),
+               path};
+}
+
+Result<std::string> make_secret(const std::string& path) {
+  const std::string secret = wire::random_token(32);
+  const std::string fresh = path + ".new";
+  const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (fd < 0) return file_error(fresh);
+  const std::string line = secret + "\n";
+  const bool whole = write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size());
+  const bool synced = fsync(fd) == 0;
+  ::close(fd);
+  if (!whole || !synced || rename(fresh.c_str(), path.c_str()) != 0) return file_error(path);
+  return secret;
+}
+
+Result<std::string> read_or_make(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    if (errno != ENOENT) return file_error(path);
+    return make_secret(path);
+  }
+  char buffer[kFileBytesMax];
+  const ssize_t size = read(fd, buffer, sizeof buffer);
+  ::close(fd);
+  if (size < 0) return file_error(path);
+  std::string text(buffer, static_cast<std::size_t>(size));
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+  if (text.size() < 16) {
+    return Error{ErrorKind::kInvalid, "data_dir",
+                 path + ": holds no token; remove the file and a new one is made", path};
+  }
+  return text;
+}
+
+Result<std::string_view> bearer(const wire::Request& request) {
+  constexpr std::string_view kScheme = "Bearer ";
+  const std::string_view header = request.header("Authorization");
+  if (header.size() <= kScheme.size() || header.substr(0, kScheme.size()) != kScheme) {
+    return Error{ErrorKind::kUnauthenticated, "token_missing",
+                 "send a token as `Authorization: Bearer ...`; the administrator's lies in the "
+                 "file `token` of the server's data directory",
+                 "Authorization"};
+  }
+  return header.substr(kScheme.size());
+}
+
+Error wrong_token() {
+  return Error{ErrorKind::kUnauthenticated, "token_invalid",
+               "this token is not known here; ask the administrator for a new one",
+               "Authorization"};
+}
+
+}  // namespace
+
+bool is_name(std::string_view text) {
+  const auto is_word = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  if (text.empty() || text.size() > 64 || !is_word(text.front())) return false;
+  return std::all_of(text.begin(), text.end(),
+                     [&](char c) { return is_word(c) || c == '.' || c == '-' || c == '@'; });
+}
+
+Result<Identity> Identity::open(const std::string& data_dir) {
+  Identity identity;
+  TRY_ASSIGN(identity.admin_token_, read_or_make(data_dir + "/token"));
+  TRY_ASSIGN(identity.secret_, read_or_make(data_dir + "/secret"));
+  return identity;
+}
+
+Result<Caller> Identity::person(const wire::Request& request, const core::State& state) const {
+  TRY_ASSIGN(const std::string_view token, bearer(request));
+  Caller caller;
+  if (wire::equal_constant_time(token, admin_token_)) {
+    caller.admin = true;
+    const std::string_view user = request.header("X-Dove-User");
+    if (!user.empty() && !is_name(user)) {
+      return Error{ErrorKind::kInvalid, "bad_user",
+                   "X-Dove-User is a user's name: letters, digits and _.-@, at most 64",
+                   "X-Dove-User"};
+    }
+    caller.user = user.empty() ? "admin" : std::string(user);
+    return caller;
+  }
+  if (token.find('.') != std::string_view::npos) return job_caller(token, state);
+  const std::string digest = wire::sha256_hex(token);
+  for (const auto& [name, user] : state.users) {
+    if (user.token_sha256.empty() || !wire::equal_constant_time(user.token_sha256, digest)) {
+      continue;
+    }
+    caller.user = name;
+    caller.admin = user.admin;
+    return caller;
+  }
+  return wrong_token();
+}
+
+// "<job>.<attempt>.<HMAC>"; the other tokens have no '.'.
+Result<Caller> Identity::job_caller(std::string_view token, const core::State& state) const {
+  std::uint64_t id = 0;
+  AttemptNumber number = 0;
+  const char* end = token.data() + token.size();
+  const auto job_end = std::from_chars(token.data(), end, id);
+  if (job_end.ec != std::errc() || job_end.ptr == end) return wrong_token();
+  const auto attempt_end = std::from_chars(job_end.ptr + 1, end, number);
+  if (attempt_end.ec != std::errc()) return wrong_token();
+  if (!wire::equal_constant_time(token, job_token(JobId(id), number))) return wrong_token();
+  const core::Job* job = state.find_job(JobId(id));
+  if (job == nullptr || job->phase != JobPhase::kActive || job->attempts.empty() ||
+      job->attempts.back().number != number) {
+    return Error{ErrorKind::kUnauthenticated, "token_over",
+                 "this token was of an attempt that is over", "Authorization"};
+  }
+  Caller caller;
+  caller.user = job->spec->user;
+  caller.job = JobId(id);
+  caller.attempt = number;
+  return caller;
+}
+
+std::string Identity::job_token(JobId job, AttemptNumber attempt) const {
+  const std::string mac =
+      wire::hmac_sha256_hex(secret_, fmt::format("job/{}/{}", job.value, attempt));
+  return fmt::format("{}.{}.{}", job.value, attempt, mac);
+}
+
+Result<std::string> Identity::token_digest(const wire::Request& request) {
+  TRY_ASSIGN(const std::string_view token, bearer(request));
+  return wire::sha256_hex(token);
+}
+
+Result<Caller> Identity::agent(const wire::Request& request, const core::State& state,
+                               const std::string& node) const {
+  TRY_ASSIGN(const std::string digest, token_digest(request));
+  const core::Node* found = state.find_node(node);
+  if (found == nullptr || found->agent_token_sha256.empty() ||
+      !wire::equal_constant_time(found->agent_token_sha256, digest)) {
+    return Error{ErrorKind::kUnauthenticated, "token_invalid",
+                 fmt::format("this is not the token of node {}; let it join again with a new join "
+                             "token (`dove join-token create {}`)",
+                             node, node),
+                 "Authorization"};
+  }
+  if (found->removed) {
+    return Error{ErrorKind::kDenied, "node_removed",
+                 fmt::format("node {} was removed; let it join again with a new join token", node),
+                 ""};
+  }
+  Caller caller;
+  caller.user = "agent:" + node;
+  caller.node = found->id;
+  return caller;
+}
+
+}  // namespace dove::listener

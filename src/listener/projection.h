@@ -1,0 +1,47 @@
+// Projection: what the API reads. A second fold of the committed batches, and the newest of them
+// for streams of events.
+//
+// It never decides and is never behind an answer: batches arrive before the completions of what is
+// in them. Loop thread only.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "controller/controller.h"
+#include "core/state/state.h"
+#include "listener/yield.h"
+
+namespace dove::listener {
+
+// A committed batch with the jobs that its JobSubmitted events made: by event, none for others.
+struct RecentBatch {
+  std::shared_ptr<const controller::CommittedBatch> committed;
+  std::vector<JobId> new_jobs;  // empty when there are none in the whole batch
+};
+
+class Projection {
+ public:
+  static constexpr std::size_t kRecordsMax = 20'000;
+
+  explicit Projection(core::State state) : state_(std::move(state)) {}
+
+  const RecentBatch& apply(std::shared_ptr<const controller::CommittedBatch> committed);
+  const core::State& state() const { return state_; }
+  const Yield& yield() const { return yield_; }
+  // See Yield::restore; before the first batch.
+  bool restore_yield(const std::string& kept) { return yield_.restore(state_, kept); }
+  void time_passed(std::int64_t now_us) { yield_.passed(state_, now_us); }
+  // Ascending; the log has what came before.
+  const std::deque<RecentBatch>& recent() const { return recent_; }
+
+ private:
+  core::State state_;
+  Yield yield_;
+  std::deque<RecentBatch> recent_;
+  std::size_t records_ = 0;
+};
+
+}  // namespace dove::listener

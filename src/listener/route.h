@@ -1,0 +1,71 @@
+// Routes: which call of the API or of the agents' protocol is answered by whom.
+//
+// Loop thread only. Include only from .cc files, and from headers that no other part reads.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "listener/call.h"
+
+namespace dove::listener {
+
+class Desk;
+
+// Who may call. The handler finds out who it was in Call::caller.
+enum class Access {
+  kAnyone,
+  kPerson,  // the administrator's, a user's or a running job's token
+  kAdmin,
+  kAgent,    // the token of the node that the path's first parameter names
+  kHandler,  // the handler looks for itself
+};
+
+inline constexpr std::size_t kMiB = 1 << 20;
+
+struct RouteWords {
+  const char* method;
+  const char* path;       // "/v1/jobs/{id}"
+  const char* operation;  // operationId
+  Access access;
+  std::size_t body_bytes_max = kMiB;
+};
+
+struct Route {
+  RouteWords words;
+  std::function<void(CallPtr)> handle;  // answers its call once, now or later
+};
+
+// A row of a constant table, whose handlers share a `Context`.
+template <class Context>
+struct RouteOf {
+  RouteWords words;
+  void (*handle)(Context& context, CallPtr call);
+};
+
+template <class Context>
+std::vector<Route> bind_routes(Context& context, std::span<const RouteOf<Context>> table) {
+  std::vector<Route> routes;
+  for (const RouteOf<Context>& row : table) {
+    routes.push_back(Route{row.words, [&context, handle = row.handle](CallPtr call) {
+                             handle(context, std::move(call));
+                           }});
+  }
+  return routes;
+}
+
+// Finds the route and its parameters, checks the token, and calls the handler; answers 404
+// no_such_path, 405 method_not_allowed (with Allow), 401 or 403 otherwise.
+void dispatch(const Desk& desk, std::span<const Route> routes, wire::Request request,
+              std::shared_ptr<wire::Responder> responder);
+
+// Bytes that the body of a request may have.
+std::size_t body_limit(std::span<const Route> routes, std::string_view method,
+                       std::string_view path);
+
+}  // namespace dove::listener

@@ -1,0 +1,77 @@
+// Yield: what became of the time that GPUs were given away for. A restart goes on where the last
+// process was: what it kept, and of attempts that ended since what the ledger has of them.
+//
+// Of an attempt that ended, the time from its tasks' start on was useful if they ended well; else
+// up to the last checkpoint it told of. The rest is lost, by the reason for its end, and the time
+// before the start is lost to "preparing". Of what nobody held it was "unavailable" (its node or it
+// is closed, drained or not there), "idle_while_waiting" for jobs that wait, or "idle". Measured in
+// GPU microseconds in thousandths of a GPU, which a large cluster has more of than an int64 can
+// count. Loop thread only.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "core/state/state.h"
+#include "model/event.h"
+#include "telemetry/exposition.h"
+
+namespace dove::listener {
+
+class Yield {
+ public:
+  // A decision that was just folded into `state`.
+  void decided(const core::State& state, const Decision& decision);
+  // Takes up what keep() gave ("" : nothing was kept), and what `state` has of attempts that ended
+  // later. Nodes that `state` does not have (an older log was put back) are left out. False: it
+  // could not be read, and was passed over. REQUIRES: nothing was counted yet.
+  bool restore(const core::State& state, const std::string& kept);
+  // All that was counted up to `state`, as JSON: rows of cause, user, queue and amount, and of
+  // node, cause and amount.
+  std::string keep(const core::State& state) const;
+
+  // So much time has passed since the last call; the first one only begins. `now_us` never goes
+  // back. Looks at every node: to be called every few seconds.
+  void passed(const core::State& state, std::int64_t now_us);
+  // Adds "yield" to the job's object: GPU seconds of its attempts that ended, useful and by cause
+  // lost; null when there are none.
+  static void show(const core::Job& job, nlohmann::json& object);
+  // As counters of GPU seconds: by cause, user and queue; and by cause and node.
+  void add_to(telemetry::Exposition& out, const core::State& state) const;
+
+  // Thousandths of GPU microseconds, all users and queues; for tests.
+  std::int64_t total(const std::string& cause) const;
+
+ private:
+  using ByNode = std::map<std::pair<NodeId, std::string>, double>;
+  struct Gpu {
+    std::size_t device = 0;  // index into the inventory
+    bool is_lost = false;
+  };
+  // Of a node's GPUs that nobody held.
+  struct Unheld {
+    std::shared_ptr<const Inventory> inventory;  // that `gpus` are of
+    std::vector<Gpu> gpus;
+    double idle = 0;
+    double idle_while_waiting = 0;
+    double unavailable = 0;
+  };
+
+  void count(const core::Job& job, const core::Attempt& attempt);
+  void read(const core::State& state, const nlohmann::json& kept);
+  static void find_gpus(const core::Node& node, Unheld& unheld);
+  ByNode all_by_node() const;
+
+  std::map<std::tuple<std::string, std::string, std::string>, double> by_user_;
+  ByNode by_node_;              // of attempts, and what was restored
+  std::vector<Unheld> unheld_;  // by the node's place in the state, since the process began
+  std::int64_t passed_us_ = 0;  // at the last call of passed(); 0: there was none
+};
+
+}  // namespace dove::listener
