@@ -57,6 +57,7 @@ Result<Span> parse_time_limit(std::string_view text) {
     if (!value) return bad_time(text);
     days = *value;
     clock = text.substr(dash + 1);
+    if (clock.empty()) clock = "0";  // "1-" is a day
   }
   std::vector<std::string_view> pieces = split(clock, ':');
   if (pieces.size() > 3) return bad_time(text);
@@ -248,6 +249,11 @@ Result<Request> parse_gpus(std::string_view text) {
   if (SliceGres slice; read_slice(pieces[0], slice)) {
     return invalid(
         fmt::format("ask for slices with --gres=gpu:{}:N: they are counted per node", slice.slice));
+  }
+  // A type alone is one of it.
+  const char first = pieces[0].empty() ? '0' : pieces[0][0];
+  if (pieces.size() == 1 && ((first >= 'a' && first <= 'z') || (first >= 'A' && first <= 'Z'))) {
+    pieces.push_back("1");
   }
   auto count = to_number(pieces.back(), kCountMax);
   if (!count || pieces.size() > 2 || (pieces.size() == 2 && !model_name(pieces[0]))) {

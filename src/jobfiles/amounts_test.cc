@@ -22,8 +22,8 @@ TEST(TimeLimit, EveryFormOfSbatch) {
 }
 
 TEST(TimeLimit, RefusesTheRest) {
-  for (const char* text : {"", "x", "1:2:3:4", "-5", "1-", "-", "1.5", "1-2:3:4:5", " 5", "5 ",
-                           "1h", "99999999999999999999", "9999999-0", "::"}) {
+  for (const char* text : {"", "x", "1:2:3:4", "-5", "-", "1.5", "1-2:3:4:5", " 5", "5 ", "1h",
+                           "99999999999999999999", "9999999-0", "::"}) {
     EXPECT_FALSE(parse_time_limit(text).ok()) << text;
   }
 }

@@ -177,42 +177,63 @@ Result<void> finish_environment(Draft& draft, bool export_by_default) {
 
 namespace {
 
-Result<void> check_path(Draft& draft, const Option& option) {
-  const std::string& path = option.value;
-  for (std::string_view step : split(path, '/')) {
-    if (step == "..") {
-      return at_place(invalid(fmt::format("--{}: \"{}\" leaves the working directory by \"..\": "
-                                          "write an absolute path",
-                                          option.name, shown(path))),
-                      option.place);
-    }
+// A path without its "..", from the working directory as it lies on the disk.
+std::string without_climbs(const Draft& draft, std::string path) {
+  const Context& context = *draft.context;
+  const std::string& workdir = draft.submission.exec.workdir;
+  if (path[0] != '/') {
+    const bool submitters = workdir.empty() || workdir == context.workdir;
+    const std::string& base = !submitters                        ? workdir
+                              : context.physical_workdir.empty() ? context.workdir
+                                                                 : context.physical_workdir;
+    path = base + "/" + path;
   }
+  std::vector<std::string_view> steps;
+  for (std::string_view step : split(path, '/')) {
+    if (step == ".." && !steps.empty()) steps.pop_back();
+    if (step != ".." && step != "." && !step.empty()) steps.push_back(step);
+  }
+  std::string result;
+  for (std::string_view step : steps) result += "/" + std::string(step);
+  return result.empty() ? "/" : result;
+}
+
+// What agents put in for each letter; a name with slashes is a path, as sbatch has it.
+void check_letters(Draft& draft, const Option& option, std::string& path) {
   for (std::size_t i = 0; i + 1 < path.size(); ++i) {
     if (path[i] != '%') continue;
     std::size_t end = path.find_first_not_of("0123456789", i + 1);
     if (end == std::string::npos) break;
-    if (std::string_view("%jAaxuNnts").find(path[end]) == std::string_view::npos) {
+    const std::string& name = draft.submission.spec.name;
+    if (path[end] == 'x' && name.find('/') != std::string::npos) {
+      path.replace(i, end + 1 - i, name);
+      i += name.size() - 1;
+      continue;
+    }
+    if (std::string_view("%jJAaxuNnts").find(path[end]) == std::string_view::npos) {
       draft.warn(option.place, "no_effect",
-                 fmt::format("--{}: %{} has no meaning in a file's name here: %j %A %a %x %u %N %n "
-                             "%t %s do",
+                 fmt::format("--{}: %{} has no meaning in a file's name here: %j %J %A %a %x %u %N "
+                             "%n %t %s do",
                              option.name, shown(path.substr(end, 1))));
-    } else if (path[end] == 'x' && draft.submission.spec.name.find('/') != std::string::npos) {
-      return at_place(invalid(fmt::format("--{}: %x would put \"{}\" into a file's name: take the "
-                                          "slash out of the job's name",
-                                          option.name, shown(draft.submission.spec.name))),
-                      option.place);
     }
     i = end;
   }
-  return {};
+}
+
+void check_path(Draft& draft, const Option& option, std::string& path) {
+  check_letters(draft, option, path);
+  for (std::string_view step : split(path, '/')) {
+    if (step != "..") continue;
+    path = without_climbs(draft, path);
+    return;
+  }
 }
 
 }  // namespace
 
-Result<void> check_output_paths(Draft& draft) {
-  if (draft.output) TRY(check_path(draft, *draft.output));
-  if (draft.error) TRY(check_path(draft, *draft.error));
-  return {};
+void finish_output_paths(Draft& draft) {
+  if (draft.output) check_path(draft, *draft.output, draft.submission.exec.output.stdout_path);
+  if (draft.error) check_path(draft, *draft.error, draft.submission.exec.output.stderr_path);
 }
 
 }  // namespace dove::jobfiles

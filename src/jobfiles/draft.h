@@ -73,7 +73,7 @@ Result<void> finish_sizes(Draft& draft);
 Result<void> adjust_group(Draft& draft);
 // --export and --export-file: what of the submitter's environment goes into the job.
 Result<void> finish_environment(Draft& draft, bool export_by_default);
-// Patterns that lead out of the working directory or cannot be filled in.
-Result<void> check_output_paths(Draft& draft);
+// Makes paths of output that climb by ".." absolute; warns about patterns that cannot be filled in.
+void finish_output_paths(Draft& draft);
 
 }  // namespace dove::jobfiles

@@ -101,9 +101,10 @@ struct Option {
 
 struct Context {
   std::string user;
-  std::string host;     // that the submitter is on; "": not known
-  std::string home;     // of the user; tuxiv's conda and environments live below it
-  std::string workdir;  // absolute; where the job runs unless the file says otherwise
+  std::string host;              // that the submitter is on; "": not known
+  std::string home;              // of the user; tuxiv's conda and environments live below it
+  std::string workdir;           // absolute; where the job runs unless the file says otherwise
+  std::string physical_workdir;  // the same without links; "": not known
   std::string userdir;  // tuxiv's USERDIR; empty: workdir's parent + "/USERDIR" is not guessed, but
                         // <home>/USERDIR taken
   Instant now;          // for --begin; 0 is refused there

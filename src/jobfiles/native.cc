@@ -135,7 +135,7 @@ Result<ParsedJob> parse_native(const Source& source, const Context& context) {
   TRY(apply_overrides(draft, false));
   TRY(adjust_group(draft));
   TRY(finish_environment(draft, false));
-  TRY(check_output_paths(draft));
+  finish_output_paths(draft);
   return ParsedJob{std::move(draft.submission), std::move(draft.warnings), {}, draft.behaviour};
 }
 

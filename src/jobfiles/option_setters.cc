@@ -30,6 +30,12 @@ Result<void> put_text(std::string& field, const std::string& value, std::size_t 
   return {};
 }
 
+Result<void> put_label(Draft& draft, const char* name, const std::string& value,
+                       std::size_t bytes_max) {
+  exec(draft).labels.erase(name);
+  return value.empty() ? Result<void>() : put_text(exec(draft).labels[name], value, bytes_max);
+}
+
 Result<void> put_path(std::string& field, const std::string& value) {
   return put_text(field, value, kTextMax);
 }
@@ -58,6 +64,10 @@ Result<void> set_pool(Draft& draft, const Option& option) {
 }
 
 Result<void> set_queue(Draft& draft, const Option& option) {
+  if (option.value.empty()) {
+    spec(draft).queue = JobSpec().queue;
+    return {};
+  }
   return put_text(spec(draft).queue, option.value, kNameMax);
 }
 
@@ -67,6 +77,10 @@ Result<void> set_project(Draft& draft, const Option& option) {
 
 Result<void> set_constraint(Draft& draft, const Option& option) {
   std::vector<std::string> features;
+  if (option.value.empty()) {
+    spec(draft).features.clear();
+    return {};
+  }
   for (std::string_view piece : split(option.value, '&')) {
     for (std::string_view feature : split(piece, ',')) {
       feature = trimmed(feature);
@@ -86,6 +100,8 @@ Result<void> set_constraint(Draft& draft, const Option& option) {
 }
 
 Result<void> set_nodes_wanted(Draft& draft, const Option& option) {
+  spec(draft).nodes_wanted.clear();
+  if (option.value.empty()) return {};
   // sbatch: a value with a slash is the path of a file with the names.
   if (option.value.find('/') != std::string::npos) return set_node_file(draft, option);
   TRY_ASSIGN(spec(draft).nodes_wanted, parse_hostlist(option.value));
@@ -103,6 +119,8 @@ Result<void> set_node_file(Draft& draft, const Option& option) {
 }
 
 Result<void> set_nodes_excluded(Draft& draft, const Option& option) {
+  spec(draft).nodes_excluded.clear();
+  if (option.value.empty()) return {};
   TRY_ASSIGN(spec(draft).nodes_excluded, parse_hostlist(option.value));
   return {};
 }
@@ -146,6 +164,8 @@ Result<void> set_spread(Draft& draft, const Option&) {
 Result<void> set_licenses(Draft& draft, const Option& option) {
   // A licence is a cluster-wide countable; a list of them has the form of a gres list.
   std::vector<Countable> licences;
+  spec(draft).cluster_requests.clear();
+  if (option.value.empty()) return {};
   for (std::string_view item : split(option.value, ',')) {
     std::vector<std::string_view> pieces = split(trimmed(item), ':');
     auto amount = pieces.size() == 2 ? to_number(pieces[1]) : std::optional<std::int64_t>(1);
@@ -200,6 +220,8 @@ Result<void> set_dependency(Draft& draft, const Option& option) {
 }
 
 Result<void> set_array(Draft& draft, const Option& option) {
+  spec(draft).array = {};
+  if (option.value.empty()) return {};
   TRY_ASSIGN(spec(draft).array, parse_array(option.value));
   return {};
 }
@@ -217,6 +239,7 @@ Result<void> set_nice(Draft& draft, const Option& option) {
 }
 
 Result<void> set_priority(Draft& draft, const Option& option) {
+  if (option.value.empty()) return {};
   if (equal_without_case(option.value, "top")) {
     draft.warn(option.place, "no_effect",
                "--priority=TOP has no effect: give a number (higher goes first)");
@@ -255,13 +278,15 @@ Result<void> set_job_name(Draft& draft, const Option& option) {
 
 Result<void> set_output(Draft& draft, const Option& option) {
   TRY(put_path(exec(draft).output.stdout_path, option.value));
-  draft.output = option;
+  draft.output.reset();
+  if (!option.value.empty()) draft.output = option;
   return {};
 }
 
 Result<void> set_error_path(Draft& draft, const Option& option) {
   TRY(put_path(exec(draft).output.stderr_path, option.value));
-  draft.error = option;
+  draft.error.reset();
+  if (!option.value.empty()) draft.error = option;
   return {};
 }
 
@@ -282,6 +307,7 @@ Result<void> set_open_mode(Draft& draft, const Option& option) {
 
 Result<void> set_chdir(Draft& draft, const Option& option) {
   std::string path;
+  if (option.value.empty()) return {};
   TRY(put_path(path, option.value));
   if (path[0] != '/') path = draft.context->workdir + "/" + path;
   exec(draft).workdir = std::move(path);
@@ -289,7 +315,8 @@ Result<void> set_chdir(Draft& draft, const Option& option) {
 }
 
 Result<void> set_export(Draft& draft, const Option& option) {
-  draft.export_list = option;
+  draft.export_list.reset();
+  if (!option.value.empty()) draft.export_list = option;
   return {};
 }
 
@@ -341,11 +368,15 @@ Result<void> set_preempt(Draft& draft, const Option& option) {
 }
 
 Result<void> set_comment(Draft& draft, const Option& option) {
-  return put_text(exec(draft).labels["comment"], option.value, kTextMax);
+  return put_label(draft, "comment", option.value, kTextMax);
+}
+
+Result<void> set_extra(Draft& draft, const Option& option) {
+  return put_label(draft, "extra", option.value, kTextMax);
 }
 
 Result<void> set_wckey(Draft& draft, const Option& option) {
-  return put_text(exec(draft).labels["wckey"], option.value, kNameMax);
+  return put_label(draft, "wckey", option.value, kNameMax);
 }
 
 Result<void> set_test_only(Draft& draft, const Option&) {

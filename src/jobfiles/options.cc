@@ -24,11 +24,27 @@ struct Synonym {
   std::string_view meant;
 };
 constexpr Synonym kSynonyms[] = {
-    {"cpus", "cpus-per-task"}, {"cwd", "chdir"},       {"env", "export"},     {"gpu", "gpus"},
-    {"jobname", "job-name"},   {"memory", "mem"},      {"name", "job-name"},  {"node", "nodes"},
-    {"num-nodes", "nodes"},    {"queue", "partition"}, {"stderr", "error"},   {"stdout", "output"},
-    {"task", "ntasks"},        {"tasks", "ntasks"},    {"timelimit", "time"}, {"use-gpu", "gres"},
-    {"walltime", "time"},      {"workdir", "chdir"},
+    {"cpus", "cpus-per-task"},
+    {"cwd", "chdir"},
+    {"env", "export"},
+    {"gpu", "gpus"},
+    {"image", "container-image"},
+    {"share", "oversubscribe"},
+    {"shared", "oversubscribe"},
+    {"jobname", "job-name"},
+    {"memory", "mem"},
+    {"name", "job-name"},
+    {"node", "nodes"},
+    {"num-nodes", "nodes"},
+    {"queue", "partition"},
+    {"stderr", "error"},
+    {"stdout", "output"},
+    {"task", "ntasks"},
+    {"tasks", "ntasks"},
+    {"timelimit", "time"},
+    {"use-gpu", "gres"},
+    {"walltime", "time"},
+    {"workdir", "chdir"},
 };
 
 std::string dashed(std::string_view name) {
@@ -51,7 +67,7 @@ Result<const OptionRule*> find_option(std::string_view name) {
   std::vector<const OptionRule*> candidates;
   for (const OptionRule& rule : option_rules()) {
     if (rule.name == name) return &rule;
-    if (!name.empty() && rule.name.starts_with(name)) candidates.push_back(&rule);
+    if (!name.empty() && !rule.newer && rule.name.starts_with(name)) candidates.push_back(&rule);
   }
   if (candidates.size() == 1) return candidates[0];
   if (candidates.size() > 1) {
@@ -103,6 +119,10 @@ Result<void> apply_sbatch_option(Draft& draft, std::string_view name, const std:
 
 namespace {
 
+bool takes_next_word(const OptionRule& rule) {
+  return rule.argument == Argument::kRequired || rule.argument == Argument::kMayBeEmpty;
+}
+
 // A cursor over words, each with its place.
 struct Words {
   const std::vector<std::string>& words;
@@ -122,7 +142,7 @@ Result<Option> read_long(Words& at) {
   Option option{std::string(rule.name), "", place};
   if (equals != std::string::npos) {
     option.value = word.substr(equals + 1);
-  } else if (rule.argument == Argument::kRequired) {
+  } else if (takes_next_word(rule)) {
     if (at.next == at.words.size()) {
       return at_place(
           invalid(fmt::format("--{} needs a value: write --{}=VALUE", rule.name, rule.name)),
@@ -153,7 +173,7 @@ Result<void> read_letters(Words& at, std::vector<Option>& options) {
       continue;
     }
     option.value = word.substr(i + 1);
-    if (option.value.empty() && rule->argument == Argument::kRequired) {
+    if (option.value.empty() && takes_next_word(*rule)) {
       if (at.next == at.words.size()) {
         return at_place(invalid(fmt::format("-{} needs a value", word[i])), place);
       }

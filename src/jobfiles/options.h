@@ -1,4 +1,5 @@
-// The options of sbatch 22.05, as one table: what each does here, or why it does nothing.
+// The options of sbatch 22.05 and what later ones added, as one table: what each does here, or why
+// it does nothing.
 //
 // The table is the only place that knows them: #SBATCH lines, SBATCH_* variables, the command line
 // of sbatch and `dove submit`, and the `general` items of tuxiv.conf all go through it, and
@@ -15,7 +16,8 @@
 
 namespace dove::jobfiles {
 
-enum class Argument { kNone, kRequired, kOptional };
+// kMayBeEmpty: there must be one, and "" is as good as leaving the option out, as sbatch has it.
+enum class Argument { kNone, kRequired, kMayBeEmpty, kOptional };
 
 struct OptionRule {
   std::string_view name;  // long, without dashes
@@ -25,6 +27,7 @@ struct OptionRule {
   Result<void> (*set)(Draft& draft, const Option& option) = nullptr;
   std::string_view text;           // what it does; for one without effect, why it has none
   std::string_view variable = {};  // SBATCH_...: the same from the environment
+  bool newer = false;              // of a later Slurm: never meant by an abbreviation
 };
 
 // In alphabetical order of names.

@@ -65,6 +65,7 @@ std::string sample(std::string_view name) {
       {"tasks-per-node", "2"},
       {"time", "10"},
       {"wckey", "w"},
+      {"extra", "e"},
       {"wrap", "true"},
   };
   auto found = kSamples.find(name);
@@ -127,8 +128,43 @@ TEST(Options, BadValuesNameOptionAndPlace) {
     EXPECT_EQ(applied.error().kind, ErrorKind::kInvalid);
     EXPECT_EQ(applied.error().field, "job.sh:3:9");
     EXPECT_TRUE(applied.error().message.starts_with("job.sh:3:9: --")) << applied.error().message;
+  }
+}
+
+// Judged by sbatch 22.05: these take "" for "not given", the others refuse it.
+TEST(Options, EmptyValuesAreTakenWhereSbatchTakesThem) {
+  Context context = context_with_files();
+  for (const OptionRule& rule : option_rules()) {
+    if (rule.argument != Argument::kMayBeEmpty || rule.set == nullptr) continue;
+    Draft draft;
+    draft.context = &context;
+    const std::string before = picture(draft);
+    Place place{"job.sh", 3, 9};
+    auto applied = apply_sbatch_option(draft, rule.name, sample(rule.name), place);
+    ASSERT_TRUE(applied.ok()) << rule.name;
+    applied = apply_sbatch_option(draft, rule.name, "", place);
+    ASSERT_TRUE(applied.ok()) << rule.name << ": " << applied.error().message;
+    // The one before holds, or the reader of the file puts a default in its place.
+    if (rule.name == "priority" || rule.name == "chdir" || rule.name == "job-name") continue;
+    EXPECT_EQ(picture(draft), before) << rule.name;
+  }
+  for (const char* name : {"begin", "cpus-per-task", "mem", "nodes", "ntasks", "time", "partition",
+                           "signal", "open-mode", "gres", "ntasks-per-node"}) {
+    Draft draft;
+    draft.context = &context;
     EXPECT_FALSE(apply_sbatch_option(draft, name, "", Place{"job.sh", 3, 9}).ok()) << name;
   }
+}
+
+TEST(Options, OtherToolsWordsAreSuggested) {
+  auto hint = [](const char* name) {
+    auto found = find_option(name);
+    return found.ok() ? std::string("known") : found.error().message;
+  };
+  EXPECT_EQ(hint("image"), "unknown option --image: did you mean --container-image?");
+  EXPECT_EQ(hint("share"), "unknown option --share: did you mean --oversubscribe?");
+  EXPECT_EQ(hint("extra"), "known");
+  EXPECT_EQ((*find_option("ext"))->name, "extra-node-info");  // as 22.05 abbreviates
 }
 
 TEST(Options, MountsOfAContainer) {

@@ -80,6 +80,14 @@ Result<void> apply_directive(Draft& draft, std::string_view line, const Place& f
     }
     TRY(apply_sbatch_option(draft, option.name, option.value, option.place));
   }
+  if (used < split.words.size() &&
+      (split.words[used] == "hetjob" || split.words[used] == "packjob")) {
+    return at_place(
+        invalid("heterogeneous jobs are not read from #SBATCH lines: write the job in YAML "
+                "with one of `groups:` for each part",
+                "unsupported"),
+        split.places[used]);
+  }
   if (used < split.words.size()) {
     return at_place(invalid(fmt::format("\"{}\" is not an option: options begin with - or --, and "
                                         "values with blanks need quotes",
@@ -90,24 +98,31 @@ Result<void> apply_directive(Draft& draft, std::string_view line, const Place& f
   return {};
 }
 
+// Directives of other schedulers.
+void warn_about_others(Draft& draft, std::string_view line, const Place& place) {
+  if (!line.starts_with("#")) return;
+  for (std::string_view other : {"PBS", "BSUB", "COBALT", "$", "OAR", "PJM"}) {
+    if (line.substr(1).starts_with(other) && line.size() > other.size() + 1 &&
+        blank(line[other.size() + 1])) {
+      draft.warn(place, "no_effect",
+                 fmt::format("#{} lines have no effect: write them as #SBATCH", other));
+    }
+  }
+}
+
 // Comments that look like directives of somebody.
 void warn_about_comment(Draft& draft, std::string_view line, const Place& place) {
   std::string_view words = trimmed(line.substr(line.find_first_not_of("# \t")));
   if (words.starts_with("SBATCH ") || words.starts_with("SBATCH\t")) {
-    // "##SBATCH" is how people switch a directive off, "# SBATCH" how they mistype it.
-    if (line.starts_with("##")) return;
+    // "##SBATCH" and "# #SBATCH" are how people switch a directive off, "# SBATCH" how they mistype
+    // it.
+    if (line.find('#', line.find('#') + 1) < line.find("SBATCH")) return;
     draft.warn(place, "not_a_directive",
                "this line is a comment and has no effect: a directive begins with #SBATCH, without "
                "blanks before or after the #");
     return;
   }
-  for (std::string_view other : {"PBS", "BSUB", "COBALT", "$", "OAR", "PJM"}) {
-    if (line.starts_with("#") && line.substr(1).starts_with(other) &&
-        line.size() > other.size() + 1 && blank(line[other.size() + 1])) {
-      draft.warn(place, "no_effect",
-                 fmt::format("#{} lines have no effect: write them as #SBATCH", other));
-    }
-  }
+  warn_about_others(draft, line, place);
 }
 
 }  // namespace
@@ -126,6 +141,8 @@ Result<void> apply_directives(Draft& draft, const std::string& name, std::string
       if (directive) {
         draft.warn(place, "no_effect",
                    "this #SBATCH line has no effect: it comes after the first command; move it up");
+      } else if (line.starts_with("#PBS")) {
+        warn_about_others(draft, line, place);  // sbatch reads these anywhere
       }
       continue;
     }
@@ -191,13 +208,15 @@ Result<void> check_script(const Source& source) {
   return {};
 }
 
-Result<void> finish_batch(Draft& draft) {
+// An empty --job-name stands for the name that the job has without one.
+Result<void> finish_batch(Draft& draft, const std::string& own_name) {
   JobSpec& spec = draft.submission.spec;
   ExecSpec& exec = draft.submission.exec;
   TRY(apply_overrides(draft, true));
+  if (spec.name.empty()) spec.name = own_name;
   TRY(finish_sizes(draft));
   TRY(finish_environment(draft, true));
-  TRY(check_output_paths(draft));
+  finish_output_paths(draft);
   spec.launch = LaunchMode::kBatch;
   if (exec.workdir.empty()) exec.workdir = draft.context->workdir;
   if (exec.output.stdout_path.empty()) {
@@ -220,8 +239,9 @@ Result<ParsedJob> parse_sbatch(const Source& source, const Context& context) {
   draft.submission.exec.script = source.text;
   draft.submission.exec.script_arguments = source.arguments;
   draft.submission.exec.source_name = source.name;
+  const std::string own_name = draft.submission.spec.name;
   TRY(apply_directives(draft, source.name, source.text));
-  TRY(finish_batch(draft));
+  TRY(finish_batch(draft, own_name));
   return result_of(std::move(draft));
 }
 
@@ -243,7 +263,7 @@ Result<ParsedJob> parse_wrap(const Source& source, const Context& context) {
   draft.submission.exec.script =
       "#!/bin/sh\n# This script was created by sbatch --wrap.\n\n" + source.text + "\n";
   draft.submission.exec.source_name = source.name;
-  TRY(finish_batch(draft));
+  TRY(finish_batch(draft, "wrap"));
   return result_of(std::move(draft));
 }
 

@@ -187,11 +187,10 @@ TEST(Sbatch, SizesMeanWhatSlurmMakesOfThem) {
 }
 
 TEST(Sbatch, ContradictionsAreRefused) {
-  for (const char* options :
-       {"-N 1 -n 8 --ntasks-per-node=4", "-N 3 -w n[1-2]", "-N 3 -n 3 -G 4", "--cpus-per-gpu=2",
-        "--mem-per-gpu=1G", "--gres=gpu:1 --gpus-per-node=2", "-c 2 --cpus-per-gpu=2 -G 1",
-        "-G 5 --gpus-per-node=2", "-N 1000000 --ntasks-per-node=1000000", "--ntasks-per-gpu=2",
-        "-n 1000000 -c 1000000 --mem-per-cpu=1000T"}) {
+  for (const char* options : {"-N 3 -w n[1-2]", "-N 3 -n 3 -G 4", "--mem-per-gpu=1G",
+                              "--gres=gpu:1 --gpus-per-node=2", "-c 2 --cpus-per-gpu=2 -G 1",
+                              "-G 5 --gpus-per-node=2", "-N 1000000 --ntasks-per-node=1000000",
+                              "--ntasks-per-gpu=2", "-n 1000000 -c 1000000 --mem-per-cpu=1000T"}) {
     auto job = read(std::string("#SBATCH ") + options);
     ASSERT_FALSE(job.ok()) << options;
     EXPECT_TRUE(job.error().field.starts_with("job.sh:2:")) << job.error().field;
@@ -250,11 +249,83 @@ TEST(Sbatch, Nearness) {
   EXPECT_FALSE(read("#SBATCH --switches=0").ok());
 }
 
-TEST(Sbatch, OutputsStayInside) {
-  EXPECT_FALSE(read("#SBATCH -o ../x").ok());
-  EXPECT_FALSE(read("#SBATCH -o a/../../x").ok());
-  EXPECT_FALSE(read("#SBATCH -J a/b -o %x.txt").ok());
-  EXPECT_TRUE(read("#SBATCH -J a/b -o /tmp/x").ok());
+// Each was accepted by sbatch 22.05 and refused here.
+TEST(Sbatch, WhatSlurmTakesIsTaken) {
+  struct Case {
+    std::string options;
+    int tasks, nodes_min, nodes_max, task_gpus, node_gpus;
+    std::string warning;
+  };
+  for (const Case& c : {
+           Case{"-N1 -n2 --gpus-per-node=2 --gpus-per-task=1", 2, 1, 1, 1, 0, ""},
+           Case{"-N2 -n2 --gpus-per-node=4 --gpus-per-task=1", 2, 2, 2, 0, 4,
+                "--gpus-per-task=1 has no effect: the 4 GPUs of each node are shared by its tasks"},
+           Case{"--gres=gpu:4 --gpus-per-node=4", 1, 0, 0, 0, 4, ""},
+           Case{"--gpus-per-node=4 --gres=gpu:a100:4", 1, 0, 0, 0, 4, ""},
+           Case{"-n4 --gpus=1", 4, 1, 1, 0, 1,
+                "--gpus=1 for 4 tasks: they all run on one node and share its GPUs"},
+           Case{"-N1 -n3 --gpus=2", 3, 1, 1, 0, 2, ""},
+           Case{"-N16 -n32 --ntasks-per-node=1", 32, 16, 16, 0, 0,
+                "--ntasks-per-node=1 has no effect: 32 tasks on 16 nodes are more for each"},
+           Case{"--cpus-per-gpu=6", 1, 0, 0, 0, 0,
+                "--cpus-per-gpu has no effect: the job asks for no GPUs; add --gpus-per-node=N"},
+           Case{"--gpus=a100", 1, 0, 0, 1, 0, ""},
+           Case{"-n4 --ntasks-per-gpu=2 -N1", 4, 1, 1, 0, 2, ""},
+           Case{"-t 1-", 1, 0, 0, 0, 0, ""},
+           Case{"--job-name= --account= --comment=", 1, 0, 0, 0, 0, ""},
+           Case{"--exclusive --mem=0", 1, 0, 0, 0, 0, ""},
+           Case{"-N1-4", 1, 1, 1, 0, 0,
+                "-N 1-4 without --ntasks: the job has one task and takes one node"},
+       }) {
+    auto job = read("#SBATCH " + c.options);
+    ASSERT_TRUE(job.ok()) << c.options << ": " << job.error().message;
+    const TaskGroup& group = job->submission.spec.groups[0];
+    EXPECT_EQ(group.tasks, c.tasks) << c.options;
+    EXPECT_EQ(group.nodes_min, c.nodes_min) << c.options;
+    EXPECT_EQ(group.nodes_max, c.nodes_max) << c.options;
+    EXPECT_EQ(group.per_task.gpus, c.task_gpus) << c.options;
+    EXPECT_EQ(group.per_node.gpus, c.node_gpus) << c.options;
+    EXPECT_EQ(job->warnings.empty() ? "" : job->warnings[0].message, c.warning) << c.options;
+  }
+  EXPECT_EQ(read("#SBATCH --gpus-per-node=4 --gres=gpu:a100:4")
+                ->submission.spec.groups[0]
+                .per_node.gpu_model,
+            "a100");
+  EXPECT_EQ(read("#SBATCH -t 1-")->submission.spec.time_limit, seconds(86400));
+  EXPECT_EQ(read("#SBATCH --job-name=")->submission.spec.name, "job.sh");
+  auto both = read("#SBATCH --gres=gpu:4\n#SBATCH --gpus-per-node=2");
+  ASSERT_FALSE(both.ok());
+  EXPECT_TRUE(both.error().message.ends_with("(the other is at job.sh:2:9)"))
+      << both.error().message;
+}
+
+TEST(Sbatch, SwitchedOffLinesAreNoMistakes) {
+  EXPECT_TRUE(read("# #SBATCH --x\n##SBATCH --y\n#  ##SBATCH --z")->warnings.empty());
+  EXPECT_EQ(read("# SBATCH --x")->warnings.size(), 1u);
+  // sbatch obeys these after the first command, too.
+  EXPECT_EQ(read("true\n#PBS -N late\n# PBS")->warnings.size(), 1u);
+  auto parts = read("#SBATCH hetjob");
+  ASSERT_FALSE(parts.ok());
+  EXPECT_NE(parts.error().message.find("`groups:`"), std::string::npos) << parts.error().message;
+}
+
+TEST(Sbatch, OutputsThatClimbBecomeAbsolute) {
+  Context context = ann();
+  auto path = [&](const std::string& options) {
+    auto job = read("#SBATCH " + options, context);
+    return job.ok() ? job->submission.exec.output.stdout_path : job.error().message;
+  };
+  EXPECT_EQ(path("-o ../logs/%j.out"), "/home/ann/logs/%j.out");
+  EXPECT_EQ(path("-o a/../../x"), "/home/ann/x");
+  EXPECT_EQ(path("-o ../../../../../x"), "/x");
+  EXPECT_EQ(path("-o /tmp/a/../x"), "/tmp/x");
+  EXPECT_EQ(path("-D /data/run -o ../x"), "/data/x");
+  EXPECT_EQ(path("-J a/b -o %x.txt"), "a/b.txt");
+  EXPECT_EQ(path("-J ../b -o %5x-%j.txt"), "/home/ann/b-%j.txt");
+  context.physical_workdir = "/mnt/big/work";  // /home/ann/work leads there
+  EXPECT_EQ(path("-o ../logs/%j.out"), "/mnt/big/logs/%j.out");
+  EXPECT_EQ(path("-o logs/%j.out"), "logs/%j.out");
+  EXPECT_TRUE(read("#SBATCH -o x-%J")->warnings.empty());
   EXPECT_EQ(read("#SBATCH -o x%q")->warnings.size(), 1u);
 }
 

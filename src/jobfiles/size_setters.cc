@@ -30,13 +30,23 @@ Result<void> put_count(std::optional<Size<std::int32_t>>& size, const Draft& dra
   return {};
 }
 
+// Two ways to say the same number of GPUs, of one type if either names one.
+bool same_gpus(const Request& a, const Request& b) {
+  return a.gpus == b.gpus &&
+         (a.gpu_model.empty() || b.gpu_model.empty() || a.gpu_model == b.gpu_model);
+}
+
+std::string said_by(const char* message, const Place& other) {
+  return fmt::format("{} (the other is {} {})", message, other.line > 0 ? "at" : "on the",
+                     to_text(other));
+}
+
 // Of several ways to say one thing, the one from a higher level wins; two at one level contradict.
 template <class T>
 Result<void> only_one(std::optional<Size<T>>& other, const Draft& draft, const char* message) {
   if (!other) return {};
   if (other->level == draft.level) {
-    return invalid(fmt::format("{} (the other is at {})", message, to_text(other->place)),
-                   "exclusive_options");
+    return invalid(said_by(message, other->place), "exclusive_options");
   }
   other.reset();
   return {};
@@ -87,11 +97,6 @@ Result<void> set_memory(Draft& draft, const Option& option) {
   TRY_ASSIGN(std::int64_t bytes, parse_memory(option.value));
   TRY(only_one(draft.sizes.memory_per_cpu, draft, kOneMemory));
   TRY(only_one(draft.sizes.memory_per_gpu, draft, kOneMemory));
-  if (bytes == 0) {
-    draft.warn(option.place, "no_effect",
-               "--mem=0 (all memory of the node) has no effect: give an amount, or --exclusive for "
-               "whole nodes");
-  }
   put(draft.sizes.memory_per_node, bytes, draft, option);
   return {};
 }
@@ -114,25 +119,38 @@ Result<void> set_memory_per_gpu(Draft& draft, const Option& option) {
 
 Result<void> set_gres(Draft& draft, const Option& option) {
   TRY_ASSIGN(Request request, parse_gres(option.value));
-  if (request.gpus + request.slices > 0)
-    TRY(only_one(draft.sizes.gpus_per_node, draft, kOneGpusPerNode));
+  auto& other = draft.sizes.gpus_per_node;
+  const bool agrees = other && request.slices == 0 && same_gpus(request, other->value);
+  if (request.gpus + request.slices > 0 && !agrees) {
+    TRY(only_one(other, draft, kOneGpusPerNode));
+  } else if (agrees) {
+    if (other->value.gpu_model.empty()) other->value.gpu_model = request.gpu_model;
+    request.gpus = 0;
+    request.gpu_model.clear();
+  }
   put(draft.sizes.gres, std::move(request), draft, option);
   return {};
 }
 
 Result<void> set_gpus(Draft& draft, const Option& option) {
+  draft.sizes.gpus.reset();
+  if (option.value.empty()) return {};
   TRY_ASSIGN(Request request, parse_gpus(option.value));
   put(draft.sizes.gpus, std::move(request), draft, option);
   return {};
 }
 
 Result<void> set_gpus_per_node(Draft& draft, const Option& option) {
+  draft.sizes.gpus_per_node.reset();
+  if (option.value.empty()) return {};
   TRY_ASSIGN(Request request, parse_gpus(option.value));
   if (draft.sizes.gres && draft.sizes.gres->value.gpus + draft.sizes.gres->value.slices > 0) {
-    if (draft.sizes.gres->level == draft.level) {
-      return invalid(kOneGpusPerNode, "exclusive_options");
-    }
     Request& gres = draft.sizes.gres->value;
+    if (gres.slices == 0 && same_gpus(gres, request)) {
+      if (request.gpu_model.empty()) request.gpu_model = gres.gpu_model;
+    } else if (draft.sizes.gres->level == draft.level) {
+      return invalid(said_by(kOneGpusPerNode, draft.sizes.gres->place), "exclusive_options");
+    }
     gres.gpus = 0;
     gres.slices = 0;
     gres.slice.clear();
@@ -143,6 +161,8 @@ Result<void> set_gpus_per_node(Draft& draft, const Option& option) {
 }
 
 Result<void> set_gpus_per_task(Draft& draft, const Option& option) {
+  draft.sizes.gpus_per_task.reset();
+  if (option.value.empty()) return {};
   TRY_ASSIGN(Request request, parse_gpus(option.value));
   put(draft.sizes.gpus_per_task, std::move(request), draft, option);
   return {};

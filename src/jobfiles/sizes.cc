@@ -18,6 +18,11 @@ T value_or(const std::optional<Size<T>>& size, T otherwise) {
   return size ? size->value : otherwise;
 }
 
+std::string counted(std::int64_t count, const char* noun) {
+  if (count == 1) return fmt::format("one {}", noun);
+  return fmt::format("{} {}s", count, noun);
+}
+
 Error contradiction(const Place& place, std::string message) {
   return at_place(invalid(std::move(message), "contradiction"), place);
 }
@@ -39,7 +44,8 @@ struct Shape {
   Result<void> find_nodes();
   Result<void> find_tasks();
   void fit_nodes_to_tasks();
-  Result<void> find_tasks_per_node();
+  void find_tasks_per_node();
+  bool agree(std::int64_t gpus_per_task) const;
   Result<void> find_gpus();
   Result<void> spread_gpus(const Size<Request>& total);
   Result<void> find_cores();
@@ -115,24 +121,24 @@ void Shape::fit_nodes_to_tasks() {
   bool ranged = group.nodes_max > group.nodes_min;
   if (ranged && !sizes.tasks) {
     draft.warn(sizes.nodes->place, "fewer_nodes",
-               fmt::format("without --ntasks the job has one task for each of {} nodes; more nodes "
-                           "are never taken",
-                           group.nodes_min));
+               fmt::format("-N {}-{} without --ntasks: the job has {} and takes {}",
+                           group.nodes_min, group.nodes_max, counted(group.tasks, "task"),
+                           counted(group.nodes_min, "node")));
     group.nodes_max = group.nodes_min;
   }
   group.nodes_max = std::min(group.nodes_max, group.tasks);
 }
 
-Result<void> Shape::find_tasks_per_node() {
-  if (!sizes.tasks_per_node) return {};
+void Shape::find_tasks_per_node() {
+  if (!sizes.tasks_per_node) return;
   std::int64_t each = sizes.tasks_per_node->value;
   std::int64_t tasks = group.tasks;
   if (group.nodes_max > 0 && tasks > group.nodes_max * each) {
-    return contradiction(
-        sizes.tasks_per_node->place,
-        fmt::format("{} tasks at {} a node need {} nodes, but at most {} are asked "
-                    "for",
-                    tasks, each, (tasks + each - 1) / each, group.nodes_max));
+    // As with sbatch, --ntasks and --nodes count.
+    draft.warn(sizes.tasks_per_node->place, "no_effect",
+               fmt::format("--ntasks-per-node={} has no effect: {} on {} are more for each", each,
+                           counted(tasks, "task"), counted(group.nodes_max, "node")));
+    return;
   }
   std::int64_t least = (tasks + each - 1) / each;
   bool exact = tasks == least * each && (nodes_fixed() ? group.nodes_min == least : true) &&
@@ -140,7 +146,7 @@ Result<void> Shape::find_tasks_per_node() {
   if (exact) {
     group.nodes_min = group.nodes_max = static_cast<std::int32_t>(least);
     group.tasks_per_node = static_cast<std::int32_t>(each);
-    return {};
+    return;
   }
   group.nodes_min = std::max(group.nodes_min, static_cast<std::int32_t>(least));
   // At most `each` on a node cannot be said; it holds by itself when no node could get more.
@@ -150,7 +156,6 @@ Result<void> Shape::find_tasks_per_node() {
                            "that is nodes times --ntasks-per-node",
                            each, tasks));
   }
-  return {};
 }
 
 // --gpus=N of the whole job: evenly over its nodes if it has a number of them, else its tasks.
@@ -167,14 +172,31 @@ Result<void> Shape::spread_gpus(const Size<Request>& total) {
   }
   bool shared = value_or(sizes.tasks_per_gpu, 1) > 1;
   if (where == nullptr || (shared && where == &group.per_task)) {
-    return contradiction(total.place,
-                         fmt::format("{} GPUs cannot be spread evenly over this job's nodes or {} "
-                                     "tasks: use --gpus-per-node with --nodes",
-                                     gpus, group.tasks));
+    if (group.nodes_max > 1) {
+      return contradiction(total.place,
+                           fmt::format("{} cannot be spread evenly over this job's nodes or {} "
+                                       "tasks: use --gpus-per-node with --nodes",
+                                       counted(gpus, "GPU"), group.tasks));
+    }
+    if (group.nodes_max == 0) {
+      draft.warn(total.place, "read_as",
+                 fmt::format("--gpus={} for {}: they all run on one node and share its GPUs", gpus,
+                             counted(group.tasks, "task")));
+    }
+    group.nodes_min = group.nodes_max = 1;
+    where = &group.per_node;
+    parts = 1;
   }
   where->gpus = gpus / parts;
   where->gpu_model = total.value.gpu_model;
   return {};
+}
+
+// Whether `each` for every task is what each node has.
+bool Shape::agree(std::int64_t each) const {
+  const std::int64_t nodes = std::max(group.nodes_min, 1);
+  if (group.tasks_per_node > 0) return group.per_node.gpus == each * group.tasks_per_node;
+  return group.nodes_max <= nodes && group.per_node.gpus * nodes == each * group.tasks;
 }
 
 Result<void> Shape::find_gpus() {
@@ -194,12 +216,12 @@ Result<void> Shape::find_gpus() {
   }
   if (sizes.gpus_per_task && sizes.gpus_per_task->value.gpus > 0) {
     const Size<Request>& per_task = *sizes.gpus_per_task;
-    if (group.per_node.gpus > 0 &&
-        group.per_node.gpus !=
-            static_cast<std::int64_t>(per_task.value.gpus) * group.tasks_per_node) {
-      return contradiction(per_task.place,
-                           "--gpus-per-task and the GPUs of each node do not agree: keep one of "
-                           "them");
+    if (group.per_node.gpus > 0 && !agree(per_task.value.gpus)) {
+      draft.warn(per_task.place, "no_effect",
+                 fmt::format("--gpus-per-task={} has no effect: the {} of each node are shared by "
+                             "its tasks",
+                             per_task.value.gpus, counted(group.per_node.gpus, "GPU")));
+      return {};
     }
     if (sizes.gpus &&
         sizes.gpus->value.gpus != static_cast<std::int64_t>(per_task.value.gpus) * group.tasks) {
@@ -212,6 +234,12 @@ Result<void> Shape::find_gpus() {
     group.per_task.gpus = per_task.value.gpus;
     group.per_task.gpu_model = per_task.value.gpu_model;
     return {};
+  }
+  if (sizes.tasks_per_gpu && sizes.tasks && !sizes.gpus && per_node == nullptr) {
+    Size<Request> total{Request(), sizes.tasks_per_gpu->place, sizes.tasks_per_gpu->level};
+    const std::int32_t each = sizes.tasks_per_gpu->value;
+    total.value.gpus = group.tasks / each + (group.tasks % each > 0 ? 1 : 0);
+    return spread_gpus(total);
   }
   if (!sizes.gpus || sizes.gpus->value.gpus == 0) return {};
   if (group.per_node.gpus == 0) return spread_gpus(*sizes.gpus);
@@ -233,10 +261,13 @@ Result<void> Shape::find_cores() {
   bool of_task = group.per_task.gpus > 0;
   std::int64_t gpus = of_task ? group.per_task.gpus : group.per_node.gpus;
   std::int64_t cores = gpus * each.value;
-  if (gpus == 0 || cores > kCountMax) {
-    return contradiction(each.place, gpus == 0 ? "--cpus-per-gpu needs GPUs: add --gpus-per-node=N"
-                                               : "more than 1000000 cores on a node");
+  if (gpus == 0) {
+    draft.warn(each.place, "no_effect",
+               "--cpus-per-gpu has no effect: the job asks for no GPUs; add --gpus-per-node=N");
+    group.per_task.cores = 1;
+    return {};
   }
+  if (cores > kCountMax) return contradiction(each.place, "more than 1000000 cores on a node");
   std::int64_t tasks_of_node = group.tasks_per_node > 0 ? group.tasks_per_node
                                : nodes_fixed() && group.tasks == group.nodes_min ? 1
                                                                                  : 0;
@@ -249,6 +280,12 @@ Result<void> Shape::find_cores() {
 }
 
 Result<void> Shape::find_memory() {
+  if (sizes.memory_per_node && sizes.memory_per_node->value == 0 &&
+      !draft.submission.spec.exclusive) {
+    draft.warn(sizes.memory_per_node->place, "no_effect",
+               "--mem=0 (all memory of the node) has no effect: give an amount, or --exclusive for "
+               "whole nodes");
+  }
   group.per_node.memory_bytes = value_or<std::int64_t>(sizes.memory_per_node, 0);
   auto put = [](const Size<std::int64_t>& each, std::int64_t task_count, std::int64_t node_count,
                 TaskGroup& to) -> Result<void> {
@@ -286,7 +323,7 @@ Result<void> finish_sizes(Draft& draft) {
   TRY(shape.find_nodes());
   TRY(shape.find_tasks());
   shape.fit_nodes_to_tasks();
-  TRY(shape.find_tasks_per_node());
+  shape.find_tasks_per_node();
   TRY(shape.find_gpus());
   TRY(shape.find_cores());
   TRY(shape.find_memory());

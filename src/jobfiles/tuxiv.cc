@@ -254,7 +254,7 @@ Result<ParsedJob> parse_tuxiv(const Source& source, const Context& context) {
   TRY(apply_overrides(draft, false));
   TRY(finish_sizes(draft));
   TRY(finish_environment(draft, false));
-  TRY(check_output_paths(draft));
+  finish_output_paths(draft);
   job.submission = std::move(draft.submission);
   job.warnings = std::move(draft.warnings);
   job.generated = tcloud_files(file, context);

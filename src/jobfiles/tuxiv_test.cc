@@ -152,7 +152,6 @@ TEST(Tuxiv, ErrorsNameThePlace) {
            Case{"environment:\n  dependencies: [numpy=]\n", "tuxiv.conf:2:18"},
            Case{"a: [\n", "tuxiv.conf:2:1"},
            Case{"a: 1\n---\nb: 2\n", "tuxiv.conf:3:1"},
-           Case{"job:\n  general:\n    - output=../../x\n", "tuxiv.conf:3:7"},
            Case{"entrypoint: [\"\xC3\x28\"]\n", "tuxiv.conf:1:15"},
        }) {
     auto job = read(c.text);

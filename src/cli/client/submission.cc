@@ -116,6 +116,8 @@ jobfiles::Context local_context() {
   context.host = local_host();
   context.home = local_home();
   context.workdir = working_directory();
+  std::error_code error;
+  context.physical_workdir = fs::current_path(error).string();
   context.userdir = environment_value("TACC_USERDIR");
   context.now = Instant{telemetry::now_us()};
   context.utc_offset_s = utc_offset_s(context.now.us);
@@ -139,6 +141,7 @@ jobfiles::Context context_for(const std::string& path, const jobfiles::Source& s
   if (fs::is_directory(path, error) || base.starts_with("tuxiv.")) {
     const fs::path folder = name.has_parent_path() ? name.parent_path() : fs::path(".");
     context.workdir = fs::weakly_canonical(fs::absolute(folder), error).string();
+    context.physical_workdir = context.workdir;
   }
   return context;
 }
