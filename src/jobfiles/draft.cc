@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "jobfiles/slurm_variables.h"
 #include "jobfiles/words.h"
 
 namespace dove::jobfiles {
@@ -120,23 +121,6 @@ Result<void> read_export_file(Draft& draft) {
   return {};
 }
 
-// What Slurm tells of the request itself; what was given to the job is told by the agent.
-void add_request(const Draft& draft, std::map<std::string, std::string>& environment) {
-  if (draft.sizes.tasks_per_node) {
-    environment["SLURM_NTASKS_PER_NODE"] = std::to_string(draft.sizes.tasks_per_node->value);
-  }
-  if (!draft.context->host.empty()) environment["SLURM_SUBMIT_HOST"] = draft.context->host;
-  const std::vector<std::int32_t>& indices = draft.submission.spec.array.indices;
-  if (indices.empty()) return;
-  const std::int32_t step = indices.size() < 2 ? 1 : indices[1] - indices[0];
-  bool even = true;
-  for (std::size_t i = 1; i < indices.size(); ++i) even &= indices[i] - indices[i - 1] == step;
-  environment["SLURM_ARRAY_TASK_COUNT"] = std::to_string(indices.size());
-  environment["SLURM_ARRAY_TASK_MIN"] = std::to_string(indices.front());
-  environment["SLURM_ARRAY_TASK_MAX"] = std::to_string(indices.back());
-  environment["SLURM_ARRAY_TASK_STEP"] = std::to_string(even ? step : 1);
-}
-
 }  // namespace
 
 Result<void> finish_environment(Draft& draft, bool export_by_default) {
@@ -163,7 +147,7 @@ Result<void> finish_environment(Draft& draft, bool export_by_default) {
   }
   if (draft.export_file) TRY(read_export_file(draft));
   for (const std::string& item : items) TRY(export_item(draft, item));
-  add_request(draft, environment);
+  add_slurm_variables(draft, environment);
   std::size_t bytes = 0;
   for (const auto& [name, value] : environment) bytes += name.size() + value.size() + 2;
   if (bytes > kEnvironmentBytesMax) {

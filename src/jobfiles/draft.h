@@ -5,6 +5,7 @@
 // because the options only mean something together. One thread; owned by the reader of one file.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -48,6 +49,8 @@ struct Draft {
   codec::Submission submission;
   Behaviour behaviour;
   Sizes sizes;
+  // Options that were given, by their names in full, as the last one wrote its value.
+  std::map<std::string, std::string, std::less<>> given;
   std::vector<Warning> warnings;
   const Context* context = nullptr;   // never null while options are applied
   Level level = Level::kFile;         // of the options being applied now

@@ -103,6 +103,7 @@ Result<void> apply_sbatch_option(Draft& draft, std::string_view name, const std:
         invalid(fmt::format("--{} takes no value: leave out \"{}\"", rule.name, shown(value))),
         place);
   }
+  draft.given[std::string(rule.name)] = value;
   if (rule.set == nullptr) {
     draft.warn(place, "no_effect", fmt::format("--{} has no effect: {}", rule.name, rule.text));
     return {};

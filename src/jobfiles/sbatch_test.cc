@@ -106,6 +106,30 @@ TEST(Sbatch, TellsTheJobWhereItWasSubmitted) {
   EXPECT_EQ(job->submission.exec.environment.at("SLURM_SUBMIT_HOST"), "login1");
 }
 
+// As a slurmctld 22.05 was seen to set them.
+TEST(Sbatch, TellsTheJobWhatWasAskedForIt) {
+  const auto slurm = [](const std::string& options) {
+    auto job = read("#SBATCH --export=NONE " + options);
+    EXPECT_TRUE(job.ok()) << options;
+    std::string text;
+    if (!job.ok()) return text;
+    for (const auto& [name, value] : job->submission.exec.environment) {
+      if (name == "SLURM_EXPORT_ENV") continue;
+      text += (text.empty() ? "" : " ") + name.substr(6) + "=" + value;
+    }
+    return text;
+  };
+  EXPECT_EQ(slurm("-N2"), "");
+  EXPECT_EQ(slurm("-n1"), "NPROCS=1 NTASKS=1");
+  EXPECT_EQ(slurm("-N2 --ntasks-per-node=2 --gpus-per-node=2 -c2"),
+            "CPUS_PER_TASK=2 GPUS_PER_NODE=2 NPROCS=4 NTASKS=4 NTASKS_PER_NODE=2");
+  EXPECT_EQ(slurm("-n1 --gpus=h200:1"), "GPUS=h200:1 NPROCS=1 NTASKS=1");
+  EXPECT_EQ(slurm("-n2 --gpus-per-task=1 --mem-per-cpu=100"),
+            "GPUS_PER_TASK=1 MEM_PER_CPU=100 NPROCS=2 NTASKS=2");
+  EXPECT_EQ(slurm("-N1 --gres=gpu:2 --cpus-per-gpu=2"), "CPUS_PER_GPU=2");
+  EXPECT_EQ(slurm("-m block -O"), "DISTRIBUTION=block OVERCOMMIT=1");
+}
+
 TEST(Sbatch, CommandLineWinsOverEnvironmentWinsOverFile) {
   Context context = ann();
   context.environment = {{"SBATCH_PARTITION", "env"}, {"SBATCH_TIMELIMIT", "20"},
@@ -120,24 +144,30 @@ TEST(Sbatch, CommandLineWinsOverEnvironmentWinsOverFile) {
   EXPECT_EQ(job->submission.spec.groups[0].per_node.memory_bytes, 0);
   EXPECT_EQ(job->submission.spec.groups[0].per_task.memory_bytes, 1LL << 30);
   EXPECT_EQ(job->submission.exec.environment,
-            (std::map<std::string, std::string>{{"PATH", "/bin"}}));
+            (std::map<std::string, std::string>{{"PATH", "/bin"}, {"SLURM_MEM_PER_CPU", "1024"}}));
   EXPECT_FALSE(read("#SBATCH --mem=1 --mem-per-cpu=2").ok());
 }
 
 TEST(Sbatch, ExportChoosesTheEnvironment) {
   Context context = ann();
   context.environment = {{"A", "1"}, {"B", "2"}};
-  auto exported = [&](const std::string& list) {
-    auto job = read("#SBATCH --export=" + list, context);
+  auto exported_as = [&](const std::string& list) {
+    auto job = read("#SBATCH \"--export=" + list + "\"", context);
     EXPECT_TRUE(job.ok()) << list;
     return job.ok() ? job->submission.exec.environment : std::map<std::string, std::string>();
   };
   using Map = std::map<std::string, std::string>;
+  const auto exported = [&](const std::string& list) {
+    Map environment = exported_as(list);
+    EXPECT_EQ(environment["SLURM_EXPORT_ENV"], list);
+    environment.erase("SLURM_EXPORT_ENV");
+    return environment;
+  };
   EXPECT_EQ(exported("ALL"), (Map{{"A", "1"}, {"B", "2"}}));
   EXPECT_EQ(exported("NONE"), Map());
   EXPECT_EQ(exported("A,C=3"), (Map{{"A", "1"}, {"C", "3"}}));
   EXPECT_EQ(exported("ALL,C=3"), (Map{{"A", "1"}, {"B", "2"}, {"C", "3"}}));
-  EXPECT_EQ(exported("\"C='x,y'\""), (Map{{"C", "x,y"}}));
+  EXPECT_EQ(exported("C='x,y'"), (Map{{"C", "x,y"}}));
   EXPECT_FALSE(read("#SBATCH --export=1x=2", context).ok());
 }
 

@@ -8,6 +8,7 @@
 #include <cctype>
 
 #include "agent/health/progress.h"
+#include "agent/tasks/rendezvous.h"
 
 namespace dove::agent {
 namespace {
@@ -97,25 +98,6 @@ std::vector<std::string> names_of(const LaunchOrder& order) {
   return names;
 }
 
-std::string master_address(const LaunchOrder& order) {
-  if (order.nodes.empty() || order.nodes.front().address.empty()) return "127.0.0.1";
-  return order.nodes.front().address;
-}
-
-// {"cluster":{"worker":["a:p",...]},"task":{"type":"worker","index":i}}; addresses are plain.
-std::string tf_config(const LaunchOrder& order, Rank rank) {
-  std::vector<std::string> workers(static_cast<std::size_t>(order.tasks));
-  for (const PeerNode& node : order.nodes) {
-    for (Rank r : node.ranks) {
-      if (r < workers.size()) {
-        workers[r] = fmt::format("\"{}:{}\"", node.address, master_port(order.key) + 1 + r);
-      }
-    }
-  }
-  return fmt::format(R"({{"cluster":{{"worker":[{}]}},"task":{{"type":"worker","index":{}}}}})",
-                     fmt::join(workers, ","), rank);
-}
-
 void add_identity(const AgentFacts& facts, const LaunchOrder& order, Environment& e) {
   const char* user_name = order.linux_user.empty() ? nullptr : order.linux_user.c_str();
   const passwd* entry = user_name != nullptr ? getpwnam(user_name) : getpwuid(geteuid());
@@ -173,6 +155,27 @@ void add_dove(const AgentFacts& facts, const LaunchOrder& order, Rank rank,
   if (!facts.stage_directory.empty()) e["DOVE_CHECKPOINT_STAGE"] = stage_of(facts, order.key);
 }
 
+// The numbers that were asked for. A batch script has them as Slurm's does: those that its options
+// named (jobfiles/slurm_variables.h), and those that differ from what no option means.
+void add_slurm_sizes(const LaunchOrder& order, Environment& e) {
+  const bool batch = order.launch == LaunchMode::kBatch;
+  if (!batch || order.tasks != static_cast<std::int32_t>(order.nodes.size())) {
+    e["SLURM_NTASKS"] = e["SLURM_NPROCS"] = std::to_string(order.tasks);
+  }
+  if (!batch || order.cpus_per_task > 1) {
+    e["SLURM_CPUS_PER_TASK"] = std::to_string(order.cpus_per_task);
+  }
+  const auto& own = order.exec.environment;
+  if (order.placement.memory_bytes > 0 && !own.contains("SLURM_MEM_PER_CPU") &&
+      !own.contains("SLURM_MEM_PER_GPU")) {
+    e["SLURM_MEM_PER_NODE"] = std::to_string(order.placement.memory_bytes >> 20);
+  }
+  if (!order.placement.devices.empty()) {
+    e["SLURM_JOB_GPUS"] = joined(device_ids(order.placement.devices));
+    e["SLURM_GPUS_ON_NODE"] = std::to_string(order.placement.devices.size());
+  }
+}
+
 void add_slurm(const AgentFacts& facts, const LaunchOrder& order, Environment& e) {
   std::vector<std::int32_t> tasks_per_node;
   std::vector<std::int32_t> cores_per_node;
@@ -187,25 +190,22 @@ void add_slurm(const AgentFacts& facts, const LaunchOrder& order, Environment& e
   e["SLURM_JOB_USER"] = order.user;
   e["SLURM_JOB_NODELIST"] = e["SLURM_NODELIST"] = nodes;
   e["SLURM_JOB_NUM_NODES"] = e["SLURM_NNODES"] = std::to_string(order.nodes.size());
-  e["SLURM_NTASKS"] = e["SLURM_NPROCS"] = std::to_string(order.tasks);
   e["SLURM_TASKS_PER_NODE"] = run_lengths(tasks_per_node);
   e["SLURM_JOB_CPUS_PER_NODE"] = run_lengths(cores_per_node);
   e["SLURM_CPUS_ON_NODE"] = std::to_string(order.placement.cores.size());
-  e["SLURM_CPUS_PER_TASK"] = std::to_string(order.cpus_per_task);
+  add_slurm_sizes(order, e);
   e["SLURM_JOB_PARTITION"] = order.pool;
   if (!order.project.empty()) e["SLURM_JOB_ACCOUNT"] = order.project;
+  if (!order.queue.empty()) e["SLURM_JOB_QOS"] = order.queue;
   e["SLURM_CLUSTER_NAME"] = facts.cluster;
   e["SLURM_SUBMIT_DIR"] = order.exec.workdir;
-  e["SLURMD_NODENAME"] = facts.node;
+  e["SLURMD_NODENAME"] = e["SLURM_TOPOLOGY_ADDR"] = facts.node;
+  e["SLURM_TOPOLOGY_ADDR_PATTERN"] = "node";
+  e["SLURM_NODE_ALIASES"] = "(null)";
+  e["SLURM_PRIO_PROCESS"] = "0";
   e["SLURM_NODEID"] = std::to_string(order.placement.node_rank);
+  e["SLURM_PROCID"] = e["SLURM_LOCALID"] = "0";
   e["SLURM_RESTART_COUNT"] = std::to_string(order.restart_count);
-  if (order.placement.memory_bytes > 0) {
-    e["SLURM_MEM_PER_NODE"] = std::to_string(order.placement.memory_bytes >> 20);
-  }
-  if (!order.placement.devices.empty()) {
-    e["SLURM_JOB_GPUS"] = joined(device_ids(order.placement.devices));
-    e["SLURM_GPUS_ON_NODE"] = std::to_string(order.placement.devices.size());
-  }
   if (order.array) {
     e["SLURM_ARRAY_JOB_ID"] = std::to_string(order.array.value);
     e["SLURM_ARRAY_TASK_ID"] = std::to_string(order.array_index);
@@ -245,16 +245,11 @@ void add_open_mpi(const AgentFacts& facts, const LaunchOrder& order,
   if (geteuid() == 0) e["OMPI_ALLOW_RUN_AS_ROOT"] = e["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
 }
 
-void add_rank(const LaunchOrder& order, Rank rank, std::int32_t local_rank, std::int32_t local_size,
-              std::int32_t world_size, std::int32_t node_rank, Environment& e) {
-  e["MASTER_ADDR"] = master_address(order);
-  e["MASTER_PORT"] = std::to_string(master_port(order.key));
-  e["WORLD_SIZE"] = std::to_string(world_size);
-  e["RANK"] = e["SLURM_PROCID"] = e["DOVE_RANK"] = std::to_string(rank);
-  e["LOCAL_RANK"] = e["SLURM_LOCALID"] = std::to_string(local_rank);
-  e["LOCAL_WORLD_SIZE"] = std::to_string(local_size);
-  e["NODE_RANK"] = e["GROUP_RANK"] = e["SLURM_NODEID"] = std::to_string(node_rank);
-  e["TF_CONFIG"] = tf_config(order, rank);
+// Who a task is, in Slurm's words and ours.
+void add_task(const RankPlace& place, Environment& e) {
+  e["SLURM_PROCID"] = e["DOVE_RANK"] = std::to_string(place.rank);
+  e["SLURM_LOCALID"] = std::to_string(place.local_rank);
+  e["SLURM_NODEID"] = std::to_string(place.node_rank);
 }
 
 // Of the tasks that start together on this node. The shim fills in the process id.
@@ -263,17 +258,6 @@ void add_local(const std::vector<TaskGrant>& tasks, Environment& e) {
   for (const TaskGrant& task : tasks) ranks.push_back(std::to_string(task.rank));
   e["SLURM_GTIDS"] = fmt::format("{}", fmt::join(ranks, ","));
   e["SLURM_TASK_PID"] = "";
-}
-
-// What `torchrun` reads in place of its flags, one torchrun per node.
-void add_torchrun(const LaunchOrder& order, Environment& e) {
-  e["PET_NNODES"] = std::to_string(order.nodes.size());
-  e["PET_NODE_RANK"] = std::to_string(order.placement.node_rank);
-  e["PET_MASTER_ADDR"] = master_address(order);
-  e["PET_MASTER_PORT"] = std::to_string(master_port(order.key));
-  e["PET_RDZV_ID"] = order.key.text();
-  e["PET_RDZV_BACKEND"] = "c10d";
-  e["PET_RDZV_ENDPOINT"] = e["PET_MASTER_ADDR"] + ":" + e["PET_MASTER_PORT"];
 }
 
 void add_fabric(const AgentFacts& facts, const LaunchOrder& order,
@@ -302,10 +286,6 @@ std::string stage_of(const AgentFacts& facts, AttemptKey key) {
 std::string driver_name(const Inventory* inventory, std::int32_t device) {
   const std::string uuid = uuid_of(inventory, device);
   return is_of_driver(uuid) ? uuid : std::to_string(device);
-}
-
-int master_port(AttemptKey key) {
-  return 20'000 + static_cast<int>((key.job.value * 37 + key.attempt * 11) % 12'000);
 }
 
 std::string run_lengths(const std::vector<std::int32_t>& counts) {
@@ -366,9 +346,6 @@ Environment attempt_environment(const AgentFacts& facts, const LaunchOrder& orde
   add_identity(facts, order, e);
   add_slurm(facts, order, e);
   add_open_mpi(facts, order, attempt_directory, e);
-  add_torchrun(order, e);
-  const auto local_size = static_cast<std::int32_t>(order.placement.tasks.size());
-  add_rank(order, 0, 0, local_size, order.tasks, order.placement.node_rank, e);
   add_local({TaskGrant{}}, e);
   add_devices(facts, order.placement.devices, e);
   add_fabric(facts, order, order.placement.devices, e);
@@ -382,9 +359,11 @@ Environment attempt_environment(const AgentFacts& facts, const LaunchOrder& orde
 Environment task_environment(const AgentFacts& facts, const LaunchOrder& order,
                              const TaskGrant& task, const std::string& attempt_directory) {
   Environment e = attempt_environment(facts, order, attempt_directory);
-  const auto local_size = static_cast<std::int32_t>(order.placement.tasks.size());
-  add_rank(order, task.rank, task.local_rank, local_size, order.tasks, order.placement.node_rank,
-           e);
+  const RankPlace place{task.rank, task.local_rank, order.placement.node_rank};
+  add_task(place, e);
+  const RankVariables given = rank_variables(rendezvous_of(order), place);
+  for (const auto& [name, value] : given) e[name] = value;
+  e["DOVE_GIVEN"] = given_text(given);
   add_progress(facts, order, task.rank, attempt_directory, e);
   add_local(order.placement.tasks, e);
   // Devices asked per node belong to all tasks there.
@@ -400,11 +379,15 @@ Environment step_environment(const AgentFacts& facts, const LaunchOrder& order,
   Environment e = attempt_environment(facts, order, attempt_directory);
   add_own(facts, step.environment, e);
   add_dove(facts, order, task.rank, attempt_directory, e);
-  const auto local_size = static_cast<std::int32_t>(step.tasks.size());
-  add_rank(order, task.rank, task.local_rank, local_size, step.tasks_total, step.node_rank, e);
+  const RankPlace place{task.rank, task.local_rank, step.node_rank};
+  add_task(place, e);
+  RankVariables given = rank_variables(rendezvous_of(order, step), place);
+  std::erase_if(given, [&](const auto& entry) { return e.contains(entry.first); });
+  for (const auto& [name, value] : given) e[name] = value;
+  e["DOVE_GIVEN"] = given_text(given);
   add_local(step.tasks, e);
   add_devices(facts, task.devices.empty() ? order.placement.devices : task.devices, e);
-  e["SLURMD_NODENAME"] = facts.node;
+  e["SLURMD_NODENAME"] = e["SLURM_TOPOLOGY_ADDR"] = facts.node;
   // Tasks of nodes that share a machine must not meet in /tmp (Open MPI's session directories).
   e["TMPDIR"] = attempt_directory + "/tmp";
   e["SLURM_STEP_ID"] = e["SLURM_STEPID"] = std::to_string(step.step);

@@ -1,5 +1,5 @@
-// What a task finds in its environment: Dovetail's own names, torchrun's and TensorFlow's
-// rendezvous, Slurm's names, Open MPI's settings and the devices it may use.
+// What a task finds in its environment: Dovetail's own names, the rendezvous of its ranks, Slurm's
+// names, Open MPI's settings and the devices it may use.
 //
 // Sources: torch.distributed "Environment variable initialization"; TF_CONFIG of
 // tf.distribute; OUTPUT ENVIRONMENT VARIABLES of sbatch(1) and srun(1), 22.05.
@@ -56,7 +56,7 @@ struct AgentFacts {
 std::string run_lengths(const std::vector<std::int32_t>& counts);
 std::string compress_hostlist(const std::vector<std::string>& names);
 
-// Of the attempt as such: the batch script's.
+// Of the attempt as such: the batch script's, which is no rank of anything.
 Environment attempt_environment(const AgentFacts& facts, const LaunchOrder& order,
                                 const std::string& attempt_directory);
 
@@ -64,7 +64,8 @@ Environment attempt_environment(const AgentFacts& facts, const LaunchOrder& orde
 Environment task_environment(const AgentFacts& facts, const LaunchOrder& order,
                              const TaskGrant& task, const std::string& attempt_directory);
 
-// Of one task of a step: the step's client's environment, and its rank within the step.
+// Of one task of a step: the step's client's environment, and where that leaves gaps its rank
+// within the step.
 Environment step_environment(const AgentFacts& facts, const LaunchOrder& order,
                              const StepOrder& step, const TaskGrant& task,
                              const std::string& attempt_directory);
@@ -77,8 +78,5 @@ std::string stage_of(const AgentFacts& facts, AttemptKey key);
 // What the device's driver calls it: its UUID, as drivers number only the devices that they see,
 // and in their own order; its number where the driver knows no such name.
 std::string driver_name(const Inventory* inventory, std::int32_t device);
-
-// The rendezvous port: the same for all nodes of an attempt, below the ephemeral range.
-int master_port(AttemptKey key);
 
 }  // namespace dove::agent

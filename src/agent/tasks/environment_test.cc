@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "agent/tasks/output_path.h"
+#include "agent/tasks/rendezvous.h"
 
 namespace dove::agent {
 namespace {
@@ -74,6 +75,66 @@ TEST(Environment, TellsWhereProgressGoesAndThePackageIs) {
   LaunchOrder other = order;
   other.job_token = "another";
   EXPECT_NE(task_environment(with, other, task, "/a").at("DOVE_PROGRESS"), path);
+}
+
+// A program that is started plainly would wait for ranks that nobody starts.
+TEST(Environment, ABatchScriptIsNoRank) {
+  LaunchOrder order = gang();
+  order.launch = LaunchMode::kBatch;
+  const Environment e = attempt_environment(facts(), order, "/attempt");
+  const Environment task = task_environment(facts(), order, order.placement.tasks[0], "/attempt");
+  for (const auto& [name, value] : rank_variables(rendezvous_of(order), RankPlace{})) {
+    EXPECT_FALSE(e.contains(name)) << name;
+    EXPECT_TRUE(task.contains(name)) << name;
+  }
+  EXPECT_FALSE(e.contains("DOVE_RANK"));
+  EXPECT_EQ(e.at("SLURM_PROCID"), "0");
+  EXPECT_EQ(e.at("SLURM_LOCALID"), "0");
+  for (const auto& [name, value] : e) EXPECT_FALSE(name.starts_with("PMI")) << name;
+}
+
+TEST(Environment, ABatchScriptHasTheNumbersThatWereAskedFor) {
+  LaunchOrder order = gang();
+  order.launch = LaunchMode::kBatch;
+  order.queue = "fast";
+  order.project = "proj";
+  order.placement.memory_bytes = 2LL << 30;
+  Environment e = attempt_environment(facts(), order, "/attempt");
+  EXPECT_EQ(e.at("SLURM_NTASKS"), "3");
+  EXPECT_FALSE(e.contains("SLURM_CPUS_PER_TASK"));
+  EXPECT_EQ(e.at("SLURM_JOB_QOS"), "fast");
+  EXPECT_EQ(e.at("SLURM_JOB_ACCOUNT"), "proj");
+  EXPECT_EQ(e.at("SLURM_MEM_PER_NODE"), "2048");
+  EXPECT_EQ(e.at("SLURM_TOPOLOGY_ADDR"), "gpu-002");
+  order.tasks = 2;  // one for each node, and nobody asked
+  order.exec.environment["SLURM_MEM_PER_CPU"] = "1024";
+  e = attempt_environment(facts(), order, "/attempt");
+  EXPECT_FALSE(e.contains("SLURM_NTASKS"));
+  EXPECT_FALSE(e.contains("SLURM_MEM_PER_NODE"));
+}
+
+TEST(Environment, AStepFillsGapsOnly) {
+  LaunchOrder order = gang();
+  order.launch = LaunchMode::kBatch;
+  StepOrder step;
+  step.step = 1;
+  step.tasks = {TaskGrant{}};
+  step.tasks_total = 1;
+  step.nodes = {"gpu-002"};
+  step.tasks_per_node = {1};
+  step.environment = {{"MASTER_ADDR", "my.host"}, {"WORLD_SIZE", "2"}, {"RANK", "1"}};
+  const Environment e = step_environment(facts(), order, step, step.tasks[0], "/attempt");
+  EXPECT_EQ(e.at("MASTER_ADDR"), "my.host");
+  EXPECT_EQ(e.at("WORLD_SIZE"), "2");
+  EXPECT_EQ(e.at("RANK"), "1");
+  EXPECT_EQ(e.at("LOCAL_RANK"), "0");
+  // Its ranks meet where they are, not where the job begins.
+  EXPECT_EQ(e.at("PET_MASTER_ADDR"), "10.0.0.2");
+  EXPECT_EQ(e.at("PET_NNODES"), "1");
+  EXPECT_NE(e.at("MASTER_PORT"), std::to_string(master_port(order.key)));
+  const std::string& given = e.at("DOVE_GIVEN");
+  EXPECT_NE(given.find("LOCAL_RANK=0"), std::string::npos) << given;
+  EXPECT_EQ(given.find(" RANK="), std::string::npos) << given;
 }
 
 TEST(Environment, SpeaksSlurm) {

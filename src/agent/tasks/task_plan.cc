@@ -341,8 +341,7 @@ Result<TaskPlan> plan_batch_world(const PlanContext& context, const TaskGrant& g
   TRY_ASSIGN(TaskPlan plan, plan_basics(context, "world", grant.rank));
   TRY(check_workdir(context, plan));
   plan.mark.clear();
-  plan.environment =
-      task_environment(context.facts, context.order, grant, context.attempt_directory);
+  plan.environment = attempt_environment(context.facts, context.order, context.attempt_directory);
   set_limits(context, grant.cores, plan);
   TRY(contain(context, context.order.placement.devices, plan));
   return plan;

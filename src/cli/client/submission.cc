@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 #include <thread>
 
 #include "cli/client/environment_check.h"
@@ -110,6 +112,18 @@ Result<jobfiles::Source> read_source(const std::string& path) {
   return source;
 }
 
+namespace {
+
+// "RANK=1": what makes a rank of this task makes none of what it submits or starts.
+std::set<std::string, std::less<>> given_to_this_task() {
+  std::set<std::string, std::less<>> given;
+  std::istringstream words(environment_value("DOVE_GIVEN"));
+  for (std::string word; words >> word;) given.insert(word);
+  return given;
+}
+
+}  // namespace
+
 jobfiles::Context local_context() {
   jobfiles::Context context;
   context.user = local_user();
@@ -121,10 +135,11 @@ jobfiles::Context local_context() {
   context.userdir = environment_value("TACC_USERDIR");
   context.now = Instant{telemetry::now_us()};
   context.utc_offset_s = utc_offset_s(context.now.us);
+  const std::set<std::string, std::less<>> given = given_to_this_task();
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     const std::size_t equals = text.find('=');
-    if (equals == std::string_view::npos || equals == 0) continue;
+    if (equals == std::string_view::npos || equals == 0 || given.contains(text)) continue;
     context.environment.emplace(text.substr(0, equals), text.substr(equals + 1));
   }
   context.read_file = [](const std::string& path) { return read_file(path); };
