@@ -65,8 +65,8 @@ struct AgentOptions {
   bool mapped_users = true;
   bool keeps_records = true;  // false: attempts leave nothing on disk (the null fleet)
   std::int64_t output_rotate_bytes = 64 << 20;
-  // Pings come every 2 s (3 at most): an orders stream silent for so long has no controller at its
-  // end.
+  // Pings come every 2 s (3 at most): an orders stream that is silent for this long has lost its
+  // controller.
   std::int64_t stream_silence_us = 10'000'000;
   // Its node, directories and so on are the agent's; without `watches_health` nothing is checked.
   HealthOptions health;
@@ -196,7 +196,7 @@ class Agent {
   std::uint64_t session_number_ = 0;  // answers that are for a former one are not heard
   std::optional<Error> refused_;
   std::unique_ptr<wire::InStream> orders_;
-  // Of the session before, which fell silent: open until there is another.
+  // The stream of the previous session, which fell silent: open until there is another.
   std::unique_ptr<wire::InStream> silent_orders_;
   std::int64_t orders_heard_us_ = 0;
   std::map<AttemptKey, std::unique_ptr<HeldAttempt>> held_;

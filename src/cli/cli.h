@@ -25,7 +25,7 @@ const std::vector<std::string>& face_names();
 // The table of the client commands behind `extra`, as listings show it.
 std::vector<Command> all_commands(const std::vector<Command>& extra = {});
 
-// Of this build: "0.1.0".
+// The version of this build: "0.1.0".
 const char* version();
 
 }  // namespace dove::cli

@@ -35,7 +35,7 @@ constexpr E last_of();
 
 class ByteWriter {
  public:
-  // Values are only read: fields(ar, Ar::Of<T>&).
+  // Values are only read: `fields(ar, Ar::Of<T>&)`.
   template <class T>
   using Of = const T;
   static constexpr bool kReads = false;

@@ -28,7 +28,7 @@ Result<std::string> parse_slice(std::string_view text);
 
 // "64 GiB", "1.5 TiB", "512 B": for people.
 std::string human_bytes(std::int64_t bytes);
-// Of a countable: "512 MiB" of huge pages, "3" of others.
+// An amount of a countable: "512 MiB" of huge pages, "3" of others.
 std::string human_amount(std::string_view countable, std::int64_t amount);
 // "2h 5m", "30s", "3d 4h": for people; the two largest units.
 std::string human_span(Span span);

@@ -48,7 +48,7 @@ struct Bundle {
 };
 
 std::string config_json(const Bundle& bundle);
-// Of a further process in the container, as `bundle` has its first.
+// The specification of a further process in the container, in the way `bundle` has its first.
 std::string process_file(const Bundle& bundle);
 
 }  // namespace dove::containers

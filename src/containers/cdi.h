@@ -66,8 +66,8 @@ class CdiRegistry {
   // The name of the device of this kind that has `name`, or else that brings the device file `file`
   // with the fewest others; "": there is none.
   std::string find(const std::string& kind, const std::string& name, const std::string& file) const;
-  // Of devices with full names, what is for all of a kind once. Errors: one that is unknown or that
-  // two files of a directory name.
+  // The edits for devices given by their full names; edits for all devices of a kind come once.
+  // Errors: a device is unknown, or two files of a directory name it.
   Result<CdiEdits> edits(const std::vector<std::string>& names) const;
 
  private:

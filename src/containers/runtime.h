@@ -19,8 +19,8 @@ struct Runtime {
 // version 2. Errors say what to install or set.
 Result<Runtime> find_runtime(const std::string& wanted, bool only_v2, const std::string& state);
 
-// Command lines. `log` gets one JSON line per complaint. The container inherits so many descriptors
-// from 3 on.
+// Command lines. `log` gets one JSON line per complaint. The container inherits this number of
+// descriptors from 3 on.
 std::vector<std::string> run_command(const Runtime& runtime, const std::string& id,
                                      const std::string& bundle, const std::string& pid_file,
                                      const std::string& log, std::size_t descriptors);

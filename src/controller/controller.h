@@ -12,8 +12,8 @@
 // log.
 //
 // Life: construct, open(), subscribe(), start(), ..., stop(). open() to start() belong to one
-// thread; submit(), refuse() and fatal_error() are thread-safe. Who holds time in their own hands
-// says start_by_hand() in place of start() and calls work(): no thread, the same batches.
+// thread; submit(), refuse() and fatal_error() are thread-safe. A caller that controls time itself
+// calls start_by_hand() in place of start(), and then work(): no thread, the same batches.
 #pragma once
 
 #include <cstdint>
@@ -74,7 +74,7 @@ struct Input {
 struct Committed {
   Seq head;  // everything of the input stands at or before this
   Instant at;
-  // Of the first JobSubmitted: ids are consecutive, `jobs` of them (an array has many).
+  // The id of the first JobSubmitted: `jobs` consecutive ids (an array has many).
   JobId first_job;
   std::int32_t jobs = 0;
   std::vector<std::string> warnings;

@@ -13,7 +13,7 @@
 
 namespace dove::controller {
 
-// Of decisions that are committed and applied to `state`; the first stands at `first_seq`.
+// Orders for decisions that are committed and applied to `state`; the first is at `first_seq`.
 std::vector<backends::Order> orders_of(const core::State& state,
                                        std::span<const Decision> decisions, Seq first_seq);
 

@@ -49,7 +49,7 @@ class Accelerators {
   // All that are there and answer. None when the machine has no such devices or drivers; an error
   // when there is a driver that does not work, and says what to do.
   virtual Result<FoundDevices> find() = 0;
-  // Of those that find() gave last. One that does not answer has no sample.
+  // Samples of the devices that find() returned last. One that does not answer has no sample.
   virtual std::vector<DeviceSample> sample() = 0;
   // Cuts a device so that it has slices at exactly these places, ascending by start; none: it is
   // whole. Slices that stay are not touched, whoever holds them. The answer is in the

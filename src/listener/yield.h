@@ -1,12 +1,13 @@
-// Yield: what became of the time that GPUs were given away for. A restart goes on where the last
-// process was: what it kept, and of attempts that ended since what the ledger has of them.
+// Yield: accounting of GPU time (goodput): how allocated GPU time was spent. A restart continues
+// from what the previous process saved, and from what the ledger has about attempts that ended
+// since.
 //
-// Of an attempt that ended, the time from its tasks' start on was useful if they ended well; else
-// up to the last checkpoint it told of. The rest is lost, by the reason for its end, and the time
-// before the start is lost to "preparing". Of what nobody held it was "unavailable" (its node or it
-// is closed, drained or not there), "idle_while_waiting" for jobs that wait, or "idle". Measured in
-// GPU microseconds in thousandths of a GPU, which a large cluster has more of than an int64 can
-// count. Loop thread only.
+// The time of an ended attempt is useful from the start of its tasks to their end if they
+// succeeded, else up to the last checkpoint that it reported. The rest is lost, by the reason for
+// its end; the time before the start is lost to "preparing". Free devices count as "unavailable"
+// (the device or its node is closed, drained or away), as "idle_while_waiting" when jobs wait, or
+// as "idle". The unit is GPU microseconds in thousandths of a GPU; a large cluster has more of them
+// than an int64 can count. Loop thread only.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +37,8 @@ class Yield {
   // node, cause and amount.
   std::string keep(const core::State& state) const;
 
-  // So much time has passed since the last call; the first one only begins. `now_us` never goes
-  // back. Looks at every node: to be called every few seconds.
+  // Counts the time since the last call; the first call only begins. `now_us` never goes back.
+  // Looks at every node: to be called every few seconds.
   void passed(const core::State& state, std::int64_t now_us);
   // Adds "yield" to the job's object: GPU seconds of its attempts that ended, useful and by cause
   // lost; null when there are none.
@@ -54,7 +55,7 @@ class Yield {
     std::size_t device = 0;  // index into the inventory
     bool is_lost = false;
   };
-  // Of a node's GPUs that nobody held.
+  // A node's GPUs that no attempt held.
   struct Unheld {
     std::shared_ptr<const Inventory> inventory;  // that `gpus` are of
     std::vector<Gpu> gpus;

@@ -55,7 +55,7 @@ struct Limits {
   bool operator==(const Limits&) const = default;
 };
 
-// So much is guaranteed; 0 is nothing.
+// What is guaranteed; 0 is nothing.
 struct Quota {
   std::int64_t cores = 0;
   std::int64_t gpus_milli = 0;
@@ -77,7 +77,7 @@ struct Queue {
   std::int32_t weight = 1;    // its part of what is guaranteed to nobody, 1 to 1000000
   std::int32_t band = 0;      // among queues of one parent, all of a higher band come first
   std::string order;          // the order policy of its jobs; "": the parent's
-  std::int32_t promises = 4;  // so many of its blocked jobs have a protected start time
+  std::int32_t promises = 4;  // the number of its blocked jobs with a protected start
   bool operator==(const Queue&) const = default;
 };
 
@@ -135,8 +135,8 @@ struct Reservation {
   bool outage = false;  // nothing runs there; preemptible jobs are stopped in time
   std::vector<std::string> users;
   std::vector<std::string> projects;
-  // > 0: spare nodes. Only gangs that were on at least so many nodes when a bad one ended their
-  // last attempt are let in; where users or projects are listed, only theirs.
+  // > 0: spare nodes. They admit only gangs that were on at least this number of nodes when a bad
+  // one ended their last attempt; where users or projects are listed, only theirs.
   std::int32_t spares_for = 0;
   bool operator==(const Reservation&) const = default;
 };
@@ -163,22 +163,22 @@ struct ClusterSettings {
   std::string order = "priority_fifo";                 // of queues that name none
   Span fair_share_half_life = seconds(7 * 24 * 3600);  // of past use
   bool preemption = true;
-  // A job is held when it was requeued so often in a row by what was not its own doing.
+  // A job is held when failures that it did not cause have requeued it this many times in a row.
   std::int32_t requeues_max = 20;
-  // So many nodes at once are taken out for a reboot, an upgrade or a repair.
+  // The most nodes that are out for a reboot, an upgrade or a repair at once.
   std::int32_t max_unavailable = 1;
   bool node_tests = false;  // nodes that join are tested before they take jobs
   bool preflight = false;   // gangs are tried on their nodes before they start
-  // A node with so many faults within lemon_window is to be replaced, not repaired once more.
+  // A node with this number of faults within lemon_window is to be replaced, not repaired again.
   std::int32_t lemon_faults = 3;
   Span lemon_window = seconds(7 * 24 * 3600);
   std::string placement = "best_fit";  // where single tasks with devices go
-  // Ranks that told of no step for so long hang (or for 20 of their steps, if that is longer); 0:
-  // nobody looks.
+  // Ranks that report no step for this long (or for 20 of their steps, if that is longer) hang; 0
+  // switches the check off.
   Span hang_after = seconds(1800);
   OnHang on_hang = OnHang::kShow;
-  // A rank whose steps take so much longer than the gang's median is slow, in percent; so many
-  // reports in a row make a finding of it.
+  // A rank is slow when its steps take this percentage of the gang's median; that is a finding
+  // after `slow_reports` reports in a row.
   std::int32_t slow_percent = 130;
   std::int32_t slow_reports = 3;
   bool operator==(const ClusterSettings&) const = default;

@@ -218,12 +218,12 @@ struct ProgressReported {
   std::int64_t step = 0;   // of the task there that is behind
   Span busy;               // of the slowest: for one step, without waiting, the median lately
   Rank slowest = 0;        // that one
-  std::int32_t ranks = 1;  // so many tasks there have told
+  std::int32_t ranks = 1;  // the number of tasks there that reported
   Span typical = {};       // the same of half of them at least; 0: of a time when it was not told
   bool operator==(const ProgressReported&) const = default;
 };
-// No rank of a running attempt has told of a step for so long. When all others wait for one rank it
-// is that one, on `node`; else `node` is that of the first rank.
+// No rank of a running attempt has reported a step for `silent`. When all others wait for one rank,
+// it is that one, on `node`; else `node` is that of the first rank.
 struct HangObserved {
   JobId job;
   AttemptNumber attempt = 0;
@@ -235,15 +235,15 @@ struct HangObserved {
   Span silent;
   bool operator==(const HangObserved&) const = default;
 };
-// A rank told of a step again.
+// A rank reported a step again.
 struct HangEnded {
   JobId job;
   AttemptNumber attempt = 0;
   bool operator==(const HangEnded&) const = default;
 };
 
-// Somebody began a command in the world of a running task (`dove exec`); who is in the cause. Of
-// the command only the program is kept: its arguments may hold what is secret.
+// A user began a command in a running task (`dove exec`); the cause names the user. Only the
+// command's program is kept, because its arguments may hold secrets.
 struct ExecStarted {
   JobId job;
   AttemptNumber attempt = 0;

@@ -10,8 +10,8 @@ namespace dove {
 
 inline constexpr std::string_view kHugePages = "hugepages-";
 
-// Of one page of this countable; 0: it is none of huge pages. A size has one name: a power of two
-// below 1024, of Ki, Mi or Gi.
+// The bytes of one page of this countable; 0: it is not one of huge pages. A size has one name: a
+// power of two below 1024, of Ki, Mi or Gi.
 constexpr std::int64_t huge_page_bytes(std::string_view countable) {
   if (!countable.starts_with(kHugePages)) return 0;
   countable.remove_prefix(kHugePages.size());

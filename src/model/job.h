@@ -89,7 +89,7 @@ struct JobSpec {
   Preempt preempt = Preempt::kNone;
   std::int32_t checkpoint_signal = 0;  // sent when it is preempted; 0: SIGTERM at once
   Span checkpoint_grace;               // from that signal to SIGTERM
-  Span slice_min;                      // an attempt is not preempted before it has run for so long
+  Span slice_min;                      // the shortest time an attempt runs before it is preempted
   Instant deadline;                    // over by then, or not started at all; 0: none
   std::string reservation;             // runs inside it only; "": in none
   Spread spread = Spread::kAny;
@@ -130,7 +130,7 @@ enum class StopReason {
   kLaunchFailed,
   kPreempted,
   kPreflight,  // a node or the network failed before anything was started
-  kHung,       // its ranks told of no step any more
+  kHung,       // its ranks reported no step any more
 };
 
 // What a preemption is for.

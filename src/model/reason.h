@@ -29,7 +29,7 @@ enum class ReasonKind {
                       // "past_use" in 10^9ths, "guarantee", "band", "head", "sum" of an order
                       // in minutes, or an order's name), of which this one has `needs` and the
                       // other `used`; subject: a queue that lets nothing pass;
-                      // `limit`: of more jobs only so many were looked at
+                      // `limit`: only this number of jobs was looked at
   kExcluded,          // nodes wanted or excluded by the job leave `count`
   kProjectLimit,      // subject: the project; submissions over it are refused
   kDomain,      // no one unit of `level` has room: needs; of the best: free, total can be used

@@ -28,7 +28,7 @@ struct Request {
   std::int32_t gpus = 0;              // whole devices
   std::int32_t share_milli = 0;       // of one device, 1..999
   std::string slice;                  // profile of the slices, "1g.10gb"; "" without slices
-  std::int32_t slices = 0;            // so many slices, of one device or of several
+  std::int32_t slices = 0;            // the number of slices, of one device or of several
   std::string gpu_model;              // "" is any
   std::int64_t gpu_memory_bytes = 0;  // least memory of each device; 0 is any
   std::vector<Countable> countables;  // ascending by name, each once

@@ -6,9 +6,9 @@
 
 namespace dove::programs {
 
-// Of the devices that CUDA shows this process, `expected` at least. "": all did as told, or the
-// machine has no libcuda.so.1. Else which did not, and what it did. Blocks for as long as the
-// driver does; nothing else of this process may use CUDA.
+// Tries the devices that CUDA shows this process, `expected` at least. "": all work, or the machine
+// has no libcuda.so.1; else which device does not, and what it did. Blocks for as long as the
+// driver does; nothing else in this process may use CUDA.
 std::string try_cuda(int expected);
 
 }  // namespace dove::programs

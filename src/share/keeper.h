@@ -23,9 +23,9 @@ class Keeper {
   int capped(CuDevice device);
   int capped_current();  // of the context's device
 
-  // Whether so much may be taken; then it counts.
+  // Whether these bytes may be allocated; if so, they count.
   bool take(int device, std::uint64_t bytes);
-  // What was taken is this. What the driver refused goes back with give_back().
+  // Records what was allocated. What the driver refused is returned with give_back().
   void keep(const Holding& holding);
   void give_back(int device, std::uint64_t bytes);
 

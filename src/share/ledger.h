@@ -31,7 +31,7 @@ class Ledger {
   // After a fork: this process holds nothing yet.
   void forget();
 
-  // Whether there is room for so much more; then it counts.
+  // Whether there is room for this many bytes more; if so, they count.
   bool take(std::size_t device, std::uint64_t bytes, const Caps& caps);
   void give_back(std::size_t device, std::uint64_t bytes);
   // What could still be taken.

@@ -30,7 +30,7 @@ struct AsyncClientOptions {
   std::chrono::microseconds open_timeout =
       std::chrono::seconds(10);  // to the head of a stream's answer
   std::chrono::microseconds silence_timeout{
-      0};  // a stream without a byte for so long ends; 0: never
+      0};  // a stream without a byte for this long ends; 0: never
   std::size_t response_bytes_max = 64 * 1024 * 1024;
   std::size_t line_bytes_max = 16 * 1024 * 1024;
 };

@@ -39,7 +39,7 @@ class RequestParser {
   Request take();
   // Whether a byte of a request is in it.
   bool started() const { return impl_ != nullptr; }
-  // Of the request in the parser, once its head is complete (and until the next feed after take()).
+  // About the request in the parser, once its head is complete (until the next feed after take()).
   bool keep_alive() const { return keep_alive_; }
   bool http_1_0() const { return http_1_0_; }
   bool expects_continue() const { return expects_continue_; }

@@ -1,10 +1,10 @@
 // WebSocket: messages both ways on one connection that began as an HTTP request (RFC 6455). Carries
 // what a request and its answer cannot: a terminal, an input that goes on while output comes.
 //
-// Loop thread only. Either end pings, and takes a peer for gone that was silent for so long that it
-// missed three of them. Nothing is held back here: who sends keeps count of what the peer has not
-// taken (a window of their own), and a peer that lets more than kUnsentMax_bytes pile up is
-// dropped.
+// Loop thread only. Either end pings, and considers a peer gone after three missed pings.
+//
+// Nothing is held back here: the sender counts what the peer has not taken (a window of its own),
+// and a peer that lets more than kUnsentMax_bytes pile up is dropped.
 #pragma once
 
 #include <chrono>

@@ -58,7 +58,7 @@ struct WebSocket::State : std::enable_shared_from_this<WebSocket::State> {
   bool heard = false;  // something came since the last look
   int quiet_looks = 0;
   Timer timer;
-  // Of the handshake.
+  // For the handshake.
   ConnectAttempt connecting;
   std::string where;
   std::string held;

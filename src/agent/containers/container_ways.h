@@ -1,11 +1,11 @@
-// ContainerWays: whether networks of gangs on this node have ways out, what they are told about
-// them, and the end of the machine's part when the last network is gone (containers/ways.h).
+// ContainerWays: egress for gang networks. Detects whether it is possible on this node, describes
+// it to containers, and tears down the host side when the last network is gone (containers/ways.h).
 //
-// What the kernel can do is tried by dove-contain in a network namespace of its own; nothing of the
-// machine is changed for it. Where something is missing it is tried again, less and less often (a
-// module may be loaded, nft be installed); else from time to time, and what two trials miss is
-// gone. A way to the controller needs nftables; the world also needs a machine that forwards, which
-// is looked up anew for each network. Loop thread only.
+// dove-contain tries out what the kernel can do, in a network namespace of its own; this changes
+// nothing on the machine. While something is missing the trial is repeated, less and less often (a
+// module may be loaded, nft be installed); otherwise from time to time, and what two trials miss is
+// gone. Reaching the controller needs nftables. Reaching the world also needs a machine that
+// forwards, which is checked for each network. Loop thread only.
 #pragma once
 
 #include <chrono>

@@ -1,12 +1,12 @@
-// DeviceAllocator: has the plug-ins of vendors say, before an attempt starts, what tasks need that
-// were given their devices.
+// DeviceAllocator: before an attempt starts, asks vendor plug-ins what its tasks need in order to
+// use their devices.
 //
-// Asked for each set of devices that a task of the attempt is given, and for all of them together.
-// Of resources that the ledger only counts (network adapters, FPGAs) the first free units are
-// chosen here, for all tasks of the attempt together; they are its own until it ends. The latest
-// answer for a set is kept, over a restart of the agent too: a step that starts later needs it.
-// An attempt whose plug-in is away (the agent or the plug-in was just restarted) waits for it,
-// kPlugin_limit at most: it never starts without. Loop thread only.
+// It asks for each set of devices that a task of the attempt gets, and for all of them together.
+// For resources that the ledger only counts (network adapters, FPGAs) it chooses the first free
+// units, for all tasks of the attempt together; they belong to the attempt until it ends. The
+// latest answer for a set is kept, also over a restart of the agent: a step that starts later needs
+// it. An attempt whose plug-in is away (the agent or the plug-in was just restarted) waits for it,
+// kPlugin_limit at most, and never starts without it. Loop thread only.
 #pragma once
 
 #include <chrono>

@@ -38,7 +38,7 @@ class DeviceHealth {
 
   void judge(Finding finding);
   void good(const std::string& check, std::int32_t device);
-  // Of what comes and goes: good after some looks without it.
+  // For conditions that come and go: good after a few looks without it.
   void calm(const std::string& check, std::int32_t device);
   void look_at_memory(const devices::DeviceSample& sample, std::int32_t device);
   void look_at_clocks(const devices::DeviceSample& sample, std::int32_t device,

@@ -1,9 +1,9 @@
-// DeviceRules: which device files the kernel lets the processes of a cgroup open, whatever they
-// find in CUDA_VISIBLE_DEVICES and like whom they run.
+// DeviceRules: which device files the kernel lets the processes of a cgroup open, regardless of
+// CUDA_VISIBLE_DEVICES and of the user they run as.
 //
-// A list of what is allowed; everything else is refused. What every program may expect is always
-// on it: null, zero, full, random, urandom, tty, ptmx and the terminals of /dev/pts. Kept by the
-// devices controller of cgroup v1, or by a small program of ours that cgroup v2 runs at each open.
+// A list of allowed files; all others are refused. The list always has what every program may
+// expect: null, zero, full, random, urandom, tty, ptmx and the terminals of /dev/pts. The devices
+// controller of cgroup v1 enforces it, or a small program of ours that cgroup v2 runs at each open.
 //
 // Sources: the kernel's admin-guide/cgroup-v1/devices.rst, admin-guide/cgroup-v2.rst "Device
 // controller", bpf(2). Any thread.

@@ -37,7 +37,7 @@ struct ShareOptions {
 // Whether a control daemon of MPS lives that has its pipes there.
 bool mps_runs(const std::string& directory);
 
-// Who holds tasks that were given these devices.
+// Which mechanism holds tasks to their shares of these devices.
 ShareKeeper share_keeper(const ShareOptions& options, const Inventory& inventory,
                          const std::vector<DeviceGrant>& grants, bool contained);
 

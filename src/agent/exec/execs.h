@@ -23,7 +23,7 @@ class Execs {
 
   // Runs the order's command as `target` runs, or tells why there is none.
   void open(const ExecOrder& order, Result<TaskPlan> target);
-  // Of a former life, known by its file.
+  // Ends a command of a previous run of the agent, known by its file.
   void end_former(TaskPlan plan);
   // Those in the task, or in all tasks.
   void end(Rank rank, const std::string& why);

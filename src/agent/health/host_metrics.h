@@ -15,7 +15,7 @@ struct HostPaths {
   std::string cgroup_group;  // the agent's own cgroup, whose children are attempts; "" : none
 };
 
-// What cannot be read is left out. Some tens of small files are read.
+// Reads a few tens of small files, and leaves out what cannot be read.
 void add_host_metrics(const HostPaths& paths, telemetry::Exposition& out);
 
 }  // namespace dove::agent

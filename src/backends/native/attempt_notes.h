@@ -1,8 +1,8 @@
-// AttemptNotes: what agents say of the last attempts of jobs, one note of each node.
+// AttemptNotes: what agents report about the last attempts of jobs, one note for each node.
 //
-// In memory only, gone with the process: agents tell it again at each sync. Nothing of it is
-// trusted further than it concerns a job of which the node has a task. Of jobs that run every note
-// stays, so there are as many as the ledger has attempts. Loop thread only.
+// In memory only, gone with the process: agents report it again at each sync. A note is accepted
+// only for a job that has a task on that node. Notes about running jobs always stay, so there are
+// as many as the ledger has attempts. Loop thread only.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ class AttemptNotes {
     make_room(state);
   }
 
-  // Null: of the job's last attempt nothing was said.
+  // Null: there is no note about the job's last attempt.
   const ByNode* of_last(const core::State& state, JobId job) const {
     const auto found = jobs_.find(job);
     const core::Job* known = state.find_job(job);
@@ -49,7 +49,7 @@ class AttemptNotes {
   };
   static constexpr int kLooks = 16;  // at each note, at most
 
-  // The first of which anything was said goes; those that run are put behind.
+  // Drops the job with the oldest note; running jobs move to the end.
   void make_room(const core::State& state) {
     for (int looks = 0; order_.size() > kJobs_max && looks < kLooks; ++looks) {
       const JobId first = order_.front();

@@ -49,14 +49,14 @@ class ProgressBoard {
   // A decision that was just folded: the attempt's progress is over with it.
   void decided(const Decision& decision);
 
-  // HangObserved of jobs whose ranks have told of no step for the cluster's `hang_after` (or 20 of
-  // their steps, if that is longer), HangEnded of those where a rank has told of one since: each
-  // once. When all but one wait for others, or are a step ahead, it is that one.
+  // HangObserved for jobs whose ranks have reported no step for the cluster's `hang_after` (or 20
+  // of their steps, if that is longer), and HangEnded for those where a rank has reported one
+  // since: each once. When all but one wait for others, or are a step ahead, it names that one.
   std::vector<Event> look(const core::State& state, std::int64_t now_us);
   // What is known to keep the running job from getting on; "": nothing.
   std::string trouble(const core::State& state, JobId job) const;
 
-  // Adds "progress" to the job's object: null when nothing was said. With `ranks` also each rank.
+  // Adds "progress" to the job's object, null without a report. With `ranks` also each rank.
   void show(const core::State& state, JobId job, bool ranks, nlohmann::json& object) const;
   // A series for each rank, with whom it works for.
   void add_to(telemetry::Exposition& out, const core::State& state) const;
@@ -72,7 +72,7 @@ class ProgressBoard {
     std::int64_t step = 0;
     std::int64_t busy_us = 0;
     std::int64_t at_us = 0;
-    int slow = 0;  // so many in a row
+    int slow = 0;  // slow reports in a row
   };
   struct OfNode {
     std::set<Rank> ranks;
@@ -83,7 +83,7 @@ class ProgressBoard {
     AttemptNumber attempt = 0;
     std::map<Rank, Ranked> ranks;  // at least one
     std::map<NodeId, OfNode> nodes;
-    bool is_hang_told = false;  // until a rank tells of a step
+    bool is_hang_told = false;  // until a rank reports a step
     bool moves_again = false;   // a hang is over, and that is not told yet
   };
 

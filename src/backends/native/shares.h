@@ -1,4 +1,4 @@
-// Who holds the tasks of attempts to their shares of devices, as their agents say.
+// Which mechanism holds the tasks of attempts to their shares of devices, as their agents report.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -28,7 +28,7 @@ class StepInput {
 
   // The client's: its body stands at `offset` of the input; with `end` it is empty, and what is
   // before it was all. The first piece may stand anywhere: a former server took what is before it.
-  // Answers {"taken": N}: so much has been taken by all nodes.
+  // Answers {"taken": N}: all nodes have taken N bytes.
   void write(CallPtr call, std::int64_t offset, bool end);
   // A node's: answers with what stands at `offset`, to which it has taken all. 204: nothing yet;
   // the header Dove-End: there is no more.

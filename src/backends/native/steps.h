@@ -3,8 +3,8 @@
 // A step lives as long as its client listens: POST /v1/jobs/{id}/steps answers with a stream of
 // JSON lines, output and exits as they come from the agents. When the client goes, the step's tasks
 // are ended. Nothing of a step is in the log: after a restart of the server the client hands back
-// what it was told at the beginning and how much it has heard (attach), and the agents, who hold
-// the truth, go on from there. A step that no client takes up is ended. Loop thread only.
+// what it was told at the beginning and how much it has heard (attach), and the agents, which
+// hold the truth, continue from there. A step that no client takes up is ended. Loop thread only.
 #pragma once
 
 #include <chrono>

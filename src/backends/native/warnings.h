@@ -1,4 +1,4 @@
-// What of running jobs has no effect, and why, as the agents of their attempts say.
+// Which settings of running jobs have no effect, and why, as the agents of their attempts report.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -45,7 +45,7 @@ class StdinReader {
 // Writes to stdout and stderr in the order of the calls.
 class OutputWriter {
  public:
-  // `on_written`: so many bytes have left; `on_gone`: nobody reads any more.
+  // `on_written`: this number of bytes was written; `on_gone`: nobody reads any more.
   OutputWriter(wire::Loop& loop, std::function<void(std::size_t)> on_written,
                std::function<void()> on_gone);
   ~OutputWriter();  // waits until all is written, or nobody reads it

@@ -74,7 +74,7 @@ struct JobView {
 
   bool waiting() const { return state == "waiting" || state == "held"; }
   const AttemptView* last_attempt() const;
-  // Of the last attempt; empty while waiting.
+  // The nodes of the last attempt; empty while waiting.
   std::vector<std::string> nodes() const;
   // Since the last attempt began to run, up to its end or `now_us`.
   std::int64_t run_us(std::int64_t now_us) const;

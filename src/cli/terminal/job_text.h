@@ -25,7 +25,7 @@ std::string job_text(const JobView& job, std::int64_t now_us, bool colours);
 std::string promise_text(const JobView& job);
 
 // "rank 2: exit code 1", "rank 0: signal 9 (fenced)".
-// "810 ms" of a step; "120 (810 ms)" of a job that tells of its steps, else "".
+// "810 ms" of a step; "120 (810 ms)" of a job that reports its steps, else "".
 std::string step_time_text(std::int64_t us);
 std::string step_text(const ProgressView& progress);
 

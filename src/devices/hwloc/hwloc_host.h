@@ -13,9 +13,9 @@ namespace dove::devices::hwloc {
 
 class HwlocHost : public Host {
  public:
-  // Of this machine.
+  // Describes this machine.
   static Result<std::unique_ptr<HwlocHost>> make();
-  // Of another, as `lstopo --of xml` exported it.
+  // Describes another machine, as `lstopo --of xml` exported it.
   static Result<std::unique_ptr<HwlocHost>> from_xml(const std::string& xml);
   ~HwlocHost() override;
 

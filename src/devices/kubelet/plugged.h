@@ -1,7 +1,7 @@
-// Plugged: devices that plug-ins told of, as a family of the machine's.
+// Plugged: devices that plug-ins report, as a family of the machine's.
 //
-// Written by the thread of the plug-ins, read by the one that looks at devices; safe for both.
-// Resources that are none of the family's (a network adapter, an FPGA) are countables of the node.
+// The thread of the plug-ins writes it, and the one that looks at devices reads it; safe for both.
+// Resources that are not the family's (a network adapter, an FPGA) are countables of the node.
 // What plug-ins ever brought is kept in a file: an agent that was restarted knows what is theirs
 // before they have registered anew.
 #pragma once
@@ -58,7 +58,7 @@ class Plugged : public Accelerators {
  public:
   explicit Plugged(std::shared_ptr<const PlugBoard> board) : board_(std::move(board)) {}
   Result<FoundDevices> find() override { return board_->found(); }
-  std::vector<DeviceSample> sample() override { return {}; }  // plug-ins tell of health alone
+  std::vector<DeviceSample> sample() override { return {}; }  // plug-ins report health only
   Result<CutSlices> arrange(const std::string& uuid,
                             const std::vector<SlicePlace>& places) override;
 

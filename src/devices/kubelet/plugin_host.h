@@ -28,7 +28,7 @@ struct PluginHostOptions {
   std::chrono::milliseconds call_limit{10'000};
 };
 
-// Of one resource.
+// The devices of one resource.
 struct PluginDevices {
   std::string resource;
   std::vector<ListedDevice> devices;  // as listed last; none while the plug-in is away

@@ -3,15 +3,17 @@
 // The file is named by DOVE_FAKE_NVML and read again when it changes. Its lines:
 //
 //   driver 550.54.15            no such line: the driver is not loaded
-//   gpus 8 NVIDIA H200          so many, of this model; their uuids are GPU-fake-0 …
+//   gpus 8 NVIDIA H200          the number of GPUs, and their model; their uuids are GPU-fake-0 …
 //   gpu 3 KEY VALUE             used_mib, util, sm_clock, power_mw, temperature, numa, pci, uuid,
-//   minor gpu 3 lost 1                it fell off the bus gpu 3 xid 79                each such
-//   line is one event gpu 3 busy 4                a process runs on the slice that starts at slot 4
+//                               minor
+//   gpu 3 lost 1                it fell off the bus
+//   gpu 3 xid 79                each such line is one event
+//   gpu 3 busy 4                a process runs on the slice that starts at slot 4
 //   nvlink 0 1 12               links between two GPUs; "nvlink 0 switch 18": to a switch
 //
 // Slices are kept in a file beside it (".mig"), as the hardware keeps them over a restart of the
-// agent. Where slices may lie is that of the MIG User Guide, r570, and of nobody else: the
-// product's own table is what is tested against it.
+// agent. The places of slices are taken from the MIG User Guide, r570, and from nowhere else,
+// so that the product's own table can be tested against them.
 #pragma once
 
 #include <time.h>

@@ -21,7 +21,7 @@ struct Anchor {
 };
 
 Result<Anchor> read_anchor(Database& database);
-// Of the last batch; of the anchor when there is none. kCorrupt when its records are not there.
+// The head of the last batch, or of the anchor without one. kCorrupt when its records are missing.
 struct StoredHead {
   Head head;
   Sha256 chain{};
