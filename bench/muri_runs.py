@@ -1,13 +1,15 @@
 """Replays of Muri's traces beside the published figures, for the muri benchmarks.
 
-The traces are the folder `muri` of ../shared/traces, or of MURI.
+The traces are those of bench/traces.py.
 """
 import csv
 import json
 import os
 import subprocess
+import sys
 
-from figure import ROOT
+import traces
+import figure  # noqa: F401  (the way to tests/e2e)
 from cluster import DOVE
 
 TRACES = ("trace3", "trace3_pr", "trace4")
@@ -15,7 +17,8 @@ FIGURES = ("avg_jct_s", "makespan_s", "p99_jct_s")
 
 
 def folder():
-    return os.environ.get("MURI", os.path.join(ROOT, "../shared/traces/muri"))
+    return traces.folder_or_end(os.path.basename(sys.argv[0]), "muri", *(f"{trace}.csv" for trace in TRACES),
+                                "switch_overhead_s.csv", "published.csv")
 
 
 def replay(trace, policy):

@@ -1,24 +1,28 @@
 """Replays of the openb traces beside the published figures, for the openb benchmarks.
 
-The traces are the folder `openb` of ../shared/traces, or of OPENB.
+The traces are those of bench/traces.py.
 """
 import csv
 import json
 import os
 import subprocess
+import sys
 
-from figure import ROOT
+import traces
+import figure  # noqa: F401  (the way to tests/e2e)
 from cluster import DOVE
 
 TRACES = ("default", "cpu100", "gpushare40", "gpuspec10", "multigpu20")
 SEEDS = (42, 43, 44)
+NEEDED = ("openb_node_list_gpu_node.csv", *(f"openb_pod_list_{trace}.csv" for trace in TRACES), "published_per_seed.csv",
+          *(f"arrivals/{trace}_seed{seed}.txt" for trace in TRACES for seed in SEEDS))
 # Our names of the published policies.
 PUBLISHED = {"BestFit": "best-fit", "GpuPacking": "packing", "GpuClustering": "clustering",
              "DotProd": "dot-product", "FGD": "fgd"}
 
 
 def folder():
-    return os.environ.get("OPENB", os.path.join(ROOT, "../shared/traces/openb"))
+    return traces.folder_or_end(os.path.basename(sys.argv[0]), "openb", *NEEDED)
 
 
 def replay(trace, seed, policy):
