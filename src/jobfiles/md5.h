@@ -6,7 +6,7 @@
 
 namespace dove::jobfiles {
 
-// 32 lower-case hexadecimal digits. Pure.
+// 32 lower-case hexadecimal digits: of MD5, or where a host forbids it the first of SHA-256. Pure.
 std::string md5_hex(std::string_view text);
 
 }  // namespace dove::jobfiles

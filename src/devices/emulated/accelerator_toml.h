@@ -6,8 +6,7 @@
 //
 // Parts of one device (is_mig_device, the same mother_uuid) are that device, with the memory of all
 // of them: slices are cut as jobs ask for them, not in advance. [attributes] and [formats] are for
-// Backend.AI's own display and have no effect. The subset of TOML that such files use: strings,
-// whole numbers, true and false, arrays, inline tables, sections.
+// Backend.AI's own display and have no effect.
 #pragma once
 
 #include <string>
