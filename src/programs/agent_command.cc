@@ -44,10 +44,10 @@ cli::CommandSpec spec() {
   spec.summary = "Run jobs on this node";
   spec.group = "Programs";
   spec.description =
-      "Dials out to the controller and runs what it is given. The first start needs a one-time\n"
-      "token (`dove join-token create`). Tasks survive the agent's end and are taken up again by\n"
-      "the next one, within the fence. Without --run-as-self every user needs a Linux user\n"
-      "(kind: User, linux_user: ...), and the agent runs as root.";
+      "Connects to the controller and runs what it is given. The first start needs a one-time\n"
+      "token (`dove join-token create`). Tasks survive the end of the agent, and the next one\n"
+      "takes them over if it starts within the fence. Without --run-as-self every user needs a\n"
+      "Linux user (kind: User, linux_user: ...), and the agent runs as root.";
   spec.options = {
       {"name", 0, "NAME", "the node's name (this machine's)", false},
       {"url", 0, "URL", "the controller (http://127.0.0.1:7717)", false},
@@ -58,18 +58,19 @@ cli::CommandSpec spec() {
       {"stage", 0, "DIR", "on the node's own disk: checkpoints are written here first (nowhere)",
        false},
       {"inventory", 0, "FILE", "emulate the devices in this YAML or TOML file", false},
-      {"gpus", 0, "COUNT", "emulate so many GPUs", false},
-      {"gpu-model", 0, "MODEL", "of the emulated GPUs (H200)", false},
-      {"cores", 0, "COUNT", "emulate so many cores", false},
-      {"memory", 0, "AMOUNT", "emulate so much memory (16Gi)", false},
+      {"gpus", 0, "COUNT", "number of emulated GPUs", false},
+      {"gpu-model", 0, "MODEL", "model of the emulated GPUs (H200)", false},
+      {"cores", 0, "COUNT", "number of emulated cores", false},
+      {"memory", 0, "AMOUNT", "emulated memory (16Gi)", false},
       {"nvml", 0, "LIBRARY", "NVIDIA's management library (libnvidia-ml.so.1)", false},
       {"checks", 0, "DIR", "programs that check this node, run every 30 s", false},
-      {"hooks", 0, "DIR", "programs reset, reboot, upgrade, agent: what repairs it", false},
+      {"hooks", 0, "DIR", "programs reset, reboot, upgrade, agent, which repair this node", false},
       {"preflight", 0, "DIR", "programs that try this node before a job starts on it", false},
-      {"preflight-limit-s", 0, "SECONDS", "for what is tried, and again between nodes (20)", false},
-      {"preflight-mb-per-s", 0, "MB", "to the next node of a job at least (0: any)", false},
+      {"preflight-limit-s", 0, "SECONDS",
+       "limit of the tests, and again of those between nodes (20)", false},
+      {"preflight-mb-per-s", 0, "MB", "minimum rate to the next node of a job (0: any)", false},
       {"faults", 0, "FILE", "emulate findings of devices: a JSON list of them", false},
-      {"look-s", 0, "SECONDS", "look at the devices so often (10)", false},
+      {"look-s", 0, "SECONDS", "how often devices are checked (10)", false},
       {"planes", 0, "PLANES",
        "interfaces or cards for each kind of traffic: user=eth0,storage=ib4,gpu=ib0+ib1", false},
       {"sys", 0, "DIR", "look for network cards, lanes and huge pages below this (/sys)", false},
@@ -78,14 +79,14 @@ cli::CommandSpec spec() {
       {"cgroups", 0, "WHEN", "on or off: a cgroup for each task (on, but off with --run-as-self)",
        false},
       {"huge-pages-kept", 0, "AMOUNTS",
-       "of the node's huge pages, not for tasks: hugepages-2Mi=64Mi,hugepages-1Gi=1Gi", false},
+       "huge pages kept for the node itself: hugepages-2Mi=64Mi,hugepages-1Gi=1Gi", false},
       {"open-devices", 0, "PATHS",
        "device files, with commas, that all tasks may open besides those of their devices;\n"
        "any: all that there are (/dev/infiniband/*)",
        false},
       {"runner", 0, "KIND", "process, or null: tasks are timers (process)", false},
-      {"count", 0, "COUNT", "so many agents in this process (null runner only)", false},
-      {"boot-id", 0, "ID", "instead of the kernel's, for emulated nodes", false},
+      {"count", 0, "COUNT", "number of agents in this process (null runner only)", false},
+      {"boot-id", 0, "ID", "boot id instead of the kernel's, for emulated nodes", false},
       {"stop-tasks-at-exit", 0, "", "SIGTERM ends the tasks too (dove up)", false},
       {"config", 0, "FILE", "YAML file of these settings (/etc/dove/agent.yaml)", false},
   };

@@ -23,16 +23,17 @@ cli::CommandSpec explore_spec() {
   spec.group = "Programs";
   spec.description =
       "The real controller, API server and agents run a simulated cluster for a year, with lost,\n"
-      "doubled and late messages, cut links, crashes in the middle of anything, reboots, and the\n"
-      "failures of components at the rates that Llama 3's training saw. What happens to tasks and\n"
-      "devices is held against what the system says. Stops at the first contradiction, with what\n"
-      "led to it; the same options show the same again.";
-  spec.options = {{"seed", 0, "N", "which course of events (1)", false},
-                  {"days", 0, "COUNT", "of virtual time (365)", false},
-                  {"nodes", 0, "COUNT", "of 8 GPUs (100)", false},
-                  {"jobs", 0, "COUNT", "submitted a day (1000)", false},
-                  {"faults", 0, "PERCENT", "of the usual number of faults (100)", false},
-                  {"check-every", 0, "BATCHES", "look through all books so often (64)", false}};
+      "doubled and late messages, cut links, crashes at any point, reboots, and component\n"
+      "failures at the rates of Llama 3's training. What happens to tasks and devices is compared\n"
+      "with what the system reports. Stops at the first contradiction and prints what led to it;\n"
+      "the same options reproduce it.";
+  spec.options = {
+      {"seed", 0, "N", "which course of events (1)", false},
+      {"days", 0, "COUNT", "of virtual time (365)", false},
+      {"nodes", 0, "COUNT", "of 8 GPUs (100)", false},
+      {"jobs", 0, "COUNT", "submitted a day (1000)", false},
+      {"faults", 0, "PERCENT", "of the usual number of faults (100)", false},
+      {"check-every", 0, "BATCHES", "check all node accounting this often (64)", false}};
   return spec;
 }
 

@@ -103,12 +103,12 @@ int run(const cli::Invocation& invocation) {
 cli::Command probe_command() {
   cli::CommandSpec spec;
   spec.name = "probe";
-  spec.summary = "Compute a little and look into directories, as preflight does";
+  spec.summary = "Test the processor, GPUs and directories, as preflight does";
   spec.group = "Programs";
   spec.description =
-      "Ends with 1 and says why when the processor gives two results of one computation, a GPU\n"
-      "does not give back what it was filled with, or a directory cannot be read. It has no time\n"
-      "limit of its own: who starts it has one.";
+      "Exits with 1 and says why when the processor gives two results for one computation, a GPU\n"
+      "does not return what it was filled with, or a directory cannot be read. It has no time\n"
+      "limit of its own: its caller must have one.";
   spec.options = {{"cuda", 0, "DEVICES",
                    "try these GPUs (UUIDs or 0,1), where CUDA's driver is on this machine (none)",
                    false}};

@@ -20,18 +20,19 @@ cli::CommandSpec spec() {
   spec.summary = "Run the controller of a cluster";
   spec.group = "Programs";
   spec.description =
-      "Keeps the log, decides, and serves the API. Agents of the cluster's nodes dial in (see\n"
-      "`dove agent`). Settings come from --config, from DOVE_* variables over it, and from flags\n"
-      "over both. The administrator's token is in DATA/token.";
+      "Keeps the log, decides, and serves the API. Agents of the cluster's nodes connect to it\n"
+      "(see `dove agent`). DOVE_* variables override --config, and flags override both. The\n"
+      "administrator's token is in DATA/token.";
   spec.options = {
-      {"data", 0, "DIR", "where the log is kept (~/.local/state/dove)", false},
+      {"data", 0, "DIR", "directory of the log (~/.local/state/dove)", false},
       {"host", 0, "ADDRESS", "address to listen on (127.0.0.1)", false},
       {"port", 0, "PORT", "port to listen on, 0 for a free one (7717)", false},
       {"cluster-name", 0, "NAME", "the cluster's name (dove)", false},
       {"fence-s", 0, "SECONDS", "a task ends this long after its agent is gone (5)", false},
       {"disconnect-grace-s", 0, "SECONDS", "tasks live this long without a controller (300)",
        false},
-      {"silent-after-s", 0, "SECONDS", "a node without a word is silent after this (10)", false},
+      {"silent-after-s", 0, "SECONDS", "a node that does not answer is silent after this (10)",
+       false},
       {"heartbeat-ms", 0, "MS", "how often agents report (2000)", false},
       {"policies", 0, "FILE,...", "shared libraries with policies (api/dove/policy.h)", false},
       {"config", 0, "FILE", "YAML file of these settings (/etc/dove/server.yaml)", false},

@@ -25,7 +25,7 @@ cli::CommandSpec record_spec() {
       "The real controller decides, in virtual time, over 1 000 simulated nodes of 8 GPUs with "
       "200\n"
       "submissions a second and 10 000 running jobs. `dove replay --verify DIR` reads the result.";
-  spec.options = {{"events", 0, "COUNT", "stop after so many events (1000000)", false}};
+  spec.options = {{"events", 0, "COUNT", "stop after this number of events (1000000)", false}};
   return spec;
 }
 

@@ -33,13 +33,13 @@ cli::CommandSpec spec() {
       "as you. Ctrl-C (or SIGTERM) ends the cluster and its tasks; what was waiting or running is\n"
       "queued again when it comes up next on the same --data.";
   spec.options = {
-      {"nodes", 'N', "COUNT", "so many nodes (1)", false},
+      {"nodes", 'N', "COUNT", "number of nodes (1)", false},
       {"gpus", 'G', "COUNT", "emulated GPUs per node (0)", false},
-      {"gpu-model", 0, "MODEL", "of the emulated GPUs (H200)", false},
+      {"gpu-model", 0, "MODEL", "model of the emulated GPUs (H200)", false},
       {"cores", 0, "COUNT", "emulated cores per node (8)", false},
       {"memory", 0, "AMOUNT", "emulated memory per node (16Gi)", false},
       {"inventory", 0, "FILE", "emulate the devices in this YAML file, on every node", false},
-      {"data", 0, "DIR", "where everything is kept (~/.local/state/dove)", false},
+      {"data", 0, "DIR", "directory of all data (~/.local/state/dove)", false},
       {"host", 0, "ADDRESS", "address to listen on (127.0.0.1)", false},
       {"port", 0, "PORT", "port to listen on, 0 for a free one (7717)", false},
       {"fence-s", 0, "SECONDS", "a task ends this long after its agent is gone (5)", false},

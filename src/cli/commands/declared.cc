@@ -238,16 +238,16 @@ CommandSpec spec_of(const std::string& name, const std::string& summary,
 std::vector<Command> declared_commands() {
   const OptionSpec file = {"file", 'f', "FILE", "YAML or JSON of the objects; - is stdin", true};
   CommandSpec apply =
-      spec_of("apply", "Make pools, queues, nodes, limits and users as a file says", "[FILE...]");
+      spec_of("apply", "Create or change pools, queues, nodes, limits and users as a file says",
+              "[FILE...]");
   apply.operands_max = -1;
   apply.completes = "file";
   apply.description =
-      "A file holds objects, each with kind (Cluster, Pool, Queue, Node, Limit, User,\n"
-      "Project, Reservation) and name,\n"
-      "separated by ---. Applying twice changes nothing. All of them are applied, or none. Of\n"
-      "Kubernetes' and Kueue's objects a ResourceQuota is read as a project, ClusterQueue and "
-      "Cohort\n"
-      "as queues.";
+      "A file holds objects, separated by ---, each with kind (Cluster, Pool, Queue, Node, Limit,\n"
+      "User, Project, Reservation) and name. All of them are applied, or none. Applying twice\n"
+      "changes nothing. Objects of Kubernetes and Kueue are read too: a ResourceQuota as a "
+      "project,\n"
+      "a ClusterQueue or a Cohort as a queue.";
   apply.options = {file, {"dry-run", 0, "", "only check"}};
   CommandSpec diff = spec_of("diff", "Show what apply would change", "[FILE...]");
   diff.operands_max = -1;

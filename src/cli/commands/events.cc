@@ -180,19 +180,19 @@ std::vector<Command> event_commands() {
   events.group = "Jobs";
   events.description =
       "With -f from now on, until interrupted; it survives a restart of the server.";
-  events.options = {{"follow", 'f', "", "show what comes"},
+  events.options = {{"follow", 'f', "", "show new records as they come"},
                     {"job", 'j', "JOB", "of this job"},
                     {"kind", 'k', "KINDS", "of these kinds, such as JobSubmitted,Launch"},
-                    {"after", 0, "SEQ", "behind this position of the log"},
-                    {"limit", 0, "COUNT", "at most so many (1000)"},
+                    {"after", 0, "SEQ", "after this position of the log"},
+                    {"limit", 0, "COUNT", "show at most this number (1000)"},
                     output_option()};
   CommandSpec top;
   top.name = "top";
   top.summary = "Watch the cluster";
   top.group = "Nodes";
   top.description = "q or Ctrl-C ends it.";
-  top.options = {{"interval", 'd', "TIME", "between two looks (2s)"},
-                 {"once", '1', "", "look once"}};
+  top.options = {{"interval", 'd', "TIME", "time between refreshes (2s)"},
+                 {"once", '1', "", "print once and exit"}};
   return {{events, guarded("events", run_events)}, {top, guarded("top", run_top)}};
 }
 

@@ -46,7 +46,7 @@ std::vector<Command> exec_commands() {
       "client,\n"
       "with its connection, and with the task.";
   exec.options = {{"tty", 't', "", "give it a terminal"},
-                  {"stdin", 'i', "", "its standard input is this one; else it has none"},
+                  {"stdin", 'i', "", "pass on standard input; without it the command has none"},
                   {"task", 0, "TASK", "in this task: a rank, or GROUP/NUMBER (0)"}};
   return {{exec, guarded("exec", run)}};
 }

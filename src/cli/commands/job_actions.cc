@@ -72,7 +72,7 @@ CommandSpec spec_of(const std::string& name, const std::string& summary,
   spec.completes = "job";
   spec.operands_min = 1;
   spec.operands_max = -1;
-  spec.options = {{"quiet", 'q', "", "say nothing when it worked"}};
+  spec.options = {{"quiet", 'q', "", "print nothing on success"}};
   return spec;
 }
 
@@ -94,9 +94,9 @@ std::vector<Command> job_action_commands() {
   CommandSpec priority = spec_of("priority", "Change the priority of waiting jobs", "");
   priority.options.push_back({"value", 0, "NUMBER", "the new priority; higher starts first"});
   CommandSpec checkpoint =
-      spec_of("checkpoint", "Say that a job has saved its work",
-              "Of jobs that could be preempted those are taken first that lose least: the work\n"
-              "since they said this. Without JOB, inside a job, it is about that job.");
+      spec_of("checkpoint", "Report that a job has saved its work",
+              "Preemption stops the jobs first that lose least: their work since the last report.\n"
+              "Inside a job, JOB may be left out.");
   checkpoint.operands = "[JOB]";
   checkpoint.operands_min = 0;
   checkpoint.operands_max = 1;

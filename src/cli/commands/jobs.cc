@@ -197,7 +197,7 @@ CommandSpec ps_spec() {
   spec.summary = "List jobs";
   spec.group = "Jobs";
   spec.description =
-      "Jobs that wait or run, oldest first. With --state or -a also those that ended.";
+      "Lists waiting and running jobs, oldest first. With --state or -a also ended ones.";
   spec.options = {{"all", 'a', "", "also jobs that ended"},
                   {"state", 's', "STATES",
                    "waiting, held, preparing, running, stopping, completed, failed, ..."},
@@ -205,7 +205,7 @@ CommandSpec ps_spec() {
                   {"me", 0, "", "of mine only"},
                   {"queue", 'q', "QUEUES", "in these queues"},
                   {"name", 'n', "NAMES", "of these names"},
-                  {"limit", 0, "COUNT", "at most so many"},
+                  {"limit", 0, "COUNT", "show at most this number"},
                   output_option(),
                   watch_option()};
   return spec;
@@ -228,7 +228,7 @@ CommandSpec one_job_spec(const std::string& name, const std::string& summary) {
 
 std::vector<Command> job_commands() {
   CommandSpec show =
-      one_job_spec("show", "Show a job: its attempts, where the time went, why it waits");
+      one_job_spec("show", "Show a job: its attempts, where the time went, why it is waiting");
   show.options.push_back(watch_option());
   CommandSpec why = one_job_spec("why", "Say why a job is waiting");
   why.description = "Prints every cause that keeps the job from starting, with numbers.";

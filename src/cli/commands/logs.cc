@@ -96,10 +96,10 @@ std::vector<Command> output_commands() {
   logs.description =
       "Standard output of a task (rank 0, or the batch script) of the last attempt. With -f it\n"
       "waits for the job to begin and follows until the attempt ended.";
-  logs.options = {{"follow", 'f', "", "print what comes until the attempt ended"},
+  logs.options = {{"follow", 'f', "", "print new output until the attempt ends"},
                   {"rank", 'r', "RANK", "of this task"},
                   {"attempt", 'a', "NUMBER", "of this attempt, from 1"},
-                  {"stderr", 'e', "", "standard error, where it is apart"}};
+                  {"stderr", 'e', "", "standard error, where it is separate"}};
   CommandSpec wait;
   wait.name = "wait";
   wait.summary = "Wait for jobs to end";
@@ -109,8 +109,8 @@ std::vector<Command> output_commands() {
   wait.operands_min = 1;
   wait.operands_max = -1;
   wait.description =
-      "Exits with the highest exit code of the jobs; 1 for one that ended badly without one.";
-  wait.options = {{"timeout", 't', "TIME", "give up after this long, with exit code 7"}};
+      "Exits with the highest exit code of the jobs; a job that failed without one counts as 1.";
+  wait.options = {{"timeout", 't', "TIME", "give up after this time, with exit code 7"}};
   return {{logs, guarded("logs", run_logs)}, {wait, guarded("wait", run_wait)}};
 }
 

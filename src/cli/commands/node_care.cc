@@ -153,26 +153,27 @@ CommandSpec spec_of(const std::string& name, const std::string& summary) {
   spec.completes = "node";
   spec.operands_min = 1;
   spec.operands_max = -1;
-  spec.options = {{"reason", 'r', "TEXT", "why, for those who look"}};
+  spec.options = {{"reason", 'r', "TEXT", "the reason, shown with the node"}};
   return spec;
 }
 
 }  // namespace
 
 std::vector<Command> node_care_commands() {
-  const OptionSpec by{"by", 0, "TIME", "what still runs is over by then: 2h, or 2027-01-31T18:00"};
-  const OptionSpec when{"when", 0, "idle|now", "once nothing runs there (idle), or stop what runs"};
-  CommandSpec drain = spec_of("node drain", "Take nodes out of service, by a time");
-  CommandSpec reboot = spec_of("node reboot", "Have nodes rebooted and tested, in turns");
-  CommandSpec upgrade = spec_of("node upgrade", "Have nodes upgraded and tested, in turns");
-  CommandSpec agents = spec_of("node upgrade-agent", "Have agents upgraded under their tasks");
-  CommandSpec resume = spec_of("node resume", "Take nodes back: after their tests, if need be");
-  CommandSpec all = spec_of("upgrade", "Have agents, or with --drivers nodes, upgraded in turns");
+  const OptionSpec by{"by", 0, "TIME", "running work is over by then: 2h, or 2027-01-31T18:00"};
+  const OptionSpec when{"when", 0, "idle|now", "once nothing runs there (idle), or at once (now)"};
+  CommandSpec drain = spec_of("node drain", "Take nodes out of service by a given time");
+  CommandSpec reboot = spec_of("node reboot", "Reboot and test nodes, a few at a time");
+  CommandSpec upgrade = spec_of("node upgrade", "Upgrade and test nodes, a few at a time");
+  CommandSpec agents = spec_of("node upgrade-agent", "Upgrade agents while their tasks run");
+  CommandSpec resume =
+      spec_of("node resume", "Return nodes to service, after their tests if necessary");
+  CommandSpec all = spec_of("upgrade", "Upgrade agents, or with --drivers nodes, a few at a time");
   all.operands = "[NODE...]";
   all.operands_min = 0;
   all.description =
-      "Without NODE all nodes. Agents are replaced under running tasks, which go on; for drivers "
-      "and systems nodes are drained first. At most max_unavailable nodes are away at once.";
+      "Without NODE, all nodes. Agents are replaced while their tasks keep running; for drivers\n"
+      "and systems, nodes are drained first. At most max_unavailable nodes are away at once.";
   all.options.push_back(
       {"drivers", 0, "", "drivers and system: the hook `upgrade`, after a drain"});
   for (CommandSpec* spec : {&drain, &reboot, &upgrade, &all}) spec->options.push_back(by);

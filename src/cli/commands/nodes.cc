@@ -171,7 +171,7 @@ std::vector<Command> node_commands() {
   nodes.options = {output_option(), watch_option()};
   CommandSpec drain = spec_of("drain", "Let nodes finish what they run and take nothing new");
   drain.operands_min = 1;
-  drain.options = {{"reason", 'r', "TEXT", "why, for those who look"}};
+  drain.options = {{"reason", 'r', "TEXT", "the reason, shown with the node"}};
   CommandSpec undrain = spec_of("undrain", "Let drained nodes take jobs again");
   undrain.operands_min = 1;
   return {

@@ -65,7 +65,7 @@ std::vector<Command> token_commands() {
   token.operands_min = token.operands_max = 1;
   token.description =
       "The former token is void. Users are declared by `dove apply` (kind: User) or --create.";
-  token.options = {{"create", 0, "", "declare the user if nobody did yet"}, output_option()};
+  token.options = {{"create", 0, "", "declare the user if there is none"}, output_option()};
   CommandSpec join;
   join.name = "join-token create";
   join.summary = "Give a machine a token to join with, once";

@@ -168,8 +168,9 @@ std::vector<Command> sbatch_commands() {
   spec.operands_max = -1;
   spec.ends_at_operand = true;
   spec.description =
-      "The script comes from stdin when none is named. SBATCH_* variables win over #SBATCH lines,\n"
-      "the command line over both. What is accepted without effect is said, with line and column.";
+      "Without SCRIPT the script is read from stdin. SBATCH_* variables override #SBATCH lines, "
+      "and\n"
+      "the command line overrides both. Options without effect get a warning with line and column.";
   for (OptionSpec& option : sbatch_option_specs("")) {
     if (option.name != "help") spec.options.push_back(std::move(option));
   }

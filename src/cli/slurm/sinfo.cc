@@ -301,7 +301,7 @@ std::vector<Command> sinfo_commands() {
                   {"list-reasons", 'R', "", "why nodes are drained"},
                   {"exact", 'e', "", "accepted"},
                   {"all", 'a', "", "accepted: all pools are shown"},
-                  {"iterate", 'i', "SECONDS", "again every so often"},
+                  {"iterate", 'i', "SECONDS", "refresh at this interval"},
                   {"verbose", 'v', "", "accepted"},
                   {"version", 'V', "", "print the version"}};
   return {{spec, guarded_face("sinfo", run_sinfo)}};

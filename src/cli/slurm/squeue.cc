@@ -198,7 +198,7 @@ std::vector<Command> squeue_commands() {
                   {"noheader", 'h', "", "no titles"},
                   {"array", 'r', "", "one line for each element of an array"},
                   {"sort", 'S', "FIELDS", "order, such as \"P,-p,i\""},
-                  {"iterate", 'i', "SECONDS", "again every so often"},
+                  {"iterate", 'i', "SECONDS", "refresh at this interval"},
                   {"all", 'a', "", "accepted: all pools are shown"},
                   {"start", 0, "", "accepted: start times that are known are shown"},
                   {"verbose", 'v', "", "accepted"},

@@ -148,7 +148,7 @@ CommandSpec spec_of(const std::string& name, const std::string& summary,
 std::vector<Command> tcloud_file_commands() {
   CommandSpec upload =
       spec_of("upload", "Copy a file or directory into USERDIR", "SOURCE [TARGET]", 1, 2);
-  upload.options = {{"cover", 'c', "", "replace the target as a whole"}};
+  upload.options = {{"cover", 'c', "", "replace the whole target"}};
   CommandSpec download = spec_of("download", "Copy out of USERDIR", "SOURCE [TARGET]", 1, 2);
   download.options = {{"recursive", 'r', "", "directories too"}};
   CommandSpec ls = spec_of("ls", "List files of USERDIR", "[PATH]", 0, 1);
