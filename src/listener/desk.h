@@ -43,7 +43,7 @@ class Desk {
   void submit(controller::Input input, Done done);
   // One event of a person's request.
   void submit(const Call& call, Event event, Done done);
-  // One event that the controller itself observed, or was told of by an agent: it waits for nobody.
+  // One event that the controller observed or an agent reported: no caller waits for it.
   void observe(Event event);
 
   // Calls `listener` with each batch that was folded, in the order of these calls.

@@ -147,6 +147,34 @@ class Table(Tree):
         self.assertRegex(out, r"^src/CMakeLists.txt:\d+: circle: .*policies -> .*\n$")
 
 
+class Prose(Tree):
+    def test_each_pattern_is_found_in_a_page(self):
+        for sentence in ("Of the nodes the best is taken.", "What of it is left is kept.", "Who was stopped has a pause.",
+                         "It stops jobs who wait.", "It is tried so often.", "It waits for so long.", "A rank tells of a step.",
+                         "The order hangs on the share.", "It goes by the share.", "A node is said to be lost.",
+                         "It used the least of late.", "Shares are reckoned anew.", "A queue has its turn.",
+                         "It takes some ten minutes.", "Paths are held against the table."):
+            with self.subTest(sentence):
+                self.finds("docs/guide/page.md:3", "prose", {"docs/guide/page.md": f"# Page\n\n{sentence}\n"})
+
+    def test_a_phrase_is_found_across_the_end_of_a_line(self):
+        self.finds("docs/page.md:1", "prose", {"docs/page.md": "A rank that tells\nof a step.\n"})
+        os.remove(os.path.join(self.folder.name, "docs/page.md"))
+        self.finds("src/model/node.h:1", "prose",
+                   {"src/model/node.h": "// Node: it hangs\n// on its rack.\n#pragma once\n"})
+
+    def test_plain_sentences_code_and_questions_pass(self):
+        self.passes({"docs/page.md": "## Who may use a pool\n\nOf course. The list is long, so many wait; it is so much that\n"
+                                     "nobody counts. Who is next? `order: Of` says so.\n\n    # Of this\n\n```\ngoes by\n```\n",
+                     "src/model/node.h": "// Node: `Of<T>` in code.\n#pragma once\nOf<int> goes(by);\n",
+                     "src/model/node.cc": "// It goes by the share.\n", "tests/README.md": "It goes by the share.\n"})
+
+    def test_the_readme_has_one_page(self):
+        self.passes({"README.md": "A line.\n" * 120})
+        self.finds("README.md:121", "prose", {"README.md": "A line.\n" * 121})
+        self.finds("README.md:2", "prose", {"README.md": "A line.\n" + "x" * 121 + "\n"})
+
+
 class Shape(Tree):
     def test_a_long_file(self):
         self.finds("src/base/list.cc:501", "long-file", {"src/base/list.cc": "int x;\n" * 501})

@@ -1,0 +1,72 @@
+"""Sentences that a native reader stumbles over, for tools/tidy (rule `prose`).
+
+Reads README.md, ARCHITECTURE.md, STYLE.md and docs/ without their code, and the comments of src/**/*.h. The list is
+short on purpose: each pattern was found dozens of times, has a plain equivalent, and is almost never right.
+"""
+import re
+
+# A space of a pattern is any white space, so that a phrase is found across the end of a line.
+PATTERNS = [(re.compile(pattern.replace(" ", r"\s+")), remedy) for pattern, remedy in (
+    (r"\bOf\b(?! course\b)", "begin with the subject: \"The attempt's …\", \"Among …\""),
+    (r"\bWhat of\b", "begin with the subject: \"The part of …\""),
+    (r"\bWho (?:was|is|has|had|holds?|wants?|needs?|used|never|comes|waits)\b(?![^.]*\?)", 'name it: "A job that …", "Users that …"'),
+    (r"\b(?:jobs?|queues?|tasks?|nodes?|attempts?|agents?),? who\b", 'who is for people: write "that"'),
+    (r"(?<!,\s)\b[Ss]o (?:often|many|much)\b(?! (?:that|as)\b)", 'say what is counted: "the number of …", "at least N", "that many"'),
+    (r"\b(?:for|than) so long\b(?! as\b)", 'say how long: "for this long", "at least that long"'),
+    (r"\b(?:tells?|told|telling) of\b", 'write "reports"'),
+    (r"\b(?:hangs?|hung|hanging) on\b", 'write "depends on"'),
+    (r"\bgo(?:es)? by\b", 'write "is ordered by", "follows" or "uses"'),
+    (r"\b(?:is|are|was|were) said\b", "name who says it, or state the fact"),
+    (r"\bof late\b", 'write "recently"'),
+    (r"\b[Rr]eckon(?:s|ed|ing)?\b", 'write "compute" or "count"'),
+    (r"\bha(?:s|ve) (?:its|their) turn\b", 'write "is next"'),
+    (r"\b[Ss]ome (?:\d|ten|dozen|fifty|hundred|thousand)", 'write "about" or "a few"'),
+    (r"\bheld against\b", 'write "compared with" or "checked against"'),
+)]
+README_LINES, README_COLUMNS = 120, 120
+PAGES = ("README.md", "ARCHITECTURE.md", "STYLE.md")
+# Parts whose headers are still to be edited; take a folder out once its comments are plain.
+NOT_YET = ("src/core/", "src/policies/", "src/sim/", "src/agent/attempts/", "src/agent/session/", "src/agent/tasks/",
+           "src/cli/slurm/", "src/jobfiles/", "src/shim/")
+CODE_OF_PAGE = re.compile(r"^```.*?^```|^ {4}\S[^\n]*|`[^`\n]*`", re.M | re.S)
+SPAN = re.compile(r"`[^`]*`")
+NOT_LINE_END = re.compile(r"[^\n]")
+
+
+def blank(text):
+    return NOT_LINE_END.sub(" ", text)
+
+
+def is_read(path):
+    if path.endswith(".md"):
+        return path in PAGES or path.startswith("docs/")
+    return path.startswith("src/") and path.endswith(".h") and not path.startswith(NOT_YET)
+
+
+def comments(text):
+    """The comments of C++ at their places, everything else as blanks; a line without one parts paragraphs."""
+    lines = []
+    for line in text.split("\n"):
+        code, slashes, comment = line.partition("//")
+        lines.append(blank(code + slashes) + SPAN.sub(lambda m: blank(m.group(0)), comment))
+    return "\n".join(lines)
+
+
+def readme(lines):
+    if len(lines) > README_LINES:
+        yield README_LINES + 1, f"{len(lines)} lines, at most {README_LINES}: move the details to docs/"
+    for number, line in enumerate(lines, 1):
+        if len(line) > README_COLUMNS:
+            yield number, f"{len(line)} columns, at most {README_COLUMNS}"
+
+
+def findings(path, text):
+    """Yields (line, remedy) for each phrase of the list in a file that tidy reads, and for a README that is too long."""
+    if not is_read(path):
+        return
+    if path == "README.md":
+        yield from readme(text.splitlines())
+    prose = CODE_OF_PAGE.sub(lambda m: blank(m.group(0)), text) if path.endswith(".md") else comments(text)
+    for pattern, remedy in PATTERNS:
+        for match in pattern.finditer(prose):
+            yield prose.count("\n", 0, match.start()) + 1, f'"{" ".join(match.group(0).split())}": {remedy}'
