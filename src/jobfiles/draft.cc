@@ -205,6 +205,7 @@ void check_letters(Draft& draft, const Option& option, std::string& path) {
 }
 
 void check_path(Draft& draft, const Option& option, std::string& path) {
+  if (path.empty()) return;
   check_letters(draft, option, path);
   for (std::string_view step : split(path, '/')) {
     if (step != "..") continue;
@@ -217,6 +218,7 @@ void check_path(Draft& draft, const Option& option, std::string& path) {
 
 void finish_output_paths(Draft& draft) {
   if (draft.output) check_path(draft, *draft.output, draft.submission.exec.output.stdout_path);
+  if (draft.input) check_path(draft, *draft.input, draft.submission.exec.output.stdin_path);
   if (draft.error) check_path(draft, *draft.error, draft.submission.exec.output.stderr_path);
 }
 

@@ -58,6 +58,7 @@ struct Draft {
   std::optional<Option> export_file;
   std::optional<Option> output;  // and error: their patterns are checked at the end
   std::optional<Option> error;
+  std::optional<Option> input;
 
   // Only the first kWarningsMax warnings are kept; full() tells that no more will be.
   static constexpr std::size_t kWarningsMax = 1000;

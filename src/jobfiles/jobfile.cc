@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "jobfiles/draft.h"
 #include "jobfiles/native.h"
@@ -48,7 +49,80 @@ Result<void> check_context(const Context& context) {
   return {};
 }
 
+Result<ParsedJob> parse_as(Format format, const Source& source, const Context& context) {
+  switch (format) {
+    case Format::kTuxiv:
+      return parse_tuxiv(source, context);
+    case Format::kWrap:
+      return parse_wrap(source, context);
+    case Format::kNative:
+      return parse_native(source, context);
+    case Format::kAuto:
+    case Format::kSbatch:
+      return parse_sbatch(source, context);
+  }
+  return invalid("unknown format");
+}
+
+// What `-- PROGRAM` is read from.
+constexpr std::string_view kCommandLine = "command line";
+
+struct FieldOption {
+  std::string_view field;   // of the API, or how it begins
+  std::string_view option;  // long, without dashes
+};
+constexpr FieldOption kFieldOptions[] = {
+    {"array", "array"},
+    {"begin_at", "begin"},
+    {"cluster_requests.licence:", "licenses"},
+    {"container.image", "container-image"},
+    {"container.mounts", "container-mounts"},
+    {"container.ports", "container-publish"},
+    {"container.workdir", "container-workdir"},
+    {"deadline", "deadline"},
+    {"dependencies", "dependency"},
+    {"features", "constraint"},
+    {"groups[0].nodes", "nodes"},
+    {"groups[0].per_node.cores", "cpus-per-gpu"},
+    {"groups[0].per_node.countables", "gres"},
+    {"groups[0].per_node.gpu", "gpus-per-node"},
+    {"groups[0].per_node.memory", "mem"},
+    {"groups[0].per_node.sl", "gres"},
+    {"groups[0].per_task.cores", "cpus-per-task"},
+    {"groups[0].per_task.gpu", "gpus-per-task"},
+    {"groups[0].per_task.memory", "mem-per-cpu"},
+    {"groups[0].tasks_per_node", "ntasks-per-node"},
+    {"groups[0].tasks", "ntasks"},
+    {"name", "job-name"},
+    {"nodes_excluded", "exclude"},
+    {"nodes_wanted", "nodelist"},
+    {"pool", "partition"},
+    {"priority", "priority"},
+    {"project", "account"},
+    {"queue", "qos"},
+    {"reservation", "reservation"},
+    {"stderr_path", "error"},
+    {"stdin_path", "input"},
+    {"stdout_path", "output"},
+    {"time_limit", "time"},
+    {"workdir", "chdir"},
+};
+
 }  // namespace
+
+Error in_typed_words(Error error, const ParsedJob& job) {
+  for (const FieldOption& each : kFieldOptions) {
+    if (!error.field.starts_with(each.field)) continue;
+    if (!job.typed.contains("*") && !job.typed.contains(std::string(each.option))) break;
+    if (error.message.starts_with(error.field + ": ")) {
+      error.message.erase(0, error.field.size() + 2);
+    }
+    error.message = fmt::format("--{}: {}", each.option, error.message);
+    error.field = fmt::format("--{}", each.option);
+    break;
+  }
+  return error;
+}
 
 Result<ParsedJob> parse(const Source& source, const Context& context) {
   TRY(check_context(context));
@@ -63,18 +137,15 @@ Result<ParsedJob> parse(const Source& source, const Context& context) {
     return at_place(invalid("the text is not UTF-8 here: convert the file", "not_utf8"),
                     place_of(source, *offset));
   }
-  switch (format_of(source)) {
-    case Format::kTuxiv:
-      return parse_tuxiv(source, context);
-    case Format::kWrap:
-      return parse_wrap(source, context);
-    case Format::kNative:
-      return parse_native(source, context);
-    case Format::kAuto:
-    case Format::kSbatch:
-      return parse_sbatch(source, context);
-  }
-  return invalid("unknown format");
+  TRY_ASSIGN(ParsedJob job, parse_as(format_of(source), source, context));
+  // A file in the API's words is spoken of in these, but for what the command line changed.
+  const bool native = format_of(source) == Format::kNative && source.name != kCommandLine;
+  for (const Option& option : context.options) job.typed.insert(option.name);
+  if (!native) job.typed.insert("*");
+  // As the server will read it: what is accepted here is accepted there.
+  auto read = codec::read_submission(codec::write_submission(job.submission));
+  if (!read.ok()) return in_typed_words(read.error(), job);
+  return job;
 }
 
 }  // namespace dove::jobfiles

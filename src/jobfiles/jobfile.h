@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -73,6 +74,8 @@ struct ParsedJob {
   // tuxiv: bash text that makes and enters the environment, "" for none; exec.script holds it
   // quoted. With DOVE_ENVIRONMENT_CHECK=1 it only says whether the machine can have it.
   std::string environment = {};
+  // Options of the command line by their long names; "*" when nothing is in the API's own words.
+  std::set<std::string> typed = {};
   // The part of exec.script that is the same in every job of its kind; people need not see it.
   std::string boilerplate = {};
 };
@@ -122,6 +125,9 @@ struct Context {
 };
 
 Result<ParsedJob> parse(const Source& source, const Context& context);
+
+// An error that names a field of the API, about a job of ours: named by the option that was typed.
+Error in_typed_words(Error error, const ParsedJob& job);
 
 // The arguments of sbatch, or of `dove submit`, which knows the same options: long ones may be
 // abbreviated where that is not ambiguous, short ones bundled. `rest` starts at the first argument

@@ -132,8 +132,13 @@ Result<ParsedJob> parse_native(const Source& source, const Context& context) {
   draft.submission = std::move(*submission);
   ExecSpec& exec = draft.submission.exec;
   if (exec.source_name.empty()) exec.source_name = source.name;
+  const std::string own_name = draft.submission.spec.name;
   TRY(apply_overrides(draft, false));
-  TRY(adjust_group(draft));
+  if (draft.submission.spec.name.empty()) draft.submission.spec.name = own_name;
+  // A command without sizes of its own is sized as sbatch sizes a script.
+  const std::vector<TaskGroup>& groups = draft.submission.spec.groups;
+  const bool unsized = groups.size() == 1 && groups[0] == TaskGroup();
+  TRY(unsized && draft.sizes.any() ? finish_sizes(draft) : adjust_group(draft));
   TRY(finish_environment(draft, false));
   finish_output_paths(draft);
   return ParsedJob{std::move(draft.submission), std::move(draft.warnings), {}, draft.behaviour};

@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::size_t kTextMax = 4096;
 constexpr std::size_t kNameMax = 256;
+constexpr Span kTimeMax = seconds(INT64_C(3650) * 24 * 3600);
+constexpr std::int64_t kPriorityMax = 1'000'000;
 constexpr std::int64_t kSwitchesMax = 1'000'000;
 
 JobSpec& spec(Draft& draft) { return draft.submission.spec; }
@@ -38,6 +40,17 @@ Result<void> put_label(Draft& draft, const char* name, const std::string& value,
 
 Result<void> put_path(std::string& field, const std::string& value) {
   return put_text(field, value, kTextMax);
+}
+
+// sbatch's range is larger than ours.
+void put_priority(Draft& draft, const Option& option, std::int64_t priority) {
+  const std::int64_t within = std::clamp(priority, -kPriorityMax, kPriorityMax);
+  if (within != priority) {
+    draft.warn(option.place, "read_as",
+               fmt::format("--{}={} is read as a priority of {}, the end of the range", option.name,
+                           shown(option.value), within));
+  }
+  spec(draft).priority = static_cast<std::int32_t>(within);
 }
 
 Result<std::int64_t> signed_number(std::string_view text, std::int64_t max) {
@@ -191,7 +204,13 @@ Result<void> set_licenses(Draft& draft, const Option& option) {
 }
 
 Result<void> set_time(Draft& draft, const Option& option) {
-  TRY_ASSIGN(spec(draft).time_limit, parse_time_limit(option.value));
+  TRY_ASSIGN(Span limit, parse_time_limit(option.value));
+  if (limit.us > kTimeMax.us) {
+    draft.warn(option.place, "read_as",
+               fmt::format("--time={} is read as ten years, the longest limit", option.value));
+    limit = kTimeMax;
+  }
+  spec(draft).time_limit = limit;
   return {};
 }
 
@@ -234,7 +253,7 @@ Result<void> set_hold(Draft& draft, const Option&) {
 Result<void> set_nice(Draft& draft, const Option& option) {
   TRY_ASSIGN(std::int64_t nice,
              signed_number(option.value.empty() ? "100" : option.value, 2'147'483'645));
-  spec(draft).priority = static_cast<std::int32_t>(-nice);
+  put_priority(draft, option, -nice);
   return {};
 }
 
@@ -249,7 +268,7 @@ Result<void> set_priority(Draft& draft, const Option& option) {
   if (!number) {
     return invalid(fmt::format("\"{}\" is not a number from 0 to 2147483647", shown(option.value)));
   }
-  spec(draft).priority = static_cast<std::int32_t>(*number);
+  put_priority(draft, option, *number);
   return {};
 }
 
@@ -292,6 +311,8 @@ Result<void> set_error_path(Draft& draft, const Option& option) {
 
 Result<void> set_input(Draft& draft, const Option& option) {
   TRY(put_path(exec(draft).output.stdin_path, option.value));
+  draft.input.reset();
+  if (!option.value.empty()) draft.input = option;
   if (option.value == "none") exec(draft).output.stdin_path.clear();
   return {};
 }

@@ -156,6 +156,29 @@ TEST(Options, EmptyValuesAreTakenWhereSbatchTakesThem) {
   }
 }
 
+// Outside of what the server takes, inside of what sbatch takes.
+TEST(Options, RangesEndWithAWarning) {
+  Context context = context_with_files();
+  Draft draft;
+  draft.context = &context;
+  Place place{"job.sh", 3, 9};
+  ASSERT_TRUE(apply_sbatch_option(draft, "nice", "2000000000", place).ok());
+  EXPECT_EQ(draft.submission.spec.priority, -1'000'000);
+  ASSERT_TRUE(apply_sbatch_option(draft, "time", "9999999", place).ok());
+  EXPECT_EQ(draft.submission.spec.time_limit, seconds(3650LL * 24 * 3600));
+  EXPECT_EQ(draft.warnings.size(), 2u);
+}
+
+TEST(Options, ErrorsOfTheServerNameWhatWasTyped) {
+  ParsedJob job;
+  const Error said{ErrorKind::kInvalid, "x", "groups[0].tasks: 3 are too many", "groups[0].tasks"};
+  EXPECT_EQ(in_typed_words(said, job).message, said.message);  // a file in the API's own words
+  job.typed = {"ntasks"};
+  EXPECT_EQ(in_typed_words(said, job).message, "--ntasks: 3 are too many");
+  job.typed = {"*"};
+  EXPECT_EQ(in_typed_words(said, job).message, "--ntasks: 3 are too many");
+}
+
 TEST(Options, OtherToolsWordsAreSuggested) {
   auto hint = [](const char* name) {
     auto found = find_option(name);

@@ -214,10 +214,10 @@ Result<void> finish_batch(Draft& draft, const std::string& own_name) {
   ExecSpec& exec = draft.submission.exec;
   TRY(apply_overrides(draft, true));
   if (spec.name.empty()) spec.name = own_name;
+  spec.launch = LaunchMode::kBatch;
   TRY(finish_sizes(draft));
   TRY(finish_environment(draft, true));
   finish_output_paths(draft);
-  spec.launch = LaunchMode::kBatch;
   if (exec.workdir.empty()) exec.workdir = draft.context->workdir;
   if (exec.output.stdout_path.empty()) {
     exec.output.stdout_path = spec.array.indices.empty() ? "slurm-%j.out" : "slurm-%A_%a.out";

@@ -163,7 +163,9 @@ Result<void> Shape::spread_gpus(const Size<Request>& total) {
   std::int32_t gpus = total.value.gpus;
   Request* where = nullptr;
   std::int32_t parts = 0;
-  if (nodes_fixed() && gpus % group.nodes_min == 0) {
+  // What is started once for each task gets GPUs of its own if they can be divided so.
+  const bool own = draft.submission.spec.launch == LaunchMode::kEachTask;
+  if (nodes_fixed() && gpus % group.nodes_min == 0 && !(own && gpus % group.tasks == 0)) {
     where = &group.per_node;
     parts = group.nodes_min;
   } else if (gpus % group.tasks == 0) {
@@ -331,6 +333,47 @@ Result<void> finish_sizes(Draft& draft) {
   return {};
 }
 
+namespace {
+
+// Tasks follow nodes and tasks per node unless they are named.
+Result<void> adjust_tasks(const Sizes& sizes, TaskGroup& group) {
+  if (sizes.tasks) {
+    group.tasks = sizes.tasks->value;
+  } else if (sizes.tasks_per_node || (sizes.nodes && group.tasks_per_node > 0)) {
+    const std::int64_t tasks =
+        static_cast<std::int64_t>(std::max(group.nodes_min, 1)) * group.tasks_per_node;
+    if (tasks > kCountMax) {
+      return contradiction(
+          sizes.nodes ? sizes.nodes->place : sizes.tasks_per_node->place,
+          fmt::format("the job would have {} tasks: 1 to {} are possible", tasks, kCountMax));
+    }
+    group.tasks = static_cast<std::int32_t>(tasks);
+  } else if (sizes.nodes) {
+    group.tasks = std::max(group.tasks, group.nodes_min);
+  }
+  const Place place = sizes.tasks            ? sizes.tasks->place
+                      : sizes.nodes          ? sizes.nodes->place
+                      : sizes.tasks_per_node ? sizes.tasks_per_node->place
+                                             : Place{"command line", 0, 0};
+  if (group.nodes_min > group.tasks) {
+    return contradiction(
+        place, fmt::format("{} cannot use {}: ask for fewer nodes, or more --ntasks",
+                           counted(group.tasks, "task"), counted(group.nodes_min, "node")));
+  }
+  const std::int64_t each = group.tasks_per_node;
+  if (each == 0) return {};
+  const std::int64_t nodes = (group.tasks + each - 1) / each;
+  const bool within =
+      nodes >= group.nodes_min && (group.nodes_max == 0 || nodes <= group.nodes_max);
+  if (group.tasks % each == 0 && within) return {};
+  return contradiction(place,
+                       fmt::format("{} cannot be {} on each node: make --ntasks the number of "
+                                   "nodes times --ntasks-per-node",
+                                   counted(group.tasks, "task"), each));
+}
+
+}  // namespace
+
 Result<void> adjust_group(Draft& draft) {
   const Sizes& sizes = draft.sizes;
   if (!sizes.any()) return {};
@@ -345,8 +388,8 @@ Result<void> adjust_group(Draft& draft) {
     group.nodes_min = sizes.nodes->value.min;
     group.nodes_max = sizes.nodes->value.max;
   }
-  group.tasks = value_or(sizes.tasks, group.tasks);
   group.tasks_per_node = value_or(sizes.tasks_per_node, group.tasks_per_node);
+  TRY(adjust_tasks(sizes, group));
   group.per_task.cores = value_or(sizes.cpus_per_task, group.per_task.cores);
   group.per_node.memory_bytes = value_or(sizes.memory_per_node, group.per_node.memory_bytes);
   if (const Size<Request>* per_node = gpus_of_node(sizes)) {

@@ -176,16 +176,6 @@ std::vector<OptionSpec> sbatch_option_specs(const std::string& taken) {
   return specs;
 }
 
-void add_task_per_node(std::vector<jobfiles::Option>& options) {
-  std::string nodes;
-  for (const jobfiles::Option& option : options) {
-    if (option.name == "nodes") nodes = option.value;
-    if (option.name.find("tasks") != std::string::npos) return;
-  }
-  nodes = nodes.substr(0, nodes.find('-'));
-  if (!nodes.empty()) options.push_back({"ntasks", nodes, {"command line", 0, 0}});
-}
-
 std::vector<jobfiles::Option> sbatch_options_of(const Invocation& invocation) {
   std::vector<jobfiles::Option> options;
   for (const jobfiles::OptionRule& rule : jobfiles::option_rules()) {
@@ -219,7 +209,7 @@ Result<Submitted> submit(Api& api, const jobfiles::ParsedJob& job) {
     if (answer.error().code == "connection_refused" || attempt == kAttempts) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(200 * attempt));
   }
-  if (!answer.ok()) return answer.error();
+  if (!answer.ok()) return jobfiles::in_typed_words(answer.error(), job);
   for (const json& warning : list_of(*answer, "warnings")) {
     fmt::print(stderr, "warning: {}\n",
                warning.is_string() ? warning.get<std::string>() : text_of(warning, "message"));

@@ -26,8 +26,6 @@ jobfiles::Context context_for(const std::string& path, const jobfiles::Source& s
 
 // Every value of an option that sbatch knows, as jobfiles takes it.
 std::vector<jobfiles::Option> sbatch_options_of(const Invocation& invocation);
-// A command on N nodes is N tasks unless an option says otherwise, as with srun.
-void add_task_per_node(std::vector<jobfiles::Option>& options);
 // The table of sbatch's options for a command of ours; letters in `taken` are left out.
 std::vector<OptionSpec> sbatch_option_specs(const std::string& taken);
 

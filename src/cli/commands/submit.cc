@@ -111,7 +111,6 @@ Result<jobfiles::ParsedJob> parse_job(const Invocation& invocation) {
     context = context_for(operands[0], source);
   }
   context.options = options_of(invocation);
-  if (invocation.operands_before_dashes == 0) add_task_per_node(context.options);
   context.find_element = [&invocation](JobId array, std::int32_t index) {
     return find_element(invocation, array, index);
   };

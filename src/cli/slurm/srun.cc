@@ -134,7 +134,6 @@ Result<int> run_as_job(const Invocation& invocation) {
   for (const jobfiles::Option& option : sbatch_options_of(invocation)) {
     if (option.name != "export") context.options.push_back(option);
   }
-  add_task_per_node(context.options);
   TRY_ASSIGN(const jobfiles::ParsedJob job, jobfiles::parse(source, context));
   if (!invocation.has("quiet")) print_warnings(job.warnings);
   std::int64_t tasks = 0;
