@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "devices/huge_pages.h"
+#include "files/text_file.h"
 
 namespace dove::devices {
 Machine::Machine(std::unique_ptr<Host> host,
@@ -43,15 +44,12 @@ void Machine::read_ids() {
 
 void Machine::write_ids() const {
   if (ids_path_.empty()) return;
-  const std::string fresh = ids_path_ + ".new";
-  std::ofstream file(fresh);
-  file << boot_id_ << '\n';
+  std::string text = boot_id_ + "\n";
   for (const Device& device : known_) {
-    file << fmt::format("{}\t{}\t{}\t{}\t{}\n", device.uuid, device.vendor, device.model,
+    text += fmt::format("{}\t{}\t{}\t{}\t{}\n", device.uuid, device.vendor, device.model,
                         device.memory_bytes, device.numa_node);
   }
-  file.close();
-  if (file) std::rename(fresh.c_str(), ids_path_.c_str());
+  (void)files::write_atomically(ids_path_, text, 0644);
 }
 
 std::int32_t Machine::id_of(const FoundDevice& found, Accelerators& family) {

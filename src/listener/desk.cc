@@ -1,10 +1,8 @@
 #include "listener/desk.h"
 
 #include <chrono>
-#include <cstdio>
-#include <fstream>
-#include <sstream>
 
+#include "files/text_file.h"
 #include "telemetry/log.h"
 
 namespace dove::listener {
@@ -12,6 +10,7 @@ namespace {
 
 constexpr auto kCountEvery = std::chrono::seconds(5);
 constexpr std::int64_t kKeepYield_us = 600'000'000;
+constexpr std::size_t kYieldMax_bytes = std::size_t{256} << 20;
 
 }  // namespace
 
@@ -78,21 +77,15 @@ void Desk::count_time() {
 }
 
 void Desk::restore_yield() {
-  std::ifstream file(yield_path());
-  std::stringstream kept;
-  kept << file.rdbuf();
-  if (projection.restore_yield(kept.str())) return;
+  if (projection.restore_yield(files::text_or_empty(yield_path(), kYieldMax_bytes))) return;
   telemetry::log(telemetry::Level::kWarning, "yield_not_restored", {{"path", yield_path()}});
 }
 
 void Desk::keep_yield() {
   yield_kept_us_ = loop.monotonic_us();
-  const std::string fresh = yield_path() + ".new";
-  std::ofstream file(fresh, std::ios::trunc);
-  file << projection.yield().keep(state());
-  file.close();
-  if (file.good() && std::rename(fresh.c_str(), yield_path().c_str()) == 0) return;
-  telemetry::log(telemetry::Level::kWarning, "yield_not_kept", {{"path", yield_path()}});
+  const auto kept = files::write_atomically(yield_path(), projection.yield().keep(state()), 0644);
+  if (kept.ok()) return;
+  telemetry::log(telemetry::Level::kWarning, "yield_not_kept", {{"why", kept.error().message}});
 }
 
 }  // namespace dove::listener

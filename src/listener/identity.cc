@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "files/text_file.h"
 #include "wire/secret.h"
 
 namespace dove::listener {
@@ -16,37 +17,25 @@ namespace {
 
 constexpr std::size_t kFileBytesMax = 4096;
 
-Error file_error(const std::string& path) {
+Error file_error(const Error& error) {
   return Error{ErrorKind::kInvalid, "data_dir",
-               fmt::format("{}: {}; the server needs to read and write its data directory", path,
-                           strerror(errno)),
-               path};
+               error.message + "; the server needs to read and write its data directory",
+               error.field};
 }
 
 Result<std::string> make_secret(const std::string& path) {
   const std::string secret = wire::random_token(32);
-  const std::string fresh = path + ".new";
-  const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0) return file_error(fresh);
-  const std::string line = secret + "\n";
-  const bool whole = write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size());
-  const bool synced = fsync(fd) == 0;
-  ::close(fd);
-  if (!whole || !synced || rename(fresh.c_str(), path.c_str()) != 0) return file_error(path);
+  const auto written =
+      files::write_atomically(path, secret + "\n", 0600, files::Survives::kPowerCut);
+  if (!written.ok()) return file_error(written.error());
   return secret;
 }
 
 Result<std::string> read_or_make(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
-    if (errno != ENOENT) return file_error(path);
-    return make_secret(path);
-  }
-  char buffer[kFileBytesMax];
-  const ssize_t size = read(fd, buffer, sizeof buffer);
-  ::close(fd);
-  if (size < 0) return file_error(path);
-  std::string text(buffer, static_cast<std::size_t>(size));
+  Result<std::string> read = files::read_text(path, kFileBytesMax);
+  if (!read.ok() && read.error().kind == ErrorKind::kNotFound) return make_secret(path);
+  if (!read.ok()) return file_error(read.error());
+  std::string text = std::move(read).value();
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
   if (text.size() < 16) {
     return Error{ErrorKind::kInvalid, "data_dir",

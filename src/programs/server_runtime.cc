@@ -13,6 +13,7 @@
 #include "backends/native/native_backend.h"
 #include "controller/controller.h"
 #include "core/queue/queue_tree.h"
+#include "files/text_file.h"
 #include "foreign/policy_library.h"
 #include "policies/standard.h"
 #include "programs/commands.h"
@@ -154,7 +155,7 @@ Result<std::unique_ptr<ServerRuntime>> ServerRuntime::start(wire::Loop& loop,
     self.controller->submit(std::move(input), [](Result<controller::Committed>) {});
   }
   self.url = fmt::format("http://{}:{}", self.settings.host, self.api->port());
-  TRY(write_private_file(data + "/url", self.url + "\n", 0644));
+  TRY(files::write_atomically(data + "/url", self.url + "\n", 0644));
   return std::unique_ptr<ServerRuntime>(new ServerRuntime(std::move(impl)));
 }
 

@@ -120,19 +120,6 @@ std::string default_data_dir() {
   return std::string(home) + "/.local/state/dove";
 }
 
-Result<void> write_private_file(const std::string& path, const std::string& text, unsigned mode) {
-  const std::string fresh = path + ".new";
-  const int fd = open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
-  if (fd < 0) return bad(path, fmt::format("cannot be written: {}", strerror(errno)));
-  const bool whole = write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  close(fd);
-  if (!whole || rename(fresh.c_str(), path.c_str()) != 0) {
-    unlink(fresh.c_str());
-    return bad(path, fmt::format("cannot be written: {}", strerror(errno)));
-  }
-  return {};
-}
-
 Result<std::string> read_small_file(const std::string& path) {
   std::ifstream file(path);
   if (!file) return Error{ErrorKind::kNotFound, "no_file", path + " cannot be read", path};

@@ -38,9 +38,6 @@ class Settings {
 // $XDG_STATE_HOME/dove, or ~/.local/state/dove.
 std::string default_data_dir();
 
-// Replaces the file as a whole, mode 0600 unless said otherwise.
-Result<void> write_private_file(const std::string& path, const std::string& text,
-                                unsigned mode = 0600);
 // The whole file without a trailing newline; kNotFound names it. At most 64 KiB.
 Result<std::string> read_small_file(const std::string& path);
 

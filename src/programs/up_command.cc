@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <map>
 
+#include "files/text_file.h"
 #include "programs/commands.h"
 #include "programs/server_runtime.h"
 #include "programs/settings.h"
@@ -59,7 +60,9 @@ class Nodes {
   }
 
   // Only after all agents have ended with their tasks.
-  void end_life() { (void)write_private_file(data_ + "/life", std::to_string(life_ + 1)); }
+  void end_life() {
+    (void)files::write_atomically(data_ + "/life", std::to_string(life_ + 1), 0600);
+  }
 
   Result<void> start(const std::string& name, const std::string& join_token) {
     const std::string folder = data_ + "/nodes/" + name;
@@ -73,7 +76,7 @@ class Nodes {
                                      "--run-as-self", "--stop-tasks-at-exit",
                                      "--boot-id",     fmt::format("{}-{}", boot_id(), life_)};
     if (!join_token.empty()) {
-      TRY(write_private_file(folder + "/join_token", join_token));
+      TRY(files::write_atomically(folder + "/join_token", join_token, 0600));
       args.insert(args.end(), {"--join-token-file", folder + "/join_token"});
     }
     if (given_.has("inventory")) {

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <set>
 
+#include "files/text_file.h"
 #include "telemetry/log.h"
 
 namespace dove::agent {
@@ -91,14 +92,7 @@ Result<void> ContainerNetworks::describe(const std::string& attempt,
                                          const std::string& ways) {
   const std::string name = path(attempt);
   if (is_there(attempt)) return {};
-  std::ofstream file(name + ".new", std::ios::trunc);
-  file << containers::network_text(network) << ways;
-  file.close();
-  if (!file || ::rename((name + ".new").c_str(), name.c_str()) != 0) {
-    return Error{ErrorKind::kInternal, "container",
-                 fmt::format("cannot make {}: {}", name, std::strerror(errno)), name};
-  }
-  return {};
+  return files::write_atomically(name, containers::network_text(network) + ways, 0644);
 }
 
 void ContainerNetworks::use(const std::string& attempt) { ++used_[attempt]; }

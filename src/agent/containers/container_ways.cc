@@ -17,6 +17,7 @@
 #include <sstream>
 
 #include "containers/place.h"
+#include "files/text_file.h"
 #include "telemetry/log.h"
 
 namespace dove::agent {
@@ -31,12 +32,8 @@ constexpr std::chrono::seconds kChildLimit{20};
 constexpr std::chrono::seconds kLinger{10};
 constexpr const char* kNftPlaces[] = {"/usr/sbin/nft", "/usr/local/sbin/nft", "/sbin/nft",
                                       "/usr/bin/nft"};
+constexpr std::size_t kText_bytes = 1 << 20;
 constexpr const char kForward[] = "/proc/sys/net/ipv4/";
-
-std::string read_whole(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 std::string find_nft() {
   for (const char* path : kNftPlaces) {
@@ -166,10 +163,12 @@ void ContainerWays::try_again() {
 }
 
 bool ContainerWays::forwards() const {
-  if (read_whole(std::string(kForward) + "ip_forward").starts_with('1')) return true;
+  const auto is_on = [](const std::string& name) {
+    return files::text_or_empty(kForward + name, kText_bytes).starts_with('1');
+  };
+  if (is_on("ip_forward")) return true;
   const std::string device = device_out();
-  return !device.empty() &&
-         read_whole(kForward + ("conf/" + device) + "/forwarding").starts_with('1');
+  return !device.empty() && is_on("conf/" + device + "/forwarding");
 }
 
 std::string ContainerWays::shortfall() const {
@@ -209,8 +208,9 @@ std::string ContainerWays::text() const {
 }
 
 std::string ContainerWays::resolver() const {
-  return containers::resolver_text(read_whole("/etc/resolv.conf"),
-                                   read_whole("/run/systemd/resolve/resolv.conf"));
+  return containers::resolver_text(
+      files::text_or_empty("/etc/resolv.conf", kText_bytes),
+      files::text_or_empty("/run/systemd/resolve/resolv.conf", kText_bytes));
 }
 
 void ContainerWays::begin(bool any) {

@@ -6,9 +6,11 @@
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <utility>
 
 #include "codec/json.h"
+#include "files/text_file.h"
 #include "telemetry/log.h"
 
 namespace dove::agent {
@@ -260,22 +262,20 @@ void DeviceAllocator::read() {
 
 void DeviceAllocator::write() const {
   if (path_.empty()) return;
-  const std::string fresh = path_ + ".new";
-  std::ofstream file(fresh);
+  std::ostringstream text;
   for (const auto& [set, edits] : answers_) {
     Json line = edits_json(edits);
     line["set"] = set;
-    file << codec::dump_json(line) << '\n';
+    text << codec::dump_json(line) << '\n';
   }
   for (const auto& [key, counted] : counted_) {
     Json line = edits_json(counted.edits);
     line["job"] = key.job.value;
     line["attempt"] = key.attempt;
     line["units"] = counted.units;
-    file << codec::dump_json(line) << '\n';
+    text << codec::dump_json(line) << '\n';
   }
-  file.close();
-  if (file) std::rename(fresh.c_str(), path_.c_str());
+  (void)files::write_atomically(path_, text.str(), 0644);
 }
 
 }  // namespace dove::agent

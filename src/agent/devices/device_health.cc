@@ -8,8 +8,10 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <sstream>
 
 #include "devices/sys_files.h"
+#include "files/text_file.h"
 
 namespace dove::agent {
 namespace {
@@ -237,13 +239,11 @@ void DeviceHealth::read() {
 
 void DeviceHealth::write() const {
   if (path_.empty()) return;
-  const std::string fresh = path_ + ".new";
-  std::ofstream file(fresh);
+  std::ostringstream text;
   for (const auto& [key, severity] : open_) {
-    file << static_cast<int>(severity) << ' ' << key.second << ' ' << key.first << '\n';
+    text << static_cast<int>(severity) << ' ' << key.second << ' ' << key.first << '\n';
   }
-  file.close();
-  if (file) std::rename(fresh.c_str(), path_.c_str());
+  (void)files::write_atomically(path_, text.str(), 0644);
 }
 
 }  // namespace dove::agent

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "codec/json.h"
+#include "files/text_file.h"
 
 namespace dove::agent {
 namespace {
@@ -73,14 +74,7 @@ Result<std::string> write_cufile_config(const std::string& path, const std::stri
     ::unlink(path.c_str());
     return std::string();
   }
-  const std::string fresh = path + ".new";
-  std::ofstream file(fresh, std::ios::trunc);
-  file << text;
-  file.close();
-  if (!file || ::chmod(fresh.c_str(), 0644) != 0 || std::rename(fresh.c_str(), path.c_str()) != 0) {
-    return Error{ErrorKind::kInternal, "cufile",
-                 fmt::format("cannot write {}; free some space there", path), path};
-  }
+  TRY(files::write_atomically(path, text, 0644));
   return path;
 }
 

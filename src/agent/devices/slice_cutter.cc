@@ -7,6 +7,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "files/text_file.h"
+
 namespace dove::agent {
 namespace {
 
@@ -109,15 +111,13 @@ void SliceCutter::read_slices() {
 
 void SliceCutter::write_slices() const {
   if (path_.empty()) return;
-  const std::string fresh = path_ + ".new";
-  std::ofstream file(fresh);
+  std::ostringstream text;
   for (const auto& [place, slice] : slices_) {
-    file << place.first << ' ' << place.second << ' ' << slice.name;
-    for (const std::string& one : slice.files) file << ' ' << one;
-    file << '\n';
+    text << place.first << ' ' << place.second << ' ' << slice.name;
+    for (const std::string& one : slice.files) text << ' ' << one;
+    text << '\n';
   }
-  file.close();
-  if (file) std::rename(fresh.c_str(), path_.c_str());
+  (void)files::write_atomically(path_, text.str(), 0644);
 }
 
 }  // namespace dove::agent

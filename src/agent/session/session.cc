@@ -8,6 +8,7 @@
 
 #include "agent/agent.h"
 #include "codec/json.h"
+#include "files/text_file.h"
 #include "telemetry/log.h"
 
 namespace dove::agent {
@@ -84,15 +85,9 @@ Error refusal(const wire::Response& answer, const Json& body, const char* code) 
                ""};
 }
 
-// Atomically, readable by the owner alone.
+// The join token is used up: this one must still be there after a power cut.
 bool keep_secret(const std::string& path, const std::string& secret) {
-  const std::string fresh = path + ".new";
-  const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0) return false;
-  const bool whole = write(fd, secret.data(), secret.size()) == static_cast<ssize_t>(secret.size());
-  const bool synced = fsync(fd) == 0;
-  close(fd);
-  return whole && synced && rename(fresh.c_str(), path.c_str()) == 0;
+  return files::write_atomically(path, secret, 0600, files::Survives::kPowerCut).ok();
 }
 
 }  // namespace

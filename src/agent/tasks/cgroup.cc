@@ -17,6 +17,7 @@
 #include <sstream>
 
 #include "agent/devices/device_rules.h"
+#include "files/text_file.h"
 
 namespace dove::agent {
 namespace {
@@ -25,12 +26,7 @@ constexpr const char kAgentLeaf[] = "agent";
 constexpr const char kHugePagesOfKernel[] = "/sys/kernel/mm/hugepages";
 constexpr std::int64_t kNoLimitBytes = std::int64_t{1} << 60;  // v1 says a rounded 2^63 instead
 
-std::string read_text(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
+std::string read_text(const std::string& path) { return files::text_or_empty(path, 1 << 20); }
 
 // 0, or the error's number.
 int write_text(const std::string& path, const std::string& text) {

@@ -7,7 +7,9 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <sstream>
 
+#include "files/text_file.h"
 #include "telemetry/log.h"
 
 namespace dove::devices::kubelet {
@@ -58,14 +60,13 @@ void PlugBoard::read() {
 
 void PlugBoard::write() const {
   if (path_.empty()) return;
-  const std::string fresh = path_ + ".new";
-  std::ofstream file(fresh);
-  for (const std::string& resource : counted_) file << resource << '\n';
-  for (const auto& [device, resource] : resources_) file << resource << '\t' << device << '\n';
-  file.close();
-  if (file && std::rename(fresh.c_str(), path_.c_str()) == 0) return;
+  std::ostringstream text;
+  for (const std::string& resource : counted_) text << resource << '\n';
+  for (const auto& [device, resource] : resources_) text << resource << '\t' << device << '\n';
+  const auto written = files::write_atomically(path_, text.str(), 0644);
+  if (written.ok()) return;
   telemetry::log(telemetry::Level::kWarning, "device_plugins_not_kept",
-                 {{"path", path_}, {"why", std::strerror(errno)}});
+                 {{"why", written.error().message}});
 }
 
 const PluggedModel* PlugBoard::model_of(const std::string& resource) const {
