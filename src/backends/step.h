@@ -22,6 +22,7 @@ struct StepRequest {
 };
 
 struct StepProgram {
+  std::string name;  // "" : the program's
   std::vector<std::string> command;
   std::map<std::string, std::string> environment;
   std::string workdir;

@@ -52,6 +52,7 @@ Result<JobQuery> read_query(const Call& call, const core::State& state) {
     for (const core::Job* job : *found) query.ids->push_back(job->id);
   }
   std::sort(query.ids->begin(), query.ids->end());
+  query.ids->erase(std::unique(query.ids->begin(), query.ids->end()), query.ids->end());
   return query;
 }
 
@@ -131,7 +132,7 @@ void list_jobs(Context& context, CallPtr call) {
       return false;
     }
     jobs.push_back(full ? codec::job_json(state, job) : codec::job_summary_json(state, job));
-    context.nodes.observed.show_job(job.id, /*whole=*/false, jobs.back());
+    context.nodes.observed.show_job(job.id, /*whole=*/full, jobs.back());
     return true;
   };
   const JobId begin(static_cast<std::uint64_t>(*after) + 1);

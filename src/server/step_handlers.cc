@@ -13,6 +13,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::int32_t kTasksMax = 100'000;
+constexpr std::size_t kNameMax = 1024;
 
 struct StepBody {
   backends::StepRequest request;
@@ -37,6 +38,7 @@ Result<StepBody> read_step(const Json& body) {
     step.request.nodelist = body.value("nodelist", std::vector<std::string>{});
     step.request.overcommit = body.value("overcommit", false);
     step.program.command = body.at("command").get<std::vector<std::string>>();
+    step.program.name = body.value("name", "");
     step.program.environment = body.value("environment", std::map<std::string, std::string>{});
     step.program.workdir = body.value("workdir", "");
     step.program.stdout_path = body.value("stdout_path", "");
@@ -50,6 +52,9 @@ Result<StepBody> read_step(const Json& body) {
   }
   if (step.program.command.empty() || step.program.command.front().empty()) {
     return invalid("bad_value", "command is a list of words, the program first", "command");
+  }
+  if (step.program.name.size() > kNameMax) {
+    return invalid("bad_value", "name has at most 1024 bytes", "name");
   }
   if (step.program.stdin_rank < -1 || step.program.stdin_rank > kTasksMax) {
     return invalid("bad_value", "stdin_rank is the number of a task", "stdin_rank");

@@ -51,6 +51,7 @@ class NativeBackend::Notes : public Observations {
     if (!whole) return;
     agents_.shares.show(state, job, object);
     agents_.warnings.show(state, job, object);
+    if (const core::Job* known = state.find_job(job)) agents_.steps.book().show(*known, object);
   }
   std::string trouble(JobId job) const override {
     return agents_.progress.trouble(agents_.state(), job);

@@ -9,6 +9,7 @@
 #include "backends/native/step_input.h"
 #include "codec/json.h"
 #include "model/job.h"
+#include "telemetry/clock.h"
 
 namespace dove::backends {
 namespace {
@@ -107,6 +108,7 @@ void Steps::run(CallPtr call, const core::Job& job, const StepRequest& request,
     tasks += node.tasks.size();
   }
   const Key key{job.id, attempt.number, next_number(job)};
+  write_down(key, program, *nodes);
   const std::shared_ptr<Step> step = open_step(key, std::move(ranks), program.kill_on_bad_exit);
   if (program.stdin_text == "stream") step->input = input_of(step->open, program.stdin_rank);
   open_stream(step, *call);
@@ -117,6 +119,25 @@ void Steps::run(CallPtr call, const core::Job& job, const StepRequest& request,
                    {"tasks", tasks},
                    {"input", step->input != nullptr}}}});
   send_orders(*step, state, *nodes, program);
+}
+
+void Steps::write_down(const Key& key, const StepProgram& program,
+                       const std::vector<StepNode>& nodes) {
+  const std::string& path = program.command.front();
+  StepRecord record;
+  record.number = std::get<2>(key);
+  record.name = program.name.empty() ? path.substr(path.rfind('/') + 1) : program.name;
+  record.started_at_us = telemetry::now_us();
+  for (const StepNode& node : nodes) {
+    record.nodes.push_back(projection_.state().find_node(node.node)->name);
+    CoreSet cores;
+    for (const TaskGrant& task : node.tasks) {
+      for (const std::int32_t core : task.cores) cores.insert(core);
+    }
+    record.cores += static_cast<std::int64_t>(cores.size());
+    record.tasks += static_cast<std::int64_t>(node.tasks.size());
+  }
+  book_.began(std::get<0>(key), std::get<1>(key), std::move(record));
 }
 
 std::shared_ptr<Steps::Step> Steps::open_step(const Key& key, Ranks ranks, bool kill_on_bad_exit) {
@@ -307,8 +328,10 @@ void Steps::node_done(const std::shared_ptr<Step>& step, NodeId node,
                       const std::vector<TaskExit>& exits) {
   if (step->open.erase(node) == 0) return;
   if (step->input != nullptr) step->input->node_done(node);
+  const auto [job, attempt, number] = step->key;
   for (const TaskExit& exit : exits) {
     step->say(Json{{"exit", codec::task_exit_json(exit)}});
+    book_.exited(job, attempt, number, exit);
     step->exit_code = std::max(step->exit_code, shell_code(exit));
   }
   if (step->open.empty()) return finish(step);
@@ -351,6 +374,8 @@ void Steps::client_gone(const std::weak_ptr<Step>& weak) {
 }
 
 void Steps::finish(const std::shared_ptr<Step>& step) {
+  const auto [job, attempt, number] = step->key;
+  book_.ended(job, attempt, number, telemetry::now_us());
   step->say(Json{{"ended", {{"exit_code", step->exit_code}}}});
   step->out->close();
   relays_.close(step->relay);

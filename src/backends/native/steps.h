@@ -2,9 +2,10 @@
 //
 // A step lives as long as its client listens: POST /v1/jobs/{id}/steps answers with a stream of
 // JSON lines, output and exits as they come from the agents. When the client goes, the step's tasks
-// are ended. Nothing of a step is in the log: after a restart of the server the client hands back
-// what it was told at the beginning and how much it has heard (attach), and the agents, which
-// hold the truth, continue from there. A step that no client takes up is ended. Loop thread only.
+// are ended. Nothing of a step is in the log (StepBook knows what is over): after a restart of the
+// server the client hands back what it was told at the beginning and how much it has heard
+// (attach), and the agents, which hold the truth, continue from there. A step that no client takes
+// up is ended. Loop thread only.
 #pragma once
 
 #include <chrono>
@@ -19,6 +20,7 @@
 
 #include "backends/native/agent_sessions.h"
 #include "backends/native/relays.h"
+#include "backends/native/step_book.h"
 #include "backends/native/step_layout.h"
 #include "backends/native/sync_plan.h"
 #include "backends/node_backend.h"
@@ -51,6 +53,7 @@ class Steps : public StepHost {
   void node_back(NodeId node);
   void close_all();
   std::size_t size() const { return steps_.size(); }
+  const StepBook& book() const { return book_; }
 
  private:
   using Key = std::tuple<JobId, AttemptNumber, std::int32_t>;
@@ -66,6 +69,7 @@ class Steps : public StepHost {
   void open_stream(const std::shared_ptr<Step>& step, const listener::Call& call);
   void end_orphan(const Key& key, int number);
 
+  void write_down(const Key& key, const StepProgram& program, const std::vector<StepNode>& nodes);
   static std::string signal_line(const Key& key, int number);
   std::unique_ptr<StepInput> input_of(const Ranks& ranks, std::int32_t stdin_rank) const;
   std::int32_t next_number(const core::Job& job);
@@ -83,6 +87,7 @@ class Steps : public StepHost {
   Relays& relays_;
   Instant began_at_;
   std::map<Key, std::shared_ptr<Step>> steps_;
+  StepBook book_;
   std::map<std::pair<JobId, AttemptNumber>, std::int32_t> numbers_;
   std::map<Key, Orphan> orphans_;
   std::multimap<NodeId, Key> abandoned_;  // their clients were told that they are over

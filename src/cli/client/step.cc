@@ -33,6 +33,7 @@ json body_of(const StepWanted& wanted) {
   const auto text = [&](const char* name, const std::string& value) {
     if (!value.empty()) body[name] = value;
   };
+  text("name", wanted.name);
   text("workdir", wanted.workdir);
   text("stdout_path", wanted.stdout_path);
   text("stderr_path", wanted.stderr_path);

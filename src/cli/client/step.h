@@ -15,6 +15,7 @@
 namespace dove::cli {
 
 struct StepWanted {
+  std::string name;  // "" : the program's
   std::vector<std::string> command;
   std::map<std::string, std::string> environment;
   std::string workdir;

@@ -1,0 +1,55 @@
+// StepBook: the steps that the last attempts of jobs ran, for those who ask later (sacct).
+//
+// In memory only, gone with the process: nothing of a step is in the log. It keeps the
+// last kStepsMax steps of an attempt, and the last kJobsMax jobs that ran any. Loop thread only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "core/state/state.h"
+#include "model/job.h"
+
+namespace dove::backends {
+
+struct StepRecord {
+  std::int32_t number = 0;
+  std::string name;
+  std::vector<std::string> nodes;
+  std::int64_t tasks = 0;
+  std::int64_t cores = 0;
+  std::int64_t started_at_us = 0;
+  std::int64_t ended_at_us = 0;  // 0: not yet
+  std::int32_t exit_code = 0;    // of the worst of its tasks
+  std::int32_t signal = 0;
+};
+
+class StepBook {
+ public:
+  static constexpr std::size_t kJobsMax = 10'000;
+  static constexpr std::size_t kStepsMax = 1'000;
+
+  void began(JobId job, AttemptNumber attempt, StepRecord step);
+  // What it does not know of is passed over.
+  void exited(JobId job, AttemptNumber attempt, std::int32_t number, const TaskExit& exit);
+  void ended(JobId job, AttemptNumber attempt, std::int32_t number, std::int64_t at_us);
+  // Adds "steps" to the job's object: those of its last attempt, by number.
+  void show(const core::Job& job, nlohmann::json& object) const;
+
+ private:
+  struct Kept {
+    AttemptNumber attempt = 0;
+    std::map<std::int32_t, StepRecord> steps;
+  };
+  StepRecord* find(JobId job, AttemptNumber attempt, std::int32_t number);
+
+  std::map<JobId, Kept> jobs_;
+  std::deque<JobId> order_;  // as they ran their first step
+};
+
+}  // namespace dove::backends
