@@ -106,10 +106,13 @@ void append_own(std::vector<Command>& all, const std::vector<Command>& extra) {
 std::vector<Command> table_of(const std::vector<Command>& extra) {
   std::vector<Command> table = extra;
   for (auto family :
-       {submit_commands, job_commands, output_commands, exec_commands, attach_commands,
-        job_action_commands, event_commands, node_commands, node_care_commands, declared_commands,
-        token_commands, tcloud_commands, tcloud_file_commands, sbatch_commands, squeue_commands,
-        scancel_commands, sinfo_commands, scontrol_commands, srun_commands}) {
+       {submit_commands,      job_commands,        output_commands,   exec_commands,
+        attach_commands,      job_action_commands, event_commands,    node_commands,
+        node_care_commands,   declared_commands,   token_commands,    tcloud_commands,
+        tcloud_file_commands, sbatch_commands,     squeue_commands,   scancel_commands,
+        sacct_commands,       sinfo_commands,      scontrol_commands, srun_commands,
+        salloc_commands,      sacctmgr_commands,   sshare_commands,   sprio_commands,
+        sstat_commands}) {
     append(table, family());
   }
   return table;
@@ -217,8 +220,9 @@ int finish(int code) {
 }  // namespace
 
 const std::vector<std::string>& face_names() {
-  static const std::vector<std::string> kNames = {"tcloud", "sbatch",   "squeue", "scancel",
-                                                  "sinfo",  "scontrol", "srun",   "dove-rsh"};
+  static const std::vector<std::string> kNames = {
+      "tcloud", "sbatch",   "squeue", "scancel",  "sacct",  "sinfo", "scontrol",
+      "srun",   "dove-rsh", "salloc", "sacctmgr", "sshare", "sprio", "sstat"};
   return kNames;
 }
 

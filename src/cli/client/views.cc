@@ -37,10 +37,30 @@ AttemptView read_attempt(const json& attempt) {
   view.stop_at_us = instant_us_of(attempt, "stop_at");
   view.ended_at_us = instant_us_of(attempt, "ended_at");
   view.nodes = texts_of(attempt, "nodes");
+  for (const json& placement : list_of(attempt, "placements")) {
+    const auto cores = static_cast<std::int64_t>(list_of(placement, "cores").size());
+    if (view.cores == 0) view.first_node_cores = cores;
+    view.cores += cores;
+    view.memory_bytes += number_of(placement, "memory_bytes");
+  }
   for (const json& exit : list_of(attempt, "exits")) {
     view.exits.push_back({number_of(exit, "rank"), number_of(exit, "exit_code"),
                           number_of(exit, "signal"), text_of(exit, "cause")});
   }
+  return view;
+}
+
+StepView read_step(const json& step) {
+  StepView view;
+  view.number = number_of(step, "number");
+  view.name = text_of(step, "name");
+  view.nodes = texts_of(step, "nodes");
+  view.tasks = number_of(step, "tasks");
+  view.cores = number_of(step, "cores");
+  view.started_at_us = instant_us_of(step, "started_at");
+  view.ended_at_us = instant_us_of(step, "ended_at");
+  view.exit_code = number_of(step, "exit_code");
+  view.signal = number_of(step, "signal");
   return view;
 }
 
@@ -253,6 +273,7 @@ JobView read_job(const json& job) {
   if (job.contains("array") && job["array"].is_object()) {
     view.array = text_of(job["array"], "id");
     view.array_index = number_of(job["array"], "index");
+    view.array_running_max = number_of(job["array"], "running_max");
     view.shown_id = fmt::format("{}_{}", view.array, view.array_index);
   }
   view.stdout_path = shown_path(view.stdout_path, view);
@@ -271,6 +292,7 @@ JobView read_job(const json& job) {
   if (view.attempts.empty() && number_of(job, "attempt") > 0) {
     view.attempts.push_back(read_attempt_summary(job));
   }
+  for (const json& step : list_of(job, "steps")) view.steps.push_back(read_step(step));
   for (const json& warning : list_of(job, "warnings")) {
     view.warnings.push_back(fmt::format("{} ({})", text_of(warning, "text"),
                                         fmt::join(texts_of(warning, "nodes"), ", ")));

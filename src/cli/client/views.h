@@ -24,11 +24,23 @@ struct AttemptView {
   std::string stage;
   std::string stop_reason;
   std::vector<std::string> nodes;
+  std::int64_t cores = 0, memory_bytes = 0;  // held on all nodes
+  std::int64_t first_node_cores = 0;
   std::int64_t allocated_at_us = 0;
   std::int64_t started_at_us = 0;
   std::int64_t stop_at_us = 0;
   std::int64_t ended_at_us = 0;
   std::vector<ExitView> exits;
+};
+
+// A program that ran inside the job's allocation (srun); instants 0: not yet.
+struct StepView {
+  std::int64_t number = 0;
+  std::string name;
+  std::vector<std::string> nodes;
+  std::int64_t tasks = 0, cores = 0;
+  std::int64_t started_at_us = 0, ended_at_us = 0;
+  std::int64_t exit_code = 0, signal = 0;
 };
 
 struct ReasonView {
@@ -50,6 +62,7 @@ struct JobView {
   std::string shown_id;  // "7", or "12_3" for an element of an array
   std::string array;     // "" : not of an array
   std::int64_t array_index = 0;
+  std::int64_t array_running_max = 0;  // 0: as many as there is room for
   std::string name, user, project, queue, pool, state, launch;
   std::int64_t priority = 0;
   std::int64_t exit_code = 0;
@@ -66,6 +79,7 @@ struct JobView {
   std::vector<std::string> features, nodes_wanted, dependencies;
   std::string nearness;  // how its nodes lie: "in one rack; label db, apart from db"
   std::vector<AttemptView> attempts;
+  std::vector<StepView> steps;  // of the last attempt, by number
   std::vector<ReasonView> reasons;
   ProgressView progress;
   std::string shares;                 // what holds its tasks to their shares of devices

@@ -93,6 +93,14 @@ Result<std::vector<FormatPiece>> parse_long_format(const std::string& format,
   return pieces;
 }
 
+std::string with_all_fields(const std::string& format, const std::string& letters) {
+  const std::size_t at = format.find("%all");
+  if (at == std::string::npos) return format;
+  std::string all;
+  for (const char letter : letters) all += fmt::format("{}%{}", all.empty() ? "" : "|", letter);
+  return format.substr(0, at) + all + format.substr(at + 4);
+}
+
 std::string format_line(const std::vector<FormatPiece>& pieces,
                         const std::function<std::string(char)>& value) {
   std::string line;

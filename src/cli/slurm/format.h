@@ -31,6 +31,9 @@ struct LongName {
 Result<std::vector<FormatPiece>> parse_long_format(const std::string& format,
                                                    const std::vector<LongName>& names);
 
+// "%all" in `format` becomes all of `letters`, with "|" between: as squeue and sinfo show it.
+std::string with_all_fields(const std::string& format, const std::string& letters);
+
 // One line without its end. `value` gives a field's text.
 std::string format_line(const std::vector<FormatPiece>& pieces,
                         const std::function<std::string(char field)>& value);

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "cli/face.h"
+#include "cli/slurm/local_ids.h"
 #include "cli/terminal/times.h"
 
 namespace dove::cli {
@@ -144,9 +145,11 @@ std::string text_field(const JobView& job, char field) {
     case 'j':
       return job.name;
     case 'u':
-    case 'U':
-    case 'g':
       return job.user;
+    case 'U':
+      return local_ids(job.user).uid;
+    case 'g':
+      return local_ids(job.user).group;
     case 't':
       return slurm_state(job).compact;
     case 'T':
@@ -193,6 +196,12 @@ std::string squeue_title(char field) {
     if (title.field == field) return title.text;
   }
   return "";
+}
+
+std::string squeue_letters() {
+  std::string letters;
+  for (const Title& title : kTitles) letters += title.field;
+  return letters;
 }
 
 std::string squeue_field(const JobView& job, char field, std::int64_t now_us) {

@@ -12,6 +12,7 @@ namespace dove::cli {
 
 // "" for a letter that squeue does not have.
 std::string squeue_title(char field);
+std::string squeue_letters();  // all of them
 std::string squeue_field(const JobView& job, char field, std::int64_t now_us);
 // The names of squeue -O.
 const std::vector<LongName>& squeue_long_names();

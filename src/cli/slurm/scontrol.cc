@@ -8,7 +8,8 @@
 #include "cli/commands/job_list.h"
 #include "cli/face.h"
 #include "cli/families.h"
-#include "cli/slurm/job_fields.h"
+#include "cli/slurm/config_page.h"
+#include "cli/slurm/job_page.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/times.h"
 #include "telemetry/clock.h"
@@ -21,57 +22,6 @@ using nlohmann::json;
 std::string lower(std::string text) {
   for (char& c : text) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
   return text;
-}
-
-std::string or_null(const std::string& text) { return text.empty() ? "(null)" : text; }
-
-// scontrol writes "00:05:00" where squeue writes "5:00".
-std::string long_clock(std::string text) {
-  if (text.find(':') == std::string::npos) return text;
-  if (text.size() < 5) text.insert(0, "0");
-  if (text.size() == 5) text.insert(0, "00:");
-  if (text.size() == 7) text.insert(0, "0");
-  return text;
-}
-
-std::string slurm_job_text(const JobView& job, std::int64_t now_us) {
-  const auto field = [&](char letter) { return squeue_field(job, letter, now_us); };
-  const AttemptView* attempt = job.last_attempt();
-  const std::int64_t restarts =
-      attempt == nullptr ? 0 : std::max<std::int64_t>(attempt->number - 1, 0);
-  std::string out = fmt::format("JobId={} ", job.id);
-  if (!job.array.empty())
-    out += fmt::format("ArrayJobId={} ArrayTaskId={} ", job.array, job.array_index);
-  out += fmt::format("JobName={}\n", job.name);
-  out += fmt::format("   UserId={} GroupId={} MCS_label=N/A\n", job.user, job.user);
-  out +=
-      fmt::format("   Priority={} Nice=0 Account={} QOS={}\n", job.priority, field('a'), job.queue);
-  out +=
-      fmt::format("   JobState={} Reason={} Dependency={}\n", field('T'), field('r'), field('E'));
-  out += fmt::format("   Requeue={} Restarts={} BatchFlag={} Reboot=0 ExitCode={}:0\n",
-                     job.requeue ? 1 : 0, restarts, job.launch == "batch" ? 1 : 0, job.exit_code);
-  out += fmt::format("   RunTime={} TimeLimit={} TimeMin=N/A\n", long_clock(field('M')),
-                     long_clock(field('l')));
-  out += fmt::format("   SubmitTime={} EligibleTime={}\n", field('V'),
-                     local_time_text(job.eligible_at_us));
-  out += fmt::format("   StartTime={} EndTime={} Deadline={}\n", field('S'), field('e'),
-                     local_time_text(job.deadline_us));
-  out += fmt::format("   Partition={} AllocNode:Sid=N/A\n", field('P'));
-  out += fmt::format("   ReqNodeList={} ExcNodeList=(null)\n", or_null(field('n')));
-  out += fmt::format("   NodeList={}\n", field('N'));
-  if (!job.nodes().empty()) out += fmt::format("   BatchHost={}\n", field('B'));
-  out +=
-      fmt::format("   NumNodes={} NumCPUs={} NumTasks={} CPUs/Task={} ReqB:S:C:T=0:0:*:*\n",
-                  field('D'), field('C'), job.tasks, std::max<std::int64_t>(job.cores_per_task, 1));
-  out += fmt::format("   TRES=cpu={},mem={},node={}{}\n", job.cores, bytes_text(job.memory_bytes),
-                     job.node_count(),
-                     job.gpus_milli == 0 ? "" : ",gres/gpu=" + milli_text(job.gpus_milli));
-  out += fmt::format("   Features={} DelayBoot=00:00:00\n", field('f'));
-  out += fmt::format("   Command={}\n", or_null(field('o')));
-  out += fmt::format("   WorkDir={}\n", job.workdir);
-  out += fmt::format("   StdErr={}\n", job.stderr_path.empty() ? job.stdout_path : job.stderr_path);
-  out += fmt::format("   StdIn=/dev/null\n   StdOut={}\n", job.stdout_path);
-  return out;
 }
 
 std::string slurm_node_text(const NodeView& node) {
@@ -136,7 +86,7 @@ Result<int> show_jobs(Api& api, const std::string& id, bool oneliner) {
   fetch_reasons(api, jobs, 50);
   if (jobs.empty()) print("No jobs in the system\n");
   for (const JobView& job : jobs) {
-    const std::string text = slurm_job_text(job, telemetry::now_us());
+    const std::string text = job_page(job, telemetry::now_us());
     print(oneliner ? on_one_line(text) : text + "\n");
   }
   return 0;
@@ -198,8 +148,8 @@ Result<int> run_show(const Invocation& invocation) {
     return show_partitions(api, which);
   if (what == "config") {
     TRY_ASSIGN(const json cluster, api.get("/v1/cluster"));
-    print(fmt::format("ClusterName = {}\nSLURM_VERSION = 22.05 (dove {})\n",
-                      text_of(cluster, "name"), text_of(cluster, "version")));
+    TRY_ASSIGN(const json settings, api.get("/v1/objects?kind=Cluster"));
+    print(config_page(cluster, settings, api.endpoint().url, telemetry::now_us()));
     return 0;
   }
   return usage_error(

@@ -25,7 +25,7 @@ struct Line {
   std::vector<NodeView> nodes;
 };
 
-std::string title_of(char field) {
+const std::map<char, std::string>& titles() {
   static const std::map<char, std::string> kTitles = {{'P', "PARTITION"},
                                                       {'R', "PARTITION"},
                                                       {'a', "AVAIL"},
@@ -64,8 +64,18 @@ std::string title_of(char field) {
                                                       {'M', "PREEMPT_MODE"},
                                                       {'S', "ALLOCNODES"},
                                                       {'B', "MAX_CPUS_PER_NODE"}};
-  const auto found = kTitles.find(field);
-  return found == kTitles.end() ? "" : found->second;
+  return kTitles;
+}
+
+std::string title_of(char field) {
+  const auto found = titles().find(field);
+  return found == titles().end() ? "" : found->second;
+}
+
+std::string all_letters() {
+  std::string letters;
+  for (const auto& [letter, title] : titles()) letters += letter;
+  return letters;
 }
 
 std::vector<std::string> names_of(const Line& line) {
@@ -258,8 +268,9 @@ Result<int> run_sinfo(const Invocation& invocation) {
   if (!environment_value("SINFO_FORMAT").empty() && !is_long && !by_node) {
     format = environment_value("SINFO_FORMAT");
   }
-  TRY_ASSIGN(std::vector<FormatPiece> pieces,
-             parse_percent_format(invocation.get("format", format)));
+  TRY_ASSIGN(
+      std::vector<FormatPiece> pieces,
+      parse_percent_format(with_all_fields(invocation.get("format", format), all_letters())));
   for (const FormatPiece& piece : pieces) {
     if (piece.field != 0 && title_of(piece.field).empty()) {
       return usage_error(fmt::format("Invalid node format specification: %{}", piece.field));

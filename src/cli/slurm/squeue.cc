@@ -8,7 +8,10 @@
 #include "cli/commands/job_list.h"
 #include "cli/face.h"
 #include "cli/families.h"
+#include "cli/slurm/amounts.h"
+#include "cli/slurm/array_lines.h"
 #include "cli/slurm/job_fields.h"
+#include "cli/slurm/job_json.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/terminal.h"
 #include "cli/terminal/times.h"
@@ -22,6 +25,7 @@ using nlohmann::json;
 constexpr const char* kDefaultFormat = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R";
 constexpr const char* kLongFormat = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R";
 constexpr int kReasonsAsked = 100;
+constexpr std::size_t kPagesAsked = 200;  // with --json
 
 Result<std::vector<FormatPiece>> format_of(const Invocation& invocation) {
   std::vector<FormatPiece> pieces;
@@ -31,7 +35,8 @@ Result<std::vector<FormatPiece>> format_of(const Invocation& invocation) {
   std::string format = invocation.has("long") ? kLongFormat : kDefaultFormat;
   const std::string set = environment_value("SQUEUE_FORMAT");
   if (!set.empty() && !invocation.has("long")) format = set;
-  TRY_ASSIGN(pieces, parse_percent_format(invocation.get("format", format)));
+  format = with_all_fields(invocation.get("format", format), squeue_letters());
+  TRY_ASSIGN(pieces, parse_percent_format(format));
   for (const FormatPiece& piece : pieces) {
     if (piece.field != 0 && squeue_title(piece.field).empty()) {
       return usage_error(fmt::format("Invalid job format specification: %{}", piece.field));
@@ -42,7 +47,7 @@ Result<std::vector<FormatPiece>> format_of(const Invocation& invocation) {
 
 struct Wanted {
   JobFilter filter;
-  std::vector<std::string> pools, nodes;
+  std::vector<std::string> pools, nodes, projects;
 };
 
 Result<Wanted> wanted_of(const Invocation& invocation) {
@@ -54,6 +59,7 @@ Result<Wanted> wanted_of(const Invocation& invocation) {
   filter.queues = comma_list(invocation.get("qos"));
   filter.ids = comma_list(invocation.get("jobs"));
   wanted.pools = comma_list(invocation.get("partition"));
+  wanted.projects = comma_list(invocation.get("account"));
   wanted.nodes = expand_hostlist(invocation.get("nodelist"));
   filter.with_ended = false;
   for (const std::string& word : comma_list(invocation.get("states"))) {
@@ -75,39 +81,6 @@ bool shares(const std::vector<T>& a, const std::vector<T>& b) {
   return a.empty() || std::any_of(a.begin(), a.end(), [&](const T& one) {
            return std::find(b.begin(), b.end(), one) != b.end();
          });
-}
-
-// Waiting elements of one array become one line, "12_[0-3,5]", as squeue shows them without -r.
-std::vector<JobView> with_arrays_joined(const std::vector<JobView>& jobs) {
-  std::vector<JobView> lines;
-  for (const JobView& job : jobs) {
-    JobView* first = nullptr;
-    for (JobView& line : lines) {
-      if (!job.array.empty() && line.array == job.array && line.state == job.state &&
-          job.waiting()) {
-        first = &line;
-      }
-    }
-    if (first == nullptr) {
-      lines.push_back(job);
-      if (!job.array.empty() && job.waiting()) {
-        lines.back().shown_id = fmt::format("{}_[{}]", job.array, job.array_index);
-      }
-      continue;
-    }
-    std::string& shown = first->shown_id;
-    shown.pop_back();
-    const std::size_t at = shown.find_last_of("[,-") + 1;
-    const std::int64_t last = std::atoll(shown.c_str() + at);
-    if (job.array_index != last + 1) {
-      shown += fmt::format(",{}]", job.array_index);
-    } else if (shown[at - 1] == '-') {
-      shown = shown.substr(0, at) + fmt::format("{}]", job.array_index);
-    } else {
-      shown += fmt::format("-{}]", job.array_index);
-    }
-  }
-  return lines;
 }
 
 bool less_by(const JobView& a, const JobView& b, char field, std::int64_t now_us, bool& equal) {
@@ -136,14 +109,54 @@ void sort_jobs(const std::string& keys, std::int64_t now_us, std::vector<JobView
   });
 }
 
-Result<int> show(const Invocation& invocation, const std::vector<FormatPiece>& pieces,
-                 const Wanted& wanted, Api& api) {
+// Slurm knows no id that it never gave or has forgotten; of several it shows those that there are.
+Result<bool> is_unknown(Api& api, const Wanted& wanted) {
+  if (wanted.filter.ids.size() != 1) return false;
+  JobFilter any;
+  any.ids = wanted.filter.ids;
+  any.limit = 1;
+  TRY_ASSIGN(const std::vector<json> found, list_jobs(api, any));
+  return found.empty();
+}
+
+// All that a job's own page says, of the first jobs; the list alone has no output files.
+Result<int> show_json(Api& api, Wanted wanted) {
+  wanted.filter.full = true;
+  if (wanted.filter.states.empty()) wanted.filter.with_ended = true;
   TRY_ASSIGN(const std::vector<json> found, list_jobs(api, wanted.filter));
   std::vector<JobView> jobs;
   for (const json& one : found) {
     JobView job = read_job(one);
+    if (jobs.size() < kPagesAsked) {
+      const Result<json> page = api.get(job_target(job.id));
+      if (page.ok()) job = read_job(*page);
+    }
+    if (shares(wanted.pools, {slurm_partition(job)}) && shares(wanted.nodes, job.nodes())) {
+      jobs.push_back(std::move(job));
+    }
+  }
+  fetch_reasons(api, jobs, kReasonsAsked);
+  TRY_ASSIGN(const json cluster, api.get("/v1/cluster"));
+  print(queue_json(jobs, text_of(cluster, "name")).dump(2) + "\n");
+  return 0;
+}
+
+Result<int> show(const Invocation& invocation, const std::vector<FormatPiece>& pieces,
+                 const Wanted& wanted, Api& api) {
+  TRY_ASSIGN(const std::vector<json> found, list_jobs(api, wanted.filter));
+  if (found.empty()) {
+    TRY_ASSIGN(const bool unknown, is_unknown(api, wanted));
+    if (unknown) {
+      fmt::print(stderr, "slurm_load_jobs error: Invalid job id specified\n");
+      return 1;
+    }
+  }
+  std::vector<JobView> jobs;
+  for (const json& one : found) {
+    JobView job = read_job(one);
     const std::string pool = squeue_field(job, 'P', 0);
-    if (shares(wanted.pools, {pool}) && shares(wanted.nodes, job.nodes()))
+    if (shares(wanted.pools, {pool}) && shares(wanted.nodes, job.nodes()) &&
+        shares(wanted.projects, {job.project}))
       jobs.push_back(std::move(job));
   }
   if (!invocation.has("array")) jobs = with_arrays_joined(jobs);
@@ -172,6 +185,7 @@ Result<int> run_squeue(const Invocation& invocation) {
            std::string_view("EcfnS").find(piece.field) != std::string_view::npos;
   });
   TRY_ASSIGN(Api api, Api::connect(invocation));
+  if (invocation.has("json")) return show_json(api, std::move(wanted));
   Invocation paced = invocation;
   if (invocation.has("iterate")) paced.values["watch"] = invocation.all("iterate");
   return repeat(paced, [&] { return show(invocation, pieces, wanted, api); });
@@ -201,6 +215,14 @@ std::vector<Command> squeue_commands() {
                   {"iterate", 'i', "SECONDS", "refresh at this interval"},
                   {"all", 'a', "", "accepted: all pools are shown"},
                   {"start", 0, "", "accepted: start times that are known are shown"},
+                  {"account", 'A', "PROJECTS", "of these projects"},
+                  {"json", 0, "", "as JSON"},
+                  {"only-job-state", 0, "", "accepted: states are always quick to get"},
+                  {"clusters", 'M', "NAMES", "accepted: there is this cluster"},
+                  {"hide", 0, "", "accepted"},
+                  {"local", 0, "", "accepted"},
+                  {"federation", 0, "", "accepted"},
+                  {"noconvert", 0, "", "accepted"},
                   {"verbose", 'v', "", "accepted"},
                   {"version", 'V', "", "print the version"}};
   return {{spec, guarded_face("squeue", run_squeue)}};

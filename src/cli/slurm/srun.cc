@@ -101,6 +101,7 @@ void set_input(const std::string& given, StepWanted& step) {
 Result<StepWanted> wanted_of(const Invocation& invocation) {
   StepWanted step;
   step.command = invocation.operands;
+  step.name = invocation.get("job-name");
   TRY_ASSIGN(step.tasks, count_of(invocation, "ntasks"));
   TRY_ASSIGN(step.nodes, count_of(invocation, "nodes"));
   TRY_ASSIGN(step.tasks_per_node, count_of(invocation, "ntasks-per-node"));
@@ -146,10 +147,15 @@ Result<int> run_as_job(const Invocation& invocation) {
                     invocation.has("label"));
 }
 
+// The job that --jobid names, or outside of jobs the one that salloc holds; "" : none.
+std::string named_job(const Invocation& invocation) {
+  return invocation.get("jobid", inside_job() ? "" : environment_value("DOVE_ALLOCATION"));
+}
+
 // The job that --jobid names, else the one that srun runs in. From outside it is the caller's token
 // that counts; a job's own token is good for that job alone.
 Result<StepPlace> place_of(const Invocation& invocation) {
-  const std::string named = invocation.get("jobid");
+  const std::string named = named_job(invocation);
   if (named.empty() || named == current_job()) return own_place();
   if (inside_job()) {
     return usage_error(
@@ -163,7 +169,7 @@ Result<StepPlace> place_of(const Invocation& invocation) {
 
 // One task, with our terminal: a command beside the job's own first task on its node.
 Result<int> run_with_terminal(const Invocation& invocation) {
-  if (!inside_job() && !invocation.has("jobid")) {
+  if (!inside_job() && named_job(invocation).empty()) {
     return usage_error(
         "--pty works inside a job, or with --jobid of a running one; start a job first, and see "
         "`dove exec -it JOB -- bash`");
@@ -203,7 +209,7 @@ Result<int> run_srun(const Invocation& invocation) {
   }
   say_what_has_no_effect(invocation);
   if (invocation.has("pty")) return run_with_terminal(invocation);
-  if (!inside_job() && !invocation.has("jobid")) return run_as_job(invocation);
+  if (!inside_job() && named_job(invocation).empty()) return run_as_job(invocation);
   TRY_ASSIGN(StepPlace place, place_of(invocation));
   TRY_ASSIGN(const StepWanted step, wanted_of(invocation));
   // From outside nobody is faster than the news that the job runs.
