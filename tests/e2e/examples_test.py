@@ -8,9 +8,10 @@ import subprocess
 import sys
 import unittest
 
-from cluster import DOVE, ROOT, SKIP, Cluster
+from cluster import DOVE, ROOT, SKIP, Cluster, until
 
 HAS_NUMPY = subprocess.run(["/usr/bin/python3", "-c", "import numpy"], capture_output=True).returncode == 0
+HAS_TORCH = subprocess.run(["/usr/bin/python3", "-c", "import torch"], capture_output=True).returncode == 0
 HAS_MPI = shutil.which("mpicc") is not None and shutil.which("mpirun") is not None
 
 
@@ -79,6 +80,42 @@ class Examples(unittest.TestCase):
         self.assertEqual([len(placed["devices"]) for placed in found["attempts"][0]["placements"]], [2, 2])
         accuracy = re.search(r"final accuracy: ([0-9.]+)", self.cluster.logs(job))
         self.assertGreater(float(accuracy[1]), 0.8)
+
+    def submit_training(self, *arguments):
+        return self.submit("checkpoint", "submit", f"--export=ALL,PYTHONPATH={ROOT}/python", "--chdir",
+                           os.path.join(self.copy, "checkpoint"), *arguments)
+
+    def train(self, program, *options):
+        """A training of examples/checkpoint, stopped in the middle and resumed: (what its attempts printed, its job)."""
+        job = self.submit_training("--requeue", "--", "/usr/bin/python3", program, *options)
+        def has_saved():
+            found = self.cluster.job(job)
+            self.assertNotIn(found["state"], ("failed", "completed"), self.cluster.logs(job)[-2000:])
+            return (found["progress"] or {}).get("step", 0) > 100
+        until(has_saved, 40, "the training to get on")
+        self.cluster.api.call("POST", f"/v1/jobs/{job}/requeue")
+        found = self.ended(job)
+        self.assertEqual(len(found["attempts"]), 2)
+        logs = [self.cluster.api.raw("GET", f"/v1/jobs/{job}/logs?rank=0&attempt={number}")[2].decode() for number in (1, 2)]
+        self.assertNotIn("goes on", logs[0])
+        self.assertRegex(logs[1], r"goes on after step \d+")
+        return logs[1]
+
+    @unittest.skipUnless(HAS_NUMPY, "no numpy for /usr/bin/python3 here")
+    def test_a_training_goes_on_where_it_saved(self):
+        said = self.train("train.py", "--steps", "6000", "--every", "50")
+        self.assertLess(float(re.search(r"loss ([0-9.]+)", said)[1]), 0.5)
+
+    def test_a_training_with_torch(self):
+        if HAS_TORCH:
+            said = self.train("train_torch.py", "--steps", "4000", "--every-s", "0.2")
+            self.assertLess(float(re.search(r"loss ([0-9.]+)", said)[1]), 0.5)
+            return
+        # Without torch it says what is missing, in one line.
+        job = self.submit_training("--", "/usr/bin/python3", "train_torch.py")
+        self.assertEqual(self.cluster.wait(job)["state"], "failed")
+        self.assertEqual(self.cluster.api.raw("GET", f"/v1/jobs/{job}/logs?stream=stderr")[2].decode(),
+                         "torch is not installed where this job runs: give the job an image or an environment that has it\n")
 
     def test_every_example_is_understood(self):
         for name, fields in [("digits", {"name": "digits"}), ("mpi/job.sh", {"name": "pi"}),
