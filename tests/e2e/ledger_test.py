@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""What a task sees is what the ledger says: the cores that it may run on, the devices that it is given, and, where the node
+enforces limits (cgroup v2, as root), the cores and the memory of its cgroup. Asked of the tasks themselves, through the
+agent."""
+import json
+import os
+import sys
+import unittest
+
+from cluster import Cluster
+
+SEES = """
+import json, os
+def read(name):
+    own = [line.split("::", 1)[1].strip() for line in open("/proc/self/cgroup") if line.startswith("0::")]
+    folder = "/sys/fs/cgroup" + (own[0] if own else "")
+    while len(folder) > len("/sys/fs/cgroup"):
+        if os.path.exists(folder + "/" + name) and (text := open(folder + "/" + name).read().strip()) not in ("", "max"):
+            return text
+        folder = os.path.dirname(folder)
+    return None
+print(json.dumps({"cores": sorted(os.sched_getaffinity(0)), "devices": os.environ.get("CUDA_VISIBLE_DEVICES"),
+                  "cpuset": read("cpuset.cpus"), "memory": read("memory.max")}))
+"""
+
+
+def ids(text):
+    """"0-2,5" as numbers."""
+    found = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        found += range(int(first), int(last or first) + 1)
+    return found
+
+
+class Ledger(unittest.TestCase):
+    def seen(self, cluster, job):
+        """(what the task says, its grant in the ledger, its placement) for each rank."""
+        found = cluster.wait(job)
+        self.assertEqual(found["state"], "completed", cluster.logs(job))
+        out = []
+        for placement in found["attempts"][-1]["placements"]:
+            for task in placement["tasks"]:
+                out.append((json.loads(cluster.logs(job, task["rank"])), task, placement))
+        return out
+
+    def test_cores_of_this_machine(self):
+        if len(os.sched_getaffinity(0)) < 2:
+            self.skipTest("this machine has one core")
+        with Cluster(nodes=1, gpus=None) as cluster:
+            job = cluster.submit({"command": ["/usr/bin/python3", "-c", SEES], "tasks": 2, "cores": 1, "memory": "64Mi"})
+            seen = self.seen(cluster, job)
+            self.assertEqual(len(seen), 2)
+            for said, task, placement in seen:
+                self.assertEqual(said["cores"], task["cores"])
+                self.assertLessEqual(set(task["cores"]), set(placement["cores"]))
+                self.assertEqual(len(task["cores"]), 1)
+            self.assertFalse(set(seen[0][0]["cores"]) & set(seen[1][0]["cores"]), "two tasks share a core")
+
+    def test_limits_of_the_cgroup(self):
+        with Cluster(nodes=1, gpus=None) as cluster:
+            if "cgroups are off" in (cluster.nodes()[0]["not_enforced"] or ""):
+                self.skipTest("this machine has no cgroup v2 that the agent may use")
+            job = cluster.submit({"command": ["/usr/bin/python3", "-c", SEES], "cores": 1, "memory": "64Mi"})
+            for said, task, placement in self.seen(cluster, job):
+                self.assertEqual(ids(said["cpuset"]), placement["cores"])
+                self.assertEqual(said["cores"], task["cores"])
+                self.assertEqual(int(said["memory"]), placement["memory_bytes"])
+
+    def test_devices(self):
+        with Cluster(nodes=2, cores=4, gpus=4) as cluster:
+            job = cluster.submit({"command": ["/usr/bin/python3", "-c", SEES], "nodes": 2, "tasks": 4, "gpus": 2, "cores": 1})
+            given = {}
+            for said, task, placement in self.seen(cluster, job):
+                wanted = [grant["device"] for grant in task["devices"]]
+                self.assertEqual(ids(said["devices"]), wanted)
+                self.assertEqual(len(wanted), 2)
+                self.assertLessEqual(set(wanted), {grant["device"] for grant in placement["devices"]})
+                before = given.setdefault(placement["node_name"], set())
+                self.assertFalse(before & set(wanted), "a device was given twice")
+                before |= set(wanted)
+            self.assertEqual(given, {"node1": {0, 1, 2, 3}, "node2": {0, 1, 2, 3}})
+            none = cluster.submit({"command": ["/usr/bin/python3", "-c", SEES], "cores": 1})
+            self.assertEqual([said["devices"] for said, _, _ in self.seen(cluster, none)], [""])
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
