@@ -9,8 +9,8 @@ namespace dove::listener {
 namespace {
 
 constexpr auto kCountEvery = std::chrono::seconds(5);
-constexpr std::int64_t kKeepYield_us = 600'000'000;
-constexpr std::size_t kYieldMax_bytes = std::size_t{256} << 20;
+constexpr std::int64_t kKeepGoodput_us = 600'000'000;
+constexpr std::size_t kGoodputMax_bytes = std::size_t{256} << 20;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ Desk::Desk(wire::Loop& on_loop, DeskOptions with, controller::Controller& on,
       identity(std::move(who)),
       projection(controller.state()),
       blobs(log) {
-  restore_yield();
+  restore_goodput();
   count_time();
   controller.subscribe([this](std::shared_ptr<const controller::CommittedBatch> batch) {
     loop.post([this, batch = std::move(batch)]() mutable { take_batch(std::move(batch)); });
@@ -73,19 +73,24 @@ void Desk::give_up(const Error& why) {
 void Desk::count_time() {
   count_timer_ = loop.after(kCountEvery, [this] { count_time(); });
   projection.time_passed(loop.monotonic_us());
-  if (loop.monotonic_us() - yield_kept_us_ >= kKeepYield_us) keep_yield();
+  if (loop.monotonic_us() - goodput_kept_us_ >= kKeepGoodput_us) keep_goodput();
 }
 
-void Desk::restore_yield() {
-  if (projection.restore_yield(files::text_or_empty(yield_path(), kYieldMax_bytes))) return;
-  telemetry::log(telemetry::Level::kWarning, "yield_not_restored", {{"path", yield_path()}});
+void Desk::restore_goodput() {
+  std::string kept = files::text_or_empty(goodput_path(), kGoodputMax_bytes);
+  if (kept.empty()) {  // an older server kept it under the old name
+    kept = files::text_or_empty(options.data_dir + "/yield.json", kGoodputMax_bytes);
+  }
+  if (projection.restore_goodput(kept)) return;
+  telemetry::log(telemetry::Level::kWarning, "goodput_not_restored", {{"path", goodput_path()}});
 }
 
-void Desk::keep_yield() {
-  yield_kept_us_ = loop.monotonic_us();
-  const auto kept = files::write_atomically(yield_path(), projection.yield().keep(state()), 0644);
+void Desk::keep_goodput() {
+  goodput_kept_us_ = loop.monotonic_us();
+  const auto kept =
+      files::write_atomically(goodput_path(), projection.goodput().keep(state()), 0644);
   if (kept.ok()) return;
-  telemetry::log(telemetry::Level::kWarning, "yield_not_kept", {{"why", kept.error().message}});
+  telemetry::log(telemetry::Level::kWarning, "goodput_not_kept", {{"why", kept.error().message}});
 }
 
 }  // namespace dove::listener

@@ -54,7 +54,7 @@ class Desk {
   void stop() { stopping_ = true; }
   bool stopping() const { return stopping_; }
   // Writes down what a restart could not know: what was counted of GPU time.
-  void keep_yield();
+  void keep_goodput();
 
   wire::Loop& loop;
   const DeskOptions options;
@@ -67,12 +67,12 @@ class Desk {
  private:
   void take_batch(std::shared_ptr<const controller::CommittedBatch> batch);
   void count_time();
-  std::string yield_path() const { return options.data_dir + "/yield.json"; }
-  void restore_yield();
+  std::string goodput_path() const { return options.data_dir + "/goodput.json"; }
+  void restore_goodput();
 
   std::vector<std::function<void(const RecentBatch&)>> on_batch_;
   wire::Timer count_timer_;
-  std::int64_t yield_kept_us_ = 0;
+  std::int64_t goodput_kept_us_ = 0;
   bool stopping_ = false;
 };
 

@@ -17,7 +17,7 @@ const RecentBatch& Projection::apply(std::shared_ptr<const controller::Committed
   }
   for (const Decision& decision : batch.decisions) {
     core::apply(state_, decision);
-    yield_.decided(state_, decision);
+    goodput_.decided(state_, decision);
   }
   records_ += batch.events.size() + batch.decisions.size();
   recent.committed = std::move(committed);

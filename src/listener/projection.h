@@ -12,7 +12,7 @@
 
 #include "controller/controller.h"
 #include "core/state/state.h"
-#include "listener/yield.h"
+#include "listener/goodput.h"
 
 namespace dove::listener {
 
@@ -30,16 +30,16 @@ class Projection {
 
   const RecentBatch& apply(std::shared_ptr<const controller::CommittedBatch> committed);
   const core::State& state() const { return state_; }
-  const Yield& yield() const { return yield_; }
-  // See Yield::restore; before the first batch.
-  bool restore_yield(const std::string& kept) { return yield_.restore(state_, kept); }
-  void time_passed(std::int64_t now_us) { yield_.passed(state_, now_us); }
+  const Goodput& goodput() const { return goodput_; }
+  // See Goodput::restore; before the first batch.
+  bool restore_goodput(const std::string& kept) { return goodput_.restore(state_, kept); }
+  void time_passed(std::int64_t now_us) { goodput_.passed(state_, now_us); }
   // Ascending; the log has what came before.
   const std::deque<RecentBatch>& recent() const { return recent_; }
 
  private:
   core::State state_;
-  Yield yield_;
+  Goodput goodput_;
   std::deque<RecentBatch> recent_;
   std::size_t records_ = 0;
 };

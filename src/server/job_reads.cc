@@ -156,7 +156,7 @@ void get_job(Context& context, CallPtr call) {
   if (!job.ok()) return call->fail(job.error());
   Json body = codec::job_json(context.state(), **job);
   context.nodes.observed.show_job((*job)->id, /*whole=*/true, body);
-  listener::Yield::show(**job, body);
+  listener::Goodput::show(**job, body);
   if (may_touch(*call, **job)) body["exec"] = exec_json(context, **job);
   call->reply(200, body);
 }

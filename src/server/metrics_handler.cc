@@ -1,4 +1,4 @@
-// What the controller tells Prometheus: the cluster, its queues and projects, the yield of its
+// What the controller tells Prometheus: the cluster, its queues and projects, the goodput of its
 // GPUs, and how the server itself does.
 #include "core/state/books.h"
 #include "core/state/cores.h"
@@ -160,7 +160,7 @@ void get_metrics(Context& context, CallPtr call) {
   add_usage("queue", state.usage_by_queue, out);
   add_usage("project", state.usage_by_project, out);
   add_countables(state, out);
-  context.desk.projection.yield().add_to(out, state);
+  context.desk.projection.goodput().add_to(out, state);
   context.nodes.observed.add_to(out);
   call->responder->send(
       wire::Response{200,

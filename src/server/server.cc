@@ -86,7 +86,7 @@ void ApiServer::issue_join_token(const std::string& node, Span valid_for,
 
 void ApiServer::shutdown(std::function<void()> on_done) {
   impl_->desk.stop();
-  impl_->desk.keep_yield();
+  impl_->desk.keep_goodput();
   impl_->backend.end_streams();
   impl_->context.feed.close_all();
   impl_->http->shutdown(std::chrono::seconds(3), std::move(on_done));

@@ -110,11 +110,11 @@ class Spine(unittest.TestCase):
         self.assertLessEqual(last["allocated_at_us"], last["started_at_us"])
         self.assertLess(last["started_at_us"], last["ended_at_us"])
 
-    def test_yield_is_counted_on_after_a_restart(self):
+    def test_goodput_is_counted_on_after_a_restart(self):
         def useful():
             page = self.cluster.api.raw("GET", "/metrics")[2].decode()
             return sum(float(line.split()[-1]) for line in page.splitlines()
-                       if line.startswith('dove_yield_gpu_seconds_total{cause="useful"'))
+                       if line.startswith('dove_goodput_gpu_seconds_total{cause="useful"'))
         before = useful()
         job = self.cluster.submit({"command": ["sleep", "0.5"], "gpus": 1})
         self.cluster.wait(job)

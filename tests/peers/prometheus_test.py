@@ -141,7 +141,7 @@ class Prometheus(unittest.TestCase):
 
     def test_dashboards_ask_for_what_there_is(self):
         self.wait_for("dove_host_load1", "the agent's series")
-        self.wait_for('dove_yield_gpu_seconds_total{cause="useful"}', "the controller's series")
+        self.wait_for('dove_goodput_gpu_seconds_total{cause="useful"}', "the controller's series")
         self.wait_for("dove_task_busy_seconds", "the series of what tasks tell")
         names = set(json.loads(fetch(f"http://127.0.0.1:{self.port}/api/v1/label/__name__/values"))["data"])
         names |= SELDOM

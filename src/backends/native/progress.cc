@@ -316,7 +316,7 @@ void ProgressBoard::add_to(telemetry::Exposition& out, const core::State& state)
   const auto seconds = [](std::int64_t us) {
     return us > 0 ? std::optional<double>(static_cast<double>(us) / kMicroseconds) : std::nullopt;
   };
-  family("dove_task_step", "The last step that the task told of.", [](const Ranked& ranked) {
+  family("dove_task_step", "The last step that the task reported.", [](const Ranked& ranked) {
     return std::optional<double>(static_cast<double>(ranked.said.step));
   });
   family("dove_task_step_seconds", "How long the task's last step took.",
@@ -324,7 +324,7 @@ void ProgressBoard::add_to(telemetry::Exposition& out, const core::State& state)
   family("dove_task_busy_seconds",
          "How long the task's steps take lately, without waiting for other ranks: the median.",
          [&](const Ranked& ranked) { return seconds(ranked.said.busy_us); });
-  family("dove_task_loss", "The loss that the task told of last.",
+  family("dove_task_loss", "The loss that the task reported last.",
          [](const Ranked& ranked) { return ranked.said.loss; });
 }
 

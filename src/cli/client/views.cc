@@ -81,12 +81,12 @@ ProgressView read_progress(const json& progress) {
   return view;
 }
 
-std::string gpu_time_text(const json& yield) {
+std::string gpu_time_text(const json& goodput) {
   const auto hours = [](const json& value) {
     return fmt::format("{:.3g} h", value.is_number() ? value.get<double>() / 3600 : 0.0);
   };
-  std::string text = hours(yield.value("useful_gpu_s", json(0))) + " useful";
-  const json lost = yield.value("lost_gpu_s", json::object());
+  std::string text = hours(goodput.value("useful_gpu_s", json(0))) + " useful";
+  const json lost = goodput.value("lost_gpu_s", json::object());
   std::string causes;
   double sum_s = 0;
   for (const auto& [cause, value] : lost.items()) {
@@ -303,8 +303,9 @@ JobView read_job(const json& job) {
   if (job.contains("shares") && job["shares"].is_object()) {
     view.shares = shares_text(job["shares"]);
   }
-  if (job.contains("yield") && job["yield"].is_object()) {
-    view.gpu_time = gpu_time_text(job["yield"]);
+  const char* const goodput = job.contains("goodput") ? "goodput" : "yield";  // of an older server
+  if (job.contains(goodput) && job[goodput].is_object()) {
+    view.gpu_time = gpu_time_text(job[goodput]);
   }
   for (const json& reason : list_of(job, "reasons")) {
     view.reasons.push_back({text_of(reason, "kind"), text_of(reason, "text")});

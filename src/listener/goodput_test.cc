@@ -1,4 +1,4 @@
-#include "listener/yield.h"
+#include "listener/goodput.h"
 
 #include <gtest/gtest.h>
 
@@ -40,30 +40,30 @@ core::State state_of(StopReason reason) {
 
 constexpr std::int64_t kHalfSecond = 500 * 1'000'000;
 
-TEST(Yield, WhatEndedWellWasUsefulFromItsStart) {
-  Yield yield;
+TEST(Goodput, WhatEndedWellWasUsefulFromItsStart) {
+  Goodput goodput;
   const core::State state = state_of(StopReason::kFinished);
-  yield.decided(state, EndJob{JobId(1), Outcome::kCompleted, 0});
-  EXPECT_EQ(yield.total("preparing"), 5 * kHalfSecond);
-  EXPECT_EQ(yield.total("useful"), 25 * kHalfSecond);
+  goodput.decided(state, EndJob{JobId(1), Outcome::kCompleted, 0});
+  EXPECT_EQ(goodput.total("preparing"), 5 * kHalfSecond);
+  EXPECT_EQ(goodput.total("useful"), 25 * kHalfSecond);
   telemetry::Exposition out;
-  yield.add_to(out, state);
-  EXPECT_NE(out.text().find("dove_yield_gpu_seconds_total{cause=\"useful\",user=\"ada\","
+  goodput.add_to(out, state);
+  EXPECT_NE(out.text().find("dove_goodput_gpu_seconds_total{cause=\"useful\",user=\"ada\","
                             "queue=\"research\"} 12.5\n"),
             std::string::npos)
       << out.text();
   EXPECT_NE(
-      out.text().find("dove_yield_node_gpu_seconds_total{cause=\"preparing\",node=\"n1\"} 2.5\n"),
+      out.text().find("dove_goodput_node_gpu_seconds_total{cause=\"preparing\",node=\"n1\"} 2.5\n"),
       std::string::npos);
 }
 
-TEST(Yield, WhatWasLostIsLostSinceTheLastCheckpoint) {
-  Yield yield;
+TEST(Goodput, WhatWasLostIsLostSinceTheLastCheckpoint) {
+  Goodput goodput;
   core::State state = state_of(StopReason::kNodeLost);
-  yield.decided(state, Requeue{JobId(1), StopReason::kNone, false, false});
-  EXPECT_EQ(yield.total("node_lost"), 25 * kHalfSecond);
-  EXPECT_EQ(yield.total("useful"), 0);
-  Yield saved;
+  goodput.decided(state, Requeue{JobId(1), StopReason::kNone, false, false});
+  EXPECT_EQ(goodput.total("node_lost"), 25 * kHalfSecond);
+  EXPECT_EQ(goodput.total("useful"), 0);
+  Goodput saved;
   core::Job job = *state.find_job(JobId(1));
   job.id = JobId(2);
   job.attempts[0].saved_at = Instant{30'000'000};
@@ -73,33 +73,34 @@ TEST(Yield, WhatWasLostIsLostSinceTheLastCheckpoint) {
   EXPECT_EQ(saved.total("useful"), 15 * kHalfSecond);
 }
 
-TEST(Yield, AnAttemptIsCountedOnce) {
-  Yield yield;
+TEST(Goodput, AnAttemptIsCountedOnce) {
+  Goodput goodput;
   core::State state = state_of(StopReason::kPreempted);
-  yield.decided(state, Requeue{JobId(1), StopReason::kNone, false, false});
+  goodput.decided(state, Requeue{JobId(1), StopReason::kNone, false, false});
   state.now = Instant{41'000'000};  // cancelled while it waited again
-  yield.decided(state, EndJob{JobId(1), Outcome::kCancelled, 0});
-  EXPECT_EQ(yield.total("preempted"), 25 * kHalfSecond);
-  yield.decided(state, Launch{});
-  yield.decided(state, EndJob{JobId(99), Outcome::kCompleted, 0});
-  EXPECT_EQ(yield.total("useful"), 0);
+  goodput.decided(state, EndJob{JobId(1), Outcome::kCancelled, 0});
+  EXPECT_EQ(goodput.total("preempted"), 25 * kHalfSecond);
+  goodput.decided(state, Launch{});
+  goodput.decided(state, EndJob{JobId(99), Outcome::kCompleted, 0});
+  EXPECT_EQ(goodput.total("useful"), 0);
 }
 
-TEST(Yield, IsShownForAJobThatTheLedgerKnows) {
+TEST(Goodput, IsShownForAJobThatTheLedgerKnows) {
   const core::State state = state_of(StopReason::kFinished);
   nlohmann::json job;
-  Yield::show(*state.find_job(JobId(1)), job);
-  EXPECT_EQ(job["yield"]["useful_gpu_s"], 12.5);
-  EXPECT_EQ(job["yield"]["lost_gpu_s"], (nlohmann::json{{"preparing", 2.5}}));
+  Goodput::show(*state.find_job(JobId(1)), job);
+  EXPECT_EQ(job["goodput"]["useful_gpu_s"], 12.5);
+  EXPECT_EQ(job["yield"], job["goodput"]);
+  EXPECT_EQ(job["goodput"]["lost_gpu_s"], (nlohmann::json{{"preparing", 2.5}}));
   core::Job waiting = *state.find_job(JobId(1));
   waiting.attempts.clear();
-  Yield::show(waiting, job);
-  EXPECT_TRUE(job["yield"].is_null());
+  Goodput::show(waiting, job);
+  EXPECT_TRUE(job["goodput"].is_null());
 }
 
-TEST(Yield, ARestartGoesOnWithWhatWasKeptAndWhatEndedSince) {
+TEST(Goodput, ARestartGoesOnWithWhatWasKeptAndWhatEndedSince) {
   core::State state = state_of(StopReason::kFinished);
-  Yield before;
+  Goodput before;
   before.decided(state, EndJob{JobId(1), Outcome::kCompleted, 0});
   const std::string kept = before.keep(state);
   // Job 2 ended after that, and before the restart.
@@ -108,29 +109,29 @@ TEST(Yield, ARestartGoesOnWithWhatWasKeptAndWhatEndedSince) {
   job.attempts[0].ended_at = Instant{50'000'000};
   state.jobs.try_emplace(JobId(2), std::move(job));
   state.now = Instant{60'000'000};
-  Yield after;
+  Goodput after;
   EXPECT_TRUE(after.restore(state, kept));
   EXPECT_EQ(after.total("useful"), (25 + 35) * kHalfSecond);
   EXPECT_EQ(after.total("preparing"), 10 * kHalfSecond);
   // One that was forgotten since stays counted; without what was kept the ledger is all there is.
   state.jobs.erase(JobId(1));
-  Yield later;
+  Goodput later;
   EXPECT_TRUE(later.restore(state, after.keep(state)));
   EXPECT_EQ(later.total("useful"), 60 * kHalfSecond);
   telemetry::Exposition out;
   later.add_to(out, state);
-  EXPECT_NE(out.text().find("dove_yield_node_gpu_seconds_total{cause=\"useful\",node=\"n1\"} 30\n"),
+  EXPECT_NE(out.text().find("dove_goodput_node_gpu_seconds_total{cause=\"useful\",node=\"n1\"} 30\n"),
             std::string::npos)
       << out.text();
-  Yield fresh;
+  Goodput fresh;
   EXPECT_TRUE(fresh.restore(state, ""));
   EXPECT_EQ(fresh.total("useful"), 35 * kHalfSecond);
-  Yield damaged;
+  Goodput damaged;
   EXPECT_FALSE(damaged.restore(state, kept.substr(0, kept.size() / 2)));
   EXPECT_EQ(damaged.total("useful"), 35 * kHalfSecond);
 }
 
-TEST(Yield, ALargeClusterIsCountedForYears) {
+TEST(Goodput, ALargeClusterIsCountedForYears) {
   core::State state = state_of(StopReason::kFinished);
   constexpr std::int64_t kYear_us = 365LL * 24 * 3600 * 1'000'000;
   core::Attempt& attempt = state.jobs.find(JobId(1))->second.attempts[0];
@@ -139,24 +140,24 @@ TEST(Yield, ALargeClusterIsCountedForYears) {
   Placement placement;
   placement.devices.assign(10'000, {0, 1000, {}});
   attempt.placements[0].placement = placement;
-  Yield yield;
-  yield.decided(state, EndJob{JobId(1), Outcome::kCompleted, 0});
-  Yield after;
-  EXPECT_TRUE(after.restore({}, yield.keep(state)));
+  Goodput goodput;
+  goodput.decided(state, EndJob{JobId(1), Outcome::kCompleted, 0});
+  Goodput after;
+  EXPECT_TRUE(after.restore({}, goodput.keep(state)));
   telemetry::Exposition out;
   after.add_to(out, state);
   EXPECT_NE(out.text().find("user=\"ada\",queue=\"research\"} 315360000000\n"), std::string::npos)
       << out.text();
 }
 
-TEST(Yield, NodesThatAnOlderLogDoesNotHaveAreLeftOut) {
+TEST(Goodput, NodesThatAnOlderLogDoesNotHaveAreLeftOut) {
   core::State state = state_of(StopReason::kFinished);
-  Yield before;
+  Goodput before;
   before.decided(state, EndJob{JobId(1), Outcome::kCompleted, 0});
   const std::string kept = before.keep(state);
   state.nodes.clear();
   state.jobs.clear();
-  Yield after;
+  Goodput after;
   EXPECT_TRUE(after.restore(state, kept));
   telemetry::Exposition out;
   after.add_to(out, state);
@@ -164,7 +165,7 @@ TEST(Yield, NodesThatAnOlderLogDoesNotHaveAreLeftOut) {
   EXPECT_EQ(after.total("useful"), 25 * kHalfSecond);
 }
 
-TEST(Yield, WhatNobodyHoldsIsIdleByItsReason) {
+TEST(Goodput, WhatNobodyHoldsIsIdleByItsReason) {
   core::State state = state_of(StopReason::kNone);
   auto inventory = std::make_shared<Inventory>();
   inventory->devices.resize(2);
@@ -174,18 +175,18 @@ TEST(Yield, WhatNobodyHoldsIsIdleByItsReason) {
   node.contact = Contact::kConnected;
   node.device_free_milli = {500, 1000};
   constexpr std::int64_t kSecond = 1'000'000;
-  Yield yield;
-  yield.passed(state, kSecond);  // begins
-  yield.passed(state, 3 * kSecond);
-  EXPECT_EQ(yield.total("idle"), 2 * 1500 * kSecond);
+  Goodput goodput;
+  goodput.passed(state, kSecond);  // begins
+  goodput.passed(state, 3 * kSecond);
+  EXPECT_EQ(goodput.total("idle"), 2 * 1500 * kSecond);
   state.usage.jobs_waiting = 1;
-  yield.passed(state, 4 * kSecond);
-  EXPECT_EQ(yield.total("idle_while_waiting"), 1500 * kSecond);
+  goodput.passed(state, 4 * kSecond);
+  EXPECT_EQ(goodput.total("idle_while_waiting"), 1500 * kSecond);
   node.declared.drained = true;
-  yield.passed(state, 5 * kSecond);
-  EXPECT_EQ(yield.total("unavailable"), 2000 * kSecond);
-  yield.passed(state, 500 * kSecond);  // the process stood still
-  EXPECT_EQ(yield.total("unavailable"), 2000 * kSecond);
+  goodput.passed(state, 5 * kSecond);
+  EXPECT_EQ(goodput.total("unavailable"), 2000 * kSecond);
+  goodput.passed(state, 500 * kSecond);  // the process stood still
+  EXPECT_EQ(goodput.total("unavailable"), 2000 * kSecond);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Yield: accounting of GPU time (goodput): how allocated GPU time was spent. A restart continues
+// Goodput: accounting of GPU time: how allocated GPU time was spent. A restart continues
 // from what the previous process saved, and from what the ledger has about attempts that ended
 // since.
 //
@@ -25,7 +25,7 @@
 
 namespace dove::listener {
 
-class Yield {
+class Goodput {
  public:
   // A decision that was just folded into `state`.
   void decided(const core::State& state, const Decision& decision);
@@ -40,10 +40,11 @@ class Yield {
   // Counts the time since the last call; the first call only begins. `now_us` never goes back.
   // Looks at every node: to be called every few seconds.
   void passed(const core::State& state, std::int64_t now_us);
-  // Adds "yield" to the job's object: GPU seconds of its attempts that ended, useful and by cause
-  // lost; null when there are none.
+  // Adds "goodput" to the job's object: GPU seconds of its attempts that ended, useful and by cause
+  // lost; null when there are none. "yield" is its old name.
   static void show(const core::Job& job, nlohmann::json& object);
-  // As counters of GPU seconds: by cause, user and queue; and by cause and node.
+  // As counters of GPU seconds: by cause, user and queue; and by cause and node. Each has its old
+  // name, dove_yield_…, as well.
   void add_to(telemetry::Exposition& out, const core::State& state) const;
 
   // Thousandths of GPU microseconds, all users and queues; for tests.
@@ -68,6 +69,8 @@ class Yield {
   void read(const core::State& state, const nlohmann::json& kept);
   static void find_gpus(const core::Node& node, Unheld& unheld);
   ByNode all_by_node() const;
+  void add_families(telemetry::Exposition& out, const core::State& state, const std::string& prefix,
+                    const std::string& warning) const;
 
   std::map<std::tuple<std::string, std::string, std::string>, double> by_user_;
   ByNode by_node_;              // of attempts, and what was restored

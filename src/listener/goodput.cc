@@ -1,4 +1,4 @@
-#include "listener/yield.h"
+#include "listener/goodput.h"
 
 #include <fmt/format.h>
 
@@ -54,7 +54,7 @@ bool takes_work(const core::Node& node) {
 }  // namespace
 
 // The attempt ended with this decision, not before: a job that waits may be ended, too.
-void Yield::decided(const core::State& state, const Decision& decision) {
+void Goodput::decided(const core::State& state, const Decision& decision) {
   const auto* requeue = std::get_if<Requeue>(&decision);
   const auto* end = std::get_if<EndJob>(&decision);
   if (requeue == nullptr && end == nullptr) return;
@@ -64,7 +64,7 @@ void Yield::decided(const core::State& state, const Decision& decision) {
   if (attempt.ended_at == state.now) count(*job, attempt);
 }
 
-void Yield::count(const core::Job& job, const core::Attempt& attempt) {
+void Goodput::count(const core::Job& job, const core::Attempt& attempt) {
   each_part(attempt, [&](NodeId node, const std::string& cause, double amount) {
     std::tuple key(cause, job.spec->user, job.spec->queue);
     // Further users and queues are one.
@@ -74,7 +74,7 @@ void Yield::count(const core::Job& job, const core::Attempt& attempt) {
   });
 }
 
-bool Yield::restore(const core::State& state, const std::string& kept) {
+bool Goodput::restore(const core::State& state, const std::string& kept) {
   Instant until;
   bool is_readable = true;
   if (!kept.empty()) {
@@ -96,7 +96,7 @@ bool Yield::restore(const core::State& state, const std::string& kept) {
   return is_readable;
 }
 
-void Yield::read(const core::State& state, const Json& kept) {
+void Goodput::read(const core::State& state, const Json& kept) {
   for (const Json& row : kept.at("by_user")) {
     by_user_[{row.at(0), row.at(1), row.at(2)}] = row.at(3);
   }
@@ -106,7 +106,7 @@ void Yield::read(const core::State& state, const Json& kept) {
   }
 }
 
-std::string Yield::keep(const core::State& state) const {
+std::string Goodput::keep(const core::State& state) const {
   Json users = Json::array();
   for (const auto& [key, amount] : by_user_) {
     const auto& [cause, user, queue] = key;
@@ -121,7 +121,7 @@ std::string Yield::keep(const core::State& state) const {
                      nodes);
 }
 
-void Yield::passed(const core::State& state, std::int64_t now_us) {
+void Goodput::passed(const core::State& state, std::int64_t now_us) {
   const std::int64_t since_us = now_us - passed_us_;
   const bool is_first = passed_us_ == 0;
   passed_us_ = now_us;
@@ -157,7 +157,7 @@ void Yield::passed(const core::State& state, std::int64_t now_us) {
   if (all_away_milli > 0) by_user_[{kAway, "", ""}] += all_away_milli * time_us;
 }
 
-void Yield::find_gpus(const core::Node& node, Unheld& unheld) {
+void Goodput::find_gpus(const core::Node& node, Unheld& unheld) {
   unheld.inventory = node.inventory;
   unheld.gpus.clear();
   for (std::size_t i = 0; i < node.inventory->devices.size(); ++i) {
@@ -166,7 +166,7 @@ void Yield::find_gpus(const core::Node& node, Unheld& unheld) {
   }
 }
 
-Yield::ByNode Yield::all_by_node() const {
+Goodput::ByNode Goodput::all_by_node() const {
   ByNode all = by_node_;
   for (std::size_t place = 0; place < unheld_.size(); ++place) {
     const NodeId node(static_cast<std::uint32_t>(place + 1));
@@ -178,16 +178,16 @@ Yield::ByNode Yield::all_by_node() const {
   return all;
 }
 
-void Yield::show(const core::Job& job, Json& object) {
+void Goodput::show(const core::Job& job, Json& object) {
   std::map<std::string, double> by_cause;
   for (const core::Attempt& attempt : job.attempts) {
     if (attempt.ended_at.us == 0) continue;
     each_part(attempt,
               [&](NodeId, const std::string& cause, double amount) { by_cause[cause] += amount; });
   }
-  Json& out = object["yield"] = nullptr;
+  object["goodput"] = object["yield"] = nullptr;
   if (by_cause.empty()) return;
-  out = {{"useful_gpu_s", 0.0}, {"lost_gpu_s", Json::object()}};
+  Json out = {{"useful_gpu_s", 0.0}, {"lost_gpu_s", Json::object()}};
   for (const auto& [cause, amount] : by_cause) {
     const double seconds = amount / kMilliMicroseconds;
     if (cause == kUseful) {
@@ -196,23 +196,31 @@ void Yield::show(const core::Job& job, Json& object) {
       out["lost_gpu_s"][cause] = seconds;
     }
   }
+  object["yield"] = out;  // the old name, for one release
+  object["goodput"] = std::move(out);
 }
 
-std::int64_t Yield::total(const std::string& cause) const {
+std::int64_t Goodput::total(const std::string& cause) const {
   double sum = 0;
   for (const auto& [key, amount] : by_user_) sum += std::get<0>(key) == cause ? amount : 0;
   return static_cast<std::int64_t>(sum);
 }
 
-void Yield::add_to(telemetry::Exposition& out, const core::State& state) const {
-  out.family("dove_yield_gpu_seconds_total", Kind::kCounter,
-             "GPU time: of attempts that ended, useful or lost, by user and queue; idle.");
+void Goodput::add_to(telemetry::Exposition& out, const core::State& state) const {
+  add_families(out, state, "dove_goodput", "");
+  add_families(out, state, "dove_yield", "Deprecated, use dove_goodput_…: ");
+}
+
+void Goodput::add_families(telemetry::Exposition& out, const core::State& state,
+                           const std::string& prefix, const std::string& warning) const {
+  out.family(prefix + "_gpu_seconds_total", Kind::kCounter,
+             warning + "GPU time of attempts that ended, useful or lost, by user and queue; idle.");
   for (const auto& [key, amount] : by_user_) {
     const auto& [cause, user, queue] = key;
     out.add({{"cause", cause}, {"user", user}, {"queue", queue}}, amount / kMilliMicroseconds);
   }
-  out.family("dove_yield_node_gpu_seconds_total", Kind::kCounter,
-             "GPU time: of attempts that ended, useful or lost, by node; idle.");
+  out.family(prefix + "_node_gpu_seconds_total", Kind::kCounter,
+             warning + "GPU time of attempts that ended, useful or lost, by node; idle.");
   for (const auto& [key, amount] : all_by_node()) {
     out.add({{"cause", key.second}, {"node", state.nodes[key.first.value - 1].name}},
             amount / kMilliMicroseconds);
