@@ -22,8 +22,8 @@
 #include <sstream>
 #include <vector>
 
+#include "contain/egress.h"
 #include "contain/netlink.h"
-#include "contain/ways.h"
 
 namespace dove::contain {
 namespace {
@@ -50,7 +50,7 @@ struct Plan {
   LinkAddress mac = {};
   std::vector<std::uint32_t> addresses;
   std::vector<Peer> peers;
-  WayOut way;
+  Egress egress;
 };
 
 bool read_address(std::istream& words, std::uint32_t& out) {
@@ -77,7 +77,7 @@ bool read_line(std::istream& words, const std::string& kind, Plan& plan) {
   if (kind == "local") return read_address(words, plan.local);
   if (kind == "mac") return read_mac(words, plan.mac);
   if (kind == "address") return read_address(words, plan.addresses.emplace_back());
-  if (kind != "peer") return read_way(words, kind, plan.way);
+  if (kind != "peer") return read_egress(words, kind, plan.egress);
   Peer& peer = plan.peers.emplace_back();
   return read_address(words, peer.address) && read_address(words, peer.underlay) &&
          read_mac(words, peer.mac);
@@ -181,8 +181,8 @@ std::string make_network(const Plan& plan, const std::string& held) {
   const int here = ::open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
   if (here < 0) return "open the network namespace";
   if (std::string what = fill(machine.links(), plan, here, mtu); !what.empty()) return what;
-  if (!plan.way.device.empty()) {
-    if (std::string what = make_way(machine, plan.way, here); !what.empty()) return what;
+  if (!plan.egress.device.empty()) {
+    if (std::string what = make_egress(machine, plan.egress, here); !what.empty()) return what;
   }
   ::close(here);
   const int place = ::open(held.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);

@@ -16,8 +16,8 @@ inline constexpr const char kShares[] = "/dev/.dove-share.so";  // inside: libdo
 inline constexpr int kInitWords = 3;  // before the program: it, "init", and ports or "-"
 inline constexpr const char kTerminalWord[] = "--terminal";  // behind "exec": descriptor 0 is one
 
-// What `try-ways` finds, as a sum: its exit status.
-inline constexpr int kWaysOut = 1;
+// What `try-egress` finds, as a sum: its exit status.
+inline constexpr int kEgress = 1;
 inline constexpr int kVxlans = 2;
 
 // What `init` and `exec` write, whole, to descriptor 3.

@@ -101,8 +101,9 @@ void tell_of_networks(const agent::ContainerRunner& runner, agent::AgentOptions&
   in_addr address{};
   const bool is_own = ::inet_pton(AF_INET, options.address.c_str(), &address) == 1 &&
                       !options.address.starts_with("127.");
-  options.network_offer = [&ways = runner.ways(), is_own] {
-    return agent::NetworkOffer{ways.shortfall(), ways.controller_url(), ways.has_vxlan() && is_own};
+  options.network_offer = [&egress = runner.egress(), is_own] {
+    return agent::NetworkOffer{egress.shortfall(), egress.controller_url(),
+                               egress.has_vxlan() && is_own};
   };
 }
 

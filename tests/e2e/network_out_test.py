@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The way out of gangs' networks: to the world and the controller, not to the node, other gangs or the cloud's metadata.
+"""Egress of gang networks: to the world and the controller, not to the node, other gangs or the cloud's metadata.
 
 Nodes are network namespaces on a bridge, as in network_test.py; the world is an address behind the bridge. Settings of
 forwarding are those of the nodes' own namespaces. Needs root, runc, iproute2, nftables.

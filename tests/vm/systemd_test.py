@@ -51,7 +51,7 @@ def install_programs():
 
 
 def let_forward():
-    """Or it is said of the node that containers have no way out."""
+    """Otherwise the node reports that gang networks have no egress."""
     with open("/proc/sys/net/ipv4/ip_forward", "w") as file:
         file.write("1")
 

@@ -89,10 +89,10 @@ bool ContainerNetworks::is_there(const std::string& attempt) const {
 // Whole or not at all: a container that starts may read it now.
 Result<void> ContainerNetworks::describe(const std::string& attempt,
                                          const containers::Network& network,
-                                         const std::string& ways) {
+                                         const std::string& egress) {
   const std::string name = path(attempt);
   if (is_there(attempt)) return {};
-  return files::write_atomically(name, containers::network_text(network) + ways, 0644);
+  return files::write_atomically(name, containers::network_text(network) + egress, 0644);
 }
 
 void ContainerNetworks::use(const std::string& attempt) { ++used_[attempt]; }

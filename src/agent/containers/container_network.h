@@ -31,9 +31,9 @@ class ContainerNetworks {
 
   std::string path(const std::string& attempt) const;
   bool is_there(const std::string& attempt) const;
-  // `ways` is what it says of ways out.
+  // `egress` is the part about egress.
   Result<void> describe(const std::string& attempt, const containers::Network& network,
-                        const std::string& ways);
+                        const std::string& egress);
   // A network stays until it was released as often as it was used. An agent that ends releases
   // nothing: its tasks go on.
   void use(const std::string& attempt);

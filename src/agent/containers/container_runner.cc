@@ -103,8 +103,8 @@ ContainerRunner::ContainerRunner(wire::Loop& loop, ProcessRunner& processes,
       options_(std::move(options)),
       images_(loop, {options_.images, options_.data_dir + "/images", options_.pulls}),
       networks_(options_.data_dir + "/networks"),
-      ways_(loop, {options_.contain_path, options_.data_dir + "/ways", options_.routes,
-                   options_.controller}) {
+      egress_(loop, {options_.contain_path, options_.data_dir + "/ways", options_.routes,
+                     options_.controller}) {
   std::error_code error;
   for (const std::string& path :
        {options_.data_dir + "/containers", options_.data_dir + "/images"}) {
@@ -118,19 +118,19 @@ ContainerRunner::ContainerRunner(wire::Loop& loop, ProcessRunner& processes,
     any = any || needed;
     return needed;
   });
-  ways_.begin(any);
+  egress_.begin(any);
 }
 
 ContainerRunner::~ContainerRunner() = default;
 
 void ContainerRunner::use_network(const std::string& attempt) {
   networks_.use(attempt);
-  ways_.in_use(true);
+  egress_.in_use(true);
 }
 
 void ContainerRunner::release_network(const std::string& attempt) {
   networks_.release(attempt);
-  ways_.in_use(networks_.any());
+  egress_.in_use(networks_.any());
 }
 
 void ContainerRunner::collect_images() {
@@ -235,8 +235,8 @@ Result<TaskPlan> ContainerRunner::launch_plan(const TaskPlan& plan, const std::s
   if (::mkdir(directory.c_str(), 0700) != 0) return cannot_make(directory, errno);
   if (own_network) {
     TRY(write_text(hosts, containers::hosts_text(*plan.network)));
-    TRY(write_text(resolver, ways_.resolver()));
-    TRY(networks_.describe(plan.attempt, *plan.network, ways_.text()));
+    TRY(write_text(resolver, egress_.resolver()));
+    TRY(networks_.describe(plan.attempt, *plan.network, egress_.text()));
   }
   TRY_ASSIGN(std::vector<ContainerBind> all,
              container_binds(plan, options_.volume_roots,

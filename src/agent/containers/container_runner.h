@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "agent/containers/container_egress.h"
 #include "agent/containers/container_network.h"
 #include "agent/containers/container_plan.h"
-#include "agent/containers/container_ways.h"
 #include "agent/tasks/process_runner.h"
 #include "agent/tasks/task.h"
 #include "containers/child.h"
@@ -47,7 +47,7 @@ class ContainerRunner : public Runner {
   ContainerRunner(wire::Loop& loop, ProcessRunner& processes, ContainerRunnerOptions options);
   ~ContainerRunner() override;
 
-  const ContainerWays& ways() const { return ways_; }
+  const ContainerEgress& egress() const { return egress_; }
 
   void prepare(const std::string& image, std::function<void(Result<void>)> done) override;
   Result<std::unique_ptr<RunningTask>> start(const TaskPlan& plan,
@@ -79,7 +79,7 @@ class ContainerRunner : public Runner {
   const ContainerRunnerOptions options_;
   containers::ImageStore images_;
   ContainerNetworks networks_;
-  ContainerWays ways_;
+  ContainerEgress egress_;
   std::optional<Result<containers::Runtime>> runtime_;
   std::map<std::string, std::shared_ptr<Held>> ending_;  // by directory, while they are deleted
   wire::Timer collect_timer_;

@@ -1,4 +1,4 @@
-#include "contain/ways.h"
+#include "contain/egress.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -21,8 +21,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "containers/egress.h"
 #include "containers/place.h"
-#include "containers/ways.h"
 
 namespace dove::contain {
 namespace {
@@ -99,7 +99,7 @@ bool has_devices(const std::string& prefix) {
 Veth pair(const std::string& device, std::uint32_t mtu, int in_namespace) {
   Veth veth;
   veth.name = device + "%d";
-  veth.inside = containers::kWayDevice;
+  veth.inside = containers::kEgressDevice;
   std::copy(std::begin(kMachineMac), std::end(kMachineMac), std::begin(veth.mac));
   std::copy(std::begin(kInsideMac), std::end(kInsideMac), std::begin(veth.mac_inside));
   veth.mtu = mtu;
@@ -109,10 +109,10 @@ Veth pair(const std::string& device, std::uint32_t mtu, int in_namespace) {
 
 // The pair and the machine's end of it; the address inside follows from that end's number, so no
 // two have the same. 0 and errno.
-std::uint32_t add_pair(Machine& machine, Netlink& inside, const WayOut& way, int here) {
+std::uint32_t add_pair(Machine& machine, Netlink& inside, const Egress& egress, int here) {
   Netlink& outside = machine.links();
-  if (!outside.add_veth(pair(way.device, machine.mtu_out(), here))) return 0;
-  const auto device = static_cast<int>(::if_nametoindex(containers::kWayDevice));
+  if (!outside.add_veth(pair(egress.device, machine.mtu_out(), here))) return 0;
+  const auto device = static_cast<int>(::if_nametoindex(containers::kEgressDevice));
   const int other = device == 0 ? 0 : inside.other_end(device);
   if (other == 0 || !outside.let_pass(other) || !outside.keep_from_ipv6(other) ||
       !outside.set_up(other)) {
@@ -133,12 +133,12 @@ std::uint32_t add_pair(Machine& machine, Netlink& inside, const WayOut& way, int
 
 }  // namespace
 
-bool read_way(std::istream& words, const std::string& kind, WayOut& way) {
-  if (kind == "way") return static_cast<bool>(words >> way.device >> way.table);
-  if (kind == "nft") return read_rest(words, way.nft);
-  if (kind == "rules") return read_rest(words, way.rules);
-  if (kind == "route") return read_destination(words, way.routes.emplace_back());
-  return kind == "closed" && read_destination(words, way.closed.emplace_back());
+bool read_egress(std::istream& words, const std::string& kind, Egress& egress) {
+  if (kind == "way") return static_cast<bool>(words >> egress.device >> egress.table);
+  if (kind == "nft") return read_rest(words, egress.nft);
+  if (kind == "rules") return read_rest(words, egress.rules);
+  if (kind == "route") return read_destination(words, egress.routes.emplace_back());
+  return kind == "closed" && read_destination(words, egress.closed.emplace_back());
 }
 
 Machine::Machine()
@@ -184,42 +184,42 @@ int Machine::run(const std::vector<std::string>& argv) const {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-std::string make_way(Machine& machine, const WayOut& way, int here) {
-  const int locked = lock(way.rules);
-  if (locked < 0) return "lock " + way.rules;
+std::string make_egress(Machine& machine, const Egress& egress, int here) {
+  const int locked = lock(egress.rules);
+  if (locked < 0) return "lock " + egress.rules;
   std::string what;
-  if (!machine.has_table(way.table) && machine.run({way.nft, "-f", way.rules}) != 0) {
+  if (!machine.has_table(egress.table) && machine.run({egress.nft, "-f", egress.rules}) != 0) {
     errno = EINVAL;
-    what = "give nftables the rules of gangs' networks (nft -f " + way.rules + " says why)";
+    what = "give nftables the rules of gangs' networks (nft -f " + egress.rules + " says why)";
   }
   Netlink inside;
   std::uint32_t address = 0;
   if (what.empty()) {
-    address = add_pair(machine, inside, way, here);
-    if (address == 0) what = "make the gang's way out";
+    address = add_pair(machine, inside, egress, here);
+    if (address == 0) what = "make the gang's egress";
   }
   const int reason = errno;
   ::close(locked);
   errno = reason;
   if (!what.empty()) return what;
-  const auto device = static_cast<int>(::if_nametoindex(containers::kWayDevice));
+  const auto device = static_cast<int>(::if_nametoindex(containers::kEgressDevice));
   if (!inside.add_address(device, address, 32) || !inside.keep_from_ipv6(device) ||
       !inside.set_up(device) || !inside.add_neighbour(device, gateway(), kMachineMac) ||
       !inside.add_route(device, {gateway(), 32}, 0, address)) {
-    return "set up the gang's way out";
+    return "set up the gang's egress";
   }
-  for (const Destination& to : way.routes) {
+  for (const Destination& to : egress.routes) {
     if (!inside.add_route(device, to, gateway(), address) && errno != EEXIST) {
       return "write down a route of the gang";
     }
   }
-  for (const Destination& to : way.closed) {
+  for (const Destination& to : egress.closed) {
     if (!inside.close_route(to)) return "close a route of the gang";
   }
   return "";
 }
 
-int end_ways(char** words) {
+int end_egress(char** words) {
   const std::string table = words[1];
   const int locked = lock(words[3]);
   if (locked < 0) return 1;
@@ -229,7 +229,7 @@ int end_ways(char** words) {
   return machine.run({words[0], "delete", "table", "inet", table}) == 0 ? 0 : 1;
 }
 
-int try_ways(char** words) {
+int try_egress(char** words) {
   if (::unshare(CLONE_NEWNET) != 0) return 0;
   Machine own;
   const int here = ::open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -243,7 +243,7 @@ int try_ways(char** words) {
   int can = 0;
   if (own.links().add_veth(pair("probe", kMtuUsual, here)) &&
       own.run({words[0], "-f", words[1]}) == 0) {
-    can += containers::kWaysOut;
+    can += containers::kEgress;
   }
   if (own.links().add_vxlan(vxlan)) can += containers::kVxlans;
   return can;

@@ -1,4 +1,4 @@
-#include "agent/containers/container_ways.h"
+#include "agent/containers/container_egress.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -15,13 +15,13 @@ namespace dove::agent {
 namespace {
 
 // The kernel can what the test writes into a file; each trial leaves a line in another.
-class ContainerWaysTest : public testing::Test {
+class ContainerEgressTest : public testing::Test {
  protected:
-  ContainerWaysTest() {
+  ContainerEgressTest() {
     std::string pattern = testing::TempDir() + "ways.XXXXXX";
     folder_ = ::mkdtemp(pattern.data());
     std::ofstream(folder_ + "/contain")
-        << "#!/bin/sh\n[ $1 = try-ways ] || exit 1\necho >> " << folder_ << "/trials\nexit $(cat "
+        << "#!/bin/sh\n[ $1 = try-egress ] || exit 1\necho >> " << folder_ << "/trials\nexit $(cat "
         << folder_ << "/can)\n";
     ::chmod((folder_ + "/contain").c_str(), 0755);
     options_.contain_path = folder_ + "/contain";
@@ -29,7 +29,7 @@ class ContainerWaysTest : public testing::Test {
     options_.again = options_.again_when_well = std::chrono::milliseconds(5);
     options_.again_most = std::chrono::milliseconds(20);
   }
-  ~ContainerWaysTest() override { std::filesystem::remove_all(folder_); }
+  ~ContainerEgressTest() override { std::filesystem::remove_all(folder_); }
 
   void kernel_can(int what) {
     std::ofstream(folder_ + "/can.new") << what;
@@ -52,52 +52,52 @@ class ContainerWaysTest : public testing::Test {
 
   std::string folder_;
   wire::Loop loop_;
-  ContainerWaysOptions options_;
+  ContainerEgressOptions options_;
 };
 
-TEST_F(ContainerWaysTest, WhatTheKernelLearnsIsFound) {
+TEST_F(ContainerEgressTest, WhatTheKernelLearnsIsFound) {
   kernel_can(0);
-  const ContainerWays ways(loop_, options_);
+  const ContainerEgress egress(loop_, options_);
   EXPECT_EQ(trials(), 1);
-  EXPECT_FALSE(ways.has_vxlan());
-  EXPECT_EQ(ways.text(), "");
-  EXPECT_NE(ways.shortfall(), "");
+  EXPECT_FALSE(egress.has_vxlan());
+  EXPECT_EQ(egress.text(), "");
+  EXPECT_NE(egress.shortfall(), "");
   kernel_can(containers::kVxlans);
-  ASSERT_TRUE(until([&] { return ways.has_vxlan(); }));
-  EXPECT_EQ(ways.text(), "");
-  kernel_can(containers::kVxlans + containers::kWaysOut);
-  ASSERT_TRUE(until([&] { return !ways.text().empty(); }));
-  EXPECT_TRUE(ways.has_vxlan());
+  ASSERT_TRUE(until([&] { return egress.has_vxlan(); }));
+  EXPECT_EQ(egress.text(), "");
+  kernel_can(containers::kVxlans + containers::kEgress);
+  ASSERT_TRUE(until([&] { return !egress.text().empty(); }));
+  EXPECT_TRUE(egress.has_vxlan());
 }
 
-TEST_F(ContainerWaysTest, WhatTwoTrialsMissIsGone) {
-  kernel_can(containers::kVxlans + containers::kWaysOut);
-  const ContainerWays ways(loop_, options_);
-  ASSERT_TRUE(ways.has_vxlan());
-  EXPECT_NE(ways.text(), "");
+TEST_F(ContainerEgressTest, WhatTwoTrialsMissIsGone) {
+  kernel_can(containers::kVxlans + containers::kEgress);
+  const ContainerEgress egress(loop_, options_);
+  ASSERT_TRUE(egress.has_vxlan());
+  EXPECT_NE(egress.text(), "");
   kernel_can(100);  // no answer
   const int before = trials();
   ASSERT_TRUE(until([&] { return trials() > before + 3; }));
-  EXPECT_TRUE(ways.has_vxlan());
-  kernel_can(containers::kWaysOut);
-  ASSERT_TRUE(until([&] { return !ways.has_vxlan(); }));
-  EXPECT_NE(ways.text(), "");
+  EXPECT_TRUE(egress.has_vxlan());
+  kernel_can(containers::kEgress);
+  ASSERT_TRUE(until([&] { return !egress.has_vxlan(); }));
+  EXPECT_NE(egress.text(), "");
   kernel_can(0);
-  ASSERT_TRUE(until([&] { return ways.text().empty(); }));
-  EXPECT_NE(ways.shortfall(), "");
+  ASSERT_TRUE(until([&] { return egress.text().empty(); }));
+  EXPECT_NE(egress.shortfall(), "");
 }
 
-TEST_F(ContainerWaysTest, OneTrialThatFailsTakesNothingAway) {
-  kernel_can(containers::kVxlans + containers::kWaysOut);
+TEST_F(ContainerEgressTest, OneTrialThatFailsTakesNothingAway) {
+  kernel_can(containers::kVxlans + containers::kEgress);
   options_.again_when_well = std::chrono::milliseconds(1);
   options_.again = std::chrono::hours(1);  // to the trial after the one that failed
   options_.again_most = std::chrono::hours(1);
-  const ContainerWays ways(loop_, options_);
+  const ContainerEgress egress(loop_, options_);
   kernel_can(0);
   const int before = trials();
   ASSERT_TRUE(until([&] { return trials() > before; }));
   ASSERT_FALSE(loop_.run_until([] { return false; }, std::chrono::milliseconds(50)));
-  EXPECT_TRUE(ways.has_vxlan());
+  EXPECT_TRUE(egress.has_vxlan());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "agent/containers/container_ways.h"
+#include "agent/containers/container_egress.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -58,7 +58,7 @@ int run_briefly(std::vector<std::string> argv) {
   return WEXITSTATUS(status);
 }
 
-// The device of the way to the world; "": there is none.
+// The device of the route to the world; "": there is none.
 std::string device_out() {
   std::ifstream lines("/proc/net/route");
   std::string line;
@@ -83,8 +83,8 @@ containers::ControllerPlace controller_place(const std::string& host, std::uint1
   if (const int failed = ::getaddrinfo(host.c_str(), nullptr, &hints, &found); failed != 0) {
     telemetry::log(telemetry::Level::kWarning, "networks_closed",
                    {{"why",
-                     "the controller's address is not known, so networks of gangs may have "
-                     "no way there; restart the agent when its name can be looked up"},
+                     "the controller's address is not known, so gang networks may not reach it; "
+                     "restart the agent when its name can be resolved"},
                     {"host", host},
                     {"error", ::gai_strerror(failed)}});
     return place;
@@ -96,19 +96,19 @@ containers::ControllerPlace controller_place(const std::string& host, std::uint1
   return place;
 }
 
-ContainerWays::ContainerWays(wire::Loop& loop, ContainerWaysOptions options)
+ContainerEgress::ContainerEgress(wire::Loop& loop, ContainerEgressOptions options)
     : loop_(loop), options_(std::move(options)) {
-  containers::name_ways(options_.directory, ways_);
-  ways_.rules = options_.directory + "/rules";
-  ways_.routes = options_.routes;
+  containers::name_egress(options_.directory, egress_);
+  egress_.rules = options_.directory + "/rules";
+  egress_.routes = options_.routes;
   const containers::ControllerPlace& controller = options_.controller;
   if (!controller.address.empty() && !controller.on_loopback()) {
-    ways_.routes.push_back(controller.address + "/32");
+    egress_.routes.push_back(controller.address + "/32");
   }
   std::error_code error;
   fs::create_directories(options_.directory, error);
   fs::permissions(options_.directory, fs::perms::owner_all, error);
-  std::ofstream(ways_.rules, std::ios::trunc) << containers::rules_text(ways_, controller);
+  std::ofstream(egress_.rules, std::ios::trunc) << containers::rules_text(egress_, controller);
   tried(run_briefly(trial()));
   try_later();
   if (const std::string why = shortfall(); !why.empty()) {
@@ -116,39 +116,39 @@ ContainerWays::ContainerWays(wire::Loop& loop, ContainerWaysOptions options)
   }
 }
 
-ContainerWays::~ContainerWays() {
+ContainerEgress::~ContainerEgress() {
   if (linger_.pending()) run_briefly(end_command());
 }
 
-std::vector<std::string> ContainerWays::trial() {
-  ways_.nft = find_nft();
-  return {options_.contain_path, "try-ways", ways_.nft.empty() ? "/nonexistent/nft" : ways_.nft,
-          ways_.rules};
+std::vector<std::string> ContainerEgress::trial() {
+  egress_.nft = find_nft();
+  return {options_.contain_path, "try-egress",
+          egress_.nft.empty() ? "/nonexistent/nft" : egress_.nft, egress_.rules};
 }
 
 // One trial may fail for want of memory or time.
-void ContainerWays::tried(int can) {
-  constexpr int kAll = containers::kWaysOut + containers::kVxlans;
+void ContainerEgress::tried(int can) {
+  constexpr int kAll = containers::kEgress + containers::kVxlans;
   const bool is_answer = can >= 0 && can <= kAll;
-  const int now = (can_out_ ? containers::kWaysOut : 0) + (can_vxlan_ ? containers::kVxlans : 0);
+  const int now = (can_out_ ? containers::kEgress : 0) + (can_vxlan_ ? containers::kVxlans : 0);
   const bool is_less = is_answer && (now & ~can) != 0;
   trials_ = can == kAll ? 0 : is_less && can != last_ ? 1 : trials_ + 1;
   if (is_answer && (!is_less || can == last_)) {
-    can_out_ = (can & containers::kWaysOut) != 0;
+    can_out_ = (can & containers::kEgress) != 0;
     can_vxlan_ = (can & containers::kVxlans) != 0;
     could_out_ = could_out_ || can_out_;
   }
   last_ = can;
 }
 
-void ContainerWays::try_later() {
+void ContainerEgress::try_later() {
   std::chrono::milliseconds wait = options_.again;
   for (int i = 1; i < trials_ && wait < options_.again_most; ++i) wait *= 2;
   if (trials_ == 0) wait = options_.again_when_well;
   again_ = loop_.after(std::min(wait, options_.again_most), [this] { try_again(); });
 }
 
-void ContainerWays::try_again() {
+void ContainerEgress::try_again() {
   trial_ = std::make_unique<containers::Child>(
       loop_, trial(), std::chrono::milliseconds(kTrialLimit_ms), [this](const Result<void>&) {
         const std::string before = shortfall();
@@ -162,7 +162,7 @@ void ContainerWays::try_again() {
       });
 }
 
-bool ContainerWays::forwards() const {
+bool ContainerEgress::forwards() const {
   const auto is_on = [](const std::string& name) {
     return files::text_or_empty(kForward + name, kText_bytes).starts_with('1');
   };
@@ -171,30 +171,30 @@ bool ContainerWays::forwards() const {
   return !device.empty() && is_on("conf/" + device + "/forwarding");
 }
 
-std::string ContainerWays::shortfall() const {
-  if (ways_.nft.empty()) {
-    return "networks of gangs have no way out, nor to the controller: there is no nft on this node "
-           "(on Debian: apt install nftables)";
+std::string ContainerEgress::shortfall() const {
+  if (egress_.nft.empty()) {
+    return "gang networks have no egress and cannot reach the controller: there is no nft on this "
+           "node (on Debian: apt install nftables)";
   }
   if (!can_out_) {
-    return "networks of gangs have no way out, nor to the controller: this kernel does not take "
-           "the rules (nft -c -f " +
-           ways_.rules + " says why; it needs nf_tables, nf_nat and veth)";
+    return "gang networks have no egress and cannot reach the controller: this kernel does not "
+           "accept the rules (nft -c -f " +
+           egress_.rules + " says why; it needs nf_tables, nf_nat and veth)";
   }
   if (!options_.routes.empty() && !forwards()) {
-    return "networks of gangs have no way out: this node does not forward (sysctl -w "
+    return "gang networks have no egress: this node does not forward packets (sysctl -w "
            "net.ipv4.ip_forward=1, and the same in /etc/sysctl.d)";
   }
   return "";
 }
 
-std::string ContainerWays::controller_url() const {
+std::string ContainerEgress::controller_url() const {
   return can_out_ ? containers::controller_inside(options_.controller) : "";
 }
 
-std::string ContainerWays::text() const {
+std::string ContainerEgress::text() const {
   if (!can_out_) return "";
-  containers::Ways now = ways_;
+  containers::Egress now = egress_;
   if (!forwards()) {
     now.routes.clear();
     const containers::ControllerPlace& controller = options_.controller;
@@ -204,21 +204,21 @@ std::string ContainerWays::text() const {
       now.routes.push_back(one + "/32");
     }
   }
-  return containers::ways_text(now);
+  return containers::egress_text(now);
 }
 
-std::string ContainerWays::resolver() const {
+std::string ContainerEgress::resolver() const {
   return containers::resolver_text(
       files::text_or_empty("/etc/resolv.conf", kText_bytes),
       files::text_or_empty("/run/systemd/resolve/resolv.conf", kText_bytes));
 }
 
-void ContainerWays::begin(bool any) {
+void ContainerEgress::begin(bool any) {
   if (!can_out_) return;
   if (!any) return in_use(false);
   // Networks of a former life: the rules may have changed since.
   child_ = std::make_unique<containers::Child>(
-      loop_, std::vector<std::string>{ways_.nft, "-f", ways_.rules}, kChildLimit,
+      loop_, std::vector<std::string>{egress_.nft, "-f", egress_.rules}, kChildLimit,
       [](const Result<void>& done) {
         if (done.ok()) return;
         telemetry::log(telemetry::Level::kError, "networks_closed",
@@ -226,21 +226,22 @@ void ContainerWays::begin(bool any) {
       });
 }
 
-void ContainerWays::in_use(bool any) {
+void ContainerEgress::in_use(bool any) {
   if (!could_out_) return;
   linger_ = any ? wire::Timer() : loop_.after(kLinger, [this] { end(); });
 }
 
-std::vector<std::string> ContainerWays::end_command() const {
-  return {options_.contain_path, "end-ways", ways_.nft, ways_.table, ways_.device, ways_.rules};
+std::vector<std::string> ContainerEgress::end_command() const {
+  return {options_.contain_path, "end-egress",   egress_.nft,
+          egress_.table,         egress_.device, egress_.rules};
 }
 
-void ContainerWays::end() {
+void ContainerEgress::end() {
   child_ = std::make_unique<containers::Child>(
       loop_, end_command(), kChildLimit, [this](const Result<void>& done) {
         if (done.ok()) return;
         telemetry::log(telemetry::Level::kWarning, "networks_not_removed",
-                       {{"table", ways_.table}, {"why", done.error().message}});
+                       {{"table", egress_.table}, {"why", done.error().message}});
       });
 }
 

@@ -1,4 +1,4 @@
-#include "containers/ways.h"
+#include "containers/egress.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -71,17 +71,17 @@ Result<std::vector<std::string>> parse_routes(const std::string& given) {
   return routes;
 }
 
-void name_ways(const std::string& directory, Ways& ways) {
+void name_egress(const std::string& directory, Egress& egress) {
   std::uint32_t hash = 2'166'136'261U;  // FNV-1a
   for (const char c : directory) hash = (hash ^ static_cast<unsigned char>(c)) * 16'777'619U;
   const std::string name = fmt::format("{:06x}", hash & 0xff'ffff);
-  ways.table = "dovetail_" + name;
-  ways.device = "dv" + name + "-";
+  egress.table = "dovetail_" + name;
+  egress.device = "dv" + name + "-";
 }
 
-std::string rules_text(const Ways& ways, const ControllerPlace& controller) {
-  const std::string ours = fmt::format("iifname \"{}*\"", ways.device);
-  const std::string theirs = fmt::format("oifname \"{}*\"", ways.device);
+std::string rules_text(const Egress& egress, const ControllerPlace& controller) {
+  const std::string ours = fmt::format("iifname \"{}*\"", egress.device);
+  const std::string theirs = fmt::format("oifname \"{}*\"", egress.device);
   std::string lead_in;
   std::string to_node = fmt::format("    {} ct state established,related accept\n", ours);
   if (controller.on_loopback()) {
@@ -94,7 +94,7 @@ std::string rules_text(const Ways& ways, const ControllerPlace& controller) {
   }
   to_node += fmt::format("    {} meta l4proto {{ tcp, udp }} th dport 53 accept\n", ours);
   to_node += fmt::format("    {} reject with icmpx admin-prohibited\n", ours);
-  const std::string table = "inet " + ways.table;
+  const std::string table = "inet " + egress.table;
   std::string text = fmt::format("table {}\ndelete table {}\ntable {} {{\n", table, table, table);
   text += "  chain lead_in {\n    type nat hook prerouting priority dstnat; policy accept;\n" +
           lead_in + "  }\n";
@@ -104,7 +104,7 @@ std::string rules_text(const Ways& ways, const ControllerPlace& controller) {
   text += fmt::format("    {} ip daddr {} drop\n", ours, kOutRange);
   text += fmt::format("    {} meta nfproto ipv6 drop\n", ours);
   const auto is_metadata = [](const std::string& route) { return route.starts_with("169.254."); };
-  if (std::none_of(ways.routes.begin(), ways.routes.end(), is_metadata)) {
+  if (std::none_of(egress.routes.begin(), egress.routes.end(), is_metadata)) {
     // One address may be both: a resolver has a route.
     text += fmt::format(
         "    {} ip daddr {} meta l4proto {{ tcp, udp }} th dport 53 accept\n    {} ip daddr {} "
@@ -116,14 +116,14 @@ std::string rules_text(const Ways& ways, const ControllerPlace& controller) {
   text += fmt::format("    {} ct state established,related accept\n    {} drop\n", theirs, theirs);
   text += "  }\n  chain out {\n    type nat hook postrouting priority srcnat; policy accept;\n";
   text += fmt::format("    ip saddr {} oifname != \"{}*\" masquerade\n  }}\n}}\n", kOutRange,
-                      ways.device);
+                      egress.device);
   return text;
 }
 
-std::string ways_text(const Ways& ways) {
-  std::string text =
-      fmt::format("way {} {}\nnft {}\nrules {}\n", ways.device, ways.table, ways.nft, ways.rules);
-  for (const std::string& route : ways.routes) text += fmt::format("route {}\n", route);
+std::string egress_text(const Egress& egress) {
+  std::string text = fmt::format("way {} {}\nnft {}\nrules {}\n", egress.device, egress.table,
+                                 egress.nft, egress.rules);
+  for (const std::string& route : egress.routes) text += fmt::format("route {}\n", route);
   for (const char* closed : kClosed) text += fmt::format("closed {}\n", closed);
   return text;
 }

@@ -1,10 +1,10 @@
-// Ways: how containers in a network of their gang reach the world and the controller.
+// Egress: how containers in a gang network reach the world and the controller.
 //
-// Each such network on a node has a pair of devices: the node's end bears the prefix `device`, the
-// network's end is out0 with an address of kOutRange, which the node translates to its own. Where
-// one may go is the network's own table of routes: what has no route does not exist. What the node
-// itself must hold (translation; no way into networks, between them, or to the node) is one table
-// of nftables with the agent's own name.
+// Each such network on a node has a pair of devices: the name of the node's end begins with
+// `device`, the network's end is out0 with an address of kOutRange, which the node translates to
+// its own. The network's own table of routes says where a container may connect: without a route
+// there is no destination. What the node itself must enforce (translation; no path into networks,
+// between them, or to the node) is one table of nftables with the agent's own name.
 //
 // Sources: nft(8), RFC 6598. Values; any thread.
 #pragma once
@@ -19,7 +19,7 @@ namespace dove::containers {
 
 inline constexpr const char kOutRange[] = "100.112.0.0/12";  // behind the addresses of ranks
 inline constexpr const char kGateway[] = "100.112.0.1";      // of every network; nobody has it
-inline constexpr const char kWayDevice[] = "out0";           // inside
+inline constexpr const char kEgressDevice[] = "out0";        // inside
 
 // Where the controller is, as the node sees it.
 struct ControllerPlace {
@@ -29,11 +29,11 @@ struct ControllerPlace {
   bool on_loopback() const { return address.starts_with("127."); }
 };
 
-struct Ways {
+struct Egress {
   std::string nft;                  // the program; absolute
   std::string rules;                // file with what rules_text() says
   std::string table;                // in nftables
-  std::string device;               // what the node's ends are called, before a number
+  std::string device;               // the node's ends are called this and a number
   std::vector<std::string> routes;  // "10.0.0.0/8"
 };
 
@@ -41,14 +41,14 @@ struct Ways {
 Result<std::vector<std::string>> parse_routes(const std::string& given);
 
 // Names of table and devices, so that agents on one machine have different ones.
-void name_ways(const std::string& directory, Ways& ways);
+void name_egress(const std::string& directory, Egress& egress);
 
 // For nft -f: replaces the table whole, or fails whole.
-std::string rules_text(const Ways& ways, const ControllerPlace& controller);
+std::string rules_text(const Egress& egress, const ControllerPlace& controller);
 
 // As dove-contain reads it, after network_text(): "way DEVICE TABLE", "nft PATH", "rules PATH",
-// "route NETWORK", "closed NETWORK".
-std::string ways_text(const Ways& ways);
+// "route NETWORK", "closed NETWORK". These words stay: another version's agent may write them.
+std::string egress_text(const Egress& egress);
 
 // Where the controller is reached inside; "": at the address that the node knows.
 std::string controller_inside(const ControllerPlace& controller);

@@ -1,5 +1,6 @@
-// ContainerWays: egress for gang networks. Detects whether it is possible on this node, describes
-// it to containers, and tears down the host side when the last network is gone (containers/ways.h).
+// ContainerEgress: egress for gang networks. Detects whether it is possible on this node, describes
+// it to containers, and tears down the host side when the last network is gone
+// (containers/egress.h).
 //
 // dove-contain tries out what the kernel can do, in a network namespace of its own; this changes
 // nothing on the machine. While something is missing the trial is repeated, less and less often (a
@@ -14,12 +15,12 @@
 #include <vector>
 
 #include "containers/child.h"
-#include "containers/ways.h"
+#include "containers/egress.h"
 #include "wire/loop.h"
 
 namespace dove::agent {
 
-struct ContainerWaysOptions {
+struct ContainerEgressOptions {
   std::string contain_path;
   std::string directory;  // of its own, for the rules
   std::vector<std::string> routes;
@@ -29,16 +30,16 @@ struct ContainerWaysOptions {
   std::chrono::milliseconds again_when_well{300'000};
 };
 
-class ContainerWays {
+class ContainerEgress {
  public:
   // REQUIRES: called before the loop runs; waits for the first trial, 20 s at most.
-  ContainerWays(wire::Loop& loop, ContainerWaysOptions options);
+  ContainerEgress(wire::Loop& loop, ContainerEgressOptions options);
   // Takes the table away at once if it only lingers.
-  ~ContainerWays();
-  ContainerWays(const ContainerWays&) = delete;
-  ContainerWays& operator=(const ContainerWays&) = delete;
+  ~ContainerEgress();
+  ContainerEgress(const ContainerEgress&) = delete;
+  ContainerEgress& operator=(const ContainerEgress&) = delete;
 
-  // For a new network's description; "": it has no way out at all.
+  // For a new network's description; "": it has no egress at all.
   std::string text() const;
   // Why networks have less than they were meant to, with the remedy; "": they have it.
   std::string shortfall() const;
@@ -63,8 +64,8 @@ class ContainerWays {
   void end();
 
   wire::Loop& loop_;
-  const ContainerWaysOptions options_;
-  containers::Ways ways_;
+  const ContainerEgressOptions options_;
+  containers::Egress egress_;
   bool can_out_ = false;
   bool can_vxlan_ = false;
   bool could_out_ = false;  // at some time: there may be a table
