@@ -156,7 +156,7 @@ std::string by_text(const Reason& r) {
   if (r.resource == "head") return "a bad node stopped it, so it comes first";
   if (r.resource == "past_use") {
     return fmt::format(
-        "by less recent use for its weight, {:.2f} % of the cluster against {:.2f} %",
+        "by smaller recent usage for its weight, {:.2f} % of the cluster against {:.2f} %",
         static_cast<double>(r.used) / 1e7, static_cast<double>(r.needs) / 1e7);
   }
   if (r.resource == "sum") {

@@ -1,6 +1,6 @@
-// FairShare: the user, and the queue below, that used the least of late is served next; use decays
+// FairShare: the user, and the queue below, with the least past use is served next; use decays
 // with the cluster's fair_share_half_life, what is held now included, divided by the queue's
-// weight. Who never used anything comes first. Within a user by priority and age.
+// weight. One that never used anything comes first. Within a user by priority and age.
 #pragma once
 
 #include "policies/priority_fifo.h"

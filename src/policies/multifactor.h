@@ -2,8 +2,8 @@
 //
 // The unit is a minute of waiting: a job gains one for each minute, without end, so that nothing
 // starves. A point of priority, of the job or its queue, is worth kPriority_minutes; each device
-// that it asks for one, and each ten cores, so that big gangs are not passed for ever. Who used one
-// percent of the cluster of late, or as a queue one percent for each of its weight, is behind by
+// that it asks for one, and each ten cores, so that big gangs are not passed for ever. A user that
+// recently used one percent of the cluster, or a queue one percent for each of its weight, loses
 // kPercent_minutes. All jobs of a user age at one pace: their order never changes while they wait.
 //
 // Source: Slurm's priority/multifactor, whose terms these are (age, job size, QOS, fair share).

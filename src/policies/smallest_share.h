@@ -1,6 +1,6 @@
 // SmallestShare (DRF): the user, and the queue below, with the smallest dominant share is served
 // next; a share is the largest part of any resource of the cluster, divided by the queue's weight.
-// Reckoned anew after each launch. Within a user by priority and age.
+// Recomputed after each launch. Within a user by priority and age.
 //
 // Source: Ghodsi et al., Dominant Resource Fairness, NSDI 2011.
 #pragma once

@@ -27,7 +27,7 @@ Result<void> make_tmp(const std::string& directory, const std::string& linux_use
 
 // That it was started though it has no task here: else the tasks' files say so.
 void write_started(const std::string& directory);
-// Who holds its tasks to their shares (agent/devices/device_shares.h).
+// What holds its tasks to their shares (agent/devices/device_shares.h).
 void write_shares(const std::string& directory, const std::string& keeper);
 void write_ended(const std::string& directory, const Report& report);
 

@@ -70,7 +70,7 @@ class HeldAttempt {
   void start();  // the barrier was passed; repeats do nothing
   void stop();   // ends all tasks and steps; the placement ends when they have
   // Lets the tasks save their work (the job's signal, its grace), then stops them. Repeats do
-  // nothing. Of a batch job with steps the steps are told, not the script that waits for them.
+  // nothing. In a batch job with steps the steps are told, not the script that waits for them.
   void preempt();
   void signal(int number, bool batch_only);
   void start_step(const StepOrder& step);
@@ -95,9 +95,9 @@ class HeldAttempt {
   // When its first task was started, by this machine's clock; 0: none was.
   std::int64_t started_us() const { return started_us_; }
   const Report& last_report() const { return last_report_; }
-  // Who holds its tasks to their shares of devices; "": they have none.
+  // What holds its tasks to their shares of devices; "": they have none.
   const std::string& shares() const { return shares_; }
-  // What of its job has no effect here, each once.
+  // The settings of its job that have no effect here, each once.
   std::set<std::string> warnings() const;
   // Whether a task of this attempt may still write to that file.
   bool writes_to(const std::string& path) const;
@@ -120,7 +120,7 @@ class HeldAttempt {
   void note_start(std::int64_t at_us);
   void tell_started();
   void warn(int signal_number);
-  // Has the job's own signal sent (sbatch --signal) when it has so much of its time left.
+  // Has the job's own signal sent (sbatch --signal) when it has only that much time left.
   void warn_before_limit(std::int64_t ran_us);
   void task_ended(Slot& slot, TaskEnd end);
   void step_task_started(std::int32_t step, Rank rank);

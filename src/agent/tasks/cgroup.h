@@ -26,7 +26,7 @@ struct CgroupLimits {
   std::vector<std::int32_t> nodes;  // of memory; empty: all
   // The device files that may be opened besides the standard ones (device_rules.h); unset: all.
   std::optional<std::vector<std::string>> devices = {};
-  // Of the attempt, where one is named; what is not in it is given none of. Unset: all there are.
+  // The attempt's, where one is named; sizes that are not listed have none. Unset: all there are.
   std::optional<BytesByPage> huge_pages = {};
 };
 

@@ -22,7 +22,7 @@ namespace dove::agent {
 
 using Environment = std::map<std::string, std::string>;
 
-// Of containers whose job does not say which network they want.
+// The network of containers whose job does not name one.
 enum class NetworkRule {
   kAuto,  // their gang's where the attempt's nodes offer it, else the node's, with a warning
   kGang,  // or the attempt fails
@@ -56,16 +56,16 @@ struct AgentFacts {
 std::string run_lengths(const std::vector<std::int32_t>& counts);
 std::string compress_hostlist(const std::vector<std::string>& names);
 
-// Of the attempt as such: the batch script's, which is no rank of anything.
+// The environment of the attempt itself: of the batch script, which has no rank.
 Environment attempt_environment(const AgentFacts& facts, const LaunchOrder& order,
                                 const std::string& attempt_directory);
 
-// Of one task of the attempt: attempt_environment and its rank.
+// The environment of one task of the attempt: attempt_environment and its rank.
 Environment task_environment(const AgentFacts& facts, const LaunchOrder& order,
                              const TaskGrant& task, const std::string& attempt_directory);
 
-// Of one task of a step: the step's client's environment, and where that leaves gaps its rank
-// within the step.
+// The environment of one task of a step: that of the step's client, and, where it leaves gaps, the
+// task's rank within the step.
 Environment step_environment(const AgentFacts& facts, const LaunchOrder& order,
                              const StepOrder& step, const TaskGrant& task,
                              const std::string& attempt_directory);

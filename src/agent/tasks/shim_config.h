@@ -45,7 +45,7 @@ struct ShimConfig {
   // is opened: at the start, or if rotated at the first byte. "": none.
   std::string output_dir;
   bool append = false;            // else truncated at start
-  std::int64_t rotate_bytes = 0;  // > 0: at most so much per file, older ones as .1 … .rotate_keep
+  std::int64_t rotate_bytes = 0;  // > 0: at most this per file, older ones as .1 … .rotate_keep
   std::int32_t rotate_keep = 1;
 
   std::vector<std::int32_t> cpus;   // empty: no affinity; if none exists here, the start fails

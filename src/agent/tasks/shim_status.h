@@ -1,8 +1,8 @@
-// ShimStatus: what became of a task, as its shim says it; and the channel on which it says so at
+// ShimStatus: what became of a task, as its shim reports it, and the channel on which it reports at
 // once.
 //
 // The task's file is the truth, and outlives the agent. The channel is a FIFO
-// shared by all shims of an agent, so one descriptor tells of all tasks: a shim has written
+// shared by all shims of an agent, so one descriptor reports all tasks: a shim has written
 // there how the task ended before it sends its ended record. Records sent while no agent runs wait
 // in the FIFO as long as a shim lives, or are lost; so adopt by the file. Loop thread only.
 #pragma once

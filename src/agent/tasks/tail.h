@@ -13,7 +13,7 @@ namespace dove::agent {
 
 class FileTail {
  public:
-  // Reads `path` from byte `offset` (< 0: so many bytes before its end). The file need not exist.
+  // Reads `path` from byte `offset` (< 0: that many bytes before its end). The file need not exist.
   // `owner_uid` >= 0: only a file of that user is read, so that a path which a user chose shows
   // nothing that only root may see.
   FileTail(std::string path, std::int64_t offset, std::int64_t owner_uid = -1);
@@ -26,9 +26,9 @@ class FileTail {
     std::int64_t offset = 0;  // of the first byte, in the file it is from
     bool restarted = false;   // the file was rotated or truncated before these bytes
   };
-  // At most `most` bytes. After a rotation the rest of the former file comes first. Of files that
-  // were rotated away between two calls, all but the last are missed. Errors: the file cannot be
-  // opened or read, other than that it does not exist.
+  // At most `most` bytes. After a rotation the rest of the former file comes first. All but the
+  // last of the files that were rotated away between two calls are missed. Errors: the file cannot
+  // be opened or read, other than that it does not exist.
   Result<Chunk> read(std::size_t most);
 
  private:

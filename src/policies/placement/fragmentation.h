@@ -26,7 +26,7 @@ class Fragmentation {
                      std::int32_t device) const;
 
  private:
-  // Where the tasks begin that a node of this model and so much CPU could run.
+  // Where the tasks begin that a node of this model and amount of CPU could run.
   struct Tables {
     const std::int64_t* shares = nullptr;  // counts of shares that fit, by rank of idle milli
     const std::int64_t* wholes = nullptr;  // counts of whole-device tasks that fit, by devices
