@@ -85,7 +85,7 @@ TEST(RequestParser, same_request_in_any_pieces) {
 TEST(Parsers, an_empty_chunked_body_in_single_bytes) {
   const std::string rest = "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
   RequestParser parser(limits_of(1024, 1024));
-  EXPECT_EQ(feed_in_steps(parser, "POST / HTTP/1.1\r\n" + rest, 1), Status::kDone);
+  EXPECT_EQ(feed_in_steps(parser, "POST / HTTP/1.1\r\nHost: x\r\n" + rest, 1), Status::kDone);
   ResponseParser answers(false);
   std::string held;
   ResponseParser::Status status = ResponseParser::Status::kNeedMore;
@@ -100,14 +100,14 @@ TEST(Parsers, an_empty_chunked_body_in_single_bytes) {
 }
 
 TEST(RequestParser, limits_hold_in_any_pieces) {
-  const std::string head =
-      "GET /" + std::string(200, 'a') + " HTTP/1.1\r\nX: " + std::string(100, 'b') + "\r\n\r\n";
-  const std::string sized = "POST / HTTP/1.1\r\nContent-Length: 11\r\n\r\n01234567890";
+  const std::string head = "GET /" + std::string(200, 'a') +
+                           " HTTP/1.1\r\nHost: x\r\nX: " + std::string(100, 'b') + "\r\n\r\n";
+  const std::string sized = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 11\r\n\r\n01234567890";
   const std::string chunked =
-      "POST / HTTP/1.1\r\nTransfer-Encoding: "
+      "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: "
       "chunked\r\n\r\n6\r\n012345\r\n6\r\n012345\r\n0\r\n\r\n";
   const std::string endless_extension =
-      "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5;" + std::string(1000, 'x');
+      "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5;" + std::string(1000, 'x');
   for (std::size_t step : {1, 7, 64, 1000}) {
     const auto refusal = [&](const std::string& text) {
       RequestParser parser(limits_of(256, 10));
@@ -123,12 +123,15 @@ TEST(RequestParser, limits_hold_in_any_pieces) {
 
 TEST(RequestParser, malformed_is_refused) {
   for (const char* text :
-       {"hello\r\n\r\n", "GET / HTTP/2.0\r\n\r\n", "GET /a b HTTP/1.1\r\n\r\n",
-        "GET / HTTP/1.1\r\nbad header\r\n\r\n", "POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
-        "POST / HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n",
-        "POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
-        "POST / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
-        "POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", "GET /%zz HTTP/1.1\r\n\r\n"}) {
+       {"hello\r\n\r\n", "GET / HTTP/2.0\r\n\r\n", "GET /a b HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n",
+        "GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n", "GET / HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nhost: b\r\n\r\n"}) {
     RequestParser parser(limits_of(1024, 1024));
     EXPECT_EQ(feed_in_steps(parser, text, 1000), Status::kRefused) << text;
     EXPECT_EQ(parser.refusal().code, "malformed_request") << text;

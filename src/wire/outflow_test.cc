@@ -20,7 +20,7 @@ TEST(Outflow, writes_of_one_turn_are_one_chunk) {
     EXPECT_FALSE(out->write("late"));
   });
   RawPeer peer(at.port);
-  peer.send("GET / HTTP/1.1\r\n\r\n");
+  peer.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
   const std::string all = peer.read_all();
   EXPECT_NE(all.find("Transfer-Encoding: chunked\r\n"), std::string::npos);
   EXPECT_TRUE(all.ends_with("\r\n\r\n00000007\r\none,two\r\n0\r\n\r\n")) << all;
@@ -55,7 +55,7 @@ TEST(Outflow, goes_on_over_many_turns) {
   });
   server = &at;
   RawPeer peer(at.port);
-  peer.send("GET / HTTP/1.1\r\n\r\n");
+  peer.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
   const std::string all = peer.read_all();
   std::size_t ticks = 0;
   for (std::size_t i = all.find("tick\n"); i != std::string::npos; i = all.find("tick\n", i + 1)) {
@@ -78,7 +78,7 @@ TEST(Outflow, tells_when_the_peer_is_gone) {
     out->write("hello");
   });
   RawPeer peer(at.port);
-  peer.send("GET / HTTP/1.1\r\n\r\n");
+  peer.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
   peer.read_until("hello");
   peer.close_now();
   EXPECT_EQ(gone.get_future().wait_for(10s), std::future_status::ready);
@@ -100,7 +100,7 @@ TEST(Outflow, overflow_drops_the_peer_that_does_not_read) {
       },
       limits);
   RawPeer peer(at.port);
-  peer.send("GET / HTTP/1.1\r\n\r\n");
+  peer.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(overflowed.get_future().wait_for(10s), std::future_status::ready);
   peer.read_all();
   EXPECT_FALSE(peer.timed_out);
@@ -116,7 +116,7 @@ TEST(Outflow, shutdown_ends_streams_whole) {
     out->write("partial");
   });
   RawPeer peer(at.port);
-  peer.send("GET / HTTP/1.1\r\n\r\n");
+  peer.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
   peer.read_until("partial");
   at.loop.post([&] { at.server.shutdown(5s, [&] { drained.set_value(); }); });
   EXPECT_EQ(peer.read_all(), "\r\n0\r\n\r\n");
@@ -134,7 +134,7 @@ TEST(Outflow, to_a_head_request_is_closed_at_once) {
     EXPECT_FALSE(out->write("x"));
   });
   RawPeer peer(at.port);
-  peer.send("HEAD / HTTP/1.1\r\n\r\n");
+  peer.send("HEAD / HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_TRUE(peer.read_all().ends_with("\r\n\r\n"));
   EXPECT_EQ(closed.get_future().wait_for(10s), std::future_status::ready);
 }

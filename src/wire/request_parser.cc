@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
@@ -58,6 +59,15 @@ class RequestParser::Impl final : public http::basic_parser<true> {
 
   void on_header_impl(ErrorCode& ec) override {
     head_done_ = true;
+    const auto hosts = std::count_if(
+        request.headers.begin(), request.headers.end(),
+        [](const auto& header) { return boost::beast::iequals(header.first, "host"); });
+    if (hosts > 1 || (hosts == 0 && version == 11)) {  // RFC 9112, 3.2
+      problem = Error{ErrorKind::kInvalid, "malformed_request",
+                      "a request of HTTP/1.1 has one Host header, its URL's host and port", "Host"};
+      ec = http::error::bad_field;
+      return;
+    }
     // A coding that we do not undo would leave the end of the body in doubt.
     for (const auto& [name, value] : request.headers) {
       if (boost::beast::iequals(name, "transfer-encoding") &&

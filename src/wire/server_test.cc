@@ -49,8 +49,8 @@ TEST(Server, answers_pipelined_requests_in_order) {
   server = &at;
   RawPeer peer(at.port);
   peer.send(
-      "GET /slow HTTP/1.1\r\n\r\nGET /fast HTTP/1.1\r\n\r\nGET /slow HTTP/1.1\r\nConnection: "
-      "close\r\n\r\n");
+      "GET /slow HTTP/1.1\r\nHost: x\r\n\r\nGET /fast HTTP/1.1\r\nHost: x\r\n\r\n"
+      "GET /slow HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   const std::string all = peer.read_all();
   EXPECT_FALSE(peer.timed_out);
   const std::size_t first = all.find("slow.");
@@ -64,7 +64,7 @@ TEST(Server, takes_an_answer_from_another_thread_later) {
     asked.set_value(std::move(responder));
   });
   RawPeer peer(at.port);
-  peer.send("GET / HTTP/1.1\r\nConnection: close\r\n\r\n");
+  peer.send("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   asked.get_future().get()->send({202, {}, "later"});
   EXPECT_TRUE(peer.read_all().ends_with("later"));
 }
@@ -81,7 +81,7 @@ TEST(Server, a_dropped_responder_is_500) {
 TEST(Server, head_has_the_length_but_no_body) {
   TestServer at(echo);
   RawPeer peer(at.port);
-  peer.send("HEAD /abc HTTP/1.1\r\nConnection: close\r\n\r\n");
+  peer.send("HEAD /abc HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   const std::string answer = peer.read_all();
   EXPECT_NE(answer.find("Content-Length: 6\r\n"), std::string::npos);
   EXPECT_TRUE(answer.ends_with("\r\n\r\n"));
@@ -104,7 +104,8 @@ TEST(Server, says_continue_before_the_body) {
   TestServer at(echo);
   RawPeer peer(at.port);
   peer.send(
-      "POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\n");
+      "POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\nConnection: "
+      "close\r\n\r\n");
   EXPECT_EQ(peer.read_until("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
   peer.send("ok");
   EXPECT_TRUE(peer.read_all().ends_with("/||ok"));
@@ -134,14 +135,16 @@ TEST(Server, refuses_with_a_problem_and_closes) {
     EXPECT_FALSE(peer.timed_out) << request.substr(0, 60);
     return answer;
   };
-  const std::string head = answer_to("GET / HTTP/1.1\r\nX: " + std::string(600, 'x') + "\r\n\r\n");
+  const std::string head =
+      answer_to("GET / HTTP/1.1\r\nHost: x\r\nX: " + std::string(600, 'x') + "\r\n\r\n");
   EXPECT_EQ(status_in(head), 431);
   EXPECT_NE(head.find("headers_too_large"), std::string::npos);
   const std::string hundred(100, 'b');
-  const std::string body = answer_to("POST / HTTP/1.1\r\nContent-Length: 100\r\n\r\n" + hundred);
+  const std::string body =
+      answer_to("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n" + hundred);
   EXPECT_EQ(status_in(body), 413);
   EXPECT_NE(body.find("body_too_large"), std::string::npos);
-  EXPECT_EQ(status_in(answer_to("POST /upload HTTP/1.1\r\nContent-Length: 100\r\n"
+  EXPECT_EQ(status_in(answer_to("POST /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n"
                                 "Connection: close\r\n\r\n" +
                                 hundred)),
             200);
@@ -153,7 +156,7 @@ TEST(Server, refuses_with_a_problem_and_closes) {
 TEST(Server, a_large_refused_body_still_sees_the_answer) {
   TestServer at(echo);
   RawPeer peer(at.port);
-  peer.send("POST / HTTP/1.1\r\nContent-Length: 20000000\r\n\r\n");
+  peer.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 20000000\r\n\r\n");
   const std::string block(1 << 20, 'z');
   for (int i = 0; i < 19; ++i) peer.send(block);
   EXPECT_EQ(status_in(peer.read_all()), 413);
@@ -164,7 +167,8 @@ TEST(Server, slow_heads_and_bodies_time_out) {
   limits.header_timeout = 20ms;
   limits.body_timeout = 20ms;
   TestServer at(echo, limits);
-  for (const char* part : {"GET / HT", "POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nabc"}) {
+  for (const char* part :
+       {"GET / HT", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nabc"}) {
     RawPeer peer(at.port);
     peer.send(part);
     const std::string answer = peer.read_all();
@@ -181,7 +185,7 @@ TEST(Server, idle_connections_are_closed) {
   RawPeer silent(at.port);
   EXPECT_EQ(silent.read_all(), "");
   RawPeer after_one(at.port);
-  after_one.send("GET / HTTP/1.1\r\n\r\n");
+  after_one.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_TRUE(after_one.read_all().ends_with("/||"));
   EXPECT_FALSE(silent.timed_out || after_one.timed_out);
 }
@@ -191,7 +195,7 @@ TEST(Server, too_many_connections_are_told) {
   limits.connections_max = 1;
   TestServer at(echo, limits);
   RawPeer first(at.port);
-  first.send("GET / HTTP/1.1\r\n\r\n");
+  first.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
   first.read_until("/||");
   RawPeer second(at.port);
   EXPECT_EQ(status_in(second.read_all()), 503);
@@ -217,7 +221,7 @@ TEST(Server, shutdown_lets_the_request_in_progress_finish) {
   });
   RawPeer idle(at.port);
   RawPeer busy(at.port);
-  busy.send("GET / HTTP/1.1\r\n\r\n");
+  busy.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
   const std::shared_ptr<Responder> responder = asked.get_future().get();
   std::promise<void> drained;
   at.loop.post([&] { at.server.shutdown(5s, [&] { drained.set_value(); }); });
@@ -233,7 +237,7 @@ TEST(Server, serves_two_hundred_connections_at_once) {
   std::vector<std::unique_ptr<RawPeer>> peers;
   for (int i = 0; i < 200; ++i) peers.push_back(std::make_unique<RawPeer>(at.port));
   for (int round = 0; round < 3; ++round) {
-    for (const auto& peer : peers) peer->send("GET /x HTTP/1.1\r\n\r\n");
+    for (const auto& peer : peers) peer->send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n");
     for (const auto& peer : peers) EXPECT_TRUE(peer->read_until("/x||").ends_with("/x||"));
   }
 }
