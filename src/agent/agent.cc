@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "agent/attempts/attempt_record.h"
+#include "agent/attempts/own_directory.h"
 #include "base/digest.h"
 #include "codec/json.h"
 #include "telemetry/log.h"
@@ -160,15 +161,19 @@ void Agent::make_checkpoint_places(const LaunchOrder& order) const {
   if (!options_.keeps_records || !order.exec.container.image.empty()) return;
   const bool is_mapped = options_.mapped_users && order.run_as != RunAs::kAgent;
   const passwd* owner = is_mapped ? getpwnam(order.linux_user.c_str()) : getpwuid(geteuid());
-  std::vector<std::string> places;
-  if (!facts_.stage_directory.empty()) places.push_back(stage_of(facts_, order.key));
-  if (options_.mapped_users) places.push_back(checkpoints_of(facts_, order.key.job));
-  for (const std::string& path : places) {
-    const bool made = owner != nullptr && (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) &&
-                      chown(path.c_str(), owner->pw_uid, owner->pw_gid) == 0;
-    if (made) continue;
+  std::vector<fs::path> places;
+  if (!facts_.stage_directory.empty()) places.emplace_back(stage_of(facts_, order.key));
+  if (options_.mapped_users) places.emplace_back(checkpoints_of(facts_, order.key.job));
+  for (const fs::path& path : places) {
+    std::string why = "its Linux user is not known here";
+    if (owner != nullptr) {
+      const auto made =
+          make_own_directory(path.parent_path(), path.filename(), owner->pw_uid, owner->pw_gid);
+      if (made.ok()) continue;
+      why = made.error().message;
+    }
     telemetry::log(telemetry::Level::kWarning, "no_checkpoints",
-                   {{"path", path}, {"attempt", order.key.text()}});
+                   {{"path", path.string()}, {"attempt", order.key.text()}, {"why", why}});
   }
 }
 

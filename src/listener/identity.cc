@@ -136,6 +136,10 @@ std::string Identity::job_token(JobId job, AttemptNumber attempt) const {
   return fmt::format("{}.{}.{}", job.value, attempt, mac);
 }
 
+std::string Identity::cluster_id() const {
+  return wire::hmac_sha256_hex(secret_, "cluster-id").substr(0, 12);
+}
+
 Result<std::string> Identity::token_digest(const wire::Request& request) {
   TRY_ASSIGN(const std::string_view token, bearer(request));
   return wire::sha256_hex(token);

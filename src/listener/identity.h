@@ -36,6 +36,8 @@ class Identity {
   static Result<std::string> token_digest(const wire::Request& request);
 
   std::string job_token(JobId job, AttemptNumber attempt) const;
+  // 12 hexadecimal digits, the same for the life of the data directory; no secret.
+  std::string cluster_id() const;
 
  private:
   Result<Caller> job_caller(std::string_view token, const core::State& state) const;

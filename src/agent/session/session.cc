@@ -67,6 +67,13 @@ Json object_of(const wire::Response& answer) {
   return body.ok() && body->is_object() ? std::move(body).value() : Json::object();
 }
 
+// Names of directories begin with it: hexadecimal digits, or nothing.
+std::string cluster_id_of(const Json& answer) {
+  const std::string id = answer.value("cluster_id", "");
+  const bool is_hex = id.find_first_not_of("0123456789abcdef") == std::string::npos;
+  return is_hex && id.size() <= 64 ? id : "";
+}
+
 std::string text_of(const Json& object, const char* name) {
   return object.contains(name) && object.at(name).is_string() ? object.at(name).get<std::string>()
                                                               : "";
@@ -189,6 +196,7 @@ void Agent::sync_answered(const Result<wire::Response>& answer, std::int64_t sen
     disconnect_grace_us_ = message.value("disconnect_grace_us", disconnect_grace_us_);
     heartbeat_us_ = std::max<std::int64_t>(message.value("heartbeat_us", heartbeat_us_), 1'000);
     session_ = message.at("session").get<std::string>();
+    facts_.cluster_id = cluster_id_of(message);
     applied_ = message.at("after").get<std::uint64_t>();
     contact_->agreed(fence_us_, disconnect_grace_us_);
     contact_->heard(sent_us);

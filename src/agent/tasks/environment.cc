@@ -276,7 +276,8 @@ void add_fabric(const AgentFacts& facts, const LaunchOrder& order,
 }  // namespace
 
 std::string checkpoints_of(const AgentFacts& facts, JobId job) {
-  return fmt::format("{}/checkpoints/{}", facts.shared_directory, job.value);
+  const std::string of = facts.cluster_id.empty() ? "" : facts.cluster_id + "-";
+  return fmt::format("{}/checkpoints/{}{}", facts.shared_directory, of, job.value);
 }
 
 std::string stage_of(const AgentFacts& facts, AttemptKey key) {

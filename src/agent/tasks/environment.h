@@ -40,8 +40,11 @@ struct AgentFacts {
   std::string python_directory;                         // with the package dove; "": there is none
   std::string stage_directory;   // of checkpoints on their way; "": there is none
   std::string bin_directory;     // holds srun and the Open MPI launch agent; first in PATH
-  std::string shared_directory;  // below it: checkpoints/<job>
+  std::string shared_directory;  // below it: checkpoints/<cluster_id>-<job>
   std::string cluster = "dove";
+  // Tells clusters apart that share a file system, and one from its predecessor, whose jobs had the
+  // same numbers; "": the controller does not say.
+  std::string cluster_id = {};
   const Inventory* inventory = nullptr;
   const Slices* slices = nullptr;
   const devices::DeviceFiles* device_files = nullptr;

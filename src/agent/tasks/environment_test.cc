@@ -47,6 +47,9 @@ TEST(Environment, GivesEachTaskItsRendezvous) {
   EXPECT_EQ(e.at("PET_NNODES"), "2");
   EXPECT_EQ(e.at("DOVE_RESTART_COUNT"), "1");
   EXPECT_EQ(e.at("DOVE_CHECKPOINT_DIR"), "/shared/checkpoints/7");
+  AgentFacts known = facts();
+  known.cluster_id = "5f0c";
+  EXPECT_EQ(checkpoints_of(known, JobId(7)), "/shared/checkpoints/5f0c-7");
   EXPECT_EQ(e.at("DOVE_CHECKPOINT_LATEST"), "/shared/checkpoints/7/latest");
   EXPECT_EQ(e.count("DOVE_CHECKPOINT_STAGE"), 0u);
   EXPECT_EQ(e.count("PYTHONPATH"), 0u);

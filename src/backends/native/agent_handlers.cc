@@ -82,6 +82,7 @@ Json sync_answer(Agents& agents, const AgentSession& session, const SyncMessage&
               {"disconnect_grace_us", state.settings.disconnect_grace.us},
               {"heartbeat_us", agents.desk.options.heartbeat_us},
               {"cluster", state.settings.name},
+              {"cluster_id", agents.desk.identity.cluster_id()},
               {"orders", std::move(orders)},
               {"forget", std::move(forget)}};
 }
