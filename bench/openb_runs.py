@@ -25,11 +25,12 @@ def folder():
     return traces.folder_or_end(os.path.basename(sys.argv[0]), "openb", *NEEDED)
 
 
-def replay(trace, seed, policy):
-    """What `dove sim replay openb -o json` prints; loads are numbers."""
-    at = folder()
+def replay(trace, seed, policy, at=None):
+    """What `dove sim replay openb -o json` prints; loads are numbers. `at`: where the list lies, if it is derived."""
+    nodes = folder()
+    at = at or nodes
     done = subprocess.run(
-        [DOVE, "sim", "replay", "openb", "--nodes", f"{at}/openb_node_list_gpu_node.csv",
+        [DOVE, "sim", "replay", "openb", "--nodes", f"{nodes}/openb_node_list_gpu_node.csv",
          "--tasks", f"{at}/openb_pod_list_{trace}.csv", "--arrivals", f"{at}/arrivals/{trace}_seed{seed}.txt",
          "--policy", policy, "-o", "json"], check=True, capture_output=True, text=True)
     found = json.loads(done.stdout)
