@@ -1,5 +1,6 @@
 """Real Slurm from Debian 12 on this machine: one slurmctld and several slurmd on loopback, high-throughput
-settings, no cgroups. Needs root and `tools/setup peers`; ended by the recorded pids."""
+settings, no cgroups; with accounting also a slurmdbd over a MariaDB that listens on a Unix socket alone. Needs root
+and `tools/setup peers`; ended by the recorded pids."""
 import os
 import shutil
 import socket
@@ -14,6 +15,10 @@ def program(name):
 
 def available():
     return os.geteuid() == 0 and program("slurmctld") and program("slurmd") and shutil.which("sbatch")
+
+
+def accounting_available():
+    return available() and shutil.which("slurmdbd") and shutil.which("mariadbd")
 
 
 def free_ports(count):
@@ -31,8 +36,8 @@ def free_ports(count):
 
 
 class SlurmLab:
-    def __init__(self, nodes, cpus):
-        self.nodes, self.cpus = nodes, cpus
+    def __init__(self, nodes, cpus, accounting=False):
+        self.nodes, self.cpus, self.accounting = nodes, cpus, accounting
         self.folder = tempfile.mkdtemp(prefix="dove-slurm.")
         os.chmod(self.folder, 0o755)
         self.processes = []
@@ -46,6 +51,8 @@ class SlurmLab:
         try:
             self.start_munge()
             self.write_config()
+            if self.accounting:
+                self.start_accounting()
             # The daemons look at the name they are called by: plain ones, without Debian's suffix.
             for name in ("slurmctld", "slurmd", "slurmstepd"):
                 os.symlink(program(name), f"{self.folder}/{name}")
@@ -96,7 +103,7 @@ class SlurmLab:
             "ReturnToService=2", "SlurmdParameters=config_overrides", "ProctrackType=proctrack/linuxproc",
             "TaskPlugin=task/none", "SelectType=select/cons_tres", "SelectTypeParameters=CR_Core",
             "SchedulerType=sched/backfill", "MaxJobCount=20000", "MinJobAge=300", "PriorityType=priority/basic",
-            "JobAcctGatherType=jobacct_gather/none", "AccountingStorageType=accounting_storage/none",
+            "JobAcctGatherType=jobacct_gather/none",
             "MailProg=/bin/true", "SlurmctldTimeout=300", "SlurmdTimeout=300", "InactiveLimit=0", "KillWait=30",
             "SchedulerParameters=batch_sched_delay=0,sched_min_interval=20000,"
             "max_rpc_cnt=150,default_queue_depth=1000",
@@ -104,8 +111,43 @@ class SlurmLab:
             f"Sockets=1 CoresPerSocket={self.cpus} ThreadsPerCore=1 RealMemory=16000 State=UNKNOWN",
             "PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO",
         ]
+        if self.accounting:
+            self.write_accounting(host, port + 2)
+            lines += ["AccountingStorageType=accounting_storage/slurmdbd", "AccountingStorageHost=127.0.0.1",
+                      f"AccountingStoragePort={port + 2}",
+                      "AuthInfo=cred_expire=5"]  # a requeued job waits for that long, two minutes without it
+        else:
+            lines += ["AccountingStorageType=accounting_storage/none"]
         with open(self.folder + "/slurm.conf", "w") as file:
             file.write("\n".join(lines) + "\n")
+
+    def write_accounting(self, host, port):
+        lines = ["AuthType=auth/munge", f"DbdHost={host}", "DbdAddr=127.0.0.1", f"DbdPort={port}", "SlurmUser=root",
+                 f"LogFile={self.folder}/log/slurmdbd", "DebugLevel=error", f"PidFile={self.folder}/slurmdbd.pid",
+                 "StorageType=accounting_storage/mysql", "StorageHost=localhost", "StorageUser=root",
+                 "StorageLoc=slurm_acct_db", "CommunicationParameters=NoInAddrAny"]
+        with open(os.open(self.folder + "/slurmdbd.conf", os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+            file.write("\n".join(lines) + "\n")
+
+    def start_accounting(self):
+        """A database that goes with the folder, slurmdbd, and the account that jobs run under."""
+        data, sock = f"{self.folder}/database", f"{self.folder}/db.sock"
+        self.run(["mariadb-install-db", "--no-defaults", "--user=root", f"--datadir={data}", "--skip-test-db",
+                  "--auth-root-authentication-method=normal"])
+        with open(f"{self.folder}/log/mariadbd.out", "ab") as out:
+            self.processes.append(subprocess.Popen(
+                ["mariadbd", "--no-defaults", "--user=root", f"--datadir={data}", f"--socket={sock}",
+                 "--skip-networking", "--innodb-buffer-pool-size=64M", "--innodb-flush-log-at-trx-commit=0"],
+                stdin=subprocess.DEVNULL, stdout=out, stderr=out))
+        self.until(f"mariadb --no-defaults -S {sock} -e 'select 7'", lambda out: "7" in out)
+        os.symlink(shutil.which("slurmdbd"), f"{self.folder}/slurmdbd")
+        # libmariadb finds the socket of "localhost" by this variable.
+        self.environment["MYSQL_UNIX_PORT"] = sock
+        self.spawn("slurmdbd", "-D")
+        self.until("sacctmgr -n show cluster && echo up", lambda out: "up" in out)
+        self.run("sacctmgr -i add cluster bench")
+        self.run("sacctmgr -i add account default Cluster=bench")
+        self.run("sacctmgr -i add user root Account=default Cluster=bench")
 
     def spawn(self, name, *arguments):
         self.processes.append(subprocess.Popen(
