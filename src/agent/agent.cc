@@ -102,7 +102,7 @@ Result<void> Agent::start() {
       fs::permissions(path, fs::perms::others_exec, fs::perm_options::add, error);
     }
   }
-  TRY_ASSIGN(Contact contact, Contact::open(options_.data_dir + "/contact"));
+  TRY_ASSIGN(Contact contact, Contact::open(options_.data_dir + "/contact", options_.former_wait));
   contact_.emplace(std::move(contact));
   if (contact_->fence_us() > 0) {
     fence_us_ = contact_->fence_us();
@@ -341,12 +341,14 @@ void Agent::begin_launch(LaunchOrder order, std::string text) {
 
 // What plug-ins say is asked for first; until they have, the attempt is held by nobody.
 void Agent::allocate_and_launch(LaunchOrder order, std::string text) {
+  if (stopped_) return;
   if (!allocator_.needs(order.placement, inventory_)) return hold(std::move(order)).launch(text);
   const AttemptKey key = order.key;
   const Placement placement = order.placement;
   allocator_.allocate(
       key, placement, inventory_,
       [this, order = std::move(order), text = std::move(text)](const Result<void>& allocated) {
+        if (stopped_) return;
         if (allocated.ok()) return hold(order).launch(text);
         report(
             Report{ReportKind::kLaunchFailed, order.key, {}, allocated.error().message, 0, 0, 0});
@@ -439,7 +441,7 @@ void Agent::forget(const Json& list) {
   }
 }
 
-void Agent::stop_all(std::function<void()> done) {
+void Agent::stop_all(std::function<void(bool over)> done) {
   stopped_ = std::move(done);
   orders_.reset();
   silent_orders_.reset();
@@ -449,16 +451,15 @@ void Agent::stop_all(std::function<void()> done) {
   silence_timer_.cancel();
   reconnect_timer_.cancel();
   heartbeat_timer_.cancel();
-  for (const auto& [key, held] : held_) held->stop();
+  for (const auto& [key, held] : held_) held->leave();
   check_stopped(loop_.monotonic_us(), kStopGrace_us);
 }
 
 void Agent::check_stopped(std::int64_t since_us, std::int64_t kill_after_us) {
-  const bool over = std::all_of(held_.begin(), held_.end(), [](const auto& entry) {
-    return entry.second->stage() == HeldAttempt::Stage::kEnded;
-  });
+  const bool over = std::none_of(held_.begin(), held_.end(),
+                                 [](const auto& entry) { return entry.second->runs(); });
   const std::int64_t waited_us = loop_.monotonic_us() - since_us;
-  if (over || waited_us > kStopMax_us) return stopped_();
+  if (over || waited_us > kStopMax_us) return stopped_(over);
   if (waited_us > kill_after_us) {  // they had their chance
     for (const auto& [key, held] : held_) held->signal(SIGKILL, /*batch_only=*/false);
     kill_after_us += 1'000'000;

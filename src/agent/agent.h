@@ -63,7 +63,8 @@ struct AgentOptions {
   NetworkRule networks = NetworkRule::kAuto;
   std::function<NetworkOffer()> network_offer = {};  // unset: there are no networks
   bool mapped_users = true;
-  bool keeps_records = true;  // false: attempts leave nothing on disk (the null fleet)
+  std::chrono::seconds former_wait{0};  // for the end of an agent on the same data directory
+  bool keeps_records = true;            // false: attempts leave nothing on disk (the null fleet)
   std::int64_t output_rotate_bytes = 64 << 20;
   // Pings come every 2 s (3 at most): an orders stream that is silent for this long has lost its
   // controller.
@@ -92,9 +93,9 @@ class Agent {
   // Takes up what a former life left, then begins to connect, for as long as it lives. Fails when
   // the data directory cannot be used.
   Result<void> start();
-  // Stops every task, tells the controller nothing more, and calls `done` when none is left (or
-  // after 10 s). For a cluster that goes down with its tasks.
-  void stop_all(std::function<void()> done);
+  // Stops every task (HeldAttempt::leave), tells the controller nothing more, and calls `done`
+  // when none is left, or with false after 10 s. For a cluster that goes down with its tasks.
+  void stop_all(std::function<void(bool over)> done);
   bool connected() const { return !session_.empty(); }
   // What a device says of itself; see Health::found.
   void found(Finding finding);
@@ -229,7 +230,7 @@ class Agent {
   int failures_ = 0;
   Random jitter_;
   std::map<std::string, std::string> step_relays_;  // step ("7.1.0") to its relay's id
-  std::function<void()> stopped_;                   // set while stopping everything
+  std::function<void(bool over)> stopped_;          // set while stopping everything
   wire::Timer stop_timer_;
   wire::Timer flush_timer_;
   wire::Timer reconnect_timer_;

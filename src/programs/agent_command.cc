@@ -304,6 +304,19 @@ void log_driver_errors(const std::vector<Error>& errors, std::string& last) {
   last = now;
 }
 
+// A second signal does not wait for the tasks.
+void end_on_signals(wire::Loop& loop, agent::Agent& agent, bool& stop_tasks, int& code) {
+  loop.on_signal({SIGTERM, SIGINT}, [&](int) {
+    if (!stop_tasks) return loop.stop();
+    stop_tasks = false;
+    code = 1;  // tasks are left
+    agent.stop_all([&](bool over) {
+      code = over ? 0 : 1;
+      loop.stop();
+    });
+  });
+}
+
 int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine> machine,
                   RunnerSettings settings) {
   Result<Inventory> inventory = machine->inventory();
@@ -362,16 +375,9 @@ int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine>
     agent.set_fabric(std::move(seen.fabric));
     page.saw(std::move(seen.samples));
   });
-  loop.on_signal({SIGTERM, SIGINT}, [&](int) {
-    if (settings.stop_tasks) {
-      agent.stop_all([&] { loop.stop(); });
-      settings.stop_tasks = false;  // a second signal does not wait
-    } else {
-      loop.stop();
-    }
-  });
+  end_on_signals(loop, agent, settings.stop_tasks, code);
   loop.run();
-  return 0;
+  return code;
 }
 
 int run(const cli::Invocation& invocation) {

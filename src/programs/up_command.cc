@@ -59,7 +59,7 @@ class Nodes {
     life_ = last.ok() ? std::strtoll(last->c_str(), nullptr, 10) : 0;
   }
 
-  // Only after all agents have ended with their tasks.
+  // Only after all agents have ended with their tasks: a new life is proof that none of them runs.
   void end_life() {
     (void)files::write_atomically(data_ + "/life", std::to_string(life_ + 1), 0600);
   }
@@ -151,8 +151,11 @@ class Nodes {
                  "dove up: {}'s agent ended ({} {}); its node is lost until the next start\n", name,
                  WIFSIGNALED(status) ? "signal" : "exit code",
                  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-    } else if (children_.empty()) {
-      end_life();
+    }
+    const bool tasks_over = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    tasks_left_ = tasks_left_ || !tasks_over;
+    if (when_over_ && children_.empty()) {
+      if (!tasks_left_) end_life();
       when_over_();
     }
   }
@@ -163,6 +166,7 @@ class Nodes {
   std::string url_;
   std::int64_t life_ = 0;
   std::map<pid_t, Child> children_;
+  bool tasks_left_ = false;  // an agent ended without its tasks
   std::function<void()> when_over_;
   wire::Timer limit_;
 };

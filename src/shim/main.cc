@@ -208,7 +208,10 @@ void Shim::read_signals() {
     } else if (number == agent::shim::kGoSignal) {
       if (held_ && !over_) start_task();
     } else if (number == agent::shim::kStopSignal) {
+      reap();  // what ended before did so by itself
       record_.flags |= agent::shim::kKilledByAgent;
+      if (main_alive_) record_.flags |= agent::shim::kStoppedRunning;
+      if (signals[i].ssi_code != SI_QUEUE) record_.flags |= agent::shim::kStoppedByOthers;
       stop(config_.kill_grace_us);
     } else if (number == agent::shim::kEndInputSignal) {
       if (streams_.held_in >= 0) ::close(streams_.held_in);

@@ -24,6 +24,7 @@ namespace dove::agent {
 namespace {
 
 constexpr char kStartedLine[] = "{\"started\":true}";
+constexpr char kLeftLine[] = "{\"left\":true}";
 constexpr char kShares[] = "shares";  // {"shares":"library"}
 constexpr std::size_t kEnded_bytes = std::size_t{64} << 20;
 
@@ -129,6 +130,11 @@ void write_started(const std::string& directory) {
   (void)write_text(record_path(directory), 0, 0, std::string(kStartedLine) + "\n");
 }
 
+void write_left(const std::string& directory) {
+  // After a failure its end may be taken for its own, if the next agent has to find it out.
+  (void)write_text(record_path(directory), 0, 0, std::string(kLeftLine) + "\n");
+}
+
 void write_shares(const std::string& directory, const std::string& keeper) {
   // A failure does no harm: nobody is told.
   (void)write_text(record_path(directory), 0, 0,
@@ -159,6 +165,8 @@ AttemptOnDisk read_attempt(const std::string& directory) {
       found.order = line;
     } else if (line == kStartedLine) {
       found.started = true;
+    } else if (line == kLeftLine) {
+      found.left = true;
     } else if (Result<nlohmann::json> body = codec::parse_json(line, kEnded_bytes); body.ok()) {
       try {
         if (body->contains(kShares)) {

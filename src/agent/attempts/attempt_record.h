@@ -29,11 +29,14 @@ Result<void> make_tmp(const std::string& directory, const std::string& linux_use
 void write_started(const std::string& directory);
 // What holds its tasks to their shares (agent/devices/device_shares.h).
 void write_shares(const std::string& directory, const std::string& keeper);
+// That its agent goes away and stops it; before it does.
+void write_left(const std::string& directory);
 void write_ended(const std::string& directory, const Report& report);
 
 struct AttemptOnDisk {
   std::string order;  // the launch order's text; "": none, so nothing was started
   bool started = false;
+  bool left = false;
   std::string shares;       // "": none
   std::int64_t age_us = 0;  // since the order or the start was written
   std::optional<Report> ended;

@@ -59,7 +59,7 @@ void HeldAttempt::with_image(std::function<void()> next) {
                            [this, alive](const Result<void>& prepared) {
                              if (alive.expired()) return;
                              image_asked_ = false;
-                             if (stage_ == Stage::kEnded || stopping_) return;
+                             if (stage_ == Stage::kEnded || stopping_ || leaving_) return;
                              if (!prepared.ok()) return fail(prepared.error());
                              image_ready_ = true;
                              std::exchange(after_image_, nullptr)();
@@ -101,7 +101,7 @@ std::set<std::string> HeldAttempt::warnings() const {
 }
 
 void HeldAttempt::start() {
-  if (stage_ == Stage::kStarted || stage_ == Stage::kEnded || stopping_) return;
+  if (stage_ == Stage::kStarted || stage_ == Stage::kEnded || stopping_ || leaving_) return;
   if (!image_ready_) return with_image([this] { start(); });
   stage_ = Stage::kStarted;
   if (context_.keeps_records && tasks_.empty()) write_started(directory_);
@@ -120,6 +120,7 @@ void HeldAttempt::resume() {
     return;
   }
   shares_ = found.shares;
+  was_left_ = found.left;
   const std::vector<TaskOnDisk> tasks = read_tasks(plan_context(false));
   const bool runs = found.started || !tasks.empty();
   Result<void> planned = make_plans(/*checks_files=*/!runs);
@@ -193,6 +194,7 @@ void HeldAttempt::task_ended(Slot& slot, TaskEnd end) {
   cpu_us_ += end.cpu_us;
   memory_peak_bytes_ = std::max(memory_peak_bytes_, end.memory_peak_bytes);
   end.exit.rank = slot.plan.rank;
+  forget_own_stop(end.exit);
   exits_.push_back(end.exit);
   output_over(slot.plan);
   execs_.end(slot.plan.rank, "the task ended, and the command with it");

@@ -88,6 +88,7 @@ class HeldAttempt {
 
   Stage stage() const { return stage_; }
   bool stopping() const { return stopping_; }
+  bool runs() const { return stage_ == Stage::kStarted; }
   const LaunchOrder& order() const { return order_; }
   const std::string& directory() const { return directory_; }
   const std::vector<TaskExit>& exits() const { return exits_; }
@@ -123,6 +124,7 @@ class HeldAttempt {
   // Has the job's own signal sent (sbatch --signal) when it has only that much time left.
   void warn_before_limit(std::int64_t ran_us);
   void task_ended(Slot& slot, TaskEnd end);
+  void forget_own_stop(TaskExit& exit) const;
   void step_task_started(std::int32_t step, Rank rank);
   void step_task_ended(std::int32_t step, Rank rank, TaskEnd end);
   void end_step_input(std::int32_t step);
@@ -139,7 +141,9 @@ class HeldAttempt {
   LaunchOrder order_;
   Stage stage_ = Stage::kPreparing;
   bool stopping_ = false;
-  bool saving_ = false;  // was told to save its work before it is stopped
+  bool leaving_ = false;
+  bool was_left_ = false;  // by this agent or a former one, while it ran
+  bool saving_ = false;    // was told to save its work before it is stopped
   wire::Timer save_timer_;
   wire::Timer warn_timer_;
   bool started_told_ = false;

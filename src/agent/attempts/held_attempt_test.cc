@@ -37,9 +37,10 @@ class ScriptedRunner : public Runner {
     adopted.push_back(plan.rank);
     return start(plan, std::move(call));
   }
-  void end(Rank rank, int code) {
+  void end(Rank rank, int code, bool was_stopped = false) {
     TaskEnd end;
     end.exit.exit_code = code;
+    if (was_stopped) end.exit.cause = "agent_stopped";
     end.cpu_us = 10;
     const TaskCallbacks call = calls.at(rank);
     call.on_ended(end);

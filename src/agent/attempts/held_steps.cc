@@ -132,6 +132,7 @@ void HeldAttempt::step_task_ended(std::int32_t number, Rank rank, TaskEnd end) {
     output_over(slot->plan);
   }
   end.exit.rank = rank;
+  forget_own_stop(end.exit);
   step.exits.push_back(end.exit);
   if (step.input != nullptr) step.input->drop(rank);
   step_task_started(number, rank);  // if it never did

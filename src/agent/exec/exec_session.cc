@@ -236,7 +236,8 @@ void ExecSession::finish() {
     if (output != nullptr && !drain(*output)) return;
   }
   told_ = true;
-  if (!why_.empty() && ended_->exit.cause.empty()) ended_->exit.cause = why_;
+  std::string& cause = ended_->exit.cause;
+  if (cause.empty() || cause == "agent_stopped") cause = why_;
   say(codec::dump_json(Json{{"exit", codec::task_exit_json(ended_->exit)}}));
   if (socket_ != nullptr) socket_->close("over");
   socket_.reset();

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -11,7 +12,7 @@
 
 namespace dove::agent {
 
-Result<Contact> Contact::open(const std::string& path) {
+Result<Contact> Contact::open(const std::string& path, std::chrono::seconds wait) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) {
     return Error{ErrorKind::kInternal, "cannot_open",
@@ -21,7 +22,13 @@ Result<Contact> Contact::open(const std::string& path) {
   }
   Contact contact(fd);
   // Shims do not inherit the descriptor, so the lock ends with the agent.
-  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+  const auto until = std::chrono::steady_clock::now() + wait;
+  bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+  while (!locked && std::chrono::steady_clock::now() < until) {
+    poll(nullptr, 0, 20);
+    locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+  }
+  if (!locked) {
     return Error{ErrorKind::kConflict, "agent_runs",
                  fmt::format("{}: another agent runs on this data directory; stop it, or give this "
                              "one a directory of its own with --data",

@@ -6,6 +6,7 @@
 // anyway. The open file is locked: one agent per data directory. Loop thread only.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -16,8 +17,8 @@ namespace dove::agent {
 class Contact {
  public:
   // Reads `path`, or begins with zeros when there is none. Errors: kConflict when another agent has
-  // it open, kInternal when it cannot be written.
-  static Result<Contact> open(const std::string& path);
+  // it open for as long as `wait` (it blocks), kInternal when it cannot be written.
+  static Result<Contact> open(const std::string& path, std::chrono::seconds wait);
   Contact(Contact&& other) noexcept;
   Contact& operator=(Contact&&) = delete;
   ~Contact();

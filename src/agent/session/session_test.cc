@@ -398,7 +398,7 @@ TEST_F(SessionTest, StopsAllForAClusterThatGoesDown) {
   controller_.line(launch(7, 1, 1, false));
   ASSERT_TRUE(until([&] { return script_.has("r0"); }));
   bool done = false;
-  agent_->stop_all([&] { done = true; });
+  agent_->stop_all([&](bool over) { done = over; });
   EXPECT_TRUE(script_.stopped("r0"));
   EXPECT_FALSE(done);
   script_.end("r0", 0);

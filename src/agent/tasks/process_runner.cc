@@ -119,6 +119,8 @@ TaskEnd ProcessRunner::end_of(const Watched& watched, const ShimStatus& status) 
   } else if (status.out_of_memory()) {
     end.exit.cause = fmt::format("out_of_memory: peak {}, limit {}",
                                  mebibytes(end.memory_peak_bytes), mebibytes(limit_bytes));
+  } else if (status.stopped_running()) {
+    end.exit.cause = status.stopped_by_others() ? "machine_stopped" : "agent_stopped";
   }
   return end;
 }

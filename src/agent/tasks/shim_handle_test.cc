@@ -130,6 +130,24 @@ TEST_F(ShimTest, AStopLetsTheTaskTidyUp) {
   EXPECT_TRUE(read("out").ends_with("bye\n"));
 }
 
+TEST_F(ShimTest, SaysWhoStoppedWhatRan) {
+  ShimHandle asked = spawn(shell("sleep 60"), "asked");
+  asked.stop();
+  ShimStatus status = end_of(asked, "asked");
+  EXPECT_TRUE(status.stopped_running());
+  EXPECT_FALSE(status.stopped_by_others());
+
+  ShimHandle other = spawn(shell("sleep 60"), "other");
+  ::kill(other.pid(), SIGTERM);
+  status = end_of(other, "other");
+  EXPECT_TRUE(status.stopped_running());
+  EXPECT_TRUE(status.stopped_by_others());
+
+  ShimHandle killed = spawn(shell("sleep 60"), "killed");
+  killed.signal(SIGKILL);
+  EXPECT_FALSE(end_of(killed, "killed").stopped_running()) << "which is what somebody asked for";
+}
+
 TEST_F(ShimTest, ForwardsSignalsToTheProcessGroup) {
   ShimConfig config =
       shell("trap 'exit 9' USR2; trap 'echo one' USR1; echo x > up; while :; do sleep 0.01; done");

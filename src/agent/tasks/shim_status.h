@@ -23,6 +23,10 @@ struct ShimStatus {
 
   bool fenced() const { return (record.flags & shim::kFenced) != 0; }
   bool killed_by_agent() const { return (record.flags & shim::kKilledByAgent) != 0; }
+  // The task's first process ran when the shim was told to stop, by whomever.
+  bool stopped_running() const { return (record.flags & shim::kStoppedRunning) != 0; }
+  // Whoever told it to was not its agent: a machine that goes down signals every process.
+  bool stopped_by_others() const { return (record.flags & shim::kStoppedByOthers) != 0; }
   bool out_of_memory() const { return (record.flags & shim::kOutOfMemory) != 0; }
   // Processes that SIGKILL did not end in 30 s: the node is not clean, and its devices are in use.
   bool survivors() const { return (record.flags & shim::kSurvivors) != 0; }

@@ -1,6 +1,7 @@
 #include "backends/native/sync_plan.h"
 
 #include <algorithm>
+#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "base/digest.h"
@@ -121,6 +122,15 @@ void add_vanished(const core::State& state, const core::Node& node, const SyncMe
   }
 }
 
+// What a machine that goes down ends by signals, as it ends every process, did not end by itself.
+HeldPlacement told_after_boot(HeldPlacement held) {
+  for (TaskExit& exit : held.exits) {
+    const bool killed = exit.signal == SIGTERM || exit.signal == SIGKILL;
+    if (killed && exit.cause.empty()) exit.cause = "machine_stopped";
+  }
+  return held;
+}
+
 }  // namespace
 
 Result<SyncMessage> read_sync(const Json& body) {
@@ -175,7 +185,7 @@ std::vector<Event> sync_events(const core::State& state, const core::Node& node,
     const core::PlacementRecord* record = find_placement(state, held.job, held.attempt, node.id);
     const bool active = record != nullptr && record->stage != PlacementStage::kEnded;
     if (active) {
-      add_progress(held, *record, node.id, events);
+      add_progress(same_life ? held : told_after_boot(held), *record, node.id, events);
     } else if (record == nullptr && held.stage != HeldPlacement::Stage::kEnded) {
       events.push_back(UnknownTaskObserved{node.id, held.job, held.attempt});
     }

@@ -15,7 +15,8 @@ constexpr int kLaunch_failures_max = 5;
 // The task did not end by its own doing: its node, or what held it there, failed.
 bool was_lost(const TaskExit& exit) {
   return exit.cause == "fenced" || exit.cause == "shim_lost" ||
-         exit.cause == "agent_lost_its_record";
+         exit.cause == "agent_lost_its_record" || exit.cause == "agent_stopped" ||
+         exit.cause == "machine_stopped";
 }
 
 std::int32_t code_of(const TaskExit& exit) {
