@@ -287,7 +287,8 @@ void Agent::on_order(const Json& line, std::string_view text) {
   } else if (what == "remedy") {
     health_->remedy(line.value("remedy", ""));
   } else if (what == "stop") {
-    stop(key, line.value("reason", "") == "preempted");
+    stop(key, line.value("reason", "") == "preempted",
+         std::chrono::milliseconds(line.value("after_ms", std::int64_t{0})));
   }
   applied_ = std::max(applied_, line.value("seq", std::uint64_t{0}));
 }
@@ -371,7 +372,7 @@ void Agent::cut_and_launch(LaunchOrder order, std::string text) {
       });
 }
 
-void Agent::stop(AttemptKey key, bool preempted) {
+void Agent::stop(AttemptKey key, bool preempted, std::chrono::milliseconds grace) {
   cutter_.drop(key);
   allocator_.drop(key);
   preflights_.erase(key);
@@ -383,7 +384,7 @@ void Agent::stop(AttemptKey key, bool preempted) {
   } else if (preempted) {
     found->second->preempt();
   } else {
-    found->second->stop();
+    found->second->stop_in(grace);
   }
 }
 

@@ -136,7 +136,7 @@ class Agent {
   void begin_launch(LaunchOrder order, std::string text);
   void cut_and_launch(LaunchOrder order, std::string text);
   void allocate_and_launch(LaunchOrder order, std::string text);
-  void stop(AttemptKey key, bool preempted);
+  void stop(AttemptKey key, bool preempted, std::chrono::milliseconds grace);
   void on_control(const nlohmann::json& line);
   void open_relay(const nlohmann::json& relay);
   std::string finished_output(AttemptKey key, Rank rank, bool is_stdout,

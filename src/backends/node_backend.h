@@ -51,6 +51,8 @@ class RunningWork {
   virtual void open_exec(const CallPtr& call, JobId job) = 0;
   // Passes a signal to the job's tasks, or to its batch script alone; how many nodes it reached.
   virtual int signal(const core::Job& job, int number, bool batch_only) = 0;
+  // The job asks for its own end: its tasks are not signalled before they have the answer.
+  virtual void expect_own_end(JobId job) = 0;
 };
 
 class StepHost {

@@ -196,6 +196,58 @@ TEST_F(AgentProtocol, WhatAnAgentHasNoRecordOfEndedAndRunsAgain) {
   EXPECT_EQ(synced.body.at("orders").at(0).at("attempt"), 2);
 }
 
+TEST_F(AgentProtocol, AJobThatAsksForItsEndHasTimeToHearTheAnswer) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  const auto order = [&](const char* kind, std::uint64_t job) {
+    Json found;
+    EXPECT_TRUE(live.until([&] {
+      for (const Json& line : agent.lines) {
+        if (line.value("order", "") == kind && line.value("job", 0u) == job) found = line;
+      }
+      return !found.is_null();
+    }));
+    return found;
+  };
+  for (const std::string verb : {"requeue", "cancel"}) {
+    const std::uint64_t own = live.submit(small_job_body());
+    const auto token = order("launch", own).at("job_token").get<std::string>();
+    const auto target = [&](std::uint64_t job) {
+      return "/v1/jobs/" + std::to_string(job) + "/" + verb;
+    };
+    ASSERT_EQ(live.call("POST", target(own), nullptr, {}, &token).status, 200);
+    EXPECT_EQ(order("stop", own).value("after_ms", 0), 1000);
+    const std::uint64_t other = live.submit(small_job_body());
+    order("launch", other);
+    ASSERT_EQ(live.call("POST", target(other)).status, 200);
+    EXPECT_FALSE(order("stop", other).contains("after_ms"));
+  }
+}
+
+TEST_F(AgentProtocol, WhatAMachineEndedAsItWentDownRunsAgain) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  const std::uint64_t killed = live.submit(small_job_body());
+  const std::uint64_t failed = live.submit(small_job_body());
+  agent.tell("started", killed, 1);
+  agent.tell("started", failed, 1);
+  agent.stream.reset();
+  agent.boot_id = "boot-2";
+  Json exit = FakeAgent::exit_of(0, 0);
+  exit["signal"] = 15;
+  agent.placements =
+      Json::array({{{"job", killed}, {"attempt", 1}, {"stage", "ended"}, {"exits", {exit}}},
+                   {{"job", failed},
+                    {"attempt", 1},
+                    {"stage", "ended"},
+                    {"exits", {FakeAgent::exit_of(0, 3)}}}});
+  ASSERT_EQ(agent.sync().status, 200);
+  const Json body = live.call("GET", "/v1/jobs/" + std::to_string(killed)).body;
+  EXPECT_EQ(body.at("attempts").at(0).at("exits").at(0).at("cause"), "machine_stopped");
+  EXPECT_EQ(body.at("attempts").size(), 2u) << body.dump();
+  EXPECT_EQ(live.state(failed), "failed") << "which it was by itself";
+}
+
 TEST(AgentMessages, NamesOfAMachineAreNotLong) {
   const auto read = [](const std::string& boot_id, const std::string& address) {
     return backends::read_sync({{"boot_id", boot_id},

@@ -167,8 +167,11 @@ void submit_job(Context& context, CallPtr call) {
 }
 
 void cancel_job(Context& context, CallPtr call) {
-  act(context, std::move(call),
-      [](const core::Job& job) { return Event(JobCancelRequested{job.id}); });
+  if (call->caller.job) context.nodes.work.expect_own_end(call->caller.job);
+  act(
+      context, std::move(call),
+      [](const core::Job& job) { return Event(JobCancelRequested{job.id}); },
+      controller::InputKind::kRelief);
 }
 
 void hold_job(Context& context, CallPtr call) {
@@ -180,6 +183,7 @@ void release_job(Context& context, CallPtr call) {
 }
 
 void requeue_job(Context& context, CallPtr call) {
+  if (call->caller.job) context.nodes.work.expect_own_end(call->caller.job);
   act(context, std::move(call),
       [](const core::Job& job) { return Event(JobRequeueRequested{job.id}); });
 }

@@ -13,6 +13,11 @@
 #include "telemetry/log.h"
 
 namespace dove::agent {
+namespace {
+
+constexpr std::chrono::milliseconds kGraceMax{10'000};  // whatever an order says
+
+}  // namespace
 
 HeldAttempt::HeldAttempt(HeldContext context, std::string directory, LaunchOrder order)
     : context_(std::move(context)),
@@ -242,6 +247,26 @@ void HeldAttempt::stop() {
     }
   }
   settle();
+}
+
+void HeldAttempt::stop_in(std::chrono::milliseconds grace) {
+  if (grace.count() <= 0 || stage_ != Stage::kStarted || stopping_) return stop();
+  save_timer_ = context_.after(std::min(grace, kGraceMax), [this] { stop(); });
+}
+
+// What an order stopped was not stopped by the agent's going: the controller knows why.
+void HeldAttempt::forget_own_stop(TaskExit& exit) const {
+  if (!was_left_ && exit.cause == "agent_stopped") exit.cause.clear();
+}
+
+// An order to stop has its own reason, which the controller knows.
+void HeldAttempt::leave() {
+  if (leaving_) return;
+  leaving_ = true;
+  if (stage_ != Stage::kStarted || stopping_) return;
+  was_left_ = true;
+  if (context_.keeps_records) write_left(directory_);
+  stop();
 }
 
 // The placement has ended when it was told to (or its tasks are over) and nothing runs any more.

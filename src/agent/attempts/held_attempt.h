@@ -69,6 +69,12 @@ class HeldAttempt {
 
   void start();  // the barrier was passed; repeats do nothing
   void stop();   // ends all tasks and steps; the placement ends when they have
+  // Likewise, once the task that asked for it has had so long to take its answer and end.
+  void stop_in(std::chrono::milliseconds grace);
+  // Ends all tasks and steps because the agent goes away: the next one tells, of what ran, that
+  // the agent stopped it (`agent_stopped`). What was not started stays as it is. Repeats do
+  // nothing.
+  void leave();
   // Lets the tasks save their work (the job's signal, its grace), then stops them. Repeats do
   // nothing. In a batch job with steps the steps are told, not the script that waits for them.
   void preempt();

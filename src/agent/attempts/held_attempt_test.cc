@@ -145,6 +145,69 @@ TEST_F(HeldAttemptTest, AStopBeforeTheStartNeverStarts) {
   EXPECT_TRUE(runner_.calls.empty());
 }
 
+TEST_F(HeldAttemptTest, WhatEndsBecauseTheAgentGoesIsNotItsOwn) {
+  HeldAttempt held = make(3, false);
+  held.launch("{}");
+  for (const Rank rank : {0, 1, 2}) runner_.calls[rank].on_started();
+  held.leave();
+  EXPECT_EQ(runner_.stopped, (std::vector<Rank>{0, 1, 2}));
+  runner_.end(0, 143, /*was_stopped=*/true);
+  runner_.end(1, 0, /*was_stopped=*/true);
+  runner_.end(2, 5);  // a moment before
+  HeldAttempt next = make(3, false);
+  next.resume();
+  ASSERT_EQ(next.exits().size(), 3u);
+  EXPECT_EQ(next.exits()[0].cause, "agent_stopped");
+  EXPECT_EQ(next.exits()[1].cause, "agent_stopped");
+  EXPECT_EQ(next.exits()[2].cause, "");
+}
+
+TEST_F(HeldAttemptTest, ANextAgentKnowsWhatTheFormerStopped) {
+  {
+    HeldAttempt held = make(1, false);
+    held.launch("{}");
+    runner_.calls[0].on_started();
+    held.leave();
+  }
+  HeldAttempt next = make(1, false);
+  next.resume();
+  runner_.end(0, 143, /*was_stopped=*/true);
+  EXPECT_EQ(next.exits().at(0).cause, "agent_stopped");
+}
+
+TEST_F(HeldAttemptTest, AnOrderToStopIsNoAgentsGoing) {
+  HeldAttempt held = make(1, false);
+  held.launch("{}");
+  runner_.calls[0].on_started();
+  held.stop();
+  held.leave();
+  runner_.end(0, 143, /*was_stopped=*/true);
+  EXPECT_EQ(held.exits().at(0).cause, "");
+}
+
+TEST_F(HeldAttemptTest, AStopForATaskThatAskedForItWaits) {
+  HeldAttempt held = make(1, false);
+  held.launch("{}");
+  runner_.calls[0].on_started();
+  held.stop_in(std::chrono::milliseconds(700));
+  EXPECT_TRUE(runner_.stopped.empty());
+  ASSERT_EQ(waits_.size(), 1u);
+  EXPECT_EQ(waits_[0], 700);
+  grace_over_();
+  EXPECT_EQ(runner_.stopped, std::vector<Rank>{0});
+  held.stop_in(std::chrono::milliseconds(700));
+  EXPECT_EQ(waits_.size(), 1u);
+}
+
+TEST_F(HeldAttemptTest, WhatWasNotStartedStaysAsItIs) {
+  HeldAttempt held = make(1, true);
+  held.launch("{}");
+  held.leave();
+  held.start();
+  EXPECT_TRUE(runner_.calls.empty());
+  EXPECT_EQ(kinds(), Kinds{kPrepared});
+}
+
 TEST_F(HeldAttemptTest, ATaskThatCannotStartIsAnExit) {
   runner_.refused = 0;
   HeldAttempt held = make(1, false);

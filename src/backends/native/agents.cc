@@ -5,6 +5,12 @@
 #include "telemetry/log.h"
 
 namespace dove::backends {
+namespace {
+
+constexpr std::int64_t kOwnStopAfter_ms = 1'000;
+constexpr std::int64_t kOwnStopKnown_us = 10'000'000;  // for the decision to come
+
+}  // namespace
 
 Agents::Agents(listener::Desk& on_desk)
     : desk(on_desk),
@@ -27,7 +33,19 @@ Agents::Agents(listener::Desk& on_desk)
 OrderSources Agents::order_sources() {
   return OrderSources{
       state(), [this](const std::string& sha256) { return desk.blobs.find(sha256); },
-      [this](JobId job, AttemptNumber attempt) { return desk.identity.job_token(job, attempt); }};
+      [this](JobId job, AttemptNumber attempt) { return desk.identity.job_token(job, attempt); },
+      [this](JobId job) {
+        const auto found = ending_themselves_.find(job);
+        const bool lasts =
+            found != ending_themselves_.end() && found->second > desk.loop.monotonic_us();
+        return lasts ? kOwnStopAfter_ms : 0;
+      }};
+}
+
+void Agents::expect_own_end(JobId job) {
+  const std::int64_t now_us = desk.loop.monotonic_us();
+  std::erase_if(ending_themselves_, [&](const auto& entry) { return entry.second <= now_us; });
+  ending_themselves_[job] = now_us + kOwnStopKnown_us;
 }
 
 void Agents::send_orders(const std::vector<Order>& orders) {

@@ -47,12 +47,15 @@ struct Agents {
   // Writes down that a node's agent is not there.
   void observe_disconnected(NodeId node, bool silent);
   void end_all();
+  // See RunningWork.
+  void expect_own_end(JobId job);
 
  private:
   // Looks for jobs that hang, now and then.
   void watch();
   void session_ended(NodeId node, bool silent);
 
+  std::map<JobId, std::int64_t> ending_themselves_;  // until when, by the steady clock
   wire::Timer watch_timer_;
 };
 

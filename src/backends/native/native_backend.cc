@@ -17,6 +17,7 @@ class NativeBackend::Work : public RunningWork {
   explicit Work(Agents& agents) : agents_(agents) {}
 
   bool reaches(NodeId node) const override { return agents_.sessions.find(node) != nullptr; }
+  void expect_own_end(JobId job) override { agents_.expect_own_end(job); }
   void read_log(CallPtr call, const LogRequest& request) override {
     stream_log(std::move(call), request, agents_.relays, agents_.sessions);
   }

@@ -172,6 +172,9 @@ std::string OrderText::write(const Order& order) {
       break;
     case OrderKind::kStop:
       append_field(out, "reason", std::string(codec::word(order.reason)));
+      if (const std::int64_t after_ms = sources_.stop_after_ms(order.job); after_ms > 0) {
+        fmt::format_to(Out(out), ",\"after_ms\":{}", after_ms);
+      }
       break;
     case OrderKind::kTest:
       break;

@@ -20,6 +20,8 @@ struct OrderSources {
   // The ExecSpec blob by digest; nullptr when it is gone.
   std::function<std::shared_ptr<const std::string>(const std::string& sha256)> exec;
   std::function<std::string(JobId, AttemptNumber)> job_token;
+  // How long a stop leaves the job that asked for it itself, so that it gets its answer first.
+  std::function<std::int64_t(JobId)> stop_after_ms;
 };
 
 class OrderText {
