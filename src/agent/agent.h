@@ -79,6 +79,8 @@ struct AgentOptions {
   FinishedLimits finished;  // of what stays on disk of attempts that are over
   // Told each renewal: the lease's new deadline (CLOCK_BOOTTIME). Unset: there are no shims.
   std::function<void(std::int64_t deadline_us)> renew_lease;
+  // The join token is not taken (401), and will not be: without it there is nothing to go on with.
+  std::function<void(const Error&)> join_refused = {};
   // Cuts devices into slices. Unset: nothing is cut, and slices are what their places say.
   SliceCutter::Arrange arrange;
   DeviceAllocator::Plugins plugins = {};  // unset: there are none

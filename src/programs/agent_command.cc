@@ -219,6 +219,22 @@ Result<std::vector<std::string>> join_tokens(const Settings& given) {
   return tokens;
 }
 
+std::string how_to_join(const std::string& node) {
+  return fmt::format(
+      "run `dove join-token create {}` on the server, and give the file with it "
+      "as --join-token-file",
+      node);
+}
+
+// A node is known by the token that it got when it joined.
+Result<void> may_join(const agent::AgentOptions& options) {
+  if (!options.join_token.empty()) return {};
+  const Result<std::string> token = read_small_file(options.data_dir + "/agent_token");
+  if (token.ok() && !token->empty()) return {};
+  return Error{ErrorKind::kUnauthenticated, "not_joined",
+               "this node has not joined yet: " + how_to_join(options.name), "--join-token-file"};
+}
+
 int fail(const Error& error) {
   fmt::print(stderr, "dove agent: {}\n", error.message);
   return cli::exit_code(error);
@@ -351,6 +367,13 @@ int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine>
     if (Result<void> serves = plugins.start(); !serves.ok()) return fail(serves.error());
     options.plugins = plugins.plugins();
   }
+  // Of a `dove up` that was killed: it is ending its tasks still.
+  if (settings.stop_tasks) options.former_wait = std::chrono::seconds(15);
+  int code = 0;
+  options.join_refused = [&loop, &code, node = options.name](const Error& error) {
+    code = fail({error.kind, error.code, error.message + "; " + how_to_join(node), ""});
+    loop.stop();
+  };
   agent::Agent agent(loop, std::move(options), std::move(inventory).value(), runs);
   agent.set_cut(std::move(cut));
   agent.set_device_files(std::move(files));
@@ -410,6 +433,7 @@ int run(const cli::Invocation& invocation) {
                       "--runner is process or null, and --count needs --runner null", "--runner"});
   }
   if (!tokens->empty()) options->join_token = tokens->front();
+  if (Result<void> may = may_join(*options); !may.ok()) return fail(may.error());
   return run_processes(std::move(*options), std::move(*machine), std::move(*settings));
 }
 

@@ -133,7 +133,11 @@ void Agent::join() {
 void Agent::joined(const Result<wire::Response>& answer) {
   if (!answer.ok()) return connect_failed(answer.error());
   const Json message = object_of(*answer);
-  if (answer->status / 100 != 2) return connect_failed(refusal(*answer, message, "join_refused"));
+  if (answer->status / 100 != 2) {
+    const Error refused = refusal(*answer, message, "join_refused");
+    if (answer->status == 401 && options_.join_refused) return options_.join_refused(refused);
+    return connect_failed(refused);
+  }
   agent_token_ = text_of(message, "agent_token");
   if (agent_token_.empty()) {
     return connect_failed(malformed("its answer to the join has no agent_token"));
@@ -308,9 +312,12 @@ void Agent::connect_failed(const Error& error) {
   ++failures_;
   if (error.kind != ErrorKind::kUnavailable && error.kind != ErrorKind::kTimeout) {
     counted_on_ = false;
+    const bool is_news = !refused_.has_value() || refused_->message != error.message;
     refused_ = error;
-    telemetry::log(telemetry::Level::kError, "refused_by_controller",
-                   {{"node", options_.name}, {"why", error.message}});
+    if (is_news) {
+      telemetry::log(telemetry::Level::kError, "refused_by_controller",
+                     {{"node", options_.name}, {"why", error.message}});
+    }
   } else if (error.code == "connection_refused") {
     refused_.reset();
     broken_ = false;
