@@ -86,6 +86,17 @@ Json array_json(const core::Job& job) {
           {"running_max", job.spec->array.running_max}};
 }
 
+// Why the last attempt of a job that is over did not start, if one of its tasks did not.
+void put_start_failure(Json& object, const core::Job& job, const core::Attempt* attempt) {
+  constexpr std::string_view kBegin = "start_failed: ";
+  if (job.phase != JobPhase::kEnded || attempt == nullptr) return;
+  for (const TaskExit& exit : attempt->exits) {
+    if (!exit.cause.starts_with(kBegin)) continue;
+    object["start_failure"] = exit.cause.substr(kBegin.size());
+    return;
+  }
+}
+
 }  // namespace
 
 void put_instant(Json& object, std::string_view name, Instant at, bool zero_counts) {
@@ -126,6 +137,7 @@ Json job_summary_json(const core::State& state, const core::Job& job) {
               promise == state.promises.end() ? Instant{} : promise->second.start_at);
   put_instant(object, "started_at", attempt == nullptr ? Instant{} : attempt->started_at);
   put_instant(object, "ended_at", job.ended_at);
+  put_start_failure(object, job, attempt);
   return object;
 }
 

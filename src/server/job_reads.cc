@@ -77,9 +77,34 @@ const core::PlacementRecord* placement_of(const core::Job& job, const core::Atte
   return nullptr;
 }
 
+// A task that never started printed nothing, and says why instead.
+Result<void> check_started(const core::Job& job, const core::Attempt& attempt, Rank rank) {
+  const auto never = [](std::string message) {
+    return Error{ErrorKind::kConflict, "never_started", std::move(message), ""};
+  };
+  constexpr std::string_view kBegin = "start_failed: ";
+  for (const TaskExit& exit : attempt.exits) {
+    if (exit.rank != rank || !exit.cause.starts_with(kBegin)) continue;
+    return never(fmt::format("rank {} of job {} never started: {}", rank, job.id.value,
+                             exit.cause.substr(kBegin.size())));
+  }
+  const bool is_over = attempt.stage == Stage::kEnded;
+  if (is_over && attempt.stop_reason == StopReason::kLaunchFailed && attempt.started_at.us == 0) {
+    return never(fmt::format("job {} never started: a node refused it; `dove show {}` says why",
+                             job.id.value, job.id.value));
+  }
+  return {};
+}
+
 Result<backends::LogRequest> read_log_request(const Call& call, const core::Job& job) {
   backends::LogRequest request;
   request.job = job.id;
+  if (job.attempts.empty() && job.phase == JobPhase::kEnded) {
+    return Error{ErrorKind::kConflict, "never_started",
+                 fmt::format("job {} never started: `dove show {}` says how it ended", job.id.value,
+                             job.id.value),
+                 ""};
+  }
   if (job.attempts.empty()) {
     return Error{ErrorKind::kConflict, "job_not_started",
                  fmt::format("job {} has not started; `dove why {}` says what it waits for",
@@ -103,6 +128,7 @@ Result<backends::LogRequest> read_log_request(const Call& call, const core::Job&
     if (attempt.number != request.attempt) continue;
     const core::PlacementRecord* record = placement_of(job, attempt, request.rank);
     if (record == nullptr) break;
+    TRY(check_started(job, attempt, request.rank));
     request.node = record->placement->node;
     return request;
   }

@@ -203,6 +203,24 @@ bool make_output_dir(const Config& config) {
          (!config.change_user || ::chown(config.output_dir, config.uid, config.gid) == 0);
 }
 
+// The directories on the way to the file, by the rights of the task's user alone: links lead
+// nowhere where that user could not make them without us. False: errno says why not.
+bool make_directories_to(const char* path) {
+  static char part[4096];
+  for (std::size_t i = 0; path[i] != '\0'; ++i) {
+    if (i + 1 == sizeof part) {
+      errno = ENAMETOOLONG;
+      return false;
+    }
+    part[i] = path[i];
+    if (i == 0 || path[i] != '/') continue;
+    part[i] = '\0';
+    if (::mkdir(part, 0777) != 0 && errno != EEXIST) return false;
+    part[i] = '/';
+  }
+  return true;
+}
+
 alignas(16) char child_stack[256 * 1024];
 
 }  // namespace
@@ -235,9 +253,13 @@ int open_output(const Config& config, const char* path, bool truncate) {
       const AsTaskUser as_user(config);
       const int fd = open_without_waiting(path, flags);
       if (fd >= 0 || !again || (errno != ENOENT && errno != EACCES)) return fd;
+      if (!in_output_dir(config, path)) {
+        if (errno != ENOENT || !make_directories_to(path)) return -1;
+        continue;
+      }
     }
     const int reason = errno;
-    if (!in_output_dir(config, path) || !make_output_dir(config)) {
+    if (!make_output_dir(config)) {
       errno = reason;
       return -1;
     }

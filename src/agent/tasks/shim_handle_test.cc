@@ -60,9 +60,44 @@ TEST_F(ShimTest, AStartThatFailsIsNoExitCode) {
 
 TEST_F(ShimTest, NamesTheFileThatCannotBeOpened) {
   ShimConfig config = shell("true");
-  config.stdout_path = root_ + "/missing/out";
+  std::ofstream(root_ + "/plain") << "x";
+  config.stdout_path = root_ + "/plain/out";
   EXPECT_EQ(run(config).start_error,
-            "cannot open the output file " + root_ + "/missing/out: No such file or directory");
+            "cannot open the output file " + root_ + "/plain/out: Not a directory");
+}
+
+TEST_F(ShimTest, MakesTheDirectoriesOfItsOutput) {
+  ShimConfig config = shell("echo out; echo err >&2");
+  config.umask = 027;
+  config.stdout_path = root_ + "/logs/7/out";
+  config.stderr_path = root_ + "/logs/err";
+  run(config);
+  EXPECT_EQ(read("logs/7/out"), "out\n");
+  EXPECT_EQ(read("logs/err"), "err\n");
+  EXPECT_EQ(std::filesystem::status(root_ + "/logs/7").permissions(), std::filesystem::perms(0750));
+}
+
+TEST_F(ShimTest, DirectoriesOfItsOutputAreMadeByTheTasksUserAlone) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become another user";
+  std::filesystem::create_directory(root_ + "/theirs");
+  ::chmod((root_ + "/theirs").c_str(), 0755);
+  std::filesystem::create_directory(root_ + "/own");
+  ASSERT_EQ(::chown((root_ + "/own").c_str(), 61001, 61001), 0);
+  std::filesystem::create_directory_symlink("../theirs", root_ + "/own/link");
+  ShimConfig config = shell("true");
+  config.uid = config.gid = 61001;
+  config.workdir = root_ + "/own";
+  config.stderr_path = root_ + "/own/new/err";
+  config.stdout_path = root_ + "/own/link/made/out";
+  EXPECT_EQ(run(config).start_error,
+            "cannot open the output file " + config.stdout_path + ": Permission denied");
+  EXPECT_FALSE(std::filesystem::exists(root_ + "/theirs/made"));
+  config.stdout_path = config.stderr_path;
+  ShimHandle again = spawn(config, "again");
+  EXPECT_EQ(end_of(again, "again").record.start_errno, 0);
+  struct stat made {};
+  ASSERT_EQ(::stat((root_ + "/own/new").c_str(), &made), 0);
+  EXPECT_EQ(made.st_uid, 61001u);
 }
 
 TEST_F(ShimTest, NamesTheWorkingDirectoryThatIsNot) {

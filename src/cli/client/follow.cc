@@ -106,7 +106,10 @@ void follow_rank(const Endpoint& endpoint, const std::string& job, const LogWant
   const Result<void> followed = LogFollower(endpoint, job, wanted).run();
   if (followed.ok()) return;
   const ErrorKind kind = followed.error().kind;
-  if (kind != ErrorKind::kNotFound && kind != ErrorKind::kConflict) say(followed.error().message);
+  const bool tells = followed.error().code == "never_started" && !wanted.error_stream;
+  if (tells || (kind != ErrorKind::kNotFound && kind != ErrorKind::kConflict)) {
+    say(followed.error().message);
+  }
 }
 
 }  // namespace

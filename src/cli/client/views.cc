@@ -310,6 +310,9 @@ JobView read_job(const json& job) {
   for (const json& reason : list_of(job, "reasons")) {
     view.reasons.push_back({text_of(reason, "kind"), text_of(reason, "text")});
   }
+  if (const std::string failure = text_of(job, "start_failure"); !failure.empty()) {
+    view.reasons.push_back({"start_failure", failure});
+  }
   return view;
 }
 

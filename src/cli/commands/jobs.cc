@@ -70,7 +70,7 @@ Table jobs_table(const std::vector<JobView>& jobs, bool wide) {
     if (tells) row.push_back({step_text(job.progress), ""});
     const std::vector<std::string> nodes = job.nodes();
     row.push_back({nodes.empty() ? std::to_string(job.nodes_asked) : sorted_hostlist(nodes), ""});
-    const std::string why = job.waiting() ? reason_of(job) : "";
+    const std::string why = job.waiting() || job.ended ? reason_of(job) : "";
     row.push_back({wide || width_of(why) <= 60 ? why : fitted(why, 57, false) + "...", ""});
     table.add(std::move(row));
   }
