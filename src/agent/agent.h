@@ -143,6 +143,7 @@ class Agent {
   void open_relay(const nlohmann::json& relay);
   std::string finished_output(AttemptKey key, Rank rank, bool is_stdout,
                               std::int64_t& owner_uid) const;
+  bool is_one_file(AttemptKey key, Rank rank, const std::string& path) const;
   void forget(const nlohmann::json& list);
   void watch_silence();
   void orders_closed(const Error& error);

@@ -71,7 +71,19 @@ void Agent::open_relay(const Json& relay) {
     source.follow = !source.path.empty() && relay.value("follow", false) &&
                     found->second->writes_to(source.path);
   }
+  if (relay.value("apart", false) && !is_stdout && is_one_file(key, rank, source.path)) {
+    source.path.clear();
+    source.follow = false;
+  }
   relays_->open(relay.value("id", ""), "", source, /*marks_end=*/true);
+}
+
+// Whether that is where the task's standard output goes as well.
+bool Agent::is_one_file(AttemptKey key, Rank rank, const std::string& path) const {
+  std::int64_t ignored = 0;
+  const auto found = held_.find(key);
+  return path == (found == held_.end() ? finished_output(key, rank, true, ignored)
+                                       : found->second->output_file(rank, true));
 }
 
 // The output of an attempt that is over is where its order said, or in its directory, now moved.

@@ -36,6 +36,7 @@ struct LogRequest {
   Rank rank = 0;
   bool is_stderr = false;
   bool follow = false;
+  bool apart = false;  // of a standard error that goes to the same file as the output: nothing
   std::int64_t offset = 0;
   std::int64_t tail_lines = -1;  // -1: everything
 };

@@ -152,30 +152,25 @@ TEST_F(CliTest, SbatchSpeaksAsSlurmDoes) {
 }
 
 TEST_F(CliTest, WaitGivesTheExitCodeOfTheJob) {
-  server_.set("GET /v1/cluster", {200, R"({"log_head":5})"});
-  server_.set("GET /v1/jobs/7", {200, job(7, "failed").dump()});
-  EXPECT_EQ(run({"dove", "wait", "7"}).code, 3);
-  server_.set("GET /v1/jobs/7", {200, job(7, "completed").dump()});
+  const auto waited = [&](const char* line) {
+    server_.set("GET /v1/jobs/7/wait", {200, std::string("\n\n") + line, true});
+  };
+  waited(R"({"jobs":1,"exit_code":3,"not_completed":[{"id":"7","state":"failed","exit_code":3}]})");
+  const Outcome failed = run({"dove", "wait", "7"});
+  EXPECT_EQ(failed.code, 3);
+  EXPECT_NE(failed.err.find("job 7 failed, exit code 3"), std::string::npos) << failed.err;
+  waited(R"({"jobs":1,"exit_code":0,"not_completed":[]})");
   EXPECT_EQ(run({"dove", "wait", "7"}).code, 0);
 }
 
-TEST_F(CliTest, WaitListensToEvents) {
-  server_.set("GET /v1/cluster", {200, R"({"log_head":5})"});
-  server_.set("GET /v1/jobs/7", {200, job(7, "running").dump()});
-  server_.set("GET /v1/events",
-              {200, "id: 6\nevent: EndJob\ndata: {}\n\n", true, [](FakeServer& server) {
-                 server.set("GET /v1/jobs/7", {200, job(7, "failed").dump()});
+TEST_F(CliTest, WaitAsksAgainWhenTheServerEnds) {
+  server_.set("GET /v1/jobs/7/wait",
+              {200, "\n", true, [](FakeServer& server) {
+                 server.set("GET /v1/jobs/7/wait",
+                            {200, R"({"jobs":1,"exit_code":2,"not_completed":[]})", true});
                }});
-  EXPECT_EQ(run({"dove", "wait", "7"}).code, 3);
-  int streams = 0;
-  for (const wire::Request& request : server_.requests()) {
-    if (request.path != "/v1/events") continue;
-    ++streams;
-    EXPECT_EQ(request.header("Accept"), "text/event-stream");
-    EXPECT_EQ(request.header("Last-Event-ID"), "5");
-    EXPECT_EQ(*request.find_query("job"), "7");
-  }
-  EXPECT_EQ(streams, 1);
+  EXPECT_EQ(run({"dove", "wait", "7"}).code, 2);
+  EXPECT_EQ(server_.requests().size(), 2u) << "and nothing else meanwhile";
 }
 
 TEST_F(CliTest, AJobSaysThatItHasSavedItsWork) {

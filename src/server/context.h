@@ -8,6 +8,7 @@
 #include "backends/node_backend.h"
 #include "listener/desk.h"
 #include "server/event_feed.h"
+#include "server/job_waits.h"
 
 namespace dove::server {
 
@@ -22,6 +23,7 @@ struct Context {
   backends::NodeAccess nodes;
   std::string version;
   EventFeed feed;
+  JobWaits waits;
 
   const core::State& state() const { return desk.state(); }
 };

@@ -19,6 +19,7 @@ void note_checkpoint(Context& context, CallPtr call);
 void set_job_priority(Context& context, CallPtr call);
 void signal_job(Context& context, CallPtr call);
 void why_job(Context& context, CallPtr call);
+void wait_job(Context& context, CallPtr call);
 void read_job_log(Context& context, CallPtr call);
 void run_step(Context& context, CallPtr call);
 void attach_step(Context& context, CallPtr call);

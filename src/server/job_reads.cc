@@ -122,6 +122,7 @@ Result<backends::LogRequest> read_log_request(const Call& call, const core::Job&
   }
   request.is_stderr = stream == "stderr";
   request.follow = call.query_flag("follow");
+  request.apart = call.query_flag("apart");
   request.attempt = static_cast<AttemptNumber>(number);
   request.rank = static_cast<Rank>(rank);
   for (const core::Attempt& attempt : job.attempts) {
@@ -201,6 +202,20 @@ void why_job(Context& context, CallPtr call) {
   const std::string trouble = context.nodes.observed.trouble((*job)->id);
   if (!trouble.empty()) body["text"] = trouble;
   call->reply(200, body);
+}
+
+void wait_job(Context& context, CallPtr call) {
+  const std::string word = call->query_text("until");
+  const std::optional<WaitUntil> until = read_wait_until(word);
+  if (!until.has_value()) {
+    return call->fail(invalid(
+        "bad_parameter",
+        fmt::format("until is started, settled or ended, not {}", word.substr(0, 64)), "until"));
+  }
+  const auto jobs = find_jobs(context.state(), call->parameters[0]);
+  if (!jobs.ok()) return call->fail(jobs.error());
+  context.waits.add(call->responder->stream(200, {{"Content-Type", "application/x-ndjson"}}),
+                    call->parameters[0], *until);
 }
 
 void read_job_log(Context& context, CallPtr call) {

@@ -25,6 +25,7 @@ constexpr std::array kRoutes = {
              set_job_priority},
     ApiRoute{{"POST", "/v1/jobs/{id}/signal", "signalJob", Access::kPerson}, signal_job},
     ApiRoute{{"GET", "/v1/jobs/{id}/why", "whyJob", Access::kPerson}, why_job},
+    ApiRoute{{"GET", "/v1/jobs/{id}/wait", "waitForJob", Access::kPerson}, wait_job},
     ApiRoute{{"GET", "/v1/jobs/{id}/logs", "readJobLog", Access::kPerson}, read_job_log},
     ApiRoute{{"POST", "/v1/jobs/{id}/steps", "runStep", Access::kPerson}, run_step},
     ApiRoute{{"POST", "/v1/jobs/{id}/steps/{step}/attach", "attachStep", Access::kPerson},

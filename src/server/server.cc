@@ -21,10 +21,14 @@ struct ApiServer::Impl {
       : options(std::move(with)),
         desk(loop, desk_options(options), controller, log, std::move(identity)),
         backend(on),
-        context{desk, backend.open(desk), options.version, EventFeed(loop, desk.projection, log)},
+        context{desk, backend.open(desk), options.version, EventFeed(loop, desk.projection, log),
+                JobWaits(loop, desk.projection)},
         routes(listener::bind_routes(context, api_routes())) {
     backend.add_routes(routes);
-    desk.on_batch([this](const listener::RecentBatch& recent) { context.feed.published(recent); });
+    desk.on_batch([this](const listener::RecentBatch& recent) {
+      context.feed.published(recent);
+      context.waits.published(recent);
+    });
   }
 
   const ApiOptions options;
@@ -89,6 +93,7 @@ void ApiServer::shutdown(std::function<void()> on_done) {
   impl_->desk.keep_goodput();
   impl_->backend.end_streams();
   impl_->context.feed.close_all();
+  impl_->context.waits.close_all();
   impl_->http->shutdown(std::chrono::seconds(3), std::move(on_done));
 }
 

@@ -81,6 +81,7 @@ class LogStream : public std::enable_shared_from_this<LogStream> {
                                            {"rank", request_.rank},
                                            {"stream", request_.is_stderr ? "stderr" : "stdout"},
                                            {"offset", request_.offset},
+                                           {"apart", request_.apart},
                                            {"follow", follow}}}}));
   }
 

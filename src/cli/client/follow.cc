@@ -28,14 +28,10 @@ std::string log_target(const std::string& job, const LogWanted& wanted) {
   if (wanted.rank >= 0) add(fmt::format("rank={}", wanted.rank));
   if (wanted.attempt >= 0) add(fmt::format("attempt={}", wanted.attempt));
   if (wanted.error_stream) add("stream=stderr");
+  if (wanted.error_stream && wanted.apart) add("apart=1");
   if (wanted.follow) add("follow=1");
   if (wanted.offset > 0) add(fmt::format("offset={}", wanted.offset));
   return job_target(job, "/logs" + query);
-}
-
-bool has_begun(const JobView& job) {
-  const AttemptView* attempt = job.last_attempt();
-  return job.ended || (attempt != nullptr && attempt->started_at_us != 0 && !job.waiting());
 }
 
 // Prints one log as it comes. What breaks on the way (the server, its connection to the node) is
@@ -121,8 +117,10 @@ Result<void> print_log(Api& api, const std::string& job, LogWanted wanted) {
     return {};
   }
   if (wanted.follow) {
-    TRY_ASSIGN(const std::vector<JobView> jobs, wait_for_jobs(api, job, has_begun));
-    const AttemptView* last = jobs.size() == 1 ? jobs[0].last_attempt() : nullptr;
+    TRY(wait_for_jobs(api, job, "started"));
+    TRY_ASSIGN(const json found, api.get(job_target(job)));
+    const JobView one = read_job(found);
+    const AttemptView* last = one.last_attempt();
     if (wanted.attempt < 0 && last != nullptr) wanted.attempt = last->number;
   }
   return LogFollower(api.endpoint(), job, wanted).run();
@@ -139,7 +137,7 @@ Result<int> run_to_end(Api& api, const std::string& job, int ranks, bool label) 
     if (!answer.ok()) say(answer.error().message);
   });
   if (ranks > 0) {
-    TRY(wait_for_jobs(api, job, has_begun));
+    TRY(wait_for_jobs(api, job, "started"));
     std::vector<std::thread> followers;
     for (int rank = 0; rank < std::min(ranks, kRanksFollowed); ++rank) {
       LogWanted wanted;
@@ -155,10 +153,9 @@ Result<int> run_to_end(Api& api, const std::string& job, int ranks, bool label) 
       say(fmt::format("only the first {} tasks' output is shown", kRanksFollowed));
     for (std::thread& follower : followers) follower.join();
   }
-  TRY_ASSIGN(const std::vector<JobView> jobs,
-             wait_for_jobs(api, job, [](const JobView& one) { return one.ended; }));
+  TRY_ASSIGN(const Waited waited, wait_for_jobs(api, job, "ended"));
   if (heard != 0) return 128 + heard;
-  return exit_code_of(jobs);
+  return waited.exit_code;
 }
 
 }  // namespace dove::cli

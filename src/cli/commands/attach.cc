@@ -79,7 +79,7 @@ class Attached {
     Api api(endpoint_);
     const std::string target =
         job_target(job_, fmt::format("/logs?rank={}&tail={}&follow=1{}", rank_, tail_,
-                                     error_stream ? "&stream=stderr" : ""));
+                                     error_stream ? "&stream=stderr&apart=1" : ""));
     const int fd = error_stream ? STDERR_FILENO : STDOUT_FILENO;
     const Result<void> streamed = api.stream_bytes(target, [fd](std::string_view bytes) {
       while (!bytes.empty()) {
@@ -132,15 +132,10 @@ Result<int> run(const Invocation& invocation) {
   if (tail < 0) return usage_error("--tail takes a number of lines, from 0");
   TRY_ASSIGN(Api api, Api::connect(invocation));
   TRY_ASSIGN(const std::int64_t rank, rank_of(api, job, task));
-  TRY(wait_for_jobs(api, job, [](const JobView& one) {
-    const AttemptView* attempt = one.last_attempt();
-    return one.ended || (attempt != nullptr && attempt->started_at_us != 0 && !one.waiting());
-  }));
+  TRY(wait_for_jobs(api, job, "started"));
   TRY(Attached(api.endpoint(), job, rank, tail).run());
-  TRY_ASSIGN(const std::vector<JobView> jobs, wait_for_jobs(api, job, [](const JobView& one) {
-               return one.ended || one.waiting();
-             }));
-  return exit_code_of(jobs);
+  TRY_ASSIGN(const Waited waited, wait_for_jobs(api, job, "settled"));
+  return waited.exit_code;
 }
 
 }  // namespace

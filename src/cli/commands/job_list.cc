@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "cli/terminal/output.h"
+#include "codec/json.h"
 #include "wire/sse.h"
 
 namespace dove::cli {
@@ -16,6 +17,8 @@ namespace {
 using nlohmann::json;
 
 constexpr int kPageJobs = 1000;
+constexpr int kFailuresMax = 60;  // in a row: two minutes
+constexpr std::size_t kWaitedBytesMax = 16 << 20;
 
 bool among(const std::vector<std::string>& words, const std::string& word) {
   return words.empty() || std::find(words.begin(), words.end(), word) != words.end();
@@ -44,61 +47,16 @@ std::string query_of(const JobFilter& filter) {
   return query;
 }
 
-// Runs `look` now and after each event of the job until it is true.
-class Watch {
- public:
-  explicit Watch(Api& api) : api_(api), stream_(api.endpoint()) {}
-
-  // Only these events make it look again.
-  void set_query(std::string query) { query_ = std::move(query); }
-
-  Result<void> until(const std::function<Result<bool>()>& look) {
-    int failures = 0;
-    while (true) {
-      const Result<bool> done = once(look);
-      if (done.ok() && *done) return {};
-      if (!done.ok()) {
-        if (done.error().kind != ErrorKind::kUnavailable || ++failures > 60) return done.error();
-        std::this_thread::sleep_for(std::chrono::milliseconds(std::min(100 * failures, 2000)));
-      } else {
-        failures = 0;
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      }
-    }
+Result<Waited> read_waited(const std::string& line) {
+  TRY_ASSIGN(const json body, codec::parse_json(line, kWaitedBytesMax));
+  Waited waited;
+  waited.exit_code = static_cast<int>(number_of(body, "exit_code"));
+  for (const json& job : list_of(body, "not_completed")) {
+    waited.not_completed.push_back(
+        {text_of(job, "id"), text_of(job, "state"), number_of(job, "exit_code")});
   }
-
- private:
-  Result<bool> once(const std::function<Result<bool>()>& look) {
-    // The head is read before the job is: whatever happens after it is streamed.
-    TRY_ASSIGN(const json cluster, api_.get("/v1/cluster"));
-    const std::string head = text_of(cluster, "log_head");
-    TRY_ASSIGN(const bool done, look());
-    if (done) return true;
-    bool ended = false;
-    Error failure;
-    bool failed = false;
-    wire::SseParser parser;
-    const Result<void> streamed = stream_.stream(
-        "GET", "/v1/events" + query_, "",
-        {{"Accept", "text/event-stream"}, {"Last-Event-ID", head}}, [&](std::string_view line) {
-          const std::optional<wire::SseEvent> event = parser.feed_line(line);
-          if (!event) return true;
-          const Result<bool> now = look();
-          failed = !now.ok();
-          if (failed) failure = now.error();
-          ended = now.ok() && *now;
-          return !ended && !failed;
-        });
-    if (failed) return failure;
-    if (ended) return true;
-    if (!streamed.ok()) return streamed.error();
-    return false;
-  }
-
-  Api& api_;
-  Api stream_;  // its own connection: one carries the events, the other asks
-  std::string query_ = "?kind=EndJob,ForgetJob,Launch,PlacementStarted,Requeue";
-};
+  return waited;
+}
 
 }  // namespace
 
@@ -134,31 +92,24 @@ Result<std::vector<json>> find_jobs(Api& api, const std::string& id) {
   return std::vector<json>{std::move(job)};
 }
 
-Result<std::vector<JobView>> wait_for_jobs(Api& api, const std::string& id,
-                                           const std::function<bool(const JobView&)>& done) {
-  std::vector<JobView> jobs;
-  Watch watch(api);
-  TRY(watch.until([&]() -> Result<bool> {
-    TRY_ASSIGN(const std::vector<json> found, find_jobs(api, id));
-    if (found.size() == 1) watch.set_query("?job=" + text_of(found[0], "id"));
-    jobs.clear();
-    bool all = true;
-    for (const json& job : found) {
-      jobs.push_back(read_job(job));
-      all = all && done(jobs.back());
+Result<Waited> wait_for_jobs(Api& api, const std::string& id, const std::string& until) {
+  const std::string target = job_target(id, "/wait?until=" + until);
+  for (int failures = 0;;) {
+    std::string answer;
+    const Result<void> streamed = api.stream("GET", target, "", {}, [&](std::string_view line) {
+      failures = 0;
+      answer = line;
+      return answer.empty();  // blank: it goes on
+    });
+    if (!answer.empty()) return read_waited(answer);
+    if (!streamed.ok() && streamed.error().kind != ErrorKind::kUnavailable) return streamed.error();
+    if (++failures > kFailuresMax) {
+      return streamed.ok() ? Error{ErrorKind::kUnavailable, "no_answer",
+                                   "the server ends the wait again and again; see its log", ""}
+                           : streamed.error();
     }
-    return all;
-  }));
-  return jobs;
-}
-
-int exit_code_of(const std::vector<JobView>& jobs) {
-  std::int64_t code = 0;
-  for (const JobView& job : jobs) {
-    const std::int64_t own = job.exit_code == 0 && job.state != "completed" ? 1 : job.exit_code;
-    code = std::max(code, own);
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::min(100 * failures, 2000)));
   }
-  return static_cast<int>(std::min<std::int64_t>(code, 255));
 }
 
 }  // namespace dove::cli

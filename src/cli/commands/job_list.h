@@ -30,13 +30,18 @@ Result<std::vector<nlohmann::json>> list_jobs(Api& api, const JobFilter& filter)
 // none.
 Result<std::vector<nlohmann::json>> find_jobs(Api& api, const std::string& id);
 
-// Waits by the event stream until `done` is true of all jobs that `id` names, and gives them as
-// they are then. Survives a restart of the server.
-Result<std::vector<JobView>> wait_for_jobs(Api& api, const std::string& id,
-                                           const std::function<bool(const JobView&)>& done);
+struct Waited {
+  struct Job {
+    std::string id;
+    std::string state;
+    std::int64_t exit_code = 0;
+  };
+  int exit_code = 0;  // the highest; 1 for a job that ended badly without one
+  std::vector<Job> not_completed;
+};
 
-// What `dove wait` exits with: the highest exit code; 1 for a job that ended badly with exit code
-// 0.
-int exit_code_of(const std::vector<JobView>& jobs);
+// Waits until all jobs that `id` names have come there: "started" (or over), "settled" (no attempt
+// goes on), "ended". Costs nothing while nothing happens, and survives a restart of the server.
+Result<Waited> wait_for_jobs(Api& api, const std::string& id, const std::string& until);
 
 }  // namespace dove::cli

@@ -71,14 +71,11 @@ Result<int> run_wait(const Invocation& invocation) {
   const Deadline deadline(timeout_us);
   int code = kExitOk;
   for (const std::string& id : invocation.operands) {
-    TRY_ASSIGN(const std::vector<JobView> jobs,
-               wait_for_jobs(api, id, [](const JobView& job) { return job.ended; }));
-    for (const JobView& job : jobs) {
-      if (job.state != "completed") {
-        say(fmt::format("job {} {}, exit code {}", job.shown_id, job.state, job.exit_code));
-      }
+    TRY_ASSIGN(const Waited waited, wait_for_jobs(api, id, "ended"));
+    for (const Waited::Job& job : waited.not_completed) {
+      say(fmt::format("job {} {}, exit code {}", job.id, job.state, job.exit_code));
     }
-    code = std::max(code, exit_code_of(jobs));
+    code = std::max(code, waited.exit_code);
   }
   return code;
 }

@@ -130,10 +130,9 @@ Result<int> hold(const Invocation& invocation, Api& api, const std::string& id) 
       [[maybe_unused]] const Result<json> done =
           canceller.send("POST", job_target(id, "/cancel"), json::object());
     });
-    TRY_ASSIGN(const std::vector<JobView> found, wait_for_jobs(api, id, [](const JobView& job) {
-                 return job.state == "running" || job.ended;
-               }));
-    if (found.empty() || found[0].ended) {
+    TRY(wait_for_jobs(api, id, "started"));
+    TRY_ASSIGN(const json found, api.get(job_target(id)));
+    if (read_job(found).ended) {
       say(invocation, fmt::format("error: Job allocation {} has been revoked", id));
       return 1;
     }

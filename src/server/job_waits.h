@@ -1,0 +1,58 @@
+// JobWaits: clients that wait until jobs have come somewhere (GET /v1/jobs/{id}/wait).
+//
+// Nobody asks again and again: what a batch did to a job is compared with who waits for that job,
+// and each client is told once, when the last of its jobs has come there. Loop thread only.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "listener/projection.h"
+#include "wire/loop.h"
+#include "wire/server.h"
+
+namespace dove::server {
+
+enum class WaitUntil {
+  kStarted,  // its attempt's first task was, or it is over
+  kSettled,  // no attempt of it goes on
+  kEnded,
+};
+// "started", "settled", "ended"; nothing if it is none of them.
+std::optional<WaitUntil> read_wait_until(std::string_view text);
+
+class JobWaits {
+ public:
+  JobWaits(wire::Loop& loop, const listener::Projection& projection)
+      : loop_(loop), projection_(projection) {}
+
+  // Writes one line of JSON to `out`, and closes it, once all jobs that `name` names have come
+  // there; blank lines before tell that the wait goes on. REQUIRES: `name` names some.
+  void add(std::shared_ptr<wire::Outflow> out, std::string name, WaitUntil until);
+  void published(const listener::RecentBatch& batch);
+  void close_all();
+  std::size_t waiting() const { return waiters_.size(); }
+
+ private:
+  struct Waiter;
+  using WaiterPtr = std::shared_ptr<Waiter>;
+  void look(const WaiterPtr& waiter);
+  void touched(JobId job);
+  void drop(const WaiterPtr& waiter);
+  void keep_alive();
+
+  wire::Loop& loop_;
+  const listener::Projection& projection_;
+  std::set<WaiterPtr> waiters_;
+  std::map<JobId, std::vector<WaiterPtr>> by_job_;  // that have not come there yet
+  wire::Timer keep_alive_timer_;
+};
+
+}  // namespace dove::server
