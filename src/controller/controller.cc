@@ -1,13 +1,17 @@
 #include "controller/controller.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <iterator>
 #include <mutex>
 #include <thread>
 
 #include "controller/batch_maker.h"
 #include "controller/housekeeping.h"
+#include "controller/instants.h"
 #include "controller/ledger.h"
 #include "controller/orders.h"
 #include "telemetry/clock.h"
@@ -25,20 +29,20 @@ Error stopping_error() {
                "the controller is stopping; try again once it has been started again", ""};
 }
 
-Error full_error() {
-  return Error{ErrorKind::kExhausted, "disk_full",
-               "the disk of the controller's data directory is full, nothing was accepted; make "
-               "room there and try again",
-               ""};
-}
+constexpr std::int64_t kDiskLook_us = 5'000'000;
+
+std::string megabytes(std::int64_t bytes) { return fmt::format("{} MB", bytes >> 20); }
+
+// Of the log's disk: enough for everything, not for new work, not for anything but relief.
+enum class Room { kEnough, kLow, kNone };
 
 }  // namespace
 
 struct Controller::Impl {
   Impl(store::LogStore& l, store::LogKeeper& k, backends::Backend& b, ControllerOptions o)
       : log(l), keeper(k), backend(b), options(std::move(o)), housekeeping(k) {
-    if (!options.clock) options.clock = telemetry::now_us;
     if (!options.monotonic) options.monotonic = telemetry::monotonic_us;
+    if (!options.clock) instants.emplace(telemetry::now_us, telemetry::monotonic_us);
   }
 
   store::LogStore& log;
@@ -59,8 +63,12 @@ struct Controller::Impl {
   bool running = false;
   bool stopping = false;
   std::optional<Error> refusal;
-  std::int64_t full_until_us = 0;  // controller thread only, as the next one
-  bool was_full = false;           // since the last append
+  std::optional<Error> shortage;  // guarded by mutex, as is the next one
+  std::optional<Error> leap;
+  std::optional<Instants> instants;  // controller thread only, as the next ones
+  std::int64_t full_until_us = 0;
+  Room room = Room::kEnough;
+  bool was_full = false;  // since the last append
 
   telemetry::Counter& events_total =
       telemetry::metrics().counter("dove_log_events_total", "Events written to the log.");
@@ -81,9 +89,13 @@ struct Controller::Impl {
   void append_failed(const Error& error);
   void fatal(const Error& error);
   bool is_full();
+  void look_at_disk();
+  void look_at_clock();
+  Error full_error() const;
   void begin_after_full(BatchMaker& maker);
-  std::int64_t due_in_us() const;
-  std::int64_t idle_us() const;
+  std::int64_t now_us() { return instants ? instants->now_us() : options.clock(); }
+  std::int64_t due_in_us();
+  std::int64_t idle_us();
 };
 
 Controller::Controller(store::LogStore& log, store::LogKeeper& keeper, backends::Backend& backend,
@@ -99,7 +111,7 @@ Result<void> Controller::open() {
   TRY_ASSIGN(self.epoch, self.keeper.begin_epoch(self.options.holder));
   TRY(self.ledger.recover(self.log, self.keeper));
   BatchMaker maker(self.ledger, self.options, self.epoch);
-  maker.begin(self.options.clock());
+  maker.begin(self.now_us());
   Cause cause;
   cause.principal = "controller";
   maker.add(ControllerStarted{self.options.build, self.options.policy_digest}, cause);
@@ -178,6 +190,16 @@ void Controller::refuse(Error why) {
   impl_->wake.notify_one();
 }
 
+std::optional<Error> Controller::shortage() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->shortage;
+}
+
+std::optional<Error> Controller::leap() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->leap;
+}
+
 std::optional<Error> Controller::refusal() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->refusal;
@@ -185,17 +207,17 @@ std::optional<Error> Controller::refusal() const {
 
 // -- the controller's thread ---------------------------------------------------------------------
 
-std::int64_t Controller::Impl::due_in_us() const {
+std::int64_t Controller::Impl::due_in_us() {
   const Instant wake_at = core::wake_at(ledger.state);
   if (wake_at == kNever) return kLongestSleep_us;
   // What was due at the instant just decided has been done, or cannot be done by time alone.
   const std::int64_t at_us =
       wake_at > ledger.state.now ? wake_at.us : ledger.state.now.us + kOverdueRetry_us;
-  return std::clamp<std::int64_t>(at_us - options.clock(), 0, kLongestSleep_us);
+  return std::clamp<std::int64_t>(at_us - now_us(), 0, kLongestSleep_us);
 }
 
 // How long nothing needs to be done unless somebody submits. REQUIRES: mutex is held, or by hand.
-std::int64_t Controller::Impl::idle_us() const {
+std::int64_t Controller::Impl::idle_us() {
   if (full_until_us != 0) return std::max<std::int64_t>(full_until_us - options.monotonic(), 0);
   return refusal.has_value() ? kLongestSleep_us : due_in_us();
 }
@@ -205,7 +227,14 @@ bool Controller::Impl::wait_for_work(std::vector<PendingInput>& inputs) {
   while (queue.empty() && !stopping) {
     const std::int64_t sleep_us = idle_us();
     if (sleep_us == 0) break;
-    wake.wait_for(lock, std::chrono::microseconds(sleep_us));
+    wake.wait_for(lock, std::chrono::microseconds(
+                            options.free_bytes ? std::min(sleep_us, kDiskLook_us) : sleep_us));
+    if (queue.empty() && !stopping) {
+      lock.unlock();
+      look_at_disk();
+      look_at_clock();
+      lock.lock();
+    }
     if (full_until_us == 0 && !refusal.has_value() && due_in_us() == 0) break;
   }
   inputs.swap(queue);
@@ -239,16 +268,70 @@ void Controller::Impl::close() {
   }
 }
 
-bool Controller::Impl::is_full() {
-  if (full_until_us == 0) return false;
-  if (options.monotonic() < full_until_us) return true;
-  constexpr std::int64_t kLeastToTry_bytes = 1 << 20;
-  if (options.free_bytes && options.free_bytes() < kLeastToTry_bytes) {
-    full_until_us = options.monotonic() + options.full_retry_us;
-    return true;
+Error Controller::Impl::full_error() const {
+  const std::int64_t floor_bytes =
+      room == Room::kNone ? options.full_floor_bytes : options.free_floor_bytes;
+  const std::string amounts =
+      options.free_bytes ? fmt::format(": it wants {} free, and has {}", megabytes(floor_bytes),
+                                       megabytes(options.free_bytes()))
+                         : "";
+  return Error{ErrorKind::kExhausted, "disk_full",
+               fmt::format("the disk of the controller's data directory is full{}; nothing was "
+                           "accepted, make room there and try again",
+                           amounts),
+               ""};
+}
+
+// Says once when it changes.
+void Controller::Impl::look_at_disk() {
+  if (!options.free_bytes) return;
+  const std::int64_t free_bytes = options.free_bytes();
+  Room now = free_bytes < options.free_floor_bytes ? Room::kLow : Room::kEnough;
+  if (full_until_us != 0 || free_bytes < options.full_floor_bytes) now = Room::kNone;
+  if (now == room) return;
+  room = now;
+  std::optional<Error> lacks;
+  if (now == Room::kEnough) {
+    telemetry::log(telemetry::Level::kInfo, "disk_has_room", {{"free", megabytes(free_bytes)}});
+  } else {
+    lacks = full_error();
+    const bool is_full = now == Room::kNone;
+    telemetry::log(is_full ? telemetry::Level::kError : telemetry::Level::kWarning,
+                   is_full ? "disk_full" : "disk_low", {{"why", lacks->message}});
   }
-  full_until_us = 0;
-  return false;
+  const std::lock_guard lock(mutex);
+  shortage = std::move(lacks);
+}
+
+// Says once when it leaps, and when it is back.
+void Controller::Impl::look_at_clock() {
+  if (!instants) return;
+  now_us();
+  const std::int64_t leap_s = instants->leap_us() / 1'000'000;
+  const std::lock_guard lock(mutex);
+  if ((leap_s != 0) == leap.has_value()) return;
+  if (leap_s == 0) {
+    leap.reset();
+    telemetry::log(telemetry::Level::kInfo, "clock_is_back", {});
+    return;
+  }
+  leap = Error{ErrorKind::kInternal, "clock_leapt",
+               fmt::format("the clock of the controller's machine leapt by {} s: times go on as if "
+                           "it had not, so that no job loses its time; set the clock right, or "
+                           "start the server anew to take over its time",
+                           leap_s),
+               ""};
+  telemetry::log(telemetry::Level::kWarning, "clock_leapt", {{"why", leap->message}});
+}
+
+bool Controller::Impl::is_full() {
+  const bool has_room = !options.free_bytes || options.free_bytes() >= options.full_floor_bytes;
+  if (full_until_us == 0 && has_room) return false;
+  if (full_until_us == 0 || options.monotonic() >= full_until_us) {
+    full_until_us = has_room ? 0 : options.monotonic() + options.full_retry_us;
+  }
+  was_full = true;  // agents are refused meanwhile
+  return full_until_us != 0;
 }
 
 // While nothing could be written, agents were told that the controller lives and counts on them
@@ -273,9 +356,19 @@ bool Controller::Impl::turn_away(std::vector<PendingInput>& inputs) {
     for (PendingInput& input : inputs) input.done(*refused);
     return true;
   }
-  if (is_full()) {
+  const bool full = is_full();
+  look_at_disk();
+  look_at_clock();
+  if (full) {
+    const auto relief = std::stable_partition(
+        inputs.begin(), inputs.end(),
+        [](const PendingInput& input) { return input.input.kind != InputKind::kRelief; });
+    std::vector<PendingInput> taken(std::make_move_iterator(relief),
+                                    std::make_move_iterator(inputs.end()));
+    inputs.erase(relief, inputs.end());
     put_back(inputs, full_error());
-    return true;
+    inputs = std::move(taken);
+    return inputs.empty();
   }
   if (!held_back.empty()) {
     std::move(inputs.begin(), inputs.end(), std::back_inserter(held_back));
@@ -298,11 +391,11 @@ void Controller::Impl::put_back(std::vector<PendingInput>& inputs, const Error& 
 
 void Controller::Impl::step(std::vector<PendingInput> inputs) {
   if (turn_away(inputs)) return;
-  const bool is_low = options.free_bytes && options.free_bytes() < options.free_floor_bytes;
+  const bool is_low = room != Room::kEnough;
   // Asked before time moves on: an instant that it moves past is due, not over.
   const Instant wake_at = inputs.empty() ? core::wake_at(ledger.state) : kNever;
   BatchMaker maker(ledger, options, epoch);
-  maker.begin(options.clock());
+  maker.begin(now_us());
   if (was_full) begin_after_full(maker);
   for (PendingInput& input : inputs) {
     const bool refused = is_low && input.input.kind == InputKind::kNewWork;
@@ -357,9 +450,9 @@ Result<void> Controller::Impl::commit(BatchMaker& maker) {
 
 void Controller::Impl::append_failed(const Error& error) {
   if (error.kind != ErrorKind::kExhausted) return fatal(error);
-  telemetry::log(telemetry::Level::kError, "disk_full", {{"why", error.message}});
   full_until_us = options.monotonic() + options.full_retry_us;
   was_full = true;
+  look_at_disk();
   // The batch did not happen: memory goes back to what the log says.
   housekeeping.finish();
   const Result<void> recovered = ledger.recover(log, keeper);

@@ -7,7 +7,8 @@
 //
 // A full disk (kExhausted) undoes the batch: the state is read back from the log, everybody who
 // waited is refused with `disk_full`, and work is taken again once there is room, when every node
-// that is not connected gets a grace anew. Any other failure
+// that is not connected gets a grace anew. What makes room (kRelief) is taken all the same, as the
+// log keeps some for it. Any other failure
 // to append ends the process through ControllerOptions::on_fatal: memory must never be ahead of the
 // log.
 //
@@ -42,10 +43,11 @@ struct ControllerOptions {
   std::string policy_digest;                   // as logged: what replay must run with
   std::string build;                           // as logged: version and digest of the program
   std::string holder;                          // who opens the log: "host:pid", for people
-  std::function<std::int64_t()> clock;         // microseconds UTC; empty: the real one
+  std::function<std::int64_t()> clock;         // microseconds UTC; empty: the real one (instants.h)
   std::function<std::int64_t()> monotonic;     // microseconds, for retries; empty: the real one
   std::function<std::int64_t()> free_bytes;    // of the log's disk; empty: not watched
   std::int64_t free_floor_bytes = 64LL << 20;  // below it new work is refused
+  std::int64_t full_floor_bytes = 2LL << 20;   // below it everything is but kRelief
   std::int64_t full_retry_us = 1'000'000;  // after a full disk, writing is tried again this often
   // The state hash is recorded this often at most, and more rarely the more jobs there are.
   std::uint64_t hash_every_batches = 256;
@@ -59,6 +61,7 @@ struct ControllerOptions {
 enum class InputKind {
   kNewWork,  // refused once there is less than the floor
   kRequest,  // refused once nothing can be written
+  kRelief,   // as kRequest, but on a full disk too: it ends what fills it
   kReport,   // has happened, so it is admitted; as kRequest when full: its agent says it again
   kFact,     // as kReport, but waits until there is room: nobody would say it a second time
 };
@@ -133,6 +136,10 @@ class Controller {
   // From now on every input is refused with `why`: this log must not go on.
   void refuse(Error why);
   std::optional<Error> refusal() const;
+  // What the log's disk lacks, and what is refused for it; none: nothing. Thread-safe.
+  std::optional<Error> shortage() const;
+  // That the machine's clock leapt, and by how much; none: it runs evenly. Thread-safe.
+  std::optional<Error> leap() const;
 
  private:
   struct Impl;

@@ -53,6 +53,14 @@ void Desk::observe(Event event) {
   submit(std::move(input), [](const Result<controller::Committed>&) {});
 }
 
+std::vector<std::string> Desk::troubles() const {
+  std::vector<std::string> all;
+  for (const auto& trouble : {controller.refusal(), controller.shortage(), controller.leap()}) {
+    if (trouble.has_value()) all.push_back(trouble->message);
+  }
+  return all;
+}
+
 void Desk::on_batch(std::function<void(const RecentBatch&)> listener) {
   on_batch_.push_back(std::move(listener));
 }

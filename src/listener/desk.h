@@ -48,6 +48,8 @@ class Desk {
 
   // Calls `listener` with each batch that was folded, in the order of these calls.
   void on_batch(std::function<void(const RecentBatch&)> listener);
+  // What keeps the controller from its work, each with its remedy, for people.
+  std::vector<std::string> troubles() const;
   // This log must not go on: work is refused and the program told to end.
   void give_up(const Error& why);
   // Streams are being ended: nothing that this causes is written down any more.

@@ -87,6 +87,7 @@ void get_cluster(Context& context, CallPtr call) {
            {"log_head", state.head.value},
            {"epoch", state.epoch.value},
            {"now_us", telemetry::now_us()},
+           {"troubles", context.desk.troubles()},
            {"nodes",
             {{"total", totals.total},
              {"connected", totals.connected},
@@ -130,6 +131,9 @@ void get_health(Context&, CallPtr call) { call->reply(200, Json{{"status", "ok"}
 void get_readiness(Context& context, CallPtr call) {
   if (const auto refusal = context.desk.controller.refusal()) {
     return call->responder->send(wire::problem(503, *refusal));
+  }
+  if (const auto shortage = context.desk.controller.shortage()) {
+    return call->responder->send(wire::problem(503, *shortage));
   }
   call->reply(200, Json{{"status", "ready"}});
 }

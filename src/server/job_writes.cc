@@ -44,11 +44,13 @@ Result<std::vector<const core::Job*>> own_jobs(Context& context, const Call& cal
 }
 
 // One event for each job that the path names; a whole array counts as done when one element was.
-void act(Context& context, CallPtr call, const std::function<Event(const core::Job&)>& event_of) {
+void act(Context& context, CallPtr call, const std::function<Event(const core::Job&)>& event_of,
+         controller::InputKind kind = controller::InputKind::kRequest) {
   const Result<std::vector<const core::Job*>> jobs = own_jobs(context, *call);
   if (!jobs.ok()) return call->fail(jobs.error());
   controller::Input input;
   input.skips_refused = true;
+  input.kind = kind;
   Json ids = Json::array();
   for (const core::Job* job : *jobs) {
     StampedEvent event{event_of(*job), call->cause()};

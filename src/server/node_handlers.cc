@@ -69,7 +69,9 @@ void list_nodes(Context& context, CallPtr call) {
     }
     nodes.push_back(std::move(object));
   }
-  call->reply(200, Json{{"nodes", std::move(nodes)}, {"log_head", context.state().head.value}});
+  call->reply(200, Json{{"nodes", std::move(nodes)},
+                        {"troubles", context.desk.troubles()},
+                        {"log_head", context.state().head.value}});
 }
 
 void get_node(Context& context, CallPtr call) {

@@ -69,9 +69,16 @@ Result<int> run_events(const Invocation& invocation) {
     return kExitOk;
   }
   wire::SseParser parser;
-  wire::Pairs headers = {{"Accept", "text/event-stream"}};
+  // Also when the server ends before there was an event: what comes meanwhile is not missed.
+  std::string shown_through;
+  if (!invocation.has("after")) {
+    TRY_ASSIGN(const json cluster, api.get("/v1/cluster"));
+    shown_through = text_of(cluster, "log_head");
+  }
   int failures = 0;
   while (true) {
+    wire::Pairs headers = {{"Accept", "text/event-stream"}};
+    if (!shown_through.empty()) headers.emplace_back("Last-Event-ID", shown_through);
     const Result<void> streamed = api.stream(
         "GET", "/v1/events" + query_of(invocation), "", headers, [&](std::string_view line) {
           const auto event = parser.feed_line(line);
@@ -85,10 +92,7 @@ Result<int> run_events(const Invocation& invocation) {
     if (!streamed.ok() && (streamed.error().kind != ErrorKind::kUnavailable || ++failures > 60)) {
       return streamed.error();
     }
-    // Goes on behind the last event that was shown.
-    headers = {{"Accept", "text/event-stream"}};
-    if (!parser.last_event_id().empty())
-      headers.emplace_back("Last-Event-ID", parser.last_event_id());
+    if (!parser.last_event_id().empty()) shown_through = parser.last_event_id();
     KeyReader pause;
     (void)pause.key(500);
   }
@@ -118,6 +122,10 @@ std::string top_text(const json& cluster, const std::vector<JobView>& jobs, Term
       styled(text_of(cluster, "name"), "1", colours), when_text(number_of(cluster, "now_us")),
       number_of(counts, "running"), number_of(counts, "waiting"), number_of(nodes, "connected"),
       number_of(nodes, "total"));
+  for (const json& trouble : list_of(cluster, "troubles")) {
+    if (!trouble.is_string()) continue;
+    out += styled("trouble: " + printable(trouble.get<std::string>()), "31", colours) + "\n";
+  }
   out +=
       fmt::format("cores [{}] {}/{}\n", bar(cores_used, cores_total, 30), cores_used, cores_total);
   out += fmt::format("GPUs  [{}] {}/{}\n\n", bar(gpus_used, gpus_total * 1000, 30),

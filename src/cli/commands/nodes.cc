@@ -132,6 +132,9 @@ Result<int> run_nodes(const Invocation& invocation) {
     } else {
       print(nodes_table(nodes, format == Format::kWide).text(colours_on()));
     }
+    for (const json& trouble : list_of(answer, "troubles")) {
+      if (trouble.is_string()) say("trouble: " + printable(trouble.get<std::string>()));
+    }
     return kExitOk;
   });
 }

@@ -8,6 +8,7 @@
 #include "store/sqlite/chain.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/directory.h"
+#include "store/sqlite/log_reserve.h"
 #include "store/sqlite/sqlite_store.h"
 
 namespace dove::store {
@@ -21,6 +22,7 @@ struct SqliteStore::Writer {
   Statement insert_batch;
   Statement insert_record;
   Statement upsert_blob;
+  LogReserve reserve;
   Chain hasher;
   Sha256 chain{};
   Epoch newest_epoch;

@@ -60,6 +60,7 @@ Result<void> SqliteStore::open_for_writing(const SqliteOptions& options) {
              w->database.prepare("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?)"));
   TRY_ASSIGN(w->upsert_blob, w->database.prepare("INSERT INTO blobs VALUES (?, ?, ?) ON "
                                                  "CONFLICT DO UPDATE SET seq = excluded.seq"));
+  w->reserve.open(directory_ + "/" + kFile);
   TRY_ASSIGN(const StoredHead stored, read_head(w->database));
   TRY_ASSIGN(const auto epoch, w->database.number("SELECT max(epoch) FROM epochs"));
   w->chain = stored.chain;
@@ -194,6 +195,7 @@ Result<void> SqliteStore::append(Epoch epoch, Seq expected_head, const Batch& ba
     TRY(w->upsert_blob.run());
   }
   TRY(transaction.commit());
+  w->reserve.keep();
   w->chain = chain;
   std::lock_guard state_lock(state_mutex_);
   head_ = Head{last_seq(batch), batch.number, batch.epoch, batch.at, hex_of(chain)};

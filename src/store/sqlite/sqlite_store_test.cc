@@ -259,6 +259,40 @@ TEST(SqliteStore, AChangedSnapshotOrBlobIsFound) {
   auto store = open(directory.path());
   EXPECT_EQ(store->latest_snapshot().error().code, "snapshot_damaged");
   EXPECT_EQ(store->blob(hello).error().code, "blob_damaged");
+  const auto damages = store->damages();
+  ASSERT_TRUE(damages.ok());
+  ASSERT_EQ(damages->size(), 2u);
+  EXPECT_TRUE((*damages)[0].field.starts_with("snapshot "));
+  EXPECT_EQ((*damages)[1].field, "blob " + hello);
+}
+
+TEST(SqliteStore, ADamagedBlobThatWasSetAsideCanBeStoredAnew) {
+  const std::string hello = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
+  Directory directory;
+  auto store = open(directory.path());
+  const Epoch epoch = *store->begin_epoch("test");
+  Batch batch = batch_after(store->head(), epoch, 1, 0);
+  batch.blobs = {{hello, "hello"}};
+  ASSERT_TRUE(store->append(epoch, Seq{}, batch).ok());
+  tamper(directory.file(), "UPDATE blobs SET bytes = x'00'");
+  ASSERT_TRUE(store->set_aside(hello).ok());
+  EXPECT_TRUE(store->damages()->empty());
+  EXPECT_FALSE(store->blob(hello)->has_value());
+  batch = batch_after(store->head(), epoch, 1, 0);
+  batch.blobs = {{hello, "hello"}};
+  ASSERT_TRUE(store->append(epoch, store->head().seq, batch).ok());
+  EXPECT_EQ(store->blob(hello)->value(), "hello");
+}
+
+TEST(SqliteStore, TheLogsFileKeepsRoomBehindItsEnd) {
+  Directory directory;
+  auto store = open(directory.path());
+  const Epoch epoch = *store->begin_epoch("test");
+  ASSERT_TRUE(store->append(epoch, Seq{}, batch_after(store->head(), epoch, 1, 0)).ok());
+  struct stat facts {};
+  ASSERT_EQ(::stat((directory.file() + "-wal").c_str(), &facts), 0);
+  if (facts.st_blocks * 512 <= facts.st_size + 8192) GTEST_SKIP() << "no such file system";
+  EXPECT_GE(facts.st_blocks * 512 - facts.st_size, 1 << 19);
 }
 
 TEST(SqliteStore, AFileThatIsNoDatabaseIsRefused) {

@@ -1,0 +1,21 @@
+#include "controller/instants.h"
+
+#include <utility>
+
+namespace dove::controller {
+
+Instants::Instants(std::function<std::int64_t()> wall, std::function<std::int64_t()> steady)
+    : wall_(std::move(wall)), steady_(std::move(steady)), now_us_(wall_()), steady_us_(steady_()) {}
+
+std::int64_t Instants::now_us() {
+  const std::int64_t steady_us = steady_();
+  const std::int64_t even_us = now_us_ + (steady_us - steady_us_);
+  const std::int64_t wall_us = wall_();
+  const std::int64_t ahead_us = wall_us - even_us;
+  leap_us_ = ahead_us > kFollowed_us || ahead_us < -kFollowed_us ? ahead_us : 0;
+  now_us_ = leap_us_ == 0 ? wall_us : even_us;
+  steady_us_ = steady_us;
+  return now_us_;
+}
+
+}  // namespace dove::controller
