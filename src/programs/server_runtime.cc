@@ -5,10 +5,12 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <map>
 
 #include "backends/native/native_backend.h"
 #include "controller/controller.h"
@@ -93,6 +95,49 @@ void warn_of_missing(const core::State& state, const core::Policies& policies) {
   }
 }
 
+std::string jobs_text(const std::vector<JobId>& jobs) {
+  std::string text;
+  constexpr std::size_t kShown = 5;
+  for (std::size_t i = 0; i < std::min(jobs.size(), kShown); ++i) {
+    text += fmt::format("{}{}", i == 0 ? "" : ", ", jobs[i].value);
+  }
+  if (jobs.size() > kShown) text += fmt::format(" and {} more", jobs.size() - kShown);
+  return text;
+}
+
+// What jobs that are not over are to run must be whole. A damaged blob of others is set aside: they
+// cannot be run again, and nothing else is wrong.
+Result<void> check_blobs(store::SqliteStore& store, const core::State& state) {
+  std::map<std::string, std::vector<JobId>> live;
+  std::map<std::string, std::vector<JobId>> over;
+  for (const auto& [id, job] : state.jobs) {
+    (job.phase == JobPhase::kEnded ? over : live)[job.spec->exec_digest].push_back(id);
+  }
+  for (const auto& [digest, jobs] : live) {
+    const Result<std::optional<std::string>> blob = store.blob(digest);
+    if (blob.ok() && blob->has_value()) continue;
+    const std::string why =
+        blob.ok() ? fmt::format("blob {} is missing", digest) : blob.error().message;
+    return Error{ErrorKind::kCorrupt, "blob_damaged",
+                 fmt::format("what job {} is to run is damaged, and it is not over: {}",
+                             jobs_text(jobs), why),
+                 digest};
+  }
+  TRY_ASSIGN(const std::vector<Error> damages, store.damages());
+  constexpr std::string_view kBlob = "blob ";
+  for (const Error& damage : damages) {
+    if (!damage.field.starts_with(kBlob)) continue;  // an older snapshot, which nothing needs
+    const std::string digest = damage.field.substr(kBlob.size());
+    TRY(store.set_aside(digest));
+    const auto jobs = over.find(digest);
+    telemetry::log(telemetry::Level::kError, "blob_set_aside",
+                   {{"sha256", digest},
+                    {"why", "it was changed, and only jobs that are over ran it"},
+                    {"jobs", jobs == over.end() ? "none" : jobs_text(jobs->second)}});
+  }
+  return {};
+}
+
 }  // namespace
 
 std::int64_t free_bytes(const std::string& path) {
@@ -134,6 +179,7 @@ Result<std::unique_ptr<ServerRuntime>> ServerRuntime::start(wire::Loop& loop,
   self.controller = std::make_unique<controller::Controller>(*self.store, *self.store, self.backend,
                                                              std::move(options));
   TRY(self.controller->open());
+  TRY(check_blobs(*self.store, self.controller->state()));
   warn_of_missing(self.controller->state(), self.policies);
   server::ApiOptions api;
   api.data_dir = data;

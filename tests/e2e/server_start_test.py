@@ -74,5 +74,77 @@ class ServerStart(unittest.TestCase):
             self.assertNotEqual(cluster.start_server_fails.returncode, 0)
 
 
+class DamagedBlob(unittest.TestCase):
+    """One bit of what a job runs."""
+
+    def setUp(self):
+        self.cluster = Cluster(nodes=1).__enter__()
+
+    def tearDown(self):
+        self.cluster.__exit__(None, None, None)
+
+    def stop_and_flip(self, marker):
+        self.cluster.server.terminate()
+        self.cluster.server.wait(20)
+        database = sqlite3.connect(os.path.join(self.cluster.data, "log.sqlite"))
+        found = [(sha256, bytes) for sha256, bytes in database.execute("select sha256, bytes from blobs")
+                 if marker in bytes]
+        self.assertEqual(len(found), 1)
+        sha256, blob = found[0][0], bytearray(found[0][1])
+        blob[5] ^= 1
+        database.execute("update blobs set bytes = ? where sha256 = ?", (bytes(blob), sha256))
+        database.commit()
+        database.close()
+        verify = self.cluster.run("replay", "--verify", self.cluster.data, check=False)
+        self.assertEqual(verify.returncode, 1)
+        self.assertIn(f"DAMAGED: blob {sha256}", verify.stdout)
+        self.assertNotIn("verified:", verify.stdout)
+        return sha256
+
+    def test_of_a_job_that_is_over_is_set_aside(self):
+        over = self.cluster.submit({"name": "over", "command": ["echo", "marker-over"]})
+        waits = self.cluster.submit({"name": "waits", "command": ["echo", "marker-waits"], "hold": True})
+        self.cluster.wait(over)
+        sha256 = self.stop_and_flip(b"marker-over")
+        self.cluster.start_server()
+        self.cluster.wait_connected()
+        self.assertEqual(self.cluster.job(over)["state"], "completed")
+        self.cluster.api.call("POST", f"/v1/jobs/{waits}/release")
+        self.assertEqual(self.cluster.wait(waits)["state"], "completed")
+        again = self.cluster.submit({"name": "over", "command": ["echo", "marker-over"]})
+        self.assertEqual(self.cluster.wait(again)["state"], "completed", "the same bytes, stored anew")
+        with open(self.cluster.log.name) as file:
+            said = [line for line in file if "blob_set_aside" in line]
+        self.assertEqual(len(said), 1)
+        self.assertIn(sha256, said[0])
+        self.assertIn(f'"jobs":"{over}"', said[0])
+        self.cluster.server.terminate()
+        self.cluster.server.wait(20)
+        self.assertIn("verified: every decision, blob and snapshot",
+                      self.cluster.run("replay", "--verify", self.cluster.data).stdout)
+
+    def test_that_a_live_job_needs_refuses(self):
+        job = self.cluster.submit({"name": "waits", "command": ["echo", "marker-waits"], "hold": True})
+        sha256 = self.stop_and_flip(b"marker-waits")
+        done = server("--data", self.cluster.data, "--port", "0")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn(sha256, done.stderr)
+        self.assertIn(f"what job {job} is to run is damaged", done.stderr)
+        self.assertIn("backup", done.stderr)
+
+    def test_a_snapshot_is_verified_too(self):
+        self.cluster.wait(self.cluster.submit({"name": "x", "command": ["true"]}))
+        self.cluster.server.terminate()
+        self.cluster.server.wait(20)
+        database = sqlite3.connect(os.path.join(self.cluster.data, "log.sqlite"))
+        seq, body = database.execute("select seq, bytes from snapshots order by seq desc limit 1").fetchone()
+        database.execute("update snapshots set bytes = ? where seq = ?", (body[:-1] + bytes([body[-1] ^ 1]), seq))
+        database.commit()
+        database.close()
+        done = self.cluster.run("replay", "--verify", self.cluster.data, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"DAMAGED: the snapshot of record {seq}", done.stdout)
+
+
 if __name__ == "__main__":
     unittest.main()

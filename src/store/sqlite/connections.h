@@ -1,6 +1,8 @@
 // The connections of a SqliteStore: one writer, and readers lent one at a time. Internal.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -50,5 +52,13 @@ class SqliteStore::ReaderLease {
   SqliteStore* store_;
   std::unique_ptr<Reader> reader_;
 };
+
+inline Error blob_damaged(const std::string& sha256, const std::string& directory) {
+  return {ErrorKind::kCorrupt, "blob_damaged",
+          fmt::format("blob {} in {}/log.sqlite was changed: restore the data directory from a "
+                      "backup, see docs/operate/recovery.md",
+                      sha256, directory),
+          "blob " + sha256};
+}
 
 }  // namespace dove::store

@@ -1,4 +1,4 @@
-// SqliteStore as LogKeeper: epochs, snapshots, retention, and verifying everything.
+// SqliteStore as LogKeeper: epochs, snapshots, retention, and what is damaged.
 #include <fmt/format.h>
 
 #include <set>
@@ -10,6 +10,7 @@ namespace dove::store {
 namespace {
 
 constexpr int kBatchesPerTransaction = 2000;
+constexpr std::string_view kSetAside = "damaged:";  // before the digest that a blob had
 
 Result<void> execute_with(Database& database, std::string_view sql, std::uint64_t parameter) {
   TRY_ASSIGN(Statement statement, database.prepare(sql));
@@ -65,13 +66,13 @@ Result<void> SqliteStore::put_snapshot(const Snapshot& snapshot) {
   return transaction.commit();
 }
 
-Result<std::optional<Snapshot>> SqliteStore::latest_snapshot() {
-  TRY_ASSIGN(ReaderLease reader, lease_reader());
-  TRY_ASSIGN(Statement row, reader.database().prepare(
-                                "SELECT seq, batch, epoch, at_us, chain, state_hash, sha256, bytes "
-                                "FROM snapshots ORDER BY seq DESC LIMIT 1"));
-  TRY_ASSIGN(const bool found, row.step());
-  if (!found) return std::optional<Snapshot>();
+namespace {
+
+constexpr char kSnapshotColumns[] =
+    "SELECT seq, batch, epoch, at_us, chain, state_hash, sha256, bytes FROM snapshots "
+    "ORDER BY seq DESC";
+
+Result<Snapshot> read_snapshot(Statement& row, const std::string& directory) {
   Snapshot snapshot;
   snapshot.head.seq = Seq{row.unsigned_integer(0)};
   snapshot.head.batch = BatchNumber{row.unsigned_integer(1)};
@@ -81,16 +82,25 @@ Result<std::optional<Snapshot>> SqliteStore::latest_snapshot() {
   snapshot.state_hash = row.unsigned_integer(5);
   const Sha256 digest = sha256_from(row.bytes(6));
   snapshot.bytes = row.bytes(7);
-  if (Chain().of(snapshot.bytes) != digest) {
-    return Error{
-        ErrorKind::kCorrupt, "snapshot_damaged",
-        fmt::format("the snapshot of record {} in {}/log.sqlite was changed: restore the data "
-                    "directory from a backup; or, if records before it are still kept, remove it "
-                    "(sqlite3 log.sqlite 'DELETE FROM snapshots WHERE seq = {}') and start again, "
-                    "which reads the log from the snapshot before it",
-                    snapshot.head.seq.value, directory_, snapshot.head.seq.value),
-        fmt::format("seq {}", snapshot.head.seq.value)};
-  }
+  if (Chain().of(snapshot.bytes) == digest) return snapshot;
+  return Error{
+      ErrorKind::kCorrupt, "snapshot_damaged",
+      fmt::format("the snapshot of record {} in {}/log.sqlite was changed: restore the data "
+                  "directory from a backup; or, if records before it are still kept, remove it "
+                  "(sqlite3 log.sqlite 'DELETE FROM snapshots WHERE seq = {}') and start again, "
+                  "which reads the log from the snapshot before it",
+                  snapshot.head.seq.value, directory, snapshot.head.seq.value),
+      fmt::format("snapshot {}", snapshot.head.seq.value)};
+}
+
+}  // namespace
+
+Result<std::optional<Snapshot>> SqliteStore::latest_snapshot() {
+  TRY_ASSIGN(ReaderLease reader, lease_reader());
+  TRY_ASSIGN(Statement row, reader.database().prepare(kSnapshotColumns));
+  TRY_ASSIGN(const bool found, row.step());
+  if (!found) return std::optional<Snapshot>();
+  TRY_ASSIGN(Snapshot snapshot, read_snapshot(row, directory_));
   return std::optional<Snapshot>(std::move(snapshot));
 }
 
@@ -164,18 +174,39 @@ Result<void> SqliteStore::verify() {
     TRY(LogReader(reader.database()).read_all([](const Batch&) { return true; }));
   }
   TRY(latest_snapshot());
-  std::vector<std::string> blobs;
-  {
-    TRY_ASSIGN(ReaderLease reader, lease_reader());
-    TRY_ASSIGN(Statement rows, reader.database().prepare("SELECT sha256 FROM blobs"));
-    for (;;) {
-      TRY_ASSIGN(const bool row, rows.step());
-      if (!row) break;
-      blobs.emplace_back(rows.bytes(0));
-    }
-  }
-  for (const std::string& sha256 : blobs) TRY(blob(sha256));
   return {};
+}
+
+Result<std::vector<Error>> SqliteStore::damages() {
+  std::vector<Error> found;
+  TRY_ASSIGN(ReaderLease reader, lease_reader());
+  TRY_ASSIGN(Statement snapshots, reader.database().prepare(kSnapshotColumns));
+  for (;;) {
+    TRY_ASSIGN(const bool row, snapshots.step());
+    if (!row) break;
+    const Result<Snapshot> snapshot = read_snapshot(snapshots, directory_);
+    if (!snapshot.ok()) found.push_back(snapshot.error());
+  }
+  TRY_ASSIGN(Statement blobs, reader.database().prepare("SELECT sha256, bytes FROM blobs"));
+  for (;;) {
+    TRY_ASSIGN(const bool row, blobs.step());
+    if (!row) break;
+    const std::string name(blobs.bytes(0));
+    if (name.starts_with(kSetAside) || hex_of(Chain().of(blobs.bytes(1))) == name) continue;
+    found.push_back(blob_damaged(name, directory_));
+  }
+  return found;
+}
+
+Result<void> SqliteStore::set_aside(const std::string& sha256) {
+  std::lock_guard lock(writer_mutex_);
+  TRY_ASSIGN(Writer * w, writer());
+  TRY_ASSIGN(
+      Statement rename,
+      w->database.prepare("UPDATE OR REPLACE blobs SET sha256 = ?1 || ?2 WHERE sha256 = ?2"));
+  rename.bind_text(1, kSetAside);
+  rename.bind_text(2, sha256);
+  return rename.run();
 }
 
 Result<Seq> SqliteStore::forgotten_through() {

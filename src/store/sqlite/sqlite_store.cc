@@ -215,11 +215,7 @@ Result<std::optional<std::string>> SqliteStore::blob(const std::string& sha256) 
   if (!found) return std::optional<std::string>();
   std::string bytes(row.bytes(0));
   if (hex_of(Chain().of(bytes)) != sha256) {
-    return Error{ErrorKind::kCorrupt, "blob_damaged",
-                 fmt::format("blob {} in {} was changed: restore the data directory from a backup, "
-                             "see docs/operate/recovery.md",
-                             sha256, directory_),
-                 sha256};
+    return blob_damaged(sha256, directory_);
   }
   return std::optional<std::string>(std::move(bytes));
 }

@@ -50,8 +50,14 @@ class SqliteStore : public LogStore, public LogKeeper {
   // for the next call. The last batch always stays.
   Result<void> forget_before(Seq before, const std::vector<std::string>& blobs_in_use) override;
 
-  // Reads everything kept, every blob and snapshot; the first damage found.
+  // Reads every record kept and the snapshot that counts; the first damage found.
   Result<void> verify();
+  // Every snapshot and blob that is not what was written, each an error with the remedy, whose
+  // `field` is "blob SHA-256" or "snapshot SEQ".
+  Result<std::vector<Error>> damages();
+  // Keeps what is left of a damaged blob under another name, so that it is not read any more, and
+  // the same bytes can be stored anew.
+  Result<void> set_aside(const std::string& sha256);
   // The last record that retention dropped; read() from here on.
   Result<Seq> forgotten_through();
 
