@@ -236,6 +236,7 @@ class Agent {
   std::function<void(bool over)> stopped_;          // set while stopping everything
   wire::Timer stop_timer_;
   wire::Timer flush_timer_;
+  wire::Timer started_timer_;
   wire::Timer reconnect_timer_;
   wire::Timer heartbeat_timer_;
   wire::Timer silence_timer_;

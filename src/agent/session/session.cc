@@ -19,6 +19,7 @@ constexpr std::int64_t kProtocol = 1;
 constexpr std::size_t kReportsAtATime = 512;
 constexpr std::chrono::seconds kReportTimeout{10};
 constexpr std::int64_t kReportAgain_us = 500'000;
+constexpr std::chrono::milliseconds kStartedWait{10};
 constexpr std::int64_t kFenceMin_us = 10'000;
 constexpr std::int64_t kBeatsUnderWay = 4;
 
@@ -379,7 +380,13 @@ void Agent::report(Report said) {
     tell_warnings(*held->second);
   }
   reports_.push_back(codec::dump_json(report_json(said, loop_.wall_us())));
-  post_flush(0);  // reports of one turn of the loop travel together
+  if (said.kind == ReportKind::kStarted) {
+    // A task that ends at once tells both together: each report costs the controller a write.
+    if (started_timer_.pending()) return;
+    started_timer_ = loop_.after(kStartedWait, [this] { post_flush(0); });
+  } else {
+    post_flush(0);  // reports of one turn of the loop travel together
+  }
 }
 
 void Agent::tell_shares(const HeldAttempt& held) {
