@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "jobfiles/options.h"
+#include "jobfiles/script_steps.h"
 #include "jobfiles/words.h"
 
 namespace dove::jobfiles {
@@ -242,6 +243,7 @@ Result<ParsedJob> parse_sbatch(const Source& source, const Context& context) {
   const std::string own_name = draft.submission.spec.name;
   TRY(apply_directives(draft, source.name, source.text));
   TRY(finish_batch(draft, own_name));
+  warn_of_steps(draft, source.name, source.text);
   return result_of(std::move(draft));
 }
 

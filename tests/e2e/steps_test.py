@@ -61,6 +61,128 @@ srun -n1 srun -n2 -N2 bash -c 'echo D $WORLD_SIZE $RANK'
 """, "-N2", "--ntasks-per-node=2")
         self.assertEqual(sorted(said.splitlines()), ["A my.host 12345 2 1 0", "B y 2", "C 2 0", "C 2 1", "D 2 0", "D 2 1"])
 
+    # -- what they get
+
+    SEES = "bash -c 'echo r$SLURM_PROCID $SLURMD_NODENAME [$CUDA_VISIBLE_DEVICES] [$SLURM_STEP_GPUS]'"
+
+    def seen(self, options, *job):
+        """What each rank of a step sees: [(node, devices), ...]"""
+        said = self.batch(f"srun {options} {self.SEES}\n", *job)
+        found = sorted(re.findall(r"^r(\d+) (\S+) \[(\S*)\] \[\2?(\S*)\]$", said, re.M), key=lambda one: int(one[0]))
+        self.assertEqual([one[2] for one in found], [one[3] for one in found], said)
+        return [(node, devices) for _, node, devices, _ in found]
+
+    def test_each_rank_sees_its_gpus(self):
+        job = ["-N2", "--ntasks-per-node=2", "--gpus-per-node=2"]
+        one_each = [("node1", "0"), ("node1", "1"), ("node2", "0"), ("node2", "1")]
+        everything = [(node, "0,1") for node, _ in one_each]
+        for options, wanted in [
+                ("", everything),
+                ("-n4 --gpus-per-task=1", one_each),
+                ("-n1 --gpus=1", [("node1", "0")]),
+                ("-n1 -G2", [("node1", "0,1")]),
+                ("-n2 -N2 -G2", [("node1", "0"), ("node2", "0")]),
+                ("-n2 -N2 --gpus-per-node=1", [("node1", "0"), ("node2", "0")]),
+                ("-n1 --gres=gpu:1", [("node1", "0")]),
+                ("-n1 --gres=gpu:0", [("node1", "")]),
+                ("-n1 --gres=none", [("node1", "")]),
+                ("--gpus=4 --ntasks-per-gpu=1", one_each),
+                ("-N1 -O --gpus=2 --ntasks-per-gpu=2", [("node1", "0"), ("node1", "0"), ("node1", "1"), ("node1", "1")]),
+                ("-n4 --gpu-bind=single:1", one_each),
+                ("-n4 --gpu-bind=map_gpu:1,0", [("node1", "1"), ("node1", "0"), ("node2", "1"), ("node2", "0")]),
+                ("-n4 --gpus-per-task=1 --gpu-bind=none", everything),
+                ("-n1 -r1 --gpus-per-task=2", [("node2", "0,1")]),
+                ("-n1 -x node1", [("node2", "0,1")]),
+                ("-n1 -w node2 --gpus=1", [("node2", "0")])]:
+            with self.subTest(options):
+                self.assertEqual(self.seen(options, *job), wanted)
+        # A job's GPUs per task are its steps', too.
+        self.assertEqual(self.seen("-n1", "-n2", "-N1", "--gpus-per-task=1"), [("node1", "0")])
+
+    def test_what_cannot_be_had_is_refused(self):
+        job = ["-N2", "--ntasks-per-node=2", "--gpus-per-node=2", "-c1"]
+        for options, words in [
+                ("-n1 --gpus-per-task=3", "1 task, 3 GPUs each"), ("-N3 -n3", "3 nodes, the job holds 2"),
+                ("-n1 --gpus=1 --gpus-per-task=2", "cannot be split"), ("-n1 --exclusive --overlap", "exclude each other"),
+                ("-n1 --mem=1G --mem-per-cpu=1G", "exclude each other"), ("-n2 -x node1,node2", "leave none"),
+                ("-n1 --relative=2", "leave none"), ("-n1 --gres=rdma:1", "the job holds 0"), ("-n5 --exact", "5 tasks"),
+                ("-n1 --gres=gpu:a100:1", "a100"), ("-n1 --nosuch", "--nosuch"), ("-n1 --multi-prog", "one step per program"),
+                ("-n3 --gpus=4 --ntasks-per-gpu=1", "means 4 tasks"),
+                ("-n1 --container-image=x", "#SBATCH --container-image")]:
+            with self.subTest(options):
+                said = self.batch(f"srun {options} echo RAN\n", *job, state="failed")
+                self.assertRegex(said, "(?m)^srun: ")
+                self.assertIn(words, said)
+                self.assertNotIn("RAN", said)
+        said = self.batch("srun -n1 echo RAN : -n1 echo B\n", state="failed")
+        self.assertIn("heterogeneous", said)
+        self.assertNotIn("RAN", said)
+
+    def running_at_once(self, said):
+        """The most steps that ran at once, by lines "+ N" and "- N" in order of time."""
+        most = now = 0
+        for sign in re.findall(r"^\d+\.\d+ ([+-])", "\n".join(sorted(said.splitlines())), re.M):
+            now += 1 if sign == "+" else -1
+            most = max(most, now)
+        return most
+
+    ONE = "bash -c 'echo $EPOCHREALTIME + $CUDA_VISIBLE_DEVICES; sleep 0.4; echo $EPOCHREALTIME -'"
+
+    def test_exclusive_steps_wait_for_room(self):
+        loop = f"for i in $(seq 8); do srun -n1 --exclusive {self.ONE} & done; wait\n"
+        said = self.batch(loop, "-N2", "--ntasks-per-node=1", "-c1")
+        self.assertEqual(self.running_at_once(said), 2, said)
+        self.assertEqual(said.count(" +"), 8, said)
+        self.assertIn("step creation temporarily disabled, retrying (Requested nodes are busy)", said)
+        self.assertIn("Step created for job", said)
+
+    def test_steps_get_gpus_of_their_own(self):
+        loop = f"for i in $(seq 6); do srun -n1 -Q --exact --gpus=1 {self.ONE} & done; wait\n"
+        said = self.batch(loop, "-N1", "-n4", "--gpus-per-node=2")
+        self.assertEqual(self.running_at_once(said), 2, said)
+        self.assertEqual((said.count("+ 0"), said.count("+ 1")), (3, 3), said)
+
+    def test_overlapping_steps_do_not_wait(self):
+        loop = f"for i in $(seq 4); do srun -n1 --overlap --gpus=1 {self.ONE} & done; wait\n"
+        said = self.batch(loop, "-N1", "-n1", "--gpus-per-node=1")
+        self.assertEqual(self.running_at_once(said), 4, said)
+        said = self.batch("srun -n1 --exclusive sleep 2 & sleep 0.5; srun -n1 --exclusive -I true; echo rc=$?; wait\n", "-n1")
+        self.assertIn("rc=1", said)
+
+    def test_many_steps(self):
+        script = "for i in $(seq 120); do srun -Q -n1 --exclusive bash -c 'echo done' & done; wait\n"
+        self.assertEqual(self.batch(script, "-N1", "-n4", limit_s=120).count("done"), 120)
+
+    def test_a_step_has_its_cores_and_its_time(self):
+        said = self.batch("""\
+srun -n2 -c2 bash -c 'echo c $SLURM_CPUS_ON_NODE $SLURM_CPUS_PER_TASK'
+srun -n1 --exact bash -c 'echo e $SLURM_CPUS_ON_NODE'
+srun -n1 -t 0:01 sleep 60; echo rc $?
+""", "-N1", "-n4")
+        self.assertEqual(re.findall(r"^[ce] .*", said, re.M), ["c 4 2", "c 4 2", "e 1"])
+        self.assertIn("DUE TO TIME LIMIT", said)
+        self.assertIn("rc 143", said)
+
+    def test_tasks_that_fail_are_told_as_slurm_tells_them(self):
+        said = self.batch("""\
+srun -n3 -O bash -c 'exit $((SLURM_PROCID+1))'; echo rc $?
+srun -n2 -O bash -c 'kill -9 $$'; echo rc $?
+srun -n1 bash -c 'kill -11 $$'; echo rc $?
+""", "-N1", "-n1")
+        lines = said.splitlines()
+        for wanted in ["task 0: Exited with exit code 1", "task 2: Exited with exit code 3", "tasks 0-1: Killed",
+                       "task 0: Segmentation fault"]:
+            self.assertTrue(any(re.fullmatch(f"srun: error: node[12]: {wanted}", line) for line in lines), said)
+        self.assertEqual([line for line in lines if line.startswith("rc")], ["rc 3", "rc 137", "rc 139"])
+
+    def test_outside_of_a_job_failures_are_told_too(self):
+        done = self.cluster.run("-n2", "nosuch-program", name="srun", check=False)
+        self.assertEqual(done.returncode, 127, done.stderr)
+        self.assertRegex(done.stderr, r"srun: error: node[12]: tasks? 0.*: Exited with exit code 127 \(.*nosuch-program")
+        done = self.cluster.run("-n3", "false", name="srun", check=False)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, r"srun: error: node[12]: task.* 0.*: Exited with exit code 1\n")
+
 
 if __name__ == "__main__":
     unittest.main()

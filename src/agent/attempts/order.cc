@@ -157,6 +157,7 @@ Result<StepOrder> read_step_order(const Json& step) {
       TRY_ASSIGN(TaskGrant grant, read_grant(task));
       order.tasks.push_back(std::move(grant));
     }
+    order.devices_given = step.value("devices_given", false);
     order.tasks_total = step.at("tasks_total").get<std::int32_t>();
     order.nodes = step.at("nodes").get<std::vector<std::string>>();
     order.tasks_per_node = step.value("tasks_per_node", std::vector<std::int32_t>{});

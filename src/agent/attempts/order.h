@@ -77,6 +77,7 @@ struct StepOrder {
   AttemptKey key;
   std::int32_t step = 0;
   std::vector<TaskGrant> tasks;  // rank is the position within the step
+  bool devices_given = false;    // they see the devices of their grants, even none
   std::int32_t tasks_total = 0;
   std::vector<std::string> nodes;
   std::vector<std::int32_t> tasks_per_node;  // as `nodes`

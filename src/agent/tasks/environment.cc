@@ -260,6 +260,27 @@ void add_local(const std::vector<TaskGrant>& tasks, Environment& e) {
   e["SLURM_TASK_PID"] = "";
 }
 
+// What the step has on this node.
+void add_step_amounts(const AgentFacts& facts, const LaunchOrder& order, const StepOrder& step,
+                      const TaskGrant& task, Environment& e) {
+  const std::vector<DeviceGrant>& devices = step_devices(order, step, task);
+  add_devices(facts, devices, e);
+  CoreSet cores;
+  std::vector<std::int32_t> all;
+  for (const TaskGrant& each : step.tasks) {
+    cores |= each.cores;
+    const std::vector<std::int32_t> its = device_ids(step_devices(order, step, each));
+    all.insert(all.end(), its.begin(), its.end());
+  }
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  if (!cores.empty()) e["SLURM_CPUS_ON_NODE"] = std::to_string(cores.size());
+  e.erase("SLURM_STEP_GPUS");
+  e.erase("SLURM_GPUS_ON_NODE");
+  if (!all.empty()) e["SLURM_GPUS_ON_NODE"] = std::to_string(all.size());
+  if (!devices.empty()) e["SLURM_STEP_GPUS"] = joined(device_ids(devices));
+}
+
 void add_fabric(const AgentFacts& facts, const LaunchOrder& order,
                 const std::vector<DeviceGrant>& grants, Environment& e) {
   if (facts.fabric == nullptr || facts.inventory == nullptr) return;
@@ -274,6 +295,12 @@ void add_fabric(const AgentFacts& facts, const LaunchOrder& order,
 }
 
 }  // namespace
+
+const std::vector<DeviceGrant>& step_devices(const LaunchOrder& order, const StepOrder& step,
+                                             const TaskGrant& task) {
+  const bool all = !step.devices_given && task.devices.empty();
+  return all ? order.placement.devices : task.devices;
+}
 
 std::string checkpoints_of(const AgentFacts& facts, JobId job) {
   const std::string of = facts.cluster_id.empty() ? "" : facts.cluster_id + "-";
@@ -387,7 +414,7 @@ Environment step_environment(const AgentFacts& facts, const LaunchOrder& order,
   for (const auto& [name, value] : given) e[name] = value;
   e["DOVE_GIVEN"] = given_text(given);
   add_local(step.tasks, e);
-  add_devices(facts, task.devices.empty() ? order.placement.devices : task.devices, e);
+  add_step_amounts(facts, order, step, task, e);
   e["SLURMD_NODENAME"] = e["SLURM_TOPOLOGY_ADDR"] = facts.node;
   // Tasks of nodes that share a machine must not meet in /tmp (Open MPI's session directories).
   e["TMPDIR"] = attempt_directory + "/tmp";

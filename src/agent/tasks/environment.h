@@ -73,6 +73,10 @@ Environment step_environment(const AgentFacts& facts, const LaunchOrder& order,
                              const StepOrder& step, const TaskGrant& task,
                              const std::string& attempt_directory);
 
+// The devices that a task of a step sees: those that it was given, or all of its job's.
+const std::vector<DeviceGrant>& step_devices(const LaunchOrder& order, const StepOrder& step,
+                                             const TaskGrant& task);
+
 // Where a job's checkpoints are, on all nodes.
 std::string checkpoints_of(const AgentFacts& facts, JobId job);
 // Where the attempt may write its checkpoints first. REQUIRES: there is a stage_directory.

@@ -358,8 +358,7 @@ Result<TaskPlan> plan_step_task(const PlanContext& context, const StepOrder& ste
   plan.environment =
       step_environment(context.facts, context.order, step, grant, context.attempt_directory);
   set_limits(context, grant.cores, plan);
-  TRY(contain(context, grant.devices.empty() ? context.order.placement.devices : grant.devices,
-              plan));
+  TRY(contain(context, step_devices(context.order, step, grant), plan));
   set_outputs(context, name, step.stdout_path, step.stderr_path, step.step, plan);
   plan.rotate_bytes = 0;  // the relay follows the file from its beginning
   const bool reads =

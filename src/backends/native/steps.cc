@@ -17,6 +17,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr auto kKillAfter = std::chrono::seconds(5);
+constexpr auto kKillWait = std::chrono::seconds(30);
 constexpr std::size_t kNumbersMax = 100'000;
 // Steps of attempts that began before this server did may have numbers that it does not know.
 constexpr std::int32_t kOlderAttempts = 1000;
@@ -60,6 +61,7 @@ struct Steps::Step {
   bool killed = false;
   std::unique_ptr<StepInput> input;  // nullptr: none comes from the client
   wire::Timer kill_timer;
+  wire::Timer limit_timer;
 
   void say(const Json& line) const { out->write(codec::dump_json(line) + "\n"); }
 };
@@ -85,40 +87,53 @@ std::int32_t Steps::next_number(const core::Job& job) {
   return found->second++;
 }
 
-void Steps::run(CallPtr call, const core::Job& job, const StepRequest& request,
-                StepProgram program) {
+void Steps::begin(const core::Job& job, const std::vector<StepNode>& nodes,
+                  const StepProgram& program, const std::shared_ptr<wire::Outflow>& out) {
   const core::State& state = projection_.state();
-  const core::Attempt& attempt = job.attempts.back();
-  Result<std::vector<StepNode>> nodes = lay_out_step(state, attempt, request);
-  if (!nodes.ok()) return call->fail(nodes.error());
-  for (const StepNode& node : *nodes) {
-    if (sessions_.find(node.node) != nullptr) continue;
-    return call->fail(Error{ErrorKind::kUnavailable, "node_unreachable",
-                            fmt::format("the agent of node {} is not connected now; try again",
-                                        state.find_node(node.node)->name),
-                            ""});
-  }
+  const AttemptNumber attempt = job.attempts.back().number;
+  const Key key{job.id, attempt, next_number(job)};
   Ranks ranks;
   Json told = Json::array();
   std::size_t tasks = 0;
-  for (const StepNode& node : *nodes) {
+  for (const StepNode& node : nodes) {
     for (const TaskGrant& task : node.tasks) ranks[node.node].push_back(task.rank);
-    told.push_back(
-        Json{{"node", state.find_node(node.node)->name}, {"ranks", ranks.at(node.node)}});
+    Json one{{"node", state.find_node(node.node)->name}, {"ranks", ranks.at(node.node)}};
+    if (!node.holding.empty()) {
+      one["held"] = {{"cores", node.holding.cores.ids()},
+                     {"devices", codec::grants_json(node.holding.devices)},
+                     {"memory_bytes", node.holding.memory_bytes}};
+      ledger_.hold(key, node.node, node.holding);
+    }
+    told.push_back(std::move(one));
     tasks += node.tasks.size();
   }
-  const Key key{job.id, attempt.number, next_number(job)};
-  write_down(key, program, *nodes);
+  write_down(key, program, nodes);
   const std::shared_ptr<Step> step = open_step(key, std::move(ranks), program.kill_on_bad_exit);
   if (program.stdin_text == "stream") step->input = input_of(step->open, program.stdin_rank);
-  open_stream(step, *call);
+  use_stream(step, out);
   step->say(Json{{"begun",
                   {{"step", std::get<2>(key)},
-                   {"attempt", attempt.number},
+                   {"attempt", attempt},
                    {"nodes", std::move(told)},
                    {"tasks", tasks},
                    {"input", step->input != nullptr}}}});
-  send_orders(*step, state, *nodes, program);
+  set_limit(step, program.time_limit_s);
+  send_orders(*step, state, nodes, program);
+}
+
+// As Slurm's: SIGTERM, and SIGKILL kKillWait later.
+void Steps::set_limit(const std::shared_ptr<Step>& step, std::int64_t time_limit_s) {
+  if (time_limit_s <= 0) return;
+  const std::weak_ptr<Step> weak = step;
+  step->limit_timer = loop_.after(std::chrono::seconds(time_limit_s), [this, weak] {
+    const std::shared_ptr<Step> held = weak.lock();
+    if (held == nullptr) return;
+    held->say(Json{{"timed_out", {{"step", std::get<2>(held->key)}}}});
+    signal(*held, SIGTERM);
+    held->limit_timer = loop_.after(kKillWait, [this, weak] {
+      if (const std::shared_ptr<Step> left = weak.lock()) signal(*left, SIGKILL);
+    });
+  });
 }
 
 void Steps::write_down(const Key& key, const StepProgram& program,
@@ -178,8 +193,9 @@ std::shared_ptr<Steps::Step> Steps::open_step(const Key& key, Ranks ranks, bool 
   return step;
 }
 
-void Steps::open_stream(const std::shared_ptr<Step>& step, const listener::Call& call) {
-  step->out = call.responder->stream(200, {{"Content-Type", "application/x-ndjson"}});
+void Steps::use_stream(const std::shared_ptr<Step>& step,
+                       const std::shared_ptr<wire::Outflow>& out) {
+  step->out = out;
   step->out->on_closed([this, weak = std::weak_ptr<Step>(step)] { client_gone(weak); });
 }
 
@@ -205,7 +221,16 @@ void Steps::attach(CallPtr call, const core::Job& job, const StepAttach& attach)
   }
   const std::shared_ptr<Step> step = open_step(key, std::move(ranks), attach.kill_on_bad_exit);
   if (attach.input) step->input = input_of(step->open, attach.stdin_rank);
-  open_stream(step, *call);
+  use_stream(step, call->responder->stream(200, {{"Content-Type", "application/x-ndjson"}}));
+  for (const auto& [name, holding] : attach.held) {
+    const core::Node* node = state.find_node(name);
+    if (node == nullptr || step->open.count(node->id) == 0) continue;
+    const core::PlacementRecord* record = find_placement(state, job.id, attach.attempt, node->id);
+    if (record != nullptr && record->placement->cores.contains(holding.cores)) {
+      ledger_.hold(key, node->id, holding);
+    }
+  }
+  set_limit(step, attach.time_left_s);
   step->say(Json{{"attached", {{"step", attach.step}}}});
   Json line = Json::parse(attach.agent_part);
   line["id"] = step->relay;
@@ -217,6 +242,7 @@ void Steps::attach(CallPtr call, const core::Job& job, const StepAttach& attach)
     sessions_.send(node, codec::dump_json(Json{{"step_attach", line}}));
   }
   orphans_.erase(key);
+  freed(job.id, attach.attempt);
 }
 
 void Steps::found(NodeId node, const std::vector<StepKey>& steps) {
@@ -237,6 +263,7 @@ void Steps::end_orphan(const Key& key, int number) {
   for (const NodeId node : found->second.nodes) sessions_.send(node, signal_line(key, number));
   if (number == SIGKILL) {
     orphans_.erase(found);
+    freed(std::get<0>(key), std::get<1>(key));
   } else {
     found->second.timer = loop_.after(kKillAfter, [this, key] { end_orphan(key, SIGKILL); });
   }
@@ -313,6 +340,7 @@ void Steps::send_orders(const Step& step, const core::State& state,
                           {"grants", codec::grants_json(task.devices)}});
     }
     line["tasks"] = std::move(list);
+    line["devices_given"] = nodes[i].devices_given;
     line["node_rank"] = i;
     sessions_.send(nodes[i].node, codec::dump_json(Json{{"step", line}}));
   }
@@ -320,13 +348,21 @@ void Steps::send_orders(const Step& step, const core::State& state,
 
 void Steps::ended(NodeId node, JobId job, AttemptNumber attempt, std::int32_t number,
                   const std::vector<TaskExit>& exits) {
-  const auto found = steps_.find(Key{job, attempt, number});
-  if (found != steps_.end()) node_done(found->second, node, exits);
+  const Key key{job, attempt, number};
+  const auto found = steps_.find(key);
+  if (found != steps_.end()) return node_done(found->second, node, exits);
+  const auto orphan = orphans_.find(key);
+  if (orphan == orphans_.end()) return;
+  orphan->second.nodes.erase(node);
+  if (!orphan->second.nodes.empty()) return;
+  orphans_.erase(orphan);
+  freed(job, attempt);
 }
 
 void Steps::node_done(const std::shared_ptr<Step>& step, NodeId node,
                       const std::vector<TaskExit>& exits) {
   if (step->open.erase(node) == 0) return;
+  const bool held = ledger_.release(step->key, node);
   if (step->input != nullptr) step->input->node_done(node);
   const auto [job, attempt, number] = step->key;
   for (const TaskExit& exit : exits) {
@@ -334,11 +370,13 @@ void Steps::node_done(const std::shared_ptr<Step>& step, NodeId node,
     book_.exited(job, attempt, number, exit);
     step->exit_code = std::max(step->exit_code, shell_code(exit));
   }
-  if (step->open.empty()) return finish(step);
-  if (step->exit_code != 0 && step->kill_on_bad_exit && !step->killed) {
+  if (step->open.empty()) {
+    finish(step);
+  } else if (step->exit_code != 0 && step->kill_on_bad_exit && !step->killed) {
     step->killed = true;
     signal(*step, SIGKILL);
   }
+  if (held) freed(std::get<0>(step->key), std::get<1>(step->key));
 }
 
 void Steps::node_back(NodeId node) {
@@ -370,12 +408,14 @@ void Steps::client_gone(const std::weak_ptr<Step>& weak) {
     if (held == nullptr) return;
     signal(*held, SIGKILL);
     finish(held);
+    freed(std::get<0>(held->key), std::get<1>(held->key));
   });
 }
 
 void Steps::finish(const std::shared_ptr<Step>& step) {
   const auto [job, attempt, number] = step->key;
   book_.ended(job, attempt, number, telemetry::now_us());
+  for (const auto& [node, ranks] : step->open) ledger_.release(step->key, node);
   step->say(Json{{"ended", {{"exit_code", step->exit_code}}}});
   step->out->close();
   relays_.close(step->relay);
@@ -392,6 +432,7 @@ bool Steps::send_signal(JobId job, AttemptNumber attempt, std::int32_t number, i
 void Steps::close_all() {
   for (const auto& [key, step] : steps_) step->out->close();
   steps_.clear();
+  waiting_.close_all();
 }
 
 }  // namespace dove::backends

@@ -1,11 +1,12 @@
 // Steps: programs that run inside a job's allocation (srun, Open MPI's launch agent).
 //
-// A step lives as long as its client listens: POST /v1/jobs/{id}/steps answers with a stream of
-// JSON lines, output and exits as they come from the agents. When the client goes, the step's tasks
-// are ended. Nothing of a step is in the log (StepBook knows what is over): after a restart of the
-// server the client hands back what it was told at the beginning and how much it has heard
-// (attach), and the agents, which hold the truth, continue from there. A step that no client takes
-// up is ended. Loop thread only.
+// A step that asks for cores, devices or memory by itself waits until no other step holds them
+// (step_ledger.h). It lives as long as its client listens: POST /v1/jobs/{id}/steps answers with a
+// stream of JSON lines, output and exits as they come from the agents. When the client goes, the
+// step's tasks are ended. Nothing of a step is in the log (StepBook knows what is over): after a
+// restart of the server the client hands back what it was told at the beginning and how much it has
+// heard (attach), and the agents, which hold the truth, continue from there. A step that no client
+// takes up is ended. Loop thread only.
 #pragma once
 
 #include <chrono>
@@ -22,6 +23,8 @@
 #include "backends/native/relays.h"
 #include "backends/native/step_book.h"
 #include "backends/native/step_layout.h"
+#include "backends/native/step_ledger.h"
+#include "backends/native/step_waiting.h"
 #include "backends/native/sync_plan.h"
 #include "backends/node_backend.h"
 #include "listener/call.h"
@@ -56,9 +59,10 @@ class Steps : public StepHost {
   const StepBook& book() const { return book_; }
 
  private:
-  using Key = std::tuple<JobId, AttemptNumber, std::int32_t>;
+  using Key = StepId;
   using Ranks = std::map<NodeId, std::vector<Rank>>;
   static constexpr std::chrono::seconds kOrphaned{60};
+  static constexpr std::chrono::seconds kLookAgain{5};
   struct Step;
   struct Orphan {
     std::set<NodeId> nodes;
@@ -66,7 +70,18 @@ class Steps : public StepHost {
   };
 
   std::shared_ptr<Step> open_step(const Key& key, Ranks ranks, bool kill_on_bad_exit);
-  void open_stream(const std::shared_ptr<Step>& step, const listener::Call& call);
+  Result<std::vector<StepNode>> lay_out(const core::Job& job, const StepRequest& request) const;
+  void wait(const listener::Call& call, const core::Job& job, const StepRequest& request,
+            StepProgram program);
+  void begin(const core::Job& job, const std::vector<StepNode>& nodes, const StepProgram& program,
+             const std::shared_ptr<wire::Outflow>& out);
+  StepWaiting::Outcome begin_waiting(const std::shared_ptr<WaitingStep>& waiting);
+  // Something of the attempt is free again.
+  void freed(JobId job, AttemptNumber attempt);
+  void look_again();
+  bool has_orphans(JobId job, AttemptNumber attempt) const;
+  void use_stream(const std::shared_ptr<Step>& step, const std::shared_ptr<wire::Outflow>& out);
+  void set_limit(const std::shared_ptr<Step>& step, std::int64_t time_limit_s);
   void end_orphan(const Key& key, int number);
 
   void write_down(const Key& key, const StepProgram& program, const std::vector<StepNode>& nodes);
@@ -91,6 +106,9 @@ class Steps : public StepHost {
   std::map<std::pair<JobId, AttemptNumber>, std::int32_t> numbers_;
   std::map<Key, Orphan> orphans_;
   std::multimap<NodeId, Key> abandoned_;  // their clients were told that they are over
+  StepLedger ledger_;
+  StepWaiting waiting_;
+  wire::Timer look_timer_;
 };
 
 }  // namespace dove::backends

@@ -10,12 +10,14 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <thread>
 
 #include "cli/client/api.h"
 #include "cli/client/signals.h"
 #include "cli/client/step_input.h"
+#include "cli/client/task_ends.h"
 #include "cli/terminal/output.h"
 #include "codec/json.h"
 #include "telemetry/clock.h"
@@ -28,7 +30,8 @@ using nlohmann::json;
 constexpr std::size_t kLineBytesMax = 16 << 20;
 
 json body_of(const StepWanted& wanted) {
-  json body = {{"command", wanted.command}};
+  json body = json::parse(wanted.sizes);
+  body["command"] = wanted.command;
   if (!wanted.environment.empty()) body["environment"] = wanted.environment;
   const auto text = [&](const char* name, const std::string& value) {
     if (!value.empty()) body[name] = value;
@@ -39,16 +42,8 @@ json body_of(const StepWanted& wanted) {
   text("stderr_path", wanted.stderr_path);
   text("stdin", wanted.stdin_text);
   if (wanted.stdin_rank >= 0) body["stdin_rank"] = wanted.stdin_rank;
-  const auto count = [&](const char* name, std::int64_t value) {
-    if (value > 0) body[name] = value;
-  };
-  count("tasks", wanted.tasks);
-  count("nodes", wanted.nodes);
-  count("tasks_per_node", wanted.tasks_per_node);
-  count("cores_per_task", wanted.cpus_per_task);
-  if (!wanted.node_list.empty()) body["nodelist"] = wanted.node_list;
+  if (wanted.time_limit_s > 0) body["time_limit_s"] = wanted.time_limit_s;
   if (wanted.kill_on_bad_exit) body["kill_on_bad_exit"] = true;
-  if (wanted.overcommit) body["overcommit"] = true;
   return body;
 }
 
@@ -126,14 +121,25 @@ class Step {
     const std::int64_t begun_us = telemetry::monotonic_us();
     SignalWatch watch([this](int number) { forward(job_, number); });
     Result<void> streamed = stream("/steps", body_of(wanted_));
-    while (!ended_ && !begun_ && !streamed.ok() && may_pass(streamed.error())) {
-      const std::int64_t waited_us = telemetry::monotonic_us() - begun_us;
-      if (waited_us >= patience_s * 1'000'000LL) break;
+    std::int64_t patience_us = patience_s * 1'000'000LL;
+    std::int64_t since_us = begun_us;
+    while (!ended_ && !begun_ && !refused_ && heard_ == 0) {
+      // The server was restarted while the step waited: it waits there again.
+      if (waits_) {
+        since_us = telemetry::monotonic_us();
+        patience_us = std::max(patience_us, kReconnect_us);
+      }
+      const bool may = waits_ || (!streamed.ok() && may_pass(streamed.error()));
+      waits_ = false;
+      const std::int64_t waited_us = telemetry::monotonic_us() - since_us;
+      if (!may || waited_us >= patience_us) break;
       std::this_thread::sleep_for(std::chrono::milliseconds(waited_us < 1'000'000 ? 20 : 300));
       streamed = stream("/steps", body_of(wanted_));
     }
+    if (refused_) return *refused_;
     if (begun_ && !ended_) streamed = go_on();
     output_.finish();
+    tell_failures();
     input_.reset();
     if (ended_) return std::min(exit_code_, 255);
     if (heard_ != 0) return 128 + heard_;
@@ -179,6 +185,7 @@ class Step {
                 {"stdout_path", wanted_.stdout_path},
                 {"stderr_path", wanted_.stderr_path},
                 {"input", input_ != nullptr},
+                {"time_left_s", time_left_s()},
                 {"stdin_rank", wanted_.stdin_rank},
                 {"kill_on_bad_exit", wanted_.kill_on_bad_exit}};
   }
@@ -202,13 +209,27 @@ class Step {
     const Result<json> parsed = codec::parse_json(line, kLineBytesMax);
     if (!parsed.ok() || !parsed->is_object()) return true;
     const json& said = *parsed;
+    if (!said.contains("exit")) tell_failures();
     if (said.contains("begun")) {
       step_ = number_of(said["begun"], "step");
       told_ = said["begun"];
       begun_ = true;
+      begun_us_ = telemetry::monotonic_us();
+      if (told_waiting_ && !wanted_.quiet)
+        fmt::print(stderr, "{}: Step created for job {}\n", name_, job_);
       if (told_.value("input", false)) {
         input_ = std::make_unique<StepInput>(endpoint_, job_, step_.load());
       }
+    } else if (said.contains("waiting")) {
+      waits_ = true;
+      tell_waiting();
+    } else if (said.contains("refused")) {
+      refused_ =
+          Error{ErrorKind::kConflict, "step_refused", text_of(said["refused"], "message"), ""};
+      return false;
+    } else if (said.contains("timed_out")) {
+      fmt::print(stderr, "{}: error: *** STEP {}.{} ON {} CANCELLED DUE TO TIME LIMIT ***\n", name_,
+                 job_, step_.load(), node_of(0));
     } else if (said.contains("attached")) {
       attached_ = true;
     } else if (said.contains("ended")) {
@@ -230,16 +251,46 @@ class Step {
     return true;
   }
 
+  // As Slurm's srun says it.
+  void tell_waiting() {
+    if (std::exchange(told_waiting_, true) || wanted_.quiet) return;
+    fmt::print(stderr,
+               "{}: Job {} step creation temporarily disabled, retrying (Requested nodes are "
+               "busy)\n",
+               name_, job_);
+  }
+
   void tell(const json& exit) {
-    if (!told_exits_.insert(number_of(exit, "rank")).second) return;  // told again
+    const std::int64_t rank = number_of(exit, "rank");
+    if (!told_exits_.insert(rank).second) return;  // told again
     const std::int64_t code = number_of(exit, "exit_code");
     const std::int64_t signal = number_of(exit, "signal");
     const std::string cause = text_of(exit, "cause");
     if (code == 0 && signal == 0 && cause.empty()) return;
-    const std::string how = signal != 0 ? fmt::format("ended by signal {}", signal)
-                                        : fmt::format("exited with exit code {}", code);
-    fmt::print(stderr, "{}: error: task {}: {}{}\n", name_, number_of(exit, "rank"), how,
-               cause.empty() ? "" : " (" + cause + ")");
+    failures_[{node_of(rank), ended_text(code, signal, cause)}].push_back(rank);
+  }
+
+  // Tasks of a node that ended alike are told together.
+  void tell_failures() {
+    for (const auto& [what, ranks] : failures_) {
+      fmt::print(stderr, "{}: error: {}\n", name_, failure_text(what.first, ranks, what.second));
+    }
+    failures_.clear();
+  }
+
+  std::string node_of(std::int64_t rank) const {
+    for (const json& node : told_.value("nodes", json::array())) {
+      for (const json& one : node.value("ranks", json::array())) {
+        if (one == rank) return text_of(node, "node");
+      }
+    }
+    return "?";
+  }
+
+  std::int64_t time_left_s() const {
+    if (wanted_.time_limit_s == 0) return 0;
+    const std::int64_t ran_s = (telemetry::monotonic_us() - begun_us_) / 1'000'000;
+    return std::max<std::int64_t>(1, wanted_.time_limit_s - ran_s);
   }
 
   std::string name_;
@@ -254,6 +305,11 @@ class Step {
   json told_;                         // as it began: its attempt, nodes and ranks
   std::map<std::pair<std::int64_t, bool>, std::int64_t> seen_;  // bytes by (rank, is stderr)
   std::set<std::int64_t> told_exits_;
+  std::map<std::pair<std::string, std::string>, std::vector<std::int64_t>> failures_;  // untold
+  std::optional<Error> refused_;
+  bool waits_ = false;
+  bool told_waiting_ = false;
+  std::int64_t begun_us_ = 0;
   bool attached_ = false;
   bool ended_ = false;
   int exit_code_ = 0;

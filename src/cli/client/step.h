@@ -19,17 +19,14 @@ struct StepWanted {
   std::vector<std::string> command;
   std::map<std::string, std::string> environment;
   std::string workdir;
-  std::int64_t tasks = 0;           // 0: one for each of the job's tasks
-  std::int64_t nodes = 0;           // 0: as many as there are
-  std::int64_t tasks_per_node = 0;  // 0: any
-  std::int64_t cpus_per_task = 0;   // 0: as the job's tasks
-  std::vector<std::string> node_list;
+  std::string sizes = "{}";  // its tasks, nodes, cores, ... as the API's Step has them: JSON
+  std::int64_t time_limit_s = 0;
   std::string stdout_path, stderr_path;  // "" : here
   // "none"; "stream": this process's own; or a file on the nodes.
   std::string stdin_text = "none";
   std::int64_t stdin_rank = -1;  // it goes to this task alone; -1: to all
   bool label = false;
-  bool overcommit = false;
+  bool quiet = false;  // does not tell that it waits
   bool kill_on_bad_exit = false;
 };
 
@@ -48,11 +45,11 @@ struct StepPlace {
 // This process's own job.
 Result<StepPlace> own_place();
 
-// Starts the step, again for up to `patience_s` while its nodes cannot be reached or its job is not
-// known to run, copies what the tasks print to stdout and stderr, and gives the highest exit code.
-// A restart of the server meanwhile is waited for. While it runs SIGINT and SIGTERM go to the
-// step's tasks; a second one gives up, which ends the step. `name` begins the messages about tasks
-// that failed.
+// Starts the step, and waits as long as other steps hold what it asks for. Tries again for up to
+// `patience_s` while its nodes cannot be reached or its job is not known to run, copies what the
+// tasks print to stdout and stderr, and gives the highest exit code. A restart of the server
+// meanwhile is waited for. While it runs SIGINT and SIGTERM go to the step's tasks; a second one
+// gives up, which ends the step. `name` begins the messages about tasks that failed.
 Result<int> run_step(const std::string& name, const StepWanted& wanted, StepPlace place,
                      int patience_s);
 

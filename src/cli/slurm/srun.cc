@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "cli/client/exec_client.h"
@@ -10,11 +9,15 @@
 #include "cli/client/step.h"
 #include "cli/client/step_input.h"
 #include "cli/client/submission.h"
+#include "cli/client/task_ends.h"
 #include "cli/face.h"
 #include "cli/families.h"
+#include "cli/slurm/step_sizes.h"
 #include "cli/terminal/output.h"
 #include "codec/json.h"
+#include "jobfiles/amounts.h"
 #include "jobfiles/options.h"
+#include "jobfiles/step_options.h"
 
 namespace dove::cli {
 namespace {
@@ -22,18 +25,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int kPatience_s = 30;
-
-Result<std::int64_t> count_of(const Invocation& invocation, const char* name) {
-  const std::string given = invocation.get(name, "0");
-  std::int64_t value = 0;
-  const auto [at, error] = std::from_chars(given.data(), given.data() + given.size(), value);
-  // "--nodes=2-4" takes the least.
-  const bool whole = at == given.data() + given.size() || *at == '-';
-  if (error != std::errc() || !whole || value < 0) {
-    return usage_error(fmt::format("--{}={} is no number", name, given));
-  }
-  return value;
-}
 
 // Ours in JSON, which is UTF-8; the job's own words are set by its node.
 std::map<std::string, std::string> own_environment(const std::string& wanted) {
@@ -59,27 +50,21 @@ std::map<std::string, std::string> own_environment(const std::string& wanted) {
   return environment;
 }
 
-void say_what_has_no_effect(const Invocation& invocation) {
-  const std::pair<const char*, const char*> kIgnored[] = {
-      {"mpi", "MPI programs find each other through mpirun; the tasks are plain processes"},
-      {"overlap", "steps always share what their job holds"},
-      {"cpu-bind", "tasks get cores of their own"},
-      {"cpu_bind", "tasks get cores of their own"},
-      {"distribution", "ranks fill one node after the other"},
-      {"mem-bind", "memory is not bound"},
-      {"hint", "cores are not grouped by hints"},
-      {"gpu-bind", "tasks see the GPUs that they got"},
-      {"gpus-per-task", "the GPUs of the tasks' nodes are split among them"},
-      {"gres", "the GPUs of the tasks' nodes are split among them"},
-      {"exclusive", "steps always share what their job holds"}};
-  const bool inside = inside_job() || invocation.has("jobid");
-  for (const auto& [name, why] : kIgnored) {
-    const bool asks =
-        std::string_view(name).starts_with("g") || std::string_view(name) == "exclusive";
-    if (invocation.has(name) && (inside || !asks)) {
+// What was given of the options that a step has no use for. Outside of a job sbatch's table says.
+Result<void> check_options(const Invocation& invocation, bool in_job) {
+  for (const auto& [name, values] : invocation.values) {
+    const jobfiles::StepOption* option = jobfiles::find_step_option(name);
+    if (option == nullptr || (!in_job && jobfiles::find_option(name).ok())) continue;
+    const std::string_view why = jobfiles::step_objection(*option, values.back());
+    if (why.empty()) continue;
+    if (option->use == jobfiles::StepUse::kRefused) {
+      return usage_error(fmt::format("--{} is not there: {}", name, why));
+    }
+    if (!invocation.has("quiet")) {
       face_says("srun", fmt::format("warning: --{} has no effect: {}", name, why));
     }
   }
+  return {};
 }
 
 std::string output_path_of(const Invocation& invocation, const char* name) {
@@ -102,25 +87,51 @@ Result<StepWanted> wanted_of(const Invocation& invocation) {
   StepWanted step;
   step.command = invocation.operands;
   step.name = invocation.get("job-name");
-  TRY_ASSIGN(step.tasks, count_of(invocation, "ntasks"));
-  TRY_ASSIGN(step.nodes, count_of(invocation, "nodes"));
-  TRY_ASSIGN(step.tasks_per_node, count_of(invocation, "ntasks-per-node"));
-  TRY_ASSIGN(step.cpus_per_task, count_of(invocation, "cpus-per-task"));
-  step.node_list = expand_hostlist(invocation.get("nodelist"));
-  // Slurm, too, takes the list for the number of nodes.
-  if (step.tasks == 0 && step.nodes > 0 && step.tasks_per_node > 0) {
-    step.tasks = step.nodes * step.tasks_per_node;
+  TRY_ASSIGN(const json sizes, step_sizes(invocation));
+  step.sizes = codec::dump_json(sizes);
+  if (invocation.has("time")) {
+    const Result<Span> limit = jobfiles::parse_time_limit(invocation.get("time"));
+    if (!limit.ok()) return usage_error(fmt::format("--time: {}", limit.error().message));
+    step.time_limit_s = (limit->us + 999'999) / 1'000'000;
   }
   step.workdir = invocation.get("chdir", local_context().workdir);
   step.environment = own_environment(invocation.get("export"));
+  if (invocation.has("cpus-per-task")) {
+    step.environment["SLURM_CPUS_PER_TASK"] = invocation.get("cpus-per-task");
+  }
+  step.quiet = invocation.has("quiet");
   step.stdout_path = output_path_of(invocation, "output");
   step.stderr_path = output_path_of(invocation, "error");
   set_input(invocation.get("input", "all"), step);
   step.label = invocation.has("label");
-  step.overcommit = invocation.has("overcommit");
   step.kill_on_bad_exit =
       invocation.has("kill-on-bad-exit") && invocation.get("kill-on-bad-exit") != "0";
   return step;
+}
+
+// Of a job that is over, as of a step: which tasks failed, and where.
+void tell_failures(Api& api, const std::string& id) {
+  const Result<json> job = api.get(job_target(id));
+  if (!job.ok() || !job->contains("attempts") || (*job)["attempts"].empty()) return;
+  const json& attempt = (*job)["attempts"].back();
+  std::map<std::int64_t, std::string> nodes;
+  for (const json& placement : attempt.value("placements", json::array())) {
+    for (const json& task : placement.value("tasks", json::array())) {
+      nodes[number_of(task, "rank")] = text_of(placement, "node_name");
+    }
+  }
+  std::map<std::pair<std::string, std::string>, std::vector<std::int64_t>> failures;
+  for (const json& exit : attempt.value("exits", json::array())) {
+    const std::int64_t code = number_of(exit, "exit_code");
+    const std::int64_t signal = number_of(exit, "signal");
+    const std::string cause = text_of(exit, "cause");
+    if (code == 0 && signal == 0 && cause.empty()) continue;
+    const std::int64_t rank = number_of(exit, "rank");
+    failures[{nodes[rank], ended_text(code, signal, cause)}].push_back(rank);
+  }
+  for (const auto& [what, ranks] : failures) {
+    face_says("srun", "error: " + failure_text(what.first, ranks, what.second));
+  }
 }
 
 // Outside of an allocation: a job whose tasks are the program.
@@ -143,8 +154,10 @@ Result<int> run_as_job(const Invocation& invocation) {
   TRY_ASSIGN(const Submitted submitted, submit(api, job));
   if (invocation.has("verbose")) face_says("srun", fmt::format("job {} submitted", submitted.id));
   const bool elsewhere = invocation.has("output");
-  return run_to_end(api, submitted.id, elsewhere ? 0 : static_cast<int>(tasks),
-                    invocation.has("label"));
+  TRY_ASSIGN(const int code, run_to_end(api, submitted.id, elsewhere ? 0 : static_cast<int>(tasks),
+                                        invocation.has("label")));
+  if (code != 0) tell_failures(api, submitted.id);
+  return code;
 }
 
 // The job that --jobid names, or outside of jobs the one that salloc holds; "" : none.
@@ -175,10 +188,11 @@ Result<int> run_with_terminal(const Invocation& invocation) {
         "`dove exec -it JOB -- bash`");
   }
   ExecWanted wanted;
-  for (const char* count : {"ntasks", "nodes"}) {
-    TRY_ASSIGN(const std::int64_t given, count_of(invocation, count));
+  TRY_ASSIGN(const json sizes, step_sizes(invocation));
+  for (const char* count : {"tasks", "nodes"}) {
+    const std::int64_t given = sizes.value(count, std::int64_t{0});
     if (given > 1) {
-      return usage_error(fmt::format("--pty is for one task; --{}={} asks for more", count, given));
+      return usage_error(fmt::format("--pty is for one task; {} {} were asked for", given, count));
     }
   }
   const std::vector<std::string> nodes = expand_hostlist(invocation.get("nodelist"));
@@ -193,6 +207,17 @@ Result<int> run_with_terminal(const Invocation& invocation) {
   return run_exec("srun", place.endpoint, wanted);
 }
 
+// "srun A : B" would start both as parts of one job.
+Result<void> check_one_group(const Invocation& invocation) {
+  const auto& words = invocation.operands;
+  const auto colon = std::find(words.begin(), words.end(), ":");
+  if (colon == words.end() || std::next(colon) == words.end()) return {};
+  return usage_error(
+      "srun A : B starts parts of a heterogeneous job, which a job here is not: start one step for "
+      "each part in the background, or write the parts as groups: of a native job file; a program "
+      "that wants the word : gets it from sh -c");
+}
+
 Result<int> run_srun(const Invocation& invocation) {
   if (invocation.has("version")) {
     print("slurm 22.05 (dove)\n");
@@ -200,14 +225,8 @@ Result<int> run_srun(const Invocation& invocation) {
   }
   if (invocation.operands.empty())
     return usage_error("no program was named: srun [options] PROGRAM [ARGUMENT...]");
-  for (const char* refused : {"multi-prog", "bcast"}) {
-    if (invocation.has(refused)) {
-      return usage_error(fmt::format(
-          "--{} is not there: start one step per program, and keep programs on a shared path",
-          refused));
-    }
-  }
-  say_what_has_no_effect(invocation);
+  TRY(check_one_group(invocation));
+  TRY(check_options(invocation, inside_job() || !named_job(invocation).empty()));
   if (invocation.has("pty")) return run_with_terminal(invocation);
   if (!inside_job() && named_job(invocation).empty()) return run_as_job(invocation);
   TRY_ASSIGN(StepPlace place, place_of(invocation));
@@ -230,26 +249,24 @@ CommandSpec srun_spec() {
       "a job of the program, prints what it prints, and cancels it on Ctrl-C. Exits with the "
       "highest\n"
       "exit code of the tasks.";
-  spec.options = {{"label", 'l', "", "begin each line with the task's rank"},
-                  {"unbuffered", 'u', "", "output is never held back; accepted"},
-                  {"kill-on-bad-exit", 'K', "0|1", "end the step when a task fails", false, true},
-                  {"mpi", 0, "TYPE", "no effect"},
-                  {"overlap", 0, "", "no effect: steps share what their job holds"},
-                  {"cpu-bind", 0, "TYPE", "no effect"},
-                  {"cpu_bind", 0, "TYPE", "no effect"},
-                  {"jobid", 0, "JOB", "a step of this running job, from outside too"},
-                  {"pty", 0, "", "one task, with this terminal; inside a job or with --jobid"},
-                  {"multi-prog", 0, "", "refused"},
-                  {"bcast", 0, "FILE", "refused", false, true},
-                  {"immediate", 'I', "SECONDS", "accepted, no effect", false, true},
-                  {"threads", 'T', "COUNT", "accepted, no effect"},
-                  {"preserve-env", 'E', "", "accepted: the environment is kept"},
-                  {"disable-status", 'X', "", "accepted, no effect"},
-                  {"het-group", 0, "GROUP", "accepted, no effect"},
-                  {"wait", 'W', "SECONDS", "accepted, no effect"}};
+  std::string letters;
+  for (const jobfiles::StepOption& option : jobfiles::step_options()) {
+    OptionSpec one;
+    one.name = option.name;
+    one.letter = option.letter;
+    letters += option.letter;
+    one.value = option.argument == jobfiles::Argument::kNone ? "" : "VALUE";
+    one.value_optional = option.argument == jobfiles::Argument::kOptional;
+    one.repeats = true;
+    one.help = option.use == jobfiles::StepUse::kHonoured ? std::string(option.text)
+               : option.use == jobfiles::StepUse::kRefused
+                   ? fmt::format("refused in a job: {}", option.text)
+                   : fmt::format("no effect in a job: {}", option.text);
+    spec.options.push_back(std::move(one));
+  }
   std::vector<std::string> own;
   for (const OptionSpec& option : spec.options) own.push_back(option.name);
-  for (OptionSpec& option : sbatch_option_specs("lWX")) {
+  for (OptionSpec& option : sbatch_option_specs(letters)) {
     if (option.name == "help" || option.name == "wrap" || option.name == "parsable" ||
         std::find(own.begin(), own.end(), option.name) != own.end()) {
       continue;
@@ -268,9 +285,8 @@ Result<int> run_rsh(const Invocation& invocation) {
   }
   if (words.size() < 2) return usage_error("expected HOST COMMAND...");
   StepWanted step;
-  step.tasks = step.nodes = 1;
-  step.overcommit = true;
-  step.node_list = {words[0]};
+  step.sizes = codec::dump_json(
+      json{{"tasks", 1}, {"nodes", 1}, {"overcommit", true}, {"nodelist", {words[0]}}});
   const std::vector<std::string> command(words.begin() + 1, words.end());
   step.command = {"/bin/sh", "-c", fmt::format("{}", fmt::join(command, " "))};
   step.workdir = local_context().workdir;
