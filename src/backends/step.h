@@ -80,6 +80,7 @@ struct StepProgram {
   std::string stdin_text;         // "none", "stream" (from the client), or a path
   std::int32_t stdin_rank = -1;   // it goes to this task alone; -1: to all
   std::int64_t time_limit_s = 0;  // 0: as long as its job
+  std::string container;          // JSON of its ContainerSpec; "": it runs in what its job runs in
   bool label = false;
   bool kill_on_bad_exit = false;
 };

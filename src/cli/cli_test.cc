@@ -198,7 +198,7 @@ TEST_F(CliTest, SrunInsideAJobIsAStep) {
   EXPECT_EQ(outcome.code, 4);
   EXPECT_EQ(outcome.out, "0: hello\n");
   EXPECT_NE(outcome.err.find("1: oops\n"), std::string::npos) << outcome.err;
-  EXPECT_NE(outcome.err.find("task 1: exited with exit code 4"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("task 1: Exited with exit code 4"), std::string::npos) << outcome.err;
   const json body = json::parse(server_.body_of("POST /v1/jobs/7/steps"));
   EXPECT_EQ(body["command"], (json{"prog", "-x"}));
   EXPECT_EQ(body["tasks"], 2);

@@ -20,9 +20,6 @@ constexpr std::string_view kFrequency = "clock frequencies are left as the node 
 constexpr std::string_view kPrograms =
     "Slurm's own programs around a step are not run; call it in "
     "the script";
-constexpr std::string_view kContainers =
-    "a step runs in what its job runs in; name the image for the whole job, with #SBATCH "
-    "--container-image";
 constexpr std::string_view kNotCounted = "usage is counted from the log, not sampled";
 
 // clang-format off
@@ -41,17 +38,17 @@ const std::vector<StepOption> kOptions = {
   {"compress", 0, kOptional, kNoEffect, "nothing is copied"},
   {"constraint", 'C', kRequired, kNoEffect, kOfJob},
   {"container", 0, kRequired, kNoEffect, "a bundle of the node; name an image with --container-image"},
-  {"container-env", 0, kRequired, kRefused, kContainers},
-  {"container-entrypoint", 0, kNone, kRefused, kContainers},
-  {"container-image", 0, kRequired, kRefused, kContainers},
-  {"container-mount-home", 0, kNone, kRefused, kContainers},
-  {"container-mounts", 0, kRequired, kRefused, kContainers},
-  {"container-name", 0, kRequired, kRefused, kContainers},
-  {"container-readonly", 0, kNone, kRefused, kContainers},
-  {"container-remap-root", 0, kNone, kRefused, kContainers},
-  {"container-save", 0, kRequired, kRefused, kContainers},
-  {"container-workdir", 0, kRequired, kRefused, kContainers},
-  {"container-writable", 0, kNone, kRefused, kContainers},
+  {"container-env", 0, kRequired, kHonoured, "variables that come from the script though the image sets them, as all of them do"},
+  {"container-entrypoint", 0, kNone, kRefused, "the image's entry point is not run; call it by its name"},
+  {"container-image", 0, kRequired, kHonoured, "the step's tasks run in a container of this image"},
+  {"container-mount-home", 0, kNone, kHonoured, "the container sees the home directory"},
+  {"container-mounts", 0, kRequired, kHonoured, "what it sees of the node: `SOURCE[:TARGET[:ro]]`, separated by commas"},
+  {"container-name", 0, kRequired, kRefused, "a container ends with its task; keep what it makes in a directory, with --container-mounts"},
+  {"container-readonly", 0, kNone, kHonoured, "its files cannot be changed"},
+  {"container-remap-root", 0, kNone, kNoEffect, "who is root inside follows from the user: one with a Linux user is that user, another is root inside and nobody outside"},
+  {"container-save", 0, kRequired, kRefused, "a container ends with its task; make images where they are built"},
+  {"container-workdir", 0, kRequired, kHonoured, "the working directory inside"},
+  {"container-writable", 0, kNone, kHonoured, "its files can be changed, until the task ends; so they can without"},
   {"contiguous", 0, kNone, kNoEffect, "nodes have no order here"},
   {"core-spec", 'S', kRequired, kNoEffect, kOfJob},
   {"cores-per-socket", 0, kRequired, kNoEffect, kSockets},
@@ -109,9 +106,9 @@ const std::vector<StepOption> kOptions = {
   {"multi-prog", 0, kNone, kRefused, "start one step per program"},
   {"network", 0, kRequired, kNoEffect, kOfJob},
   {"nice", 0, kOptional, kNoEffect, kOfJob},
-  {"no-container-entrypoint", 0, kNone, kRefused, kContainers},
-  {"no-container-mount-home", 0, kNone, kRefused, kContainers},
-  {"no-container-remap-root", 0, kNone, kRefused, kContainers},
+  {"no-container-entrypoint", 0, kNone, kHonoured, "the image's entry point is not run; nor is it without"},
+  {"no-container-mount-home", 0, kNone, kHonoured, "the container does not see the home directory; nor does it without"},
+  {"no-container-remap-root", 0, kNone, kNoEffect, "who is root inside follows from the user: one with a Linux user is that user, another is root inside and nobody outside"},
   {"no-allocate", 'Z', kNone, kRefused, "nothing runs outside of a job"},
   {"no-kill", 'k', kOptional, kNoEffect, kOfJob},
   {"nodefile", 'F', kRequired, kRefused, "write the nodes with --nodelist"},

@@ -133,6 +133,10 @@ Result<StepBody> read_step(const Json& body) {
   } catch (const Json::exception& e) {
     return invalid("bad_value", std::string("the step cannot be read: ") + e.what(), "");
   }
+  if (body.contains("container")) {
+    TRY(codec::decode_exec(Json{{"command", {"true"}}, {"container", body["container"]}}));
+    step.program.container = codec::dump_json(body["container"]);
+  }
   if (step.program.command.empty() || step.program.command.front().empty()) {
     return invalid("bad_value", "command is a list of words, the program first", "command");
   }

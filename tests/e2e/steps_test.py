@@ -2,6 +2,9 @@
 """Steps as a Slurm user knows them: what a batch script and its srun find, hold and print."""
 import os
 import re
+import shutil
+import subprocess
+import tempfile
 import unittest
 
 from cluster import Cluster
@@ -12,7 +15,7 @@ RANKS = r"^(RANK|WORLD_SIZE|LOCAL_RANK|LOCAL_WORLD_SIZE|NODE_RANK|GROUP_RANK|MAS
 class Steps(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster(nodes=2, gpus=2, cores=4).__enter__()
+        cls.cluster = Cluster(nodes=2, gpus=2, cores=4, agent_options=["--container-runtime", "off"]).__enter__()
 
     @classmethod
     def tearDownClass(cls):
@@ -108,7 +111,7 @@ srun -n1 srun -n2 -N2 bash -c 'echo D $WORLD_SIZE $RANK'
                 ("-n1 --relative=2", "leave none"), ("-n1 --gres=rdma:1", "the job holds 0"), ("-n5 --exact", "5 tasks"),
                 ("-n1 --gres=gpu:a100:1", "a100"), ("-n1 --nosuch", "--nosuch"), ("-n1 --multi-prog", "one step per program"),
                 ("-n3 --gpus=4 --ntasks-per-gpu=1", "means 4 tasks"),
-                ("-n1 --container-image=x", "#SBATCH --container-image")]:
+                ("-n1 --container-image=x", "runs no containers")]:
             with self.subTest(options):
                 said = self.batch(f"srun {options} echo RAN\n", *job, state="failed")
                 self.assertRegex(said, "(?m)^srun: ")
@@ -181,7 +184,76 @@ srun -n1 bash -c 'kill -11 $$'; echo rc $?
         self.assertRegex(done.stderr, r"srun: error: node[12]: tasks? 0.*: Exited with exit code 127 \(.*nosuch-program")
         done = self.cluster.run("-n3", "false", name="srun", check=False)
         self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertRegex(done.stderr, r"srun: error: node[12]: task.* 0.*: Exited with exit code 1\n")
+        self.assertRegex(done.stderr, r"srun: error: node[12]: tasks? [-0-9,]+: Exited with exit code 1\n")
+
+
+def cannot_contain():
+    if os.geteuid() != 0:
+        return "containers need root"
+    if not shutil.which("runc") and not shutil.which("crun"):
+        return "there is no OCI runtime (tools/setup test)"
+    if not os.path.exists("/bin/busybox"):
+        return "there is no /bin/busybox (tools/setup test)"
+    if subprocess.run(["unshare", "-Urm", "true"], capture_output=True).returncode != 0:
+        return "this machine allows no user namespaces"
+    return None
+
+
+@unittest.skipIf(cannot_contain(), cannot_contain())
+class ContainedSteps(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="dove-steps.")
+        os.chmod(cls.folder, 0o755)
+        image = cls.folder + "/images/small"
+        os.makedirs(image + "/bin")
+        os.makedirs(image + "/etc")
+        shutil.copy("/bin/busybox", image + "/bin/busybox")
+        for applet in ("sh", "cat", "echo", "ls", "pwd", "touch"):
+            os.symlink("busybox", f"{image}/bin/{applet}")
+        with open(image + "/etc/os-release", "w") as file:
+            file.write("ID=small\n")
+        cls.volume = cls.folder + "/volumes/data"
+        os.makedirs(cls.volume)
+        os.chmod(cls.volume, 0o777)
+        cls.cluster = Cluster(gpus=2, agent_options=["--images", cls.folder + "/images",
+                                                     "--volume-roots", cls.folder + "/volumes"]).__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.cluster.__exit__(None, None, None)
+        shutil.rmtree(cls.folder)
+
+    batch = Steps.batch
+
+    def test_a_step_runs_in_its_image(self):
+        with open(self.volume + "/given", "w") as file:
+            file.write("from outside\n")
+        said = self.batch(f"""\
+export MINE=passed
+srun -n2 --gpus-per-task=1 --container-image=small --container-mounts={self.volume}:/data --container-workdir=/data \\
+  sh -c 'cat /etc/os-release; pwd; cat given; echo r$SLURM_PROCID $MINE $CUDA_VISIBLE_DEVICES; touch /data/made'
+srun -n1 cat /etc/os-release | grep ^ID=
+srun -n1 --container-image=small --container-readonly sh -c 'touch /x || echo cannot'
+""", "-n2", "--gpus-per-node=2")
+        self.assertEqual(said.count("ID=small\n/data\nfrom outside\n"), 2, said)
+        self.assertIn("r0 passed 0\n", said)
+        self.assertIn("r1 passed 1\n", said)
+        self.assertTrue(os.path.exists(self.volume + "/made"))
+        self.assertRegex(said, "(?m)^ID=(?!small)")
+        self.assertIn("cannot", said)
+
+    def test_what_cannot_be_contained_never_runs_bare(self):
+        for options, words in [("--container-image=not-there", "not-there"),
+                               ("--container-image=small --container-mounts=/etc:/x", "may see on this node"),
+                               ("--container-image=/images/x.sqsh", "file of enroot"),
+                               ("--container-name=kept", "container ends with its task"),
+                               ("--container-mounts=/a:/b", "needs --container-image"),
+                               ("--container-image=small --container-save=x", "container ends with its task")]:
+            with self.subTest(options):
+                said = self.batch(f"srun -n1 {options} sh -c 'echo RAN'\n", state="failed")
+                self.assertIn(words, said)
+                self.assertNotIn("RAN", said)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -131,6 +132,8 @@ class HeldAttempt {
   void warn_before_limit(std::int64_t ran_us);
   void task_ended(Slot& slot, TaskEnd end);
   void forget_own_stop(TaskExit& exit) const;
+  // Starts the tasks of a step whose image is there; `error`: why it is not.
+  void launch_step(std::int32_t step, const std::optional<Error>& error);
   void step_task_started(std::int32_t step, Rank rank);
   void step_task_ended(std::int32_t step, Rank rank, TaskEnd end);
   void end_step_input(std::int32_t step);

@@ -52,9 +52,26 @@ void HeldAttempt::start_step(const StepOrder& order) {
   step->order = order;
   Step& held = *step;
   steps_[order.step] = std::move(step);
-  const PlanContext plans = plan_context(context_.keeps_records);
   held.open = order.tasks.size();
   for (const TaskGrant& grant : order.tasks) held.starting.insert(grant.rank);
+  const std::string& image = order.container.image;
+  if (image.empty()) return launch_step(order.step, std::nullopt);
+  held.waits_for_image = true;
+  context_.runner->prepare(image, [this, number = order.step, alive = std::weak_ptr<bool>(alive_)](
+                                      const Result<void>& prepared) {
+    if (alive.expired()) return;
+    launch_step(number, prepared.ok() ? std::nullopt : std::optional(prepared.error()));
+  });
+}
+
+void HeldAttempt::launch_step(std::int32_t step_number, const std::optional<Error>& error) {
+  const auto found = steps_.find(step_number);
+  if (found == steps_.end()) return;
+  Step& held = *found->second;
+  held.waits_for_image = false;
+  const StepOrder order = held.order;  // outlives the step, which may end here
+  const bool stopped = held.stopped;
+  const PlanContext plans = plan_context(context_.keeps_records);
   if (order.stdin_text == "stream" && context_.step_input) {
     held.input =
         context_.step_input(order, [this, number = order.step] { end_step_input(number); });
@@ -70,11 +87,12 @@ void HeldAttempt::start_step(const StepOrder& order) {
     failed.exit = TaskExit{rank, 127, 0, "start_failed: the job is being stopped"};
     Result<TaskPlan> plan = plan_step_task(plans, order, grant);
     if (!tmp.ok()) plan = tmp.error();
+    if (error.has_value()) plan = *error;
     if (plan.ok() && plan->holds_input && held.input != nullptr) {
       const Result<void> added = held.input->add(rank, plan->stdin_path, files_owner());
       if (!added.ok()) plan = added.error();
     }
-    if (plan.ok() && stage_ == Stage::kStarted && !stopping_) {
+    if (plan.ok() && stage_ == Stage::kStarted && !stopping_ && !stopped) {
       slot.plan = std::move(plan).value();
       Result<std::unique_ptr<RunningTask>> task = context_.runner->start(
           slot.plan, TaskCallbacks{[this, number, rank] { step_task_started(number, rank); },
@@ -168,6 +186,7 @@ void HeldAttempt::attach_step(const StepAttach& attach) {
 void HeldAttempt::stop_step(std::int32_t number, int signal_number) {
   const auto found = steps_.find(number);
   if (found == steps_.end()) return;
+  if (found->second->waits_for_image) found->second->stopped = true;
   for (const auto& slot : found->second->tasks) {
     if (slot->task == nullptr) continue;
     if (signal_number == 0) {

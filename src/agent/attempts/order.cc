@@ -165,6 +165,12 @@ Result<StepOrder> read_step_order(const Json& step) {
     order.command = step.at("command").get<std::vector<std::string>>();
     order.environment = step.value("environment", std::map<std::string, std::string>{});
     order.workdir = step.value("workdir", "");
+    if (step.contains("container")) {
+      TRY_ASSIGN(const ExecSpec exec,
+                 codec::decode_exec(
+                     Json{{"command", order.command}, {"container", step.at("container")}}));
+      order.container = exec.container;
+    }
     order.stdout_path = step.value("stdout_path", "");
     order.stderr_path = step.value("stderr_path", "");
     order.stdin_text = step.value("stdin", "none");

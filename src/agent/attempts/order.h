@@ -85,6 +85,7 @@ struct StepOrder {
   std::vector<std::string> command;
   std::map<std::string, std::string> environment;
   std::string workdir;
+  ContainerSpec container;  // without an image: what the job's tasks run in
   std::string stdout_path;
   std::string stderr_path;
   std::string stdin_text = "none";  // "stream": from the step's client; or a path

@@ -80,7 +80,8 @@ Result<void> check_run_as(const PlanContext& context, bool contained) {
 }
 
 // A task's directory, user and files: what batch, main and step tasks have in common.
-Result<TaskPlan> plan_basics(const PlanContext& context, const std::string& name, Rank rank) {
+Result<TaskPlan> plan_basics(const PlanContext& context, const std::string& name, Rank rank,
+                             const ContainerSpec& container) {
   const LaunchOrder& order = context.order;
   TaskPlan plan;
   plan.path = fmt::format("{}/{}{}", context.attempt_directory, kTaskPrefix, name);
@@ -91,7 +92,7 @@ Result<TaskPlan> plan_basics(const PlanContext& context, const std::string& name
   plan.kill_grace_us = order.kill_grace_us;
   plan.append = order.exec.output.append;
   plan.umask = static_cast<std::int32_t>(std::strtol(order.exec.umask.c_str(), nullptr, 8));
-  plan.container = order.exec.container;
+  plan.container = container;
   const bool contained = !plan.container.image.empty();
   if (context.checks_files) TRY(check_run_as(context, contained));
   const bool mapped = context.mapped_users && order.run_as != RunAs::kAgent;
@@ -297,7 +298,7 @@ std::string attempt_mark(const PlanContext& context) {
 }
 
 Result<TaskPlan> plan_batch_script(const PlanContext& context) {
-  TRY_ASSIGN(TaskPlan plan, plan_basics(context, kBatchName, 0));
+  TRY_ASSIGN(TaskPlan plan, plan_basics(context, kBatchName, 0, context.order.exec.container));
   TRY(check_workdir(context, plan));
   const ExecSpec& exec = context.order.exec;
   plan.argv = {context.attempt_directory + "/script"};
@@ -315,7 +316,7 @@ Result<TaskPlan> plan_batch_script(const PlanContext& context) {
 
 Result<TaskPlan> plan_main_task(const PlanContext& context, const TaskGrant& grant) {
   const std::string name = fmt::format("r{}", grant.rank);
-  TRY_ASSIGN(TaskPlan plan, plan_basics(context, name, grant.rank));
+  TRY_ASSIGN(TaskPlan plan, plan_basics(context, name, grant.rank, context.order.exec.container));
   TRY(check_workdir(context, plan));
   const ExecSpec& exec = context.order.exec;
   plan.argv = exec.command;
@@ -338,7 +339,8 @@ Result<TaskPlan> plan_main_task(const PlanContext& context, const TaskGrant& gra
 }
 
 Result<TaskPlan> plan_batch_world(const PlanContext& context, const TaskGrant& grant) {
-  TRY_ASSIGN(TaskPlan plan, plan_basics(context, "world", grant.rank));
+  TRY_ASSIGN(TaskPlan plan,
+             plan_basics(context, "world", grant.rank, context.order.exec.container));
   TRY(check_workdir(context, plan));
   plan.mark.clear();
   plan.environment = attempt_environment(context.facts, context.order, context.attempt_directory);
@@ -350,7 +352,10 @@ Result<TaskPlan> plan_batch_world(const PlanContext& context, const TaskGrant& g
 Result<TaskPlan> plan_step_task(const PlanContext& context, const StepOrder& step,
                                 const TaskGrant& grant) {
   const std::string name = fmt::format("s{}.{}", step.step, grant.rank);
-  TRY_ASSIGN(TaskPlan plan, plan_basics(context, name, grant.rank));
+  const bool own_container = !step.container.image.empty();
+  TRY_ASSIGN(TaskPlan plan,
+             plan_basics(context, name, grant.rank,
+                         own_container ? step.container : context.order.exec.container));
   if (!step.workdir.empty()) plan.workdir = step.workdir;
   TRY(check_workdir(context, plan));
   plan.argv = step.command;
@@ -359,6 +364,10 @@ Result<TaskPlan> plan_step_task(const PlanContext& context, const StepOrder& ste
       step_environment(context.facts, context.order, step, grant, context.attempt_directory);
   set_limits(context, grant.cores, plan);
   TRY(contain(context, step_devices(context.order, step, grant), plan));
+  // The job's own is a directory that only its tasks see.
+  if (own_container && context.order.exec.container.image.empty()) {
+    plan.environment.erase("DOVE_PROGRESS");
+  }
   set_outputs(context, name, step.stdout_path, step.stderr_path, step.step, plan);
   plan.rotate_bytes = 0;  // the relay follows the file from its beginning
   const bool reads =

@@ -328,6 +328,7 @@ void Steps::send_orders(const Step& step, const core::State& state,
             {"stdin", program.stdin_text},
             {"stdin_rank", program.stdin_rank},
             {"kill_on_bad_exit", program.kill_on_bad_exit}};
+  if (!program.container.empty()) line["container"] = Json::parse(program.container);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     Json list = Json::array();
     for (const TaskGrant& task : nodes[i].tasks) {

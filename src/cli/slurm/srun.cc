@@ -12,6 +12,7 @@
 #include "cli/client/task_ends.h"
 #include "cli/face.h"
 #include "cli/families.h"
+#include "cli/slurm/step_container.h"
 #include "cli/slurm/step_sizes.h"
 #include "cli/terminal/output.h"
 #include "codec/json.h"
@@ -88,7 +89,10 @@ Result<StepWanted> wanted_of(const Invocation& invocation) {
   step.command = invocation.operands;
   step.name = invocation.get("job-name");
   TRY_ASSIGN(const json sizes, step_sizes(invocation));
-  step.sizes = codec::dump_json(sizes);
+  TRY_ASSIGN(json container, step_container(invocation));
+  json asked = sizes;
+  if (!container.is_null()) asked["container"] = std::move(container);
+  step.sizes = codec::dump_json(asked);
   if (invocation.has("time")) {
     const Result<Span> limit = jobfiles::parse_time_limit(invocation.get("time"));
     if (!limit.ok()) return usage_error(fmt::format("--time: {}", limit.error().message));
