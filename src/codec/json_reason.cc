@@ -1,12 +1,17 @@
 // Why a job waits, in words and numbers.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "codec/json.h"
 #include "codec/json_parts.h"
+#include "codec/json_reasons.h"
 #include "codec/quantity.h"
 #include "codec/words.h"
+#include "core/admit/cannot_start.h"
+#include "core/cycle/derived.h"
 #include "core/place/domain.h"
 #include "core/place/limits.h"
 #include "model/huge_pages.h"
@@ -64,6 +69,10 @@ std::string job_text(const core::State& state, JobId id) {
 }
 
 std::string limit_text(const Reason& r, std::string_view who) {
+  if (r.resource == "jobs" || r.resource == "jobs_running") {
+    return fmt::format("{} may run {} at a time, and {} {} running", who,
+                       counted(r.limit, "job", "jobs"), r.used, r.used == 1 ? "is" : "are");
+  }
   std::string text = fmt::format("{} may use {} at once; {} in use", who,
                                  amount(r.resource, r.limit), bare(r.resource, r.used));
   if (r.needs > 0) text += fmt::format(", this job needs {}", bare(r.resource, r.needs));
@@ -74,9 +83,9 @@ std::string resources_text(const Reason& r) {
   if (r.resource == "nodes") {
     return fmt::format("needs {} at once; {} can take it now", amount(r.resource, r.needs), r.free);
   }
-  std::string text = fmt::format("needs {} at once; {} free on the best node",
+  std::string text = fmt::format("needs {} at once; the most that is free on one node is {}",
                                  amount(r.resource, r.needs), bare(r.resource, r.free));
-  if (r.total > 0) text += fmt::format(", {} in all", bare(r.resource, r.total));
+  if (r.total > 0) text += fmt::format(" (the nodes have {})", bare(r.resource, r.total));
   return text;
 }
 
@@ -170,7 +179,9 @@ std::string ahead_text(const core::State& state, const Reason& r) {
   std::string text = r.limit > 0 ? "at least " : "";
   text += counted(r.count, "job is ahead of it", "jobs are ahead of it");
   if (!r.subject.empty()) text += fmt::format(" in queue {}, where nothing passes", r.subject);
-  if (r.other) text += ", the next is " + job_text(state, r.other);
+  if (r.other) {
+    text += (r.count == 1 ? ": " : "; the last of them is ") + job_text(state, r.other);
+  }
   const std::string by = by_text(r);
   return by.empty() ? text : fmt::format("{} ({})", text, by);
 }
@@ -228,6 +239,38 @@ std::string fault_text(const core::State& state, const std::string& name) {
                      finding.evidence.empty() ? "" : " (" + finding.evidence + ")");
 }
 
+// What closes nodes, in one word if it is one: "both nodes are drained (fan)".
+std::string unavailable_text(const core::State& state, const Reason& r) {
+  std::int64_t drained = 0;
+  std::int64_t closed = 0;
+  std::set<std::string> why;
+  for (const core::Node& node : state.nodes) {
+    if (node.removed || core::is_available(node)) continue;
+    ++closed;
+    if (!node.declared.drained) continue;
+    ++drained;
+    if (!node.declared.drain_reason.empty()) why.insert(node.declared.drain_reason);
+  }
+  const std::string which = r.count < r.total ? fmt::format("{} of {} matching nodes {}", r.count,
+                                                            r.total, r.count == 1 ? "is" : "are")
+                            : r.count == 1    ? std::string("the only matching node is")
+                            : r.count == 2    ? std::string("both matching nodes are")
+                                              : fmt::format("all {} matching nodes are", r.count);
+  const bool only_drained = drained == closed && closed > 0;
+  std::string text = which + (only_drained ? " drained" : " drained, suspect, lost or silent");
+  if (only_drained && !why.empty()) text += fmt::format(" ({})", fmt::join(why, ", "));
+  return text + fault_text(state, r.subject);
+}
+
+// rfc3339 without the fraction.
+std::string to_the_second(Instant instant) {
+  std::string text = rfc3339(instant);
+  if (const std::size_t dot = text.find('.'); dot != std::string::npos) text.resize(dot);
+  std::replace(text.begin(), text.end(), 'T', ' ');
+  if (text.ends_with('Z')) text.pop_back();
+  return text + " UTC";
+}
+
 std::string text_of(const core::State& state, const Reason& r) {
   switch (r.kind) {
     case ReasonKind::kHeld:
@@ -241,7 +284,7 @@ std::string text_of(const core::State& state, const Reason& r) {
       return r.subject.empty() ? "held; `dove release` lets it go"
                                : fmt::format("held by {}; `dove release` lets it go", r.subject);
     case ReasonKind::kBeginTime:
-      return fmt::format("not to begin before {}", rfc3339(r.until));
+      return fmt::format("starts after {}", to_the_second(r.until));
     case ReasonKind::kDependency:
       return dependency_text(state, r);
     case ReasonKind::kArrayLimit:
@@ -266,8 +309,7 @@ std::string text_of(const core::State& state, const Reason& r) {
     case ReasonKind::kNeverFits:
       return never_fits_text(r);
     case ReasonKind::kNodesUnavailable:
-      return fmt::format("{} of {} matching nodes are drained, suspect, lost or silent{}", r.count,
-                         r.total, fault_text(state, r.subject));
+      return unavailable_text(state, r);
     case ReasonKind::kAhead:
       return ahead_text(state, r);
     case ReasonKind::kDomain:
@@ -280,7 +322,8 @@ std::string text_of(const core::State& state, const Reason& r) {
     case ReasonKind::kPreemption:
       return preemption_text(state, r);
     case ReasonKind::kExcluded:
-      return fmt::format("the nodes that it wants or excludes leave {}",
+      if (r.count == 0) return "--nodelist and --exclude leave no node";
+      return fmt::format("--nodelist and --exclude leave {}, which cannot hold it now",
                          counted(r.count, "node", "nodes"));
     case ReasonKind::kPromised:
       return fmt::format(
@@ -319,6 +362,27 @@ Json reason_json(const core::State& state, const Reason& r) {
   if (r.other) object["job"] = r.other.value;
   if (r.until.us != 0) put_instant(object, "until", r.until);
   return object;
+}
+
+Json reasons_json(const core::State& state, const core::Job& job,
+                  const std::vector<Reason>& reasons) {
+  const auto impossible = [](const Reason& r) {
+    return r.kind == ReasonKind::kNeverFits || (r.kind == ReasonKind::kExcluded && r.count == 0);
+  };
+  Json first = Json::array();
+  Json rest = Json::array();
+  std::vector<std::string> texts;
+  if (std::any_of(reasons.begin(), reasons.end(), impossible)) {
+    texts = core::cannot_start(state, *job.spec);
+  }
+  for (const Reason& reason : reasons) {
+    Json& list = impossible(reason) ? first : rest;
+    list.push_back(reason_json(state, reason));
+    if (!impossible(reason) || first.size() > texts.size()) continue;
+    list.back()["text"] = texts[first.size() - 1];
+  }
+  for (Json& each : rest) first.push_back(std::move(each));
+  return first;
 }
 
 }  // namespace dove::codec

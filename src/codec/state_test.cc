@@ -218,7 +218,11 @@ TEST(StateJson, ReasonsAreSaidInWordsWithTheirNumbers) {
   gpus.needs = 16;
   gpus.free = 8;
   gpus.total = 32;
-  EXPECT_NE(text(gpus).find("needs 16 GPUs at once; 8 free"), std::string::npos) << text(gpus);
+  EXPECT_NE(
+      text(gpus).find(
+          "needs 16 GPUs at once; the most that is free on one node is 8 (the nodes have 32)"),
+      std::string::npos)
+      << text(gpus);
   Reason queue = reason(ReasonKind::kQueueLimit, "long", "memory_bytes");
   queue.limit = std::int64_t{64} << 30;
   queue.used = std::int64_t{32} << 30;
@@ -228,14 +232,22 @@ TEST(StateJson, ReasonsAreSaidInWordsWithTheirNumbers) {
   Reason ahead = reason(ReasonKind::kAhead);
   ahead.count = 1;
   ahead.other = JobId{2};
-  EXPECT_EQ(text(ahead), "1 job is ahead of it, the next is job 2 (train)");
+  EXPECT_EQ(text(ahead), "1 job is ahead of it: job 2 (train)");
   ahead.resource = "priority";
   ahead.used = 5;
   ahead.subject = "strict";
-  EXPECT_EQ(
-      text(ahead),
-      "1 job is ahead of it in queue strict, where nothing passes, the next is job 2 (train) (by "
-      "priority, 5 over 0)");
+  EXPECT_EQ(text(ahead),
+            "1 job is ahead of it in queue strict, where nothing passes: job 2 (train) (by "
+            "priority, 5 over 0)");
+  ahead.count = 3;
+  EXPECT_NE(text(ahead).find("; the last of them is job 2 (train)"), std::string::npos);
+  Reason jobs = reason(ReasonKind::kProjectLimit, "vision", "jobs_running");
+  jobs.limit = jobs.used = jobs.needs = 1;
+  EXPECT_EQ(text(jobs), "project vision may run 1 job at a time, and 1 is running");
+  EXPECT_EQ(text(reason(ReasonKind::kExcluded)), "--nodelist and --exclude leave no node");
+  Reason begin = reason(ReasonKind::kBeginTime);
+  begin.until = Instant{1'772'620'200'123'456};
+  EXPECT_EQ(text(begin), "starts after 2026-03-04 10:30:00 UTC");
   Reason held = reason(ReasonKind::kHeld, "ann");
   EXPECT_EQ(text(held), "held by ann; `dove release` lets it go");
   held.count = 20;
@@ -250,8 +262,10 @@ TEST(StateJson, ReasonsAreSaidInWordsWithTheirNumbers) {
   Reason pages = reason(ReasonKind::kResources, "", "hugepages-2Mi");
   pages.needs = std::int64_t{1} << 30;
   pages.free = 64 << 20;
-  EXPECT_NE(text(pages).find("needs 1 GiB of hugepages-2Mi at once; 64 MiB free"),
-            std::string::npos)
+  EXPECT_NE(
+      text(pages).find(
+          "needs 1 GiB of hugepages-2Mi at once; the most that is free on one node is 64 MiB"),
+      std::string::npos)
       << text(pages);
   for (int kind = 0; kind <= static_cast<int>(ReasonKind::kPreemption); ++kind) {
     const Json json = reason_json(state, reason(static_cast<ReasonKind>(kind), "x", "cores"));

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "codec/json.h"
+#include "codec/json_reasons.h"
 #include "core/state/step.h"
 #include "server/context.h"
 #include "server/handlers.h"
@@ -192,11 +193,8 @@ void why_job(Context& context, CallPtr call) {
   const core::State& state = context.state();
   const Result<const core::Job*> job = find_job(state, call->parameters[0]);
   if (!job.ok()) return call->fail(job.error());
-  Json reasons = Json::array();
-  for (const Reason& reason :
-       core::explain(state, context.desk.controller.policies(), (*job)->id)) {
-    reasons.push_back(codec::reason_json(state, reason));
-  }
+  Json reasons = codec::reasons_json(
+      state, **job, core::explain(state, context.desk.controller.policies(), (*job)->id));
   Json body = codec::job_summary_json(state, **job);
   body["reasons"] = std::move(reasons);
   const std::string trouble = context.nodes.observed.trouble((*job)->id);

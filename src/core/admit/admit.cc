@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/place/hostlist.h"
+#include "core/admit/cannot_start.h"
 #include "core/place/limits.h"
 #include "core/place/reservation.h"
 #include "core/state/admit_slices.h"
@@ -273,7 +273,7 @@ Result<void> check_holders(const State& state, const JobSpec& spec) {
   return {};
 }
 
-// Resources of a group's task that no node of the pool has in total.
+// What the submitter should know of the pool.
 std::vector<std::string> fit_warnings(const State& state, const JobSpec& spec) {
   std::vector<std::string> warnings;
   const Pool& pool = *pool_of(state, spec);
@@ -282,22 +282,13 @@ std::vector<std::string> fit_warnings(const State& state, const JobSpec& spec) {
         fmt::format("pool \"{}\" gives whole nodes: the job gets all of each, whatever it asks for",
                     pool.name));
   }
-  for (const TaskGroup& group : spec.groups) {
-    const bool held_somewhere =
-        std::any_of(state.nodes.begin(), state.nodes.end(), [&](const Node& n) {
-          if (n.removed || n.inventory == nullptr || !any_hostlist_holds(pool.nodes, n.name))
-            return false;
-          const auto cores = static_cast<std::int64_t>(usable_cores(n).size());
-          const auto devices = static_cast<std::int64_t>(n.inventory->devices.size());
-          const std::int64_t memory = n.inventory->memory_bytes - n.declared.memory_reserved_bytes;
-          return group.per_task.cores + group.per_node.cores <= cores &&
-                 group.per_task.gpus + group.per_node.gpus <= devices &&
-                 group.per_task.memory_bytes + group.per_node.memory_bytes <= memory;
-        });
-    if (held_somewhere) continue;
-    warnings.push_back(fmt::format(
-        "no node of pool \"{}\" can hold a task of group \"{}\": the job waits until one joins",
-        pool.name, group.name));
+  const std::vector<std::string> never = cannot_start(state, spec);
+  for (const std::string& why : never) {
+    warnings.push_back(
+        fmt::format("this job cannot start: {}. It waits until nodes join or change", why));
+  }
+  if (const std::string why = all_drained(state, spec); never.empty() && !why.empty()) {
+    warnings.push_back(fmt::format("{}: the job waits until one is taken back", why));
   }
   return warnings;
 }
