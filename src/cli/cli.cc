@@ -8,10 +8,12 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/client/api.h"
+#include "cli/client/program.h"
 #include "cli/commands/manual.h"
 #include "cli/families.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/table.h"
+#include "cli/terminal/terminal.h"
 
 namespace dove::cli {
 namespace {
@@ -39,8 +41,11 @@ Result<int> run_completion(const std::vector<Command>& commands, const Invocatio
     print(bash_completion(commands, face_names()));
   } else if (shell == "zsh") {
     print(zsh_completion(commands, face_names()));
+  } else if (shell == "fish") {
+    print(fish_completion(commands, face_names()));
   } else {
-    return usage_error(fmt::format("there is completion for bash and zsh, not for '{}'", shell));
+    return usage_error(
+        fmt::format("there is completion for bash, zsh and fish, not for '{}'", shell));
   }
   return kExitOk;
 }
@@ -52,13 +57,22 @@ const Command* find(const std::vector<Command>& commands, const std::string& nam
   return nullptr;
 }
 
+// On a terminal as man shows it, with its pager; else, or without man, the page's source.
+void show_page(const std::string& page) {
+  if (stdout_is_terminal()) {
+    const auto end = run_program({.command = {"man", "-l", "-"}, .environment = {}, .input = page});
+    if (end.ok() && end->code == 0) return;
+  }
+  print(page);
+}
+
 Result<int> run_man(const std::vector<Command>& commands, const Invocation& invocation) {
   if (invocation.has("markdown")) {
     print(markdown_page(commands));
     return kExitOk;
   }
   if (invocation.operands.empty()) {
-    print(man_page(commands));
+    show_page(man_page(commands));
     return kExitOk;
   }
   const std::string name = fmt::format("{}", fmt::join(invocation.operands, " "));
@@ -67,7 +81,7 @@ Result<int> run_man(const std::vector<Command>& commands, const Invocation& invo
     return Error{ErrorKind::kNotFound, "no_such_command",
                  fmt::format("there is no command '{}'", name), ""};
   }
-  print(man_page(command->spec));
+  show_page(man_page(command->spec));
   return kExitOk;
 }
 
@@ -83,10 +97,11 @@ void append_own(std::vector<Command>& all, const std::vector<Command>& extra) {
   completion.name = "completion";
   completion.summary = "Print the completion of a shell";
   completion.group = "This program";
-  completion.operands = "bash|zsh";
+  completion.operands = "bash|zsh|fish";
   completion.operands_min = completion.operands_max = 1;
   completion.description =
-      "For bash: eval \"$(dove completion bash)\"; for zsh: source <(dove completion zsh).";
+      "For bash: eval \"$(dove completion bash)\"; for zsh: source <(dove completion zsh);\n"
+      "for fish: dove completion fish | source.";
   all.push_back({completion, guarded("completion", [extra](const Invocation& given) {
                    return run_completion(all_commands(extra), given);
                  })});
@@ -96,7 +111,7 @@ void append_own(std::vector<Command>& all, const std::vector<Command>& extra) {
   man.group = "This program";
   man.operands = "[COMMAND]";
   man.operands_max = 3;
-  man.description = "dove man | man -l -";
+  man.description = "On a terminal through man(1); otherwise the source of the page.";
   man.options = {{"markdown", 0, "", "as the page docs/guide/cli.md"}};
   all.push_back({man, guarded("man", [extra](const Invocation& given) {
                    return run_man(all_commands(extra), given);
@@ -170,16 +185,16 @@ int unknown_command(const std::vector<Command>& table, const std::vector<std::st
       if (command.spec.name.starts_with(first)) names.push_back(command.spec.name);
     }
     const std::string near = nearest(first + words[1], names);
-    say(fmt::format("unknown command '{}{}'{}; `dove {}--help` lists them", first, words[1],
-                    near.empty() ? "" : fmt::format("; did you mean `dove {}`?", near), first));
+    say(fmt::format("unknown command '{}{}'.{} `dove {}--help` lists the commands", first, words[1],
+                    near.empty() ? "" : fmt::format(" Did you mean `dove {}`?", near), first));
     return kExitUsage;
   }
   for (const Command& command : table) {
     names.push_back(command.spec.name.substr(0, command.spec.name.find(' ')));
   }
   const std::string near = nearest(words[0], names);
-  say(fmt::format("unknown command '{}'{}; `dove --help` lists them", words[0],
-                  near.empty() ? "" : fmt::format("; did you mean `dove {}`?", near)));
+  say(fmt::format("unknown command '{}'.{} `dove --help` lists the commands", words[0],
+                  near.empty() ? "" : fmt::format(" Did you mean `dove {}`?", near)));
   return kExitUsage;
 }
 

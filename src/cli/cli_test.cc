@@ -47,7 +47,9 @@ TEST_F(CliTest, FamiliesOfCommandsHaveHelp) {
 TEST_F(CliTest, UnknownCommandsAreSuggested) {
   const Outcome outcome = run({"dove", "sumbit"});
   EXPECT_EQ(outcome.code, kExitUsage);
-  EXPECT_NE(outcome.err.find("did you mean `dove submit`?"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("unknown command 'sumbit'. Did you mean `dove submit`?"),
+            std::string::npos)
+      << outcome.err;
   EXPECT_EQ(outcome.out, "");
 }
 
@@ -94,6 +96,41 @@ TEST_F(CliTest, PsListsJobs) {
   EXPECT_EQ(run({"dove", "ps", "-o", "name"}).out, "7\n8\n");
   EXPECT_EQ(json::parse(run({"dove", "ps", "-o", "json"}).out)["jobs"].size(), 2u);
   EXPECT_EQ(run({"dove", "ps", "-o", "xml"}).code, kExitUsage);
+}
+
+TEST_F(CliTest, PsFoldsArraysAndCutsNothingInAPipe) {
+  json jobs = json::array();
+  for (const int index : {0, 1, 2, 7}) {
+    json one = job(1047 + index, "waiting");
+    one["array"] = {{"id", 1047}, {"index", index}};
+    one["name"] = std::string("tr\u00e8s-long-\u540d\u5b57-") + std::string(40, 'x');
+    jobs.push_back(one);
+  }
+  server_.set("GET /v1/jobs", {200, json{{"jobs", jobs}}.dump()});
+  const std::string why(120, 'w');
+  server_.set("GET /v1/jobs/1047/why",
+              {200, json{{"reasons", {{{"kind", "resources"}, {"text", why}}}}}.dump()});
+  const Outcome outcome = run({"dove", "ps"});
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 2) << outcome.out;
+  EXPECT_NE(outcome.out.find("1047_[0-2,7]"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find(jobs[0]["name"].get<std::string>()), std::string::npos);
+  EXPECT_NE(outcome.out.find(why), std::string::npos);
+}
+
+TEST_F(CliTest, WhyOfAJobThatEndedSaysWhatBecameOfIt) {
+  json never = job(1200, "failed");
+  never["state"] = "dependency_never_met";
+  never["dependencies"] = {{{"kind", "afterok"}, {"job", 1199}}};
+  server_.set("GET /v1/jobs/1200", {200, never.dump()});
+  server_.set("GET /v1/jobs/1199", {200, job(1199, "failed").dump()});
+  for (const char* id : {"1199", "1200"}) {
+    server_.set(std::string("GET /v1/jobs/") + id + "/why", {200, R"({"reasons":[]})"});
+  }
+  EXPECT_EQ(
+      run({"dove", "why", "1200"}).out,
+      "Job 1200 never ran: it needed job 1199 to succeed (afterok), and job 1199 is failed\n");
+  EXPECT_EQ(run({"dove", "why", "1199"}).out,
+            "Job 1199 has ended (failed); `dove show 1199` says how\n");
 }
 
 TEST_F(CliTest, SqueueIsAFace) {

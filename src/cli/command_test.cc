@@ -108,6 +108,10 @@ TEST(Manual, EveryCommandIsInHelpManAndCompletion) {
   const std::string man = man_page(commands);
   const std::string bash = bash_completion(commands, face_names());
   const std::string zsh = zsh_completion(commands, face_names());
+  const std::string fish = fish_completion(commands, face_names());
+  EXPECT_NE(fish.find("complete -c dove -n __fish_use_subcommand -f -a submit "),
+            std::string::npos);
+  EXPECT_NE(fish.find("complete -c sbatch -l ntasks -s n -r "), std::string::npos);
   for (const Command& command : commands) {
     const std::string& name = command.spec.name;
     EXPECT_NE(overview.find("  " + name + " "), std::string::npos) << name;

@@ -69,19 +69,25 @@ bool is_loopback(std::string_view url) {
   return host.starts_with("127.") || host.starts_with("localhost") || host.starts_with("[::1]");
 }
 
+// "http://host:port": what of a URL people gave.
+std::string server_of(const std::string& url) {
+  const std::size_t scheme = url.find("://");
+  return url.substr(0, url.find('/', scheme == std::string::npos ? 0 : scheme + 3));
+}
+
 Error error_of(CURLcode code, const std::string& url, const char* detail) {
   const std::string cause = *detail != '\0' ? detail : curl_easy_strerror(code);
   switch (static_cast<int>(code)) {
     case CURLE_COULDNT_CONNECT:
-      return {
-          ErrorKind::kUnavailable,
-          "connection_refused",
-          fmt::format("cannot reach {}: {}; is `dove server` or `dove up` running?", url, cause),
-          {}};
+      return {ErrorKind::kUnavailable,
+              "connection_refused",
+              fmt::format("cannot reach {}: {}; is `dove server` or `dove up` running?",
+                          server_of(url), cause),
+              {}};
     case CURLE_COULDNT_RESOLVE_HOST:
       return {ErrorKind::kUnavailable,
               "host_unknown",
-              fmt::format("cannot reach {}: {}; check the server's name", url, cause),
+              fmt::format("cannot reach {}: {}; check the server's name", server_of(url), cause),
               {}};
     case CURLE_OPERATION_TIMEDOUT:
       return {ErrorKind::kTimeout,

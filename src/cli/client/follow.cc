@@ -131,7 +131,7 @@ Result<int> run_to_end(Api& api, const std::string& job, int ranks, bool label) 
   const Endpoint endpoint = api.endpoint();
   SignalWatch watch([&heard, endpoint, job](int number) {
     if (heard.exchange(number) != 0) _exit(128 + number);
-    say(fmt::format("cancelling job {}; once more to leave it alone", job));
+    say(fmt::format("cancelling job {}; press Ctrl-C again to leave without waiting", job));
     Api own(endpoint);
     const Result<json> answer = own.send("POST", job_target(job, "/cancel"), json::object());
     if (!answer.ok()) say(answer.error().message);

@@ -2,6 +2,8 @@
 // server.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/commands/manual.h"
 
 namespace dove::cli {
@@ -123,6 +125,51 @@ std::string zsh_completion(const std::vector<Command>& commands,
   out += "_dove_jobs() { compadd -- ${(f)\"$(timeout 2 dove ps -o name 2>/dev/null)\"} }\n";
   out += "_dove_nodes() { compadd -- ${(f)\"$(timeout 2 dove nodes -o name 2>/dev/null)\"} }\n";
   out += fmt::format("compdef _dove dove {}\n", fmt::join(faces, " "));
+  return out;
+}
+
+std::string fish_completion(const std::vector<Command>& commands,
+                            const std::vector<std::string>& faces) {
+  std::string out = "# fish completion of dove: dove completion fish | source\n";
+  const auto operands = [](const std::string& kind) -> std::string {
+    if (kind == "job") return " -f -a '(timeout 2 dove ps -o name 2>/dev/null)'";
+    if (kind == "node") return " -f -a '(timeout 2 dove nodes -o name 2>/dev/null)'";
+    return "";
+  };
+  const auto options = [](const CommandSpec& spec, const std::string& head) {
+    std::string lines;
+    for (const OptionSpec& option : spec.options) {
+      lines += fmt::format("{} -l {}{}{} -d '{}'\n", head, option.name,
+                           option.letter == 0 ? "" : fmt::format(" -s {}", option.letter),
+                           option.value.empty() || option.value_optional ? "" : " -r",
+                           quoted(option.help));
+    }
+    return lines;
+  };
+  for (const Command& command : commands) {
+    const CommandSpec& spec = command.spec;
+    if (spec.hidden) continue;
+    const bool is_face = std::find(faces.begin(), faces.end(), spec.name) != faces.end();
+    const std::size_t blank = spec.name.find(' ');
+    const std::string family = spec.name.substr(0, blank);
+    if (blank != std::string::npos) {
+      const std::string rest = spec.name.substr(blank + 1);
+      if (rest.find(' ') != std::string::npos) continue;
+      out += fmt::format("complete -c dove -n '__fish_seen_subcommand_from {}' -f -a {} -d '{}'\n",
+                         family, rest, quoted(spec.summary));
+      continue;
+    }
+    out += fmt::format("complete -c dove -n __fish_use_subcommand -f -a {} -d '{}'\n", spec.name,
+                       quoted(spec.summary));
+    const std::string head =
+        fmt::format("complete -c dove -n '__fish_seen_subcommand_from {}'", spec.name);
+    out += options(spec, head);
+    if (!operands(spec.completes).empty()) out += head + operands(spec.completes) + "\n";
+    if (is_face) out += options(spec, "complete -c " + spec.name);
+  }
+  for (const char* name : {"tcloud", "token", "join-token"}) {
+    out += fmt::format("complete -c dove -n __fish_use_subcommand -f -a {}\n", name);
+  }
   return out;
 }
 

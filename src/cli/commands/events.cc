@@ -144,7 +144,7 @@ std::string top_text(const json& cluster, const std::vector<JobView>& jobs, Term
     if (left-- <= 0) break;
     const std::vector<std::string> held = job.nodes();
     table.add({{job.shown_id, ""},
-               {job.name.substr(0, 32), ""},
+               {clipped(job.name, 32), ""},
                {job.user, ""},
                {job.state, state_style(job.state)},
                {clock_text(job.run_us(now_us)), ""},

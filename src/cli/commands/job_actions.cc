@@ -27,7 +27,9 @@ Result<int> for_each_job(const Invocation& invocation, const std::string& action
       if (!invocation.has("quiet")) print(fmt::format("job {} {}\n", id, done));
       continue;
     }
-    say(fmt::format("job {}: {}", id, answer.error().message));
+    const std::string& message = answer.error().message;
+    const bool named = message.find("job " + id) != std::string::npos;
+    say(named ? message : fmt::format("job {}: {}", id, message));
     if (code == kExitOk) code = exit_code(answer.error());
     if (answer.error().kind == ErrorKind::kUnavailable) break;
   }
@@ -47,7 +49,11 @@ Result<int> run_priority(const Invocation& invocation) {
   int value = 0;
   const auto [at, error] = std::from_chars(given.data(), given.data() + given.size(), value);
   if (error != std::errc() || at != given.data() + given.size()) {
-    return usage_error(fmt::format("--value={} is no whole number", given));
+    return usage_error(
+        given.empty() ? "name the new priority: dove priority --value=N JOB..."
+                      : fmt::format("--value={} is not a whole number: dove priority --value=N "
+                                    "JOB...",
+                                    given));
   }
   return for_each_job(invocation, "priority", json{{"priority", value}}, "has its new priority");
 }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/client/api.h"
@@ -18,6 +19,8 @@ namespace dove::cli {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::size_t kNameColumns = 32;
 
 JobFilter filter_of(const Invocation& invocation) {
   JobFilter filter;
@@ -36,7 +39,51 @@ std::string reason_of(const JobView& job) {
   return more == 0 ? job.reasons[0].text : fmt::format("{} (+{})", job.reasons[0].text, more);
 }
 
-Table jobs_table(const std::vector<JobView>& jobs, bool wide) {
+// Columns that people have; nothing is cut for a pipe, nor with -o wide.
+std::size_t room_of(Format format) {
+  if (format == Format::kWide || !stdout_is_terminal()) return 0;
+  return static_cast<std::size_t>(terminal_size().columns);
+}
+
+std::string ranges_text(const std::vector<std::int64_t>& indices) {
+  std::string text;
+  for (std::size_t i = 0; i < indices.size();) {
+    std::size_t end = i;
+    while (end + 1 < indices.size() && indices[end + 1] == indices[end] + 1) ++end;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", indices[i]);
+    if (end > i) text += fmt::format("-{}", indices[end]);
+    i = end + 1;
+  }
+  return text;
+}
+
+// Elements of an array that wait in the same way become one line: "1047_[0-99]".
+std::vector<JobView> folded(std::vector<JobView> jobs) {
+  std::vector<JobView> lines;
+  std::vector<std::vector<std::int64_t>> indices;
+  std::map<std::pair<std::string, std::string>, std::size_t> of_array;
+  for (JobView& job : jobs) {
+    if (!job.array.empty() && job.waiting()) {
+      const auto [at, is_new] = of_array.emplace(std::pair(job.array, job.state), lines.size());
+      if (!is_new) {
+        indices[at->second].push_back(job.array_index);
+        continue;
+      }
+    }
+    indices.push_back({job.array_index});
+    lines.push_back(std::move(job));
+  }
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (indices[i].size() < 2) continue;
+    std::sort(indices[i].begin(), indices[i].end());
+    lines[i].shown_id = fmt::format("{}_[{}]", lines[i].array, ranges_text(indices[i]));
+  }
+  return lines;
+}
+
+Table jobs_table(const std::vector<JobView>& jobs, Format format) {
+  const bool wide = format == Format::kWide;
+  const std::size_t room = room_of(format);
   std::vector<Column> columns = {{"ID"}, {"NAME"}, {"USER"}, {"QUEUE"}, {"STATE"}, {"TIME", true}};
   if (wide) {
     for (const char* title : {"TASKS", "CORES", "GPUS", "PRIO", "ATTEMPT"}) {
@@ -53,7 +100,7 @@ Table jobs_table(const std::vector<JobView>& jobs, bool wide) {
   const std::int64_t now_us = telemetry::now_us();
   for (const JobView& job : jobs) {
     std::vector<Cell> row = {{job.shown_id, ""},
-                             {wide ? job.name : job.name.substr(0, 32), ""},
+                             {room == 0 ? job.name : clipped(job.name, kNameColumns), ""},
                              {job.user, ""},
                              {job.queue, ""},
                              {job.state, state_style(job.state)},
@@ -70,8 +117,7 @@ Table jobs_table(const std::vector<JobView>& jobs, bool wide) {
     if (tells) row.push_back({step_text(job.progress), ""});
     const std::vector<std::string> nodes = job.nodes();
     row.push_back({nodes.empty() ? std::to_string(job.nodes_asked) : sorted_hostlist(nodes), ""});
-    const std::string why = job.waiting() || job.ended ? reason_of(job) : "";
-    row.push_back({wide || width_of(why) <= 60 ? why : fitted(why, 57, false) + "...", ""});
+    row.push_back({job.waiting() || job.ended ? reason_of(job) : "", ""});
     table.add(std::move(row));
   }
   return table;
@@ -113,8 +159,9 @@ Result<int> run_ps(const Invocation& invocation) {
                               "submit FILE` starts one");
       return kExitOk;
     }
+    jobs = folded(std::move(jobs));
     add_reasons(api, jobs);
-    print(jobs_table(jobs, format == Format::kWide).text(colours_on()));
+    print(jobs_table(jobs, format).text(colours_on(), room_of(format)));
     return kExitOk;
   });
 }
@@ -148,7 +195,7 @@ Result<int> run_show(const Invocation& invocation) {
       }
       add_reasons(api, jobs);
       if (jobs.size() > 1) {
-        print(jobs_table(jobs, format == Format::kWide).text(colours_on()));
+        print(jobs_table(jobs, format).text(colours_on(), room_of(format)));
         continue;
       }
       if (!first) print("\n");
@@ -159,11 +206,46 @@ Result<int> run_show(const Invocation& invocation) {
   });
 }
 
-std::string why_text(const JobView& job, const json& why) {
+// "it needed job 1199 to succeed (afterok), and job 1199 failed".
+std::string never_met_text(Api& api, const json& job) {
+  struct Kind {
+    const char* kind;
+    const char* wish;
+  };
+  constexpr Kind kKinds[] = {{"afterok", "to succeed"},
+                             {"afternotok", "to fail"},
+                             {"aftercorr", "to have its element succeed"}};
+  for (const json& one : list_of(job, "dependencies")) {
+    for (const Kind& each : kKinds) {
+      const std::string id = text_of(one, "job");
+      if (text_of(one, "kind") != each.kind || id.empty()) continue;
+      const Result<json> other = api.get(job_target(id));
+      if (!other.ok()) return fmt::format("it needed job {} {} ({})", id, each.wish, each.kind);
+      const std::string state = text_of(*other, "state");
+      const bool met = (state == "completed") == (std::string_view(each.kind) != "afternotok");
+      if (met && std::string_view(each.kind) != "aftercorr") continue;
+      return fmt::format("it needed job {} {} ({}), and job {} is {}", id, each.wish, each.kind, id,
+                         state);
+    }
+  }
+  return "a dependency of it can never be met";
+}
+
+std::string why_text(Api& api, const JobView& job, const json& whole, const json& why) {
   const json& reasons = list_of(why, "reasons");
   if (reasons.empty()) {
     const std::string text = text_of(why, "text");
     if (!text.empty()) return fmt::format("Job {}: {}\n", job.shown_id, text);
+    if (job.state == "dependency_never_met") {
+      return fmt::format("Job {} never ran: {}\n", job.shown_id, never_met_text(api, whole));
+    }
+    if (job.ended) {
+      return fmt::format("Job {} has ended ({}); `dove show {}` says how\n", job.shown_id,
+                         job.state, job.shown_id);
+    }
+    if (!job.waiting()) {
+      return fmt::format("Job {} is {}: it is not waiting\n", job.shown_id, job.state);
+    }
     return fmt::format("Job {} is {}: nothing keeps it waiting\n", job.shown_id, job.state);
   }
   std::string out = fmt::format("Job {} is {} because:\n", job.shown_id, job.state);
@@ -184,7 +266,7 @@ Result<int> run_why(const Invocation& invocation) {
       if (format == Format::kJson || format == Format::kYaml) {
         print_value(why, format);
       } else {
-        print(why_text(job, why));
+        print(why_text(api, job, one, why));
       }
     }
   }

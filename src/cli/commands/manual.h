@@ -24,6 +24,8 @@ std::string markdown_page(const std::vector<Command>& commands);
 
 std::string bash_completion(const std::vector<Command>& commands,
                             const std::vector<std::string>& faces);
+std::string fish_completion(const std::vector<Command>& commands,
+                            const std::vector<std::string>& faces);
 std::string zsh_completion(const std::vector<Command>& commands,
                            const std::vector<std::string>& faces);
 

@@ -198,5 +198,24 @@ TEST(TcloudAdd, ReplacesThePackageAndKeepsTheRest) {
   EXPECT_FALSE(with_dependency("entrypoint:\n  - x\n", "numpy").ok());
 }
 
+TEST(Table, WidthsAreColumnsOfATerminal) {
+  EXPECT_EQ(width_of("tr\u00e8s"), 4u);
+  EXPECT_EQ(width_of("\u540d\u524d"), 4u);  // two wide characters
+  EXPECT_EQ(width_of("e\u0301"), 1u);       // a mark on its letter
+  EXPECT_EQ(fitted("\u540d\u524d", 3, false), "\u540d ");
+  EXPECT_EQ(clipped("\u540d\u524d-x", 6), "\u540d\u524d-x");
+  EXPECT_EQ(clipped("\u540d\u524d-x", 5), "\u540d\u524d\u2026");
+  EXPECT_EQ(clipped("\u540d\u524d-x", 4), "\u540d\u2026");
+  EXPECT_EQ(clipped("abc", 0), "");
+}
+
+TEST(Table, TheLastColumnTakesTheRoomThereIs) {
+  Table table({{"ID"}, {"REASON"}});
+  table.add({{"7", ""}, {std::string(50, 'x'), ""}});
+  EXPECT_EQ(table.text(false), "ID  REASON\n7   " + std::string(50, 'x') + "\n");
+  EXPECT_EQ(table.text(false, 34), "ID  REASON\n7   " + std::string(29, 'x') + "\u2026\n");
+  EXPECT_EQ(table.text(false, 5), "ID  REASON\n7   " + std::string(19, 'x') + "\u2026\n");
+}
+
 }  // namespace
 }  // namespace dove::cli

@@ -1,6 +1,7 @@
 // Tables for people: columns as wide as their widest cell, two spaces between, no trailing space.
 //
-// Pure; any thread. Widths count code points, so that names in UTF-8 stay aligned.
+// Pure; any thread. Widths are columns of a terminal: East Asian wide characters take two, marks on
+// other characters none.
 #pragma once
 
 #include <string>
@@ -24,18 +25,21 @@ class Table {
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
   void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
   bool empty() const { return rows_.empty(); }
-  // Each line with its '\n'; the title line first.
-  std::string text(bool colours) const;
+  // Each line with its '\n'; the title line first. The last column is clipped to what `room`
+  // columns leave it, but not below 20; 0 is without end.
+  std::string text(bool colours, std::size_t room = 0) const;
 
  private:
   std::vector<Column> columns_;
   std::vector<std::vector<Cell>> rows_;
 };
 
-// Code points of `text`.
+// Columns of `text`.
 std::size_t width_of(std::string_view text);
-// Exactly `width` code points: cut, or filled with spaces on the left (`right`) or right.
+// Exactly `width` columns: cut, or filled with spaces on the left (`right`) or right.
 std::string fitted(std::string_view text, std::size_t width, bool right);
+// At most `width` columns, ending in the mark of an ellipsis where something was cut.
+std::string clipped(std::string_view text, std::size_t width);
 // Control characters shown as '?', so that a job's name cannot drive the terminal.
 std::string printable(std::string_view text);
 

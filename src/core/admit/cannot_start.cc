@@ -60,6 +60,65 @@ std::string gpus_of(const Nodes& nodes) {
   return texts.empty() ? "no GPUs" : fmt::format("{}", fmt::join(texts, " and "));
 }
 
+// How many tasks of the group the node can hold when it is empty.
+std::int64_t tasks_on(const TaskGroup& group, const Node& node) {
+  std::int64_t most = group.tasks;
+  const auto bound = [&](std::int64_t has, std::int64_t of_node, std::int64_t of_task) {
+    if (of_node > has) most = 0;
+    if (of_task > 0) most = std::min(most, std::max<std::int64_t>(has - of_node, 0) / of_task);
+  };
+  bound(static_cast<std::int64_t>(usable_cores(node).size()), group.per_node.cores,
+        group.per_task.cores);
+  bound(memory_of(node), group.per_node.memory_bytes, group.per_task.memory_bytes);
+  bound(devices_of(node, group.per_task.gpus > 0 ? group.per_task : group.per_node),
+        group.per_node.gpus, group.per_task.gpus);
+  for (const Countable& one : group.per_node.countables) {
+    bound(countable_of(node, one.name), one.amount, 0);
+  }
+  for (const Countable& one : group.per_task.countables) {
+    bound(countable_of(node, one.name), 0, one.amount);
+  }
+  return most;
+}
+
+bool can_hold(const TaskGroup& group, const Node& node) {
+  return tasks_on(group, node) >= std::max(group.tasks_per_node, 1);
+}
+
+std::int64_t nodes_needed(const TaskGroup& group) {
+  const std::int64_t each = group.tasks_per_node;
+  return std::max<std::int64_t>(group.nodes_min, each > 0 ? (group.tasks + each - 1) / each : 1);
+}
+
+// The usual case, told by the first nodes that will do: there are enough of them.
+bool is_evident(const State& state, const JobSpec& spec) {
+  if (!spec.nodes_wanted.empty()) return false;
+  const Pool& pool = *pool_of(state, spec);
+  std::vector<std::int64_t> nodes(spec.groups.size());
+  std::vector<std::int64_t> room(spec.groups.size());
+  for (const Node& node : state.nodes) {
+    if (node.removed || node.inventory == nullptr || node.declared.drained) continue;
+    if (holds(spec.nodes_excluded, node.name) || !any_hostlist_holds(pool.nodes, node.name))
+      continue;
+    const bool has_all = std::all_of(
+        spec.features.begin(), spec.features.end(),
+        [&](const std::string& feature) { return holds(node.declared.features, feature); });
+    if (!has_all) continue;
+    bool all = true;
+    for (std::size_t i = 0; i < spec.groups.size(); ++i) {
+      const TaskGroup& group = spec.groups[i];
+      const std::int64_t tasks = tasks_on(group, node);
+      if (tasks >= std::max(group.tasks_per_node, 1)) {
+        ++nodes[i];
+        room[i] += tasks;
+      }
+      all = all && nodes[i] >= nodes_needed(group) && (spec.exclusive || room[i] >= group.tasks);
+    }
+    if (all) return true;
+  }
+  return false;
+}
+
 class Finder {
  public:
   Finder(const State& state, const JobSpec& spec)
@@ -79,10 +138,6 @@ class Finder {
  private:
   std::string lacks(const TaskGroup& group, const Nodes& chosen) const;
   std::string too_few(const TaskGroup& group, const Nodes& able) const;
-  bool can_hold(const TaskGroup& group, const Node& node) const {
-    return tasks_on(group, node) >= std::max(group.tasks_per_node, 1);
-  }
-  std::int64_t tasks_on(const TaskGroup& group, const Node& node) const;
 
   const JobSpec& spec_;
   const Pool& pool_;
@@ -120,26 +175,6 @@ std::string Finder::choose(Nodes& chosen) const {
                        fmt::join(spec_.features, " and "));
   }
   return "";
-}
-
-std::int64_t Finder::tasks_on(const TaskGroup& group, const Node& node) const {
-  std::int64_t most = group.tasks;
-  const auto bound = [&](std::int64_t has, std::int64_t of_node, std::int64_t of_task) {
-    if (of_node > has) most = 0;
-    if (of_task > 0) most = std::min(most, std::max<std::int64_t>(has - of_node, 0) / of_task);
-  };
-  bound(static_cast<std::int64_t>(usable_cores(node).size()), group.per_node.cores,
-        group.per_task.cores);
-  bound(memory_of(node), group.per_node.memory_bytes, group.per_task.memory_bytes);
-  bound(devices_of(node, group.per_task.gpus > 0 ? group.per_task : group.per_node),
-        group.per_node.gpus, group.per_task.gpus);
-  for (const Countable& one : group.per_node.countables) {
-    bound(countable_of(node, one.name), one.amount, 0);
-  }
-  for (const Countable& one : group.per_task.countables) {
-    bound(countable_of(node, one.name), 0, one.amount);
-  }
-  return most;
 }
 
 // What of it alone no node has.
@@ -195,9 +230,7 @@ std::string Finder::lacks(const TaskGroup& group, const Nodes& chosen) const {
 
 std::string Finder::too_few(const TaskGroup& group, const Nodes& able) const {
   const auto nodes = static_cast<std::int64_t>(able.size());
-  const std::int64_t each = group.tasks_per_node;
-  const std::int64_t needed =
-      std::max<std::int64_t>(group.nodes_min, each > 0 ? (group.tasks + each - 1) / each : 1);
+  const std::int64_t needed = nodes_needed(group);
   if (needed > nodes) {
     const bool all = nodes == static_cast<std::int64_t>(all_.size());
     return fmt::format("needs {}; {} has {}{}", counted(needed, "node"), name_, nodes,
@@ -228,6 +261,7 @@ std::string Finder::group(const TaskGroup& group, const Nodes& chosen, Nodes& ab
 }  // namespace
 
 std::vector<std::string> cannot_start(const State& state, const JobSpec& spec) {
+  if (is_evident(state, spec)) return {};
   const Finder finder(state, spec);
   if (finder.all().empty()) return {fmt::format("{} has no nodes", finder.name())};
   Nodes chosen;
@@ -241,6 +275,7 @@ std::vector<std::string> cannot_start(const State& state, const JobSpec& spec) {
 }
 
 std::string all_drained(const State& state, const JobSpec& spec) {
+  if (is_evident(state, spec)) return "";
   const Finder finder(state, spec);
   Nodes chosen;
   if (!finder.choose(chosen).empty() || chosen.empty()) return "";

@@ -3,7 +3,8 @@
 //
 // Looks at the nodes as they would be when empty, connected and not drained; so what it says is
 // true until nodes join or change. It does not find everything: what several limits do together is
-// left to explain. Pure; linear in the nodes of the cluster.
+// left to explain. Pure; looks at as many nodes as the job needs, at all only when it finds too
+// few.
 #pragma once
 
 #include <string>
