@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "codec/model_fields.h"
-#include "core/state/step.h"
+#include "core/state/hash.h"
 
 namespace dove::codec {
 namespace {

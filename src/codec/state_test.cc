@@ -7,7 +7,7 @@
 #include "codec/record_samples.h"
 #include "codec/snapshot.h"
 #include "codec/words.h"
-#include "core/state/step.h"
+#include "core/state/hash.h"
 
 namespace dove::codec {
 namespace {

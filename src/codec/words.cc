@@ -3,7 +3,7 @@
 #include <array>
 
 #include "base/check.h"
-#include "core/nodes/health.h"
+#include "core/state/findings.h"
 
 namespace dove::codec {
 namespace {

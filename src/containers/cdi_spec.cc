@@ -1,3 +1,4 @@
+// Reading CDI specifications: the JSON and YAML files that vendors leave on a node.
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 

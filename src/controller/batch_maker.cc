@@ -3,25 +3,25 @@
 #include <algorithm>
 
 #include "codec/record.h"
-#include "core/state/step.h"
+#include "core/admit/admit.h"
+#include "core/queue/policy.h"
+#include "core/state/apply.h"
+#include "core/state/hash.h"
 
 namespace dove::controller {
 
 void BatchMaker::begin(std::int64_t now_us) {
-  now_before_ = ledger_.state.now;
-  epoch_before_ = ledger_.state.epoch;
+  now_before_ = ledger_.state().now;
+  epoch_before_ = ledger_.state().epoch;
   const Instant at{std::max(now_us, now_before_.us)};
   batch_.number = BatchNumber(ledger_.last_batch().value + 1);
   batch_.epoch = epoch_;
   batch_.at = at;
-  batch_.first_seq = Seq(ledger_.state.head.value + 1);
-  core::begin_batch(ledger_.state, at, epoch_);
+  batch_.first_seq = Seq(ledger_.state().head.value + 1);
+  ledger_.begin_batch(at, epoch_);
 }
 
-void BatchMaker::abandon() {
-  ledger_.state.now = now_before_;
-  ledger_.state.epoch = epoch_before_;
-}
+void BatchMaker::abandon() { ledger_.abandon_batch(now_before_, epoch_before_); }
 
 void BatchMaker::add(Event event, const Cause& cause) {
   batch_.events.push_back(StampedEvent{std::move(event), cause});
@@ -31,14 +31,14 @@ void BatchMaker::add(Event event, const Cause& cause) {
 Result<void> BatchMaker::admit(const Input& input, const StampedEvent& event,
                                Committed& answer) const {
   if (const auto* submitted = std::get_if<JobSubmitted>(&event.event)) {
-    TRY_ASSIGN(std::vector<std::string> warnings, core::admit(ledger_.state, *submitted->spec));
+    TRY_ASSIGN(std::vector<std::string> warnings, core::admit(ledger_.state(), *submitted->spec));
     std::move(warnings.begin(), warnings.end(), std::back_inserter(answer.warnings));
     return {};
   }
   // What has happened is not asked for.
   if (input.kind == InputKind::kReport || input.kind == InputKind::kFact) return {};
   static const core::Policies none;
-  return core::admit(ledger_.state, options_.policies == nullptr ? none : *options_.policies,
+  return core::admit(ledger_.state(), options_.policies == nullptr ? none : *options_.policies,
                      event.event);
 }
 
@@ -52,7 +52,7 @@ Result<void> BatchMaker::admit_all(const Input& input, Committed& answer) const 
     for (const StampedEvent& event : input.events) TRY(admit(input, event, answer));
     return {};
   }
-  core::State trial(ledger_.state);
+  core::State trial(ledger_.state());
   for (const StampedEvent& event : input.events) {
     TRY(core::admit(trial, *options_.policies, event.event));
     core::apply(trial, event);
@@ -106,13 +106,13 @@ Result<Committed> BatchMaker::add(Input& input) {
 
 store::Batch BatchMaker::finish() {
   CHECK(!empty(), "a batch has an event");
-  batch_.decisions = core::decide(ledger_.state, *options_.policies);
+  batch_.decisions = ledger_.decide();
   batch_.decisions_digest = codec::digest_decisions(batch_.decisions);
   // More rarely the more jobs there are, so that the cost per batch does not grow with them.
   std::uint64_t every = options_.hash_every_batches;
-  while (every > 1 && every < ledger_.state.jobs.size()) every *= 2;
+  while (every > 1 && every < ledger_.state().jobs.size()) every *= 2;
   if (batch_.number.value % every == 0) {
-    batch_.state_hash = core::state_hash(ledger_.state);
+    batch_.state_hash = core::state_hash(ledger_.state());
   }
   return std::move(batch_);
 }

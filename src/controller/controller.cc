@@ -40,7 +40,12 @@ enum class Room { kEnough, kLow, kNone };
 
 struct Controller::Impl {
   Impl(store::LogStore& l, store::LogKeeper& k, backends::Backend& b, ControllerOptions o)
-      : log(l), keeper(k), backend(b), options(std::move(o)), housekeeping(k) {
+      : log(l),
+        keeper(k),
+        backend(b),
+        options(std::move(o)),
+        ledger(options.policies == nullptr ? core::Policies{} : *options.policies),
+        housekeeping(k) {
     if (!options.monotonic) options.monotonic = telemetry::monotonic_us;
     if (!options.clock) instants.emplace(telemetry::now_us, telemetry::monotonic_us);
   }
@@ -116,13 +121,13 @@ Result<void> Controller::open() {
   cause.principal = "controller";
   maker.add(ControllerStarted{self.options.build, self.options.policy_digest}, cause);
   TRY(self.commit(maker));
-  self.backend.carry_out(outstanding_orders(self.ledger.state, std::nullopt));
+  self.backend.carry_out(outstanding_orders(self.ledger.state(), std::nullopt));
   return {};
 }
 
 const core::Policies& Controller::policies() const { return *impl_->options.policies; }
 
-const core::State& Controller::state() const { return impl_->ledger.state; }
+const core::State& Controller::state() const { return impl_->ledger.state(); }
 
 void Controller::subscribe(std::function<void(std::shared_ptr<const CommittedBatch>)> observer) {
   impl_->observers.push_back(std::move(observer));
@@ -208,11 +213,11 @@ std::optional<Error> Controller::refusal() const {
 // -- the controller's thread ---------------------------------------------------------------------
 
 std::int64_t Controller::Impl::due_in_us() {
-  const Instant wake_at = core::wake_at(ledger.state);
+  const Instant wake_at = ledger.wake_at();
   if (wake_at == kNever) return kLongestSleep_us;
   // What was due at the instant just decided has been done, or cannot be done by time alone.
   const std::int64_t at_us =
-      wake_at > ledger.state.now ? wake_at.us : ledger.state.now.us + kOverdueRetry_us;
+      wake_at > ledger.state().now ? wake_at.us : ledger.state().now.us + kOverdueRetry_us;
   return std::clamp<std::int64_t>(at_us - now_us(), 0, kLongestSleep_us);
 }
 
@@ -339,7 +344,7 @@ bool Controller::Impl::is_full() {
 void Controller::Impl::begin_after_full(BatchMaker& maker) {
   Cause cause;
   cause.principal = "controller";
-  for (const core::Node& node : ledger.state.nodes) {
+  for (const core::Node& node : ledger.state().nodes) {
     const bool waits = node.contact == Contact::kBroken || node.contact == Contact::kSilent;
     if (waits && !node.removed) maker.add(NodeDisconnected{node.id, /*silent=*/true}, cause);
   }
@@ -393,7 +398,7 @@ void Controller::Impl::step(std::vector<PendingInput> inputs) {
   if (turn_away(inputs)) return;
   const bool is_low = room != Room::kEnough;
   // Asked before time moves on: an instant that it moves past is due, not over.
-  const Instant wake_at = inputs.empty() ? core::wake_at(ledger.state) : kNever;
+  const Instant wake_at = inputs.empty() ? ledger.wake_at() : kNever;
   BatchMaker maker(ledger, options, epoch);
   maker.begin(now_us());
   if (was_full) begin_after_full(maker);
@@ -401,7 +406,7 @@ void Controller::Impl::step(std::vector<PendingInput> inputs) {
     const bool refused = is_low && input.input.kind == InputKind::kNewWork;
     input.answer = refused ? Result<Committed>(full_error()) : maker.add(input.input);
   }
-  if (maker.empty() && wake_at <= ledger.state.now) {
+  if (maker.empty() && wake_at <= ledger.state().now) {
     Cause cause;
     cause.principal = "controller";
     maker.add(TimeReached{}, cause);
@@ -417,8 +422,8 @@ void Controller::Impl::step(std::vector<PendingInput> inputs) {
   for (PendingInput& input : inputs) {
     if (input.answer->ok()) {
       Committed& answer = input.answer->value();
-      answer.head = ledger.state.head;
-      answer.at = ledger.state.now;
+      answer.head = ledger.state().head;
+      answer.at = ledger.state().now;
     }
     input.done(std::move(*input.answer));
   }
@@ -440,7 +445,7 @@ Result<void> Controller::Impl::commit(BatchMaker& maker) {
   batch.blobs.clear();
   for (const auto& observer : observers) observer(committed);
   std::vector<backends::Order> orders =
-      orders_of(ledger.state, batch.decisions, Seq(batch.first_seq.value + batch.events.size()));
+      orders_of(ledger.state(), batch.decisions, Seq(batch.first_seq.value + batch.events.size()));
   if (!orders.empty()) backend.carry_out(std::move(orders));
   if (ledger.records_since_snapshot() >= options.snapshot_every_records && housekeeping.idle()) {
     housekeeping.snapshot(ledger, log.head(), options);

@@ -27,8 +27,8 @@
 
 #include "backends/backend.h"
 #include "base/result.h"
+#include "core/queue/policy.h"
 #include "core/state/state.h"
-#include "core/state/step.h"
 #include "model/event.h"
 #include "store/log_store.h"
 

@@ -12,7 +12,8 @@
 #include "backends/backend.h"
 #include "base/check.h"
 #include "controller/controller.h"
-#include "core/state/step.h"
+#include "core/cycle/cycle.h"
+#include "core/queue/policy.h"
 #include "store/log_store.h"
 
 namespace dove::controller {

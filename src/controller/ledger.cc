@@ -6,7 +6,7 @@
 
 #include "codec/bytes.h"
 #include "codec/snapshot.h"
-#include "core/state/step.h"
+#include "core/state/hash.h"
 
 namespace dove::controller {
 namespace {
@@ -44,7 +44,8 @@ std::vector<std::string> blobs_in_use(const core::State& state) {
 
 Result<void> Ledger::load(const store::Snapshot& snapshot) {
   TRY_ASSIGN(auto parts, split(snapshot.bytes));
-  TRY_ASSIGN(state, codec::decode_snapshot(parts.first));
+  TRY_ASSIGN(core::State decoded, codec::decode_snapshot(parts.first));
+  brain_ = core::Scheduler(brain_.policies(), std::move(decoded));
   codec::ByteReader ar(parts.second);
   std::string keys;
   ar(keys);
@@ -56,7 +57,7 @@ Result<void> Ledger::load(const store::Snapshot& snapshot) {
   }
   if (ar.failed() || ar.left() != 0) return damaged();
   TRY(idempotency.decode(keys));
-  if (core::state_hash(state) != snapshot.state_hash || state.head != snapshot.head.seq) {
+  if (core::state_hash(state()) != snapshot.state_hash || state().head != snapshot.head.seq) {
     return damaged();
   }
   last_batch_ = snapshot.head.batch;
@@ -65,7 +66,7 @@ Result<void> Ledger::load(const store::Snapshot& snapshot) {
 }
 
 Result<void> Ledger::recover(store::LogStore& log, store::LogKeeper& keeper) {
-  state = core::State();
+  brain_ = core::Scheduler(brain_.policies());
   idempotency = Idempotency();
   marks_.clear();
   last_batch_ = BatchNumber();
@@ -73,14 +74,15 @@ Result<void> Ledger::recover(store::LogStore& log, store::LogKeeper& keeper) {
   TRY_ASSIGN(std::optional<store::Snapshot> snapshot, keeper.latest_snapshot());
   if (snapshot.has_value()) TRY(load(*snapshot));
   std::optional<Error> wrong;
-  TRY(log.read(state.head, [&](const store::Batch& batch) {
+  TRY(log.read(state().head, [&](const store::Batch& batch) {
     fold(batch);
-    if (!batch.state_hash.has_value() || core::state_hash(state) == *batch.state_hash) return true;
+    if (!batch.state_hash.has_value() || core::state_hash(state()) == *batch.state_hash)
+      return true;
     wrong = Error{ErrorKind::kCorrupt, "state_hash_differs",
                   fmt::format("the state after batch {} (record {}) is not the one recorded; start "
                               "the version of dove that wrote this log, or find the difference "
                               "with `dove replay --verify`",
-                              batch.number.value, state.head.value),
+                              batch.number.value, state().head.value),
                   ""};
     return false;
   }));
@@ -89,29 +91,30 @@ Result<void> Ledger::recover(store::LogStore& log, store::LogKeeper& keeper) {
 }
 
 Ledger::Submitted Ledger::apply(const StampedEvent& event) {
-  const std::uint64_t before = state.next_job;
-  core::apply(state, event);
-  const Submitted submitted{JobId(before), static_cast<std::int32_t>(state.next_job - before)};
+  const std::uint64_t before = state().next_job;
+  brain_.apply(event);
+  const Submitted submitted{JobId(before), static_cast<std::int32_t>(state().next_job - before)};
   if (submitted.jobs > 0 && !event.cause.idempotency_key.empty()) {
     idempotency.remember(
-        event.cause, Idempotency::Entry{
-                         event.cause.body_sha256, submitted.first, submitted.jobs, state.now, {}});
+        event.cause,
+        Idempotency::Entry{
+            event.cause.body_sha256, submitted.first, submitted.jobs, state().now, {}});
   }
   return submitted;
 }
 
 void Ledger::fold(const store::Batch& batch) {
-  core::begin_batch(state, batch.at, batch.epoch);
+  brain_.begin_batch(batch.at, batch.epoch);
   for (const StampedEvent& event : batch.events) apply(event);
-  for (const Decision& decision : batch.decisions) core::apply(state, decision);
+  for (const Decision& decision : batch.decisions) brain_.apply(decision);
   last_batch_ = batch.number;
 }
 
 Ledger::PendingSnapshot Ledger::snapshot(const store::Head& head) {
-  snapshot_head_ = state.head;
+  snapshot_head_ = state().head;
   marks_.push_back(Mark{head.seq, head.at});
   if (marks_.size() > kMarksMax) marks_.pop_front();
-  PendingSnapshot pending{head, state, ""};
+  PendingSnapshot pending{head, state(), ""};
   std::string keys;
   idempotency.encode(keys);
   codec::ByteWriter ar(pending.sides);
@@ -134,7 +137,7 @@ Seq Ledger::keep_from(std::uint64_t records_kept, Span age_max) const {
   Seq from;
   if (snapshot_head_.value > records_kept) from = Seq(snapshot_head_.value - records_kept);
   for (const Mark& mark : marks_) {
-    if (state.now - mark.at > age_max && mark.seq > from) from = mark.seq;
+    if (state().now - mark.at > age_max && mark.seq > from) from = mark.seq;
   }
   return from;
 }

@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <deque>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "controller/idempotency.h"
+#include "core/cycle/scheduler.h"
 #include "core/state/state.h"
 #include "store/log_store.h"
 
@@ -17,7 +19,10 @@ namespace dove::controller {
 
 class Ledger {
  public:
-  core::State state;
+  // What `policies` names lives as long as the program; empty ones will do where nobody decides.
+  explicit Ledger(const core::Policies& policies = {}) : brain_(policies) {}
+
+  const core::State& state() const { return brain_.state(); }
   Idempotency idempotency;
 
   // Reads everything back from the log. Verifies the state hashes that were recorded: kCorrupt
@@ -30,11 +35,18 @@ class Ledger {
     std::int32_t jobs = 0;
   };
   Submitted apply(const StampedEvent& event);
+  void begin_batch(Instant at, Epoch epoch) { brain_.begin_batch(at, epoch); }
+  // Nothing was folded since begin_batch: it is as if it had not begun.
+  void abandon_batch(Instant now, Epoch epoch) { brain_.abandon_batch(now, epoch); }
+  // What must be done now, folded already.
+  std::vector<Decision> decide() { return brain_.decide(); }
+  // When time alone may give decide something to say.
+  Instant wake_at() const { return brain_.wake_at(); }
   // Folds a whole batch as it stands in the log.
   void fold(const store::Batch& batch);
 
   BatchNumber last_batch() const { return last_batch_; }
-  std::uint64_t records_since_snapshot() const { return state.head.value - snapshot_head_.value; }
+  std::uint64_t records_since_snapshot() const { return state().head.value - snapshot_head_.value; }
 
   // A snapshot of this moment; what is slow (encoding) is done by `finish` on any thread.
   struct PendingSnapshot {
@@ -55,6 +67,7 @@ class Ledger {
   };
   Result<void> load(const store::Snapshot& snapshot);
 
+  core::Scheduler brain_;
   BatchNumber last_batch_;
   Seq snapshot_head_;
   std::deque<Mark> marks_;  // the heads of former snapshots, for retention by age

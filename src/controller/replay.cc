@@ -48,41 +48,41 @@ std::string difference(const store::Batch& batch, const std::vector<Decision>& a
 class Replay {
  public:
   Replay(const ReplayOptions& options, core::State state)
-      : options_(options), state_(std::move(state)) {
-    report_.first = Seq(state_.head.value + 1);
+      : options_(options), brain_(*options.policies, std::move(state)) {
+    report_.first = Seq(brain_.state().head.value + 1);
   }
 
   // False at the first difference.
   bool step(const store::Batch& batch) {
-    core::begin_batch(state_, batch.at, batch.epoch);
+    brain_.begin_batch(batch.at, batch.epoch);
     for (const StampedEvent& event : batch.events) {
       if (const auto* started = std::get_if<ControllerStarted>(&event.event)) {
         knows_policies_ = started->policy_digest == options_.policy_digest;
         report_.build = started->build;
       }
-      core::apply(state_, event);
+      brain_.apply(event);
     }
     report_.batches += 1;
     report_.events += batch.events.size();
     report_.decisions += batch.decisions.size();
     if (knows_policies_) {
       report_.verified_batches += 1;
-      const std::vector<Decision> again = core::decide(state_, *options_.policies);
+      const std::vector<Decision> again = brain_.decide();
       if (codec::digest_decisions(again) != batch.decisions_digest) {
         report_.first_difference = difference(batch, again);
         return false;
       }
     } else {
       report_.unverified_batches += 1;
-      for (const Decision& decision : batch.decisions) core::apply(state_, decision);
+      for (const Decision& decision : batch.decisions) brain_.apply(decision);
     }
     if (batch.state_hash.has_value()) {
       report_.hashes_compared += 1;
-      const std::uint64_t hash = core::state_hash(state_);
+      const std::uint64_t hash = core::state_hash(brain_.state());
       if (hash != *batch.state_hash) {
         report_.first_difference = fmt::format(
             "batch {}, after record {}: the recorded state hash is {:016x}, now {:016x}",
-            batch.number.value, state_.head.value, *batch.state_hash, hash);
+            batch.number.value, brain_.state().head.value, *batch.state_hash, hash);
         return false;
       }
     }
@@ -90,14 +90,14 @@ class Replay {
   }
 
   ReplayReport finish() {
-    report_.last = state_.head;
-    report_.state_hash = core::state_hash(state_);
+    report_.last = brain_.state().head;
+    report_.state_hash = core::state_hash(brain_.state());
     return std::move(report_);
   }
 
  private:
   const ReplayOptions& options_;
-  core::State state_;
+  core::Scheduler brain_;
   bool knows_policies_ = true;
   ReplayReport report_;
 };

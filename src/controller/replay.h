@@ -10,8 +10,8 @@
 #include <string>
 
 #include "base/result.h"
+#include "core/queue/policy.h"
 #include "core/state/state.h"
-#include "core/state/step.h"
 #include "store/log_store.h"
 
 namespace dove::core {

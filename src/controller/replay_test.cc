@@ -4,6 +4,7 @@
 
 #include "codec/record.h"
 #include "controller/controller_fixture.h"
+#include "core/cycle/cycle.h"
 #include "policies/standard.h"
 #include "store/memory/memory_store.h"
 

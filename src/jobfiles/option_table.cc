@@ -1,3 +1,4 @@
+// The table of sbatch's options: what each takes, and what it sets or why it is refused.
 #include "jobfiles/option_setters.h"
 #include "jobfiles/options.h"
 

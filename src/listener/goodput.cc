@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "codec/words.h"
-#include "core/nodes/health.h"
+#include "core/state/findings.h"
 
 namespace dove::listener {
 namespace {

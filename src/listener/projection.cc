@@ -1,6 +1,6 @@
 #include "listener/projection.h"
 
-#include "core/state/step.h"
+#include "core/state/apply.h"
 
 namespace dove::listener {
 

@@ -8,9 +8,9 @@
 #include <ctime>
 
 #include "base/random.h"
-#include "core/cycle/derived.h"
+#include "core/cycle/indexes.h"
+#include "core/cycle/scheduler.h"
 #include "core/plan/planner.h"
-#include "core/state/step.h"
 #include "policies/standard.h"
 
 namespace dove {
@@ -27,11 +27,11 @@ class Cluster {
  public:
   explicit Cluster(std::uint64_t seed) : random_(seed) {}
 
-  core::State& state() { return state_; }
+  const core::State& state() const { return state_; }
 
   // Full of jobs that began at different times and have limits of minutes to a day.
   void fill(int nodes) {
-    core::begin_batch(state_, kBegin, Epoch(1));
+    brain_.begin_batch(kBegin, Epoch(1));
     declare(0);
     auto inventory = std::make_shared<Inventory>();
     inventory->numa.resize(2);
@@ -62,7 +62,7 @@ class Cluster {
   }
 
   void queue_up(int pending) {
-    core::begin_batch(state_, state_.now + seconds(60), Epoch(1));
+    brain_.begin_batch(state_.now + seconds(60), Epoch(1));
     for (int i = 0; i < pending; ++i) {
       if (number(33) == 0) {
         submit(2 + number(7), 8);
@@ -81,7 +81,7 @@ class Cluster {
   }
 
   std::size_t decide() {
-    const auto decisions = core::decide(state_, policies::standard_policies());
+    const auto decisions = brain_.decide();
     for (const Decision& decision : decisions) {
       if (const auto* launch = std::get_if<Launch>(&decision)) started_.push_back(*launch);
     }
@@ -99,7 +99,7 @@ class Cluster {
 
   void cycle() {
     decide();
-    core::begin_batch(state_, state_.now + seconds(120), Epoch(1));
+    brain_.begin_batch(state_.now + seconds(120), Epoch(1));
     for (const Launch& launch : std::exchange(started_, {})) {
       for (const Placement& placement : launch.placements) {
         add(PlacementStarted{launch.job, launch.attempt, placement.node});
@@ -107,7 +107,7 @@ class Cluster {
     }
   }
 
-  void add(Event event) { core::apply(state_, StampedEvent{std::move(event), {}}); }
+  void add(Event event) { brain_.apply(StampedEvent{std::move(event), {}}); }
 
   void submit(std::int32_t nodes, std::int32_t gpus) {
     auto spec = std::make_shared<JobSpec>();
@@ -123,13 +123,14 @@ class Cluster {
   }
 
   Random random_;
-  core::State state_;
+  core::Scheduler brain_{policies::standard_policies()};
+  const core::State& state_ = brain_.state();
   std::vector<Launch> started_;
 };
 
 // Every waiting job, in the order of the queue, behind those before it.
-std::size_t plan_all(const core::State& state) {
-  core::Planner planner(state);
+std::size_t plan_all(const core::State& state, core::Indexes& indexes) {
+  core::Planner planner(state, indexes.plan, *indexes.policies.placement, indexes.pools);
   std::size_t planned = 0;
   for (const auto& [id, job] : state.jobs) {
     if (job.phase != JobPhase::kWaiting) continue;
@@ -154,9 +155,10 @@ int main(int argc, char** argv) {
   const int waiting = cluster.state().usage.jobs_waiting;
 
   dove::core::State copy = cluster.state();
-  dove::core::prepare_derived(copy, dove::policies::standard_policies(), {});
+  dove::core::Indexes indexes;
+  dove::core::prepare(copy, indexes, dove::policies::standard_policies(), {});
   std::clock_t begin = std::clock();
-  const std::size_t planned = dove::plan_all(copy);
+  const std::size_t planned = dove::plan_all(copy, indexes);
   const double plan_ms = dove::since_ms(begin);
 
   cluster.declare(4);

@@ -7,7 +7,8 @@
 #include <ctime>
 #include <deque>
 
-#include "core/state/step.h"
+#include "core/cycle/scheduler.h"
+#include "core/state/hash.h"
 #include "policies/standard.h"
 
 namespace dove {
@@ -30,7 +31,7 @@ class Fleet {
           {"gpu", "nvidia", "H200", "", std::int64_t{141} << 30, device / 4});
     }
     inventory->memory_bytes = std::int64_t{1} << 40;
-    core::begin_batch(state_, Instant{1'000'000'000}, Epoch(1));
+    brain_.begin_batch(Instant{1'000'000'000}, Epoch(1));
     for (int i = 1; i <= kNodes; ++i) {
       NodeRegistered node;
       node.name = fmt::format("null{:04}", i);
@@ -45,7 +46,7 @@ class Fleet {
 
   void run(std::int64_t jobs, std::int32_t cores, std::int64_t shapes) {
     for (std::int64_t submitted = 0; submitted < jobs || !ends_.empty();) {
-      core::begin_batch(state_, state_.now + kBatch, Epoch(1));
+      brain_.begin_batch(state_.now + kBatch, Epoch(1));
       if (submitted < jobs) {
         submit(cores, submitted % shapes);
         ++submitted;
@@ -69,7 +70,7 @@ class Fleet {
  private:
   void add(Event event) {
     ++events_;
-    core::apply(state_, StampedEvent{std::move(event), {}});
+    brain_.apply(StampedEvent{std::move(event), {}});
   }
 
   void submit(std::int32_t cores, std::int64_t shape) {
@@ -83,13 +84,14 @@ class Fleet {
   }
 
   void decide() {
-    for (Decision& decision : core::decide(state_, policies::standard_policies())) {
+    for (Decision& decision : brain_.decide()) {
       ++events_;
       if (auto* launch = std::get_if<Launch>(&decision)) started_.push_back(std::move(*launch));
     }
   }
 
-  core::State state_;
+  core::Scheduler brain_{policies::standard_policies()};
+  const core::State& state_ = brain_.state();
   std::vector<Launch> started_;
   std::deque<std::pair<Instant, PlacementEnded>> ends_;
   std::int64_t events_ = 0;

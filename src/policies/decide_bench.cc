@@ -13,7 +13,7 @@
 #include <map>
 
 #include "base/random.h"
-#include "core/state/step.h"
+#include "core/cycle/scheduler.h"
 #include "policies/standard.h"
 
 namespace dove {
@@ -34,7 +34,7 @@ class Cluster {
   Cluster(std::int32_t nodes, std::int32_t pending) : node_count_(nodes), pending_(pending) {}
 
   void set_up() {
-    core::begin_batch(state_, Instant{1'000'000'000}, Epoch(1));
+    brain_.begin_batch(Instant{1'000'000'000}, Epoch(1));
     ClusterSettings settings;
     settings.jobs_max = 100'000'000;
     settings.ended_jobs_max = 1000;
@@ -63,7 +63,7 @@ class Cluster {
   }
 
  private:
-  void add(Event event) { core::apply(state_, StampedEvent{std::move(event), {}}); }
+  void add(Event event) { brain_.apply(StampedEvent{std::move(event), {}}); }
 
   void declare_queues() {
     for (int org = 0; org < 3; ++org) {
@@ -141,7 +141,7 @@ class Cluster {
   }
 
   void decide() {
-    for (Decision& decision : core::decide(state_, policies::standard_policies())) {
+    for (Decision& decision : brain_.decide()) {
       const auto* launch = std::get_if<Launch>(&decision);
       if (launch == nullptr) continue;
       ++launches_;
@@ -156,7 +156,7 @@ class Cluster {
   void step(std::vector<std::int64_t>* times) {
     ++step_;
     const std::int64_t begin = cpu_us();
-    core::begin_batch(state_, state_.now + kStep, Epoch(1));
+    brain_.begin_batch(state_.now + kStep, Epoch(1));
     for (auto at = ends_.begin(); at != ends_.end() && at->first <= step_; at = ends_.erase(at)) {
       const Running& it = at->second;
       for (const NodeId node : it.nodes) {
@@ -178,7 +178,8 @@ class Cluster {
   std::int32_t node_count_;
   std::int32_t pending_;
   Random random_{7};
-  core::State state_;
+  core::Scheduler brain_{policies::standard_policies()};
+  const core::State& state_ = brain_.state();
   std::vector<std::shared_ptr<const JobSpec>> shapes_;
   std::multimap<std::int64_t, Running> ends_;
   std::int64_t step_ = 0;

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "core/state/step.h"
+#include "core/cycle/scheduler.h"
 #include "policies/standard.h"
 
 namespace dove {
@@ -26,7 +26,7 @@ std::int64_t cpu_us() {
 class Cluster {
  public:
   explicit Cluster(int jobs) {
-    core::begin_batch(state_, Instant{1'000'000'000}, Epoch(1));
+    brain_.begin_batch(Instant{1'000'000'000}, Epoch(1));
     ClusterSettings settings;
     settings.jobs_max = 100'000'000;
     settings.order = "fair_share";
@@ -48,7 +48,7 @@ class Cluster {
   }
 
   std::int64_t declare(const std::vector<Queue>& queues) {
-    core::begin_batch(state_, state_.now + seconds(60), state_.epoch);
+    brain_.begin_batch(state_.now + seconds(60), state_.epoch);
     const std::int64_t begun = cpu_us();
     for (const Queue& queue : queues) add(ObjectApplied{queue});
     return cpu_us() - begun;
@@ -56,16 +56,17 @@ class Cluster {
 
   std::int64_t decide() {
     const std::int64_t begun = cpu_us();
-    for (const Decision& each : core::decide(state_, policies::standard_policies())) {
+    for (const Decision& each : brain_.decide()) {
       static_cast<void>(each);
     }
     return cpu_us() - begun;
   }
 
  private:
-  void add(Event event) { core::apply(state_, StampedEvent{std::move(event), {}}); }
+  void add(Event event) { brain_.apply(StampedEvent{std::move(event), {}}); }
 
-  core::State state_;
+  core::Scheduler brain_{policies::standard_policies()};
+  const core::State& state_ = brain_.state();
 };
 
 int run(int jobs, int count) {

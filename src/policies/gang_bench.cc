@@ -8,7 +8,8 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "core/state/step.h"
+#include "core/cycle/scheduler.h"
+#include "core/explain/explain.h"
 #include "policies/standard.h"
 
 namespace dove {
@@ -37,7 +38,7 @@ long long cpu_us() { return static_cast<long long>(std::clock()) * 1'000'000 / C
 class Cluster {
  public:
   explicit Cluster(int nodes) {
-    core::begin_batch(state_, Instant{1'000'000'000}, Epoch(1));
+    brain_.begin_batch(Instant{1'000'000'000}, Epoch(1));
     const auto inventory = inventory_of_8();
     for (int i = 0; i < nodes; ++i) {
       NodeRegistered node;
@@ -55,8 +56,8 @@ class Cluster {
     decide();
   }
 
-  void add(Event event) { core::apply(state_, StampedEvent{std::move(event), {}}); }
-  std::vector<Decision> decide() { return core::decide(state_, policies::standard_policies()); }
+  void add(Event event) { brain_.apply(StampedEvent{std::move(event), {}}); }
+  std::vector<Decision> decide() { return brain_.decide(); }
 
   JobId submit(JobSpec spec) {
     const JobId id(state_.next_job);
@@ -64,10 +65,12 @@ class Cluster {
     return id;
   }
 
-  core::State& state() { return state_; }
+  const core::State& state() const { return state_; }
+  void pass(Span span) { brain_.begin_batch(state_.now + span, Epoch(1)); }
 
  private:
-  core::State state_;
+  core::Scheduler brain_{policies::standard_policies()};
+  const core::State& state_ = brain_.state();
 };
 
 JobSpec gang(std::int32_t tasks, std::int32_t gpus, std::int32_t cores) {
@@ -114,7 +117,7 @@ void decided(const char* name, const Before& before, const JobSpec& spec) {
   for (int round = 0; round < kRounds; ++round) {
     Cluster cluster(before.nodes);
     fragment(cluster, before);
-    core::begin_batch(cluster.state(), cluster.state().now + seconds(1), Epoch(1));
+    cluster.pass(seconds(1));
     const long long begin = cpu_us();
     const JobId id = cluster.submit(spec);
     cluster.decide();
@@ -132,7 +135,7 @@ void explained(const char* name, const Before& before, JobSpec spec) {
   std::vector<long long> took;
   std::vector<Reason> reasons;
   for (int round = 0; round < kRounds; ++round) {
-    core::begin_batch(cluster.state(), cluster.state().now + seconds(1), Epoch(1));
+    cluster.pass(seconds(1));
     spec.user = fmt::format("user{}", round);
     const long long begin = cpu_us();
     const JobId id = cluster.submit(spec);

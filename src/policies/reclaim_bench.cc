@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "core/state/step.h"
+#include "core/cycle/scheduler.h"
 #include "policies/standard.h"
 
 namespace dove {
@@ -29,7 +29,7 @@ class Fleet {
           {"gpu", "nvidia", "H200", "", std::int64_t{141} << 30, device / 4});
     }
     inventory->memory_bytes = std::int64_t{1} << 40;
-    core::begin_batch(state_, Instant{1'000'000'000}, Epoch(1));
+    brain_.begin_batch(Instant{1'000'000'000}, Epoch(1));
     add_queue("training", 0);
     add_queue("owners", 4'000);
     for (int i = 1; i <= nodes; ++i) {
@@ -46,7 +46,7 @@ class Fleet {
   void fill(std::int32_t gpus, int jobs) {
     for (int i = 0; i < jobs; ++i) submit("training", gpus, 1, Preempt::kCheckpoint);
     start();
-    core::begin_batch(state_, state_.now + seconds(3600), Epoch(1));
+    brain_.begin_batch(state_.now + seconds(3600), Epoch(1));
     decide();
   }
 
@@ -72,7 +72,7 @@ class Fleet {
     add(JobSubmitted{std::move(spec)});
   }
 
-  std::vector<Decision> decide() { return core::decide(state_, policies::standard_policies()); }
+  std::vector<Decision> decide() { return brain_.decide(); }
 
  private:
   // What is launched runs at once.
@@ -85,7 +85,7 @@ class Fleet {
     decide();
   }
 
-  void add(Event event) { core::apply(state_, StampedEvent{std::move(event), {}}); }
+  void add(Event event) { brain_.apply(StampedEvent{std::move(event), {}}); }
 
   void add_queue(const char* name, std::int64_t gpus) {
     Queue queue;
@@ -94,7 +94,8 @@ class Fleet {
     add(ObjectApplied{queue});
   }
 
-  core::State state_;
+  core::Scheduler brain_{policies::standard_policies()};
+  const core::State& state_ = brain_.state();
 };
 
 long long stopped_in(const std::vector<Decision>& decisions) {

@@ -1,6 +1,6 @@
 #include "policies/standard.h"
 
-#include "core/state/step.h"
+#include "core/cycle/cycle.h"
 #include "policies/fair_share.h"
 #include "policies/least_attained.h"
 #include "policies/multifactor.h"

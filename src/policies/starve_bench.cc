@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "core/state/step.h"
+#include "core/cycle/scheduler.h"
 #include "policies/standard.h"
 
 namespace dove {
@@ -42,10 +42,10 @@ class Run {
     Instant odd_at = kBegin + kWarm;
     const Instant end = kBegin + kWarm + kMeasured;
     while (state_.now < end) {
-      for (const Decision& decision : core::decide(state_, policies::standard_policies())) {
+      for (const Decision& decision : brain_.decide()) {
         take(decision);
       }
-      Instant next = std::min({submit_at, odd_at, end, core::wake_at(state_)});
+      Instant next = std::min({submit_at, odd_at, end, brain_.wake_at()});
       if (!world_.empty()) next = std::min(next, world_.begin()->first);
       pass_to(std::max(next, state_.now));
       if (odd_at <= state_.now) {
@@ -65,10 +65,10 @@ class Run {
   std::int64_t number(std::int64_t below) {
     return static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(below)));
   }
-  void add(Event event) { core::apply(state_, StampedEvent{std::move(event), {}}); }
+  void add(Event event) { brain_.apply(StampedEvent{std::move(event), {}}); }
 
   void set_up() {
-    core::begin_batch(state_, kBegin, Epoch(1));
+    brain_.begin_batch(kBegin, Epoch(1));
     Queue queue;
     queue.name = "default";
     queue.order = mode_.order;
@@ -155,7 +155,7 @@ class Run {
     if (state_.now >= kBegin + kWarm) {
       used_ += state_.usage.gpus_milli * ((at - state_.now).us / 1000);
     }
-    core::begin_batch(state_, at, Epoch(1));
+    brain_.begin_batch(at, Epoch(1));
   }
 
   void report() {
@@ -172,7 +172,8 @@ class Run {
   Random random_;
   bool small_;
   const Mode& mode_;
-  core::State state_;
+  core::Scheduler brain_{policies::standard_policies()};
+  const core::State& state_ = brain_.state();
   std::multimap<Instant, Event> world_;
   std::map<JobId, std::int64_t> run_s_;
   std::map<JobId, Instant> submitted_;

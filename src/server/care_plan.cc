@@ -1,5 +1,5 @@
 // What asking for a drain, a reboot or an upgrade of nodes would lead to.
-#include "core/nodes/care_plan.h"
+#include "core/explain/care_plan.h"
 
 #include <fmt/format.h>
 

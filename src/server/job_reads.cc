@@ -6,7 +6,7 @@
 
 #include "codec/json.h"
 #include "codec/json_reasons.h"
-#include "core/state/step.h"
+#include "core/explain/explain.h"
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/job_select.h"

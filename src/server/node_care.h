@@ -10,7 +10,7 @@
 namespace dove::server {
 
 void ask_node(Context& context, CallPtr call);
-// What such a request would lead to (core/nodes/care_plan.h).
+// What such a request would lead to (core/explain/care_plan.h).
 void plan_care(Context& context, CallPtr call);
 void report_finding(Context& context, CallPtr call);
 

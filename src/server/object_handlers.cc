@@ -6,9 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "codec/json.h"
+#include "core/admit/admit.h"
 #include "core/admit/declared_warnings.h"
 #include "core/place/limits.h"
-#include "core/state/step.h"
+#include "core/queue/policy.h"
+#include "core/state/apply.h"
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/record_json.h"

@@ -10,7 +10,7 @@
 
 #include "base/random.h"
 #include "codec/words.h"
-#include "core/state/step.h"
+#include "core/explain/explain.h"
 #include "policies/standard.h"
 #include "sim/checked_brain.h"
 #include "sim/seeds_for_test.h"
@@ -37,7 +37,7 @@ class KeptWord {
       }
       const Instant submission = left > 0 ? submit_at_ : kNever;
       const Instant event = world_.empty() ? kNever : world_.begin()->first;
-      const Instant next = std::min({submission, event, core::wake_at(state())});
+      const Instant next = std::min({submission, event, brain_.wake_at()});
       if (next == kNever) break;
       brain_.begin(std::max(next, state().now));
       brain_.add(TimeReached{});

@@ -2,7 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "core/state/step.h"
+#include "core/cycle/next_wake.h"
+#include "core/cycle/scheduler.h"
+#include "core/plan/promise.h"
+#include "core/state/apply.h"
+#include "core/state/hash.h"
+#include "core/state/invariants.h"
 #include "sim/scenario_words.h"
 
 namespace dove::sim {
@@ -22,44 +27,42 @@ std::string text_of(const std::vector<Decision>& decisions) {
 
 }  // namespace
 
-void CheckedBrain::begin(Instant at) { core::begin_batch(state_, at, epoch_); }
+void CheckedBrain::begin(Instant at) { brain_.begin_batch(at, epoch_); }
 
 void CheckedBrain::next_epoch() {
   ++epoch_.value;
-  begin(state_.now);
+  begin(state().now);
 }
 
 void CheckedBrain::add(Event event) {
-  records_.push_back({state_.now, epoch_, event});
-  core::apply(state_, StampedEvent{std::move(event), {}});
+  records_.push_back({state().now, epoch_, event});
+  brain_.apply(StampedEvent{std::move(event), {}});
 }
 
 Result<std::vector<Decision>> CheckedBrain::decide() {
-  core::State copy = state_;
+  core::Scheduler copy(policies(), state());
   core::CycleOptions options;
   options.observer = this;
-  std::vector<Decision> decisions = core::decide(state_, policies_, options);
+  std::vector<Decision> decisions = brain_.decide(options);
   if (broken_) return failed(*broken_);
   for (const Decision& decision : decisions) {
-    records_.push_back({state_.now, epoch_, decision});
+    records_.push_back({state().now, epoch_, decision});
   }
-  const std::vector<Decision> again = core::decide(copy, policies_);
+  const std::vector<Decision> again = copy.decide();
   if (again != decisions) {
     return failed(fmt::format("a state without caches decides differently: {}\ninstead of: {}",
                               text_of(again), text_of(decisions)));
   }
-  if (core::state_hash(copy) != core::state_hash(state_)) {
+  if (core::state_hash(copy.state()) != core::state_hash(state())) {
     return failed("a state without caches ends differently");
   }
-  if (core::wake_at(copy) != core::wake_at(state_)) {
+  if (copy.wake_at() != brain_.wake_at()) {
     return failed("a state without caches wakes at another time");
   }
-  copy.derived.reset();
-  const Instant scanned = core::wake_at(copy);
-  if (scanned != core::wake_at(state_)) return failed("a scan wakes at another time");
-  core::State settled = state_;
-  const std::vector<Decision> more = core::decide(settled, policies_);
-  if (!more.empty() && core::wake_at(state_) > state_.now) {
+  if (core::wake_at(state()) != brain_.wake_at()) return failed("a scan wakes at another time");
+  core::State settled = state();
+  const std::vector<Decision> more = core::decide(settled, policies());
+  if (!more.empty() && brain_.wake_at() > state().now) {
     return failed(fmt::format("deciding twice decides more: {}\nafter: {}", text_of(more),
                               text_of(decisions)));
   }
@@ -76,8 +79,8 @@ Result<void> CheckedBrain::check_fold() const {
       core::apply(folded, std::get<Decision>(record.what));
     }
   }
-  core::begin_batch(folded, state_.now, state_.epoch);
-  if (core::state_hash(folded) == core::state_hash(state_)) return {};
+  core::begin_batch(folded, state().now, state().epoch);
+  if (core::state_hash(folded) == core::state_hash(state())) return {};
   return failed("folding the records gives another state");
 }
 

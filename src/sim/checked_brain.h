@@ -10,9 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "core/cycle/cycle.h"
-#include "core/queue/policy.h"
-#include "core/state/state.h"
+#include "core/cycle/scheduler.h"
 #include "model/event.h"
 #include "sim/random_world.h"
 
@@ -23,10 +21,11 @@ class CheckedBrain final : public Brain, private core::PassObserver {
   // `declared`: limits and reservations change meanwhile, and what they make of promises is not
   // looked at.
   explicit CheckedBrain(const core::Policies& policies, bool declared = false)
-      : policies_(policies), declared_(declared) {}
+      : brain_(policies), declared_(declared) {}
 
-  const core::State& state() const override { return state_; }
-  const core::Policies& policies() const override { return policies_; }
+  const core::State& state() const override { return brain_.state(); }
+  const core::Policies& policies() const override { return brain_.policies(); }
+  Instant wake_at() const override { return brain_.wake_at(); }
 
   void begin(Instant at);  // a batch; REQUIRES: at >= state().now
   void next_epoch() override;
@@ -46,9 +45,8 @@ class CheckedBrain final : public Brain, private core::PassObserver {
   void begins(core::Pass, const core::State&) override {}
   void ended(core::Pass pass, const core::State& state) override;
 
-  core::Policies policies_;
+  core::Scheduler brain_;
   bool declared_;
-  core::State state_;
   Epoch epoch_{1};
   std::vector<Record> records_;
   std::optional<std::string> broken_;

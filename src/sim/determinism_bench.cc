@@ -8,7 +8,7 @@
 #include <cstdlib>
 
 #include "base/digest.h"
-#include "core/state/step.h"
+#include "core/state/hash.h"
 #include "policies/standard.h"
 #include "sim/plain_brain.h"
 #include "sim/random_world.h"

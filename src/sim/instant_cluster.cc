@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/state/step.h"
+#include "core/queue/policy.h"
 
 namespace dove::sim {
 namespace {
@@ -69,7 +69,7 @@ Result<void> InstantCluster::settle(const See& see) {
 }
 
 bool InstantCluster::wake() {
-  const Instant at = core::wake_at(state());
+  const Instant at = brain_.wake_at();
   if (at == kNever) return false;
   brain_.begin(std::max(state().now, at));
   brain_.add(TimeReached{});
@@ -77,7 +77,7 @@ bool InstantCluster::wake() {
 }
 
 void InstantCluster::pass(Span span) {
-  brain_.begin(std::min(state().now + span, std::max(state().now, core::wake_at(state()))));
+  brain_.begin(std::min(state().now + span, std::max(state().now, brain_.wake_at())));
   brain_.add(TimeReached{});
 }
 

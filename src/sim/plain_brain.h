@@ -4,32 +4,32 @@
 #include <utility>
 #include <vector>
 
-#include "core/state/step.h"
+#include "core/cycle/scheduler.h"
 #include "sim/random_world.h"
 
 namespace dove::sim {
 
 class PlainBrain final : public Brain {
  public:
-  explicit PlainBrain(const core::Policies& policies) : policies_(policies) {}
+  explicit PlainBrain(const core::Policies& policies) : brain_(policies) {}
 
-  const core::State& state() const override { return state_; }
-  const core::Policies& policies() const override { return policies_; }
+  const core::State& state() const override { return brain_.state(); }
+  const core::Policies& policies() const override { return brain_.policies(); }
+  Instant wake_at() const override { return brain_.wake_at(); }
   void add(Event event) override {
-    core::apply(state_, StampedEvent{std::move(event), {}});
+    brain_.apply(StampedEvent{std::move(event), {}});
     ++events_;
   }
   void next_epoch() override {
     ++epoch_.value;
-    begin(state_.now);
+    begin(state().now);
   }
-  void begin(Instant at) { core::begin_batch(state_, at, epoch_); }
-  std::vector<Decision> decide() { return core::decide(state_, policies_); }
+  void begin(Instant at) { brain_.begin_batch(at, epoch_); }
+  std::vector<Decision> decide() { return brain_.decide(); }
   std::uint64_t events() const { return events_; }
 
  private:
-  core::Policies policies_;
-  core::State state_;
+  core::Scheduler brain_;
   Epoch epoch_{1};
   std::uint64_t events_ = 0;
 };

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/random.h"
-#include "core/state/step.h"
+#include "core/admit/admit.h"
 #include "policies/standard.h"
 #include "sim/instant_cluster.h"
 #include "sim/scenario_words.h"

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 
+#include "core/admit/admit.h"
+#include "core/explain/explain.h"
 #include "core/place/device_fit.h"
-#include "core/state/step.h"
 
 namespace dove::sim {
 namespace {
@@ -38,7 +39,7 @@ Result<void> RandomWorld::account(const Decision& decision) {
 }
 
 Instant RandomWorld::next_instant() {
-  const Instant wake = core::wake_at(state());
+  const Instant wake = brain_.wake_at();
   Instant next = state().now + milliseconds(number(4000));
   if (wake != kNever && one_in(4)) next = std::max(next, wake);
   return next;

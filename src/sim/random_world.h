@@ -21,6 +21,7 @@ class Brain {
   virtual ~Brain() = default;
   virtual const core::State& state() const = 0;
   virtual const core::Policies& policies() const = 0;
+  virtual Instant wake_at() const = 0;
   virtual void add(Event event) = 0;
   virtual void next_epoch() = 0;  // from the next batch on
 };

@@ -4,11 +4,11 @@
 
 #include "base/check.h"
 #include "codec/words.h"
+#include "core/explain/place_causes.h"
 #include "core/place/hostlist.h"
 #include "core/place/limits.h"
-#include "core/place/place_causes.h"
-#include "core/queue/dependency.h"
 #include "core/state/books.h"
+#include "core/state/dependency.h"
 
 namespace dove::sim {
 namespace {

@@ -6,9 +6,11 @@
 #include <utility>
 
 #include "codec/words.h"
-#include "core/nodes/health.h"
+#include "core/admit/admit.h"
+#include "core/explain/explain.h"
+#include "core/queue/policy.h"
+#include "core/state/findings.h"
 #include "core/state/state.h"
-#include "core/state/step.h"
 #include "sim/checked_brain.h"
 #include "sim/scenario_words.h"
 
@@ -94,7 +96,7 @@ class Runner {
     for (int wakes = 0; wakes < 1000; ++wakes) {
       TRY_ASSIGN(const auto decisions, brain_.decide());
       for (const Decision& decision : decisions) print(text_of(decision, names_));
-      const Instant wake = core::wake_at(state());
+      const Instant wake = brain_.wake_at();
       if (wake >= at) {
         brain_.begin(at);
         return {};

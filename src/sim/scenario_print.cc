@@ -1,3 +1,4 @@
+// Scenarios printed: decisions, jobs and nodes in the words of a scenario file.
 #include <fmt/format.h>
 
 #include "codec/words.h"

@@ -4,7 +4,8 @@
 
 #include <map>
 
-#include "core/state/step.h"
+#include "core/admit/admit.h"
+#include "core/explain/explain.h"
 #include "policies/standard.h"
 #include "sim/checked_brain.h"
 

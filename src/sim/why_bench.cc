@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "base/random.h"
-#include "core/state/step.h"
+#include "core/cycle/scheduler.h"
+#include "core/explain/explain.h"
+#include "core/state/apply.h"
 #include "policies/standard.h"
 #include "sim/why_history.h"
 

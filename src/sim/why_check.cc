@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "codec/words.h"
-#include "core/nodes/care.h"
+#include "core/cycle/scheduler.h"
+#include "core/explain/explain.h"
+#include "core/queue/policy.h"
 #include "core/queue/queue_tree.h"
-#include "core/state/step.h"
 #include "sim/removal.h"
 #include "sim/scenario_words.h"
 
@@ -122,10 +123,9 @@ State WhyCheck::without(const Reason* left) const {
 }
 
 std::vector<JobId> WhyCheck::launched(State state) const {
-  state.derived.reset();
   // Books that were edited say nothing about what is free when somebody ends or is stopped.
   core::CycleOptions options;
-  options.switch_off(core::Pass::kBackfill);
+  options.switch_off(core::Pass::kPromise);
   options.switch_off(core::Pass::kPreempt);
   std::vector<JobId> jobs;
   for (const Decision& decision : core::decide(state, policies_, options)) {
@@ -164,7 +164,6 @@ std::string text_of(const JobSpec& spec) {
 
 std::string WhyCheck::wrong(std::string what) const {
   State gone = without(nullptr);
-  gone.derived.reset();
   const Names names{[](JobId id) { return fmt::format("job{}", id.value); },
                     [](NodeId id) { return fmt::format("node{}", id.value); }};
   std::string text =

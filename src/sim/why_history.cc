@@ -6,7 +6,8 @@
 
 #include "base/random.h"
 #include "codec/words.h"
-#include "core/state/step.h"
+#include "core/explain/explain.h"
+#include "core/queue/policy.h"
 #include "sim/plain_brain.h"
 #include "sim/random_world.h"
 #include "sim/why_check.h"
@@ -17,7 +18,7 @@ namespace {
 void ask(const PlainBrain& brain, std::uint64_t seed, Random& random, WhyFindings& findings) {
   const core::State& state = brain.state();
   // What is due now has not been decided yet.
-  if (core::wake_at(state) <= state.now) return;
+  if (brain.wake_at() <= state.now) return;
   std::vector<JobId> waiting;
   for (const auto& [id, job] : state.jobs) {
     if (job.phase == JobPhase::kWaiting) waiting.push_back(id);

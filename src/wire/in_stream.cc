@@ -1,3 +1,4 @@
+// Streams that come in: lines of an answer that goes on for as long as the server likes.
 #include <fmt/format.h>
 
 #include "wire/lines.h"

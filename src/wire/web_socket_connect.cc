@@ -1,3 +1,4 @@
+// The client's side of opening a WebSocket: the request, and the answer that it checks.
 #include <fmt/format.h>
 
 #include <charconv>

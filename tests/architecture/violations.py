@@ -61,13 +61,18 @@ class Tree(unittest.TestCase):
             with open(full, "w", encoding="utf-8") as file:
                 file.write(text)
 
-    def tidy(self, changes):
+    def tidy(self, changes, rule=None):
+        """What tidy says. Sources of a line or two open with a comment only where `rule` is about that."""
         self.write({**GOOD, **changes})
-        return run("tidy", "--root", self.folder.name)
+        code, out = run("tidy", "--root", self.folder.name)
+        if rule == "header-comment":
+            return code, out
+        lines = [line for line in out.splitlines(True) if ".cc:1: header-comment: " not in line]
+        return (code if lines else 0), "".join(lines)
 
     def finds(self, place, rule, changes):
         """Exactly one line, and it names the place and the rule."""
-        code, out = self.tidy(changes)
+        code, out = self.tidy(changes, rule)
         lines = out.splitlines()
         self.assertEqual(code, 1, out)
         self.assertEqual(len(lines), 1, out)
@@ -214,6 +219,26 @@ class Shape(Tree):
     def test_a_header_without_an_opening_comment(self):
         self.finds("src/base/bare.h:1", "header-comment", {"src/base/bare.h": "#pragma once\n"})
 
+    def test_a_source_without_a_header_opens_with_a_comment(self):
+        self.finds("src/base/bare.cc:1", "header-comment", {"src/base/bare.cc": "int x;\n"})
+        for good in ({"src/base/bare.cc": "// Bare holds x.\nint x;\n", "src/base/bare_test.cc": "int x;\n"},
+                     {"src/base/bare.cc": "int x;\n", "src/base/bare.h": header("Bare")}):
+            self.assertEqual(self.tidy(good, "header-comment"), (0, ""))
+
+    def test_a_folder_of_more_than_forty_files(self):
+        files = {f"src/base/part{i}.h": header("Part") for i in range(38)}
+        files["src/base/other.h"] = header("Other")
+        self.passes(files)  # with result.h: forty
+        self.passes({**files, "src/base/one_test.cc": "int x;\n", "src/base/below/more.h": header("More")})
+        self.finds("src/base:1", "big-folder", {**files, "src/base/last.h": header("Last")})
+
+    def test_units_that_include_each_other(self):
+        one = {"src/base/a.h": header("A"), "src/base/a.cc": '#include "base/b.h"\n',
+               "src/base/b.h": header("B"), "src/base/b.cc": '#include "base/a.h"\n'}
+        self.passes(one)  # two may
+        self.finds("src/base/a.cc:1", "unit-circle",
+                   {**one, "src/base/b.cc": '#include "base/c.h"\n', "src/base/c.h": header("C", "base/a.h")})
+
     def test_a_header_without_pragma_once(self):
         self.finds("src/base/twice.h:1", "pragma-once", {"src/base/twice.h": "// Twice is a header.\n"})
 
@@ -257,11 +282,11 @@ class Brain(Tree):
 
 
 class Purity(Tree):
-    def purity(self, source, allowed="operator new*\n"):
+    def purity(self, source, allowed="operator new*\n", library="libpart.core.a"):
         self.write({"a.cc": source, "allowed.txt": allowed, "build/src/.keep": ""})
         folder = self.folder.name
         subprocess.run([COMPILER, "-std=c++20", "-O2", "-c", "a.cc", "-o", "a.cc.o"], cwd=folder, check=True)
-        subprocess.run(["ar", "qcs", "build/src/libpart.core.a", "a.cc.o"], cwd=folder, check=True)
+        subprocess.run(["ar", "qcs", f"build/src/{library}", "a.cc.o"], cwd=folder, check=True)
         return run("purity", os.path.join(folder, "build"), "--allowed", os.path.join(folder, "allowed.txt"))
 
     def test_a_clock_in_the_binary(self):
@@ -279,6 +304,12 @@ class Purity(Tree):
     def test_what_is_allowed_and_what_is_defined_within_pass(self):
         self.assertEqual(self.purity("int g(int);\nint* f() { return new int(g(1)); }\nint g(int x) { return x; }\n"),
                          (0, ""))
+
+    def test_the_libraries_of_rooms_are_looked_at(self):
+        source = "#include <chrono>\nlong f() {\n  return std::chrono::system_clock::now().time_since_epoch().count();\n}\n"
+        code, out = self.purity(source, library="libpart.core.state.a")
+        self.assertEqual(code, 1)
+        self.assertRegex(out, r"^src/core/state/a\.cc: impure-symbol: ")
 
     def test_what_is_allowed_to_one_file_only(self):
         source = 'extern "C" void abort();\nvoid f() { abort(); }\n'

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "backends/native/sync_plan.h"
-#include "core/nodes/hang.h"
+#include "core/state/hang.h"
 
 namespace dove::backends {
 namespace {
@@ -124,7 +124,7 @@ ProgressReported ProgressBoard::report_of(const Progress& progress, JobId job, N
   return report;
 }
 
-// As the core will find (core/nodes/health.h), which knows less: what was logged.
+// As the core will find (core/state/health.h), which knows less: what was logged.
 bool ProgressBoard::is_slow(const core::State& state, const Progress& progress,
                             const ProgressReported& now) {
   std::vector<core::NodePace> paces;

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "core/nodes/health.h"
+#include "core/state/findings.h"
 #include "core/state/state.h"
 #include "model/event.h"
 #include "telemetry/exposition.h"

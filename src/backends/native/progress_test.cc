@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/nodes/hang.h"
+#include "core/state/hang.h"
 
 namespace dove::backends {
 namespace {

@@ -1,15 +1,18 @@
+#include "core/admit/admit.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "core/admit/admit_slices.h"
+#include "core/admit/admit_times.h"
 #include "core/admit/cannot_start.h"
+#include "core/place/hostlist.h"
 #include "core/place/limits.h"
 #include "core/place/reservation.h"
-#include "core/state/admit_slices.h"
 #include "core/state/books.h"
 #include "core/state/fold.h"
-#include "core/state/step.h"
 #include "model/huge_pages.h"
 
 namespace dove::core {

@@ -1,11 +1,12 @@
+// May this be done: events that people and machines ask for, checked before they are logged.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "core/admit/admit.h"
 #include "core/place/score_board.h"
 #include "core/queue/queue_tree.h"
-#include "core/state/step.h"
 
 namespace dove::core {
 namespace {

@@ -1,3 +1,5 @@
+#include "core/admit/admit_times.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>

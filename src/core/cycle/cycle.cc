@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <utility>
+
 #include "base/digest.h"
 #include "core/cycle/passes.h"
 #include "core/place/score.h"
-#include "core/plan/backfill.h"
-#include "core/state/step.h"
+#include "core/state/apply.h"
 
 namespace dove::core {
 namespace {
@@ -14,30 +16,37 @@ namespace {
 // Raised whenever the same state could give other decisions than before.
 constexpr int kCycle_version = 7;
 
-void run(Pass pass, Cycle& cycle) {
-  switch (pass) {
-    case Pass::kExpire:
-      return expire(cycle);
-    case Pass::kTend:
-      return tend(cycle);
-    case Pass::kFinish:
-      return finish(cycle);
-    case Pass::kDependencies:
-      return resolve_dependencies(cycle);
-    case Pass::kOrder:
-      return order(cycle);
-    case Pass::kPlace:
-      return place(cycle);
-    case Pass::kPreempt:
-      return preempt(cycle);
-    case Pass::kBackfill:
-      return make_promises(cycle);
-    case Pass::kBarrier:
-      return pass_barriers(cycle);
-    case Pass::kRetain:
-      return retain(cycle);
+struct PassEntry {
+  Pass pass;
+  std::string_view name;
+  Back (*run)(Cycle& cycle);
+};
+
+// In the order in which they run.
+constexpr std::array<PassEntry, kPass_count> kPasses = {{
+    {Pass::kExpire, "expire", expire},
+    {Pass::kNodes, "nodes", care_for_nodes},
+    {Pass::kFinish, "finish", finish},
+    {Pass::kDependencies, "dependencies", resolve_dependencies},
+    {Pass::kOrder, "order", order},
+    // A promise that is kept may let others start, and whoever is stopped lets others come earlier:
+    // the last two go back to kPlace, or to kPromise, until nothing is opened any more.
+    {Pass::kPlace, "place", place},
+    {Pass::kPromise, "promise", promise},
+    {Pass::kPreempt, "preempt", preempt},
+    {Pass::kBarrier, "barrier", pass_barriers},
+    {Pass::kPurge, "purge", purge},
+}};
+
+constexpr std::size_t index_of(Pass pass) { return static_cast<std::size_t>(pass); }
+
+constexpr bool is_in_order() {
+  for (std::size_t i = 0; i < kPasses.size(); ++i) {
+    if (index_of(kPasses[i].pass) != i) return false;
   }
+  return true;
 }
+static_assert(is_in_order(), "the table has each Pass at its place");
 
 // What a pass that is off would have taken must not pile up. Jobs are queued without an order
 // policy by submission, so the work of kDependencies and kOrder is done in any case.
@@ -45,55 +54,37 @@ bool runs(Pass pass, const CycleOptions& options) {
   return options.runs(pass) || pass == Pass::kOrder;
 }
 
+Back run(const PassEntry& entry, Cycle& cycle, const CycleOptions& options) {
+  if (!runs(entry.pass, options)) return std::nullopt;
+  if (options.observer != nullptr) options.observer->begins(entry.pass, cycle.state);
+  const Back back = entry.run(cycle);
+  if (options.observer != nullptr) options.observer->ended(entry.pass, cycle.state);
+  return back;
+}
+
 }  // namespace
 
-std::string_view pass_name(Pass pass) {
-  switch (pass) {
-    case Pass::kExpire:
-      return "expire";
-    case Pass::kTend:
-      return "tend";
-    case Pass::kFinish:
-      return "finish";
-    case Pass::kDependencies:
-      return "dependencies";
-    case Pass::kOrder:
-      return "order";
-    case Pass::kPlace:
-      return "place";
-    case Pass::kPreempt:
-      return "preempt";
-    case Pass::kBackfill:
-      return "backfill";
-    case Pass::kBarrier:
-      return "barrier";
-    case Pass::kRetain:
-      return "retain";
-  }
-  return "";
-}
+std::string_view pass_name(Pass pass) { return kPasses[index_of(pass)].name; }
 
 void Cycle::emit(Decision decision) {
   core::apply(state, decision);  // not std::apply, which a variant's namespace offers
   decisions.push_back(std::move(decision));
-  sync(state);
+  sync(state, indexes);
 }
 
-std::vector<Decision> decide(State& state, const Policies& policies, const CycleOptions& options) {
-  prepare_derived(state, policies, options);
-  Cycle cycle{state, policies, options.runs(Pass::kPlace), options.runs(Pass::kBackfill)};
-  cycle.decisions.reserve(state.derived->decided);
-  for (Pass pass : kPasses) {
-    if (!runs(pass, options)) continue;
-    if (options.observer != nullptr) options.observer->begins(pass, state);
-    run(pass, cycle);
-    if (options.observer != nullptr) options.observer->ended(pass, state);
+std::vector<Decision> run_cycle(State& state, Indexes& indexes, const Policies& policies,
+                                const CycleOptions& options) {
+  prepare(state, indexes, policies, options);
+  Cycle cycle{state, indexes, policies, options.runs(Pass::kPlace)};
+  cycle.decisions.reserve(indexes.decided);
+  for (std::size_t at = 0; at < kPasses.size();) {
+    const Back back = run(kPasses[at], cycle, options);
+    at = back ? index_of(*back) : at + 1;
   }
-  Derived& derived = *state.derived;
-  derived.to_finish.clear();
-  derived.to_start.clear();
-  derived.decided = cycle.decisions.size();
-  purge_classes(state);
+  indexes.to_finish.clear();
+  indexes.to_start.clear();
+  indexes.decided = cycle.decisions.size();
+  purge_classes(indexes);
   return std::move(cycle.decisions);
 }
 
@@ -102,8 +93,8 @@ std::string policy_digest(const Policies& policies, const CycleOptions& options)
                                  policies.order->name(), policies.placement->name());
   for (const OrderPolicy* order : policies.orders) text += fmt::format(" {}", order->name());
   for (const ScorePolicy* score : policies.scores) text += fmt::format(" score={}", score->name());
-  for (Pass pass : kPasses) {
-    if (!options.runs(pass)) text += fmt::format(" -{}", pass_name(pass));
+  for (const PassEntry& entry : kPasses) {
+    if (!options.runs(entry.pass)) text += fmt::format(" -{}", entry.name);
   }
   Digest digest;
   digest.add(text);

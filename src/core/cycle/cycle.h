@@ -1,47 +1,25 @@
-// The cycle: the named passes that decide runs, in this order. Each can be switched off and is
-// announced to an observer, which may time it (there is no clock in here).
+// The cycle: expire, nodes, finish, dependencies, order; place, promise and preempt until none of
+// them has anything more to do; barrier, purge.
+//
+// No pass calls another one: each says where the cycle goes on. The table is in cycle.cc.
 #pragma once
 
-#include <array>
-#include <string_view>
+#include <string>
+#include <vector>
 
+#include "core/cycle/indexes.h"
+#include "core/cycle/pass.h"
+#include "core/queue/policy.h"
 #include "core/state/state.h"
+#include "model/event.h"
 
 namespace dove::core {
 
-enum class Pass {
-  kExpire,        // what was due by now: fences, time limits, deadlines of orders
-  kTend,          // the life of nodes: suspects, drains, repairs, tests
-  kFinish,        // attempts that failed, were cancelled, or are over on all their nodes
-  kDependencies,  // jobs that may wait for a place now, and those that never can
-  kOrder,         // the queue, by the order policy (off: by submission)
-  kPlace,         // gangs, whole, on free nodes
-  kBackfill,      // blocked jobs are promised a start, which nothing started later may delay
-  kPreempt,       // running jobs are stopped for waiting ones
-  kBarrier,       // gangs that are prepared everywhere start
-  kRetain,        // old ended jobs are forgotten
-};
+// All passes that are switched on. Each decision is applied to the state when this returns.
+std::vector<Decision> run_cycle(State& state, Indexes& indexes, const Policies& policies,
+                                const CycleOptions& options);
 
-constexpr std::array<Pass, 10> kPasses = {
-    Pass::kExpire, Pass::kTend,     Pass::kFinish,  Pass::kDependencies, Pass::kOrder,
-    Pass::kPlace,  Pass::kBackfill, Pass::kPreempt, Pass::kBarrier,      Pass::kRetain};
-
-std::string_view pass_name(Pass pass);
-
-// Called around each pass that runs, on the thread of decide. The state is settled at both times.
-class PassObserver {
- public:
-  virtual ~PassObserver() = default;
-  virtual void begins(Pass pass, const State& state) = 0;
-  virtual void ended(Pass pass, const State& state) = 0;
-};
-
-struct CycleOptions {
-  std::array<bool, kPasses.size()> off = {};  // by Pass
-  PassObserver* observer = nullptr;           // not owned; may be null
-
-  bool runs(Pass pass) const { return !off[static_cast<std::size_t>(pass)]; }
-  void switch_off(Pass pass) { off[static_cast<std::size_t>(pass)] = true; }
-};
+// Names the passes and policies in use, with their versions; logged by ControllerStarted.
+std::string policy_digest(const Policies& policies, const CycleOptions& options = {});
 
 }  // namespace dove::core

@@ -1,9 +1,11 @@
 // The passes of the cycle, each a function of the state as the former ones left it.
 #pragma once
 
+#include <optional>
 #include <vector>
 
-#include "core/cycle/derived.h"
+#include "core/cycle/indexes.h"
+#include "core/cycle/pass.h"
 #include "core/queue/policy.h"
 #include "core/state/state.h"
 #include "model/event.h"
@@ -13,23 +15,29 @@ namespace dove::core {
 // One decide under way.
 struct Cycle {
   State& state;
+  Indexes& indexes;
   const Policies& policies;
-  bool places = true;          // kPlace is not switched off
-  bool makes_promises = true;  // nor is kBackfill
+  bool places = true;  // kPlace is not switched off
+  // kPromise has kept what promises it can, and waits for kPlace to try what that opened.
+  bool promises_kept = false;
   std::vector<Decision> decisions = {};
 
   // Applies the decision and brings the indexes up to date.
   void emit(Decision decision);
 };
 
-void expire(Cycle& cycle);
-void tend(Cycle& cycle);
-void finish(Cycle& cycle);
-void resolve_dependencies(Cycle& cycle);
-void order(Cycle& cycle);
-void place(Cycle& cycle);
-void preempt(Cycle& cycle);
-void pass_barriers(Cycle& cycle);
-void retain(Cycle& cycle);
+// The pass that the cycle goes back to; none: on to the next one.
+using Back = std::optional<Pass>;
+
+Back expire(Cycle& cycle);
+Back care_for_nodes(Cycle& cycle);
+Back finish(Cycle& cycle);
+Back resolve_dependencies(Cycle& cycle);
+Back order(Cycle& cycle);
+Back place(Cycle& cycle);
+Back promise(Cycle& cycle);
+Back preempt(Cycle& cycle);
+Back pass_barriers(Cycle& cycle);
+Back purge(Cycle& cycle);
 
 }  // namespace dove::core

@@ -1,3 +1,5 @@
+#include "core/explain/explain.h"
+
 #include <algorithm>
 #include <iterator>
 #include <optional>
@@ -5,11 +7,10 @@
 #include "base/check.h"
 #include "core/explain/explain_ahead.h"
 #include "core/explain/explain_places.h"
+#include "core/explain/explain_plan.h"
 #include "core/place/limits.h"
-#include "core/plan/backfill.h"
 #include "core/preempt/victim_explain.h"
-#include "core/queue/dependency.h"
-#include "core/state/step.h"
+#include "core/state/dependency.h"
 
 namespace dove::core {
 namespace {

@@ -8,11 +8,10 @@
 #include <string>
 #include <utility>
 
-#include "core/cycle/derived.h"
-#include "core/nodes/care.h"
-#include "core/queue/dependency.h"
 #include "core/queue/queue_tree.h"
 #include "core/state/books.h"
+#include "core/state/dependency.h"
+#include "core/state/findings.h"
 #include "core/state/past_use.h"
 
 namespace dove::core {

@@ -4,7 +4,7 @@
 #include <initializer_list>
 
 #include "core/explain/explain_domain.h"
-#include "core/place/place_causes.h"
+#include "core/explain/place_causes.h"
 #include "core/place/within_limits.h"
 #include "core/state/books.h"
 

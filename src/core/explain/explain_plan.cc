@@ -1,13 +1,13 @@
-#include <fmt/format.h>
+#include "core/explain/explain_plan.h"
 
 #include <algorithm>
 
-#include "core/cycle/derived.h"
 #include "core/place/hostlist.h"
 #include "core/place/within_limits.h"
-#include "core/plan/backfill.h"
+#include "core/plan/plan.h"
+#include "core/plan/promise.h"
 #include "core/state/books.h"
-#include "core/state/step.h"
+#include "core/state/findings.h"
 
 namespace dove::core {
 namespace {
@@ -37,14 +37,15 @@ class Now {
     note_reservations(state_, plan);
     if (with_promises) note_promises(state_, plan);
     const Stay stay = stay_of(state_, *job_.spec);
-    const PlannedBooks planned(state_, plan,
-                               {job_.spec.get(), guest_of(job_).restart_nodes, job_.id, state_.now,
-                                stay.end(state_.now), kNever, &ignored_});
+    PlannedBooks planned(state_, plan,
+                         {job_.spec.get(), guest_of(job_).restart_nodes, job_.id, state_.now,
+                          stay.end(state_.now), kNever, &ignored_});
     Candidates candidates;
     candidates.ranked = &ranked_;
     candidates.nodes = &state_.nodes;
     candidates.jobs = &state_.jobs;
-    candidates.planned = &planned;
+    candidates.free = &planned;
+    candidates.spares_last = planned.takes_spares();
     candidates.only_whether = !amount_hangs_on_places(state_, *job_.spec);
     if (candidates.only_whether) {
       return find_places(candidates, policy_, *job_.spec, {}).has_value();
@@ -117,30 +118,6 @@ void explain_plan(const State& state, const Policies& policies, const Job& job,
   if (pool == nullptr || state.promises.empty()) return;
   const Now now(state, *policies.placement, *pool, job, out);
   if (now.fits(false) && !now.fits(true)) add_promised(state, job, now, out);
-}
-
-std::optional<std::string> find_broken_promise(const State& state) {
-  for (const auto& [id, promise] : state.promises) {
-    for (const Placement& placement : promise.placements) {
-      for (JobId other : state.nodes[placement.node.value - 1].jobs) {
-        const Job& job = *state.find_job(other);
-        const Attempt& attempt = job.attempts.back();
-        if (attempt.allocated_at <= promise.made_at) continue;
-        if (stay_of(state, *job.spec).end(attempt.allocated_at) <= promise.start_at) continue;
-        const bool hits = std::any_of(attempt.placements.begin(), attempt.placements.end(),
-                                      [&](const PlacementRecord& record) {
-                                        return record.placement->node == placement.node &&
-                                               record.stage != PlacementStage::kEnded &&
-                                               share_ids(record.placement, placement);
-                                      });
-        if (hits) {
-          return fmt::format("job {} holds what was promised to job {} before it was started",
-                             other.value, id.value);
-        }
-      }
-    }
-  }
-  return std::nullopt;
 }
 
 }  // namespace dove::core

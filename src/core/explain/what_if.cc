@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "core/cycle/derived.h"
 #include "core/place/hostlist.h"
 #include "core/state/books.h"
+#include "core/state/findings.h"
 
 namespace dove::core {
 namespace {

@@ -3,9 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
-
-#include "core/nodes/health.h"
 
 namespace dove::core {
 namespace {
@@ -26,35 +23,10 @@ bool cut_off_from_outside(const State& state, const Node& node, const TopologyUn
 
 }  // namespace
 
-bool comes_first(const Job& job) {
-  return job.at_head ||
-         (!job.attempts.empty() && job.attempts.back().stop_reason == StopReason::kNodeLost);
-}
-
-std::int64_t queue_rank(const Job& job, std::int64_t policy_rank) {
-  return comes_first(job) ? std::numeric_limits<std::int64_t>::min() : -policy_rank;
-}
-
 bool wants_care(const Node& node) {
   return !node.removed &&
          (node.life != LifeStage::kProduction || node.request.action != NodeAction::kNone ||
           !node.findings.empty() || node.votes.size() >= kVotes);
-}
-
-bool is_untrusted(const State& state, const Node& node, JobId id) {
-  const Job* job = state.find_job(id);
-  if (job == nullptr || job->phase != JobPhase::kActive) return false;
-  for (const OpenFinding& open : node.findings) {
-    if (open.finding.severity != Severity::kCritical) continue;
-    if (closes_node(node, open.finding)) return true;
-    for (const PlacementRecord& record : job->attempts.back().placements) {
-      if (record.placement->node != node.id || record.stage == PlacementStage::kEnded) continue;
-      for (const DeviceGrant& grant : record.placement->devices) {
-        if (grant.device == open.finding.device) return true;
-      }
-    }
-  }
-  return false;
 }
 
 Instant stop_due_at(const State& state, const Node& node, const Job& job) {

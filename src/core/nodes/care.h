@@ -3,17 +3,13 @@
 // Pure; asked by the pass that tends nodes, by wake_at, and by those who show nodes.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "core/state/state.h"
 
 namespace dove::core {
-
-// The check of a node's own part of a failed preflight.
-inline constexpr std::string_view kPreflight_check = "preflight";
 
 // An agent that was told to test or to repair its node answers within this time.
 constexpr Span kCare_deadline = seconds(3600);
@@ -21,20 +17,8 @@ constexpr Span kCare_deadline = seconds(3600);
 // From so many others the node must not have been reached before it is blamed.
 constexpr std::size_t kVotes = 2;
 
-// Whether the waiting job is at the head of its queue: a bad node kept it from starting or had to
-// be left, or its last attempt lost a node. What it held before is for it, before promises to
-// others of its queue.
-bool comes_first(const Job& job);
-
-// The place of a waiting job in its lane, ascending: first those that a bad node kept from
-// starting.
-std::int64_t queue_rank(const Job& job, std::int64_t policy_rank);
-
 // Whether the pass that tends nodes has to look at it.
 bool wants_care(const Node& node);
-
-// A critical finding is about what the job holds there.
-bool is_untrusted(const State& state, const Node& node, JobId job);
 
 // When the job must be told to end, so that the node is free when somebody wants it; kNever: it may
 // end by itself.

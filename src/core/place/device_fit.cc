@@ -192,12 +192,6 @@ bool wants_devices(const Request& request) {
   return request.gpus > 0 || request.share_milli > 0 || request.slices > 0;
 }
 
-std::int64_t least_milli(const Request& request) {
-  std::int64_t milli = std::int64_t{request.gpus} * kWholeDevice_milli + request.share_milli;
-  if (request.slices > 0) milli += std::int64_t{request.slices} * least_share_milli(request.slice);
-  return milli;
-}
-
 bool is_sliced(std::span<const SlotSet> slots_taken, std::size_t device) {
   return slots_of_device(slots_taken, device) != 0;
 }

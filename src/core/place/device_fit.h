@@ -33,9 +33,6 @@ bool matches(const Request& request, const Device& device);
 
 bool wants_devices(const Request& request);
 
-// The least that the request takes of devices, in thousandths, whatever their model.
-std::int64_t least_milli(const Request& request);
-
 // Whether anybody holds slices of the device.
 bool is_sliced(std::span<const SlotSet> slots_taken, std::size_t device);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "core/state/amount.h"
 #include "core/state/books.h"
 #include "core/state/cores.h"
 

@@ -10,30 +10,6 @@
 namespace dove::core {
 namespace {
 
-void add(std::vector<Countable>& to, const std::vector<Countable>& from, std::int64_t times) {
-  for (const Countable& one : from) {
-    auto at = std::lower_bound(to.begin(), to.end(), one.name,
-                               [](const Countable& c, const std::string& n) { return c.name < n; });
-    if (at == to.end() || at->name != one.name) at = to.insert(at, Countable{one.name, 0});
-    at->amount += times * one.amount;
-  }
-}
-
-void add(Amount& amount, const Request& request, std::int64_t times) {
-  amount.cores += times * request.cores;
-  const std::int64_t milli = times * least_milli(request);
-  amount.gpus_milli += milli;
-  amount.memory_bytes += times * request.memory_bytes;
-  add(amount.countables, request.countables, times);
-  if (request.slices > 0) {
-    add(amount.countables, {{std::string(kBySlice) + request.slice, request.slices}}, times);
-  }
-  // Which of several models it gets is known once it has a place.
-  if (milli > 0 && !request.gpu_model.empty() && request.gpu_model.find('|') == std::string::npos) {
-    add(amount.gpus_by_model, {{model_key(request.gpu_model), milli}}, 1);
-  }
-}
-
 bool exceeds(std::int64_t needs, std::int64_t used, std::int64_t limit) {
   return limit >= 0 && used + needs > limit && needs != 0;
 }
@@ -97,54 +73,6 @@ void check_limits(const Limits& limits, const std::map<std::string, Usage>& usag
 }
 
 }  // namespace
-
-Amount least_amount(const JobSpec& spec) {
-  Amount amount;
-  for (const TaskGroup& group : spec.groups) {
-    const std::int64_t by_tasks =
-        group.tasks_per_node > 0 ? (group.tasks + group.tasks_per_node - 1) / group.tasks_per_node
-                                 : 1;
-    add(amount, group.per_task, group.tasks);
-    add(amount, group.per_node, std::max<std::int64_t>(by_tasks, group.nodes_min));
-  }
-  return amount;
-}
-
-std::string model_key(const std::string& model) {
-  std::string key = model;
-  for (char& c : key) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return key;
-}
-
-void add_kinds(const Inventory& inventory, const Placement& placement, Amount& amount) {
-  for (const DeviceGrant& grant : placement.devices) {
-    const auto at = static_cast<std::size_t>(grant.device);
-    if (at >= inventory.devices.size()) continue;
-    const Device& device = inventory.devices[at];
-    add(amount.gpus_by_model, {{model_key(device.model), grant.share_milli}}, 1);
-    const SliceTable* table = grant.is_slice() ? slice_table(device) : nullptr;
-    if (table == nullptr) continue;
-    for (const SliceProfile& profile : table->profiles) {
-      if (profile.size != grant.slice.size || profile.compute != grant.slice.compute) continue;
-      add(amount.countables, {{std::string(kBySlice) + std::string(profile.name), 1}}, 1);
-    }
-  }
-}
-
-void add_amount(const State& state, const Placement& placement, Amount& amount) {
-  amount.cores += static_cast<std::int64_t>(placement.cores.size());
-  for (const DeviceGrant& grant : placement.devices) amount.gpus_milli += grant.share_milli;
-  amount.memory_bytes += placement.memory_bytes;
-  add(amount.countables, placement.countables, 1);
-  if (!state.counts_models) return;
-  add_kinds(*state.nodes[placement.node.value - 1].inventory, placement, amount);
-}
-
-Amount amount_of(const State& state, const std::vector<Placement>& placements) {
-  Amount amount;
-  for (const Placement& placement : placements) add_amount(state, placement, amount);
-  return amount;
-}
 
 const Limits* limits_of_user(const State& state, const std::string& user) {
   if (state.user_limits.empty()) return nullptr;

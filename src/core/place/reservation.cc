@@ -2,10 +2,9 @@
 
 #include <algorithm>
 
-#include "core/nodes/care.h"
 #include "core/place/hostlist.h"
+#include "core/queue/queue_order.h"
 #include "core/state/books.h"
-#include "core/state/wake.h"
 
 namespace dove::core {
 namespace {
@@ -124,6 +123,22 @@ Instant latest_end(const State& state, const JobSpec& spec) {
 Instant latest_start(const State& state, const JobSpec& spec) {
   if (spec.deadline.us == 0) return kNever;
   return before(spec.deadline, time_limit_of(state, spec));
+}
+
+Instant time_limit_at(const State& state, const Job& job) {
+  const Attempt& attempt = job.attempts.back();
+  const Instant latest = latest_end(state, *job.spec);
+  if (attempt.started_at.us == 0) return latest;
+  const Span limit = time_limit_of(state, *job.spec);
+  if (limit.us == 0) return latest;
+  // What was saved counts: the limit is for all slices together.
+  const bool saved = job.spec->preempt == Preempt::kCheckpoint;
+  const Span left = saved ? Span{limit.us - job.ran_before.us} : limit;
+  return std::min(attempt.started_at + left, latest);
+}
+
+Instant missed_at(const State& state, const Job& job) {
+  return latest_start(state, *job.spec) + Span{1};
 }
 
 Instant outage_stop_at(const State& state, const Job& job) {

@@ -9,7 +9,6 @@
 
 #include <vector>
 
-#include "base/result.h"
 #include "core/state/state.h"
 #include "model/reason.h"
 
@@ -62,6 +61,14 @@ Instant held_until(const State& state, const Job& job);
 // Its deadline and the end of its reservation: stopped then, whatever its time limit. kNever: none.
 Instant latest_end(const State& state, const JobSpec& spec);
 
+// The attempt must be stopped at this instant for its time, its deadline, or the end of its
+// reservation; kNever without a limit. A job that saves its work before it is preempted has its
+// limit for all attempts together.
+Instant time_limit_at(const State& state, const Job& job);
+
+// From then on the waiting job can no longer end by its deadline; kNever without one.
+Instant missed_at(const State& state, const Job& job);
+
 // Started later than this it could not end by its deadline; kNever without a deadline.
 Instant latest_start(const State& state, const JobSpec& spec);
 
@@ -79,8 +86,5 @@ bool is_open(const State& state, const Guest& guest, const std::vector<Window>& 
 // Why the reservation that the job names keeps it waiting: unknown, closed to it, not yet or no
 // longer open.
 std::vector<Reason> reservation_obstacles(const State& state, const JobSpec& spec);
-
-// May it be submitted as far as its reservation and its deadline go? Errors name the field.
-Result<void> admit_times(const State& state, const JobSpec& spec);
 
 }  // namespace dove::core

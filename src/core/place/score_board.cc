@@ -5,29 +5,19 @@
 
 #include "base/check.h"
 #include "core/place/fit.h"
-#include "core/state/mix.h"
+#include "core/place/mix.h"
+#include "core/state/turns.h"
 
 namespace dove::core {
 namespace {
 
 constexpr std::int64_t kCore_milli = 1000;
-constexpr std::size_t kShapesMax = 512;                   // remembered by the index of a pool
-constexpr std::string_view kRound_robin = "round_robin";  // policies/placement/round_robin.h
+constexpr std::size_t kShapesMax = 512;  // remembered by the index of a pool
 
 FreeState closed() {
   FreeState state;
   state.takes_more = false;
   return state;
-}
-
-// As people may write it, with or without its version, "-" and "_" being the same.
-bool is_called(std::string_view full, std::string_view name) {
-  const auto same = [](char a, char b) {
-    return a == b || ((a == '-' || a == '_') && (b == '-' || b == '_'));
-  };
-  const std::string_view plain = full.substr(0, full.find('/'));
-  return std::equal(full.begin(), full.end(), name.begin(), name.end(), same) ||
-         std::equal(plain.begin(), plain.end(), name.begin(), name.end(), same);
 }
 
 std::uint64_t coarse(std::int64_t count) {
@@ -42,28 +32,6 @@ const ScorePolicy* find_score(const Policies& policies, std::string_view name) {
     if (is_called(score->name(), name)) return score;
   }
   return nullptr;
-}
-
-bool takes_turns(const ClusterSettings& settings) {
-  const std::string_view name = settings.placement;
-  return is_called(kRound_robin, name.substr(0, name.find('/')));
-}
-
-bool is_scored(const JobSpec& spec) {
-  if (spec.exclusive || spec.groups.size() != 1 || spec.groups.front().tasks != 1) return false;
-  if (!spec.features.empty() || !spec.nodes_wanted.empty() || !spec.nodes_excluded.empty()) {
-    return false;
-  }
-  const TaskGroup& group = spec.groups.front();
-  Request plain;
-  plain.cores = group.per_task.cores;
-  plain.memory_bytes = group.per_task.memory_bytes;
-  plain.gpus = group.per_task.gpus;
-  plain.share_milli = group.per_task.share_milli;
-  plain.gpu_model = group.per_task.gpu_model;
-  plain.gpu_memory_bytes = group.per_task.gpu_memory_bytes;
-  return (plain.gpus > 0 || plain.share_milli > 0) && group.per_task == plain &&
-         group.per_node == Request{};
 }
 
 // Counts matter to a power of two: the scorer is good for a while.

@@ -27,14 +27,6 @@ namespace dove::core {
 // not among them, or is what `placement` does for all jobs.
 const ScorePolicy* find_score(const Policies& policies, std::string_view name);
 
-// Whether the settings' placement goes around the nodes by turns: State::turns is kept then, and
-// only then. Told by the policy's name, since folding knows no policies.
-bool takes_turns(const ClusterSettings& settings);
-
-// Whether jobs like this are placed by score: one task that asks for cores, memory and plain
-// devices, on any node of its pool.
-bool is_scored(const JobSpec& spec);
-
 class ScoreBoard {
  public:
   // Null: there are no scores. The policy lives as long as this.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "core/state/turns.h"
 
 namespace dove::core {
 namespace {

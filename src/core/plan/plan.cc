@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/digest.h"
-#include "core/cycle/derived.h"
 #include "core/state/books.h"
+#include "core/state/findings.h"
 
 namespace dove::core {
 namespace {
@@ -107,14 +107,14 @@ void refresh(const State& state, Plan& all, NodeId id, NodePlan& plan) {
     endless.add(static_cast<std::uint64_t>(free));
   }
   plan.endless = endless.value();
-  if (!plan.is_bounded || !was_bounded) ++all.endless_ended;
+  if (!plan.is_bounded || !was_bounded) all.endless_ended.move_on();
   if (plan.endless != was_endless) all.grown.insert(id);
 }
 
 void mark_stale(Plan& plan, NodeId node) {
   if (plan.nodes.size() < node.value) plan.nodes.resize(node.value);
   NodePlan& it = plan.nodes[node.value - 1];
-  ++plan.changes;
+  plan.changes.move_on();
   it.stale = true;
   if (!std::exchange(it.listed, true)) plan.stale.push_back(node);
 }
@@ -143,7 +143,7 @@ bool forget_promise(Plan& plan, JobId job) {
   }
   plan.to_check.erase(job);
   plan.notes.erase(note);
-  ++plan.freed;
+  plan.freed.move_on();
   return true;
 }
 
@@ -156,7 +156,7 @@ void add_or_mark(const State& state, Plan& plan, JobId job, const PromiseRecord&
   if (!stands) return mark_stale(plan, placement.node);
   const JobSpec& spec = *state.find_job(job)->spec;
   const Instant to = stay_of(state, spec).end(promise.start_at);
-  ++plan.changes;
+  plan.changes.move_on();
   add_hold(node, {job, &placement, promise.start_at, to, true, spec.exclusive});
   node.is_bounded = false;
   node.valid_until = std::min(node.valid_until, promise.start_at);
@@ -260,32 +260,33 @@ void note_node(Plan& plan, NodeId node, bool freed) {
   mark_stale(plan, node);
   check_promises(plan, node);
   if (!freed) return;
-  ++plan.freed;
+  plan.freed.move_on();
   plan.looks = true;
 }
 
-void note_job(State& state, Plan& plan, JobId id) {
+// Whether its promise is another one.
+bool note_job(const State& state, Plan& plan, JobId id) {
   plan.looks = true;
-  // What is not promised any more, or is, may lead a search elsewhere.
-  if (note_promise(state, plan, id)) ++state.derived->books_version;
+  const bool promised = note_promise(state, plan, id);
   const Job* job = state.find_job(id);
-  if (job == nullptr || job->phase != JobPhase::kActive) return;
+  if (job == nullptr || job->phase != JobPhase::kActive) return promised;
   for (const PlacementRecord& record : job->attempts.back().placements) {
     mark_stale(plan, record.placement->node);
     check_promises(plan, record.placement->node);
   }
-  ++plan.sooner;
+  plan.sooner.move_on();
+  return promised;
 }
 
 }  // namespace
 
-void note_changes(State& state, const std::vector<NodeId>& taken, const std::vector<NodeId>& freed,
-                  const std::vector<JobId>& jobs) {
-  Plan& plan = state.derived->plan;
-  for (NodeId node : taken) note_node(plan, node, false);
-  for (NodeId node : freed) note_node(plan, node, true);
-  for (JobId job : jobs) note_job(state, plan, job);
-  if (state.derived->usage_fell) ++plan.freed;
+bool note_changes(const State& state, Plan& plan, const Touched& touched) {
+  for (NodeId node : touched.taken) note_node(plan, node, false);
+  for (NodeId node : touched.freed) note_node(plan, node, true);
+  bool promised = false;
+  for (JobId job : touched.jobs) promised = note_job(state, plan, job) || promised;
+  if (touched.usage_fell) plan.freed.move_on();
+  return promised;
 }
 
 void note_reserved(const State& state, Plan& plan, const Node& node) {
@@ -419,7 +420,7 @@ Instant earliest_by_sums(const State& state, const NodePlan& plan, const NodeNee
   }
 }
 
-const PlannedBooks::Entry& PlannedBooks::entry(NodeId id) const {
+const PlannedBooks::Entry& PlannedBooks::entry(NodeId id) {
   const auto [at, added] = entries_.try_emplace(id);
   if (!added) return at->second;
   Entry& entry = at->second;
@@ -439,13 +440,13 @@ const PlannedBooks::Entry& PlannedBooks::entry(NodeId id) const {
   return entry;
 }
 
-const FreeBooks* PlannedBooks::books(NodeId node) const {
+const FreeBooks* PlannedBooks::books(NodeId node) {
   const Entry& it = entry(node);
   return it.books ? &*it.books : nullptr;
 }
 
-bool PlannedBooks::is_open(NodeId node) const { return entry(node).open; }
+bool PlannedBooks::is_open(NodeId node) { return entry(node).open; }
 
-bool PlannedBooks::is_spare(NodeId node) const { return entry(node).spare; }
+bool PlannedBooks::is_spare(NodeId node) { return entry(node).spare; }
 
 }  // namespace dove::core

@@ -1,10 +1,10 @@
 // Plan: for each node, when how much of it is free, as time limits, promises and reservations have
 // it.
 //
-// Kept in Derived and brought up to date per node, when somebody asks: what changed since is noted,
-// the rest stands. Nothing in here decides: it is a function of State, and the same whether it was
-// kept or built anew. Time alone only ever makes a node free later, never earlier: a hold that is
-// over its time counts as one without end.
+// Kept in the Indexes and brought up to date per node, when somebody asks: what changed since is
+// noted, the rest stands. Nothing in here decides: it is a function of State, and the same whether
+// it was kept or built anew. Time alone only ever makes a node free later, never earlier: a hold
+// that is over its time counts as one without end.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include <set>
 #include <vector>
 
+#include "core/collections/generation.h"
 #include "core/place/fit.h"
 #include "core/place/place.h"
 #include "core/place/reservation.h"
@@ -51,8 +52,8 @@ struct NodePlan {
 struct PromiseNote {
   Instant start_at;
   std::vector<NodeId> nodes;
-  NodeId blocker;  // as long as this node's plan stands, it cannot start earlier
-  std::optional<std::uint64_t> due_at;  // its class was opened at these `changes`, it being due
+  NodeId blocker;                    // as long as this node's plan stands, it cannot start earlier
+  std::optional<Generation> due_at;  // its class was opened at these `changes`, it being due
 };
 
 struct Plan {
@@ -64,17 +65,19 @@ struct Plan {
   bool reserves = false;                 // some reservation is not over ...
   std::set<NodeId> reserved;             // ... and these nodes are in one
   std::int64_t ends = 0;                 // so many active jobs are known to end at some instant
-  std::uint64_t freed = 1;               // so often something was freed that a job may start on
-  std::uint64_t sooner = 1;              // so often a hold may have come to end sooner
-  std::uint64_t endless_ended = 1;       // so often a job without a plan may have got one anywhere
+  Generation freed;                      // something was freed that a job may start on
+  Generation sooner;                     // a hold may have come to end sooner
+  Generation endless_ended;              // a job without a plan may have got one anywhere
   std::set<NodeId> grown;                // where it may have: there will be more in the end
   std::set<std::uint64_t> without_plan;  // classes that had none ...
-  std::pair<std::uint64_t, std::uint64_t> without_plan_at;  // ... when these counts were so
+  // ... at these `endless_ended`, and `freed` and `sooner` where they matter; none: never looked.
+  using Version = std::pair<Generation, std::optional<std::pair<Generation, Generation>>>;
+  std::optional<Version> without_plan_at;
   std::vector<NodeId> stale;  // each once; some may have been brought up to date since
-  std::uint64_t changes = 0;  // so often a node's plan may have changed
+  Generation changes;         // a node's plan may have changed
   // A search was given up when `changes` was so: it may find something when that moves on, or at
   // the instant when a hold comes to be over its time.
-  std::optional<std::uint64_t> gave_up_at;
+  std::optional<Generation> gave_up_at;
   Instant gave_up_until = kNever;
   bool looks = true;  // a job may be blocked that was not, or a promise be free to be made
 
@@ -85,8 +88,16 @@ struct Plan {
 
 // -- kept up to date by sync ---------------------------------------------------------------------
 
-void note_changes(State& state, const std::vector<NodeId>& taken, const std::vector<NodeId>& freed,
-                  const std::vector<JobId>& jobs);
+// What the fold has touched, each once: nodes that have less or more free, jobs.
+struct Touched {
+  const std::vector<NodeId>& taken;
+  const std::vector<NodeId>& freed;
+  const std::vector<JobId>& jobs;
+  bool usage_fell = false;
+};
+// Whether a promise is another one than before: what is not promised any more, or is, may lead a
+// search elsewhere.
+bool note_changes(const State& state, Plan& plan, const Touched& touched);
 
 // -- asked by passes -----------------------------------------------------------------------------
 
@@ -102,7 +113,7 @@ inline const NodePlan& plan_of(const State& state, Plan& plan, NodeId node) {
   return fresh_plan_of(state, plan, node);
 }
 
-// Notes the promises of a state that has no Derived, or none to be touched.
+// Notes the promises of the state, in a plan that nobody keeps up to date.
 void note_promises(const State& state, Plan& plan);
 
 // Notes the reservations of the state, and that of one of its nodes.
@@ -140,16 +151,15 @@ Instant earliest_by_sums(const State& state, const NodePlan& plan, const NodeNee
 
 // The nodes as a job finds them that starts at `from`: for the search for places
 // (core/place/place.h).
-class PlannedBooks {
+class PlannedBooks final : public FreeNodes {
  public:
   PlannedBooks(const State& state, Plan& plan, const Claim& claim)
       : state_(state), plan_(plan), claim_(claim) {}
 
-  // What the job may take there; null when that is all that the node has free.
-  const FreeBooks* books(NodeId node) const;
-  bool is_open(NodeId node) const;
-  // Whether the node is a spare one at that time. Asked only where some may be taken.
-  bool is_spare(NodeId node) const;
+  const FreeBooks* books(NodeId node) override;
+  bool is_open(NodeId node) override;
+  bool is_spare(NodeId node) override;
+  // Whether nodes may be spare ones to this job: then Candidates::spares_last is to be set.
   bool takes_spares() const { return claim_.restart_nodes > 0 && !plan_.reserved.empty(); }
 
  private:
@@ -158,12 +168,12 @@ class PlannedBooks {
     bool spare = false;
     std::optional<FreeBooks> books;
   };
-  const Entry& entry(NodeId node) const;
+  const Entry& entry(NodeId node);
 
   const State& state_;
   Plan& plan_;
   Claim claim_;
-  mutable std::map<NodeId, Entry> entries_;
+  std::map<NodeId, Entry> entries_;  // as far as they were asked for
 };
 
 }  // namespace dove::core

@@ -73,6 +73,7 @@ struct Planner::Query {
   std::int32_t restart_nodes;
   std::span<const NodeId> avoided;
   const Pool& pool;
+  const RankedNodes& nodes;  // of the pool
   Stay stay;
   Span limit;
   Instant from;
@@ -133,16 +134,12 @@ void replace_first(std::vector<Bound>& heap, const Bound& bound) {
   heap[at] = bound;
 }
 
-const RankedNodes& nodes_of(const State& state, const Pool& pool) {
-  return state.derived->pools.at(pool.name).nodes;
-}
-
 // Whether some node has room for so many tasks when nobody is on it.
-bool fits_on_one(const State& state, Plan& plan, const PlacementPolicy& policy, const Pool& pool,
-                 const JobSpec& spec) {
+bool fits_on_one(const State& state, Plan& plan, const PlacementPolicy& policy,
+                 const RankedNodes& nodes, const JobSpec& spec) {
   const TaskGroup& group = spec.groups.front();
   const NodeNeeds needs = needs_of(group, group.tasks);
-  for (const NodeEntry& entry : nodes_of(state, pool)) {
+  for (const NodeEntry& entry : nodes) {
     const Node& node = state.nodes[entry.node.value - 1];
     if (!allows(spec, node)) continue;
     const NodeFree& last = plan_of(state, plan, entry.node).steps.back().free;
@@ -157,8 +154,8 @@ bool fits_on_one(const State& state, Plan& plan, const PlacementPolicy& policy, 
   return false;
 }
 
-Even even_of(const State& state, Plan& plan, const PlacementPolicy& policy, const Pool& pool,
-             const JobSpec& spec) {
+Even even_of(const State& state, Plan& plan, const PlacementPolicy& policy,
+             const RankedNodes& nodes, const JobSpec& spec) {
   if (spec.groups.size() != 1 || !spec.domain.empty()) return {};
   const TaskGroup& group = spec.groups.front();
   if (group.tasks_per_node > 0) {
@@ -172,7 +169,7 @@ Even even_of(const State& state, Plan& plan, const PlacementPolicy& policy, cons
   }
   if (group.tasks == 1) return {1, 1};
   if (group.nodes_min > 1 || spec.spread == Spread::kSpread) return {};
-  if (!fits_on_one(state, plan, policy, pool, spec)) return {};
+  if (!fits_on_one(state, plan, policy, nodes, spec)) return {};
   return {1, group.tasks};
 }
 
@@ -200,8 +197,9 @@ bool same_bounds(const JobSpec& a, const JobSpec& b) {
 
 }  // namespace
 
-Planner::Planner(const State& state)
-    : state_(state), plan_(state.derived->plan), policy_(*state.derived->policies.placement) {}
+Planner::Planner(const State& state, Plan& plan, const PlacementPolicy& policy,
+                 const PoolIndexes& pools)
+    : state_(state), plan_(plan), policy_(policy), pools_(pools) {}
 
 Planner::~Planner() = default;
 
@@ -216,6 +214,7 @@ std::optional<Planned> Planner::find(const Job& job) {
               guest_of(job).restart_nodes,
               job.nodes_avoided,
               *pool,
+              pools_.at(pool->name).nodes,
               stay_of(state_, spec),
               time_limit_of(state_, spec),
               state_.now,
@@ -225,7 +224,7 @@ std::optional<Planned> Planner::find(const Job& job) {
     if (reservation == nullptr || !admits(*reservation, {spec})) return std::nullopt;
     query.from = std::max(query.from, reservation->starts_at);
   }
-  query.even = even_of(state_, plan_, policy_, *pool, spec);
+  query.even = even_of(state_, plan_, policy_, query.nodes, spec);
   if (query.even.nodes == 0) {
     if (!enough_in_the_end(query)) return std::nullopt;
     auto found = find_any(query);
@@ -276,7 +275,7 @@ Planner::Shape& Planner::shape_of(const Query& query) {
     return shape;
   }
   const bool chooses = chooses_nodes(query.spec);
-  for (const NodeEntry& entry : nodes_of(state_, query.pool)) {
+  for (const NodeEntry& entry : query.nodes) {
     if (std::find(query.avoided.begin(), query.avoided.end(), entry.node) != query.avoided.end()) {
       continue;
     }
@@ -421,10 +420,10 @@ std::optional<Planned> Planner::find_even(const Query& query) {
 // At one instant: the search that a launch makes, over what is free from then on.
 std::optional<Planned> Planner::search_at(const Query& query, Instant at) {
   if (!query.is_in_time(at)) return std::nullopt;
-  const PlannedBooks planned(state_, plan_, query.claim(at));
+  PlannedBooks planned(state_, plan_, query.claim(at));
   RankedNodes ranked;
   std::vector<FreeView> views(state_.nodes.size());
-  for (const NodeEntry& entry : nodes_of(state_, query.pool)) {
+  for (const NodeEntry& entry : query.nodes) {
     if (!planned.is_open(entry.node)) continue;
     const FreeBooks* books = planned.books(entry.node);
     const Node& node = state_.nodes[entry.node.value - 1];
@@ -447,7 +446,7 @@ bool Planner::enough_in_the_end(const Query& query) const {
       query.spec.groups.begin(), query.spec.groups.end(), [&](const TaskGroup& group) {
         const NodeNeeds each = needs_of(group, 1);
         std::int64_t tasks = 0;
-        for (const NodeEntry& entry : nodes_of(state_, query.pool)) {
+        for (const NodeEntry& entry : query.nodes) {
           const NodeFree& free = plan_of(state_, plan_, entry.node).steps.back().free;
           if (free.gpus_milli < each.gpus_milli || free.cores < each.cores) continue;
           std::int64_t here = group.tasks;
@@ -465,7 +464,7 @@ bool Planner::enough_in_the_end(const Query& query) const {
 
 std::optional<Planned> Planner::find_any(const Query& query) {
   std::vector<Instant> instants{query.from};
-  for (const NodeEntry& entry : nodes_of(state_, query.pool)) {
+  for (const NodeEntry& entry : query.nodes) {
     const NodePlan& plan = plan_of(state_, plan_, entry.node);
     for (const Step& step : plan.steps) instants.push_back(step.at);
     for (const Window& window : plan.windows) instants.push_back(window.to);

@@ -17,7 +17,7 @@
 #include <span>
 #include <vector>
 
-#include "core/cycle/derived.h"
+#include "core/place/pool_index.h"
 #include "core/plan/plan.h"
 #include "core/queue/policy.h"
 #include "core/state/state.h"
@@ -31,8 +31,8 @@ struct Planned {
 
 class Planner {
  public:
-  // REQUIRES: the state has a Derived, which is in sync.
-  explicit Planner(const State& state);
+  // REQUIRES: the plan and the pools are those of the state, as it is now; all outlive this.
+  Planner(const State& state, Plan& plan, const PlacementPolicy& policy, const PoolIndexes& pools);
   ~Planner();
 
   // None when nothing that is known will ever make room for it, or not by its deadline.
@@ -43,7 +43,7 @@ class Planner {
   bool gave_up_searching() const { return gave_up_searching_; }
 
   // What is found from now on is behind this job too: for plans of many that nobody is promised.
-  // The state's Derived is of no other use afterwards.
+  // The plan is of no other use afterwards.
   void keep(JobId job, const JobSpec& spec, Planned planned);
 
  private:
@@ -73,6 +73,7 @@ class Planner {
   const State& state_;
   Plan& plan_;
   const PlacementPolicy& policy_;
+  const PoolIndexes& pools_;
   std::vector<std::unique_ptr<Shape>> shapes_;
   std::deque<Planned> kept_;
   std::optional<SeenFree> seen_free_;  // last

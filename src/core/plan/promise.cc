@@ -1,9 +1,14 @@
+#include "core/plan/promise.h"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 
-#include "core/nodes/care.h"
-#include "core/plan/backfill.h"
+#include "core/place/reservation.h"
+#include "core/queue/queue_order.h"
 #include "core/queue/queue_tree.h"
 #include "core/state/books.h"
+#include "core/state/slices.h"
 
 namespace dove::core {
 
@@ -36,25 +41,6 @@ std::set<JobId> promises_behind(const State& state, const Job& job) {
   return behind;
 }
 
-void withdraw_behind(Cycle& cycle, const Job& job, const std::vector<Placement>& places,
-                     const std::set<JobId>& ignored) {
-  if (ignored.empty()) return;
-  State& state = cycle.state;
-  const JobSpec& spec = *job.spec;
-  const Claim claim{&spec, guest_of(job).restart_nodes, job.id, state.now,
-                    stay_of(state, spec).end(state.now)};
-  std::set<JobId> hit;
-  for (const Placement& placement : places) {
-    const NodePlan& plan = plan_of(state, state.derived->plan, placement.node);
-    const auto books = free_during(state, plan, state.nodes[placement.node.value - 1], claim);
-    if (books && holds_all(*books, placement)) continue;
-    for (const Hold& hold : plan.holds) {
-      if (hold.promised && ignored.contains(hold.job)) hit.insert(hold.job);
-    }
-  }
-  for (JobId id : hit) cycle.emit(Withdraw{id});
-}
-
 bool share_ids(const Placement& a, const Placement& b) {
   const auto same_device = [](const DeviceGrant& x, const DeviceGrant& y) {
     if (x.device != y.device) return false;
@@ -77,6 +63,30 @@ Instant next_promise(const State& state) {
     if (promise.start_at > state.now) next = std::min(next, promise.start_at);
   }
   return next;
+}
+
+std::optional<std::string> find_broken_promise(const State& state) {
+  for (const auto& [id, promise] : state.promises) {
+    for (const Placement& placement : promise.placements) {
+      for (JobId other : state.nodes[placement.node.value - 1].jobs) {
+        const Job& job = *state.find_job(other);
+        const Attempt& attempt = job.attempts.back();
+        if (attempt.allocated_at <= promise.made_at) continue;
+        if (stay_of(state, *job.spec).end(attempt.allocated_at) <= promise.start_at) continue;
+        const bool hits = std::any_of(attempt.placements.begin(), attempt.placements.end(),
+                                      [&](const PlacementRecord& record) {
+                                        return record.placement->node == placement.node &&
+                                               record.stage != PlacementStage::kEnded &&
+                                               share_ids(record.placement, placement);
+                                      });
+        if (hits) {
+          return fmt::format("job {} holds what was promised to job {} before it was started",
+                             other.value, id.value);
+        }
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace dove::core

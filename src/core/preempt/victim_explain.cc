@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/cycle/derived.h"
 #include "core/place/hostlist.h"
 #include "core/preempt/victim_limits.h"
 #include "core/preempt/victim_search.h"
 #include "core/preempt/victims.h"
 #include "core/state/books.h"
+#include "core/state/findings.h"
 
 namespace dove::core {
 namespace {

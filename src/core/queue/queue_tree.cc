@@ -6,8 +6,7 @@
 
 #include "base/check.h"
 #include "core/collections/move_in.h"
-#include "core/nodes/care.h"
-#include "core/place/limits.h"
+#include "core/state/amount.h"
 #include "core/state/books.h"
 #include "core/state/past_use.h"
 
@@ -52,24 +51,6 @@ bool falls_short(const Quota& quota, const Usage& used) {
 }
 
 }  // namespace
-
-const OrderPolicy* find_order(const Policies& policies, std::string_view name) {
-  for (const OrderPolicy* order : policies.orders) {
-    const std::string_view full = order->name();
-    if (full == name || full.substr(0, full.find('/')) == name) return order;
-  }
-  return nullptr;
-}
-
-const OrderPolicy& order_of(const State& state, const Policies& policies,
-                            const std::string& queue) {
-  for (const Queue* each : queue_path(state, queue)) {
-    const OrderPolicy* own = each->order.empty() ? nullptr : find_order(policies, each->order);
-    if (own != nullptr) return *own;
-  }
-  const OrderPolicy* common = find_order(policies, state.settings.order);
-  return common != nullptr ? *common : *policies.order;
-}
 
 void QueueTree::build(const State& state, const Policies& policies) {
   *this = QueueTree();

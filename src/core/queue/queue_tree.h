@@ -16,17 +16,10 @@
 
 #include "core/collections/ordered_set.h"
 #include "core/queue/policy.h"
+#include "core/queue/queue_order.h"
 #include "core/state/state.h"
 
 namespace dove::core {
-
-// The place of a job in its lane: ascending.
-struct QueueKey {
-  std::int64_t rank_negated = 0;
-  Seq submitted_seq;
-  JobId job;
-  auto operator<=>(const QueueKey&) const = default;
-};
 
 // Where a queue, or a lane, stands among those beside it; ascending.
 struct BranchKey {
@@ -152,11 +145,5 @@ class QueueTree {
 
 // Whether the queue holds less than it is guaranteed of anything.
 bool is_below_guarantee(const State& state, const Queue& queue);
-
-// The policy that orders the jobs of the queue: its own, or the next one's above it that names one.
-const OrderPolicy& order_of(const State& state, const Policies& policies, const std::string& queue);
-
-// The policy of that name, with or without its version; null when there is none.
-const OrderPolicy* find_order(const Policies& policies, std::string_view name);
 
 }  // namespace dove::core

@@ -1,6 +1,5 @@
 #include "core/state/accounts.h"
 
-#include "core/state/books.h"
 #include "core/state/state.h"
 
 namespace dove::core {
@@ -21,7 +20,7 @@ Account found(State& state, const JobSpec& spec) {
 
 }  // namespace
 
-Account& Accounts::of(State& state, const Job& job) { return of(state, *job.spec, job.account); }
+Account& Accounts::of(State& state, Job& job) { return of(state, *job.spec, job.account); }
 
 Account& Accounts::of(State& state, const JobSpec& spec, std::uint32_t& number) {
   if (number == 0) number = number_of(spec);

@@ -48,7 +48,7 @@ class Accounts {
   Accounts& operator=(Accounts&&) noexcept = default;
 
   // Makes the usage of whoever has none yet. Stays where it is until `forget`.
-  Account& of(State& state, const Job& job);
+  Account& of(State& state, Job& job);
   // That of such jobs by its number, which is 0 before it was asked for, and given then.
   Account& of(State& state, const JobSpec& spec, std::uint32_t& number);
   // After usage was thrown away, or other queues declared.

@@ -1,14 +1,14 @@
+// The fold of decisions: how each changes the State.
 #include <algorithm>
 
 #include "core/collections/sorted.h"
-#include "core/cycle/derived.h"
-#include "core/nodes/care.h"
-#include "core/nodes/hang.h"
-#include "core/place/score_board.h"
-#include "core/queue/dependency.h"
+#include "core/state/apply.h"
 #include "core/state/books.h"
+#include "core/state/dependency.h"
+#include "core/state/findings.h"
 #include "core/state/fold.h"
-#include "core/state/step.h"
+#include "core/state/hang.h"
+#include "core/state/turns.h"
 
 namespace dove::core {
 namespace {
@@ -38,7 +38,7 @@ class DecisionFold {
   explicit DecisionFold(State& state) : state_(state) {}
 
   void operator()(const Launch& decision) {
-    Job* job = find(state_, decision.job);
+    Job* job = state_.find_job(decision.job);
     if (job == nullptr || job->phase != JobPhase::kWaiting) return;
     if (job->eligible_at.us == 0) {
       job->eligible_at = std::min(state_.now, startable_at(state_, *job));
@@ -58,13 +58,13 @@ class DecisionFold {
     count_waiting(state_, *job, -1);
     count_running(state_, *job, +1);
     for (const Placement& placement : decision.placements) {
-      Node& node = *find(state_, placement.node);
+      Node& node = *state_.find_node(placement.node);
       take(node, placement);
       add_sorted(node.jobs, job->id);
       count_placement(state_, *job, placement, +1);
-      touch_taken(state_, node.id);
+      state_.changes.take(node.id);
     }
-    touch(state_, job->id);
+    state_.changes.touch(job->id);
     note_turn(*job->spec, decision.placements);
   }
 
@@ -81,13 +81,13 @@ class DecisionFold {
     if (decision.reason == StopReason::kLaunchFailed) avoid_unanswering(*attempt, decision.job);
     const auto hang = state_.hangs.find(decision.job);
     if (decision.reason == StopReason::kHung && hang != state_.hangs.end() && hang->second.is_one) {
-      avoid(*find(state_, decision.job), hang->second.node);
+      avoid(*state_.find_job(decision.job), hang->second.node);
     }
     if (attempt->stop_reason == StopReason::kNone) attempt->stop_reason = decision.reason;
     attempt->stop_at = state_.now;
     attempt->exits_at_stop = static_cast<std::uint32_t>(attempt->exits.size());
     if (decision.reason == StopReason::kPreempted) {
-      Job& job = *find(state_, decision.job);
+      Job& job = *state_.find_job(decision.job);
       ++job.preemptions;
       job.preempted_at = state_.now;
       const bool by_node =
@@ -98,14 +98,14 @@ class DecisionFold {
   }
 
   void operator()(const DeclareNodeLost& decision) {
-    Node* node = find(state_, decision.node);
+    Node* node = state_.find_node(decision.node);
     if (node == nullptr || node->contact == Contact::kLost) return;
     lose_placements(state_, *node);
     set_contact(state_, *node, Contact::kLost);
   }
 
   void operator()(const Requeue& decision) {
-    Job* job = find(state_, decision.job);
+    Job* job = state_.find_job(decision.job);
     if (job == nullptr || job->phase != JobPhase::kActive) return;
     job->requeues_in_a_row = requeues_after(state_, *job, decision.reason);
     if (decision.held) job->held = true;
@@ -116,21 +116,21 @@ class DecisionFold {
     job->phase = JobPhase::kWaiting;
     count_running(state_, *job, -1);
     count_waiting(state_, *job, +1);
-    note_usage_fell(state_);
+    state_.changes.note_usage_fell();
   }
 
   void operator()(const EndJob& decision) {
-    Job* job = find(state_, decision.job);
+    Job* job = state_.find_job(decision.job);
     if (job == nullptr) return;
     switch (job->phase) {
       case JobPhase::kWaiting:
         count_waiting(state_, *job, -1);
-        touch(state_, job->id);
+        state_.changes.touch(job->id);
         break;
       case JobPhase::kActive:
         end_attempt(*job, reason_of(decision.outcome));
         count_running(state_, *job, -1);
-        note_usage_fell(state_);
+        state_.changes.note_usage_fell();
         break;
       case JobPhase::kEnded:
         return;
@@ -145,26 +145,26 @@ class DecisionFold {
   }
 
   void operator()(const ForgetJob& decision) {
-    if (state_.jobs.erase(decision.job) > 0) touch(state_, decision.job);
+    if (state_.jobs.erase(decision.job) > 0) state_.changes.touch(decision.job);
   }
 
   void operator()(const Promise& decision) {
-    const Job* job = find(state_, decision.job);
+    const Job* job = state_.find_job(decision.job);
     if (job == nullptr || job->phase != JobPhase::kWaiting) return;
     if (release_promise(job->id)) {
-      for (const Placement& placement : decision.placements) touch_taken(state_, placement.node);
+      for (const Placement& placement : decision.placements) state_.changes.take(placement.node);
     }
     state_.promises[job->id] = {decision.start_at, state_.now, decision.placements,
                                 decision.cleared};
-    touch(state_, job->id);
+    state_.changes.touch(job->id);
   }
 
   void operator()(const Withdraw& decision) {
-    if (release_promise(decision.job)) touch(state_, decision.job);
+    if (release_promise(decision.job)) state_.changes.touch(decision.job);
   }
 
   void operator()(const MoveNode& decision) {
-    Node* node = find(state_, decision.node);
+    Node* node = state_.find_node(decision.node);
     if (node == nullptr || node->removed) return;
     node->life = decision.to;
     node->life_since = state_.now;
@@ -176,7 +176,7 @@ class DecisionFold {
     const NodeAction asked = node->request.action;
     const bool met = decision.to == LifeStage::kProduction && asked != NodeAction::kDrain;
     if (met || asked == NodeAction::kResume) node->request = {};
-    touch(state_, node->id);
+    state_.changes.touch(node->id);
   }
 
  private:
@@ -184,7 +184,8 @@ class DecisionFold {
   bool release_promise(JobId id) {
     const auto promise = state_.promises.find(id);
     if (promise == state_.promises.end()) return false;
-    for (const Placement& placement : promise->second.placements) touch(state_, placement.node);
+    for (const Placement& placement : promise->second.placements)
+      state_.changes.touch(placement.node);
     state_.promises.erase(promise);
     return true;
   }
@@ -196,10 +197,10 @@ class DecisionFold {
   }
 
   Attempt* attempt_of(JobId id, AttemptNumber number) {
-    Job* job = find(state_, id);
+    Job* job = state_.find_job(id);
     Attempt* attempt = job == nullptr ? nullptr : current_attempt(*job);
     if (attempt == nullptr || attempt->number != number) return nullptr;
-    touch(state_, id);
+    state_.changes.touch(id);
     return attempt;
   }
 
@@ -212,7 +213,7 @@ class DecisionFold {
     }
     set_stage(state_, attempt, Stage::kEnded);
     end_hang(state_, job.id);
-    touch(state_, job.id);
+    state_.changes.touch(job.id);
   }
 
   bool is_on_untrusted(const Attempt& attempt, JobId job) const {
@@ -227,7 +228,7 @@ class DecisionFold {
     const PlacementStage answered =
         attempt.stage == Stage::kStarting ? PlacementStage::kStarted : PlacementStage::kPrepared;
     for (const PlacementRecord& record : attempt.placements) {
-      if (record.stage < answered) avoid(*find(state_, id), record.placement->node);
+      if (record.stage < answered) avoid(*state_.find_job(id), record.placement->node);
     }
   }
 

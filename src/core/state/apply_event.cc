@@ -1,14 +1,14 @@
+// The fold of events: how each changes the State.
 #include <algorithm>
 
 #include "base/check.h"
-#include "core/cycle/derived.h"
-#include "core/nodes/care.h"
-#include "core/nodes/hang.h"
-#include "core/nodes/health.h"
-#include "core/place/score_board.h"
+#include "core/state/apply.h"
 #include "core/state/books.h"
+#include "core/state/findings.h"
 #include "core/state/fold.h"
-#include "core/state/step.h"
+#include "core/state/hang.h"
+#include "core/state/health.h"
+#include "core/state/turns.h"
 #include "core/state/usage.h"
 
 namespace dove::core {
@@ -26,7 +26,7 @@ class EventFold {
     for (auto& [id, job] : state_.jobs) {
       if (Attempt* attempt = current_attempt(job)) {
         attempt->stage_at = state_.now;
-        touch(state_, id);
+        state_.changes.touch(id);
       }
     }
   }
@@ -52,7 +52,7 @@ class EventFold {
       }
       count_waiting(state_, job, +1);
       count_asked(state_, job, +1);
-      touch(state_, job.id);
+      state_.changes.touch(job.id);
       const JobId id = job.id;
       state_.jobs.emplace(id, std::move(job));
     }
@@ -107,7 +107,8 @@ class EventFold {
     // Others may come before it now, whom its promise does not bind.
     const auto promise = state_.promises.find(event.job);
     if (promise == state_.promises.end()) return;
-    for (const Placement& placement : promise->second.placements) touch(state_, placement.node);
+    for (const Placement& placement : promise->second.placements)
+      state_.changes.touch(placement.node);
   }
 
   void operator()(const NodeRegistered& event) {
@@ -125,7 +126,7 @@ class EventFold {
       state_.nodes.push_back(std::move(node));
       known = &state_.nodes.back();
     }
-    Node& node = *find(state_, known->id);
+    Node& node = *state_.find_node(known->id);
     const bool was_here = !node.boot_id.empty() && !node.removed && node.contact != Contact::kLost;
     if (node.boot_id != event.boot_id) booted(node);
     node.boot_id = event.boot_id;
@@ -139,14 +140,14 @@ class EventFold {
     if (state_.counts_models && before != nullptr && before->devices != node.inventory->devices) {
       // What was counted as one model may be another now.
       rebuild_usage(state_);
-      state_.derived.reset();
+      state_.changes.note_declared();
       return;
     }
-    touch(state_, node.id);
+    state_.changes.touch(node.id);
   }
 
   void operator()(const NodeConnected& event) {
-    Node* node = find(state_, event.node);
+    Node* node = state_.find_node(event.node);
     if (node == nullptr || node->removed) return;
     if (node->boot_id != event.boot_id) {
       booted(*node);
@@ -158,7 +159,7 @@ class EventFold {
   }
 
   void operator()(const NodeDisconnected& event) {
-    Node* node = find(state_, event.node);
+    Node* node = state_.find_node(event.node);
     if (node == nullptr) return;
     switch (node->contact) {
       case Contact::kConnected:
@@ -175,7 +176,7 @@ class EventFold {
   }
 
   void operator()(const NodeRemoved& event) {
-    Node* node = find(state_, event.node);
+    Node* node = state_.find_node(event.node);
     if (node == nullptr || node->removed) return;
     lose_placements(state_, *node);
     node->removed = true;
@@ -203,13 +204,13 @@ class EventFold {
     report(event, [&](Attempt& attempt, PlacementRecord& record) {
       for (const TaskExit& exit : event.exits) add_exit(attempt, exit);
       if (event.started_ago.us > 0) note_start(attempt, event.started_ago);
-      end_placement(state_, *find(state_, event.job), record);
+      end_placement(state_, *state_.find_job(event.job), record);
     });
   }
 
   void operator()(const LaunchFailed& event) {
     report(event, [&](Attempt& attempt, PlacementRecord& record) {
-      Job& job = *find(state_, event.job);
+      Job& job = *state_.find_job(event.job);
       end_placement(state_, job, record);
       if (attempt.stop_reason != StopReason::kNone) return;
       attempt.stop_reason = StopReason::kLaunchFailed;
@@ -240,7 +241,7 @@ class EventFold {
       nothing.name = name;
       set_declaration(nothing);
     }
-    state_.derived.reset();
+    state_.changes.note_declared();
   }
 
   void operator()(const JoinTokenIssued& event) {
@@ -259,22 +260,22 @@ class EventFold {
   }
 
   void operator()(const FindingReported& event) {
-    Node* node = find(state_, event.node);
+    Node* node = state_.find_node(event.node);
     if (node != nullptr && !node->removed) open_finding(state_, *node, event.finding);
   }
 
   void operator()(const NodeActionRequested& event) {
-    Node* node = find(state_, event.node);
+    Node* node = state_.find_node(event.node);
     if (node == nullptr || node->removed) return;
     node->request = {event.action, event.now, event.by, event.why, cause_.principal};
     const bool resumed =
         event.action == NodeAction::kResume && node->life == LifeStage::kProduction;
     if (resumed) node->request = {};
-    touch(state_, node->id);
+    state_.changes.touch(node->id);
   }
 
   void operator()(const NodeTested& event) {
-    Node* node = find(state_, event.node);
+    Node* node = state_.find_node(event.node);
     if (node == nullptr || node->life != LifeStage::kTest) return;
     if (node->answer != Answer::kAwaited) return;
     node->answer = event.passed ? Answer::kDone : Answer::kFailed;
@@ -283,29 +284,29 @@ class EventFold {
   }
 
   void operator()(const RemedyEnded& event) {
-    Node* node = find(state_, event.node);
+    Node* node = state_.find_node(event.node);
     if (node == nullptr || node->life != LifeStage::kRepair) return;
     if (node->remedy != event.remedy || node->answer != Answer::kAwaited) return;
     node->answer = event.done ? Answer::kDone : Answer::kFailed;
     node->life_why = event.why;
-    touch(state_, node->id);
+    state_.changes.touch(node->id);
   }
 
   // The next attempt goes elsewhere. Where the network failed both ends are avoided: which of them
   // is to blame is for the votes of others to say.
   void operator()(const PreflightFailed& event) {
     report(event, [&](Attempt& attempt, PlacementRecord& record) {
-      Job& job = *find(state_, event.job);
+      Job& job = *state_.find_job(event.job);
       end_placement(state_, job, record);
       avoid(job, event.node);
-      if (find(state_, event.peer) != nullptr && event.peer != event.node) {
+      if (state_.find_node(event.peer) != nullptr && event.peer != event.node) {
         avoid(job, event.peer);
-        vote(state_, *find(state_, event.node), event.peer);
-        vote(state_, *find(state_, event.peer), event.node);
-        touch(state_, event.node);
-        touch(state_, event.peer);
+        vote(state_, *state_.find_node(event.node), event.peer);
+        vote(state_, *state_.find_node(event.peer), event.node);
+        state_.changes.touch(event.node);
+        state_.changes.touch(event.peer);
       } else {
-        open_finding(state_, *find(state_, event.node),
+        open_finding(state_, *state_.find_node(event.node),
                      {std::string(kPreflight_check), Severity::kFault, Remedy::kNone, -1,
                       event.check + ": " + event.evidence});
       }
@@ -322,15 +323,16 @@ class EventFold {
   void operator()(const ExecStarted&) {}  // for the record alone
 
   void operator()(const HangObserved& event) {
-    report(event,
-           [&](Attempt&, PlacementRecord&) { fold_hang(state_, *find(state_, event.job), event); });
+    report(event, [&](Attempt&, PlacementRecord&) {
+      fold_hang(state_, *state_.find_job(event.job), event);
+    });
   }
 
   void operator()(const HangEnded& event) {
     const auto hang = state_.hangs.find(event.job);
     if (hang == state_.hangs.end() || hang->second.attempt != event.attempt) return;
     end_hang(state_, event.job);
-    touch(state_, event.job);
+    state_.changes.touch(event.job);
   }
 
  private:
@@ -359,23 +361,23 @@ class EventFold {
 
   template <class Change>
   void change(JobId id, Change change_job) {
-    Job* job = find(state_, id);
+    Job* job = state_.find_job(id);
     if (job == nullptr) return;
     change_job(*job);
-    touch(state_, id);
+    state_.changes.touch(id);
   }
 
   // Reports about attempts that are over, or placements that have ended, change nothing.
   template <class Event, class Change>
   void report(const Event& event, Change change_placement) {
-    Job* job = find(state_, event.job);
+    Job* job = state_.find_job(event.job);
     Attempt* attempt = job == nullptr ? nullptr : current_attempt(*job);
     if (attempt == nullptr || attempt->number != event.attempt) return;
     PlacementRecord* record = find_placement(*attempt, event.node);
     if (record == nullptr || record->stage == PlacementStage::kEnded) return;
     change_placement(*attempt, *record);
     advance_stage(state_, *attempt);
-    touch(state_, event.job);
+    state_.changes.touch(event.job);
   }
 
   void note_start(Attempt& attempt, Span ago) const {
@@ -394,25 +396,25 @@ class EventFold {
       if (node.name != declaration.name) continue;
       node.declared = declaration;
       rebuild_books(state_, node);
-      touch(state_, node.id);
+      state_.changes.touch(node.id);
     }
   }
 
   void declare(const ClusterSettings& settings) {
     state_.settings = settings;
     if (!takes_turns(settings)) state_.turns.clear();
-    state_.derived.reset();
+    state_.changes.note_declared();
   }
   void declare(const Pool& pool) {
     if (pool.is_default) {
       for (auto& [name, other] : state_.pools) other.is_default = false;
     }
     state_.pools[pool.name] = pool;
-    state_.derived.reset();
+    state_.changes.note_declared();
   }
   void declare(const Queue& queue) {
     put_queue(state_, queue);
-    state_.derived.reset();
+    state_.changes.note_declared();
   }
   void declare(const NodeDeclaration& declaration) {
     state_.node_declarations[declaration.name] = declaration;
@@ -420,19 +422,19 @@ class EventFold {
   }
   void declare(const UserLimit& limit) {
     put_limit(state_, limit);
-    state_.derived.reset();
+    state_.changes.note_declared();
   }
   void declare(const UserDeclaration& user) {
     state_.users[user.name] = user;
-    state_.derived.reset();
+    state_.changes.note_declared();
   }
   void declare(const Project& project) {
     put_project(state_, project);
-    state_.derived.reset();
+    state_.changes.note_declared();
   }
   void declare(const Reservation& reservation) {
     state_.reservations[reservation.name] = reservation;
-    state_.derived.reset();
+    state_.changes.note_declared();
   }
 
   State& state_;

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "core/nodes/health.h"
-#include "core/place/limits.h"
+#include "core/state/amount.h"
 #include "core/state/cores.h"
+#include "core/state/findings.h"
 #include "core/state/past_use.h"
 #include "core/state/slices.h"
 
@@ -51,7 +51,7 @@ void give_slots(Node& node, const Placement& placement) {
 }
 
 template <class Change>
-void change_usage(State& state, const Job& job, Change change) {
+void change_usage(State& state, Job& job, Change change) {
   const Account& account = state.accounts.of(state, job);
   change(*account.user);
   if (account.project != nullptr) change(*account.project);
@@ -60,7 +60,7 @@ void change_usage(State& state, const Job& job, Change change) {
 }
 
 // What was held up to now counts as past use.
-void charge_holders(State& state, const Job& job) {
+void charge_holders(State& state, Job& job) {
   const Span half_life = state.settings.fair_share_half_life;
   Account& account = state.accounts.of(state, job);
   if (account.user_past == nullptr) account.user_past = &state.past_by_user[job.spec->user];
@@ -158,18 +158,18 @@ Span time_limit_of(const State& state, const JobSpec& spec) {
   return pool->time_limit_default.us > 0 ? pool->time_limit_default : pool->time_limit_max;
 }
 
-void count_waiting(State& state, const Job& job, int sign) {
+void count_waiting(State& state, Job& job, int sign) {
   change_usage(state, job, [&](Usage& usage) { usage.jobs_waiting += sign; });
 }
 
-void count_running(State& state, const Job& job, int sign) {
+void count_running(State& state, Job& job, int sign) {
   change_usage(state, job, [&](Usage& usage) {
     usage.jobs_running += sign;
     add_countables(usage.countables, job.spec->cluster_requests, sign);
   });
 }
 
-void count_placement(State& state, const Job& job, const Placement& placement, int sign) {
+void count_placement(State& state, Job& job, const Placement& placement, int sign) {
   charge_holders(state, job);
   std::int32_t gpus_milli = 0;
   for (const DeviceGrant& grant : placement.devices) gpus_milli += grant.share_milli;
@@ -196,7 +196,7 @@ std::vector<JobId> jobs_on_nodes(const State& state) {
   return found;
 }
 
-void count_asked(State& state, const Job& job, int sign) {
+void count_asked(State& state, Job& job, int sign) {
   if (job.spec->project.empty()) return;
   const Amount least = least_amount(*job.spec);
   Usage& asked = state.asked_by_project[job.spec->project];

@@ -30,18 +30,6 @@ const Pool* pool_of(const State& state, const JobSpec& spec);
 // How long the job may run once started; 0 is without limit.
 Span time_limit_of(const State& state, const JobSpec& spec);
 
-// Visits the queue's name and all above it, from below. Parents are declared before their children
-// and form no circle (admit_declared); a parent that was deleted ends the way up.
-template <class Visit>
-void for_each_queue(const State& state, const std::string& name, Visit visit) {
-  visit(name);
-  for (auto at = state.queues.find(name); at != state.queues.end();) {
-    if (at->second.parent.empty()) return;
-    at = state.queues.find(at->second.parent);
-    if (at != state.queues.end()) visit(at->first);
-  }
-}
-
 // The queue of that name and all above it, from below; empty when there is no such queue.
 std::vector<const Queue*> queue_path(const State& state, const std::string& name);
 
@@ -49,10 +37,10 @@ std::vector<const Queue*> queue_path(const State& state, const std::string& name
 std::vector<JobId> jobs_on_nodes(const State& state);
 
 // The usage of the job's user, project, its queue with all above it, and the cluster.
-void count_waiting(State& state, const Job& job, int sign);
-void count_asked(State& state, const Job& job, int sign);    // of its project
-void count_running(State& state, const Job& job, int sign);  // and its cluster-wide countables
-void count_placement(State& state, const Job& job, const Placement& placement, int sign);
+void count_waiting(State& state, Job& job, int sign);
+void count_asked(State& state, Job& job, int sign);    // of its project
+void count_running(State& state, Job& job, int sign);  // and its cluster-wide countables
+void count_placement(State& state, Job& job, const Placement& placement, int sign);
 
 // In a list ascending by name; 0 when absent.
 std::int64_t amount_of(const std::vector<Countable>& countables, std::string_view name);

@@ -1,21 +1,10 @@
 #include "core/state/fold.h"
 
 #include "core/collections/sorted.h"
-#include "core/cycle/derived.h"
-#include "core/nodes/hang.h"
 #include "core/state/books.h"
+#include "core/state/hang.h"
 
 namespace dove::core {
-
-Job* find(State& state, JobId job) {
-  const auto at = state.jobs.find(job);
-  return at == state.jobs.end() ? nullptr : &at->second;
-}
-
-Node* find(State& state, NodeId node) {
-  return node.value == 0 || node.value > state.nodes.size() ? nullptr
-                                                            : &state.nodes[node.value - 1];
-}
 
 Attempt* current_attempt(Job& job) {
   return job.phase == JobPhase::kActive && !job.attempts.empty() ? &job.attempts.back() : nullptr;
@@ -70,19 +59,19 @@ void advance_stage(State& state, Attempt& attempt) {
 
 void end_placement(State& state, Job& job, PlacementRecord& record) {
   record.stage = PlacementStage::kEnded;
-  Node& node = *find(state, record.placement->node);
+  Node& node = *state.find_node(record.placement->node);
   give(node, record.placement);
   drop_sorted(node.jobs, job.id);
   count_placement(state, job, record.placement, -1);
-  touch(state, job.id);
-  touch_given(state, node.id);
-  note_usage_fell(state);
+  state.changes.touch(job.id);
+  state.changes.give(node.id);
+  state.changes.note_usage_fell();
 }
 
 void lose_placements(State& state, Node& node) {
   const std::vector<JobId> held = node.jobs;
   for (JobId id : held) {
-    Job* job = find(state, id);
+    Job* job = state.find_job(id);
     Attempt* attempt = job == nullptr ? nullptr : current_attempt(*job);
     PlacementRecord* record = attempt == nullptr ? nullptr : find_placement(*attempt, node.id);
     if (record == nullptr || record->stage == PlacementStage::kEnded) continue;
@@ -101,7 +90,7 @@ void avoid(Job& job, NodeId node) { add_sorted(job.nodes_avoided, node); }
 void set_contact(State& state, Node& node, Contact contact) {
   node.contact = contact;
   node.contact_since = state.now;
-  touch(state, node.id);
+  state.changes.touch(node.id);
 }
 
 }  // namespace dove::core

@@ -5,9 +5,6 @@
 
 namespace dove::core {
 
-Job* find(State& state, JobId job);
-Node* find(State& state, NodeId node);
-
 // The job's current attempt, while it is active.
 Attempt* current_attempt(Job& job);
 PlacementRecord* find_placement(Attempt& attempt, NodeId node);

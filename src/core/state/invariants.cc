@@ -1,12 +1,13 @@
+#include "core/state/invariants.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "core/nodes/health.h"
-#include "core/place/limits.h"
+#include "core/state/amount.h"
 #include "core/state/books.h"
+#include "core/state/findings.h"
 #include "core/state/slices.h"
-#include "core/state/step.h"
 
 namespace dove::core {
 namespace {

@@ -14,6 +14,7 @@
 
 #include "core/collections/id_map.h"
 #include "core/state/accounts.h"
+#include "core/state/changes.h"
 #include "model/declared.h"
 #include "model/event.h"
 #include "model/health.h"
@@ -77,7 +78,7 @@ struct Job {
   bool cancel_requested = false;
   bool requeue_requested = false;
   bool at_head = false;  // comes first in its queue: a bad node kept it from starting, or was left
-  mutable std::uint32_t account = 0;  // its number in State::accounts; 0: not asked for yet
+  std::uint32_t account = 0;          // its number in State::accounts; 0: not asked for yet
   std::int32_t priority = 0;          // the spec's, until changed
   JobId array;                        // first element's id; none for a job that is not of an array
   std::vector<NodeId> nodes_avoided;  // lost or failed a launch under it
@@ -171,19 +172,8 @@ struct PastUse {
   Instant at;
 };
 
-// Derived from the rest (indexes, caches of verdicts): rebuilt after a snapshot, never hashed.
-struct Derived;
-struct DerivedDeleter {
-  void operator()(Derived* derived) const;
-};
-
 struct State {
   State();
-  ~State();
-  State(const State&);  // a fork: specs are shared, Derived is rebuilt when needed
-  State& operator=(const State&);
-  State(State&&) noexcept;
-  State& operator=(State&&) noexcept;
 
   Instant now;  // of the last batch
   Seq head;     // last record folded
@@ -218,11 +208,25 @@ struct State {
   // The last record of this batch that left usage settled (core/state/usage.h); 0: none. Never
   // hashed.
   Seq settled;
-  std::unique_ptr<Derived, DerivedDeleter> derived;
+  Changes changes;  // by the fold, for whoever keeps indexes over this State; never hashed
 
   const Job* find_job(JobId id) const;
+  Job* find_job(JobId id);
   const Node* find_node(NodeId id) const;
+  Node* find_node(NodeId id);
   const Node* find_node(const std::string& name) const;
 };
+
+// Visits the queue's name and all above it, from below. Parents are declared before their children
+// and form no circle (admit_declared); a parent that was deleted ends the way up.
+template <class Visit>
+void for_each_queue(const State& state, const std::string& name, Visit visit) {
+  visit(name);
+  for (auto at = state.queues.find(name); at != state.queues.end();) {
+    if (at->second.parent.empty()) return;
+    at = state.queues.find(at->second.parent);
+    if (at != state.queues.end()) visit(at->first);
+  }
+}
 
 }  // namespace dove::core

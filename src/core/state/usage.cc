@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "core/place/limits.h"
+#include "core/state/amount.h"
 #include "core/state/books.h"
 #include "core/state/past_use.h"
 
@@ -123,7 +123,7 @@ void rebuild_usage(State& state) {
   state.usage_by_project.clear();
   state.asked_by_project.clear();
   state.usage = {};
-  for (const auto& [id, job] : state.jobs) {
+  for (auto& [id, job] : state.jobs) {
     if (job.phase != JobPhase::kEnded) count_asked(state, job, +1);
     if (job.phase == JobPhase::kWaiting) count_waiting(state, job, +1);
     if (job.phase != JobPhase::kActive) continue;

@@ -8,7 +8,8 @@
 #include <utility>
 
 #include "base/random.h"
-#include "core/state/step.h"
+#include "core/state/apply.h"
+#include "core/state/hash.h"
 
 namespace dove::core {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/state/device_set.h"
+#include "core/place/device_set.h"
 
 namespace dove::policies {
 

@@ -1,7 +1,7 @@
 // BestFit puts a job on the nodes that it leaves the least on, devices first.
 //
 // Shares go to the fullest device that has room, beside enough free cores where there are several;
-// whole devices are those with the best links to one another (core/state/device_set.h).
+// whole devices are those with the best links to one another (core/place/device_set.h).
 #pragma once
 
 #include "core/queue/policy.h"

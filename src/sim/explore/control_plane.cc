@@ -7,7 +7,8 @@
 #include "backends/native/native_backend.h"
 #include "controller/ledger.h"
 #include "controller/replay.h"
-#include "core/state/step.h"
+#include "core/cycle/cycle.h"
+#include "core/state/hash.h"
 #include "server/server.h"
 #include "wire/loop.h"
 
@@ -74,7 +75,7 @@ void ControlPlane::start() {
     controller::Ledger ledger;
     const Result<void> read = ledger.recover(log_, keeper_);
     if (!read.ok()) return oracle_.fail("recovery: " + read.error().message);
-    oracle_.recovered(ledger.state, hash_before_);
+    oracle_.recovered(ledger.state(), hash_before_);
     hash_before_ = 0;
   }
   controller::ControllerOptions options;

@@ -4,8 +4,12 @@
 
 #include <algorithm>
 
+#include "core/explain/explain.h"
+#include "core/plan/promise.h"
+#include "core/queue/policy.h"
 #include "core/state/books.h"
-#include "core/state/step.h"
+#include "core/state/hash.h"
+#include "core/state/invariants.h"
 
 namespace dove::sim {
 namespace {

@@ -5,7 +5,6 @@
 #include <variant>
 
 #include "base/check.h"
-#include "core/state/step.h"
 
 namespace dove::sim {
 namespace {
@@ -15,13 +14,13 @@ constexpr int kRounds_max = 10'000;
 }  // namespace
 
 LiveCluster::LiveCluster(const core::Policies& policies, const ClusterSettings& settings)
-    : policies_(policies) {
-  core::begin_batch(state_, Instant{1}, Epoch(1));
+    : brain_(policies) {
+  brain_.begin_batch(Instant{1}, Epoch(1));
   add(ControllerStarted{});
   declare(settings);
 }
 
-void LiveCluster::add(Event event) { core::apply(state_, StampedEvent{std::move(event), {}}); }
+void LiveCluster::add(Event event) { brain_.apply(StampedEvent{std::move(event), {}}); }
 
 void LiveCluster::declare(Declared object) { add(ObjectApplied{std::move(object)}); }
 
@@ -35,13 +34,13 @@ void LiveCluster::add_node(const std::string& name, std::shared_ptr<const Invent
 }
 
 Instant LiveCluster::next() const {
-  Instant next = core::wake_at(state_);
+  Instant next = brain_.wake_at();
   if (!ends_.empty()) next = std::min(next, ends_.begin()->first);
   return std::max(next, state_.now);
 }
 
 void LiveCluster::pass_to(Instant at) {
-  core::begin_batch(state_, at, Epoch(1));
+  brain_.begin_batch(at, Epoch(1));
   eventful_ = false;
   bool ended = false;
   while (!ends_.empty() && ends_.begin()->first <= at) {
@@ -146,9 +145,9 @@ void LiveCluster::progress_with_losses() {
 Result<void> LiveCluster::settle() {
   if (lossy_ && eventful_) progress_with_losses();
   for (int i = 0; i < kRounds_max; ++i) {
-    const std::vector<Decision> decisions = core::decide(state_, policies_);
+    const std::vector<Decision> decisions = brain_.decide();
     if (decisions.empty()) return {};
-    core::begin_batch(state_, state_.now, Epoch(1));
+    brain_.begin_batch(state_.now, Epoch(1));
     for (const Decision& decision : decisions) carry_out(decision);
   }
   return Error{ErrorKind::kInternal, "endless", "the brain decides without end", ""};

@@ -14,8 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "core/queue/policy.h"
-#include "core/state/state.h"
+#include "core/cycle/scheduler.h"
 #include "model/event.h"
 
 namespace dove::sim {
@@ -34,6 +33,7 @@ struct LiveJob {
 class LiveCluster {
  public:
   LiveCluster(const core::Policies& policies, const ClusterSettings& settings);
+  LiveCluster(LiveCluster&&) = delete;
 
   const core::State& state() const { return state_; }
   Instant now() const { return state_.now; }
@@ -64,8 +64,8 @@ class LiveCluster {
   void stops(JobId id);
   void progress_with_losses();
 
-  const core::Policies& policies_;
-  core::State state_;
+  core::Scheduler brain_;
+  const core::State& state_ = brain_.state();
   std::vector<LiveJob> jobs_;                 // by JobId - 1
   std::set<std::pair<Instant, JobId>> ends_;  // of those that run
   std::int64_t running_ = 0;

@@ -1,3 +1,4 @@
+// Replay of Muri's traces through the live scheduler.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Replay of the openb lists through the live scheduler.
 #include <fmt/format.h>
 
 #include <map>

@@ -1,3 +1,4 @@
+// Replay of queue logs (Philly, SWF, our own) through the live scheduler.
 #include <fmt/format.h>
 
 #include <algorithm>

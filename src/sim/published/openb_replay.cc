@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "core/place/mix.h"
 #include "core/place/score_index.h"
 #include "sim/published/openb_published_fgd.h"
 

@@ -4,7 +4,7 @@
 
 #include "codec/snapshot.h"
 #include "core/place/limits.h"
-#include "core/state/step.h"
+#include "core/state/apply.h"
 
 namespace dove::sim {
 

@@ -2,7 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/state/step.h"
+#include "core/cycle/scheduler.h"
+#include "core/state/apply.h"
 #include "policies/standard.h"
 
 namespace dove::sim {

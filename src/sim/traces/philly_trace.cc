@@ -1,3 +1,4 @@
+// Reading the Philly trace.
 #include <fmt/format.h>
 
 #include <algorithm>

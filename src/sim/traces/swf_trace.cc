@@ -1,3 +1,4 @@
+// Reading traces in the Standard Workload Format.
 #include <fmt/format.h>
 
 #include <algorithm>

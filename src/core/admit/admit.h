@@ -1,0 +1,22 @@
+// admit: may this be submitted, or done to a job or node? Asked before an event is written to the
+// log; errors name the field and the remedy. Pure; one thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "core/queue/policy.h"
+#include "core/state/state.h"
+#include "model/event.h"
+
+namespace dove::core {
+
+// May this be submitted? Checks what the core knows: limits, queue and pool, dependencies' ids,
+// amounts, whether any nodes could ever hold it (a warning, not an error). Errors name the field.
+Result<std::vector<std::string>> admit(const State& state, const JobSpec& spec);
+
+// May this be done to the job or node? (cancel an ended job, requeue a waiting one, ...)
+Result<void> admit(const State& state, const Policies& policies, const Event& event);
+
+}  // namespace dove::core

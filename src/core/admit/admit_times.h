@@ -1,0 +1,12 @@
+// Admission by time: reservations that a job names, deadlines, and when both can be met.
+#pragma once
+
+#include "base/result.h"
+#include "core/state/state.h"
+
+namespace dove::core {
+
+// May it be submitted as far as its reservation and its deadline go? Errors name the field.
+Result<void> admit_times(const State& state, const JobSpec& spec);
+
+}  // namespace dove::core

@@ -1,0 +1,406 @@
+#include "core/cycle/indexes.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "core/collections/move_in.h"
+#include "core/cycle/wake.h"
+#include "core/nodes/care.h"
+#include "core/place/hostlist.h"
+#include "core/preempt/victims.h"
+#include "core/state/books.h"
+#include "core/state/findings.h"
+
+namespace dove::core {
+namespace {
+
+template <class Id>
+void set_wake(OrderedSet<std::pair<Instant, Id>>& wakes, Id id, Instant& noted, Instant wake) {
+  if (noted == wake) return;
+  const auto entry = [&](Instant at) {
+    return at == kNever ? std::nullopt : std::optional(std::pair(at, id));
+  };
+  move_in(wakes, entry(noted), entry(wake));
+  noted = wake;
+}
+
+bool has_dependents(const Indexes& indexes, JobId id) { return indexes.dependents.contains(id); }
+
+// Whether retention may drop the job: nobody alive refers to it or is of its array.
+bool is_forgettable(const Indexes& indexes, const Job& job) {
+  if (job.phase != JobPhase::kEnded || has_dependents(indexes, job.id)) return false;
+  if (!job.array) return true;
+  const auto array = indexes.arrays.find(job.array);
+  return !has_dependents(indexes, job.array) &&
+         (array == indexes.arrays.end() || array->second.live == 0);
+}
+
+void set_forgettable(Indexes& indexes, const Job& job) {
+  const auto note = indexes.jobs.find(job.id);
+  if (note == indexes.jobs.end()) return;
+  const bool now = is_forgettable(indexes, job);
+  if (now == note->second.forgettable) return;
+  note->second.forgettable = now;
+  if (now) {
+    indexes.forgettable.insert({note->second.ended_at, job.id});
+  } else {
+    indexes.forgettable.erase({note->second.ended_at, job.id});
+  }
+}
+
+// What `id` names: a job, or all elements of an array.
+void set_forgettable_named(const State& state, Indexes& indexes, JobId id) {
+  for (auto at = state.jobs.lower_bound(id); at != state.jobs.end(); ++at) {
+    if (at->second.id != id && at->second.array != id) return;
+    set_forgettable(indexes, at->second);
+    if (at->second.array != id) return;
+  }
+}
+
+// Singletons wait for earlier jobs of their name: only the first can be free to go, and only the
+// second can have been until a moment ago.
+void check_singletons(Indexes& indexes, const std::set<JobId>& named) {
+  auto at = named.begin();
+  for (int i = 0; i < 2 && at != named.end(); ++i, ++at) {
+    if (indexes.singletons.jobs.contains(*at)) indexes.to_check.insert(*at);
+  }
+}
+
+bool is_singleton(const JobSpec& spec) {
+  return std::any_of(spec.dependencies.begin(), spec.dependencies.end(),
+                     [](const Dependency& one) { return one.kind == DependencyKind::kSingleton; });
+}
+
+void link_named(const State& state, Indexes& indexes, const Job& job) {
+  const bool was_kept = !indexes.singletons.jobs.empty();
+  if (is_singleton(*job.spec)) indexes.singletons.jobs.insert(job.id);
+  if (indexes.singletons.jobs.empty()) return;
+  if (!was_kept) {
+    for (const auto& [id, note] : indexes.jobs) {
+      if (!note.live) continue;
+      const JobSpec& spec = *state.find_job(id)->spec;
+      indexes.singletons.named[{spec.user, spec.name}].insert(id);
+    }
+  }
+  std::set<JobId>& named = indexes.singletons.named[{job.spec->user, job.spec->name}];
+  named.insert(job.id);
+  check_singletons(indexes, named);
+}
+
+void unlink_named(Indexes& indexes, JobId id, const JobSpec& spec) {
+  if (indexes.singletons.jobs.empty()) return;
+  const auto named = indexes.singletons.named.find({spec.user, spec.name});
+  if (named != indexes.singletons.named.end()) {
+    named->second.erase(id);
+    check_singletons(indexes, named->second);
+    if (named->second.empty()) indexes.singletons.named.erase(named);
+  }
+  indexes.singletons.jobs.erase(id);
+  if (indexes.singletons.jobs.empty()) indexes.singletons.named.clear();
+}
+
+void link(const State& state, Indexes& indexes, const Job& job) {
+  link_named(state, indexes, job);
+  indexes.scores.add(*job.spec);
+  for (const Dependency& one : job.spec->dependencies) {
+    if (!one.job) continue;
+    indexes.dependents[one.job].insert(job.id);
+    set_forgettable_named(state, indexes, one.job);
+  }
+  if (job.array && indexes.arrays[job.array].live++ == 0)
+    set_forgettable_named(state, indexes, job.array);
+}
+
+void unlink(const State& state, Indexes& indexes, JobId id, const JobSpec& spec, JobId array) {
+  unlink_named(indexes, id, spec);
+  indexes.scores.remove(spec);
+  for (const Dependency& one : spec.dependencies) {
+    const auto at = indexes.dependents.find(one.job);
+    if (at == indexes.dependents.end()) continue;
+    at->second.erase(id);
+    if (!at->second.empty()) continue;
+    indexes.dependents.erase(at);
+    set_forgettable_named(state, indexes, one.job);
+  }
+  if (array && --indexes.arrays[array].live == 0) set_forgettable_named(state, indexes, array);
+}
+
+void check_dependents(Indexes& indexes, JobId id) {
+  const auto at = indexes.dependents.find(id);
+  if (at != indexes.dependents.end()) indexes.to_check.insert(at->second.begin(), at->second.end());
+}
+
+void forget(Indexes& indexes, JobId id) {
+  const auto at = indexes.jobs.find(id);
+  if (at == indexes.jobs.end()) return;
+  if (at->second.forgettable) indexes.forgettable.erase({at->second.ended_at, id});
+  indexes.plan.ends -= at->second.ends ? 1 : 0;
+  if (!at->second.live) --indexes.ended_count;
+  indexes.preemptible.erase(id);
+  indexes.stopping.erase(id);
+  indexes.jobs.erase(at);
+}
+
+template <class Id>
+void keep(std::set<Id>& ids, Id id, bool in) {
+  if (in) {
+    ids.insert(id);
+  } else if (!ids.empty()) {
+    ids.erase(id);
+  }
+}
+
+// What is held goes by this: by no other record does it change.
+bool count_places(const Job& job, JobNote& note) {
+  AttemptNumber attempt = 0;
+  std::int32_t places = 0;
+  if (job.phase == JobPhase::kActive) {
+    attempt = job.attempts.back().number;
+    for (const PlacementRecord& record : job.attempts.back().placements) {
+      places += record.stage != PlacementStage::kEnded ? 1 : 0;
+    }
+  }
+  const bool changed = attempt != note.attempt || places != note.places;
+  note.attempt = attempt;
+  note.places = places;
+  return changed;
+}
+
+void count_end(const State& state, Indexes& indexes, const Job& job, JobNote& note) {
+  const bool ends = job.phase == JobPhase::kActive && held_until(state, job) != kNever;
+  indexes.plan.ends += (ends ? 1 : 0) - (note.ends ? 1 : 0);
+  note.ends = ends;
+}
+
+void note_victim(Indexes& indexes, const Job& job) {
+  const bool active = job.phase == JobPhase::kActive;
+  const bool stopping = active && job.attempts.back().stage == Stage::kStopping;
+  keep(indexes.stopping, job.id, stopping);
+  keep(indexes.preemptible, job.id, active && !stopping && is_preemptible(*job.spec));
+}
+
+ShortList<PoolIndex*, 1> pools_of(const State& state, Indexes& indexes, const Node& node) {
+  ShortList<PoolIndex*, 1> pools;
+  for (const auto& [name, pool] : state.pools) {
+    if (any_hostlist_holds(pool.nodes, node.name)) pools.push_back(&indexes.pools.at(name));
+  }
+  return pools;
+}
+
+void build(State& state, Indexes& indexes, const Policies& policies, bool by_order_policy) {
+  indexes = Indexes();
+  indexes.policies = policies;
+  indexes.by_order_policy = by_order_policy;
+  indexes.scores.use(find_score(policies, state.settings.placement));
+  indexes.tree.build(state, indexes.policies);
+  note_reservations(state, indexes.plan);
+  for (const auto& [name, pool] : state.pools) indexes.pools[name].name = name;
+  state.changes.follow();
+  state.changes.note_usage_fell();
+  for (const Node& node : state.nodes) state.changes.touch(node.id);
+  for (const auto& [id, job] : state.jobs) state.changes.touch(id);
+}
+
+// What the node adds to the cluster's total while it is available.
+Total total_of(const Node& node) {
+  Total total;
+  for (const NumaNode& numa : node.inventory->numa) {
+    total.cores += static_cast<std::int64_t>(numa.cores.size());
+  }
+  total.cores = std::max<std::int64_t>(total.cores - node.declared.cores_reserved, 0);
+  total.gpus_milli = static_cast<std::int64_t>(node.inventory->devices.size()) * kWholeDevice_milli;
+  total.memory_bytes = node.inventory->memory_bytes - node.declared.memory_reserved_bytes;
+  return total;
+}
+
+void count_total(Indexes& indexes, NodeNote& note, const Total& now) {
+  if (note.total == now) return;
+  indexes.total.cores += now.cores - note.total.cores;
+  indexes.total.gpus_milli += now.gpus_milli - note.total.gpus_milli;
+  indexes.total.memory_bytes += now.memory_bytes - note.total.memory_bytes;
+  note.total = now;
+  indexes.tree.set_total(indexes.total);
+}
+
+// What a node lacks (its inventory shrank) is not taken from what others have.
+void count_free(NodeNote& note, NodeFree now) {
+  now.gpus_milli = std::max<std::int64_t>(now.gpus_milli, 0);
+  now.memory_bytes = std::max<std::int64_t>(now.memory_bytes, 0);
+  for (PoolIndex* pool : note.pools) {
+    NodeFree& sum = pool->free;
+    sum.gpus_milli += now.gpus_milli - note.free.gpus_milli;
+    sum.cores += now.cores - note.free.cores;
+    sum.memory_bytes += now.memory_bytes - note.free.memory_bytes;
+  }
+  note.free = now;
+}
+
+// What was noted, in `batch`, whose memory serves for what will be.
+template <class T>
+void take_sorted(std::vector<T>& noted, std::vector<T>& batch) {
+  batch.clear();
+  batch.swap(noted);
+  std::sort(batch.begin(), batch.end());
+  batch.erase(std::unique(batch.begin(), batch.end()), batch.end());
+}
+
+}  // namespace
+
+const PoolIndex* pool_index_of(const State& state, const Indexes& indexes, const JobSpec& spec) {
+  const Pool* pool = pool_of(state, spec);
+  return pool == nullptr ? nullptr : &indexes.pools.at(pool->name);
+}
+
+void sync_node(const State& state, Indexes& indexes, NodeId id) {
+  if (indexes.nodes.size() < state.nodes.size()) indexes.nodes.resize(state.nodes.size());
+  const Node& node = state.nodes[id.value - 1];
+  NodeNote& note = indexes.nodes[id.value - 1];
+  if (!note.known) {
+    note.known = true;
+    note.pools = pools_of(state, indexes, node);
+    note_reserved(state, indexes.plan, node);
+  }
+  const bool available = is_available(node);
+  for (PoolIndex* pool : note.pools) {
+    if (available && !note.available) pool->nodes.insert({note.rank, id});
+    if (!available && note.available) pool->nodes.erase({note.rank, id});
+    available ? pool->domains.put(node, note.rank, {}) : pool->domains.drop(id);
+  }
+  note.available = available;
+  if (!available) count_free(note, NodeFree{});
+  sync_free(state, indexes, id);
+  count_total(indexes, note, available ? total_of(node) : Total{});
+  keep(indexes.in_care, id, wants_care(node));
+  set_wake(indexes.node_wakes, id, note.wake, lost_at(state, node));
+}
+
+void sync_free(const State& state, Indexes& indexes, NodeId id) {
+  indexes.scores.touch(id);
+  indexes.books.move_on();
+  if (indexes.nodes.size() < id.value) return;  // it is new: all of it is looked at next
+  NodeNote& note = indexes.nodes[id.value - 1];
+  if (!note.available) return;
+  const NodeFree free = free_of(state.nodes[id.value - 1]);
+  const NodeRank rank = indexes.policies.placement->rank(free);
+  for (PoolIndex* pool : note.pools) {
+    if (rank != note.rank) move_in(pool->nodes, {{note.rank, id}}, {{rank, id}});
+    pool->domains.update(id, rank, free);
+  }
+  note.rank = rank;
+  count_free(note, free);
+}
+
+void sync_job(State& state, Indexes& indexes, JobId id) {
+  const auto found = state.jobs.find(id);
+  if (found == state.jobs.end()) return forget(indexes, id);
+  Job& job = found->second;
+  const auto [at, added] = indexes.jobs.try_emplace(id);
+  JobNote& note = at->second;
+  const bool live = job.phase != JobPhase::kEnded;
+  const bool active = job.phase == JobPhase::kActive;
+  if (added) note.live = !live;
+  if (live != note.live) {
+    note.live = live;
+    if (!live) note.ended_at = job.ended_at;  // before unlink, which may make it forgettable
+    if (live) {
+      if (!added) --indexes.ended_count;
+      link(state, indexes, job);
+    } else {
+      ++indexes.ended_count;
+      if (!added) unlink(state, indexes, id, *job.spec, job.array);
+    }
+    set_forgettable(indexes, job);
+    if (live) note.ended_at = {};
+  }
+  if (active != note.active) {
+    note.active = active;
+    if (job.array) indexes.arrays[job.array].active += active ? 1 : -1;
+  }
+  note_victim(indexes, job);
+  count_end(state, indexes, job, note);
+  set_wake(indexes.job_wakes, id, note.wake, wake_of(state, job, &indexes.singletons));
+  if (count_places(job, note) && indexes.tree.depends_on_usage()) {
+    state.accounts.of(state, job);
+    indexes.tree.usage_changed(indexes.tree.holder_of(job));
+  }
+  check_dependents(indexes, id);
+  if (job.array && job.array != id) check_dependents(indexes, job.array);
+  switch (job.phase) {
+    case JobPhase::kWaiting:
+      indexes.to_check.insert(id);
+      if (job.cancel_requested) indexes.to_finish.insert(id);
+      return;
+    case JobPhase::kActive:
+      dequeue(indexes, note);
+      indexes.to_finish.insert(id);
+      indexes.to_start.insert(id);
+      return;
+    case JobPhase::kEnded:
+      dequeue(indexes, note);
+      return;
+  }
+}
+
+void sync_wake(const State& state, Indexes& indexes, JobId id) {
+  const Job* job = state.find_job(id);
+  const auto note = indexes.jobs.find(id);
+  if (job == nullptr || note == indexes.jobs.end()) return;
+  set_wake(indexes.job_wakes, id, note->second.wake, wake_of(state, *job, &indexes.singletons));
+}
+
+namespace {
+
+// Nodes that are promised to somebody, and that these jobs may be gone from sooner than was known:
+// there may be more room beside the promise.
+void add_promised_nodes(const State& state, const Plan& plan, const std::vector<JobId>& jobs,
+                        std::vector<NodeId>& out) {
+  if (state.promises.empty()) return;
+  for (JobId id : jobs) {
+    const Job* job = state.find_job(id);
+    if (job == nullptr || job->phase != JobPhase::kActive) continue;
+    for (const PlacementRecord& record : job->attempts.back().placements) {
+      if (plan.promised.contains(record.placement->node)) out.push_back(record.placement->node);
+    }
+  }
+}
+
+}  // namespace
+
+void sync(State& state, Indexes& indexes) {
+  auto& [jobs, touched, given, freed, taken] = indexes.batch;
+  Changes& changes = state.changes;
+  take_sorted(changes.nodes_taken, taken);
+  for (NodeId id : taken) sync_free(state, indexes, id);
+  take_sorted(changes.nodes_given, given);
+  for (NodeId id : given) sync_free(state, indexes, id);
+  take_sorted(changes.nodes, touched);
+  for (NodeId id : touched) sync_node(state, indexes, id);
+  freed.clear();
+  std::set_union(given.begin(), given.end(), touched.begin(), touched.end(),
+                 std::back_inserter(freed));
+  take_sorted(changes.jobs, jobs);
+  for (JobId id : jobs) sync_job(state, indexes, id);
+  const bool usage_fell = std::exchange(changes.usage_fell, false);
+  const bool plan_changed = note_changes(state, indexes.plan, {taken, freed, jobs, usage_fell});
+  if (plan_changed) indexes.books.move_on();
+  const std::size_t freed_now = freed.size();
+  add_promised_nodes(state, indexes.plan, jobs, freed);
+  if (usage_fell || freed.size() > freed_now) indexes.books.move_on();
+  if (!freed.empty() || usage_fell) reopen(state, indexes, freed, usage_fell);
+}
+
+void prepare(State& state, Indexes& indexes, const Policies& policies,
+             const CycleOptions& options) {
+  const bool by_order_policy = options.runs(Pass::kOrder);
+  const Policies& used = indexes.policies;
+  if (!state.changes.is_followed() || used.order != policies.order ||
+      used.orders != policies.orders || used.placement != policies.placement ||
+      used.scores != policies.scores || indexes.by_order_policy != by_order_policy ||
+      indexes.plan.boundary <= state.now) {
+    build(state, indexes, policies, by_order_policy);
+  }
+  sync(state, indexes);
+}
+
+}  // namespace dove::core

@@ -1,0 +1,130 @@
+// Indexes: what is kept beside a State, so that decide looks only at what changed.
+//
+// The Scheduler (core/cycle/scheduler.h) owns them, together with the State that they follow: the
+// fold notes what it touched (core/state/changes.h), sync brings the indexes up to date. They are
+// built when decide first needs them, and anew when something declared changes. Decisions never
+// depend on whether they were kept or rebuilt: each pass takes its work in ascending order of job
+// id and asks the State, not the index, what to do.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/collections/generation.h"
+#include "core/collections/ordered_set.h"
+#include "core/collections/short_list.h"
+#include "core/collections/work_list.h"
+#include "core/cycle/pass.h"
+#include "core/cycle/wait_class.h"
+#include "core/place/pool_index.h"
+#include "core/place/score_board.h"
+#include "core/plan/plan.h"
+#include "core/queue/policy.h"
+#include "core/queue/queue_tree.h"
+#include "core/state/dependency.h"
+#include "core/state/state.h"
+
+namespace dove::core {
+
+// With its id it fills one line of memory.
+struct JobNote {
+  bool live = false;    // as last counted
+  bool active = false;  // as last counted
+  bool ends = false;    // active, and it is known when at the latest
+  bool forgettable = false;
+  AttemptNumber attempt = 0;  // that held this many places, as last counted
+  std::int32_t places = 0;
+  std::uint32_t wait_class = 0;  // 0: not queued
+  QueueKey key;                  // while queued
+  Instant wake = kNever;
+  Instant ended_at;  // as last counted; 0 while alive
+};
+
+struct NodeNote {
+  bool known = false;
+  bool available = false;
+  NodeRank rank = {};
+  NodeFree free;                   // as last counted; nothing while it is not available
+  ShortList<PoolIndex*, 1> pools;  // that it is in
+  Total total;                     // as last counted; nothing while it is not available
+  Instant wake = kNever;
+};
+
+struct ArrayNote {
+  std::int32_t live = 0;
+  std::int32_t active = 0;
+};
+
+struct Indexes {
+  Policies policies;
+  bool by_order_policy = true;
+  Generation books;  // of what is free, used or promised
+
+  // what sync is at
+  struct Batch {
+    std::vector<JobId> jobs;
+    std::vector<NodeId> nodes_touched;
+    std::vector<NodeId> nodes_given;
+    std::vector<NodeId> nodes_freed;  // both
+    std::vector<NodeId> nodes_taken;
+  };
+  Batch batch;
+
+  // work of the passes
+  WorkList<JobId> to_finish;
+  WorkList<JobId> to_check;  // waiting, dependencies may have changed
+  WorkList<JobId> to_order;  // waiting, ready or not may have changed
+  WorkList<JobId> to_start;
+
+  std::set<NodeId> in_care;     // not simply in production (core/nodes/care.h)
+  std::set<JobId> preemptible;  // active ones whose owner allows it
+  std::set<JobId> stopping;     // active ones that are being stopped
+
+  IdMap<JobId, JobNote> jobs;
+  std::vector<NodeNote> nodes;  // by NodeId - 1
+  std::map<JobId, ArrayNote> arrays;
+  std::map<JobId, std::set<JobId>> dependents;  // live jobs by the id that they name
+  Singletons singletons;
+
+  WaitClasses classes;
+  std::multimap<std::uint64_t, std::uint64_t> classes_by_digest;
+  QueueTree tree;
+  Total total;
+  OrderedSet<std::uint64_t> no_place;
+  OrderedSet<std::uint64_t> over_limit;
+  OrderedSet<std::uint64_t> changing;
+
+  PoolIndexes pools;
+  ScoreBoard scores;
+  OrderedSet<std::pair<Instant, JobId>> job_wakes;
+  OrderedSet<std::pair<Instant, NodeId>> node_wakes;  // fences; may be early, never late
+  OrderedSet<std::pair<Instant, JobId>> forgettable;  // ended jobs nobody depends on
+  std::int64_t ended_count = 0;
+
+  Plan plan;
+  std::size_t decided = 0;  // so many decisions the last cycle made
+};
+
+// Makes the indexes fit for a cycle: builds them unless they follow this State, with these policies
+// and options; then syncs.
+void prepare(State& state, Indexes& indexes, const Policies& policies, const CycleOptions& options);
+// Brings the indexes up to date with what the fold noted.
+void sync(State& state, Indexes& indexes);
+
+// -- parts of sync, by noun ----------------------------------------------------------------------
+
+void sync_node(const State& state, Indexes& indexes, NodeId node);
+// When nothing else of it has changed.
+void sync_free(const State& state, Indexes& indexes, NodeId node);
+void sync_job(State& state, Indexes& indexes, JobId job);
+void sync_wake(const State& state, Indexes& indexes, JobId job);
+// Of the pool that the job asks for; null when there is none.
+const PoolIndex* pool_index_of(const State& state, const Indexes& indexes, const JobSpec& spec);
+
+}  // namespace dove::core

@@ -1,0 +1,55 @@
+#include "core/cycle/next_wake.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/cycle/wake.h"
+#include "core/nodes/care.h"
+#include "core/place/reservation.h"
+#include "core/plan/promise.h"
+
+namespace dove::core {
+
+Instant wake_at(const State& state) {
+  Instant wake = kNever;
+  std::set<JobId> pinned;
+  std::int64_t ended = 0;
+  for (const auto& [id, job] : state.jobs) {
+    if (job.phase == JobPhase::kEnded) {
+      ++ended;
+      continue;
+    }
+    wake = std::min(wake, wake_of(state, job));
+    if (job.array) pinned.insert(job.array);
+    for (const Dependency& one : job.spec->dependencies) {
+      if (one.job) pinned.insert(one.job);
+    }
+  }
+  for (const auto& [id, job] : state.jobs) {
+    if (job.phase != JobPhase::kEnded || pinned.contains(id) || pinned.contains(job.array))
+      continue;
+    wake = std::min(wake, job.ended_at + state.settings.ended_jobs_kept);
+    if (ended > state.settings.ended_jobs_max) wake = state.now;
+  }
+  for (const Node& node : state.nodes) {
+    wake = std::min({wake, lost_at(state, node), care_wake(state, node)});
+  }
+  return std::min({wake, next_promise(state), next_boundary(state)});
+}
+
+Instant wake_at(const State& state, const Indexes& indexes) {
+  Instant wake = std::min(next_promise(state), next_boundary(state));
+  if (!indexes.job_wakes.empty()) wake = std::min(wake, indexes.job_wakes.begin()->first);
+  if (!indexes.node_wakes.empty()) wake = std::min(wake, indexes.node_wakes.begin()->first);
+  for (const NodeId id : indexes.in_care) {
+    wake = std::min(wake, care_wake(state, *state.find_node(id)));
+  }
+  if (!indexes.forgettable.empty()) {
+    const Instant oldest = indexes.forgettable.begin()->first;
+    const bool over = indexes.ended_count > state.settings.ended_jobs_max;
+    wake = std::min(wake, over ? state.now : oldest + state.settings.ended_jobs_kept);
+  }
+  return wake;
+}
+
+}  // namespace dove::core

@@ -1,0 +1,14 @@
+// When a cycle is due though nothing has happened: the earliest of all that time alone changes.
+#pragma once
+
+#include "core/cycle/indexes.h"
+#include "core/state/state.h"
+
+namespace dove::core {
+
+// The next instant at which decide could have something new to say without an event; kNever if
+// none. Without indexes it looks at everything.
+Instant wake_at(const State& state);
+Instant wake_at(const State& state, const Indexes& indexes);
+
+}  // namespace dove::core

@@ -1,0 +1,156 @@
+// The pass kFinish: attempts that failed or were cancelled are stopped, and those that are over on
+// all their nodes end their job, or send it back to the queue.
+#include <algorithm>
+
+#include "core/cycle/passes.h"
+#include "core/state/fold.h"
+#include "core/state/hang.h"
+
+namespace dove::core {
+namespace {
+
+// So many launches in a row may fail before the job does.
+constexpr int kLaunch_failures_max = 5;
+
+// The task did not end by its own doing: its node, or what held it there, failed.
+bool was_lost(const TaskExit& exit) {
+  return exit.cause == "fenced" || exit.cause == "shim_lost" ||
+         exit.cause == "agent_lost_its_record" || exit.cause == "agent_stopped" ||
+         exit.cause == "machine_stopped";
+}
+
+std::int32_t code_of(const TaskExit& exit) {
+  if (exit.signal > 0) return 128 + exit.signal;
+  return exit.exit_code == 0 && !exit.ok() ? 1 : exit.exit_code;
+}
+
+// The highest of those that ended by themselves: what Stop did to the others tells nothing.
+std::int32_t exit_code_of(const Attempt& attempt) {
+  std::int32_t code = 0;
+  const std::size_t count =
+      attempt.exits_at_stop > 0 ? attempt.exits_at_stop : attempt.exits.size();
+  for (std::size_t i = 0; i < count; ++i) code = std::max(code, code_of(attempt.exits[i]));
+  return code;
+}
+
+// What the exits told so far make of the attempt; kNone: nothing yet.
+StopReason reason_by_exits(const Job& job, const Attempt& attempt) {
+  StopReason reason = StopReason::kNone;
+  for (const TaskExit& exit : attempt.exits) {
+    if (exit.ok()) continue;
+    if (was_lost(exit)) return StopReason::kNodeLost;
+    reason = StopReason::kTaskFailed;
+  }
+  if (reason != StopReason::kNone || job.spec->launch != LaunchMode::kBatch) return reason;
+  const bool main_ended = std::any_of(attempt.exits.begin(), attempt.exits.end(),
+                                      [](const TaskExit& exit) { return exit.rank == 0; });
+  return main_ended || attempt.placements.front().stage == PlacementStage::kEnded
+             ? StopReason::kFinished
+             : StopReason::kNone;
+}
+
+// Why an attempt that still holds nodes must stop now; kNone: it goes on.
+StopReason stop_reason_now(const State& state, const Job& job, const Attempt& attempt) {
+  if (job.cancel_requested) return StopReason::kCancelled;
+  if (job.requeue_requested) return StopReason::kRequeued;
+  if (attempt.stop_reason != StopReason::kNone) return attempt.stop_reason;
+  const StopReason by_exits = reason_by_exits(job, attempt);
+  return by_exits != StopReason::kNone ? by_exits : stop_reason_by_hang(state, job);
+}
+
+int launch_failures_in_a_row(const Job& job) {
+  int failures = 0;
+  for (auto at = job.attempts.rbegin(); at != job.attempts.rend(); ++at) {
+    if (at->stop_reason != StopReason::kLaunchFailed) break;
+    ++failures;
+  }
+  return failures;
+}
+
+// What becomes of a job whose attempt is over on all its nodes.
+Decision over(const State& state, const Job& job, const Attempt& attempt) {
+  StopReason reason = attempt.stop_reason;
+  if (reason == StopReason::kNone || reason == StopReason::kTaskFailed) {
+    reason = reason_by_exits(job, attempt);
+  }
+  const std::int32_t code = exit_code_of(attempt);
+  const auto ends = [&](Outcome outcome, std::int32_t with) {
+    return EndJob{job.id, outcome, with};
+  };
+  const auto again = [&](bool counted) -> Decision {
+    if (job.cancel_requested) return ends(Outcome::kCancelled, code);
+    const bool held = requeues_after(state, job, reason) >= state.settings.requeues_max;
+    return Requeue{job.id, reason, counted, held};
+  };
+  switch (reason) {
+    case StopReason::kNone:
+    case StopReason::kFinished:
+      return ends(Outcome::kCompleted, code);
+    case StopReason::kTaskFailed:
+      if (job.requeue_requested) return again(false);
+      if (job.retries_used < job.spec->retries_max) return again(true);
+      return ends(Outcome::kFailed, std::max(code, 1));
+    case StopReason::kCancelled:
+      return ends(Outcome::kCancelled, code);
+    case StopReason::kTimeLimit:
+      return ends(Outcome::kTimedOut, std::max(code, 1));
+    case StopReason::kNodeLost:
+      if (job.spec->requeue || job.requeue_requested) return again(false);
+      return ends(Outcome::kNodeLost, std::max(code, 1));
+    case StopReason::kPreempted:
+      // Only an outage stops a job whose owner did not allow it: as if its node had been lost.
+      if (job.spec->preempt == Preempt::kNone && !job.spec->requeue) {
+        return ends(Outcome::kNodeLost, std::max(code, 1));
+      }
+      return again(false);
+    case StopReason::kRequeued:
+    case StopReason::kPreflight:
+      return again(false);
+    case StopReason::kHung:
+      if (job.requeue_requested || state.settings.on_hang != OnHang::kRetry) return again(false);
+      if (job.retries_used < job.spec->retries_max) return again(true);
+      return ends(Outcome::kFailed, std::max(code, 1));
+    case StopReason::kLaunchFailed:
+      if (launch_failures_in_a_row(job) < kLaunch_failures_max) return again(false);
+      return ends(Outcome::kFailed, std::max(code, 1));
+  }
+  return ends(Outcome::kFailed, std::max(code, 1));
+}
+
+void finish_job(Cycle& cycle, const Job& job) {
+  switch (job.phase) {
+    case JobPhase::kWaiting:
+      if (job.cancel_requested) cycle.emit(EndJob{job.id, Outcome::kCancelled, 0});
+      return;
+    case JobPhase::kActive: {
+      const Attempt& attempt = job.attempts.back();
+      const bool is_over = std::all_of(
+          attempt.placements.begin(), attempt.placements.end(),
+          [](const PlacementRecord& record) { return record.stage == PlacementStage::kEnded; });
+      if (is_over) {
+        cycle.emit(over(cycle.state, job, attempt));
+        return;
+      }
+      if (attempt.stage == Stage::kStopping) return;
+      const StopReason reason = stop_reason_now(cycle.state, job, attempt);
+      if (reason != StopReason::kNone) cycle.emit(Stop{job.id, attempt.number, reason});
+      return;
+    }
+    case JobPhase::kEnded:
+      return;
+  }
+}
+
+}  // namespace
+
+Back finish(Cycle& cycle) {
+  WorkList<JobId>& work = cycle.indexes.to_finish;
+  while (!work.empty()) {
+    const JobId id = work.take_first();
+    const Job* job = cycle.state.find_job(id);
+    if (job != nullptr) finish_job(cycle, *job);
+  }
+  return std::nullopt;
+}
+
+}  // namespace dove::core

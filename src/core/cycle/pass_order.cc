@@ -1,0 +1,36 @@
+// The pass kOrder: jobs that may start now are queued by their order policy, all others are not.
+#include "core/cycle/passes.h"
+#include "core/state/dependency.h"
+
+namespace dove::core {
+namespace {
+
+bool is_ready(const State& state, const Indexes& indexes, const Job& job) {
+  return job.phase == JobPhase::kWaiting && !job.held && !job.cancel_requested &&
+         startable_at(state, job, &indexes.singletons) <= state.now;
+}
+
+}  // namespace
+
+Back order(Cycle& cycle) {
+  Indexes& indexes = cycle.indexes;
+  while (!indexes.to_check.empty()) indexes.to_order.insert(indexes.to_check.take_first());
+  if (!indexes.to_order.empty()) indexes.plan.looks = true;
+  while (!indexes.to_order.empty()) {
+    const JobId id = indexes.to_order.take_first();
+    const Job* job = cycle.state.find_job(id);
+    const auto note = indexes.jobs.find(id);
+    if (job == nullptr || note == indexes.jobs.end()) continue;
+    if (is_ready(cycle.state, indexes, *job)) {
+      enqueue(cycle.state, indexes, *job, note->second);
+    } else {
+      dequeue(indexes, note->second);
+      if (cycle.state.promises.contains(id)) indexes.plan.to_check.insert(id);
+    }
+    // A delay may run from what has just happened to another job.
+    sync_wake(cycle.state, indexes, id);
+  }
+  return std::nullopt;
+}
+
+}  // namespace dove::core

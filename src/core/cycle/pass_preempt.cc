@@ -1,0 +1,198 @@
+// The pass kPreempt: running jobs are stopped for waiting ones, which are promised their places.
+#include <algorithm>
+#include <tuple>
+
+#include "core/cycle/passes.h"
+#include "core/place/limits.h"
+#include "core/place/reservation.h"
+#include "core/preempt/victim_limits.h"
+#include "core/preempt/victim_search.h"
+#include "core/preempt/victims.h"
+#include "core/state/books.h"
+
+namespace dove::core {
+namespace {
+
+// Victims are sought for so many blocked jobs of a cycle, the first in the queue.
+constexpr std::size_t kBeneficiaries_max = 8;
+// And a turn is offered to so many, those that have waited longest.
+constexpr std::size_t kTurns_max = 8;
+// So many jobs of a shape are looked at for the one that has waited longest.
+constexpr int kWaiting_looked_at_max = 64;
+
+// So many shapes are looked at that limits keep waiting, the first in the queue.
+constexpr std::size_t kOver_limit_max = 16;
+
+// A waiting job that has no place, or is over a limit.
+struct Blocked {
+  QueueKey key;
+  JobId job;
+  Instant since;  // it has been waiting
+};
+
+Instant waiting_since(const Job& job) {
+  return job.attempts.empty() ? job.submitted_at : job.attempts.back().ended_at;
+}
+
+// One round of seeking victims. What it decides is done before the next question is asked.
+class Round {
+ public:
+  explicit Round(Cycle& cycle) : cycle_(cycle), state_(cycle.state), indexes_(cycle.indexes) {}
+
+  // Whether anybody was stopped.
+  bool run() {
+    stopped_ = false;
+    std::vector<Blocked> blocked = blocked_jobs(/*longest=*/false);
+    serve(blocked, kBeneficiaries_max, {});
+    blocked = blocked_jobs(/*longest=*/true);
+    VictimRules turns;
+    turns.turns = true;
+    serve(blocked, kTurns_max, turns);
+    return stopped_;
+  }
+
+ private:
+  // One of each shape: the first in the queue, or the one that has waited longest.
+  std::vector<Blocked> blocked_jobs(bool longest) {
+    std::vector<Blocked> over;
+    std::vector<Blocked> blocked;
+    for (const auto* ids : {&indexes_.over_limit, &indexes_.no_place, &indexes_.changing}) {
+      for (std::uint64_t id : *ids) {
+        WaitClass& it = indexes_.classes.at(id);
+        if (it.jobs.empty() || indexes_.tree.is_behind(it.lane, id)) continue;
+        // What had no place may be over a limit since.
+        std::vector<Blocked>& to = is_over_limit(cycle_.state, indexes_, it) ? over : blocked;
+        to.push_back(longest ? longest_waiting(it) : entry(*it.jobs.begin()));
+      }
+    }
+    const auto before = [longest](const Blocked& a, const Blocked& b) {
+      return longest ? std::tie(a.since, a.key) < std::tie(b.since, b.key) : a.key < b.key;
+    };
+    std::sort(over.begin(), over.end(), before);
+    over.resize(std::min(over.size(), kOver_limit_max));
+    blocked.insert(blocked.end(), over.begin(), over.end());
+    std::sort(blocked.begin(), blocked.end(), before);
+    return blocked;
+  }
+
+  Blocked entry(const QueueKey& key) const {
+    return {key, key.job, waiting_since(*state_.find_job(key.job))};
+  }
+
+  // Jobs that never ran are behind those that did and came back; the first of them is the oldest.
+  Blocked longest_waiting(const WaitClass& it) const {
+    Blocked best = entry(*it.jobs.begin());
+    int looked_at = 0;
+    for (const QueueKey& key : it.jobs) {
+      const Blocked each = entry(key);
+      if (each.since < best.since) best = each;
+      const bool is_new = state_.find_job(key.job)->attempts.empty();
+      if (is_new || ++looked_at == kWaiting_looked_at_max) break;
+    }
+    return best;
+  }
+
+  void serve(const std::vector<Blocked>& blocked, std::size_t most, const VictimRules& rules) {
+    std::size_t served = 0;
+    for (const Blocked& each : blocked) {
+      if (served == most) return;
+      const Job& job = *state_.find_job(each.job);
+      if (!may_start(job)) continue;
+      if (starts_soon(each.job)) {
+        ++served;
+        continue;
+      }
+      VictimRules moves;
+      moves.moves = true;
+      const bool tried = seek(job, rules);
+      const bool helped = starts_soon(each.job);
+      const bool moved = !rules.turns && !helped && seek(job, moves);
+      if (tried || moved || state_.promises.contains(each.job)) ++served;
+    }
+  }
+
+  // To stop somebody takes about as long.
+  bool starts_soon(JobId id) const {
+    const auto promise = state_.promises.find(id);
+    return promise != state_.promises.end() && promise->second.start_at >= state_.now &&
+           promise->second.start_at <= state_.now + kSoon;
+  }
+
+  // As far as stopping others can do anything for it.
+  bool may_start(const Job& job) const {
+    const JobSpec& spec = *job.spec;
+    if (!declared_obstacles(state_, spec).empty()) return false;
+    const auto note = indexes_.jobs.find(job.id);
+    const bool full = note != indexes_.jobs.end() && note->second.wait_class != 0 &&
+                      array_is_full(indexes_, indexes_.classes.at(note->second.wait_class));
+    return !full && VictimLimits(state_, job, least_amount(spec), {}).could_hold();
+  }
+
+  const RankedNodes& nodes_of(const JobSpec& spec) const {
+    static const RankedNodes none;
+    const PoolIndex* pool = pool_index_of(state_, indexes_, spec);
+    return pool == nullptr ? none : pool->nodes;
+  }
+
+  // Stops the victims, if there are any that make room. False: there is nobody to stop.
+  bool seek(const Job& job, const VictimRules& rules) {
+    const std::vector<JobId> stopping(indexes_.stopping.begin(), indexes_.stopping.end());
+    const std::set<JobId>& preemptible = indexes_.preemptible;
+    const std::vector<JobId> running(preemptible.begin(), preemptible.end());
+    const std::vector<Victim> victims =
+        find_victims(state_, job, nodes_of(*job.spec), running, stopping, rules);
+    if (victims.empty()) return false;
+    const RankedNodes nodes = open_nodes(state_, job, nodes_of(*job.spec));
+    VictimSearch search(state_, *cycle_.policies.placement, job, nodes, stopping, victims);
+    auto found = search.find();
+    if (!found || !keep_limits(state_, job, stopping, victims, *found)) return true;
+    if (found->victims.empty()) return true;
+    const auto elsewhere = [this](const JobSpec& spec) -> const RankedNodes& {
+      return nodes_of(spec);
+    };
+    if (rules.moves && !search.can_move(*found, elsewhere)) return true;
+    stop(job, *found);
+    return true;
+  }
+
+  void stop(const Job& job, const Preemption& found) {
+    for (const Victim& victim : found.victims) {
+      const Job& it = *state_.find_job(victim.job);
+      cycle_.emit(Stop{it.id, it.attempts.back().number, StopReason::kPreempted,
+                       purpose_of(victim.kind), job.id});
+    }
+    cycle_.emit(Promise{job.id, all_gone_at(found.placements), found.placements, true});
+    stopped_ = true;
+  }
+
+  // When whoever is being stopped on those nodes is gone at the latest.
+  Instant all_gone_at(const std::vector<Placement>& placements) const {
+    Instant at = state_.now;
+    for (const Placement& placement : placements) {
+      for (JobId id : state_.nodes[placement.node.value - 1].jobs) {
+        const Job& holder = *state_.find_job(id);
+        if (holder.attempts.back().stage != Stage::kStopping) continue;
+        at = std::max(at, held_until(state_, holder));
+      }
+    }
+    return at;
+  }
+
+  Cycle& cycle_;
+  const State& state_;
+  Indexes& indexes_;
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+// What one job was promised, and who was stopped for it, changes what others need: rounds follow
+// until there is nobody left to stop. In between, a promise that was replaced lets others start,
+// and who is stopped lets others come earlier; promises that had to give way are made anew.
+Back preempt(Cycle& cycle) {
+  if (!cycle.state.settings.preemption || cycle.indexes.preemptible.empty()) return std::nullopt;
+  if (Round(cycle).run()) return Pass::kPlace;
+  return std::nullopt;
+}
+
+}  // namespace dove::core

@@ -1,0 +1,471 @@
+// The pass kPromise: promises are made to the first blocked jobs of each queue, kept, moved
+// forward, withdrawn, and launched in their turn.
+#include <algorithm>
+#include <optional>
+
+#include "core/cycle/promises.h"
+#include "core/place/fit.h"
+#include "core/place/limits.h"
+#include "core/place/place.h"
+#include "core/plan/planner.h"
+#include "core/plan/promise.h"
+#include "core/state/books.h"
+#include "core/state/findings.h"
+
+namespace dove::core {
+namespace {
+
+// So many jobs of a queue may turn out to have no plan before it is left for this cycle.
+constexpr int kFailures_max = 8;
+
+// The ids that it names are still there. Numbers are small: nodes hardly ever change.
+bool still_exists(const Node& node, const Placement& placement) {
+  if (node.inventory == nullptr) return false;
+  if (!usable_cores(node).contains(placement.cores)) return false;
+  return std::all_of(
+      placement.devices.begin(), placement.devices.end(), [&](const DeviceGrant& grant) {
+        return static_cast<std::size_t>(grant.device) < node.inventory->devices.size();
+      });
+}
+
+bool is_gone(const Node& node) {
+  return node.removed || node.contact == Contact::kLost || node.declared.drained;
+}
+
+// Whether an earlier promise needs the place: kPreempt makes such.
+bool is_overruled(const State& state, const NodePlan& plan, JobId id, const Placement& placement,
+                  Instant start) {
+  return std::any_of(plan.holds.begin(), plan.holds.end(), [&](const Hold& hold) {
+    if (!hold.promised || std::pair(hold.from, hold.job) >= std::pair(start, id)) return false;
+    const Instant to = stay_of(state, *state.find_job(hold.job)->spec).end(hold.from);
+    return to > start && share_ids(*hold.placement, placement);
+  });
+}
+
+// Whether the promise can no longer be kept. A node that is only silent may come back in time.
+bool is_void(Cycle& cycle, JobId id, const PromiseRecord& promise) {
+  const State& state = cycle.state;
+  Indexes& indexes = cycle.indexes;
+  const auto note = indexes.jobs.find(id);
+  if (note == indexes.jobs.end() || note->second.wait_class == 0) return true;
+  const Job& job = *state.find_job(id);
+  const JobSpec& spec = *job.spec;
+  const PoolIndex* pool = pool_index_of(state, indexes, spec);
+  if (pool == nullptr) return true;
+  const Instant start = std::max(promise.start_at, state.now);
+  const Instant end = stay_of(state, spec).end(start);
+  return std::any_of(
+      promise.placements.begin(), promise.placements.end(), [&](const Placement& placement) {
+        const Node& node = state.nodes[placement.node.value - 1];
+        const auto& pools = indexes.nodes[placement.node.value - 1].pools;
+        const NodePlan& plan = plan_of(state, indexes.plan, placement.node);
+        return is_gone(node) || is_overruled(state, plan, id, placement, promise.start_at) ||
+               !still_exists(node, placement) || !allows(spec, node) ||
+               std::find(pools.begin(), pools.end(), pool) == pools.end() ||
+               !is_open(state, guest_of(job), plan.windows, start, end);
+      });
+}
+
+// The first instant from `from` on, before the promised one, at which the placement is free; the
+// promised one if there is none.
+Instant earlier_on(const State& state, Plan& all, const Job& job, const Placement& placement,
+                   Instant from, Instant promised) {
+  const JobSpec& spec = *job.spec;
+  const NodePlan& plan = plan_of(state, all, placement.node);
+  const Node& node = state.nodes[placement.node.value - 1];
+  const Stay stay = stay_of(state, spec);
+  for (Instant at = from; at < promised;) {
+    const Claim claim{&spec, guest_of(job).restart_nodes, job.id, at, stay.end(at)};
+    const auto books = free_during(state, plan, node, claim);
+    if (books && holds_all(*books, placement)) return at;
+    at = next_change(plan, at);
+  }
+  return promised;
+}
+
+// The earliest instant at which all places of the promise are free, if that is before the promised
+// one. Remembers the node that stands in the way.
+std::optional<Instant> earlier(const State& state, Plan& all, JobId id,
+                               const PromiseRecord& promise, PromiseNote& note) {
+  if (note.blocker) return std::nullopt;
+  const Job& job = *state.find_job(id);
+  Instant at = state.now;
+  if (const Reservation* reservation = reservation_of(state, *job.spec)) {
+    at = std::max(at, reservation->starts_at);
+  }
+  const Instant first = at;
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (const Placement& placement : promise.placements) {
+      const Instant free_at = earlier_on(state, all, job, placement, at, promise.start_at);
+      if (free_at >= promise.start_at) {
+        // In the way whatever the others do.
+        if (at == first) note.blocker = placement.node;
+        return std::nullopt;
+      }
+      moved = moved || (free_at > at && &placement != &promise.placements.front());
+      at = free_at;
+    }
+  }
+  return at;
+}
+
+// Something other than places keeps the jobs of the class waiting.
+bool is_refused(const State& state, const Indexes& indexes, const WaitClass& it) {
+  return !declared_obstacles(state, *it.spec).empty() || array_is_full(indexes, it) ||
+         !broken_limits(state, *it.spec, least_amount(*it.spec), true).empty();
+}
+
+bool is_over(const State& state, const JobSpec& spec, const std::vector<Placement>& places) {
+  return !broken_limits(state, spec, amount_of(state, places), true).empty();
+}
+
+// One promised job that is tried.
+class Attempted {
+ public:
+  Attempted(Cycle& cycle, JobId job, const WaitClass& it)
+      : cycle_(cycle),
+        state_(cycle.state),
+        plan_(cycle.indexes.plan),
+        job_(*state_.find_job(job)),
+        spec_(*job_.spec),
+        promise_(state_.promises.at(job)),
+        class_(it),
+        behind_(promises_behind(state_, job_)) {
+    const Instant end = stay_of(state_, spec_).end(state_.now);
+    claim_ = {&spec_, guest_of(job_).restart_nodes, job, state_.now, end, kNever, &behind_};
+  }
+
+  bool is_due() const { return promise_.start_at <= state_.now; }
+  const std::set<JobId>& behind() const { return behind_; }
+
+  std::optional<std::vector<Placement>> places() {
+    if (promised_are_free(kNever)) return promise_.placements;
+    PlannedBooks planned(state_, plan_, claim_);
+    Candidates candidates;
+    candidates.ranked = &pool_index_of(state_, cycle_.indexes, spec_)->nodes;
+    candidates.nodes = &state_.nodes;
+    candidates.jobs = &state_.jobs;
+    candidates.free = &planned;
+    candidates.spares_last = planned.takes_spares();
+    const PlacementPolicy& policy = *cycle_.policies.placement;
+    auto found = find_places(candidates, policy, spec_, class_.avoided);
+    if (!found && !class_.avoided.empty()) found = find_places(candidates, policy, spec_, {});
+    if (found) return found;
+    if (!is_due() || !promised_are_free(promise_.start_at)) return std::nullopt;
+    withdraw_later();
+    return promise_.placements;
+  }
+
+ private:
+  bool promised_are_free(Instant but_after) const {
+    Claim claim = claim_;
+    claim.but_after = but_after;
+    return std::all_of(
+        promise_.placements.begin(), promise_.placements.end(), [&](const Placement& placement) {
+          const Node& node = state_.nodes[placement.node.value - 1];
+          if (!is_available(node) || !labels_allow(spec_, node, state_.jobs)) return false;
+          const auto books =
+              free_during(state_, plan_of(state_, plan_, placement.node), node, claim);
+          return books && holds_all(*books, placement);
+        });
+  }
+
+  // It is late, and those that were to come after it are in its way.
+  void withdraw_later() {
+    std::set<JobId> later;
+    for (const Placement& placement : promise_.placements) {
+      for (const Hold& hold : plan_of(state_, plan_, placement.node).holds) {
+        if (hold.promised && hold.job != job_.id && hold.from > promise_.start_at &&
+            hold.from < claim_.to) {
+          later.insert(hold.job);
+        }
+      }
+    }
+    for (JobId id : later) cycle_.emit(Withdraw{id});
+  }
+
+  Cycle& cycle_;
+  const State& state_;
+  Plan& plan_;
+  const Job& job_;
+  const JobSpec& spec_;
+  const PromiseRecord& promise_;
+  const WaitClass& class_;
+  const std::set<JobId> behind_;
+  Claim claim_;
+};
+
+bool try_promised(Cycle& cycle, JobId id, const WaitClass& it) {
+  Attempted attempted(cycle, id, it);
+  auto places = attempted.places();
+  if (!places) return false;
+  if (is_over(cycle.state, *it.spec, *places)) return false;
+  const Job& job = *cycle.state.find_job(id);
+  withdraw_behind(cycle, job, *places, attempted.behind());
+  const auto& attempts = job.attempts;
+  const auto number =
+      attempts.empty() ? AttemptNumber{1} : AttemptNumber{attempts.back().number + 1};
+  cycle.emit(Launch{id, number, shared(std::move(*places))});
+  return true;
+}
+
+// What falls due is tried again, and given up when it is not for want of places that it waits.
+void check_due(Cycle& cycle) {
+  Indexes& indexes = cycle.indexes;
+  std::vector<JobId> due;
+  for (const auto& [id, promise] : cycle.state.promises) {
+    if (promise.start_at <= cycle.state.now) due.push_back(id);
+  }
+  for (JobId id : due) {
+    const auto job = indexes.jobs.find(id);
+    if (job == indexes.jobs.end() || job->second.wait_class == 0) continue;
+    const std::uint64_t class_id = job->second.wait_class;
+    const WaitClass& it = indexes.classes.at(class_id);
+    const Amount amount = amount_of(cycle.state, cycle.state.promises.at(id).placements);
+    if (is_refused(cycle.state, indexes, it) ||
+        !broken_limits(cycle.state, *it.spec, amount, true).empty()) {
+      cycle.emit(Withdraw{id});
+      continue;
+    }
+    // What stands in its way may be gone though nothing was freed: another's promise, a stop.
+    const Generation changes = indexes.plan.changes;
+    if (std::exchange(indexes.plan.notes.at(id).due_at, changes) == changes) continue;
+    set_verdict(indexes, class_id, Verdict::kOpen);
+  }
+}
+
+// The blocked jobs of one queue, in its order.
+class Blocked {
+ public:
+  void add(std::uint64_t id, const WaitClass& it) { next_.insert({*it.jobs.begin(), id}); }
+
+  bool empty() const { return next_.empty(); }
+  JobId job() const { return next_.begin()->first.job; }
+  std::uint64_t wait_class() const { return next_.begin()->second; }
+
+  void pass_over_class() { next_.erase(next_.begin()); }
+  void pass_over_job(const WaitClass& it) {
+    const auto [key, id] = *next_.begin();
+    next_.erase(next_.begin());
+    const auto after = it.jobs.upper_bound(key);
+    if (after != it.jobs.end()) next_.insert({*after, id});
+  }
+
+ private:
+  std::set<std::pair<QueueKey, std::uint64_t>> next_;
+};
+
+// The search for uneven gangs may find a later instant than its places would do for.
+void start_earlier(const State& state, Plan& all, JobId job, Planned& planned) {
+  PromiseNote note;
+  PromiseRecord record{planned.start_at, state.now, std::move(planned.placements)};
+  if (const auto at = earlier(state, all, job, record, note)) planned.start_at = *at;
+  planned.placements = std::move(record.placements);
+}
+
+// Whether to look again when nothing but time has changed.
+bool promise_first(Cycle& cycle, Planner& planner, Blocked& blocked, std::int32_t free) {
+  State& state = cycle.state;
+  Indexes& indexes = cycle.indexes;
+  bool looks = false;
+  for (int failures = 0; free > 0 && failures < kFailures_max && !blocked.empty();) {
+    const JobId id = blocked.job();
+    const std::uint64_t class_id = blocked.wait_class();
+    const WaitClass& it = indexes.classes.at(class_id);
+    if (state.promises.contains(id)) {
+      blocked.pass_over_job(it);
+      continue;
+    }
+    // Its verdict may be older than that.
+    if (is_refused(state, indexes, it)) {
+      blocked.pass_over_class();
+      continue;
+    }
+    std::optional<Planned> planned;
+    if (!indexes.plan.without_plan.contains(class_id)) {
+      planned = planner.find(*state.find_job(id));
+      if (planner.gave_up_searching()) {
+        indexes.plan.gave_up_at = indexes.plan.changes;
+      } else if (!planned) {
+        indexes.plan.without_plan.insert(class_id);
+      }
+      if (planned) start_earlier(state, indexes.plan, id, *planned);
+    }
+    // What has room now is kept waiting by something else, and may not have it later.
+    const bool has_room = planned && planned->start_at <= state.now;
+    if (has_room) looks = true;
+    if (planned && is_over(state, *it.spec, planned->placements)) {
+      blocked.pass_over_class();
+      continue;
+    }
+    if (!planned || has_room) {
+      ++failures;
+      blocked.pass_over_class();
+      continue;
+    }
+    blocked.pass_over_job(it);
+    cycle.emit(Promise{id, planned->start_at, std::move(planned->placements), false});
+    --free;
+  }
+  return looks;
+}
+
+// Whether one of the nodes could in the end, with what it has then, have room for a task of the
+// class. `most` is the most that any of them has.
+bool is_helped(const WaitClass& it, const std::vector<NodeFree>& grown, const NodeFree& most) {
+  const auto& groups = it.spec->groups;
+  return std::any_of(groups.begin(), groups.end(), [&](const TaskGroup& group) {
+    const std::int32_t each = group.tasks_per_node;
+    const NodeNeeds needs = needs_of(group, each > 0 && group.tasks % each == 0 ? each : 1);
+    return covers(most, needs) && std::any_of(grown.begin(), grown.end(), [&](const NodeFree& one) {
+             return covers(one, needs);
+           });
+  });
+}
+
+// Forgets which classes have no plan when that may have changed.
+void renew_plans(const State& state, Indexes& indexes) {
+  Plan& plan = indexes.plan;
+  for (NodeId node : std::exchange(plan.stale, {})) {
+    plan.nodes[node.value - 1].listed = false;
+    plan_of(state, plan, node);
+  }
+  std::vector<NodeFree> grown;
+  NodeFree most;
+  for (NodeId id : std::exchange(plan.grown, {})) {
+    const NodeFree& free = grown.emplace_back(plan_of(state, plan, id).steps.back().free);
+    most.gpus_milli = std::max(most.gpus_milli, free.gpus_milli);
+    most.cores = std::max(most.cores, free.cores);
+    most.memory_bytes = std::max(most.memory_bytes, free.memory_bytes);
+  }
+  Plan::Version version{plan.endless_ended, std::nullopt};
+  if (!plan.is_empty()) version.second = {plan.freed, plan.sooner};
+  if (std::exchange(plan.without_plan_at, version) != version) return plan.without_plan.clear();
+  std::erase_if(plan.without_plan, [&](std::uint64_t id) {
+    const WaitClass* it = indexes.classes.find(id);
+    return it == nullptr || is_helped(*it, grown, most);
+  });
+}
+
+// One look at every queue. Whether another look may find more: something was promised that a job
+// which had room may have counted on.
+bool promise_round(Cycle& cycle) {
+  State& state = cycle.state;
+  Indexes& indexes = cycle.indexes;
+  if (!indexes.plan.has_future()) return false;
+  std::map<std::string, std::int32_t> free;
+  for (const auto& [name, queue] : state.queues) free[name] = queue.promises;
+  for (const auto& [id, promise] : state.promises) --free[state.find_job(id)->spec->queue];
+  std::map<std::string, Blocked> blocked;
+  for (const auto* classes : {&indexes.no_place, &indexes.changing}) {
+    for (std::uint64_t id : *classes) {
+      const WaitClass& it = indexes.classes.at(id);
+      if (it.jobs.empty() || indexes.tree.is_behind(it.lane, id)) continue;
+      if (free[it.spec->queue] > 0) blocked[it.spec->queue].add(id, it);
+    }
+  }
+  if (blocked.empty()) return false;
+  renew_plans(state, indexes);
+  Planner planner(state, indexes.plan, *cycle.policies.placement, indexes.pools);
+  const std::size_t promises = state.promises.size();
+  for (auto& [name, jobs] : blocked) {
+    indexes.plan.looks |= promise_first(cycle, planner, jobs, free[name]);
+  }
+  return indexes.plan.looks && state.promises.size() > promises;
+}
+
+}  // namespace
+
+void withdraw_behind(Cycle& cycle, const Job& job, const std::vector<Placement>& places,
+                     const std::set<JobId>& ignored) {
+  if (ignored.empty()) return;
+  State& state = cycle.state;
+  const JobSpec& spec = *job.spec;
+  const Claim claim{&spec, guest_of(job).restart_nodes, job.id, state.now,
+                    stay_of(state, spec).end(state.now)};
+  std::set<JobId> hit;
+  for (const Placement& placement : places) {
+    const NodePlan& plan = plan_of(state, cycle.indexes.plan, placement.node);
+    const auto books = free_during(state, plan, state.nodes[placement.node.value - 1], claim);
+    if (books && holds_all(*books, placement)) continue;
+    for (const Hold& hold : plan.holds) {
+      if (hold.promised && ignored.contains(hold.job)) hit.insert(hold.job);
+    }
+  }
+  for (JobId id : hit) cycle.emit(Withdraw{id});
+}
+
+void keep_promises(Cycle& cycle) {
+  Plan& plan = cycle.indexes.plan;
+  check_due(cycle);
+  while (!plan.to_check.empty()) {
+    const JobId id = *plan.to_check.begin();
+    plan.to_check.erase(plan.to_check.begin());
+    const auto promise = cycle.state.promises.find(id);
+    if (promise == cycle.state.promises.end()) continue;
+    if (is_void(cycle, id, promise->second)) {
+      cycle.emit(Withdraw{id});
+      continue;
+    }
+    const auto at = earlier(cycle.state, plan, id, promise->second, plan.notes.at(id));
+    // What is free now is launched next.
+    if (at && *at > cycle.state.now)
+      cycle.emit(Promise{id, *at, promise->second.placements, promise->second.cleared});
+  }
+}
+
+bool launch_promised(Cycle& cycle, std::uint64_t wait_class) {
+  if (cycle.state.promises.empty()) return false;
+  const Indexes& indexes = cycle.indexes;
+  const OrderedSet<QueueKey>& jobs = indexes.classes.at(wait_class).jobs;
+  std::vector<std::pair<Instant, JobId>> in_order;
+  if (jobs.size() < cycle.state.promises.size()) {
+    for (const QueueKey& key : jobs) {
+      const auto promise = cycle.state.promises.find(key.job);
+      if (promise != cycle.state.promises.end())
+        in_order.push_back({promise->second.start_at, key.job});
+    }
+  } else {
+    for (const auto& [id, promise] : cycle.state.promises) {
+      const auto job = indexes.jobs.find(id);
+      if (job == indexes.jobs.end() || job->second.wait_class != wait_class) continue;
+      in_order.push_back({promise.start_at, id});
+    }
+  }
+  std::sort(in_order.begin(), in_order.end());
+  return std::any_of(in_order.begin(), in_order.end(), [&](const auto& entry) {
+    return cycle.state.promises.contains(entry.second) &&
+           try_promised(cycle, entry.second, indexes.classes.at(wait_class));
+  });
+}
+
+Back promise(Cycle& cycle) {
+  Indexes& indexes = cycle.indexes;
+  Plan& plan = indexes.plan;
+  if (!std::exchange(cycle.promises_kept, false)) {
+    keep_promises(cycle);
+    // Who is to be tried once more is neither blocked nor started yet.
+    reopen_changing(indexes);
+    if (cycle.places && indexes.tree.any_open()) {
+      cycle.promises_kept = true;
+      return Pass::kPlace;
+    }
+  }
+  if (plan.gave_up_at &&
+      (*plan.gave_up_at != plan.changes || plan.gave_up_until <= cycle.state.now)) {
+    plan.looks = true;
+  }
+  if (plan.looks) plan.gave_up_at.reset();
+  while (std::exchange(plan.looks, false) && promise_round(cycle)) continue;
+  // What was promised may have come in the way of what could have been kept earlier.
+  if (!plan.to_check.empty()) return Pass::kPromise;
+  if (!plan.gave_up_at) return std::nullopt;
+  plan.gave_up_until = kNever;
+  for (const NodePlan& node : plan.nodes) {
+    if (!node.stale) plan.gave_up_until = std::min(plan.gave_up_until, node.valid_until);
+  }
+  return std::nullopt;
+}
+
+}  // namespace dove::core

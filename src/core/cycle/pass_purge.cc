@@ -1,0 +1,24 @@
+// The pass kPurge: old ended jobs are forgotten, so that the State does not grow.
+#include "core/cycle/passes.h"
+
+namespace dove::core {
+namespace {
+
+// So many jobs are forgotten in one cycle at most; the rest in the next.
+constexpr int kForgotten_max = 1000;
+
+}  // namespace
+
+Back purge(Cycle& cycle) {
+  const Indexes& indexes = cycle.indexes;
+  const ClusterSettings& settings = cycle.state.settings;
+  for (int i = 0; i < kForgotten_max && !indexes.forgettable.empty(); ++i) {
+    const auto [ended_at, id] = *indexes.forgettable.begin();
+    const bool too_many = indexes.ended_count > settings.ended_jobs_max;
+    if (!too_many && ended_at + settings.ended_jobs_kept > cycle.state.now) return std::nullopt;
+    cycle.emit(ForgetJob{id});
+  }
+  return std::nullopt;
+}
+
+}  // namespace dove::core

@@ -1,0 +1,45 @@
+#include "core/cycle/scheduler.h"
+
+#include <utility>
+
+#include "core/cycle/cycle.h"
+#include "core/cycle/indexes.h"
+#include "core/cycle/next_wake.h"
+#include "core/state/apply.h"
+
+namespace dove::core {
+
+Scheduler::Scheduler(const Policies& policies, State state)
+    : state_(std::move(state)), policies_(policies), indexes_(std::make_unique<Indexes>()) {
+  state_.changes.stop();
+}
+Scheduler::~Scheduler() = default;
+Scheduler::Scheduler(Scheduler&&) noexcept = default;
+Scheduler& Scheduler::operator=(Scheduler&&) noexcept = default;
+
+void Scheduler::begin_batch(Instant at, Epoch epoch) { core::begin_batch(state_, at, epoch); }
+void Scheduler::abandon_batch(Instant now, Epoch epoch) {
+  state_.now = now;
+  state_.epoch = epoch;
+}
+void Scheduler::apply(const StampedEvent& event) { core::apply(state_, event); }
+void Scheduler::apply(const Decision& decision) { core::apply(state_, decision); }
+
+std::vector<Decision> Scheduler::decide(const CycleOptions& options) {
+  return run_cycle(state_, *indexes_, policies_, options);
+}
+
+Instant Scheduler::wake_at() const {
+  const bool in_step = state_.changes.is_followed() && state_.changes.jobs.empty();
+  return in_step ? core::wake_at(state_, *indexes_) : core::wake_at(state_);
+}
+
+std::vector<Decision> decide(State& state, const Policies& policies, const CycleOptions& options) {
+  Indexes indexes;
+  state.changes.stop();
+  std::vector<Decision> decisions = run_cycle(state, indexes, policies, options);
+  state.changes.stop();
+  return decisions;
+}
+
+}  // namespace dove::core

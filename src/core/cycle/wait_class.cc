@@ -1,0 +1,247 @@
+#include "core/cycle/wait_class.h"
+
+#include <algorithm>
+
+#include "base/digest.h"
+#include "core/cycle/indexes.h"
+#include "core/place/limits.h"
+#include "core/place/place.h"
+#include "core/place/reservation.h"
+#include "core/state/findings.h"
+
+namespace dove::core {
+namespace {
+
+void add(Digest& digest, const Request& request) {
+  digest.add(static_cast<std::uint64_t>(request.cores));
+  digest.add(static_cast<std::uint64_t>(request.memory_bytes));
+  digest.add(static_cast<std::uint64_t>(request.gpus));
+  digest.add(static_cast<std::uint64_t>(request.share_milli));
+  digest.add(static_cast<std::uint64_t>(request.gpu_memory_bytes));
+  digest.add(request.gpu_model);
+  digest.add(request.slice);
+  digest.add(static_cast<std::uint64_t>(request.slices));
+  digest.add(request.countables.size());
+}
+
+JobId limiting_array(const Job& job) {
+  return job.spec->array.running_max > 0 ? job.array : JobId{};
+}
+
+std::uint64_t class_digest(const Job& job) {
+  const JobSpec& spec = *job.spec;
+  Digest digest;
+  digest.add(spec.user);
+  digest.add(spec.queue);
+  digest.add(spec.pool);
+  digest.add(static_cast<std::uint64_t>(spec.time_limit.us));
+  digest.add(static_cast<std::uint64_t>(spec.deadline.us));
+  digest.add(spec.reservation);
+  digest.add(limiting_array(job).value);
+  digest.add(static_cast<std::uint64_t>(job.priority));
+  digest.add(static_cast<std::uint64_t>(comes_first(job)));
+  digest.add(static_cast<std::uint64_t>(guest_of(job).restart_nodes));
+  for (const TaskGroup& group : spec.groups) {
+    digest.add(static_cast<std::uint64_t>(group.tasks));
+    digest.add(static_cast<std::uint64_t>(group.nodes_min));
+    digest.add(static_cast<std::uint64_t>(group.tasks_per_node));
+    add(digest, group.per_task);
+    add(digest, group.per_node);
+  }
+  digest.add(spec.domain);
+  digest.add(spec.label);
+  for (NodeId node : job.nodes_avoided) digest.add(node.value);
+  return digest.value();
+}
+
+bool same_shape(const TaskGroup& a, const TaskGroup& b) {
+  return a.tasks == b.tasks && a.nodes_min == b.nodes_min && a.nodes_max == b.nodes_max &&
+         a.tasks_per_node == b.tasks_per_node && a.per_task == b.per_task &&
+         a.per_node == b.per_node;
+}
+
+// Whether the same promises (core/plan/promise.cc) and reservations bind it: an order need not go
+// by these.
+bool same_standing(const WaitClass& it, const Job& job) {
+  return it.priority == job.priority && it.comes_first == comes_first(job) &&
+         it.restart_nodes == guest_of(job).restart_nodes;
+}
+
+bool same_class(const WaitClass& it, const Job& job) {
+  if (it.array != limiting_array(job) || it.avoided != job.nodes_avoided) return false;
+  if (!same_standing(it, job)) return false;
+  if (it.spec == job.spec) return true;
+  const JobSpec& a = *it.spec;
+  const JobSpec& b = *job.spec;
+  return a.user == b.user && a.queue == b.queue && a.pool == b.pool &&
+         a.time_limit == b.time_limit && a.exclusive == b.exclusive && a.features == b.features &&
+         a.nodes_wanted == b.nodes_wanted && a.nodes_excluded == b.nodes_excluded &&
+         a.kill_grace == b.kill_grace && a.preempt == b.preempt &&
+         a.checkpoint_grace == b.checkpoint_grace && a.slice_min == b.slice_min &&
+         a.deadline == b.deadline && a.reservation == b.reservation && a.project == b.project &&
+         a.cluster_requests == b.cluster_requests && a.spread == b.spread && a.domain == b.domain &&
+         a.domain_required == b.domain_required && a.label == b.label &&
+         a.near_labels == b.near_labels && a.apart_labels == b.apart_labels &&
+         std::equal(a.groups.begin(), a.groups.end(), b.groups.begin(), b.groups.end(), same_shape);
+}
+
+std::uint64_t class_for(const State& state, Indexes& indexes, const Job& job) {
+  const std::uint64_t digest = class_digest(job);
+  const auto [begin, end] = indexes.classes_by_digest.equal_range(digest);
+  for (auto at = begin; at != end; ++at) {
+    if (same_class(indexes.classes.at(at->second), job)) return at->second;
+  }
+  const std::uint64_t id = indexes.classes.add();
+  WaitClass& made = indexes.classes.at(id);
+  made.digest = digest;
+  made.spec = job.spec;
+  made.avoided = job.nodes_avoided;
+  made.array = limiting_array(job);
+  made.priority = job.priority;
+  made.comes_first = comes_first(job);
+  made.restart_nodes = guest_of(job).restart_nodes;
+  made.pool = pool_index_of(state, indexes, *job.spec);
+  made.least = least_amount(*job.spec);
+  made.needs = needs_of(*job.spec);
+  made.monotone = search_is_monotone(*job.spec);
+  made.lane = indexes.tree.lane_of(*job.spec);
+  indexes.classes_by_digest.emplace(digest, id);
+  return id;
+}
+
+// Keeps the tree in step with the class's first job and verdict.
+void place_in_tree(Indexes& indexes, std::uint64_t id, WaitClass& it) {
+  std::optional<QueueKey> head;
+  if (!it.jobs.empty()) head = *it.jobs.begin();
+  const bool open = it.verdict == Verdict::kOpen;
+  if (head == it.head && open == it.open) return;
+  indexes.tree.update(it.lane, id, it.head, head, open);
+  it.head = head;
+  it.open = open;
+}
+
+bool helped_by(const State& state, const Indexes& indexes, const WaitClass& it,
+               const std::vector<NodeId>& freed) {
+  return std::any_of(freed.begin(), freed.end(), [&](NodeId id) {
+    const Node& node = state.nodes[id.value - 1];
+    return is_available(node) && could_help(node, *indexes.policies.placement, *it.spec);
+  });
+}
+
+}  // namespace
+
+void set_verdict(Indexes& indexes, std::uint64_t id, Verdict verdict) {
+  WaitClass& it = indexes.classes.at(id);
+  if (it.verdict == Verdict::kNoPlace) indexes.no_place.erase(id);
+  if (it.verdict == Verdict::kOverLimit) indexes.over_limit.erase(id);
+  if (it.verdict == Verdict::kChanging) indexes.changing.erase(id);
+  if (verdict == Verdict::kChanging) indexes.changing.insert(id);
+  if (verdict == Verdict::kNoPlace) indexes.no_place.insert(id);
+  if (verdict == Verdict::kOverLimit) indexes.over_limit.insert(id);
+  it.verdict = verdict;
+  it.books = indexes.books;
+  place_in_tree(indexes, id, it);
+}
+
+bool is_too_much(const WaitClass& it) { return !covers(it.pool->free, it.needs); }
+
+void close_too_much(State& state, Indexes& indexes, const PoolIndex* pool) {
+  for (std::uint64_t id = 1; id <= indexes.classes.last(); ++id) {
+    WaitClass* it = indexes.classes.find(id);
+    const bool is_tried = it != nullptr && it->open && it->head && it->pool == pool;
+    if (!is_tried || !it->monotone || !is_too_much(*it)) continue;
+    const bool has_turn = !indexes.tree.is_strict(it->lane);
+    if (has_turn && declared_obstacles(state, *it->spec).empty() &&
+        !is_over_limit(state, indexes, *it)) {
+      set_verdict(indexes, id, Verdict::kNoPlace);
+    }
+  }
+}
+
+void enqueue(const State& state, Indexes& indexes, const Job& job, JobNote& note) {
+  const std::int64_t rank =
+      indexes.by_order_policy ? indexes.tree.order_of(job.spec->queue).rank(state, job) : 0;
+  const QueueKey key{queue_rank(job, rank), job.submitted_seq, job.id};
+  const bool stands = note.wait_class != 0 && note.key == key &&
+                      same_standing(indexes.classes.at(note.wait_class), job);
+  if (!stands) {
+    dequeue(indexes, note);
+    note.wait_class = static_cast<std::uint32_t>(class_for(state, indexes, job));
+    note.key = key;
+    WaitClass& it = indexes.classes.at(note.wait_class);
+    it.jobs.insert(key);
+    place_in_tree(indexes, note.wait_class, it);
+  }
+}
+
+void dequeue(Indexes& indexes, JobNote& note) {
+  if (note.wait_class == 0) return;
+  WaitClass& it = indexes.classes.at(note.wait_class);
+  it.jobs.erase(note.key);
+  place_in_tree(indexes, note.wait_class, it);
+  note.wait_class = 0;
+}
+
+bool array_is_full(const Indexes& indexes, const WaitClass& it) {
+  if (!it.array) return false;
+  const auto array = indexes.arrays.find(it.array);
+  return array != indexes.arrays.end() && array->second.active >= it.spec->array.running_max;
+}
+
+bool is_over_limit(State& state, const Indexes& indexes, WaitClass& it) {
+  return array_is_full(indexes, it) ||
+         !is_within_limits(state, *it.spec, state.accounts.of(state, *it.spec, it.account),
+                           it.least);
+}
+
+void reopen(State& state, Indexes& indexes, const std::vector<NodeId>& freed, bool usage_fell) {
+  std::vector<std::uint64_t> again;
+  for (std::uint64_t id : indexes.no_place) {
+    if (helped_by(state, indexes, indexes.classes.at(id), freed)) again.push_back(id);
+  }
+  if (usage_fell) {
+    for (std::uint64_t id : indexes.over_limit) {
+      WaitClass& it = indexes.classes.at(id);
+      if (it.jobs.empty() || !is_over_limit(state, indexes, it)) again.push_back(id);
+    }
+  }
+  for (std::uint64_t id : again) set_verdict(indexes, id, Verdict::kOpen);
+}
+
+void reopen_all(Indexes& indexes) {
+  for (std::uint64_t id = 1; id <= indexes.classes.last(); ++id) {
+    const WaitClass* it = indexes.classes.find(id);
+    const bool is_closed = it != nullptr && it->verdict != Verdict::kOpen;
+    if (is_closed && !it->jobs.empty()) set_verdict(indexes, id, Verdict::kOpen);
+  }
+}
+
+void reopen_changing(Indexes& indexes) {
+  std::vector<std::uint64_t> again;
+  for (std::uint64_t id : indexes.changing) {
+    const bool changed = indexes.classes.at(id).books != indexes.books;
+    if (changed || indexes.tree.any_open()) again.push_back(id);
+  }
+  for (std::uint64_t id : again) set_verdict(indexes, id, Verdict::kOpen);
+}
+
+void purge_classes(Indexes& indexes) {
+  constexpr std::size_t kClasses_kept = 4096;
+  if (indexes.classes.size() <= kClasses_kept) return;
+  for (std::uint64_t id = 1; id <= indexes.classes.last(); ++id) {
+    const WaitClass* it = indexes.classes.find(id);
+    if (it == nullptr || !it->jobs.empty()) continue;
+    set_verdict(indexes, id, Verdict::kDeclared);
+    indexes.plan.without_plan.erase(id);
+    const auto [begin, end] = indexes.classes_by_digest.equal_range(it->digest);
+    for (auto entry = begin; entry != end; ++entry) {
+      if (entry->second == id) {
+        indexes.classes_by_digest.erase(entry);
+        break;
+      }
+    }
+    indexes.classes.drop(id);
+  }
+}
+
+}  // namespace dove::core

@@ -1,0 +1,60 @@
+#include "core/cycle/wake.h"
+
+#include <algorithm>
+
+#include "core/place/reservation.h"
+#include "core/preempt/victims.h"
+#include "core/state/books.h"
+#include "core/state/dependency.h"
+
+namespace dove::core {
+Instant lost_at(const State& state, const Node& node) {
+  if (node.removed) return kNever;
+  const Span fence = state.settings.fence;
+  switch (node.contact) {
+    case Contact::kConnected:
+    case Contact::kLost:
+      return kNever;
+    case Contact::kBroken:
+      return node.contact_since + fence + kFence_margin;
+    case Contact::kSilent:
+      return node.contact_since + state.settings.disconnect_grace + fence + kFence_margin;
+  }
+  return kNever;
+}
+
+Instant deadline_at(const State& state, const Job& job) {
+  const Attempt& attempt = job.attempts.back();
+  switch (attempt.stage) {
+    case Stage::kAllocated:
+    case Stage::kPreparing:
+    case Stage::kStarting:
+      return attempt.stage_at + state.settings.effect_deadline;
+    case Stage::kBarrier:
+    case Stage::kRunning:
+    case Stage::kStopping:
+    case Stage::kEnded:
+      return kNever;
+  }
+  return kNever;
+}
+
+Instant wake_of(const State& state, const Job& job, const Singletons* index) {
+  switch (job.phase) {
+    case JobPhase::kWaiting: {
+      if (job.cancel_requested) return kNever;
+      const Instant at = startable_at(state, job, index);
+      const Instant missed = missed_at(state, job);
+      return std::min(at > state.now ? at : kNever, missed);
+    }
+    case JobPhase::kActive:
+      if (job.attempts.back().stage == Stage::kStopping) return kNever;
+      return std::min({time_limit_at(state, job), deadline_at(state, job),
+                       outage_stop_at(state, job), victim_wake(state, job)});
+    case JobPhase::kEnded:
+      return kNever;
+  }
+  return kNever;
+}
+
+}  // namespace dove::core

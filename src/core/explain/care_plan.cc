@@ -1,0 +1,192 @@
+#include "core/explain/care_plan.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/cycle/scheduler.h"
+#include "core/nodes/care.h"
+#include "core/place/reservation.h"
+
+namespace dove::core {
+namespace {
+
+constexpr std::size_t kSteps_per_node = 16;
+constexpr std::size_t kSteps_per_job = 4;
+
+class Ahead {
+ public:
+  Ahead(const State& state, const Policies& policies, const CareWish& wish)
+      : brain_(policies, state), wish_(wish) {
+    for (const Pass pass : {Pass::kDependencies, Pass::kPlace, Pass::kPromise, Pass::kPreempt,
+                            Pass::kBarrier, Pass::kPurge}) {
+      options_.switch_off(pass);
+    }
+    for (const NodeId node : wish.nodes) {
+      PlannedCare care;
+      care.node = node;
+      care.from = kNever;
+      planned_.emplace(node, care);
+    }
+  }
+
+  CarePlan run() {
+    Instant at = wish_.at;
+    brain_.begin_batch(at, state_.epoch);
+    const NodeRequest& asked = wish_.request;
+    for (const NodeId node : wish_.nodes) {
+      tell(NodeActionRequested{node, asked.action, asked.now, asked.by, asked.why});
+    }
+    std::size_t steps = kSteps_per_node * state_.nodes.size() + kSteps_per_job;
+    for (const auto& [node, care] : planned_) {
+      steps += kSteps_per_job * state_.find_node(node)->jobs.size();
+    }
+    for (; steps > 0; --steps) {
+      decide_now();
+      if (is_done()) break;
+      at = next();
+      if (at == kNever) break;
+      brain_.begin_batch(std::max(at, state_.now), state_.epoch);
+      answer();
+    }
+    return result();
+  }
+
+ private:
+  void tell(Event event) { brain_.apply(StampedEvent{std::move(event), Cause{}}); }
+
+  void decide_now() {
+    for (const Decision& decision : brain_.decide(options_)) {
+      if (const auto* move = std::get_if<MoveNode>(&decision)) moved(*move);
+      if (const auto* stop = std::get_if<Stop>(&decision)) stopped(*stop);
+    }
+    for (auto& [node, care] : planned_) {
+      const Node& now = *state_.find_node(node);
+      if (care.from != kNever && care.idle == kNever && is_idle(now)) care.idle = state_.now;
+    }
+  }
+
+  static bool is_idle(const Node& node) {
+    return node.life == LifeStage::kRepair || node.life == LifeStage::kTest || node.jobs.empty();
+  }
+
+  void moved(const MoveNode& move) {
+    const auto found = planned_.find(move.node);
+    if (found == planned_.end()) return;
+    PlannedCare& care = found->second;
+    const bool taken = move.to == LifeStage::kDraining || move.to == LifeStage::kRepair;
+    if (taken && care.from == kNever) {
+      care.from = state_.now;
+      order_.push_back(move.node);
+      const std::vector<JobId>& jobs = state_.find_node(move.node)->jobs;
+      (move.remedy == Remedy::kAgent ? care.go_on : care.end).assign(jobs.begin(), jobs.end());
+    }
+    if (move.to == LifeStage::kProduction && care.from != kNever) care.back = state_.now;
+  }
+
+  void stopped(const Stop& stop) {
+    if (stop.purpose != Purpose::kOutage) return;
+    const Job& job = *state_.find_job(stop.job);
+    for (auto& [node, care] : planned_) {
+      if (std::erase(care.end, stop.job) == 0) continue;
+      const bool saves =
+          job.spec->checkpoint_signal != 0 || job.spec->preempt == Preempt::kCheckpoint;
+      (saves ? care.saved : care.again).push_back(stop.job);
+    }
+  }
+
+  // Drained for good, there is nothing more to come.
+  bool is_done() const {
+    return std::all_of(planned_.begin(), planned_.end(), [this](const auto& one) {
+      return wish_.request.action == NodeAction::kDrain ? one.second.idle != kNever
+                                                        : one.second.back != kNever;
+    });
+  }
+
+  bool is_away(const Node& node) const {
+    const bool ordered = node.life == LifeStage::kRepair || node.life == LifeStage::kTest;
+    return ordered && node.answer == Answer::kAwaited && node.remedy != Remedy::kReplace;
+  }
+
+  // The test that follows a remedy is in its time.
+  Instant back_at(const Node& node) const {
+    const bool after = node.life == LifeStage::kTest && planned_.contains(node.id);
+    return after ? state_.now : node.life_since + wish_.each;
+  }
+
+  template <class Visit>
+  void each_awaited(Visit visit) const {
+    for (const Node& node : state_.nodes) {
+      if (node.life != LifeStage::kDraining) continue;
+      for (const JobId id : node.jobs) visit(id);
+    }
+  }
+
+  Instant next() const {
+    Instant at = kNever;
+    for (const Node& node : state_.nodes) {
+      at = std::min(at, is_away(node) ? back_at(node) : care_wake(state_, node));
+    }
+    each_awaited([&](JobId id) { at = std::min(at, held_until(state_, *state_.find_job(id))); });
+    return at;
+  }
+
+  // What the agents would say by now.
+  void answer() {
+    std::vector<Event> said;
+    for (const Node& node : state_.nodes) {
+      if (!is_away(node) || back_at(node) > state_.now) continue;
+      if (node.life == LifeStage::kTest) {
+        said.emplace_back(NodeTested{node.id, true, ""});
+      } else {
+        said.emplace_back(RemedyEnded{node.id, node.remedy, true, ""});
+      }
+    }
+    std::set<JobId> over;
+    each_awaited([&](JobId id) {
+      if (held_until(state_, *state_.find_job(id)) <= state_.now) over.insert(id);
+    });
+    for (const JobId id : over) {
+      const Attempt& attempt = state_.find_job(id)->attempts.back();
+      for (const PlacementRecord& record : attempt.placements) {
+        if (record.stage == PlacementStage::kEnded) continue;
+        said.emplace_back(PlacementEnded{id, attempt.number, record.placement->node, {}, 0, 0});
+      }
+    }
+    for (Event& event : said) tell(std::move(event));
+  }
+
+  CarePlan result() {
+    CarePlan plan;
+    plan.done = state_.now;
+    for (const auto& [node, care] : planned_) {
+      if (care.from == kNever) order_.push_back(node);
+    }
+    std::set<JobId> endless;
+    for (const NodeId id : order_) {
+      const PlannedCare& care = planned_.at(id);
+      const bool drains = wish_.request.action == NodeAction::kDrain;
+      plan.done = std::max(plan.done, drains ? care.idle : care.back);
+      plan.nodes.push_back(care);
+    }
+    each_awaited([&](JobId id) {
+      if (held_until(state_, *state_.find_job(id)) == kNever) endless.insert(id);
+    });
+    if (plan.done == kNever) plan.endless.assign(endless.begin(), endless.end());
+    return plan;
+  }
+
+  Scheduler brain_;  // of a fork
+  const State& state_ = brain_.state();
+  const CareWish& wish_;
+  CycleOptions options_;
+  std::map<NodeId, PlannedCare> planned_;
+  std::vector<NodeId> order_;
+};
+
+}  // namespace
+
+CarePlan plan_care(const State& state, const Policies& policies, const CareWish& wish) {
+  return Ahead(state, policies, wish).run();
+}
+
+}  // namespace dove::core

@@ -1,0 +1,17 @@
+// explain: why a waiting job is not started now. Pure; asks the State alone, so it may be asked of
+// a projection that never decides.
+#pragma once
+
+#include <vector>
+
+#include "core/queue/policy.h"
+#include "core/state/state.h"
+#include "model/reason.h"
+
+namespace dove::core {
+
+// All causes why a waiting job is not started now, each verified: removing the others leaves it.
+// Empty for a job that is not waiting. REQUIRES: the job exists.
+std::vector<Reason> explain(const State& state, const Policies& policies, JobId job);
+
+}  // namespace dove::core

@@ -1,0 +1,17 @@
+// What promises have to do with a job that is not started now.
+#pragma once
+
+#include <vector>
+
+#include "core/queue/policy.h"
+#include "core/state/state.h"
+#include "model/reason.h"
+
+namespace dove::core {
+
+// Adds to the causes why a waiting job is not started what promises have to do with it: that what
+// is free is kept, or that nothing can be promised to it.
+void explain_plan(const State& state, const Policies& policies, const Job& job,
+                  std::vector<Reason>& out);
+
+}  // namespace dove::core

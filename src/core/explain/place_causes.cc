@@ -1,0 +1,300 @@
+#include "core/explain/place_causes.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "core/place/fit.h"
+#include "core/place/hostlist.h"
+#include "core/state/books.h"
+#include "core/state/findings.h"
+
+namespace dove::core {
+namespace {
+
+constexpr Causes kNodeCauses = kClosedCauses | kOccupiedCause;
+
+std::int64_t free_whole_devices(const FreeView& free, const Request& request) {
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < free.devices_milli.size(); ++i) {
+    const bool whole = free.devices_milli[i] >= kWholeDevice_milli;
+    if (whole && matches(request, free.inventory->devices[i])) ++count;
+  }
+  return count;
+}
+
+std::int64_t largest_share(const FreeView& free, const Request& request) {
+  std::int64_t most = 0;
+  for (std::size_t i = 0; i < free.devices_milli.size(); ++i) {
+    if (!matches(request, free.inventory->devices[i]) || is_sliced(free.slots_taken, i)) continue;
+    most = std::max<std::int64_t>(most, free.devices_milli[i]);
+  }
+  return most;
+}
+
+// So many slices of the profile have room.
+std::int64_t free_slices(const FreeView& free, Request request) {
+  request.slices = 1;
+  return device_capacity(free.devices(), request, std::numeric_limits<std::int32_t>::max());
+}
+
+// The first request of the job that asks for devices, whole ones before slices before shares.
+Request device_request(const JobSpec& spec) {
+  for (std::int32_t Request::*amount : {&Request::gpus, &Request::slices, &Request::share_milli}) {
+    for (const TaskGroup& group : spec.groups) {
+      for (const Request* request : {&group.per_task, &group.per_node}) {
+        if (request->*amount > 0) return *request;
+      }
+    }
+  }
+  return {};
+}
+
+bool needs_several_nodes(const TaskGroup& group) {
+  return group.nodes_min > 1 || (group.tasks_per_node > 0 && group.tasks_per_node < group.tasks);
+}
+
+bool contradicts_itself(const JobSpec& spec) {
+  return spec.domain == kNodeLevel && spec.domain_required &&
+         std::any_of(spec.groups.begin(), spec.groups.end(), needs_several_nodes);
+}
+
+// That all is to be on one node is said by what nodes have.
+bool wants_unit(const JobSpec& spec) {
+  if (spec.domain.empty() || !spec.domain_required) return false;
+  return spec.domain != kNodeLevel || contradicts_itself(spec);
+}
+
+bool has_labels(const JobSpec& spec) {
+  return !spec.label.empty() || !spec.near_labels.empty() || !spec.apart_labels.empty();
+}
+
+}  // namespace
+
+std::int64_t Kind::asked(const Request& request) const {
+  switch (what) {
+    case What::kCores:
+      return request.cores;
+    case What::kMemory:
+      return request.memory_bytes;
+    case What::kDevices:
+      if (devices.gpus > 0) return request.gpus;
+      return devices.slices > 0 ? request.slices : request.share_milli;
+    case What::kCountable:
+      return amount_of(request.countables, name);
+  }
+  return 0;
+}
+
+std::int64_t Kind::free(const FreeView& view) const {
+  switch (what) {
+    case What::kCores:
+      return static_cast<std::int64_t>(view.cores->size());
+    case What::kMemory:
+      return std::max<std::int64_t>(view.memory_bytes, 0);
+    case What::kDevices:
+      if (devices.gpus > 0) return free_whole_devices(view, devices);
+      return devices.slices > 0 ? free_slices(view, devices) : largest_share(view, devices);
+    case What::kCountable:
+      return amount_of(*view.countables, name);
+  }
+  return 0;
+}
+
+void Kind::clear(Request& request) const {
+  switch (what) {
+    case What::kCores:
+      request.cores = 0;
+      return;
+    case What::kMemory:
+      request.memory_bytes = 0;
+      return;
+    case What::kDevices:
+      request.gpus = 0;
+      request.share_milli = 0;
+      request.slices = 0;
+      request.slice.clear();
+      return;
+    case What::kCountable:
+      std::erase_if(request.countables, [&](const Countable& one) { return one.name == name; });
+      return;
+  }
+}
+
+std::vector<Kind> kinds_of(const JobSpec& spec) {
+  std::vector<Kind> kinds;
+  kinds.push_back({Kind::What::kCores, "cores", {}});
+  kinds.push_back({Kind::What::kMemory, "memory_bytes", {}});
+  const Request devices = device_request(spec);
+  const std::string name = devices.gpus > 0     ? "gpus"
+                           : devices.slices > 0 ? "slice:" + devices.slice
+                                                : "share_milli";
+  kinds.push_back({Kind::What::kDevices, name, devices});
+  std::set<std::string> names;
+  for (const TaskGroup& group : spec.groups) {
+    for (const Countable& one : group.per_task.countables) names.insert(one.name);
+    for (const Countable& one : group.per_node.countables) names.insert(one.name);
+  }
+  for (const std::string& each : names) kinds.push_back({Kind::What::kCountable, each, {}});
+  std::erase_if(kinds, [&](const Kind& kind) {
+    return std::none_of(spec.groups.begin(), spec.groups.end(), [&](const TaskGroup& group) {
+      return kind.asked(group.per_task) > 0 || kind.asked(group.per_node) > 0;
+    });
+  });
+  if (kinds.size() > kKinds_max) kinds.resize(kKinds_max);
+  return kinds;
+}
+
+PlaceCauses::PlaceCauses(const State& state, const PlacementPolicy& policy, const Pool& pool,
+                         const Job& job)
+    : state_(state),
+      policy_(policy),
+      pool_(pool),
+      spec_(*job.spec),
+      restart_nodes_(guest_of(job).restart_nodes),
+      kinds_(kinds_of(spec_)) {
+  const JobSpec& spec = spec_;
+  for (const auto& [name, reservation] : state.reservations) {
+    if (reservation.ends_at > state.now) reservations_.push_back(&reservation);
+  }
+  if (!reservations_.empty()) {
+    applicable_ |= kReservedCause;
+    for (const Node& node : state.nodes) windows_.push_back(windows_of(state, node));
+  }
+  // One that it cannot use is told of elsewhere.
+  const bool confined = !spec.reservation.empty() && reservation_obstacles(state, spec).empty();
+  if (confined) applicable_ |= kInsideCause;
+  if (has_labels(spec)) applicable_ |= kLabelsCause;
+  if (wants_unit(spec)) applicable_ |= kDomainCause;
+  if (!spec.nodes_wanted.empty() || !spec.nodes_excluded.empty()) applicable_ |= kChoiceCause;
+  for (const Node& node : state.nodes) {
+    if (node.removed || node.inventory == nullptr || is_available(node)) continue;
+    if (!any_hostlist_holds(pool.nodes, node.name)) continue;
+    applicable_ |= kUnavailableCause;
+    break;
+  }
+}
+
+Causes PlaceCauses::all_held() const {
+  Causes all = 0;
+  for (std::size_t i = 0; i < kinds_.size(); ++i) all |= held_cause(i);
+  return all;
+}
+
+JobSpec PlaceCauses::lighten(JobSpec spec, Causes gone) const {
+  if ((gone & kLabelsCause) != 0) {
+    spec.label.clear();
+    spec.near_labels.clear();
+    spec.apart_labels.clear();
+  }
+  if ((gone & kDomainCause) != 0) spec.domain.clear();
+  if ((gone & kChoiceCause) != 0) {
+    spec.nodes_wanted.clear();
+    spec.nodes_excluded.clear();
+  }
+  if ((gone & kTooFewCause) != 0) {
+    spec.groups.assign(1, TaskGroup{});
+    spec.exclusive = false;
+    spec.features.clear();
+  }
+  for (std::size_t i = 0; i < kinds_.size(); ++i) {
+    if ((gone & scarce_cause(i)) == 0) continue;
+    for (TaskGroup& group : spec.groups) {
+      kinds_[i].clear(group.per_task);
+      kinds_[i].clear(group.per_node);
+    }
+  }
+  return spec;
+}
+
+WhatIf::Closed PlaceCauses::closed_nodes(Causes gone, const Ignored& ignored) const {
+  WhatIf::Closed closed;
+  if (windows_.empty()) return closed;
+  JobSpec spec = spec_;
+  if ((applicable_ & ~gone & kInsideCause) == 0) spec.reservation.clear();
+  const Instant end = stay_of(state_, spec).end(state_.now);
+  for (std::vector<Window> windows : windows_) {
+    std::erase_if(windows, [&](const Window& window) {
+      const bool is_ignored = std::find(ignored.begin(), ignored.end(), window.of) != ignored.end();
+      return is_ignored && window.of->name != spec.reservation;
+    });
+    closed.push_back(!is_open(state_, {spec, restart_nodes_}, windows, state_.now, end));
+  }
+  return closed;
+}
+
+std::vector<const Reservation*> PlaceCauses::reservations_in(Causes gone) const {
+  Ignored needed = reservations_;
+  for (const Reservation* each : reservations_) {
+    Ignored fewer = needed;
+    std::erase(fewer, each);
+    const auto nodes = make_nodes(gone & (kNodeCauses | all_held()), closed_nodes(gone, fewer));
+    if (nodes->fits(lighten(spec_, gone))) needed = std::move(fewer);
+  }
+  return needed;
+}
+
+const WhatIf& PlaceCauses::nodes(Causes gone) const {
+  const Causes which = gone & (kNodeCauses | all_held());
+  for (const auto& [causes, nodes] : made_) {
+    if (causes == which) return *nodes;
+  }
+  const bool none_reserved = (which & kReservedCause) != 0;
+  auto nodes = make_nodes(which, closed_nodes(which, none_reserved ? reservations_ : Ignored{}));
+  for (const auto& [causes, others] : made_) {
+    if ((causes & kClosedCauses) != (which & kClosedCauses)) continue;
+    nodes->has_nodes_of(*others);
+    break;
+  }
+  made_.emplace_back(which, std::move(nodes));
+  return *made_.back().second;
+}
+
+std::unique_ptr<WhatIf> PlaceCauses::make_nodes(Causes which, const WhatIf::Closed& closed) const {
+  const auto which_nodes =
+      (which & kUnavailableCause) != 0 ? WhatIf::Nodes::kAll : WhatIf::Nodes::kAvailable;
+  if ((which & all_held()) != 0 && (which & kOccupiedCause) == 0) {
+    Freed freed;
+    for (std::size_t i = 0; i < kinds_.size(); ++i) {
+      if ((which & held_cause(i)) == 0) continue;
+      const Kind::What what = kinds_[i].what;
+      freed.cores = freed.cores || what == Kind::What::kCores;
+      freed.memory = freed.memory || what == Kind::What::kMemory;
+      freed.devices = freed.devices || what == Kind::What::kDevices;
+      if (what == Kind::What::kCountable) freed.countables.push_back(kinds_[i].name);
+    }
+    return std::make_unique<WhatIf>(state_, policy_, pool_, freed, which_nodes, closed);
+  }
+  const auto books =
+      (which & kOccupiedCause) != 0 ? WhatIf::Books::kEmpty : WhatIf::Books::kAsTheyAre;
+  return std::make_unique<WhatIf>(state_, policy_, pool_, books, which_nodes, closed);
+}
+
+bool PlaceCauses::fits(Causes gone, const JobSpec& spec) const {
+  // Where nobody is nobody is near.
+  const bool near = !spec.near_labels.empty() && (gone & kLabelsCause) == 0;
+  if (near && (gone & kOccupiedCause) != 0) return false;
+  const bool confined = (applicable_ & ~gone & kInsideCause) != 0;
+  if (!near && !confined && (gone & kTooFewCause) != 0) return true;
+  const Causes of_job = gone & ~(kNodeCauses | all_held());
+  return of_job == 0 ? nodes(gone).fits(spec) : nodes(gone).fits(lighten(spec, of_job));
+}
+
+bool PlaceCauses::fits_only(Causes gone, const Kind* kind) const {
+  JobSpec only = spec_;
+  for (const Kind& each : kinds_) {
+    if (kind != nullptr && each.name == kind->name) continue;
+    for (TaskGroup& group : only.groups) {
+      each.clear(group.per_task);
+      each.clear(group.per_node);
+    }
+  }
+  return fits(gone, only);
+}
+
+std::optional<std::vector<Placement>> PlaceCauses::places(Causes gone,
+                                                          std::span<const NodeId> avoided) const {
+  return nodes(gone).places(lighten(spec_, gone), avoided);
+}
+
+}  // namespace dove::core

@@ -1,0 +1,61 @@
+#include "core/place/candidates.h"
+
+#include <algorithm>
+
+#include "core/place/hostlist.h"
+
+namespace dove::core {
+namespace {
+
+bool holds(const std::vector<std::string>& labels, const std::string& label) {
+  return std::find(labels.begin(), labels.end(), label) != labels.end();
+}
+
+}  // namespace
+
+NodeFree free_of(const FreeView& free) {
+  NodeFree sum;
+  for (std::int32_t milli : free.devices_milli) sum.gpus_milli += milli;
+  sum.cores = static_cast<std::int64_t>(free.cores->size());
+  sum.memory_bytes = free.memory_bytes;
+  return sum;
+}
+
+bool allows(const JobSpec& spec, const Node& node) {
+  for (const std::string& feature : spec.features) {
+    if (!holds(node.declared.features, feature)) return false;
+  }
+  if (!spec.nodes_wanted.empty() && !any_hostlist_holds(spec.nodes_wanted, node.name)) return false;
+  return spec.nodes_excluded.empty() || !any_hostlist_holds(spec.nodes_excluded, node.name);
+}
+
+bool labels_allow(const JobSpec& spec, const Node& node, const IdMap<JobId, Job>& jobs) {
+  if (spec.label.empty() && spec.near_labels.empty() && spec.apart_labels.empty()) return true;
+  bool near = spec.near_labels.empty();
+  for (JobId id : node.jobs) {
+    const auto found = jobs.find(id);
+    if (found == jobs.end() || found->second.spec->user != spec.user) continue;
+    const JobSpec& other = *found->second.spec;
+    if (!spec.label.empty() && holds(other.apart_labels, spec.label)) return false;
+    if (other.label.empty()) continue;
+    if (holds(spec.apart_labels, other.label)) return false;
+    near = near || holds(spec.near_labels, other.label);
+  }
+  return near;
+}
+
+bool could_help(const Node& node, const PlacementPolicy& policy, const JobSpec& spec) {
+  if (spec.exclusive && !node.jobs.empty()) return false;
+  for (const TaskGroup& group : spec.groups) {
+    if (capacity(view_of(node), group, policy, 1) > 0) return true;
+  }
+  return false;
+}
+
+bool search_is_monotone(const JobSpec& spec) {
+  if (spec.groups.size() != 1 || !spec.near_labels.empty()) return false;
+  const Request& per_node = spec.groups.front().per_node;
+  return !wants_devices(per_node);
+}
+
+}  // namespace dove::core

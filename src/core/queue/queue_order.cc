@@ -1,0 +1,36 @@
+#include "core/queue/queue_order.h"
+
+#include <limits>
+
+#include "core/state/books.h"
+
+namespace dove::core {
+
+bool comes_first(const Job& job) {
+  return job.at_head ||
+         (!job.attempts.empty() && job.attempts.back().stop_reason == StopReason::kNodeLost);
+}
+
+std::int64_t queue_rank(const Job& job, std::int64_t policy_rank) {
+  return comes_first(job) ? std::numeric_limits<std::int64_t>::min() : -policy_rank;
+}
+
+const OrderPolicy* find_order(const Policies& policies, std::string_view name) {
+  for (const OrderPolicy* order : policies.orders) {
+    const std::string_view full = order->name();
+    if (full == name || full.substr(0, full.find('/')) == name) return order;
+  }
+  return nullptr;
+}
+
+const OrderPolicy& order_of(const State& state, const Policies& policies,
+                            const std::string& queue) {
+  for (const Queue* each : queue_path(state, queue)) {
+    const OrderPolicy* own = each->order.empty() ? nullptr : find_order(policies, each->order);
+    if (own != nullptr) return *own;
+  }
+  const OrderPolicy* common = find_order(policies, state.settings.order);
+  return common != nullptr ? *common : *policies.order;
+}
+
+}  // namespace dove::core

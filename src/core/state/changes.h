@@ -1,0 +1,62 @@
+// Changes: what the fold has touched since the indexes over the State were last brought up to date.
+//
+// A plain record: apply writes it, the Scheduler (core/cycle/scheduler.h) takes it, and nothing
+// else reads it. It is noted only while somebody follows the State, so a projection that never
+// decides does not grow. A copy of a State is followed by nobody; so is one in which something was
+// declared, because then the indexes are built anew.
+#pragma once
+
+#include <vector>
+
+#include "model/ids.h"
+
+namespace dove::core {
+
+class Changes {
+ public:
+  Changes() = default;
+  Changes(const Changes&) {}
+  Changes(Changes&&) noexcept = default;
+  Changes& operator=(const Changes&) {
+    stop();
+    return *this;
+  }
+  Changes& operator=(Changes&&) noexcept = default;
+  ~Changes() = default;
+
+  // Whoever follows has looked at everything now.
+  void follow() {
+    stop();
+    followed_ = true;
+  }
+  void stop() { *this = Changes(); }
+  bool is_followed() const { return followed_; }
+
+  void touch(JobId job) {
+    if (followed_) jobs.push_back(job);
+  }
+  void touch(NodeId node) {  // whatever of it may have changed
+    if (followed_) nodes.push_back(node);
+  }
+  // Nothing of it but what it has free, which is more, or less.
+  void give(NodeId node) {
+    if (followed_) nodes_given.push_back(node);
+  }
+  void take(NodeId node) {
+    if (followed_) nodes_taken.push_back(node);
+  }
+  void note_usage_fell() { usage_fell = followed_; }
+  void note_declared() { stop(); }
+
+  // In the order in which they were touched; repeats are kept.
+  std::vector<JobId> jobs;
+  std::vector<NodeId> nodes;
+  std::vector<NodeId> nodes_given;
+  std::vector<NodeId> nodes_taken;
+  bool usage_fell = false;
+
+ private:
+  bool followed_ = false;
+};
+
+}  // namespace dove::core

@@ -1,0 +1,191 @@
+#include "core/state/dependency.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace dove::core {
+namespace {
+
+bool ended_well(const Job& job) {
+  return job.phase == JobPhase::kEnded && job.outcome == Outcome::kCompleted;
+}
+
+// When the job first began, or ended without having begun.
+std::optional<Instant> begun_at(const Job& job) {
+  for (const Attempt& attempt : job.attempts) {
+    if (attempt.started_at.us != 0) return attempt.started_at;
+  }
+  if (job.phase == JobPhase::kEnded) return job.ended_at;
+  return std::nullopt;
+}
+
+DependencyVerdict met(Instant since) { return {DependencyLevel::kMet, since, kNever, JobId{}}; }
+DependencyVerdict waits(JobId other, Instant until = kNever) {
+  return {DependencyLevel::kWaiting, {}, until, other};
+}
+DependencyVerdict never(JobId other) { return {DependencyLevel::kNever, {}, kNever, other}; }
+
+// Calls visit for the job, or for each element of the array, that `id` names.
+template <class Visit>
+void each_named(const State& state, JobId id, Visit visit) {
+  for (auto at = state.jobs.lower_bound(id); at != state.jobs.end(); ++at) {
+    const Job& job = at->second;
+    if (job.array == id) {
+      visit(job);
+    } else {
+      if (job.id == id) visit(job);
+      return;
+    }
+  }
+}
+
+// The outcomes of what a dependency names, summed up.
+struct Tally {
+  std::int64_t count = 0;
+  JobId unfinished;
+  JobId not_begun;
+  JobId bad;
+  JobId good;
+  Instant last_end;
+  Instant last_begin;
+
+  void add(const Job& job) {
+    ++count;
+    const auto began = begun_at(job);
+    if (began) {
+      last_begin = std::max(last_begin, *began);
+    } else if (!not_begun) {
+      not_begun = job.id;
+    }
+    if (job.phase != JobPhase::kEnded) {
+      if (!unfinished) unfinished = job.id;
+      return;
+    }
+    last_end = std::max(last_end, job.ended_at);
+    (ended_well(job) ? good : bad) = job.id;
+  }
+};
+
+Tally tally(const State& state, JobId id) {
+  Tally sum;
+  each_named(state, id, [&](const Job& job) { sum.add(job); });
+  return sum;
+}
+
+DependencyVerdict all_well(const Tally& sum) {
+  if (sum.bad) return never(sum.bad);
+  return sum.unfinished ? waits(sum.unfinished) : met(sum.last_end);
+}
+
+DependencyVerdict element_well(const State& state, const Job& job, JobId other) {
+  Tally sum;
+  bool is_array = false;
+  each_named(state, other, [&](const Job& each) {
+    is_array = is_array || each.array == other;
+    if (each.array != other || each.array_index == job.array_index) sum.add(each);
+  });
+  if (sum.count == 0) return never(other);
+  return all_well(sum);
+}
+
+DependencyVerdict no_earlier_left(const State& state, const Job& job, const Singletons* index) {
+  if (index != nullptr && index->jobs.contains(job.id)) {
+    const auto named = index->named.find({job.spec->user, job.spec->name});
+    if (named == index->named.end() || *named->second.begin() >= job.id) return met({});
+    return waits(*named->second.begin());
+  }
+  for (const auto& [id, other] : state.jobs) {
+    if (id >= job.id) break;
+    if (other.phase != JobPhase::kEnded && other.spec->user == job.spec->user &&
+        other.spec->name == job.spec->name) {
+      return waits(id);
+    }
+  }
+  return met({});
+}
+
+}  // namespace
+
+DependencyVerdict check_dependency(const State& state, const Job& job, const Dependency& one,
+                                   const Singletons* index) {
+  if (one.kind == DependencyKind::kSingleton) return no_earlier_left(state, job, index);
+  if (one.kind == DependencyKind::kAfterCorr) return element_well(state, job, one.job);
+  const Tally sum = tally(state, one.job);
+  switch (one.kind) {
+    case DependencyKind::kAfter: {
+      if (sum.not_begun) return waits(sum.not_begun);
+      const Instant at = sum.last_begin + one.delay;
+      return at > state.now ? waits(one.job, at) : met(at);
+    }
+    case DependencyKind::kAfterAny:
+      return sum.unfinished ? waits(sum.unfinished) : met(sum.last_end);
+    case DependencyKind::kAfterOk:
+      return sum.count == 0 ? never(one.job) : all_well(sum);
+    case DependencyKind::kAfterNotOk:
+      if (sum.unfinished) return waits(sum.unfinished);
+      return sum.bad ? met(sum.last_end) : never(one.job);
+    case DependencyKind::kAfterCorr:
+    case DependencyKind::kSingleton:
+      break;
+  }
+  return met({});
+}
+
+DependencyVerdict check_dependencies(const State& state, const Job& job, const Singletons* index) {
+  const bool any = job.spec->any_dependency;
+  DependencyVerdict all = met({});
+  std::optional<DependencyVerdict> best;
+  for (const Dependency& one : job.spec->dependencies) {
+    const DependencyVerdict verdict = check_dependency(state, job, one, index);
+    switch (verdict.level) {
+      case DependencyLevel::kMet:
+        all.since = std::max(all.since, verdict.since);
+        if (!best || best->level != DependencyLevel::kMet || verdict.since < best->since) {
+          best = verdict;
+        }
+        break;
+      case DependencyLevel::kWaiting:
+        if (all.level == DependencyLevel::kWaiting) {
+          // Both must come: kNever stands for "not by time alone".
+          all.until = std::max(all.until, verdict.until);
+        } else if (all.level == DependencyLevel::kMet) {
+          all = verdict;
+        }
+        if (!best || best->level == DependencyLevel::kNever) {
+          best = verdict;
+        } else if (best->level == DependencyLevel::kWaiting) {
+          best->until = std::min(best->until, verdict.until);
+        }
+        break;
+      case DependencyLevel::kNever:
+        if (all.level != DependencyLevel::kNever) all = verdict;
+        if (!best) best = verdict;
+        break;
+    }
+  }
+  return any && best ? *best : all;
+}
+
+Instant startable_at(const State& state, const Job& job, const Singletons* index) {
+  const Instant begin = std::max(job.submitted_at, job.spec->begin_at);
+  if (job.eligible_at.us != 0 || job.spec->dependencies.empty()) return begin;
+  const DependencyVerdict verdict = check_dependencies(state, job, index);
+  switch (verdict.level) {
+    case DependencyLevel::kMet:
+      return std::max(begin, verdict.since);
+    case DependencyLevel::kWaiting:
+      return verdict.until == kNever ? kNever : std::max(begin, verdict.until);
+    case DependencyLevel::kNever:
+      return kNever;
+  }
+  return kNever;
+}
+
+std::optional<Instant> eligible_at(const State& state, const Job& job) {
+  if (job.eligible_at.us != 0) return job.eligible_at;
+  const Instant at = startable_at(state, job);
+  if (at > state.now) return std::nullopt;
+  return at;
+}
+
+}  // namespace dove::core

@@ -1,0 +1,50 @@
+// Dependencies: whether a waiting job may start for what it waits for, and whether it ever can.
+//
+// Levels, not edges: the answer follows from the State as it is, so it does not matter when or how
+// often it is asked.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "core/state/state.h"
+
+namespace dove::core {
+
+enum class DependencyLevel { kMet, kWaiting, kNever };
+
+struct DependencyVerdict {
+  DependencyLevel level = DependencyLevel::kMet;
+  Instant since;           // kMet: since when
+  Instant until = kNever;  // kWaiting: time alone will meet it then
+  JobId other;             // what is waited for, or what made it impossible
+};
+
+// An index for jobs that wait for earlier ones of their user and name. Whoever keeps one keeps it
+// in step with the State; the answers are the same without it, found by going through the jobs.
+struct Singletons {
+  std::set<JobId> jobs;  // live ones that wait, or waited, for others of their name
+  // Live, by user and name; kept while there are singletons.
+  std::map<std::pair<std::string, std::string>, std::set<JobId>> named;
+};
+
+DependencyVerdict check_dependency(const State& state, const Job& job, const Dependency& one,
+                                   const Singletons* index = nullptr);
+
+// All of the job's dependencies, or one of them where it says that one is enough.
+DependencyVerdict check_dependencies(const State& state, const Job& job,
+                                     const Singletons* index = nullptr);
+
+// When the job could be started, had there been room; kNever while something else must happen
+// first. In the future: its begin time or a delay has not passed.
+Instant startable_at(const State& state, const Job& job, const Singletons* index = nullptr);
+
+// Since when the job could have been started, had there been room: its begin_at and the end of its
+// dependencies. None while it cannot. Ignores holds. Job::eligible_at holds it from the first
+// launch on.
+std::optional<Instant> eligible_at(const State& state, const Job& job);
+
+}  // namespace dove::core

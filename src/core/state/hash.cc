@@ -1,0 +1,194 @@
+#include "core/state/hash.h"
+
+#include "base/digest.h"
+
+namespace dove::core {
+namespace {
+
+// Feeds every field of a State but Derived into a digest, in a fixed order.
+class Hash {
+ public:
+  void add(std::uint64_t v) { digest_.add(v); }
+  void add(std::int64_t v) { digest_.add(static_cast<std::uint64_t>(v)); }
+  void add(std::int32_t v) { add(static_cast<std::int64_t>(v)); }
+  void add(std::uint32_t v) { digest_.add(std::uint64_t{v}); }
+  void add(bool v) { digest_.add(std::uint64_t{v}); }
+  void add(const std::string& v) { digest_.add(std::string_view(v)); }
+  void add(Span v) { add(v.us); }
+  void add(Instant v) { add(v.us); }
+  template <class Tag, class Rep>
+  void add(Id<Tag, Rep> v) {
+    digest_.add(std::uint64_t{v.value});
+  }
+  template <class E>
+    requires std::is_enum_v<E>
+  void add(E v) {
+    add(static_cast<std::int64_t>(v));
+  }
+  template <class T>
+  void add(const std::vector<T>& list) {
+    add(std::uint64_t{list.size()});
+    for (const T& one : list) add(one);
+  }
+  void add(const CoreSet& cores) { add(cores.ids()); }
+  template <class T>
+  void add(const std::set<T>& list) {
+    add(std::uint64_t{list.size()});
+    for (const T& one : list) add(one);
+  }
+  template <class K, class V>
+  void add(const std::map<K, V>& map) {
+    add(std::uint64_t{map.size()});
+    for (const auto& [key, value] : map) all(key, value);
+  }
+  template <class K, class V>
+  void add(const IdMap<K, V>& map) {
+    add(std::uint64_t{map.size()});
+    for (const auto& [key, value] : map) all(key, value);
+  }
+  template <class... T>
+  void all(const T&... each) {
+    (add(each), ...);
+  }
+
+  void add(const Countable& c) { all(c.name, c.amount); }
+  void add(const Request& r) {
+    all(r.cores, r.memory_bytes, r.gpus, r.share_milli, r.gpu_model, r.gpu_memory_bytes,
+        r.countables, r.slice, r.slices);
+  }
+  void add(const TaskGroup& g) {
+    all(g.name, g.tasks, g.nodes_min, g.nodes_max, g.tasks_per_node, g.per_task, g.per_node);
+  }
+  void add(const Dependency& d) { all(d.kind, d.job, d.delay); }
+  void add(const JobSpec& s) {
+    all(s.name, s.user, s.project, s.queue, s.pool, s.priority, s.launch, s.groups,
+        s.cluster_requests, s.time_limit, s.kill_grace, s.begin_at, s.dependencies,
+        s.any_dependency, s.array.indices, s.array.running_max, s.retries_max, s.requeue, s.hold,
+        s.exclusive, s.features, s.nodes_wanted, s.nodes_excluded, s.exec_digest, s.preempt,
+        s.checkpoint_signal, s.checkpoint_grace, s.slice_min, s.deadline, s.reservation, s.spread,
+        s.domain, s.domain_required, s.label, s.near_labels, s.apart_labels);
+  }
+  void add(const SlicePlace& s) { all(s.start, s.size, s.compute); }
+  void add(const DeviceGrant& g) { all(g.device, g.share_milli, g.slice); }
+  void add(const TaskGrant& t) { all(t.rank, t.group, t.local_rank, t.cores, t.devices); }
+  void add(const Placement& p) {
+    all(p.node, p.node_rank, p.cores, p.devices, p.memory_bytes, p.countables, p.tasks);
+  }
+  void add(const SharedPlacement& p) { add(*p); }
+  void add(const PlacementRecord& r) {
+    all(r.placement, r.stage, r.step, r.busy, r.step_at, r.slow_reports, r.slowest, r.ranks,
+        r.typical, r.slow_noted);
+  }
+  void add(const TaskExit& e) { all(e.rank, e.exit_code, e.signal, e.cause); }
+  void add(const Attempt& a) {
+    all(a.number, a.stage, a.stop_reason, a.placements, a.exits, a.allocated_at, a.started_at,
+        a.stop_at, a.ended_at, a.stage_at, a.exits_at_stop, a.saved_at);
+  }
+  void add(const Job& j) {
+    all(j.id, spec_digest(j.spec), j.phase, j.outcome, j.held, j.cancel_requested,
+        j.requeue_requested, j.priority, j.exit_code, j.retries_used, j.array, j.array_index,
+        j.submitted_at, j.eligible_at, j.ended_at, j.submitted_seq, j.attempts, j.nodes_avoided,
+        j.ran_before, j.checkpoint_at, j.preemptions, j.preempted_at, j.requeues_in_a_row,
+        j.at_head);
+  }
+  void add(const Device& d) { all(d.kind, d.vendor, d.model, d.uuid, d.memory_bytes, d.numa_node); }
+  void add(const Link& l) { all(l.device_a, l.device_b, l.kind); }
+  void add(const NumaNode& n) { all(n.cores, n.memory_bytes); }
+  void add(const Inventory& i) {
+    all(i.numa, i.devices, i.links, i.countables, i.memory_bytes);
+    if (i.has_overlay) add(true);  // snapshots from before it was there keep their hash
+  }
+  void add(const NodeDeclaration& d) {
+    all(d.name, d.drained, d.drain_reason, d.features, d.countables, d.cores_reserved,
+        d.memory_reserved_bytes, d.topology);
+  }
+  void add(const TopologyUnit& t) { all(t.level, t.name); }
+  void add(const Node& n) {
+    all(n.id, n.name, n.boot_id, n.backend, n.address, n.agent_token_sha256);
+    if (n.inventory != nullptr) add(*n.inventory);
+    all(n.declared, n.contact, n.contact_since, n.removed, n.cores_free, n.device_free_milli,
+        n.slots_taken, n.memory_free_bytes, n.countables_free, n.jobs);
+    all(n.version, n.preflight_port, n.life, n.life_since, n.life_why, n.life_who, n.remedy,
+        n.answer, n.request, n.findings, n.faults, n.votes);
+  }
+  void add(const Finding& v) { all(v.check, v.severity, v.remedy, v.device, v.evidence); }
+  void add(const OpenFinding& v) { all(v.finding, v.since); }
+  void add(const LinkVote& v) { all(v.peer, v.at); }
+  void add(const NodeRequest& r) { all(r.action, r.now, r.by, r.why, r.who); }
+  void add(const Limits& l) {
+    all(l.jobs_running, l.jobs_waiting, l.cores, l.gpus_milli, l.memory_bytes, l.countables,
+        l.gpus_by_model);
+  }
+  void add(const Quota& q) {
+    all(q.cores, q.gpus_milli, q.memory_bytes, q.countables, q.gpus_by_model);
+  }
+  void add(const Pool& p) {
+    all(p.name, p.nodes, p.is_default, p.time_limit_default, p.time_limit_max, p.open, p.users,
+        p.projects, p.domains, p.run_as, p.preflight);
+    // Snapshots from before it was there keep their hash.
+    if (p.exclusive) add(true);
+  }
+  void add(const Queue& q) {
+    all(q.name, q.priority, q.limits, q.open, q.parent, q.guaranteed, q.weight, q.band, q.order,
+        q.promises);
+  }
+  void add(const UserLimit& u) { all(u.name, u.limits); }
+  void add(const UserDeclaration& u) {
+    all(u.name, u.linux_user, u.admin, u.token_sha256, u.domain);
+  }
+  void add(const Project& p) { all(p.name, p.domain, p.users, p.limits); }
+  void add(const Reservation& r) {
+    all(r.name, r.nodes, r.starts_at, r.ends_at, r.outage, r.users, r.projects, r.spares_for);
+  }
+  void add(const PastUse& p) { all(p.amount, p.at); }
+  void add(const Hang& h) {
+    all(h.attempt, h.node, h.is_one, h.rank, h.ranks, h.step, h.silent, h.at);
+  }
+  void add(const PromiseRecord& p) { all(p.start_at, p.made_at, p.placements, p.cleared); }
+  void add(const ClusterSettings& s) {
+    all(s.name, s.fence, s.disconnect_grace, s.silent_after, s.effect_deadline, s.array_max,
+        s.jobs_max, s.ended_jobs_kept, s.ended_jobs_max, s.countables, s.order,
+        s.fair_share_half_life, s.preemption, s.requeues_max, s.max_unavailable, s.node_tests,
+        s.preflight, s.lemon_faults, s.lemon_window, s.placement, s.hang_after, s.on_hang,
+        s.slow_percent, s.slow_reports);
+  }
+  void add(const JoinToken& t) { all(t.node_name, t.expires_at); }
+  void add(const Usage& u) {
+    all(u.jobs_running, u.jobs_waiting, u.cores, u.gpus_milli, u.memory_bytes, u.countables,
+        u.gpus_by_model);
+  }
+
+  std::uint64_t value() const { return digest_.value(); }
+
+ private:
+  // Elements of an array share their spec and follow one another.
+  std::uint64_t spec_digest(const std::shared_ptr<const JobSpec>& spec) {
+    if (spec != last_spec_) {
+      Hash hash;
+      hash.add(*spec);
+      last_spec_ = spec;
+      last_spec_digest_ = hash.value();
+    }
+    return last_spec_digest_;
+  }
+
+  Digest digest_;
+  std::shared_ptr<const JobSpec> last_spec_;
+  std::uint64_t last_spec_digest_ = 0;
+};
+
+}  // namespace
+
+std::uint64_t state_hash(const State& s) {
+  Hash hash;
+  hash.all(s.now, s.head, s.epoch, s.next_job, s.jobs, s.nodes, s.settings, s.pools, s.queues,
+           s.user_limits, s.users, s.node_declarations, s.join_tokens, s.usage_by_user,
+           s.usage_by_queue, s.usage, s.projects, s.reservations, s.usage_by_project,
+           s.asked_by_project, s.past_by_user, s.past_by_queue, s.counts_models, s.promises,
+           s.hangs);
+  // Logs from before it was there keep their hashes.
+  if (!s.turns.empty()) hash.add(s.turns);
+  return hash.value();
+}
+
+}  // namespace dove::core

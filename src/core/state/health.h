@@ -1,0 +1,35 @@
+// What the findings on a node take away from jobs, and how they are folded into the state.
+//
+// A finding of kFault or worse closes its device, or the whole node when it names none that the
+// node has. Pure; the folds are called by apply only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/state/findings.h"
+#include "core/state/state.h"
+
+namespace dove::core {
+
+// So many findings are kept open on a node, and so many times of faults.
+constexpr std::size_t kFindings_max = 64;
+constexpr std::size_t kFaults_max = 16;
+
+void open_finding(State& state, Node& node, const Finding& finding);
+// All of them: the node was tested and found good.
+void close_findings(State& state, Node& node);
+
+// The network between the two failed. A node that several others do not reach is suspected.
+void vote(State& state, Node& node, NodeId peer);
+
+// Several slow reports in a row are a finding `slow` on the node, or on the slowest rank's device
+// when the rest of the node keeps up; once in an attempt it counts among the node's faults. It ends
+// with a report that the same devices, or the node, keep up.
+void fold_progress(State& state, Attempt& attempt, PlacementRecord& record,
+                   const ProgressReported& report);
+
+}  // namespace dove::core

@@ -1,0 +1,22 @@
+// Turns: where State::turns is kept, and by which jobs it moves on.
+#pragma once
+
+#include <string_view>
+
+#include "core/state/state.h"
+
+namespace dove::core {
+
+// Whether people may call a policy so: with or without its version, "-" and "_" being the same.
+// `full`: as the policy says.
+bool is_called(std::string_view full, std::string_view name);
+
+// Whether the settings' placement goes around the nodes by turns: State::turns is kept then, and
+// only then. Told by the policy's name, since folding knows no policies.
+bool takes_turns(const ClusterSettings& settings);
+
+// Whether jobs like this are placed by score: one task that asks for cores, memory and plain
+// devices, on any node of its pool.
+bool is_scored(const JobSpec& spec);
+
+}  // namespace dove::core
