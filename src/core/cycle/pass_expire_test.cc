@@ -1,0 +1,55 @@
+#include <gtest/gtest.h>
+
+#include "core/cycle/decide_fixture.h"
+#include "core/cycle/wake.h"
+
+namespace dove::core {
+namespace {
+
+TEST(PassExpire, StopsAJobAtItsTimeLimitAndNotBefore) {
+  TestCluster cluster(1);
+  const JobId job = cluster.submit_and_start({.limit_s = 60});
+  cluster.pass(seconds(59));
+  EXPECT_TRUE(decide_for<Stop>(cluster).empty());
+  cluster.pass(seconds(1));
+  const auto stopped = decide_for<Stop>(cluster);
+  ASSERT_EQ(stopped.size(), 1u);
+  EXPECT_EQ(stopped[0].job, job);
+  EXPECT_EQ(stopped[0].reason, StopReason::kTimeLimit);
+}
+
+TEST(PassExpire, AnOrderThatIsNotAnsweredHasFailed) {
+  TestCluster cluster(2);
+  const JobId job = cluster.submit();
+  cluster.launch(job);
+  cluster.pass(cluster.state.settings.effect_deadline);
+  const auto stopped = decide_for<Stop>(cluster);
+  ASSERT_EQ(stopped.size(), 1u);
+  EXPECT_EQ(stopped[0].reason, StopReason::kLaunchFailed);
+  EXPECT_EQ(cluster.job(job).nodes_avoided, std::vector<NodeId>{NodeId(1)});
+}
+
+TEST(PassExpire, ANodeIsLostWhenItsFenceIsOver) {
+  TestCluster cluster(1);
+  cluster.submit_and_start();
+  cluster.tell(NodeDisconnected{NodeId(1), false});
+  const Instant lost = lost_at(cluster.state, cluster.node(1));
+  cluster.pass(Span{(lost - cluster.state.now).us - 1});
+  EXPECT_TRUE(decide_for<DeclareNodeLost>(cluster).empty());
+  cluster.pass(Span{1});
+  EXPECT_EQ(decide_for<DeclareNodeLost>(cluster).size(), 1u);
+}
+
+TEST(PassExpire, AWaitingJobMissesItsDeadline) {
+  TestCluster cluster(0);
+  JobSpec spec = spec_of({.limit_s = 10});
+  spec.deadline = cluster.state.now + seconds(20);
+  cluster.submit(spec);
+  cluster.pass(seconds(11));
+  const auto ended = decide_for<EndJob>(cluster);
+  ASSERT_EQ(ended.size(), 1u);
+  EXPECT_EQ(ended[0].outcome, Outcome::kDeadlineMissed);
+}
+
+}  // namespace
+}  // namespace dove::core

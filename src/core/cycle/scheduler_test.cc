@@ -1,0 +1,54 @@
+#include "core/cycle/scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include "core/cycle/decide_fixture.h"
+#include "core/cycle/next_wake.h"
+#include "core/state/hash.h"
+
+namespace dove::core {
+namespace {
+
+void submit(Scheduler& brain, const Ask& ask) {
+  brain.apply(StampedEvent{JobSubmitted{std::make_shared<const JobSpec>(spec_of(ask))}, {}});
+}
+
+TEST(Scheduler, DecidesAsOneThatKeepsNothing) {
+  const TestCluster cluster(2, {.gpus = 4});
+  Scheduler brain(plain_policies(), cluster.state);
+  State plain = cluster.state;
+  for (int i = 0; i < 20; ++i) {
+    const Ask ask{.gpus = 1 + i % 3, .limit_s = 100, .priority = i % 4};
+    submit(brain, ask);
+    core::apply(plain,
+                StampedEvent{JobSubmitted{std::make_shared<const JobSpec>(spec_of(ask))}, {}});
+    EXPECT_EQ(brain.decide(), decide(plain, plain_policies())) << i;
+    EXPECT_EQ(brain.wake_at(), wake_at(plain)) << i;
+  }
+  EXPECT_EQ(state_hash(brain.state()), state_hash(plain));
+}
+
+TEST(Scheduler, ADeclarationBetweenCyclesIsSeen) {
+  Scheduler brain(plain_policies(), TestCluster(1, {.gpus = 1}).state);
+  Pool closed = brain.state().pools.at("default");
+  closed.open = false;
+  brain.decide();
+  brain.apply(StampedEvent{ObjectApplied{closed}, {}});
+  submit(brain, {.gpus = 1});
+  EXPECT_TRUE(brain.decide().empty());
+  closed.open = true;
+  brain.apply(StampedEvent{ObjectApplied{closed}, {}});
+  EXPECT_EQ(brain.decide().size(), 1u);
+}
+
+TEST(Scheduler, ABatchThatHadNothingIsTakenBack) {
+  Scheduler brain(plain_policies(), TestCluster(1).state);
+  const Instant before = brain.state().now;
+  brain.begin_batch(before + seconds(5), Epoch(2));
+  brain.abandon_batch(before, Epoch(1));
+  EXPECT_EQ(brain.state().now, before);
+  EXPECT_EQ(brain.state().epoch, Epoch(1));
+}
+
+}  // namespace
+}  // namespace dove::core

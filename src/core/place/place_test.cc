@@ -1,0 +1,77 @@
+#include "core/place/place.h"
+
+#include <gtest/gtest.h>
+
+#include "core/place/pools_fixture.h"
+
+namespace dove::core {
+namespace {
+
+// Four nodes in two racks.
+class PlaceTest : public testing::Test {
+ protected:
+  PlaceTest() {
+    for (int i = 0; i < 4; ++i) {
+      NodeDeclaration declared;
+      declared.name = fmt::format("n{}", i + 1);
+      declared.topology = {{"rack", i < 2 ? "r1" : "r2"}};
+      cluster.declare(declared);
+    }
+  }
+  std::vector<std::uint32_t> nodes_of(const JobSpec& spec) {
+    const RankedNodes ranked = ranked_nodes(cluster.state);
+    const auto found = find_places(candidates_of(cluster.state, ranked), FirstFit(), spec, {});
+    std::vector<std::uint32_t> nodes;
+    for (const Placement& one : found.value_or(std::vector<Placement>{}))
+      nodes.push_back(one.node.value);
+    return nodes;
+  }
+  JobSpec in_a_rack(std::int32_t tasks, bool required) {
+    JobSpec spec = spec_of({.cores = 4, .tasks = tasks});
+    spec.domain = "rack";
+    spec.domain_required = required;
+    return spec;
+  }
+
+  TestCluster cluster{4, {.cores = 4}};
+};
+
+TEST_F(PlaceTest, AGangGoesToTheTightestRackThatHoldsIt) {
+  cluster.submit_and_start({.cores = 4}, {3});
+  EXPECT_EQ(nodes_of(in_a_rack(1, true)), std::vector<std::uint32_t>{4});
+  EXPECT_EQ(nodes_of(in_a_rack(2, true)), (std::vector<std::uint32_t>{1, 2}));
+}
+
+TEST_F(PlaceTest, ARackThatIsRequiredIsNotLeft) {
+  EXPECT_TRUE(nodes_of(in_a_rack(3, true)).empty());
+}
+
+TEST_F(PlaceTest, OneThatIsPreferredIsLeftForAsFewAsWillDo) {
+  EXPECT_EQ(nodes_of(in_a_rack(3, false)).size(), 3u);
+}
+
+TEST_F(PlaceTest, WithoutALevelAnyNodesWillDo) {
+  EXPECT_EQ(nodes_of(spec_of({.cores = 4, .tasks = 3})), (std::vector<std::uint32_t>{1, 2, 3}));
+}
+
+// What a plan would keep for others.
+class Kept final : public FreeNodes {
+ public:
+  const FreeBooks* books(NodeId) override { return nullptr; }
+  bool is_open(NodeId node) override { return node != NodeId(1); }
+  bool is_spare(NodeId node) override { return node == NodeId(2); }
+};
+
+TEST_F(PlaceTest, ClosedNodesAreLeftOutAndSpareOnesTakenLast) {
+  Kept kept;
+  const RankedNodes ranked = ranked_nodes(cluster.state);
+  Candidates candidates = candidates_of(cluster.state, ranked);
+  candidates.free = &kept;
+  candidates.spares_last = true;
+  const auto found = find_places(candidates, FirstFit(), spec_of({.cores = 4}), {});
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->front().node, NodeId(3));
+}
+
+}  // namespace
+}  // namespace dove::core

@@ -1,0 +1,45 @@
+#include "core/state/turns.h"
+
+#include <gtest/gtest.h>
+
+#include "core/state/cluster_fixture.h"
+
+namespace dove::core {
+namespace {
+
+TEST(Turns, APolicyIsCalledWithOrWithoutItsVersion) {
+  EXPECT_TRUE(is_called("round_robin/1", "round_robin/1"));
+  EXPECT_TRUE(is_called("round_robin/1", "round-robin"));
+  EXPECT_FALSE(is_called("round_robin/1", "round"));
+  EXPECT_FALSE(is_called("round_robin/1", "round_robin/2"));
+}
+
+TEST(Turns, AreTakenWherePlacementGoesAround) {
+  ClusterSettings settings;
+  EXPECT_FALSE(takes_turns(settings));
+  settings.placement = "round-robin";
+  EXPECT_TRUE(takes_turns(settings));
+}
+
+TEST(Turns, OneTaskWithPlainDevicesIsScored) {
+  EXPECT_TRUE(is_scored(spec_of({.gpus = 1})));
+  EXPECT_FALSE(is_scored(spec_of({.gpus = 0})));
+  EXPECT_FALSE(is_scored(spec_of({.gpus = 1, .tasks = 2})));
+  JobSpec chooses = spec_of({.gpus = 1});
+  chooses.features = {"fast"};
+  EXPECT_FALSE(is_scored(chooses));
+}
+
+TEST(Turns, TheStateRemembersWhereTheLastOneWent) {
+  TestCluster cluster(2, {.gpus = 1});
+  ClusterSettings settings;
+  settings.placement = "round_robin";
+  cluster.declare(settings);
+  cluster.submit_and_start({.gpus = 1}, {2});
+  EXPECT_EQ(cluster.state.turns.at("default"), NodeId(2));
+  cluster.declare(ClusterSettings{});
+  EXPECT_TRUE(cluster.state.turns.empty());
+}
+
+}  // namespace
+}  // namespace dove::core
