@@ -5,7 +5,7 @@
 #include "codec/json_parts.h"
 #include "codec/quantity.h"
 #include "codec/words.h"
-#include "core/place/device_fit.h"
+#include "core/state/amount.h"
 #include "core/state/cores.h"
 
 namespace dove::codec {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "controller/controller_fixture.h"
+#include "core/state/invariants.h"
 #include "policies/standard.h"
 #include "store/memory/memory_store.h"
 

@@ -8,6 +8,7 @@
 #include "codec/json.h"
 #include "codec/record.h"
 #include "controller/ledger.h"
+#include "core/state/hash.h"
 
 namespace dove::controller {
 namespace {

@@ -1,3 +1,4 @@
+#include "core/state/turns.h"
 #include "policies/placement/score_policies.h"
 
 #include <gtest/gtest.h>

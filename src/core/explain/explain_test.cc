@@ -1,0 +1,63 @@
+#include "core/explain/explain.h"
+
+#include <gtest/gtest.h>
+
+#include "core/queue/policies_fixture.h"
+#include "core/state/cluster_fixture.h"
+
+namespace dove::core {
+namespace {
+
+class ExplainTest : public testing::Test {
+ protected:
+  std::vector<ReasonKind> why(JobId id) {
+    std::vector<ReasonKind> kinds;
+    for (const Reason& reason : explain(cluster.state, plain_policies(), id)) {
+      kinds.push_back(reason.kind);
+    }
+    return kinds;
+  }
+  bool says(JobId id, ReasonKind kind) {
+    const auto kinds = why(id);
+    return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+  }
+
+  TestCluster cluster{1, {.cores = 8, .gpus = 2}};
+};
+
+TEST_F(ExplainTest, ARunningJobNeedsNoReason) {
+  EXPECT_TRUE(why(cluster.submit_and_start()).empty());
+}
+
+TEST_F(ExplainTest, AHeldJobIsHeld) {
+  const JobId job = cluster.submit();
+  cluster.tell(JobHeld{job});
+  EXPECT_TRUE(says(job, ReasonKind::kHeld));
+}
+
+TEST_F(ExplainTest, WhatOthersHoldIsAShortage) {
+  cluster.submit_and_start({.gpus = 2});
+  EXPECT_TRUE(says(cluster.submit({.gpus = 1}), ReasonKind::kResources));
+}
+
+TEST_F(ExplainTest, WhatNoNodeHasNeverFits) {
+  EXPECT_TRUE(says(cluster.submit({.gpus = 3}), ReasonKind::kNeverFits));
+}
+
+TEST_F(ExplainTest, NodesThatAreNotThereAreToldOf) {
+  cluster.tell(NodeDisconnected{NodeId(1), true});
+  EXPECT_TRUE(says(cluster.submit(), ReasonKind::kNodesUnavailable));
+}
+
+TEST_F(ExplainTest, ADependencyIsNamed) {
+  const JobId first = cluster.submit_and_start();
+  JobSpec spec = spec_of({});
+  spec.dependencies = {{DependencyKind::kAfterOk, first, {}}};
+  const auto reasons = explain(cluster.state, plain_policies(), cluster.submit(spec));
+  ASSERT_FALSE(reasons.empty());
+  EXPECT_EQ(reasons[0].kind, ReasonKind::kDependency);
+  EXPECT_EQ(reasons[0].other, first);
+}
+
+}  // namespace
+}  // namespace dove::core

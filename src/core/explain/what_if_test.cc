@@ -1,0 +1,53 @@
+#include "core/explain/what_if.h"
+
+#include <gtest/gtest.h>
+
+#include "core/queue/policies_fixture.h"
+#include "core/state/cluster_fixture.h"
+
+namespace dove::core {
+namespace {
+
+class WhatIfTest : public testing::Test {
+ protected:
+  WhatIfTest() { cluster.submit_and_start({.cores = 8, .gpus = 1}, {1}); }
+  const Pool& pool() { return cluster.state.pools.at("default"); }
+
+  TestCluster cluster{2, {.cores = 8, .gpus = 2}};
+  FirstFit first_fit;
+};
+
+TEST_F(WhatIfTest, AsTheyAreNodesHaveWhatIsFree) {
+  const WhatIf now(cluster.state, first_fit, pool(), WhatIf::Books::kAsTheyAre,
+                   WhatIf::Nodes::kAvailable);
+  EXPECT_EQ(now.size(), 2u);
+  EXPECT_FALSE(now.fits(spec_of({.gpus = 1, .tasks = 3})));
+  EXPECT_EQ(now.count_with_room(spec_of({.gpus = 1})), 1);
+}
+
+TEST_F(WhatIfTest, EmptyNodesHaveAll) {
+  const WhatIf empty(cluster.state, first_fit, pool(), WhatIf::Books::kEmpty,
+                     WhatIf::Nodes::kAvailable);
+  EXPECT_TRUE(empty.fits(spec_of({.gpus = 1, .tasks = 4})));
+  EXPECT_FALSE(empty.fits(spec_of({.gpus = 1, .tasks = 5})));
+}
+
+TEST_F(WhatIfTest, OneResourceMayBeFreedAlone) {
+  Freed cores;
+  cores.cores = true;
+  const WhatIf freed(cluster.state, first_fit, pool(), cores, WhatIf::Nodes::kAvailable);
+  EXPECT_TRUE(freed.fits(spec_of({.gpus = 1, .tasks = 3})));
+  EXPECT_FALSE(freed.fits(spec_of({.gpus = 1, .tasks = 4})));
+}
+
+TEST_F(WhatIfTest, SilentNodesCountWhereAllDo) {
+  cluster.tell(NodeDisconnected{NodeId(2), true});
+  const WhatIf available(cluster.state, first_fit, pool(), WhatIf::Books::kEmpty,
+                         WhatIf::Nodes::kAvailable);
+  const WhatIf all(cluster.state, first_fit, pool(), WhatIf::Books::kEmpty, WhatIf::Nodes::kAll);
+  EXPECT_EQ(available.size(), 1u);
+  EXPECT_EQ(all.size(), 2u);
+}
+
+}  // namespace
+}  // namespace dove::core

@@ -1,0 +1,76 @@
+#include "core/plan/planner.h"
+
+#include <gtest/gtest.h>
+
+#include "core/place/pools_fixture.h"
+
+namespace dove::core {
+namespace {
+
+class PlannerTest : public testing::Test {
+ protected:
+  std::optional<Planned> find(JobId id) {
+    pools = pool_indexes(cluster.state);
+    return Planner(cluster.state, plan, first_fit, pools).find(cluster.job(id));
+  }
+  Instant gone(JobId id) { return held_until(cluster.state, cluster.job(id)); }
+
+  TestCluster cluster{2, {.gpus = 4}};
+  FirstFit first_fit;
+  Plan plan;
+  PoolIndexes pools;
+};
+
+TEST_F(PlannerTest, WhatHasRoomStartsNow) {
+  const auto found = find(cluster.submit({.gpus = 4}));
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->start_at, cluster.state.now);
+}
+
+TEST_F(PlannerTest, ElseWhenTheFirstNodeHasRoom) {
+  cluster.submit_and_start({.gpus = 4, .limit_s = 900}, {1});
+  const JobId sooner = cluster.submit_and_start({.gpus = 4, .limit_s = 100}, {2});
+  const auto found = find(cluster.submit({.gpus = 1}));
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->start_at, gone(sooner));
+  EXPECT_EQ(found->placements.front().node, NodeId(2));
+}
+
+TEST_F(PlannerTest, AGangWaitsForTheLastOfItsNodes) {
+  const JobId later = cluster.submit_and_start({.gpus = 1, .limit_s = 900}, {1});
+  cluster.submit_and_start({.gpus = 1, .limit_s = 100}, {2});
+  JobSpec gang = spec_of({.gpus = 4, .tasks = 2});
+  gang.groups[0].tasks_per_node = 1;
+  const auto found = find(cluster.submit(gang));
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->start_at, gone(later));
+  EXPECT_EQ(found->placements.size(), 2u);
+}
+
+TEST_F(PlannerTest, ThereIsNoPlanBesideJobsWithoutAnEnd) {
+  cluster.submit_and_start({.gpus = 1}, {1});
+  cluster.submit_and_start({.gpus = 1}, {2});
+  EXPECT_FALSE(find(cluster.submit({.gpus = 4})).has_value());
+}
+
+TEST_F(PlannerTest, NorByADeadlineThatComesBefore) {
+  cluster.submit_and_start({.gpus = 4, .limit_s = 900}, {1});
+  cluster.submit_and_start({.gpus = 4, .limit_s = 900}, {2});
+  JobSpec spec = spec_of({.gpus = 1, .limit_s = 10});
+  spec.deadline = cluster.state.now + seconds(500);
+  EXPECT_FALSE(find(cluster.submit(spec)).has_value());
+}
+
+TEST_F(PlannerTest, WhatIsKeptIsInTheWayOfTheNext) {
+  const JobId first = cluster.submit({.gpus = 4, .limit_s = 100});
+  const JobId second = cluster.submit({.gpus = 4, .tasks = 2, .limit_s = 100});
+  pools = pool_indexes(cluster.state);
+  Planner planner(cluster.state, plan, first_fit, pools);
+  auto found = planner.find(cluster.job(first));
+  const Instant end = stay_of(cluster.state, *cluster.job(first).spec).end(found->start_at);
+  planner.keep(first, *cluster.job(first).spec, std::move(*found));
+  EXPECT_EQ(planner.find(cluster.job(second))->start_at, end);
+}
+
+}  // namespace
+}  // namespace dove::core
