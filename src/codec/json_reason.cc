@@ -10,10 +10,10 @@
 #include "codec/json_reasons.h"
 #include "codec/quantity.h"
 #include "codec/words.h"
-#include "core/admit/cannot_start.h"
-#include "core/cycle/derived.h"
+#include "core/place/cannot_start.h"
 #include "core/place/domain.h"
 #include "core/place/limits.h"
+#include "core/state/findings.h"
 #include "model/huge_pages.h"
 
 namespace dove::codec {

@@ -5,8 +5,9 @@
 #include <optional>
 
 #include "base/result.h"
-#include "controller/controller.h"
+#include "controller/input.h"
 #include "controller/ledger.h"
+#include "controller/options.h"
 
 namespace dove::controller {
 

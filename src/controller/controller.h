@@ -21,84 +21,16 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "backends/backend.h"
 #include "base/result.h"
+#include "controller/input.h"
+#include "controller/options.h"
 #include "core/queue/policy.h"
 #include "core/state/state.h"
-#include "model/event.h"
 #include "store/log_store.h"
 
-namespace dove::core {
-struct Policies;
-}
-
 namespace dove::controller {
-
-struct ControllerOptions {
-  const core::Policies* policies = nullptr;    // outlives the controller; nullptr: none is called
-  std::string policy_digest;                   // as logged: what replay must run with
-  std::string build;                           // as logged: version and digest of the program
-  std::string holder;                          // who opens the log: "host:pid", for people
-  std::function<std::int64_t()> clock;         // microseconds UTC; empty: the real one (instants.h)
-  std::function<std::int64_t()> monotonic;     // microseconds, for retries; empty: the real one
-  std::function<std::int64_t()> free_bytes;    // of the log's disk; empty: not watched
-  std::int64_t free_floor_bytes = 64LL << 20;  // below it new work is refused
-  std::int64_t full_floor_bytes = 2LL << 20;   // below it everything is but kRelief
-  std::int64_t full_retry_us = 1'000'000;  // after a full disk, writing is tried again this often
-  // The state hash is recorded this often at most, and more rarely the more jobs there are.
-  std::uint64_t hash_every_batches = 256;
-  std::uint64_t snapshot_every_records = 100'000;
-  std::uint64_t records_kept = 5'000'000;  // retention of the log by size, and by age:
-  Span records_age_max = seconds(30 * 24 * 3600);
-  std::function<void(const Error&)> on_fatal;  // controller thread; empty: aborts the process
-};
-
-// What an input is to a disk that fills up.
-enum class InputKind {
-  kNewWork,  // refused once there is less than the floor
-  kRequest,  // refused once nothing can be written
-  kRelief,   // as kRequest, but on a full disk too: it ends what fills it
-  kReport,   // has happened, so it is admitted; as kRequest when full: its agent says it again
-  kFact,     // as kReport, but waits until there is room: nobody would say it a second time
-};
-
-// What happens together: all events of an input are in one batch, next to each other.
-struct Input {
-  std::vector<StampedEvent> events;
-  std::vector<std::pair<std::string, std::string>> blobs;  // (SHA-256 hex, bytes)
-  InputKind kind = InputKind::kRequest;
-  bool skips_refused = false;  // an event that cannot be admitted is left out, not the whole input
-};
-
-struct Committed {
-  Seq head;  // everything of the input stands at or before this
-  Instant at;
-  // The id of the first JobSubmitted: `jobs` consecutive ids (an array has many).
-  JobId first_job;
-  std::int32_t jobs = 0;
-  std::vector<std::string> warnings;
-  std::int32_t admitted = 0;           // events
-  std::optional<Error> first_refusal;  // with skips_refused
-  bool replayed = false;               // the same idempotency key and body came before
-};
-
-// Called once, on the controller's thread, after the batch was published (on the caller's thread
-// when the controller is not running): post on, do not work.
-// Errors: those of core::admit; kConflict idempotency_key_reused; kExhausted disk_full;
-// kUnavailable stopping, or what refuse() said.
-using Completion = std::function<void(Result<Committed>)>;
-
-// A batch as it stands in the log.
-struct CommittedBatch {
-  store::Batch batch;  // without blobs
-  Seq last() const {
-    return Seq{batch.first_seq.value + batch.events.size() + batch.decisions.size() - 1};
-  }
-};
 
 class Controller {
  public:

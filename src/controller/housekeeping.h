@@ -7,8 +7,8 @@
 #include <atomic>
 #include <thread>
 
-#include "controller/controller.h"
 #include "controller/ledger.h"
+#include "controller/options.h"
 #include "store/log_store.h"
 
 namespace dove::controller {

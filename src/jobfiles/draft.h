@@ -13,7 +13,7 @@
 
 #include "base/result.h"
 #include "jobfiles/amounts.h"
-#include "jobfiles/jobfile.h"
+#include "jobfiles/source.h"
 
 namespace dove::jobfiles {
 

@@ -8,7 +8,7 @@
 #include "jobfiles/draft.h"
 #include "jobfiles/native.h"
 #include "jobfiles/sbatch.h"
-#include "jobfiles/tuxiv.h"
+#include "jobfiles/tuxiv/tuxiv.h"
 #include "jobfiles/words.h"
 
 namespace dove::jobfiles {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/result.h"
-#include "jobfiles/jobfile.h"
+#include "jobfiles/source.h"
 
 namespace dove::jobfiles {
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "jobfiles/arguments.h"
 #include "jobfiles/words.h"
 
 namespace dove::jobfiles {

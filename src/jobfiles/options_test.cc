@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "codec/json.h"
+#include "jobfiles/jobfile.h"
 
 namespace dove::jobfiles {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "base/result.h"
 #include "jobfiles/draft.h"
-#include "jobfiles/jobfile.h"
+#include "jobfiles/source.h"
 
 namespace dove::jobfiles {
 

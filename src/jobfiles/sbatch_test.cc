@@ -5,6 +5,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "jobfiles/jobfile.h"
+
 namespace dove::jobfiles {
 namespace {
 

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "jobfiles/environment.h"
-#include "jobfiles/tuxiv.h"
-#include "jobfiles/tuxiv_script.h"
+#include "jobfiles/tuxiv/environment.h"
+#include "jobfiles/tuxiv/tuxiv.h"
+#include "jobfiles/tuxiv/tuxiv_script.h"
 
 namespace dove::jobfiles {
 

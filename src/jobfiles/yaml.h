@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "jobfiles/jobfile.h"
+#include "jobfiles/source.h"
 
 namespace dove::jobfiles {
 

@@ -6,7 +6,8 @@
 #include <functional>
 #include <memory>
 
-#include "wire/server.h"
+#include "wire/loop.h"
+#include "wire/responder.h"
 
 namespace dove::wire {
 

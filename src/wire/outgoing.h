@@ -5,7 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "wire/async_client.h"
+#include "wire/http.h"
+#include "wire/incoming.h"
+#include "wire/loop.h"
 
 namespace dove::wire {
 

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "telemetry/metrics.h"
+#include "wire/loop.h"
 #include "wire/request_parser.h"
-#include "wire/server.h"
+#include "wire/responder.h"
+#include "wire/server_limits.h"
 #include "wire/tcp.h"
 #include "wire/world.h"
 

@@ -11,8 +11,10 @@
 #include <memory>
 #include <string>
 
-#include "wire/async_client.h"
-#include "wire/server.h"
+#include "base/result.h"
+#include "wire/http.h"
+#include "wire/incoming.h"
+#include "wire/responder.h"
 
 namespace dove::wire {
 

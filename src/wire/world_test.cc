@@ -5,6 +5,10 @@
 #include <map>
 #include <utility>
 
+#include "wire/async_client.h"
+#include "wire/loop.h"
+#include "wire/server.h"
+
 namespace dove::wire {
 namespace {
 

@@ -20,7 +20,7 @@
 #include "agent/tasks/task.h"
 #include "wire/loop.h"
 #include "wire/piece.h"
-#include "wire/web_socket.h"
+#include "wire/web_socket/web_socket.h"
 
 namespace dove::agent {
 

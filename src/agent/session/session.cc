@@ -71,13 +71,12 @@ Json object_of(const wire::Response& answer) {
 // Names of directories begin with it: hexadecimal digits, or nothing.
 std::string cluster_id_of(const Json& answer) {
   const std::string id = answer.value("cluster_id", "");
-  const bool is_hex = id.find_first_not_of("0123456789abcdef") == std::string::npos;
-  return is_hex && id.size() <= 64 ? id : "";
+  return id.size() <= 64 && id.find_first_not_of("0123456789abcdef") == id.npos ? id : "";
 }
 
 std::string text_of(const Json& object, const char* name) {
-  return object.contains(name) && object.at(name).is_string() ? object.at(name).get<std::string>()
-                                                              : "";
+  const Json value = object.value(name, Json());
+  return value.is_string() ? value.get<std::string>() : "";
 }
 
 // The controller lives and cannot write; not what somebody between says for it.

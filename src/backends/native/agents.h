@@ -17,7 +17,7 @@
 #include "backends/native/progress.h"
 #include "backends/native/relays.h"
 #include "backends/native/shares.h"
-#include "backends/native/steps.h"
+#include "backends/native/steps/steps.h"
 #include "backends/native/warnings.h"
 #include "listener/desk.h"
 #include "listener/route.h"

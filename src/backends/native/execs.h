@@ -18,7 +18,7 @@
 #include "core/state/state.h"
 #include "listener/call.h"
 #include "listener/projection.h"
-#include "wire/web_socket.h"
+#include "wire/web_socket/web_socket.h"
 
 namespace dove::backends {
 

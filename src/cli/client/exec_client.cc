@@ -18,7 +18,7 @@
 #include "codec/json.h"
 #include "wire/loop.h"
 #include "wire/piece.h"
-#include "wire/web_socket.h"
+#include "wire/web_socket/web_socket.h"
 
 namespace dove::cli {
 namespace {

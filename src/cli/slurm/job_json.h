@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/client/views.h"
-#include "cli/slurm/account_rows.h"
+#include "cli/slurm/accounting/account_rows.h"
 
 namespace dove::cli {
 

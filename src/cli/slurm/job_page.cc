@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "cli/slurm/accounting/exit_words.h"
 #include "cli/slurm/amounts.h"
-#include "cli/slurm/exit_words.h"
 #include "cli/slurm/job_fields.h"
 #include "cli/slurm/local_ids.h"
 #include "cli/terminal/times.h"

@@ -7,7 +7,7 @@
 
 #include "core/admit/admit_slices.h"
 #include "core/admit/admit_times.h"
-#include "core/admit/cannot_start.h"
+#include "core/place/cannot_start.h"
 #include "core/place/hostlist.h"
 #include "core/place/limits.h"
 #include "core/place/reservation.h"

@@ -13,6 +13,7 @@
 #include "sim/explore/agenda.h"
 #include "sim/explore/network.h"
 #include "sim/explore/oracle.h"
+#include "sim/explore/process.h"
 #include "wire/async_client.h"
 #include "wire/loop.h"
 

@@ -10,6 +10,7 @@
 #include "core/cycle/cycle.h"
 #include "core/state/hash.h"
 #include "server/server.h"
+#include "sim/explore/process.h"
 #include "wire/loop.h"
 
 namespace dove::sim {

@@ -17,6 +17,7 @@
 #include "sim/explore/agenda.h"
 #include "sim/explore/network.h"
 #include "sim/explore/oracle.h"
+#include "sim/explore/process.h"
 #include "sim/explore/trace.h"
 
 namespace dove::sim {

@@ -34,7 +34,6 @@ struct MessageFaults {
   MessageFaults times(std::uint64_t percent) const;
 };
 
-class Network;
 struct StreamState;
 
 // A request that has still to arrive, though nobody waits for an answer.
@@ -53,22 +52,7 @@ struct Host {
   std::vector<Stray> strays;
 };
 
-// A process on a host: the World of its Loop. Destroying it drops what it had still to do.
-class Process : public wire::World {
- public:
-  Process(Network& network, Host& host);
-  ~Process() override;
-  std::int64_t monotonic_us() const override;
-  void after(std::chrono::microseconds delay, std::function<void()> fn) override;
-  std::unique_ptr<wire::ClientLine> line(const std::string& host, std::uint16_t port,
-                                         const wire::AsyncClientOptions& options) override;
-  std::unique_ptr<wire::Listening> listen(std::uint16_t port, wire::Handler handler) override;
-
- private:
-  Network& network_;
-  Host& host_;
-  std::shared_ptr<bool> alive_;
-};
+class Process;
 
 class Network {
  public:

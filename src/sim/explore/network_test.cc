@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/explore/process.h"
 #include "wire/async_client.h"
 #include "wire/loop.h"
 #include "wire/server.h"

@@ -1,0 +1,36 @@
+// ControllerOptions: what a controller is started with. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/result.h"
+#include "model/time.h"
+
+namespace dove::core {
+struct Policies;
+}
+
+namespace dove::controller {
+
+struct ControllerOptions {
+  const core::Policies* policies = nullptr;    // outlives the controller; nullptr: none is called
+  std::string policy_digest;                   // as logged: what replay must run with
+  std::string build;                           // as logged: version and digest of the program
+  std::string holder;                          // who opens the log: "host:pid", for people
+  std::function<std::int64_t()> clock;         // microseconds UTC; empty: the real one (instants.h)
+  std::function<std::int64_t()> monotonic;     // microseconds, for retries; empty: the real one
+  std::function<std::int64_t()> free_bytes;    // of the log's disk; empty: not watched
+  std::int64_t free_floor_bytes = 64LL << 20;  // below it new work is refused
+  std::int64_t full_floor_bytes = 2LL << 20;   // below it everything is but kRelief
+  std::int64_t full_retry_us = 1'000'000;  // after a full disk, writing is tried again this often
+  // The state hash is recorded this often at most, and more rarely the more jobs there are.
+  std::uint64_t hash_every_batches = 256;
+  std::uint64_t snapshot_every_records = 100'000;
+  std::uint64_t records_kept = 5'000'000;  // retention of the log by size, and by age:
+  Span records_age_max = seconds(30 * 24 * 3600);
+  std::function<void(const Error&)> on_fatal;  // controller thread; empty: aborts the process
+};
+
+}  // namespace dove::controller

@@ -1,0 +1,294 @@
+#include "core/place/cannot_start.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/place/device_fit.h"
+#include "core/place/hostlist.h"
+#include "core/state/books.h"
+
+namespace dove::core {
+namespace {
+
+constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+
+using Nodes = std::vector<const Node*>;
+
+std::string counted(std::int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string bytes_text(std::int64_t bytes) {
+  if (bytes % kGiB == 0 || bytes > 64 * kGiB) return fmt::format("{} GiB", bytes / kGiB);
+  return fmt::format("{} MiB", bytes / kMiB);
+}
+
+bool holds(const std::vector<std::string>& list, const std::string& name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+std::int64_t memory_of(const Node& node) {
+  return node.inventory->memory_bytes - node.declared.memory_reserved_bytes;
+}
+
+std::int64_t devices_of(const Node& node, const Request& request) {
+  return std::count_if(node.inventory->devices.begin(), node.inventory->devices.end(),
+                       [&](const Device& device) { return matches(request, device); });
+}
+
+std::int64_t countable_of(const Node& node, const std::string& name) {
+  return amount_of(node.inventory->countables, name) + amount_of(node.declared.countables, name);
+}
+
+// "4 H200", "2 A100 and 4 H200", "no GPUs".
+std::string gpus_of(const Nodes& nodes) {
+  std::map<std::string, std::int64_t> models;
+  for (const Node* node : nodes) {
+    for (const Device& device : node->inventory->devices) {
+      if (matches(Request{}, device)) ++models[std::string(device.model)];
+    }
+  }
+  std::vector<std::string> texts;
+  for (const auto& [model, count] : models) {
+    texts.push_back(model.empty() ? counted(count, "GPU") : fmt::format("{} {}", count, model));
+  }
+  return texts.empty() ? "no GPUs" : fmt::format("{}", fmt::join(texts, " and "));
+}
+
+// How many tasks of the group the node can hold when it is empty.
+std::int64_t tasks_on(const TaskGroup& group, const Node& node) {
+  std::int64_t most = group.tasks;
+  const auto bound = [&](std::int64_t has, std::int64_t of_node, std::int64_t of_task) {
+    if (of_node > has) most = 0;
+    if (of_task > 0) most = std::min(most, std::max<std::int64_t>(has - of_node, 0) / of_task);
+  };
+  bound(static_cast<std::int64_t>(usable_cores(node).size()), group.per_node.cores,
+        group.per_task.cores);
+  bound(memory_of(node), group.per_node.memory_bytes, group.per_task.memory_bytes);
+  bound(devices_of(node, group.per_task.gpus > 0 ? group.per_task : group.per_node),
+        group.per_node.gpus, group.per_task.gpus);
+  for (const Countable& one : group.per_node.countables) {
+    bound(countable_of(node, one.name), one.amount, 0);
+  }
+  for (const Countable& one : group.per_task.countables) {
+    bound(countable_of(node, one.name), 0, one.amount);
+  }
+  return most;
+}
+
+bool can_hold(const TaskGroup& group, const Node& node) {
+  return tasks_on(group, node) >= std::max(group.tasks_per_node, 1);
+}
+
+std::int64_t nodes_needed(const TaskGroup& group) {
+  const std::int64_t each = group.tasks_per_node;
+  return std::max<std::int64_t>(group.nodes_min, each > 0 ? (group.tasks + each - 1) / each : 1);
+}
+
+// The usual case, told by the first nodes that will do: there are enough of them.
+bool is_evident(const State& state, const JobSpec& spec) {
+  if (!spec.nodes_wanted.empty()) return false;
+  const Pool& pool = *pool_of(state, spec);
+  std::vector<std::int64_t> nodes(spec.groups.size());
+  std::vector<std::int64_t> room(spec.groups.size());
+  for (const Node& node : state.nodes) {
+    if (node.removed || node.inventory == nullptr || node.declared.drained) continue;
+    if (holds(spec.nodes_excluded, node.name) || !any_hostlist_holds(pool.nodes, node.name))
+      continue;
+    const bool has_all = std::all_of(
+        spec.features.begin(), spec.features.end(),
+        [&](const std::string& feature) { return holds(node.declared.features, feature); });
+    if (!has_all) continue;
+    bool all = true;
+    for (std::size_t i = 0; i < spec.groups.size(); ++i) {
+      const TaskGroup& group = spec.groups[i];
+      const std::int64_t tasks = tasks_on(group, node);
+      if (tasks >= std::max(group.tasks_per_node, 1)) {
+        ++nodes[i];
+        room[i] += tasks;
+      }
+      all = all && nodes[i] >= nodes_needed(group) && (spec.exclusive || room[i] >= group.tasks);
+    }
+    if (all) return true;
+  }
+  return false;
+}
+
+class Finder {
+ public:
+  Finder(const State& state, const JobSpec& spec)
+      : spec_(spec), pool_(*pool_of(state, spec)), name_("pool " + pool_.name) {
+    for (const Node& node : state.nodes) {
+      if (node.removed || node.inventory == nullptr) continue;
+      if (any_hostlist_holds(pool_.nodes, node.name)) all_.push_back(&node);
+    }
+  }
+
+  const Nodes& all() const { return all_; }
+  const std::string& name() const { return name_; }
+  // Those that the job's choice of nodes and features leaves; says so when there are none.
+  std::string choose(Nodes& chosen) const;
+  std::string group(const TaskGroup& group, const Nodes& chosen, Nodes& able) const;
+
+ private:
+  std::string lacks(const TaskGroup& group, const Nodes& chosen) const;
+  std::string too_few(const TaskGroup& group, const Nodes& able) const;
+
+  const JobSpec& spec_;
+  const Pool& pool_;
+  std::string name_;
+  Nodes all_;
+};
+
+std::string Finder::choose(Nodes& chosen) const {
+  for (const std::string& wanted : spec_.nodes_wanted) {
+    const bool known =
+        std::any_of(all_.begin(), all_.end(), [&](const Node* n) { return n->name == wanted; });
+    if (!known) return fmt::format("asks for node {}, which {} does not have", wanted, name_);
+  }
+  for (const std::string& feature : spec_.features) {
+    const bool known = std::any_of(all_.begin(), all_.end(), [&](const Node* n) {
+      return holds(n->declared.features, feature);
+    });
+    if (!known) return fmt::format("no node of {} has the feature {}", name_, feature);
+  }
+  std::int64_t left = 0;
+  for (const Node* node : all_) {
+    if (!spec_.nodes_wanted.empty() && !holds(spec_.nodes_wanted, node->name)) continue;
+    if (holds(spec_.nodes_excluded, node->name)) continue;
+    ++left;
+    const bool has_all = std::all_of(
+        spec_.features.begin(), spec_.features.end(),
+        [&](const std::string& feature) { return holds(node->declared.features, feature); });
+    if (has_all) chosen.push_back(node);
+  }
+  if (left == 0 && !all_.empty()) {
+    return fmt::format("--nodelist and --exclude leave no node of {}", name_);
+  }
+  if (chosen.empty() && !all_.empty()) {
+    return fmt::format("no node of {} that it may use has {}", name_,
+                       fmt::join(spec_.features, " and "));
+  }
+  return "";
+}
+
+// What of it alone no node has.
+std::string Finder::lacks(const TaskGroup& group, const Nodes& chosen) const {
+  const auto most = [&](auto of) {
+    std::int64_t found = 0;
+    for (const Node* node : chosen) found = std::max<std::int64_t>(found, of(*node));
+    return found;
+  };
+  const std::int64_t tasks = std::max(group.tasks_per_node, 1);
+  const std::string who =
+      tasks > 1 ? fmt::format("{} on one node need", counted(tasks, "task"))
+      : group.per_node.gpus + group.per_node.cores + group.per_node.memory_bytes > 0
+          ? "a node must have"
+          : "a task needs";
+  const Request& devices = group.per_task.gpus > 0 ? group.per_task : group.per_node;
+  const std::int64_t gpus = group.per_task.gpus * tasks + group.per_node.gpus;
+  const std::int64_t gpus_most = most([&](const Node& n) { return devices_of(n, devices); });
+  if (gpus > gpus_most && gpus_most == 0 && !devices.gpu_model.empty()) {
+    return fmt::format("needs {} {}; {} has no {} (it has {})", gpus, devices.gpu_model, name_,
+                       devices.gpu_model, gpus_of(chosen));
+  }
+  if (gpus > gpus_most) {
+    const std::string noun = devices.gpu_model.empty() ? "GPU" : devices.gpu_model;
+    return fmt::format("{} {}, and no node of {} has more than {}", who, counted(gpus, noun), name_,
+                       gpus_most);
+  }
+  const std::int64_t cores = group.per_task.cores * tasks + group.per_node.cores;
+  const std::int64_t cores_most =
+      most([](const Node& n) { return static_cast<std::int64_t>(usable_cores(n).size()); });
+  if (cores > cores_most) {
+    return fmt::format("{} {}, and no node of {} has more than {}", who, counted(cores, "core"),
+                       name_, cores_most);
+  }
+  const std::int64_t bytes = group.per_task.memory_bytes * tasks + group.per_node.memory_bytes;
+  const std::int64_t bytes_most = most([](const Node& n) { return memory_of(n); });
+  if (bytes > bytes_most) {
+    return fmt::format("{} {} of memory, and no node of {} has more than {}", who,
+                       bytes_text(bytes), name_, bytes_text(bytes_most));
+  }
+  for (const Request* request : {&group.per_task, &group.per_node}) {
+    for (const Countable& one : request->countables) {
+      const std::int64_t has = most([&](const Node& n) { return countable_of(n, one.name); });
+      if (one.amount <= has) continue;
+      if (has == 0)
+        return fmt::format("needs {} {}; no node of {} has any", one.amount, one.name, name_);
+      return fmt::format("needs {} {} on one node, and no node of {} has more than {}", one.amount,
+                         one.name, name_, has);
+    }
+  }
+  return "";
+}
+
+std::string Finder::too_few(const TaskGroup& group, const Nodes& able) const {
+  const auto nodes = static_cast<std::int64_t>(able.size());
+  const std::int64_t needed = nodes_needed(group);
+  if (needed > nodes) {
+    const bool all = nodes == static_cast<std::int64_t>(all_.size());
+    return fmt::format("needs {}; {} has {}{}", counted(needed, "node"), name_, nodes,
+                       all ? "" : " that can hold what it asks of each");
+  }
+  if (spec_.exclusive) return "";
+  std::int64_t room = 0;
+  for (const Node* node : able) room += tasks_on(group, *node);
+  if (room < group.tasks) {
+    return fmt::format("needs {} at once; all nodes of {} together can hold {}",
+                       counted(group.tasks, "task"), name_, room);
+  }
+  return "";
+}
+
+std::string Finder::group(const TaskGroup& group, const Nodes& chosen, Nodes& able) const {
+  std::string why = lacks(group, chosen);
+  if (!why.empty()) return why;
+  for (const Node* node : chosen) {
+    if (can_hold(group, *node)) able.push_back(node);
+  }
+  if (able.empty()) {
+    return fmt::format("no node of {} has all that it asks of one node at once", name_);
+  }
+  return too_few(group, able);
+}
+
+}  // namespace
+
+std::vector<std::string> cannot_start(const State& state, const JobSpec& spec) {
+  if (is_evident(state, spec)) return {};
+  const Finder finder(state, spec);
+  if (finder.all().empty()) return {fmt::format("{} has no nodes", finder.name())};
+  Nodes chosen;
+  if (std::string why = finder.choose(chosen); !why.empty()) return {why};
+  std::vector<std::string> found;
+  for (const TaskGroup& group : spec.groups) {
+    Nodes able;
+    if (std::string why = finder.group(group, chosen, able); !why.empty()) found.push_back(why);
+  }
+  return found;
+}
+
+std::string all_drained(const State& state, const JobSpec& spec) {
+  if (is_evident(state, spec)) return "";
+  const Finder finder(state, spec);
+  Nodes chosen;
+  if (!finder.choose(chosen).empty() || chosen.empty()) return "";
+  std::set<std::string> reasons;
+  for (const Node* node : chosen) {
+    if (!node->declared.drained) return "";
+    if (!node->declared.drain_reason.empty()) reasons.insert(node->declared.drain_reason);
+  }
+  std::string text = chosen.size() == 1   ? fmt::format("node {} is drained", chosen[0]->name)
+                     : chosen.size() == 2 ? "both nodes are drained"
+                                          : fmt::format("all {} nodes are drained", chosen.size());
+  if (!reasons.empty()) text += fmt::format(" ({})", fmt::join(reasons, ", "));
+  return text;
+}
+
+}  // namespace dove::core

@@ -1,0 +1,30 @@
+// ServerLimits: what a Server takes of its peers, and for how long. The comments name the answer to
+// a peer that goes beyond.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <string_view>
+
+namespace dove::wire {
+
+struct ServerLimits {
+  std::size_t header_bytes = 16 * 1024;      // 431 headers_too_large
+  std::size_t body_bytes = 8 * 1024 * 1024;  // 413 body_too_large
+  std::size_t stream_buffer_bytes =
+      4 * 1024 * 1024;                  // of an Outflow; beyond it the peer is dropped
+  std::size_t connections_max = 20000;  // 503 too_many_connections
+  // First byte to last byte of the head; 408 request_timeout.
+  std::chrono::microseconds header_timeout = std::chrono::seconds(10);
+  // For each MiB of the body; 408 request_timeout.
+  std::chrono::microseconds body_timeout = std::chrono::seconds(30);
+  // Between requests; the connection is closed.
+  std::chrono::microseconds idle_timeout = std::chrono::seconds(120);
+  // Without any byte of an answer taken by the peer; the connection is dropped.
+  std::chrono::microseconds write_timeout = std::chrono::seconds(60);
+  // Where set: the limit of this request's body, in place of body_bytes. `path` is decoded.
+  std::function<std::size_t(std::string_view method, std::string_view path)> body_limit;
+};
+
+}  // namespace dove::wire

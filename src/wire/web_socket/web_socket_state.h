@@ -1,0 +1,72 @@
+// What both ends of a WebSocket are made of. For web_socket.cc and web_socket_connect.cc alone;
+// loop thread only. Kept alive by its WebSocket, by its pending operations, and while it closes.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "wire/stream.h"
+#include "wire/tcp.h"
+#include "wire/web_socket/frames.h"
+#include "wire/web_socket/web_socket.h"
+
+namespace dove::wire {
+
+struct WebSocket::State : std::enable_shared_from_this<WebSocket::State> {
+  State(Loop& of, bool client, WebSocketCallbacks with, WebSocketLimits given)
+      : loop(of),
+        is_client(client),
+        callbacks(std::move(with)),
+        limits(given),
+        reader(/*masked=*/!client, given.message_bytes_max),
+        scratch(64 << 10, '\0') {}
+
+  // -- web_socket_connect.cc: a client until the answer's head
+  void connect(const std::string& host, std::uint16_t port, Request request);
+  void read_answer(std::string_view bytes);
+  void refused(int status, std::string body);
+
+  // -- web_socket.cc
+  bool send(Opcode opcode, std::string_view payload);
+  void opened(std::string_view early);
+  void write_more();
+  void on_written();
+  void read_more();
+  void on_read(int error, std::size_t bytes);
+  void take(std::string_view bytes);
+  bool hear(Opcode opcode, std::string_view payload);
+  void watch();
+  void begin_closing(std::string_view reason);
+  void fail(ErrorKind kind, const char* code, const std::string& message);
+  void drop();
+
+  Loop& loop;
+  const bool is_client;
+  WebSocketCallbacks callbacks;
+  const WebSocketLimits limits;
+  FrameReader reader;
+  std::string scratch;
+  std::unique_ptr<Stream> stream;
+  bool open = false;     // the handshake is over
+  bool closing = false;  // a close frame is on its way, nothing is heard any more
+  bool over = false;
+  bool writing = false;
+  std::string sending;
+  std::size_t sent = 0;
+  std::string out;
+  bool heard = false;  // something came since the last look
+  int quiet_looks = 0;
+  Timer timer;
+  // For the handshake.
+  ConnectAttempt connecting;
+  std::string where;
+  std::string held;
+  std::string waiting;  // frames to be sent once it is open
+  std::string expected_accept;
+};
+
+// What a server answers to this key.
+std::string accept_of(std::string_view key);
+
+}  // namespace dove::wire
