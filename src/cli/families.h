@@ -22,12 +22,12 @@ std::vector<Command> token_commands();       // token create, join-token create
 std::vector<Command> sbatch_commands();      // sbatch
 std::vector<Command> squeue_commands();      // squeue
 std::vector<Command> scancel_commands();     // scancel
-std::vector<Command> sacct_commands();        // sacct
-std::vector<Command> sacctmgr_commands();     // sacctmgr
-std::vector<Command> salloc_commands();       // salloc
-std::vector<Command> sprio_commands();        // sprio
-std::vector<Command> sshare_commands();       // sshare
-std::vector<Command> sstat_commands();        // sstat
+std::vector<Command> sacct_commands();       // sacct
+std::vector<Command> sacctmgr_commands();    // sacctmgr
+std::vector<Command> salloc_commands();      // salloc
+std::vector<Command> sprio_commands();       // sprio
+std::vector<Command> sshare_commands();      // sshare
+std::vector<Command> sstat_commands();       // sstat
 std::vector<Command> sinfo_commands();       // sinfo
 std::vector<Command> scontrol_commands();    // scontrol
 std::vector<Command> srun_commands();        // srun, dove-rsh

@@ -1,8 +1,8 @@
 // The options of srun 22.05 and of its plug-in pyxis inside a job, as one table: what each does
 // there.
 //
-// `srun` reads its command line by it, and a batch script's srun lines are checked against it when the
-// script is submitted (jobfiles/script_steps.h). Pure, any thread.
+// `srun` reads its command line by it, and a batch script's srun lines are checked against it when
+// the script is submitted (jobfiles/script_steps.h). Pure, any thread.
 #pragma once
 
 #include <string>

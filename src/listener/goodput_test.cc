@@ -120,8 +120,9 @@ TEST(Goodput, ARestartGoesOnWithWhatWasKeptAndWhatEndedSince) {
   EXPECT_EQ(later.total("useful"), 60 * kHalfSecond);
   telemetry::Exposition out;
   later.add_to(out, state);
-  EXPECT_NE(out.text().find("dove_goodput_node_gpu_seconds_total{cause=\"useful\",node=\"n1\"} 30\n"),
-            std::string::npos)
+  EXPECT_NE(
+      out.text().find("dove_goodput_node_gpu_seconds_total{cause=\"useful\",node=\"n1\"} 30\n"),
+      std::string::npos)
       << out.text();
   Goodput fresh;
   EXPECT_TRUE(fresh.restore(state, ""));

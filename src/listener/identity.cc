@@ -64,6 +64,13 @@ Error wrong_token() {
 
 }  // namespace
 
+Error join_token_invalid() {
+  return Error{ErrorKind::kUnauthenticated, "join_token_invalid",
+               "this join token is not known, was used, has expired, or is for another node; get a "
+               "new one with `dove join-token create`",
+               "Authorization"};
+}
+
 bool is_name(std::string_view text) {
   const auto is_word = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';

@@ -46,6 +46,9 @@ class Identity {
   std::string secret_;
 };
 
+// kUnauthenticated, for a join token that lets nobody in.
+Error join_token_invalid();
+
 // [A-Za-z0-9_][A-Za-z0-9_.@-]*, at most 64 bytes: names of users and nodes.
 bool is_name(std::string_view text);
 

@@ -10,6 +10,8 @@
 namespace dove::listener {
 namespace {
 
+constexpr std::size_t kBytesOfNobody = 64 << 10;
+
 std::string_view next_part(std::string_view& path) {
   path.remove_prefix(1);
   const std::size_t end = path.find('/');
@@ -52,8 +54,12 @@ bool match(std::string_view pattern, std::string_view path, std::vector<std::str
 Result<Caller> find_caller(const Desk& desk, const RouteWords& route, const Call& call) {
   switch (route.access) {
     case Access::kAnyone:
-    case Access::kHandler:
       return Caller{};
+    case Access::kJoin: {
+      TRY_ASSIGN(const std::string digest, Identity::token_digest(call.request));
+      if (desk.state().join_tokens.contains(digest)) return Caller{};
+      return join_token_invalid();
+    }
     case Access::kAgent:
       return desk.identity.agent(call.request, desk.state(), call.parameters.front());
     case Access::kPerson:
@@ -95,12 +101,6 @@ void run(const Route& route, const CallPtr& call) {
   }
 }
 
-// Whether a request's path, which may be of anybody, is that of a route.
-bool is_at(const RouteWords& route, std::string_view path) {
-  std::vector<std::string> parameters;
-  return match(route.path, path, parameters);
-}
-
 }  // namespace
 
 void dispatch(const Desk& desk, std::span<const Route> routes, wire::Request request,
@@ -124,14 +124,19 @@ void dispatch(const Desk& desk, std::span<const Route> routes, wire::Request req
   refuse_path(*call, allowed);
 }
 
-std::size_t body_limit(std::span<const Route> routes, std::string_view method,
-                       std::string_view path) {
+Result<std::size_t> admit(const Desk& desk, std::span<const Route> routes,
+                          const wire::Request& head) {
+  Call call;
+  call.request.headers = head.headers;
+  const std::string_view path = encoded_path(head);
   for (const Route& route : routes) {
-    if (method == route.words.method && is_at(route.words, path)) {
-      return route.words.body_bytes_max;
+    if (head.method != route.words.method || !match(route.words.path, path, call.parameters)) {
+      continue;
     }
+    TRY(find_caller(desk, route.words, call));
+    return route.words.body_bytes_max;
   }
-  return kMiB;
+  return kBytesOfNobody;
 }
 
 }  // namespace dove::listener

@@ -22,8 +22,8 @@ enum class Access {
   kAnyone,
   kPerson,  // the administrator's, a user's or a running job's token
   kAdmin,
-  kAgent,    // the token of the node that the path's first parameter names
-  kHandler,  // the handler looks for itself
+  kAgent,  // the token of the node that the path's first parameter names
+  kJoin,   // a join token that is not used up; the handler looks whom it is for
 };
 
 inline constexpr std::size_t kMiB = 1 << 20;
@@ -64,8 +64,10 @@ std::vector<Route> bind_routes(Context& context, std::span<const RouteOf<Context
 void dispatch(const Desk& desk, std::span<const Route> routes, wire::Request request,
               std::shared_ptr<wire::Responder> responder);
 
-// Bytes that the body of a request may have.
-std::size_t body_limit(std::span<const Route> routes, std::string_view method,
-                       std::string_view path);
+// Bytes that the body of a request may have, once its head has come. A body is taken only from a
+// caller whose token allows the call; for calls that nobody answers it is small. Errors: as
+// dispatch() answers.
+Result<std::size_t> admit(const Desk& desk, std::span<const Route> routes,
+                          const wire::Request& head);
 
 }  // namespace dove::listener

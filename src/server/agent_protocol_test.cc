@@ -64,6 +64,16 @@ TEST_F(AgentProtocol, OnAFullDiskAgentsAreAnsweredAndSayItAgain) {
   EXPECT_EQ(live.call("GET", "/v1/nodes/n1").body.at("contact"), "connected");
 }
 
+// Its body is neither kept nor parsed: it is answered for its token alone.
+TEST_F(AgentProtocol, AStrangersBodyIsNotRead) {
+  const std::string wrong = "nobody-was-given-this-token";
+  const Answer answer = live.call("POST", "/v1/agents/join", Json("this is no JSON"), {}, &wrong);
+  EXPECT_EQ(answer.status, 401);
+  EXPECT_EQ(answer.code(), "join_token_invalid");
+  const std::string token = live.call("POST", "/v1/join-tokens", Json::object()).body.at("token");
+  EXPECT_EQ(live.call("POST", "/v1/agents/join", Json("this is no JSON"), {}, &token).status, 400);
+}
+
 TEST_F(AgentProtocol, AJoinTokenWorksOnceAndForItsNode) {
   const std::string token =
       live.call("POST", "/v1/join-tokens", Json{{"node", "n1"}}).body.at("token");

@@ -49,8 +49,8 @@ Result<std::unique_ptr<ApiServer>> ApiServer::make(wire::Loop& loop, ApiOptions 
   Impl& self = *impl;
   wire::ServerLimits limits;
   limits.stream_buffer_bytes = 64 << 20;  // a sync's worth of orders may wait for its agent
-  limits.body_limit = [&self](std::string_view method, std::string_view path) {
-    return listener::body_limit(self.routes, method, path);
+  limits.admit = [&self](const wire::Request& head) {
+    return listener::admit(self.desk, self.routes, head);
   };
   self.http = std::make_unique<wire::Server>(
       loop, limits, [&self](wire::Request request, std::shared_ptr<wire::Responder> responder) {

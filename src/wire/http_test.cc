@@ -14,7 +14,7 @@ namespace {
 using Status = RequestParser::Status;
 
 ParserLimits limits_of(std::size_t header_bytes, std::size_t body_bytes) {
-  return {header_bytes, [body_bytes](std::string_view, std::string_view) { return body_bytes; }};
+  return {header_bytes, [body_bytes](const Request&) { return body_bytes; }};
 }
 
 // Feeds `text` in pieces of `step` bytes until a request or a refusal.

@@ -79,8 +79,16 @@ class RequestParser::Impl final : public http::basic_parser<true> {
         return;
       }
     }
-    body_bytes_max = limits_.body_bytes ? limits_.body_bytes(request.method, request.path)
-                                        : std::numeric_limits<std::size_t>::max();
+    const bool has_body = chunked() || content_length().value_or(0) > 0;
+    if (!has_body || !limits_.admit) return;
+    const Result<std::size_t> admitted = limits_.admit(request);
+    if (!admitted.ok()) {
+      problem = admitted.error();
+      problem_status = status_of(problem->kind);
+      ec = http::error::bad_value;
+      return;
+    }
+    body_bytes_max = *admitted;
     body_limit(body_bytes_max);
     if (content_length().value_or(0) > body_bytes_max) ec = http::error::body_limit;
   }

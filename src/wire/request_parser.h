@@ -16,8 +16,9 @@ namespace dove::wire {
 
 struct ParserLimits {
   std::size_t header_bytes = 16 * 1024;
-  // The most bytes of this request's body; asked when its head is complete.
-  std::function<std::size_t(std::string_view method, std::string_view path)> body_bytes;
+  // The most bytes of this request's body, or why it is refused; asked when its head is complete
+  // and a body follows.
+  std::function<Result<std::size_t>(const Request& head)> admit;
 };
 
 class RequestParser {

@@ -65,8 +65,8 @@ const std::string& ServerState::date() {
 }
 
 ParserLimits ServerState::parser_limits() const {
-  return {limits.header_bytes, [this](std::string_view method, std::string_view path) {
-            return limits.body_limit ? limits.body_limit(method, path) : limits.body_bytes;
+  return {limits.header_bytes, [this](const Request& head) {
+            return limits.admit ? limits.admit(head) : Result<std::size_t>(limits.body_bytes);
           }};
 }
 

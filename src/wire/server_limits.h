@@ -5,7 +5,9 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
-#include <string_view>
+
+#include "base/result.h"
+#include "wire/http.h"
 
 namespace dove::wire {
 
@@ -23,8 +25,10 @@ struct ServerLimits {
   std::chrono::microseconds idle_timeout = std::chrono::seconds(120);
   // Without any byte of an answer taken by the peer; the connection is dropped.
   std::chrono::microseconds write_timeout = std::chrono::seconds(60);
-  // Where set: the limit of this request's body, in place of body_bytes. `path` is decoded.
-  std::function<std::size_t(std::string_view method, std::string_view path)> body_limit;
+  // Where set: asked about each request that has a body, before any of it is taken. Gives the limit
+  // of that body, in place of body_bytes, or refuses it: then the answer is that error. `head` has
+  // neither body nor peer.
+  std::function<Result<std::size_t>(const Request& head)> admit;
 };
 
 }  // namespace dove::wire

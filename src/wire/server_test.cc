@@ -120,12 +120,38 @@ TEST(Server, header_values_cannot_start_another_header) {
   EXPECT_NE(peer.read_all().find("X: a  Evil: 1\r\n"), std::string::npos);
 }
 
+// Nothing of a stranger's body is taken: neither memory nor time is theirs.
+TEST(Server, refuses_a_head_before_its_body_has_come) {
+  ServerLimits limits;
+  limits.admit = [](const Request& head) -> Result<std::size_t> {
+    if (head.header("Authorization") == "Bearer right") return std::size_t{1000};
+    return Error{ErrorKind::kUnauthenticated, "token_invalid", "who are you?", ""};
+  };
+  TestServer at(echo, limits);
+  for (const char* framing : {"Content-Length: 1000000000", "Transfer-Encoding: chunked"}) {
+    RawPeer stranger(at.port);
+    stranger.send(std::string("POST / HTTP/1.1\r\nHost: x\r\n") + framing + "\r\n\r\n");
+    const std::string answer = stranger.read_all();
+    EXPECT_FALSE(stranger.timed_out);
+    EXPECT_EQ(status_in(answer), 401);
+    EXPECT_NE(answer.find("token_invalid"), std::string::npos);
+  }
+  RawPeer known(at.port);
+  known.send(
+      "POST / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer right\r\nContent-Length: 2\r\n"
+      "Connection: close\r\n\r\nhi");
+  EXPECT_EQ(status_in(known.read_all()), 200);
+  RawPeer bodiless(at.port);  // its handler refuses it, and the connection goes on
+  bodiless.send("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_EQ(status_in(bodiless.read_all()), 200);
+}
+
 TEST(Server, refuses_with_a_problem_and_closes) {
   ServerLimits limits;
   limits.header_bytes = 512;
   limits.body_bytes = 64;
-  limits.body_limit = [](std::string_view, std::string_view path) {
-    return std::size_t{path == "/upload" ? 128u : 64u};
+  limits.admit = [](const Request& head) {
+    return std::size_t{head.path == "/upload" ? 128u : 64u};
   };
   TestServer at(echo, limits);
   const auto answer_to = [&](const std::string& request) {

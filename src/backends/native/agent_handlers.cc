@@ -288,11 +288,7 @@ void join_agent(Agents& agents, CallPtr call) {
   if (token == state.join_tokens.end() || agents.joining.count(*digest) != 0 ||
       token->second.expires_at < state.now ||
       (!token->second.node_name.empty() && token->second.node_name != name)) {
-    return call->fail(
-        Error{ErrorKind::kUnauthenticated, "join_token_invalid",
-              "this join token is not known, was used, has expired, or is for another "
-              "node; get a new one with `dove join-token create`",
-              "Authorization"});
+    return call->fail(listener::join_token_invalid());
   }
   const core::Node* known = state.find_node(name);
   if (known != nullptr && agents.sessions.find(known->id) != nullptr) {
@@ -429,7 +425,7 @@ void join_exec(Agents& agents, CallPtr call) {
 constexpr std::size_t kBodyMax = 64 * listener::kMiB;  // of an agent with thousands of tasks
 
 constexpr std::array kRoutes = {
-    AgentRoute{{"POST", "/v1/agents/join", "joinAgent", Access::kHandler, kBodyMax}, join_agent},
+    AgentRoute{{"POST", "/v1/agents/join", "joinAgent", Access::kJoin, kBodyMax}, join_agent},
     AgentRoute{{"POST", "/v1/agents/{name}/sync", "syncAgent", Access::kAgent, kBodyMax},
                sync_agent},
     AgentRoute{{"GET", "/v1/agents/{name}/orders", "streamOrders", Access::kAgent}, stream_orders},

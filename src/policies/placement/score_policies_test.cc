@@ -1,4 +1,3 @@
-#include "core/state/turns.h"
 #include "policies/placement/score_policies.h"
 
 #include <gtest/gtest.h>
@@ -6,6 +5,7 @@
 #include <set>
 
 #include "core/place/score_board.h"
+#include "core/state/turns.h"
 #include "policies/standard.h"
 
 namespace dove::policies {
