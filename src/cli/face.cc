@@ -145,11 +145,11 @@ void fetch_reasons(Api& api, std::vector<JobView>& jobs, int count) {
 
 Result<std::vector<PartitionView>> read_partitions(Api& api) {
   TRY_ASSIGN(const json nodes, api.get("/v1/nodes"));
-  TRY_ASSIGN(const json pools, api.get("/v1/objects?kind=Pool"));
+  TRY_ASSIGN(const json pools, api.get("/v1/pools"));
   std::vector<NodeView> all;
   for (const json& node : items_of(nodes, "nodes")) all.push_back(read_node(node));
   std::vector<PartitionView> partitions;
-  for (const json& pool : items_of(pools, "objects")) {
+  for (const json& pool : items_of(pools, "pools")) {
     PartitionView partition;
     partition.name = text_of(pool, "name");
     partition.is_default = flag_of(pool, "default");

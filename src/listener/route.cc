@@ -92,16 +92,15 @@ void refuse_path(const Call& call, const std::string& allowed) {
   call.responder->send(std::move(response));
 }
 
-// A member of a wrong type that no handler asked for by itself ends here.
-void run(const Route& route, const CallPtr& call) {
+}  // namespace
+
+void run_guarded(const CallPtr& call, const std::function<void(CallPtr)>& handle) {
   try {
-    route.handle(call);
+    handle(call);
   } catch (const nlohmann::json::exception& e) {
     call->fail(invalid("bad_value", fmt::format("the body cannot be read: {}", e.what()), ""));
   }
 }
-
-}  // namespace
 
 void dispatch(const Desk& desk, std::span<const Route> routes, wire::Request request,
               std::shared_ptr<wire::Responder> responder) {
@@ -119,7 +118,7 @@ void dispatch(const Desk& desk, std::span<const Route> routes, wire::Request req
     Result<Caller> caller = find_caller(desk, route.words, *call);
     if (!caller.ok()) return call->fail(caller.error());
     call->caller = std::move(caller).value();
-    return run(route, call);
+    return run_guarded(call, route.handle);
   }
   refuse_path(*call, allowed);
 }

@@ -59,6 +59,9 @@ std::vector<Route> bind_routes(Context& context, std::span<const RouteOf<Context
   return routes;
 }
 
+// Calls handle(call). A member of a wrong type that the handler did not look for is answered 400.
+void run_guarded(const CallPtr& call, const std::function<void(CallPtr)>& handle);
+
 // Finds the route and its parameters, checks the token, and calls the handler; answers 404
 // no_such_path, 405 method_not_allowed (with Allow), 401 or 403 otherwise.
 void dispatch(const Desk& desk, std::span<const Route> routes, wire::Request request,

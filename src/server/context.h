@@ -9,6 +9,7 @@
 #include "listener/desk.h"
 #include "server/event_feed.h"
 #include "server/job_waits.h"
+#include "server/turns.h"
 
 namespace dove::server {
 
@@ -24,6 +25,7 @@ struct Context {
   std::string version;
   EventFeed feed;
   JobWaits waits;
+  Turns declaring = {};  // of calls that change declared objects
 
   const core::State& state() const { return desk.state(); }
 };

@@ -5,6 +5,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "codec/declared_patch.h"
 #include "codec/json.h"
 #include "core/admit/admit.h"
 #include "core/admit/declared_warnings.h"
@@ -75,6 +76,7 @@ Json shown(const Declared& object) {
     out["has_token"] = !user->token_sha256.empty();
   }
   hide_digests(out);
+  out["version"] = codec::version_of(object);
   return out;
 }
 
@@ -88,30 +90,6 @@ std::optional<Declared> find_object(const core::State& state, const Kind& kind,
     if (at != objects.end()) found = Declared(at->second);
   });
   return found;
-}
-
-Result<Declared> read_object(Json body, const Kind& kind, const std::string& name,
-                             const core::State& state) {
-  const Json given_kind = body.value("kind", Json(std::string(kind.object)));
-  if (given_kind != Json(std::string(kind.object))) {
-    return invalid("kind_differs", "the object's kind is not the one in the path", "kind");
-  }
-  body["kind"] = std::string(kind.object);
-  if (kind.path != "cluster" && body.value("name", Json(name)) != Json(name)) {
-    return invalid("name_differs", "the object's name is not the one in the path", "name");
-  }
-  if (!body.contains("name")) {
-    body["name"] = kind.path == "cluster" ? state.settings.name : name;
-  }
-  body.erase("has_token");
-  TRY_ASSIGN(Declared object, codec::read_declared(body));
-  if (auto* user = std::get_if<UserDeclaration>(&object); user != nullptr) {
-    const auto known = state.users.find(user->name);
-    if (user->token_sha256.empty() && known != state.users.end()) {
-      user->token_sha256 = known->second.token_sha256;
-    }
-  }
-  return object;
 }
 
 // What becomes of an object that is applied.
@@ -130,10 +108,43 @@ struct Change {
   }
 };
 
+// A writer who names a version must have seen what is there now. Applying what is there is fine.
+Result<void> check_version(const Json& version, const Kind& kind, const std::string& name,
+                           const Change& change) {
+  if (version.is_null() || change.same()) return {};
+  if (!version.is_string()) return invalid("bad_value", "version is a text", "version");
+  if (change.before.has_value() && version == Json(codec::version_of(*change.before))) return {};
+  return Error{ErrorKind::kConflict, "stale_version",
+               fmt::format("{} {} was {} since version {}: read it again and repeat the change, or "
+                           "leave out `version` to change it regardless",
+                           kind.path, name, change.before.has_value() ? "changed" : "deleted",
+                           version.get<std::string>().substr(0, 64)),
+               "version"};
+}
+
+// The fields of `body` over those that are declared.
 Result<Change> change_of(Json body, const Kind& kind, const std::string& name,
                          const core::State& state) {
-  TRY_ASSIGN(Declared object, read_object(std::move(body), kind, name, state));
-  return Change{std::move(object), find_object(state, kind, name)};
+  const Json given_kind = body.value("kind", Json(std::string(kind.object)));
+  if (given_kind != Json(std::string(kind.object))) {
+    return invalid("kind_differs", "the object's kind is not the one in the path", "kind");
+  }
+  body["kind"] = std::string(kind.object);
+  if (kind.path != "cluster") {
+    if (body.value("name", Json(name)) != Json(name)) {
+      return invalid("name_differs", "the object's name is not the one in the path", "name");
+    }
+    body["name"] = name;
+  }
+  const Json version = body.value("version", Json());
+  body.erase("version");
+  body.erase("has_token");
+  std::optional<Declared> before = find_object(state, kind, name);
+  TRY_ASSIGN(Declared object,
+             codec::read_declared(before.has_value() ? codec::patched(*before, body) : body));
+  Change change{std::move(object), std::move(before)};
+  TRY(check_version(version, kind, name, change));
+  return change;
 }
 
 Error in_object(Error error, const Json& object) {

@@ -10,6 +10,16 @@ namespace {
 
 using listener::Access;
 
+// Calls that change declared objects are handled one after the other: each sees what the one before
+// it has changed.
+template <void (*handle)(Context&, CallPtr)>
+void in_turn(Context& context, CallPtr call) {
+  context.declaring.wait([&context, call](Turns::Turn turn) {
+    call->turn = std::move(turn);
+    listener::run_guarded(call, [&context](CallPtr own) { handle(context, std::move(own)); });
+  });
+}
+
 constexpr std::array kRoutes = {
     ApiRoute{{"POST", "/v1/jobs", "submitJob", Access::kPerson, 8 * listener::kMiB}, submit_job},
     ApiRoute{{"GET", "/v1/jobs", "listJobs", Access::kPerson}, list_jobs},
@@ -36,22 +46,24 @@ constexpr std::array kRoutes = {
     ApiRoute{{"GET", "/v1/nodes", "listNodes", Access::kPerson}, list_nodes},
     ApiRoute{{"GET", "/v1/nodes/{name}", "getNode", Access::kPerson}, get_node},
     ApiRoute{{"DELETE", "/v1/nodes/{name}", "removeNode", Access::kAdmin}, remove_node},
-    ApiRoute{{"POST", "/v1/nodes/{name}/drain", "drainNode", Access::kAdmin}, drain_node},
+    ApiRoute{{"POST", "/v1/nodes/{name}/drain", "drainNode", Access::kAdmin}, in_turn<drain_node>},
     ApiRoute{{"POST", "/v1/nodes/{name}/action", "askNode", Access::kAdmin}, ask_node},
     ApiRoute{{"POST", "/v1/care-plan", "planCare", Access::kAdmin}, plan_care},
     ApiRoute{{"POST", "/v1/nodes/{name}/findings", "reportFinding", Access::kAdmin},
              report_finding},
-    ApiRoute{{"POST", "/v1/nodes/{name}/undrain", "undrainNode", Access::kAdmin}, undrain_node},
+    ApiRoute{{"POST", "/v1/nodes/{name}/undrain", "undrainNode", Access::kAdmin},
+             in_turn<undrain_node>},
     ApiRoute{{"GET", "/v1/pools", "listPools", Access::kPerson}, list_pools},
     ApiRoute{{"GET", "/v1/queues", "listQueues", Access::kPerson}, list_queues},
     ApiRoute{{"GET", "/v1/objects", "listObjects", Access::kPerson}, list_objects},
-    ApiRoute{{"POST", "/v1/objects", "applyObjects", Access::kAdmin}, apply_objects},
+    ApiRoute{{"POST", "/v1/objects", "applyObjects", Access::kAdmin}, in_turn<apply_objects>},
     ApiRoute{{"GET", "/v1/objects/{kind}/{name}", "getObject", Access::kPerson}, get_object},
-    ApiRoute{{"PUT", "/v1/objects/{kind}/{name}", "applyObject", Access::kAdmin}, apply_object},
+    ApiRoute{{"PUT", "/v1/objects/{kind}/{name}", "applyObject", Access::kAdmin},
+             in_turn<apply_object>},
     ApiRoute{{"DELETE", "/v1/objects/{kind}/{name}", "deleteObject", Access::kAdmin},
-             delete_object},
+             in_turn<delete_object>},
     ApiRoute{{"POST", "/v1/users/{name}/token", "issueUserToken", Access::kAdmin},
-             issue_user_token},
+             in_turn<issue_user_token>},
     ApiRoute{{"POST", "/v1/join-tokens", "issueJoinToken", Access::kAdmin}, issue_join_token},
     ApiRoute{{"GET", "/v1/cluster", "getCluster", Access::kPerson}, get_cluster},
     ApiRoute{{"GET", "/v1/events", "getEvents", Access::kPerson}, get_events},

@@ -84,6 +84,27 @@ class Declared(unittest.TestCase):
         self.assertEqual(self.dove("delete", "queue", "night", check=False).returncode, 3)
         self.assertEqual(self.dove("delete", "pool", "default", check=False).returncode, 4)
 
+    def test_what_a_file_leaves_out_stays(self):
+        """One field of the cluster's settings is changed by one line; null takes it back; stale files are refused."""
+        self.dove("apply", "-f", "-", input="kind: Cluster\nfence: 9s\narray_max: 12\n")
+        one = "kind: Cluster\npreemption: false\n"
+        difference = self.dove("diff", "-f", "-", input=one, check=False).stdout
+        self.assertEqual(difference.splitlines()[1:], ["  - preemption: true", "  + preemption: false"])
+        self.lines("apply", "-f", "-", input=one)
+        cluster = json.loads(self.dove("get", "cluster", "-o", "json").stdout)["objects"][0]
+        self.assertEqual([cluster[name] for name in ("fence_s", "array_max", "preemption")], [9, 12, False])
+        difference = self.dove("diff", "-f", "-", input="kind: Cluster\nfence: null\n", check=False).stdout
+        self.assertEqual(difference.splitlines()[1:], ["  - fence_s: 9", "  + fence_s: 5"])
+        self.dove("apply", "-f", self.file)
+        seen = self.dove("get", "queue", "night", "-o", "yaml").stdout
+        self.lines("apply", "-f", "-", input="kind: Queue\nname: night\nlimits: {cores: 3}\n")
+        night = json.loads(self.dove("get", "queue", "night", "-o", "json").stdout)
+        self.assertEqual(night["limits"], {"cores": 3, "jobs_waiting": 3})
+        stale = self.dove("apply", "-f", "-", input=seen.replace("priority: 5", "priority: 6"), check=False)
+        self.assertEqual(stale.returncode, 4, stale.stderr)
+        self.assertIn("queue night was changed since version", stale.stderr)
+        self.assertEqual(json.loads(self.dove("get", "queue", "night", "-o", "json").stdout)["priority"], 5)
+
     def test_a_bad_file_changes_nothing(self):
         for bad, words in [("kind: Queue\nname: q\n---\nkind: Pol\nname: q\n", "did you mean pool"),
                            ("kind: Queue\nname: q\n---\nkind: Pool\nname: p\nnods: [a]\n", 'did you mean "nodes"'),

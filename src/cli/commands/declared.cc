@@ -137,9 +137,13 @@ Result<int> run_apply(const Invocation& invocation) {
 void print_changes(const json& before, const json& after, const std::string& label, bool colours) {
   print(styled(fmt::format("{} {}\n", before.is_null() ? "+" : "~", label), "1", colours));
   const json old = before.is_object() ? before : json::object();
+  for (const auto& [key, value] : old.items()) {
+    if (after.contains(key)) continue;
+    print(styled(fmt::format("  - {}: {}\n", key, value.dump()), "31", colours));
+  }
   for (const auto& [key, value] : after.items()) {
     const json* had = old.contains(key) ? &old[key] : nullptr;
-    if (had != nullptr && *had == value) continue;
+    if (key == "version" || (had != nullptr && *had == value)) continue;
     if (had != nullptr) print(styled(fmt::format("  - {}: {}\n", key, had->dump()), "31", colours));
     print(styled(fmt::format("  + {}: {}\n", key, value.dump()), "32", colours));
   }
@@ -199,8 +203,7 @@ Result<int> run_get(const Invocation& invocation) {
     for (json object : found) {
       const std::vector<Cell> begin = {{text_of(object, "kind"), ""},
                                        {text_of(object, "name"), ""}};
-      object.erase("kind");
-      object.erase("name");
+      for (const char* known : {"kind", "name", "version"}) object.erase(known);
       table.add({begin[0], begin[1], {object.dump(), ""}});
     }
     print(table.text(colours_on()));
@@ -245,9 +248,11 @@ std::vector<Command> declared_commands() {
   apply.description =
       "A file holds objects, separated by ---, each with kind (Cluster, Pool, Queue, Node, Limit,\n"
       "User, Project, Reservation) and name. All of them are applied, or none. Applying twice\n"
-      "changes nothing. Objects of Kubernetes and Kueue are read too: a ResourceQuota as a "
-      "project,\n"
-      "a ClusterQueue or a Cohort as a queue.";
+      "changes nothing. Fields that a file leaves out stay as they are; null resets a field to\n"
+      "its default. Members of limits and guaranteed are fields of their own; lists and other\n"
+      "maps are replaced as a whole. An object with the version that `dove get` printed is\n"
+      "refused if it was changed since. Objects of Kubernetes and Kueue are read too: a\n"
+      "ResourceQuota as a project, a ClusterQueue or a Cohort as a queue.";
   apply.options = {file, {"dry-run", 0, "", "only check"}};
   CommandSpec diff = spec_of("diff", "Show what apply would change", "[FILE...]");
   diff.operands_max = -1;

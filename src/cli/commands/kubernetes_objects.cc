@@ -64,8 +64,14 @@ class Amounts {
     }
     return true;
   }
-  json take() const { return amounts_; }
-  bool empty() const { return amounts_.empty(); }
+  // With null for what the object does not name: what was declared of it before is taken back.
+  json take() const {
+    json whole = amounts_;
+    for (const char* name : {"cores", "gpus_milli", "memory", "slices", "countables"}) {
+      if (!whole.contains(name)) whole[name] = nullptr;
+    }
+    return whole;
+  }
 
  private:
   // What nodes offer has a name of a vendor or a device; the rest are objects of Kubernetes.
@@ -102,7 +108,7 @@ Result<json> project_of(const json& document, const std::string& name,
   std::map<std::string, std::pair<std::string, json>> chosen;
   const json& hard = at(at(document, "spec"), "hard");
   if (!hard.is_object()) return wrong(who, "spec.hard names no resources");
-  json limits = json::object();
+  json limits{{"jobs_waiting", nullptr}};
   for (const auto& [key, value] : hard.items()) {
     if (key == "count/jobs.batch") {
       const auto milli = codec::parse_milli(quantity_text(value));
@@ -185,8 +191,8 @@ Result<void> read_quotas(const json& spec, bool borrows, const std::string& who,
     warnings.push_back(fmt::format(
         "{}: its flavors are added up; gpus_by_model of a Queue tells models apart", who));
   }
-  if (!guaranteed.empty()) queue["guaranteed"] = guaranteed.take();
-  if (!limits.empty()) queue["limits"] = limits.take();
+  queue["guaranteed"] = guaranteed.take();
+  queue["limits"] = limits.take();
   return {};
 }
 
@@ -198,8 +204,8 @@ Result<json> queue_of(const json& document, const std::string& kind, const std::
   for (const char* field : {"cohort", "cohortName", "parent", "parentName"}) {
     if (parent.empty()) parent = text_of(spec, field);
   }
-  json queue{{"kind", "Queue"}, {"name", name}};
-  if (!parent.empty()) queue["parent"] = parent;
+  json queue{{"kind", "Queue"}, {"name", name}, {"order", nullptr}, {"weight", nullptr}};
+  queue["parent"] = parent.empty() ? json() : json(parent);
   TRY(read_quotas(spec, kind == "Cohort" || !parent.empty(), who, queue, warnings));
   const std::string strategy = text_of(spec, "queueingStrategy");
   if (strategy == "StrictFIFO") queue["order"] = "strict_fifo";

@@ -1,0 +1,87 @@
+#include "codec/declared_patch.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "codec/json.h"
+#include "codec/record_samples.h"
+
+namespace dove::codec {
+namespace {
+
+using Json = nlohmann::json;
+
+template <class T>
+T applied(const T& before, const std::string& patch) {
+  const auto got = read_declared(patched(Declared(before), *parse_json(patch, 1 << 16)));
+  EXPECT_TRUE(got.ok()) << got.error().field << ": " << got.error().message;
+  return got.ok() ? std::get<T>(*got) : T{};
+}
+
+TEST(DeclaredPatch, AnEmptyOneChangesNothing) {
+  for (const Declared& object : sample_objects()) {
+    const auto same = read_declared(patched(object, Json::object()));
+    ASSERT_TRUE(same.ok()) << same.error().message;
+    EXPECT_EQ(*same, object);
+    EXPECT_EQ(version_of(*same), version_of(object));
+  }
+}
+
+TEST(DeclaredPatch, AFieldTakesThePlaceOfItsAliases) {
+  ClusterSettings before;
+  before.fence = milliseconds(2500);  // written as fence_us
+  before.array_max = 7;
+  const ClusterSettings after = applied(before, R"({"fence": "9s"})");
+  EXPECT_EQ(after.fence, seconds(9));
+  EXPECT_EQ(after.array_max, 7);
+  NodeDeclaration node;
+  node.name = "n1";
+  node.memory_reserved_bytes = 5;
+  EXPECT_EQ(applied(node, R"({"memory_reserved": "1Gi"})").memory_reserved_bytes,
+            std::int64_t{1} << 30);
+  const auto twice = read_declared(patched(Declared(before), {{"fence", "9s"}, {"fence_s", 9}}));
+  ASSERT_FALSE(twice.ok());
+  EXPECT_EQ(twice.error().code, "given_twice");
+}
+
+TEST(DeclaredPatch, NullIsTheDefault) {
+  ClusterSettings before;
+  before.array_max = 7;
+  before.hang_after = seconds(1);
+  const ClusterSettings after = applied(before, R"({"array_max": null, "hang_after": null})");
+  EXPECT_EQ(after, ClusterSettings{});
+  const auto unknown = read_declared(patched(Declared(before), {{"array_mx", nullptr}}));
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_EQ(unknown.error().code, "unknown_field");
+}
+
+TEST(DeclaredPatch, LimitsAreFieldsAndMapsAreWhole) {
+  Queue before;
+  before.name = "q";
+  before.limits.gpus_milli = 4000;
+  before.limits.jobs_running = 3;
+  before.limits.countables = {{"licence", 2}, {"slice:1g.18gb", 1}};
+  before.limits.gpus_by_model = {{"h200", 4000}};
+  const Queue after = applied(before, R"({"limits": {"gpus": 2, "jobs_running": null,
+      "countables": {"rdma": 1}, "gpus_by_model": {"A100": 1}}})");
+  EXPECT_EQ(after.limits.gpus_milli, 2000);
+  EXPECT_EQ(after.limits.jobs_running, -1);
+  EXPECT_EQ(after.limits.countables, (std::vector<Countable>{{"rdma", 1}, {"slice:1g.18gb", 1}}));
+  EXPECT_EQ(after.limits.gpus_by_model, (std::vector<Countable>{{"a100", 1000}}));
+  const Queue sliced =
+      applied(before, R"({"limits": {"countables": {"nvidia.com/mig-1g.18gb": 5}}})");
+  EXPECT_EQ(sliced.limits.countables, (std::vector<Countable>{{"slice:1g.18gb", 5}}));
+  EXPECT_EQ(applied(before, R"({"limits": null})").limits, Limits{});
+}
+
+TEST(DeclaredPatch, AVersionIsOfTheWholeObject) {
+  UserDeclaration user;
+  user.name = "ada";
+  const std::string first = version_of(Declared(user));
+  user.token_sha256 = std::string(64, 'a');
+  EXPECT_NE(version_of(Declared(user)), first);
+}
+
+}  // namespace
+}  // namespace dove::codec

@@ -1,0 +1,86 @@
+// Declared objects through the API: what is left out stays, and nobody undoes what they did not
+// see.
+#include <gtest/gtest.h>
+
+#include "server/api_fixture.h"
+
+namespace dove::server {
+namespace {
+
+class Objects : public WithApi {
+ protected:
+  Answer put(const std::string& path, const Json& body) {
+    return live.call("PUT", "/v1/objects/" + path, body);
+  }
+  Json get(const std::string& path) { return live.call("GET", "/v1/objects/" + path).body; }
+};
+
+TEST_F(Objects, AFieldThatIsLeftOutStays) {
+  ASSERT_EQ(put("cluster/c", Json{{"fence", "9s"}, {"array_max", 12}}).status, 200);
+  const Answer changed = live.call(
+      "POST", "/v1/objects", Json{{"objects", {{{"kind", "Cluster"}, {"preemption", false}}}}});
+  ASSERT_EQ(changed.status, 200) << changed.response.body;
+  const Json cluster = get("cluster/c");
+  EXPECT_EQ(cluster.at("fence_s"), 9);
+  EXPECT_EQ(cluster.at("array_max"), 12);
+  EXPECT_EQ(cluster.at("preemption"), false);
+  const Json change = changed.body.at("changes").at(0);
+  EXPECT_EQ(change.at("before").at("preemption"), true);
+  EXPECT_EQ(change.at("before").at("array_max"), change.at("object").at("array_max"));
+  ASSERT_EQ(put("cluster/c", Json{{"fence", nullptr}}).status, 200);
+  EXPECT_EQ(get("cluster/c").at("fence_s"), 5);
+  EXPECT_EQ(get("cluster/c").at("array_max"), 12);
+}
+
+TEST_F(Objects, ApplyingANodeDoesNotTakeItBackIntoService) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  live.call("POST", "/v1/nodes/n1/drain", Json{{"reason", "fan"}});
+  ASSERT_EQ(put("node/n1", Json{{"features", {"fast"}}}).status, 200);
+  EXPECT_EQ(get("node/n1").at("drained"), true);
+  EXPECT_EQ(get("node/n1").at("drain_reason"), "fan");
+}
+
+TEST_F(Objects, AStaleWriteIsRefused) {
+  ASSERT_EQ(put("queue/q", Json{{"priority", 1}}).status, 200);
+  Json read = get("queue/q");
+  const std::string seen = read.at("version").get<std::string>();
+  ASSERT_EQ(put("queue/q", Json{{"priority", 2}, {"version", seen}}).status, 200);
+  EXPECT_NE(get("queue/q").at("version"), seen);
+  read["weight"] = 5;
+  const Answer stale = put("queue/q", read);
+  EXPECT_EQ(stale.status, 409);
+  EXPECT_EQ(stale.code(), "stale_version");
+  const std::string detail = stale.body.at("detail").get<std::string>();
+  EXPECT_NE(detail.find("queue q was changed since version " + seen), std::string::npos) << detail;
+  EXPECT_EQ(get("queue/q").at("priority"), 2);
+  EXPECT_EQ(get("queue/q").at("weight"), 1);
+  // Repeating what was done is no conflict, and without a version nothing is compared.
+  EXPECT_EQ(put("queue/q", Json{{"priority", 2}, {"version", seen}}).body.at("change"), "none");
+  EXPECT_EQ(put("queue/q", Json{{"weight", 5}}).status, 200);
+  EXPECT_EQ(put("queue/gone", Json{{"version", seen}}).code(), "stale_version");
+  EXPECT_EQ(put("queue/q", Json{{"version", 7}, {"weight", 6}}).status, 400);
+}
+
+TEST_F(Objects, WritesThatMeetBothHold) {
+  int answered = 0;
+  for (int i = 0; i < 8; ++i) {
+    const std::string name = i % 2 == 0 ? "weight" : "priority";
+    wire::Request request;
+    request.method = "PUT";
+    request.target = "/v1/objects/queue/q";
+    request.headers = {{"Authorization", "Bearer " + live.admin_token}};
+    request.body = Json{{name, 10 + i}}.dump();
+    live.client->call(std::move(request), [&](Result<wire::Response> response) {
+      ASSERT_TRUE(response.ok());
+      EXPECT_EQ(response->status, 200) << response->body;
+      ++answered;
+    });
+  }
+  ASSERT_TRUE(live.until([&] { return answered == 8; }));
+  EXPECT_GE(get("queue/q").at("weight"), 10);
+  EXPECT_GE(get("queue/q").at("priority"), 10);
+}
+
+}  // namespace
+}  // namespace dove::server
