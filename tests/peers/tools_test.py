@@ -2,7 +2,7 @@
 """Tools that drive a Slurm cluster, as PyPI has them, on a real Slurm and on Dovetail: the same results.
 
 The tools' own programs lie in tools/; both places run them at the same time. Skips where Slurm with its accounting or
-the tools (`tools/setup peers`, as root) are missing. Not executable yet, so tools/run_tests leaves it out: a job of
+the tools (`tools/setup peers`, as root, then `tools/peer_tools`) are missing. Not executable yet, so tools/run_tests leaves it out: a job of
 submitit's on Dovetail was seen in `preparing` for 90 s in two of four runs, which has to be understood first.
 """
 # limit_s: 420
