@@ -136,7 +136,7 @@ TEST(Controller, BelowTheFloorOnlyNewWorkIsRefused) {
   options.free_bytes = [&free] { return free.load(); };
   Running running(store, std::move(options));
   ASSERT_TRUE(submit_and_wait(running.controller, submission(small_job())).ok());
-  free = 1 << 20;
+  free = 4 << 20;
   const auto refused = submit_and_wait(running.controller, submission(small_job()));
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, "disk_full");

@@ -71,7 +71,15 @@ class Splitter {
     if (quote_ != '\'' && begins_command) {
       finish();
       end_command();
-      if (c == '$') ++at_;
+      if (c == '$') {
+        ++at_;
+        outer_quotes_.push_back(std::exchange(quote_, '\0'));
+      }
+    } else if (quote_ == 0 && c == ')' && !outer_quotes_.empty()) {
+      finish();
+      end_command();
+      quote_ = outer_quotes_.back();
+      outer_quotes_.pop_back();
     } else if (quote_ != 0) {
       if (c == quote_) {
         quote_ = 0;
@@ -121,6 +129,7 @@ class Splitter {
   std::size_t line_begin_ = 0;
   int line_ = 1;
   char quote_ = 0;
+  std::vector<char> outer_quotes_;  // of the strings that a $( interrupts
   bool open_ = false;
   Word word_;
   std::vector<Word> words_;

@@ -32,7 +32,7 @@ TEST(ScriptSteps, WhatIsNotIsOneWithItsPlace) {
   EXPECT_EQ(warnings("x=\"$(srun --mpi pmi2 hostname)\"\n"), "job.sh:1:11 no_effect\n");
   EXPECT_EQ(warnings("srun -n1 a : -n2 b\nsrun echo :\n"), "job.sh:1:12 step_fails\n");
   EXPECT_EQ(warnings("/usr/bin/srun -A name -n1 a & srun -n1 --mpi=pmix b\n"),
-            "job.sh:1:15 no_effect\njob.sh:1:41 no_effect\n");
+            "job.sh:1:15 no_effect\njob.sh:1:40 no_effect\n");
   EXPECT_EQ(warnings("srun --cpu-bind=map_cpu:0,1 a\n"), "job.sh:1:6 no_effect\n");
 }
 

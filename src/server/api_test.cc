@@ -334,7 +334,7 @@ TEST(OpenApi, IsTheRouteTable) {
 // The `required: [...]` of a schema.
 std::vector<std::string> required_of(const std::string& schema) {
   const std::string text(openapi_text());
-  const std::size_t at = text.find("\n    " + schema + ":\n");
+  const std::size_t at = text.find("\n    " + schema + ":\n", text.find("\n  schemas:\n"));
   const std::size_t begin = text.find("required: [", at) + 11;
   std::istringstream list(text.substr(begin, text.find(']', begin) - begin));
   std::vector<std::string> names;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """A training that is killed again and again goes on from its last checkpoint and loses no more than the interval."""
+import glob
 import os
 import random
 import signal
@@ -62,7 +63,7 @@ def train(cluster, name, lost_at_most):
         elif line[0] == "step":
             done = int(line[1])
     assert len(resumed) == kills + 1 and max(resumed) <= lost_at_most, resumed
-    folder = os.path.join(cluster.folder, "shared/checkpoints", str(job))
+    (folder,) = glob.glob(os.path.join(cluster.folder, "shared/checkpoints", f"*-{job}"))
     kept = [entry for entry in os.listdir(folder) if entry.startswith("step-")]
     assert len(kept) == 2, kept
     taken = cluster.run("events", "-j", str(job), "-k", "CheckpointTaken").stdout.splitlines()

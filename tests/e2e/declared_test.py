@@ -169,7 +169,7 @@ spec: {resources: [{name: cpu, nominalQuota: 2}, {name: memory, nominalQuota: 12
         self.assertNotEqual(refused.returncode, 0)
         self.assertIn("night", refused.stderr)
         # Lifting the limit starts the job.
-        self.dove("apply", "-f", "-", input="kind: Queue\nname: night\n")
+        self.dove("apply", "-f", "-", input="kind: Queue\nname: night\nlimits: null\n")
         self.assertEqual(self.cluster.wait(second)["state"], "completed")
         self.dove("cancel", str(first))
 
@@ -186,7 +186,7 @@ spec: {resources: [{name: cpu, nominalQuota: 2}, {name: memory, nominalQuota: 12
         self.assertEqual(self.dove("submit", "--pool", "nowhere", "--wrap", "true", check=False).returncode, 2)
         # One core of node2 is kept for the system.
         wide = self.submit("-w", "node2", "-c4", "--wrap", "true")
-        self.assertIn("the nodes that it wants or excludes leave 1 node", self.dove("why", str(wide)).stdout)
+        self.assertIn("--nodelist and --exclude leave 1 node", self.dove("why", str(wide)).stdout)
         self.assertEqual(self.cluster.job(wide)["state"], "waiting")
 
     def test_users_act_for_themselves_only(self):
@@ -195,7 +195,7 @@ spec: {resources: [{name: cpu, nominalQuota: 2}, {name: memory, nominalQuota: 12
         job = self.submit("--wrap", "sleep 60", token=bob)
         self.assertEqual(self.cluster.job(job)["user"], "bob")
         second = self.submit("--wrap", "true", token=bob)
-        self.assertIn("user bob may use 1 job at once", self.dove("why", str(second)).stdout)
+        self.assertIn("user bob may run 1 job at a time", self.dove("why", str(second)).stdout)
         for arguments in (["cancel", str(job)], ["hold", str(second)], ["requeue", str(job)],
                           ["logs", str(job)], ["drain", "node1"], ["apply", "-f", self.file],
                           ["token", "create", "bob"], ["delete", "user", "bob"],

@@ -203,7 +203,7 @@ class Faces(unittest.TestCase):
             with self.subTest(arguments):
                 self.call("tcloud", *arguments, code=1)
         self.call("tcloud", "env", "ls")
-        self.assertIn("did you mean `dove tcloud ps`", self.call("tcloud", "pss", code=2).stderr)
+        self.assertIn("Did you mean `dove tcloud ps`", self.call("tcloud", "pss", code=2).stderr)
 
     def test_tcloud_add(self):
         self.write("tuxiv.conf", TUXIV)
@@ -286,8 +286,8 @@ class Faces(unittest.TestCase):
         self.dove("drain", "nowhere", code=3)
 
     def test_help_man_and_completion(self):
-        self.assertIn("did you mean `dove ps`", self.dove("pss", code=2).stderr)
-        self.assertIn("did you mean", self.dove("sumbit", code=2).stderr)
+        self.assertIn("Did you mean `dove ps`", self.dove("pss", code=2).stderr)
+        self.assertIn("Did you mean", self.dove("sumbit", code=2).stderr)
         self.assertIn("Usage: dove submit", self.dove("submit", "--help").stdout)
         self.assertIn(".TH DOVE", self.dove("man").stdout)
         for shell in ("bash", "zsh"):

@@ -47,7 +47,8 @@ class Follow(unittest.TestCase):
         until(lambda: self.cluster.logs(job) == "first\n", 20, "its first line")
         wait = self.begin("wait", str(job))
         logs = self.begin("logs", "-f", str(job))
-        events = self.begin("events", "-f", "-j", str(job), "-o", "json")
+        events = self.begin("events", "-f", "--after=0", "-j", str(job), "-o", "json")
+        self.assertIn("JobSubmitted", events.stdout.readline())  # so it is connected
         self.assertEqual(logs.stdout.readline(), "first\n")
         for _ in range(2):
             self.restart_server()

@@ -175,7 +175,7 @@ CALLS = [
     ("POST", "/v1/join-tokens", b'{"ttl_s": -1}', "bad_value"),
     ("POST", "/v1/users/a%20b/token", b"{}", "bad_name"),
     ("PATCH", "/v1/jobs", b"{}", "method_not_allowed"),
-    ("POST", "/v1/agents/join", b'{"token": "guess"}', "protocol_unsupported"),
+    ("POST", "/v1/agents/join", b'{"token": "guess"}', "join_token_invalid"),
 ]
 
 # bytes sent, how the status begins that comes back
@@ -194,9 +194,9 @@ WIRE = [
     (b"POST /v1/jobs HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}",
      "400"),
     (b"POST /v1/jobs HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", "501"),
-    (b"POST /v1/jobs HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n", "400"),
+    (b"POST /v1/jobs HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n", "401"),
     (b"POST /v1/jobs HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n", "4"),
-    (b"POST /v1/jobs HTTP/1.1\r\nHost: a\r\nContent-Length: 10485760\r\n\r\n{", "413"),
+    (b"POST /v1/jobs HTTP/1.1\r\nHost: a\r\nContent-Length: 10485760\r\n\r\n{", "401"),
     (b"GET /v1/jobs HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " + b"\xff" * 40 + b"\r\n\r\n", "4"),
     (b"GET /v1/jobs HTTP/1.1\r\nHost: a\r\nAuthorization: Basic cm9vdDo=\r\n\r\n", "401"),
     (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\r\n\r\n", "400"),
@@ -217,7 +217,7 @@ FILES = [
     ("a.sh", S + b"#SBATCH --gres=gpu:-1\n", "2:"),
     ("a.sh", S + b"#SBATCH --time=1:2:3:4:5\n", "2:"),
     ("a.sh", S + b"#SBATCH --array=0-999999999999\n", "2:"),
-    ("a.sh", S + b"#SBATCH --array=\n", "2:"),
+    ("a.sh", S + b"#SBATCH --array=-\n", "2:"),
     ("a.sh", S + b"#SBATCH --dependency=afterok:x\n", "2:"),
     ("a.sh", S + b"#SBATCH --nmae=x\n", "did you mean"),
     ("a.sh", S + b"#SBATCH --output=a\tb\x01\n", "2:"),

@@ -49,7 +49,7 @@ class Counted(unittest.TestCase):
         beside = self.submit(**{"hugepages-2Mi": 2 * MI, "hugepages-1Gi": "1Gi"})
         self.cluster.wait_state(beside, "running")
         why = self.cluster.run("why", str(second)).stdout
-        self.assertRegex(why, r"needs 4 MiB of hugepages-2Mi.*; 0 B free.*8 MiB in all")
+        self.assertRegex(why, r"needs 4 MiB of hugepages-2Mi.*free on one node is 0.*8 MiB")
         shown = self.cluster.run("nodes", "node1").stdout
         self.assertIn("hugepages-2Mi 8 MiB of 8 MiB in use", shown)
         self.assertIn("hugepages-1Gi 1 GiB of 1 GiB in use", shown)

@@ -10,6 +10,7 @@
 #include "core/place/device_fit.h"
 #include "core/place/hostlist.h"
 #include "core/state/books.h"
+#include "model/huge_pages.h"
 
 namespace dove::core {
 namespace {
@@ -219,10 +220,12 @@ std::string Finder::lacks(const TaskGroup& group, const Nodes& chosen) const {
     for (const Countable& one : request->countables) {
       const std::int64_t has = most([&](const Node& n) { return countable_of(n, one.name); });
       if (one.amount <= has) continue;
-      if (has == 0)
-        return fmt::format("needs {} {}; no node of {} has any", one.amount, one.name, name_);
-      return fmt::format("needs {} {} on one node, and no node of {} has more than {}", one.amount,
-                         one.name, name_, has);
+      const bool is_bytes = huge_page_bytes(one.name) != 0;
+      const std::string wanted = is_bytes ? bytes_text(one.amount) + " of " + one.name
+                                          : fmt::format("{} {}", one.amount, one.name);
+      if (has == 0) return fmt::format("needs {}; no node of {} has any", wanted, name_);
+      return fmt::format("needs {} on one node, and no node of {} has more than {}", wanted, name_,
+                         is_bytes ? bytes_text(has) : std::to_string(has));
     }
   }
   return "";

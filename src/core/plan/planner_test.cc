@@ -61,16 +61,5 @@ TEST_F(PlannerTest, NorByADeadlineThatComesBefore) {
   EXPECT_FALSE(find(cluster.submit(spec)).has_value());
 }
 
-TEST_F(PlannerTest, WhatIsKeptIsInTheWayOfTheNext) {
-  const JobId first = cluster.submit({.gpus = 4, .limit_s = 100});
-  const JobId second = cluster.submit({.gpus = 4, .tasks = 2, .limit_s = 100});
-  pools = pool_indexes(cluster.state);
-  Planner planner(cluster.state, plan, first_fit, pools);
-  auto found = planner.find(cluster.job(first));
-  const Instant end = stay_of(cluster.state, *cluster.job(first).spec).end(found->start_at);
-  planner.keep(first, *cluster.job(first).spec, std::move(*found));
-  EXPECT_EQ(planner.find(cluster.job(second))->start_at, end);
-}
-
 }  // namespace
 }  // namespace dove::core

@@ -33,13 +33,6 @@ class VictimSearchTest : public testing::Test {
   std::vector<JobId> running;
 };
 
-TEST_F(VictimSearchTest, StopsOnTheNodeWhereThatCostsLeast) {
-  start(4, 1);
-  const JobId small = start(1, 2);
-  start(3, 2);
-  EXPECT_EQ(stopped(spec_of({.gpus = 1, .priority = 5})), std::vector<JobId>{small});
-}
-
 TEST_F(VictimSearchTest, SparesWhatIsNotNeeded) {
   const JobId one = start(2, 1);
   start(2, 1);

@@ -68,18 +68,5 @@ TEST_F(VictimsTest, APauseFollowsEachPreemptionAndDoubles) {
   EXPECT_EQ((pause_end(twice) - cluster.state.now).us, 2 * first.us);
 }
 
-TEST_F(VictimsTest, NodesThatAnOutageClosesAreNotOpen) {
-  const JobId job = cluster.submit();
-  EXPECT_EQ(open_nodes(cluster.state, cluster.job(job), ranked_nodes(cluster.state)).size(), 1u);
-  Reservation outage;
-  outage.name = "o";
-  outage.nodes = {"*"};
-  outage.starts_at = cluster.state.now;
-  outage.ends_at = cluster.state.now + seconds(100);
-  outage.outage = true;
-  cluster.declare(outage);
-  EXPECT_TRUE(open_nodes(cluster.state, cluster.job(job), ranked_nodes(cluster.state)).empty());
-}
-
 }  // namespace
 }  // namespace dove::core
