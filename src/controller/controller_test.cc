@@ -136,11 +136,32 @@ TEST(Controller, BelowTheFloorOnlyNewWorkIsRefused) {
   options.free_bytes = [&free] { return free.load(); };
   Running running(store, std::move(options));
   ASSERT_TRUE(submit_and_wait(running.controller, submission(small_job())).ok());
-  free = 4 << 20;
+  EXPECT_FALSE(running.controller.shortage().has_value());
+  free = 10 << 20;
   const auto refused = submit_and_wait(running.controller, submission(small_job()));
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, "disk_full");
+  EXPECT_NE(refused.error().message.find("it wants 64 MB free, and has 10 MB"), std::string::npos);
   EXPECT_TRUE(submit_and_wait(running.controller, JobHeld{JobId(1)}).ok());
+  EXPECT_TRUE(running.controller.shortage().has_value());
+}
+
+TEST(Controller, OnAFullDiskOnlyWhatMakesRoomIsTaken) {
+  store::MemoryStore store;
+  std::atomic<std::int64_t> free{std::int64_t{1} << 40};
+  ControllerOptions options = test_options(policies::standard_policies());
+  options.free_bytes = [&free] { return free.load(); };
+  Running running(store, std::move(options));
+  ASSERT_TRUE(submit_and_wait(running.controller, submission(small_job())).ok());
+  free = 1 << 20;
+  const auto refused = submit_and_wait(running.controller, JobHeld{JobId(1)});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("it wants 2 MB free, and has 1 MB"), std::string::npos);
+  Input relief;
+  relief.kind = InputKind::kRelief;
+  relief.events.push_back(StampedEvent{JobCancelRequested{JobId(1)}, {}});
+  EXPECT_TRUE(submit_and_wait(running.controller, std::move(relief)).ok());
+  EXPECT_EQ(running.controller.shortage()->code, "disk_full");
 }
 
 TEST(Controller, WhatArrivesDuringAnAppendIsOneBatch) {
