@@ -20,7 +20,9 @@ bool is_there(const core::Job& job, WaitUntil until) {
   const bool active = job.phase == JobPhase::kActive;
   switch (until) {
     case WaitUntil::kStarted:
-      return job.phase == JobPhase::kEnded || (active && job.attempts.back().started_at.us != 0);
+      // All of its nodes run it: steps can begin.
+      return job.phase == JobPhase::kEnded ||
+             (active && job.attempts.back().stage >= Stage::kRunning);
     case WaitUntil::kSettled:
       return !active;
     case WaitUntil::kEnded:

@@ -21,7 +21,7 @@
 namespace dove::server {
 
 enum class WaitUntil {
-  kStarted,  // its attempt's first task was, or it is over
+  kStarted,  // its tasks run on all of its nodes, or it is over
   kSettled,  // no attempt of it goes on
   kEnded,
 };
