@@ -8,7 +8,7 @@ ROUNDS ?= 200
 SEED ?= 1
 CONFIGURE = [ $(RELEASE)/build.ninja -nt CMakePresets.json ] || cmake --preset release >/dev/null
 
-.PHONY: help build all demo test unit e2e test-upgrade peers test-isolation test-vm gpu check format bench chaos explore fuzz clean
+.PHONY: help build all demo test unit e2e test-upgrade peers test-torch test-isolation test-vm gpu check format bench chaos explore fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1|/p' Makefile | awk -F'|' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -46,7 +46,14 @@ e2e: all ## the end-to-end tests
 
 peers: all ## tests and comparisons against a real Slurm
 	@tools/setup run test peers
+	@tools/peer_tools
 	@tools/run_tests $(RELEASE) --only peers
+
+test-torch: ## PyTorch from PyPI on two virtual nodes: torchrun and env://, on CPUs (fetches some 4 GB)
+	@tools/setup build run
+	@tools/torch_venv
+	@$(MAKE) --no-print-directory build
+	@DOVE=$(CURDIR)/$(RELEASE)/dove tests/torch/torch_test.py
 
 test-isolation: ## what a hostile task in a container tries, and a neighbour that notices nothing (root)
 	@tools/setup build run test

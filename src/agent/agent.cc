@@ -1,9 +1,6 @@
 #include "agent/agent.h"
 
 #include <fmt/format.h>
-#include <pwd.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -15,7 +12,6 @@
 #include <sstream>
 
 #include "agent/attempts/attempt_record.h"
-#include "agent/attempts/own_directory.h"
 #include "base/digest.h"
 #include "codec/json.h"
 #include "telemetry/log.h"
@@ -34,12 +30,10 @@ std::string read_text(const fs::path& path) {
 }
 
 constexpr std::size_t kLine_bytes = std::size_t{64} << 20;
+// Each attempt has at most one; so many may hang before others wait for one.
+constexpr std::size_t kSideThreads = 128;
 constexpr std::int64_t kStopGrace_us = 3'000'000;
 constexpr std::int64_t kStopMax_us = 10'000'000;
-
-AttemptKey key_of(const Json& value) {
-  return {JobId(value.value("job", std::uint64_t{0})), value.value("attempt", AttemptNumber{0})};
-}
 
 }  // namespace
 
@@ -48,12 +42,16 @@ Agent::Agent(wire::Loop& loop, AgentOptions options, Inventory inventory, Runner
       options_(std::move(options)),
       inventory_(std::move(inventory)),
       runner_(runner),
-      client_(loop, options_.host, options_.port),
+      side_(loop, kSideThreads),
+      uplink_(loop, {options_.name, options_.data_dir,
+                     wire::ServerUrl{options_.tls, options_.host, options_.port, ""},
+                     options_.ca_file, options_.authority_digest}),
       cutter_(options_.arrange, options_.keeps_records ? options_.data_dir + "/slices" : ""),
       allocator_(plugins(), options_.keeps_records ? options_.data_dir + "/plug-ins" : ""),
       jitter_(std::hash<std::string>{}(options_.name)) {
   facts_.node = options_.name;
-  facts_.url = fmt::format("http://{}:{}", options_.host, options_.port);
+  facts_.url = fmt::format("{}://{}", options_.tls ? "https" : "http",
+                           wire::Address{options_.host, options_.port}.text());
   facts_.networks = options_.networks;
   if (options_.network_offer) {
     facts_.network_shortfall = [this] { return options_.network_offer().shortfall; };
@@ -104,6 +102,7 @@ Result<void> Agent::start() {
   }
   TRY_ASSIGN(Contact contact, Contact::open(options_.data_dir + "/contact", options_.former_wait));
   contact_.emplace(std::move(contact));
+  contact_->begin_boot(options_.boot_id);
   if (contact_->fence_us() > 0) {
     fence_us_ = contact_->fence_us();
     disconnect_grace_us_ = contact_->disconnect_grace_us();
@@ -114,14 +113,16 @@ Result<void> Agent::start() {
     finished_->start();
   }
   agent_token_ = read_text(options_.data_dir + "/agent_token");
+  TRY(uplink_.open());
+  facts_.authority_path = uplink_.authority_path();
   load_attempts();
-  health_ = std::make_unique<Health>(loop_, options_.health, [this](const Json& said) {
-    reports_.push_back(codec::dump_json(said));
+  health_ = std::make_unique<Health>(loop_, options_.health, [this](protocol::Report said) {
+    reports_.push_back(std::move(said));
     post_flush(0);
   });
   if (options_.watches_health) health_->start();
   if (options_.keeps_records && options_.progress_every.count() > 0) watch_progress();
-  if (options_.has_ring) listen_for_rings();
+  if (options_.has_ring && !uplink_.secure()) listen_for_rings();
   renew();
   look_at_networks();
   connect();
@@ -138,14 +139,17 @@ void Agent::watch_progress() {
           if (held->stage() == HeldAttempt::Stage::kEnded) continue;
           const LaunchOrder& order = held->order();
           const bool contained = !order.exec.container.image.empty();
+          std::vector<Rank> ranks;
+          for (const TaskGrant& task : order.placement.tasks) ranks.push_back(task.rank);
           all.push_back({key, progress_prefix(order),
-                         contained ? own_progress_directory(held->directory()) : ""});
+                         contained ? own_progress_directory(held->directory()) : "",
+                         std::move(ranks)});
         }
         return all;
       },
-      [this](const Json& said) {
+      [this](protocol::Progress said) {
         if (session_.empty()) return;
-        reports_.push_back(codec::dump_json(said));
+        reports_.emplace_back(std::move(said));
         post_flush(0);
       });
   progress_->start(options_.mapped_users);
@@ -155,41 +159,23 @@ std::string Agent::attempt_directory(AttemptKey key) const {
   return options_.data_dir + "/attempts/" + key.text();
 }
 
-// Where the job saves its work: its user's from the beginning, as it may not make it itself. A
-// container's are made with the container.
-void Agent::make_checkpoint_places(const LaunchOrder& order) const {
-  if (!options_.keeps_records || !order.exec.container.image.empty()) return;
-  const bool is_mapped = options_.mapped_users && order.run_as != RunAs::kAgent;
-  const passwd* owner = is_mapped ? getpwnam(order.linux_user.c_str()) : getpwuid(geteuid());
-  std::vector<fs::path> places;
-  if (!facts_.stage_directory.empty()) places.emplace_back(stage_of(facts_, order.key));
-  if (options_.mapped_users) places.emplace_back(checkpoints_of(facts_, order.key.job));
-  for (const fs::path& path : places) {
-    std::string why = "its Linux user is not known here";
-    if (owner != nullptr) {
-      const auto made =
-          make_own_directory(path.parent_path(), path.filename(), owner->pw_uid, owner->pw_gid);
-      if (made.ok()) continue;
-      why = made.error().message;
-    }
-    telemetry::log(telemetry::Level::kWarning, "no_checkpoints",
-                   {{"path", path.string()}, {"attempt", order.key.text()}, {"why", why}});
-  }
-}
-
 HeldAttempt& Agent::hold(LaunchOrder order) {
-  make_checkpoint_places(order);
   HeldContext context;
   context.facts = &facts_;
   context.runner = &runner_;
   context.mapped_users = options_.mapped_users;
   context.keeps_records = options_.keeps_records;
   context.output_rotate_bytes = options_.output_rotate_bytes;
-  context.report = [this](Report said) { report(std::move(said)); };
+  context.report = [this](protocol::Report said) { report(std::move(said)); };
   context.step_output = [this](const StepAttach& step, const StepTaskOutput& output) {
     step_output(step, output);
   };
   context.wall_us = [this] { return loop_.wall_us(); };
+  if (options_.keeps_records) {
+    context.meet = [this, key = order.key](Needs needs, std::function<void(Result<void>)> done) {
+      meet(key, std::move(needs), std::move(done));
+    };
+  }
   context.after = [this](std::chrono::milliseconds wait, std::function<void()> call) {
     return loop_.after(wait, std::move(call));
   };
@@ -209,88 +195,61 @@ HeldAttempt& Agent::hold(LaunchOrder order) {
   return reference;
 }
 
-void Agent::load_attempts() {
-  std::vector<fs::path> found;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(options_.data_dir + "/attempts", error)) {
-    found.push_back(entry.path());
-  }
-  std::sort(found.begin(), found.end());
-  for (const fs::path& path : found) load_attempt(path.string());
-}
-
-// The order is written before anything starts: without one, nothing was started. With one that
-// cannot be read (another version's), what was started is ended.
-void Agent::load_attempt(const std::string& directory) {
-  const std::optional<AttemptKey> key = read_key(fs::path(directory).filename().string());
-  std::error_code error;
-  const std::string text = read_attempt(directory).order;
-  if (!key.has_value() || text.empty()) {
-    telemetry::log(telemetry::Level::kWarning, "attempt_without_order", {{"directory", directory}});
-    if (key.has_value()) fs::remove_all(directory, error);
-    return;
-  }
-  Result<LaunchOrder> order = Error{ErrorKind::kCorrupt, "order", "is not JSON", ""};
-  if (Result<Json> line = codec::parse_json(text, kLine_bytes); line.ok()) {
-    order = read_launch_order(*line);
-  }
-  if (order.ok() && order->key == *key) return hold(std::move(order).value()).resume();
-  telemetry::log(telemetry::Level::kError, "attempt_order_unreadable",
-                 {{"directory", directory}, {"why", order.ok() ? "" : order.error().message}});
-  LaunchOrder unknown;
-  unknown.key = *key;
-  HeldAttempt& held = hold(std::move(unknown));
-  held.resume();
-  held.stop();
-}
-
 void Agent::on_line(std::string_view text) {
-  Result<Json> line = codec::parse_json(text, kLine_bytes);
-  if (!line.ok()) {
-    telemetry::log(telemetry::Level::kError, "order_unreadable", {{"why", line.error().message}});
-    return;
-  }
-  try {
-    see(*line);
-    if (line->contains("order")) {
-      on_order(*line, text);
-    } else {
-      on_control(*line);
-    }
-  } catch (const Json::exception& e) {
-    telemetry::log(telemetry::Level::kError, "order_unreadable", {{"why", e.what()}});
-  }
+  const auto unreadable = [](const Error& why) {
+    telemetry::log(telemetry::Level::kError, "order_unreadable", {{"why", why.message}});
+  };
+  const Result<Json> line = codec::parse_json(text, kLine_bytes);
+  if (!line.ok()) return unreadable(line.error());
+  if (line->contains("order")) return on_order(*line, std::string(text));
+  const Result<protocol::Control> control = protocol::read_control(*line);
+  if (!control.ok()) return unreadable(control.error());
+  on_control(*control);
 }
 
-void Agent::on_order(const Json& line, std::string_view text) {
-  const auto epoch = line.value("epoch", std::uint64_t{0});
-  const AttemptKey key = key_of(line);
-  if (epoch < contact_->epoch()) {
-    return refuse(key, fmt::format("an order of epoch {}, when epoch {} has begun", epoch,
-                                   contact_->epoch()));
+void Agent::on_order(const Json& line, std::string text) {
+  const Result<protocol::Order> read = protocol::read_order(line);
+  if (!read.ok()) {
+    telemetry::log(telemetry::Level::kError, "order_unreadable", {{"why", read.error().message}});
+    return;
   }
-  const std::string what = line.value("order", "");
-  if (what == "launch") {
-    launch(line, text);
-  } else if (what == "start") {
-    const auto found = held_.find(key);
-    if (found == held_.end()) {
-      // The hash in the next heartbeat shows that it is not here.
-      telemetry::log(telemetry::Level::kWarning, "start_of_unknown", {{"attempt", key.text()}});
-    } else if (found->second->stage() == HeldAttempt::Stage::kPrepared) {
-      found->second->start();
-    } else {
-      found->second->repeat_report();
-    }
-  } else if (what == "test") {
-    health_->test();
-  } else if (what == "remedy") {
-    health_->remedy(line.value("remedy", ""));
-  } else if (what == "stop") {
-    stop(key, line.value("reason", "") == "preempted",
-         std::chrono::milliseconds(line.value("after_ms", std::int64_t{0})));
+  const protocol::Order& order = *read;
+  const AttemptKey key = order.key;
+  contact_->saw(order.epoch.value, order.seq.value, order.proof);
+  if (order.epoch.value < contact_->epoch()) {
+    return refuse(key, fmt::format("an order of epoch {}, when epoch {} has begun",
+                                   order.epoch.value, contact_->epoch()));
   }
-  applied_ = std::max(applied_, line.value("seq", std::uint64_t{0}));
+  switch (order.kind) {
+    case protocol::OrderKind::kLaunch:
+      launch(key, line, std::move(text));
+      break;
+    case protocol::OrderKind::kStart:
+      pass_barrier(key);
+      break;
+    case protocol::OrderKind::kStop:
+      stop(key, order.reason == "preempted", std::chrono::milliseconds(order.after_ms));
+      break;
+    case protocol::OrderKind::kTest:
+      health_->test();
+      break;
+    case protocol::OrderKind::kRemedy:
+      health_->remedy(order.remedy);
+      break;
+  }
+  applied_ = std::max(applied_, order.seq.value);
+}
+
+void Agent::pass_barrier(AttemptKey key) {
+  const auto found = held_.find(key);
+  if (found == held_.end()) {
+    // The hash in the next heartbeat shows that it is not here.
+    telemetry::log(telemetry::Level::kWarning, "start_of_unknown", {{"attempt", key.text()}});
+  } else if (found->second->stage() <= HeldAttempt::Stage::kPrepared) {
+    found->second->start();
+  } else {
+    found->second->repeat_report();
+  }
 }
 
 void Agent::found(Finding finding) {
@@ -300,21 +259,16 @@ void Agent::found(Finding finding) {
 void Agent::refuse(AttemptKey key, const std::string& why) {
   telemetry::log(telemetry::Level::kWarning, "order_refused",
                  {{"attempt", key.text()}, {"why", why}});
-  report(Report{ReportKind::kRefused, key, {}, why, 0, 0, 0});
+  report(protocol::OrderRefused{key, why});
 }
 
 void Agent::tell_warnings(const HeldAttempt& held) {
   const std::set<std::string> warnings = held.warnings();
   if (warnings.empty() || session_.empty()) return;
-  const AttemptKey key = held.order().key;
-  reports_.push_back(codec::dump_json(Json{{"kind", "warnings"},
-                                           {"job", key.job.value},
-                                           {"attempt", key.attempt},
-                                           {"warnings", warnings}}));
+  reports_.emplace_back(protocol::Warnings{held.order().key, {warnings.begin(), warnings.end()}});
 }
 
-void Agent::launch(const Json& line, std::string_view text) {
-  const AttemptKey key = key_of(line);
+void Agent::launch(AttemptKey key, const Json& line, std::string text) {
   if (const auto found = held_.find(key); found != held_.end()) {
     if (found->second->was_interrupted()) return found->second->start();
     return found->second->repeat_report();
@@ -323,16 +277,10 @@ void Agent::launch(const Json& line, std::string_view text) {
       cutter_.is_under_way(key) || allocator_.is_under_way(key) || preflights_.count(key) > 0;
   if (under_way) return;
   // What this node offers now holds for the attempt, whatever it offers when we start again.
-  const bool offered = offers_networks();
-  std::string kept(text.substr(0, text.rfind('}')));
-  kept += offered ? R"(,"has_network":true})" : R"(,"has_network":false})";
-  Result<LaunchOrder> order = read_launch_order(line, offered);
-  if (!order.ok()) {
-    report(Report{ReportKind::kLaunchFailed, key, {}, order.error().message, 0, 0, 0});
-    return;
-  }
-  if (order->preflight) return try_and_launch(std::move(order).value(), std::move(kept));
-  begin_launch(std::move(order).value(), std::move(kept));
+  Result<LaunchOrder> order = read_launch_order(line, offers_networks());
+  if (!order.ok()) return report(protocol::LaunchRefused{key, order.error().message});
+  if (order->preflight) return try_and_launch(std::move(order).value(), std::move(text));
+  begin_launch(std::move(order).value(), std::move(text));
 }
 
 void Agent::begin_launch(LaunchOrder order, std::string text) {
@@ -351,8 +299,7 @@ void Agent::allocate_and_launch(LaunchOrder order, std::string text) {
       [this, order = std::move(order), text = std::move(text)](const Result<void>& allocated) {
         if (stopped_) return;
         if (allocated.ok()) return hold(order).launch(text);
-        report(
-            Report{ReportKind::kLaunchFailed, order.key, {}, allocated.error().message, 0, 0, 0});
+        report(protocol::LaunchRefused{order.key, allocated.error().message});
       });
 }
 
@@ -364,12 +311,11 @@ void Agent::cut_and_launch(LaunchOrder order, std::string text) {
   }
   const AttemptKey key = order.key;
   const Placement placement = order.placement;
-  cutter_.cut(
-      key, placement, others,
-      [this, order = std::move(order), text = std::move(text)](const Result<void>& cut) {
-        if (cut.ok()) return allocate_and_launch(order, text);
-        report(Report{ReportKind::kLaunchFailed, order.key, {}, cut.error().message, 0, 0, 0});
-      });
+  cutter_.cut(key, placement, others,
+              [this, order = std::move(order), text = std::move(text)](const Result<void>& cut) {
+                if (cut.ok()) return allocate_and_launch(order, text);
+                report(protocol::LaunchRefused{order.key, cut.error().message});
+              });
 }
 
 void Agent::stop(AttemptKey key, bool preempted, std::chrono::milliseconds grace) {
@@ -378,7 +324,7 @@ void Agent::stop(AttemptKey key, bool preempted, std::chrono::milliseconds grace
   preflights_.erase(key);
   const auto found = held_.find(key);
   if (found == held_.end()) {
-    report(Report{ReportKind::kEnded, key, {}, "", 0, 0, 0});  // nothing of it is here
+    report(protocol::Ended{key, {}});  // nothing of it is here
   } else if (found->second->stage() == HeldAttempt::Stage::kEnded) {
     found->second->repeat_report();
   } else if (preempted) {
@@ -388,52 +334,52 @@ void Agent::stop(AttemptKey key, bool preempted, std::chrono::milliseconds grace
   }
 }
 
-void Agent::on_control(const Json& line) {
-  if (line.contains("forget")) forget(line.at("forget"));
-  if (line.contains("signal")) {
-    const Json& value = line.at("signal");
-    const auto found = held_.find(key_of(value));
-    if (found == held_.end()) return;
-    const int number = value.value("signal", 15);
-    if (value.contains("step") && value.at("step").is_number()) {
-      found->second->stop_step(value.at("step").get<std::int32_t>(), number);
-    } else {
-      found->second->signal(number, value.value("batch_only", false));
-    }
-  }
-  if (line.contains("step")) {
-    Result<StepOrder> step = read_step_order(line.at("step"));
-    if (!step.ok()) {
-      telemetry::log(telemetry::Level::kError, "step_unreadable", {{"why", step.error().message}});
-      return;
-    }
-    const auto found = held_.find(step->key);
-    if (found != held_.end()) {
-      found->second->start_step(*step);
-      return;
-    }
-    Report over{ReportKind::kStepEnded, step->key, {}, "", 0, 0, step->step};
-    for (const TaskGrant& task : step->tasks) {
-      over.exits.push_back(TaskExit{task.rank, 127, 0, "start_failed: the job is not here"});
-    }
-    report(std::move(over));
-  }
-  if (line.contains("step_attach")) attach_step(line.at("step_attach"));
-  if (line.contains("exec")) exec(line.at("exec"));
-  if (line.contains("relay")) open_relay(line.at("relay"));
-  if (line.contains("relay_end")) relays_->close(line.at("relay_end").value("id", ""));
+void Agent::on_control(const protocol::Control& line) {
+  if (line.ping.has_value()) contact_->saw(line.epoch.value, line.ping->value, line.proof);
+  if (line.bye) contact_->outage(loop_.monotonic_us());
+  forget(line.forget);
+  if (line.signal.has_value()) signal(*line.signal);
+  if (line.step.has_value()) start_step(*line.step);
+  if (line.step_attach.has_value()) attach_step(*line.step_attach);
+  if (line.exec.has_value()) exec(*line.exec);
+  if (line.relay.has_value()) open_relay(*line.relay);
+  if (line.relay_end.has_value()) relays_->close(line.relay_end->id);
 }
 
-void Agent::forget(const Json& list) {
-  for (const Json& value : list) {
-    const AttemptKey key = key_of(value);
+void Agent::signal(const protocol::Signal& signal) {
+  const auto found = held_.find(signal.key);
+  if (found == held_.end()) return;
+  if (signal.step.has_value()) return found->second->stop_step(*signal.step, signal.number);
+  found->second->signal(signal.number, signal.batch_only);
+}
+
+void Agent::start_step(const StepOrder& step) {
+  const auto found = held_.find(step.key);
+  if (found != held_.end()) return found->second->start_step(step);
+  protocol::StepOver over{step.key, step.step, {}};
+  for (const TaskGrant& task : step.tasks) {
+    over.exits.push_back(TaskExit{task.rank, 127, 0, "start_failed: the job is not here"});
+  }
+  report(std::move(over));
+}
+
+void Agent::forget(const std::vector<AttemptKey>& list) {
+  for (const AttemptKey key : list) {
     const auto found = held_.find(key);
     if (found == held_.end() || found->second->stage() != HeldAttempt::Stage::kEnded) continue;
     held_.erase(found);
     if (!options_.keeps_records) continue;
     const std::string kept = options_.data_dir + "/finished/" + key.text();
     std::error_code error;
-    if (!facts_.stage_directory.empty()) fs::remove_all(stage_of(facts_, key), error);
+    if (!facts_.stage_directory.empty()) {
+      side_.run(
+          key.text(),
+          [stage = stage_of(facts_, key)] {
+            std::error_code ignored;
+            fs::remove_all(stage, ignored);
+          },
+          nullptr);
+    }
     fs::rename(attempt_directory(key), kept, error);
     if (!error) continue;
     fs::remove_all(kept, error);  // of a former cluster's job of that number

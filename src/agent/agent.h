@@ -13,9 +13,12 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "agent/aside/needs.h"
+#include "agent/aside/side_threads.h"
 #include "agent/attempts/finished.h"
 #include "agent/attempts/held_attempt.h"
 #include "agent/devices/device_allocator.h"
@@ -26,12 +29,15 @@
 #include "agent/session/clock_check.h"
 #include "agent/session/contact.h"
 #include "agent/session/relays.h"
+#include "agent/session/task_offer.h"
+#include "agent/session/uplink.h"
 #include "agent/tasks/environment.h"
 #include "agent/tasks/task.h"
 #include "base/random.h"
 #include "base/result.h"
 #include "devices/readings.h"
 #include "model/node.h"
+#include "protocol/session.h"
 #include "wire/async_client.h"
 #include "wire/loop.h"
 
@@ -51,15 +57,20 @@ struct AgentOptions {
   std::string data_dir;            // the agent's own: attempts, finished, token, lease, contact
   std::string host = "127.0.0.1";  // of the controller
   std::uint16_t port = 0;
-  std::string join_token;  // used when there is no agent token yet
+  bool tls = false;
+  std::string ca_file = {};           // UplinkOptions
+  std::string authority_digest = {};  // UplinkOptions
+  std::string join_token;             // used when there is no agent token yet
   std::string bin_directory;
   std::string shared_directory;
   std::string version;
   Planes planes;
   std::string python_directory;  // with the package dove; "": tasks find none
+  std::string machine_id;        // agent/session/machine_id.h; "": not known
   std::string stage_directory;   // of checkpoints on their way; "": there is none
   ShareOptions shares = {};
   std::string not_enforced;  // limits that tasks do not have here, and why; "": they have all
+  std::optional<TaskOffer> offer = {};  // unset: the controller hears nothing of it
   NetworkRule networks = NetworkRule::kAuto;
   std::function<NetworkOffer()> network_offer = {};  // unset: there are no networks
   bool mapped_users = true;
@@ -75,6 +86,9 @@ struct AgentOptions {
   // Between two tellings of an attempt's steps; 0: none is told.
   std::chrono::milliseconds progress_every{5'000};
   PreflightOptions preflight;
+  // Directories of users and file systems outside have to answer in this time before an attempt can
+  // start.
+  std::chrono::milliseconds needs_limit{120'000};
   bool has_ring = false;    // listens at `address` for the rings of preflights
   FinishedLimits finished;  // of what stays on disk of attempts that are over
   // Told each renewal: the lease's new deadline (CLOCK_BOOTTIME). Unset: there are no shims.
@@ -99,13 +113,20 @@ class Agent {
   // when none is left, or with false after 10 s. For a cluster that goes down with its tasks.
   void stop_all(std::function<void(bool over)> done);
   bool connected() const { return !session_.empty(); }
+  // With TLS: called once there is a certificate, to listen with it. Errors are logged.
+  using Listen = std::function<Result<void>(std::shared_ptr<const wire::Tls>)>;
+  void once_certified(Listen listen) { once_certified_ = std::move(listen); }
   // What a device says of itself; see Health::found.
   void found(Finding finding);
   // What is in the machine changed; ids of devices are as before. The controller is told.
   void set_inventory(Inventory inventory);
+  // What tasks may have here changed; the controller is told.
+  void set_offer(TaskOffer offer);
+  const std::optional<TaskOffer>& offer() const { return options_.offer; }
   // What devices said a moment ago: whether they are idle.
   void saw(const std::vector<devices::DeviceSample>& samples);
   // Devices that are cut into slices at the moment.
+  const Slices& slices() const { return cutter_.slices(); }
   void set_cut(std::vector<std::int32_t> devices) { cutter_.saw_cut(std::move(devices)); }
   // In /dev, of each device, by id.
   void set_device_files(devices::DeviceFiles files) { device_files_ = std::move(files); }
@@ -120,16 +141,21 @@ class Agent {
   DeviceAllocator::Plugins plugins();  // who asks which attempts live
   void watch_progress();
   void load_attempts();
-  void load_attempt(const std::string& directory);
+  void load_attempt(const std::string& directory, std::optional<LaunchOrder> order);
+  void look_up_users(const std::set<std::string>& users);
   Relays::Send relay_line();
   void connect();
   void join();
+  void ask_for_certificate(std::function<void(Result<void>)> done);
+  void certify();
+  void renew_certificate_later();
+  void listen_once_certified();
   void sync();
-  void synced(const nlohmann::json& answer);
+  void synced(const protocol::SyncAnswer& answer);
   void open_orders(std::uint64_t after);
   void on_line(std::string_view line);
-  void on_order(const nlohmann::json& line, std::string_view text);
-  void launch(const nlohmann::json& line, std::string_view text);
+  void on_order(const nlohmann::json& line, std::string text);
+  void launch(AttemptKey key, const nlohmann::json& line, std::string text);
   void listen_for_rings();
   void try_and_launch(LaunchOrder order, std::string text);
   void preflight_ended(const LaunchOrder& order, const std::string& text,
@@ -138,19 +164,22 @@ class Agent {
   void begin_launch(LaunchOrder order, std::string text);
   void cut_and_launch(LaunchOrder order, std::string text);
   void allocate_and_launch(LaunchOrder order, std::string text);
+  void pass_barrier(AttemptKey key);
   void stop(AttemptKey key, bool preempted, std::chrono::milliseconds grace);
-  void on_control(const nlohmann::json& line);
-  void open_relay(const nlohmann::json& relay);
+  void on_control(const protocol::Control& line);
+  void signal(const protocol::Signal& signal);
+  void start_step(const StepOrder& step);
+  void open_relay(const protocol::RelayOrder& relay);
   std::string finished_output(AttemptKey key, Rank rank, bool is_stdout,
-                              std::int64_t& owner_uid) const;
+                              std::optional<std::string>& owner) const;
   bool is_one_file(AttemptKey key, Rank rank, const std::string& path) const;
-  void forget(const nlohmann::json& list);
+  void forget(const std::vector<AttemptKey>& list);
   void watch_silence();
   void orders_closed(const Error& error);
   void lost_session(const Error& error);
   void connect_failed(const Error& error);
   void controller_full(std::int64_t sent_us);
-  void report(Report report);
+  void report(protocol::Report report);
   void tell_shares(const HeldAttempt& held);
   void tell_warnings(const HeldAttempt& held);
   // Whether containers whose job does not say have a network of their gang here.
@@ -159,13 +188,12 @@ class Agent {
   void look_at_networks();
   void refuse(AttemptKey key, const std::string& why);
   void step_output(const StepAttach& step, const StepTaskOutput& output);
-  void attach_step(const nlohmann::json& line);
-  void exec(const nlohmann::json& line);
+  void attach_step(const StepAttach& attach);
+  void exec(const ExecOrder& order);
   std::unique_ptr<wire::WebSocket> dial_exec(const std::string& id,
                                              wire::WebSocketCallbacks callbacks);
   void flush_reports();
   void send_report();
-  const std::string& inventory_text();
   void reported(std::size_t count, std::uint64_t inventory_version, std::int64_t sent_us,
                 const Result<wire::Response>& answer);
   void joined(const Result<wire::Response>& answer);
@@ -177,9 +205,9 @@ class Agent {
   void renew();
   void check_stopped(std::int64_t since_us, std::int64_t kill_after_us);
   std::uint64_t placements_hash() const;
-  void see(const nlohmann::json& message);
+  protocol::Machine machine() const;
   HeldAttempt& hold(LaunchOrder order);
-  void make_checkpoint_places(const LaunchOrder& order) const;
+  void meet(AttemptKey key, Needs needs, std::function<void(Result<void>)> done);
   std::unique_ptr<StepInput> step_input(const StepOrder& step, std::function<void()> on_end);
   wire::Request request(std::string method, std::string target, std::string body) const;
   std::string attempt_directory(AttemptKey key) const;
@@ -191,8 +219,10 @@ class Agent {
   devices::Fabric fabric_;
   std::string cufile_text_;  // that stands in facts_.cufile
   Runner& runner_;
+  SideThreads side_;
   AgentFacts facts_;
-  wire::AsyncClient client_;
+  Uplink uplink_;
+  Listen once_certified_;
   std::optional<Contact> contact_;
   std::string agent_token_;
   std::string ticket_;                // what the next sync is to show; empty: it asks for one
@@ -214,10 +244,9 @@ class Agent {
   std::unique_ptr<Health> health_;
   std::unique_ptr<ProgressWatch> progress_;
   std::optional<FinishedAttempts> finished_;
-  std::deque<std::string> reports_;  // JSON, not yet acknowledged
-  bool in_flight_ = false;           // a report
-  std::string not_enforced_;         // limits, and what networks of gangs lack
-  std::string inventory_text_;       // as JSON, once it was asked for
+  std::deque<protocol::Report> reports_;  // not yet acknowledged
+  bool in_flight_ = false;                // a report
+  std::string not_enforced_;              // limits, and what networks of gangs lack
   std::uint64_t inventory_version_ = 1;
   std::uint64_t inventory_synced_ = 0;  // the version in the sync under way
   std::uint64_t inventory_told_ = 0;    // the version that this session's controller has
@@ -241,6 +270,7 @@ class Agent {
   wire::Timer heartbeat_timer_;
   wire::Timer silence_timer_;
   wire::Timer lease_timer_;
+  wire::Timer certificate_timer_;
 };
 
 }  // namespace dove::agent

@@ -27,12 +27,18 @@ void Agent::set_inventory(Inventory inventory) {
   inventory.has_overlay = inventory_.has_overlay;
   if (inventory != inventory_) {
     inventory_ = std::move(inventory);
-    inventory_text_.clear();
     ++inventory_version_;
     flush_reports();
   }
   allocator_.look(inventory_);
   look_at_networks();
+}
+
+void Agent::set_offer(TaskOffer offer) {
+  if (options_.offer == offer) return;
+  options_.offer = std::move(offer);
+  ++inventory_version_;
+  flush_reports();
 }
 
 bool Agent::offers_networks() const {
@@ -51,15 +57,8 @@ void Agent::look_at_networks() {
   if (not_enforced == not_enforced_ && has_overlay == inventory_.has_overlay) return;
   not_enforced_ = std::move(not_enforced);
   inventory_.has_overlay = has_overlay;
-  inventory_text_.clear();
   ++inventory_version_;
   flush_reports();
-}
-
-const std::string& Agent::inventory_text() {
-  std::string& text = inventory_text_;
-  if (text.empty()) text = codec::dump_json(codec::inventory_json(inventory_));
-  return text;
 }
 
 }  // namespace dove::agent

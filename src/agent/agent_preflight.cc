@@ -19,7 +19,9 @@ constexpr double kIdle = 0.05;  // of its memory a device may have in use while 
 
 void Agent::listen_for_rings() {
   hub_ = std::make_unique<RingHub>(loop_);
-  const Result<void> listens = hub_->listen(options_.address);
+  const auto serving = uplink_.serving(Uplink::Callers::kNodes);
+  const Result<void> listens =
+      serving.ok() ? hub_->listen(options_.address, *serving) : Result<void>(serving.error());
   if (listens.ok()) return;
   telemetry::log(telemetry::Level::kWarning, "no_ring",
                  {{"address", options_.address}, {"why", listens.error().message}});
@@ -33,6 +35,9 @@ void Agent::try_and_launch(LaunchOrder order, std::string text) {
   context.inventory = &inventory_;
   context.shared_directory = options_.shared_directory;
   context.hub = hub_.get();
+  if (uplink_.secure()) {
+    context.toward = [this](const std::string& node) { return uplink_.toward(node); };
+  }
   context.busy = [this](const Placement& placement) { return busy_device(placement); };
   const AttemptKey key = order.key;
   preflights_[key] = std::make_unique<Preflight>(
@@ -51,12 +56,8 @@ void Agent::preflight_ended(const LaunchOrder& order, const std::string& text,
                   {"check", failure->check},
                   {"peer", failure->peer},
                   {"why", failure->evidence}});
-  reports_.push_back(codec::dump_json(Json{{"kind", "preflight_failed"},
-                                           {"job", order.key.job.value},
-                                           {"attempt", order.key.attempt},
-                                           {"peer", failure->peer},
-                                           {"check", failure->check},
-                                           {"evidence", failure->evidence}}));
+  reports_.emplace_back(
+      protocol::PreflightOver{order.key, failure->peer, failure->check, failure->evidence});
   post_flush(0);
 }
 

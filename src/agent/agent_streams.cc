@@ -1,7 +1,6 @@
 // The agent's streams of bytes: what tasks print on its way to who reads it, a step's input, and
 // commands that people run.
 #include <fmt/format.h>
-#include <pwd.h>
 
 #include <nlohmann/json.hpp>
 
@@ -30,23 +29,17 @@ StepInput::Piece piece_of(const wire::Response& answer) {
   return {answer.status == 204 ? Kind::kNothingYet : Kind::kFailed, ""};
 }
 
-// No user at all: of nobody's files either.
-std::int64_t uid_of(const std::string& linux_user) {
-  const passwd* entry = linux_user.empty() ? nullptr : getpwnam(linux_user.c_str());
-  constexpr std::int64_t kNobody = std::int64_t{1} << 40;
-  return entry == nullptr ? kNobody : static_cast<std::int64_t>(entry->pw_uid);
-}
-
-// Whose files a task's output may be; -1: anybody's, as the task may read all that the agent may.
-std::int64_t owner_of(const LaunchOrder& order, bool mapped_users) {
-  return mapped_users && order.run_as != RunAs::kAgent ? uid_of(order.linux_user) : -1;
+// Whose files a task's output may be: anybody's where the task may read all that the agent may.
+std::optional<std::string> owner_of(const LaunchOrder& order, bool mapped_users) {
+  const bool is_users = mapped_users && order.run_as != RunAs::kAgent;
+  return is_users ? std::optional(order.linux_user) : std::nullopt;
 }
 
 }  // namespace
 
 // A connection of its own: the answer to a chunk waits for a slow reader, reports must not.
 Relays::Send Agent::relay_line() {
-  auto client = std::make_shared<wire::AsyncClient>(loop_, options_.host, options_.port);
+  auto client = std::make_shared<Uplink::OwnLine>(loop_, uplink_);
   return [this, client](std::string target, std::string body, std::function<void(bool)> done) {
     client->call(
         request("POST", std::move(target), std::move(body)),
@@ -55,32 +48,28 @@ Relays::Send Agent::relay_line() {
   };
 }
 
-void Agent::open_relay(const Json& relay) {
-  const AttemptKey key{JobId(relay.value("job", std::uint64_t{0})),
-                       relay.value("attempt", AttemptNumber{0})};
-  const auto rank = relay.value("rank", Rank{0});
-  const bool is_stdout = relay.value("stream", "stdout") == "stdout";
-  const auto found = held_.find(key);
+void Agent::open_relay(const protocol::RelayOrder& relay) {
+  const bool is_stdout = relay.stream == "stdout";
+  const auto found = held_.find(relay.key);
   Relays::Source source;
-  source.offset = relay.value("offset", std::int64_t{0});
+  source.offset = relay.offset;
   if (found == held_.end()) {
-    source.path = finished_output(key, rank, is_stdout, source.owner_uid);
+    source.path = finished_output(relay.key, relay.rank, is_stdout, source.owner);
   } else {
-    source.path = found->second->output_file(rank, is_stdout);
-    source.owner_uid = owner_of(found->second->order(), options_.mapped_users);
-    source.follow = !source.path.empty() && relay.value("follow", false) &&
-                    found->second->writes_to(source.path);
+    source.path = found->second->output_file(relay.rank, is_stdout);
+    source.owner = owner_of(found->second->order(), options_.mapped_users);
+    source.follow = !source.path.empty() && relay.follow && found->second->writes_to(source.path);
   }
-  if (relay.value("apart", false) && !is_stdout && is_one_file(key, rank, source.path)) {
+  if (relay.apart && !is_stdout && is_one_file(relay.key, relay.rank, source.path)) {
     source.path.clear();
     source.follow = false;
   }
-  relays_->open(relay.value("id", ""), "", source, /*marks_end=*/true);
+  relays_->open(relay.id, "", source, /*marks_end=*/true);
 }
 
 // Whether that is where the task's standard output goes as well.
 bool Agent::is_one_file(AttemptKey key, Rank rank, const std::string& path) const {
-  std::int64_t ignored = 0;
+  std::optional<std::string> ignored;
   const auto found = held_.find(key);
   return path == (found == held_.end() ? finished_output(key, rank, true, ignored)
                                        : found->second->output_file(rank, true));
@@ -88,13 +77,14 @@ bool Agent::is_one_file(AttemptKey key, Rank rank, const std::string& path) cons
 
 // The output of an attempt that is over is where its order said, or in its directory, now moved.
 std::string Agent::finished_output(AttemptKey key, Rank rank, bool is_stdout,
-                                   std::int64_t& owner_uid) const {
+                                   std::optional<std::string>& owner) const {
   const std::string directory = options_.data_dir + "/finished/" + key.text();
-  Result<Json> line = codec::parse_json(read_attempt(directory).order, kOrder_bytes);
+  const AttemptOnDisk kept = read_attempt(directory);
+  Result<Json> line = codec::parse_json(kept.order, kOrder_bytes);
   if (!line.ok()) return "";
-  Result<LaunchOrder> order = read_launch_order(*line);
+  Result<LaunchOrder> order = read_launch_order(*line, kept.has_network);
   if (!order.ok()) return "";
-  owner_uid = owner_of(*order, options_.mapped_users);
+  owner = owner_of(*order, options_.mapped_users);
   HeldContext context;
   context.facts = &facts_;
   context.runner = &runner_;
@@ -106,13 +96,14 @@ void Agent::step_output(const StepAttach& step, const StepTaskOutput& output) {
   step_relays_[step_id(step.key, step.step)] = step.relay_id;
   const auto held = held_.find(step.key);
   const auto open = [&](const std::string& path, bool is_stderr) {
-    const auto seen = step.seen.find({output.rank, is_stderr});
+    const char* stream = is_stderr ? "stderr" : "stdout";
     Relays::Source source;
     source.path = path;
-    source.offset = seen == step.seen.end() ? 0 : seen->second;
-    source.owner_uid = output.linux_user.empty() ? -1 : uid_of(output.linux_user);
+    for (const protocol::SeenOutput& seen : step.seen) {
+      if (seen.rank == output.rank && seen.stream == stream) source.offset = seen.bytes;
+    }
+    if (!output.linux_user.empty()) source.owner = output.linux_user;
     source.follow = held != held_.end() && held->second->writes_to(path);
-    const char* stream = is_stderr ? "stderr" : "stdout";
     relays_->open(step.relay_id, fmt::format("rank={}&stream={}", output.rank, stream), source,
                   /*marks_end=*/false);
   };
@@ -121,38 +112,33 @@ void Agent::step_output(const StepAttach& step, const StepTaskOutput& output) {
   if (step.stderr_path.empty()) open(output.stderr_path, true);
 }
 
-void Agent::attach_step(const Json& line) {
-  const Result<StepAttach> attach = read_step_attach(line);
-  if (!attach.ok()) {
-    telemetry::log(telemetry::Level::kError, "step_unreadable", {{"why", attach.error().message}});
-    return;
-  }
-  const auto found = held_.find(attach->key);
-  if (found != held_.end()) return found->second->attach_step(*attach);
-  Report over{ReportKind::kStepEnded, attach->key, {}, "", 0, 0, attach->step};
-  for (const Rank rank : attach->ranks) over.exits.push_back(TaskExit{rank, 1, 0, "step_lost"});
+void Agent::attach_step(const StepAttach& attach) {
+  const auto found = held_.find(attach.key);
+  if (found != held_.end()) return found->second->attach_step(attach);
+  protocol::StepOver over{attach.key, attach.step, {}};
+  for (const Rank rank : attach.ranks) over.exits.push_back(TaskExit{rank, 1, 0, "step_lost"});
   report(std::move(over));
 }
 
 std::unique_ptr<wire::WebSocket> Agent::dial_exec(const std::string& id,
                                                   wire::WebSocketCallbacks callbacks) {
   return wire::connect_web_socket(
-      loop_, options_.host, options_.port,
+      loop_, uplink_.address(),
       request("GET", fmt::format("/v1/agents/{}/execs/{}", options_.name, id), ""),
       std::move(callbacks));
 }
 
-void Agent::exec(const Json& line) {
-  const Result<ExecOrder> order = read_exec_order(line);
-  const auto found = order.ok() ? held_.find(order->key) : held_.end();
-  if (found != held_.end()) return found->second->exec(*order);
+void Agent::exec(const ExecOrder& order) {
+  const Result<void> checked = check(order);
+  const auto found = checked.ok() ? held_.find(order.key) : held_.end();
+  if (found != held_.end()) return found->second->exec(order);
   telemetry::log(telemetry::Level::kWarning, "exec_refused",
-                 {{"why", order.ok() ? "the job is not here" : order.error().message}});
+                 {{"why", checked.ok() ? "the job is not here" : checked.error().message}});
 }
 
 // On a connection of its own, as the answer waits until there is some.
 std::unique_ptr<StepInput> Agent::step_input(const StepOrder& step, std::function<void()> on_end) {
-  auto client = std::make_shared<wire::AsyncClient>(loop_, options_.host, options_.port);
+  auto client = std::make_shared<Uplink::OwnLine>(loop_, uplink_);
   const auto fetch = [this, client, step = step_id(step.key, step.step)](
                          std::int64_t offset, std::function<void(StepInput::Piece)> done) {
     const std::string& id = step_relays_[step];  // another one once its client came back

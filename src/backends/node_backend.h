@@ -5,12 +5,14 @@
 // of the loop's thread.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "backends/backend.h"
+#include "backends/node_offer.h"
 #include "backends/step.h"
 
 namespace dove::core {
@@ -81,7 +83,11 @@ class Observations {
   virtual std::string trouble(JobId job) const = 0;
   // Adds members to the node's object.
   virtual void show_node(NodeId node, nlohmann::json& object) const = 0;
-  virtual void add_to(telemetry::Exposition& out) const = 0;
+  // What tasks may have there; nullptr: its agent is not here, or did not say.
+  virtual const NodeOffer* offer(NodeId node) const = 0;
+  // Adds series for the jobs of users whom `shows` lets through.
+  using ShowsUser = std::function<bool(const std::string& user)>;
+  virtual void add_to(telemetry::Exposition& out, const ShowsUser& shows) const = 0;
 };
 
 struct NodeAccess {

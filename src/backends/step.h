@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "model/exec.h"
 #include "model/ids.h"
 #include "model/job.h"
 #include "model/placement.h"
@@ -80,7 +81,7 @@ struct StepProgram {
   std::string stdin_text;         // "none", "stream" (from the client), or a path
   std::int32_t stdin_rank = -1;   // it goes to this task alone; -1: to all
   std::int64_t time_limit_s = 0;  // 0: as long as its job
-  std::string container;          // JSON of its ContainerSpec; "": it runs in what its job runs in
+  ContainerSpec container;        // without image and name: it runs in what its job runs in
   bool label = false;
   bool kill_on_bad_exit = false;
 };
@@ -94,12 +95,20 @@ struct StepHolding {
 };
 
 // What a step's client knows of it, handed back to a server that does not.
+struct SeenOutput {
+  Rank rank = 0;
+  bool is_stderr = false;
+  std::int64_t bytes = 0;
+};
+
 struct StepAttach {
   AttemptNumber attempt = 0;
   std::int32_t step = 0;
   std::map<std::string, std::vector<Rank>> ranks;  // by the node's name
-  std::string agent_part;                          // JSON of what its agents must know
-  std::map<std::string, StepHolding> held;         // likewise
+  std::string stdout_path;                         // not "": its output goes there, not to us
+  std::string stderr_path;
+  std::vector<SeenOutput> seen;
+  std::map<std::string, StepHolding> held;  // likewise
   bool input = false;
   std::int32_t stdin_rank = -1;
   std::int64_t time_left_s = 0;  // 0: no limit of its own

@@ -126,9 +126,8 @@ TEST_F(CliTest, WhyOfAJobThatEndedSaysWhatBecameOfIt) {
   for (const char* id : {"1199", "1200"}) {
     server_.set(std::string("GET /v1/jobs/") + id + "/why", {200, R"({"reasons":[]})"});
   }
-  EXPECT_EQ(
-      run({"dove", "why", "1200"}).out,
-      "Job 1200 never ran: it needed job 1199 to succeed (afterok), and job 1199 is failed\n");
+  EXPECT_EQ(run({"dove", "why", "1200"}).out,
+            "Job 1200 never ran: it needed job 1199 to succeed (afterok), and job 1199 failed\n");
   EXPECT_EQ(run({"dove", "why", "1199"}).out,
             "Job 1199 has ended (failed); `dove show 1199` says how\n");
 }
@@ -279,6 +278,16 @@ TEST_F(CliTest, NodesAndScontrol) {
             "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\n"
             "gpu*         up   infinite      1    mix n1\n");
   EXPECT_EQ(run({"scontrol", "show", "hostnames", "n[1-2]"}).out, "n1\nn2\n");
+}
+
+TEST_F(CliTest, ListsAreReadToTheirLastPage) {
+  server_.set("GET /v1/nodes",
+              {200, R"({"nodes":[{"name":"n1"}],"next":1})", false, [](FakeServer& server) {
+                 server.set("GET /v1/nodes", {200, R"({"nodes":[{"name":"n2"}],"next":null})"});
+               }});
+  EXPECT_EQ(run({"dove", "nodes", "-o", "name"}).out, "n1\nn2\n");
+  const auto requests = server_.requests();
+  EXPECT_EQ(requests.back().target, "/v1/nodes?after=1");
 }
 
 TEST_F(CliTest, ANodeSaysForWhichSlicesItHasRoom) {

@@ -7,7 +7,9 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "cli/client/pages.h"
 #include "cli/terminal/output.h"
+#include "cli/terminal/times.h"
 
 namespace dove::cli {
 namespace {
@@ -138,14 +140,14 @@ void fetch_reasons(Api& api, std::vector<JobView>& jobs, int count) {
     const Result<json> why = api.get(job_target(job.id, "/why"));
     if (!why.ok()) continue;
     for (const json& reason : list_of(*why, "reasons")) {
-      job.reasons.push_back({text_of(reason, "kind"), text_of(reason, "text")});
+      job.reasons.push_back({text_of(reason, "kind"), with_local_times(text_of(reason, "text"))});
     }
   }
 }
 
 Result<std::vector<PartitionView>> read_partitions(Api& api) {
-  TRY_ASSIGN(const json nodes, api.get("/v1/nodes"));
-  TRY_ASSIGN(const json pools, api.get("/v1/pools"));
+  TRY_ASSIGN(const json nodes, get_all(api, "/v1/nodes", "nodes"));
+  TRY_ASSIGN(const json pools, get_all(api, "/v1/pools", "pools"));
   std::vector<NodeView> all;
   for (const json& node : items_of(nodes, "nodes")) all.push_back(read_node(node));
   std::vector<PartitionView> partitions;

@@ -51,6 +51,10 @@ Json merged(const Json& before, const Json& patch) {
   Json out = before;
   for (const auto& [name, value] : patch.items()) {
     drop_aliases(out, name);
+    if (name == "scheduling") {  // of a cluster: it says these two
+      out.erase("order");
+      out.erase("placement");
+    }
     if (name == "countables" && names_slices(value)) out.erase("slices");
   }
   for (const auto& [name, value] : patch.items()) {

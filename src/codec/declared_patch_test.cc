@@ -6,6 +6,7 @@
 
 #include "codec/json.h"
 #include "codec/record_samples.h"
+#include "model/new_cluster.h"
 
 namespace dove::codec {
 namespace {
@@ -51,9 +52,31 @@ TEST(DeclaredPatch, NullIsTheDefault) {
   before.hang_after = seconds(1);
   const ClusterSettings after = applied(before, R"({"array_max": null, "hang_after": null})");
   EXPECT_EQ(after, ClusterSettings{});
+  EXPECT_EQ(applied(before, R"({"order": null})").order, new_cluster_settings().order);
+  EXPECT_EQ(applied(before, R"({"order": null})").placement, before.placement);
   const auto unknown = read_declared(patched(Declared(before), {{"array_mx", nullptr}}));
   ASSERT_FALSE(unknown.ok());
   EXPECT_EQ(unknown.error().code, "unknown_field");
+}
+
+TEST(DeclaredPatch, OneWordSetsOrderAndPlacement) {
+  ClusterSettings before;
+  before.order = "fair_share";
+  before.placement = "fgd";
+  before.array_max = 7;
+  ClusterSettings plain;
+  plain.array_max = 7;
+  EXPECT_EQ(applied(before, R"({"scheduling": "plain"})"), plain);
+  ClusterSettings learned = new_cluster_settings();
+  learned.array_max = 7;
+  EXPECT_EQ(applied(before, R"({"scheduling": "learned"})"), learned);
+  EXPECT_EQ(applied(before, R"({"scheduling": null})").order, learned.order);
+  const auto code = [&](const char* patch) {
+    const auto got = read_declared(patched(Declared(before), *parse_json(patch, 4096)));
+    return got.ok() ? std::string() : got.error().code;
+  };
+  EXPECT_EQ(code(R"({"scheduling": "plain", "order": "drf"})"), "given_twice");
+  EXPECT_EQ(code(R"({"scheduling": "fast"})"), "unknown_scheduling");
 }
 
 TEST(DeclaredPatch, LimitsAreFieldsAndMapsAreWhole) {

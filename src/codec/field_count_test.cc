@@ -41,7 +41,7 @@ TEST(FieldCount, OfTheNounsOfTheModel) {
   EXPECT_EQ(field_count<TaskGroup>(), 7u);
   EXPECT_EQ(field_count<Dependency>(), 3u);
   EXPECT_EQ(field_count<ArraySpec>(), 2u);
-  EXPECT_EQ(field_count<JobSpec>(), 35u);
+  EXPECT_EQ(field_count<JobSpec>(), 36u);
   EXPECT_EQ(field_count<TaskExit>(), 4u);
   EXPECT_EQ(field_count<Device>(), 6u);
   EXPECT_EQ(field_count<Link>(), 3u);
@@ -64,7 +64,7 @@ TEST(FieldCount, OfDeclaredObjects) {
   EXPECT_EQ(field_count<NodeDeclaration>(), 8u);
   EXPECT_EQ(field_count<UserLimit>(), 2u);
   EXPECT_EQ(field_count<UserDeclaration>(), 5u);
-  EXPECT_EQ(field_count<ClusterSettings>(), 24u);
+  EXPECT_EQ(field_count<ClusterSettings>(), 25u);
   EXPECT_EQ(field_count<Quota>(), 5u);
   EXPECT_EQ(field_count<TopologyUnit>(), 2u);
   EXPECT_EQ(field_count<Project>(), 4u);
@@ -81,7 +81,7 @@ TEST(FieldCount, OfEvents) {
   EXPECT_EQ(field_count<JobReleased>(), 1u);
   EXPECT_EQ(field_count<JobRequeueRequested>(), 1u);
   EXPECT_EQ(field_count<JobPriorityChanged>(), 2u);
-  EXPECT_EQ(field_count<NodeRegistered>(), 6u);
+  EXPECT_EQ(field_count<NodeRegistered>(), 8u);
   EXPECT_EQ(field_count<NodeConnected>(), 4u);
   EXPECT_EQ(field_count<NodeDisconnected>(), 2u);
   EXPECT_EQ(field_count<NodeRemoved>(), 1u);
@@ -103,6 +103,7 @@ TEST(FieldCount, OfEvents) {
   EXPECT_EQ(field_count<ExecStarted>(), 6u);
   EXPECT_EQ(field_count<HangObserved>(), 8u);
   EXPECT_EQ(field_count<HangEnded>(), 2u);
+  EXPECT_EQ(field_count<NodeDeclaredOff>(), 2u);
 }
 
 TEST(FieldCount, OfDecisions) {
@@ -121,9 +122,10 @@ TEST(FieldCount, OfDecisions) {
 TEST(FieldCount, OfTheState) {
   EXPECT_EQ(field_count<core::PlacementRecord>(), 10u);
   EXPECT_EQ(field_count<core::Attempt>(), 12u);
-  EXPECT_EQ(field_count<core::Job>(), 25u);
-  EXPECT_EQ(field_count<core::Node>(), 29u);
+  EXPECT_EQ(field_count<core::Job>(), 27u);
+  EXPECT_EQ(field_count<core::Node>(), 32u);
   EXPECT_EQ(field_count<core::JoinToken>(), 2u);
+  EXPECT_EQ(field_count<core::Agreed>(), 3u);
   EXPECT_EQ(field_count<core::Usage>(), 7u);
   EXPECT_EQ(field_count<core::PromiseRecord>(), 4u);
   EXPECT_EQ(field_count<core::PastUse>(), 2u);

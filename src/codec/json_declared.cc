@@ -7,6 +7,7 @@
 #include "codec/json_parts.h"
 #include "codec/words.h"
 #include "core/place/domain.h"
+#include "model/new_cluster.h"
 
 namespace dove::codec {
 namespace {
@@ -32,6 +33,7 @@ Json write(const ClusterSettings& v) {
               {"countables", countables_json(v.countables)}};
   put_span(object, "fence", v.fence);
   put_span(object, "disconnect_grace", v.disconnect_grace);
+  put_span(object, "outage_grace", v.outage_grace);
   put_span(object, "silent_after", v.silent_after);
   put_span(object, "effect_deadline", v.effect_deadline);
   put_span(object, "ended_jobs_kept", v.ended_jobs_kept);
@@ -47,9 +49,35 @@ Json write(const ClusterSettings& v) {
   return object;
 }
 
+// `scheduling` names an order and a placement by one word.
+void read_scheduling(JsonFields& fields, ClusterSettings& v) {
+  std::string name;
+  std::string order;
+  std::string placement;
+  fields.text("scheduling", name, kNameRule);
+  fields.text("order", order, kNameRule);
+  fields.text("placement", placement, kNameRule);
+  if (!order.empty()) v.order = order;
+  if (!placement.empty()) v.placement = placement;
+  if (name.empty()) return;
+  if (!order.empty() || !placement.empty()) {
+    return fields.fail("scheduling", "given_twice",
+                       "scheduling sets order and placement: give it, or them");
+  }
+  const auto named = with_scheduling(v, name);
+  if (!named) {
+    return fields.fail("scheduling", "unknown_scheduling",
+                       fmt::format("there is no '{}'; known are {}", name, kSchedulings));
+  }
+  v = *named;
+}
+
+// What is null, or not there, is as in a new cluster.
 void read(JsonFields& fields, ClusterSettings& v) {
+  v = *with_scheduling(v, "learned");
   fields.span("fence", v.fence);
   fields.span("disconnect_grace", v.disconnect_grace);
+  fields.span("outage_grace", v.outage_grace);
   fields.span("silent_after", v.silent_after);
   fields.span("effect_deadline", v.effect_deadline);
   fields.integer("array_max", v.array_max, 1, 100'000);
@@ -63,8 +91,7 @@ void read(JsonFields& fields, ClusterSettings& v) {
   fields.integer("lemon_faults", v.lemon_faults, 1, 16);
   fields.span("lemon_window", v.lemon_window);
   fields.countables("countables", v.countables);
-  fields.text("order", v.order, kNameRule);
-  fields.text("placement", v.placement, kNameRule);
+  read_scheduling(fields, v);
   fields.span("hang_after", v.hang_after);
   if (const int mode = fields.one_of("on_hang", on_hang_modes()); mode >= 0) {
     v.on_hang = static_cast<OnHang>(mode);

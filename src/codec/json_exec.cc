@@ -4,6 +4,7 @@
 #include <array>
 
 #include "codec/json.h"
+#include "codec/json_container.h"
 #include "codec/json_parts.h"
 #include "codec/words.h"
 
@@ -19,7 +20,8 @@ constexpr std::size_t kLabelsMax = 64;
 constexpr std::size_t kVolumesMax = 64;
 constexpr std::size_t kPortsMax = 16;
 constexpr std::array<std::string_view, 3> kNetworks{"default", "host",
-                                                    "gang"};  // by ContainerNetwork
+                                                    "gang"};                  // by ContainerNetwork
+constexpr std::array<std::string_view, 3> kNamings{"any", "create", "exec"};  // by ContainerNaming
 constexpr std::int64_t kSignalMax = 64;
 
 constexpr TextRule kArgumentRule{kArgumentBytesMax, TextRule::Kind::kAny};
@@ -78,7 +80,22 @@ void read_volume(JsonFields& fields, Volume& v) {
 
 void read_container(JsonFields& fields, ContainerSpec& v) {
   fields.text("image", v.image, {1024, TextRule::Kind::kName});
-  if (v.image.empty()) fields.fail("image", "missing_field", "give the image's name");
+  fields.text("name", v.name, {64, TextRule::Kind::kName});
+  if (const int naming = fields.one_of("naming", kNamings); naming >= 0) {
+    v.naming = static_cast<ContainerNaming>(naming);
+  }
+  if (v.image.empty() && v.name.empty()) {
+    fields.fail("image", "missing_field", "give the image's name");
+  }
+  if (v.name.empty() && v.naming != ContainerNaming::kAny) {
+    fields.fail("naming", "missing_field", "give the container's name");
+  }
+  fields.text("save", v.save, kPathRule);
+  if (!v.save.empty() && !v.save.starts_with('/')) {
+    fields.fail("save", "bad_value", "write an absolute path of the node");
+  }
+  fields.boolean("entrypoint", v.entrypoint);
+  fields.boolean("root", v.root);
   fields.objects("volumes", kVolumesMax, [&](JsonFields& volume, std::size_t) {
     read_volume(volume, v.volumes.emplace_back());
   });
@@ -109,25 +126,6 @@ void read_container(JsonFields& fields, ContainerSpec& v) {
 
 void put_text(Json& object, std::string_view name, const std::string& text) {
   if (!text.empty()) object[std::string(name)] = text;
-}
-
-Json container_json(const ContainerSpec& v) {
-  Json object = Json::object();
-  put_text(object, "image", v.image);
-  for (const Volume& volume : v.volumes) {
-    object["volumes"].push_back(
-        Json{{"source", volume.source}, {"target", volume.target}, {"writable", volume.writable}});
-  }
-  if (v.read_only) object["read_only"] = true;
-  if (v.shm_bytes != 0) object["shm_bytes"] = v.shm_bytes;
-  put_text(object, "workdir", v.workdir);
-  if (v.network != ContainerNetwork::kDefault) {
-    object["network"] = kNetworks[static_cast<std::size_t>(v.network)];
-  }
-  for (const PublishedPort& port : v.ports) {
-    object["ports"].push_back(Json{{"port", port.port}, {"node_port", port.node_port}});
-  }
-  return object;
 }
 
 void check_sizes(JsonFields& fields, const ExecSpec& v) {
@@ -203,6 +201,42 @@ void read_exec(JsonFields& fields, ExecSpec& v) { read_exec_fields(fields, v); }
 
 std::string encode_exec(const ExecSpec& exec) { return dump_json(exec_json(exec)); }
 
+Json container_json(const ContainerSpec& v) {
+  Json object = Json::object();
+  put_text(object, "image", v.image);
+  for (const Volume& volume : v.volumes) {
+    object["volumes"].push_back(
+        Json{{"source", volume.source}, {"target", volume.target}, {"writable", volume.writable}});
+  }
+  if (v.read_only) object["read_only"] = true;
+  if (v.shm_bytes != 0) object["shm_bytes"] = v.shm_bytes;
+  put_text(object, "workdir", v.workdir);
+  put_text(object, "name", v.name);
+  if (v.naming != ContainerNaming::kAny) {
+    object["naming"] = kNamings[static_cast<std::size_t>(v.naming)];
+  }
+  put_text(object, "save", v.save);
+  if (v.entrypoint) object["entrypoint"] = true;
+  if (v.root) object["root"] = true;
+  if (v.network != ContainerNetwork::kDefault) {
+    object["network"] = kNetworks[static_cast<std::size_t>(v.network)];
+  }
+  for (const PublishedPort& port : v.ports) {
+    object["ports"].push_back(Json{{"port", port.port}, {"node_port", port.node_port}});
+  }
+  return object;
+}
+
+Result<ContainerSpec> read_container(const Json& value) {
+  Failure failure;
+  ContainerSpec container;
+  JsonFields fields(value, "", failure);
+  if (!value.empty()) read_container(fields, container);
+  fields.done();
+  if (failure.any()) return failure.error();
+  return container;
+}
+
 Result<ExecSpec> decode_exec(const Json& blob) {
   Failure failure;
   ExecSpec exec;
@@ -234,6 +268,9 @@ Result<Submission> read_submission(const Json& body) {
   } else if ((submission.spec.launch == LaunchMode::kBatch) != script) {
     fields.fail("launch", "bad_value",
                 "\"batch\" runs a script, \"each_task\" a command: give the one that fits");
+  } else if (submission.exec.container.image.empty() && !submission.exec.container.name.empty()) {
+    fields.fail("container.image", "missing_field",
+                "give the image's name; only steps may find a container by its name alone");
   } else if (command && submission.exec.command[0].empty()) {
     fields.fail("command[0]", "bad_value", "the program's name is empty");
   }

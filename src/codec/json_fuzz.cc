@@ -1,4 +1,6 @@
 // Any text: refused, or an object that is written and read again as the same.
+//
+// seeds: tests/seeds/native
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>

@@ -145,6 +145,7 @@ Json job_json(const core::State& state, const core::Job& job) {
   Json object = spec_json(*job.spec);
   object.update(job_summary_json(state, job));
   object["held"] = job.held;
+  object["parent"] = job.spec->parent ? Json(job.spec->parent.value) : Json(nullptr);
   object["cancel_requested"] = job.cancel_requested;
   object["requeue_requested"] = job.requeue_requested;
   object["retries_used"] = job.retries_used;

@@ -12,6 +12,7 @@
 #include "codec/quantity.h"
 #include "codec/words.h"
 #include "core/nodes/care.h"
+#include "core/nodes/contact.h"
 #include "core/place/fit.h"
 
 namespace dove::codec {
@@ -341,6 +342,8 @@ Json node_json(const core::State& state, const core::Node& node) {
               {"features", node.declared.features},
               {"topology", topology_json(node.declared.topology)}};
   put_instant(object, "contact_since", node.contact_since);
+  const Instant lost = core::lost_at(state, node);
+  put_instant(object, "lost_at", lost == kNever ? Instant{} : lost);
   put_life(object, node);
   if (const auto unit = core::blamed_unit(state, node)) {
     object["unit_suspected"] = unit->level + " " + unit->name;

@@ -271,6 +271,15 @@ std::string to_the_second(Instant instant) {
   return text + " UTC";
 }
 
+std::string promised_text(const core::State& state, const Reason& r) {
+  if (r.until.us == 0) {
+    return fmt::format("the nodes that have room are kept for {}, which has waited too long",
+                       job_text(state, r.other));
+  }
+  return fmt::format("what is free is promised to {} from {} on, and this job could still hold it",
+                     job_text(state, r.other), rfc3339(r.until));
+}
+
 std::string text_of(const core::State& state, const Reason& r) {
   switch (r.kind) {
     case ReasonKind::kHeld:
@@ -326,9 +335,7 @@ std::string text_of(const core::State& state, const Reason& r) {
       return fmt::format("--nodelist and --exclude leave {}, which cannot hold it now",
                          counted(r.count, "node", "nodes"));
     case ReasonKind::kPromised:
-      return fmt::format(
-          "what is free is promised to {} from {} on, and this job could still hold it",
-          job_text(state, r.other), rfc3339(r.until));
+      return promised_text(state, r);
     case ReasonKind::kReserved:
       return reserved_text(r);
     case ReasonKind::kReservation:

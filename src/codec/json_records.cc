@@ -27,6 +27,8 @@ Json write(const NodeRegistered& v) {
           {"boot_id", v.boot_id},
           {"backend", v.backend},
           {"address", v.address},
+          {"machine_id", v.machine_id},
+          {"former_boot_id", v.former_boot_id},
           {"inventory", inventory_json(*v.inventory)}};
 }
 Json write(const NodeConnected& v) {
@@ -37,6 +39,7 @@ Json write(const NodeConnected& v) {
 }
 Json write(const NodeDisconnected& v) { return {{"node", v.node.value}, {"silent", v.silent}}; }
 Json write(const NodeRemoved& v) { return {{"node", v.node.value}}; }
+Json write(const NodeDeclaredOff& v) { return {{"node", v.node.value}, {"why", v.why}}; }
 Json write(const PlacementPrepared& v) { return placement_key(v.job, v.attempt, v.node); }
 Json write(const PlacementStarted& v) {
   Json object = placement_key(v.job, v.attempt, v.node);

@@ -74,10 +74,18 @@ TEST(Submission, WhatIsWrittenIsReadBack) {
   full.exec.environment = {{"A", "1"}, {"B", "x\ny"}};
   full.exec.workdir = "/home/ada";
   full.exec.output = {"out/%j.log", "err.log", true, "in.txt", 4096};
-  full.exec.container = {"torch:24.10", {{"/data", "/d", false}, {"/out", "", true}},
-                         true,          1 << 20,
-                         "/w",          ContainerNetwork::kGang,
-                         {{80, 18'080}}};
+  full.exec.container = {"torch:24.10",
+                         {{"/data", "/d", false}, {"/out", "", true}},
+                         true,
+                         1 << 20,
+                         "/w",
+                         ContainerNetwork::kGang,
+                         {{80, 18'080}},
+                         "kept",
+                         ContainerNaming::kCreate,
+                         "/data/saved.sqsh",
+                         true,
+                         true};
   full.exec.umask = "077";
   full.exec.stop_signal = 2;
   full.exec.warn_signal = 10;
@@ -87,6 +95,7 @@ TEST(Submission, WhatIsWrittenIsReadBack) {
   const auto json = write_submission(full);
   auto got = submit(dump_json(json));
   ASSERT_TRUE(got.ok()) << got.error().field << ": " << got.error().message;
+  full.spec.parent = {};  // the server's to say
   EXPECT_EQ(got->spec, full.spec);
   EXPECT_EQ(encode_exec(got->exec), encode_exec(full.exec));
   auto exec = decode_exec(nlohmann::json::parse(encode_exec(full.exec)));

@@ -9,6 +9,7 @@
 #include "codec/record.h"
 #include "codec/record_samples.h"
 #include "codec/words.h"
+#include "model/new_cluster.h"
 
 namespace dove::codec {
 namespace {
@@ -74,7 +75,7 @@ TEST(Json, DeclaredObjectsComeBack) {
   }
   auto defaults = read_declared({{"kind", "Cluster"}});
   ASSERT_TRUE(defaults.ok());
-  EXPECT_EQ(*defaults, Declared{ClusterSettings{}});
+  EXPECT_EQ(*defaults, Declared{new_cluster_settings()});
 }
 
 TEST(Json, TopologyOfANode) {

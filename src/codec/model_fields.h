@@ -52,7 +52,7 @@ void fields(Ar& ar, typename Ar::template Of<ArraySpec>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<JobSpec>& v) {
-  auto layout = ar.layout(2, "JobSpec");
+  auto layout = ar.layout(3, "JobSpec");
   ar(v.name, v.user, v.project, v.queue, v.pool, v.priority, v.launch, v.groups, v.cluster_requests,
      v.time_limit, v.kill_grace, v.begin_at, v.dependencies, v.any_dependency, v.array,
      v.retries_max, v.requeue, v.hold, v.exclusive, v.features, v.nodes_wanted, v.nodes_excluded,
@@ -69,6 +69,7 @@ void fields(Ar& ar, typename Ar::template Of<JobSpec>& v) {
   ar.since(2, v.label);
   ar.since(2, v.near_labels);
   ar.since(2, v.apart_labels);
+  ar.since(3, v.parent);
 }
 
 template <class Ar>
@@ -226,7 +227,7 @@ void fields(Ar& ar, typename Ar::template Of<Reservation>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<ClusterSettings>& v) {
-  auto layout = ar.layout(6, "ClusterSettings");
+  auto layout = ar.layout(7, "ClusterSettings");
   ar(v.name, v.fence, v.disconnect_grace, v.silent_after, v.effect_deadline, v.array_max,
      v.jobs_max, v.ended_jobs_kept, v.ended_jobs_max, v.countables);
   ar.since(2, v.order);
@@ -243,6 +244,7 @@ void fields(Ar& ar, typename Ar::template Of<ClusterSettings>& v) {
   ar.since(6, v.on_hang);
   ar.since(6, v.slow_percent);
   ar.since(6, v.slow_reports);
+  ar.since(7, v.outage_grace);
 }
 
 // Alternatives are numbered by their place in Declared: new ones go to its end.

@@ -36,7 +36,7 @@ DOVE_RECORD_KIND(JobHeld, 5, 1)
 DOVE_RECORD_KIND(JobReleased, 6, 1)
 DOVE_RECORD_KIND(JobRequeueRequested, 7, 1)
 DOVE_RECORD_KIND(JobPriorityChanged, 8, 1)
-DOVE_RECORD_KIND(NodeRegistered, 9, 1)
+DOVE_RECORD_KIND(NodeRegistered, 9, 2)
 DOVE_RECORD_KIND(NodeConnected, 10, 2)
 DOVE_RECORD_KIND(NodeDisconnected, 11, 1)
 DOVE_RECORD_KIND(NodeRemoved, 12, 1)
@@ -59,6 +59,7 @@ DOVE_RECORD_KIND(ProgressReported, 28, 2)
 DOVE_RECORD_KIND(ExecStarted, 29, 1)
 DOVE_RECORD_KIND(HangObserved, 30, 1)
 DOVE_RECORD_KIND(HangEnded, 31, 1)
+DOVE_RECORD_KIND(NodeDeclaredOff, 32, 1)
 DOVE_RECORD_KIND(Launch, 101, 1)
 DOVE_RECORD_KIND(Start, 102, 1)
 DOVE_RECORD_KIND(Stop, 103, 2)
@@ -107,6 +108,8 @@ void fields(Ar& ar, typename Ar::template Of<JobPriorityChanged>& v) {
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<NodeRegistered>& v) {
   ar(v.name, v.boot_id, v.backend, v.address, v.agent_token_sha256, v.inventory);
+  ar.since(2, v.machine_id);
+  ar.since(2, v.former_boot_id);
 }
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<NodeConnected>& v) {
@@ -121,6 +124,10 @@ void fields(Ar& ar, typename Ar::template Of<NodeDisconnected>& v) {
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<NodeRemoved>& v) {
   ar(v.node);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<NodeDeclaredOff>& v) {
+  ar(v.node, v.why);
 }
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<PlacementPrepared>& v) {

@@ -54,6 +54,7 @@ JobSpec sample_spec() {
   spec.label = "trainer";
   spec.near_labels = {"cache"};
   spec.apart_labels = {"trainer"};
+  spec.parent = JobId{12};
   return spec;
 }
 
@@ -88,6 +89,7 @@ ClusterSettings sample_settings() {
   settings.name = "alpha";
   settings.fence = seconds(7);
   settings.disconnect_grace = seconds(400);
+  settings.outage_grace = seconds(40'000);
   settings.silent_after = seconds(11);
   settings.effect_deadline = seconds(61);
   settings.array_max = 99;
@@ -171,7 +173,9 @@ std::vector<StampedEvent> sample_events() {
                             "native",
                             "10.0.0.7:7000",
                             std::string(64, 'b'),
-                            std::make_shared<const Inventory>(sample_inventory())};
+                            std::make_shared<const Inventory>(sample_inventory()),
+                            std::string(32, 'd'),
+                            "boot-0"};
   std::vector<StampedEvent> events = {
       {ControllerStarted{"build-1", "policy-1"}, {}},
       {TimeReached{}, {}},
@@ -206,6 +210,7 @@ std::vector<StampedEvent> sample_events() {
       {ExecStarted{JobId{8}, 2, NodeId{3}, 5, true, "bash"}, {}},
       {HangObserved{JobId{8}, 2, NodeId{3}, true, 5, 16, 1200, seconds(1800)}, {}},
       {HangEnded{JobId{8}, 2}, {}},
+      {NodeDeclaredOff{NodeId{4}, "the rack has no power"}, full},
   };
   for (const Declared& object : sample_objects()) events.push_back({ObjectApplied{object}, full});
   return events;

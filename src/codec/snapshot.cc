@@ -12,7 +12,7 @@ namespace dove::codec {
 namespace {
 
 constexpr std::string_view kMagic = "dovesnap";
-constexpr std::uint64_t kLayout = 4;
+constexpr std::uint64_t kLayout = 6;
 
 // Elements of an array share one spec: it is written once and referred to by its number.
 class SpecTable {
@@ -57,7 +57,7 @@ void fields(Ar& ar, typename Ar::template Of<core::Attempt>& v) {
 // All of a job but its spec.
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<core::Job>& v) {
-  auto layout = ar.layout(4, "Job");
+  auto layout = ar.layout(5, "Job");
   ar(v.id, v.phase, v.outcome, v.held, v.cancel_requested, v.requeue_requested, v.priority,
      v.exit_code, v.retries_used, v.array, v.array_index, v.submitted_at, v.eligible_at, v.ended_at,
      v.submitted_seq, v.attempts, v.nodes_avoided);
@@ -67,6 +67,8 @@ void fields(Ar& ar, typename Ar::template Of<core::Job>& v) {
   ar.since(2, v.preempted_at);
   ar.since(3, v.requeues_in_a_row);
   ar.since(4, v.at_head);
+  ar.since(5, v.learned_key);
+  ar.since(5, v.likely_ms);
 }
 
 template <class Ar>
@@ -80,8 +82,13 @@ void fields(Ar& ar, typename Ar::template Of<core::LinkVote>& v) {
 }
 
 template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<core::Agreed>& v) {
+  ar(v.fence, v.disconnect_grace, v.outage_grace);
+}
+
+template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<core::Node>& v) {
-  auto layout = ar.layout(3, "Node");
+  auto layout = ar.layout(4, "Node");
   ar(v.id, v.name, v.boot_id, v.backend, v.address, v.agent_token_sha256, v.inventory, v.declared,
      v.contact, v.contact_since, v.removed, v.cores_free, v.device_free_milli, v.memory_free_bytes,
      v.countables_free, v.jobs);
@@ -102,6 +109,9 @@ void fields(Ar& ar, typename Ar::template Of<core::Node>& v) {
   ar.since(3, v.findings);
   ar.since(3, v.faults);
   ar.since(3, v.votes);
+  ar.since(4, v.machine_id);
+  ar.since(4, v.awaited);
+  ar.since(4, v.agreed);
 }
 
 template <class Ar>
@@ -120,6 +130,27 @@ void fields(Ar& ar, typename Ar::template Of<core::Hang>& v) {
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<core::PastUse>& v) {
   ar(v.amount, v.at);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<core::RunCounts>& v) {
+  ar(v.ended, v.ran_ms);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<core::UserRuns>& v) {
+  ar(v.all, v.by_width);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<core::Learned>& v) {
+  auto layout = ar.layout(1, "Learned");
+  ar(v.kept);
+  for (auto& spent : v.service.spent_ms) ar(spent);
+  for (auto& ended : v.service.ended) ar(ended);
+  for (auto& left : v.outlook.left_ms) ar(left);
+  ar(v.service.jobs_ended, v.service.ran_ms, v.outlook.mean_run, v.runs.all, v.runs.by_user,
+     v.next_look, v.waiting_ms);
 }
 
 template <class Ar>
@@ -151,6 +182,7 @@ void state_fields(Ar& ar, typename Ar::template Of<core::State>& v) {
   ar.since(2, v.promises);
   ar.since(3, v.hangs);
   ar.since(4, v.turns);
+  ar.since(6, v.learned);
 }
 
 void write_jobs(ByteWriter& ar, const core::State& state) {
@@ -213,6 +245,7 @@ std::string encode_snapshot(const core::State& state) {
   ByteWriter ar(bytes);
   auto layout = ar.layout(kLayout, "the snapshot");
   ar.varint(core::state_hash(state));
+  ar.since(5, core::kHashLevel);
   state_fields(ar, state);
   write_jobs(ar, state);
   return bytes;
@@ -226,11 +259,20 @@ Result<core::State> decode_snapshot(std::string_view bytes) {
   state.queues.clear();
   auto layout = ar.layout(kLayout, "the snapshot");
   const std::uint64_t hash = ar.varint();
+  int level = 0;  // older snapshots do not name it
+  ar.since(5, level);
+  if (level > core::kHashLevel) {
+    return damaged(
+        fmt::format("its hash is of level {}, this version knows {}", level, core::kHashLevel),
+        true);
+  }
   state_fields(ar, state);
   read_jobs(ar, state);
   if (!ar.failed() && ar.left() > 0) ar.fail("bytes are left after its end");
   if (ar.failed()) return damaged(ar.error(), ar.newer());
-  if (core::state_hash(state) != hash) return damaged("its state hash does not match", false);
+  const bool matches =
+      level > 0 ? core::state_hash(state, level) == hash : core::has_state_hash(state, hash);
+  if (!matches) return damaged("its state hash does not match", false);
   return state;
 }
 

@@ -1,6 +1,14 @@
 // Snapshots of states, and states as the API shows them.
+//
+// tests/golden/snapshot_v<N>.txt is sample_state() as version N of the format wrote it, in
+// hexadecimal. When what is written today is not the newest file, DOVE_BLESS=1 writes the next one;
+// the old ones are never changed.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "codec/json.h"
@@ -32,6 +40,9 @@ core::Node sample_node() {
   node.memory_free_bytes = 77;
   node.countables_free = {{"rdma", 1}};
   node.jobs = {JobId{1}};
+  node.machine_id = "m-1";
+  node.awaited = true;
+  node.agreed = {seconds(5), seconds(300), seconds(86'400)};
   return node;
 }
 
@@ -132,6 +143,57 @@ TEST(Snapshot, AnEmptyStateComesBack) {
   auto decoded = decode_snapshot(encode_snapshot(core::State()));
   ASSERT_TRUE(decoded.ok()) << decoded.error().message;
   EXPECT_EQ(core::state_hash(*decoded), core::state_hash(core::State()));
+}
+
+std::string golden_path(int version) {
+  return fmt::format("{}/tests/golden/snapshot_v{}.txt", DOVE_SOURCE_DIR, version);
+}
+
+int newest_golden() {
+  int version = 0;
+  while (std::filesystem::exists(golden_path(version + 1))) ++version;
+  return version;
+}
+
+std::string golden_bytes(int version) {
+  std::ifstream file(golden_path(version));
+  std::string hex;
+  file >> hex;
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
+    bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  }
+  return bytes;
+}
+
+TEST(GoldenSnapshot, EveryVersionStaysReadable) {
+  ASSERT_GE(newest_golden(), 1) << golden_path(1) << " is missing";
+  for (int version = 1; version <= newest_golden(); ++version) {
+    const auto decoded = decode_snapshot(golden_bytes(version));
+    ASSERT_TRUE(decoded.ok()) << "version " << version << ": " << decoded.error().message;
+    EXPECT_EQ(decoded->nodes.size(), 1u);
+    EXPECT_EQ(decoded->jobs.size(), 3u);
+  }
+}
+
+TEST(GoldenSnapshot, DamageOfAFormerVersionIsFound) {
+  for (int version = 1; version <= newest_golden(); ++version) {
+    std::string bytes = golden_bytes(version);
+    bytes[bytes.find("gpu-001")] = 'G';
+    EXPECT_EQ(decode_snapshot(bytes).error().code, "snapshot_damaged") << "version " << version;
+  }
+}
+
+TEST(GoldenSnapshot, TheNewestIsWhatIsWrittenToday) {
+  const std::string today = encode_snapshot(sample_state());
+  if (std::getenv("DOVE_BLESS") != nullptr && golden_bytes(newest_golden()) != today) {
+    std::ofstream file(golden_path(newest_golden() + 1));
+    for (const unsigned char byte : today) file << fmt::format("{:02x}", byte);
+    file << "\n";
+  }
+  EXPECT_TRUE(golden_bytes(newest_golden()) == today)
+      << "the format of snapshots changed: raise a layout and the level of the state's hash, keep "
+         "reading the old ones, then run with DOVE_BLESS=1, which writes the next golden snapshot";
 }
 
 TEST(Snapshot, DamageIsFound) {

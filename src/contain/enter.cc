@@ -3,11 +3,9 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "contain/layers.h"
 #include "contain/network.h"
 #include "containers/place.h"
 
@@ -24,6 +23,8 @@ namespace dove::contain {
 namespace {
 
 using containers::kPlace;
+
+constexpr const char kPlaceBytes[] = "1m";  // where nothing is written but names
 
 struct Bind {
   std::string how;
@@ -37,6 +38,8 @@ struct Plan {
   std::string gids;
   std::string scratch_bytes;
   std::string lower;
+  bool lower_is_owned = false;
+  std::string kept;     // root directory that stays for others; "": it goes with the container
   std::string network;  // file; "": the machine's
   std::vector<int> published;
   std::vector<Bind> binds;
@@ -56,57 +59,6 @@ std::string place(const std::string& name) { return std::string(kPlace) + "/" + 
   ::_exit(125);
 }
 
-bool write_file(const std::string& path, const std::string& text) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  const bool whole = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  ::close(fd);
-  return whole;
-}
-
-// "0:1000:1,1:…" as the kernel takes it.
-std::string map_lines(std::string text) {
-  std::replace(text.begin(), text.end(), ':', ' ');
-  std::replace(text.begin(), text.end(), ',', '\n');
-  return text + "\n";
-}
-
-// A user namespace with these maps, for mounts; -1 and errno.
-int user_namespace(const std::string& uids, const std::string& gids) {
-  const pid_t child = static_cast<pid_t>(
-      ::syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, nullptr, nullptr, nullptr, nullptr));
-  if (child == 0) {
-    for (;;) ::pause();
-  }
-  if (child < 0) return -1;
-  const std::string proc = "/proc/" + std::to_string(child);
-  int fd = -1;
-  if (write_file(proc + "/uid_map", map_lines(uids)) &&
-      write_file(proc + "/gid_map", map_lines(gids))) {
-    fd = ::open((proc + "/ns/user").c_str(), O_RDONLY | O_CLOEXEC);
-  }
-  const int reason = errno;
-  ::kill(child, SIGKILL);
-  ::waitpid(child, nullptr, 0);
-  errno = reason;
-  return fd;
-}
-
-// Mounts what `from` is open on at `target`, which exists.
-bool attach(int from, const std::string& target, std::uint64_t restrictions, int ids) {
-  const int tree = ::open_tree(from, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-  if (tree < 0) return false;
-  mount_attr attributes{};
-  attributes.attr_set = restrictions | (ids >= 0 ? MOUNT_ATTR_IDMAP : 0);
-  if (ids >= 0) attributes.userns_fd = static_cast<std::uint64_t>(ids);
-  const bool done = ::mount_setattr(tree, "", AT_EMPTY_PATH, &attributes, sizeof attributes) == 0 &&
-                    ::move_mount(tree, "", AT_FDCWD, target.c_str(), MOVE_MOUNT_F_EMPTY_PATH) == 0;
-  const int reason = errno;
-  ::close(tree);
-  errno = reason;
-  return done;
-}
-
 int open_below(const std::string& root, const std::string& path) {
   const int base = ::open(root.c_str(), O_PATH | O_CLOEXEC);
   if (base < 0 || path.empty()) return base;
@@ -118,20 +70,6 @@ int open_below(const std::string& root, const std::string& path) {
   ::close(base);
   errno = reason;
   return fd;
-}
-
-// The first of the container's ids outside: its root's.
-std::string outside_root(const std::string& map) {
-  const std::size_t from = map.find(':') + 1;
-  return map.substr(from, map.find(':', from) - from);
-}
-
-// What belongs to the directory's owner belongs to root inside. Not what belongs to the machine's
-// root: a program of it with the set-user-ID bit would be root's outside.
-int ids_of_owner(const Plan& plan, const struct stat& facts) {
-  if (facts.st_uid == 0 || facts.st_gid == 0) return -1;
-  return user_namespace(std::to_string(facts.st_uid) + ":" + outside_root(plan.uids) + ":1",
-                        std::to_string(facts.st_gid) + ":" + outside_root(plan.gids) + ":1");
 }
 
 // Of the task alone: nobody else sees its files, and its pages go with it.
@@ -166,43 +104,41 @@ void bind_one(const Plan& plan, std::size_t index) {
     give_up(plan, "mount " + shown + ", which is neither a directory, a file nor a socket");
   }
   std::uint64_t restrictions = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
-  if (bind.how == "ro") restrictions |= MOUNT_ATTR_RDONLY;
-  const int ids = bind.how == "owned" ? ids_of_owner(plan, facts) : -1;
+  if (bind.how.ends_with("ro")) restrictions |= MOUNT_ATTR_RDONLY;
+  const int ids = bind.how.starts_with("owned") ? ids_of_owner(facts, plan.uids, plan.gids) : -1;
   if (!attach(from, target, restrictions, ids)) give_up(plan, "mount the volume " + shown);
   ::close(from);
   if (ids >= 0) ::close(ids);
 }
 
+RootFrom root_of(const Plan& plan) {
+  return RootFrom{plan.lower, plan.uids, plan.gids, plan.scratch_bytes, plan.lower_is_owned};
+}
+
 void make_root(const Plan& plan) {
-  if (::mount("dove", kPlace, "tmpfs", MS_NOSUID | MS_NODEV,
-              ("mode=755,size=" + plan.scratch_bytes).c_str()) != 0) {
+  const std::string size = plan.kept.empty() ? plan.scratch_bytes : kPlaceBytes;
+  if (::mount("dove", kPlace, "tmpfs", MS_NOSUID | MS_NODEV, ("mode=755,size=" + size).c_str()) !=
+      0) {
     give_up(plan, std::string("mount the scratch space at ") + kPlace);
   }
-  for (const char* name : {"lower", "upper", "work", "root", "sys"}) {
-    if (::mkdir(place(name).c_str(), 0755) != 0) give_up(plan, "make " + place(name));
-  }
-  const auto uid = static_cast<uid_t>(std::strtoul(outside_root(plan.uids).c_str(), nullptr, 10));
-  const auto gid = static_cast<gid_t>(std::strtoul(outside_root(plan.gids).c_str(), nullptr, 10));
-  if (::chown(place("upper").c_str(), uid, gid) != 0) give_up(plan, "own the scratch space");
-  const int ids = user_namespace(plan.uids, plan.gids);
-  if (ids < 0) give_up(plan, "make a user namespace");
-  const int lower = ::open(plan.lower.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (lower < 0 || !attach(lower, place("lower"), MOUNT_ATTR_RDONLY, ids)) {
-    give_up(plan, "map the owners of the image " + plan.lower +
-                      " (its file system must know id-mapped mounts: ext4, xfs, btrfs)");
-  }
-  ::close(lower);
-  ::close(ids);
-  const std::string options =
-      "lowerdir=" + place("lower") + ",upperdir=" + place("upper") + ",workdir=" + place("work");
-  if (::mount("overlay", place("root").c_str(), "overlay", MS_NODEV, options.c_str()) != 0) {
-    give_up(plan, "mount the container's root directory (is overlayfs in the kernel?)");
+  if (plan.kept.empty()) {
+    if (const std::string what = make_layers(root_of(plan), kPlace); !what.empty()) {
+      give_up(plan, what);
+    }
+  } else {
+    const int root = ::open((plan.kept + "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0 || ::mkdir(place("root").c_str(), 0755) != 0 || !attach(root, place("root"))) {
+      give_up(plan, "mount the container's root directory " + plan.kept);
+    }
+    ::close(root);
   }
   // Without what is mounted in it: no cgroups, no debugging of the kernel.
   const int sys = ::open("/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
   constexpr std::uint64_t kLooks =
       MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
-  if (sys < 0 || !attach(sys, place("sys"), kLooks, -1)) give_up(plan, "show /sys");
+  if (sys < 0 || ::mkdir(place("sys").c_str(), 0755) != 0 || !attach(sys, place("sys"), kLooks)) {
+    give_up(plan, "show /sys");
+  }
   ::close(sys);
 }
 
@@ -236,6 +172,10 @@ bool read_plan(int argc, char** argv, Plan& plan) {
       plan.scratch_bytes = argv[++i];
     } else if (word == "--lower" && left > 1) {
       plan.lower = argv[++i];
+    } else if (word == "--owned-lower") {
+      plan.lower_is_owned = true;
+    } else if (word == "--kept" && left > 1) {
+      plan.kept = argv[++i];
     } else if (word == "--network" && left > 1) {
       plan.network = argv[++i];
     } else if (word == "--publish" && left > 1) {
@@ -258,6 +198,11 @@ int enter(int argc, char** argv) {
   publish(plan);
   if (!plan.network.empty()) {
     if (const std::string what = join_network(plan.network); !what.empty()) give_up(plan, what);
+  }
+  if (!plan.kept.empty()) {
+    if (const std::string what = keep_root(root_of(plan), plan.kept); !what.empty()) {
+      give_up(plan, what);
+    }
   }
   if (::unshare(CLONE_NEWNS) != 0 ||
       ::mount("none", "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) {

@@ -1,4 +1,6 @@
 // Any bytes as a CDI specification: never a crash, and what is taken has absolute paths alone.
+//
+// seeds: tests/seeds/cdi
 #include <cstddef>
 #include <cstdint>
 

@@ -12,10 +12,14 @@
 #include <cstring>
 #include <utility>
 
+#include "containers/reaping.h"
+
 namespace dove::containers {
 namespace {
 
 constexpr std::size_t kSaidMax = 600;
+// What is stuck in the kernel does not die when it is killed.
+constexpr std::chrono::seconds kDeathLimit{5};
 
 Error cannot_start(const std::string& program, int reason) {
   return Error{ErrorKind::kInternal, "child",
@@ -62,6 +66,7 @@ Child::Child(wire::Loop& loop, std::vector<std::string> argv, std::chrono::milli
   limit_ = loop_.after(limit, [this] {
     timed_out_ = true;
     if (pid_ > 0) ::kill(-pid_, SIGKILL);
+    limit_ = loop_.after(kDeathLimit, [this] { finish(too_late()); });
   });
   start();
 }
@@ -96,8 +101,13 @@ Child::~Child() {
   if (output_ >= 0) ::close(output_);
   if (pidfd_ >= 0) ::close(pidfd_);
   if (pid_ <= 0) return;
-  ::kill(-pid_, SIGKILL);
-  ::waitpid(pid_, nullptr, 0);
+  if (!timed_out_) ::kill(-pid_, SIGKILL);
+  reap_or_leave(pid_);
+}
+
+Error Child::too_late() const {
+  return Error{ErrorKind::kTimeout, "child",
+               fmt::format("{} took too long and was ended", argv_[0]), argv_[0]};
 }
 
 void Child::read_output() {
@@ -117,10 +127,7 @@ void Child::ended() {
   ::waitpid(pid_, &status, 0);
   pid_ = -1;
   if (WIFEXITED(status)) exit_status_ = WEXITSTATUS(status);
-  if (timed_out_) {
-    return finish(Error{ErrorKind::kTimeout, "child",
-                        fmt::format("{} took too long and was ended", argv_[0]), argv_[0]});
-  }
+  if (timed_out_) return finish(too_late());
   if (exit_status_ == 0) return finish({});
   while (!said_.empty() && said_.back() == '\n') said_.pop_back();
   finish(

@@ -35,6 +35,7 @@ class Child {
 
  private:
   void start();
+  Error too_late() const;
   void read_output();
   void ended();
   void finish(Result<void> result);

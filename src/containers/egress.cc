@@ -130,7 +130,7 @@ std::string egress_text(const Egress& egress) {
 
 std::string controller_inside(const ControllerPlace& controller) {
   if (!controller.on_loopback()) return "";
-  return fmt::format("http://{}:{}", kGateway, controller.port);
+  return fmt::format("{}://{}:{}", controller.tls ? "https" : "http", kGateway, controller.port);
 }
 
 std::vector<std::string> resolvers_in(const std::string& text) {

@@ -25,6 +25,7 @@ inline constexpr const char kEgressDevice[] = "out0";        // inside
 struct ControllerPlace {
   std::string address;  // IPv4; "": not known
   std::uint16_t port = 0;
+  bool tls = false;
 
   bool on_loopback() const { return address.starts_with("127."); }
 };

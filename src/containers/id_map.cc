@@ -23,6 +23,25 @@ IdMap map_ids(std::vector<std::uint32_t> same) {
   return map;
 }
 
+IdMap map_root(IdMap map, std::uint32_t outside) {
+  IdRange& first = map.front();
+  const IdRange root{0, outside, 1};
+  if (first.count == 1) {
+    first = root;
+    return map;
+  }
+  first = {first.inside + 1, first.outside + 1, first.count - 1};
+  map.insert(map.begin(), root);
+  return map;
+}
+
+std::uint32_t outside_of(const IdMap& map, std::uint32_t inside) {
+  for (const IdRange& range : map) {
+    if (inside - range.inside < range.count) return range.outside + (inside - range.inside);
+  }
+  return kIdBase;
+}
+
 std::string id_map_text(const IdMap& map) {
   std::string text;
   for (const IdRange& range : map) {

@@ -25,6 +25,12 @@ using IdMap = std::vector<IdRange>;  // ascending by `inside`, without overlaps
 // All ids from kIdBase on, but each of `same` itself (those of kIdCount or more are added).
 IdMap map_ids(std::vector<std::uint32_t> same);
 
+// The same, but root inside is `outside`, which `map` must not lead to.
+IdMap map_root(IdMap map, std::uint32_t outside);
+
+// The id outside of `inside`; kIdBase where the map does not say.
+std::uint32_t outside_of(const IdMap& map, std::uint32_t inside);
+
 // "0:1862270976:1000,1000:1000:1,…", as dove-contain takes it.
 std::string id_map_text(const IdMap& map);
 

@@ -22,5 +22,11 @@ TEST(IdMapTest, LargeIdsAreAdded) {
             "0:1862270976:65535,65535:65535:1,200000:200000:1");
 }
 
+TEST(IdMapTest, AUserIsRootInside) {
+  EXPECT_EQ(map_root(map_ids({}), 1000), (IdMap{{0, 1000, 1}, {1, kIdBase + 1, kIdCount - 1}}));
+  EXPECT_EQ(map_root(map_ids({1}), 1000),
+            (IdMap{{0, 1000, 1}, {1, 1, 1}, {2, kIdBase + 2, kIdCount - 2}}));
+}
+
 }  // namespace
 }  // namespace dove::containers

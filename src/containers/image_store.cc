@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +15,7 @@
 
 #include "codec/json.h"
 #include "telemetry/log.h"
+#include "wire/secret.h"
 
 namespace dove::containers {
 namespace {
@@ -23,7 +26,10 @@ using Json = nlohmann::json;
 constexpr const char kRegistry[] = "docker://";
 constexpr const char kTagName[] = "org.opencontainers.image.ref.name";
 constexpr const char kPartSuffix[] = ".part";
+constexpr const char kFailed[] = " failed: ";  // between the program and what it said (Child)
 constexpr std::size_t kJsonBytesMax = std::size_t{8} << 20;
+constexpr std::size_t kEnvironmentBytesMax = std::size_t{256} << 10;
+constexpr std::size_t kHashLetters = 32;
 
 Error bad_image(const std::string& message) {
   return Error{ErrorKind::kInvalid, "bad_image", message, "image"};
@@ -71,6 +77,47 @@ Result<void> read_config(const std::string& path, Image& image) {
   return {};
 }
 
+// A file of an image, which may hold links that lead anywhere; -1: it is none.
+int open_inside(const std::string& root, const char* path) {
+  const int base = ::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (base < 0) return -1;
+  open_how how{};
+  how.flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  const int fd = static_cast<int>(::syscall(SYS_openat2, base, path, &how, sizeof how));
+  ::close(base);
+  struct stat facts {};
+  if (fd >= 0 && (::fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode))) {
+    ::close(fd);
+    return -1;
+  }
+  return fd;
+}
+
+bool has_file(const std::string& root, const char* path) {
+  const int fd = open_inside(root, path);
+  if (fd >= 0) ::close(fd);
+  return fd >= 0;
+}
+
+// enroot keeps what the image sets in lines NAME=value.
+std::map<std::string, std::string> squash_environment(const std::string& root) {
+  std::map<std::string, std::string> environment;
+  const int fd = open_inside(root, "etc/environment");
+  if (fd < 0) return environment;
+  std::string text(kEnvironmentBytesMax, '\0');
+  const ssize_t got = ::read(fd, text.data(), text.size());
+  ::close(fd);
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t equals = line.find('=');
+    if (line.starts_with('#') || equals == 0 || equals == std::string::npos) continue;
+    environment[line.substr(0, equals)] = line.substr(equals + 1);
+  }
+  return environment;
+}
+
 }  // namespace
 
 struct ImageStore::Work {
@@ -85,6 +132,7 @@ ImageStore::~ImageStore() = default;
 
 Result<ImageStore::Source> ImageStore::source_of(const std::string& name) const {
   Source source;
+  if (name.starts_with('/')) return Source{name, "latest", Source::Kind::kSquash};
   if (name.starts_with(kRegistry)) {
     if (!options_.pulls) {
       return bad_image(
@@ -97,7 +145,7 @@ Result<ImageStore::Source> ImageStore::source_of(const std::string& name) const 
   if (!plain_name(name)) {
     return bad_image(
         fmt::format("'{}' names no image: write NAME or NAME:TAG of the node's images, "
-                    "or docker://HOST/NAME:TAG",
+                    "docker://HOST/NAME:TAG, or the absolute path of a squash file",
                     name));
   }
   const std::size_t colon = name.rfind(':');
@@ -151,8 +199,9 @@ std::string ImageStore::unpacked(const std::string& digest) const {
   return fmt::format("{}/{}", options_.store, digest);
 }
 
-Result<Image> ImageStore::find(const std::string& name) {
+Result<Image> ImageStore::find(const std::string& name, const std::string& reader) {
   TRY_ASSIGN(const Source source, source_of(name));
+  if (source.kind == Source::Kind::kSquash) return find_squash(source.path, reader);
   Image image;
   if (source.kind == Source::Kind::kDirectory) {
     image.root = source.path;
@@ -169,23 +218,92 @@ Result<Image> ImageStore::find(const std::string& name) {
   return image;
 }
 
-void ImageStore::prepare(const std::string& name, std::function<void(Result<void>)> done) {
-  const Result<Image> found = find(name);
-  if (found.ok()) return done({});
-  if (found.error().kind != ErrorKind::kUnavailable) return done(found.error());
-  std::unique_ptr<Work>& work = under_way_[name];
+void ImageStore::prepare(const std::string& name, const std::string& reader,
+                         std::function<void(Result<void>)> done) {
+  const Result<Source> source = source_of(name);
+  if (!source.ok()) return done(source.error());
+  // Whether the file is as it was, and may be read, is looked at each time.
+  const bool is_squash = source->kind == Source::Kind::kSquash;
+  if (!is_squash) {
+    const Result<Image> found = find(name);
+    if (found.ok()) return done({});
+    if (found.error().kind != ErrorKind::kUnavailable) return done(found.error());
+  }
+  const std::string key = is_squash ? squash_link(name, reader) : name;
+  std::unique_ptr<Work>& work = under_way_[key];
   const bool begins = work == nullptr;
   if (begins) work = std::make_unique<Work>();
   work->waiting.push_back(std::move(done));
   if (!begins) return;
-  const Result<Source> source = source_of(name);
-  if (!source.ok()) return finish(name, source.error());
   std::error_code error;
   fs::create_directories(options_.store, error);
+  if (is_squash) return unsquash(key, source->path, reader);
   if (source->kind == Source::Kind::kLayout || fs::exists(layout_of(*source), error)) {
     unpack(name, *source);
   } else {
     bring(name, *source);
+  }
+}
+
+std::string ImageStore::squash_link(const std::string& path, const std::string& reader) const {
+  const std::string uid = reader.substr(0, reader.find(':'));
+  return fmt::format("{}/sqsh_{}", options_.store,
+                     wire::sha256_hex(uid + "\n" + path).substr(0, kHashLetters));
+}
+
+Result<Image> ImageStore::find_squash(const std::string& path, const std::string& reader) const {
+  std::error_code error;
+  const fs::path target = fs::read_symlink(squash_link(path, reader), error);
+  const std::string folder = options_.store + "/" + target.filename().string();
+  Image image;
+  image.root = folder + "/rootfs";
+  if (error || ::access(image.root.c_str(), F_OK) != 0) {
+    return Error{ErrorKind::kUnavailable, "image", "the image has not been unpacked yet", ""};
+  }
+  image.key = target.filename().string();
+  image.is_owned = true;
+  image.environment = squash_environment(image.root);
+  ::utimensat(AT_FDCWD, folder.c_str(), nullptr, 0);
+  return image;
+}
+
+// As `reader`, who may not be able to read it, or may have written it to deceive its reader.
+void ImageStore::unsquash(const std::string& key, const std::string& path,
+                          const std::string& reader) {
+  under_way_[key]->child = std::make_unique<Child>(
+      loop_, std::vector<std::string>{options_.contain, "unsquash", reader, path, key},
+      options_.unpack_limit, [this, key, path](const Result<void>& made) {
+        if (made.ok()) return finish(key, {});
+        const std::string& said = made.error().message;
+        const std::size_t why = said.find(kFailed);
+        finish(key,
+               bad_image(why == std::string::npos ? said : said.substr(why + sizeof kFailed - 1)));
+      });
+}
+
+Result<std::vector<std::string>> ImageStore::entrypoint(const std::string& name,
+                                                        const std::string& reader) {
+  TRY_ASSIGN(const Image image, find(name, reader));
+  TRY_ASSIGN(const Source source, source_of(name));
+  if (source.kind == Source::Kind::kSquash || source.kind == Source::Kind::kDirectory) {
+    // enroot's, which changes directory and runs the entry point with what follows.
+    if (!has_file(image.root, "etc/rc")) return std::vector<std::string>{};
+    return std::vector<std::string>{"/bin/sh", "/etc/rc"};
+  }
+  const std::string layout = layout_of(source);
+  TRY_ASSIGN(const std::string digest, digest_of(source));
+  try {
+    const auto blob = [&](std::string text) {
+      std::replace(text.begin(), text.end(), ':', '/');
+      std::replace(text.begin(), text.end(), '_', '/');
+      return read_json(layout + "/blobs/" + text);
+    };
+    TRY_ASSIGN(const Json manifest, blob(digest));
+    TRY_ASSIGN(const Json config, blob(manifest.at("config").at("digest").get<std::string>()));
+    const Json words = config.value("config", Json::object()).value("Entrypoint", Json());
+    return words.is_array() ? words.get<std::vector<std::string>>() : std::vector<std::string>{};
+  } catch (const Json::exception& e) {
+    return bad_image(fmt::format("{}: its entry point: {}", layout, e.what()));
   }
 }
 

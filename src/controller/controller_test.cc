@@ -68,6 +68,24 @@ TEST(Controller, WhatCannotBeAdmittedLeavesNoRecord) {
   EXPECT_EQ(store.head().seq, head);
 }
 
+TEST(Controller, OnlyANewLogBeginsWithTheSettingsOfANewCluster) {
+  store::MemoryStore store;
+  for (const char* order : {"drf", "fair_share"}) {
+    ControllerOptions options = test_options(policies::standard_policies());
+    options.new_cluster.emplace().order = order;
+    Running running(store, std::move(options));
+    running.controller.stop();
+    EXPECT_EQ(running.controller.state().settings.order, "drf");
+  }
+  store::MemoryStore old;  // begun by a program that knew no such settings
+  { const Running running(old); }
+  ControllerOptions options = test_options(policies::standard_policies());
+  options.new_cluster.emplace().order = "drf";
+  Running running(old, std::move(options));
+  running.controller.stop();
+  EXPECT_EQ(running.controller.state().settings, ClusterSettings{});
+}
+
 TEST(Controller, AnIdempotencyKeyGivesTheSameAnswerAlsoAfterARestart) {
   store::MemoryStore store;
   for (int life = 0; life < 3; ++life) {
@@ -283,6 +301,37 @@ TEST(Controller, ByHandItDiesWithoutAWord) {
   EXPECT_FALSE(answered);
   EXPECT_EQ(store.head().seq, head);
   EXPECT_FALSE(store.latest_snapshot().value().has_value());
+}
+
+TEST(Controller, WhatComesFasterThanItIsDoneIsRefusedButForAgentsWords) {
+  store::MemoryStore store;
+  FakeBackend backend;
+  const core::Policies policies = policies::standard_policies();
+  Controller controller(store, store, backend, test_options(policies));
+  ASSERT_TRUE(controller.open().ok());
+  controller.start_by_hand([] {});
+  std::size_t taken = 0;
+  std::optional<Error> refused;
+  const auto submit = [&](InputKind kind, std::size_t blob_bytes) {
+    Input input;
+    input.kind = kind;
+    if (blob_bytes > 0) input.blobs.emplace_back("exec", std::string(blob_bytes, 'x'));
+    refused.reset();
+    controller.submit(std::move(input), [&](const Result<Committed>& answer) {
+      if (!answer.ok()) refused = answer.error();
+    });
+  };
+  while (!refused && ++taken < 1'000'000) submit(InputKind::kRequest, 0);
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->code, "busy");
+  for (const InputKind kind : {InputKind::kReport, InputKind::kFact, InputKind::kRelief}) {
+    submit(kind, 0);
+    EXPECT_FALSE(refused);
+  }
+  controller.work();
+  submit(InputKind::kNewWork, 1);
+  EXPECT_FALSE(refused) << "there is room again";
+  controller.stop();
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ struct Committed {
 // Called once, on the controller's thread, after the batch was published (on the caller's thread
 // when the controller is not running): post on, do not work.
 // Errors: those of core::admit; kConflict idempotency_key_reused; kExhausted disk_full;
-// kUnavailable stopping, or what refuse() said.
+// kUnavailable stopping or busy, or what refuse() said.
 using Completion = std::function<void(Result<Committed>)>;
 
 // A batch as it stands in the log.

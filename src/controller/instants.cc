@@ -1,19 +1,31 @@
 #include "controller/instants.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 namespace dove::controller {
 
-Instants::Instants(std::function<std::int64_t()> wall, std::function<std::int64_t()> steady)
-    : wall_(std::move(wall)), steady_(std::move(steady)), now_us_(wall_()), steady_us_(steady_()) {}
+Instants::Instants(std::function<std::int64_t()> wall, std::function<std::int64_t()> steady,
+                   std::int64_t begin_us)
+    : wall_(std::move(wall)),
+      steady_(std::move(steady)),
+      now_us_(begin_us != 0 ? begin_us : wall_()),
+      steady_us_(steady_()) {}
+
+void Instants::not_before(std::int64_t at_us) { now_us_ = std::max(now_us_, at_us); }
 
 std::int64_t Instants::now_us() {
   const std::int64_t steady_us = steady_();
-  const std::int64_t even_us = now_us_ + (steady_us - steady_us_);
+  const std::int64_t passed_us = steady_us - steady_us_;
+  const std::int64_t even_us = now_us_ + passed_us;
   const std::int64_t wall_us = wall_();
   const std::int64_t ahead_us = wall_us - even_us;
   leap_us_ = ahead_us > kFollowed_us || ahead_us < -kFollowed_us ? ahead_us : 0;
   now_us_ = leap_us_ == 0 ? wall_us : even_us;
+  if (leap_us_ != 0 && std::abs(leap_us_) <= kSlewed_us) {
+    now_us_ += std::clamp(leap_us_, -passed_us / kSlew, passed_us / kSlew);
+  }
   steady_us_ = steady_us;
   return now_us_;
 }

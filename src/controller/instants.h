@@ -1,8 +1,10 @@
 // Instants: the time that batches are stamped with.
 //
 // It follows the machine's clock as long as that runs evenly, and goes on by the steady clock when
-// it leaps: a limit of ten minutes is ten minutes, whatever somebody sets the clock to. Once the
-// machine's clock is back where it would have been, it is followed again. One thread.
+// it leaps: a limit of ten minutes is ten minutes, whatever somebody sets the clock to. A step of
+// some minutes is slewed in, so that durations are wrong by a thousandth at most; a larger one is
+// not taken over at all. Once the machine's clock is where these instants are, it is followed
+// again. One thread.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +14,21 @@ namespace dove::controller {
 
 class Instants {
  public:
-  // Microseconds: UTC, and since some moment, in steps that nobody sets.
-  Instants(std::function<std::int64_t()> wall, std::function<std::int64_t()> steady);
+  // Microseconds: UTC, and since some moment, in steps that nobody sets. `begin_us`: where it goes
+  // on, whatever the machine's clock says; 0: it takes over that.
+  Instants(std::function<std::int64_t()> wall, std::function<std::int64_t()> steady,
+           std::int64_t begin_us = 0);
+
+  // What was stamped before: a clock that is behind it has leapt.
+  void not_before(std::int64_t at_us);
 
   std::int64_t now_us();
   // How far the machine's clock was ahead of now_us() when it was last asked; 0: it is followed.
   std::int64_t leap_us() const { return leap_us_; }
 
   static constexpr std::int64_t kFollowed_us = 1'000'000;  // between two looks
+  static constexpr std::int64_t kSlewed_us = 600'000'000;
+  static constexpr std::int64_t kSlew = 1'000;  // parts of passing time, of which a slew takes one
 
  private:
   std::function<std::int64_t()> wall_;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 namespace dove::controller {
 namespace {
 
@@ -42,6 +44,40 @@ TEST_F(InstantsTest, ALeapIsNotFollowed) {
     EXPECT_EQ(instants_.now_us(), wall_us_);
     EXPECT_EQ(instants_.leap_us(), 0) << "it was set right";
   }
+}
+
+TEST_F(InstantsTest, AStepIsSlewedIn) {
+  for (const std::int64_t step_us : {30 * kSecond, -60 * kSecond}) {
+    wall_us_ += step_us;
+    std::int64_t before_us = instants_.now_us();
+    std::int64_t looks = 0;
+    do {
+      pass(10 * kSecond);
+      const std::int64_t now_us = instants_.now_us();
+      EXPECT_NEAR(static_cast<double>(now_us - before_us), 10e6, 1.001e6) << "the last second";
+      if (instants_.leap_us() != 0) {
+        EXPECT_EQ(std::abs(now_us - before_us - 10 * kSecond), 10'000);
+      }
+      before_us = now_us;
+    } while (instants_.leap_us() != 0 && ++looks < 100'000);
+    EXPECT_EQ(instants_.now_us(), wall_us_);
+  }
+}
+
+TEST_F(InstantsTest, WhatWasStampedIsNotUndone) {
+  const std::int64_t stamped_us = wall_us_ + 86'400 * kSecond;
+  instants_.not_before(stamped_us);
+  pass(7 * kSecond);
+  EXPECT_EQ(instants_.now_us(), stamped_us + 7 * kSecond) << "time goes on";
+  EXPECT_LT(instants_.leap_us(), 0);
+}
+
+TEST_F(InstantsTest, GoesOnWhereItsFormerLifeWas) {
+  Instants next([this] { return wall_us_; }, [this] { return steady_us_; },
+                wall_us_ - 7200 * kSecond);
+  pass(3 * kSecond);
+  EXPECT_EQ(next.now_us(), wall_us_ - 7200 * kSecond);
+  EXPECT_EQ(next.leap_us(), 7200 * kSecond);
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ Result<void> Ledger::load(const store::Snapshot& snapshot) {
   }
   if (ar.failed() || ar.left() != 0) return damaged();
   TRY(idempotency.decode(keys));
-  if (core::state_hash(state()) != snapshot.state_hash || state().head != snapshot.head.seq) {
+  if (!core::has_state_hash(state(), snapshot.state_hash) || state().head != snapshot.head.seq) {
     return damaged();
   }
   last_batch_ = snapshot.head.batch;
@@ -76,7 +76,7 @@ Result<void> Ledger::recover(store::LogStore& log, store::LogKeeper& keeper) {
   std::optional<Error> wrong;
   TRY(log.read(state().head, [&](const store::Batch& batch) {
     fold(batch);
-    if (!batch.state_hash.has_value() || core::state_hash(state()) == *batch.state_hash)
+    if (!batch.state_hash.has_value() || core::has_state_hash(state(), *batch.state_hash))
       return true;
     wrong = Error{ErrorKind::kCorrupt, "state_hash_differs",
                   fmt::format("the state after batch {} (record {}) is not the one recorded; start "

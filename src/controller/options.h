@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
+#include "model/declared.h"
 #include "model/time.h"
 
 namespace dove::core {
@@ -15,13 +17,19 @@ struct Policies;
 namespace dove::controller {
 
 struct ControllerOptions {
-  const core::Policies* policies = nullptr;    // outlives the controller; nullptr: none is called
-  std::string policy_digest;                   // as logged: what replay must run with
-  std::string build;                           // as logged: version and digest of the program
-  std::string holder;                          // who opens the log: "host:pid", for people
-  std::function<std::int64_t()> clock;         // microseconds UTC; empty: the real one (instants.h)
-  std::function<std::int64_t()> monotonic;     // microseconds, for retries; empty: the real one
-  std::function<std::int64_t()> free_bytes;    // of the log's disk; empty: not watched
+  const core::Policies* policies = nullptr;  // outlives the controller; nullptr: none is called
+  std::string policy_digest;                 // as logged: what replay must run with
+  // Declared in the first batch of an empty log, and of no other; none: as ClusterSettings{}.
+  std::optional<ClusterSettings> new_cluster;
+  std::string build;                         // as logged: version and digest of the program
+  std::string holder;                        // who opens the log: "host:pid", for people
+  std::function<std::int64_t()> clock;       // microseconds UTC; empty: the real one (instants.h)
+  std::function<std::int64_t()> monotonic;   // microseconds, for retries; empty: the real one
+  std::function<std::int64_t()> free_bytes;  // of the log's disk; empty: not watched
+  // Where time goes on, whatever the machine's clock says (microseconds UTC); 0: where that is.
+  std::int64_t begin_us = 0;
+  // Told now and then, and at the end, what an instant and monotonic() are; empty: nobody is.
+  std::function<void(std::int64_t now_us, std::int64_t monotonic_us)> keep_time;
   std::int64_t free_floor_bytes = 64LL << 20;  // below it new work is refused
   std::int64_t full_floor_bytes = 2LL << 20;   // below it everything is but kRelief
   std::int64_t full_retry_us = 1'000'000;  // after a full disk, writing is tried again this often

@@ -27,6 +27,8 @@ struct FoundDevice {
 struct CutSlice {
   std::string name;                // what CUDA (or its like) calls it
   std::vector<std::string> files;  // that whoever uses it opens besides its device's
+  std::string profile;             // "1g.18gb"; "" when unknown
+  std::int64_t instance = -1;      // the vendor's number of it (NVIDIA's GPU instance); -1: none
   bool operator==(const CutSlice&) const = default;
 };
 using CutSlices = std::vector<CutSlice>;

@@ -25,7 +25,7 @@ class FadingAccelerators : public Accelerators {
   }
   std::vector<DeviceSample> sample() override { return {}; }
   Result<CutSlices> arrange(const std::string& uuid, const std::vector<SlicePlace>&) override {
-    return CutSlices{{uuid, {}}};
+    return CutSlices{{uuid, {}, "", -1}};
   }
 
  private:

@@ -50,7 +50,7 @@ class ToldAccelerators : public Accelerators {
   Result<CutSlices> arrange(const std::string& uuid,
                             const std::vector<SlicePlace>& places) override {
     told_.arranged.push_back(uuid);
-    return CutSlices(places.size(), {"slice of " + uuid, {}});
+    return CutSlices(places.size(), {"slice of " + uuid, {}, "", -1});
   }
 
  private:

@@ -6,7 +6,7 @@
 namespace dove::devices {
 namespace {
 
-constexpr std::array<FieldInfo, 27> kFields = {{
+constexpr std::array<FieldInfo, 30> kFields = {{
     {Field::kSmClock, "DCGM_FI_DEV_SM_CLOCK", false, "Clock of the processors, in MHz."},
     {Field::kMemoryClock, "DCGM_FI_DEV_MEM_CLOCK", false, "Clock of the memory, in MHz."},
     {Field::kMemoryTemperature, "DCGM_FI_DEV_MEMORY_TEMP", false, "Memory temperature, in C."},
@@ -46,6 +46,12 @@ constexpr std::array<FieldInfo, 27> kFields = {{
      "Time slowed down to keep cool, in ns."},
     {Field::kPcieSent, "DCGM_FI_PROF_PCIE_TX_BYTES", false, "Bytes sent on PCIe a second."},
     {Field::kPcieReceived, "DCGM_FI_PROF_PCIE_RX_BYTES", false, "Bytes received on PCIe a second."},
+    {Field::kEngineActive, "DCGM_FI_PROF_GR_ENGINE_ACTIVE", false,
+     "Part of the time in which the device computed, 0 to 1."},
+    {Field::kTensorActive, "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", false,
+     "Part of the time in which its tensor units computed, 0 to 1."},
+    {Field::kMemoryActive, "DCGM_FI_PROF_DRAM_ACTIVE", false,
+     "Part of its memory's bandwidth that was used, 0 to 1."},
 }};
 
 }  // namespace

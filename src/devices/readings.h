@@ -41,6 +41,9 @@ enum class Field : std::uint8_t {
   kThermalViolation,
   kPcieSent,
   kPcieReceived,
+  kEngineActive,
+  kTensorActive,
+  kMemoryActive,
 };
 
 struct FieldInfo {

@@ -9,7 +9,7 @@
 namespace dove::jobfiles {
 
 // Our name of an image: enroot's "REGISTRY#NAME:TAG" is "docker://REGISTRY/NAME:TAG". Errors,
-// without a place: squash files and images of a local Docker.
+// without a place: images of a local Docker.
 Result<std::string> container_image(const std::string& given);
 
 // "/SOURCE[:/TARGET[:ro]]"; pyxis' other flags are refused.

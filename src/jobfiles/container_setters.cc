@@ -3,7 +3,7 @@
 
 #include <charconv>
 
-#include "jobfiles/container_image.h"
+#include "jobfiles/container_options.h"
 #include "jobfiles/option_setters.h"
 #include "jobfiles/words.h"
 
@@ -33,31 +33,12 @@ Result<PublishedPort> published_of(const std::string& text) {
 
 }  // namespace
 
-Result<void> set_container_image(Draft& draft, const Option& option) {
-  TRY_ASSIGN(container(draft).image, container_image(option.value));
-  return {};
-}
-
-Result<void> set_container_mounts(Draft& draft, const Option& option) {
-  container(draft).volumes.clear();
-  for (std::size_t from = 0; from <= option.value.size();) {
-    const std::size_t end = std::min(option.value.find(',', from), option.value.size());
-    TRY_ASSIGN(Volume volume, parse_volume(option.value.substr(from, end - from)));
-    container(draft).volumes.push_back(std::move(volume));
-    from = end + 1;
-  }
-  return {};
-}
-
-Result<void> set_container_readonly(Draft& draft, const Option&) {
-  container(draft).read_only = true;
-  return {};
-}
-
-Result<void> set_container_workdir(Draft& draft, const Option& option) {
-  if (!option.value.starts_with('/')) return invalid("write an absolute path inside the container");
-  container(draft).workdir = option.value;
-  return {};
+Result<void> set_container_option(Draft& draft, const Option& option) {
+  const ContainerPlace place{draft.context->home, draft.context->workdir};
+  std::map<std::string, std::string>& environment = draft.submission.exec.environment;
+  if (option.name == "container-image") environment.try_emplace(kContainerEnv);
+  if (option.name == "container-env") environment[kContainerEnv] = option.value;
+  return set_container(option.name, option.value, place, container(draft));
 }
 
 Result<void> set_container_network(Draft& draft, const Option& option) {

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
@@ -28,6 +29,34 @@ nlohmann::json scalar(const Yaml& value) {
   auto [end2, problem2] = std::from_chars(text.data(), text.data() + text.size(), number);
   bool digits = text.find_first_of("0123456789") != std::string::npos;
   if (problem2 == std::errc() && end2 == text.data() + text.size() && digits) return number;
+  return text;
+}
+
+// The 16 bits of "\ud83d" at the beginning; 0: there are none.
+std::uint32_t escaped(std::string_view text) {
+  constexpr std::size_t kLength = 6;
+  std::uint32_t code = 0;
+  if (text.size() < kLength || !text.starts_with("\\u")) return 0;
+  const auto [end, problem] = std::from_chars(text.data() + 2, text.data() + kLength, code, 16);
+  return problem == std::errc() && end == text.data() + kLength ? code : 0;
+}
+
+// JSON writes a character beyond 16 bits as two escapes, YAML as one: "\ud83d\ude80" becomes
+// "\U0001f680".
+std::string with_whole_escapes(std::string_view json) {
+  std::string text;
+  while (!json.empty()) {
+    const std::uint32_t high = escaped(json);
+    const std::uint32_t low = high == 0 ? 0 : escaped(json.substr(6));
+    std::size_t taken = json[0] == '\\' ? 2 : 1;  // an escaped backslash begins no escape
+    if (high >> 10 == 0xd800 >> 10 && low >> 10 == 0xdc00 >> 10) {
+      text += fmt::format("\\U{:08x}", 0x10000 + ((high & 0x3ff) << 10) + (low & 0x3ff));
+      taken = 12;
+    } else {
+      text += json.substr(0, taken);
+    }
+    json.remove_prefix(std::min(taken, json.size()));
+  }
   return text;
 }
 
@@ -104,7 +133,9 @@ Place find_place(const YamlRef& root, std::string_view path) {
 }  // namespace
 
 Result<ParsedJob> parse_native(const Source& source, const Context& context) {
-  TRY_ASSIGN(YamlRef root, read_yaml(source.name, source.text));
+  const bool may_be_json = source.text.starts_with('{');
+  TRY_ASSIGN(YamlRef root,
+             read_yaml(source.name, may_be_json ? with_whole_escapes(source.text) : source.text));
   if (root->kind != Yaml::Kind::kMap) {
     return at_place(
         invalid("a job must be a map of fields such as name, command, groups", "wrong_type"),
@@ -112,10 +143,6 @@ Result<ParsedJob> parse_native(const Source& source, const Context& context) {
   }
   std::size_t left = kValuesMax;
   TRY_ASSIGN(nlohmann::json body, to_json(*root, left));
-  // JSON writes characters beyond 16 bits as two escapes, which YAML does not know.
-  if (source.text.find("\\u") != std::string::npos && source.text[0] == '{') {
-    TRY_ASSIGN(body, codec::parse_json(source.text, kFileBytesMax));
-  }
   auto submission = codec::read_submission(body);
   if (!submission.ok()) {
     Error error = submission.error();

@@ -15,7 +15,7 @@ using Set = Result<void>(Draft& draft, const Option& option);
 Set set_nodes, set_tasks, set_tasks_per_node, set_tasks_per_gpu;
 Set set_cpus_per_task, set_cpus_per_gpu;
 Set set_memory, set_memory_per_cpu, set_memory_per_gpu;
-Set set_gres, set_gpus, set_gpus_per_node, set_gpus_per_task;
+Set set_gres, set_gpus, set_gpus_per_node, set_gpus_per_task, set_tres_per_task;
 // Where and when.
 Set set_pool, set_queue, set_project, set_constraint, set_nodes_wanted, set_node_file,
     set_nodes_excluded, set_exclusive, set_switches, set_spread, set_licenses;
@@ -25,8 +25,7 @@ Set set_time, set_begin, set_deadline, set_reservation, set_dependency, set_arra
 Set set_job_name, set_output, set_error_path, set_input, set_open_mode, set_chdir, set_export,
     set_export_file, set_signal, set_preempt, set_slice_min, set_comment, set_extra, set_wckey;
 // What it runs in.
-Set set_container_image, set_container_mounts, set_container_network, set_container_publish,
-    set_container_readonly, set_container_workdir;
+Set set_container_option, set_container_network, set_container_publish;
 // What the command does.
 Set set_test_only, set_parsable, set_wait, set_quiet, set_verbose, set_help, set_usage, set_version,
     set_wrap;

@@ -23,10 +23,13 @@ std::string sample(std::string_view name) {
       {"chdir", "/data"},
       {"comment", "hello"},
       {"constraint", "a100&nvlink"},
+      {"container-env", "PATH"},
       {"container-image", "torch:24.10"},
       {"container-mounts", "/data:/d:ro"},
+      {"container-name", "kept"},
       {"container-network", "gang"},
       {"container-publish", "18080:80,8081"},
+      {"container-save", "/data/x.sqsh"},
       {"container-workdir", "/w"},
       {"cpus-per-gpu", "4"},
       {"cpus-per-task", "4"},
@@ -65,6 +68,7 @@ std::string sample(std::string_view name) {
       {"switches", "1"},
       {"tasks-per-node", "2"},
       {"time", "10"},
+      {"tres-per-task", "cpu=4,gres/gpu:a100=1"},
       {"wckey", "w"},
       {"extra", "e"},
       {"wrap", "true"},
@@ -76,6 +80,7 @@ std::string sample(std::string_view name) {
 Context context_with_files() {
   Context context;
   context.workdir = "/home/ann/work";
+  context.home = "/home/ann";
   context.now = Instant{1'772'620'200'000'000};
   context.read_file = [](const std::string& path) -> Result<std::string> {
     if (path == "hosts") return std::string("n1\nn2\n");
@@ -98,8 +103,11 @@ std::string picture(const Draft& draft) {
 TEST(Options, EveryOneHasAnEffectOrAWarning) {
   Context context = context_with_files();
   for (const OptionRule& rule : option_rules()) {
-    // The two that restate the default are applied on top of its opposite; --wrap is the command's.
-    if (rule.name == "requeue" || rule.name == "wrap") continue;
+    // Those that restate the default are applied on top of its opposite; --wrap is the command's.
+    if (rule.name == "requeue" || rule.name == "wrap" || rule.name == "container-env" ||
+        rule.name == "container-writable" || rule.name.starts_with("no-container-")) {
+      continue;
+    }
     Draft draft;
     draft.context = &context;
     std::string before = picture(draft);
@@ -129,6 +137,27 @@ TEST(Options, BadValuesNameOptionAndPlace) {
     EXPECT_EQ(applied.error().kind, ErrorKind::kInvalid);
     EXPECT_EQ(applied.error().field, "job.sh:3:9");
     EXPECT_TRUE(applied.error().message.starts_with("job.sh:3:9: --")) << applied.error().message;
+  }
+}
+
+TEST(Options, WhatATaskNeedsMayBeOneList) {
+  const Context context = context_with_files();
+  const auto after = [&](const std::string& value) {
+    Draft draft;
+    draft.context = &context;
+    EXPECT_TRUE(apply_sbatch_option(draft, "tres-per-task", value, {}).ok()) << value;
+    return draft.sizes;
+  };
+  const Sizes sizes = after("cpu=4,gres/gpu:a100=2");
+  EXPECT_EQ(sizes.cpus_per_task->value, 4);
+  EXPECT_EQ(sizes.gpus_per_task->value.gpus, 2);
+  EXPECT_EQ(sizes.gpus_per_task->value.gpu_model, "a100");
+  EXPECT_EQ(after("gres/gpu=1").gpus_per_task->value.gpus, 1);
+  EXPECT_EQ(after("gres/gpu:1").gpus_per_task->value.gpus, 1);
+  for (const char* wrong : {"cpu", "mem=4G", "gres/gpu", "license/x=1", "cpu=0", "cpu=1,"}) {
+    Draft draft;
+    draft.context = &context;
+    EXPECT_FALSE(apply_sbatch_option(draft, "tres-per-task", wrong, {}).ok()) << wrong;
   }
 }
 

@@ -1,4 +1,6 @@
 // Any bytes as an sbatch script and as words of its command line: never a crash.
+//
+// seeds: tests/jobfiles examples/sweep examples/mpi
 #include <cstddef>
 #include <cstdint>
 

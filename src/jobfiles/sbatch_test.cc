@@ -218,8 +218,16 @@ TEST(Sbatch, SizesMeanWhatSlurmMakesOfThem) {
   }
 }
 
+TEST(Sbatch, NodesThatAreFewerThanTheJobTakesAreSomeOfIts) {
+  auto job = read("#SBATCH -N 3 -w n[1-2]");
+  ASSERT_TRUE(job.ok()) << job.error().message;
+  EXPECT_EQ(job->submission.spec.nodes_wanted.size(), 2u);
+  EXPECT_EQ(job->submission.spec.groups[0].nodes_min, 3);
+  EXPECT_TRUE(job->warnings.empty());
+}
+
 TEST(Sbatch, ContradictionsAreRefused) {
-  for (const char* options : {"-N 3 -w n[1-2]", "-N 3 -n 3 -G 4", "--mem-per-gpu=1G",
+  for (const char* options : {"-N 3 -n 3 -G 4", "--mem-per-gpu=1G",
                               "--gres=gpu:1 --gpus-per-node=2", "-c 2 --cpus-per-gpu=2 -G 1",
                               "-G 5 --gpus-per-node=2", "-N 1000000 --ntasks-per-node=1000000",
                               "--ntasks-per-gpu=2", "-n 1000000 -c 1000000 --mem-per-cpu=1000T"}) {

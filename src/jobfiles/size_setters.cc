@@ -1,6 +1,8 @@
 // Nodes, tasks, cores, memory and GPUs, as sbatch writes them.
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "jobfiles/option_setters.h"
 #include "jobfiles/words.h"
 
@@ -165,6 +167,29 @@ Result<void> set_gpus_per_task(Draft& draft, const Option& option) {
   if (option.value.empty()) return {};
   TRY_ASSIGN(Request request, parse_gpus(option.value));
   put(draft.sizes.gpus_per_task, std::move(request), draft, option);
+  return {};
+}
+
+// Of Slurm 23.11: what --cpus-per-task and --gpus-per-task say.
+Result<void> set_tres_per_task(Draft& draft, const Option& option) {
+  constexpr std::string_view kGpu = "gres/gpu";
+  for (std::size_t from = 0; from <= option.value.size();) {
+    const std::size_t end = std::min(option.value.find(',', from), option.value.size());
+    const std::string item = option.value.substr(from, end - from);
+    const std::size_t equals = item.find_first_of("=:", item.starts_with(kGpu) ? kGpu.size() : 0);
+    const std::string name = item.substr(0, equals);
+    if (equals == std::string::npos || (name != "cpu" && name != kGpu)) {
+      return invalid(
+          fmt::format("\"{}\": write cpu=N or gres/gpu[:TYPE]=N; memory is asked for "
+                      "with --mem-per-cpu, countables with --gres",
+                      shown(item)));
+    }
+    Option each{name == "cpu" ? "cpus-per-task" : "gpus-per-task", item.substr(equals + 1),
+                option.place};
+    std::replace(each.value.begin(), each.value.end(), '=', ':');
+    TRY(name == "cpu" ? set_cpus_per_task(draft, each) : set_gpus_per_task(draft, each));
+    from = end + 1;
+  }
   return {};
 }
 

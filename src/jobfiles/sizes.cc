@@ -57,13 +57,7 @@ Result<void> Shape::find_nodes() {
   if (sizes.nodes) {
     group.nodes_min = sizes.nodes->value.min;
     group.nodes_max = sizes.nodes->value.max;
-    if (listed > 0 && group.nodes_min > listed) {
-      return contradiction(sizes.nodes->place,
-                           fmt::format("--nodes={} asks for more nodes than the {} listed with "
-                                       "--nodelist: list more, or leave out one of the two",
-                                       group.nodes_min, listed));
-    }
-    return {};
+    return {};  // of which those listed are some, as far as there are more
   }
   if (listed > 0) {
     group.nodes_min = group.nodes_max = static_cast<std::int32_t>(listed);

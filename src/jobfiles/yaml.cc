@@ -158,6 +158,52 @@ bool endless_brackets(std::string_view text) {
 
 }  // namespace
 
+std::optional<Error> unclosed_bracket(const std::string& file, std::string_view text) {
+  struct Open {
+    char bracket;
+    Place place;
+  };
+  std::vector<Open> open;
+  Place place{file, 1, 0};
+  char quote = 0;
+  char before = '\n';
+  for (std::size_t i = 0; i < text.size(); before = text[i++]) {
+    const char c = text[i];
+    ++place.column;
+    if (c == '\n') {
+      ++place.line;
+      place.column = 0;
+    } else if (quote != 0) {
+      const bool escapes = (c == '\\' && quote == '"') ||
+                           (c == '\'' && quote == c && text.substr(i + 1).starts_with(c));
+      if (escapes) {
+        if (++i >= text.size()) break;
+        ++place.column;
+        continue;
+      }
+      if (c == quote) quote = 0;
+    } else if (c == '#' && (before == ' ' || before == '\n')) {
+      i = std::min(text.find('\n', i), text.size()) - 1;
+      place.column = 0;
+    } else if ((c == '"' || c == '\'') && std::string_view(" \n,[{:").find(before) != text.npos) {
+      quote = c;
+    } else if (c == '[' || c == '{') {
+      const bool begins = !open.empty() || std::string_view(" \n-").find(before) != text.npos;
+      if (begins) open.push_back({c, place});
+    } else if ((c == ']' || c == '}') && !open.empty()) {
+      open.pop_back();
+    }
+    if (i >= text.size()) break;
+  }
+  if (open.empty()) return std::nullopt;
+  const Open& first = open.front();
+  return at_place(invalid(fmt::format("the {0} is never closed: write a {1} behind its last item, "
+                                      "or quotes around a text that begins with {0}",
+                                      first.bracket, first.bracket == '[' ? ']' : '}'),
+                          "bad_yaml"),
+                  first.place);
+}
+
 Result<YamlRef> read_yaml(const std::string& file, const std::string& text) {
   if (endless_brackets(text)) {
     return at_place(invalid(fmt::format("nested deeper than {} levels", kDepthMax), "bad_yaml"),
@@ -177,6 +223,7 @@ Result<YamlRef> read_yaml(const std::string& file, const std::string& text) {
   } catch (const Stopped& stopped) {
     return stopped.error;
   } catch (const YAML::Exception& e) {
+    if (const std::optional<Error> open = unclosed_bracket(file, text)) return *open;
     // A mark may be null (-1) where the library does not know it.
     Place place{file, std::max(e.mark.line, 0) + 1, std::max(e.mark.column, 0) + 1};
     bool tab = indented_by_tab(text, place.line - 1);

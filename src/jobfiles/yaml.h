@@ -5,7 +5,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -28,6 +30,10 @@ struct Yaml {
 };
 
 using YamlRef = std::shared_ptr<const Yaml>;
+
+// What YAML's reader says of brackets at the end of the file, said of the one that is never closed:
+// its place and the remedy. None: all are closed.
+std::optional<Error> unclosed_bracket(const std::string& file, std::string_view text);
 
 // An empty file is a null.
 Result<YamlRef> read_yaml(const std::string& file, const std::string& text);

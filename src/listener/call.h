@@ -21,6 +21,7 @@ struct Call {
   std::shared_ptr<wire::Responder> responder;
   std::vector<std::string> parameters;  // of the path, in order: /v1/jobs/{id} has one
   Caller caller;                        // as the route's access asks for
+  std::shared_ptr<void> in_progress;    // of the caller's share of the server (throttle.h)
   std::shared_ptr<void> turn;           // kept until the call is answered (server/turns.h)
 
   void reply(int status, const nlohmann::json& body, wire::Pairs headers = {}) const;

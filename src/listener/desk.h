@@ -15,7 +15,9 @@
 #include "listener/blobs.h"
 #include "listener/call.h"
 #include "listener/identity.h"
+#include "listener/node_authority.h"
 #include "listener/projection.h"
+#include "listener/throttle.h"
 #include "store/log_store.h"
 #include "wire/loop.h"
 
@@ -24,9 +26,12 @@ namespace dove::listener {
 struct DeskOptions {
   std::string data_dir;  // exists; holds `token`, `secret` and what a restart needs
   std::int64_t heartbeat_us = 2'000'000;  // what agents are told
+  std::int64_t report_burst = 50'000;     // events that a node may have written down at once
+  std::shared_ptr<const NodeAuthority> nodes = nullptr;  // nullptr: there is no TLS
   // The log is behind what an agent has seen, or the controller failed: the program must end with
   // this message. Called once, on the loop's thread.
   std::function<void(const Error&)> on_fatal;
+  ThrottleLimits throttle = {};
 };
 
 class Desk {
@@ -65,6 +70,7 @@ class Desk {
   const Identity identity;
   Projection projection;
   Blobs blobs;
+  const std::unique_ptr<Throttle> throttle = std::make_unique<Throttle>(options.throttle);
 
  private:
   void take_batch(std::shared_ptr<const controller::CommittedBatch> batch);

@@ -206,17 +206,20 @@ std::int64_t Goodput::total(const std::string& cause) const {
   return static_cast<std::int64_t>(sum);
 }
 
-void Goodput::add_to(telemetry::Exposition& out, const core::State& state) const {
-  add_families(out, state, "dove_goodput", "");
-  add_families(out, state, "dove_yield", "Deprecated, use dove_goodput_…: ");
+void Goodput::add_to(telemetry::Exposition& out, const core::State& state,
+                     const ShowsUser& shows) const {
+  add_families(out, state, shows, "dove_goodput", "");
+  add_families(out, state, shows, "dove_yield", "Deprecated, use dove_goodput_…: ");
 }
 
 void Goodput::add_families(telemetry::Exposition& out, const core::State& state,
-                           const std::string& prefix, const std::string& warning) const {
+                           const ShowsUser& shows, const std::string& prefix,
+                           const std::string& warning) const {
   out.family(prefix + "_gpu_seconds_total", Kind::kCounter,
              warning + "GPU time of attempts that ended, useful or lost, by user and queue; idle.");
   for (const auto& [key, amount] : by_user_) {
     const auto& [cause, user, queue] = key;
+    if (!shows(user)) continue;
     out.add({{"cause", cause}, {"user", user}, {"queue", queue}}, amount / kMilliMicroseconds);
   }
   out.family(prefix + "_node_gpu_seconds_total", Kind::kCounter,

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -43,9 +44,10 @@ class Goodput {
   // Adds "goodput" to the job's object: GPU seconds of its attempts that ended, useful and by cause
   // lost; null when there are none. "yield" is its old name.
   static void show(const core::Job& job, nlohmann::json& object);
-  // As counters of GPU seconds: by cause, user and queue; and by cause and node. Each has its old
-  // name, dove_yield_…, as well.
-  void add_to(telemetry::Exposition& out, const core::State& state) const;
+  // As counters of GPU seconds: by cause, user and queue, of those users whom `shows` lets through
+  // ("": what nobody held); and by cause and node. Each has its old name, dove_yield_…, as well.
+  using ShowsUser = std::function<bool(const std::string& user)>;
+  void add_to(telemetry::Exposition& out, const core::State& state, const ShowsUser& shows) const;
 
   // Thousandths of GPU microseconds, all users and queues; for tests.
   std::int64_t total(const std::string& cause) const;
@@ -69,8 +71,8 @@ class Goodput {
   void read(const core::State& state, const nlohmann::json& kept);
   static void find_gpus(const core::Node& node, Unheld& unheld);
   ByNode all_by_node() const;
-  void add_families(telemetry::Exposition& out, const core::State& state, const std::string& prefix,
-                    const std::string& warning) const;
+  void add_families(telemetry::Exposition& out, const core::State& state, const ShowsUser& shows,
+                    const std::string& prefix, const std::string& warning) const;
 
   std::map<std::tuple<std::string, std::string, std::string>, double> by_user_;
   ByNode by_node_;              // of attempts, and what was restored

@@ -7,6 +7,8 @@
 namespace dove::listener {
 namespace {
 
+bool everybody(const std::string&) { return true; }
+
 // A job of one attempt on half a GPU: allocated at 10 s, started at 15 s, ended at 40 s.
 core::State state_of(StopReason reason) {
   core::State state;
@@ -47,7 +49,7 @@ TEST(Goodput, WhatEndedWellWasUsefulFromItsStart) {
   EXPECT_EQ(goodput.total("preparing"), 5 * kHalfSecond);
   EXPECT_EQ(goodput.total("useful"), 25 * kHalfSecond);
   telemetry::Exposition out;
-  goodput.add_to(out, state);
+  goodput.add_to(out, state, everybody);
   EXPECT_NE(out.text().find("dove_goodput_gpu_seconds_total{cause=\"useful\",user=\"ada\","
                             "queue=\"research\"} 12.5\n"),
             std::string::npos)
@@ -119,7 +121,7 @@ TEST(Goodput, ARestartGoesOnWithWhatWasKeptAndWhatEndedSince) {
   EXPECT_TRUE(later.restore(state, after.keep(state)));
   EXPECT_EQ(later.total("useful"), 60 * kHalfSecond);
   telemetry::Exposition out;
-  later.add_to(out, state);
+  later.add_to(out, state, everybody);
   EXPECT_NE(
       out.text().find("dove_goodput_node_gpu_seconds_total{cause=\"useful\",node=\"n1\"} 30\n"),
       std::string::npos)
@@ -146,7 +148,7 @@ TEST(Goodput, ALargeClusterIsCountedForYears) {
   Goodput after;
   EXPECT_TRUE(after.restore({}, goodput.keep(state)));
   telemetry::Exposition out;
-  after.add_to(out, state);
+  after.add_to(out, state, everybody);
   EXPECT_NE(out.text().find("user=\"ada\",queue=\"research\"} 315360000000\n"), std::string::npos)
       << out.text();
 }
@@ -161,7 +163,7 @@ TEST(Goodput, NodesThatAnOlderLogDoesNotHaveAreLeftOut) {
   Goodput after;
   EXPECT_TRUE(after.restore(state, kept));
   telemetry::Exposition out;
-  after.add_to(out, state);
+  after.add_to(out, state, everybody);
   EXPECT_EQ(out.text().find("node=\""), std::string::npos) << out.text();
   EXPECT_EQ(after.total("useful"), 25 * kHalfSecond);
 }

@@ -36,6 +36,9 @@ class Identity {
   static Result<std::string> token_digest(const wire::Request& request);
 
   std::string job_token(JobId job, AttemptNumber attempt) const;
+  // What only this controller can say about a record of its log. An agent that shows it is believed
+  // to have heard about the record.
+  std::string head_proof(Epoch epoch, Seq head) const;
   // 12 hexadecimal digits, the same for the life of the data directory; no secret.
   std::string cluster_id() const;
 

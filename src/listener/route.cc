@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "listener/desk.h"
 
@@ -61,9 +62,18 @@ Result<Caller> find_caller(const Desk& desk, const RouteWords& route, const Call
       return join_token_invalid();
     }
     case Access::kAgent:
+    case Access::kNode:
       return desk.identity.agent(call.request, desk.state(), call.parameters.front());
     case Access::kPerson:
       return desk.identity.person(call.request, desk.state());
+    case Access::kUser: {
+      TRY_ASSIGN(Caller caller, desk.identity.person(call.request, desk.state()));
+      if (!caller.job) return caller;
+      return Error{ErrorKind::kDenied, "not_for_jobs",
+                   "the token of a running job is for that job, its array and the jobs that it "
+                   "submitted; use your own token here",
+                   ""};
+    }
     case Access::kAdmin: {
       TRY_ASSIGN(Caller caller, desk.identity.person(call.request, desk.state()));
       if (caller.admin) return caller;
@@ -73,6 +83,36 @@ Result<Caller> find_caller(const Desk& desk, const RouteWords& route, const Call
     }
   }
   return Caller{};
+}
+
+// Whoever shows no token that is good has little of the server.
+Error failed(const Desk& desk, const Call& call, const Error& why) {
+  if (why.kind != ErrorKind::kUnauthenticated) return why;
+  return desk.throttle->failed(host_of_peer(call.request.peer_address), why,
+                               desk.loop.monotonic_us());
+}
+
+// The caller's share of the server; agents, whose words nobody else can say, have it without limit.
+Result<std::shared_ptr<void>> begin(const Desk& desk, const RouteWords& route, const Caller& caller,
+                                    const Call& call) {
+  if (route.access == Access::kAgent || route.access == Access::kNode) {
+    return std::shared_ptr<void>();
+  }
+  const std::string who = caller.user.empty()
+                              ? fmt::format("address {}", host_of_peer(call.request.peer_address))
+                              : fmt::format("user {}", caller.user);
+  return desk.throttle->begin(who, desk.loop.monotonic_us());
+}
+
+// A stolen token is of no use without the node's key.
+Result<void> check_certificate(const Desk& desk, const RouteWords& route, const Call& call) {
+  if (route.access != Access::kAgent || desk.options.nodes == nullptr) return {};
+  const std::string wanted = desk.options.nodes->uri_of(call.parameters.front());
+  if (call.request.peer_identity == wanted) return {};
+  return Error{ErrorKind::kUnauthenticated, "wrong_certificate",
+               fmt::format("this call is for {} alone, and the certificate is that of '{}'", wanted,
+                           call.request.peer_identity),
+               ""};
 }
 
 void refuse_path(const Call& call, const std::string& allowed) {
@@ -90,6 +130,17 @@ void refuse_path(const Call& call, const std::string& allowed) {
                  ""});
   response.headers.emplace_back("Allow", allowed);
   call.responder->send(std::move(response));
+}
+
+// Query parameters that say yes or no; another word in them would be taken for a no.
+std::optional<Error> check_flags(const Call& call) {
+  for (const char* name : {"apart", "create", "dry_run", "end", "follow", "full", "removed"}) {
+    const std::string* text = call.request.find_query(name);
+    if (text == nullptr) continue;
+    if (*text == "0" || *text == "1" || *text == "true" || *text == "false") continue;
+    return invalid("bad_parameter", fmt::format("{} is 1 or 0, true or false", name), name);
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -116,7 +167,14 @@ void dispatch(const Desk& desk, std::span<const Route> routes, wire::Request req
       continue;
     }
     Result<Caller> caller = find_caller(desk, route.words, *call);
-    if (!caller.ok()) return call->fail(caller.error());
+    if (!caller.ok()) return call->fail(failed(desk, *call, caller.error()));
+    Result<std::shared_ptr<void>> share = begin(desk, route.words, *caller, *call);
+    if (!share.ok()) return call->fail(share.error());
+    call->in_progress = std::move(share).value();
+    if (const auto refused = check_flags(*call)) return call->fail(*refused);
+    if (const auto shown = check_certificate(desk, route.words, *call); !shown.ok()) {
+      return call->fail(shown.error());
+    }
     call->caller = std::move(caller).value();
     return run_guarded(call, route.handle);
   }
@@ -132,7 +190,10 @@ Result<std::size_t> admit(const Desk& desk, std::span<const Route> routes,
     if (head.method != route.words.method || !match(route.words.path, path, call.parameters)) {
       continue;
     }
-    TRY(find_caller(desk, route.words, call));
+    call.request.peer_address = head.peer_address;
+    call.request.peer_identity = head.peer_identity;
+    const Result<Caller> caller = find_caller(desk, route.words, call);
+    if (!caller.ok()) return failed(desk, call, caller.error());
     return route.words.body_bytes_max;
   }
   return kBytesOfNobody;

@@ -21,8 +21,11 @@ class Desk;
 enum class Access {
   kAnyone,
   kPerson,  // the administrator's, a user's or a running job's token
+  kUser,    // the same without jobs' tokens
   kAdmin,
-  kAgent,  // the token of the node that the path's first parameter names
+  kAgent,  // the token of the node that the path's first parameter names, and with TLS its
+           // certificate
+  kNode,   // that token alone: of a node whose certificate has ended, too
   kJoin,   // a join token that is not used up; the handler looks whom it is for
 };
 
@@ -63,7 +66,8 @@ std::vector<Route> bind_routes(Context& context, std::span<const RouteOf<Context
 void run_guarded(const CallPtr& call, const std::function<void(CallPtr)>& handle);
 
 // Finds the route and its parameters, checks the token, and calls the handler; answers 404
-// no_such_path, 405 method_not_allowed (with Allow), 401 or 403 otherwise.
+// no_such_path, 405 method_not_allowed (with Allow), 401 or 403 otherwise, and 429 rate_limited
+// (with Retry-After) to whoever takes too much of the server (throttle.h).
 void dispatch(const Desk& desk, std::span<const Route> routes, wire::Request request,
               std::shared_ptr<wire::Responder> responder);
 

@@ -151,10 +151,11 @@ enum class OnHang {
 // One object named "cluster".
 struct ClusterSettings {
   std::string name = "dove";
-  Span fence = seconds(5);               // a shim ends its task this long after the last renewal
-  Span disconnect_grace = seconds(300);  // an agent renews this long without a controller
-  Span silent_after = seconds(10);       // no word for this long: the node is silent
-  Span effect_deadline = seconds(60);    // an order unanswered for this long has failed
+  Span fence = seconds(5);  // a shim ends its task this long after the last renewal
+  Span disconnect_grace =
+      seconds(300);                    // an agent renews this long without a word of its controller
+  Span silent_after = seconds(10);     // no word for this long: the node is silent
+  Span effect_deadline = seconds(60);  // an order unanswered for this long has failed
   std::int32_t array_max = 10'000;
   std::int32_t jobs_max = 200'000;  // waiting and active together
   Span ended_jobs_kept = seconds(7 * 24 * 3600);
@@ -181,6 +182,9 @@ struct ClusterSettings {
   // after `slow_reports` reports in a row.
   std::int32_t slow_percent = 130;
   std::int32_t slow_reports = 3;
+  // An agent renews this long when it knows that the controller's process is down, and the next one
+  // waits this long for nodes that it has not heard of.
+  Span outage_grace = seconds(24 * 3600);
   bool operator==(const ClusterSettings&) const = default;
 };
 

@@ -23,7 +23,8 @@ namespace dove {
 
 // -- events --------------------------------------------------------------------------------------
 
-// A controller opened the log: every node gets a fresh grace, orders of older epochs are void.
+// A controller opened the log: every node gets a fresh grace, which is that of an outage until it
+// is heard of; orders of older epochs are void.
 struct ControllerStarted {
   std::string build;          // digest of the program
   std::string policy_digest;  // of the passes and policies in use
@@ -65,7 +66,9 @@ struct JobPriorityChanged {
 };
 
 // A node joined (a one-time token's digest is in the envelope's cause) or came back with another
-// inventory. A new boot id proves that nothing of its former life is running.
+// inventory. A new boot id proves that nothing of its former life is running when the same machine
+// says it with the node's own token, and knows the boot id that it had before. Whoever else comes
+// under the node's name is admitted once the node is lost (core/admit).
 struct NodeRegistered {
   std::string name;
   std::string boot_id;
@@ -73,9 +76,12 @@ struct NodeRegistered {
   std::string address;  // where other nodes reach its tasks
   std::string agent_token_sha256;
   std::shared_ptr<const Inventory> inventory;
+  std::string machine_id = {};      // digest of what the hardware says of itself; "": not known
+  std::string former_boot_id = {};  // with which its agent was last in a session; "": never
   bool operator==(const NodeRegistered& o) const {
     return name == o.name && boot_id == o.boot_id && backend == o.backend && address == o.address &&
-           agent_token_sha256 == o.agent_token_sha256 && *inventory == *o.inventory;
+           agent_token_sha256 == o.agent_token_sha256 && *inventory == *o.inventory &&
+           machine_id == o.machine_id && former_boot_id == o.former_boot_id;
   }
 };
 struct NodeConnected {
@@ -94,6 +100,13 @@ struct NodeDisconnected {
 struct NodeRemoved {
   NodeId node;
   bool operator==(const NodeRemoved&) const = default;
+};
+
+// An administrator says that the machine is off, so that nothing runs on it. It may come back.
+struct NodeDeclaredOff {
+  NodeId node;
+  std::string why;
+  bool operator==(const NodeDeclaredOff&) const = default;
 };
 
 // Reports of executors, each about one placement (job, attempt, node). Repeats change nothing.
@@ -261,7 +274,7 @@ using Event =
                  TaskEnded, PlacementEnded, LaunchFailed, UnknownTaskObserved, ObjectApplied,
                  ObjectDeleted, JoinTokenIssued, CheckpointTaken, FindingReported,
                  NodeActionRequested, NodeTested, RemedyEnded, PreflightFailed, ProgressReported,
-                 ExecStarted, HangObserved, HangEnded>;
+                 ExecStarted, HangObserved, HangEnded, NodeDeclaredOff>;
 
 // -- decisions -----------------------------------------------------------------------------------
 

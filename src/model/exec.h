@@ -38,7 +38,15 @@ enum class ContainerNetwork {
   kGang,     // the gang's own: its tasks reach each other by name, and nobody else reaches them
 };
 
-// What the job's tasks run in; without an image they are plain processes of the node.
+// What must be so of a container with a name when a task is started in it.
+enum class ContainerNaming {
+  kAny,     // it is made where it is not there
+  kCreate,  // it is new
+  kExec,    // it is there
+};
+
+// What the job's tasks run in; without an image they are plain processes of the node, but for steps
+// in a container that an earlier step of their job has named.
 struct ContainerSpec {
   std::string image;  // empty: none
   std::vector<Volume> volumes;
@@ -47,6 +55,15 @@ struct ContainerSpec {
   std::string workdir;         // inside; empty: the image's own
   ContainerNetwork network = ContainerNetwork::kDefault;
   std::vector<PublishedPort> ports;  // of the first task on each node; with kGang only
+  // What is written in it stays on its node for all that name it, as long as the job's attempt;
+  // empty: until its task ends.
+  std::string name;
+  ContainerNaming naming = ContainerNaming::kAny;
+  // Absolute path of the node: a squash file is made of it there when its task has ended, of the
+  // first task's. Empty: none.
+  std::string save;
+  bool entrypoint = false;  // the image's entry point starts the program
+  bool root = false;        // the task's user is root inside
 };
 
 struct ExecSpec {

@@ -98,6 +98,7 @@ struct JobSpec {
   std::string label;             // by which other jobs of the same user name it
   std::vector<std::string> near_labels;   // only on nodes that hold a job of one of these labels
   std::vector<std::string> apart_labels;  // on no node that holds a job of one of these labels
+  JobId parent;                           // the job whose token submitted it; none: a person did
   bool operator==(const JobSpec&) const = default;
 };
 

@@ -1,10 +1,10 @@
 // decide_bench NODES PENDING STEPS: launches a CPU second of the whole brain in a steady state.
 //
 // NODES nodes of 8 GPUs in racks and blocks, PENDING jobs waiting in a tree of 16 queues with
-// limits and guarantees, 500 shapes from one GPU to gangs of 16 nodes. In each step the jobs end
-// whose time has come, as many new ones are submitted, and the brain decides; all of that is timed.
-// Prints one JSON object: launches, cpu_us, launches_per_s, step_p99_us, utilisation_pct, fill_us
-// (to fill the queue and decide for the first time).
+// limits and guarantees under the settings of a new cluster, 500 shapes from one GPU to gangs of 16
+// nodes. In each step the jobs end whose time has come, as many new ones are submitted, and the
+// brain decides; all of that is timed. Prints one JSON object: launches, cpu_us, launches_per_s,
+// step_p99_us, utilisation_pct, fill_us (to fill the queue and decide for the first time).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 
 #include "base/random.h"
 #include "core/cycle/scheduler.h"
+#include "model/new_cluster.h"
 #include "policies/standard.h"
 
 namespace dove {
@@ -35,10 +36,9 @@ class Cluster {
 
   void set_up() {
     brain_.begin_batch(Instant{1'000'000'000}, Epoch(1));
-    ClusterSettings settings;
+    ClusterSettings settings = new_cluster_settings();
     settings.jobs_max = 100'000'000;
     settings.ended_jobs_max = 1000;
-    settings.order = "drf";
     add(ObjectApplied{settings});
     declare_queues();
     register_nodes();

@@ -9,7 +9,7 @@
 
 namespace dove::policies {
 
-class SmallestShare final : public PriorityFifo {
+class SmallestShare : public PriorityFifo {
  public:
   std::string_view name() const override { return "drf/1"; }
   core::Basis basis() const override { return core::Basis::kUse; }

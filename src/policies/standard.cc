@@ -2,6 +2,7 @@
 
 #include "core/cycle/cycle.h"
 #include "policies/fair_share.h"
+#include "policies/learned.h"
 #include "policies/least_attained.h"
 #include "policies/multifactor.h"
 #include "policies/placement/best_fit.h"
@@ -32,16 +33,15 @@ const core::Policies& standard_policies() {
   static const Multifactor multifactor;
   static const ShortestLimit shortest;
   static const LeastAttained attained;
+  static const Learned learned;
   static const BestFit placement;
   static const core::Policies policies{
       &order,
       &placement,
-      {&order, &strict, &lifo, &dominant, &fair, &multifactor, &shortest, &attained},
+      {&order, &strict, &lifo, &dominant, &fair, &multifactor, &shortest, &attained, &learned},
       live_scores()};
   return policies;
 }
-
-ClusterSettings standard_settings() { return {}; }
 
 std::string policy_digest(const core::Policies& policies) { return core::policy_digest(policies); }
 

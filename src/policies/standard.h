@@ -10,9 +10,6 @@ namespace dove::policies {
 // PriorityFifo and BestFit where settings name no others. Lives as long as the program.
 const core::Policies& standard_policies();
 
-// What a new cluster starts with, and what `dove sim replay --policy default` runs.
-ClusterSettings standard_settings();
-
 // What ControllerStarted logs: the passes and policies by name and version.
 std::string policy_digest(const core::Policies& policies);
 

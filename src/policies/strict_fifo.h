@@ -8,7 +8,7 @@ namespace dove::policies {
 class StrictFifo final : public PriorityFifo {
  public:
   std::string_view name() const override { return "strict_fifo/1"; }
-  bool head_blocks() const override { return true; }
+  core::Head head() const override { return core::Head::kBlocks; }
 };
 
 }  // namespace dove::policies

@@ -15,6 +15,7 @@
 #include "agent/devices/device_health.h"
 #include "agent/health/metrics_page.h"
 #include "agent/session/lease.h"
+#include "agent/session/machine_id.h"
 #include "agent/tasks/null_runner.h"
 #include "agent/tasks/process_runner.h"
 #include "agent/tasks/python_package.h"
@@ -24,11 +25,17 @@
 #include "programs/container_settings.h"
 #include "programs/device_findings.h"
 #include "programs/device_settings.h"
+#include "programs/join_settings.h"
+#include "programs/log_level.h"
 #include "programs/machine_of.h"
 #include "programs/plugin_devices.h"
+#include "programs/retention.h"
+#include "programs/service/notice.h"
 #include "programs/settings.h"
 #include "telemetry/log.h"
+#include "wire/address.h"
 #include "wire/http.h"
+#include "wire/secret.h"
 
 namespace dove::programs {
 namespace {
@@ -54,6 +61,10 @@ cli::CommandSpec spec() {
       {"data", 0, "DIR", "the agent's own directory (~/.local/state/dove-agent)", false},
       {"address", 0, "ADDRESS", "where other nodes reach this one's tasks (127.0.0.1)", false},
       {"join-token-file", 0, "FILE", "one-time token, for the first start", false},
+      {"ca-file", 0, "FILE",
+       "authorities that the controller's certificate may be from (the cluster's own is known by\n"
+       "the join token, others by the system)",
+       false},
       {"shared", 0, "DIR", "directory that all nodes share, for checkpoints (DATA/shared)", false},
       {"stage", 0, "DIR", "on the node's own disk: checkpoints are written here first (nowhere)",
        false},
@@ -74,7 +85,8 @@ cli::CommandSpec spec() {
       {"planes", 0, "PLANES",
        "interfaces or cards for each kind of traffic: user=eth0,storage=ib4,gpu=ib0+ib1", false},
       {"sys", 0, "DIR", "look for network cards, lanes and huge pages below this (/sys)", false},
-      {"metrics", 0, "HOST:PORT", "answer Prometheus at /metrics there (nowhere)", false},
+      {"metrics", 0, "HOST:PORT",
+       "answer Prometheus at /metrics there, beyond loopback over TLS (nowhere)", false},
       {"run-as-self", 0, "", "run all tasks as the user of this process", false},
       {"cgroups", 0, "WHEN", "on or off: a cgroup for each task (on, but off with --run-as-self)",
        false},
@@ -87,10 +99,12 @@ cli::CommandSpec spec() {
       {"runner", 0, "KIND", "process, or null: tasks are timers (process)", false},
       {"count", 0, "COUNT", "number of agents in this process (null runner only)", false},
       {"boot-id", 0, "ID", "boot id instead of the kernel's, for emulated nodes", false},
+      {"machine-id", 0, "ID", "machine instead of the hardware's, for emulated nodes", false},
       {"stop-tasks-at-exit", 0, "", "SIGTERM ends the tasks too (dove up)", false},
       {"config", 0, "FILE", "YAML file of these settings (/etc/dove/agent.yaml)", false},
   };
-  for (const auto& more : {device_option_specs(), container_option_specs()}) {
+  for (const auto& more : {device_option_specs(), container_option_specs(),
+                           output_retention_specs(), log_level_specs()}) {
     spec.options.insert(spec.options.end() - 1, more.begin(), more.end());
   }
   return spec;
@@ -120,16 +134,25 @@ Result<void> make_tools(const agent::AgentOptions& options) {
 }
 
 Result<void> read_address(const std::string& url, agent::AgentOptions& options) {
-  unsigned port = 0;
-  char host[256];
-  if (std::sscanf(url.c_str(), "http://%255[^:/]:%u", host, &port) != 2 || port == 0 ||
-      port > 65'535) {
-    return Error{ErrorKind::kInvalid, "bad_setting",
-                 fmt::format("--url: '{}' is not of the form http://HOST:PORT", url), "--url"};
+  Result<wire::ServerUrl> read = wire::parse_server_url(url);
+  if (!read.ok() || !read->prefix.empty()) {
+    return Error{
+        ErrorKind::kInvalid, "bad_setting",
+        fmt::format("--url: '{}' is not of the form https://HOST:PORT or http://HOST:PORT", url),
+        "--url"};
   }
-  options.host = host;
-  options.port = static_cast<std::uint16_t>(port);
+  options.host = read->host;
+  options.port = read->port;
+  options.tls = read->secure;
   return {};
+}
+
+// A machine may have agents of several clusters under one name, and jobs of the same numbers.
+std::string cgroup_of(const agent::AgentOptions& options) {
+  std::error_code error;
+  const auto place = std::filesystem::weakly_canonical(options.data_dir, error);
+  const std::string mark = wire::sha256_hex(error ? options.data_dir : place.string());
+  return fmt::format("dove-{}.{}", options.name, mark.substr(0, 8));
 }
 
 // dove-shim, dove-contain and libdove-share.so stand beside dove, wherever that is.
@@ -171,6 +194,7 @@ Result<agent::AgentOptions> options_of(const Settings& given) {
   gethostname(host_name, sizeof host_name - 1);
   options.name = given.text("name", host_name);
   TRY(read_address(given.text("url", "http://127.0.0.1:7717"), options));
+  if (given.has("ca-file")) options.ca_file = fs::absolute(given.text("ca-file", ""));
   std::error_code error;
   const fs::path data = fs::absolute(given.text("data", default_data_dir() + "-agent"), error);
   options.data_dir = data.string();
@@ -191,6 +215,8 @@ Result<agent::AgentOptions> options_of(const Settings& given) {
   options.watches_health = true;
   options.shares = share_settings(given, beside_us("libdove-share.so"));
   TRY(read_preflight(given, options));
+  TRY_ASSIGN(options.finished, output_retention(given));
+  TRY(set_log_level(given, "info"));
   TRY_ASSIGN(options.networks, network_rule(given));
   options.version = version();
   TRY_ASSIGN(options.planes, agent::parse_planes(given.text("planes", "")));
@@ -207,32 +233,8 @@ Result<agent::AgentOptions> options_of(const Settings& given) {
   } else {
     TRY_ASSIGN(options.boot_id, read_small_file("/proc/sys/kernel/random/boot_id"));
   }
+  options.machine_id = given.text("machine-id", agent::machine_id());
   return options;
-}
-
-Result<std::vector<std::string>> join_tokens(const Settings& given) {
-  std::vector<std::string> tokens;
-  if (!given.has("join-token-file")) return tokens;
-  TRY_ASSIGN(const std::string text, read_small_file(given.text("join-token-file", "")));
-  std::stringstream lines(text);
-  for (std::string line; std::getline(lines, line);) tokens.push_back(line);
-  return tokens;
-}
-
-std::string how_to_join(const std::string& node) {
-  return fmt::format(
-      "run `dove join-token create {}` on the server, and give the file with it "
-      "as --join-token-file",
-      node);
-}
-
-// A node is known by the token that it got when it joined.
-Result<void> may_join(const agent::AgentOptions& options) {
-  if (!options.join_token.empty()) return {};
-  const Result<std::string> token = read_small_file(options.data_dir + "/agent_token");
-  if (token.ok() && !token->empty()) return {};
-  return Error{ErrorKind::kUnauthenticated, "not_joined",
-               "this node has not joined yet: " + how_to_join(options.name), "--join-token-file"};
 }
 
 int fail(const Error& error) {
@@ -259,7 +261,11 @@ int run_fleet(const agent::AgentOptions& options, const Inventory& inventory,
       one.health.shared_directory.clear();
       if (!one.health.faults_path.empty()) one.health.faults_path += "." + one.name;
     }
-    if (static_cast<std::size_t>(i) < tokens.size()) one.join_token = tokens[i];
+    if (static_cast<std::size_t>(i) < tokens.size()) {
+      if (Result<void> taken = take_join_token(tokens[i], one); !taken.ok()) {
+        return fail(taken.error());
+      }
+    }
     agents.push_back(std::make_unique<agent::Agent>(loop, one, inventory, runner));
     if (Result<void> started = agents.back()->start(); !started.ok()) return fail(started.error());
   }
@@ -290,7 +296,7 @@ Result<RunnerSettings> runner_settings(const Settings& given, const agent::Agent
     return Error{ErrorKind::kInvalid, "bad_setting", "--cgroups is on or off", "--cgroups"};
   }
   settings.processes.limits_processes = cgroups == "on";
-  settings.processes.cgroup = "dove-" + options.name;
+  settings.processes.cgroup = cgroup_of(options);
   if (const std::string open = given.text("open-devices", kOpenDevices); open != "any") {
     settings.processes.open_devices.emplace();
     std::stringstream paths(open);
@@ -333,6 +339,20 @@ void end_on_signals(wire::Loop& loop, agent::Agent& agent, bool& stop_tasks, int
   });
 }
 
+void run_as_service(wire::Loop& loop, ServiceNotice& notice) {
+  notice.ready("runs tasks", [](const std::function<void()>& alive) { alive(); });
+  loop.run();
+  notice.stopping();
+}
+
+Result<void> serve_metrics(agent::Agent& agent, agent::MetricsPage& page,
+                           const std::string& address, bool secure) {
+  if (address.empty()) return {};
+  if (!secure || agent::MetricsPage::is_local(address)) return page.listen(address);
+  agent.once_certified([&page, address](const auto& tls) { return page.listen(address, tls); });
+  return {};
+}
+
 int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine> machine,
                   RunnerSettings settings) {
   Result<Inventory> inventory = machine->inventory();
@@ -342,16 +362,16 @@ int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine>
   devices::Fabric fabric = machine->fabric();
   if (Result<void> made = make_tools(options); !made.ok()) return fail(made.error());
   wire::Loop loop;
+  ServiceNotice notice(loop);
   Result<agent::LeaseWriter> lease = agent::LeaseWriter::open(options.data_dir + "/lease");
   if (!lease.ok()) return fail(lease.error());
   options.renew_lease = [&lease](std::int64_t until_us) { lease->renew(until_us); };
   Result<std::unique_ptr<agent::ProcessRunner>> runner =
       agent::ProcessRunner::make(loop, settings.processes);
   if (!runner.ok()) return fail(runner.error());
-  options.not_enforced = (*runner)->not_enforced();
   std::optional<agent::ContainerRunner> containers;
   if (settings.containers) containers.emplace(loop, **runner, *settings.containers);
-  if (containers) tell_of_networks(*containers, options);
+  describe_node(**runner, containers ? &*containers : nullptr, settings.containers, options);
   agent::Runner& runs = containers ? static_cast<agent::Runner&>(*containers) : **runner;
   const agent::HostPaths paths{"/proc", "/sys/fs/cgroup", options.data_dir,
                                settings.processes.cgroup};
@@ -374,16 +394,14 @@ int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine>
     code = fail({error.kind, error.code, error.message + "; " + how_to_join(node), ""});
     loop.stop();
   };
+  const bool secure = options.tls;
   agent::Agent agent(loop, std::move(options), std::move(inventory).value(), runs);
   agent.set_cut(std::move(cut));
   agent.set_device_files(std::move(files));
   agent.set_fabric(std::move(fabric));
   agent::MetricsPage page(loop, agent, paths);
-  if (!settings.metrics.empty()) {
-    if (Result<void> listens = page.listen(settings.metrics); !listens.ok()) {
-      return fail(listens.error());
-    }
-  }
+  const Result<void> listens = serve_metrics(agent, page, settings.metrics, secure);
+  if (!listens.ok()) return fail(listens.error());
   if (Result<void> started = agent.start(); !started.ok()) return fail(started.error());
   std::string driver_errors;
   agent::DeviceHealth health(settings.sys_root, paths.data_dir + "/device-findings");
@@ -398,8 +416,9 @@ int run_processes(agent::AgentOptions options, std::unique_ptr<devices::Machine>
     agent.set_fabric(std::move(seen.fabric));
     page.saw(std::move(seen.samples));
   });
+  const auto images = watch_images(loop, agent, settings.containers, settings.look);
   end_on_signals(loop, agent, settings.stop_tasks, code);
-  loop.run();
+  run_as_service(loop, notice);
   return code;
 }
 
@@ -432,7 +451,11 @@ int run(const cli::Invocation& invocation) {
     return fail(Error{ErrorKind::kInvalid, "bad_setting",
                       "--runner is process or null, and --count needs --runner null", "--runner"});
   }
-  if (!tokens->empty()) options->join_token = tokens->front();
+  if (!tokens->empty()) {
+    if (Result<void> taken = take_join_token(tokens->front(), *options); !taken.ok()) {
+      return fail(taken.error());
+    }
+  }
   if (Result<void> may = may_join(*options); !may.ok()) return fail(may.error());
   return run_processes(std::move(*options), std::move(*machine), std::move(*settings));
 }

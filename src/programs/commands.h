@@ -6,6 +6,9 @@
 namespace dove::programs {
 
 cli::Command server_command();
+cli::Command ca_show_command();
+cli::Command ca_init_command();
+cli::Command ca_rotate_command();
 cli::Command agent_command();
 cli::Command up_command();
 cli::Command probe_command();

@@ -48,7 +48,11 @@ std::vector<cli::OptionSpec> container_option_specs() {
       {"images", 0, "DIR",
        "images of containers: OCI layouts, archives, directories (DATA/image-files)", false},
       {"pull", 0, "", "pull images from registries too (docker://...)", false},
-      {"volume-roots", 0, "DIRS", "directories below which volumes of containers may be (--shared)",
+      {"image-days", 0, "DAYS", "unpacked images that nothing used for this long are removed (14)",
+       false},
+      {"volume-roots", 0, "DIRS",
+       "DIR[=OWNER[+READER]...]: below which volumes of containers may be, and whose they are to "
+       "users without a Linux user (--shared)",
        false},
       {"default-network", 0, "WHICH",
        "for containers whose job does not say: gang, host, or auto: gang where possible (auto)",
@@ -74,10 +78,10 @@ Result<std::optional<agent::ContainerRunnerOptions>> container_settings(
   containers.images =
       fs::absolute(given.text("images", options.data_dir + "/image-files")).string();
   TRY_ASSIGN(containers.pulls, given.flag("pull"));
-  std::stringstream roots(given.text("volume-roots", options.shared_directory));
-  for (std::string root; std::getline(roots, root, ',');) {
-    containers.volume_roots.push_back(fs::absolute(root).string());
-  }
+  TRY_ASSIGN(const std::int64_t days, given.integer("image-days", 14, 1, 36'500));
+  containers.images_kept = std::chrono::hours(24 * days);
+  TRY_ASSIGN(containers.volume_roots,
+             agent::parse_volume_roots(given.text("volume-roots", options.shared_directory)));
   TRY_ASSIGN(const Inventory sized, devices::emulated::parse_inventory(
                                         "memory: " + given.text("scratch", "4Gi"), "--scratch"));
   containers.scratch_bytes = sized.memory_bytes;
@@ -85,6 +89,7 @@ Result<std::optional<agent::ContainerRunnerOptions>> container_settings(
   TRY_ASSIGN(containers.cdi, cdi_names(given));
   TRY_ASSIGN(containers.routes, containers::parse_routes(given.text("networks-out", "yes")));
   containers.controller = agent::controller_place(options.host, options.port);
+  containers.controller.tls = options.tls;
   return {std::move(containers)};
 }
 
@@ -97,14 +102,35 @@ Result<agent::NetworkRule> network_rule(const Settings& given) {
                "--default-network"};
 }
 
-void tell_of_networks(const agent::ContainerRunner& runner, agent::AgentOptions& options) {
+void describe_node(const agent::ProcessRunner& processes, const agent::ContainerRunner* runner,
+                   const std::optional<agent::ContainerRunnerOptions>& containers,
+                   agent::AgentOptions& options) {
+  options.not_enforced = processes.not_enforced();
+  options.offer.emplace().limits_memory = processes.limits_memory();
+  if (runner == nullptr) return;
+  options.offer->containers = {containers->pulls, containers::list_images(containers->images)};
   in_addr address{};
   const bool is_own = ::inet_pton(AF_INET, options.address.c_str(), &address) == 1 &&
                       !options.address.starts_with("127.");
-  options.network_offer = [&egress = runner.egress(), is_own] {
+  options.network_offer = [&egress = runner->egress(), is_own] {
     return agent::NetworkOffer{egress.shortfall(), egress.controller_url(),
                                egress.has_vxlan() && is_own};
   };
+}
+
+std::unique_ptr<containers::ImageWatch> watch_images(
+    wire::Loop& loop, agent::Agent& agent,
+    const std::optional<agent::ContainerRunnerOptions>& containers,
+    std::chrono::milliseconds interval) {
+  if (!containers) return nullptr;
+  return std::make_unique<containers::ImageWatch>(
+      containers->images, agent.offer()->containers->images, interval,
+      [&loop](std::function<void()> call) { loop.post(std::move(call)); },
+      [&agent](containers::ImageList images) {
+        agent::TaskOffer changed = *agent.offer();
+        changed.containers->images = std::move(images);
+        agent.set_offer(std::move(changed));
+      });
 }
 
 }  // namespace dove::programs

@@ -1,6 +1,8 @@
 // The agent's settings for containers.
 #pragma once
 
+#include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +11,7 @@
 #include "agent/containers/container_runner.h"
 #include "base/result.h"
 #include "cli/command.h"
+#include "containers/image_watch.h"
 #include "programs/settings.h"
 
 namespace dove::programs {
@@ -22,7 +25,18 @@ Result<agent::NetworkRule> network_rule(const Settings& given);
 Result<std::optional<agent::ContainerRunnerOptions>> container_settings(
     const Settings& given, const agent::AgentOptions& options, const std::string& contain_path);
 
-// Has the agent tell which networks containers may have here. `runner` outlives the agent.
-void tell_of_networks(const agent::ContainerRunner& runner, agent::AgentOptions& options);
+// What the agent reports of its node: which networks containers may have, which images there are,
+// what is limited. Reads the directory of images. `runner`, nullptr where no containers run, and
+// `processes` outlive the agent.
+void describe_node(const agent::ProcessRunner& processes, const agent::ContainerRunner* runner,
+                   const std::optional<agent::ContainerRunnerOptions>& containers,
+                   agent::AgentOptions& options);
+
+// Has the agent report images that come and go; nullptr: no containers run here. `loop` and
+// `agent` outlive it.
+std::unique_ptr<containers::ImageWatch> watch_images(
+    wire::Loop& loop, agent::Agent& agent,
+    const std::optional<agent::ContainerRunnerOptions>& containers,
+    std::chrono::milliseconds interval);
 
 }  // namespace dove::programs

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <optional>
 
+#include "programs/server_tls.h"
 #include "wire/server.h"
 
 namespace dove::programs {
@@ -21,11 +23,19 @@ Result<std::unique_ptr<ServerRuntime>> start_once_there_is_room(wire::Loop& loop
     if (started.ok() || started.error().code != "disk_full") return started;
     const Error full = started.error();
     fmt::print(stderr, "dove server: {}; it waits, and answers its agents\n", full.message);
-    wire::Server meanwhile(
-        loop, {}, [full](const wire::Request&, const std::shared_ptr<wire::Responder>& responder) {
-          responder->send(wire::problem(503, full));
-        });
-    TRY(meanwhile.listen(settings.host, settings.port));
+    const auto answer = [full](const wire::Request&,
+                               const std::shared_ptr<wire::Responder>& responder) {
+      responder->send(wire::problem(503, full));
+    };
+    wire::Server meanwhile(loop, {}, answer);
+    std::unique_ptr<ServerTls> tls;
+    std::optional<server::ApiTls> shown;
+    if (settings.tls.on) {
+      TRY_ASSIGN(tls, ServerTls::open(loop, settings.tls, settings.data_dir, settings.host));
+      shown = tls->for_api();
+      TRY(meanwhile.listen(settings.host, shown->agents_port, shown->agents));
+    }
+    TRY(meanwhile.listen(settings.host, settings.port, shown ? shown->people : nullptr));
     do {
       loop.run_until([] { return false; }, kBetweenLooks);
     } while (free_bytes(settings.data_dir) < kLeastToTry_bytes);

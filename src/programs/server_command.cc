@@ -8,7 +8,11 @@
 #include "cli/cli.h"
 #include "programs/commands.h"
 #include "programs/full_disk.h"
+#include "programs/log_level.h"
+#include "programs/retention.h"
+#include "programs/scheduling.h"
 #include "programs/server_runtime.h"
+#include "programs/service/notice.h"
 #include "programs/settings.h"
 
 namespace dove::programs {
@@ -22,21 +26,28 @@ cli::CommandSpec spec() {
   spec.description =
       "Keeps the log, decides, and serves the API. Agents of the cluster's nodes connect to it\n"
       "(see `dove agent`). DOVE_* variables override --config, and flags override both. The\n"
-      "administrator's token is in DATA/token.";
+      "administrator's token is in DATA/token. Beyond loopback the server speaks TLS with a\n"
+      "certificate of its own authority, DATA/ca.pem.";
   spec.options = {
       {"data", 0, "DIR", "directory of the log (~/.local/state/dove)", false},
       {"host", 0, "ADDRESS", "address to listen on (127.0.0.1)", false},
       {"port", 0, "PORT", "port to listen on, 0 for a free one (7717)", false},
       {"cluster-name", 0, "NAME", "the cluster's name (dove)", false},
       {"fence-s", 0, "SECONDS", "a task ends this long after its agent is gone (5)", false},
-      {"disconnect-grace-s", 0, "SECONDS", "tasks live this long without a controller (300)",
+      {"disconnect-grace-s", 0, "SECONDS", "tasks live this long without a word of it (300)",
        false},
+      {"outage-grace-s", 0, "SECONDS", "and this long while its process is down (86400)", false},
       {"silent-after-s", 0, "SECONDS", "a node that does not answer is silent after this (10)",
        false},
       {"heartbeat-ms", 0, "MS", "how often agents report (2000)", false},
+      {"accept-clock", 0, "", "take over the machine's clock though it leapt (clock_leapt)", false},
       {"policies", 0, "FILE,...", "shared libraries with policies (api/dove/policy.h)", false},
       {"config", 0, "FILE", "YAML file of these settings (/etc/dove/server.yaml)", false},
   };
+  for (const auto& more :
+       {scheduling_specs(), log_retention_specs(), log_level_specs(), tls_option_specs()}) {
+    spec.options.insert(spec.options.end() - 1, more.begin(), more.end());
+  }
   return spec;
 }
 
@@ -47,9 +58,14 @@ Result<ServerSettings> settings_of(const cli::Invocation& invocation) {
   settings.host = given.text("host", "127.0.0.1");
   TRY_ASSIGN(const std::int64_t port, given.integer("port", 7717, 0, 65'535));
   settings.port = static_cast<std::uint16_t>(port);
+  TRY_ASSIGN(settings.tls, tls_settings(given, settings.host, settings.port));
   TRY_ASSIGN(const std::int64_t beat_ms, given.integer("heartbeat-ms", 2000, 10, 3000));
   settings.heartbeat_us = beat_ms * 1000;
+  TRY_ASSIGN(settings.accepts_clock, given.flag("accept-clock"));
+  TRY_ASSIGN(settings.log_kept, log_retention(given));
+  TRY(set_log_level(given, "info"));
   if (given.has("cluster-name")) settings.cluster_name = given.text("cluster-name", "");
+  TRY_ASSIGN(settings.scheduling, scheduling_option(given));
   const auto span = [&](const char* name, std::optional<Span>& out) -> Result<void> {
     if (!given.has(name)) return {};
     TRY_ASSIGN(const std::int64_t value, given.integer(name, 0, 1, 7 * 24 * 3600));
@@ -58,6 +74,7 @@ Result<ServerSettings> settings_of(const cli::Invocation& invocation) {
   };
   TRY(span("fence-s", settings.fence));
   TRY(span("disconnect-grace-s", settings.disconnect_grace));
+  TRY(span("outage-grace-s", settings.outage_grace));
   TRY(span("silent-after-s", settings.silent_after));
   std::stringstream files(given.text("policies", ""));
   for (std::string file; std::getline(files, file, ',');) settings.policies.push_back(file);
@@ -71,12 +88,18 @@ int run(const cli::Invocation& invocation) {
     return cli::kExitUsage;
   }
   wire::Loop loop;
+  ServiceNotice notice(loop);
   Result<std::unique_ptr<ServerRuntime>> server = start_once_there_is_room(loop, *settings);
   if (!server.ok()) {
     fmt::print(stderr, "dove server: {}\n", server.error().message);
     return cli::exit_code(server.error());
   }
-  loop.on_signal({SIGTERM, SIGINT}, [&](int) { (*server)->shut_down(); });
+  loop.on_signal({SIGTERM, SIGINT}, [&](int) {
+    notice.stopping();
+    (*server)->shut_down();
+  });
+  notice.ready("ready at " + (*server)->url(),
+               [&](std::function<void()> alive) { (*server)->look(std::move(alive)); });
   fmt::print("dove server: ready at {}\n", (*server)->url());
   std::fflush(stdout);
   loop.run();

@@ -10,18 +10,21 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <map>
 
 #include "backends/native/native_backend.h"
 #include "controller/controller.h"
 #include "core/queue/queue_tree.h"
+#include "files/kept_time.h"
 #include "files/text_file.h"
 #include "foreign/policy_library.h"
+#include "model/new_cluster.h"
 #include "policies/standard.h"
 #include "programs/commands.h"
+#include "programs/service/log_check.h"
 #include "programs/settings.h"
 #include "server/server.h"
 #include "store/sqlite/sqlite_store.h"
+#include "telemetry/clock.h"
 #include "telemetry/log.h"
 
 namespace dove::programs {
@@ -34,7 +37,9 @@ struct ServerRuntime::Impl {
   std::unique_ptr<store::SqliteStore> store;
   backends::NativeBackend backend;
   std::unique_ptr<controller::Controller> controller;
+  std::unique_ptr<ServerTls> tls;
   std::unique_ptr<server::ApiServer> api;
+  std::unique_ptr<LogCheck> check;
   std::string url;
   bool running = false;
   bool stopping = false;
@@ -65,7 +70,9 @@ std::optional<ClusterSettings> changed_settings(const ClusterSettings& now,
   wanted.name = given.cluster_name.value_or(now.name);
   wanted.fence = given.fence.value_or(now.fence);
   wanted.disconnect_grace = given.disconnect_grace.value_or(now.disconnect_grace);
+  wanted.outage_grace = given.outage_grace.value_or(now.outage_grace);
   wanted.silent_after = given.silent_after.value_or(now.silent_after);
+  if (given.scheduling) wanted = with_scheduling(wanted, *given.scheduling).value_or(wanted);
   if (wanted == now) return std::nullopt;
   return wanted;
 }
@@ -95,47 +102,33 @@ void warn_of_missing(const core::State& state, const core::Policies& policies) {
   }
 }
 
-std::string jobs_text(const std::vector<JobId>& jobs) {
-  std::string text;
-  constexpr std::size_t kShown = 5;
-  for (std::size_t i = 0; i < std::min(jobs.size(), kShown); ++i) {
-    text += fmt::format("{}{}", i == 0 ? "" : ", ", jobs[i].value);
+BlobUsers blob_users(const core::State& state) {
+  BlobUsers users;
+  for (const auto& [id, job] : state.jobs) {
+    auto& of = job.phase == JobPhase::kEnded ? users.over : users.live;
+    of[job.spec->exec_digest].push_back(id);
   }
-  if (jobs.size() > kShown) text += fmt::format(" and {} more", jobs.size() - kShown);
-  return text;
+  return users;
 }
 
-// What jobs that are not over are to run must be whole. A damaged blob of others is set aside: they
-// cannot be run again, and nothing else is wrong.
-Result<void> check_blobs(store::SqliteStore& store, const core::State& state) {
-  std::map<std::string, std::vector<JobId>> live;
-  std::map<std::string, std::vector<JobId>> over;
-  for (const auto& [id, job] : state.jobs) {
-    (job.phase == JobPhase::kEnded ? over : live)[job.spec->exec_digest].push_back(id);
-  }
-  for (const auto& [digest, jobs] : live) {
-    const Result<std::optional<std::string>> blob = store.blob(digest);
-    if (blob.ok() && blob->has_value()) continue;
-    const std::string why =
-        blob.ok() ? fmt::format("blob {} is missing", digest) : blob.error().message;
-    return Error{ErrorKind::kCorrupt, "blob_damaged",
-                 fmt::format("what job {} is to run is damaged, and it is not over: {}",
-                             jobs_text(jobs), why),
-                 digest};
-  }
-  TRY_ASSIGN(const std::vector<Error> damages, store.damages());
-  constexpr std::string_view kBlob = "blob ";
-  for (const Error& damage : damages) {
-    if (!damage.field.starts_with(kBlob)) continue;  // an older snapshot, which nothing needs
-    const std::string digest = damage.field.substr(kBlob.size());
-    TRY(store.set_aside(digest));
-    const auto jobs = over.find(digest);
-    telemetry::log(telemetry::Level::kError, "blob_set_aside",
-                   {{"sha256", digest},
-                    {"why", "it was changed, and only jobs that are over ran it"},
-                    {"jobs", jobs == over.end() ? "none" : jobs_text(jobs->second)}});
-  }
-  return {};
+controller::ControllerOptions controller_options(const ServerSettings& settings,
+                                                 const core::Policies& policies) {
+  const std::string data = settings.data_dir;
+  controller::ControllerOptions options;
+  options.policies = &policies;
+  options.policy_digest = policies::policy_digest(policies);
+  options.new_cluster = new_cluster_settings();
+  options.build = version();
+  options.holder = fmt::format("pid {}", getpid());
+  options.records_kept = settings.log_kept.records;
+  options.records_age_max = settings.log_kept.age_max;
+  options.free_bytes = [data] { return free_bytes(data); };
+  const files::KeptTime kept(data, files::KeptTime::this_boot());
+  if (!settings.accepts_clock) options.begin_us = kept.now_us(telemetry::monotonic_us());
+  options.keep_time = [kept](std::int64_t now_us, std::int64_t steady_us) {
+    kept.keep(now_us, steady_us);
+  };
+  return options;
 }
 
 }  // namespace
@@ -159,27 +152,24 @@ Result<std::unique_ptr<ServerRuntime>> ServerRuntime::start(wire::Loop& loop,
   Impl& self = *impl;
   const std::string data = self.settings.data_dir;
   TRY(load_policies(self.settings.policies, self.libraries, self.policies));
-  TRY_ASSIGN(self.store, store::SqliteStore::open(data, store::OpenMode::kWrite));
-  // Opening looks at what came since the last snapshot; nothing starts on a log changed before it.
-  TRY(self.store->verify());
-  controller::ControllerOptions options;
-  options.policies = &self.policies;
-  options.policy_digest = policies::policy_digest(*options.policies);
-  options.build = version();
-  options.holder = fmt::format("pid {}", getpid());
-  options.free_bytes = [data] { return free_bytes(data); };
+  // The controller reads what came since the last snapshot, and so verifies it.
+  store::SqliteOptions of_store;
+  of_store.verifies_tail = false;
+  TRY_ASSIGN(self.store, store::SqliteStore::open(data, store::OpenMode::kWrite, of_store));
   const auto give_up = [&self](const Error& error) {
     std::fprintf(stderr, "dove: %s\n", error.message.c_str());
     self.gave_up = true;
     self.loop.stop();
   };
+  controller::ControllerOptions options = controller_options(self.settings, self.policies);
   options.on_fatal = [&self, give_up](const Error& error) {
     self.loop.post([give_up, error] { give_up(error); });
   };
   self.controller = std::make_unique<controller::Controller>(*self.store, *self.store, self.backend,
                                                              std::move(options));
   TRY(self.controller->open());
-  TRY(check_blobs(*self.store, self.controller->state()));
+  BlobUsers users = blob_users(self.controller->state());
+  TRY(check_live_blobs(*self.store, users));
   warn_of_missing(self.controller->state(), self.policies);
   server::ApiOptions api;
   api.data_dir = data;
@@ -188,11 +178,22 @@ Result<std::unique_ptr<ServerRuntime>> ServerRuntime::start(wire::Loop& loop,
   api.version = version();
   api.heartbeat_us = self.settings.heartbeat_us;
   api.on_fatal = give_up;
+  if (self.settings.tls.on) {
+    TRY_ASSIGN(self.tls, ServerTls::open(loop, self.settings.tls, data, self.settings.host));
+    api.tls = self.tls->for_api();
+  }
   TRY_ASSIGN(self.api, server::ApiServer::make(loop, std::move(api), *self.controller, self.backend,
                                                *self.store));
+  if (self.tls != nullptr) {
+    self.tls->on_authorities(
+        [&api = *self.api](const server::ApiAuthorities& all) { api.follow(all); });
+  }
   const auto wanted = changed_settings(self.controller->state().settings, self.settings);
   self.controller->start();
   self.running = true;
+  self.check = std::make_unique<LogCheck>(*self.store, std::move(users), [&self, give_up](Error e) {
+    self.loop.post([give_up, error = std::move(e)] { give_up(error); });
+  });
   if (wanted.has_value()) {
     StampedEvent event{ObjectApplied{Declared(*wanted)}, {}};
     event.cause.principal = "controller";
@@ -200,7 +201,9 @@ Result<std::unique_ptr<ServerRuntime>> ServerRuntime::start(wire::Loop& loop,
     input.events.push_back(std::move(event));
     self.controller->submit(std::move(input), [](Result<controller::Committed>) {});
   }
-  self.url = fmt::format("http://{}:{}", self.settings.host, self.api->port());
+  const bool anywhere = self.settings.host == "0.0.0.0" || self.settings.host == "::";
+  self.url = fmt::format("{}://{}:{}", self.settings.tls.on ? "https" : "http",
+                         anywhere ? "127.0.0.1" : self.settings.host, self.api->port());
   TRY(files::write_atomically(data + "/url", self.url + "\n", 0644));
   return std::unique_ptr<ServerRuntime>(new ServerRuntime(std::move(impl)));
 }
@@ -216,6 +219,12 @@ void ServerRuntime::shut_down() {
   }
   impl_->stopping = true;
   impl_->api->shutdown([this] { impl_->loop.stop(); });
+}
+
+void ServerRuntime::look(std::function<void()> alive) {
+  impl_->controller->submit(controller::Input{},
+                            [&loop = impl_->loop, alive = std::move(alive)](
+                                const Result<controller::Committed>&) { loop.post(alive); });
 }
 
 int ServerRuntime::finish() {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "base/result.h"
 #include "model/declared.h"
+#include "programs/server_tls.h"
 #include "wire/loop.h"
 
 namespace dove::server {
@@ -20,16 +22,26 @@ class ApiServer;
 
 namespace dove::programs {
 
+struct LogRetention {
+  Span age_max = seconds(30 * 24 * 3600);
+  std::uint64_t records = 5'000'000;
+};
+
 struct ServerSettings {
   std::string data_dir;
   std::string host = "127.0.0.1";
   std::uint16_t port = 7717;
   std::int64_t heartbeat_us = 2'000'000;
+  LogRetention log_kept;
+  TlsSettings tls;
+  bool accepts_clock = false;         // takes over the machine's clock though it leapt
   std::vector<std::string> policies;  // files of libraries (foreign/policy_library.h)
   // Given by flag, environment or file; the rest stays as declared with `dove apply`.
   std::optional<std::string> cluster_name;
+  std::optional<std::string> scheduling;  // one of kSchedulings (model/new_cluster.h)
   std::optional<Span> fence;
   std::optional<Span> disconnect_grace;
+  std::optional<Span> outage_grace;
   std::optional<Span> silent_after;
 };
 
@@ -47,6 +59,9 @@ class ServerRuntime {
   server::ApiServer& api();
   // Ends the loop once everything in progress was answered. May be called again; then at once.
   void shut_down();
+  // Calls `alive` on the loop once the controller's thread has taken its turn, which it does not
+  // while it waits for a disk.
+  void look(std::function<void()> alive);
   // After the loop has ended: 0, or 1 when the server had to give up (the reason is on stderr).
   int finish();
 

@@ -14,6 +14,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "files/text_file.h"
+
 namespace dove::programs {
 namespace {
 
@@ -121,11 +123,7 @@ std::string default_data_dir() {
 }
 
 Result<std::string> read_small_file(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return Error{ErrorKind::kNotFound, "no_file", path + " cannot be read", path};
-  std::string text(64 * 1024, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
+  TRY_ASSIGN(std::string text, files::read_text(path, 64 * 1024));
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
 }

@@ -15,6 +15,9 @@
 
 #include "files/text_file.h"
 #include "programs/commands.h"
+#include "programs/log_level.h"
+#include "programs/retention.h"
+#include "programs/scheduling.h"
 #include "programs/server_runtime.h"
 #include "programs/settings.h"
 #include "server/server.h"
@@ -46,7 +49,16 @@ cli::CommandSpec spec() {
       {"fence-s", 0, "SECONDS", "a task ends this long after its agent is gone (5)", false},
       {"config", 0, "FILE", "YAML file of these settings (/etc/dove/up.yaml)", false},
   };
+  for (const auto& more : {scheduling_specs(), log_retention_specs(), output_retention_specs(),
+                           log_level_specs(), tls_option_specs()}) {
+    spec.options.insert(spec.options.end() - 1, more.begin(), more.end());
+  }
   return spec;
+}
+
+// People want to read four lines; what goes wrong comes after them.
+std::string usual_log_level() {
+  return isatty(STDOUT_FILENO) == 1 && isatty(STDERR_FILENO) == 1 ? "warning" : "info";
 }
 
 // The agents of a `dove up`, as children that do not outlive it.
@@ -74,7 +86,9 @@ class Nodes {
                                      "--data",        folder,
                                      "--shared",      data_ + "/shared",
                                      "--run-as-self", "--stop-tasks-at-exit",
+                                     "--log-level",   given_.text("log-level", usual_log_level()),
                                      "--boot-id",     fmt::format("{}-{}", boot_id(), life_)};
+    for (std::string& flag : output_retention_flags(given_)) args.push_back(std::move(flag));
     if (!join_token.empty()) {
       TRY(files::write_atomically(folder + "/join_token", join_token, 0600));
       args.insert(args.end(), {"--join-token-file", folder + "/join_token"});
@@ -175,8 +189,13 @@ Result<ServerSettings> server_settings(const Settings& given) {
   ServerSettings settings;
   settings.data_dir = fs::absolute(given.text("data", default_data_dir()));
   settings.host = given.text("host", "127.0.0.1");
+  TRY_ASSIGN(settings.log_kept, log_retention(given));
+  TRY(output_retention(given));
+  TRY(set_log_level(given, usual_log_level()));
   TRY_ASSIGN(const std::int64_t port, given.integer("port", 7717, 0, 65'535));
   settings.port = static_cast<std::uint16_t>(port);
+  TRY_ASSIGN(settings.tls, tls_settings(given, settings.host, settings.port));
+  TRY_ASSIGN(settings.scheduling, scheduling_option(given));
   if (given.has("fence-s")) {
     TRY_ASSIGN(const std::int64_t fence_s, given.integer("fence-s", 5, 1, 3600));
     settings.fence = seconds(fence_s);
@@ -209,6 +228,51 @@ void start_nodes(ServerRuntime& server, Nodes& nodes, std::int64_t count) {
   }
 }
 
+std::string what_nodes_have(const Settings& given) {
+  if (given.has("inventory")) return "what " + given.text("inventory", "") + " says";
+  const std::string gpus = given.text("gpus", "0");
+  return fmt::format(
+      "{} cores and {} of memory{}", given.text("cores", "8"), given.text("memory", "16Gi"),
+      gpus == "0" ? "" : fmt::format(", {} {}", gpus, given.text("gpu-model", "H200")));
+}
+
+// Says what there is and what to do with it, as soon as all nodes are there; four lines.
+class Greeting {
+ public:
+  Greeting(wire::Loop& loop, ServerRuntime& server, std::int64_t nodes, const Settings& given,
+           std::string data)
+      : loop_(loop), server_(server), nodes_(nodes), given_(given), data_(std::move(data)) {}
+
+  void say_when_ready() {
+    const std::int64_t ready = server_.api().nodes_connected();
+    if (ready < nodes_ && ++looks_ < kLooksMax) {
+      timer_ = loop_.after(kBetweenLooks, [this] { say_when_ready(); });
+      return;
+    }
+    const bool is_usual = data_ == default_data_dir();
+    fmt::print("dove up: {}{} ready at {}\n", ready < nodes_ ? fmt::format("{} of ", ready) : "",
+               nodes_ == 1 ? "1 node" : fmt::format("{} nodes", nodes_), server_.url());
+    fmt::print("  each with {}, emulated; data is in {}\n", what_nodes_have(given_), data_);
+    fmt::print("  in another terminal{}: dove submit --wrap 'hostname', dove ps, dove nodes\n",
+               is_usual ? "" : fmt::format(", with DOVE_DATA={}", data_));
+    fmt::print("  Ctrl-C ends the cluster and its tasks\n");
+    std::fflush(stdout);
+  }
+  void cancel() { timer_.cancel(); }
+
+ private:
+  static constexpr std::chrono::milliseconds kBetweenLooks{50};
+  static constexpr int kLooksMax = 400;  // 20 s
+
+  wire::Loop& loop_;
+  ServerRuntime& server_;
+  const std::int64_t nodes_;
+  const Settings& given_;
+  const std::string data_;
+  int looks_ = 0;
+  wire::Timer timer_;
+};
+
 int run(const cli::Invocation& invocation) {
   Result<Settings> given = Settings::load(spec(), invocation);
   if (!given.ok()) return fail(given.error());
@@ -222,16 +286,15 @@ int run(const cli::Invocation& invocation) {
   if (!server.ok()) return fail(server.error());
   Nodes nodes(loop, *given, data, (*server)->url());
   start_nodes(**server, nodes, *count);
+  Greeting greeting(loop, **server, *count, *given, data);
   bool ending = false;
   loop.on_signal({SIGTERM, SIGINT}, [&](int) {
     if (ending) return loop.stop();
     ending = true;
+    greeting.cancel();
     nodes.stop([&] { (*server)->shut_down(); });
   });
-  fmt::print("dove up: {} node{} ready at {}\n", *count, *count == 1 ? "" : "s", (*server)->url());
-  fmt::print("  in another terminal{}: dove submit --wrap 'hostname', dove ps, dove nodes\n",
-             data == default_data_dir() ? "" : fmt::format(", with DOVE_DATA={}", data));
-  std::fflush(stdout);
+  greeting.say_when_ready();
   loop.run();
   return (*server)->finish();
 }

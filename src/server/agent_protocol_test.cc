@@ -1,7 +1,8 @@
 // The controller's side of api/agent-protocol.md, spoken to by a fake agent over loopback.
 #include <gtest/gtest.h>
 
-#include "backends/native/sync_plan.h"
+#include "listener/identity.h"
+#include "protocol/session.h"
 #include "server/api_fixture.h"
 
 namespace dove::server {
@@ -147,16 +148,17 @@ TEST_F(AgentProtocol, ASyncTellsWhatHappenedMeanwhile) {
 
 TEST(ASync, TakesNoMoreOfAReasonThanAReport) {
   const std::string why(100'000, 'w');
-  const Json key{{"job", 1}, {"attempt", 1}, {"kind", "launch_failed"}, {"why", why}};
-  const Result<Event> told = backends::read_report(key, NodeId(1));
+  const Result<protocol::Report> told =
+      protocol::read_report({{"job", 1}, {"attempt", 1}, {"kind", "launch_failed"}, {"why", why}});
   const Json held{{"job", 1}, {"attempt", 1}, {"stage", "ended"}, {"launch_failed", why}};
-  const Result<backends::SyncMessage> synced =
-      backends::read_sync({{"boot_id", "boot-1"},
+  const Result<protocol::Sync> synced =
+      protocol::read_sync({{"protocol", 1},
+                           {"boot_id", "boot-1"},
                            {"inventory", codec::inventory_json(controller::small_inventory())},
                            {"placements", {held}}});
   ASSERT_TRUE(told.ok() && synced.ok());
-  EXPECT_EQ(synced->held.at(0).launch_failed, std::get<LaunchFailed>(*told).why);
-  EXPECT_EQ(synced->held.at(0).launch_failed.size(), 4096u);
+  EXPECT_EQ(synced->placements.at(0).launch_failed, std::get<protocol::LaunchRefused>(*told).why);
+  EXPECT_EQ(synced->placements.at(0).launch_failed.size(), 4096u);
 }
 
 TEST_F(AgentProtocol, WhatEndedWhileItsAgentWasAwayHasAStart) {
@@ -242,6 +244,7 @@ TEST_F(AgentProtocol, WhatAMachineEndedAsItWentDownRunsAgain) {
   agent.tell("started", killed, 1);
   agent.tell("started", failed, 1);
   agent.stream.reset();
+  ASSERT_TRUE(live.until([&] { return live.node_contact("n1") == "broken"; }));
   agent.boot_id = "boot-2";
   Json exit = FakeAgent::exit_of(0, 0);
   exit["signal"] = 15;
@@ -260,7 +263,8 @@ TEST_F(AgentProtocol, WhatAMachineEndedAsItWentDownRunsAgain) {
 
 TEST(AgentMessages, NamesOfAMachineAreNotLong) {
   const auto read = [](const std::string& boot_id, const std::string& address) {
-    return backends::read_sync({{"boot_id", boot_id},
+    return protocol::read_sync({{"protocol", 1},
+                                {"boot_id", boot_id},
                                 {"address", address},
                                 {"inventory", codec::inventory_json(Inventory{})}});
   };
@@ -318,10 +322,13 @@ TEST_F(AgentProtocol, PlacementsThatStayDifferentAskForASync) {
   EXPECT_TRUE(agent.report(Json::array(), seq).body.at("resync").get<bool>());
 }
 
-TEST_F(AgentProtocol, ALogBehindWhatAnAgentHasSeenStopsTheController) {
+TEST_F(AgentProtocol, ALogBehindWhatAnAgentProvesToHaveSeenStopsTheController) {
   FakeAgent agent(live, "n1");
   agent.connect();
   agent.log_head_seen = 1'000'000;
+  agent.epoch_seen = 1;
+  agent.also_said["head_proof"] =
+      listener::Identity::open(live.directory())->head_proof(Epoch(1), Seq(1'000'000));
   const Answer synced = agent.sync();
   EXPECT_EQ(synced.status, 409);
   EXPECT_EQ(synced.code(), "log_head_behind");
@@ -330,11 +337,111 @@ TEST_F(AgentProtocol, ALogBehindWhatAnAgentHasSeenStopsTheController) {
   EXPECT_EQ(live.call("GET", "/readyz").status, 503);
 }
 
+TEST_F(AgentProtocol, AClaimWithoutProofClosesThatNodeOnly) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  FakeAgent other(live, "n2");
+  other.connect();
+  agent.log_head_seen = std::uint64_t{1} << 63;
+  for (const char* proof : {"", "0123456789abcdef0123456789abcdef"}) {
+    agent.also_said["head_proof"] = proof;
+    EXPECT_EQ(agent.sync().code(), "claim_not_proven");
+  }
+  EXPECT_FALSE(live.fatal.has_value());
+  EXPECT_EQ(live.call("POST", "/v1/jobs", small_job_body()).status, 201);
+  EXPECT_EQ(other.report(Json::array()).status, 200);
+  const Json node = live.call("GET", "/v1/nodes/n1").body;
+  EXPECT_EQ(node["refused"]["code"], "claim_not_proven");
+  EXPECT_NE(node["refused"]["why"].get<std::string>().find("contact"), std::string::npos);
+  // What it was really told it can prove.
+  agent.log_head_seen = 0;
+  agent.also_said.clear();
+  agent.connect();
+  const Json told = agent.report(Json::array()).body;
+  EXPECT_EQ(told["proof"], listener::Identity::open(live.directory())
+                               ->head_proof(Epoch(told["epoch"]), Seq(told["log_head"])));
+}
+
 TEST_F(AgentProtocol, AnAgentOfALongerLogCannotJoin) {
   FakeAgent agent(live, "n1");
   agent.log_head_seen = 1'000'000;
-  EXPECT_EQ(agent.join().code(), "log_head_behind");
+  EXPECT_EQ(agent.join().code(), "claim_not_proven");
   EXPECT_FALSE(live.fatal.has_value());
+}
+
+// -- one name, two machines -----------------------------------------------------------------------
+
+class TwoMachines : public AgentProtocol {
+ protected:
+  TwoMachines() {
+    first.also_said = {{"machine_id", "m-1"}, {"former_boot_id", ""}};
+    first.connect();
+    job = live.submit(small_job_body());
+    first.wait_line("launch");
+    first.tell("started", job, 1);
+    // A copy of the whole disk: it has the key, and knows the boot that the copy was made in.
+    copy.token = first.token;
+    copy.boot_id = "boot-of-the-copy";
+    copy.also_said = {{"machine_id", "m-2"}, {"former_boot_id", "boot-1"}};
+  }
+  std::size_t attempts() {
+    return live.call("GET", "/v1/jobs/" + std::to_string(job)).body.at("attempts").size();
+  }
+  void silence() {
+    first.stream.reset();
+    CHECK(live.until([&] { return live.node_contact("n1") == "broken"; }), "the break is seen");
+  }
+
+  FakeAgent first{live, "n1"};
+  FakeAgent copy{live, "n1"};
+  std::uint64_t job = 0;
+};
+
+TEST_F(TwoMachines, ACopyIsRefusedAndTheFirstWorksOn) {
+  const Answer refused = copy.sync_once();
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_EQ(refused.code(), "node_exists_elsewhere");
+  EXPECT_NE(refused.body["detail"].get<std::string>().find("dove join-token create"),
+            std::string::npos);
+  copy.also_said["machine_id"] = "m-1";  // where the hypervisor copies that, too
+  EXPECT_EQ(copy.sync_once().code(), "node_exists_elsewhere");
+  EXPECT_EQ(first.report(Json::array()).status, 200) << "its session goes on";
+  EXPECT_EQ(attempts(), 1u);
+  EXPECT_EQ(live.call("GET", "/v1/nodes/n1").body["refused"]["tries"], 2);
+}
+
+TEST_F(TwoMachines, ACopyIsRefusedWhileTheFirstMayRun) {
+  silence();
+  EXPECT_EQ(copy.sync_once().code(), "node_not_proven");
+  FakeAgent stranger(live, "n1");
+  stranger.boot_id = "boot-of-a-stranger";
+  stranger.also_said = {{"machine_id", "m-3"}};
+  const Answer joined = stranger.join();
+  EXPECT_EQ(joined.code(), "node_not_proven");
+  EXPECT_NE(joined.body["detail"].get<std::string>().find("dove node lost n1 --is-off"),
+            std::string::npos);
+  EXPECT_EQ(attempts(), 1u) << "nothing is started a second time";
+}
+
+TEST_F(TwoMachines, AnAdministratorMaySayThatTheFirstIsOff) {
+  const Json off{{"is_off", true}, {"why", "unplugged"}};
+  EXPECT_EQ(live.call("POST", "/v1/nodes/n1/lost", off).code(), "node_connected");
+  silence();
+  EXPECT_EQ(live.call("POST", "/v1/nodes/n1/lost", Json::object()).status, 400);
+  EXPECT_EQ(live.call("POST", "/v1/nodes/n1/lost", off).status, 200);
+  EXPECT_EQ(live.node_contact("n1"), "lost");
+  copy.connect();
+  EXPECT_TRUE(live.until([&] { return attempts() == 2; }));
+  EXPECT_EQ(first.sync_once().code(), "node_exists_elsewhere") << "now it is the other one";
+}
+
+TEST_F(TwoMachines, TheSameMachineBootedAnewProvesIt) {
+  silence();
+  first.boot_id = "boot-2";
+  first.also_said["former_boot_id"] = "boot-1";
+  first.connect();
+  first.wait_line("launch");
+  EXPECT_TRUE(live.until([&] { return attempts() == 2; }));
 }
 
 TEST_F(AgentProtocol, CancelStopsWhatRuns) {

@@ -62,6 +62,7 @@ class LiveApi {
     ApiOptions options;
     options.data_dir = directory_;
     options.heartbeat_us = 50'000;
+    options.report_burst = 2'000;
     options.on_fatal = [this](const Error& error) { fatal = error; };
     auto made = ApiServer::make(loop, options, controller, backend_, store);
     CHECK(made.ok(), "the server listens");
@@ -114,6 +115,7 @@ class LiveApi {
   backends::NativeBackend backend_;
 
  public:
+  const std::string& directory() const { return directory_; }
   wire::Loop loop;
   controller::Controller controller;
   std::unique_ptr<ApiServer> api;

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "codec/json.h"
+#include "server/access.h"
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/job_select.h"
@@ -68,8 +69,10 @@ Result<EventFilter> read_filter(const Call& call, const core::State& state) {
     filter.kinds.insert(std::move(kind));
   if (const std::string job = call.query_text("job"); !job.empty()) {
     TRY_ASSIGN(const core::Job* found, find_job(state, job));
+    if (!may_see(state, call.caller, *found)) return not_yours(call.caller, *found);
     filter.job = found->id;
   }
+  filter.family = call.caller.job;
   return filter;
 }
 

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <variant>
 
 #include "codec/json.h"
 #include "codec/record.h"
+#include "server/access.h"
+#include "server/job_select.h"
 #include "server/record_json.h"
 #include "wire/sse.h"
 
@@ -17,18 +20,40 @@ constexpr std::size_t kPiece_records = 500;
 constexpr std::size_t kWaiting_bytes = 1 << 20;
 constexpr std::size_t kLookedAtMax = 20'000;  // records of one piece, matching or not
 
-bool wants(const EventFilter& filter, JobId job, std::string_view kind) {
+bool wants(const core::State& state, const EventFilter& filter, JobId job, std::string_view kind) {
   if (filter.job.has_value() && job != *filter.job) return false;
+  if (filter.family) {
+    const core::Job* found = state.find_job(job);
+    if (found == nullptr || !is_family(state, filter.family, *found)) return false;
+  }
   return filter.kinds.empty() || filter.kinds.count(std::string(kind)) != 0;
 }
 
-// Which job a JobSubmitted made, for batches that are no longer in the projection.
-JobId submitted_job(const core::State& state, Seq seq) {
-  for (const auto& [id, job] : state.jobs) {
-    if (job.submitted_seq == seq) return id;
+// Calls `fn(head, record)` for each record of `batch` after `after` until it gives false, which is
+// then the result. `new_jobs`: the jobs that its events made, in their order; nullptr: looked up.
+template <class Fn>
+bool each_record(const store::Batch& batch, const std::vector<JobId>* new_jobs,
+                 const core::State& state, Seq after, const Fn& fn) {
+  Seq seq = batch.first_seq;
+  for (std::size_t i = 0; i < batch.events.size(); ++i, ++seq.value) {
+    if (seq <= after) continue;
+    const StampedEvent& event = batch.events[i];
+    JobId job = job_of(event.event);
+    if (std::holds_alternative<JobSubmitted>(event.event)) {
+      job = new_jobs != nullptr && i < new_jobs->size() ? (*new_jobs)[i]
+                                                        : job_submitted_at(state, seq);
+    }
+    if (!fn(RecordHead{seq, batch.at, job}, event)) return false;
   }
-  return JobId();
+  for (const Decision& decision : batch.decisions) {
+    if (seq > after && !fn(RecordHead{seq, batch.at, job_of(decision)}, decision)) return false;
+    ++seq.value;
+  }
+  return true;
 }
+
+std::string_view kind_of(const StampedEvent& event) { return codec::kind_name(event.event); }
+std::string_view kind_of(const Decision& decision) { return codec::kind_name(decision); }
 
 class Collector {
  public:
@@ -39,43 +64,72 @@ class Collector {
 
   // False once there is enough.
   bool add(const store::Batch& batch, const std::vector<JobId>* new_jobs) {
-    Seq seq = batch.first_seq;
-    for (std::size_t i = 0; i < batch.events.size(); ++i, ++seq.value) {
-      if (seq <= page_.looked_through) continue;
-      const StampedEvent& event = batch.events[i];
-      JobId job = job_of(event.event);
-      if (std::holds_alternative<JobSubmitted>(event.event)) {
-        job = new_jobs != nullptr && i < new_jobs->size() ? (*new_jobs)[i]
-                                                          : submitted_job(state_, seq);
+    const Seq after = page_.looked_through;
+    const auto one = [this](const RecordHead& head, const auto& record) {
+      if (page_.records.size() >= limit_) return false;
+      page_.looked_through = head.seq;
+      ++looked_at_;
+      if (wants(state_, filter_, head.job, kind_of(record))) {
+        page_.records.push_back(record_json(head, record));
       }
-      if (!add({seq, batch.at, job}, event, codec::kind_name(event.event))) return false;
-    }
-    for (const Decision& decision : batch.decisions) {
-      if (seq > page_.looked_through &&
-          !add({seq, batch.at, job_of(decision)}, decision, codec::kind_name(decision))) {
-        return false;
-      }
-      ++seq.value;
-    }
-    return looked_at_ < kLookedAtMax;
+      return true;
+    };
+    return each_record(batch, new_jobs, state_, after, one) && looked_at_ < kLookedAtMax;
   }
   EventFeed::Page page() { return std::move(page_); }
 
  private:
-  template <class Record>
-  bool add(const RecordHead& head, const Record& record, std::string_view kind) {
-    if (page_.records.size() >= limit_) return false;
-    page_.looked_through = head.seq;
-    ++looked_at_;
-    if (wants(filter_, head.job, kind)) page_.records.push_back(record_json(head, record));
-    return true;
-  }
-
   const EventFilter& filter_;
   const core::State& state_;
   std::size_t limit_;
   std::size_t looked_at_ = 0;
   EventFeed::Page page_;
+};
+
+std::string sse_text(const Json& record) {
+  wire::SseEvent event;
+  event.id = std::to_string(record.at("seq").get<std::uint64_t>());
+  event.event = record.at("kind").get<std::string>();
+  event.data = codec::dump_json(record);
+  return wire::format_sse(event);
+}
+
+// A batch on its way to many: each record is encoded for the first who wants it, and for no other.
+class Broadcast {
+ public:
+  Broadcast(const listener::RecentBatch& batch, const core::State& state) : state_(state) {
+    each_record(batch.committed->batch, &batch.new_jobs, state, Seq(),
+                [this](const RecordHead& head, const auto& record) {
+                  lines_.push_back({head, &record, ""});
+                  return true;
+                });
+  }
+
+  // Those after `after`, as server-sent events.
+  std::string text_for(const EventFilter& filter, Seq after) {
+    std::string text;
+    for (Line& line : lines_) {
+      if (line.head.seq <= after) continue;
+      std::visit(
+          [&](const auto* record) {
+            if (!wants(state_, filter, line.head.job, kind_of(*record))) return;
+            if (line.text.empty()) line.text = sse_text(record_json(line.head, *record));
+            text += line.text;
+          },
+          line.record);
+    }
+    return text;
+  }
+
+ private:
+  struct Line {
+    RecordHead head;
+    std::variant<const StampedEvent*, const Decision*> record;
+    std::string text;  // "": nobody has wanted it yet
+  };
+
+  const core::State& state_;
+  std::vector<Line> lines_;
 };
 
 }  // namespace
@@ -123,13 +177,7 @@ void EventFeed::follow(std::shared_ptr<wire::Outflow> out, Seq after, EventFilte
 
 bool EventFeed::send(Follower& follower, const std::vector<Json>& records) {
   std::string text;
-  for (const Json& record : records) {
-    wire::SseEvent event;
-    event.id = std::to_string(record.at("seq").get<std::uint64_t>());
-    event.event = record.at("kind").get<std::string>();
-    event.data = codec::dump_json(record);
-    text += wire::format_sse(event);
-  }
+  for (const Json& record : records) text += sse_text(record);
   return text.empty() || follower.out->write(text);
 }
 
@@ -159,18 +207,18 @@ void EventFeed::catch_up(const std::shared_ptr<Follower>& follower) {
 }
 
 void EventFeed::published(const listener::RecentBatch& batch) {
+  if (followers_.empty()) return;
   std::vector<std::shared_ptr<Follower>> over;
+  Broadcast broadcast(batch, projection_.state());
   for (const auto& follower : followers_) {
     if (!follower->live) continue;
     if (follower->out->buffered_bytes() > kWaiting_bytes) {
       over.push_back(follower);
       continue;
     }
-    Collector collector(follower->filter, projection_.state(), follower->sent_through, SIZE_MAX);
-    collector.add(batch.committed->batch, &batch.new_jobs);
-    const Page page = collector.page();
+    const std::string text = broadcast.text_for(follower->filter, follower->sent_through);
     follower->sent_through = batch.committed->last();
-    send(*follower, page.records);
+    if (!text.empty()) follower->out->write(text);
   }
   for (const auto& follower : over) {
     follower->out->write(wire::format_sse(

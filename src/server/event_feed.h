@@ -24,6 +24,7 @@ namespace dove::server {
 
 struct EventFilter {
   std::optional<JobId> job;
+  JobId family;                 // only of jobs of its family (server/access.h); none: of all
   std::set<std::string> kinds;  // empty: all
 };
 

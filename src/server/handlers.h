@@ -30,6 +30,7 @@ void open_exec(Context& context, CallPtr call);
 void list_nodes(Context& context, CallPtr call);
 void get_node(Context& context, CallPtr call);
 void remove_node(Context& context, CallPtr call);
+void declare_node_off(Context& context, CallPtr call);
 void drain_node(Context& context, CallPtr call);
 void undrain_node(Context& context, CallPtr call);
 

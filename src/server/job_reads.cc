@@ -7,6 +7,7 @@
 #include "codec/json.h"
 #include "codec/json_reasons.h"
 #include "core/explain/explain.h"
+#include "server/access.h"
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/job_select.h"
@@ -16,15 +17,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-bool may_touch(const Call& call, const core::Job& job) {
-  return call.caller.admin || call.caller.user == job.spec->user;
-}
-
-Error not_yours(const core::Job& job) {
-  return Error{ErrorKind::kDenied, "not_yours",
-               fmt::format("job {} is of user {}; only that user and administrators may do this",
-                           job.id.value, job.spec->user),
-               ""};
+// The job that the path names, if the caller may know of it.
+Result<const core::Job*> visible_job(const Context& context, const Call& call) {
+  TRY_ASSIGN(const core::Job* job, find_job(context.state(), call.parameters[0]));
+  if (!may_see(context.state(), call.caller, *job)) return not_yours(call.caller, *job);
+  return job;
 }
 
 Result<JobQuery> read_query(const Call& call, const core::State& state) {
@@ -45,6 +42,10 @@ Result<JobQuery> read_query(const Call& call, const core::State& state) {
   query.queue = call.query_text("queue");
   query.pool = call.query_text("pool");
   query.name = call.query_text("name");
+  query.label = call.query_text("label");
+  TRY_ASSIGN(query.submitted_from.us, call.query_number("submitted_from", 0, 0, INT64_MAX));
+  TRY_ASSIGN(query.submitted_before.us,
+             call.query_number("submitted_before", kNever.us, 0, INT64_MAX));
   if (call.request.find_query("ids") == nullptr) return query;
   query.ids.emplace();
   for (const std::string& text : split_list(call.query_text("ids"))) {
@@ -80,19 +81,20 @@ const core::PlacementRecord* placement_of(const core::Job& job, const core::Atte
 
 // A task that never started printed nothing, and says why instead.
 Result<void> check_started(const core::Job& job, const core::Attempt& attempt, Rank rank) {
-  const auto never = [](std::string message) {
-    return Error{ErrorKind::kConflict, "never_started", std::move(message), ""};
-  };
   constexpr std::string_view kBegin = "start_failed: ";
   for (const TaskExit& exit : attempt.exits) {
     if (exit.rank != rank || !exit.cause.starts_with(kBegin)) continue;
-    return never(fmt::format("rank {} of job {} never started: {}", rank, job.id.value,
-                             exit.cause.substr(kBegin.size())));
+    return Error{ErrorKind::kConflict, "task_never_started",
+                 fmt::format("rank {} of job {} never started: {}", rank, job.id.value,
+                             exit.cause.substr(kBegin.size())),
+                 ""};
   }
   const bool is_over = attempt.stage == Stage::kEnded;
   if (is_over && attempt.stop_reason == StopReason::kLaunchFailed && attempt.started_at.us == 0) {
-    return never(fmt::format("job {} never started: a node refused it; `dove show {}` says why",
-                             job.id.value, job.id.value));
+    return Error{ErrorKind::kConflict, "never_started",
+                 fmt::format("job {} never started: a node refused it; `dove show {}` says why",
+                             job.id.value, job.id.value),
+                 ""};
   }
   return {};
 }
@@ -154,7 +156,7 @@ void list_jobs(Context& context, CallPtr call) {
   Json jobs = Json::array();
   Json next = nullptr;
   const auto take = [&](const core::Job& job) {
-    if (!is_wanted(state, job, *query)) return true;
+    if (!is_wanted(state, job, *query) || !may_see(state, call->caller, job)) return true;
     if (static_cast<std::int64_t>(jobs.size()) >= *limit) {
       next = jobs.back().at("id");
       return false;
@@ -180,18 +182,18 @@ void list_jobs(Context& context, CallPtr call) {
 }
 
 void get_job(Context& context, CallPtr call) {
-  const Result<const core::Job*> job = find_job(context.state(), call->parameters[0]);
+  const Result<const core::Job*> job = visible_job(context, *call);
   if (!job.ok()) return call->fail(job.error());
   Json body = codec::job_json(context.state(), **job);
   context.nodes.observed.show_job((*job)->id, /*whole=*/true, body);
   listener::Goodput::show(**job, body);
-  if (may_touch(*call, **job)) body["exec"] = exec_json(context, **job);
+  if (may_act(context.state(), call->caller, **job)) body["exec"] = exec_json(context, **job);
   call->reply(200, body);
 }
 
 void why_job(Context& context, CallPtr call) {
   const core::State& state = context.state();
-  const Result<const core::Job*> job = find_job(state, call->parameters[0]);
+  const Result<const core::Job*> job = visible_job(context, *call);
   if (!job.ok()) return call->fail(job.error());
   Json reasons = codec::reasons_json(
       state, **job, core::explain(state, context.desk.controller.policies(), (*job)->id));
@@ -212,15 +214,20 @@ void wait_job(Context& context, CallPtr call) {
   }
   const auto jobs = find_jobs(context.state(), call->parameters[0]);
   if (!jobs.ok()) return call->fail(jobs.error());
+  for (const core::Job* job : *jobs) {
+    if (!may_see(context.state(), call->caller, *job)) {
+      return call->fail(not_yours(call->caller, *job));
+    }
+  }
   context.waits.add(call->responder->stream(200, {{"Content-Type", "application/x-ndjson"}}),
                     call->parameters[0], *until);
 }
 
 void read_job_log(Context& context, CallPtr call) {
   const core::State& state = context.state();
-  const Result<const core::Job*> job = find_job(state, call->parameters[0]);
+  const Result<const core::Job*> job = visible_job(context, *call);
   if (!job.ok()) return call->fail(job.error());
-  if (!may_touch(*call, **job)) return call->fail(not_yours(**job));
+  if (!may_act(state, call->caller, **job)) return call->fail(not_yours(call->caller, **job));
   const Result<backends::LogRequest> request = read_log_request(*call, **job);
   if (!request.ok()) return call->fail(request.error());
   if (!context.nodes.work.reaches(request->node)) {

@@ -79,6 +79,23 @@ Result<std::vector<const core::Job*>> find_jobs(const core::State& state, std::s
   return found;
 }
 
+JobId job_submitted_at(const core::State& state, Seq seq) {
+  std::uint64_t low = 1;
+  std::uint64_t high = state.next_job;
+  while (low < high) {
+    const std::uint64_t middle = low + (high - low) / 2;
+    const auto job = state.jobs.lower_bound(JobId(middle));
+    if (job == state.jobs.end() || job->second.submitted_seq >= seq) {
+      high = middle;
+    } else {
+      low = job->first.value + 1;
+    }
+  }
+  const auto found = state.jobs.lower_bound(JobId(low));
+  if (found == state.jobs.end() || found->second.submitted_seq != seq) return JobId();
+  return found->first;
+}
+
 bool is_known_state(std::string_view state) {
   if (state == "active" || state == "ended" || state == "waiting") return true;
   const auto words = codec::job_states();
@@ -90,6 +107,10 @@ bool is_wanted(const core::State& state, const core::Job& job, const JobQuery& q
   if (!query.user.empty() && spec.user != query.user) return false;
   if (!query.queue.empty() && spec.queue != query.queue) return false;
   if (!query.name.empty() && spec.name != query.name) return false;
+  if (!query.label.empty() && spec.label != query.label) return false;
+  if (job.submitted_at < query.submitted_from || job.submitted_at >= query.submitted_before) {
+    return false;
+  }
   if (!query.pool.empty() && spec.pool != query.pool) {
     const auto pool = state.pools.find(query.pool);
     if (!spec.pool.empty() || pool == state.pools.end() || !pool->second.is_default) return false;

@@ -21,6 +21,10 @@ Result<const core::Job*> find_job(const core::State& state, std::string_view tex
 // All elements, for an array's id. Never empty.
 Result<std::vector<const core::Job*>> find_jobs(const core::State& state, std::string_view text);
 
+// The (first) job that the record JobSubmitted at `seq` made; none when it was forgotten. Jobs have
+// their ids in the order of these records, so that few are looked at.
+JobId job_submitted_at(const core::State& state, Seq seq);
+
 // "waiting", "running", ...: the words of job_json's "state", and "active", "ended".
 struct JobQuery {
   std::set<std::string> states;
@@ -28,6 +32,9 @@ struct JobQuery {
   std::string queue;
   std::string pool;
   std::string name;
+  std::string label;
+  Instant submitted_from;  // at that instant or later
+  Instant submitted_before = kNever;
   std::optional<std::vector<JobId>> ids;
 };
 bool is_wanted(const core::State& state, const core::Job& job, const JobQuery& query);

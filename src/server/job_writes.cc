@@ -7,9 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "codec/json.h"
+#include "server/access.h"
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/job_select.h"
+#include "server/offer_warnings.h"
 #include "wire/secret.h"
 
 namespace dove::server {
@@ -20,25 +22,23 @@ using controller::Committed;
 
 constexpr std::size_t kKeyBytesMax = 255;
 
-Json submitted_json(const Committed& committed) {
+Json submitted_json(const Committed& committed, const std::vector<std::string>& more) {
   Json ids = Json::array();
   for (std::int32_t i = 0; i < committed.jobs; ++i) {
     ids.push_back(committed.first_job.value + static_cast<std::uint64_t>(i));
   }
+  std::vector<std::string> warnings = committed.warnings;
+  warnings.insert(warnings.end(), more.begin(), more.end());
   return Json{{"id", committed.first_job.value},
               {"ids", std::move(ids)},
-              {"warnings", committed.warnings},
+              {"warnings", std::move(warnings)},
               {"log_head", committed.head.value}};
 }
 
 Result<std::vector<const core::Job*>> own_jobs(Context& context, const Call& call) {
   TRY_ASSIGN(std::vector<const core::Job*> jobs, find_jobs(context.state(), call.parameters[0]));
   for (const core::Job* job : jobs) {
-    if (call.caller.admin || call.caller.user == job->spec->user) continue;
-    return Error{ErrorKind::kDenied, "not_yours",
-                 fmt::format("job {} is of user {}; only that user and administrators may do this",
-                             job->id.value, job->spec->user),
-                 ""};
+    if (!may_act(context.state(), call.caller, *job)) return not_yours(call.caller, *job);
   }
   return jobs;
 }
@@ -144,7 +144,9 @@ void submit_job(Context& context, CallPtr call) {
                               "Idempotency-Key"));
   }
   submission.spec.user = call->caller.user;
+  submission.spec.parent = call->caller.job;
   choose_network(context, submission.spec, submission.exec.container);
+  std::vector<std::string> warnings = offer_warnings(context, submission.spec, submission.exec);
   std::string blob = codec::encode_exec(submission.exec);
   const std::string sha256 = wire::sha256_hex(blob);
   submission.spec.exec_digest = sha256;
@@ -160,12 +162,13 @@ void submit_job(Context& context, CallPtr call) {
   input.events.push_back(std::move(event));
   input.blobs.emplace_back(sha256, std::move(blob));
   input.kind = controller::InputKind::kNewWork;
-  context.desk.submit(std::move(input), [call](const Result<Committed>& committed) {
-    if (!committed.ok()) return call->fail(committed.error());
-    wire::Pairs headers{{"Location", fmt::format("/v1/jobs/{}", committed->first_job.value)}};
-    if (committed->replayed) headers.emplace_back("Idempotent-Replayed", "true");
-    call->reply(201, submitted_json(*committed), std::move(headers));
-  });
+  context.desk.submit(
+      std::move(input), [call, warnings = std::move(warnings)](const Result<Committed>& committed) {
+        if (!committed.ok()) return call->fail(committed.error());
+        wire::Pairs headers{{"Location", fmt::format("/v1/jobs/{}", committed->first_job.value)}};
+        if (committed->replayed) headers.emplace_back("Idempotent-Replayed", "true");
+        call->reply(201, submitted_json(*committed, warnings), std::move(headers));
+      });
 }
 
 void cancel_job(Context& context, CallPtr call) {

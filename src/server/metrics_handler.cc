@@ -2,6 +2,7 @@
 // GPUs, and how the server itself does.
 #include "core/state/books.h"
 #include "core/state/cores.h"
+#include "server/access.h"
 #include "server/context.h"
 #include "server/handlers.h"
 #include "telemetry/exposition.h"
@@ -64,11 +65,12 @@ std::int64_t placements_far_from_devices(const core::State& state) {
 
 // `label`: what the map's keys are.
 void add_usage(const char* label, const std::map<std::string, core::Usage>& usage,
-               telemetry::Exposition& out) {
+               const std::function<bool(const std::string&)>& shows, telemetry::Exposition& out) {
   const std::string prefix = std::string("dove_") + label;
   const auto each = [&](auto add) {
     std::size_t count = 0;
     for (const auto& [name, used] : usage) {
+      if (!shows(name)) continue;
       if (++count > kSeriesMax) return;
       add(name, used);
     }
@@ -157,11 +159,17 @@ void get_metrics(Context& context, CallPtr call) {
   metrics.gauge("dove_event_followers", "Open streams of events.")
       .set(static_cast<std::int64_t>(context.feed.followers()));
   telemetry::Exposition out;
-  add_usage("queue", state.usage_by_queue, out);
-  add_usage("project", state.usage_by_project, out);
+  const Caller& caller = call->caller;
+  const auto shows_user = [&](const std::string& user) { return may_see_user(caller, user); };
+  const auto shows_project = [&](const std::string& project) {
+    return may_see_project(state, caller, project);
+  };
+  add_usage(
+      "queue", state.usage_by_queue, [](const std::string&) { return true; }, out);
+  add_usage("project", state.usage_by_project, shows_project, out);
   add_countables(state, out);
-  context.desk.projection.goodput().add_to(out, state);
-  context.nodes.observed.add_to(out);
+  context.desk.projection.goodput().add_to(out, state, shows_user);
+  context.nodes.observed.add_to(out, shows_user);
   call->responder->send(
       wire::Response{200,
                      {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}},

@@ -1,13 +1,18 @@
 // Nodes: what there is, and taking them in and out of service.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "codec/json.h"
 #include "codec/json_health.h"
 #include "codec/words.h"
+#include "core/place/hostlist.h"
+#include "server/access.h"
 #include "server/context.h"
 #include "server/handlers.h"
+#include "server/job_select.h"
 #include "server/node_care.h"
+#include "server/page.h"
 #include "server/record_json.h"
 
 namespace dove::server {
@@ -55,23 +60,63 @@ void set_drained(Context& context, CallPtr call, bool drained) {
                   ObjectApplied{Declared(std::move(declared))});
 }
 
+struct NodeQuery {
+  const Pool* pool = nullptr;
+  std::set<std::string> states;
+  std::set<std::string> names;
+  std::vector<std::string> features;  // it must have all of them
+  bool removed = false;
+};
+
+Result<NodeQuery> read_node_query(const Call& call, const core::State& state) {
+  NodeQuery query;
+  if (const std::string name = call.query_text("pool"); !name.empty()) {
+    const auto pool = state.pools.find(name);
+    if (pool == state.pools.end() || !may_see(state, call.caller, Declared(pool->second))) {
+      return not_found("pool", name);
+    }
+    query.pool = &pool->second;
+  }
+  for (std::string& word : split_list(call.query_text("state"))) query.states.insert(word);
+  for (std::string& word : split_list(call.query_text("name"))) query.names.insert(word);
+  query.features = split_list(call.query_text("feature"));
+  query.removed = call.query_flag("removed");
+  return query;
+}
+
+bool is_wanted(const core::Node& node, const NodeQuery& query) {
+  if (node.removed && !query.removed) return false;
+  if (query.pool != nullptr && !core::any_hostlist_holds(query.pool->nodes, node.name)) {
+    return false;
+  }
+  if (!query.names.empty() && query.names.count(node.name) == 0) return false;
+  if (!query.states.empty() && query.states.count(std::string(codec::state_word(node))) == 0) {
+    return false;
+  }
+  const std::vector<std::string>& has = node.declared.features;
+  return std::all_of(query.features.begin(), query.features.end(), [&](const std::string& wanted) {
+    return std::find(has.begin(), has.end(), wanted) != has.end();
+  });
+}
+
 }  // namespace
 
 void list_nodes(Context& context, CallPtr call) {
-  Json nodes = Json::array();
-  const std::string pool = call->query_text("pool");
-  for (const core::Node& node : context.state().nodes) {
-    if (node.removed && !call->query_flag("removed")) continue;
-    Json object = shown(context, node);
-    if (!pool.empty()) {
-      const Json pools = object.value("pools", Json::array());
-      if (std::find(pools.begin(), pools.end(), Json(pool)) == pools.end()) continue;
-    }
-    nodes.push_back(std::move(object));
+  const core::State& state = context.state();
+  const Result<std::int64_t> limit = call->query_number("limit", kPageUsual, 1, kPageMost);
+  if (!limit.ok()) return call->fail(limit.error());
+  const Result<std::int64_t> after = call->query_number("after", 0, 0, INT64_MAX);
+  if (!after.ok()) return call->fail(after.error());
+  const Result<NodeQuery> query = read_node_query(*call, state);
+  if (!query.ok()) return call->fail(query.error());
+  Page<std::int64_t> page(*after, *limit);
+  for (const core::Node& node : state.nodes) {
+    if (!is_wanted(node, *query)) continue;
+    if (!page.offer(node.id.value, [&] { return shown(context, node); })) break;
   }
-  call->reply(200, Json{{"nodes", std::move(nodes)},
-                        {"troubles", context.desk.troubles()},
-                        {"log_head", context.state().head.value}});
+  Json answer = page.answer("nodes", state.head);
+  answer["troubles"] = context.desk.troubles();
+  call->reply(200, answer);
 }
 
 void get_node(Context& context, CallPtr call) {
@@ -94,6 +139,27 @@ void remove_node(Context& context, CallPtr call) {
     if (!committed.ok()) return call->fail(committed.error());
     call->responder->send(wire::Response{204, {}, ""});
   });
+}
+
+// Nobody says this by mistake: what runs there is started elsewhere at once.
+void declare_node_off(Context& context, CallPtr call) {
+  const Result<const core::Node*> node = named_node(context, *call);
+  if (!node.ok()) return call->fail(node.error());
+  Result<Json> body = call->json_body();
+  if (!body.ok()) return call->fail(body.error());
+  const Json off = body->value("is_off", Json());
+  const Json why = body->value("why", Json(""));
+  if (off != Json(true)) {
+    return call->fail(invalid("bad_value",
+                              "is_off is to be true: it says that somebody made sure that the "
+                              "machine is off, or that nothing of its agent's tasks runs on it",
+                              "is_off"));
+  }
+  if (!why.is_string() || why.get_ref<const std::string&>().size() > 1024) {
+    return call->fail(invalid("bad_value", "why is a text of at most 1024 bytes", "why"));
+  }
+  submit_and_show(context, std::move(call), (*node)->name,
+                  NodeDeclaredOff{(*node)->id, why.get<std::string>()});
 }
 
 Result<NodeRequest> read_node_request(const Json& body) {

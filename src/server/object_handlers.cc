@@ -4,16 +4,19 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "codec/declared_patch.h"
 #include "codec/json.h"
 #include "core/admit/admit.h"
 #include "core/admit/declared_warnings.h"
-#include "core/place/limits.h"
 #include "core/queue/policy.h"
 #include "core/state/apply.h"
+#include "server/access.h"
 #include "server/context.h"
 #include "server/handlers.h"
+#include "server/job_select.h"
+#include "server/page.h"
 #include "server/record_json.h"
 #include "telemetry/clock.h"
 #include "wire/secret.h"
@@ -178,11 +181,23 @@ Result<std::vector<Change>> changes_of(const Json& objects, const core::State& s
   return changes;
 }
 
-void list_of_kind(Context& context, const Call& call, std::string_view kind, const char* member) {
-  Json objects = Json::array();
-  for (const Declared& object : all_objects(context.state(), kind))
-    objects.push_back(shown(object));
-  call.reply(200, Json{{member, std::move(objects)}, {"log_head", context.state().head.value}});
+struct PageWanted {
+  std::string after;
+  std::int64_t limit = kPageUsual;
+  std::set<std::string> names;  // only these; empty: all
+};
+
+Result<PageWanted> read_page(const Call& call) {
+  PageWanted page;
+  page.after = call.query_text("after");
+  TRY_ASSIGN(page.limit, call.query_number("limit", kPageUsual, 1, kPageMost));
+  for (std::string& name : split_list(call.query_text("name"))) page.names.insert(std::move(name));
+  return page;
+}
+
+// The cursor of an object: what orders the kinds, and its name.
+std::string cursor_of(const Declared& object, const std::string& name) {
+  return fmt::format("{}/{}", object.index(), name);
 }
 
 Json usage_json(const core::Usage& usage) {
@@ -194,54 +209,69 @@ Json usage_json(const core::Usage& usage) {
               {"countables", usage.countables}};
 }
 
-// As themselves, or in a project that they are in.
-bool is_open_to(const core::State& state, const Pool& pool, const std::string& user) {
-  if (core::may_use(state, pool, user, "")) return true;
-  return std::any_of(state.projects.begin(), state.projects.end(), [&](const auto& entry) {
-    const std::vector<std::string>& users = entry.second.users;
-    const bool is_in = users.empty() || std::find(users.begin(), users.end(), user) != users.end();
-    return is_in && core::may_use(state, pool, user, entry.first);
-  });
-}
-
 }  // namespace
 
 // Those open to the caller; administrators see all.
 void list_pools(Context& context, CallPtr call) {
   const core::State& state = context.state();
-  Json pools = Json::array();
+  const Result<PageWanted> wanted = read_page(*call);
+  if (!wanted.ok()) return call->fail(wanted.error());
+  Page<std::string> page(wanted->after, wanted->limit);
   for (const auto& [name, pool] : state.pools) {
-    if (!call->caller.admin && !is_open_to(state, pool, call->caller.user)) continue;
-    pools.push_back(shown(Declared(pool)));
+    if (!wanted->names.empty() && wanted->names.count(name) == 0) continue;
+    const Declared object(pool);
+    if (!may_see(state, call->caller, object)) continue;
+    if (!page.offer(name, [&] { return shown(object); })) break;
   }
-  call->reply(200, Json{{"pools", std::move(pools)}, {"log_head", state.head.value}});
+  call->reply(200, page.answer("pools", state.head));
 }
 
 void list_queues(Context& context, CallPtr call) {
   const core::State& state = context.state();
-  Json queues = Json::array();
+  const Result<PageWanted> wanted = read_page(*call);
+  if (!wanted.ok()) return call->fail(wanted.error());
+  Page<std::string> page(wanted->after, wanted->limit);
   for (const auto& [name, queue] : state.queues) {
-    Json out = shown(Declared(queue));
-    const auto usage = state.usage_by_queue.find(name);
-    out["usage"] = usage_json(usage == state.usage_by_queue.end() ? core::Usage{} : usage->second);
-    queues.push_back(std::move(out));
+    if (!wanted->names.empty() && wanted->names.count(name) == 0) continue;
+    const auto make = [&, &own = name, &declared = queue] {
+      Json out = shown(Declared(declared));
+      const auto usage = state.usage_by_queue.find(own);
+      out["usage"] =
+          usage_json(usage == state.usage_by_queue.end() ? core::Usage{} : usage->second);
+      return out;
+    };
+    if (!page.offer(name, make)) break;
   }
-  call->reply(200, Json{{"queues", std::move(queues)}, {"log_head", state.head.value}});
+  call->reply(200, page.answer("queues", state.head));
 }
 
 void list_objects(Context& context, CallPtr call) {
-  const std::string text = call->query_text("kind");
-  if (text.empty()) return list_of_kind(context, *call, "", "objects");
-  const Result<Kind> kind = read_kind(text);
-  if (!kind.ok()) return call->fail(kind.error());
-  list_of_kind(context, *call, kind->path, "objects");
+  const core::State& state = context.state();
+  std::string_view kind;
+  if (const std::string* text = call->request.find_query("kind"); text != nullptr) {
+    const Result<Kind> found = read_kind(*text);
+    if (!found.ok()) return call->fail(found.error());
+    kind = found->path;
+  }
+  const Result<PageWanted> wanted = read_page(*call);
+  if (!wanted.ok()) return call->fail(wanted.error());
+  Page<std::string> page(wanted->after, wanted->limit);
+  for (const Declared& object : all_objects(state, kind)) {
+    const std::string& name =
+        std::visit([](const auto& each) -> const std::string& { return each.name; }, object);
+    if (!wanted->names.empty() && wanted->names.count(name) == 0) continue;
+    if (!may_see(state, call->caller, object)) continue;
+    if (!page.offer(cursor_of(object, name), [&] { return shown(object); })) break;
+  }
+  call->reply(200, page.answer("objects", state.head));
 }
 
 void get_object(Context& context, CallPtr call) {
   const Result<Kind> kind = read_kind(call->parameters[0]);
   if (!kind.ok()) return call->fail(kind.error());
   const auto object = find_object(context.state(), *kind, call->parameters[1]);
-  if (!object.has_value()) {
+  // What the caller may not see is not there.
+  if (!object.has_value() || !may_see(context.state(), call->caller, *object)) {
     return call->fail(not_found(std::string(kind->path).c_str(), call->parameters[1]));
   }
   call->reply(200, shown(*object));
@@ -250,6 +280,9 @@ void get_object(Context& context, CallPtr call) {
 void apply_object(Context& context, CallPtr call) {
   const Result<Kind> kind = read_kind(call->parameters[0]);
   if (!kind.ok()) return call->fail(kind.error());
+  if (call->request.body.empty()) {
+    return call->fail(invalid("no_body", "send the object's fields as JSON: {...}", ""));
+  }
   Result<Json> body = call->json_body();
   if (!body.ok()) return call->fail(body.error());
   const Result<Change> change =
@@ -358,9 +391,12 @@ void issue_join_token(Context& context, CallPtr call) {
   const Call& asked = *call;
   context.desk.submit(
       asked, std::move(issued),
-      [call, node, token, expires_at](const Result<Committed>& committed) {
+      [call, node, token, expires_at,
+       nodes = context.desk.options.nodes](const Result<Committed>& committed) {
         if (!committed.ok()) return call->fail(committed.error());
-        call->reply(201, Json{{"token", token}, {"node", node}, {"expires_at_us", expires_at.us}});
+        call->reply(201, Json{{"token", nodes == nullptr ? token : nodes->join_token(token)},
+                              {"node", node},
+                              {"expires_at_us", expires_at.us}});
       });
 }
 

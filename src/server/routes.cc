@@ -48,6 +48,7 @@ constexpr std::array kRoutes = {
     ApiRoute{{"DELETE", "/v1/nodes/{name}", "removeNode", Access::kAdmin}, remove_node},
     ApiRoute{{"POST", "/v1/nodes/{name}/drain", "drainNode", Access::kAdmin}, in_turn<drain_node>},
     ApiRoute{{"POST", "/v1/nodes/{name}/action", "askNode", Access::kAdmin}, ask_node},
+    ApiRoute{{"POST", "/v1/nodes/{name}/lost", "declareNodeOff", Access::kAdmin}, declare_node_off},
     ApiRoute{{"POST", "/v1/care-plan", "planCare", Access::kAdmin}, plan_care},
     ApiRoute{{"POST", "/v1/nodes/{name}/findings", "reportFinding", Access::kAdmin},
              report_finding},
@@ -70,7 +71,7 @@ constexpr std::array kRoutes = {
     ApiRoute{{"GET", "/healthz", "getHealth", Access::kAnyone}, get_health},
     ApiRoute{{"GET", "/readyz", "getReadiness", Access::kAnyone}, get_readiness},
     ApiRoute{{"GET", "/version", "getVersion", Access::kAnyone}, get_version},
-    ApiRoute{{"GET", "/metrics", "getMetrics", Access::kPerson}, get_metrics},
+    ApiRoute{{"GET", "/metrics", "getMetrics", Access::kUser}, get_metrics},
     ApiRoute{{"GET", "/openapi.yaml", "getOpenapi", Access::kAnyone}, get_openapi},
 };
 

@@ -1,16 +1,33 @@
 #include "server/server.h"
 
+#include <algorithm>
+#include <iterator>
+
+#include "base/check.h"
 #include "server/context.h"
 #include "server/routes.h"
 #include "telemetry/clock.h"
+#include "telemetry/log.h"
 #include "wire/secret.h"
 #include "wire/server.h"
 
 namespace dove::server {
 namespace {
 
-listener::DeskOptions desk_options(const ApiOptions& options) {
-  return {options.data_dir, options.heartbeat_us, options.on_fatal};
+std::shared_ptr<listener::NodeAuthority> authority_of(const ApiOptions& options,
+                                                      const listener::Identity& identity) {
+  if (!options.tls.has_value()) return nullptr;
+  Result<wire::Authority> authority = wire::Authority::open(options.tls->authority);
+  CHECK(authority.ok(), "the program has opened the authority before");
+  return std::make_shared<listener::NodeAuthority>(std::move(authority).value(),
+                                                   identity.cluster_id(), options.tls->node_valid_s,
+                                                   options.tls->is_own);
+}
+
+listener::DeskOptions desk_options(const ApiOptions& options,
+                                   std::shared_ptr<const listener::NodeAuthority> nodes) {
+  return {options.data_dir, options.heartbeat_us, options.report_burst, std::move(nodes),
+          options.on_fatal};
 }
 
 }  // namespace
@@ -18,26 +35,62 @@ listener::DeskOptions desk_options(const ApiOptions& options) {
 struct ApiServer::Impl {
   Impl(wire::Loop& loop, ApiOptions with, controller::Controller& controller,
        backends::NodeBackend& on, store::LogStore& log, listener::Identity identity)
-      : options(std::move(with)),
-        desk(loop, desk_options(options), controller, log, std::move(identity)),
+      : nodes(authority_of(with, identity)),
+        options(std::move(with)),
+        desk(loop, desk_options(options, nodes), controller, log, std::move(identity)),
         backend(on),
         context{desk, backend.open(desk), options.version, EventFeed(loop, desk.projection, log),
                 JobWaits(loop, desk.projection)},
         routes(listener::bind_routes(context, api_routes())) {
     backend.add_routes(routes);
+    if (nodes != nullptr) part_routes();
     desk.on_batch([this](const listener::RecentBatch& recent) {
       context.feed.published(recent);
       context.waits.published(recent);
     });
   }
 
+  // Calls that need a node's certificate are answered where one is asked for, and nowhere else.
+  void part_routes() {
+    const auto of_agents = [](const listener::Route& route) {
+      return route.words.access == listener::Access::kAgent;
+    };
+    const auto first = std::stable_partition(routes.begin(), routes.end(),
+                                             [&](const auto& route) { return !of_agents(route); });
+    agent_routes.assign(std::make_move_iterator(first), std::make_move_iterator(routes.end()));
+    routes.erase(first, routes.end());
+  }
+  std::unique_ptr<wire::Server> serve(const std::vector<listener::Route>& table);
+
+  const std::shared_ptr<listener::NodeAuthority> nodes;
   const ApiOptions options;
   listener::Desk desk;
   backends::NodeBackend& backend;
   Context context;
   std::vector<listener::Route> routes;
+  std::vector<listener::Route> agent_routes;  // with TLS
   std::unique_ptr<wire::Server> http;
+  std::unique_ptr<wire::Server> agents_http;  // with TLS
 };
+
+std::unique_ptr<wire::Server> ApiServer::Impl::serve(const std::vector<listener::Route>& table) {
+  wire::ServerLimits limits;
+  if (&table == &agent_routes) {
+    // Two of each node, and more for what people read; each has proved to be a node's.
+    limits.connections_max = 60'000;
+    limits.handshakes_max = 10'000;
+    limits.peer_max = limits.connections_max;
+  }
+  limits.stream_buffer_bytes = 64 << 20;  // a sync's worth of orders may wait for its agent
+  limits.admit = [this, &table](const wire::Request& head) {
+    return listener::admit(desk, table, head);
+  };
+  return std::make_unique<wire::Server>(
+      desk.loop, limits,
+      [this, &table](wire::Request request, std::shared_ptr<wire::Responder> responder) {
+        listener::dispatch(desk, table, std::move(request), std::move(responder));
+      });
+}
 
 Result<std::unique_ptr<ApiServer>> ApiServer::make(wire::Loop& loop, ApiOptions options,
                                                    controller::Controller& controller,
@@ -47,17 +100,19 @@ Result<std::unique_ptr<ApiServer>> ApiServer::make(wire::Loop& loop, ApiOptions 
   auto impl = std::make_unique<Impl>(loop, std::move(options), controller, backend, log,
                                      std::move(identity));
   Impl& self = *impl;
-  wire::ServerLimits limits;
-  limits.stream_buffer_bytes = 64 << 20;  // a sync's worth of orders may wait for its agent
-  limits.admit = [&self](const wire::Request& head) {
-    return listener::admit(self.desk, self.routes, head);
-  };
-  self.http = std::make_unique<wire::Server>(
-      loop, limits, [&self](wire::Request request, std::shared_ptr<wire::Responder> responder) {
-        listener::dispatch(self.desk, self.routes, std::move(request), std::move(responder));
-      });
+  self.http = self.serve(self.routes);
   auto server = std::unique_ptr<ApiServer>(new ApiServer(std::move(impl)));
-  TRY(self.http->listen(self.options.host, self.options.port));
+  const auto& tls = self.options.tls;
+  TRY(self.http->listen(self.options.host, self.options.port,
+                        tls.has_value() ? tls->people : nullptr));
+  if (const auto local = self.http->listen_unix(self.options.data_dir + "/socket"); !local.ok()) {
+    telemetry::log(telemetry::Level::kWarning, "no_socket", {{"why", local.error().message}});
+  }
+  if (tls.has_value()) {
+    self.agents_http = self.serve(self.agent_routes);
+    TRY(self.agents_http->listen(self.options.host, tls->agents_port, tls->agents));
+    self.nodes->listens_at(self.agents_http->port());
+  }
   return server;
 }
 
@@ -65,13 +120,36 @@ ApiServer::ApiServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 ApiServer::~ApiServer() {
   impl_->desk.stop();
+  impl_->agents_http.reset();
   impl_->http.reset();
   impl_->backend.close();
 }
 
 std::uint16_t ApiServer::port() const { return impl_->http->port(); }
 
+std::uint16_t ApiServer::agents_port() const {
+  return impl_->agents_http == nullptr ? port() : impl_->agents_http->port();
+}
+
 std::string ApiServer::token_path() const { return impl_->options.data_dir + "/token"; }
+
+std::int64_t ApiServer::nodes_connected() const {
+  const auto& nodes = impl_->desk.state().nodes;
+  return std::count_if(nodes.begin(), nodes.end(), [](const core::Node& node) {
+    return !node.removed && node.contact == Contact::kConnected;
+  });
+}
+
+void ApiServer::follow(const ApiAuthorities& authorities) {
+  const auto open = [](const wire::Credentials& credentials) {
+    Result<wire::Authority> authority = wire::Authority::open(credentials);
+    CHECK(authority.ok(), "the program has opened the authority before");
+    return std::move(authority).value();
+  };
+  std::optional<wire::Authority> next;
+  if (authorities.next) next = open(*authorities.next);
+  impl_->nodes->follow(open(authorities.shown), std::move(next), authorities.certified);
+}
 
 void ApiServer::issue_join_token(const std::string& node, Span valid_for,
                                  std::function<void(Result<std::string>)> done) {
@@ -81,10 +159,10 @@ void ApiServer::issue_join_token(const std::string& node, Span valid_for,
       JoinTokenIssued{wire::sha256_hex(token), node, Instant{telemetry::now_us()} + valid_for}, {}};
   event.cause.principal = "controller";
   input.events.push_back(std::move(event));
-  impl_->desk.submit(std::move(input), [token, done = std::move(done)](
+  impl_->desk.submit(std::move(input), [this, token, done = std::move(done)](
                                            const Result<controller::Committed>& committed) {
     if (!committed.ok()) return done(committed.error());
-    done(token);
+    done(impl_->nodes == nullptr ? token : impl_->nodes->join_token(token));
   });
 }
 
@@ -94,7 +172,12 @@ void ApiServer::shutdown(std::function<void()> on_done) {
   impl_->backend.end_streams();
   impl_->context.feed.close_all();
   impl_->context.waits.close_all();
-  impl_->http->shutdown(std::chrono::seconds(3), std::move(on_done));
+  if (impl_->agents_http == nullptr) {
+    return impl_->http->shutdown(std::chrono::seconds(3), std::move(on_done));
+  }
+  impl_->agents_http->shutdown(std::chrono::seconds(3), [this, on_done = std::move(on_done)] {
+    impl_->http->shutdown(std::chrono::seconds(3), on_done);
+  });
 }
 
 }  // namespace dove::server

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "backends/node_backend.h"
@@ -24,8 +25,26 @@
 #include "controller/controller.h"
 #include "store/log_store.h"
 #include "wire/loop.h"
+#include "wire/tls/tls.h"
 
 namespace dove::server {
+
+// With TLS people and agents have a port each: strangers never reach a parser of the agents'.
+struct ApiTls {
+  std::shared_ptr<const wire::Tls> people;
+  bool is_own = false;  // what people are shown is from `authority`
+  wire::Credentials authority;
+  std::shared_ptr<const wire::Tls> agents;
+  std::uint16_t agents_port = 0;          // 0: a free one
+  std::int64_t node_valid_s = 24 * 3600;  // a node's certificate
+};
+
+// A server's authorities while one follows another (listener/node_authority.h).
+struct ApiAuthorities {
+  wire::Credentials shown;
+  std::optional<wire::Credentials> next;
+  std::function<void(const std::string& node)> certified;
+};
 
 struct ApiOptions {
   std::string data_dir;  // exists; holds `token` and `secret`, both 0600, made when missing
@@ -33,6 +52,8 @@ struct ApiOptions {
   std::uint16_t port = 0;  // 0: a free one
   std::string version = "0.1.0";
   std::int64_t heartbeat_us = 2'000'000;  // what agents are told
+  std::int64_t report_burst = 50'000;     // events that a node may have written down at once
+  std::optional<ApiTls> tls = {};         // unset: one plain port for everybody
   // The log is behind what an agent has seen, or the controller failed: the program must end with
   // this message. Called once, on the loop's thread.
   std::function<void(const Error&)> on_fatal;
@@ -51,8 +72,13 @@ class ApiServer {
   ApiServer& operator=(const ApiServer&) = delete;
 
   std::uint16_t port() const;
+  std::uint16_t agents_port() const;  // port(), where there is no TLS
   // Where the administrator's token lies, for messages: "<data>/token".
   std::string token_path() const;
+  // Nodes that are there and talk to us. Loop thread.
+  std::int64_t nodes_connected() const;
+  // REQUIRES: there is TLS, and the credentials are those of authorities.
+  void follow(const ApiAuthorities& authorities);
   // Submits JoinTokenIssued and gives the token, for `dove up`'s own agents; the token is valid
   // once `done` was called (loop thread). Loop thread.
   void issue_join_token(const std::string& node, Span valid_for,

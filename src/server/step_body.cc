@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "codec/json.h"
+#include "codec/json_container.h"
 #include "server/handlers.h"
 
 namespace dove::server {
@@ -134,8 +135,7 @@ Result<StepBody> read_step(const Json& body) {
     return invalid("bad_value", std::string("the step cannot be read: ") + e.what(), "");
   }
   if (body.contains("container")) {
-    TRY(codec::decode_exec(Json{{"command", {"true"}}, {"container", body["container"]}}));
-    step.program.container = codec::dump_json(body["container"]);
+    TRY_ASSIGN(step.program.container, codec::read_container(body["container"]));
   }
   if (step.program.command.empty() || step.program.command.front().empty()) {
     return invalid("bad_value", "command is a list of words, the program first", "command");
@@ -164,15 +164,12 @@ Result<backends::StepAttach> read_step_attach(const Json& body, std::int32_t ste
     attach.input = body.value("input", false);
     attach.stdin_rank = body.value("stdin_rank", -1);
     attach.kill_on_bad_exit = body.value("kill_on_bad_exit", false);
-    Json seen = Json::array();
+    attach.stdout_path = body.value("stdout_path", "");
+    attach.stderr_path = body.value("stderr_path", "");
     for (const Json& each : body.value("seen", Json::array())) {
-      seen.push_back(Json{{"rank", each.at("rank").get<Rank>()},
-                          {"stream", each.value("stream", "stdout")},
-                          {"bytes", each.at("bytes").get<std::int64_t>()}});
+      attach.seen.push_back({each.at("rank").get<Rank>(), each.value("stream", "") == "stderr",
+                             each.at("bytes").get<std::int64_t>()});
     }
-    attach.agent_part = codec::dump_json(Json{{"stdout_path", body.value("stdout_path", "")},
-                                              {"stderr_path", body.value("stderr_path", "")},
-                                              {"seen", std::move(seen)}});
   } catch (const Json::exception& e) {
     return invalid("bad_value", std::string("what is attached to cannot be read: ") + e.what(), "");
   }

@@ -88,6 +88,22 @@ TEST_F(Streams, EventsAreFilteredAndPaged) {
   EXPECT_TRUE(page.at("next").is_null());
 }
 
+TEST_F(Streams, EachFollowerSeesWhatItAskedFor) {
+  live.submit(small_job_body());
+  const auto all = open("GET", "/v1/events", "", kSse);
+  const auto of_first = open("GET", "/v1/events?job=1", "", kSse);
+  const auto submitted = open("GET", "/v1/events?kind=JobSubmitted", "", kSse);
+  live.submit(small_job_body());
+  live.call("POST", "/v1/jobs/1/hold");
+  live.submit(small_job_body());
+  ASSERT_TRUE(live.until([&] { return events(*all).size() == 3; }));
+  ASSERT_TRUE(live.until([&] { return events(*submitted).size() == 2; }));
+  ASSERT_TRUE(live.until([&] { return events(*of_first).size() == 1; }));
+  EXPECT_EQ(events(*of_first)[0].at("kind"), "JobHeld");
+  EXPECT_EQ(events(*of_first)[0], events(*all)[1]);
+  EXPECT_EQ(events(*submitted)[1], events(*all)[2]);
+}
+
 TEST_F(Streams, ALogIsReadThroughTheController) {
   FakeAgent agent(live, "n1");
   agent.connect();

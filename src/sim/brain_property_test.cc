@@ -27,6 +27,7 @@ Result<std::uint64_t> run(std::uint64_t seed, int batches, bool with_hangs = fal
   CheckedBrain brain(policies::standard_policies(), /*declared=*/with_quotas);
   RandomWorld world(brain, seed, /*varied=*/with_quotas, with_hangs, with_quotas);
   if (placement != nullptr) world.place_by(placement);
+  if (placement != nullptr && std::string_view(placement) == "useful_rest") world.learn();
   brain.begin(Instant{1'000'000'000});
   world.set_up();
   for (int i = 0; i < batches; ++i) {
@@ -62,6 +63,14 @@ TEST(BrainProperty, RandomHistoriesByTurnsKeepTheInvariants) {
   const auto [first, count, given] = seeds_for_test(10);
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     const auto done = run(seed, 250, /*with_hangs=*/false, /*with_quotas=*/false, "round_robin");
+    ASSERT_TRUE(done.ok()) << "DOVE_SEED=" << seed << ": " << done.error().message;
+  }
+}
+
+TEST(BrainProperty, RandomHistoriesOfWhatLearnsKeepTheInvariants) {
+  const auto [first, count, given] = seeds_for_test(15);
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    const auto done = run(seed, 250, /*with_hangs=*/false, /*with_quotas=*/true, "useful_rest");
     ASSERT_TRUE(done.ok()) << "DOVE_SEED=" << seed << ": " << done.error().message;
   }
 }

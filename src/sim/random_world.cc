@@ -42,6 +42,8 @@ Instant RandomWorld::next_instant() {
   const Instant wake = brain_.wake_at();
   Instant next = state().now + milliseconds(number(4000));
   if (wake != kNever && one_in(4)) next = std::max(next, wake);
+  // Nodes are kept for what has waited for days.
+  if (learns_ && one_in(40)) next = next + seconds(50 * 3600);
   return next;
 }
 
@@ -119,6 +121,7 @@ void RandomWorld::set_up() {
   if (varied_) {
     settings.order = some_order();
   }
+  if (learns_) settings.order = "learned";
   brain_.add(ObjectApplied{settings});
   for (int i = 1; i <= kNodes; ++i) {
     NodeDeclaration place;

@@ -43,6 +43,11 @@ class RandomWorld {
 
   // Another placement of single tasks. REQUIRES: set_up is still to come.
   void place_by(const std::string& placement) { placement_ = placement; }
+  // By the order and the placement that learn.
+  void learn() {
+    placement_ = "useful_rest";
+    learns_ = true;
+  }
   void set_up();       // six nodes, a pool, a queue, limits; REQUIRES: nothing has happened yet
   void some_events();  // none to three
   // When the next batch is: soon, or when the brain wants to wake.
@@ -82,6 +87,7 @@ class RandomWorld {
   Brain& brain_;
   Random random_;
   std::string placement_;
+  bool learns_ = false;
   bool varied_;
   bool with_hangs_;
   bool with_quotas_;

@@ -429,6 +429,7 @@ class Runner {
       ClusterSettings settings = state().settings;
       settings.fence = options.span("fence", settings.fence);
       settings.disconnect_grace = options.span("grace", settings.disconnect_grace);
+      settings.outage_grace = options.span("outage", settings.outage_grace);
       settings.effect_deadline = options.span("deadline", settings.effect_deadline);
       settings.ended_jobs_kept = options.span("kept", settings.ended_jobs_kept);
       settings.ended_jobs_max =

@@ -17,6 +17,7 @@
 #include "core/cycle/scheduler.h"
 #include "core/explain/explain.h"
 #include "core/state/apply.h"
+#include "model/new_cluster.h"
 #include "policies/standard.h"
 #include "sim/why_history.h"
 
@@ -55,9 +56,8 @@ class FullCluster {
 
   core::State state() {
     core::begin_batch(state_, Instant{1'000'000'000}, Epoch(1));
-    ClusterSettings settings;
+    ClusterSettings settings = new_cluster_settings();
     settings.jobs_max = 100'000'000;
-    settings.order = "drf";
     add(ObjectApplied{settings});
     declare_queues();
     register_nodes();

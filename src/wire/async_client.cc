@@ -7,7 +7,6 @@
 
 #include "wire/outgoing.h"
 #include "wire/response_parser.h"
-#include "wire/tcp.h"
 #include "wire/world.h"
 
 namespace dove::wire {
@@ -27,8 +26,8 @@ struct Call {
 }  // namespace
 
 struct AsyncClient::State : std::enable_shared_from_this<AsyncClient::State> {
-  State(Loop& of, std::string name, std::uint16_t number, AsyncClientOptions given)
-      : loop(of), host(std::move(name)), port(number), options(given), scratch(kReadBytes, '\0') {}
+  State(Loop& of, Address where, AsyncClientOptions given)
+      : loop(of), to(std::move(where)), options(given), scratch(kReadBytes, '\0') {}
 
   void advance();
   void begin();
@@ -42,12 +41,11 @@ struct AsyncClient::State : std::enable_shared_from_this<AsyncClient::State> {
   void time_out(std::uint64_t id);
   void hang_up();
   Error error(ErrorKind kind, const char* code, const std::string& what) const {
-    return Error{kind, code, fmt::format("{}:{}: {}", host, port, what), {}};
+    return Error{kind, code, fmt::format("{}: {}", to.text(), what), {}};
   }
 
   Loop& loop;
-  const std::string host;
-  const std::uint16_t port;
+  const Address to;
   const AsyncClientOptions options;
   std::list<Call> calls;  // the front one is in progress when `busy`
   std::uint64_t last_id = 0;
@@ -68,16 +66,16 @@ struct AsyncClient::State : std::enable_shared_from_this<AsyncClient::State> {
 void AsyncClient::State::advance() {
   if (closed || busy || connecting || calls.empty()) return;
   if (stream) return begin();
-  connecting = connect_tcp(loop, host, port, options.connect_timeout,
-                           [weak = weak_from_this()](Result<std::unique_ptr<Stream>> result) {
-                             const auto self = weak.lock();
-                             if (!self || self->closed) return;
-                             self->connecting.reset();
-                             if (!result.ok()) return self->fail_all(result.error());
-                             self->stream = std::move(result).value();
-                             self->reused = false;
-                             self->advance();
-                           });
+  connecting = connect_to(loop, to, options.connect_timeout,
+                          [weak = weak_from_this()](Result<std::unique_ptr<Stream>> result) {
+                            const auto self = weak.lock();
+                            if (!self || self->closed) return;
+                            self->connecting.reset();
+                            if (!result.ok()) return self->fail_all(result.error());
+                            self->stream = std::move(result).value();
+                            self->reused = false;
+                            self->advance();
+                          });
 }
 
 void AsyncClient::State::begin() {
@@ -213,8 +211,13 @@ void AsyncClient::State::time_out(std::uint64_t id) {
 
 AsyncClient::AsyncClient(Loop& loop, std::string host, std::uint16_t port,
                          AsyncClientOptions options)
-    : state_(std::make_shared<State>(loop, std::move(host), port, options)) {
-  if (loop.world() != nullptr) line_ = loop.world()->line(state_->host, port, options);
+    : AsyncClient(loop, Address{std::move(host), port, nullptr}, options) {}
+
+AsyncClient::AsyncClient(Loop& loop, Address to, AsyncClientOptions options)
+    : state_(std::make_shared<State>(loop, std::move(to), options)) {
+  if (loop.world() != nullptr) {
+    line_ = loop.world()->line(state_->to.host, state_->to.port, options);
+  }
 }
 
 AsyncClient::~AsyncClient() {
@@ -229,7 +232,7 @@ void AsyncClient::call(Request request, std::function<void(Result<Response>)> do
   State& state = *state_;
   Call call;
   call.id = ++state.last_id;
-  call.bytes = request_bytes(request, state.host, state.port, true);
+  call.bytes = request_bytes(request, state.to, true);
   call.is_head = request.method == "HEAD";
   call.done = std::move(done);
   call.timer = state.loop.after(timeout, [weak = std::weak_ptr<State>(state_), id = call.id] {
@@ -241,8 +244,7 @@ void AsyncClient::call(Request request, std::function<void(Result<Response>)> do
 
 std::unique_ptr<InStream> AsyncClient::open_stream(Request request, StreamCallbacks callbacks) {
   if (line_ != nullptr) return line_->open_stream(std::move(request), std::move(callbacks));
-  return open_in_stream(state_->loop, state_->host, state_->port, request, std::move(callbacks),
-                        state_->options);
+  return open_in_stream(state_->loop, state_->to, request, std::move(callbacks), state_->options);
 }
 
 std::size_t AsyncClient::pending() const {

@@ -6,9 +6,9 @@
 //
 // Errors: kUnavailable connection_refused (nobody listens), unreachable (no route),
 // connection_broken (ended or reset before the whole answer), host_unknown · kTimeout timeout ·
-// kTooLarge response_too_large, line_too_long · kInvalid malformed_response. A call is repeated by
-// the client only when its reused connection turned out dead before any byte of an answer, and then
-// once.
+// kTooLarge response_too_large, line_too_long · kInvalid malformed_response · with TLS also those
+// of connect_tls (tls/tls_stream.h). A call is repeated by the client only when its reused
+// connection turned out dead before any byte of an answer, and then once.
 #pragma once
 
 #include <chrono>
@@ -18,6 +18,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "wire/address.h"
 #include "wire/http.h"
 #include "wire/incoming.h"
 #include "wire/loop.h"
@@ -28,7 +29,8 @@ class ClientLine;
 
 class AsyncClient {
  public:
-  // `host`: an address, or a name (resolved in one helper thread of the process at each connect).
+  // The host may be a name: it is resolved in one helper thread of the process at each connect.
+  AsyncClient(Loop& loop, Address to, AsyncClientOptions options = {});
   AsyncClient(Loop& loop, std::string host, std::uint16_t port, AsyncClientOptions options = {});
   // Open calls are dropped without callback.
   ~AsyncClient();

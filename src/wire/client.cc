@@ -75,9 +75,45 @@ std::string server_of(const std::string& url) {
   return url.substr(0, url.find('/', scheme == std::string::npos ? 0 : scheme + 3));
 }
 
+// libcurl has one code for all that is wrong with a certificate, and says the rest in words.
+Error untrusted(const std::string& url, const std::string& cause) {
+  const auto error = [&](const char* code, const char* remedy) {
+    return Error{ErrorKind::kUnavailable, code,
+                 fmt::format("cannot trust {}: {}; {}", server_of(url), cause, remedy), ""};
+  };
+  if (cause.find("expired") != std::string::npos) {
+    return error("certificate_expired",
+                 "look at this machine's clock; a dove server renews its own certificate");
+  }
+  if (cause.find("not yet valid") != std::string::npos) {
+    return error("certificate_not_yet_valid", "look at the clocks of both machines");
+  }
+  if (cause.find("alternative") != std::string::npos) {
+    return error("certificate_wrong_name",
+                 "use a name that the certificate has, or start the server with --tls-name NAME");
+  }
+  return error("certificate_untrusted",
+               "name the cluster's authority: DOVE_CA_FILE, or ca_file: in config.yaml (`dove ca "
+               "show` on the controller prints it)");
+}
+
 Error error_of(CURLcode code, const std::string& url, const char* detail) {
   const std::string cause = *detail != '\0' ? detail : curl_easy_strerror(code);
   switch (static_cast<int>(code)) {
+    case CURLE_PEER_FAILED_VERIFICATION:
+      return untrusted(url, cause);
+    case CURLE_SSL_CACERT_BADFILE:
+      return {
+          ErrorKind::kInvalid,
+          "bad_ca_file",
+          fmt::format("{}; DOVE_CA_FILE or ca_file: names a file of certificates in PEM", cause),
+          {}};
+    case CURLE_SSL_CONNECT_ERROR:
+      return {ErrorKind::kUnavailable,
+              "not_tls",
+              fmt::format("no TLS with {}: {}; write http:// if the server is a plain one",
+                          server_of(url), cause),
+              {}};
     case CURLE_COULDNT_CONNECT:
       return {ErrorKind::kUnavailable,
               "connection_refused",
@@ -99,7 +135,7 @@ Error error_of(CURLcode code, const std::string& url, const char* detail) {
     case CURLE_UNSUPPORTED_PROTOCOL:
       return {ErrorKind::kInvalid,
               "bad_url",
-              fmt::format("{} is not a URL of a server: {}; write http://HOST:PORT", url, cause),
+              fmt::format("{} is not a URL of a server: {}; write https://HOST:PORT", url, cause),
               {}};
     case CURLE_GOT_NOTHING:
     case CURLE_RECV_ERROR:
@@ -164,6 +200,10 @@ void Client::State::prepare(const Request& request, const std::string& url, Tran
   curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.connect_timeout_ms));
   if (is_loopback(url)) curl_easy_setopt(easy, CURLOPT_PROXY, "");
+  if (!options.ca_file.empty()) curl_easy_setopt(easy, CURLOPT_CAINFO, options.ca_file.c_str());
+  if (!options.unix_socket.empty()) {
+    curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, options.unix_socket.c_str());
+  }
   curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
   curl_easy_setopt(easy, CURLOPT_HEADERDATA, &transfer);
   curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);

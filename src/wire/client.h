@@ -2,7 +2,9 @@
 //
 // One thread at a time. Answers of any status are Responses; an Error means that no answer came:
 //   kUnavailable connection_refused, connection_broken, host_unknown · kTimeout timeout ·
-//   kInvalid bad_url · kTooLarge response_too_large, line_too_long · kInternal transport
+//   kInvalid bad_url, bad_ca_file · kTooLarge response_too_large, line_too_long · kInternal
+//   transport and of TLS, all kUnavailable: certificate_expired, certificate_not_yet_valid,
+//   certificate_wrong_name, certificate_untrusted, not_tls
 #pragma once
 
 #include <cstddef>
@@ -18,15 +20,18 @@ namespace dove::wire {
 
 struct ClientOptions {
   int connect_timeout_ms = 5'000;
-  int timeout_ms = 60'000;   // of a whole call; streams have no such limit
-  std::string bearer_token;  // sent as "Authorization: Bearer …" when not empty
+  int timeout_ms = 60'000;        // of a whole call; streams have no such limit
+  std::string bearer_token = {};  // sent as "Authorization: Bearer …" when not empty
+  std::string ca_file =
+      {};  // PEM of the authorities that https:// servers may have; "": the system's
+  std::string unix_socket = {};  // the server's on this machine, in place of the URL's host
   std::size_t response_bytes_max = 256 * 1024 * 1024;
   std::size_t line_bytes_max = 16 * 1024 * 1024;
 };
 
 class Client {
  public:
-  // `base_url`: "http://127.0.0.1:7717", without a path or with a prefix that targets are added to.
+  // `base_url`: "https://gpu-head:7717", without a path or with a prefix that targets are added to.
   explicit Client(std::string base_url, ClientOptions options = {});
   ~Client();
   Client(Client&&) noexcept;

@@ -34,10 +34,11 @@ Connection::Connection(std::shared_ptr<ServerState> server, std::unique_ptr<Stre
     : server_(std::move(server)),
       stream_(std::move(stream)),
       peer_(stream_->peer_address()),
-      parser_(server_->parser_limits()) {}
+      parser_(server_->parser_limits(*stream_)) {}
 
 void Connection::start() {
-  set_deadline(server_->limits.idle_timeout);
+  // Whoever has asked nothing is nobody yet.
+  set_deadline(std::min(server_->limits.header_timeout, server_->limits.idle_timeout));
   read();
 }
 
@@ -109,7 +110,6 @@ void Connection::dispatch() {
   is_head_ = parser_.is_head();
   began_us_ = telemetry::monotonic_us();
   Request request = parser_.take();
-  request.peer_address = peer_;
   server_->handler(std::move(request), std::make_shared<Exchange>(server_->loop, weak_from_this()));
 }
 

@@ -33,6 +33,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void answer(Response response);
   std::shared_ptr<Outflow> begin_stream(int status, const Pairs& headers);
   TakenOver hand_over();
+  const std::string& peer() const { return peer_; }
   bool open() const { return phase_ != Phase::kClosed && phase_ != Phase::kLingering; }
 
   // From the Outflow.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "telemetry/json_text.h"
+#include "wire/server_limits.h"
 
 namespace dove::wire {
 namespace {
@@ -17,10 +18,12 @@ int hex_value(char c) {
   return -1;
 }
 
-Error bad_escape(std::string_view text) {
+Error bad_escape(std::string_view text, std::size_t at) {
+  const std::string_view escape = text.substr(at, 3);
   return Error{ErrorKind::kInvalid, "malformed_request",
-               fmt::format("'{}' has a broken percent-escape; write %XX with two hex digits",
-                           text.substr(0, 80)),
+               escape == "%00"
+                   ? std::string("%00 stands for a zero byte, which no name here holds")
+                   : fmt::format("'{}' is no percent-escape: write % with two hex digits", escape),
                "target"};
 }
 
@@ -160,7 +163,11 @@ ErrorKind kind_of_status(int status) {
   }
 }
 
-Response problem(const Error& error) { return problem(status_of(error.kind), error); }
+int status_of(const Error& error) {
+  return error.code == kRateLimited ? 429 : status_of(error.kind);
+}
+
+Response problem(const Error& error) { return problem(status_of(error), error); }
 
 Response problem(int status, const Error& error) {
   std::string body = fmt::format(R"({{"status":{},"title":)", status);
@@ -174,7 +181,9 @@ Response problem(int status, const Error& error) {
     telemetry::append_json_string(body, error.field);
   }
   body += "}\n";
-  return Response{status, {{"Content-Type", "application/problem+json"}}, std::move(body)};
+  Response response{status, {{"Content-Type", "application/problem+json"}}, std::move(body)};
+  if (status == 429) response.headers.emplace_back("Retry-After", "1");
+  return response;
 }
 
 Result<std::string> percent_decode(std::string_view text, bool plus_is_space) {
@@ -188,7 +197,7 @@ Result<std::string> percent_decode(std::string_view text, bool plus_is_space) {
     } else {
       const int high = i + 2 < text.size() ? hex_value(text[i + 1]) : -1;
       const int low = i + 2 < text.size() ? hex_value(text[i + 2]) : -1;
-      if (high < 0 || low < 0 || (high == 0 && low == 0)) return bad_escape(text);
+      if (high < 0 || low < 0 || (high == 0 && low == 0)) return bad_escape(text, i);
       out += static_cast<char>(high * 16 + low);
       i += 2;
     }

@@ -27,7 +27,8 @@ struct Request {
   Pairs query;         // decoded, in order
   Pairs headers;       // in order, names as sent
   std::string body;
-  std::string peer_address;  // "127.0.0.1:40122"
+  std::string peer_address;   // "127.0.0.1:40122"
+  std::string peer_identity;  // the URI of its certificate ("dove://dove/node/n1"); "": it has none
 
   // The first header of that name (any case), empty when there is none.
   std::string_view header(std::string_view name) const;

@@ -1,6 +1,8 @@
 // Fuzzes the parsing of requests, answers, lines and events: bytes from outside, no sockets.
 //
 // Besides not crashing: a request parsed in pieces equals the one parsed whole.
+//
+// seeds: tests/seeds/http
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -51,6 +51,14 @@ TEST(Target, broken_escapes_are_refused) {
   }
 }
 
+TEST(Target, an_escape_that_cannot_be_is_named) {
+  EXPECT_EQ(percent_decode("a%C3%A9%00", false).error().message,
+            "%00 stands for a zero byte, which no name here holds");
+  EXPECT_EQ(percent_decode("%20b%zz%20", false).error().message,
+            "'%zz' is no percent-escape: write % with two hex digits");
+  EXPECT_NE(percent_decode("b%4", false).error().message.find("'%4'"), std::string::npos);
+}
+
 TEST(Target, encoding_round_trips) {
   const std::string text = "a/b c%é~";
   EXPECT_EQ(percent_decode(percent_encode(text), false).value(), text);

@@ -14,18 +14,18 @@ constexpr std::size_t kReadBytes = 16 * 1024;
 // The work of one stream; ends when `closed`, which its owner or a failure sets.
 class Receiver : public std::enable_shared_from_this<Receiver> {
  public:
-  Receiver(Loop& loop, const std::string& host, std::uint16_t port, const Request& request,
-           StreamCallbacks callbacks, const AsyncClientOptions& options)
+  Receiver(Loop& loop, const Address& to, const Request& request, StreamCallbacks callbacks,
+           const AsyncClientOptions& options)
       : loop_(loop),
-        where_(fmt::format("{}:{}{}", host, port, request.target)),
-        bytes_(request_bytes(request, host, port, false)),
+        where_(to.text() + request.target),
+        bytes_(request_bytes(request, to, false)),
         callbacks_(std::move(callbacks)),
         options_(options),
         lines_(options.line_bytes_max),
         parser_(request.method == "HEAD"),
         scratch_(kReadBytes, '\0') {}
 
-  void start(const std::string& host, std::uint16_t port);
+  void start(const Address& to);
   void close();
 
  private:
@@ -59,22 +59,22 @@ class Receiver : public std::enable_shared_from_this<Receiver> {
   Timer timer_;
 };
 
-void Receiver::start(const std::string& host, std::uint16_t port) {
+void Receiver::start(const Address& to) {
   parser_.on_head = [this](const Response& head) { opened(head.status); };
   parser_.on_body = [this](std::string_view bytes) {
     if (!closed_)
       outcome_ = lines_.feed(bytes, [this](std::string_view line) { return give(line); });
     return !closed_ && outcome_ == LineSplitter::Outcome::kGoOn;
   };
-  connecting_ = connect_tcp(loop_, host, port, options_.connect_timeout,
-                            [weak = weak_from_this()](Result<std::unique_ptr<Stream>> result) {
-                              const auto self = weak.lock();
-                              if (!self || self->closed_) return;
-                              if (result.ok()) return self->connected(std::move(result).value());
-                              self->close();
-                              if (self->callbacks_.on_closed)
-                                self->callbacks_.on_closed(result.error());
-                            });
+  connecting_ = connect_to(loop_, to, options_.connect_timeout,
+                           [weak = weak_from_this()](Result<std::unique_ptr<Stream>> result) {
+                             const auto self = weak.lock();
+                             if (!self || self->closed_) return;
+                             if (result.ok()) return self->connected(std::move(result).value());
+                             self->close();
+                             if (self->callbacks_.on_closed)
+                               self->callbacks_.on_closed(result.error());
+                           });
 }
 
 void Receiver::connected(std::unique_ptr<Stream> stream) {
@@ -185,36 +185,11 @@ class Owner final : public InStream {
 
 }  // namespace
 
-std::string request_bytes(const Request& request, const std::string& host, std::uint16_t port,
-                          bool keep_alive) {
-  const bool v6 = host.find(':') != std::string::npos;
-  std::string out = fmt::format("{} {} HTTP/1.1\r\nHost: {}{}{}:{}\r\n", request.method,
-                                request.target, v6 ? "[" : "", host, v6 ? "]" : "", port);
-  for (const auto& [name, value] : request.headers) {
-    if (same_header(name, "host") || same_header(name, "content-length") ||
-        same_header(name, "connection") || same_header(name, "transfer-encoding")) {
-      continue;
-    }
-    out += name;
-    out += ": ";
-    for (char c : value) out += c == '\r' || c == '\n' || c == '\0' ? ' ' : c;
-    out += "\r\n";
-  }
-  const bool sends = !request.body.empty() || request.method == "POST" || request.method == "PUT" ||
-                     request.method == "PATCH";
-  if (sends) out += fmt::format("Content-Length: {}\r\n", request.body.size());
-  if (!keep_alive) out += "Connection: close\r\n";
-  out += "\r\n";
-  out += request.body;
-  return out;
-}
-
-std::unique_ptr<InStream> open_in_stream(Loop& loop, const std::string& host, std::uint16_t port,
-                                         const Request& request, StreamCallbacks callbacks,
+std::unique_ptr<InStream> open_in_stream(Loop& loop, const Address& to, const Request& request,
+                                         StreamCallbacks callbacks,
                                          const AsyncClientOptions& options) {
-  auto receiver =
-      std::make_shared<Receiver>(loop, host, port, request, std::move(callbacks), options);
-  receiver->start(host, port);
+  auto receiver = std::make_shared<Receiver>(loop, to, request, std::move(callbacks), options);
+  receiver->start(to);
   return std::make_unique<Owner>(std::move(receiver));
 }
 

@@ -1,22 +1,28 @@
-// What AsyncClient's two files share: the bytes of a request, and the making of streams.
+// What the clients of wire/ share: connections, the bytes of a request, and the making of streams.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
 
+#include "wire/address.h"
 #include "wire/http.h"
 #include "wire/incoming.h"
 #include "wire/loop.h"
+#include "wire/tcp.h"
 
 namespace dove::wire {
 
 // The request as it goes on the wire. `keep_alive`: the connection is to stay open.
-std::string request_bytes(const Request& request, const std::string& host, std::uint16_t port,
-                          bool keep_alive);
+std::string request_bytes(const Request& request, const Address& to, bool keep_alive);
 
-std::unique_ptr<InStream> open_in_stream(Loop& loop, const std::string& host, std::uint16_t port,
-                                         const Request& request, StreamCallbacks callbacks,
+// Connects and, where the address has Tls, shakes hands. Errors: connect_tcp's and connect_tls's.
+[[nodiscard]] ConnectAttempt connect_to(Loop& loop, const Address& to,
+                                        std::chrono::microseconds timeout,
+                                        std::function<void(Result<std::unique_ptr<Stream>>)> done);
+
+std::unique_ptr<InStream> open_in_stream(Loop& loop, const Address& to, const Request& request,
+                                         StreamCallbacks callbacks,
                                          const AsyncClientOptions& options);
 
 }  // namespace dove::wire

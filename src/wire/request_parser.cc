@@ -9,6 +9,8 @@
 #include <limits>
 #include <optional>
 
+#include "wire/server_limits.h"
+
 namespace dove::wire {
 namespace {
 
@@ -27,6 +29,8 @@ std::string copy_of(Text text) { return {text.data(), text.size()}; }
 class RequestParser::Impl final : public http::basic_parser<true> {
  public:
   explicit Impl(const ParserLimits& limits) : limits_(limits) {
+    request.peer_address = limits.peer_address;
+    request.peer_identity = limits.peer_identity;
     // Beast asks for more until its limit of a head is reached; feed() holds the total of ours.
     header_limit(static_cast<std::uint32_t>(
         std::min<std::size_t>(limits.header_bytes, std::numeric_limits<std::uint32_t>::max() / 2)));
@@ -84,7 +88,7 @@ class RequestParser::Impl final : public http::basic_parser<true> {
     const Result<std::size_t> admitted = limits_.admit(request);
     if (!admitted.ok()) {
       problem = admitted.error();
-      problem_status = status_of(problem->kind);
+      problem_status = status_of(*problem);
       ec = http::error::bad_value;
       return;
     }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -19,6 +20,8 @@ struct ParserLimits {
   // The most bytes of this request's body, or why it is refused; asked when its head is complete
   // and a body follows.
   std::function<Result<std::size_t>(const Request& head)> admit;
+  std::string peer_address = {};  // of every request
+  std::string peer_identity = {};
 };
 
 class RequestParser {

@@ -6,6 +6,7 @@
 #include "telemetry/log.h"
 #include "wire/connection.h"
 #include "wire/server_state.h"
+#include "wire/unix/unix_socket.h"
 
 namespace dove::wire {
 
@@ -15,20 +16,62 @@ ServerState::ServerState(Loop& of, ServerLimits given, Handler fn)
       handler(std::move(fn)),
       open_(telemetry::metrics().gauge("dove_http_connections", "Open connections.")),
       took_(telemetry::metrics().histogram("dove_http_request_seconds",
-                                           "From a request's last byte to its answer.")) {
+                                           "From a request's last byte to its answer.")),
+      failed_(telemetry::metrics().counter("dove_tls_handshakes_failed_total",
+                                           "Connections that ended before TLS stood.")) {
   for (const char* hundreds : {"1xx", "2xx", "3xx", "4xx", "5xx"}) {
     answers_.push_back(&telemetry::metrics().counter(
         "dove_http_requests_total", "Answers given, by status.", {{"status", hundreds}}));
   }
 }
 
+namespace {
+
+// "192.0.2.7" of "192.0.2.7:40122"; "" of this machine.
+std::string host_of(const std::string& peer) {
+  const std::string host = peer.substr(0, peer.rfind(':'));
+  return host.starts_with("127.") || host == "::1" || host == "[::1]" ||
+                 host == "[::ffff:127.0.0.1]"
+             ? ""
+             : host;
+}
+
+constexpr std::size_t kRefusedMax = 64;  // beyond it they are closed without a word
+
+}  // namespace
+
+bool ServerState::enter(const std::string& peer) {
+  const std::string host = host_of(peer);
+  if (host.empty()) return true;
+  std::size_t& count = peers[host];
+  if (count >= limits.peer_max) return false;
+  ++count;
+  return true;
+}
+
+void ServerState::leave(const std::string& peer) {
+  const auto found = peers.find(host_of(peer));
+  if (found != peers.end() && --found->second == 0) peers.erase(found);
+}
+
 void ServerState::accept(std::unique_ptr<Stream> stream) {
-  constexpr std::size_t kRefusedMax = 64;  // beyond it they are closed without a word
   if (connections.size() >= limits.connections_max + kRefusedMax) return;
+  const bool counts = enter(stream->peer_address());
+  if (!counts && ++refused_peers_ > kRefusedMax) {
+    --refused_peers_;
+    return;
+  }
   auto connection = std::make_shared<Connection>(shared_from_this(), std::move(stream));
   connections.insert(connection);
   open_.add(1);
-  if (connections.size() > limits.connections_max) {
+  if (!counts) {
+    uncounted.insert(connection.get());
+    connection->refuse(429, Error{ErrorKind::kUnavailable,
+                                  kRateLimited,
+                                  "your address has all the connections it may have; close some, "
+                                  "and try again later",
+                                  {}});
+  } else if (connections.size() > limits.connections_max) {
     connection->refuse(503, Error{ErrorKind::kUnavailable,
                                   "too_many_connections",
                                   "the server has all the connections it may have; try again later",
@@ -38,8 +81,35 @@ void ServerState::accept(std::unique_ptr<Stream> stream) {
   }
 }
 
+// Whoever does not finish the handshake never becomes a connection.
+void ServerState::shake_hands(std::unique_ptr<Stream> plain, std::shared_ptr<const Tls> tls) {
+  if (shutting_down || shaking.size() >= limits.handshakes_max) return;
+  const std::string peer = plain->peer_address();
+  if (!enter(peer)) return;
+  const std::uint64_t id = ++last_handshake;
+  shaking[id] =
+      accept_tls(loop, std::move(plain), std::move(tls), limits.header_timeout,
+                 [weak = weak_from_this(), id, peer](Result<std::unique_ptr<Stream>> stream) {
+                   const auto state = weak.lock();
+                   if (state == nullptr) return;
+                   state->leave(peer);
+                   state->shaking.erase(id);
+                   if (stream.ok() && !state->shutting_down) {
+                     return state->accept(std::move(stream).value());
+                   }
+                   state->failed_.add();
+                 });
+}
+
 void ServerState::remove(const std::shared_ptr<Connection>& connection) {
-  open_.add(-static_cast<std::int64_t>(connections.erase(connection)));
+  if (connections.erase(connection) > 0) {
+    open_.add(-1);
+    if (uncounted.erase(connection.get()) > 0) {
+      --refused_peers_;
+    } else {
+      leave(connection->peer());
+    }
+  }
   if (shutting_down && connections.empty() && on_drained) {
     grace.cancel();
     loop.post(std::exchange(on_drained, nullptr));
@@ -64,10 +134,12 @@ const std::string& ServerState::date() {
   return date_;
 }
 
-ParserLimits ServerState::parser_limits() const {
-  return {limits.header_bytes, [this](const Request& head) {
+ParserLimits ServerState::parser_limits(const Stream& peer) const {
+  return {limits.header_bytes,
+          [this](const Request& head) {
             return limits.admit ? limits.admit(head) : Result<std::size_t>(limits.body_bytes);
-          }};
+          },
+          peer.peer_address(), peer.peer_identity()};
 }
 
 void ServerState::count_answer(int status, std::int64_t took_us) {
@@ -83,23 +155,38 @@ Server::~Server() {
   state_->grace.cancel();
   state_->on_drained = nullptr;
   state_->listeners.clear();
+  state_->unix_listener.reset();
   state_->elsewhere.reset();
+  state_->shaking.clear();
   state_->drop_all();
 }
 
-Result<void> Server::listen(const std::string& host, std::uint16_t port) {
+Result<void> Server::listen(const std::string& host, std::uint16_t port,
+                            std::shared_ptr<const Tls> tls) {
   if (World* world = state_->loop.world()) {
     state_->elsewhere = world->listen(port, state_->handler);
     return {};
   }
-  const auto on_accept = [weak =
-                              std::weak_ptr<ServerState>(state_)](std::unique_ptr<Stream> stream) {
-    if (const auto state = weak.lock()) state->accept(std::move(stream));
+  const auto on_accept = [weak = std::weak_ptr<ServerState>(state_),
+                          tls](std::unique_ptr<Stream> stream) {
+    const auto state = weak.lock();
+    if (state == nullptr) return;
+    if (tls == nullptr) return state->accept(std::move(stream));
+    state->shake_hands(std::move(stream), tls);
   };
   TRY_ASSIGN(auto listener, listen_tcp(state_->loop, host, port, on_accept));
   telemetry::log(telemetry::Level::kInfo, "listening",
-                 {{"host", host}, {"port", listener->port()}});
+                 {{"host", host}, {"port", listener->port()}, {"tls", tls != nullptr}});
   state_->listeners.push_back(std::move(listener));
+  return {};
+}
+
+Result<void> Server::listen_unix(const std::string& path) {
+  if (state_->loop.world() != nullptr) return {};
+  const auto on_accept = [weak = std::weak_ptr<ServerState>(state_)](auto stream) {
+    if (const auto state = weak.lock()) state->accept(std::move(stream));
+  };
+  TRY_ASSIGN(state_->unix_listener, wire::listen_unix(state_->loop, path, on_accept));
   return {};
 }
 
@@ -117,7 +204,9 @@ void Server::shutdown(std::chrono::microseconds grace, std::function<void()> on_
   state.shutting_down = true;
   state.on_drained = on_done ? std::move(on_done) : [] {};
   state.listeners.clear();
+  state.unix_listener.reset();
   state.elsewhere.reset();
+  state.shaking.clear();
   const auto all = state.connections;
   for (const auto& connection : all) connection->wind_down();
   if (state.connections.empty()) {

@@ -20,6 +20,7 @@
 namespace dove::wire {
 
 struct ServerState;
+class Tls;
 
 // Made, used and destroyed on the loop thread (or before the loop runs).
 class Server {
@@ -30,9 +31,14 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // `host`: an address or a name of this machine; port 0 takes a free one. May be called again for
-  // a further address. Errors: address_in_use, bind_denied, bad_address.
-  Result<void> listen(const std::string& host, std::uint16_t port);
+  // `host`: an address or a name of this machine; port 0 takes a free one; with `tls` requests come
+  // over TLS alone. May be called again for a further address. Errors: address_in_use, bind_denied,
+  // bad_address.
+  Result<void> listen(const std::string& host, std::uint16_t port,
+                      std::shared_ptr<const Tls> tls = nullptr);
+  // Also on a socket of the file system, in plain HTTP: its peers are known by the kernel's word
+  // (Request::peer_identity is "unix:UID"). Errors: bad_address.
+  Result<void> listen_unix(const std::string& path);
   // The port of the first listen().
   std::uint16_t port() const;
   std::size_t connections() const;

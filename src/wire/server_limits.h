@@ -17,7 +17,10 @@ struct ServerLimits {
   std::size_t stream_buffer_bytes =
       4 * 1024 * 1024;                  // of an Outflow; beyond it the peer is dropped
   std::size_t connections_max = 20000;  // 503 too_many_connections
-  // First byte to last byte of the head; 408 request_timeout.
+  std::size_t peer_max = 4000;          // of one host, but this machine; 429 rate_limited
+  std::size_t handshakes_max = 2000;    // of TLS, in progress; beyond it connections are closed
+  // Connection to first byte, which is closed, and first byte to last byte of the head; 408
+  // request_timeout.
   std::chrono::microseconds header_timeout = std::chrono::seconds(10);
   // For each MiB of the body; 408 request_timeout.
   std::chrono::microseconds body_timeout = std::chrono::seconds(30);
@@ -27,8 +30,14 @@ struct ServerLimits {
   std::chrono::microseconds write_timeout = std::chrono::seconds(60);
   // Where set: asked about each request that has a body, before any of it is taken. Gives the limit
   // of that body, in place of body_bytes, or refuses it: then the answer is that error. `head` has
-  // neither body nor peer.
+  // no body.
   std::function<Result<std::size_t>(const Request& head)> admit;
 };
+
+// Code of the error that is answered 429: its peer asks too much, and may ask again later.
+inline constexpr char kRateLimited[] = "rate_limited";
+
+// As that of its kind (http.h), but for kRateLimited.
+int status_of(const Error& error);
 
 }  // namespace dove::wire

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "wire/responder.h"
 #include "wire/server_limits.h"
 #include "wire/tcp.h"
+#include "wire/tls/tls_stream.h"
 #include "wire/world.h"
 
 namespace dove::wire {
@@ -23,28 +25,39 @@ struct ServerState : std::enable_shared_from_this<ServerState> {
   ServerState(Loop& of, ServerLimits given, Handler fn);
 
   void accept(std::unique_ptr<Stream> stream);
+  void shake_hands(std::unique_ptr<Stream> plain, std::shared_ptr<const Tls> tls);
   void remove(const std::shared_ptr<Connection>& connection);
   void drop_all();
+  // One more of that peer; false, and it does not count, when it has all it may have.
+  bool enter(const std::string& peer);
+  void leave(const std::string& peer);
   // The value of the Date header, made once a second.
   const std::string& date();
-  ParserLimits parser_limits() const;
+  ParserLimits parser_limits(const Stream& peer) const;
   void count_answer(int status, std::int64_t took_us);
 
   Loop& loop;
   const ServerLimits limits;
   const Handler handler;
   std::vector<std::unique_ptr<TcpListener>> listeners;
+  std::shared_ptr<void> unix_listener;
   std::unique_ptr<Listening> elsewhere;  // in the Loop's World, in place of listeners
   std::unordered_set<std::shared_ptr<Connection>> connections;
+  std::unordered_set<const Connection*> uncounted;  // they are refused, and not counted
+  std::unordered_map<std::uint64_t, Handshake> shaking;
+  std::uint64_t last_handshake = 0;
+  std::unordered_map<std::string, std::size_t> peers;  // by host: connections and handshakes
   bool shutting_down = false;
   std::function<void()> on_drained;
   Timer grace;
 
  private:
+  std::size_t refused_peers_ = 0;
   std::int64_t date_s_ = 0;
   std::string date_;
   telemetry::Gauge& open_;
   telemetry::Histogram& took_;
+  telemetry::Counter& failed_;
   std::vector<telemetry::Counter*> answers_;  // by hundreds of the status
 };
 

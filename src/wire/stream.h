@@ -1,5 +1,4 @@
-// Stream is the seam between HTTP and the transport: plain TCP today (tcp.cc), TLS in a file of its
-// own.
+// Stream is the seam between HTTP and the transport: plain TCP (tcp.cc), or TLS over it (tls/).
 //
 // For the files of wire/ alone. Loop thread only. One read and one write may be pending at a time;
 // their callbacks come in a later turn. Dropping the Stream closes it.
@@ -29,6 +28,8 @@ class Stream {
   virtual void close() = 0;
   // "127.0.0.1:40122"
   virtual std::string peer_address() const = 0;
+  // The URI of the certificate that the peer has proved to be its own; "" when it showed none.
+  virtual std::string peer_identity() const { return {}; }
 };
 
 }  // namespace dove::wire

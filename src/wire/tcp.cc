@@ -1,16 +1,12 @@
 #include "wire/tcp.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
-#include <boost/asio/basic_socket_acceptor.hpp>
-#include <boost/asio/basic_stream_socket.hpp>
-#include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/basic_resolver.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
-#include "telemetry/log.h"
 #include "wire/loop_state.h"
+#include "wire/socket_stream.h"
 
 namespace dove::wire {
 namespace {
@@ -18,56 +14,20 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 using ErrorCode = boost::system::error_code;
-using Socket = asio::basic_stream_socket<tcp, LoopExecutor>;
-using Acceptor = asio::basic_socket_acceptor<tcp, LoopExecutor>;
+using Socket = SocketStream<tcp>::Socket;
 using Resolver = asio::ip::basic_resolver<tcp, LoopExecutor>;
-
-int number_of(const ErrorCode& error) {
-  if (!error) return 0;
-  if (error == asio::error::eof) return Stream::kEnded;
-  if (error == asio::error::operation_aborted) return ECANCELED;
-  return error.category() == boost::system::system_category() ? error.value() : EIO;
-}
-
-// Asio does not: a task started by this process must not hold its port or its connections open.
-void keep_from_children(int fd) { fcntl(fd, F_SETFD, FD_CLOEXEC); }
 
 std::string host_port(const std::string& host, std::uint16_t port) {
   return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port)
                                              : fmt::format("[{}]:{}", host, port);
 }
 
-class TcpStream final : public Stream {
+class TcpStream final : public SocketStream<tcp> {
  public:
-  explicit TcpStream(Socket socket) : socket_(std::move(socket)) {
-    keep_from_children(socket_.native_handle());
+  explicit TcpStream(Socket socket) : SocketStream(std::move(socket)) {
     ErrorCode ignored;
     socket_.set_option(tcp::no_delay(true), ignored);
     socket_.set_option(asio::socket_base::keep_alive(true), ignored);
-  }
-
-  void read_some(char* data, std::size_t size, Done done) override {
-    socket_.async_read_some(asio::buffer(data, size),
-                            [done = std::move(done)](const ErrorCode& error, std::size_t bytes) {
-                              done(number_of(error), bytes);
-                            });
-  }
-
-  void write_some(std::string_view data, Done done) override {
-    socket_.async_write_some(asio::buffer(data.data(), data.size()),
-                             [done = std::move(done)](const ErrorCode& error, std::size_t bytes) {
-                               done(number_of(error), bytes);
-                             });
-  }
-
-  void end_writing() override {
-    ErrorCode ignored;
-    socket_.shutdown(asio::socket_base::shutdown_send, ignored);
-  }
-
-  void close() override {
-    ErrorCode ignored;
-    socket_.close(ignored);
   }
 
   std::string peer_address() const override {
@@ -75,9 +35,6 @@ class TcpStream final : public Stream {
     const tcp::endpoint peer = socket_.remote_endpoint(error);
     return error ? std::string("unknown") : host_port(peer.address().to_string(), peer.port());
   }
-
- private:
-  Socket socket_;
 };
 
 // One attempt to connect: resolve if need be, then each address in turn.
@@ -185,43 +142,13 @@ class Listener final : public TcpListener {
 
   Listener(Loop& loop, OnAccept on_accept)
       : core_(std::make_shared<Core>(loop, std::move(on_accept))) {}
-  ~Listener() override {
-    core_->stopped = true;
-    core_->pause.cancel();
-    ErrorCode ignored;
-    core_->acceptor.close(ignored);
-  }
+  ~Listener() override { core_->stop(); }
 
   Result<void> open(const std::string& host, std::uint16_t port);
   std::uint16_t port() const override { return port_; }
 
  private:
-  struct Core : std::enable_shared_from_this<Core> {
-    Core(Loop& of, OnAccept fn) : loop(of), acceptor(of.state().io), on_accept(std::move(fn)) {}
-
-    void accept() {
-      acceptor.async_accept([self = shared_from_this()](const ErrorCode& error, Socket socket) {
-        if (self->stopped) return;
-        if (!error) {
-          self->on_accept(std::unique_ptr<Stream>(new TcpStream(std::move(socket))));
-          if (!self->stopped) self->accept();
-          return;
-        }
-        if (error == boost::system::errc::connection_aborted) return self->accept();
-        telemetry::log(telemetry::Level::kWarning, "accept_failed", {{"cause", error.message()}});
-        self->pause =
-            self->loop.after(std::chrono::milliseconds(100), [weak = self->weak_from_this()] {
-              if (const auto core = weak.lock()) core->accept();
-            });
-      });
-    }
-
-    Loop& loop;
-    Acceptor acceptor;
-    OnAccept on_accept;
-    Timer pause;
-    bool stopped = false;
-  };
+  using Core = Accepting<tcp, TcpStream>;
 
   std::shared_ptr<Core> core_;
   std::uint16_t port_ = 0;
@@ -264,7 +191,7 @@ Result<void> Listener::open(const std::string& host, std::uint16_t port) {
     if (error || found.empty()) return bind_error(error, where);
     endpoint = found.begin()->endpoint();
   }
-  Acceptor& acceptor = core_->acceptor;
+  auto& acceptor = core_->acceptor;
   acceptor.open(endpoint.protocol(), error);
   if (!error) keep_from_children(acceptor.native_handle());
   if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);

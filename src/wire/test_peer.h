@@ -17,9 +17,10 @@ namespace dove::wire {
 // Serves `handler` on loopback from construction to destruction. The handler runs in its thread.
 class TestServer {
  public:
-  explicit TestServer(Handler handler, ServerLimits limits = {})
+  explicit TestServer(Handler handler, ServerLimits limits = {},
+                      std::shared_ptr<const Tls> tls = nullptr)
       : server(loop, std::move(limits), std::move(handler)) {
-    const Result<void> listening = server.listen("127.0.0.1", 0);
+    const Result<void> listening = server.listen("127.0.0.1", 0, std::move(tls));
     EXPECT_TRUE(listening.ok());
     port = server.port();
     thread_ = std::thread([this] { loop.run(); });

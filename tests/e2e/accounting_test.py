@@ -2,6 +2,7 @@
 """What programs that drive Slurm ask of it: sacct, squeue, scontrol, sinfo under their own names."""
 import json
 import os
+import signal
 import sys
 import unittest
 
@@ -54,6 +55,41 @@ class Accounting(unittest.TestCase):
                          [["3:0", "node[1-2]", "00:05:00", "5"]])
         self.assertEqual(self.sacct("-j", job + ".1", "-o", "JobID"), [[job + ".1"]])
         self.assertEqual(self.sacct("-j", job + ".batch," + job + ".0", "-o", "JobID"), [[job + ".batch"], [job + ".0"]])
+
+    def test_a_job_whose_nodes_prepare_runs_for_the_accounts(self):
+        """submitit takes any state that it does not know for an end, and asks no more."""
+        for agent in self.cluster.agents.values():
+            agent.send_signal(signal.SIGSTOP)
+        try:
+            job = self.sbatch("--wrap", "true", "-o", "/dev/null")
+            self.cluster.wait_state(int(job), "preparing")
+            self.assertEqual(self.sacct("-X", "-j", job, "-o", "State"), [["RUNNING"]])
+            self.assertEqual(self.sacct("-X", "-s", "R", "-j", job, "-o", "JobID"), [[job]])
+            self.assertEqual(self.call("squeue", "-h", "-j", job, "-o", "%T").stdout, "CONFIGURING\n")
+        finally:
+            for agent in self.cluster.agents.values():
+                agent.send_signal(signal.SIGCONT)
+        self.assertEqual(self.cluster.wait(int(job))["state"], "completed")
+
+    def test_steps_outlive_the_server(self):
+        job = self.sbatch("steps.sh")
+        self.cluster.wait(job)
+        go = os.path.join(self.folder, "go")
+        running = self.sbatch("-o", "/dev/null", "--wrap", f"srun -J waits sh -c 'until test -e {go}; do sleep 0.1; done; exit 4'")
+        fields = ["-o", "JobID,JobName,State,ExitCode,NTasks,AllocCPUS,NNodes,Start,End"]
+        until(lambda: len(self.sacct("-j", running)) == 3, 20, "the step to run")
+        before = self.sacct("-j", job, *fields)
+        self.assertEqual(len(before), 5)
+        self.cluster.server.kill()
+        self.cluster.server.wait(10)
+        self.cluster.api.close()
+        self.cluster.start_server()
+        self.cluster.wait_connected()
+        self.assertEqual(self.sacct("-j", job, *fields), before)
+        open(go, "w").close()
+        self.assertEqual(self.cluster.wait(running)["exit_code"], 4)
+        self.assertEqual(self.sacct("-j", running + ".0", "-o", "JobID,JobName,State,ExitCode"),
+                         [[running + ".0", "waits", "FAILED", "4:0"]])
 
     def test_how_jobs_end(self):
         killed, array = self.sbatch("--wrap", "kill -9 $$"), self.sbatch("-a", "1-3", "--wrap", "exit $SLURM_ARRAY_TASK_ID")

@@ -7,18 +7,22 @@
 The server and every agent are processes of their own in their own session, on loopback with free ports; they
 are ended by their own pids, and with them everything that carries the cluster's folder in its environment.
 With gpus=None nothing is emulated: nodes have what this machine has.
-Standard library only.
+Every request that a test makes with Api is checked against api/openapi.yaml when the cluster is stopped, where
+python3-jsonschema is installed (contract.py). Else standard library only.
 """
 import http.client
 import json
 import os
 import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.parse
+
+from contract import Recorder
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DOVE = os.environ.get("DOVE", os.path.join(ROOT, "build/release/dove"))
@@ -36,8 +40,11 @@ class ApiError(Exception):
 class Api:
     """One keep-alive connection to a server; made again when it broke."""
 
-    def __init__(self, url, token, timeout=30, user=None):
+    recorder = Recorder()
+
+    def __init__(self, url, token, timeout=30, user=None, ca_file=None):
         parts = urllib.parse.urlsplit(url)
+        self.tls = ssl.create_default_context(cafile=ca_file) if parts.scheme == "https" else None
         self.host, self.port, self.timeout = parts.hostname, parts.port, timeout
         self.headers = {"Authorization": "Bearer " + token, "Content-Type": "application/json"}
         if user:
@@ -50,17 +57,25 @@ class Api:
         for last in (False, True):
             fresh = self.connection is None
             if fresh:
-                self.connection = http.client.HTTPConnection(self.host, self.port, timeout=self.timeout)
+                self.connection = self.connect()
                 self.connection.connect()
                 self.connection.sock.setsockopt(6, 1, 1)  # TCP_NODELAY
             try:
                 self.connection.request(method, path, payload, {**self.headers, **(headers or {})})
                 answer = self.connection.getresponse()
-                return answer.status, dict(answer.getheaders()), answer.read()
+                text = answer.read()
+                sent = payload.encode() if isinstance(payload, str) else payload
+                self.recorder.add(method, path, sent, answer.status, dict(answer.getheaders()), text)
+                return answer.status, dict(answer.getheaders()), text
             except (http.client.HTTPException, ConnectionError):
                 self.close()
                 if last or fresh:
                     raise
+
+    def connect(self):
+        if self.tls:
+            return http.client.HTTPSConnection(self.host, self.port, timeout=self.timeout, context=self.tls)
+        return http.client.HTTPConnection(self.host, self.port, timeout=self.timeout)
 
     def call(self, method, path, body=None, headers=None):
         status, _, text = self.raw(method, path, body, headers)
@@ -97,13 +112,15 @@ def make_bare_image(path, *folders):
 
 class Cluster:
     def __init__(self, nodes=1, gpus=0, cores=8, memory="16Gi", server_options=(), agent_options=(),
-                 folder=None, log=None, run_as_self=True):
+                 folder=None, log=None, run_as_self=True, tls=os.environ.get("DOVE_E2E_TLS") == "1"):
         self.folder = folder or tempfile.mkdtemp(prefix="dove-e2e.")
         self.keep = folder is not None
         self.data = os.path.join(self.folder, "server")
         self.names = [f"node{i + 1}" for i in range(nodes)]
         self.gpus, self.cores, self.memory = gpus, cores, memory
         self.server_options, self.agent_options = list(server_options), list(agent_options)
+        if tls:
+            self.server_options += ["--tls", "--agents-port", "0"]
         self.server = None
         self.agents = {}
         self.port = 0
@@ -128,6 +145,9 @@ class Cluster:
 
     def __exit__(self, kind, error, trace):
         self.stop()
+        problems = Api.recorder.problems()
+        if kind is None and problems:
+            raise AssertionError("not as api/openapi.yaml says:\n" + "\n".join(problems))
         if kind is None and not self.keep:
             shutil.rmtree(self.folder, ignore_errors=True)
         elif kind is not None:
@@ -151,7 +171,11 @@ class Cluster:
         self.url = line.split()[-1].strip()
         self.port = urllib.parse.urlsplit(self.url).port
         with open(os.path.join(self.data, "token")) as file:
-            self.api = Api(self.url, file.read().strip())
+            self.api = Api(self.url, file.read().strip(), ca_file=self.ca_file())
+
+    def ca_file(self):
+        """Of the server's own authority; None without TLS."""
+        return os.path.join(self.data, "ca.pem") if self.url.startswith("https:") else None
 
     def start_agent(self, name):
         folder = os.path.join(self.folder, "nodes", name)

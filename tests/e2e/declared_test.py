@@ -105,11 +105,29 @@ class Declared(unittest.TestCase):
         self.assertIn("queue night was changed since version", stale.stderr)
         self.assertEqual(json.loads(self.dove("get", "queue", "night", "-o", "json").stdout)["priority"], 5)
 
+    def test_one_word_goes_back_to_plain_scheduling(self):
+        """A new cluster learns; `scheduling` sets order and placement, in a file or by a flag; a restart keeps them."""
+        def chosen():
+            cluster = json.loads(self.dove("get", "cluster", "-o", "json").stdout)["objects"][0]
+            return cluster["order"], cluster["placement"]
+        self.assertEqual(chosen(), ("learned", "useful_rest"))
+        self.dove("apply", "-f", "-", input="kind: Cluster\nscheduling: plain\n")
+        self.assertEqual(chosen(), ("priority_fifo", "best_fit"))
+        self.cluster.server.kill()
+        self.cluster.server.wait()
+        self.cluster.start_server()
+        self.assertEqual(chosen(), ("priority_fifo", "best_fit"))
+        self.dove("apply", "-f", "-", input="kind: Cluster\norder: null\n")
+        self.assertEqual(chosen(), ("learned", "best_fit"))
+        done = self.dove("apply", "-f", "-", input="kind: Cluster\nscheduling: fast\n", check=False)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("known are learned, plain", done.stderr)
+
     def test_a_bad_file_changes_nothing(self):
         for bad, words in [("kind: Queue\nname: q\n---\nkind: Pol\nname: q\n", "did you mean pool"),
                            ("kind: Queue\nname: q\n---\nkind: Pool\nname: p\nnods: [a]\n", 'did you mean "nodes"'),
                            ("kind: Queue\nname: q\nlimits: {cores: -7}\n", "cores"),
-                           ("kind: Queue\nname: [q\n", "-:3:1:")]:
+                           ("kind: Queue\nname: [q\n", "-:2:7: the [ is never closed")]:
             with self.subTest(bad):
                 done = self.dove("apply", "-f", "-", input=bad, check=False)
                 self.assertEqual(done.returncode, 2, done.stderr)

@@ -153,6 +153,15 @@ class Faces(unittest.TestCase):
         done = self.call("srun", "sh", "-c", "echo out; echo err >&2")
         self.assertEqual((done.stdout, done.stderr), ("out\n", "err\n"))
 
+    def test_immediate_gives_up_what_does_not_start(self):
+        self.assertEqual(self.call("srun", "--immediate=30", "echo", "well").stdout, "well\n")
+        for face, command in (("srun", ["true"]), ("salloc", ["true"])):
+            said = self.call(face, "--immediate", "--gpus=99", *command, code=1).stderr
+            self.assertIn(f"{face}: error: Unable to allocate resources: Requested nodes are busy", said)
+        self.assertIn("whole number of seconds", self.call("srun", "--immediate=0", "true", code=1).stderr)
+        waiting = self.cluster.api.call("GET", "/v1/jobs?limit=1000&state=waiting")["jobs"]
+        self.assertEqual([job for job in waiting if job["name"] in ("true", "interactive")], [], "they are cancelled")
+
     def test_srun_from_outside_runs_a_step_of_a_job(self):
         job = self.sleeper()
         self.cluster.wait_state(job, "running")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""dove wait, events -f and logs -f go on over a restart of the server, and cost nothing while nothing happens;
+"""dove wait, events -f, logs -f and attach go on over a restart of the server, and cost nothing while nothing happens;
 dove attach prints each line once; dove logs says why a job never started."""
 import os
 import re
@@ -47,6 +47,8 @@ class Follow(unittest.TestCase):
         until(lambda: self.cluster.logs(job) == "first\n", 20, "its first line")
         wait = self.begin("wait", str(job))
         logs = self.begin("logs", "-f", str(job))
+        attached = self.begin("attach", "--tail=1", str(job))
+        self.assertEqual(attached.stdout.readline(), "first\n")
         events = self.begin("events", "-f", "--after=0", "-j", str(job), "-o", "json")
         self.assertIn("JobSubmitted", events.stdout.readline())  # so it is connected
         self.assertEqual(logs.stdout.readline(), "first\n")
@@ -56,6 +58,8 @@ class Follow(unittest.TestCase):
         open(go, "w").close()
         self.assertEqual(wait.wait(30), 7, wait.stderr.read())
         self.assertEqual(logs.communicate(timeout=30)[0], "last\n")
+        self.assertEqual(attached.communicate(timeout=30)[0], "last\n")
+        self.assertEqual(attached.returncode, 7)
         seen = ""
         while "EndJob" not in seen:
             line = events.stdout.readline()
@@ -100,6 +104,20 @@ class Follow(unittest.TestCase):
             lines = (done.stdout + done.stderr).splitlines()
             wanted = [f"{name} {i}" for name in ("out", "err") for i in range(1, 6)]
             self.assertEqual(sorted(line for line in lines if line[:3] in ("out", "err")), sorted(wanted))
+
+    def test_attach_begins_with_the_last_lines(self):
+        go = os.path.join(self.cluster.folder, "go-tail")
+        job = self.cluster.submit({"name": "tail", "command": [
+            "sh", "-c", f"seq 5; until test -e {go}; do sleep 0.1; done; echo last"]})
+        until(lambda: self.cluster.logs(job) == "1\n2\n3\n4\n5\n", 20, "its first lines")
+        attached = [self.begin("attach", f"--tail={count}", str(job)) for count in (0, 2, 9)]
+        self.assertEqual([process.stdout.readline() for process in attached[1:]], ["4\n", "1\n"])
+        time.sleep(0.3)  # for the first, which has nothing to say yet
+        open(go, "w").close()
+        self.assertEqual([process.stdout.read() for process in attached],
+                         ["last\n", "5\nlast\n", "2\n3\n4\n5\nlast\n"])
+        for process in attached:
+            process.communicate(timeout=30)
 
     def test_a_job_that_never_started_says_why(self):
         plain = os.path.join(self.cluster.folder, "plain")

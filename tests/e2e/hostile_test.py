@@ -195,8 +195,10 @@ WIRE = [
      "400"),
     (b"POST /v1/jobs HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", "501"),
     (b"POST /v1/jobs HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n", "401"),
+    (b"POST /v1/jobs HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer TOKEN\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n", "400"),
     (b"POST /v1/jobs HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n", "4"),
     (b"POST /v1/jobs HTTP/1.1\r\nHost: a\r\nContent-Length: 10485760\r\n\r\n{", "401"),
+    (b"POST /v1/jobs HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer TOKEN\r\nContent-Length: 10485760\r\n\r\n{", "413"),
     (b"GET /v1/jobs HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " + b"\xff" * 40 + b"\r\n\r\n", "4"),
     (b"GET /v1/jobs HTTP/1.1\r\nHost: a\r\nAuthorization: Basic cm9vdDo=\r\n\r\n", "401"),
     (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\r\n\r\n", "400"),
@@ -305,7 +307,7 @@ class Hostile(unittest.TestCase):
             with self.subTest(sent[:80]), socket.create_connection((host, port), timeout=20) as peer:
                 answer = b""
                 try:
-                    peer.sendall(sent)
+                    peer.sendall(sent.replace(b"Bearer TOKEN", self.cluster.api.headers["Authorization"].encode()))
                     peer.shutdown(socket.SHUT_WR)
                     while more := peer.recv(65536):
                         answer += more

@@ -67,6 +67,25 @@ class Ledger(unittest.TestCase):
                 self.assertEqual(said["cores"], task["cores"])
                 self.assertEqual(int(said["memory"]), placement["memory_bytes"])
 
+    def test_two_clusters_of_one_machine(self):
+        """Their nodes have one name and their jobs the same numbers: neither's tasks are in the other's groups."""
+        if os.geteuid() != 0:
+            self.skipTest("needs root")
+        script = "cat /proc/self/cgroup; while ! test -e %s/go; do sleep 0.05; done"
+        with Cluster(nodes=1, agent_options=["--cgroups", "on"]) as one, \
+                Cluster(nodes=1, agent_options=["--cgroups", "on"]) as other:
+            jobs = [cluster.submit({"name": "a", "command": ["sh", "-c", script % cluster.folder]})
+                    for cluster in (one, other)]
+            self.assertEqual(jobs[0], jobs[1])
+            for cluster in (one, other):
+                cluster.wait_state(jobs[0], "running")
+            for cluster in (one, other):  # the first one's end is not the second's
+                with open(cluster.folder + "/go", "w"):
+                    pass
+                self.assertEqual(cluster.wait(jobs[0])["state"], "completed", cluster.logs(jobs[0]))
+            said = [set(line for line in cluster.logs(jobs[0]).splitlines() if "/dove-" in line) for cluster in (one, other)]
+            self.assertTrue(said[0] and not said[0] & said[1], said)
+
     def test_devices(self):
         with Cluster(nodes=2, cores=4, gpus=4) as cluster:
             job = cluster.submit({"command": ["/usr/bin/python3", "-c", SEES], "nodes": 2, "tasks": 4, "gpus": 2, "cores": 1})

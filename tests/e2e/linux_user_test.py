@@ -31,13 +31,24 @@ def make_users(root):
         os.chown(f"{root}/{name}", uid, uid)
 
 
+CONTAINS = all(map(shutil.which, ("runc", "busybox", "mksquashfs")))
+
+
 class LinuxUserTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.root = tempfile.mkdtemp(prefix="dove-users.")
         os.chmod(cls.root, 0o755)
         make_users(cls.root)
-        cls.cluster = Cluster(nodes=1, cores=8, run_as_self=False)
+        image = cls.root + "/images/small"
+        for folder in ("bin", "etc"):
+            os.makedirs(f"{image}/{folder}")
+        if CONTAINS:
+            shutil.copy("/bin/busybox", image + "/bin/busybox")
+        for applet in ("sh", "cat", "id", "stat", "touch"):
+            os.symlink("busybox", f"{image}/bin/{applet}")
+        cls.cluster = Cluster(nodes=1, cores=8, run_as_self=False,
+                              agent_options=["--images", cls.root + "/images", "--volume-roots", cls.root])
         os.chmod(cls.cluster.folder, 0o755)
         cls.cluster.__enter__()
         for name, linux_user in (("ann", "ann"), ("bob", "lin-bob"), ("zoe", "zoe"), ("eve", "root")):
@@ -79,6 +90,40 @@ class LinuxUserTest(unittest.TestCase):
     def test_a_pool_of_submitters_takes_the_linux_user_of_the_same_name(self):
         self.assertEqual(self.lines("dan", "people")[:3], [str(DAN)] * 3)
         self.assertEqual(self.lines("bob", "people")[:3], [str(BOB)] * 3, "who is mapped is mapped there too")
+
+    def contained(self, user, command, state="completed", **container):
+        job = self.apis[user].call("POST", "/v1/jobs", {"command": ["sh", "-c", command], "cores": 1,
+                                                        "container": {"image": "small", **container}})["id"]
+        found = self.cluster.wait(job)
+        lines = self.cluster.logs(job).splitlines() if state == "completed" else []
+        self.assertEqual(found["state"], state, (found, lines))
+        return lines if state == "completed" else self.cluster.run("show", str(job)).stdout
+
+    @unittest.skipUnless(CONTAINS, "there is no runc, busybox or mksquashfs (tools/setup test)")
+    def test_a_user_is_itself_or_root_in_a_container(self):
+        home = f"{self.root}/ann"
+        volumes = [{"source": home, "target": "/home", "writable": True}]
+        self.assertEqual(self.contained("ann", "id -u; id -g; touch /home/a; stat -c %u /home/a", volumes=volumes),
+                         [str(ANN)] * 3)
+        lines = self.contained("ann", "id -u; id -g; touch /home/b /made; stat -c %u /home/b /made; touch /home/../etc/x",
+                               volumes=volumes, root=True)
+        self.assertEqual(lines, ["0", "0", "0", "0"])
+        self.assertEqual([os.stat(f"{home}/{name}").st_uid for name in "ab"], [ANN, ANN])
+        bob = [{"source": f"{self.root}/bob", "target": "/bob"}]
+        self.assertEqual(self.contained("ann", "cat /bob/x 2>&1 || id -u", volumes=bob, root=True)[-1], "0")
+        self.assertIn("denied", self.contained("ann", "touch /bob/x 2>&1; true", root=True,
+                                               volumes=[{**bob[0], "writable": True}])[0])
+
+    @unittest.skipUnless(CONTAINS, "there is no runc, busybox or mksquashfs (tools/setup test)")
+    def test_a_squash_file_is_read_and_written_as_its_user(self):
+        saved = f"{self.root}/ann/saved.sqsh"
+        self.contained("ann", "touch /made", save=saved, root=True)
+        self.assertEqual((os.stat(saved).st_uid, os.stat(saved).st_gid), (ANN, ANN))
+        os.chmod(saved, 0o600)
+        self.assertEqual(self.contained("ann", "id -u; stat -c %u /made", image=saved), [str(ANN), "0"])
+        self.assertIn("Permission denied", self.contained("bob", "true", image=saved, state="failed"))
+        self.assertIn("only a Linux user can read", self.contained("nia", "true", image=saved, state="failed"))
+        self.assertIn("Permission denied", self.contained("bob", "true", save=f"{self.root}/ann/x", state="failed"))
 
     def test_a_pool_may_run_all_as_the_agent(self):
         for user in ("nia", "ann"):

@@ -23,7 +23,7 @@ PORT = 9000
 VXLAN_PORT = 4789
 # Says of each place whether it answers, and as whom it knows us.
 ASK = """
-import os, socket, urllib.request
+import os, socket, ssl, urllib.request
 def ask(kind, host, port):
     with socket.socket(socket.AF_INET, kind) as asks:
         asks.settimeout(2)
@@ -38,7 +38,8 @@ for kind, host, port in {places}:
 try:
     request = urllib.request.Request(os.environ["DOVE_URL"] + "/v1/jobs/" + os.environ["DOVE_JOB_ID"])
     request.add_header("Authorization", "Bearer " + os.environ["DOVE_JOB_TOKEN"])
-    print("controller", urllib.request.urlopen(request, timeout=3).status)
+    trusts = ssl.create_default_context(cafile=os.environ.get("DOVE_CA_FILE"))
+    print("controller", urllib.request.urlopen(request, timeout=3, context=trusts).status)
 except OSError as refused:
     print("controller refused", refused)
 print(open("/etc/resolv.conf").read().replace("\\n", ";"))

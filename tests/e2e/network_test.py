@@ -247,7 +247,8 @@ class NetworkTest(OnBridge):
         gang = self.meet()
         asks = "import os, socket; os.write(1, socket.create_connection(('sub3', 8000), timeout=5).recv(100) + b'\\n')"
         with open(self.cluster.data + "/token") as file:
-            inside = {"DOVE_JOB_ID": str(gang), "DOVE_URL": self.cluster.url, "DOVE_JOB_TOKEN": file.read().strip()}
+            inside = {"DOVE_JOB_ID": str(gang), "DOVE_URL": self.cluster.url, "DOVE_JOB_TOKEN": file.read().strip(),
+                      "DOVE_CA_FILE": self.cluster.ca_file()}
         done = self.cluster.run("srun", "--ntasks=2", "--nodes=2", "/usr/bin/python3", "-c", asks, **inside)
         self.assertEqual(done.stdout.split(), ["sub3", "sub3"])
         self.tell_over()

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """A job that can never start is warned of at submission, naming what was asked and what there is; `dove why` says the
 same first."""
+import os
 import sys
 import unittest
 
-from cluster import Cluster
+from cluster import Cluster, until
 
 SAID = [
     (["--gpus-per-node", "99"], "a node must have 99 GPUs, and no node of pool default has more than 2"),
@@ -42,11 +43,39 @@ class NeverStarts(unittest.TestCase):
                 self.cluster.run("cancel", job)
 
     def test_what_may_start_is_not_warned_of(self):
-        for options in (["-n8"], ["-N2", "--gpus-per-node=2"], ["-w", "node1"], ["-x", "node1"], ["-c4"], ["--exclusive"]):
+        for options in (["-n8"], ["-N2", "--gpus-per-node=2"], ["-w", "node1"], ["-x", "node1"], ["-c4"], ["--exclusive"],
+                        ["-N2", "-w", "node1"]):
             with self.subTest(options):
                 job, said = self.submit(*options)
                 self.assertEqual(said, "")
                 self.cluster.wait(int(job))
+
+    def test_an_image_that_no_node_has(self):
+        if os.geteuid() != 0:
+            self.skipTest("containers need root")
+        images = os.path.join(self.cluster.folder, "images")
+        os.makedirs(images + "/small/bin")
+        cluster = Cluster(nodes=2, agent_options=["--images", images, "--look-s", "1"])
+        with cluster:
+            script = os.path.join(cluster.folder, "job.sh")
+            with open(script, "w") as file:
+                file.write("#!/bin/bash\n#SBATCH --container-image=not-there\ntrue\n")
+            text = "this job cannot start: no node of pool default has the image not-there (they have small)"
+            for line in (["submit", "--image", "not-there", "--", "true"], ["sbatch", script],
+                         ["sbatch", "--container-image=not-there", "--wrap", "true"]):
+                with self.subTest(line):
+                    self.assertIn(text, cluster.run(*line).stderr)
+            said = cluster.run("submit", "--image", "docker://a.io/b", "--", "true").stderr
+            self.assertIn("no node of pool default brings images from registries (they have small)", said)
+            self.assertEqual(cluster.run("submit", "--image", "small", "--", "/bin/true").stderr, "")
+            os.makedirs(images + "/not-there/bin")
+            until(lambda: not cluster.run("submit", "--image", "not-there", "--", "true").stderr, 60,
+                  "the agents to see the image")
+
+    def test_memory_that_nothing_limits(self):
+        said = self.submit("--mem", "1M")[1]  # its agents run as this user and make no cgroups
+        self.assertIn("memory is reserved but not limited: no node of pool default", said)
+        self.assertEqual(self.submit()[1], "")
 
     def test_drained_nodes_have_a_text_of_their_own(self):
         self.cluster.run("drain", "node1", "node2", "--reason", "fan")

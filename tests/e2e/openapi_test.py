@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Every path and method of api/openapi.yaml is there, wants its token, and answers errors as it says."""
+"""Every path and method of api/openapi.yaml is there, wants its token, and answers errors as it says; what is sent and
+answered on a tour of the API is as the document says, both ways (contract.py; every other test checks its own)."""
 import http.client
 import json
 import os
@@ -7,7 +8,8 @@ import re
 import sys
 import unittest
 
-from cluster import ROOT, Cluster
+from cluster import ROOT, SKIP, Api, Cluster, until
+from contract import Contract
 
 METHODS = {"get", "post", "put", "patch", "delete"}
 OPEN = {"/healthz", "/readyz", "/version", "/openapi.yaml"}
@@ -118,5 +120,127 @@ class OpenApi(unittest.TestCase):
                 self.assertEqual(self.problem(answer), "method_not_allowed")
 
 
+class Tour(unittest.TestCase):
+    """Each operation is used as it is meant, with every field at least once."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster(nodes=2, cores=4, gpus=2).__enter__()
+        cls.api = cls.cluster.api
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.cluster.__exit__(None, None, None)  # checks what was recorded
+
+    def test_jobs(self):
+        self.api.call("PUT", "/v1/objects/project/vision", {"limits": {"jobs_running": 100}})
+        full = {
+            "name": "all of it", "script": "#!/bin/sh\nsleep 60\n", "script_arguments": ["a"], "environment": {"A": "1"},
+            "workdir": self.cluster.folder, "stdout_path": "%j.out", "stderr_path": "%j.err", "stdin_path": "/dev/null",
+            "output_append": True, "output_rotate": "1Mi", "umask": "022", "stop_signal": "TERM", "warn_signal": 10,
+            "warn_before_s": 60, "source_name": "x.sh", "labels": {"comment": "tour"}, "nodes": 1, "tasks": 2,
+            "per_task": {"cores": 1, "memory": "64Mi", "gpus": 1}, "per_node": {"memory": "1Mi"}, "project": "vision",
+            "priority": 3, "time_limit": "1h", "kill_grace": "1s", "begin_at": "2020-01-01T00:00:00Z",
+            "deadline": "2099-01-01T00:00:00Z", "retries_max": 1, "requeue": True, "features": [],
+            "nodes_excluded": ["elsewhere"], "preempt": "checkpoint", "checkpoint_signal": 10, "checkpoint_grace": "2s",
+            "slice_min_s": 30, "spread": "pack", "domain": "rack", "label": "t", "near_labels": [], "apart_labels": ["u"]}
+        job = self.cluster.submit(full, **{"Idempotency-Key": "tour"})
+        self.assertEqual(self.cluster.submit(full, **{"Idempotency-Key": "tour"}), job)
+        self.cluster.wait_state(job, "running")
+        later = self.cluster.submit({"command": ["true"], "groups": [{"name": "a", "tasks": 1, "gpus": 1}, {"tasks": 1}],
+                                     "dependencies": [{"kind": "afterok", "job": job, "delay": "1s"}]})
+        array = self.cluster.submit({"command": ["true"], "array": "0-2%1"})
+        shared = self.cluster.submit({"command": ["sleep", "60"], "gpus": "500m"})
+        greedy = self.cluster.submit({"command": ["true"], "cores": 4, "gpu_model": "B200", "gpus": 1})
+        self.cluster.wait(array)
+        self.cluster.wait_state(shared, "running")
+        for target in (f"/v1/jobs/{job}", f"/v1/jobs/{later}/why", f"/v1/jobs/{greedy}/why", f"/v1/jobs/{shared}",
+                       "/v1/jobs?full=1", "/v1/jobs?limit=2", f"/v1/jobs?ids={array}&state=ended,waiting&user=admin",
+                       "/v1/jobs?queue=default&pool=default&name=job&label=t&submitted_from=0&submitted_before=1",
+                       f"/v1/jobs/{array}"):
+            self.api.call("GET", target)
+        self.api.raw("GET", f"/v1/jobs/{array}/logs?rank=0&stream=stdout&offset=0&tail=5&follow=0&attempt=1")
+        self.api.call("POST", f"/v1/jobs/{job}/checkpoint")
+        self.api.call("POST", f"/v1/jobs/{job}/signal", {"signal": "CONT", "batch_only": True})
+        step = self.api.raw("POST", f"/v1/jobs/{job}/steps", {
+            "command": ["sh", "-c", "echo out; printf '\\377' >&2"], "tasks": 1, "environment": {}, "stdin": "none"})
+        self.assertIn(b'"ended"', step[2])
+        for action, body in [("priority", {"priority": 9}), ("hold", None), ("release", None), ("requeue", None)]:
+            self.api.raw("POST", f"/v1/jobs/{later}/{action}", body)
+        self.api.call("POST", f"/v1/jobs/{job}/cancel")
+        self.cluster.wait(job)
+        for other in (later, shared, greedy):
+            self.api.raw("DELETE", f"/v1/jobs/{other}")
+        self.api.call("GET", f"/v1/jobs/{job}")
+
+    def test_nodes(self):
+        self.api.call("POST", "/v1/nodes/node2/drain", {"reason": "tour"})
+        self.api.call("POST", "/v1/nodes/node2/undrain")
+        self.api.call("POST", "/v1/nodes/node2/findings", {"check": "fan", "severity": "warning", "remedy": "none",
+                                                           "device": 0, "evidence": "slow"})
+        self.api.call("POST", "/v1/nodes/node2/action", {"action": "drain", "now": False, "by_us": 0, "why": "tour"})
+        for target in ("/v1/nodes", "/v1/nodes?removed=1&limit=1", "/v1/nodes?pool=default&state=ready&name=node1&feature=",
+                       "/v1/nodes/node2"):
+            self.api.call("GET", target)
+        self.api.call("POST", "/v1/nodes/node2/findings", {"check": "fan", "severity": "good"})
+        self.api.call("POST", "/v1/nodes/node2/action", {"action": "resume"})
+        self.api.call("POST", "/v1/care-plan", {"action": "reboot", "nodes": ["node1"], "now": True, "each_s": 30})
+
+    def test_declared_objects(self):
+        objects = [
+            {"kind": "Cluster", "fence": "9s", "countables": {"licence": 3}, "on_hang": "show", "hang_after": "1h"},
+            {"kind": "Pool", "name": "p", "nodes": ["node[1-2]"], "users": ["ann"], "time_limit_max": "1h", "preflight": False},
+            {"kind": "Queue", "name": "q", "limits": {"gpus": 2, "memory": "1Gi", "slices": {"1g.18gb": 1},
+                                                      "gpus_by_model": {"H200": "500m"}, "countables": {"licence": 1}},
+             "guaranteed": {"cores": 1}, "weight": 2, "band": 1, "order": "fair_share", "promises": 1},
+            {"kind": "Node", "name": "node1", "topology": [{"level": "rack", "name": "r1"}], "cores_reserved": 1,
+             "memory_reserved": "1Mi", "countables": {"fpga": 1}},
+            {"kind": "Limit", "name": "*", "limits": {"jobs_waiting": 1000}},
+            {"kind": "User", "name": "ann", "linux_user": "nobody", "domain": "d"},
+            {"kind": "Project", "name": "r", "users": ["ann"], "limits": {"cores": "1500m"}},
+            {"kind": "Reservation", "name": "later", "nodes": ["node2"], "starts_at": "2090-01-01T00:00:00Z",
+             "ends_at": "2090-01-02T00:00:00Z", "outage": True}]
+        self.api.call("POST", "/v1/objects?dry_run=1", {"objects": objects})
+        self.api.call("POST", "/v1/objects", {"objects": objects})
+        for one in self.api.call("GET", "/v1/objects")["objects"]:
+            again = self.api.call("PUT", f"/v1/objects/{one['kind'].lower()}/{one['name'].replace('*', '%2A')}", one)
+            self.assertEqual(again["change"], "none")
+        for target in ("/v1/pools?limit=1", "/v1/queues?name=q", "/v1/objects?kind=Queue&limit=1", "/v1/objects/reservation/later"):
+            self.api.call("GET", target)
+        self.api.call("PUT", "/v1/objects/queue/q", {"limits": None, "weight": None})
+        self.api.call("POST", "/v1/users/ann/token?create=0")
+        self.api.call("POST", "/v1/join-tokens", {"node": "spare", "ttl_s": 60})
+        self.api.raw("DELETE", "/v1/objects/reservation/later")
+        self.api.raw("DELETE", "/v1/objects/pool/p")
+
+    def test_the_log_and_the_cluster(self):
+        job = self.cluster.submit({"command": ["true"]})
+        self.cluster.wait(job)
+        until(lambda: any(one["kind"] == "EndJob" for one in
+                          self.api.call("GET", f"/v1/events?job={job}&kind=JobSubmitted,EndJob&limit=10")["events"]),
+              20, "the job's end in the log")
+        self.api.call("GET", "/v1/events?after=0&limit=10000")
+        for target in ("/v1/cluster", "/healthz", "/readyz", "/version", "/metrics", "/openapi.yaml"):
+            self.api.raw("GET", target)
+
+    def test_an_agent(self):
+        """What agents send is sent once by hand: a join, a sync with its ticket, a heartbeat."""
+        token = self.api.call("POST", "/v1/join-tokens", {"node": "byhand"})["token"]
+        known = next(one["data"]["inventory"] for one in self.api.call("GET", "/v1/events?kind=NodeRegistered")["events"])
+        hello = {"protocol": 1, "name": "byhand", "boot_id": "b", "address": "127.0.0.1", "version": "test", "epoch_seen": 0,
+                 "log_head_seen": 0, "inventory": known, "placements": [], "steps": [], "ticket": ""}
+        agent = Api(self.cluster.url, token)
+        joined = agent.call("POST", "/v1/agents/join", hello)
+        agent = Api(self.cluster.url, joined["agent_token"])
+        hello["ticket"] = agent.call("POST", "/v1/agents/byhand/sync", hello)["ticket"]
+        session = agent.call("POST", "/v1/agents/byhand/sync", hello)
+        agent.call("POST", "/v1/agents/byhand/report", {
+            "session": session["session"], "report": 1, "applied": 0, "epoch_seen": session["epoch"],
+            "log_head_seen": session["log_head"], "placements_hash": "0" * 16, "events": []})
+
+
 if __name__ == "__main__":
+    if Contract.load() is None:
+        print("skipped: needs python3-yaml and python3-jsonschema (tools/setup test)")
+        sys.exit(SKIP)
     sys.exit(unittest.main())

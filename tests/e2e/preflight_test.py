@@ -24,10 +24,10 @@ def main():
         with open(bad, "w") as file:
             file.write("nobody")
         cluster.agent_options = ["--preflight", programs, "--preflight-limit-s", "10"]
-        cluster.names = ["node1", "node2", "node3"]
-        for name in cluster.names:
+        for name in ("node1", "node2", "node3"):  # one after the other: the first is taken first
+            cluster.names.append(name)
             cluster.start_agent(name)
-        cluster.wait_connected()
+            cluster.wait_connected()
         cluster.api.call("PUT", "/v1/objects/cluster/cluster", {"kind": "Cluster", "name": "cluster", "preflight": True})
 
         # All is well: the ring sums up between three nodes, then the tasks start.

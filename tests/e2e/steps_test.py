@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-from cluster import Cluster
+from cluster import Cluster, until
 
 RANKS = r"^(RANK|WORLD_SIZE|LOCAL_RANK|LOCAL_WORLD_SIZE|NODE_RANK|GROUP_RANK|MASTER_\w+|PET_\w+|TF_CONFIG|PMIX?_\w+|OMPI_COMM\w+)$"
 
@@ -170,6 +170,11 @@ srun -n1 -t 0:01 sleep 60; echo rc $?
         self.assertIn("DUE TO TIME LIMIT", said)
         self.assertIn("rc 143", said)
 
+    def test_memory_that_nothing_limits_is_said(self):
+        for of_job in (["--mem=100M"], []):
+            said = self.batch("srun -n1 --mem=10M true\nsrun -n1 true\n", *of_job)  # its agents make no cgroups
+            self.assertEqual(said.count("warning: memory is reserved but not limited on node"), 1, said)
+
     def test_tasks_that_fail_are_told_as_slurm_tells_them(self):
         said = self.batch("""\
 srun -n3 -O bash -c 'exit $((SLURM_PROCID+1))'; echo rc $?
@@ -186,6 +191,8 @@ srun -n1 bash -c 'kill -11 $$'; echo rc $?
         done = self.cluster.run("-n2", "nosuch-program", name="srun", check=False)
         self.assertEqual(done.returncode, 127, done.stderr)
         self.assertRegex(done.stderr, r"srun: error: node[12]: tasks? 0.*: Exited with exit code 127 \(.*nosuch-program")
+        for line in done.stderr.splitlines():  # one for each node, and no other
+            self.assertRegex(line, "^srun: error: node[12]: task")
         done = self.cluster.run("-n3", "false", name="srun", check=False)
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertRegex(done.stderr, r"srun: error: node[12]: tasks? [-0-9,]+: Exited with exit code 1\n")
@@ -213,7 +220,9 @@ class ContainedSteps(unittest.TestCase):
         os.makedirs(image + "/bin")
         os.makedirs(image + "/etc")
         shutil.copy("/bin/busybox", image + "/bin/busybox")
-        for applet in ("sh", "cat", "echo", "ls", "pwd", "touch"):
+        with open(os.open(image + "/bin/bash", os.O_WRONLY | os.O_CREAT, 0o755), "w") as file:
+            file.write('#!/bin/sh\nexec /bin/sh "$@"\n')
+        for applet in ("sh", "cat", "dd", "echo", "id", "ls", "pwd", "stat", "touch", "true", "wc"):
             os.symlink("busybox", f"{image}/bin/{applet}")
         with open(image + "/etc/os-release", "w") as file:
             file.write("ID=small\n")
@@ -251,14 +260,126 @@ srun -n1 --container-image=small --container-readonly sh -c 'touch /x || echo ca
     def test_what_cannot_be_contained_never_runs_bare(self):
         for options, words in [("--container-image=not-there", "not-there"),
                                ("--container-image=small --container-mounts=/etc:/x", "may see on this node"),
-                               ("--container-image=/images/x.sqsh", "file of enroot"),
-                               ("--container-name=kept", "container ends with its task"),
-                               ("--container-mounts=/a:/b", "needs --container-image"),
-                               ("--container-image=small --container-save=x", "container ends with its task")]:
+                               ("--container-image=/images/x.sqsh", "/images/x.sqsh: No such file"),
+                               ("--container-name=kept", "container kept of this job is not on this node"),
+                               ("--container-image=small --container-name=a/b", "write NAME"),
+                               ("--container-image=small --container-name=a:exec", "not on this node"),
+                               ("--container-image=small --container-save=/nowhere/x.sqsh", "cannot write /nowhere/x.sqsh"),
+                               ("--container-mounts=/a:/b", "needs --container-image")]:
             with self.subTest(options):
                 said = self.batch(f"srun -n1 {options} sh -c 'echo RAN'\n", state="failed")
                 self.assertIn(words, said)
-                self.assertNotIn("RAN", said)
+                if "save" not in options:
+                    self.assertNotIn("RAN", said)
+
+    def roots(self):
+        folder = f"{self.cluster.folder}/nodes/node1/roots"
+        return [name for name in os.listdir(folder)] if os.path.isdir(folder) else []
+
+    def test_a_named_container_lives_as_long_as_its_job(self):
+        said = self.batch("""\
+srun -n1 --container-image=small --container-name=kept sh -c 'echo first > /note; echo A'
+srun -n2 --container-name=kept sh -c 'cat /note; echo $SLURM_PROCID >> /ranks; cat /etc/os-release'
+srun -n1 --container-image=not-there --container-name=kept sh -c 'cat /ranks | wc -l'
+srun -n1 --container-image=small --container-name=kept:create sh -c 'echo RAN'
+srun -n1 --container-image=small --container-name=other sh -c 'ls /note || echo none'
+srun -n1 --container-image=small sh -c 'ls /note || echo none'
+""", "-n2")
+        self.assertEqual([said.count("first\n"), said.count("ID=small\n")], [2, 2], said)  # of two tasks, in any order
+        self.assertIn("\n2\n", said)
+        self.assertIn("the container kept of this job is on this node already", said)
+        self.assertNotIn("RAN", said)
+        self.assertEqual(said.count("none\n"), 2)
+        until(lambda: not self.roots(), 10, "the named containers to go with their job")
+        self.assertEqual(self.batch("srun -n1 --container-name=kept true\n", state="failed").count("not on this node"), 1)
+
+    def test_a_named_container_outlasts_its_agent(self):
+        marks = [self.volume + "/ready", self.volume + "/go"]
+        for mark in marks:
+            if os.path.exists(mark):
+                os.unlink(mark)
+        job = int(self.cluster.run("--parsable", "-o", self.volume + "/kept.out", name="sbatch", input=f"""\
+#!/bin/bash
+srun -n1 --container-image=small --container-name=kept sh -c 'echo first > /note'
+touch {marks[0]}
+while [ ! -e {marks[1]} ]; do sleep 0.1; done
+srun -n1 --container-name=kept cat /note
+""").stdout)
+        until(lambda: os.path.exists(marks[0]), 30, "the first step")
+        agent = self.cluster.agents.pop("node1")
+        agent.kill()
+        agent.wait()
+        self.cluster.start_agent("node1")
+        self.cluster.wait_connected()
+        open(marks[1], "w").close()
+        self.assertEqual(self.cluster.wait(job)["state"], "completed")
+        with open(self.volume + "/kept.out") as file:
+            self.assertEqual(file.read(), "first\n")
+        until(lambda: not self.roots(), 10, "the named container to go with its job")
+
+    @unittest.skipUnless(shutil.which("mksquashfs"), "there is no mksquashfs (tools/setup test)")
+    def test_a_container_is_saved_and_a_squash_file_is_an_image(self):
+        saved = self.volume + "/saved.sqsh"
+        said = self.batch(f"""\
+srun -n2 --container-image=small --container-save={saved} sh -c 'echo "by $SLURM_PROCID" > /made; echo "FOO=image" > /etc/environment'
+srun -n1 --container-image={saved} sh -c 'cat /made /etc/os-release; echo $FOO'
+srun -n1 --container-image={saved} --container-readonly sh -c 'touch /x || echo cannot'
+cd {self.volume}; srun -n1 --container-image=./saved.sqsh cat /made
+export FOO=script MINE=passed PATH=/marked:$PATH
+srun -n1 --container-image={saved} sh -c 'echo of $FOO $MINE; echo plain $PATH'
+srun -n1 --container-image={saved} --container-env=FOO,PATH sh -c 'echo kept $FOO $MINE; echo kept $PATH'
+""", "-n2")
+        self.assertIn("of image passed\n", said)
+        self.assertNotIn("plain /marked", said)
+        self.assertIn("kept script passed\nkept /marked:", said)
+        self.assertIn("by 0\nID=small\nimage\n", said)
+        self.assertIn("cannot\n", said)
+        self.assertEqual(said.count("by 0\n"), 2, said)
+        # Another file of that name is another image.
+        subprocess.run(["mksquashfs", self.folder + "/images/small", saved, "-noappend", "-quiet", "-no-progress"], check=True,
+                       stdout=subprocess.DEVNULL)
+        said = self.batch(f"srun -n1 --container-image={saved} sh -c 'ls /made || echo gone'\n")
+        self.assertIn("gone", said)
+
+    def test_a_step_is_held_to_its_memory(self):
+        self.cluster = Cluster(agent_options=["--images", self.folder + "/images", "--cgroups", "on"]).__enter__()
+        self.addCleanup(self.cluster.__exit__, None, None, None)
+        lacks = self.cluster.nodes()[0]["not_enforced"] or ""
+        if "memory" in lacks:
+            self.skipTest(lacks)
+        said = self.batch("""\
+srun -n1 --mem=32M tail -n 1 /dev/zero
+echo C $?
+srun -n1 --mem=32M --container-image=small dd if=/dev/zero of=/dev/null bs=100M count=1
+echo A $?
+srun -n1 --mem=200M --container-image=small dd if=/dev/zero of=/dev/null bs=100M count=1
+echo B $?
+""", "--mem=256M")
+        self.assertEqual(len(re.findall(r"out_of_memory: peak 3\d MiB, limit 32 MiB", said)), 2, said)
+        self.assertRegex(said, r"(?s)C [1-9].*A [1-9]")
+        self.assertIn("B 0\n", said)
+
+    def test_the_options_hold_for_a_whole_script(self):
+        said = self.batch(f"""\
+#SBATCH --container-image=small --container-name=whole --container-mounts={self.volume}:/data
+#SBATCH --container-writable --no-container-mount-home --container-workdir=/bin
+pwd
+echo script > /note
+cat /etc/os-release
+""")
+        self.assertEqual(said, "/bin\nID=small\n")
+
+    def test_an_entry_point_starts_the_program_if_asked_to(self):
+        image = self.folder + "/images/entry"
+        if not os.path.isdir(image):
+            shutil.copytree(self.folder + "/images/small", image, symlinks=True)
+            with open(image + "/etc/rc", "w") as file:
+                file.write('echo entered; exec "$@"\n')
+        said = self.batch("""\
+srun -n1 --container-image=entry --container-entrypoint echo with
+srun -n1 --container-image=entry --no-container-entrypoint echo without
+""")
+        self.assertEqual(said, "entered\nwith\nwithout\n")
 
 
 if __name__ == "__main__":

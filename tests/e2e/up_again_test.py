@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """`dove up`, its end by Ctrl-C, SIGTERM or SIGKILL, and `dove up` again: what ran runs again."""
+import contextlib
 import json
 import os
 import pty
@@ -114,6 +115,24 @@ class UpAgain(unittest.TestCase):
 
     def test_ctrl_c_on_a_terminal(self):
         self.goes_on(signal.SIGINT, on_terminal=True)
+
+    def test_a_terminal_gets_four_lines(self):
+        self.start(on_terminal=True)
+        self.dove("wait", self.submit("--", "true"), limit_s=60)
+        os.set_blocking(self.pty, False)
+        said = [""]
+
+        def is_greeted():
+            with contextlib.suppress(BlockingIOError):
+                said[0] += os.read(self.pty, 65536).decode()
+            return "Ctrl-C" in said[0]
+        until(is_greeted, 30, "what dove up says")
+        lines = said[0].splitlines()
+        self.assertEqual(len(lines), 4, said[0])
+        self.assertRegex(lines[0], r"^dove up: 2 nodes ready at http://127\.0\.0\.1:[0-9]+$")
+        self.assertIn("8 cores and 16Gi of memory", lines[1])
+        self.assertIn(f"DOVE_DATA={self.cluster.data}: dove submit", lines[2])
+        os.set_blocking(self.pty, True)
 
     def test_killed_while_a_task_is_deaf(self):
         """The next agents wait for the former ones, which are ending a task that ignores SIGTERM."""

@@ -87,8 +87,8 @@ class NestedAgentTest(unittest.TestCase):
             if container:
                 job["container"] = container
             number = self.cluster.submit(job)
-            until(lambda: any(map(os.path.isdir, glob.glob(GROUP + "/dove-nested/*"))), LIMIT_S, "the task's group")
-            attempt = next(filter(os.path.isdir, glob.glob(GROUP + "/dove-nested/*")))
+            until(lambda: any(map(os.path.isdir, glob.glob(GROUP + "/dove-nested.*/*"))), LIMIT_S, "the task's group")
+            attempt = next(filter(os.path.isdir, glob.glob(GROUP + "/dove-nested.*/*")))
             self.assertEqual(read(attempt + "/memory.max"), str(64 << 20))
             ended = self.cluster.wait(number, LIMIT_S)
             self.assertEqual(ended["state"], "completed", f"{ended}\n{read(self.folder + '/log')}")

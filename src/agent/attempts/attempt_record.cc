@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,16 +15,18 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "agent/aside/linux_user.h"
 #include "agent/devices/device_shares.h"
 #include "codec/json.h"
-#include "telemetry/clock.h"
 
 namespace dove::agent {
 namespace {
 
 constexpr char kStartedLine[] = "{\"started\":true}";
 constexpr char kLeftLine[] = "{\"left\":true}";
-constexpr char kShares[] = "shares";  // {"shares":"library"}
+constexpr char kNetworkLine[] = "{\"has_network\":true}";
+constexpr char kStartedAt[] = "started_us";  // {"started_us":N}, before an end
+constexpr char kShares[] = "shares";         // {"shares":"library"}
 constexpr std::size_t kEnded_bytes = std::size_t{64} << 20;
 
 std::string record_path(const std::string& directory) { return directory + "/record"; }
@@ -52,16 +53,16 @@ Result<void> write_text(const std::string& path, int flags, mode_t mode, const s
   return {};
 }
 
-Result<void> make_directory(const std::string& path, mode_t mode, const passwd* owner) {
+Result<void> make_directory(const std::string& path, mode_t mode,
+                            const std::optional<LinuxUser>& owner) {
   const bool made = ::mkdir(path.c_str(), mode) == 0 || errno == EEXIST;
-  const bool given =
-      made && (owner == nullptr || ::chown(path.c_str(), owner->pw_uid, owner->pw_gid) == 0);
+  const bool given = made && (!owner || ::chown(path.c_str(), owner->uid, owner->gid) == 0);
   if (!given || ::chmod(path.c_str(), mode) != 0) return cannot_write(path, errno);
   return {};
 }
 
-const passwd* user_of(const std::string& linux_user) {
-  return linux_user.empty() ? nullptr : ::getpwnam(linux_user.c_str());
+std::optional<LinuxUser> user_of(const std::string& linux_user) {
+  return linux_user.empty() ? std::nullopt : known_linux_user(linux_user);
 }
 
 std::string hostfile(const LaunchOrder& order) {
@@ -77,28 +78,17 @@ Result<void> write_batch_files(const std::string& directory, const LaunchOrder& 
   if (order.placement.node_rank != 0) return {};
   const std::string script = directory + "/script";
   TRY(write_text(script, O_CREAT | O_TRUNC, 0700, order.exec.script));  // nobody else's to read
-  const passwd* owner = ::geteuid() != 0 ? nullptr : user_of(order.linux_user);
-  if (owner != nullptr && ::chown(script.c_str(), owner->pw_uid, owner->pw_gid) != 0) {
+  const std::optional<LinuxUser> owner =
+      ::geteuid() != 0 ? std::nullopt : user_of(order.linux_user);
+  if (owner && ::chown(script.c_str(), owner->uid, owner->gid) != 0) {
     return cannot_write(script, errno);
   }
   return {};
 }
 
-std::optional<Report> ended_of(const nlohmann::json& body) {
-  const std::string kind = body.value("kind", "");
-  if (kind != "ended" && kind != "launch_failed") return std::nullopt;
-  Report report;
-  report.kind = kind == "ended" ? ReportKind::kEnded : ReportKind::kLaunchFailed;
-  report.why = body.value("why", "");
-  report.cpu_us = body.value("cpu_us", std::int64_t{0});
-  report.memory_peak_bytes = body.value("memory_peak_bytes", std::int64_t{0});
-  report.started_us = body.value("started_us", std::int64_t{0});
-  for (const auto& value : body.value("exits", nlohmann::json::array())) {
-    if (Result<TaskExit> exit = codec::read_task_exit(value); exit.ok()) {
-      report.exits.push_back(exit.value());
-    }
-  }
-  return report;
+bool is_end(const protocol::Report& report) {
+  return std::holds_alternative<protocol::Ended>(report) ||
+         std::holds_alternative<protocol::LaunchRefused>(report);
 }
 
 }  // namespace
@@ -106,7 +96,7 @@ std::optional<Report> ended_of(const nlohmann::json& body) {
 Result<void> write_attempt(const std::string& directory, const LaunchOrder& order,
                            const std::string& order_text, const std::string& linux_user) {
   // The task's user passes through to what is its own.
-  TRY(make_directory(directory, 0711, nullptr));
+  TRY(make_directory(directory, 0711, std::nullopt));
   if (order.exec.workdir.empty()) {
     TRY(make_directory(directory + "/work", 0700, user_of(linux_user)));
   }
@@ -118,7 +108,9 @@ Result<void> write_attempt(const std::string& directory, const LaunchOrder& orde
     TRY(make_directory(shares_directory(directory), 0700, user_of(linux_user)));
   }
   if (order.launch == LaunchMode::kBatch) TRY(write_batch_files(directory, order));
-  return write_text(record_path(directory), O_CREAT | O_TRUNC, 0600, order_text + "\n");
+  std::string text = order_text + "\n";
+  if (order.has_network) text += std::string(kNetworkLine) + "\n";
+  return write_text(record_path(directory), O_CREAT | O_TRUNC, 0600, text);
 }
 
 Result<void> make_tmp(const std::string& directory, const std::string& linux_user) {
@@ -141,11 +133,12 @@ void write_shares(const std::string& directory, const std::string& keeper) {
                    codec::dump_json(nlohmann::json{{kShares, keeper}}) + "\n");
 }
 
-void write_ended(const std::string& directory, const Report& report) {
+void write_ended(const std::string& directory, const protocol::Report& report,
+                 std::int64_t started_us) {
   // A failure does no harm: what the tasks left says as much.
-  nlohmann::json line = report_json(report, telemetry::now_us());
-  if (report.started_us != 0) line["started_us"] = report.started_us;
-  (void)write_text(record_path(directory), 0, 0, codec::dump_json(line) + "\n");
+  std::string text;
+  if (started_us != 0) text = codec::dump_json(nlohmann::json{{kStartedAt, started_us}}) + "\n";
+  (void)write_text(record_path(directory), 0, 0, text + protocol::report_text(report) + "\n");
 }
 
 AttemptOnDisk read_attempt(const std::string& directory) {
@@ -167,13 +160,21 @@ AttemptOnDisk read_attempt(const std::string& directory) {
       found.started = true;
     } else if (line == kLeftLine) {
       found.left = true;
+    } else if (line == kNetworkLine) {
+      found.has_network = true;
     } else if (Result<nlohmann::json> body = codec::parse_json(line, kEnded_bytes); body.ok()) {
       try {
         if (body->contains(kShares)) {
           found.shares = body->at(kShares).get<std::string>();
           continue;
         }
-        found.ended = ended_of(*body);
+        if (body->contains(kStartedAt)) {
+          found.started_us = body->at(kStartedAt).get<std::int64_t>();
+          continue;
+        }
+        Result<protocol::Report> end = protocol::read_report(*body);
+        found.ended.reset();
+        if (end.ok() && is_end(*end)) found.ended = std::move(end).value();
       } catch (const nlohmann::json::exception&) {
         found.ended.reset();  // not what was written: what the tasks left says more
       }

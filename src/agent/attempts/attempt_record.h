@@ -4,17 +4,18 @@
 // The attempt's directory is the agent's: `record`, a file per task (agent/tasks/shim_handle.h)
 // and, of a batch job, `script` and `hostfile`. In it are directories of the task's user: `work` if
 // the job names no other, `tmp` for steps, `shares` if it has some, and `output`, which comes with
-// the first byte of it. The record has a line for the order as it came, one for who holds its tasks
-// to their shares of devices if they have some, then one for each stage; the order's is written
-// before anything is started, and a line without its end was not written. Any thread.
+// the first byte of it. The record has a line for the order as it came, one if the node offered
+// networks of gangs then, one for what keeps its tasks to their shares of devices, if any,
+// then one for each stage; the order's is written before anything is started, and a line without
+// its end was not written. Any thread.
 #pragma once
 
 #include <optional>
 #include <string>
 
 #include "agent/attempts/order.h"
-#include "agent/session/report.h"
 #include "base/result.h"
+#include "protocol/reports.h"
 
 namespace dove::agent {
 
@@ -31,15 +32,19 @@ void write_started(const std::string& directory);
 void write_shares(const std::string& directory, const std::string& keeper);
 // That its agent goes away and stops it; before it does.
 void write_left(const std::string& directory);
-void write_ended(const std::string& directory, const Report& report);
+// Ended or LaunchRefused. `started_us`: by this machine's clock; 0: nothing was started.
+void write_ended(const std::string& directory, const protocol::Report& report,
+                 std::int64_t started_us);
 
 struct AttemptOnDisk {
-  std::string order;  // the launch order's text; "": none, so nothing was started
+  std::string order;         // the launch order's text; "": none, so nothing was started
+  bool has_network = false;  // LaunchOrder's
   bool started = false;
   bool left = false;
-  std::string shares;       // "": none
-  std::int64_t age_us = 0;  // since the order or the start was written
-  std::optional<Report> ended;
+  std::string shares;                     // "": none
+  std::int64_t age_us = 0;                // since the order or the start was written
+  std::optional<protocol::Report> ended;  // Ended or LaunchRefused
+  std::int64_t started_us = 0;            // with `ended`
 };
 AttemptOnDisk read_attempt(const std::string& directory);
 

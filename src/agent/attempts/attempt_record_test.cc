@@ -28,11 +28,7 @@ class AttemptRecordTest : public ::testing::Test {
   LaunchOrder order_;
 };
 
-Report ended() {
-  Report report{ReportKind::kEnded, {JobId(3), 1}, {}, "", 70, 80, 0};
-  report.exits = {TaskExit{2, 5, 0, "two\nlines"}};
-  return report;
-}
+protocol::Ended ended() { return {{JobId(3), 1}, {TaskExit{2, 5, 0, "two\nlines"}}, 70, 80, 9}; }
 
 TEST_F(AttemptRecordTest, WhatWasWrittenIsRead) {
   ASSERT_TRUE(write_attempt(attempt_, order_, "{\"job\":3}", "").ok());
@@ -41,14 +37,24 @@ TEST_F(AttemptRecordTest, WhatWasWrittenIsRead) {
   EXPECT_FALSE(found.started);
   EXPECT_FALSE(found.ended.has_value());
   write_started(attempt_);
-  write_ended(attempt_, ended());
+  write_ended(attempt_, ended(), 12'345);
   found = read_attempt(attempt_);
   EXPECT_TRUE(found.started);
   ASSERT_TRUE(found.ended.has_value());
-  EXPECT_EQ(found.ended->kind, ReportKind::kEnded);
-  EXPECT_EQ(found.ended->cpu_us, 70);
-  ASSERT_EQ(found.ended->exits.size(), 1u);
-  EXPECT_EQ(found.ended->exits[0].cause, "two\nlines");
+  EXPECT_EQ(found.started_us, 12'345);
+  const auto& read = std::get<protocol::Ended>(*found.ended);
+  EXPECT_EQ(read.cpu_us, 70);
+  ASSERT_EQ(read.exits.size(), 1u);
+  EXPECT_EQ(read.exits[0].cause, "two\nlines");
+}
+
+TEST_F(AttemptRecordTest, WhatTheNodeOfferedIsKeptBesideTheOrder) {
+  ASSERT_TRUE(write_attempt(attempt_, order_, "{}", "").ok());
+  EXPECT_FALSE(read_attempt(attempt_).has_network);
+  order_.has_network = true;
+  ASSERT_TRUE(write_attempt(attempt_, order_, "{}", "").ok());
+  EXPECT_EQ(read_attempt(attempt_).order, "{}");
+  EXPECT_TRUE(read_attempt(attempt_).has_network);
 }
 
 TEST_F(AttemptRecordTest, AnOrderNotWrittenToItsEndIsNone) {
@@ -67,7 +73,7 @@ TEST_F(AttemptRecordTest, AnEndNotWrittenToItsEndIsNone) {
 }
 
 TEST_F(AttemptRecordTest, AnEndWithoutAnOrderIsNotWritten) {
-  write_ended(attempt_, ended());
+  write_ended(attempt_, ended(), 0);
   EXPECT_FALSE(std::filesystem::exists(attempt_ + "/record"));
 }
 

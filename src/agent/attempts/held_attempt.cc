@@ -27,7 +27,45 @@ HeldAttempt::HeldAttempt(HeldContext context, std::string directory, LaunchOrder
 
 HeldAttempt::~HeldAttempt() = default;
 
+// What an order names, on this node: looked at before anything is planned.
+Needs HeldAttempt::needs(const ContainerSpec& container, const std::string& workdir) const {
+  const AgentFacts& facts = *context_.facts;
+  Needs needs;
+  needs.node = facts.node;
+  if (context_.mapped_users && order_.run_as != RunAs::kAgent) {
+    needs.linux_user = order_.linux_user;
+  }
+  needs.contained = !container.image.empty() || !container.name.empty();
+  needs.as_root = container.root;
+  if (!needs.contained) needs.workdir = workdir;
+  // Its user's from the beginning, as it may not make them itself.
+  if (!facts.stage_directory.empty()) needs.places.push_back(stage_of(facts, order_.key));
+  if (!facts.shared_directory.empty() && (context_.mapped_users || needs.contained)) {
+    needs.places.push_back(checkpoints_of(facts, order_.key.job));
+  }
+  return needs;
+}
+
+void HeldAttempt::meet(Needs needs, std::function<void(Result<void>)> next) {
+  if (!context_.keeps_records) return next({});
+  if (!context_.meet) return next(agent::meet(needs));
+  context_.meet(std::move(needs),
+                [next = std::move(next), alive = std::weak_ptr<bool>(alive_)](Result<void> met) {
+                  if (!alive.expired()) next(std::move(met));
+                });
+}
+
 void HeldAttempt::launch(const std::string& order_text) {
+  meet(needs(order_.exec.container, order_.exec.workdir), [this, order_text](Result<void> met) {
+    if (stage_ == Stage::kEnded || stopping_ || leaving_) return;
+    needs_met_ = true;
+    if (!met.ok()) return fail(met.error());
+    prepare(order_text);
+    if (start_asked_) start();
+  });
+}
+
+void HeldAttempt::prepare(const std::string& order_text) {
   if (context_.keeps_records) {
     if (Result<void> ready = write_attempt(directory_, order_, order_text, files_owner());
         !ready.ok()) {
@@ -43,7 +81,7 @@ void HeldAttempt::launch(const std::string& order_text) {
   if (!order_.barrier) return start();
   with_image([this] {
     stage_ = Stage::kPrepared;
-    say(Report{ReportKind::kPrepared, order_.key, {}, "", 0, 0, 0});
+    say(protocol::Prepared{order_.key});
   });
 }
 
@@ -60,16 +98,30 @@ void HeldAttempt::with_image(std::function<void()> next) {
   if (image_asked_) return;
   image_asked_ = true;
   const std::weak_ptr<bool> alive = alive_;
-  context_.runner->prepare(order_.exec.container.image,
-                           [this, alive](const Result<void>& prepared) {
-                             if (alive.expired()) return;
-                             image_asked_ = false;
-                             if (stage_ == Stage::kEnded || stopping_ || leaving_) return;
-                             if (!prepared.ok()) return fail(prepared.error());
-                             image_ready_ = true;
-                             std::exchange(after_image_, nullptr)();
-                           });
+  bring_image(order_.exec.container.image, [this, alive](const Result<void>& prepared) {
+    if (alive.expired()) return;
+    image_asked_ = false;
+    if (stage_ == Stage::kEnded || stopping_ || leaving_) return;
+    if (!prepared.ok()) return fail(prepared.error());
+    image_ready_ = true;
+    std::exchange(after_image_, nullptr)();
+  });
 }
+
+// A file is read as the job's Linux user, or not at all.
+void HeldAttempt::bring_image(const std::string& image, std::function<void(Result<void>)> done) {
+  if (image.starts_with('/') && context_.mapped_users && order_.linux_user.empty()) {
+    return done(Error{ErrorKind::kInvalid, "no_linux_user",
+                      fmt::format("the image {} is a file of the node, which only a Linux user can "
+                                  "read, and the job has none here; name an image of the node",
+                                  image),
+                      "container.image"});
+  }
+  context_.runner->prepare(image, files_owner(), std::move(done));
+}
+
+// What was kept for its tasks goes.
+void HeldAttempt::drop_kept() { context_.runner->attempt_over(attempt_mark(plan_context(false))); }
 
 std::string HeldAttempt::files_owner() const {
   return context_.mapped_users ? order_.linux_user : "";
@@ -107,6 +159,10 @@ std::set<std::string> HeldAttempt::warnings() const {
 
 void HeldAttempt::start() {
   if (stage_ == Stage::kStarted || stage_ == Stage::kEnded || stopping_ || leaving_) return;
+  if (!needs_met_) {
+    start_asked_ = true;
+    return;
+  }
   if (!image_ready_) return with_image([this] { start(); });
   stage_ = Stage::kStarted;
   if (context_.keeps_records && tasks_.empty()) write_started(directory_);
@@ -119,21 +175,18 @@ void HeldAttempt::resume() {
   if (found.ended.has_value()) {
     stage_ = Stage::kEnded;
     last_report_ = *found.ended;
-    last_report_.key = order_.key;
-    exits_ = last_report_.exits;
-    started_us_ = last_report_.started_us;
+    if (const auto* ended = std::get_if<protocol::Ended>(&last_report_)) exits_ = ended->exits;
+    started_us_ = found.started_us;
+    drop_kept();
     return;
   }
   shares_ = found.shares;
   was_left_ = found.left;
   const std::vector<TaskOnDisk> tasks = read_tasks(plan_context(false));
   const bool runs = found.started || !tasks.empty();
-  Result<void> planned = make_plans(/*checks_files=*/!runs);
-  if (!runs) {
-    stage_ = Stage::kPrepared;
-    if (!planned.ok()) fail(planned.error());
-    return;
-  }
+  if (!runs) return resume_preparing();
+  needs_met_ = true;
+  const Result<void> planned = make_plans(/*checks_files=*/false);
   if (!planned.ok()) tasks_.clear();
   stage_ = Stage::kStarted;
   started_told_ = true;  // the sync tells it
@@ -152,6 +205,17 @@ void HeldAttempt::resume() {
   run_tasks(/*adopt=*/true);
   warn_before_limit(found.age_us);
   if (!planned.ok()) stop();
+}
+
+void HeldAttempt::resume_preparing() {
+  stage_ = Stage::kPrepared;
+  meet(needs(order_.exec.container, order_.exec.workdir), [this](Result<void> met) {
+    if (stage_ == Stage::kEnded || stopping_ || leaving_) return;
+    needs_met_ = true;
+    if (met.ok()) met = make_plans(/*checks_files=*/true);
+    if (!met.ok()) return fail(met.error());
+    if (start_asked_) start();
+  });
 }
 
 void HeldAttempt::run_tasks(bool adopt) {
@@ -188,7 +252,7 @@ void HeldAttempt::tell_started() {
   if (started_told_ || !all) return;
   started_told_ = true;
   warn_before_limit(0);
-  say(Report{ReportKind::kStarted, order_.key, {}, "", 0, 0, 0});
+  say(protocol::Started{order_.key});
 }
 
 void HeldAttempt::task_ended(Slot& slot, TaskEnd end) {
@@ -209,7 +273,7 @@ void HeldAttempt::task_ended(Slot& slot, TaskEnd end) {
     stop();  // what is left are steps
   } else {
     tell_started();
-    say(Report{ReportKind::kTaskEnded, order_.key, {exits_.back()}, "", 0, 0, 0});
+    say(protocol::TaskOver{order_.key, exits_.back()});
     exits_told_ = exits_.size();
   }
   settle();
@@ -246,6 +310,11 @@ void HeldAttempt::stop() {
       if (slot->task != nullptr) slot->task->stop();
     }
   }
+  for (const std::int32_t number : steps()) {  // nobody waits for what they wait for
+    const auto found = steps_.find(number);
+    if (found == steps_.end() || !found->second->waits) continue;
+    launch_step(number, Error{ErrorKind::kConflict, "stopped", "the job is being stopped", ""});
+  }
   settle();
 }
 
@@ -280,10 +349,9 @@ void HeldAttempt::settle() {
   }
   if (!execs_.empty()) return;
   stage_ = Stage::kEnded;
-  Report report{ReportKind::kEnded, order_.key, {},         "", cpu_us_,
-                memory_peak_bytes_, 0,          started_us_};
-  report.exits = exits_;
-  if (context_.keeps_records) write_ended(directory_, report);
+  drop_kept();
+  protocol::Ended report{order_.key, exits_, cpu_us_, memory_peak_bytes_, started_ago_us()};
+  if (context_.keeps_records) write_ended(directory_, report, started_us_);
   for (const auto& slot : tasks_) output_over(slot->plan);
   report.exits.erase(report.exits.begin(),
                      report.exits.begin() + static_cast<std::ptrdiff_t>(exits_told_));
@@ -331,11 +399,15 @@ void HeldAttempt::signal(int number, bool batch_only) {
 }
 
 void HeldAttempt::repeat_report() {
-  if (stage_ == Stage::kEnded) return context_.report(last_report_);
+  if (stage_ == Stage::kEnded) {
+    auto* ended = std::get_if<protocol::Ended>(&last_report_);
+    if (ended != nullptr) ended->started_ago_us = started_ago_us();
+    return context_.report(last_report_);
+  }
   if (stage_ == Stage::kPreparing) return;                  // it will be told
   if (stage_ == Stage::kStarted && !started_told_) return;  // so will this
-  const ReportKind kind = stage_ == Stage::kStarted ? ReportKind::kStarted : ReportKind::kPrepared;
-  context_.report(Report{kind, order_.key, {}, "", 0, 0, 0});
+  if (stage_ == Stage::kStarted) return context_.report(protocol::Started{order_.key});
+  context_.report(protocol::Prepared{order_.key});
 }
 
 bool HeldAttempt::was_interrupted() const {
@@ -360,13 +432,18 @@ void HeldAttempt::fail(const Error& error) {
   telemetry::log(telemetry::Level::kWarning, "launch_failed",
                  {{"attempt", order_.key.text()}, {"why", error.message}});
   stage_ = Stage::kEnded;
-  Report report{ReportKind::kLaunchFailed, order_.key, {}, error.message, 0, 0, 0};
-  if (context_.keeps_records) write_ended(directory_, report);
+  drop_kept();
+  const protocol::LaunchRefused report{order_.key, error.message};
+  if (context_.keeps_records) write_ended(directory_, report, 0);
   for (const auto& slot : tasks_) output_over(slot->plan);
-  say(std::move(report));
+  say(report);
 }
 
-void HeldAttempt::say(Report report) {
+std::int64_t HeldAttempt::started_ago_us() const {
+  return started_us_ == 0 ? 0 : std::max<std::int64_t>(context_.wall_us() - started_us_, 1);
+}
+
+void HeldAttempt::say(protocol::Report report) {
   last_report_ = report;
   context_.report(std::move(report));
 }

@@ -15,14 +15,15 @@
 #include <string>
 #include <vector>
 
+#include "agent/aside/needs.h"
 #include "agent/attempts/order.h"
 #include "agent/attempts/step_input.h"
 #include "agent/exec/execs.h"
-#include "agent/session/report.h"
 #include "agent/tasks/environment.h"
 #include "agent/tasks/task.h"
 #include "agent/tasks/task_plan.h"
 #include "base/result.h"
+#include "protocol/reports.h"
 #include "wire/loop.h"
 
 namespace dove::agent {
@@ -40,9 +41,11 @@ struct HeldContext {
   bool keeps_records = true;  // false: nothing of the attempt is written to disk
   bool mapped_users = false;  // true: every job needs a Linux user; false: tasks run as the agent's
   std::int64_t output_rotate_bytes = 0;
-  std::function<void(Report)> report;
+  std::function<void(protocol::Report)> report;
   std::function<wire::Timer(std::chrono::milliseconds, std::function<void()>)> after;
   std::function<std::int64_t()> wall_us;  // this machine's clock (wire/loop.h)
+  // Meets needs where that may take for ever, then says what was wrong; unset: here, at once.
+  std::function<void(Needs, std::function<void(Result<void>)>)> meet;
   // The relay of a step's task's output begins: from what its client has seen, and as long as the
   // task writes.
   std::function<void(const StepAttach&, const StepTaskOutput&)> step_output;
@@ -62,7 +65,8 @@ class HeldAttempt {
   HeldAttempt(HeldContext context, std::string directory, LaunchOrder order);
   ~HeldAttempt();
 
-  // A new order: writes it down, prepares, and starts unless there is a barrier.
+  // A new order: waits for what it needs of others, writes it down, prepares, and starts unless
+  // there is a barrier.
   void launch(const std::string& order_text);
   // After a restart of the agent: takes up what the directory says. Whatever was started once is
   // taken up (steps too), planned or not: only its runner can say that nothing of it is left.
@@ -102,7 +106,10 @@ class HeldAttempt {
   std::vector<std::int32_t> steps() const;  // that run here
   // When its first task was started, by this machine's clock; 0: none was.
   std::int64_t started_us() const { return started_us_; }
-  const Report& last_report() const { return last_report_; }
+  // What sums up its end, once it has ended: Ended or LaunchRefused.
+  const protocol::Report& last_report() const { return last_report_; }
+  // How long ago its first task was started; 0: none was. At least 1 otherwise.
+  std::int64_t started_ago_us() const;
   // What holds its tasks to their shares of devices; "": they have none.
   const std::string& shares() const { return shares_; }
   // The settings of its job that have no effect here, each once.
@@ -118,8 +125,14 @@ class HeldAttempt {
 
   // Has the runner bring the job's image, then goes on, unless it was stopped meanwhile.
   void with_image(std::function<void()> next);
+  void bring_image(const std::string& image, std::function<void(Result<void>)> done);
+  void drop_kept();
   std::string files_owner() const;  // "": the agent's user
   PlanContext plan_context(bool checks_files) const;
+  Needs needs(const ContainerSpec& container, const std::string& workdir) const;
+  void meet(Needs needs, std::function<void(Result<void>)> next);
+  void prepare(const std::string& order_text);
+  void resume_preparing();
   Result<void> make_plans(bool checks_files);
   void note_shares();
   void run_tasks(bool adopt);
@@ -132,7 +145,8 @@ class HeldAttempt {
   void warn_before_limit(std::int64_t ran_us);
   void task_ended(Slot& slot, TaskEnd end);
   void forget_own_stop(TaskExit& exit) const;
-  // Starts the tasks of a step whose image is there; `error`: why it is not.
+  void bring_step_image(std::int32_t step);
+  // Starts the tasks of a step that has what it needs; `error`: why it has not.
   void launch_step(std::int32_t step, const std::optional<Error>& error);
   void step_task_started(std::int32_t step, Rank rank);
   void step_task_ended(std::int32_t step, Rank rank, TaskEnd end);
@@ -143,7 +157,7 @@ class HeldAttempt {
   void fail(const Error& error);
   void output_over(const TaskPlan& plan);
   const TaskPlan* plan(Rank rank) const;
-  void say(Report report);
+  void say(protocol::Report report);
 
   HeldContext context_;
   std::string directory_;
@@ -165,8 +179,10 @@ class HeldAttempt {
   std::size_t exits_told_ = 0;
   std::int64_t cpu_us_ = 0;
   std::int64_t memory_peak_bytes_ = 0;
-  Report last_report_;
+  protocol::Report last_report_;
   std::string shares_;
+  bool needs_met_ = false;
+  bool start_asked_ = false;  // before they were
   bool image_ready_ = false;
   bool image_asked_ = false;
   std::function<void()> after_image_;

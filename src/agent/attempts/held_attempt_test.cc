@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "telemetry/clock.h"
 
@@ -80,7 +81,7 @@ class HeldAttemptTest : public ::testing::Test {
     context.facts = &facts_;
     context.runner = &runner_;
     context.mapped_users = mapped_users_;
-    context.report = [this](Report report) { reports_.push_back(std::move(report)); };
+    context.report = [this](protocol::Report report) { reports_.push_back(std::move(report)); };
     context.wall_us = [] { return telemetry::now_us(); };
     context.after = [this](std::chrono::milliseconds wait, std::function<void()> call) {
       waits_.push_back(wait.count());
@@ -93,24 +94,39 @@ class HeldAttemptTest : public ::testing::Test {
     return HeldAttempt(std::move(context), folder_ + "/3.1", std::move(order));
   }
 
-  std::vector<ReportKind> kinds() const {
-    std::vector<ReportKind> out;
-    for (const Report& report : reports_) out.push_back(report.kind);
+  // The word that tells its kind.
+  static std::string kind_of(const protocol::Report& report) {
+    return nlohmann::json::parse(protocol::report_text(report)).at("kind");
+  }
+  std::vector<std::string> kinds() const {
+    std::vector<std::string> out;
+    for (const protocol::Report& report : reports_) out.push_back(kind_of(report));
     return out;
+  }
+  const protocol::Ended& ended(std::size_t i) const {
+    return std::get<protocol::Ended>(reports_[i]);
+  }
+  const std::string& why(std::size_t i) const {
+    return std::get<protocol::LaunchRefused>(reports_[i]).why;
   }
 
   std::string folder_;
   AgentFacts facts_;
   ScriptedRunner runner_;
-  std::vector<Report> reports_;
+  std::vector<protocol::Report> reports_;
   int checkpoint_signal_ = 0;
   bool mapped_users_ = false;
   std::vector<std::int64_t> waits_;
   std::function<void()> grace_over_;
 };
 
-using enum ReportKind;
-using Kinds = std::vector<ReportKind>;
+constexpr char kPrepared[] = "prepared";
+constexpr char kStarted[] = "started";
+constexpr char kTaskEnded[] = "task_ended";
+constexpr char kEnded[] = "ended";
+constexpr char kLaunchFailed[] = "launch_failed";
+constexpr char kStepEnded[] = "step_ended";
+using Kinds = std::vector<std::string>;
 
 TEST_F(HeldAttemptTest, StartsAtOnceAndEndsWithItsTasks) {
   HeldAttempt held = make(2, false);
@@ -121,9 +137,9 @@ TEST_F(HeldAttemptTest, StartsAtOnceAndEndsWithItsTasks) {
   runner_.end(0, 0);
   runner_.end(1, 3);
   ASSERT_EQ(kinds(), (Kinds{kStarted, kTaskEnded, kEnded}));
-  ASSERT_EQ(reports_[2].exits.size(), 1u) << "the first exit was told before";
-  EXPECT_EQ(reports_[2].exits[0].exit_code, 3);
-  EXPECT_EQ(reports_[2].cpu_us, 20);
+  ASSERT_EQ(ended(2).exits.size(), 1u) << "the first exit was told before";
+  EXPECT_EQ(ended(2).exits[0].exit_code, 3);
+  EXPECT_EQ(ended(2).cpu_us, 20);
 }
 
 TEST_F(HeldAttemptTest, WaitsAtTheBarrier) {
@@ -213,8 +229,8 @@ TEST_F(HeldAttemptTest, ATaskThatCannotStartIsAnExit) {
   HeldAttempt held = make(1, false);
   held.launch("{}");
   ASSERT_EQ(kinds(), Kinds{kEnded});
-  EXPECT_EQ(reports_[0].exits[0].exit_code, 127);
-  EXPECT_NE(reports_[0].exits[0].cause.find("no room"), std::string::npos);
+  EXPECT_EQ(ended(0).exits[0].exit_code, 127);
+  EXPECT_NE(ended(0).exits[0].cause.find("no room"), std::string::npos);
 }
 
 TEST_F(HeldAttemptTest, AMissingWorkdirIsALaunchFailure) {
@@ -222,7 +238,7 @@ TEST_F(HeldAttemptTest, AMissingWorkdirIsALaunchFailure) {
   const_cast<LaunchOrder&>(held.order()).exec.workdir = folder_ + "/nowhere";
   held.launch("{}");
   ASSERT_EQ(kinds(), Kinds{kLaunchFailed});
-  EXPECT_NE(reports_[0].why.find("nowhere"), std::string::npos);
+  EXPECT_NE(why(0).find("nowhere"), std::string::npos);
 }
 
 TEST_F(HeldAttemptTest, ItIsWarnedBeforeItsTimeIsOver) {
@@ -287,7 +303,7 @@ TEST_F(HeldAttemptTest, ARestartedAgentGoesOn) {
   EXPECT_EQ(third.started_us(), started_us);
   third.repeat_report();
   ASSERT_EQ(kinds(), Kinds{kEnded});
-  EXPECT_EQ(reports_[0].exits.size(), 2u);
+  EXPECT_EQ(ended(0).exits.size(), 2u);
 }
 
 TEST_F(HeldAttemptTest, WhatWouldNotStartAnyMoreStillGoesOn) {
@@ -310,7 +326,7 @@ TEST_F(HeldAttemptTest, WhatWouldNotStartAnyMoreStillGoesOn) {
   contain(other, "");
   other.launch("{}");
   ASSERT_EQ(kinds(), Kinds{kLaunchFailed});
-  EXPECT_EQ(reports_[0].why, "the node offers none");
+  EXPECT_EQ(why(0), "the node offers none");
 }
 
 TEST_F(HeldAttemptTest, ARestartedAgentStartsNothingThatItWouldRefuse) {

@@ -24,8 +24,8 @@ struct HeldAttempt::Step {
   std::size_t open = 0;
   std::set<Rank> starting;
   std::unique_ptr<StepInput> input;
-  bool waits_for_image = false;
-  bool stopped = false;  // before its image was there
+  bool waits = true;     // for what it needs, and for its image
+  bool stopped = false;  // before they were there
 };
 
 }  // namespace dove::agent

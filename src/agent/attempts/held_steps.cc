@@ -22,6 +22,7 @@ void HeldAttempt::adopt_step_task(const TaskPlan& plan, std::int32_t number) {
     step = std::make_unique<Step>();
     step->order.key = order_.key;
     step->order.step = number;
+    step->waits = false;
     steps_seen_.insert(number);
   }
   const Rank rank = plan.rank;
@@ -54,21 +55,38 @@ void HeldAttempt::start_step(const StepOrder& order) {
   steps_[order.step] = std::move(step);
   held.open = order.tasks.size();
   for (const TaskGrant& grant : order.tasks) held.starting.insert(grant.rank);
-  const std::string& image = order.container.image;
-  if (image.empty()) return launch_step(order.step, std::nullopt);
-  held.waits_for_image = true;
-  context_.runner->prepare(image, [this, number = order.step, alive = std::weak_ptr<bool>(alive_)](
-                                      const Result<void>& prepared) {
-    if (alive.expired()) return;
-    launch_step(number, prepared.ok() ? std::nullopt : std::optional(prepared.error()));
-  });
+  const bool own_container = !order.container.image.empty() || !order.container.name.empty();
+  meet(needs(own_container ? order.container : order_.exec.container,
+             order.workdir.empty() ? order_.exec.workdir : order.workdir),
+       [this, number = order.step](const Result<void>& met) {
+         if (!met.ok()) return launch_step(number, met.error());
+         bring_step_image(number);
+       });
+}
+
+void HeldAttempt::bring_step_image(std::int32_t number) {
+  const auto found = steps_.find(number);
+  if (found == steps_.end()) return;
+  ContainerSpec& container = found->second->order.container;
+  if (!container.name.empty()) {
+    Result<std::string> image =
+        context_.runner->image_of(attempt_mark(plan_context(false)), container);
+    if (!image.ok()) return launch_step(number, image.error());
+    container.image = std::move(image).value();
+  }
+  if (container.image.empty()) return launch_step(number, std::nullopt);
+  bring_image(container.image,
+              [this, number, alive = std::weak_ptr<bool>(alive_)](const Result<void>& prepared) {
+                if (alive.expired()) return;
+                launch_step(number, prepared.ok() ? std::nullopt : std::optional(prepared.error()));
+              });
 }
 
 void HeldAttempt::launch_step(std::int32_t step_number, const std::optional<Error>& error) {
   const auto found = steps_.find(step_number);
-  if (found == steps_.end()) return;
+  if (found == steps_.end() || !found->second->waits) return;
   Step& held = *found->second;
-  held.waits_for_image = false;
+  held.waits = false;
   const StepOrder order = held.order;  // outlives the step, which may end here
   const bool stopped = held.stopped;
   const PlanContext plans = plan_context(context_.keeps_records);
@@ -157,7 +175,7 @@ void HeldAttempt::step_task_ended(std::int32_t number, Rank rank, TaskEnd end) {
   if (--step.open > 0) return;
   steps_over_[number] = step.exits;
   if (steps_over_.size() > kStepsOverMax) steps_over_.erase(steps_over_.begin());
-  Report report{ReportKind::kStepEnded, order_.key, step.exits, "", 0, 0, number};
+  protocol::StepOver report{order_.key, number, step.exits};
   steps_.erase(found);
   context_.report(std::move(report));
   settle();
@@ -174,7 +192,7 @@ void HeldAttempt::attach_step(const StepAttach& attach) {
     context_.step_output(attach, default_output(attach.step, rank));
   }
   if (steps_.count(attach.step) != 0) return;
-  Report over{ReportKind::kStepEnded, order_.key, {}, "", 0, 0, attach.step};
+  protocol::StepOver over{order_.key, attach.step, {}};
   if (const auto known = steps_over_.find(attach.step); known != steps_over_.end()) {
     over.exits = known->second;
   } else {
@@ -186,7 +204,7 @@ void HeldAttempt::attach_step(const StepAttach& attach) {
 void HeldAttempt::stop_step(std::int32_t number, int signal_number) {
   const auto found = steps_.find(number);
   if (found == steps_.end()) return;
-  if (found->second->waits_for_image) found->second->stopped = true;
+  if (found->second->waits) found->second->stopped = true;
   for (const auto& slot : found->second->tasks) {
     if (slot->task == nullptr) continue;
     if (signal_number == 0) {

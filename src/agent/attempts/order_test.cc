@@ -19,7 +19,8 @@ Json launch(int nodes, const Json& container) {
   }
   Json exec{{"command", {"true"}}};
   if (!container.is_null()) exec["container"] = container;
-  return {{"job", 7},
+  return {{"order", "launch"},
+          {"job", 7},
           {"attempt", 1},
           {"placement", {{"node", 1}, {"tasks", {{{"rank", 0}, {"local_rank", 0}}}}}},
           {"placements", peers},
@@ -27,9 +28,8 @@ Json launch(int nodes, const Json& container) {
           {"exec", exec}};
 }
 
-LaunchOrder read(Json line, bool has_network) {
-  line["has_network"] = has_network;
-  Result<LaunchOrder> order = read_launch_order(line);
+LaunchOrder read(const Json& line, bool has_network) {
+  Result<LaunchOrder> order = read_launch_order(line, has_network);
   EXPECT_TRUE(order.ok()) << order.error().message;
   return order.ok() ? *order : LaunchOrder{};
 }

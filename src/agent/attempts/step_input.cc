@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include "agent/aside/linux_user.h"
 
 namespace dove::agent {
 namespace {
@@ -37,10 +38,11 @@ Result<void> StepInput::add(Rank rank, const std::string& path, const std::strin
     return Error{ErrorKind::kInternal, "step_input",
                  fmt::format("cannot make {}: {}", path, std::strerror(errno)), path};
   };
-  const passwd* user = linux_user.empty() ? nullptr : ::getpwnam(linux_user.c_str());
+  const std::optional<LinuxUser> user =
+      linux_user.empty() ? std::nullopt : known_linux_user(linux_user);
   ::unlink(path.c_str());
   if (::mkfifo(path.c_str(), 0600) != 0) return failed();
-  if (user != nullptr && ::chown(path.c_str(), user->pw_uid, user->pw_gid) != 0) return failed();
+  if (user && ::chown(path.c_str(), user->uid, user->gid) != 0) return failed();
   // For reading too: it is open before its task is there.
   const int fd = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return failed();

@@ -112,7 +112,7 @@ ContainerEgress::ContainerEgress(wire::Loop& loop, ContainerEgressOptions option
   tried(run_briefly(trial()));
   try_later();
   if (const std::string why = shortfall(); !why.empty()) {
-    telemetry::log(telemetry::Level::kWarning, "networks_closed", {{"why", why}});
+    telemetry::log(telemetry::Level::kInfo, "networks_closed", {{"why", why}});
   }
 }
 

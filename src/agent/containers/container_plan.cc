@@ -1,14 +1,14 @@
 #include "agent/containers/container_plan.h"
 
 #include <fmt/format.h>
-#include <grp.h>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 
+#include "agent/aside/linux_user.h"
 #include "containers/place.h"
 #include "model/huge_pages.h"
 
@@ -31,25 +31,62 @@ std::string normal(const std::string& path) {
   return text;
 }
 
-Result<ContainerBind> volume_bind(const Volume& volume, const std::vector<std::string>& roots,
-                                  bool as_owner) {
-  const std::string source = normal(volume.source);
-  ContainerBind bind;
-  bind.how = !volume.writable ? "ro" : as_owner ? "owned" : "rw";
-  bind.target = volume.target.empty() ? volume.source : volume.target;
-  for (const std::string& given : roots) {
-    const std::string root = normal(given);
-    if (!lies_in(source, root)) continue;
-    bind.root = root;
-    bind.path = source.size() > root.size() ? source.substr(root == "/" ? 1 : root.size() + 1) : "";
-    return bind;
+// The innermost that holds the path; nullptr: none does.
+const VolumeRoot* root_of(const std::string& source, const std::vector<VolumeRoot>& roots) {
+  const VolumeRoot* best = nullptr;
+  for (const VolumeRoot& root : roots) {
+    if (!lies_in(source, root.path)) continue;
+    if (best == nullptr || root.path.size() > best->path.size()) best = &root;
   }
+  return best;
+}
+
+Error not_allowed(const Volume& volume, const std::vector<VolumeRoot>& roots) {
+  std::vector<std::string> paths;
+  for (const VolumeRoot& root : roots) paths.push_back(root.path);
   return Error{ErrorKind::kInvalid, "volume_not_allowed",
                fmt::format("the volume {} is not one that containers may see on this node; allowed "
                            "is what lies in {} (--volume-roots of the agent)",
                            volume.source,
-                           roots.empty() ? "nothing" : fmt::format("{}", fmt::join(roots, ", "))),
+                           paths.empty() ? "nothing" : fmt::format("{}", fmt::join(paths, ", "))),
                "volumes"};
+}
+
+// Who is nobody on the machine is let in by its administrator's word alone.
+Result<void> check_declared(const Volume& volume, const VolumeRoot& root, const std::string& user) {
+  const auto names = [&](const std::string& one) { return one == user || one == "*"; };
+  const bool owns = !root.owner.empty() && names(root.owner);
+  if (owns) return {};
+  const bool reads = std::any_of(root.readers.begin(), root.readers.end(), names);
+  if (reads && !volume.writable) return {};
+  return Error{
+      ErrorKind::kInvalid, "volume_not_yours",
+      fmt::format("user '{}', who is mapped to no Linux user, {} the volume {}; an administrator "
+                  "maps the user to one (kind: User, linux_user: …), or names them for {} "
+                  "(--volume-roots {}=OWNER+READER)",
+                  user, reads ? "may only read" : "has no right to", volume.source, root.path,
+                  root.path),
+      "volumes"};
+}
+
+Result<ContainerBind> volume_bind(const Volume& volume, const std::vector<VolumeRoot>& roots,
+                                  const TaskPlan& plan) {
+  const std::string source = normal(volume.source);
+  const VolumeRoot* root = root_of(source, roots);
+  if (root == nullptr) return not_allowed(volume, roots);
+  ContainerBind bind;
+  bind.target = volume.target.empty() ? volume.source : volume.target;
+  bind.root = root->path;
+  bind.path = source.size() > root->path.size()
+                  ? source.substr(root->path == "/" ? 1 : root->path.size() + 1)
+                  : "";
+  if (!plan.volume_user.empty()) {
+    TRY(check_declared(volume, *root, plan.volume_user));
+    bind.how = volume.writable ? "owned" : "owned-ro";
+  } else {
+    bind.how = !volume.writable ? "ro" : plan.linux_user.empty() ? "owned" : "rw";
+  }
+  return bind;
 }
 
 // The smallest pages where programs look first: "/dev/hugepages", then "/dev/hugepages-1Gi".
@@ -74,27 +111,55 @@ void add_python(const TaskPlan& plan, const containers::Image& image, containers
 
 }  // namespace
 
-Result<ContainerIdentity> container_identity(const std::string& linux_user) {
+Result<std::vector<VolumeRoot>> parse_volume_roots(const std::string& text) {
+  std::vector<VolumeRoot> roots;
+  std::stringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) {
+    VolumeRoot root;
+    const std::size_t equals = part.rfind('=');
+    const bool names = equals != std::string::npos;
+    if (part.empty() || equals == 0 || (names && equals + 1 == part.size())) {
+      return Error{ErrorKind::kInvalid, "bad_setting",
+                   fmt::format("--volume-roots: '{}' is not of the form DIR or "
+                               "DIR=OWNER[+READER]..., as in /shared/vision=ann+bob",
+                               part),
+                   "--volume-roots"};
+    }
+    root.path = normal(fs::absolute(part.substr(0, equals)));
+    if (names) {
+      std::stringstream words(part.substr(equals + 1));
+      std::getline(words, root.owner, '+');
+      for (std::string name; std::getline(words, name, '+');) root.readers.push_back(name);
+    }
+    roots.push_back(std::move(root));
+  }
+  return roots;
+}
+
+Result<ContainerIdentity> container_identity(const std::string& linux_user, bool root) {
   ContainerIdentity identity;
   if (linux_user.empty()) {
     identity.uids = identity.gids = containers::map_ids({});
     return identity;
   }
-  const passwd* entry = ::getpwnam(linux_user.c_str());
-  if (entry == nullptr || entry->pw_uid == 0) {
+  const std::optional<LinuxUser> user = known_linux_user(linux_user);
+  if (!user || user->uid == 0) {
     return Error{ErrorKind::kInvalid, "no_linux_user",
                  fmt::format("Linux user '{}' does not exist on this node, or is root", linux_user),
                  ""};
   }
-  identity.uid = entry->pw_uid;
-  identity.gid = entry->pw_gid;
-  int count = 256;
-  gid_t groups[256];
-  if (::getgrouplist(entry->pw_name, entry->pw_gid, groups, &count) > 0) {
-    identity.groups.assign(groups, groups + count);
-  }
+  identity.uid = user->uid;
+  identity.gid = user->gid;
+  identity.groups = user->groups;
   // Groups of the machine's root would be rights over what is the machine's.
   std::erase(identity.groups, 0U);
+  if (root) {
+    std::erase(identity.groups, identity.gid);
+    identity.uids = containers::map_root(containers::map_ids({}), identity.uid);
+    identity.gids = containers::map_root(containers::map_ids(identity.groups), identity.gid);
+    identity.uid = identity.gid = 0;
+    return identity;
+  }
   std::vector<std::uint32_t> gids = identity.groups;
   gids.push_back(identity.gid);
   identity.uids = containers::map_ids({identity.uid});
@@ -102,8 +167,14 @@ Result<ContainerIdentity> container_identity(const std::string& linux_user) {
   return identity;
 }
 
+Result<std::string> outside_user(const std::string& linux_user) {
+  if (linux_user.empty()) return std::string();
+  TRY_ASSIGN(const ContainerIdentity user, container_identity(linux_user));
+  return fmt::format("{}:{}:{}", user.uid, user.gid, fmt::join(user.groups, ","));
+}
+
 Result<std::vector<ContainerBind>> container_binds(const TaskPlan& plan,
-                                                   const std::vector<std::string>& volume_roots,
+                                                   const std::vector<VolumeRoot>& volume_roots,
                                                    const ContainerFiles& files) {
   std::vector<ContainerBind> binds;
   binds.push_back({"ro", files.contain, "", containers::kInit});
@@ -114,12 +185,15 @@ Result<std::vector<ContainerBind>> container_binds(const TaskPlan& plan,
       binds.push_back({"ro", fs::canonical(file).string(), "", target});
     }
   }
+  if (!plan.authority_path.empty()) {
+    binds.push_back({"ro", plan.authority_path, "", containers::kAuthority});
+  }
   if (!files.python.empty()) binds.push_back({"ro", files.python, "", containers::kPython});
   for (const SharedPath& shared : plan.shared) {
     binds.push_back({shared.writable ? "rw" : "ro", shared.source, "", shared.target});
   }
   for (const Volume& volume : plan.container.volumes) {
-    TRY_ASSIGN(ContainerBind bind, volume_bind(volume, volume_roots, plan.linux_user.empty()));
+    TRY_ASSIGN(ContainerBind bind, volume_bind(volume, volume_roots, plan));
     binds.push_back(std::move(bind));
   }
   add_huge_pages(plan, binds);
@@ -160,7 +234,13 @@ void apply_cdi(const containers::CdiEdits& edits, ContainerIdentity& identity,
   identity.groups.insert(identity.groups.end(), edits.groups.begin(), edits.groups.end());
   std::vector<std::uint32_t> same = identity.groups;
   if (identity.gid != 0) same.push_back(identity.gid);
-  identity.gids = bundle.gids = containers::map_ids(same);
+  const std::uint32_t root = containers::outside_of(identity.gids, 0);
+  identity.gids = containers::map_ids(same);
+  if (root != containers::kIdBase) {
+    std::erase(same, root);
+    identity.gids = containers::map_root(containers::map_ids(same), root);
+  }
+  bundle.gids = identity.gids;
   bundle.groups = identity.groups;
 }
 
@@ -183,6 +263,7 @@ containers::Bundle container_bundle(const TaskPlan& plan, const containers::Imag
   bundle.argv.insert(bundle.argv.end(), plan.argv.begin(), plan.argv.end());
   bundle.environment = plan.environment;
   for (const auto& [name, value] : image.environment) {
+    if (plan.yields.contains(name)) bundle.environment.erase(name);
     const bool is_new = bundle.environment.try_emplace(name, value).second;
     // Ours alone comes before the image's and hides none of it; the job's own does.
     std::string& given = bundle.environment[name];
@@ -191,6 +272,7 @@ containers::Bundle container_bundle(const TaskPlan& plan, const containers::Imag
   bundle.environment.try_emplace("PATH", kPath);
   bundle.environment.try_emplace("HOME", "/root");
   add_python(plan, image, bundle);
+  if (!plan.authority_path.empty()) bundle.environment["DOVE_CA_FILE"] = containers::kAuthority;
   bundle.environment["DOVE_TASK_MARK"] = plan.mark;
   bundle.workdir = plan.container.workdir.empty() ? image.workdir : plan.container.workdir;
   bundle.root = containers::kRoot;

@@ -1,6 +1,6 @@
 // From a task's plan to what dove-contain and the OCI runtime are told about its container.
 //
-// Pure but for looking at users and files. Any thread.
+// Pure but for looking at files. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +27,20 @@ struct ContainerIdentity {
 
 // One --bind of dove-contain, and where it is seen.
 struct ContainerBind {
-  std::string how;   // "ro", "rw", "owned"; "huge": `path` bytes of memory in pages of `root` bytes
+  // "ro" and "rw" with the container's own rights, "owned" and "owned-ro" with the owner's; "huge":
+  // `path` bytes of memory in pages of `root` bytes.
+  std::string how;
   std::string root;  // absolute; `path` is looked up below it without following links
   std::string path;
   std::string target;
 };
 
-// "" is root inside and nobody outside. Errors: there is no such user.
-Result<ContainerIdentity> container_identity(const std::string& linux_user);
+// "" is root inside and nobody outside; another is itself, or with `root` is root inside. Errors:
+// there is no such user, or nobody has looked it up (agent/aside/linux_user.h).
+Result<ContainerIdentity> container_identity(const std::string& linux_user, bool root = false);
+
+// Who that is outside, as dove-contain takes it: "1000:1000:4,24"; "" for "".
+Result<std::string> outside_user(const std::string& linux_user);
 
 // Files of the node that every container sees.
 struct ContainerFiles {
@@ -44,10 +50,22 @@ struct ContainerFiles {
   std::string python;    // directory of the package `dove`; "": none
 };
 
+// A directory below which volumes may be. Whoever has a Linux user has that user's rights there;
+// others have its owner's, and those of one who reads, if they are named. "*" is everybody.
+struct VolumeRoot {
+  std::string path;   // absolute
+  std::string owner;  // "": nobody
+  std::vector<std::string> readers;
+};
+
+// "DIR[=OWNER[+READER]...],...": relative paths begin at the working directory. Errors name the
+// part that is malformed.
+Result<std::vector<VolumeRoot>> parse_volume_roots(const std::string& text);
+
 // What the container sees of the node: volumes, what the task shares with its job, those files.
-// Errors: a volume that lies in none of `volume_roots`.
+// Errors: a volume that lies in none of `volume_roots`, or is another's.
 Result<std::vector<ContainerBind>> container_binds(const TaskPlan& plan,
-                                                   const std::vector<std::string>& volume_roots,
+                                                   const std::vector<VolumeRoot>& volume_roots,
                                                    const ContainerFiles& files);
 
 // How devices are named in CDI files, and where those are.

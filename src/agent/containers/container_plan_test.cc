@@ -37,6 +37,47 @@ TEST(ContainerPlan, ThePackageDoveIsShownReadOnly) {
   EXPECT_EQ(binds->back().target, containers::kPython);
 }
 
+// How a user sees a volume there, or the error's code.
+std::string seen_by(const std::string& user, const std::string& source, bool writable,
+                    const std::string& linux_user = "") {
+  const auto roots =
+      parse_volume_roots("/shared,/shared/vision=ann+bob,/shared/sets=*,/shared/models=ann+*");
+  if (!roots.ok()) return roots.error().code;
+  TaskPlan plan;
+  plan.volume_user = user;
+  plan.linux_user = linux_user;
+  plan.container.volumes = {{source, "", writable}};
+  const auto binds = container_binds(plan, *roots, {"/bin/true", "", "", ""});
+  return binds.ok() ? binds->back().how : binds.error().code;
+}
+
+TEST(ContainerPlan, WhoHasNoLinuxUserGetsWhatIsDeclaredAlone) {
+  EXPECT_EQ(seen_by("ann", "/shared/vision/x", true), "owned");
+  EXPECT_EQ(seen_by("ann", "/shared/vision", false), "owned-ro");
+  EXPECT_EQ(seen_by("bob", "/shared/vision/x", false), "owned-ro");
+  EXPECT_EQ(seen_by("bob", "/shared/vision/x", true), "volume_not_yours");
+  EXPECT_EQ(seen_by("eve", "/shared/vision/x", false), "volume_not_yours");
+  EXPECT_EQ(seen_by("ann", "/shared/vision/../home", false), "volume_not_yours");
+  EXPECT_EQ(seen_by("eve", "/shared", false), "volume_not_yours");
+  EXPECT_EQ(seen_by("eve", "/shared/sets", true), "owned");
+  EXPECT_EQ(seen_by("eve", "/shared/models", false), "owned-ro");
+  EXPECT_EQ(seen_by("eve", "/shared/models", true), "volume_not_yours");
+  EXPECT_EQ(seen_by("eve", "/elsewhere", false), "volume_not_allowed");
+}
+
+TEST(ContainerPlan, TheKernelChecksLinuxUsers) {
+  EXPECT_EQ(seen_by("", "/shared/vision/x", true, "lin-eve"), "rw");
+  EXPECT_EQ(seen_by("", "/shared/vision/x", false, "lin-eve"), "ro");
+}
+
+TEST(ContainerPlan, AMalformedRootIsNamed) {
+  for (const char* text : {"/shared=", "=ann", "/a,/b="}) {
+    const auto roots = parse_volume_roots(text);
+    ASSERT_FALSE(roots.ok()) << text;
+    EXPECT_NE(roots.error().message.find("DIR=OWNER[+READER]"), std::string::npos);
+  }
+}
+
 // A network adapter's plug-in says nothing of the GPU beside it.
 TEST(ContainerPlan, CdiIsAskedForDevicesAndForWhatPlugInsName) {
   const std::string folder = testing::TempDir() + "/cdi-" + std::to_string(::getpid());
@@ -75,6 +116,18 @@ TEST(ContainerPlan, HugePagesAreFileSystemsOfTheirSize) {
   EXPECT_EQ((*binds)[1].root, "2097152");
   EXPECT_EQ((*binds)[1].target, "/dev/hugepages");
   EXPECT_EQ((*binds)[2].target, "/dev/hugepages-1Gi");
+}
+
+TEST(ContainerPlan, WhatYieldsIsHiddenByTheImage) {
+  TaskPlan plan;
+  plan.environment = {{"LIBRARIES", "/host"}, {"MINE", "1"}, {"RANK", "3"}};
+  plan.yields = {"LIBRARIES", "MINE"};
+  containers::Image image;
+  image.environment = {{"LIBRARIES", "/opt"}, {"RANK", "0"}};
+  const auto environment = container_bundle(plan, image, {}, {}).environment;
+  EXPECT_EQ(environment.at("LIBRARIES"), "/opt");
+  EXPECT_EQ(environment.at("MINE"), "1") << "the image does not set it";
+  EXPECT_EQ(environment.at("RANK"), "3") << "that is Dovetail's";
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "agent/containers/container_network.h"
 #include "agent/containers/container_plan.h"
@@ -23,10 +24,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kDeleteLimit{60};
+constexpr std::chrono::minutes kSaveLimit{30};
 constexpr std::chrono::milliseconds kDeleteAgain{500};
 constexpr int kDeleteTries = 5;
 constexpr std::chrono::hours kCollectEvery{6};
 constexpr const char kScript[] = "/dev/.dove-script";  // inside
+constexpr const char kSave[] = "save";        // likewise: who saves which root directory, and where
 constexpr const char kImageName[] = "image";  // in a container's directory: the key of its image
 
 Error cannot_make(const std::string& path, int reason) {
@@ -49,20 +52,14 @@ std::string read_text(const std::string& path) {
   return text;
 }
 
-// A directory that a job's tasks share, theirs from its making on; what they may only read is there
-// without them, or missing.
+// A directory in the agent's data that a job's tasks share, theirs from its making on. Others are
+// there by now, or missing.
 Result<void> make_shared(const SharedPath& shared, const ContainerIdentity& identity) {
-  if (!shared.writable || ::access(shared.source.c_str(), F_OK) == 0) return {};
+  if (!shared.is_ours || ::access(shared.source.c_str(), F_OK) == 0) return {};
   std::error_code error;
   fs::create_directories(shared.source, error);
-  const auto outside = [](const containers::IdMap& map, std::uint32_t inside) {
-    for (const containers::IdRange& range : map) {
-      if (inside - range.inside < range.count) return range.outside + (inside - range.inside);
-    }
-    return containers::kIdBase;
-  };
-  if (error || ::chown(shared.source.c_str(), outside(identity.uids, identity.uid),
-                       outside(identity.gids, identity.gid)) != 0) {
+  if (error || ::chown(shared.source.c_str(), containers::outside_of(identity.uids, identity.uid),
+                       containers::outside_of(identity.gids, identity.gid)) != 0) {
     return cannot_make(shared.source, error ? error.value() : errno);
   }
   return {};
@@ -101,10 +98,12 @@ ContainerRunner::ContainerRunner(wire::Loop& loop, ProcessRunner& processes,
     : loop_(loop),
       processes_(processes),
       options_(std::move(options)),
-      images_(loop, {options_.images, options_.data_dir + "/images", options_.pulls}),
+      images_(loop, {options_.images, options_.data_dir + "/images", options_.pulls,
+                     options_.contain_path, options_.images_kept}),
       networks_(options_.data_dir + "/networks"),
       egress_(loop, {options_.contain_path, options_.data_dir + "/ways", options_.routes,
-                     options_.controller}) {
+                     options_.controller}),
+      roots_(loop, options_.data_dir + "/roots", options_.contain_path) {
   std::error_code error;
   for (const std::string& path :
        {options_.data_dir + "/containers", options_.data_dir + "/images"}) {
@@ -112,6 +111,7 @@ ContainerRunner::ContainerRunner(wire::Loop& loop, ProcessRunner& processes,
     fs::permissions(path, fs::perms::owner_all, error);
   }
   collect_images();
+  roots_.sweep();
   bool any = false;
   networks_.sweep([&](const std::string& attempt) {
     const bool needed = has_containers(attempt);
@@ -151,11 +151,21 @@ const Result<containers::Runtime>& ContainerRunner::runtime() {
   return *runtime_;
 }
 
-void ContainerRunner::prepare(const std::string& image, std::function<void(Result<void>)> done) {
+void ContainerRunner::prepare(const std::string& image, const std::string& linux_user,
+                              std::function<void(Result<void>)> done) {
   if (image.empty()) return done({});
   if (!runtime().ok()) return done(runtime().error());
-  images_.prepare(image, std::move(done));
+  const Result<std::string> reader = outside_user(linux_user);
+  if (!reader.ok()) return done(reader.error());
+  images_.prepare(image, *reader, std::move(done));
 }
+
+Result<std::string> ContainerRunner::image_of(const std::string& attempt,
+                                              const ContainerSpec& container) {
+  return roots_.image_of(attempt, container);
+}
+
+void ContainerRunner::attempt_over(const std::string& attempt) { roots_.drop_all(attempt); }
 
 // The mark as a name: of a directory, and of the container for its runtime.
 std::string ContainerRunner::directory_of(const TaskPlan& plan) const {
@@ -173,7 +183,7 @@ bool ContainerRunner::has_containers(const std::string& attempt) const {
 // What dove-contain is told, but for what the container sees of the node.
 std::vector<std::string> ContainerRunner::enter_command(const TaskPlan& plan,
                                                         const ContainerIdentity& identity,
-                                                        const std::string& lower,
+                                                        const containers::Image& image,
                                                         const std::string& log) const {
   std::vector<std::string> argv{options_.contain_path,
                                 "enter",
@@ -185,7 +195,11 @@ std::vector<std::string> ContainerRunner::enter_command(const TaskPlan& plan,
                                 "--scratch",
                                 std::to_string(options_.scratch_bytes),
                                 "--lower",
-                                lower};
+                                image.root};
+  if (image.is_owned) argv.emplace_back("--owned-lower");
+  if (const std::string kept = roots_.path(plan); !kept.empty()) {
+    argv.insert(argv.end(), {"--kept", kept});
+  }
   if (plan.network != nullptr) argv.insert(argv.end(), {"--network", networks_.path(plan.attempt)});
   for (const PublishedPort& port : plan.ports) {
     argv.insert(argv.end(), {"--publish", std::to_string(port.node_port)});
@@ -196,8 +210,9 @@ std::vector<std::string> ContainerRunner::enter_command(const TaskPlan& plan,
 // A further process in the container of the task that it joins.
 Result<TaskPlan> ContainerRunner::exec_plan(const TaskPlan& plan, const std::string& directory) {
   TRY_ASSIGN(const containers::Runtime runtime_found, runtime());
-  TRY_ASSIGN(const containers::Image image, images_.find(plan.container.image));
-  TRY_ASSIGN(ContainerIdentity identity, container_identity(plan.linux_user));
+  TRY_ASSIGN(const std::string reader, outside_user(plan.linux_user));
+  TRY_ASSIGN(const containers::Image image, images_.find(plan.container.image, reader));
+  TRY_ASSIGN(ContainerIdentity identity, container_identity(plan.linux_user, plan.container.root));
   // The runtime begins in the root directory as it is named outside.
   for (const char* path : {containers::kPlace, containers::kRoot}) {
     if (::mkdir(path, 0755) != 0 && errno != EEXIST) return cannot_make(path, errno);
@@ -222,11 +237,31 @@ Result<TaskPlan> ContainerRunner::exec_plan(const TaskPlan& plan, const std::str
   return launch;
 }
 
+// The batch script in place of its path on the node; the entry point before it.
+Result<void> ContainerRunner::begin_program(const TaskPlan& plan, const std::string& directory,
+                                            containers::Bundle& bundle) {
+  const auto program = bundle.argv.begin() + containers::kInitWords;
+  if (!plan.script_path.empty()) {
+    // The container's user can read only a copy.
+    std::error_code error;
+    fs::copy_file(plan.script_path, directory + "/script", error);
+    fs::permissions(directory + "/script", fs::perms(0555), error);
+    *program = kScript;
+  }
+  if (!plan.container.entrypoint) return {};
+  TRY_ASSIGN(const std::string reader, outside_user(plan.linux_user));
+  TRY_ASSIGN(const std::vector<std::string> words,
+             images_.entrypoint(plan.container.image, reader));
+  bundle.argv.insert(program, words.begin(), words.end());
+  return {};
+}
+
 Result<TaskPlan> ContainerRunner::launch_plan(const TaskPlan& plan, const std::string& directory) {
   if (!plan.joins.empty()) return exec_plan(plan, directory);
   TRY_ASSIGN(const containers::Runtime runtime_found, runtime());
-  TRY_ASSIGN(const containers::Image image, images_.find(plan.container.image));
-  TRY_ASSIGN(ContainerIdentity identity, container_identity(plan.linux_user));
+  TRY_ASSIGN(const std::string reader, outside_user(plan.linux_user));
+  TRY_ASSIGN(const containers::Image image, images_.find(plan.container.image, reader));
+  TRY_ASSIGN(ContainerIdentity identity, container_identity(plan.linux_user, plan.container.root));
   const bool own_network = plan.network != nullptr;
   const std::string hosts = own_network ? directory + "/hosts" : "/etc/hosts";
   const std::string resolver = own_network ? directory + "/resolv.conf" : "/etc/resolv.conf";
@@ -249,12 +284,7 @@ Result<TaskPlan> ContainerRunner::launch_plan(const TaskPlan& plan, const std::s
     return cannot_make(containers::kPlace, errno);
   }
   containers::Bundle bundle = container_bundle(plan, image, identity, all);
-  if (!plan.script_path.empty()) {
-    // The container's user can read only a copy.
-    fs::copy_file(plan.script_path, directory + "/script", error);
-    fs::permissions(directory + "/script", fs::perms(0555), error);
-    bundle.argv[containers::kInitWords] = kScript;
-  }
+  TRY(begin_program(plan, directory, bundle));
   if (const auto& open = processes_.options().open_devices; open) {
     for (const std::string& path : expand_device_paths(*open)) bundle.devices.push_back(path);
   }
@@ -270,11 +300,17 @@ Result<TaskPlan> ContainerRunner::launch_plan(const TaskPlan& plan, const std::s
   }
   TRY(write_text(directory + "/config.json", containers::config_json(bundle)));
   TRY(write_text(directory + "/" + kImageName, image.key));
+  if (const std::string kept = roots_.path(plan); !kept.empty()) {
+    TRY(roots_.note(plan));
+    if (!plan.container.save.empty() && plan.rank == 0) {
+      TRY(write_text(directory + "/" + kSave, reader + "\n" + kept + "\n" + plan.container.save));
+    }
+  }
 
   TaskPlan launch = plan;
   const std::string log = directory + "/log";
   std::vector<std::string>& argv = launch.launch.argv;
-  argv = enter_command(plan, identity, image.root, log);
+  argv = enter_command(plan, identity, image, log);
   for (const ContainerBind& bind : all) {
     argv.insert(argv.end(), {"--bind", bind.how, bind.root, bind.path});
   }
@@ -295,6 +331,7 @@ Result<std::unique_ptr<RunningTask>> ContainerRunner::start(const TaskPlan& plan
   held->directory = directory_of(plan);
   held->plan.mark = plan.mark;
   held->plan.attempt = plan.attempt;
+  held->plan.step = plan.step;
   held->callbacks = std::move(callbacks);
   held->in_network = plan.network != nullptr;
   if (held->in_network) use_network(plan.attempt);
@@ -320,6 +357,7 @@ Result<std::unique_ptr<RunningTask>> ContainerRunner::adopt(const TaskPlan& plan
   held->directory = directory;
   held->plan.mark = plan.mark;
   held->plan.attempt = plan.attempt;
+  held->plan.step = plan.step;
   held->callbacks = std::move(callbacks);
   held->in_network = networks_.is_there(plan.attempt);
   if (held->in_network) use_network(plan.attempt);
@@ -347,7 +385,33 @@ void ContainerRunner::ended(const std::shared_ptr<Held>& held, TaskEnd end) {
     if (!why.empty()) cause = "start_failed: " + why;
   }
   ending_[held->directory] = held;
-  remove(held);
+  save_or_remove(held);
+}
+
+void ContainerRunner::save_or_remove(const std::shared_ptr<Held>& held) {
+  std::istringstream lines(read_text(held->directory + "/" + kSave));
+  std::string who;
+  std::string kept;
+  std::string path;
+  if (!std::getline(lines, who) || !std::getline(lines, kept) || !std::getline(lines, path) ||
+      !roots_.was_made(kept)) {
+    return remove(held);
+  }
+  const std::weak_ptr<Held> weak = held;
+  held->deletion = std::make_unique<containers::Child>(
+      loop_,
+      std::vector<std::string>{options_.contain_path, "save", who, kept + "/root", path,
+                               held->directory + "/save.part"},
+      kSaveLimit, [this, weak, kept](const Result<void>& done) {
+        const std::shared_ptr<Held> over = weak.lock();
+        if (over == nullptr) return;
+        if (!done.ok() && over->end.exit.cause.empty()) {
+          over->end.exit.cause = "container_not_saved: " + done.error().message;
+          if (over->end.exit.exit_code == 0) over->end.exit.exit_code = 1;
+        }
+        if (kept.find(".save-") != std::string::npos) roots_.drop(kept);
+        remove(over);
+      });
 }
 
 // Its processes are gone; what is left are the runtime's records and cgroups. Also of a container

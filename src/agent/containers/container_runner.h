@@ -5,7 +5,8 @@
 // together by dove-contain and started by the machine's OCI runtime (runc, crun), which is gone
 // when the task runs: its parent is the shim. Root inside is nobody outside; a task of a mapped
 // Linux user runs as that user. When the task has ended its container is deleted before anyone is
-// told, so that nothing is left. Loop thread only.
+// told, so that nothing is left; a root directory that has a name stays until its attempt is over.
+// Loop thread only.
 #pragma once
 
 #include <map>
@@ -17,6 +18,7 @@
 #include "agent/containers/container_egress.h"
 #include "agent/containers/container_network.h"
 #include "agent/containers/container_plan.h"
+#include "agent/containers/kept_roots.h"
 #include "agent/tasks/process_runner.h"
 #include "agent/tasks/task.h"
 #include "containers/child.h"
@@ -27,13 +29,14 @@
 namespace dove::agent {
 
 struct ContainerRunnerOptions {
-  std::string contain_path;               // the dove-contain executable
-  std::string data_dir;                   // below it: containers, images
-  std::string python_directory;           // of the package `dove`; "": none
-  std::string runtime = "auto";           // "runc", "crun", a path
-  std::string images;                     // the administrator's directory of images
-  bool pulls = false;                     // from registries too
-  std::vector<std::string> volume_roots;  // volumes must lie in one of these
+  std::string contain_path;                 // the dove-contain executable
+  std::string data_dir;                     // below it: containers, images
+  std::string python_directory;             // of the package `dove`; "": none
+  std::string runtime = "auto";             // "runc", "crun", a path
+  std::string images;                       // the administrator's directory of images
+  bool pulls = false;                       // from registries too
+  std::chrono::hours images_kept{24 * 14};  // that no container has used meanwhile
+  std::vector<VolumeRoot> volume_roots;     // volumes must lie in one of these
   std::int64_t scratch_bytes = std::int64_t{4} << 30;
   std::string hostname;
   CdiNames cdi;
@@ -49,7 +52,10 @@ class ContainerRunner : public Runner {
 
   const ContainerEgress& egress() const { return egress_; }
 
-  void prepare(const std::string& image, std::function<void(Result<void>)> done) override;
+  void prepare(const std::string& image, const std::string& linux_user,
+               std::function<void(Result<void>)> done) override;
+  Result<std::string> image_of(const std::string& attempt, const ContainerSpec& container) override;
+  void attempt_over(const std::string& attempt) override;
   Result<std::unique_ptr<RunningTask>> start(const TaskPlan& plan,
                                              TaskCallbacks callbacks) override;
   Result<std::unique_ptr<RunningTask>> adopt(const TaskPlan& plan,
@@ -63,11 +69,15 @@ class ContainerRunner : public Runner {
   bool has_containers(const std::string& attempt) const;
   const Result<containers::Runtime>& runtime();
   std::vector<std::string> enter_command(const TaskPlan& plan, const ContainerIdentity& identity,
-                                         const std::string& lower, const std::string& log) const;
+                                         const containers::Image& image,
+                                         const std::string& log) const;
+  Result<void> begin_program(const TaskPlan& plan, const std::string& directory,
+                             containers::Bundle& bundle);
   Result<TaskPlan> exec_plan(const TaskPlan& plan, const std::string& directory);
   Result<TaskPlan> launch_plan(const TaskPlan& plan, const std::string& directory);
   TaskCallbacks watch(const std::shared_ptr<Held>& held);
   void ended(const std::shared_ptr<Held>& held, TaskEnd end);
+  void save_or_remove(const std::shared_ptr<Held>& held);
   void remove(const std::shared_ptr<Held>& held);
   void removed(const std::shared_ptr<Held>& held, const Result<void>& done);
   void collect_images();
@@ -80,6 +90,7 @@ class ContainerRunner : public Runner {
   containers::ImageStore images_;
   ContainerNetworks networks_;
   ContainerEgress egress_;
+  KeptRoots roots_;
   std::optional<Result<containers::Runtime>> runtime_;
   std::map<std::string, std::shared_ptr<Held>> ending_;  // by directory, while they are deleted
   wire::Timer collect_timer_;

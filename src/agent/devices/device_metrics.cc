@@ -47,11 +47,17 @@ void add_holder(const DeviceHolder& holder, Labels& labels) {
   labels.emplace_back("user", holder.user);
   labels.emplace_back("share", holder.job.empty() ? "" : std::to_string(holder.share_milli));
   labels.emplace_back("slice", holder.slice);
+  labels.emplace_back("GPU_I_PROFILE", holder.slice_profile);
+  labels.emplace_back("GPU_I_ID", holder.slice_instance);
+  labels.emplace_back("namespace", holder.project);
+  labels.emplace_back("pod", holder.job.empty() ? "" : "job-" + holder.job);
+  labels.emplace_back("container", holder.job_name);
+  labels.emplace_back("hpc_job", holder.job);
 }
 
 }  // namespace
 
-std::vector<DeviceHolder> device_holders(const LaunchOrder& order) {
+std::vector<DeviceHolder> device_holders(const LaunchOrder& order, const Slices& slices) {
   std::vector<DeviceHolder> holders;
   for (const DeviceGrant& grant : order.placement.devices) {
     DeviceHolder holder;
@@ -60,10 +66,16 @@ std::vector<DeviceHolder> device_holders(const LaunchOrder& order) {
     holder.queue = order.queue;
     holder.project = order.project;
     holder.user = order.user;
+    holder.job_name = order.job_name;
     holder.share_milli = grant.share_milli;
     if (grant.is_slice()) {
       holder.slice =
           fmt::format("{}:{}:{}", grant.slice.start, grant.slice.size, grant.slice.compute);
+      const auto cut = slices.find({grant.device, grant.slice.start});
+      if (cut != slices.end()) {
+        holder.slice_profile = cut->second.profile;
+        if (cut->second.instance >= 0) holder.slice_instance = std::to_string(cut->second.instance);
+      }
     }
     std::vector<Rank> ranks;
     for (const TaskGrant& task : order.placement.tasks) {

@@ -3,8 +3,9 @@
 //
 // A device has one series for each attempt that holds it or a part of it, with the labels job,
 // task, queue, project, user and share (thousandths of the device), and for each of its slices; one
-// with these labels empty when nobody does. All series of a device have the value of the whole
-// device: `max by (UUID)` counts each device once.
+// with these labels empty when nobody does. Those that the exporter has for pods of Kubernetes
+// (namespace, pod, container, hpc_job) name the same work. All series of a device have the value of
+// the whole device: `max by (UUID)` counts each device once.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "agent/attempts/order.h"
+#include "agent/devices/slice_cutter.h"
 #include "devices/readings.h"
 #include "model/node.h"
 #include "telemetry/exposition.h"
@@ -28,9 +30,13 @@ struct DeviceHolder {
   std::string user;
   std::int32_t share_milli = 0;
   std::string slice;  // "START:SIZE:COMPUTE", or ""
+  std::string job_name;
+  std::string slice_profile;   // "1g.18gb", or ""
+  std::string slice_instance;  // its number, or ""
 };
 
-std::vector<DeviceHolder> device_holders(const LaunchOrder& order);
+// `slices`: those that devices are cut into at the moment.
+std::vector<DeviceHolder> device_holders(const LaunchOrder& order, const Slices& slices);
 
 // All samples are of devices of the inventory; others are left out.
 void add_device_metrics(const std::string& node, const Inventory& inventory,

@@ -37,6 +37,7 @@ LaunchOrder holding(std::uint64_t job, std::vector<DeviceGrant> grants, int task
   order.queue = "research.vision";
   order.project = "p1";
   order.user = "ada";
+  order.job_name = "train";
   order.placement.devices = std::move(grants);
   for (int i = 0; i < tasks; ++i) {
     order.placement.tasks.emplace_back().rank = static_cast<Rank>(i);
@@ -51,28 +52,31 @@ std::string rendered(const std::vector<DeviceHolder>& holders) {
 }
 
 TEST(DeviceMetrics, NameTheWorkThatHoldsADevice) {
-  const std::string text = rendered(device_holders(holding(7, {{0, 1000, {}}}, 4)));
+  const std::string text = rendered(device_holders(holding(7, {{0, 1000, {}}}, 4), {}));
   EXPECT_NE(text.find("# TYPE DCGM_FI_DEV_GPU_UTIL gauge\n"
                       "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"GPU-a\",pci_bus_id=\"0000:18:00.0\","
                       "device=\"gpu0\",modelName=\"NVIDIA H100 80GB HBM3\",Hostname=\"n1\","
                       "DCGM_FI_DRIVER_VERSION=\"550\",job=\"7\",task=\"0-3\","
                       "queue=\"research.vision\",project=\"p1\",user=\"ada\",share=\"1000\","
-                      "slice=\"\"} 93\n"),
+                      "slice=\"\",GPU_I_PROFILE=\"\",GPU_I_ID=\"\",namespace=\"p1\",pod=\"job-7\","
+                      "container=\"train\",hpc_job=\"7\"} 93\n"),
             std::string::npos)
       << text;
-  EXPECT_NE(
-      text.find("job=\"\",task=\"\",queue=\"\",project=\"\",user=\"\",share=\"\",slice=\"\"} 0\n"),
-      std::string::npos);
+  EXPECT_NE(text.find("job=\"\",task=\"\",queue=\"\",project=\"\",user=\"\",share=\"\",slice=\"\","
+                      "GPU_I_PROFILE=\"\",GPU_I_ID=\"\",namespace=\"\",pod=\"\",container=\"\",hpc_"
+                      "job=\"\"} 0\n"),
+            std::string::npos);
   EXPECT_NE(text.find("} 350.25\n"), std::string::npos);
   EXPECT_EQ(text.find("DCGM_FI_DEV_GPU_TEMP"), std::string::npos) << "nobody said it";
 }
 
 TEST(DeviceMetrics, ASharedDeviceHasASeriesForEachHolder) {
-  std::vector<DeviceHolder> holders = device_holders(holding(7, {{1, 500, {}}}, 1));
-  for (const DeviceHolder& more : device_holders(holding(8, {{1, 250, {}}}, 1)))
+  const Slices slices{{{0, 2}, {"MIG-b", {}, "2g.20gb", 5}}};
+  std::vector<DeviceHolder> holders = device_holders(holding(7, {{1, 500, {}}}, 1), {});
+  for (const DeviceHolder& more : device_holders(holding(8, {{1, 250, {}}}, 1), {}))
     holders.push_back(more);
   for (const DeviceHolder& more :
-       device_holders(holding(9, {{0, 125, {0, 1, 1}}, {0, 250, {2, 2, 2}}}, 1))) {
+       device_holders(holding(9, {{0, 125, {0, 1, 1}}, {0, 250, {2, 2, 2}}}, 1), slices)) {
     holders.push_back(more);
   }
   const std::string text = rendered(holders);
@@ -80,7 +84,9 @@ TEST(DeviceMetrics, ASharedDeviceHasASeriesForEachHolder) {
                       "share=\"500\""),
             std::string::npos);
   EXPECT_NE(text.find("job=\"8\""), std::string::npos);
-  EXPECT_NE(text.find("share=\"250\",slice=\"2:2:2\"} 93"), std::string::npos) << text;
+  EXPECT_NE(text.find("share=\"250\",slice=\"2:2:2\",GPU_I_PROFILE=\"2g.20gb\",GPU_I_ID=\"5\","),
+            std::string::npos)
+      << text;
   EXPECT_EQ(text.find("job=\"\""), std::string::npos);
 }
 
@@ -88,7 +94,7 @@ TEST(DeviceMetrics, ATaskIsNamedByTheDeviceThatItWasGiven) {
   LaunchOrder order = holding(7, {{0, 1000, {}}, {1, 1000, {}}}, 2);
   order.placement.tasks[0].devices = {{0, 1000, {}}};
   order.placement.tasks[1].devices = {{1, 1000, {}}};
-  const std::vector<DeviceHolder> holders = device_holders(order);
+  const std::vector<DeviceHolder> holders = device_holders(order, {});
   EXPECT_EQ(holders[0].task, "0");
   EXPECT_EQ(holders[1].task, "1");
 }

@@ -84,7 +84,7 @@ void add_library(const ShareOptions& options, const std::string& caps,
   std::string directory = shares_directory(attempt_directory);
   if (!plan.container.image.empty()) {
     plan.shared.push_back({library, containers::kShares, false});
-    plan.shared.push_back({directory, kDirectoryInside, true});
+    plan.shared.push_back({directory, kDirectoryInside, true, true});
     library = containers::kShares;
     directory = kDirectoryInside;
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
@@ -11,6 +12,9 @@
 
 namespace dove::agent {
 namespace {
+
+constexpr std::string_view kProfile = "profile=";
+constexpr std::string_view kInstance = "instance=";
 
 void add_places(const Placement& placement, std::int32_t device, std::vector<SlicePlace>& places) {
   for (const DeviceGrant& grant : placement.devices) {
@@ -95,7 +99,7 @@ void SliceCutter::arranged(AttemptKey key, std::int32_t device,
   over.done(Error{ErrorKind::kUnavailable, "cannot_cut", over.failed, ""});
 }
 
-// One a line: device, first slot, name, files.
+// One a line: device, first slot, name, its profile and number where they are known, files.
 void SliceCutter::read_slices() {
   std::ifstream file(path_);
   for (std::string line; std::getline(file, line);) {
@@ -104,7 +108,15 @@ void SliceCutter::read_slices() {
     std::int32_t start = 0;
     devices::CutSlice slice;
     if (!(words >> device >> start >> slice.name)) continue;
-    for (std::string one; words >> one;) slice.files.push_back(one);
+    for (std::string one; words >> one;) {
+      if (one.starts_with(kProfile)) {
+        slice.profile = one.substr(kProfile.size());
+      } else if (one.starts_with(kInstance)) {
+        slice.instance = std::strtoll(one.c_str() + kInstance.size(), nullptr, 10);
+      } else {
+        slice.files.push_back(one);
+      }
+    }
     slices_[{device, start}] = std::move(slice);
   }
 }
@@ -114,6 +126,8 @@ void SliceCutter::write_slices() const {
   std::ostringstream text;
   for (const auto& [place, slice] : slices_) {
     text << place.first << ' ' << place.second << ' ' << slice.name;
+    if (!slice.profile.empty()) text << ' ' << kProfile << slice.profile;
+    if (slice.instance >= 0) text << ' ' << kInstance << slice.instance;
     for (const std::string& one : slice.files) text << ' ' << one;
     text << '\n';
   }

@@ -24,9 +24,11 @@ class SliceCutterTest : public testing::Test {
     asked_.pop_front();
     devices::CutSlices slices;
     for (const SlicePlace& place : asked.places) {
-      slices.push_back(
-          {"MIG-" + std::to_string(asked.device) + "-" + std::to_string(place.start),
-           {"/dev/nvidia-caps/nvidia-cap" + std::to_string(place.start), "/dev/of-both"}});
+      devices::CutSlice slice;
+      slice.name = "MIG-" + std::to_string(asked.device) + "-" + std::to_string(place.start);
+      slice.files = {"/dev/nvidia-caps/nvidia-cap" + std::to_string(place.start), "/dev/of-both"};
+      if (place.size == 1) slice.profile = "1g.18gb", slice.instance = 7;
+      slices.push_back(std::move(slice));
     }
     asked.done(slices);
   }

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <pwd.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -13,6 +12,8 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include "agent/aside/linux_user.h"
 
 namespace dove::agent {
 namespace {
@@ -27,8 +28,8 @@ Error cannot_make(const std::string& what) {
 bool give_to(const std::string& path, const std::string& linux_user, mode_t mode) {
   if (::chmod(path.c_str(), mode) != 0) return false;
   if (linux_user.empty()) return true;
-  const passwd* user = ::getpwnam(linux_user.c_str());
-  return user != nullptr && ::chown(path.c_str(), user->pw_uid, user->pw_gid) == 0;
+  const std::optional<LinuxUser> user = known_linux_user(linux_user);
+  return user && ::chown(path.c_str(), user->uid, user->gid) == 0;
 }
 
 }  // namespace

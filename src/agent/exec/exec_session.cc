@@ -72,7 +72,7 @@ void ExecSession::opened() {
 Result<void> ExecSession::start() {
   TaskPlan& plan = *plan_;
   if (order_.terminal) {
-    TRY_ASSIGN(ends_, ExecEnds::terminal(plan.linux_user, order_.size));
+    TRY_ASSIGN(ends_, ExecEnds::terminal(plan.linux_user, {order_.rows, order_.columns}));
     plan.terminal = ends_.terminal_path();
   } else {
     TRY_ASSIGN(ends_, ExecEnds::pipes(pipes_path_, plan.linux_user, order_.takes_input));

@@ -3,8 +3,8 @@
 //
 // It lives no longer than its connection, its task, and the shim's lease: whichever ends first ends
 // the command (SIGHUP and SIGTERM, then SIGKILL after kEndGrace). Words and pieces are those of
-// api/agent-protocol.md; neither direction holds more than a window (wire/piece.h). Loop thread
-// only.
+// api/agent-protocol.md; neither direction holds more than a window (wire/web_socket/piece.h). Loop
+// thread only.
 #pragma once
 
 #include <chrono>
@@ -15,11 +15,11 @@
 #include <string>
 #include <string_view>
 
+#include "agent/attempts/order.h"
 #include "agent/exec/exec_ends.h"
-#include "agent/exec/exec_order.h"
 #include "agent/tasks/task.h"
 #include "wire/loop.h"
-#include "wire/piece.h"
+#include "wire/web_socket/piece.h"
 #include "wire/web_socket/web_socket.h"
 
 namespace dove::agent {

@@ -12,10 +12,10 @@ namespace {
 
 using wire::Channel;
 
-// A task that sleeps, and a controller that plays the command's client.
+// A task that waits, and a controller that plays the command's client.
 class ExecSessionTest : public RunnerTestBed, public ::testing::WithParamInterface<bool> {
  protected:
-  ExecSessionTest() : RunnerTestBed(GetParam()) {}
+  ExecSessionTest() : RunnerTestBed(GetParam() ? RunnerKind::kContainer : RunnerKind::kProcess) {}
 
   void SetUp() override {
     RunnerTestBed::SetUp();
@@ -27,13 +27,14 @@ class ExecSessionTest : public RunnerTestBed, public ::testing::WithParamInterfa
                       client_ = std::move(made).value();
                     });
     ASSERT_TRUE(server_->listen("127.0.0.1", 0).ok());
-    start(of_attempt("cat /proc/self/cgroup > group; echo x > up; sleep 300"));
+    // Waits as one process, so that `marked_` counts it whenever that is.
+    start(of_attempt("cat /proc/self/cgroup > group; mkfifo hold; echo x > up; read x < hold"));
     ASSERT_TRUE(until([&] { return read("up") == "x\n" && started_ > 0; }));
     marked_ = marked();
     host_ = {&loop_, &runner(), [this](const std::string& id, wire::WebSocketCallbacks with) {
                wire::Request request;
                request.target = "/" + id;
-               return wire::connect_web_socket(loop_, "127.0.0.1", server_->port(), request,
+               return wire::connect_web_socket(loop_, {"127.0.0.1", server_->port()}, request,
                                                std::move(with));
              }};
   }
@@ -80,7 +81,8 @@ class ExecSessionTest : public RunnerTestBed, public ::testing::WithParamInterfa
     order.environment = {{"OF_THE_CLIENT", "yes"}};
     order.terminal = terminal;
     order.takes_input = true;
-    order.size = {33, 101};
+    order.rows = 33;
+    order.columns = 101;
     execs_.emplace(host_, root_, [this] { settled_ = true; });
     execs_->open(order, of_attempt(""));
   }

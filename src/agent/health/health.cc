@@ -26,15 +26,6 @@ constexpr std::uint64_t kDisk_bytes = std::uint64_t{64} << 20;
 constexpr std::chrono::milliseconds kFaultsEvery{200};
 constexpr std::size_t kFaultsFile_bytes = 1 << 20;
 
-Json finding_json(const Finding& finding) {
-  return {{"kind", "finding"},
-          {"check", finding.check},
-          {"severity", codec::word(finding.severity)},
-          {"remedy", codec::word(finding.remedy)},
-          {"device", finding.device},
-          {"evidence", finding.evidence}};
-}
-
 std::string as_text(const std::string& said) {
   std::string text = said;
   std::replace_if(
@@ -57,7 +48,8 @@ Severity severity_of(int exit_code) {
 
 }  // namespace
 
-Health::Health(wire::Loop& loop, HealthOptions options, std::function<void(Json)> report)
+Health::Health(wire::Loop& loop, HealthOptions options,
+               std::function<void(protocol::Report)> report)
     : loop_(loop), options_(std::move(options)), report_(std::move(report)) {}
 
 Health::~Health() = default;
@@ -73,11 +65,11 @@ void Health::tell(const Finding& finding) {
   Finding& last = told_[{finding.check, finding.device}];
   if (last == finding) return;
   last = finding;
-  report_(finding_json(finding));
+  report_(protocol::FindingSaid{finding});
 }
 
 void Health::check_all() {
-  over_.clear();
+  std::erase_if(over_, [](const auto& entry) { return !entry.second->lingers(); });
   checks_timer_ = loop_.after(options_.every, [this] { check_all(); });
   if (checking_) return;  // each has a time limit
   checking_ = true;
@@ -117,9 +109,13 @@ void Health::check_disk() {
 }
 
 void Health::run(const std::string& check, std::vector<std::string> argv) {
+  // One that hangs is enough: its finding stands until it is gone.
+  const bool hangs = std::any_of(over_.begin(), over_.end(),
+                                 [&](const auto& each) { return each.first == check; });
+  if (hangs) return;
   running_[check] = std::make_unique<ScriptRun>(
       loop_, std::move(argv), options_.check_limit, [this, check](ScriptEnd end) {
-        over_.push_back(std::move(running_[check]));
+        over_.emplace_back(check, std::move(running_[check]));
         running_.erase(check);
         Finding finding{check, severity_of(end.exit_code), Remedy::kNone, -1, ""};
         if (finding.severity != Severity::kGood) finding.evidence = as_text(end.said);
@@ -144,8 +140,7 @@ void Health::all_ended() {
     bad += fmt::format("{}{}: {}", bad.empty() ? "" : "; ", finding.check, finding.evidence);
   }
   const std::string good = fmt::format("{} checks passed", told_.size());
-  report_(
-      Json{{"kind", "tested"}, {"passed", bad.empty()}, {"evidence", bad.empty() ? good : bad}});
+  report_(protocol::Tested{bad.empty(), bad.empty() ? good : bad});
   // What is still so is told again: the controller has closed all it knew.
   if (bad.empty()) told_.clear();
 }
@@ -184,7 +179,7 @@ void Health::test() {
 void Health::remedy(const std::string& name) {
   if (hook_ != nullptr) return;
   const auto ended = [this, name](bool done, const std::string& why) {
-    report_(Json{{"kind", "remedy_ended"}, {"remedy", name}, {"done", done}, {"why", why}});
+    report_(protocol::RemedyOver{name, done, why});
   };
   const std::string hook = options_.hooks_directory + "/" + name;
   if (options_.hooks_directory.empty() || access(hook.c_str(), X_OK) != 0) {
@@ -194,7 +189,7 @@ void Health::remedy(const std::string& name) {
   hook_ = std::make_unique<ScriptRun>(
       loop_, std::vector<std::string>{hook, options_.node}, options_.hook_limit,
       [this, name, ended](ScriptEnd end) {
-        over_.push_back(std::move(hook_));
+        over_.emplace_back("hook:" + name, std::move(hook_));
         const bool done = end.exit_code == 0;
         if (done && name == codec::word(Remedy::kReboot)) return;
         const std::string said = as_text(end.said);

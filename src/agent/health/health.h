@@ -11,13 +11,13 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "agent/tasks/script_run.h"
 #include "model/health.h"
+#include "protocol/reports.h"
 #include "wire/loop.h"
 
 namespace dove::agent {
@@ -38,7 +38,7 @@ struct HealthOptions {
 class Health {
  public:
   // `report` gets entries of a report's "events" (api/agent-protocol.md).
-  Health(wire::Loop& loop, HealthOptions options, std::function<void(nlohmann::json)> report);
+  Health(wire::Loop& loop, HealthOptions options, std::function<void(protocol::Report)> report);
   ~Health();
 
   void start();
@@ -62,11 +62,12 @@ class Health {
 
   wire::Loop& loop_;
   HealthOptions options_;
-  std::function<void(nlohmann::json)> report_;
+  std::function<void(protocol::Report)> report_;
   std::map<Key, Finding> told_;
   std::map<Key, Finding> emulated_;
   std::map<std::string, std::unique_ptr<ScriptRun>> running_;  // by check
-  std::vector<std::unique_ptr<ScriptRun>> over_;  // kept until the loop has left their callbacks
+  // Kept until the loop has left their callbacks, and while a program that hangs is still there.
+  std::vector<std::pair<std::string, std::unique_ptr<ScriptRun>>> over_;
   std::unique_ptr<ScriptRun> hook_;
   bool testing_ = false;
   bool checking_ = false;

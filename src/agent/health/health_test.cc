@@ -39,6 +39,12 @@ class HealthTest : public ::testing::Test {
     fs::permissions(path, fs::perms::owner_all);
   }
 
+  std::function<void(protocol::Report)> take() {
+    return [this](const protocol::Report& said) {
+      reports_.push_back(Json::parse(protocol::report_text(said)));
+    };
+  }
+
   // The first report of that kind and, of findings, that check that is not good.
   Json wait_for(const std::string& kind, const std::string& check = "") {
     Json found;
@@ -65,7 +71,7 @@ class HealthTest : public ::testing::Test {
 
 TEST_F(HealthTest, AProgramsExitAndFirstLineAreAFinding) {
   program("checks/fan", "echo it is slow; echo more; exit 2");
-  Health health(loop_, options_, [&](Json said) { reports_.push_back(std::move(said)); });
+  Health health(loop_, options_, take());
   health.start();
   const Json found = wait_for("finding", "script:fan");
   ASSERT_FALSE(found.is_null());
@@ -76,7 +82,7 @@ TEST_F(HealthTest, AProgramsExitAndFirstLineAreAFinding) {
 TEST_F(HealthTest, AProgramThatHangsIsAFaultAndLeavesNothing) {
   options_.check_limit = milliseconds(200);
   program("checks/hangs", "sleep 300 & wait");
-  Health health(loop_, options_, [&](Json said) { reports_.push_back(std::move(said)); });
+  Health health(loop_, options_, take());
   health.start();
   const Json found = wait_for("finding", "script:hangs");
   ASSERT_FALSE(found.is_null());
@@ -85,7 +91,7 @@ TEST_F(HealthTest, AProgramThatHangsIsAFaultAndLeavesNothing) {
 }
 
 TEST_F(HealthTest, EmulatedFaultsComeAndGoWithTheirFile) {
-  Health health(loop_, options_, [&](Json said) { reports_.push_back(std::move(said)); });
+  Health health(loop_, options_, take());
   health.start();
   std::ofstream(folder_ / "new") << R"([{"check": "xid_79", "severity": "critical", "device": 1}])";
   fs::rename(folder_ / "new", folder_ / "faults");
@@ -101,7 +107,7 @@ TEST_F(HealthTest, EmulatedFaultsComeAndGoWithTheirFile) {
 
 TEST_F(HealthTest, ATestFailsWithTheEvidenceOfWhatIsBroken) {
   program("checks/memory", "echo bits flip; exit 3");
-  Health health(loop_, options_, [&](Json said) { reports_.push_back(std::move(said)); });
+  Health health(loop_, options_, take());
   health.start();
   health.test();
   const Json tested = wait_for("tested");
@@ -112,7 +118,7 @@ TEST_F(HealthTest, ATestFailsWithTheEvidenceOfWhatIsBroken) {
 
 TEST_F(HealthTest, ARemedyIsTheOperatorsProgramAndItsAbsenceIsSaid) {
   program("hooks/reset", "echo reset $1");
-  Health health(loop_, options_, [&](Json said) { reports_.push_back(std::move(said)); });
+  Health health(loop_, options_, take());
   health.remedy("reset");
   const Json ended = wait_for("remedy_ended");
   ASSERT_FALSE(ended.is_null());

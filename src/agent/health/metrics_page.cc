@@ -33,13 +33,24 @@ void add_agent(const Agent& agent, telemetry::Exposition& out) {
   out.add({}, lost);
 }
 
+wire::ServerLimits page_limits() {
+  wire::ServerLimits limits;
+  limits.header_bytes = 8 << 10;
+  limits.body_bytes = 0;
+  limits.connections_max = 64;
+  limits.handshakes_max = 64;
+  limits.peer_max = 16;
+  limits.idle_timeout = std::chrono::minutes(5);  // scrapers keep theirs between two looks
+  return limits;
+}
+
 }  // namespace
 
 MetricsPage::MetricsPage(wire::Loop& loop, const Agent& agent, HostPaths paths)
     : agent_(agent),
       paths_(std::move(paths)),
       server_(
-          loop, wire::ServerLimits(),
+          loop, page_limits(),
           [this](const wire::Request& request, const std::shared_ptr<wire::Responder>& responder) {
             if (request.method != "GET" || request.path != "/metrics") {
               return responder->send(wire::problem(
@@ -49,7 +60,12 @@ MetricsPage::MetricsPage(wire::Loop& loop, const Agent& agent, HostPaths paths)
                 200, {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}}, text()});
           }) {}
 
-Result<void> MetricsPage::listen(const std::string& address) {
+bool MetricsPage::is_local(const std::string& address) {
+  return address.empty() || address.starts_with("127.") || address.starts_with("localhost:") ||
+         address.starts_with("[::1]:");
+}
+
+Result<void> MetricsPage::listen(const std::string& address, std::shared_ptr<const wire::Tls> tls) {
   const std::size_t colon = address.rfind(':');
   std::uint16_t port = 0;
   const char* const end = address.data() + address.size();
@@ -59,7 +75,7 @@ Result<void> MetricsPage::listen(const std::string& address) {
     return Error{ErrorKind::kInvalid, "bad_setting",
                  fmt::format("'{}' is not of the form HOST:PORT", address), "--metrics"};
   }
-  return server_.listen(address.substr(0, colon), port);
+  return server_.listen(address.substr(0, colon), port, std::move(tls));
 }
 
 std::string MetricsPage::text() const {
@@ -67,7 +83,8 @@ std::string MetricsPage::text() const {
   std::vector<DeviceHolder> holders;
   for (const auto& [key, held] : agent_.held()) {
     if (held->stage() == HeldAttempt::Stage::kEnded) continue;
-    for (DeviceHolder& holder : device_holders(held->order())) holders.push_back(std::move(holder));
+    for (DeviceHolder& holder : device_holders(held->order(), agent_.slices()))
+      holders.push_back(std::move(holder));
   }
   add_device_metrics(agent_.name(), agent_.inventory(), samples_, holders, out);
   add_host_metrics(paths_, out);

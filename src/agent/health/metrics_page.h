@@ -3,7 +3,8 @@
 //
 // Everything is looked up when it is asked for, except the devices, which are looked at at their
 // own pace; series are as many as devices, holders and interfaces. Nobody has to prove who they
-// are: listen on an address that only those reach who may know. Loop thread only.
+// are: listen on an address that only those reach who may know. Its callers have little room: they
+// are scrapers. Loop thread only.
 #pragma once
 
 #include <memory>
@@ -23,8 +24,10 @@ class MetricsPage {
   // `agent` outlives the page.
   MetricsPage(wire::Loop& loop, const Agent& agent, HostPaths paths);
 
-  // "127.0.0.1:9400".
-  Result<void> listen(const std::string& address);
+  // Whether nobody else can reach it, as it is nowhere or on loopback.
+  static bool is_local(const std::string& address);
+  // "127.0.0.1:9400", over TLS where that is given.
+  Result<void> listen(const std::string& address, std::shared_ptr<const wire::Tls> tls = nullptr);
   void saw(std::vector<devices::DeviceSample> samples) { samples_ = std::move(samples); }
   std::string text() const;
 

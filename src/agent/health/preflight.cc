@@ -159,6 +159,7 @@ void Preflight::reduce() {
     plan.peers.push_back(
         {node.name, node.underlay, static_cast<std::uint16_t>(node.preflight_port)});
   }
+  if (context_.toward) plan.tls = context_.toward(plan.next().name);
   plan.limit = options_.limit;
   plan.bytes_per_s_min = options_.bandwidth_bytes;
   ring_ = std::make_unique<Ring>(

@@ -43,6 +43,8 @@ struct PreflightContext {
   const Inventory* inventory = nullptr;
   std::string shared_directory;
   RingHub* hub = nullptr;
+  // How another node is spoken to, which shows that it is that node; unset: plainly.
+  std::function<std::shared_ptr<const wire::Tls>(const std::string& node)> toward = {};
   // Why a device of the placement is not idle as far as is known; "": all are.
   std::function<std::string(const Placement&)> busy;
 };

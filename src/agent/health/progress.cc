@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,7 +11,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "telemetry/log.h"
@@ -18,8 +18,6 @@
 
 namespace dove::agent {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::size_t kSteps = 8;  // of which the median is told
 constexpr std::size_t kPhase_bytes = 24;
@@ -112,12 +110,12 @@ std::string own_progress_directory(const std::string& attempt_directory) {
   return attempt_directory + "/progress";
 }
 
-void read_progress(const std::string& directory, bool removes, ProgressFound& found) {
+bool read_progress(const std::string& directory, bool removes, ProgressFound& found) {
   const int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   DIR* entries = fd < 0 ? nullptr : fdopendir(fd);
   if (entries == nullptr) {
     if (fd >= 0) close(fd);
-    return;
+    return true;
   }
   std::size_t seen = 0;
   for (const dirent* entry = readdir(entries); entry != nullptr; entry = readdir(entries)) {
@@ -137,6 +135,20 @@ void read_progress(const std::string& directory, bool removes, ProgressFound& fo
     }
   }
   closedir(entries);
+  return seen <= kEntries_max;
+}
+
+void read_progress_of(const std::string& directory, const std::string& prefix,
+                      const std::vector<Rank>& ranks, ProgressFound& found) {
+  const int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return;
+  std::map<Rank, Said>& of = found[prefix];
+  for (const Rank rank : ranks) {
+    if (of.size() >= kProgressRanks_max) break;
+    const std::string name = fmt::format("{}.{}", prefix, rank);
+    if (auto said = read_progress_line(read_beginning(fd, name.c_str()))) of[rank] = *said;
+  }
+  close(fd);
 }
 
 bool AttemptProgress::take(const std::map<Rank, Said>& said) {
@@ -162,28 +174,19 @@ std::int64_t AttemptProgress::median_us(const Ranked& ranked) {
   return times[(times.size() - 1) / 2];
 }
 
-Json AttemptProgress::report(AttemptKey key) const {
-  Json ranks = Json::array();
+protocol::Progress AttemptProgress::report(AttemptKey key) const {
+  protocol::Progress said{key, {}};
   for (const auto& [rank, ranked] : ranks_) {
-    Json one{{"rank", rank},
-             {"step", ranked.last.step},
-             {"step_us", ranked.last.step_us},
-             {"busy_us", median_us(ranked)}};
-    if (ranked.last.samples > 0) one["samples"] = ranked.last.samples;
-    if (ranked.last.loss) one["loss"] = *ranked.last.loss;
-    if (!ranked.last.phase.empty()) one["phase"] = ranked.last.phase;
-    ranks.push_back(std::move(one));
+    said.ranks.push_back({rank, ranked.last.step, ranked.last.step_us, median_us(ranked),
+                          ranked.last.samples, ranked.last.loss, ranked.last.phase});
   }
-  return Json{{"kind", "progress"},
-              {"job", key.job.value},
-              {"attempt", key.attempt},
-              {"ranks", std::move(ranks)}};
+  return said;
 }
 
 ProgressWatch::ProgressWatch(wire::Loop& loop, std::string directory,
                              std::chrono::milliseconds every,
                              std::function<std::vector<Held>()> held,
-                             std::function<void(Json)> tell)
+                             std::function<void(protocol::Progress)> tell)
     : loop_(loop),
       directory_(std::move(directory)),
       every_(every),
@@ -216,8 +219,9 @@ void ProgressWatch::look() {
   if (was_idle && is_idle_) return;
   ProgressFound found;
   for (const Held& held : all) found[held.prefix];
-  read_progress(directory_, /*removes=*/true, found);
+  const bool saw_all = read_progress(directory_, /*removes=*/true, found);
   for (const Held& held : all) {
+    if (!saw_all) read_progress_of(directory_, held.prefix, held.ranks, found);
     if (!held.own_directory.empty()) read_progress(held.own_directory, /*removes=*/false, found);
   }
   const std::int64_t now_us = loop_.monotonic_us();

@@ -13,13 +13,13 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "agent/attempts/order.h"
+#include "protocol/reports.h"
 #include "wire/loop.h"
 
 namespace dove::agent {
@@ -49,7 +49,11 @@ std::string own_progress_directory(const std::string& attempt_directory);
 using ProgressFound = std::map<std::string, std::map<Rank, Said>>;  // by prefix
 // What stands in the directory's files, of those prefixes that `found` has. A file that is not a
 // plain one is not opened. With `removes` others are removed.
-void read_progress(const std::string& directory, bool removes, ProgressFound& found);
+// False: there are more names than are looked at, maybe a stranger's.
+bool read_progress(const std::string& directory, bool removes, ProgressFound& found);
+// Reads the files of these ranks alone, whatever else is there.
+void read_progress_of(const std::string& directory, const std::string& prefix,
+                      const std::vector<Rank>& ranks, ProgressFound& found);
 
 // What is known of one attempt on this node: the last steps of each rank.
 class AttemptProgress {
@@ -57,7 +61,7 @@ class AttemptProgress {
   // Whether anything is new.
   bool take(const std::map<Rank, Said>& said);
   // An entry of a report's "events" (api/agent-protocol.md). REQUIRES: take() was true once.
-  nlohmann::json report(AttemptKey key) const;
+  protocol::Progress report(AttemptKey key) const;
 
  private:
   struct Ranked {
@@ -76,10 +80,12 @@ class ProgressWatch {
     AttemptKey key;
     std::string prefix;
     std::string own_directory;  // "": its files are where all are
+    std::vector<Rank> ranks;    // that run here
   };
   // `held` are the attempts whose tasks may run here; `tell` gets the entries of reports.
   ProgressWatch(wire::Loop& loop, std::string directory, std::chrono::milliseconds every,
-                std::function<std::vector<Held>()> held, std::function<void(nlohmann::json)> tell);
+                std::function<std::vector<Held>()> held,
+                std::function<void(protocol::Progress)> tell);
   // Makes the directory; `shared`: tasks run as other users.
   void start(bool shared);
   // Whoever listens is new: everything is told again.
@@ -97,7 +103,7 @@ class ProgressWatch {
   std::string directory_;
   std::chrono::milliseconds every_;
   std::function<std::vector<Held>()> held_;
-  std::function<void(nlohmann::json)> tell_;
+  std::function<void(protocol::Progress)> tell_;
   std::map<AttemptKey, Watched> watched_;
   bool is_idle_ = false;  // no task ran when it looked last: nothing can be new
   wire::Timer timer_;

@@ -88,6 +88,16 @@ TEST_F(ProgressFiles, OnlyPlainFilesAreRead) {
   EXPECT_LE(found.at("7.1.aa").size(), kProgressRanks_max);
 }
 
+TEST_F(ProgressFiles, StrangersNamesHideNobodys) {
+  write("7.1.aa.3", "step=9\n");
+  for (int i = 0; i < 17'000; ++i) write("stranger" + std::to_string(i), "");
+  ProgressFound found{{"7.1.aa", {}}};
+  EXPECT_FALSE(read_progress(folder_, /*removes=*/false, found));
+  read_progress_of(folder_, "7.1.aa", {0, 3}, found);
+  ASSERT_EQ(found.at("7.1.aa").size(), 1u);
+  EXPECT_EQ(found.at("7.1.aa").at(3).step, 9);
+}
+
 TEST(AttemptProgress, TellsTheMedianOfTheTimeWithoutWaiting) {
   AttemptProgress progress;
   const auto at = [&](std::int64_t step, std::int64_t step_us, std::int64_t wait_us) {
@@ -97,31 +107,30 @@ TEST(AttemptProgress, TellsTheMedianOfTheTimeWithoutWaiting) {
   EXPECT_FALSE(at(1, 900'000, 100'000));
   EXPECT_TRUE(at(2, 500'000, 200'000));
   EXPECT_TRUE(at(3, 400'000, 0));
-  const nlohmann::json report = progress.report(AttemptKey{JobId(7), 2});
-  EXPECT_EQ(report["job"], 7);
-  EXPECT_EQ(report["attempt"], 2);
-  ASSERT_EQ(report["ranks"].size(), 1u);
-  EXPECT_EQ(report["ranks"][0]["rank"], 3);
-  EXPECT_EQ(report["ranks"][0]["step"], 3);
-  EXPECT_EQ(report["ranks"][0]["busy_us"], 400'000);
-  EXPECT_EQ(report["ranks"][0]["phase"], "train");
+  const protocol::Progress report = progress.report(AttemptKey{JobId(7), 2});
+  EXPECT_EQ(report.key.text(), "7.2");
+  ASSERT_EQ(report.ranks.size(), 1u);
+  EXPECT_EQ(report.ranks[0].rank, 3u);
+  EXPECT_EQ(report.ranks[0].step, 3);
+  EXPECT_EQ(report.ranks[0].busy_us, 400'000);
+  EXPECT_EQ(report.ranks[0].phase, "train");
 }
 
 TEST_F(ProgressFiles, IsToldAtOnceAndThenNowAndThen) {
   wire::Loop loop;
-  std::vector<nlohmann::json> told;
+  std::vector<protocol::Progress> told;
   ProgressWatch watch(
       loop, folder_, std::chrono::milliseconds(400),
       [&]() -> std::vector<ProgressWatch::Held> {
-        return {{AttemptKey{JobId(1), 1}, "1.1.aa", ""}};
+        return {{AttemptKey{JobId(1), 1}, "1.1.aa", "", {}}};
       },
-      [&](const nlohmann::json& report) { told.push_back(report); });
+      [&](const protocol::Progress& report) { told.push_back(report); });
   write("1.1.aa.0", "step=1\n");
   watch.start(/*shared=*/false);
   ASSERT_EQ(told.size(), 1u);
   write("1.1.aa.0", "step=2\n");
   ASSERT_TRUE(loop.run_until([&] { return told.size() == 2; }, std::chrono::seconds(20)));
-  EXPECT_EQ(told[1]["ranks"][0]["step"], 2);
+  EXPECT_EQ(told[1].ranks[0].step, 2);
 }
 
 }  // namespace

@@ -26,25 +26,35 @@ std::uint64_t sum_of(std::size_t index, std::size_t nodes) {
   return nodes * word_of(index, 0) + nodes * (nodes - 1) / 2;
 }
 
-wire::ServerLimits hub_limits() {
-  wire::ServerLimits limits;
-  limits.body_bytes = kChunk_bytes;
-  limits.connections_max = 256;
-  return limits;
-}
+constexpr std::string_view kPath = "/ring/";
 
 }  // namespace
 
+// Nothing is taken of whoever does not have the ring's secret.
+wire::ServerLimits RingHub::limits() {
+  wire::ServerLimits limits;
+  limits.connections_max = 256;
+  limits.admit = [this](const wire::Request& head) -> Result<std::size_t> {
+    const bool well = head.path.starts_with(kPath);
+    const auto ring = well ? rings_.find(head.path.substr(kPath.size())) : rings_.end();
+    if (ring == rings_.end()) {
+      return Error{ErrorKind::kConflict, "no_such_ring", "there is no such ring here (yet)", ""};
+    }
+    if (ring->second->knows(std::string(head.header("Authorization")))) return kChunk_bytes;
+    return Error{ErrorKind::kDenied, "wrong_secret", "this is not the ring's secret", ""};
+  };
+  return limits;
+}
+
 RingHub::RingHub(wire::Loop& loop)
     : server_(
-          loop, hub_limits(),
+          loop, limits(),
           [this](const wire::Request& request, const std::shared_ptr<wire::Responder>& responder) {
             handle(request, responder);
           }) {}
 
 void RingHub::handle(const wire::Request& request,
                      const std::shared_ptr<wire::Responder>& responder) {
-  constexpr std::string_view kPath = "/ring/";
   const std::string* text = request.find_query("step");
   std::size_t step = 0;
   const bool well =
@@ -67,7 +77,7 @@ Ring::Ring(wire::Loop& loop, RingHub& hub, RingPlan plan,
       hub_(hub),
       plan_(std::move(plan)),
       done_(std::move(done)),
-      client_(loop, next().host, next().port) {
+      client_(loop, wire::Address{next().host, next().port, plan_.tls}) {
   CHECK(plan_.peers.size() >= 2, "a ring has at least two nodes");
   CHECK(hub_.rings_.emplace(plan_.key, this).second, "there is one ring of an attempt");
   words_.resize(plan_.words);
@@ -125,8 +135,12 @@ void Ring::sent(std::int64_t since_us, const Result<wire::Response>& answer) {
   advance();
 }
 
+bool Ring::knows(const std::string& secret) const {
+  return wire::equal_constant_time(secret, plan_.secret);
+}
+
 int Ring::arrived(std::size_t step, const std::string& secret, const std::string& bytes) {
-  if (!wire::equal_constant_time(secret, plan_.secret)) return 403;
+  if (!knows(secret)) return 403;
   if (ended_ || step < step_ || arrived_.count(step) > 0) return kTaken;  // its answer was lost
   if (step >= steps()) return 400;
   if (step > step_ + 1) return kNotYet;

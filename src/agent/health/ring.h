@@ -29,11 +29,15 @@ class Ring;
 class RingHub {
  public:
   explicit RingHub(wire::Loop& loop);
-  Result<void> listen(const std::string& host) { return server_.listen(host, 0); }
+  // With `tls` peers show a certificate of their own, too.
+  Result<void> listen(const std::string& host, std::shared_ptr<const wire::Tls> tls = nullptr) {
+    return server_.listen(host, 0, std::move(tls));
+  }
   std::uint16_t port() const { return server_.port(); }
 
  private:
   friend class Ring;
+  wire::ServerLimits limits();
   void handle(const wire::Request& request, const std::shared_ptr<wire::Responder>& responder);
 
   std::map<std::string, Ring*> rings_;
@@ -47,13 +51,16 @@ struct RingPeer {
 };
 
 struct RingPlan {
-  std::string key;              // of the attempt
-  std::string secret;           // that its nodes share
-  std::size_t rank = 0;         // this node's place in `peers`
-  std::vector<RingPeer> peers;  // at least two, the same everywhere
+  std::string key;                                 // of the attempt
+  std::string secret;                              // that its nodes share
+  std::size_t rank = 0;                            // this node's place in `peers`
+  std::vector<RingPeer> peers;                     // at least two, the same everywhere
+  std::shared_ptr<const wire::Tls> tls = nullptr;  // toward the next node; nullptr: plain
   std::size_t words = 512 * 1024;
   std::int64_t bytes_per_s_min = 0;  // from this node to the next; 0: any
   std::chrono::milliseconds limit{20'000};
+
+  const RingPeer& next() const { return peers[(rank + 1) % peers.size()]; }
 };
 
 struct RingFailure {
@@ -72,6 +79,7 @@ class Ring {
 
  private:
   friend class RingHub;
+  bool knows(const std::string& secret) const;
   // The status of the answer.
   int arrived(std::size_t step, const std::string& secret, const std::string& bytes);
   void send();
@@ -82,7 +90,7 @@ class Ring {
   std::size_t steps() const { return 2 * (plan_.peers.size() - 1); }
   std::size_t chunk_begin(std::size_t chunk) const;
   std::size_t chunk_sent(std::size_t step) const;
-  const RingPeer& next() const { return plan_.peers[(plan_.rank + 1) % plan_.peers.size()]; }
+  const RingPeer& next() const { return plan_.next(); }
 
   wire::Loop& loop_;
   RingHub& hub_;

@@ -8,9 +8,23 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "base/digest.h"
 
 namespace dove::agent {
+namespace {
+
+template <std::size_t N>
+void set(char (&to)[N], const std::string& text) {
+  std::memset(to, 0, N);
+  text.copy(to, N - 1);
+}
+
+}  // namespace
 
 Result<Contact> Contact::open(const std::string& path, std::chrono::seconds wait) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -35,11 +49,37 @@ Result<Contact> Contact::open(const std::string& path, std::chrono::seconds wait
                              path),
                  ""};
   }
-  Facts facts;
-  if (pread(fd, &facts, sizeof facts, 0) == static_cast<ssize_t>(sizeof facts)) {
-    contact.facts_ = facts;
-  }
+  contact.read();
   return contact;
+}
+
+struct Contact::Stored {
+  char magic[8] = {'d', 'o', 'v', 'e', 'c', 'o', 'n', '2'};
+  Facts facts;
+  std::uint64_t digest = 0;
+
+  std::uint64_t digest_now() const {
+    Digest made;
+    made.add(std::string_view(magic, sizeof magic));
+    made.add(std::string_view(reinterpret_cast<const char*>(&facts), sizeof facts));
+    return made.value();
+  }
+};
+
+void Contact::read() {
+  Stored stored;
+  const Stored none;
+  const ssize_t size = pread(fd_, &stored, sizeof stored, 0);
+  constexpr ssize_t kFormer_bytes = offsetof(Facts, outage_grace_us);
+  if (size == static_cast<ssize_t>(sizeof stored) && stored.digest == stored.digest_now() &&
+      std::memcmp(stored.magic, none.magic, sizeof none.magic) == 0) {
+    facts_ = stored.facts;
+  } else if (size == kFormer_bytes) {
+    (void)!pread(fd_, &facts_, kFormer_bytes, 0);
+    facts_.epoch = facts_.log_head = 0;  // which it could not prove
+  }
+  facts_.proof[sizeof facts_.proof - 1] = '\0';
+  facts_.boot_id[sizeof facts_.boot_id - 1] = '\0';
 }
 
 Contact::Contact(Contact&& other) noexcept : fd_(other.fd_), facts_(other.facts_) {
@@ -55,20 +95,57 @@ void Contact::heard(std::int64_t boottime_us) {
   keep();
 }
 
-void Contact::saw(std::uint64_t epoch, std::uint64_t log_head) {
-  if (epoch <= facts_.epoch && log_head <= facts_.log_head) return;
-  facts_.epoch = std::max(facts_.epoch, epoch);
-  facts_.log_head = std::max(facts_.log_head, log_head);
+void Contact::saw(std::uint64_t epoch, std::uint64_t log_head, const std::string& proof) {
+  if (std::pair(epoch, log_head) <= std::pair(facts_.epoch, facts_.log_head)) return;
+  if (proof.empty() || proof.size() >= sizeof facts_.proof) return;
+  facts_.epoch = epoch;
+  facts_.log_head = log_head;
+  set(facts_.proof, proof);
   keep();
 }
 
-void Contact::agreed(std::int64_t fence_us, std::int64_t disconnect_grace_us) {
+void Contact::agreed(std::int64_t fence_us, std::int64_t disconnect_grace_us,
+                     std::int64_t outage_grace_us) {
   facts_.fence_us = fence_us;
   facts_.disconnect_grace_us = disconnect_grace_us;
+  facts_.outage_grace_us = outage_grace_us;
+  keep();
+}
+
+bool Contact::in_outage_grace(std::int64_t now_us) const {
+  const std::int64_t long_us = now_us - facts_.outage_at_us;
+  return knows_outage() && long_us >= 0 && long_us < facts_.outage_grace_us;
+}
+
+void Contact::outage(std::int64_t boottime_us) {
+  facts_.outage_at_us = boottime_us;
+  keep();
+}
+
+void Contact::may_be_heard(std::int64_t boottime_us) {
+  if (!knows_outage()) return;
+  facts_.outage_at_us = 0;
+  heard(boottime_us);
+}
+
+void Contact::lives_in(const std::string& boot_id) {
+  facts_.outage_at_us = 0;
+  set(facts_.boot_id, boot_id);
+  keep();
+}
+
+void Contact::begin_boot(const std::string& boot_id) {
+  if (facts_.boot_id[0] == '\0' || boot_id == facts_.boot_id) return;
+  facts_.heard_at_us = facts_.outage_at_us = 0;
   keep();
 }
 
 // Failing to write shortens the next life's grace, which is the safe direction.
-void Contact::keep() { (void)!pwrite(fd_, &facts_, sizeof facts_, 0); }
+void Contact::keep() {
+  Stored stored;
+  stored.facts = facts_;
+  stored.digest = stored.digest_now();
+  (void)!pwrite(fd_, &stored, sizeof stored, 0);
+}
 
 }  // namespace dove::agent

@@ -1,9 +1,10 @@
 // Contact: what an agent must still know of the controller after it was killed and restarted.
 //
 // Until when the controller counts on it (CLOCK_BOOTTIME, so that a restart does not lengthen the
-// grace), what was agreed on, and the highest epoch and log position it has seen. Kept in one small
-// file that is overwritten in place; a power failure may lose it, and a new boot ends all tasks
-// anyway. The open file is locked: one agent per data directory. Loop thread only.
+// grace), what was agreed on, in which boot that was, and the last record that it heard about, with
+// the controller's proof. Kept in one small file that is overwritten in place, with a digest;
+// a power failure may lose it, and a new boot ends all tasks anyway. The open file is locked: one
+// agent per data directory. Loop thread only.
 #pragma once
 
 #include <chrono>
@@ -16,8 +17,9 @@ namespace dove::agent {
 
 class Contact {
  public:
-  // Reads `path`, or begins with zeros when there is none. Errors: kConflict when another agent has
-  // it open for as long as `wait` (it blocks), kInternal when it cannot be written.
+  // Reads `path`, or begins with nothing when there is none, or it was torn. Errors: kConflict when
+  // another agent has it open for as long as `wait` (it blocks), kInternal when it cannot be
+  // written.
   static Result<Contact> open(const std::string& path, std::chrono::seconds wait);
   Contact(Contact&& other) noexcept;
   Contact& operator=(Contact&&) = delete;
@@ -26,13 +28,30 @@ class Contact {
   std::int64_t heard_at_us() const { return facts_.heard_at_us; }  // 0: never
   std::int64_t fence_us() const { return facts_.fence_us; }        // 0: not known
   std::int64_t disconnect_grace_us() const { return facts_.disconnect_grace_us; }
+  std::int64_t outage_grace_us() const { return facts_.outage_grace_us; }
   std::uint64_t epoch() const { return facts_.epoch; }
   std::uint64_t log_head() const { return facts_.log_head; }
+  std::string proof() const { return facts_.proof; }
+  // The boot in which the last session began; "": there was none.
+  std::string boot_id() const { return facts_.boot_id; }
+  // It was seen that the controller's process is down, and there was no session since.
+  bool knows_outage() const { return facts_.outage_at_us != 0; }
+  // Whether the controller, or the next one, counts on this agent so long after.
+  bool in_outage_grace(std::int64_t now_us) const;
 
   // A message sent at that instant was answered, so the controller has heard of us since.
   void heard(std::int64_t boottime_us);
-  void saw(std::uint64_t epoch, std::uint64_t log_head);
-  void agreed(std::int64_t fence_us, std::int64_t disconnect_grace_us);
+  // Records are believed in order of terms; one without a proof is not kept.
+  void saw(std::uint64_t epoch, std::uint64_t log_head, const std::string& proof);
+  void agreed(std::int64_t fence_us, std::int64_t disconnect_grace_us,
+              std::int64_t outage_grace_us);
+  void outage(std::int64_t boottime_us);
+  // A controller may take what is sent now for a session, and count from here on as in one.
+  void may_be_heard(std::int64_t boottime_us);
+  // In `boot_id` there is a session.
+  void lives_in(const std::string& boot_id);
+  // Instants of another boot mean nothing.
+  void begin_boot(const std::string& boot_id);
 
  private:
   struct Facts {
@@ -41,8 +60,15 @@ class Contact {
     std::int64_t disconnect_grace_us = 0;
     std::uint64_t epoch = 0;
     std::uint64_t log_head = 0;
+    // Up to here it is what former versions wrote.
+    std::int64_t outage_grace_us = 0;
+    std::int64_t outage_at_us = 0;
+    char proof[64] = {};
+    char boot_id[264] = {};
   };
+  struct Stored;
   explicit Contact(int fd) : fd_(fd) {}
+  void read();
   void keep();
 
   int fd_ = -1;

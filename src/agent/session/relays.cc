@@ -1,12 +1,16 @@
 #include "agent/session/relays.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/inotify.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
+#include "agent/aside/linux_user.h"
 #include "agent/tasks/tail.h"
 #include "telemetry/log.h"
 
@@ -14,60 +18,107 @@ namespace dove::agent {
 namespace {
 
 constexpr std::size_t kChunk_bytes = 64 * 1024;
+constexpr std::int64_t kNobody = std::int64_t{1} << 40;  // no user at all
+constexpr std::size_t kThreads = 64;
 constexpr int kFirstWait_ms = 5;
 constexpr int kWaitMax_ms = 250;
 
 }  // namespace
 
+// The file's end of a relay; side threads only.
+class Relays::File {
+ public:
+  explicit File(Source source) : source_(std::move(source)) {}
+
+  // At the end of what there is, `notify` becomes readable when there is more.
+  Result<FileTail::Chunk> read(int notify) {
+    if (!tail_) tail_.emplace(source_.path, source_.offset, owner_uid());
+    Result<FileTail::Chunk> chunk = tail_->read(kChunk_bytes);
+    if (chunk.ok() && chunk->restarted) watched_ = false;
+    if (!chunk.ok() || !chunk->bytes.empty() || watched_) return chunk;
+    watched_ = watch(notify);
+    return watched_ ? tail_->read(kChunk_bytes) : std::move(chunk);  // what came before the watch
+  }
+
+ private:
+  std::int64_t owner_uid() const {
+    if (!source_.owner) return -1;
+    std::optional<LinuxUser> user;
+    if (!source_.owner->empty()) {
+      user = known_linux_user(*source_.owner);
+      if (!user) user = look_up_linux_user(*source_.owner);
+    }
+    return user ? static_cast<std::int64_t>(user->uid) : kNobody;
+  }
+  // Best effort, as the timer looks too. `notify` is an inotify instance of the loop, whose
+  // descriptors mean nothing here: a copy of it is fetched.
+  bool watch(int notify) const {
+    if (notify < 0) return false;
+    const int self = static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0));
+    if (self < 0) return false;
+    const int copy = static_cast<int>(::syscall(SYS_pidfd_getfd, self, notify, 0));
+    ::close(self);
+    if (copy < 0) return false;
+    const int added = ::inotify_add_watch(copy, source_.path.c_str(), IN_MODIFY | IN_MOVE_SELF);
+    ::close(copy);
+    return added >= 0;
+  }
+
+  const Source source_;
+  std::optional<FileTail> tail_;
+  bool watched_ = false;
+};
+
 struct Relays::Relay {
-  Relay(std::string of, std::string with_tag, const Source& source, Send line)
-      : id(std::move(of)),
+  Relay(SideThreads& on, std::string of, std::string with_tag, const Source& source, Send line)
+      : side(on),
+        id(std::move(of)),
         tag(std::move(with_tag)),
         path(source.path),
-        tail(source.path, source.offset, source.owner_uid),
+        lane(source.owner.value_or("-") + "|" + mount_of(source.path)),
+        file(std::make_shared<File>(source)),
         send(std::move(line)),
+        notify(source.follow ? ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK) : -1),
         finished(!source.follow) {}
-  ~Relay() { stop_watching(); }
-
-  // Best effort (a system has few inotify instances): the timer looks as well.
-  void watch_file(wire::Loop& loop, std::function<void()> on_change) {
-    if (notify >= 0) return;
-    notify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    if (notify < 0) return;
-    if (inotify_add_watch(notify, path.c_str(), IN_MODIFY | IN_MOVE_SELF) < 0) {
-      return stop_watching();
-    }
-    watch = loop.watch_readable(notify, std::move(on_change));
-  }
-  void stop_watching() {
+  ~Relay() {
     watch.cancel();
     if (notify >= 0) ::close(notify);
-    notify = -1;
+    side.run(
+        lane, [last = std::move(file)] {}, nullptr);  // to close may wait too
   }
 
+  SideThreads& side;
   const std::string id;
   const std::string tag;
   const std::string path;
-  FileTail tail;
+  const std::string lane;
+  std::shared_ptr<File> file;
   const Send send;
+  const int notify;  // becomes readable when the file changes; -1: a system has few of them
   bool marks_end = false;
   bool finished = false;  // nothing is written any more
-  bool sending = false;
+  bool busy = false;      // reading or sending
   bool closed = false;
   int wait_ms = kFirstWait_ms;
-  int notify = -1;
   wire::FdWatch watch;
   wire::Timer again;
 };
 
-Relays::Relays(wire::Loop& loop, std::string node, NewLine new_line)
-    : loop_(loop), node_(std::move(node)), new_line_(std::move(new_line)) {}
+// What one look at the file brought.
+struct Relays::Reading {
+  Result<FileTail::Chunk> chunk = FileTail::Chunk{};
+  bool finished = false;  // when it was asked for: an end is one
+};
 
-Relays::~Relays() = default;
+Relays::Relays(wire::Loop& loop, std::string node, NewLine new_line)
+    : loop_(loop), side_(loop, kThreads), node_(std::move(node)), new_line_(std::move(new_line)) {}
+
+// Their files are closed aside, while there are side threads.
+Relays::~Relays() { by_id_.clear(); }
 
 void Relays::open(const std::string& id, const std::string& tag, const Source& source,
                   bool marks_end) {
-  auto relay = std::make_shared<Relay>(id, tag, source, new_line_());
+  auto relay = std::make_shared<Relay>(side_, id, tag, source, new_line_());
   relay->marks_end = marks_end;
   by_id_.emplace(id, relay);
   pump(relay);
@@ -77,13 +128,11 @@ void Relays::open(const std::string& id, const std::string& tag, const Source& s
 // exist yet or have been rotated.
 void Relays::wait(const std::shared_ptr<Relay>& relay) {
   const std::weak_ptr<Relay> weak = relay;
-  relay->watch_file(loop_, [this, weak] {
-    const std::shared_ptr<Relay> held = weak.lock();
-    if (held == nullptr) return;
-    char events[4096];
-    while (read(held->notify, events, sizeof events) > 0) continue;
-    pump(held);
-  });
+  if (relay->notify >= 0) {
+    relay->watch = loop_.watch_readable(relay->notify, [this, weak] {
+      if (const std::shared_ptr<Relay> held = weak.lock()) pump(held);
+    });
+  }
   relay->again = loop_.after(std::chrono::milliseconds(relay->wait_ms), [this, weak] {
     if (const std::shared_ptr<Relay> held = weak.lock()) pump(held);
   });
@@ -91,30 +140,51 @@ void Relays::wait(const std::shared_ptr<Relay>& relay) {
 }
 
 void Relays::pump(const std::shared_ptr<Relay>& relay) {
-  if (relay->closed || relay->sending) return;
+  if (relay->closed || relay->busy) return;
   relay->again.cancel();
+  relay->watch.cancel();
+  // What has changed until now is read below.
+  char events[4096];
+  while (relay->notify >= 0 && ::read(relay->notify, events, sizeof events) > 0) continue;
+  relay->busy = true;
+  const auto reading = std::make_shared<Reading>();
+  reading->finished = relay->finished;
+  const std::weak_ptr<Relay> weak = relay;
+  side_.run(
+      relay->lane,
+      [file = relay->file, notify = relay->notify, reading] {
+        reading->chunk = file->read(notify);
+      },
+      [this, weak, reading] {
+        const std::shared_ptr<Relay> held = weak.lock();
+        if (held != nullptr && !held->closed) took(held, std::move(*reading));
+      });
+}
+
+void Relays::took(const std::shared_ptr<Relay>& relay, Reading reading) {
+  relay->busy = false;
   FileTail::Chunk chunk;
   bool end = false;
-  if (Result<FileTail::Chunk> read = relay->tail.read(kChunk_bytes); read.ok()) {
-    chunk = std::move(read).value();
-    end = chunk.bytes.empty() && relay->finished;
+  if (reading.chunk.ok()) {
+    chunk = std::move(reading.chunk).value();
+    end = chunk.bytes.empty() && reading.finished;
   } else {
     telemetry::log(telemetry::Level::kWarning, "output_unreadable",
-                   {{"node", node_}, {"why", read.error().message}});
+                   {{"node", node_}, {"why", reading.chunk.error().message}});
     end = true;
   }
-  if (chunk.bytes.empty() && !end) return wait(relay);
+  if (chunk.bytes.empty() && !end && !relay->finished) return wait(relay);
+  if (chunk.bytes.empty() && !end) return pump(relay);  // finished since
   if (end && !relay->marks_end) return drop(relay);
-  if (chunk.restarted) relay->stop_watching();
   relay->wait_ms = kFirstWait_ms;
-  relay->sending = true;
+  relay->busy = true;
   std::string target = fmt::format("/v1/agents/{}/relays/{}?end={}{}{}", node_, relay->id,
                                    end ? 1 : 0, relay->tag.empty() ? "" : "&", relay->tag);
   const std::weak_ptr<Relay> weak = relay;
   relay->send(std::move(target), std::move(chunk.bytes), [this, weak, end](bool go_on) {
     const std::shared_ptr<Relay> held = weak.lock();
     if (held == nullptr || held->closed) return;
-    held->sending = false;
+    held->busy = false;
     if (end || !go_on) {
       drop(held);
     } else {

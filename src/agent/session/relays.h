@@ -2,15 +2,19 @@
 //
 // A relay follows one file from an offset, across its rotation, one chunk (64 KiB) in flight, and
 // ends at the file's end or, when it follows a running task, once the task is over and all has been
-// sent. Each has a line of its own, so that a slow reader holds up nothing else. Loop thread only.
+// sent. Each has a line of its own, so that a slow reader holds up nothing else; files are opened,
+// read and closed on side threads, so that a file system that hangs holds up its own readers alone.
+// Loop thread only.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "agent/aside/side_threads.h"
 #include "wire/async_client.h"
 #include "wire/loop.h"
 
@@ -29,8 +33,9 @@ class Relays {
   struct Source {
     std::string path;
     std::int64_t offset = 0;
-    std::int64_t owner_uid = -1;  // >= 0: the file must be this user's (agent/tasks/tail.h)
-    bool follow = false;          // waits for more until finish(); else ends at the file's end
+    // The file must be this Linux user's ("": nobody's will do); unset: anybody's will.
+    std::optional<std::string> owner = {};
+    bool follow = false;  // waits for more until finish(); else ends at the file's end
   };
 
   Relays(wire::Loop& loop, std::string node, NewLine new_line);
@@ -49,13 +54,17 @@ class Relays {
   void clear();
 
  private:
+  class File;
   struct Relay;
+  struct Reading;
+  void took(const std::shared_ptr<Relay>& relay, Reading reading);
   void pump(const std::shared_ptr<Relay>& relay);
   void wait(const std::shared_ptr<Relay>& relay);
   void drop(const std::shared_ptr<Relay>& relay);
   void check_drained(const std::string& id);
 
   wire::Loop& loop_;
+  SideThreads side_;
   std::string node_;
   NewLine new_line_;
   std::multimap<std::string, std::shared_ptr<Relay>> by_id_;

@@ -328,26 +328,80 @@ TEST_F(SessionTest, RenewsWithinTheGraceWhenTheControllerIsDown) {
   ASSERT_TRUE(until([&] { return renewals_.size() >= before + 3; }));
 }
 
-TEST_F(SessionTest, RenewsNoLongerThanTheGrace) {
+TEST_F(SessionTest, RenewsNoLongerThanTheGraceForOneThatIsSilent) {
   controller_.grace_us = 150'000;
+  options_.stream_silence_us = 100'000;
   connect_agent();
-  const std::int64_t heard_at_us = telemetry::monotonic_us();
-  controller_.kill();
-  ASSERT_TRUE(until([&] { return telemetry::monotonic_us() > heard_at_us + 400'000; }));
-  EXPECT_LE(renewals_.back(), heard_at_us + 150'000 + controller_.fence_us);
+  controller_.answers_reports = false;
+  controller_.mute = true;
+  const std::int64_t silent_at_us = telemetry::monotonic_us();
+  ASSERT_TRUE(until([&] { return telemetry::monotonic_us() > silent_at_us + 700'000; }));
+  constexpr std::int64_t kUnderWay_us = 4 * 30'000;
+  EXPECT_LE(renewals_.back(),
+            silent_at_us + 150'000 + kUnderWay_us + controller_.fence_us + 50'000);
 }
 
-TEST_F(SessionTest, ARestartNeitherForgetsNorLengthensTheGrace) {
-  controller_.grace_us = 250'000;
+TEST_F(SessionTest, RenewsBeyondTheGraceWhileTheControllersProcessIsDown) {
+  controller_.grace_us = 150'000;
   connect_agent();
-  const std::int64_t heard_at_us = telemetry::monotonic_us();
-  stop_agent();
   controller_.kill();
+  const std::int64_t down_at_us = telemetry::monotonic_us();
+  ASSERT_TRUE(until([&] { return telemetry::monotonic_us() > down_at_us + 600'000; }));
+  EXPECT_GT(renewals_.back(), down_at_us + 400'000);
+  restart_agent();
   renewals_.clear();
+  ASSERT_TRUE(until([&] { return renewals_.size() >= 3; })) << "and so does the next agent";
+}
+
+// Its machine is down next: nobody refuses connections, and nobody answers.
+TEST_F(SessionTest, AfterAFarewellItWaitsForTheGraceOfAnOutage) {
+  controller_.grace_us = 150'000;
+  controller_.outage_grace_us = 900'000;
+  connect_agent();
+  controller_.line(R"({"bye":true,"epoch":5})");
+  const std::size_t beats = controller_.reports.size();
+  ASSERT_TRUE(until([&] { return controller_.reports.size() >= beats + 2; })) << "it has come";
+  const std::int64_t bye_at_us = telemetry::monotonic_us();
+  controller_.mute = true;
+  controller_.drop();
+  ASSERT_TRUE(until([&] { return telemetry::monotonic_us() > bye_at_us + 600'000; }));
+  EXPECT_GT(renewals_.back(), bye_at_us + 400'000);
+  ASSERT_TRUE(until([&] { return telemetry::monotonic_us() > bye_at_us + 1'500'000; }));
+  EXPECT_LE(renewals_.back(), bye_at_us + 950'000 + controller_.fence_us);
+}
+
+// It may have been taken for a session whose loss the controller counts like any other.
+TEST_F(SessionTest, ASyncThatMayHaveBeenHeardEndsTheGraceOfAnOutage) {
+  controller_.grace_us = 150'000;
+  connect_agent();
+  controller_.kill();
+  ASSERT_TRUE(until([&] { return !agent_->connected(); }));
+  controller_.gives_tickets = true;
+  controller_.holds_sync = true;
+  controller_.revive();
+  ASSERT_TRUE(until([&] { return controller_.syncs.back()["ticket"] == "ticket-1"; }));
+  const std::int64_t sent_at_us = telemetry::monotonic_us();
+  ASSERT_TRUE(until([&] { return telemetry::monotonic_us() > sent_at_us + 600'000; }));
+  EXPECT_LE(renewals_.back(), sent_at_us + 150'000 + controller_.fence_us);
+}
+
+TEST_F(SessionTest, SaysWhichMachineAndBootItIsAndProvesWhatItHasSeen) {
+  options_.machine_id = "m-1";
+  connect_agent();
+  EXPECT_EQ(controller_.syncs[0]["machine_id"], "m-1");
+  EXPECT_EQ(controller_.syncs[0]["former_boot_id"], "");
+  EXPECT_EQ(controller_.syncs[0]["log_head_seen"], 0);
+  options_.boot_id = "boot-2";
+  restart_agent();
+  ASSERT_TRUE(until([&] { return controller_.streams == 2; }));
+  EXPECT_EQ(controller_.syncs[1]["former_boot_id"], "boot-1");
+  EXPECT_EQ(controller_.syncs[1]["log_head_seen"], 10);
+  EXPECT_EQ(controller_.syncs[1]["head_proof"], "proof-10");
+  stop_agent();
+  std::ofstream(data_ + "/contact", std::ios::in) << "torn";
   make_agent();
-  ASSERT_TRUE(until([&] { return !renewals_.empty(); })) << "refused: the controller is down";
-  ASSERT_TRUE(until([&] { return telemetry::monotonic_us() > heard_at_us + 500'000; }));
-  EXPECT_LE(renewals_.back(), heard_at_us + 250'000 + controller_.fence_us);
+  ASSERT_TRUE(until([&] { return controller_.streams == 3; }));
+  EXPECT_EQ(controller_.syncs[2]["log_head_seen"], 0) << "a torn file says nothing";
 }
 
 TEST_F(SessionTest, RenewsNothingForAControllerThatRefuses) {

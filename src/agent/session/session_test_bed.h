@@ -71,12 +71,14 @@ class ScriptedController {
 
   std::int64_t fence_us = 100'000;
   std::int64_t grace_us = 60'000'000;
+  std::int64_t outage_grace_us = 60'000'000;
   int sync_status = 200;
   int report_status = 200;
   bool answers_reports = true;
   bool resync = false;
   bool gives_tickets = false;
   bool holds_sync = false;
+  bool mute = false;  // answers no sync at all
   bool holds_chunks = false;
   std::vector<Json> joins;
   std::vector<Json> syncs;
@@ -91,11 +93,17 @@ class ScriptedController {
 
  private:
   wire::Response sync_answer() const {
-    const Json answer{{"session", session()},   {"epoch", 5},
-                      {"log_head", 10},         {"after", 10},
-                      {"fence_us", fence_us},   {"disconnect_grace_us", grace_us},
-                      {"heartbeat_us", 30'000}, {"orders", Json::array()},
-                      {"forget", Json::array()}};
+    const Json answer{{"session", session()},
+                      {"epoch", 5},
+                      {"log_head", 10},
+                      {"after", 10},
+                      {"fence_us", fence_us},
+                      {"disconnect_grace_us", grace_us},
+                      {"heartbeat_us", 30'000},
+                      {"orders", Json::array()},
+                      {"forget", Json::array()},
+                      {"proof", "proof-10"},
+                      {"outage_grace_us", outage_grace_us}};
     return wire::Response{200, {}, answer.dump()};
   }
   void handle(const wire::Request& request, const std::shared_ptr<wire::Responder>& responder) {
@@ -108,6 +116,10 @@ class ScriptedController {
     last_authorization = request.header("Authorization");
     if (request.path == "/v1/agents/n1/sync") {
       syncs.push_back(Json::parse(request.body));
+      if (mute) {
+        unanswered_.push_back(responder);
+        return;
+      }
       if (gives_tickets && syncs.back()["ticket"] != "ticket-1") {
         return responder->send(wire::Response{200, {}, R"({"ticket":"ticket-1"})"});
       }
@@ -123,7 +135,7 @@ class ScriptedController {
       ++streams;
       orders_ = responder->stream(200, {});
       orders_->on_closed([this] { ++streams_closed; });
-      orders_->write("{\"ping\":10,\"epoch\":5}\n");
+      orders_->write("{\"ping\":10,\"epoch\":5,\"proof\":\"proof-10\"}\n");
     } else if (request.path == "/v1/agents/n1/report") {
       take_report(request, responder);
     } else if (request.path.rfind("/v1/agents/n1/relays/", 0) == 0) {

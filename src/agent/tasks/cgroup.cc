@@ -223,6 +223,11 @@ void CgroupRoot::find_device_rules(bool uses_programs) {
   no_devices_.clear();
 }
 
+bool CgroupRoot::limits_memory() const {
+  return std::any_of(hierarchies_.begin(), hierarchies_.end(),
+                     [](const Hierarchy& hierarchy) { return hierarchy.memory; });
+}
+
 std::string CgroupRoot::missing() const {
   if (version_ == Version::kNone) {
     return "limits of memory, number of processes, cpus, huge pages and devices are not enforced: "
@@ -252,10 +257,13 @@ std::string CgroupRoot::missing() const {
 
 Result<void> CgroupRoot::make(const Hierarchy& hierarchy, const CgroupName& name,
                               const CgroupLimits& limits) {
-  const std::string attempt =
-      hierarchy.directory + (name.attempt.empty() ? "" : "/" + name.attempt);
-  const std::string task = attempt + "/" + name.task;
-  for (const std::string& directory : {attempt, task}) {
+  std::vector<std::string> directories;
+  for (const std::string& above : name.above()) {
+    directories.push_back(hierarchy.directory + "/" + above);
+  }
+  const std::string task = hierarchy.directory + "/" + name.text();
+  directories.push_back(task);
+  for (const std::string& directory : directories) {
     if (!make_directory(directory)) {
       return Error{ErrorKind::kInternal, "cgroup",
                    fmt::format("cannot make the cgroup {}: {}", directory, std::strerror(errno)),
@@ -264,12 +272,16 @@ Result<void> CgroupRoot::make(const Hierarchy& hierarchy, const CgroupName& name
     if (hierarchy.v2 && directory != task) enable_controllers(directory, true);
     if (hierarchy.cpuset && !hierarchy.v2) inherit_cpuset(hierarchy.directory, directory);
   }
-  const std::string& shared = name.attempt.empty() ? task : attempt;
-  if (hierarchy.memory && limits.memory_bytes > 0) {
+  const std::string& shared = directories.front();
+  for (const auto& [directory, bytes] :
+       {std::pair{shared, limits.memory_bytes},
+        std::pair{directories[name.step.empty() ? 0 : 1],
+                  name.step.empty() ? std::int64_t{0} : limits.step_bytes}}) {
+    if (!hierarchy.memory || bytes <= 0) continue;
     const char* file = hierarchy.v2 ? "memory.max" : "memory.limit_in_bytes";
-    TRY(set(shared, file, std::to_string(limits.memory_bytes)));
+    TRY(set(directory, file, std::to_string(bytes)));
     // Where swap is not accounted there is no such file.
-    if (hierarchy.v2) write_text(shared + "/memory.swap.max", "0");
+    if (hierarchy.v2) write_text(directory + "/memory.swap.max", "0");
   }
   if (hierarchy.hugetlb && limits.huge_pages) TRY(limit_huge_pages(shared, *limits.huge_pages));
   if (hierarchy.pids && limits.processes > 0) {
@@ -292,7 +304,8 @@ Result<Cgroup> CgroupRoot::create(const CgroupName& name, const CgroupLimits& li
   for (const Hierarchy& hierarchy : hierarchies_) {
     // Joining a group costs the start of the task: only where something is limited.
     const bool needed =
-        hierarchy.v2 || (hierarchy.memory && limits.memory_bytes > 0) ||
+        hierarchy.v2 ||
+        (hierarchy.memory && std::max(limits.memory_bytes, limits.step_bytes) > 0) ||
         (hierarchy.pids && limits.processes > 0) || (hierarchy.cpuset && !limits.cpus.empty()) ||
         (hierarchy.hugetlb && limits.huge_pages) || (hierarchy.devices && limits.devices);
     if (!needed && version_ == Version::kHybrid) continue;
@@ -306,13 +319,14 @@ Result<Cgroup> CgroupRoot::create(const CgroupName& name, const CgroupLimits& li
 
 Cgroup CgroupRoot::find(const CgroupName& name) const {
   Cgroup group;
-  group.in_attempt_ = !name.attempt.empty();
+  const std::vector<std::string> above = name.above();
+  group.levels_ = above.size();
   for (const Hierarchy& hierarchy : hierarchies_) {
     const std::string directory = hierarchy.directory + "/" + name.text();
     if (::access(directory.c_str(), F_OK) != 0) continue;
     group.directories_.push_back(directory);
-    if (!name.attempt.empty()) {
-      group.attempt_directories_.push_back(hierarchy.directory + "/" + name.attempt);
+    for (auto each = above.rbegin(); each != above.rend(); ++each) {
+      group.above_.push_back(hierarchy.directory + "/" + *each);
     }
     if (hierarchy.v2 && ::access((directory + "/cgroup.kill").c_str(), W_OK) == 0) {
       group.kill_path_ = directory + "/cgroup.kill";
@@ -340,13 +354,27 @@ void CgroupRoot::clear(const CgroupName& name) const {
   for (const Hierarchy& hierarchy : hierarchies_) directories.push_back(hierarchy.directory);
   for (const std::string& directory : directories) {
     ::rmdir((directory + "/" + name.text()).c_str());
-    if (!name.attempt.empty()) ::rmdir((directory + "/" + name.attempt).c_str());
+    const std::vector<std::string> above = name.above();
+    for (auto each = above.rbegin(); each != above.rend(); ++each) {
+      ::rmdir((directory + "/" + *each).c_str());
+    }
   }
 }
 
 void CgroupRoot::remove() const {
   for (const Hierarchy& hierarchy : hierarchies_) ::rmdir(hierarchy.directory.c_str());
   for (const std::string& directory : others_) ::rmdir(directory.c_str());
+}
+
+std::vector<std::string> CgroupName::above() const {
+  if (attempt.empty()) return {};
+  if (step.empty()) return {attempt};
+  return {attempt, attempt + "/" + step};
+}
+
+std::string CgroupName::text() const {
+  const std::vector<std::string> all = above();
+  return all.empty() ? task : all.back() + "/" + task;
 }
 
 void Cgroup::add_to(ShimConfig& config) const {
@@ -389,11 +417,17 @@ std::int64_t Cgroup::memory_peak_bytes() const {
 
 std::int64_t Cgroup::memory_limit_bytes() const {
   if (memory_directory_.empty()) return 0;
-  const std::size_t end = in_attempt_ ? memory_directory_.rfind('/') : std::string::npos;
-  const std::string text = read_text(memory_directory_.substr(0, end) +
-                                     (v2_memory_ ? "/memory.max" : "/memory.limit_in_bytes"));
-  const std::int64_t limit = std::strtoll(text.c_str(), nullptr, 10);  // "max": 0
-  return limit >= kNoLimitBytes ? 0 : limit;
+  // The tightest of its own group's and those above it.
+  std::string directory = memory_directory_;
+  std::int64_t least = 0;
+  for (std::size_t level = 0; level <= levels_; ++level) {
+    const std::string text =
+        read_text(directory + (v2_memory_ ? "/memory.max" : "/memory.limit_in_bytes"));
+    const std::int64_t limit = std::strtoll(text.c_str(), nullptr, 10);  // "max": 0
+    if (limit > 0 && limit < kNoLimitBytes && (least == 0 || limit < least)) least = limit;
+    directory.resize(directory.rfind('/'));
+  }
+  return least;
 }
 
 bool Cgroup::remove() const {
@@ -407,7 +441,7 @@ bool Cgroup::remove() const {
     gone = gone && error == 0;
   }
   // Fails while there is another task in it, whose end removes it then.
-  for (const std::string& directory : attempt_directories_) ::rmdir(directory.c_str());
+  for (const std::string& directory : above_) ::rmdir(directory.c_str());
   return gone;
 }
 

@@ -28,13 +28,18 @@ struct CgroupLimits {
   std::optional<std::vector<std::string>> devices = {};
   // The attempt's, where one is named; sizes that are not listed have none. Unset: all there are.
   std::optional<BytesByPage> huge_pages = {};
+  std::int64_t step_bytes = 0;  // of the step's memory, where one is named; 0: unlimited
 };
 
-// Whose cgroup: of a task, below one of its attempt that holds the memory of all of them.
+// Whose cgroup: of a task, below one of its attempt that holds the memory of all of them; those of
+// a step have one of their own between.
 struct CgroupName {
   std::string attempt;  // "": the task stands alone
   std::string task;
-  std::string text() const { return attempt.empty() ? task : attempt + "/" + task; }
+  std::string step = {};  // "": the task is of none; only with an attempt
+  // Those above the task's, from the outermost.
+  std::vector<std::string> above() const;
+  std::string text() const;
 };
 
 // The cgroup of one task. Copying the handle does not copy the group; the group outlives it.
@@ -47,8 +52,8 @@ class Cgroup {
   bool kill_all(std::chrono::milliseconds limit) const;
   std::int64_t memory_peak_bytes() const;   // 0: not known
   std::int64_t memory_limit_bytes() const;  // that holds for it; 0: none, or not known
-  // Removes the empty group, and its attempt's with the last task; false if it is not empty, or not
-  // gone within 100 ms.
+  // Removes the empty group, and its step's and attempt's with the last task; false if it is not
+  // empty, or not gone within 100 ms.
   bool remove() const;
 
  private:
@@ -56,10 +61,10 @@ class Cgroup {
   std::vector<pid_t> processes() const;
   std::vector<std::string> directories_;  // one per hierarchy, never empty
   std::string kill_path_;                 // v2
-  std::vector<std::string> attempt_directories_;
+  std::vector<std::string> above_;        // its step's and its attempt's, from the innermost
   std::string memory_directory_;
   bool v2_memory_ = false;
-  bool in_attempt_ = false;
+  std::size_t levels_ = 0;  // of groups above it
 };
 
 class CgroupRoot {
@@ -77,6 +82,7 @@ class CgroupRoot {
   Version version() const { return version_; }
   // "" : all limits are enforced. Else what is not and why, for a log and `dove nodes`.
   const std::string& not_enforced() const { return not_enforced_; }
+  bool limits_memory() const;
 
   // Makes the group of a task, or takes up the one that is there, and sets its limits. Errors: not
   // permitted, no such cpu, version() is kNone.

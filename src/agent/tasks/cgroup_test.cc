@@ -92,6 +92,24 @@ TEST_F(CgroupTest, MemoryIsLimitedAndItsEndIsTold) {
   EXPECT_EQ(group->memory_limit_bytes(), 32 << 20);
 }
 
+TEST_F(CgroupTest, TasksOfAStepShareItsMemory) {
+  if (!limits("memory")) GTEST_SKIP() << cgroups_.not_enforced();
+  CgroupLimits limits{64 << 20, 0, {}, {}};
+  limits.step_bytes = 32 << 20;
+  const Result<Cgroup> group = cgroups_.create({"7.1", "task", "step0"}, limits);
+  const Result<Cgroup> script = cgroups_.create({"7.1", "script"}, {64 << 20, 0, {}, {}});
+  ASSERT_TRUE(group.ok() && script.ok());
+  EXPECT_EQ(group->memory_limit_bytes(), 32 << 20);
+  EXPECT_EQ(script->memory_limit_bytes(), 64 << 20);
+  ShimConfig config = shell("ulimit -v 2000000; exec tail -n 1 /dev/zero");
+  group->add_to(config);
+  EXPECT_TRUE(run(config).out_of_memory());
+  EXPECT_TRUE(group->remove());
+  EXPECT_TRUE(cgroups_.find({"7.1", "step0"}).remove()) << "it went with its task";
+  EXPECT_TRUE(script->remove());
+  EXPECT_TRUE(cgroups_.find({"", "7.1"}).remove());
+}
+
 TEST_F(CgroupTest, TasksShareTheMemoryOfTheirAttempt) {
   if (!limits("memory")) GTEST_SKIP() << cgroups_.not_enforced();
   Result<Cgroup> group = cgroups_.create({"7.1", "task"}, {32 << 20, 0, {}, {}});

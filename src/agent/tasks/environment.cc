@@ -1,12 +1,12 @@
 #include "agent/tasks/environment.h"
 
 #include <fmt/format.h>
-#include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 
+#include "agent/aside/linux_user.h"
 #include "agent/health/progress.h"
 #include "agent/tasks/rendezvous.h"
 
@@ -99,14 +99,12 @@ std::vector<std::string> names_of(const LaunchOrder& order) {
 }
 
 void add_identity(const AgentFacts& facts, const LaunchOrder& order, Environment& e) {
-  const char* user_name = order.linux_user.empty() ? nullptr : order.linux_user.c_str();
-  const passwd* entry = user_name != nullptr ? getpwnam(user_name) : getpwuid(geteuid());
-  if (entry != nullptr) {
-    e["HOME"] = entry->pw_dir;
-    e["USER"] = e["LOGNAME"] = entry->pw_name;
-    e["SHELL"] = entry->pw_shell;
-    e["SLURM_JOB_UID"] = std::to_string(entry->pw_uid);
-    e["SLURM_JOB_GID"] = std::to_string(entry->pw_gid);
+  if (const std::optional<LinuxUser> user = known_linux_user(order.linux_user)) {
+    e["HOME"] = user->home;
+    e["USER"] = e["LOGNAME"] = user->name;
+    e["SHELL"] = user->shell;
+    e["SLURM_JOB_UID"] = std::to_string(user->uid);
+    e["SLURM_JOB_GID"] = std::to_string(user->gid);
   }
   e["PATH"] = facts.bin_directory + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
   e["LANG"] = "C.UTF-8";
@@ -147,6 +145,7 @@ void add_dove(const AgentFacts& facts, const LaunchOrder& order, Rank rank,
   e["DOVE_NODE"] = facts.node;
   e["DOVE_NODELIST"] = compress_hostlist(names_of(order));
   e["DOVE_URL"] = facts.url;
+  if (!facts.authority_path.empty()) e["DOVE_CA_FILE"] = facts.authority_path;
   e["DOVE_JOB_TOKEN"] = order.job_token;
   add_progress(facts, order, rank, attempt_directory, e);
   e["DOVE_CHECKPOINT_DIR"] = checkpoints_of(facts, order.key.job);

@@ -32,8 +32,9 @@ enum class NetworkRule {
 // What is the same for all tasks of this agent.
 struct AgentFacts {
   std::string node;
-  std::string url;       // of the controller, for steps
-  std::string gang_url;  // of it in networks of gangs; "": as `url`
+  std::string url;                  // of the controller, for steps
+  std::string authority_path = {};  // file of its certificate's authorities; "": the system's
+  std::string gang_url;             // of it in networks of gangs; "": as `url`
   NetworkRule networks = NetworkRule::kAuto;
   std::function<std::string()> network_shortfall = {};  // what networks of gangs lack; or unset
   std::string progress_directory;                       // agent/health/progress.h

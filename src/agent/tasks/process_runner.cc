@@ -1,14 +1,13 @@
 #include "agent/tasks/process_runner.h"
 
 #include <fmt/format.h>
-#include <grp.h>
-#include <pwd.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 
+#include "agent/aside/linux_user.h"
 #include "agent/tasks/process_sweep.h"
 #include "telemetry/log.h"
 
@@ -17,8 +16,8 @@ namespace {
 
 // A mark as the name of a directory.
 CgroupName cgroup_name(const TaskPlan& plan) {
-  CgroupName name{plan.attempt, plan.mark};
-  for (std::string* part : {&name.attempt, &name.task}) {
+  CgroupName name{plan.attempt, plan.mark, plan.attempt.empty() ? "" : plan.step};
+  for (std::string* part : {&name.attempt, &name.step, &name.task}) {
     std::replace(part->begin(), part->end(), '/', '_');
   }
   return name;
@@ -156,6 +155,10 @@ void ProcessRunner::detect_cgroups() {
   if (root.version() != CgroupRoot::Version::kNone) cgroups_ = std::move(root);
 }
 
+bool ProcessRunner::limits_memory() const {
+  return options_.limits_processes && cgroups_ && cgroups_->limits_memory();
+}
+
 CgroupRoot* ProcessRunner::cgroups_of(const TaskPlan& plan) {
   const bool contained = !plan.launch.argv.empty();
   if (contained) detect_cgroups();
@@ -210,20 +213,16 @@ Result<ShimConfig> ProcessRunner::config_of(const TaskPlan& plan) const {
     config.joins = !plan.joins.empty();
   }
   if (plan.linux_user.empty()) return config;
-  const passwd* entry = getpwnam(plan.linux_user.c_str());
-  if (entry == nullptr || entry->pw_uid == 0) {
+  const std::optional<LinuxUser> user = known_linux_user(plan.linux_user);
+  if (!user || user->uid == 0) {
     return Error{
         ErrorKind::kInvalid, "no_linux_user",
         fmt::format("Linux user '{}' does not exist on this node, or is root", plan.linux_user),
         ""};
   }
-  config.uid = entry->pw_uid;
-  config.gid = entry->pw_gid;
-  int count = 256;
-  gid_t groups[256];
-  if (getgrouplist(entry->pw_name, entry->pw_gid, groups, &count) > 0) {
-    config.groups.assign(groups, groups + count);
-  }
+  config.uid = user->uid;
+  config.gid = user->gid;
+  config.groups.assign(user->groups.begin(), user->groups.end());
   return config;
 }
 
@@ -232,6 +231,7 @@ void ProcessRunner::join(const CgroupRoot& cgroups, const TaskPlan& plan, ShimCo
   if (!config.pid_file.empty()) return;  // the runtime joins the container's
   TaskPlan other;
   other.attempt = plan.attempt;
+  other.step = plan.step;
   other.mark = plan.joins;
   cgroups.find(cgroup_name(other)).add_to(config);
   config.cgroup_kill.clear();
@@ -247,6 +247,7 @@ Result<std::unique_ptr<RunningTask>> ProcessRunner::start(const TaskPlan& plan,
   } else if (cgroups != nullptr) {
     CgroupLimits limits;
     limits.memory_bytes = plan.memory_bytes;
+    limits.step_bytes = plan.step_bytes;
     limits.processes = options_.processes_max;
     limits.huge_pages = plan.huge_pages;
     if (options_.pins_cores) {

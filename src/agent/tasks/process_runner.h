@@ -50,6 +50,8 @@ class ProcessRunner : public Runner {
   const ProcessRunnerOptions& options() const { return options_; }
   // "": memory, cores and the number of processes are enforced. Else what is not, and why.
   const std::string& not_enforced() const { return not_enforced_; }
+  // Whether processes are held to their memory. Containers have cgroups wherever the machine has.
+  bool limits_memory() const;
   // Never fails: what cannot be read is swept.
   Result<std::unique_ptr<RunningTask>> adopt(const TaskPlan& plan,
                                              TaskCallbacks callbacks) override;

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <fstream>
 
+#include "agent/aside/linux_user.h"
 #include "agent/attempts/attempt_record.h"
 #include "agent/tasks/cgroup.h"
 #include "agent/tasks/runner_test_bed.h"
@@ -44,6 +45,7 @@ TEST_F(ProcessRunnerTest, AMappedUserCanWriteItsOutput) {
   order.linux_user = "nobody";
   order.exec.command = {"/bin/sh", "-c", "echo out; echo err >&2; echo here > file; id -un"};
   const std::string attempt = dir("7.1");
+  look_up_linux_user("nobody");
   ASSERT_TRUE(write_attempt(attempt, order, "{}", "nobody").ok());
   Result<TaskPlan> planned = plan_main_task(
       PlanContext{facts, order, attempt, /*mapped_users=*/true, true, 1 << 20}, TaskGrant{});
@@ -79,7 +81,7 @@ TEST_F(ProcessRunnerTest, AJobThatPrintsNothingMakesFourFiles) {
   start(*planned);
   ASSERT_TRUE(ended());
   EXPECT_EQ(ended_[0].exit.exit_code, 0);
-  write_ended(attempt, Report{ReportKind::kEnded, order.key, {ended_[0].exit}, "", 0, 0, 0});
+  write_ended(attempt, protocol::Ended{order.key, {ended_[0].exit}}, 0);
   int made = 1;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(attempt)) {
     made += entry.exists() ? 1 : 0;

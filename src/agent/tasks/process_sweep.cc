@@ -23,13 +23,16 @@ namespace {
 
 constexpr std::size_t kMostEnvironmentBytes = 4 << 20;
 constexpr unsigned kKernelThread = 0x0020'0000;  // PF_KTHREAD
-// So often a process is looked at again that executes something; one may pretend to for ever.
+// A process that executes something is looked at again this many times, and no longer than that:
+// one may pretend to for ever.
 constexpr int kLooksAtExecuting = 5;
+constexpr std::chrono::milliseconds kExecutingMax{200};
 
 struct Process {
   pid_t pid = 0;
   pid_t parent = 0;
   pid_t session = 0;
+  char state = 'X';
   bool marked = false;
   bool executing = false;  // in the middle of execve(2): whether it is marked cannot be told
 };
@@ -66,7 +69,7 @@ std::optional<Process> read_process(pid_t pid) {
       state == 'Z' || state == 'X' || (flags & kKernelThread) != 0) {
     return std::nullopt;
   }
-  return Process{pid, parent, session};
+  return Process{pid, parent, session, state};
 }
 
 Mark mark_of(pid_t pid, const std::set<std::string>& marks) {
@@ -140,6 +143,42 @@ std::set<pid_t> members(const Table& table, const std::vector<SweepTarget>& targ
   return found;
 }
 
+// Nanoseconds on a CPU; -1: the system does not say.
+std::int64_t cpu_ns(pid_t pid) {
+  const std::optional<std::string> text = read_proc_file(pid, "schedstat", 256);
+  std::int64_t ns = -1;
+  if (text) std::from_chars(text->data(), text->data() + text->size(), ns);
+  return ns;
+}
+
+// Those found in the middle of execve(2), which shows no environment.
+class Executing {
+ public:
+  // Whether one of them may still turn out to be marked. A look at one that has not been on a CPU
+  // since the last look says nothing: on a busy machine it has had no chance to get on.
+  bool may_be_marked(const Table& table) {
+    bool may = false;
+    for (const auto& [pid, process] : table) {
+      if (!process.executing) continue;
+      Look& look = looks_[pid];
+      const std::int64_t now_ns = cpu_ns(pid);
+      if (now_ns < 0 || now_ns != look.cpu_ns || process.state == 'S') ++look.times;
+      look.cpu_ns = now_ns;
+      may = may || look.times <= kLooksAtExecuting;
+    }
+    return may && std::chrono::steady_clock::now() < until_;
+  }
+
+ private:
+  struct Look {
+    std::int64_t cpu_ns = -1;
+    int times = 0;
+  };
+  std::map<pid_t, Look> looks_;
+  const std::chrono::steady_clock::time_point until_ =
+      std::chrono::steady_clock::now() + kExecutingMax;
+};
+
 }  // namespace
 
 SweepResult sweep(const std::vector<SweepTarget>& targets, std::chrono::milliseconds limit) {
@@ -149,17 +188,13 @@ SweepResult sweep(const std::vector<SweepTarget>& targets, std::chrono::millisec
   }
   SweepResult result;
   std::set<pid_t> counted;
-  int looks_at_executing = 0;
+  Executing executing;
   const auto until = std::chrono::steady_clock::now() + limit;
   for (int wait_ms = 1;; wait_ms = std::min(wait_ms * 2, 100)) {
     const std::optional<Table> table = read_table(marks);
     if (!table) return {result.found, false};
     const std::set<pid_t> found = members(*table, targets);
-    const bool executes = std::any_of(table->begin(), table->end(),
-                                      [](const auto& entry) { return entry.second.executing; });
-    if (executes) ++looks_at_executing;
-    const bool is_sure = !executes || looks_at_executing > kLooksAtExecuting;
-    if (found.empty() && is_sure) return result;
+    if (!executing.may_be_marked(*table) && found.empty()) return result;
     for (const pid_t pid : found) {
       ::kill(pid, SIGKILL);
       if (counted.insert(pid).second) ++result.found;

@@ -25,7 +25,7 @@ struct SweepResult {
 };
 
 // Ends all processes of all `targets` (one look at /proc serves all), and returns when none is
-// left, at the latest after `limit`, or about 30 ms where a process is in the middle of execve(2).
+// left, at the latest after `limit`; where a process is in the middle of execve(2), 200 ms at most.
 SweepResult sweep(const std::vector<SweepTarget>& targets, std::chrono::milliseconds limit);
 
 // For one task whose session is not known, within half a second; repeat it if it is not clean.

@@ -6,7 +6,99 @@
 namespace dove::agent {
 namespace {
 
-class RunnerConformance : public RunnerTestBed, public ::testing::WithParamInterface<bool> {
+std::string name_of(const testing::TestParamInfo<RunnerKind>& one) {
+  switch (one.param) {
+    case RunnerKind::kProcess:
+      return "Process";
+    case RunnerKind::kContainer:
+      return "Container";
+    case RunnerKind::kNull:
+      return "Null";
+  }
+  return "";
+}
+
+// What holds for tasks that only pretend, too.
+class EveryRunner : public RunnerTestBed, public ::testing::WithParamInterface<RunnerKind> {
+ protected:
+  EveryRunner() : RunnerTestBed(GetParam()) {}
+
+  TaskPlan ends_with(int code) {
+    TaskPlan made = plan("exit " + std::to_string(code));
+    made.environment["DOVE_NULL_EXIT_CODE"] = std::to_string(code);
+    return made;
+  }
+  TaskPlan runs_long() {
+    TaskPlan made = plan("echo x > up; exec sleep 100");
+    made.environment["DOVE_NULL_RUN_MS"] = "100000";
+    return made;
+  }
+  bool runs() {
+    return until([&] { return started_ > 0 && (null_ || read("up") == "x\n"); });
+  }
+  // Lets pass whatever else there is to tell.
+  void wait_a_while() {
+    bool over = false;
+    const wire::Timer timer = loop_.after(std::chrono::milliseconds(100), [&] { over = true; });
+    ASSERT_TRUE(until([&] { return over; }));
+  }
+};
+
+TEST_P(EveryRunner, TellsStartAndEndOnceWithRankAndCode) {
+  start(ends_with(3));
+  ASSERT_TRUE(ended());
+  wait_a_while();
+  EXPECT_EQ(started_, 1);
+  ASSERT_EQ(ended_.size(), 1u);
+  EXPECT_EQ(ended_[0].exit.exit_code, 3);
+  EXPECT_EQ(ended_[0].exit.rank, 3u);
+  EXPECT_EQ(ended_[0].exit.cause, "");
+}
+
+TEST_P(EveryRunner, AStopEndsATaskOnceHoweverOftenItIsSaid) {
+  start(runs_long());
+  ASSERT_TRUE(runs());
+  task_->stop();
+  task_->stop();
+  ASSERT_TRUE(ended());
+  wait_a_while();
+  ASSERT_EQ(ended_.size(), 1u);
+  EXPECT_EQ(ended_[0].exit.signal, SIGTERM);
+  EXPECT_EQ(ended_[0].exit.rank, 3u);
+}
+
+TEST_P(EveryRunner, OnlySignalsThatEndATaskEndIt) {
+  start(runs_long());
+  ASSERT_TRUE(runs());
+  for (const int number : {SIGCONT, SIGWINCH, SIGURG, SIGCHLD}) task_->signal(number);
+  wait_a_while();
+  EXPECT_TRUE(ended_.empty());
+  task_->signal(SIGUSR1);
+  ASSERT_TRUE(ended());
+  EXPECT_EQ(ended_[0].exit.signal, SIGUSR1);
+}
+
+TEST_P(EveryRunner, ATaskOfWhichNothingIsKnownIsOver) {
+  adopt(ends_with(0));
+  ASSERT_TRUE(ended());
+  EXPECT_EQ(started_, 0);
+  EXPECT_EQ(ended_[0].exit.cause, "shim_lost");
+  EXPECT_EQ(ended_[0].exit.rank, 3u);
+}
+
+TEST_P(EveryRunner, ATaskThatIsNotWatchedAnyMoreTellsNothing) {
+  const TaskPlan same = runs_long();
+  start(same);
+  ASSERT_TRUE(runs());
+  task_.reset();
+  wait_a_while();
+  EXPECT_TRUE(ended_.empty());
+  adopt(same);  // to end it
+  task_->stop();
+  ASSERT_TRUE(ended());
+}
+
+class RunnerConformance : public RunnerTestBed, public ::testing::WithParamInterface<RunnerKind> {
  protected:
   RunnerConformance() : RunnerTestBed(GetParam()) {}
 };
@@ -208,7 +300,7 @@ TEST_P(RunnerConformance, DestroyedWithTasksItTellsNothing) {
 
 class ContainerConformance : public RunnerTestBed {
  protected:
-  ContainerConformance() : RunnerTestBed(/*contained=*/true) {}
+  ContainerConformance() : RunnerTestBed(RunnerKind::kContainer) {}
 };
 
 TEST_F(ContainerConformance, AContainerWhoseLeaseEndsBeforeItStartsIsFenced) {
@@ -233,8 +325,12 @@ TEST_F(ContainerConformance, WhatATaskMayOnlyReadIsNotMadeForIt) {
   EXPECT_NE(::access(dir("gone").c_str(), F_OK), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Runners, RunnerConformance, ::testing::Values(false, true),
-                         [](const auto& one) { return one.param ? "Container" : "Process"; });
+INSTANTIATE_TEST_SUITE_P(Runners, EveryRunner,
+                         ::testing::Values(RunnerKind::kProcess, RunnerKind::kContainer,
+                                           RunnerKind::kNull),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Runners, RunnerConformance,
+                         ::testing::Values(RunnerKind::kProcess, RunnerKind::kContainer), name_of);
 
 }  // namespace
 }  // namespace dove::agent

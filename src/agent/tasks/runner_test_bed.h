@@ -1,5 +1,5 @@
-// RunnerTestBed: one task at a time under a real runner, of plain processes or of containers. For
-// tests only.
+// RunnerTestBed: one task at a time under a runner, of plain processes, of containers, or of tasks
+// that only pretend (NullRunner). For tests only.
 //
 // A container's image is a directory with busybox alone; the test's directory is a volume that it
 // sees under the same name. What cannot be run here is skipped, with the reason.
@@ -15,14 +15,18 @@
 
 #include "agent/containers/container_runner.h"
 #include "agent/session/lease.h"
+#include "agent/tasks/null_runner.h"
 #include "agent/tasks/process_runner.h"
 #include "agent/tasks/shim_test_bed.h"
 
 namespace dove::agent {
 
+enum class RunnerKind { kProcess, kContainer, kNull };
+
 class RunnerTestBed : public ShimTestBed {
  protected:
-  explicit RunnerTestBed(bool contained = false) : contained_(contained) {}
+  explicit RunnerTestBed(RunnerKind kind = RunnerKind::kProcess)
+      : contained_(kind == RunnerKind::kContainer), null_(kind == RunnerKind::kNull) {}
 
   void SetUp() override {
     ShimTestBed::SetUp();
@@ -79,13 +83,16 @@ class RunnerTestBed : public ShimTestBed {
     more.contain_path = DOVE_CONTAIN_PATH;
     more.data_dir = root_;
     more.images = dir("images");
-    more.volume_roots = {root_};
+    more.volume_roots = {{root_, "", {}}};
     more.scratch_bytes = 16 << 20;
     more.hostname = "n1";
     more.runtime = runtime_;
     containers_ = std::make_unique<ContainerRunner>(loop_, *runner_, more);
   }
-  Runner& runner() { return containers_ ? static_cast<Runner&>(*containers_) : *runner_; }
+  Runner& runner() {
+    if (null_) return null_runner_;
+    return containers_ ? static_cast<Runner&>(*containers_) : *runner_;
+  }
 
   TaskPlan plan(const std::string& script, const std::string& name = "task") {
     TaskPlan plan;
@@ -161,8 +168,10 @@ class RunnerTestBed : public ShimTestBed {
   }
 
   const bool contained_;
+  const bool null_;
   std::string runtime_ = "auto";
   wire::Loop loop_;
+  NullRunner null_runner_{loop_};
   wire::Timer ticker_;
   std::optional<LeaseWriter> lease_;
   std::unique_ptr<ProcessRunner> runner_;

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <utility>
 
+#include "containers/reaping.h"
+
 extern char** environ;
 
 namespace dove::agent {
@@ -65,10 +67,15 @@ ScriptRun::ScriptRun(wire::Loop& loop, std::vector<std::string> argv,
 
 ScriptRun::~ScriptRun() {
   if (pid_ > 0) {
-    kill_group();
-    waitpid(pid_, nullptr, 0);
+    if (!killed_) kill_group();
+    containers::reap_or_leave(pid_);
   }
   if (output_ >= 0) close(output_);
+}
+
+bool ScriptRun::lingers() {
+  if (pid_ > 0 && containers::reap_or_leave(pid_)) pid_ = -1;
+  return pid_ > 0;
 }
 
 void ScriptRun::kill_group() const { kill(-pid_, SIGKILL); }
@@ -93,8 +100,7 @@ void ScriptRun::look() {
   }
   kill_group();  // also what it has left behind
   if (ended == 0) {
-    waitpid(pid_, nullptr, 0);
-    pid_ = -1;
+    killed_ = true;
     return end(ScriptEnd{-1, fmt::format("{} took too long", program_)});
   }
   pid_ = -1;

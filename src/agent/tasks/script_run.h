@@ -2,7 +2,7 @@
 //
 // An argument list, never a shell; standard input is /dev/null, standard output and error are read
 // together and their beginning is kept. At the limit, and when the handle dies, the program and
-// what it has started are killed. Loop thread only.
+// what it has started are killed; nobody waits for their death. Loop thread only.
 #pragma once
 
 #include <sys/types.h>
@@ -28,6 +28,8 @@ class ScriptRun {
   ScriptRun(wire::Loop& loop, std::vector<std::string> argv, std::chrono::milliseconds limit,
             std::function<void(ScriptEnd)> done);
   ~ScriptRun();
+  // After `done`: whether what took too long is still there, killed but stuck in the kernel.
+  bool lingers();
   ScriptRun(const ScriptRun&) = delete;
   ScriptRun& operator=(const ScriptRun&) = delete;
 
@@ -42,6 +44,7 @@ class ScriptRun {
   std::int64_t deadline_us_;
   std::function<void(ScriptEnd)> done_;
   pid_t pid_ = -1;
+  bool killed_ = false;  // its number may be another's by now
   int output_ = -1;
   std::string said_;
   wire::Timer timer_;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,10 @@ namespace dove::agent {
 
 // What a task in a container sees of the node, besides its volumes.
 struct SharedPath {
-  std::string source;  // absolute; a directory that is not there is made
+  std::string source;  // absolute
   std::string target;  // inside
   bool writable = false;
+  bool is_ours = false;  // in the agent's data: made when it is missing
 };
 
 // A device or slice as its vendor names it.
@@ -43,6 +45,7 @@ struct TaskPlan {
   std::string path;      // the runner's file of the task, in its attempt's directory
   std::string mark;      // unique; found again in the environment of every process of the task
   std::string attempt;   // "": none; tasks of one share the memory that it was given
+  std::string step;      // of the attempt, whose tasks here share step_bytes; "": it is of none
   std::string joins;     // mark of the task whose cgroup and container it shares; "": its own
   std::string terminal;  // in place of the three files: the one that controls it
   Rank rank = 0;
@@ -59,12 +62,16 @@ struct TaskPlan {
   std::vector<std::int32_t> cores;
   std::vector<std::int32_t> numa_nodes;  // of its memory; empty: all
   std::int64_t memory_bytes = 0;         // of all tasks of the attempt here; 0: unlimited
-  BytesByPage huge_pages;                // likewise; none: it can have none
+  std::int64_t step_bytes = 0;           // of all tasks of the step here; 0: as the attempt
+  BytesByPage huge_pages;                // of the attempt; none: it can have none
   std::string linux_user;                // "" : the agent's own
+  std::string volume_user;  // who has rights to volumes by name alone; "": by Linux user
   std::int64_t kill_grace_us = 0;
   std::int32_t umask = 022;
-  ContainerSpec container;  // workdir and environment are those inside then
+  ContainerSpec container;       // workdir and environment are those inside then
+  std::set<std::string> yields;  // of the environment, to an image that sets them too
   std::vector<SharedPath> shared;
+  std::string authority_path;             // DOVE_CA_FILE on the node; "": none
   std::string script_path;                // argv[0] is this file of the node
   std::vector<std::string> device_nodes;  // in /dev, of the devices that the task was given
   std::vector<GivenDevice> devices;       // by which CDI may know them; none: `edits` names them
@@ -102,8 +109,15 @@ class RunningTask {
 class Runner {
  public:
   virtual ~Runner() = default;
-  // Brings what tasks with this image need before they are started. `done` may be called at once.
-  virtual void prepare(const std::string& image, std::function<void(Result<void>)> done);
+  // Brings what tasks with this image need before they are started; a file of the node is read as
+  // `linux_user` ("": as the agent). `done` may be called at once.
+  virtual void prepare(const std::string& image, const std::string& linux_user,
+                       std::function<void(Result<void>)> done);
+  // The image of a container that tasks of `attempt` (TaskPlan::attempt) name: of one that is there
+  // its own. Errors: it is not there, or it is though it must be new.
+  virtual Result<std::string> image_of(const std::string& attempt, const ContainerSpec& container);
+  // Nothing of the attempt runs any more: what was kept for its tasks goes.
+  virtual void attempt_over(const std::string& attempt);
   virtual Result<std::unique_ptr<RunningTask>> start(const TaskPlan& plan,
                                                      TaskCallbacks callbacks) = 0;
   // A task of a former life of this agent, known by its file. If it is over, or nothing is

@@ -1,14 +1,15 @@
 #include "agent/tasks/task_plan.h"
 
 #include <fmt/format.h>
-#include <pwd.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <set>
+#include <sstream>
 
+#include "agent/aside/linux_user.h"
 #include "agent/containers/container_network.h"
 #include "agent/devices/direct_storage.h"
 #include "agent/health/progress.h"
@@ -22,6 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr char kTaskPrefix[] = "task.";
 constexpr char kBatchName[] = "batch";
+constexpr char kContainerEnv[] = "DOVE_CONTAINER_ENV";  // jobfiles/container_options.h
 
 Error cannot(const std::string& code, const std::string& message) {
   return Error{ErrorKind::kInvalid, code, message, ""};
@@ -46,6 +48,9 @@ std::vector<std::int32_t> near_memory(const PlanContext& context, const CoreSet&
   }
   return near_bytes >= wanted_bytes ? near : std::vector<std::int32_t>();
 }
+
+// As the name of a cgroup.
+std::string step_group(std::int32_t step) { return fmt::format("step{}", step); }
 
 // What the attempt's placement grants the task of the node's cores and memory.
 void set_limits(const PlanContext& context, const CoreSet& granted, TaskPlan& plan) {
@@ -84,6 +89,7 @@ Result<TaskPlan> plan_basics(const PlanContext& context, const std::string& name
                              const ContainerSpec& container) {
   const LaunchOrder& order = context.order;
   TaskPlan plan;
+  plan.authority_path = context.facts.authority_path;
   plan.path = fmt::format("{}/{}{}", context.attempt_directory, kTaskPrefix, name);
   plan.output_dir = context.attempt_directory + "/output";
   plan.mark = task_mark(context, name);
@@ -96,6 +102,8 @@ Result<TaskPlan> plan_basics(const PlanContext& context, const std::string& name
   const bool contained = !plan.container.image.empty();
   if (context.checks_files) TRY(check_run_as(context, contained));
   const bool mapped = context.mapped_users && order.run_as != RunAs::kAgent;
+  const bool is_nobody = mapped || order.run_as == RunAs::kVirtual;
+  if (is_nobody && order.linux_user.empty()) plan.volume_user = order.user;
   if (mapped && !(contained && order.linux_user.empty())) {
     if (order.linux_user.empty()) {
       return cannot("no_linux_user",
@@ -104,16 +112,16 @@ Result<TaskPlan> plan_basics(const PlanContext& context, const std::string& name
                                 "{}, linux_user: …",
                                 order.user, order.user));
     }
-    const passwd* entry = getpwnam(order.linux_user.c_str());
+    const std::optional<LinuxUser> user = known_linux_user(order.linux_user);
     // What runs already stays while users cannot be looked up; what is started looks again.
-    const bool is_missing = entry == nullptr && context.checks_files;
-    if (is_missing || (entry != nullptr && entry->pw_uid == 0)) {
-      return cannot("no_linux_user",
-                    fmt::format("Linux user '{}' {} on node {}; make one there, or name another "
-                                "with kind: User, name: {}, linux_user: …",
-                                order.linux_user,
-                                entry == nullptr ? "does not exist" : "is root and runs no tasks",
-                                context.facts.node, order.user));
+    const bool is_missing = !user && context.checks_files;
+    if (is_missing || (user && user->uid == 0)) {
+      return cannot(
+          "no_linux_user",
+          fmt::format("Linux user '{}' {} on node {}; make one there, or name another "
+                      "with kind: User, name: {}, linux_user: …",
+                      order.linux_user, !user ? "does not exist" : "is root and runs no tasks",
+                      context.facts.node, order.user));
     }
     plan.linux_user = order.linux_user;
   }
@@ -208,9 +216,40 @@ void warn_of_edits(TaskPlan& plan) {
                   fmt::join(without, ", ")));
 }
 
-// Its devices; and what is of the node in a task's environment means nothing in its container.
+// What is of the node in a task's environment means nothing in its container. `own`: what the job
+// or its step set. Where pyxis' options ask for it, the image's variables count for more than
+// these.
+void use_image_environment(const PlanContext& context,
+                           const std::map<std::string, std::string>& own, TaskPlan& plan) {
+  std::set<std::string> kept;
+  const auto rule = plan.environment.find(kContainerEnv);
+  if (rule != plan.environment.end()) {
+    std::istringstream names(rule->second);
+    for (std::string name; std::getline(names, name, ',');) kept.insert(name);
+    LaunchOrder bare = context.order;
+    bare.exec.environment.clear();
+    const Environment ours = attempt_environment(context.facts, bare, context.attempt_directory);
+    for (const auto& [name, value] : own) {
+      if (!ours.contains(name) && !kept.contains(name)) plan.yields.insert(name);
+    }
+  }
+  for (const char* name : {"PATH", "PYTHONPATH", "SHELL", "TMPDIR", "DOVE_ATTEMPT_DIR"}) {
+    plan.environment.erase(name);
+    const auto given = own.find(name);
+    if (given != own.end() && kept.contains(name)) plan.environment[name] = given->second;
+  }
+  const auto& of_job = context.order.exec.environment;
+  if (const auto python = of_job.find("PYTHONPATH"); python != of_job.end()) {
+    plan.environment.try_emplace("PYTHONPATH", python->second);
+  }
+  if (plan.linux_user.empty()) plan.environment.erase("HOME");
+  std::erase_if(plan.environment,
+                [](const auto& entry) { return entry.first.starts_with("OMPI_MCA_"); });
+}
+
+// Its devices, and what is of the node in its environment.
 Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>& grants,
-                     TaskPlan& plan) {
+                     TaskPlan& plan, const StepOrder* step = nullptr) {
   plan.device_nodes = device_nodes(context, grants);
   const AgentFacts& facts = context.facts;
   plan.pins_memory = context.order.nodes.size() > 1 && facts.fabric != nullptr &&
@@ -231,28 +270,20 @@ Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>&
     return {};
   }
   const OutputSpec& output = context.order.exec.output;
-  const bool names_files =
-      !output.stdout_path.empty() || !output.stderr_path.empty() || !output.stdin_path.empty();
+  const bool names_files = !output.stdout_path.empty() || !output.stderr_path.empty() ||
+                           !output.stdin_path.empty() || !plan.container.save.empty();
   if (context.mapped_users && plan.linux_user.empty() && names_files) {
     return cannot("no_linux_user",
                   fmt::format("user '{}' is mapped to no Linux user, so their containers write no "
                               "files of the node; leave output and input to `dove logs`",
                               context.order.user));
   }
-  for (const char* name : {"PATH", "PYTHONPATH", "SHELL", "TMPDIR", "DOVE_ATTEMPT_DIR"}) {
-    plan.environment.erase(name);
-  }
-  const auto& own = context.order.exec.environment;
-  if (const auto python = own.find("PYTHONPATH"); python != own.end()) {
-    plan.environment["PYTHONPATH"] = python->second;
-  }
-  if (plan.linux_user.empty()) plan.environment.erase("HOME");
-  std::erase_if(plan.environment,
-                [](const auto& entry) { return entry.first.starts_with("OMPI_MCA_"); });
+  const auto& own = step == nullptr ? context.order.exec.environment : step->environment;
+  use_image_environment(context, own, plan);
   const std::string checkpoints = checkpoints_of(context.facts, context.order.key.job);
   plan.shared.push_back({checkpoints, checkpoints, true});
   const std::string progress = own_progress_directory(context.attempt_directory);
-  plan.shared.push_back({progress, progress, true});
+  plan.shared.push_back({progress, progress, true, true});
   const DeviceEdits* const named =
       facts.allocator == nullptr ? nullptr : facts.allocator->find(grants);
   // A plug-in that names its devices for CDI knows better.
@@ -279,18 +310,6 @@ Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>&
   return {};
 }
 
-Result<void> check_workdir(const PlanContext& context, const TaskPlan& plan) {
-  if (!context.checks_files || !plan.container.image.empty()) return {};
-  struct stat info {};
-  if (stat(plan.workdir.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
-    return cannot("no_workdir",
-                  fmt::format("working directory {} does not exist on node {}; submit from a "
-                              "directory that all nodes share, or give --chdir",
-                              plan.workdir, context.facts.node));
-  }
-  return {};
-}
-
 }  // namespace
 
 std::string attempt_mark(const PlanContext& context) {
@@ -299,7 +318,6 @@ std::string attempt_mark(const PlanContext& context) {
 
 Result<TaskPlan> plan_batch_script(const PlanContext& context) {
   TRY_ASSIGN(TaskPlan plan, plan_basics(context, kBatchName, 0, context.order.exec.container));
-  TRY(check_workdir(context, plan));
   const ExecSpec& exec = context.order.exec;
   plan.argv = {context.attempt_directory + "/script"};
   plan.argv.insert(plan.argv.end(), exec.script_arguments.begin(), exec.script_arguments.end());
@@ -317,7 +335,6 @@ Result<TaskPlan> plan_batch_script(const PlanContext& context) {
 Result<TaskPlan> plan_main_task(const PlanContext& context, const TaskGrant& grant) {
   const std::string name = fmt::format("r{}", grant.rank);
   TRY_ASSIGN(TaskPlan plan, plan_basics(context, name, grant.rank, context.order.exec.container));
-  TRY(check_workdir(context, plan));
   const ExecSpec& exec = context.order.exec;
   plan.argv = exec.command;
   if (plan.argv.empty()) return cannot("no_command", "the job has neither script nor command");
@@ -341,7 +358,6 @@ Result<TaskPlan> plan_main_task(const PlanContext& context, const TaskGrant& gra
 Result<TaskPlan> plan_batch_world(const PlanContext& context, const TaskGrant& grant) {
   TRY_ASSIGN(TaskPlan plan,
              plan_basics(context, "world", grant.rank, context.order.exec.container));
-  TRY(check_workdir(context, plan));
   plan.mark.clear();
   plan.environment = attempt_environment(context.facts, context.order, context.attempt_directory);
   set_limits(context, grant.cores, plan);
@@ -356,14 +372,16 @@ Result<TaskPlan> plan_step_task(const PlanContext& context, const StepOrder& ste
   TRY_ASSIGN(TaskPlan plan,
              plan_basics(context, name, grant.rank,
                          own_container ? step.container : context.order.exec.container));
+  if (!own_container) plan.container.save.clear();  // that is for the job's own first task
   if (!step.workdir.empty()) plan.workdir = step.workdir;
-  TRY(check_workdir(context, plan));
+  plan.step = step_group(step.step);
+  plan.step_bytes = step.memory_bytes;
   plan.argv = step.command;
   if (plan.argv.empty()) return cannot("no_command", "the step has no command");
   plan.environment =
       step_environment(context.facts, context.order, step, grant, context.attempt_directory);
   set_limits(context, grant.cores, plan);
-  TRY(contain(context, step_devices(context.order, step, grant), plan));
+  TRY(contain(context, step_devices(context.order, step, grant), plan, &step));
   // The job's own is a directory that only its tasks see.
   if (own_container && context.order.exec.container.image.empty()) {
     plan.environment.erase("DOVE_PROGRESS");
@@ -409,6 +427,7 @@ std::vector<TaskOnDisk> read_tasks(const PlanContext& context) {
     task.plan.path = entry.path().string();
     task.plan.mark = task_mark(context, name);
     task.plan.attempt = attempt_mark(context);
+    if (task.step >= 0) task.plan.step = step_group(task.step);
     task.plan.kill_grace_us = context.order.kill_grace_us;
     found.push_back(std::move(task));
   }

@@ -17,11 +17,11 @@ struct PlanContext {
   const LaunchOrder& order;
   const std::string& attempt_directory;
   bool mapped_users = false;
-  bool checks_files = true;  // false: nothing is run, so nothing needs to exist
+  bool checks_files = true;  // false: nothing is run, so nobody needs to exist
   std::int64_t rotate_bytes = 0;
 };
 
-// Errors (kInvalid) say why the task cannot be run here: no Linux user, no such directory.
+// Errors (kInvalid) say why the task cannot be run here: no Linux user, no image.
 Result<TaskPlan> plan_batch_script(const PlanContext& context);
 Result<TaskPlan> plan_main_task(const PlanContext& context, const TaskGrant& grant);
 Result<TaskPlan> plan_step_task(const PlanContext& context, const StepOrder& step,

@@ -5,10 +5,15 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/native/agents.h"
-#include "backends/native/node_reports.h"
+#include "backends/native/node_offers.h"
+#include "backends/native/report_events.h"
 #include "backends/native/sync_plan.h"
 #include "codec/json.h"
 #include "controller/orders.h"
+#include "core/admit/admit.h"
+#include "protocol/control.h"
+#include "protocol/orders.h"
+#include "protocol/session.h"
 #include "telemetry/clock.h"
 #include "telemetry/log.h"
 #include "wire/secret.h"
@@ -22,17 +27,32 @@ using listener::Access;
 using listener::Call;
 using AgentRoute = listener::RouteOf<Agents>;
 
-constexpr std::int64_t kProtocol = 1;
 constexpr int kDifferingMax = 3;
-constexpr std::size_t kNotEnforced_bytes = 1024;
+
+constexpr std::string_view kLogBehind = "log_head_behind";
 
 // The log is shorter than what an agent was told of: records were lost (a restored backup, a disk
-// that lied).
-std::optional<Error> behind(const core::State& state, const std::string& node, std::uint64_t epoch,
-                            std::uint64_t head) {
+// that lied). What it cannot prove to have been told is its own word, and no reason to stop.
+std::optional<Error> behind(const Agents& agents, const std::string& node,
+                            const protocol::Machine& machine) {
+  const core::State& state = agents.state();
+  const std::uint64_t epoch = machine.epoch_seen;
+  const std::uint64_t head = machine.log_head_seen;
   if (head <= state.head.value && epoch <= state.epoch.value) return std::nullopt;
+  const std::string proof = agents.desk.identity.head_proof(Epoch(epoch), Seq(head));
+  if (!wire::equal_constant_time(machine.head_proof, proof)) {
+    return Error{
+        ErrorKind::kConflict, "claim_not_proven",
+        fmt::format("node {} says that it has seen record {} of term {}, this log ends at record "
+                    "{} of term {}, and it does not prove that this controller told it so. Other "
+                    "nodes are not affected. If the server's data were restored, or this node was "
+                    "of another cluster, see docs/operate/recovery.md; else stop its agent, remove "
+                    "the file `contact` of its data directory, and start it",
+                    node, head, epoch, state.head.value, state.epoch.value),
+        ""};
+  }
   return Error{
-      ErrorKind::kConflict, "log_head_behind",
+      ErrorKind::kConflict, std::string(kLogBehind),
       fmt::format("node {} has seen record {} of term {}, this log ends at record {} of term {}: a "
                   "part of the log is lost, or a newer controller took over. Nothing is accepted, "
                   "so that no work is run twice; see docs/operate/recovery.md",
@@ -40,51 +60,44 @@ std::optional<Error> behind(const core::State& state, const std::string& node, s
       ""};
 }
 
-Result<void> check_protocol(const Json& body) {
-  const Json& version = body.contains("protocol") ? body.at("protocol") : Json();
-  if (version.is_number_integer() && version.get<std::int64_t>() == kProtocol) return {};
-  return Error{ErrorKind::kInvalid, "protocol_unsupported",
-               fmt::format("this controller speaks agent protocol {}; use the agent of the same "
-                           "version of dove",
-                           kProtocol),
-               "protocol"};
+// What comes is JSON that `read` makes a message of.
+template <class Message>
+Result<Message> message_of(const Call& call, Result<Message> (*read)(const Json&)) {
+  TRY_ASSIGN(const Json body, call.json_body());
+  return read(body);
 }
 
-Json attempt_json(JobId job, AttemptNumber attempt) {
-  return Json{{"job", job.value}, {"attempt", attempt}};
+void reply_text(const Call& call, int status, std::string body) {
+  call.responder->send(
+      wire::Response{status, {{"Content-Type", "application/json"}}, std::move(body)});
 }
 
-Json sync_answer(Agents& agents, const AgentSession& session, const SyncMessage& message) {
+protocol::SyncAnswer sync_answer(Agents& agents, const AgentSession& session,
+                                 const protocol::Sync& message) {
   const core::State& state = agents.state();
-  Json orders = Json::array();
-  OrderText text(agents.order_sources());
+  protocol::SyncAnswer answer;
+  answer.session = session.id;
+  answer.epoch = state.epoch.value;
+  answer.log_head = answer.after = state.head.value;
+  answer.proof = agents.head_proof(state.epoch, state.head);
+  answer.fence_us = state.settings.fence.us;
+  answer.disconnect_grace_us = state.settings.disconnect_grace.us;
+  answer.outage_grace_us = state.settings.outage_grace.us;
+  answer.heartbeat_us = agents.desk.options.heartbeat_us;
+  answer.cluster = state.settings.name;
+  answer.cluster_id = agents.desk.identity.cluster_id();
+  OrderLines lines(agents.order_sources());
   for (const Order& order : controller::outstanding_orders(state, session.node)) {
-    orders.push_back(Json::parse(text.write(order)));
+    answer.orders.push_back(lines.write(order));
   }
-  Json forget = Json::array();
-  const Leftovers left = leftovers(state, session.node, message);
-  for (const HeldPlacement* held : left.stop) {
-    orders.push_back(Json{{"seq", state.head.value},
-                          {"epoch", state.epoch.value},
-                          {"order", "stop"},
-                          {"job", held->job.value},
-                          {"attempt", held->attempt},
-                          {"reason", "unknown_to_ledger"}});
+  Leftovers left = leftovers(state, session.node, message);
+  for (const AttemptKey key : left.stop) {
+    answer.orders.push_back(
+        protocol::order_line({state.head, state.epoch, "", protocol::OrderKind::kStop, key,
+                              "unknown_to_ledger", 0, ""}));
   }
-  for (const HeldPlacement* held : left.forget) {
-    forget.push_back(attempt_json(held->job, held->attempt));
-  }
-  return Json{{"session", session.id},
-              {"epoch", state.epoch.value},
-              {"log_head", state.head.value},
-              {"after", state.head.value},
-              {"fence_us", state.settings.fence.us},
-              {"disconnect_grace_us", state.settings.disconnect_grace.us},
-              {"heartbeat_us", agents.desk.options.heartbeat_us},
-              {"cluster", state.settings.name},
-              {"cluster_id", agents.desk.identity.cluster_id()},
-              {"orders", std::move(orders)},
-              {"forget", std::move(forget)}};
+  answer.forget = std::move(left.forget);
+  return answer;
 }
 
 // A sync tells what the agent holds now; one that was long under way would end work that began
@@ -103,101 +116,10 @@ Error session_over() {
                ""};
 }
 
-struct StepEnd {
-  JobId job;
-  AttemptNumber attempt = 0;
-  std::int32_t step = 0;
-  std::vector<TaskExit> exits;
-};
-
-struct ReportMessage {
-  std::string session;
-  std::uint64_t number = 0;
-  std::uint64_t applied = 0;
-  std::string placements_hash;
-  std::optional<Inventory> inventory;       // when it changed
-  std::optional<std::string> not_enforced;  // likewise
-  std::vector<Event> events;
-  std::vector<ProgressSaid> progress;
-  std::vector<ShareSaid> shares;
-  std::vector<WarningsSaid> warnings;
-  std::vector<std::pair<JobId, AttemptNumber>> ended;
-  std::vector<StepEnd> steps;
-};
-
-Result<StepEnd> read_step_end(const Json& item) {
-  StepEnd end{JobId(item.at("job").get<std::uint64_t>()),
-              item.at("attempt").get<AttemptNumber>(),
-              item.at("step").get<std::int32_t>(),
-              {}};
-  for (const Json& value : item.value("exits", Json::array())) {
-    TRY_ASSIGN(TaskExit exit, codec::read_task_exit(value));
-    end.exits.push_back(std::move(exit));
-  }
-  return end;
-}
-
-Result<ReportMessage> read_report_message(const core::State& state, const Call& call) {
-  TRY_ASSIGN(const Json body, call.json_body());
-  ReportMessage message;
-  try {
-    message.session = body.at("session").get<std::string>();
-    message.number = body.at("report").get<std::uint64_t>();
-    message.applied = body.value("applied", std::uint64_t{0});
-    message.placements_hash = body.value("placements_hash", "");
-    if (body.contains("inventory")) {
-      TRY_ASSIGN(message.inventory, codec::read_inventory(body.at("inventory")));
-    }
-    if (body.contains("not_enforced")) {
-      message.not_enforced =
-          body.at("not_enforced").get<std::string>().substr(0, kNotEnforced_bytes);
-    }
-    for (const Json& item : body.value("events", Json::array())) {
-      const auto kind = item.at("kind").get<std::string>();
-      if (kind == "step_ended") {
-        TRY_ASSIGN(StepEnd end, read_step_end(item));
-        message.steps.push_back(std::move(end));
-        continue;
-      }
-      if (kind == "progress") {
-        message.progress.push_back(read_progress(item));
-        continue;
-      }
-      if (kind == "shares") {
-        message.shares.push_back(read_share_said(item));
-        continue;
-      }
-      if (kind == "warnings") {
-        message.warnings.push_back(read_warnings(item));
-        continue;
-      }
-      if (kind == "preflight_failed") {
-        message.events.push_back(read_preflight_failure(item, state, call.caller.node));
-        continue;
-      }
-      if (is_node_report(kind)) {
-        TRY_ASSIGN(std::optional<Event> event,
-                   read_node_report(item, *state.find_node(call.caller.node)));
-        if (event.has_value()) message.events.push_back(std::move(*event));
-        continue;
-      }
-      if (kind == "refused") continue;  // an order of an older epoch: there is a newer one
-      TRY_ASSIGN(Event event, read_report(item, call.caller.node));
-      if (kind == "ended" || kind == "launch_failed") {
-        message.ended.emplace_back(JobId(item.at("job").get<std::uint64_t>()),
-                                   item.at("attempt").get<AttemptNumber>());
-      }
-      message.events.push_back(std::move(event));
-    }
-  } catch (const Json::exception& e) {
-    return listener::invalid("malformed_message", e.what(), "");
-  }
-  return message;
-}
-
 // Whether what the agent holds has been other than the ledger says for some heartbeats on end,
 // without an order under way that would explain it.
-bool stays_different(Agents& agents, AgentSession& session, const ReportMessage& message) {
+bool stays_different(Agents& agents, AgentSession& session,
+                     const protocol::ReportMessage& message) {
   const core::Node* node = agents.state().find_node(session.node);
   const bool same =
       fmt::format("{:016x}", placements_hash(agents.state(), *node)) == message.placements_hash;
@@ -211,76 +133,111 @@ bool stays_different(Agents& agents, AgentSession& session, const ReportMessage&
   return true;
 }
 
-void answer_report(Agents& agents, const Call& call, const ReportMessage& message, bool resync) {
+void answer_report(Agents& agents, const Call& call, std::uint64_t number, bool resync) {
   const core::State& state = agents.state();
-  call.reply(200, Json{{"acked", message.number},
-                       {"log_head", state.head.value},
-                       {"epoch", state.epoch.value},
-                       {"now_us", telemetry::now_us()},
-                       {"resync", resync}});
+  reply_text(call, 200,
+             protocol::report_answer_text({number, state.head.value, state.epoch.value,
+                                           agents.head_proof(state.epoch, state.head),
+                                           telemetry::now_us(), resync}));
 }
 
-void report_committed(Agents& agents, const Call& call, const ReportMessage& message,
+// What of a report is needed when it is durable.
+struct Reported {
+  std::string session;
+  std::uint64_t number = 0;
+  std::vector<AttemptKey> ended;
+};
+
+void report_committed(Agents& agents, const Call& call, const Reported& reported,
                       const Result<Committed>& committed) {
-  AgentSession* session = agents.sessions.find(call.caller.node, message.session);
+  AgentSession* session = agents.sessions.find(call.caller.node, reported.session);
   if (session != nullptr) {
     --session->reports_in_progress;
     agents.sessions.heard(*session);
   }
   if (!committed.ok()) return call.fail_agent(committed.error());
-  answer_report(agents, call, message, false);
-  Json forget = Json::array();
-  for (const auto& [job, attempt] : message.ended) {
+  answer_report(agents, call, reported.number, false);
+  protocol::Control control;
+  for (const AttemptKey key : reported.ended) {
     const core::PlacementRecord* record =
-        find_placement(agents.state(), job, attempt, call.caller.node);
+        find_placement(agents.state(), key.job, key.attempt, call.caller.node);
     if (record != nullptr && record->stage != core::PlacementStage::kEnded) continue;
-    forget.push_back(attempt_json(job, attempt));
+    control.forget.push_back(key);
   }
-  if (session != nullptr && !forget.empty()) {
-    agents.sessions.send(call.caller.node, codec::dump_json(Json{{"forget", std::move(forget)}}));
+  if (session != nullptr && !control.forget.empty()) {
+    agents.sessions.send(call.caller.node, protocol::control_line(control));
   }
 }
 
-void finish_join(Agents& agents, CallPtr call, const std::string& name, const std::string& digest,
-                 const SyncMessage& message) {
+// Says so where people look for the node; other errors are not about who somebody is.
+void not_admitted(Agents& agents, const core::Node& node, const std::string& address,
+                  const Error& why) {
+  if (why.kind != ErrorKind::kConflict) return;
+  agents.refusals.refused(node.id, node.name, address, why, agents.desk.loop.monotonic_us());
+}
+
+void finish_join(Agents& agents, CallPtr call, const protocol::Join& join,
+                 const std::string& digest) {
   const std::string agent_token = wire::random_token(32);
-  StampedEvent event{NodeRegistered{name, message.boot_id, "native", message.address,
+  const std::string& name = join.name;
+  const protocol::Machine& machine = join.machine;
+  StampedEvent event{NodeRegistered{name, machine.boot_id, "native", machine.address,
                                     wire::sha256_hex(agent_token),
-                                    std::make_shared<const Inventory>(message.inventory)},
+                                    std::make_shared<const Inventory>(machine.inventory),
+                                    machine.machine_id, machine.former_boot_id},
                      {}};
   event.cause.principal = "agent:" + name;
   event.cause.body_sha256 = digest;
   controller::Input input;
   input.events.push_back(std::move(event));
   agents.joining.insert(digest);
-  agents.desk.submit(std::move(input), [&agents, call, name, digest,
-                                        agent_token](const Result<Committed>& committed) {
-    agents.joining.erase(digest);
-    if (!committed.ok()) return call->fail_agent(committed.error());
-    const core::Node* node = agents.state().find_node(name);
-    call->reply(201, Json{{"node", node == nullptr ? 0 : node->id.value},
-                          {"agent_token", agent_token},
-                          {"cluster", agents.state().settings.name}});
-  });
+  agents.desk.submit(
+      std::move(input), [&agents, call, name, digest, agent_token,
+                         address = machine.address](const Result<Committed>& committed) {
+        agents.joining.erase(digest);
+        const core::Node* node = agents.state().find_node(name);
+        if (!committed.ok()) {
+          if (node != nullptr) not_admitted(agents, *node, address, committed.error());
+          return call->fail_agent(committed.error());
+        }
+        reply_text(*call, 201,
+                   protocol::join_answer_text({node == nullptr ? NodeId() : node->id, agent_token,
+                                               agents.state().settings.name}));
+      });
+}
+
+Error exists_elsewhere(const std::string& name) {
+  return Error{ErrorKind::kConflict, "node_exists_elsewhere",
+               fmt::format("an agent named {0} is connected, and its work goes on there. Stop that "
+                           "one; or stop this one, empty its data directory, and let it join under "
+                           "a name of its own (`dove join-token create NAME`)",
+                           name),
+               "name"};
+}
+
+// Asked again when it is in the log's turn; here, so that a stranger ends no session. A machine
+// that was booted anew may have to wait until its former session is known to be silent: a copy of
+// all that it is would say the same.
+Result<void> may_sync(Agents& agents, const core::Node& node, const protocol::Machine& machine) {
+  const bool is_there = agents.sessions.find(node.id) != nullptr;
+  if (is_there && machine.boot_id != node.boot_id) return exists_elsewhere(node.name);
+  static const core::Policies none;
+  return core::admit(agents.state(), none, registration(node, machine));
 }
 
 void join_agent(Agents& agents, CallPtr call) {
   Result<std::string> digest = listener::Identity::token_digest(call->request);
   if (!digest.ok()) return call->fail(digest.error());
-  Result<Json> body = call->json_body();
-  if (!body.ok()) return call->fail(body.error());
-  if (const auto checked = check_protocol(*body); !checked.ok()) return call->fail(checked.error());
-  const Result<SyncMessage> message = read_sync(*body);
-  if (!message.ok()) return call->fail(message.error());
-  const Json& given = body->contains("name") ? body->at("name") : Json();
-  const std::string name = given.is_string() ? given.get<std::string>() : "";
+  const Result<protocol::Join> join = message_of(*call, protocol::read_join);
+  if (!join.ok()) return call->fail(join.error());
+  const std::string& name = join->name;
   if (!listener::is_name(name)) {
     return call->fail(listener::invalid(
         "bad_name", "a node's name is letters, digits and _.-, at most 64", "name"));
   }
   const core::State& state = agents.state();
   // No reason to stop: whoever gave out the join token may mean this to be a fresh cluster.
-  if (auto lost = behind(state, name, message->epoch_seen, message->log_head_seen)) {
+  if (auto lost = behind(agents, name, join->machine)) {
     lost->message += "; for a fresh cluster, give the agent a fresh data directory";
     return call->fail(*lost);
   }
@@ -292,32 +249,70 @@ void join_agent(Agents& agents, CallPtr call) {
   }
   const core::Node* known = state.find_node(name);
   if (known != nullptr && agents.sessions.find(known->id) != nullptr) {
-    return call->fail(Error{ErrorKind::kConflict, "node_exists_elsewhere",
-                            fmt::format("an agent named {} is connected; give this one another "
-                                        "name, or stop that one",
-                                        name),
-                            "name"});
+    const Error error = exists_elsewhere(name);
+    not_admitted(agents, *known, join->machine.address, error);
+    return call->fail(error);
   }
-  finish_join(agents, std::move(call), name, *digest, *message);
+  finish_join(agents, std::move(call), *join, *digest);
+}
+
+// The node's key is its own: what comes is a request that the key has signed.
+void certify_node(Agents& agents, CallPtr call) {
+  const auto& authority = agents.desk.options.nodes;
+  if (authority == nullptr) {
+    return call->fail(Error{ErrorKind::kConflict, "no_tls",
+                            "this controller has no TLS, and nodes need no certificate", ""});
+  }
+  const Result<Json> body = call->json_body();
+  if (!body.ok()) return call->fail(body.error());
+  const core::Node& node = *agents.state().find_node(call->caller.node);
+  const Result<Json> answer =
+      authority->certify(body->value("request", ""), node.name, telemetry::now_us() / 1'000'000);
+  if (!answer.ok()) return call->fail(answer.error());
+  telemetry::log(telemetry::Level::kInfo, "node_certified", {{"node", node.name}});
+  call->reply(200, *answer);
+}
+
+void synced(Agents& agents, const Call& call, const protocol::Sync& message,
+            const Result<Committed>& committed) {
+  if (!committed.ok()) {
+    // The answer to a full disk says that we count on it: only silence then.
+    const bool full = committed.error().kind == ErrorKind::kExhausted;
+    agents.observe_disconnected(call.caller.node, /*silent=*/full);
+    return call.fail_agent(committed.error());
+  }
+  if (agents.desk.stopping()) return;
+  agents.refusals.admitted(call.caller.node, message.machine.address);
+  AgentSession& session = agents.sessions.begin(call.caller.node);
+  session.version = message.machine.version;
+  session.agent_pid = message.agent_pid;
+  session.not_enforced = message.not_enforced;
+  session.offer = offer_of(message.offer);
+  agents.steps.node_back(call.caller.node);
+  agents.steps.found(call.caller.node, message.steps);
+  reply_text(call, 200, protocol::sync_answer_text(sync_answer(agents, session, message)));
 }
 
 void sync_agent(Agents& agents, CallPtr call) {
-  Result<Json> body = call->json_body();
-  if (!body.ok()) return call->fail(body.error());
-  if (const auto checked = check_protocol(*body); !checked.ok()) return call->fail(checked.error());
-  Result<SyncMessage> read = read_sync(*body);
+  Result<protocol::Sync> read = message_of(*call, protocol::read_sync);
   if (!read.ok()) return call->fail(read.error());
-  const auto message = std::make_shared<const SyncMessage>(std::move(read).value());
+  const auto message = std::make_shared<const protocol::Sync>(std::move(read).value());
+  const protocol::Machine& machine = message->machine;
   const core::State& state = agents.state();
   const core::Node& node = *state.find_node(call->caller.node);
-  if (const auto lost = behind(state, node.name, message->epoch_seen, message->log_head_seen)) {
+  if (const auto lost = behind(agents, node.name, machine)) {
     call->fail(*lost);
-    return agents.desk.give_up(*lost);
+    if (lost->code == kLogBehind) return agents.desk.give_up(*lost);
+    return not_admitted(agents, node, machine.address, *lost);
+  }
+  if (const auto who = may_sync(agents, node, machine); !who.ok()) {
+    not_admitted(agents, node, machine.address, who.error());
+    return call->fail(who.error());
   }
   if (!is_fresh(agents, node.id, message->ticket)) {
-    std::string& ticket = agents.sync_tickets[node.id];
-    ticket = wire::random_token(12);
-    return call->reply(200, Json{{"ticket", ticket}});
+    protocol::SyncAnswer answer;
+    answer.ticket = agents.sync_tickets[node.id] = wire::random_token(12);
+    return reply_text(*call, 200, protocol::sync_answer_text(answer));
   }
   controller::Input input;
   for (Event& event : sync_events(state, node, *message)) {
@@ -326,32 +321,11 @@ void sync_agent(Agents& agents, CallPtr call) {
     input.events.push_back(std::move(stamped));
   }
   input.kind = controller::InputKind::kReport;
-  const auto said = [&](const char* name, std::size_t limit) {
-    const Json value = body->value(name, Json());
-    return value.is_string() ? value.get<std::string>().substr(0, limit) : "";
-  };
-  const std::string version = said("version", 64);
-  const std::string not_enforced = said("not_enforced", kNotEnforced_bytes);
-  const Json pid = body->value("agent_pid", Json());
-  const std::int64_t agent_pid = pid.is_number_integer() ? pid.get<std::int64_t>() : 0;
   agents.drop_session(node.id);
-  agents.desk.submit(std::move(input), [&agents, call, message, version, not_enforced,
-                                        agent_pid](const Result<Committed>& committed) {
-    if (!committed.ok()) {
-      // The answer to a full disk says that we count on it: only silence then.
-      const bool full = committed.error().kind == ErrorKind::kExhausted;
-      agents.observe_disconnected(call->caller.node, /*silent=*/full);
-      return call->fail_agent(committed.error());
-    }
-    if (agents.desk.stopping()) return;
-    AgentSession& session = agents.sessions.begin(call->caller.node);
-    session.version = version;
-    session.agent_pid = agent_pid;
-    session.not_enforced = not_enforced;
-    agents.steps.node_back(call->caller.node);
-    agents.steps.found(call->caller.node, message->steps);
-    call->reply(200, sync_answer(agents, session, *message));
-  });
+  agents.desk.submit(std::move(input),
+                     [&agents, call, message](const Result<Committed>& committed) {
+                       synced(agents, *call, *message, committed);
+                     });
 }
 
 void stream_orders(Agents& agents, CallPtr call) {
@@ -362,48 +336,86 @@ void stream_orders(Agents& agents, CallPtr call) {
       *session, call->responder->stream(200, {{"Content-Type", "application/x-ndjson"}}));
 }
 
+Error too_many(const std::string& node, std::int64_t burst) {
+  return Error{ErrorKind::kConflict, "too_many_reports",
+               fmt::format("node {} reports more than a node may have written to the log ({} "
+                           "events, and {} a second in the long run); its agent is to try again",
+                           node, burst, Allowance::kPerSecond),
+               ""};
+}
+
+// What is no business of the ledger's goes to those whose it is; the rest becomes events.
+std::vector<Event> take_apart(Agents& agents, const core::Node& node,
+                              const std::vector<protocol::Report>& reports) {
+  const core::State& state = agents.state();
+  std::vector<Event> events;
+  for (const protocol::Report& report : reports) {
+    if (const auto* step = std::get_if<protocol::StepOver>(&report)) {
+      agents.steps.ended(node.id, step->key.job, step->key.attempt, step->step, step->exits);
+    } else if (const auto* shares = std::get_if<protocol::Shares>(&report)) {
+      agents.shares.take(state, node.id, *shares);
+    } else if (const auto* warnings = std::get_if<protocol::Warnings>(&report)) {
+      agents.warnings.take(state, node.id, *warnings);
+    }
+    auto event = event_of(report, state, node);
+    if (const auto* progress = std::get_if<protocol::Progress>(&report)) {
+      event = agents.progress.take(state, node.id, *progress, agents.desk.loop.monotonic_us());
+    }
+    if (event.has_value()) events.push_back(std::move(*event));
+  }
+  return events;
+}
+
+// The attempts of which nothing is left on the node.
+std::vector<AttemptKey> ended_in(const std::vector<protocol::Report>& reports) {
+  std::vector<AttemptKey> ended;
+  for (const protocol::Report& report : reports) {
+    const bool is_end = std::holds_alternative<protocol::Ended>(report) ||
+                        std::holds_alternative<protocol::LaunchRefused>(report);
+    if (is_end) ended.push_back(*protocol::key_of(report));
+  }
+  return ended;
+}
+
 void take_report(Agents& agents, CallPtr call) {
-  Result<ReportMessage> read = read_report_message(agents.state(), *call);
+  const auto read = message_of(*call, protocol::read_report_message);
   if (!read.ok()) return call->fail(read.error());
   AgentSession* session = agents.sessions.find(call->caller.node, read->session);
   if (session == nullptr) return call->responder->send(wire::problem(410, session_over()));
   agents.sessions.heard(*session);
   if (read->not_enforced.has_value()) session->not_enforced = *read->not_enforced;
-  for (const StepEnd& end : read->steps) {
-    agents.steps.ended(call->caller.node, end.job, end.attempt, end.step, end.exits);
-  }
+  if (read->offer.has_value()) session->offer = offer_of(read->offer);
   const core::Node& node = *agents.state().find_node(call->caller.node);
-  for (const ShareSaid& said : read->shares) agents.shares.take(agents.state(), node.id, said);
-  for (WarningsSaid& said : read->warnings) {
-    agents.warnings.take(agents.state(), node.id, std::move(said));
+  std::vector<Event> events = take_apart(agents, node, read->reports);
+  if (read->inventory.has_value() && !(*read->inventory == *node.inventory)) {
+    protocol::Machine machine{node.boot_id, node.address,    "", node.machine_id, "", 0, 0,
+                              "",           *read->inventory};
+    events.emplace_back(registration(node, machine));
   }
-  for (const ProgressSaid& said : read->progress) {
-    auto event =
-        agents.progress.take(agents.state(), node.id, said, agents.desk.loop.monotonic_us());
-    if (event.has_value()) read->events.push_back(std::move(*event));
-  }
-  if (read->inventory.has_value() && *read->inventory != *node.inventory) {
-    read->events.push_back(
-        NodeRegistered{node.name, node.boot_id, node.backend, node.address, node.agent_token_sha256,
-                       std::make_shared<const Inventory>(std::move(*read->inventory))});
-  }
-  if (read->events.empty()) {
+  if (events.empty()) {
     const bool resync = stays_different(agents, *session, *read);
-    return answer_report(agents, *call, *read, resync);
+    return answer_report(agents, *call, read->number, resync);
+  }
+  const std::int64_t burst = agents.desk.options.report_burst;
+  Allowance& allowance = agents.allowances.try_emplace(node.id, burst).first->second;
+  if (!allowance.take(static_cast<std::int64_t>(events.size()), agents.desk.loop.monotonic_us())) {
+    const Error error = too_many(node.name, burst);
+    not_admitted(agents, node, node.address, error);
+    return call->responder->send(wire::problem(503, error));
   }
   session->differing = 0;
   ++session->reports_in_progress;
   controller::Input input;
   input.kind = controller::InputKind::kReport;
-  for (Event& event : read->events) {
+  for (Event& event : events) {
     StampedEvent stamped{std::move(event), {}};
     stamped.cause.principal = call->caller.user;
     input.events.push_back(std::move(stamped));
   }
-  const auto message = std::make_shared<const ReportMessage>(std::move(read).value());
+  const Reported reported{read->session, read->number, ended_in(read->reports)};
   agents.desk.submit(std::move(input),
-                     [&agents, call, message](const Result<Committed>& committed) {
-                       report_committed(agents, *call, *message, committed);
+                     [&agents, call, reported](const Result<Committed>& committed) {
+                       report_committed(agents, *call, reported, committed);
                      });
 }
 
@@ -426,6 +438,8 @@ constexpr std::size_t kBodyMax = 64 * listener::kMiB;  // of an agent with thous
 
 constexpr std::array kRoutes = {
     AgentRoute{{"POST", "/v1/agents/join", "joinAgent", Access::kJoin, kBodyMax}, join_agent},
+    AgentRoute{{"POST", "/v1/agents/{name}/certificate", "certifyNode", Access::kNode},
+               certify_node},
     AgentRoute{{"POST", "/v1/agents/{name}/sync", "syncAgent", Access::kAgent, kBodyMax},
                sync_agent},
     AgentRoute{{"GET", "/v1/agents/{name}/orders", "streamOrders", Access::kAgent}, stream_orders},

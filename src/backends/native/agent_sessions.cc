@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "protocol/control.h"
 #include "telemetry/log.h"
 #include "wire/secret.h"
 
@@ -17,8 +18,12 @@ constexpr std::size_t kUnsentBytesMax = 64 << 20;
 }  // namespace
 
 AgentSessions::AgentSessions(wire::Loop& loop, const listener::Projection& projection,
-                             std::int64_t heartbeat_us, Ended ended)
-    : loop_(loop), projection_(projection), heartbeat_us_(heartbeat_us), ended_(std::move(ended)) {
+                             std::int64_t heartbeat_us, Proof proof, Ended ended)
+    : loop_(loop),
+      projection_(projection),
+      heartbeat_us_(heartbeat_us),
+      proof_(std::move(proof)),
+      ended_(std::move(ended)) {
   tick();
 }
 
@@ -96,8 +101,15 @@ void AgentSessions::drop(NodeId node) {
 
 void AgentSessions::end_all() {
   timer_.cancel();
+  const core::State& state = projection_.state();
+  protocol::Control last;
+  last.bye = true;
+  last.epoch = state.epoch;
+  const std::string bye = protocol::control_line(last);
   for (auto& [node, session] : sessions_) {
-    if (session->orders != nullptr) session->orders->close();
+    if (session->orders == nullptr) continue;
+    write(*session, bye);
+    session->orders->close();
   }
   sessions_.clear();
 }
@@ -107,8 +119,11 @@ void AgentSessions::tick() {
   slot_ = (slot_ + 1) % kSlots;
   const core::State& state = projection_.state();
   const std::int64_t now_us = loop_.monotonic_us();
-  const std::string ping =
-      fmt::format(R"({{"ping":{},"epoch":{}}})", state.head.value, state.epoch.value);
+  protocol::Control line;
+  line.ping = state.head;
+  line.epoch = state.epoch;
+  line.proof = proof_(state.epoch, state.head);
+  const std::string ping = protocol::control_line(line);
   std::vector<std::pair<NodeId, bool>> over;
   for (auto& [node, session] : sessions_) {
     // Whoever waits for the node waits from here on: silence is noticed as soon as it is one.
@@ -119,7 +134,8 @@ void AgentSessions::tick() {
     }
     if (node.value % kSlots != slot_) continue;
     if (session->orders == nullptr && quiet_us > kOpenStream_us) {
-      over.emplace_back(node, false);
+      // It may never have got the answer, and count on its grace.
+      over.emplace_back(node, true);
     } else if (session->orders != nullptr) {
       write(*session, ping);
     }

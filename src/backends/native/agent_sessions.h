@@ -9,10 +9,12 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "backends/node_offer.h"
 #include "core/state/state.h"
 #include "listener/projection.h"
 #include "wire/loop.h"
@@ -26,6 +28,7 @@ struct AgentSession {
   std::string version;                    // of the agent
   std::int64_t agent_pid = 0;             // on its machine; 0: not told
   std::string not_enforced;               // limits of tasks, and why; "": all are
+  std::optional<NodeOffer> offer;         // unset: it did not say
   std::shared_ptr<wire::Outflow> orders;  // null until the agent has opened its stream
   std::string unsent;                     // lines until then
   std::int64_t heard_at_us = 0;           // monotonic
@@ -39,8 +42,11 @@ class AgentSessions {
   // Told when a session ended other than by a newer one.
   using Ended = std::function<void(NodeId, bool silent)>;
 
+  // Proves to us, later, that we told an agent about a record (listener::Identity).
+  using Proof = std::function<std::string(Epoch, Seq)>;
+
   AgentSessions(wire::Loop& loop, const listener::Projection& projection, std::int64_t heartbeat_us,
-                Ended ended);
+                Proof proof, Ended ended);
 
   // Replaces the node's former session.
   AgentSession& begin(NodeId node);
@@ -54,7 +60,9 @@ class AgentSessions {
   void end(NodeId node, bool silent);
   // Ends it without telling: a newer one is on its way.
   void drop(NodeId node);
-  void end_all();  // without telling: the server stops
+  // Without telling: the server stops. Agents hear that nobody will decide until the next one has
+  // started, and wait for it for the grace of an outage.
+  void end_all();
   std::size_t size() const { return sessions_.size(); }
 
  private:
@@ -64,6 +72,7 @@ class AgentSessions {
   wire::Loop& loop_;
   const listener::Projection& projection_;
   std::int64_t heartbeat_us_;
+  Proof proof_;
   Ended ended_;
   std::map<NodeId, std::unique_ptr<AgentSession>> sessions_;
   std::uint32_t slot_ = 0;

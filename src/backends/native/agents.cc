@@ -15,9 +15,11 @@ constexpr std::int64_t kOwnStopKnown_us = 10'000'000;  // for the decision to co
 Agents::Agents(listener::Desk& on_desk)
     : desk(on_desk),
       relays(desk.loop),
-      sessions(desk.loop, desk.projection, desk.options.heartbeat_us,
-               [this](NodeId node, bool silent) { session_ended(node, silent); }),
-      steps(desk.loop, desk.projection, sessions, relays),
+      sessions(
+          desk.loop, desk.projection, desk.options.heartbeat_us,
+          [this](Epoch epoch, Seq head) { return head_proof(epoch, head); },
+          [this](NodeId node, bool silent) { session_ended(node, silent); }),
+      steps(desk.loop, desk.projection, sessions, relays, desk.options.data_dir + "/steps.jsonl"),
       execs(desk.loop, desk.projection, sessions,
             [this](StampedEvent event, listener::Desk::Done done) {
               controller::Input input;
@@ -39,7 +41,16 @@ OrderSources Agents::order_sources() {
         const bool lasts =
             found != ending_themselves_.end() && found->second > desk.loop.monotonic_us();
         return lasts ? kOwnStopAfter_ms : 0;
-      }};
+      },
+      [this](Epoch epoch, Seq head) { return head_proof(epoch, head); }};
+}
+
+std::string Agents::head_proof(Epoch epoch, Seq head) {
+  if (proof.empty() || proven != std::pair(epoch, head)) {
+    proven = {epoch, head};
+    proof = desk.identity.head_proof(epoch, head);
+  }
+  return proof;
 }
 
 void Agents::expect_own_end(JobId job) {
@@ -49,10 +60,10 @@ void Agents::expect_own_end(JobId job) {
 }
 
 void Agents::send_orders(const std::vector<Order>& orders) {
-  OrderText text(order_sources());
+  OrderLines lines(order_sources());
   for (const Order& order : orders) {
     if (sessions.find(order.node) == nullptr) continue;
-    sessions.send(order.node, text.write(order), order.seq);
+    sessions.send(order.node, lines.write(order), order.seq);
   }
 }
 

@@ -12,9 +12,11 @@
 
 #include "backends/backend.h"
 #include "backends/native/agent_sessions.h"
+#include "backends/native/allowance.h"
 #include "backends/native/execs.h"
-#include "backends/native/order_text.h"
+#include "backends/native/order_lines.h"
 #include "backends/native/progress.h"
+#include "backends/native/refusals.h"
 #include "backends/native/relays.h"
 #include "backends/native/shares.h"
 #include "backends/native/steps/steps.h"
@@ -28,20 +30,26 @@ struct Agents {
   explicit Agents(listener::Desk& desk);
 
   listener::Desk& desk;
+  std::pair<Epoch, Seq> proven;  // the record that was last asked about; before `sessions`
+  std::string proof;
   ProgressBoard progress;
   ShareBoard shares;
   WarningBoard warnings;
+  RefusalBoard refusals;
   Relays relays;
   AgentSessions sessions;
   Steps steps;
   Execs execs;
   std::map<NodeId, std::string> sync_tickets;  // the last given to each, until it is used
+  std::map<NodeId, Allowance> allowances;      // of what each may have written down
   std::set<std::string> joining;  // digests of join tokens whose use is not yet durable
 
   const core::State& state() const { return desk.state(); }
 
   void send_orders(const std::vector<Order>& orders);
   OrderSources order_sources();
+  // Each record is asked about many times in a row.
+  std::string head_proof(Epoch epoch, Seq head);
   // A sync has come: the former session's end must not be reported after the new one's beginning.
   void drop_session(NodeId node);
   // Writes down that a node's agent is not there.

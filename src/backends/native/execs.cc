@@ -8,6 +8,7 @@
 
 #include "codec/json.h"
 #include "model/job.h"
+#include "protocol/control.h"
 #include "wire/secret.h"
 
 namespace dove::backends {
@@ -76,7 +77,7 @@ struct Execs::Wanted {
   AttemptNumber attempt = 0;
   Rank rank = 0;
   NodeId node;
-  Json order;
+  protocol::ExecOrder order;  // but for what names the task and the connection
 };
 
 Result<Rank> find_task(const JobSpec& spec, const std::string& text) {
@@ -174,21 +175,19 @@ Result<Execs::Wanted> Execs::read_first(const core::Job& job, std::string_view t
     const Json& asked = said.at("exec");
     task = asked.value("task", "");
     node = asked.value("node", "");
-    wanted.order =
-        Json{{"command", asked.at("command").get<std::vector<std::string>>()},
-             {"environment",
-              asked.value("environment", Json::object()).get<std::map<std::string, std::string>>()},
-             {"workdir", asked.value("workdir", "")},
-             {"terminal", asked.value("terminal", false)},
-             {"input", asked.value("input", false)},
-             {"rows", asked.value("rows", 24)},
-             {"columns", asked.value("columns", 80)}};
+    protocol::ExecOrder& order = wanted.order;
+    order.command = asked.at("command").get<std::vector<std::string>>();
+    order.environment = asked.value("environment", order.environment);
+    order.workdir = asked.value("workdir", "");
+    order.terminal = asked.value("terminal", false);
+    order.takes_input = asked.value("input", false);
+    order.rows = asked.value("rows", order.rows);
+    order.columns = asked.value("columns", order.columns);
   } catch (const Json::exception& e) {
     return listener::invalid("bad_value", std::string("what to run cannot be read: ") + e.what(),
                              "exec");
   }
-  const Json& command = wanted.order.at("command");
-  if (command.empty() || command.front().get_ref<const std::string&>().empty()) {
+  if (wanted.order.command.empty() || wanted.order.command.front().empty()) {
     return listener::invalid("bad_value", "command is a list of words, the program first",
                              "command");
   }
@@ -227,18 +226,16 @@ void Execs::hear_first(const Held& exec, std::string_view text) {
 
 // What is not in the log has not happened: who runs what is there before it is ordered.
 void Execs::order(const Held& exec, const Wanted& wanted) {
-  Json line = wanted.order;
-  line["id"] = exec->id;
-  line["job"] = exec->job.value;
-  line["attempt"] = wanted.attempt;
-  line["rank"] = wanted.rank;
-  StampedEvent event{ExecStarted{exec->job, wanted.attempt, exec->node, wanted.rank,
-                                 wanted.order.at("terminal").get<bool>(),
-                                 wanted.order.at("command").front().get<std::string>().substr(
-                                     0, kProgramBytesMax)},
+  protocol::Control control;
+  protocol::ExecOrder& order = control.exec.emplace(wanted.order);
+  order.id = exec->id;
+  order.key = {exec->job, wanted.attempt};
+  order.rank = wanted.rank;
+  StampedEvent event{ExecStarted{exec->job, wanted.attempt, exec->node, wanted.rank, order.terminal,
+                                 order.command.front().substr(0, kProgramBytesMax)},
                      exec->cause};
   const std::weak_ptr<Exec> weak = exec;
-  commit_(std::move(event), [this, weak, line = codec::dump_json(Json{{"exec", std::move(line)}})](
+  commit_(std::move(event), [this, weak, line = protocol::control_line(control)](
                                 const Result<controller::Committed>& committed) {
     const Held held = weak.lock();
     if (held == nullptr || execs_.count(held->id) == 0) return;

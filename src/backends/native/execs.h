@@ -2,8 +2,9 @@
 //
 // The client's WebSocket says what to run; the command is written to the log, ordered from the
 // task's node, whose agent opens a WebSocket of its own, and from then on what comes on one leaves
-// on the other. How much is under way is for the two ends to bound (wire/piece.h): a peer that does
-// not is dropped. A command lives no longer than either connection. Loop thread only.
+// on the other. How much is under way is for the two ends to bound (wire/web_socket/piece.h): a
+// peer that does not is dropped. A command lives no longer than either connection. Loop thread
+// only.
 #pragma once
 
 #include <chrono>

@@ -1,13 +1,9 @@
 #include "backends/native/log_reader.h"
 
-#include <nlohmann/json.hpp>
-
-#include "codec/json.h"
+#include "protocol/control.h"
 
 namespace dove::backends {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::size_t kTailBytesMax = 4 << 20;
 
@@ -71,18 +67,12 @@ class LogStream : public std::enable_shared_from_this<LogStream> {
       if (const auto self = weak.lock()) self->finish();
     };
     relay_ = relays_.open(std::move(reader));
-    sessions_.send(request_.node,
-                   codec::dump_json(Json{{"relay",
-                                          {{"id", relay_},
-                                           {"kind", "log"},
-                                           {"job", request_.job.value},
-                                           {"attempt", request_.attempt},
-                                           {"step", nullptr},
-                                           {"rank", request_.rank},
-                                           {"stream", request_.is_stderr ? "stderr" : "stdout"},
-                                           {"offset", request_.offset},
-                                           {"apart", request_.apart},
-                                           {"follow", follow}}}}));
+    protocol::Control line;
+    line.relay = protocol::RelayOrder{relay_,          {request_.job, request_.attempt},
+                                      request_.rank,   request_.is_stderr ? "stderr" : "stdout",
+                                      request_.offset, follow,
+                                      request_.apart};
+    sessions_.send(request_.node, protocol::control_line(line));
   }
 
   void take(const std::string& bytes, bool end) {
@@ -112,7 +102,9 @@ class LogStream : public std::enable_shared_from_this<LogStream> {
 
   void reader_gone() {
     relays_.close(relay_);
-    sessions_.send(request_.node, codec::dump_json(Json{{"relay_end", {{"id", relay_}}}}));
+    protocol::Control line;
+    line.relay_end = protocol::RelayEnd{relay_};
+    sessions_.send(request_.node, protocol::control_line(line));
   }
 
   LogRequest request_;

@@ -6,7 +6,7 @@
 #include "backends/native/agents.h"
 #include "backends/native/log_reader.h"
 #include "base/check.h"
-#include "codec/json.h"
+#include "protocol/control.h"
 
 namespace dove::backends {
 
@@ -24,12 +24,9 @@ class NativeBackend::Work : public RunningWork {
   void open_exec(const CallPtr& call, JobId job) override { agents_.execs.open(call, job); }
   int signal(const core::Job& job, int number, bool batch_only) override {
     const core::Attempt& attempt = job.attempts.back();
-    const std::string line = codec::dump_json(Json{{"signal",
-                                                    {{"job", job.id.value},
-                                                     {"attempt", attempt.number},
-                                                     {"step", nullptr},
-                                                     {"signal", number},
-                                                     {"batch_only", batch_only}}}});
+    protocol::Control control;
+    control.signal = protocol::Signal{{job.id, attempt.number}, std::nullopt, number, batch_only};
+    const std::string line = protocol::control_line(control);
     int reached = 0;
     for (const core::PlacementRecord& record : attempt.placements) {
       if (record.stage != core::PlacementStage::kStarted) continue;
@@ -62,9 +59,14 @@ class NativeBackend::Notes : public Observations {
     object["version"] = session == nullptr ? Json(nullptr) : Json(session->version);
     object["agent_pid"] = session == nullptr ? Json(nullptr) : Json(session->agent_pid);
     object["not_enforced"] = session == nullptr ? Json(nullptr) : Json(session->not_enforced);
+    agents_.refusals.show(node, agents_.desk.loop.monotonic_us(), object);
   }
-  void add_to(telemetry::Exposition& out) const override {
-    agents_.progress.add_to(out, agents_.state());
+  const NodeOffer* offer(NodeId node) const override {
+    const AgentSession* session = agents_.sessions.find(node);
+    return session == nullptr || !session->offer ? nullptr : &*session->offer;
+  }
+  void add_to(telemetry::Exposition& out, const ShowsUser& shows) const override {
+    agents_.progress.add_to(out, agents_.state(), shows);
   }
 
  private:

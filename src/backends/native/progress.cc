@@ -21,7 +21,6 @@ constexpr std::size_t kRanks_max = 65'536;  // of a job
 constexpr std::size_t kRanksOfNode_max = 256;
 constexpr std::size_t kRanksShown = 64;
 constexpr std::size_t kSeriesMax = 10'000;
-constexpr std::size_t kPhase_bytes = 24;
 constexpr std::int64_t kLogEvery_us = 60'000'000;
 constexpr std::int64_t kSpan_max_us = std::int64_t{1} << 49;
 constexpr std::int64_t kSteps = 20;         // so many may pass in silence
@@ -30,12 +29,6 @@ constexpr std::string_view kDone = "done";
 constexpr double kMicroseconds = 1e6;  // of a second
 
 static_assert(kSpan_max_us <= INT64_MAX / 10'000, "slow_percent of it is a number");
-
-std::int64_t bounded(const Json& object, const char* name) {
-  const auto value = object.find(name);
-  if (value == object.end() || !value->is_number_integer()) return 0;
-  return std::clamp<std::int64_t>(value->get<std::int64_t>(), 0, kSpan_max_us);
-}
 
 // The lower one of the two in the middle.
 std::int64_t median(std::vector<std::int64_t> values) {
@@ -57,36 +50,20 @@ bool has_moved(const core::Hang* hang, Rank rank, std::int64_t step) {
 
 }  // namespace
 
-ProgressSaid read_progress(const Json& item) {
-  ProgressSaid said{
-      JobId(item.at("job").get<std::uint64_t>()), item.at("attempt").get<AttemptNumber>(), {}};
-  const Json& ranks = item.at("ranks");
-  if (ranks.size() > kRanksOfNode_max) return said;
-  for (const Json& one : ranks) {
-    RankSaid& rank = said.ranks[one.at("rank").get<Rank>()];
-    rank = RankSaid{bounded(one, "step"),
-                    bounded(one, "step_us"),
-                    bounded(one, "busy_us"),
-                    bounded(one, "samples"),
-                    std::nullopt,
-                    one.value("phase", "").substr(0, kPhase_bytes)};
-    if (one.contains("loss") && one.at("loss").is_number()) rank.loss = one.at("loss");
-  }
-  return said;
-}
-
 std::optional<Event> ProgressBoard::take(const core::State& state, NodeId node,
-                                         const ProgressSaid& said, std::int64_t now_us) {
-  const core::Job* job = state.find_job(said.job);
+                                         const protocol::Progress& said, std::int64_t now_us) {
+  const auto [id, attempt] = said.key;
+  const core::Job* job = state.find_job(id);
   const bool runs_here = job != nullptr && job->phase == JobPhase::kActive &&
-                         job->attempts.back().number == said.attempt &&
-                         find_placement(state, said.job, said.attempt, node) != nullptr;
-  if (!runs_here || said.ranks.empty()) return std::nullopt;
-  Progress& progress = jobs_[said.job];
-  if (progress.attempt != said.attempt) progress = Progress{said.attempt, {}, {}};
-  const core::Hang* const hang = hang_of(state, said.job, said.attempt);
+                         job->attempts.back().number == attempt &&
+                         find_placement(state, id, attempt, node) != nullptr;
+  if (!runs_here || said.ranks.empty() || said.ranks.size() > kRanksOfNode_max) return std::nullopt;
+  Progress& progress = jobs_[id];
+  if (progress.attempt != attempt) progress = Progress{attempt, {}, {}};
+  const core::Hang* const hang = hang_of(state, id, attempt);
   OfNode& of_node = progress.nodes[node];
-  for (const auto& [rank, now] : said.ranks) {
+  for (const protocol::RankProgress& now : said.ranks) {
+    const Rank rank = now.rank;
     const bool is_new = progress.ranks.count(rank) == 0;
     if (progress.ranks.size() >= kRanks_max && is_new) continue;
     Ranked& ranked = progress.ranks[rank];
@@ -96,7 +73,7 @@ std::optional<Event> ProgressBoard::take(const core::State& state, NodeId node,
     ranked = Ranked{node, now, moved || is_new ? now_us : ranked.moved_us};
   }
   if (of_node.ranks.empty()) return std::nullopt;
-  const ProgressReported now = report_of(progress, said.job, node);
+  const ProgressReported now = report_of(progress, id, node);
   of_node.pace = {now.busy, now.typical, now.ranks};
   const bool slow = is_slow(state, progress, now);
   std::optional<Logged>& logged = of_node.logged;
@@ -265,7 +242,7 @@ void ProgressBoard::show(const core::State& state, JobId job, bool ranks, Json& 
                      static_cast<double>(ranked.said.step_us);
   }
   std::sort(slowest.rbegin(), slowest.rend());
-  const RankSaid& first = all.begin()->second.said;
+  const protocol::RankProgress& first = all.begin()->second.said;
   out = Json{{"ranks", all.size()},
              {"step", *std::min_element(steps.begin(), steps.end())},
              {"step_max", *std::max_element(steps.begin(), steps.end())},
@@ -293,13 +270,14 @@ void ProgressBoard::show(const core::State& state, JobId job, bool ranks, Json& 
   out["slowest"] = std::move(list);
 }
 
-void ProgressBoard::add_to(telemetry::Exposition& out, const core::State& state) const {
+void ProgressBoard::add_to(telemetry::Exposition& out, const core::State& state,
+                           const ShowsUser& shows) const {
   const auto family = [&](const char* name, const char* about, auto value) {
     out.family(name, Kind::kGauge, about);
     std::size_t count = 0;
     for (const auto& [id, progress] : jobs_) {
       const core::Job* job = state.find_job(id);
-      if (job == nullptr) continue;
+      if (job == nullptr || !shows(job->spec->user)) continue;
       for (const auto& [rank, ranked] : progress.ranks) {
         const std::optional<double> now = value(ranked);
         if (!now) continue;

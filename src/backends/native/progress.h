@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -17,34 +18,16 @@
 #include "core/state/findings.h"
 #include "core/state/state.h"
 #include "model/event.h"
+#include "protocol/reports.h"
 #include "telemetry/exposition.h"
 
 namespace dove::backends {
-
-// How far a task is, as it says.
-struct RankSaid {
-  std::int64_t step = 0;
-  std::int64_t step_us = 0;
-  std::int64_t busy_us = 0;  // the median lately, without waiting for others
-  std::int64_t samples = 0;
-  std::optional<double> loss;
-  std::string phase;
-};
-
-// An entry of kind "progress" in an agent's report.
-struct ProgressSaid {
-  JobId job;
-  AttemptNumber attempt = 0;
-  std::map<Rank, RankSaid> ranks;  // none when they are more than a node may have
-};
-// Throws nlohmann::json::exception for one that is not of that form.
-ProgressSaid read_progress(const nlohmann::json& item);
 
 class ProgressBoard {
  public:
   // What `node` said; of an attempt that does not run there it is dropped. The event is for the
   // log, when there is something new in it for the ledger. `now_us` never goes back.
-  std::optional<Event> take(const core::State& state, NodeId node, const ProgressSaid& said,
+  std::optional<Event> take(const core::State& state, NodeId node, const protocol::Progress& said,
                             std::int64_t now_us);
   // A decision that was just folded: the attempt's progress is over with it.
   void decided(const Decision& decision);
@@ -58,13 +41,14 @@ class ProgressBoard {
 
   // Adds "progress" to the job's object, null without a report. With `ranks` also each rank.
   void show(const core::State& state, JobId job, bool ranks, nlohmann::json& object) const;
-  // A series for each rank, with whom it works for.
-  void add_to(telemetry::Exposition& out, const core::State& state) const;
+  // A series for each rank of the jobs of users whom `shows` lets through.
+  using ShowsUser = std::function<bool(const std::string& user)>;
+  void add_to(telemetry::Exposition& out, const core::State& state, const ShowsUser& shows) const;
 
  private:
   struct Ranked {
     NodeId node;
-    RankSaid said;
+    protocol::RankProgress said;
     std::int64_t moved_us = 0;  // when `said.step` last changed
   };
   // What the log has of a node.

@@ -56,7 +56,12 @@ Json said(int rank, std::int64_t step, std::int64_t busy_us) {
 // What the agent of `node` tells.
 std::optional<Event> tell(ProgressBoard& board, const core::State& state, int node,
                           const Json& item, std::int64_t now_us) {
-  return board.take(state, NodeId(static_cast<std::uint32_t>(node)), read_progress(item), now_us);
+  Json said = item;
+  said["kind"] = "progress";
+  const Result<protocol::Report> report = protocol::read_report(said);
+  CHECK(report.ok(), "the test's progress can be read");
+  return board.take(state, NodeId(static_cast<std::uint32_t>(node)),
+                    std::get<protocol::Progress>(*report), now_us);
 }
 
 TEST(Progress, IsShownWithItsSpreadOverRanks) {
@@ -78,7 +83,7 @@ TEST(Progress, IsShownWithItsSpreadOverRanks) {
   EXPECT_EQ(progress["samples_per_s"], 192.0);
   EXPECT_EQ(progress["slowest"][0]["rank"], 2);
   telemetry::Exposition out;
-  board.add_to(out, state);
+  board.add_to(out, state, [](const std::string&) { return true; });
   EXPECT_NE(out.text().find("dove_task_step{job=\"1\",task=\"2\",user=\"ada\",queue=\"research\","
                             "project=\"vision\"} 13\n"),
             std::string::npos)

@@ -6,15 +6,10 @@ namespace dove::backends {
 
 using Json = nlohmann::json;
 
-ShareSaid read_share_said(const Json& item) {
-  return {JobId(item.at("job").get<std::uint64_t>()), item.at("attempt").get<AttemptNumber>(),
-          item.at("keeper").get<std::string>()};
-}
-
-void ShareBoard::take(const core::State& state, NodeId node, const ShareSaid& said) {
+void ShareBoard::take(const core::State& state, NodeId node, const protocol::Shares& said) {
   const std::string& keeper = said.keeper;
   if (keeper != "mps" && keeper != "library" && keeper != "nobody") return;
-  keepers_.take(state, node, said.job, said.attempt, keeper);
+  keepers_.take(state, node, said.key.job, said.key.attempt, keeper);
 }
 
 void ShareBoard::show(const core::State& state, JobId job, Json& object) const {

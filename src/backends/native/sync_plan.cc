@@ -2,93 +2,46 @@
 
 #include <algorithm>
 #include <csignal>
-#include <nlohmann/json.hpp>
 
 #include "base/digest.h"
-#include "codec/json.h"
-#include "listener/call.h"
 
 namespace dove::backends {
 namespace {
 
-using Json = nlohmann::json;
 using core::PlacementStage;
+using protocol::HeldPlacement;
+using protocol::HeldStage;
 
-constexpr std::size_t kHeldMax = 100'000;
-constexpr std::size_t kWhy_bytes = 4096;
-constexpr std::size_t kName_bytes = 256;  // of a boot id, an address
-
-Result<std::vector<TaskExit>> read_exits(const Json& item) {
-  std::vector<TaskExit> exits;
-  if (!item.contains("exits")) return exits;
-  for (const Json& value : item.at("exits")) {
-    TRY_ASSIGN(TaskExit exit, codec::read_task_exit(value));
-    exits.push_back(std::move(exit));
-  }
-  return exits;
-}
-
-Error malformed(const std::string& what) {
-  return listener::invalid("malformed_message",
-                           "this message of an agent cannot be read: " + what +
-                               "; compare `dove version` on both machines",
-                           "");
-}
-
-Span read_ago(const Json& item) {
-  constexpr std::int64_t kYear_us = 366LL * 24 * 3600 * 1'000'000;
-  return Span{std::clamp<std::int64_t>(item.value("started_ago_us", std::int64_t{0}), 0, kYear_us)};
-}
-
-Result<HeldPlacement> read_held(const Json& item) {
-  HeldPlacement held;
-  held.job = JobId(item.at("job").get<std::uint64_t>());
-  held.attempt = item.at("attempt").get<AttemptNumber>();
-  const auto stage = item.at("stage").get<std::string>();
-  if (stage == "prepared") {
-    held.stage = HeldPlacement::Stage::kPrepared;
-  } else if (stage == "started") {
-    held.stage = HeldPlacement::Stage::kStarted;
-  } else if (stage == "ended") {
-    held.stage = HeldPlacement::Stage::kEnded;
-  } else {
-    return malformed("stage " + stage.substr(0, 32));
-  }
-  TRY_ASSIGN(held.exits, read_exits(item));
-  held.launch_failed = item.value("launch_failed", "").substr(0, kWhy_bytes);
-  held.cpu_us = item.value("cpu_us", std::int64_t{0});
-  held.memory_peak_bytes = item.value("memory_peak_bytes", std::int64_t{0});
-  held.started_ago = read_ago(item);
-  return held;
-}
+constexpr std::size_t kUnknownMax = 100;  // that are written down of one sync
 
 PlacementEnded ended_event(const HeldPlacement& held, NodeId node) {
-  return PlacementEnded{held.job,        held.attempt, node,
-                        held.exits,      held.cpu_us,  held.memory_peak_bytes,
-                        held.started_ago};
+  return PlacementEnded{
+      held.key.job,           held.key.attempt,         node, held.exits, held.cpu_us,
+      held.memory_peak_bytes, Span{held.started_ago_us}};
 }
 
 void add_progress(const HeldPlacement& held, const core::PlacementRecord& record, NodeId node,
                   std::vector<Event>& events) {
   switch (held.stage) {
-    case HeldPlacement::Stage::kPrepared:
+    case HeldStage::kPrepared:
       if (record.stage == PlacementStage::kOrdered) {
-        events.push_back(PlacementPrepared{held.job, held.attempt, node});
+        events.push_back(PlacementPrepared{held.key.job, held.key.attempt, node});
       }
       return;
-    case HeldPlacement::Stage::kStarted:
+    case HeldStage::kStarted:
       if (record.stage != PlacementStage::kStarted) {
-        events.push_back(PlacementStarted{held.job, held.attempt, node, held.started_ago});
+        events.push_back(
+            PlacementStarted{held.key.job, held.key.attempt, node, Span{held.started_ago_us}});
       }
       for (const TaskExit& exit : held.exits) {
-        events.push_back(TaskEnded{held.job, held.attempt, node, exit});
+        events.push_back(TaskEnded{held.key.job, held.key.attempt, node, exit});
       }
       return;
-    case HeldPlacement::Stage::kEnded:
+    case HeldStage::kEnded:
       if (held.launch_failed.empty()) {
         events.push_back(ended_event(held, node));
       } else {
-        events.push_back(LaunchFailed{held.job, held.attempt, node, held.launch_failed});
+        events.push_back(LaunchFailed{held.key.job, held.key.attempt, node, held.launch_failed});
       }
       return;
   }
@@ -96,7 +49,7 @@ void add_progress(const HeldPlacement& held, const core::PlacementRecord& record
 
 // The ledger had it running here, the agent, which sweeps what is left of tasks when it starts,
 // holds nothing of it: it ended without a trace.
-void add_vanished(const core::State& state, const core::Node& node, const SyncMessage& message,
+void add_vanished(const core::State& state, const core::Node& node, const protocol::Sync& message,
                   std::vector<Event>& events) {
   for (const JobId id : node.jobs) {
     const core::Job* job = state.find_job(id);
@@ -107,10 +60,10 @@ void add_vanished(const core::State& state, const core::Node& node, const SyncMe
         record->stage == PlacementStage::kOrdered) {
       continue;
     }
-    const bool held =
-        std::any_of(message.held.begin(), message.held.end(), [&](const HeldPlacement& placement) {
-          return placement.job == id && placement.attempt == attempt.number;
-        });
+    const bool held = std::any_of(message.placements.begin(), message.placements.end(),
+                                  [&](const HeldPlacement& placement) {
+                                    return placement.key == AttemptKey{id, attempt.number};
+                                  });
     if (held) continue;
     PlacementEnded ended{id, attempt.number, node.id, {}, 0, 0};
     for (const TaskGrant& task : record->placement->tasks) {
@@ -133,36 +86,6 @@ HeldPlacement told_after_boot(HeldPlacement held) {
 
 }  // namespace
 
-Result<SyncMessage> read_sync(const Json& body) {
-  try {
-    SyncMessage message;
-    message.ticket = body.value("ticket", "");
-    message.boot_id = body.at("boot_id").get<std::string>();
-    message.address = body.value("address", "");
-    if (message.boot_id.size() > kName_bytes) return malformed("a boot_id of more than 256 bytes");
-    if (message.address.size() > kName_bytes) return malformed("an address of more than 256 bytes");
-    message.preflight_port = std::clamp(body.value("preflight_port", 0), 0, 65'535);
-    message.epoch_seen = body.value("epoch_seen", std::uint64_t{0});
-    message.log_head_seen = body.value("log_head_seen", std::uint64_t{0});
-    TRY_ASSIGN(message.inventory, codec::read_inventory(body.at("inventory")));
-    const Json placements = body.value("placements", Json::array());
-    if (placements.size() > kHeldMax) return malformed("too many placements");
-    for (const Json& item : placements) {
-      TRY_ASSIGN(HeldPlacement held, read_held(item));
-      message.held.push_back(std::move(held));
-    }
-    for (const Json& item : body.value("steps", Json::array())) {
-      if (message.steps.size() >= kHeldMax) return malformed("too many steps");
-      message.steps.push_back(StepKey{JobId(item.at("job").get<std::uint64_t>()),
-                                      item.at("attempt").get<AttemptNumber>(),
-                                      item.at("step").get<std::int32_t>()});
-    }
-    return message;
-  } catch (const Json::exception& e) {
-    return malformed(e.what());
-  }
-}
-
 const core::PlacementRecord* find_placement(const core::State& state, JobId job,
                                             AttemptNumber attempt, NodeId node) {
   const core::Job* found = state.find_job(job);
@@ -176,44 +99,54 @@ const core::PlacementRecord* find_placement(const core::State& state, JobId job,
   return nullptr;
 }
 
+NodeRegistered registration(const core::Node& node, const protocol::Machine& machine) {
+  return NodeRegistered{node.name,
+                        machine.boot_id,
+                        node.backend,
+                        machine.address,
+                        node.agent_token_sha256,
+                        std::make_shared<const Inventory>(machine.inventory),
+                        machine.machine_id,
+                        machine.former_boot_id};
+}
+
 std::vector<Event> sync_events(const core::State& state, const core::Node& node,
-                               const SyncMessage& message) {
+                               const protocol::Sync& message) {
   std::vector<Event> events;
-  const bool same_life = message.boot_id == node.boot_id;
+  const protocol::Machine& machine = message.machine;
+  const bool same_life = machine.boot_id == node.boot_id;
   if (same_life) add_vanished(state, node, message, events);
-  for (const HeldPlacement& held : message.held) {
-    const core::PlacementRecord* record = find_placement(state, held.job, held.attempt, node.id);
+  std::size_t unknown = 0;
+  for (const HeldPlacement& held : message.placements) {
+    const core::PlacementRecord* record =
+        find_placement(state, held.key.job, held.key.attempt, node.id);
     const bool active = record != nullptr && record->stage != PlacementStage::kEnded;
     if (active) {
       add_progress(same_life ? held : told_after_boot(held), *record, node.id, events);
-    } else if (record == nullptr && held.stage != HeldPlacement::Stage::kEnded) {
-      events.push_back(UnknownTaskObserved{node.id, held.job, held.attempt});
+    } else if (record == nullptr && held.stage != HeldStage::kEnded && ++unknown <= kUnknownMax) {
+      events.push_back(UnknownTaskObserved{node.id, held.key.job, held.key.attempt});
     }
   }
   // After the reports: a new boot id ends what they are about.
-  if (!same_life || message.address != node.address || !(message.inventory == *node.inventory)) {
-    NodeRegistered registered{node.name,
-                              message.boot_id,
-                              node.backend,
-                              message.address,
-                              node.agent_token_sha256,
-                              std::make_shared<const Inventory>(message.inventory)};
-    events.push_back(std::move(registered));
+  if (!same_life || machine.address != node.address || machine.machine_id != node.machine_id ||
+      !(machine.inventory == *node.inventory)) {
+    events.push_back(registration(node, machine));
   }
-  events.push_back(NodeConnected{node.id, message.boot_id, {}, message.preflight_port});
+  events.push_back(NodeConnected{node.id, machine.boot_id, {}, message.preflight_port});
   return events;
 }
 
-Leftovers leftovers(const core::State& state, NodeId node, const SyncMessage& message) {
+Leftovers leftovers(const core::State& state, NodeId node, const protocol::Sync& message) {
   Leftovers found;
-  for (const HeldPlacement& held : message.held) {
-    const core::PlacementRecord* record = find_placement(state, held.job, held.attempt, node);
+  for (const HeldPlacement& held : message.placements) {
+    const core::PlacementRecord* record =
+        find_placement(state, held.key.job, held.key.attempt, node);
     const bool active = record != nullptr && record->stage != PlacementStage::kEnded;
     if (active) continue;
-    if (held.stage == HeldPlacement::Stage::kEnded) {
-      found.forget.push_back(&held);
+    if (held.stage == HeldStage::kEnded) {
+      found.forget.push_back(held.key);
     } else {
-      found.stop.push_back(&held);
+      found.stop.push_back(held.key);
     }
   }
   return found;
@@ -233,32 +166,6 @@ std::uint64_t placements_hash(const core::State& state, const core::Node& node) 
     }
   }
   return digest.value();
-}
-
-Result<Event> read_report(const Json& item, NodeId node) {
-  try {
-    const auto kind = item.at("kind").get<std::string>();
-    const JobId job(item.at("job").get<std::uint64_t>());
-    const auto attempt = item.at("attempt").get<AttemptNumber>();
-    if (kind == "prepared") return Event(PlacementPrepared{job, attempt, node});
-    if (kind == "started") return Event(PlacementStarted{job, attempt, node});
-    if (kind == "task_ended") {
-      TRY_ASSIGN(TaskExit exit, codec::read_task_exit(item.at("exit")));
-      return Event(TaskEnded{job, attempt, node, std::move(exit)});
-    }
-    if (kind == "ended") {
-      TRY_ASSIGN(std::vector<TaskExit> exits, read_exits(item));
-      return Event(PlacementEnded{
-          job, attempt, node, std::move(exits), item.value("cpu_us", std::int64_t{0}),
-          item.value("memory_peak_bytes", std::int64_t{0}), read_ago(item)});
-    }
-    if (kind == "launch_failed") {
-      return Event(LaunchFailed{job, attempt, node, item.value("why", "").substr(0, kWhy_bytes)});
-    }
-    return malformed("kind " + kind.substr(0, 32));
-  } catch (const Json::exception& e) {
-    return malformed(e.what());
-  }
 }
 
 }  // namespace dove::backends

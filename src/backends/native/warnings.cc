@@ -3,27 +3,11 @@
 #include <nlohmann/json.hpp>
 
 namespace dove::backends {
-namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kPerNodeMax = 16;
-constexpr std::size_t kTextMax = 1024;
-
-}  // namespace
-
-WarningsSaid read_warnings(const Json& item) {
-  WarningsSaid said{
-      JobId(item.at("job").get<std::uint64_t>()), item.at("attempt").get<AttemptNumber>(), {}};
-  for (const Json& text : item.at("warnings")) {
-    if (said.texts.size() == kPerNodeMax) break;
-    said.texts.push_back(text.get<std::string>().substr(0, kTextMax));
-  }
-  return said;
-}
-
-void WarningBoard::take(const core::State& state, NodeId node, WarningsSaid said) {
-  texts_.take(state, node, said.job, said.attempt, std::move(said.texts));
+void WarningBoard::take(const core::State& state, NodeId node, const protocol::Warnings& said) {
+  texts_.take(state, node, said.key.job, said.key.attempt, said.texts);
 }
 
 void WarningBoard::show(const core::State& state, JobId job, Json& object) const {

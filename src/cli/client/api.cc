@@ -2,7 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "cli/terminal/terminal.h"
 #include "codec/json.h"
@@ -17,6 +22,8 @@ constexpr std::size_t kAnswerBytesMax = 256 * 1024 * 1024;
 wire::ClientOptions options_of(const Endpoint& endpoint) {
   wire::ClientOptions options;
   options.bearer_token = endpoint.token;
+  options.ca_file = endpoint.ca_file;
+  options.unix_socket = endpoint.unix_socket;
   return options;
 }
 
@@ -33,6 +40,18 @@ Result<json> parse_answer(const std::string& body) {
                "the server's answer is not JSON: is this the URL of a dove server?", ""};
 }
 
+// Whoever is told that they ask too much (429) asks again when they are told to, for a while.
+Result<wire::Response> patiently(const std::function<Result<wire::Response>()>& call) {
+  constexpr int kTries = 30;
+  constexpr int kWaitMax_s = 10;
+  for (int tried = 1;; ++tried) {
+    Result<wire::Response> answer = call();
+    if (!answer.ok() || answer->status != 429 || tried == kTries) return answer;
+    const int wait_s = std::atoi(std::string(answer->header("Retry-After")).c_str());
+    std::this_thread::sleep_for(std::chrono::seconds(std::clamp(wait_s, 1, kWaitMax_s)));
+  }
+}
+
 }  // namespace
 
 Error error_of_problem(int status, std::string_view body) {
@@ -44,6 +63,7 @@ Error error_of_problem(int status, std::string_view body) {
     error.message = member(*parsed, "detail");
     if (error.message.empty()) error.message = member(*parsed, "title");
     error.field = member(*parsed, "field");
+    if (error.field == "id") error.field.clear();  // of the path: the message names it
   }
   if (error.message.empty()) {
     error.message = fmt::format("the server answered {} {}", status, wire::reason_phrase(status));
@@ -68,7 +88,9 @@ Result<Api> Api::connect(const Invocation& invocation) {
 }
 
 Api::Api(Endpoint endpoint)
-    : endpoint_(std::move(endpoint)), client_(endpoint_.url, options_of(endpoint_)) {}
+    : endpoint_(std::move(endpoint)),
+      client_(endpoint_.unix_socket.empty() ? endpoint_.url : "http://localhost",
+              options_of(endpoint_)) {}
 
 wire::Pairs Api::headers_with(const wire::Pairs& more) const {
   wire::Pairs headers;
@@ -99,7 +121,8 @@ Result<json> Api::send(const std::string& method, const std::string& target, con
     text = codec::dump_json(body);
     all.emplace_back("Content-Type", "application/json");
   }
-  const Result<wire::Response> answer = client_.call(method, target, text, all);
+  const Result<wire::Response> answer =
+      patiently([&] { return client_.call(method, target, text, all); });
   if (!answer.ok()) return failed(answer.error());
   if (answer->status >= 400) return error_of_problem(answer->status, answer->body);
   return parse_answer(answer->body);
@@ -107,14 +130,16 @@ Result<json> Api::send(const std::string& method, const std::string& target, con
 
 Result<json> Api::send_bytes(const std::string& target, const std::string& bytes) {
   wire::Pairs all = headers_with({{"Content-Type", "application/octet-stream"}});
-  const Result<wire::Response> answer = client_.call("POST", target, bytes, all);
+  const Result<wire::Response> answer =
+      patiently([&] { return client_.call("POST", target, bytes, all); });
   if (!answer.ok()) return failed(answer.error());
   if (answer->status >= 400) return error_of_problem(answer->status, answer->body);
   return parse_answer(answer->body);
 }
 
 Result<std::string> Api::raw(const std::string& target) {
-  Result<wire::Response> answer = client_.call("GET", target, "", headers_with({}));
+  Result<wire::Response> answer =
+      patiently([&] { return client_.call("GET", target, "", headers_with({})); });
   if (!answer.ok()) return failed(answer.error());
   if (answer->status >= 400) return error_of_problem(answer->status, answer->body);
   return std::move(answer->body);

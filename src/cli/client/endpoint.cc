@@ -1,6 +1,7 @@
 #include "cli/client/endpoint.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 #include <yaml-cpp/yaml.h>
 
 #include <array>
@@ -13,6 +14,7 @@ namespace dove::cli {
 namespace {
 
 constexpr std::size_t kFileBytesMax = 64 * 1024;
+constexpr const char kServiceData[] = "/var/lib/dove/server";  // deploy/systemd
 
 std::string state_directory() {
   const std::string base = environment_value("XDG_STATE_HOME");
@@ -22,8 +24,15 @@ std::string state_directory() {
 struct Found {
   std::string url;
   std::string token_file;
+  std::string ca_file;
   std::string origin;
 };
+
+// A server's own authority, if it has one.
+std::string ca_in(const std::string& directory) {
+  const std::string path = directory + "/ca.pem";
+  return read_line_file(path).ok() ? path : "";
+}
 
 Found in_data(const std::string& directory) {
   Found found;
@@ -31,6 +40,7 @@ Found in_data(const std::string& directory) {
   if (!url.ok()) return found;
   found.url = *url;
   found.token_file = directory + "/token";
+  found.ca_file = ca_in(directory);
   found.origin = directory + "/url";
   return found;
 }
@@ -43,11 +53,12 @@ Result<Found> in_config(const std::string& path) {
     const YAML::Node file = YAML::Load(*text);
     if (file["url"]) found.url = file["url"].as<std::string>();
     if (file["token_file"]) found.token_file = file["token_file"].as<std::string>();
+    if (file["ca_file"]) found.ca_file = file["ca_file"].as<std::string>();
     if (found.url.empty() && file["data"]) found = in_data(file["data"].as<std::string>());
   } catch (const YAML::Exception& error) {
     return Error{ErrorKind::kInvalid, "bad_config",
-                 fmt::format("{}:{}: {}; it holds url: and token_file:", path, error.mark.line + 1,
-                             error.msg),
+                 fmt::format("{}:{}: {}; it holds url:, token_file: and ca_file:", path,
+                             error.mark.line + 1, error.msg),
                  path};
   }
   if (!found.url.empty() && found.origin.empty()) found.origin = path;
@@ -59,7 +70,8 @@ Result<Found> in_known_places() {
   if (!found.url.empty()) return found;
   TRY_ASSIGN(found, in_config("/etc/dove/config.yaml"));
   if (!found.url.empty()) return found;
-  return in_data(state_directory());
+  found = in_data(state_directory());
+  return found.url.empty() ? in_data(kServiceData) : found;
 }
 
 Error no_server() {
@@ -87,6 +99,15 @@ Result<std::string> find_token(const Found& stored, const std::string& url) {
     return std::string();
   const Result<std::string> read = read_line_file(stored.token_file);
   return read.ok() ? *read : std::string();
+}
+
+// The socket of the server whose token file was found; "" where this process may not use it.
+std::string socket_of(const Found& stored, const std::string& url) {
+  if (stored.token_file.empty() || without_slash(stored.url) != without_slash(url)) return "";
+  const std::size_t slash = stored.token_file.rfind('/');
+  if (slash == std::string::npos) return "";
+  const std::string path = stored.token_file.substr(0, slash) + "/socket";
+  return ::access(path.c_str(), R_OK | W_OK) == 0 ? path : "";
 }
 
 }  // namespace
@@ -143,8 +164,14 @@ Result<Endpoint> find_endpoint(const Invocation& invocation) {
   if (!data.empty() && !url.empty()) {
     stored.url = url;  // both were named: the token is meant for it
     stored.token_file = data + "/token";
+    stored.ca_file = ca_in(data);
+  }
+  endpoint.ca_file = environment_value("DOVE_CA_FILE");
+  if (endpoint.ca_file.empty() && without_slash(stored.url) == without_slash(endpoint.url)) {
+    endpoint.ca_file = stored.ca_file;
   }
   TRY_ASSIGN(endpoint.token, find_token(stored, endpoint.url));
+  if (endpoint.token.empty()) endpoint.unix_socket = socket_of(stored, endpoint.url);
   return endpoint;
 }
 

@@ -2,9 +2,11 @@
 //
 // Looked for in this order: --url / DOVE_URL; --data / DOVE_DATA (a server's data directory, which
 // holds `url` and `token`); $XDG_CONFIG_HOME/dove/config.yaml; /etc/dove/config.yaml; the default
-// data directory ($XDG_STATE_HOME/dove, ~/.local/state/dove). The token is DOVE_TOKEN, the file
-// DOVE_TOKEN_FILE, inside a job DOVE_JOB_TOKEN, or the one beside the URL; a stored token is sent
-// only to the URL that it was stored for. Reads files, keeps nothing.
+// data directory ($XDG_STATE_HOME/dove, ~/.local/state/dove), that of the service. The token is
+// DOVE_TOKEN, the file DOVE_TOKEN_FILE, inside a job DOVE_JOB_TOKEN, or the one beside the URL; a
+// stored token is sent only to the URL that it was stored for. The authorities of an https://
+// server are in the file DOVE_CA_FILE, or `ca_file:` of the configuration, or ca.pem of the data
+// directory. Reads files, keeps nothing.
 #pragma once
 
 #include <string>
@@ -16,8 +18,11 @@ namespace dove::cli {
 
 struct Endpoint {
   std::string url;
-  std::string token;   // "" : none found
-  std::string origin;  // where the URL came from, for messages
+  std::string token;         // "" : none found
+  std::string ca_file = {};  // of an https:// server's authorities; "": the system's
+  std::string origin;        // where the URL came from, for messages
+  std::string unix_socket =
+      {};  // without a token, on the server's machine: who calls is known there
 };
 
 // kUnavailable "no_server" says how to start one; kInvalid names a bad configuration file.

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/client/pages.h"
 #include "cli/client/program.h"
 #include "cli/terminal/output.h"
 
@@ -16,7 +17,7 @@ constexpr int kCheckLimit_s = 20;
 bool all_is_here(Api& api) {
   if (!api.endpoint().origin.ends_with("/url")) return false;  // the file of a data directory
   const auto boot_id = read_line_file("/proc/sys/kernel/random/boot_id");
-  const auto nodes = api.get("/v1/nodes");
+  const auto nodes = get_all(api, "/v1/nodes", "nodes");
   if (!boot_id.ok() || !nodes.ok()) return false;
   std::size_t here = 0;
   for (const nlohmann::json& node : list_of(*nodes, "nodes")) {

@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -16,8 +15,10 @@
 #include "cli/terminal/raw_terminal.h"
 #include "cli/terminal/terminal.h"
 #include "codec/json.h"
+#include "wire/address.h"
 #include "wire/loop.h"
-#include "wire/piece.h"
+#include "wire/tls/tls.h"
+#include "wire/web_socket/piece.h"
 #include "wire/web_socket/web_socket.h"
 
 namespace dove::cli {
@@ -28,39 +29,27 @@ using wire::Channel;
 
 constexpr std::size_t kTextBytesMax = 1 << 20;
 
-struct Address {
-  std::string host;
-  std::uint16_t port = 0;
+struct Place {
+  wire::Address address;
   std::string prefix;
 };
 
-Result<Address> address_of(const Endpoint& endpoint) {
-  const std::string scheme = "http://";
-  const Error bad{
-      ErrorKind::kInvalid, "bad_url",
-      fmt::format("{} (from {}): commands in tasks need the server's own address, http://HOST:PORT",
-                  endpoint.url, endpoint.origin),
-      ""};
-  if (!endpoint.url.starts_with(scheme)) return bad;
-  std::string rest = endpoint.url.substr(scheme.size());
-  Address address;
-  if (const std::size_t slash = rest.find('/'); slash != std::string::npos) {
-    address.prefix = rest.substr(slash);
-    rest.resize(slash);
+Result<Place> place_of(const Endpoint& endpoint) {
+  Result<wire::ServerUrl> url = wire::parse_server_url(endpoint.url);
+  if (!url.ok()) {
+    Error bad = url.error();
+    bad.message += fmt::format(" (the URL is from {})", endpoint.origin);
+    return bad;
   }
-  const std::size_t colon = rest.rfind(':');
-  const bool has_port = colon != std::string::npos && rest.find(']', colon) == std::string::npos;
-  address.host = has_port ? rest.substr(0, colon) : rest;
-  address.port = 80;
-  if (has_port) {
-    const auto [at, error] =
-        std::from_chars(rest.data() + colon + 1, rest.data() + rest.size(), address.port);
-    if (error != std::errc() || at != rest.data() + rest.size()) return bad;
+  Place place{{url->host, url->port, nullptr}, url->prefix};
+  if (!url->secure) return place;
+  wire::TlsClientOptions options;
+  if (!endpoint.ca_file.empty()) {
+    TRY_ASSIGN(options.authorities_pem, read_line_file(endpoint.ca_file));
+    options.authorities_pem += '\n';
   }
-  if (address.host.starts_with('[') && address.host.ends_with(']')) {
-    address.host = address.host.substr(1, address.host.size() - 2);
-  }
-  return address;
+  TRY_ASSIGN(place.address.tls, wire::Tls::for_client(options));
+  return place;
 }
 
 class ExecClient {
@@ -69,12 +58,12 @@ class ExecClient {
       : name_(std::move(name)), endpoint_(endpoint), wanted_(wanted) {}
 
   Result<int> run() {
-    TRY_ASSIGN(const Address address, address_of(endpoint_));
+    TRY_ASSIGN(const Place place, place_of(endpoint_));
     signal(SIGPIPE, SIG_IGN);
     loop_.on_signal({SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGWINCH, SIGCONT},
                     [this](int number) { heard(number); });
     wire::Request request;
-    request.target = address.prefix + job_target(wanted_.job, "/exec");
+    request.target = place.prefix + job_target(wanted_.job, "/exec");
     const std::string user = environment_value("DOVE_USER");
     request.headers = {{"Authorization", "Bearer " + endpoint_.token},
                        {"X-Dove-User", user.empty() ? local_user() : user}};
@@ -88,8 +77,8 @@ class ExecClient {
           say_word({{"took", bytes}});
         },
         [this] { leave(SIGPIPE); });
-    socket_ = wire::connect_web_socket(loop_, address.host, address.port, std::move(request),
-                                       std::move(callbacks));
+    socket_ =
+        wire::connect_web_socket(loop_, place.address, std::move(request), std::move(callbacks));
     say_word(first_word());
     loop_.run();
     writer_.reset();  // writes the rest

@@ -45,12 +45,17 @@ class LogFollower {
     std::int64_t touch_us = telemetry::monotonic_us();
     while (true) {
       const std::int64_t before = wanted_.offset;
+      const bool at_tail = wanted_.tail >= 0;
       Api api(endpoint_);
-      const Result<void> streamed = api.stream_bytes(
-          log_target(job_, wanted_), [this](std::string_view bytes) { return take(bytes); });
+      const Result<void> streamed =
+          at_tail ? begin_at_tail(api)
+                  : api.stream_bytes(log_target(job_, wanted_),
+                                     [this](std::string_view bytes) { return take(bytes); });
       if (reader_gone_) return {};
       // The end comes twice: the first may be that of a connection on the way.
-      if (streamed.ok() && (wanted_.offset == before || !wanted_.follow)) return finish();
+      if (streamed.ok() && !at_tail && (wanted_.offset == before || !wanted_.follow)) {
+        return finish();
+      }
       const std::int64_t now_us = telemetry::monotonic_us();
       if (streamed.ok() || wanted_.offset != before) touch_us = now_us;
       if (streamed.ok()) continue;
@@ -63,6 +68,35 @@ class LogFollower {
  private:
   static constexpr std::int64_t kPatience_us = 60'000'000;
   static constexpr std::chrono::milliseconds kBetweenTries{300};
+  static constexpr std::size_t kTailBytesMax = std::size_t{4} << 20;
+
+  // Passes over what there is now but for the last lines. The server could, but then nobody would
+  // know where to go on after a restart.
+  Result<void> begin_at_tail(Api& api) {
+    LogWanted now = wanted_;
+    now.follow = false;
+    std::int64_t bytes_seen = 0;
+    std::string last;
+    const auto trim = [&] {
+      std::size_t begin = last.size();
+      std::int64_t lines = last.ends_with('\n') ? -1 : 0;
+      while (begin > 0 && last.size() - begin < kTailBytesMax) {
+        if (last[begin - 1] == '\n' && ++lines >= wanted_.tail) break;
+        --begin;
+      }
+      last.erase(0, wanted_.tail == 0 ? last.size() : begin);
+    };
+    TRY(api.stream_bytes(log_target(job_, now), [&](std::string_view bytes) {
+      bytes_seen += static_cast<std::int64_t>(bytes.size());
+      last += bytes;
+      if (last.size() > 2 * kTailBytesMax) trim();
+      return true;
+    }));
+    trim();
+    wanted_.offset = bytes_seen - static_cast<std::int64_t>(last.size());
+    wanted_.tail = -1;
+    return {};
+  }
 
   bool take(std::string_view bytes) {
     wanted_.offset += static_cast<std::int64_t>(bytes.size());
@@ -102,6 +136,7 @@ void follow_rank(const Endpoint& endpoint, const std::string& job, const LogWant
   const Result<void> followed = LogFollower(endpoint, job, wanted).run();
   if (followed.ok()) return;
   const ErrorKind kind = followed.error().kind;
+  // That a single task never started is said by the caller, with the exit code.
   const bool tells = followed.error().code == "never_started" && !wanted.error_stream;
   if (tells || (kind != ErrorKind::kNotFound && kind != ErrorKind::kConflict)) {
     say(followed.error().message);
@@ -109,6 +144,11 @@ void follow_rank(const Endpoint& endpoint, const std::string& job, const LogWant
 }
 
 }  // namespace
+
+Result<void> follow_task(const Endpoint& endpoint, const std::string& job,
+                         const LogWanted& wanted) {
+  return LogFollower(endpoint, job, wanted).run();
+}
 
 Result<void> print_log(Api& api, const std::string& job, LogWanted wanted) {
   if (!wanted.follow && !wanted.label) {

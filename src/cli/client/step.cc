@@ -215,6 +215,7 @@ class Step {
       told_ = said["begun"];
       begun_ = true;
       begun_us_ = telemetry::monotonic_us();
+      tell_unlimited();
       if (told_waiting_ && !wanted_.quiet)
         fmt::print(stderr, "{}: Step created for job {}\n", name_, job_);
       if (told_.value("input", false)) {
@@ -249,6 +250,18 @@ class Step {
       fmt::print(stderr, "{}: error: {}\n", name_, said["error"].dump());
     }
     return true;
+  }
+
+  void tell_unlimited() {
+    std::vector<std::string> nodes;
+    for (const json& node : list_of(told_, "memory_not_limited")) {
+      if (node.is_string()) nodes.push_back(node.get<std::string>());
+    }
+    if (nodes.empty() || wanted_.quiet) return;
+    fmt::print(stderr,
+               "{}: warning: memory is reserved but not limited on {}: nothing there keeps a task "
+               "from taking more than the step asked for\n",
+               name_, fmt::join(nodes, ", "));
   }
 
   // As Slurm's srun says it.
@@ -325,6 +338,7 @@ Result<Endpoint> job_endpoint() {
   Endpoint endpoint;
   endpoint.url = environment_value("DOVE_URL");
   endpoint.token = environment_value("DOVE_JOB_TOKEN");
+  endpoint.ca_file = environment_value("DOVE_CA_FILE");
   endpoint.origin = "DOVE_URL";
   if (endpoint.url.empty() || !inside_job()) {
     return Error{

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/terminal/output.h"
+#include "cli/terminal/times.h"
 #include "codec/quantity.h"
 
 namespace dove::cli {
@@ -308,7 +309,7 @@ JobView read_job(const json& job) {
     view.gpu_time = gpu_time_text(job[goodput]);
   }
   for (const json& reason : list_of(job, "reasons")) {
-    view.reasons.push_back({text_of(reason, "kind"), text_of(reason, "text")});
+    view.reasons.push_back({text_of(reason, "kind"), with_local_times(text_of(reason, "text"))});
   }
   if (const std::string failure = text_of(job, "start_failure"); !failure.empty()) {
     view.reasons.push_back({"start_failure", failure});

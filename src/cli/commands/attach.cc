@@ -9,6 +9,7 @@
 #include <optional>
 #include <thread>
 
+#include "cli/client/follow.h"
 #include "cli/client/signals.h"
 #include "cli/commands/job_list.h"
 #include "cli/families.h"
@@ -53,8 +54,8 @@ Result<std::int64_t> rank_of(Api& api, const std::string& job, const std::string
 
 class Attached {
  public:
-  Attached(Endpoint endpoint, std::string job, std::int64_t rank, std::int64_t tail)
-      : endpoint_(std::move(endpoint)), job_(std::move(job)), rank_(rank), tail_(tail) {}
+  Attached(Endpoint endpoint, std::string job, const LogWanted& wanted)
+      : endpoint_(std::move(endpoint)), job_(std::move(job)), wanted_(wanted) {}
 
   // True: until the task was over; false: its user left before.
   Result<bool> run() {
@@ -76,19 +77,9 @@ class Attached {
 
  private:
   void follow(bool error_stream) {
-    Api api(endpoint_);
-    const std::string target =
-        job_target(job_, fmt::format("/logs?rank={}&tail={}&follow=1{}", rank_, tail_,
-                                     error_stream ? "&stream=stderr&apart=1" : ""));
-    const int fd = error_stream ? STDERR_FILENO : STDOUT_FILENO;
-    const Result<void> streamed = api.stream_bytes(target, [fd](std::string_view bytes) {
-      while (!bytes.empty()) {
-        const ssize_t count = write(fd, bytes.data(), bytes.size());
-        if (count <= 0) return false;
-        bytes.remove_prefix(static_cast<std::size_t>(count));
-      }
-      return true;
-    });
+    LogWanted wanted = wanted_;
+    wanted.error_stream = error_stream;
+    const Result<void> streamed = follow_task(endpoint_, job_, wanted);
     if (!streamed.ok() && !error_stream) failure_ = streamed.error();
     --open_;
   }
@@ -114,8 +105,7 @@ class Attached {
 
   const Endpoint endpoint_;
   const std::string job_;
-  const std::int64_t rank_;
-  const std::int64_t tail_;
+  const LogWanted wanted_;
   RawTerminal terminal_;
   std::atomic<int> open_{2};
   std::optional<Error> failure_;  // of stdout, read once its thread is over
@@ -133,7 +123,14 @@ Result<int> run(const Invocation& invocation) {
   TRY_ASSIGN(Api api, Api::connect(invocation));
   TRY_ASSIGN(const std::int64_t rank, rank_of(api, job, task));
   TRY(wait_for_jobs(api, job, "started"));
-  TRY(Attached(api.endpoint(), job, rank, tail).run());
+  TRY_ASSIGN(const json found, api.get(job_target(job)));
+  LogWanted wanted;
+  wanted.rank = rank;
+  wanted.tail = tail;
+  wanted.follow = wanted.apart = true;
+  const JobView one = read_job(found);
+  if (one.last_attempt() != nullptr) wanted.attempt = one.last_attempt()->number;
+  TRY(Attached(api.endpoint(), job, wanted).run());
   TRY_ASSIGN(const Waited waited, wait_for_jobs(api, job, "settled"));
   return waited.exit_code;
 }

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/client/api.h"
+#include "cli/client/pages.h"
 #include "cli/client/views.h"
 #include "cli/commands/kubernetes_objects.h"
 #include "cli/families.h"
@@ -182,7 +183,7 @@ Result<int> run_get(const Invocation& invocation) {
   TRY_ASSIGN(Api api, Api::connect(invocation));
   json found = json::array();
   for (const std::string& kind : wanted) {
-    TRY_ASSIGN(const json answer, api.get("/v1/objects?kind=" + kind));
+    TRY_ASSIGN(const json answer, get_all(api, "/v1/objects?kind=" + kind, "objects"));
     for (const json& object : items_of(answer, "objects")) {
       if (name.empty() || text_of(object, "name") == name) found.push_back(object);
     }

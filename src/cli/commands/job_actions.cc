@@ -10,6 +10,7 @@
 #include "cli/commands/job_list.h"
 #include "cli/families.h"
 #include "cli/terminal/output.h"
+#include "cli/terminal/table.h"
 
 namespace dove::cli {
 namespace {
@@ -45,17 +46,22 @@ Result<int> run_cancel(const Invocation& invocation) {
 }
 
 Result<int> run_priority(const Invocation& invocation) {
-  const std::string given = invocation.get("value");
+  // As `dove priority JOB N`, too.
+  const bool is_last = !invocation.has("value") && invocation.operands.size() == 2;
+  const std::string given = is_last ? invocation.operands[1] : invocation.get("value");
   int value = 0;
   const auto [at, error] = std::from_chars(given.data(), given.data() + given.size(), value);
   if (error != std::errc() || at != given.data() + given.size()) {
     return usage_error(
-        given.empty() ? "name the new priority: dove priority --value=N JOB..."
-                      : fmt::format("--value={} is not a whole number: dove priority --value=N "
-                                    "JOB...",
-                                    given));
+        given.empty()
+            ? "the new priority is missing: dove priority JOB N, or dove priority --value=N JOB..."
+            : fmt::format("{}{} is not a whole number: dove priority JOB N, or dove priority "
+                          "--value=N JOB...",
+                          is_last ? "" : "--value=", printable(given)));
   }
-  return for_each_job(invocation, "priority", json{{"priority", value}}, "has its new priority");
+  Invocation jobs = invocation;
+  if (is_last) jobs.operands.pop_back();
+  return for_each_job(jobs, "priority", json{{"priority", value}}, "has its new priority");
 }
 
 Result<int> run_checkpoint(const Invocation& given) {
@@ -97,7 +103,8 @@ std::vector<Command> job_action_commands() {
               "A running job gets SIGTERM, and SIGKILL after its grace. JOB is an id, an\n"
               "array's id (all of it) or 12_3 (one element).");
   cancel.options.push_back({"signal", 's', "SIGNAL", "send this signal and do not end the job"});
-  CommandSpec priority = spec_of("priority", "Change the priority of waiting jobs", "");
+  CommandSpec priority = spec_of("priority", "Change the priority of waiting jobs",
+                                 "JOB may be followed by its new priority, in place of --value.");
   priority.options.push_back({"value", 0, "NUMBER", "the new priority; higher starts first"});
   CommandSpec checkpoint =
       spec_of("checkpoint", "Report that a job has saved its work",

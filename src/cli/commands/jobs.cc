@@ -131,7 +131,7 @@ void add_reasons(Api& api, std::vector<JobView>& jobs) {
     const Result<json> why = api.get(job_target(job.id, "/why"));
     if (!why.ok()) continue;
     for (const json& reason : list_of(*why, "reasons")) {
-      job.reasons.push_back({text_of(reason, "kind"), text_of(reason, "text")});
+      job.reasons.push_back({text_of(reason, "kind"), with_local_times(text_of(reason, "text"))});
     }
   }
 }
@@ -206,6 +206,18 @@ Result<int> run_show(const Invocation& invocation) {
   });
 }
 
+// "job 1199 failed".
+std::string became_text(const std::string& id, const std::string& state) {
+  constexpr std::pair<std::string_view, std::string_view> kTexts[] = {
+      {"completed", "completed"},     {"failed", "failed"},
+      {"cancelled", "was cancelled"}, {"timed_out", "ran out of time"},
+      {"node_lost", "lost its node"}, {"dependency_never_met", "never ran"}};
+  for (const auto& [word, text] : kTexts) {
+    if (state == word) return fmt::format("job {} {}", id, text);
+  }
+  return fmt::format("job {} is {}", id, state);
+}
+
 // "it needed job 1199 to succeed (afterok), and job 1199 failed".
 std::string never_met_text(Api& api, const json& job) {
   struct Kind {
@@ -224,8 +236,8 @@ std::string never_met_text(Api& api, const json& job) {
       const std::string state = text_of(*other, "state");
       const bool met = (state == "completed") == (std::string_view(each.kind) != "afternotok");
       if (met && std::string_view(each.kind) != "aftercorr") continue;
-      return fmt::format("it needed job {} {} ({}), and job {} is {}", id, each.wish, each.kind, id,
-                         state);
+      return fmt::format("it needed job {} {} ({}), and {}", id, each.wish, each.kind,
+                         became_text(id, state));
     }
   }
   return "a dependency of it can never be met";
@@ -234,7 +246,7 @@ std::string never_met_text(Api& api, const json& job) {
 std::string why_text(Api& api, const JobView& job, const json& whole, const json& why) {
   const json& reasons = list_of(why, "reasons");
   if (reasons.empty()) {
-    const std::string text = text_of(why, "text");
+    const std::string text = with_local_times(text_of(why, "text"));
     if (!text.empty()) return fmt::format("Job {}: {}\n", job.shown_id, text);
     if (job.state == "dependency_never_met") {
       return fmt::format("Job {} never ran: {}\n", job.shown_id, never_met_text(api, whole));
@@ -250,7 +262,7 @@ std::string why_text(Api& api, const JobView& job, const json& whole, const json
   }
   std::string out = fmt::format("Job {} is {} because:\n", job.shown_id, job.state);
   for (const json& reason : reasons) {
-    out += fmt::format("  - {}\n", printable(text_of(reason, "text")));
+    out += fmt::format("  - {}\n", printable(with_local_times(text_of(reason, "text"))));
   }
   return out + promise_text(job);
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/client/api.h"
+#include "cli/client/pages.h"
 #include "cli/client/views.h"
 #include "cli/families.h"
 #include "cli/terminal/output.h"
@@ -50,7 +51,7 @@ Result<std::vector<std::string>> nodes_of(const Invocation& invocation, Api& api
     for (std::string& name : expand_hostlist(operand)) names.push_back(std::move(name));
   }
   if (!invocation.operands.empty()) return names;
-  TRY_ASSIGN(const json answer, api.get("/v1/nodes"));
+  TRY_ASSIGN(const json answer, get_all(api, "/v1/nodes", "nodes"));
   for (const json& node : list_of(answer, "nodes")) names.push_back(text_of(node, "name"));
   return names;
 }
@@ -144,6 +145,23 @@ Result<int> ask_nodes(const Invocation& invocation, const std::string& action) {
   return kExitOk;
 }
 
+// Its word is the only proof that there is, so it is asked for in full.
+Result<int> declare_off(const Invocation& invocation) {
+  if (!invocation.has("is-off")) {
+    return usage_error(
+        "what ran on the node starts elsewhere at once, and would run twice if its machine runs: "
+        "make sure that it is off, or that it runs no task, and say so with --is-off");
+  }
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  TRY_ASSIGN(const std::vector<std::string> names, nodes_of(invocation, api));
+  const json body{{"is_off", true}, {"why", invocation.get("reason")}};
+  for (const std::string& name : names) {
+    TRY_ASSIGN(const json node, api.send("POST", node_target(name, "/lost"), body));
+    print(fmt::format("node {} {}\n", name, read_node(node).state));
+  }
+  return kExitOk;
+}
+
 CommandSpec spec_of(const std::string& name, const std::string& summary) {
   CommandSpec spec;
   spec.name = name;
@@ -168,6 +186,12 @@ std::vector<Command> node_care_commands() {
   CommandSpec agents = spec_of("node upgrade-agent", "Upgrade agents while their tasks run");
   CommandSpec resume =
       spec_of("node resume", "Return nodes to service, after their tests if necessary");
+  CommandSpec lost = spec_of("node lost", "Say that machines which are not heard of are off");
+  lost.description =
+      "A node that is silent counts as lost once its tasks must have ended: after the grace and\n"
+      "the fence, and after a start of the controller after the grace of an outage (24 hours).\n"
+      "This says that it is off now, so that its jobs run elsewhere at once. It is logged.";
+  lost.options.push_back({"is-off", 0, "", "somebody made sure: the machine is off"});
   CommandSpec all = spec_of("upgrade", "Upgrade agents, or with --drivers nodes, a few at a time");
   all.operands = "[NODE...]";
   all.operands_min = 0;
@@ -195,7 +219,8 @@ std::vector<Command> node_care_commands() {
           {reboot, asks("node reboot", "reboot")},
           {upgrade, asks("node upgrade", "upgrade")},
           {agents, asks("node upgrade-agent", "upgrade_agent")},
-          {resume, asks("node resume", "resume")}};
+          {resume, asks("node resume", "resume")},
+          {lost, guarded("node lost", declare_off)}};
 }
 
 }  // namespace dove::cli

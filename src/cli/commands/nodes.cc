@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/client/api.h"
+#include "cli/client/pages.h"
 #include "cli/client/views.h"
 #include "cli/families.h"
 #include "cli/terminal/output.h"
@@ -96,11 +97,20 @@ std::string care_text(const json& node) {
                      text_of(one, "evidence")));
   }
   line("Network", text_of(node, "unit_suspected"));
+  const json refused = node.value("refused", json());
+  if (refused.is_object()) {
+    line("Refused", fmt::format("an agent at {}, {} ago: {}", text_of(refused, "address"),
+                                span_text(number_of(refused, "ago_us")), text_of(refused, "why")));
+  }
+  if (const std::int64_t at_us = number_of(node, "lost_at_us"); at_us > 0) {
+    line("Lost at", when_text(at_us) + ", unless it is heard of; at once with `dove node lost " +
+                        text_of(node, "name") + " --is-off`");
+  }
   return out;
 }
 
 Result<json> fetch(Api& api, const std::vector<std::string>& names) {
-  if (names.empty()) return api.get("/v1/nodes");
+  if (names.empty()) return get_all(api, "/v1/nodes", "nodes");
   json nodes = json::array();
   for (const std::string& name : names) {
     for (const std::string& one : expand_hostlist(name)) {

@@ -8,6 +8,7 @@
 #include "cli/client/views.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/times.h"
+#include "wire/address.h"
 
 namespace dove::cli {
 namespace {
@@ -16,20 +17,6 @@ using nlohmann::json;
 
 std::string seconds(const json& settings, const char* name) {
   return fmt::format("{} sec", span_us_of(settings, name) / 1'000'000);
-}
-
-// "http://host:7717/..." in its parts.
-struct Address {
-  std::string host, port;
-};
-Address address_of(std::string url) {
-  if (const std::size_t scheme = url.find("://"); scheme != std::string::npos) {
-    url.erase(0, scheme + 3);
-  }
-  url = url.substr(0, url.find('/'));
-  const std::size_t colon = url.rfind(':');
-  if (colon == std::string::npos) return {url, ""};
-  return {url.substr(0, colon), url.substr(colon + 1)};
 }
 
 std::string licences(const json& settings) {
@@ -48,13 +35,14 @@ std::string config_page(const json& cluster, const json& objects, const std::str
   const json& list = items_of(objects, "objects");
   const json settings = list.empty() ? json::object() : list[0];
   const bool preempts = flag_of(settings, "preemption");
-  const Address address = address_of(url);
+  const Result<wire::ServerUrl> parsed = wire::parse_server_url(url);
+  const wire::ServerUrl server = parsed.ok() ? *parsed : wire::ServerUrl{};
   std::string out = fmt::format("Configuration data as of {}\n", local_time_text(now_us));
   const auto line = [&](const char* name, const std::string& value) {
     out += fmt::format("{:<23} = {}\n", name, value.empty() ? "(null)" : value);
   };
   line("AccountingStorageEnforce", "none");
-  line("AccountingStorageHost", address.host);
+  line("AccountingStorageHost", server.host);
   line("AccountingStorageTRES", "cpu,mem,energy,node,billing,fs/disk,vmem,pages,gres/gpu");
   line("AccountingStorageType", "accounting_storage/slurmdbd");
   line("ClusterName", text_of(cluster, "name"));
@@ -83,8 +71,8 @@ std::string config_page(const json& cluster, const json& objects, const std::str
   line("SchedulerType", "sched/backfill");
   line("SelectType", "select/cons_tres");
   line("SelectTypeParameters", "CR_CORE_MEMORY");
-  line("SlurmctldHost[0]", address.host);
-  line("SlurmctldPort", address.port);
+  line("SlurmctldHost[0]", server.host);
+  line("SlurmctldPort", std::to_string(server.port));
   line("SlurmdTimeout", seconds(settings, "silent_after"));
   line("SLURM_VERSION", fmt::format("22.05.8 (dove {})", text_of(cluster, "version")));
   line("SwitchType", "switch/none");
@@ -92,7 +80,7 @@ std::string config_page(const json& cluster, const json& objects, const std::str
   line("TmpFS", "/tmp");
   line("TopologyPlugin", "topology/tree");
   line("WaitTime", "0 sec");
-  return out + fmt::format("\nSlurmctld(primary) at {} is UP\n", address.host);
+  return out + fmt::format("\nSlurmctld(primary) at {} is UP\n", server.host);
 }
 
 }  // namespace dove::cli

@@ -17,6 +17,7 @@
 #include "cli/face.h"
 #include "cli/families.h"
 #include "cli/slurm/amounts.h"
+#include "cli/slurm/immediate.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/terminal.h"
 
@@ -123,8 +124,10 @@ class WithoutInterrupts {
   void (*before_)(int) = nullptr;
 };
 
-Result<int> hold(const Invocation& invocation, Api& api, const std::string& id) {
+Result<int> hold(const Invocation& invocation, Api& api, const std::string& id,
+                 std::optional<int> limit_s) {
   {
+    StartLimit limit(api.endpoint(), id, limit_s);
     Api canceller(api.endpoint());
     const SignalWatch watch([&](int) {
       [[maybe_unused]] const Result<json> done =
@@ -132,6 +135,10 @@ Result<int> hold(const Invocation& invocation, Api& api, const std::string& id) 
     });
     TRY(wait_for_jobs(api, id, "started"));
     TRY_ASSIGN(const json found, api.get(job_target(id)));
+    if (limit.has_passed()) {
+      tell_busy("salloc");
+      return 1;
+    }
     if (read_job(found).ended) {
       say(invocation, fmt::format("error: Job allocation {} has been revoked", id));
       return 1;
@@ -158,12 +165,13 @@ Result<int> run_salloc(const Invocation& invocation) {
     print("slurm 22.05 (dove)\n");
     return 0;
   }
+  TRY_ASSIGN(const std::optional<int> limit_s, immediate_s(invocation));
   TRY_ASSIGN(const jobfiles::ParsedJob job, placeholder(invocation));
   if (!invocation.has("quiet")) print_warnings(job.warnings);
   TRY_ASSIGN(Api api, Api::connect(invocation));
   TRY_ASSIGN(const Submitted submitted, submit(api, job));
   say(invocation, fmt::format("Pending job allocation {}", submitted.id));
-  const Result<int> code = hold(invocation, api, submitted.id);
+  const Result<int> code = hold(invocation, api, submitted.id, limit_s);
   if (invocation.has("no-shell") && code.ok() && *code == 0) return 0;
   const Result<json> ended = api.send("POST", job_target(submitted.id, "/cancel"), json::object());
   if (code.ok() && !ended.ok() && ended.error().kind != ErrorKind::kConflict) return ended.error();
@@ -186,7 +194,8 @@ std::vector<Command> salloc_commands() {
       "the command's code.";
   spec.options = {{"no-shell", 0, "", "leave the allocation to `srun --jobid`, until scancel"},
                   {"kill-command", 'K', "SIGNAL", "accepted, no effect", false, true},
-                  {"immediate", 'I', "SECONDS", "accepted, no effect", false, true},
+                  {"immediate", 'I', "SECONDS",
+                   "give up what does not start within that many seconds (1)", false, true},
                   {"bell", 0, "", "accepted, no effect"},
                   {"no-bell", 0, "", "accepted, no effect"}};
   for (OptionSpec& option : sbatch_option_specs("KI")) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "cli/client/pages.h"
 #include "cli/commands/job_list.h"
 #include "cli/face.h"
 #include "cli/families.h"
@@ -94,7 +95,7 @@ Result<int> show_jobs(Api& api, const std::string& id, bool oneliner) {
 
 Result<int> show_nodes(Api& api, const std::string& names) {
   if (names.empty()) {
-    TRY_ASSIGN(const json answer, api.get("/v1/nodes"));
+    TRY_ASSIGN(const json answer, get_all(api, "/v1/nodes", "nodes"));
     for (const json& node : items_of(answer, "nodes"))
       print(slurm_node_text(read_node(node)) + "\n");
     return 0;

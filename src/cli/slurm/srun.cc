@@ -12,11 +12,13 @@
 #include "cli/client/task_ends.h"
 #include "cli/face.h"
 #include "cli/families.h"
+#include "cli/slurm/immediate.h"
 #include "cli/slurm/step_container.h"
 #include "cli/slurm/step_sizes.h"
 #include "cli/terminal/output.h"
 #include "codec/json.h"
 #include "jobfiles/amounts.h"
+#include "jobfiles/container_options.h"
 #include "jobfiles/options.h"
 #include "jobfiles/step_options.h"
 
@@ -103,6 +105,9 @@ Result<StepWanted> wanted_of(const Invocation& invocation) {
   if (invocation.has("cpus-per-task")) {
     step.environment["SLURM_CPUS_PER_TASK"] = invocation.get("cpus-per-task");
   }
+  if (invocation.has("container-image") || invocation.has("container-env")) {
+    step.environment[jobfiles::kContainerEnv] = invocation.get("container-env");
+  }
   step.quiet = invocation.has("quiet");
   step.stdout_path = output_path_of(invocation, "output");
   step.stderr_path = output_path_of(invocation, "error");
@@ -113,7 +118,7 @@ Result<StepWanted> wanted_of(const Invocation& invocation) {
   return step;
 }
 
-// Of a job that is over, as of a step: which tasks failed, and where.
+// Prints which tasks of a job that is over failed, and where, as for a step.
 void tell_failures(Api& api, const std::string& id) {
   const Result<json> job = api.get(job_target(id));
   if (!job.ok() || !job->contains("attempts") || (*job)["attempts"].empty()) return;
@@ -145,6 +150,7 @@ Result<int> run_as_job(const Invocation& invocation) {
                {"name", program.substr(program.rfind('/') + 1)},
                {"environment", own_environment(invocation.get("export"))},
                {"workdir", local_context().workdir}};
+  TRY_ASSIGN(const std::optional<int> limit_s, immediate_s(invocation));
   jobfiles::Source source{"srun", codec::dump_json(body), jobfiles::Format::kNative, {}};
   jobfiles::Context context = local_context();
   for (const jobfiles::Option& option : sbatch_options_of(invocation)) {
@@ -158,8 +164,13 @@ Result<int> run_as_job(const Invocation& invocation) {
   TRY_ASSIGN(const Submitted submitted, submit(api, job));
   if (invocation.has("verbose")) face_says("srun", fmt::format("job {} submitted", submitted.id));
   const bool elsewhere = invocation.has("output");
+  StartLimit limit(api.endpoint(), submitted.id, limit_s);
   TRY_ASSIGN(const int code, run_to_end(api, submitted.id, elsewhere ? 0 : static_cast<int>(tasks),
                                         invocation.has("label")));
+  if (limit.has_passed()) {
+    tell_busy("srun");
+    return 1;
+  }
   if (code != 0) tell_failures(api, submitted.id);
   return code;
 }

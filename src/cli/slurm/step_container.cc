@@ -6,66 +6,48 @@
 
 #include "cli/client/submission.h"
 #include "cli/terminal/output.h"
-#include "jobfiles/container_image.h"
+#include "codec/json.h"
+#include "jobfiles/container_options.h"
 
 namespace dove::cli {
 namespace {
 
 using nlohmann::json;
 
-Result<json> volumes_of(const Invocation& invocation) {
-  json volumes = json::array();
-  const auto add = [&](const Volume& volume) {
-    volumes.push_back(json{{"source", volume.source},
-                           {"target", volume.target.empty() ? volume.source : volume.target},
-                           {"writable", volume.writable}});
-  };
-  for (const std::string& item : comma_list(invocation.get("container-mounts"))) {
-    Result<Volume> volume = jobfiles::parse_volume(item);
-    if (!volume.ok()) {
-      return usage_error(fmt::format("--container-mounts: {}", volume.error().message));
-    }
-    add(*volume);
-  }
-  if (invocation.has("container-mount-home") && !invocation.has("no-container-mount-home")) {
-    const std::string home = environment_value("HOME");
-    if (!home.starts_with('/')) return usage_error("--container-mount-home: HOME is not set");
-    add(Volume{home, home, true});
-  }
-  return volumes;
-}
+constexpr std::string_view kOpposites[][2] = {
+    {"container-readonly", "container-writable"},
+    {"container-entrypoint", "no-container-entrypoint"},
+    {"container-mount-home", "no-container-mount-home"},
+    {"container-remap-root", "no-container-remap-root"},
+};
 
 }  // namespace
 
 Result<json> step_container(const Invocation& invocation) {
-  if (!invocation.has("container-image")) {
-    for (const auto& [name, values] : invocation.values) {
-      if (!name.starts_with("container-") && !name.starts_with("no-container-")) continue;
-      return usage_error(fmt::format("--{} needs --container-image in the same step", name));
+  for (const auto& [one, other] : kOpposites) {
+    if (invocation.has(std::string(one)) && invocation.has(std::string(other))) {
+      return usage_error(fmt::format("--{} and --{} exclude each other", one, other));
     }
-    return json();
   }
-  Result<std::string> image = jobfiles::container_image(invocation.get("container-image"));
-  if (!image.ok()) {
-    return usage_error(fmt::format("--container-image: {}", image.error().message));
+  const jobfiles::ContainerPlace place{environment_value("HOME"), local_context().workdir};
+  ExecSpec exec;
+  ContainerSpec& container = exec.container;
+  std::string_view first;
+  for (const std::string_view name : jobfiles::container_options()) {
+    if (!invocation.has(std::string(name))) continue;
+    if (first.empty()) first = name;
+    const Result<void> set =
+        jobfiles::set_container(name, invocation.get(std::string(name)), place, container);
+    if (!set.ok()) return usage_error(fmt::format("--{}: {}", name, set.error().message));
   }
-  json container = {{"image", *image}};
-  TRY_ASSIGN(json volumes, volumes_of(invocation));
-  if (!volumes.empty()) container["volumes"] = std::move(volumes);
-  if (invocation.has("container-readonly")) {
-    if (invocation.has("container-writable")) {
-      return usage_error("--container-readonly and --container-writable exclude each other");
-    }
-    container["read_only"] = true;
+  if (first.empty()) return json();
+  if (container.image.empty() && container.name.empty()) {
+    return usage_error(
+        fmt::format("--{} needs --container-image, or the --container-name of an earlier step, in "
+                    "the same step",
+                    first));
   }
-  const std::string workdir = invocation.get("container-workdir");
-  if (!workdir.empty()) {
-    if (!workdir.starts_with('/')) {
-      return usage_error("--container-workdir: write an absolute path inside the container");
-    }
-    container["workdir"] = workdir;
-  }
-  return container;
+  return json::parse(codec::encode_exec(exec)).at("container");
 }
 
 }  // namespace dove::cli

@@ -140,7 +140,7 @@ std::string exit_text(const ExitView& exit) {
 
 std::string promise_text(const JobView& job) {
   if (job.promised_start_us == 0) return "";
-  return fmt::format("Promised to start by {}\n", when_text(job.promised_start_us));
+  return fmt::format("Promised to start by {}\n", zoned_text(job.promised_start_us));
 }
 
 std::string job_text(const JobView& job, std::int64_t now_us, bool colours) {

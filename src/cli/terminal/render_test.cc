@@ -175,7 +175,12 @@ TEST(Yaml, ErrorsNameThePlace) {
   ASSERT_FALSE(twice.ok());
   EXPECT_NE(twice.error().message.find("pools.yaml:2:1"), std::string::npos)
       << twice.error().message;
-  EXPECT_FALSE(read_yaml("x", "a: [1").ok());
+  const auto open = read_yaml("-", "kind: [Pool\nname: a\n");
+  ASSERT_FALSE(open.ok());
+  EXPECT_EQ(open.error().message,
+            "-:1:7: the [ is never closed: write a ] behind its last item, or quotes around a text "
+            "that begins with [");
+  EXPECT_EQ(read_yaml("x", "a: 'it''s [' # {\nb: [1, {c: 2]\n").error().field, "x:2:4");
 }
 
 TEST(Signals, HaveNamesAndNumbers) {
@@ -215,6 +220,19 @@ TEST(Table, TheLastColumnTakesTheRoomThereIs) {
   EXPECT_EQ(table.text(false), "ID  REASON\n7   " + std::string(50, 'x') + "\n");
   EXPECT_EQ(table.text(false, 34), "ID  REASON\n7   " + std::string(29, 'x') + "\u2026\n");
   EXPECT_EQ(table.text(false, 5), "ID  REASON\n7   " + std::string(19, 'x') + "\u2026\n");
+}
+
+TEST(Times, ProseHasTheReadersTimes) {
+  setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
+  tzset();
+  EXPECT_EQ(with_local_times("starts after 2026-11-22 14:06:44 UTC, or 2026-07-01T23:30:00.25Z."),
+            "starts after 2026-11-22 15:06:44 CET, or 2026-07-02 01:30:00 CEST.");
+  for (const char* same : {"", "2026-11-22", "2026-11-22 14:06:44", "at 2026-11-22T14:06:44+01:00",
+                           "2026-11-22 14:06:44 UT", "2026-11-22T14:06:44.9"}) {
+    EXPECT_EQ(with_local_times(same), same);
+  }
+  setenv("TZ", "UTC", 1);
+  tzset();
 }
 
 }  // namespace

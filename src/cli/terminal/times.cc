@@ -45,6 +45,46 @@ std::string local_time_text(std::int64_t at_us) { return at_us == 0 ? "N/A" : lo
 
 std::string when_text(std::int64_t at_us) { return at_us == 0 ? "-" : local(at_us, ' '); }
 
+std::string zoned_text(std::int64_t at_us) {
+  if (at_us == 0) return "-";
+  const std::time_t at_s = at_us / 1'000'000;
+  std::tm parts{};
+  localtime_r(&at_s, &parts);
+  return local(at_us, ' ') + " " + (parts.tm_zone == nullptr ? "" : parts.tm_zone);
+}
+
+std::string with_local_times(std::string text) {
+  static constexpr std::string_view kForm = "dddd-dd-dd?dd:dd:dd";
+  const auto fits = [&](std::size_t at) {
+    for (std::size_t i = 0; i < kForm.size(); ++i) {
+      const char c = text[at + i];
+      const bool good = kForm[i] == 'd'   ? c >= '0' && c <= '9'
+                        : kForm[i] == '?' ? c == 'T' || c == ' '
+                                          : c == kForm[i];
+      if (!good) return false;
+    }
+    return true;
+  };
+  for (std::size_t at = 0; at + kForm.size() < text.size(); ++at) {
+    if (!fits(at)) continue;
+    std::size_t end = at + kForm.size();
+    if (text[end] == '.') {
+      end = std::min(text.find_first_not_of("0123456789", end + 1), text.size());
+    }
+    const std::string_view rest = std::string_view(text).substr(end);
+    const std::size_t zone = rest.starts_with("Z") ? 1 : rest.starts_with(" UTC") ? 4 : 0;
+    if (zone == 0) continue;
+    std::tm parts{};
+    std::string form = text.substr(at, kForm.size());
+    form[10] = ' ';
+    if (::strptime(form.c_str(), "%Y-%m-%d %H:%M:%S", &parts) == nullptr) continue;
+    const std::string local_form = zoned_text(std::int64_t{::timegm(&parts)} * 1'000'000);
+    text.replace(at, end + zone - at, local_form);
+    at += local_form.size() - 1;
+  }
+  return text;
+}
+
 std::optional<std::int64_t> parse_span_us(std::string_view text) {
   std::int64_t value = 0;
   const char* end = text.data() + text.size();

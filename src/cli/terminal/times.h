@@ -16,6 +16,11 @@ std::string span_text(std::int64_t span_us);
 std::string local_time_text(std::int64_t at_us);
 // "2026-08-30 14:05:59" in local time, "-" for 0.
 std::string when_text(std::int64_t at_us);
+// "2026-08-30 14:05:59 CEST": likewise, for prose.
+std::string zoned_text(std::int64_t at_us);
+// The server's prose with its times ("2026-08-30T12:05:59.25Z", "2026-08-30 12:05:59 UTC") as
+// zoned_text() writes them.
+std::string with_local_times(std::string text);
 // "30", "30s", "5m", "2h", "1d", "10ms" in microseconds; no unit is seconds.
 std::optional<std::int64_t> parse_span_us(std::string_view text);
 // Local time = UTC + this, at `at_us`.

@@ -8,6 +8,8 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "jobfiles/yaml.h"
+
 namespace dove::cli {
 namespace {
 
@@ -182,6 +184,7 @@ Result<std::vector<json>> read_yaml(const std::string& name, const std::string& 
       if (!document.is_null()) documents.push_back(std::move(document));
     }
   } catch (const YAML::Exception& error) {
+    if (const std::optional<Error> open = jobfiles::unclosed_bracket(name, text)) return *open;
     return reader.wrong(error.mark, error.msg);
   }
   return documents;

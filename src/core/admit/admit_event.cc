@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/admit/admit.h"
+#include "core/nodes/contact.h"
 #include "core/place/score_board.h"
 #include "core/queue/queue_tree.h"
 
@@ -76,6 +77,38 @@ class Admission {
     if (node->contact != Contact::kConnected) return {};
     return conflict("node_connected",
                     fmt::format("node {} is connected: stop its agent first", node->name));
+  }
+
+  Result<void> operator()(const NodeDeclaredOff& event) const {
+    const Node* node = state_.find_node(event.node);
+    if (node == nullptr || node->removed) return not_found("node", event.node.value);
+    if (node->contact != Contact::kConnected) return {};
+    return conflict("node_connected",
+                    fmt::format("node {} is connected, so its machine is not off", node->name));
+  }
+
+  // The only report that is asked about: it may end what runs elsewhere.
+  Result<void> operator()(const NodeRegistered& event) const {
+    const Node* node = state_.find_node(event.name);
+    if (node == nullptr || comer(*node, event) != Comer::kStranger) return {};
+    if (node->contact == Contact::kConnected) {
+      return conflict(
+          "node_exists_elsewhere",
+          fmt::format("an agent named {0} is connected from another machine, or from another copy "
+                      "of this agent's directory; its work goes on there. On this machine, stop "
+                      "the agent, empty its data directory, and let it join under a name of its "
+                      "own (`dove join-token create NAME`)",
+                      node->name));
+    }
+    const Instant at = lost_at(state_, *node);
+    return conflict(
+        "node_not_proven",
+        fmt::format("tasks of node {0} may still run on the machine that was last heard of under "
+                    "this name, and this one does not prove to be that machine, booted anew. It is "
+                    "let in {1} s from now at the latest, or at once when an administrator says "
+                    "that the other one is off (`dove node lost {0} --is-off`). If both are to "
+                    "run, give this one a name and an empty data directory of its own",
+                    node->name, (at - state_.now).us / 1'000'000));
   }
 
   Result<void> operator()(const NodeActionRequested& event) const {

@@ -42,5 +42,32 @@ TEST_F(AdmitEvent, AnUnknownOrderIsRefused) {
   EXPECT_FALSE(may(ObjectApplied{queue}));
 }
 
+TEST_F(AdmitEvent, OnlyASilentNodeIsDeclaredOff) {
+  EXPECT_FALSE(may(NodeDeclaredOff{NodeId(1), "no power"}));
+  EXPECT_FALSE(may(NodeDeclaredOff{NodeId(9), "no power"}));
+  cluster.tell(NodeDisconnected{NodeId(1), true});
+  EXPECT_TRUE(may(NodeDeclaredOff{NodeId(1), "no power"}));
+}
+
+TEST_F(AdmitEvent, AnUnknownUserIsToldWhatToDo) {
+  NodeRegistered stranger;
+  stranger.name = "n1";
+  stranger.boot_id = "boot";
+  stranger.machine_id = "one";
+  stranger.inventory = inventory_of({});
+  EXPECT_TRUE(may(stranger));
+  cluster.tell(stranger);
+  cluster.submit_and_start();
+  stranger.machine_id = "another";
+  const auto elsewhere = admit(cluster.state, plain_policies(), stranger);
+  EXPECT_EQ(elsewhere.error().code, "node_exists_elsewhere");
+  EXPECT_NE(elsewhere.error().message.find("dove join-token create"), std::string::npos);
+  cluster.tell(NodeDisconnected{NodeId(1), true});
+  const auto waits = admit(cluster.state, plain_policies(), stranger);
+  EXPECT_EQ(waits.error().code, "node_not_proven");
+  EXPECT_NE(waits.error().message.find("306 s"), std::string::npos) << waits.error().message;
+  EXPECT_NE(waits.error().message.find("dove node lost n1 --is-off"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace dove::core

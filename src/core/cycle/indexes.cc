@@ -7,6 +7,7 @@
 #include "core/collections/move_in.h"
 #include "core/cycle/wake.h"
 #include "core/nodes/care.h"
+#include "core/nodes/contact.h"
 #include "core/place/hostlist.h"
 #include "core/preempt/victims.h"
 #include "core/state/books.h"

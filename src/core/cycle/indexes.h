@@ -61,6 +61,8 @@ struct ArrayNote {
   std::int32_t active = 0;
 };
 
+using KeptNodes = std::map<JobId, std::vector<NodeId>>;  // core/cycle/kept_nodes.h
+
 struct Indexes {
   Policies policies;
   bool by_order_policy = true;
@@ -108,6 +110,7 @@ struct Indexes {
   std::int64_t ended_count = 0;
 
   Plan plan;
+  KeptNodes kept_nodes;     // as kPlace last found them
   std::size_t decided = 0;  // so many decisions the last cycle made
 };
 
@@ -124,7 +127,7 @@ void sync_node(const State& state, Indexes& indexes, NodeId node);
 void sync_free(const State& state, Indexes& indexes, NodeId node);
 void sync_job(State& state, Indexes& indexes, JobId job);
 void sync_wake(const State& state, Indexes& indexes, JobId job);
-// Of the pool that the job asks for; null when there is none.
+// The index of the pool that the job asks for; null when there is none.
 const PoolIndex* pool_index_of(const State& state, const Indexes& indexes, const JobSpec& spec);
 
 }  // namespace dove::core

@@ -5,6 +5,7 @@
 
 #include "core/cycle/wake.h"
 #include "core/nodes/care.h"
+#include "core/nodes/contact.h"
 #include "core/place/reservation.h"
 #include "core/plan/promise.h"
 

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "core/cycle/decide_fixture.h"
-#include "core/cycle/wake.h"
+#include "core/nodes/contact.h"
 
 namespace dove::core {
 namespace {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 
+#include "core/cycle/kept_nodes.h"
 #include "core/cycle/passes.h"
 #include "core/cycle/promises.h"
 #include "core/place/limits.h"
@@ -17,7 +18,51 @@
 namespace dove::core {
 namespace {
 
-// On the node that scores best, if the job is of a kind that is scored.
+// Takes a share of the device that was chosen with the node.
+class OnDevice final : public PlacementPolicy {
+ public:
+  OnDevice(const PlacementPolicy& policy, std::int32_t device) : policy_(policy), device_(device) {}
+  std::string_view name() const override { return policy_.name(); }
+  NodeRank rank(const NodeFree& free) const override { return policy_.rank(free); }
+  NodeRank skip(const NodeRank& from, const NodeNeeds& needs) const override {
+    return policy_.skip(from, needs);
+  }
+  DeviceIds whole_devices(const DeviceChoice& choice) const override {
+    return policy_.whole_devices(choice);
+  }
+  std::int32_t share_device(const DeviceChoice& choice) const override {
+    const bool offered =
+        std::any_of(choice.offers.begin(), choice.offers.end(),
+                    [&](const DeviceOffer& offer) { return offer.device == device_; });
+    return offered ? device_ : policy_.share_device(choice);
+  }
+
+ private:
+  const PlacementPolicy& policy_;
+  std::int32_t device_;
+};
+
+// All nodes but those that are kept for others.
+class NotKept final : public FreeNodes {
+ public:
+  // `free` may be null, as in Candidates; `kept` ascends.
+  NotKept(FreeNodes* free, const std::vector<NodeId>& kept) : free_(free), kept_(kept) {}
+  const FreeBooks* books(NodeId node) override {
+    return free_ == nullptr ? nullptr : free_->books(node);
+  }
+  bool is_open(NodeId node) override {
+    if (std::binary_search(kept_.begin(), kept_.end(), node)) return false;
+    return free_ == nullptr || free_->is_open(node);
+  }
+  bool is_spare(NodeId node) override { return free_ != nullptr && free_->is_spare(node); }
+
+ private:
+  FreeNodes* free_;
+  const std::vector<NodeId>& kept_;
+};
+
+// On the node that scores best, if the job is of a kind that is scored. The board remembers what is
+// open: nodes that are kept from this job are left to Candidates::free.
 std::optional<std::vector<Placement>> search_by_score(Cycle& cycle, const WaitClass& it,
                                                       Candidates candidates) {
   Indexes& indexes = cycle.indexes;
@@ -28,13 +73,14 @@ std::optional<std::vector<Placement>> search_by_score(Cycle& cycle, const WaitCl
   };
   const auto best = indexes.scores.choose(cycle.state, it.pool->name, *it.spec, open);
   if (!best) return std::nullopt;
-  const RankedNodes only = {{indexes.nodes[best->value - 1].rank, *best}};
+  const RankedNodes only = {{indexes.nodes[best->node.value - 1].rank, best->node}};
   candidates.ranked = &only;
-  return find_places(candidates, *cycle.policies.placement, *it.spec, {});
+  return find_places(candidates, OnDevice(*cycle.policies.placement, best->device), *it.spec, {});
 }
 
 std::optional<std::vector<Placement>> search(Cycle& cycle, const WaitClass& it,
                                              const std::set<JobId>& ignored,
+                                             const std::vector<NodeId>& kept,
                                              std::span<const NodeId> avoided) {
   const State& state = cycle.state;
   Plan& plan = cycle.indexes.plan;
@@ -47,6 +93,8 @@ std::optional<std::vector<Placement>> search(Cycle& cycle, const WaitClass& it,
   candidates.domains = &it.pool->domains;
   candidates.jobs = &state.jobs;
   candidates.free = plan.is_empty() ? nullptr : &planned;
+  NotKept not_kept(candidates.free, kept);
+  if (!kept.empty()) candidates.free = &not_kept;
   candidates.spares_last = planned.takes_spares();
   if (avoided.empty()) {
     if (auto found = search_by_score(cycle, it, candidates)) return found;
@@ -68,9 +116,10 @@ Verdict try_place(Cycle& cycle, std::uint64_t id) {
   if (launch_promised(cycle, id)) return Verdict::kOpen;
   const Job& job = *state.find_job(it.jobs.begin()->job);
   const std::set<JobId> ignored = promises_behind(state, job);
+  const std::vector<NodeId> kept = nodes_kept_from(state, cycle.indexes.kept_nodes, job);
   bool found = false;
   const auto find = [&](std::span<const NodeId> avoided) {
-    auto some = search(cycle, it, ignored, avoided);
+    auto some = search(cycle, it, ignored, kept, avoided);
     found = found || some.has_value();
     return some;
   };
@@ -78,15 +127,30 @@ Verdict try_place(Cycle& cycle, std::uint64_t id) {
   limited.find = std::ref(find);
   auto places =
       amount_hangs_on_places(state, spec) ? places_within_limits(limited) : first_places(limited);
-  // Which promises bind it hangs on guarantees, and so on who is launched.
-  const bool lasts =
-      it.monotone && (state.promises.empty() || !cycle.indexes.tree.depends_on_usage());
+  // Which promises and kept nodes bind it depends on guarantees, and so on what is launched.
+  const bool is_bound = !state.promises.empty() || !cycle.indexes.kept_nodes.empty();
+  const bool lasts = it.monotone && !(is_bound && cycle.indexes.tree.depends_on_usage());
   if (!places) return lasts && !found ? Verdict::kNoPlace : Verdict::kChanging;
   withdraw_behind(cycle, job, *places, ignored);
   const auto number =
       job.attempts.empty() ? AttemptNumber{1} : AttemptNumber{job.attempts.back().number + 1};
   cycle.emit(Launch{job.id, number, shared(std::move(*places))});
   return Verdict::kOpen;
+}
+
+// Other nodes are kept, or for another job: what had no place may have one.
+void renew_kept(Cycle& cycle) {
+  KeptNodes kept = kept_nodes(cycle.state, cycle.indexes, *cycle.policies.placement);
+  if (kept == cycle.indexes.kept_nodes) return;
+  cycle.indexes.kept_nodes = std::move(kept);
+  reopen_all(cycle.indexes);
+}
+
+bool has_started(const Cycle& cycle) {
+  const KeptNodes& kept = cycle.indexes.kept_nodes;
+  return std::any_of(kept.begin(), kept.end(), [&](const auto& one) {
+    return cycle.state.find_job(one.first)->phase != JobPhase::kWaiting;
+  });
 }
 
 }  // namespace
@@ -98,6 +162,7 @@ Back place(Cycle& cycle) {
   // A launch may help those whose search can miss: another round, as long as there are launches.
   for (bool launched = true; launched;) {
     keep_promises(cycle);
+    renew_kept(cycle);
     launched = false;
     reopen_changing(indexes);
     if (indexes.tree.mixes_orders() && indexes.tree.any_open()) reopen_all(indexes);
@@ -105,9 +170,12 @@ Back place(Cycle& cycle) {
       const Verdict verdict = try_place(cycle, *id);
       if (verdict == Verdict::kOpen) {
         launched = true;
+        if (has_started(cycle)) renew_kept(cycle);
       } else {
         set_verdict(indexes, *id, verdict);
-        if (verdict != Verdict::kNoPlace || ++refused * kLooks_paid < indexes.classes.last()) {
+        // Where orders are mixed, what is closed before its turn could pull others forward.
+        if (verdict != Verdict::kNoPlace || indexes.tree.mixes_orders() ||
+            ++refused * kLooks_paid < indexes.classes.last()) {
           continue;
         }
         close_too_much(cycle.state, indexes, indexes.classes.at(*id).pool);

@@ -135,7 +135,9 @@ class Round {
   }
 
   // Stops the victims, if there are any that make room. False: there is nobody to stop.
-  bool seek(const Job& job, const VictimRules& rules) {
+  bool seek(const Job& job, VictimRules rules) {
+    const OrderPolicy& order = order_of(state_, cycle_.policies, job.spec->queue);
+    rules.takes_over = order.head() == Head::kTakesOver;
     const std::vector<JobId> stopping(indexes_.stopping.begin(), indexes_.stopping.end());
     const std::set<JobId>& preemptible = indexes_.preemptible;
     const std::vector<JobId> running(preemptible.begin(), preemptible.end());

@@ -8,20 +8,6 @@
 #include "core/state/dependency.h"
 
 namespace dove::core {
-Instant lost_at(const State& state, const Node& node) {
-  if (node.removed) return kNever;
-  const Span fence = state.settings.fence;
-  switch (node.contact) {
-    case Contact::kConnected:
-    case Contact::kLost:
-      return kNever;
-    case Contact::kBroken:
-      return node.contact_since + fence + kFence_margin;
-    case Contact::kSilent:
-      return node.contact_since + state.settings.disconnect_grace + fence + kFence_margin;
-  }
-  return kNever;
-}
 
 Instant deadline_at(const State& state, const Job& job) {
   const Attempt& attempt = job.attempts.back();

@@ -7,17 +7,6 @@
 namespace dove::core {
 namespace {
 
-TEST(Wake, ANodeIsLostAfterItsFenceAndASilentOneAfterItsGraceToo) {
-  TestCluster cluster(1);
-  EXPECT_EQ(lost_at(cluster.state, cluster.node(1)), kNever);
-  cluster.tell(NodeDisconnected{NodeId(1), false});
-  const Instant broken = cluster.state.now + cluster.state.settings.fence + kFence_margin;
-  EXPECT_EQ(lost_at(cluster.state, cluster.node(1)), broken);
-  cluster.tell(NodeDisconnected{NodeId(1), true});
-  EXPECT_EQ(lost_at(cluster.state, cluster.node(1)),
-            broken + cluster.state.settings.disconnect_grace);
-}
-
 TEST(Wake, OrdersHaveADeadlineAndRunningJobsNone) {
   TestCluster cluster(1);
   const JobId job = cluster.submit();

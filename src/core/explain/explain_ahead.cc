@@ -68,7 +68,7 @@ class Ahead {
     mine_[0] = key(own, job);
   }
 
-  bool strict() const { return own_.head_blocks(); }
+  bool strict() const { return own_.head() == Head::kBlocks; }
   void look_at_all(bool lane_only);
   std::optional<Reason> reason() const;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/cycle/kept_nodes.h"
 #include "core/place/hostlist.h"
 #include "core/place/within_limits.h"
 #include "core/plan/plan.h"
@@ -15,9 +16,9 @@ namespace {
 // The job's nodes as they would be if it were to start now.
 class Now {
  public:
-  // `told`: the other reasons; limits among them do not count.
+  // `told`: the other reasons; limits among them do not count. `without`: but for these nodes.
   Now(const State& state, const PlacementPolicy& policy, const Pool& pool, const Job& job,
-      const std::vector<Reason>& told)
+      const std::vector<Reason>& told, const std::vector<NodeId>& without = {})
       : state_(state),
         policy_(policy),
         job_(job),
@@ -25,6 +26,7 @@ class Now {
         told_(told) {
     for (const Node& node : state.nodes) {
       if (!is_available(node) || !any_hostlist_holds(pool.nodes, node.name)) continue;
+      if (std::binary_search(without.begin(), without.end(), node.id)) continue;
       ranked_.insert({policy.rank(free_of(node)), node.id});
       if (allows(*job.spec, node)) nodes_.push_back(&node);
     }
@@ -109,13 +111,34 @@ void add_without_plan(const State& state, const Job& job, std::vector<Reason>& o
   if (reason.count > 0) out.push_back(std::move(reason));
 }
 
+// Nodes that are kept for a gang that has waited too long.
+void add_kept(const State& state, const Policies& policies, const Pool& pool, const Job& job,
+              std::vector<Reason>& out) {
+  const KeptNodes kept = kept_nodes(state, policies);
+  const std::vector<NodeId> nodes = nodes_kept_from(state, kept, job);
+  if (nodes.empty()) return;
+  const Now with(state, *policies.placement, pool, job, out);
+  const Now without(state, *policies.placement, pool, job, out, nodes);
+  if (!with.fits(true) || without.fits(true)) return;
+  Reason reason;
+  reason.kind = ReasonKind::kPromised;
+  for (const auto& [id, its] : kept) {
+    if (id != job.id && std::includes(nodes.begin(), nodes.end(), its.begin(), its.end())) {
+      reason.other = id;
+    }
+  }
+  out.push_back(std::move(reason));
+}
+
 }  // namespace
 
 void explain_plan(const State& state, const Policies& policies, const Job& job,
                   std::vector<Reason>& out) {
   add_without_plan(state, job, out);
   const Pool* pool = pool_of(state, *job.spec);
-  if (pool == nullptr || state.promises.empty()) return;
+  if (pool == nullptr) return;
+  add_kept(state, policies, *pool, job, out);
+  if (state.promises.empty()) return;
   const Now now(state, *policies.placement, *pool, job, out);
   if (now.fits(false) && !now.fits(true)) add_promised(state, job, now, out);
 }

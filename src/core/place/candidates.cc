@@ -21,11 +21,23 @@ NodeFree free_of(const FreeView& free) {
   return sum;
 }
 
+bool wants_some(const JobSpec& spec) {
+  if (spec.nodes_wanted.empty() || spec.groups.size() != 1) return false;
+  if (static_cast<std::size_t>(spec.groups.front().nodes_min) <= spec.nodes_wanted.size()) {
+    return false;
+  }
+  return std::none_of(spec.nodes_wanted.begin(), spec.nodes_wanted.end(),
+                      [](const std::string& name) { return name.find('[') != std::string::npos; });
+}
+
 bool allows(const JobSpec& spec, const Node& node) {
   for (const std::string& feature : spec.features) {
     if (!holds(node.declared.features, feature)) return false;
   }
-  if (!spec.nodes_wanted.empty() && !any_hostlist_holds(spec.nodes_wanted, node.name)) return false;
+  if (!spec.nodes_wanted.empty() && !any_hostlist_holds(spec.nodes_wanted, node.name) &&
+      !wants_some(spec)) {
+    return false;
+  }
   return spec.nodes_excluded.empty() || !any_hostlist_holds(spec.nodes_excluded, node.name);
 }
 

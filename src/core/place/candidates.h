@@ -28,9 +28,9 @@ class FreeNodes {
 struct Candidates {
   const RankedNodes* ranked = nullptr;
   const std::vector<Node>* nodes = nullptr;  // by NodeId - 1
-  // Of these nodes; null: made of them when the job names a level.
+  // The domains of these nodes; null: they are made when the job names a level.
   const Domains* domains = nullptr;
-  // That the nodes name: by them labels are found. Null: nobody is on the nodes.
+  // The jobs that the nodes name, for their labels. Null: there is nobody on the nodes.
   const IdMap<JobId, Job>* jobs = nullptr;
   // What is free, by NodeId - 1, instead of what the nodes say.
   const std::vector<FreeView>* views = nullptr;
@@ -40,6 +40,10 @@ struct Candidates {
   FreeNodes* free = nullptr;
   bool spares_last = false;  // some of these nodes may be spare
 };
+
+// Whether the wanted nodes are fewer than the job takes: they must be among its nodes, and it may
+// take others, too. Else it takes wanted ones only.
+bool wants_some(const JobSpec& spec);
 
 // Whether spec's features, wanted and excluded nodes allow the node.
 bool allows(const JobSpec& spec, const Node& node);

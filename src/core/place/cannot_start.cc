@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "core/place/candidates.h"
 #include "core/place/device_fit.h"
 #include "core/place/hostlist.h"
 #include "core/state/books.h"
@@ -160,7 +161,8 @@ std::string Finder::choose(Nodes& chosen) const {
   }
   std::int64_t left = 0;
   for (const Node* node : all_) {
-    if (!spec_.nodes_wanted.empty() && !holds(spec_.nodes_wanted, node->name)) continue;
+    const bool only_wanted = !spec_.nodes_wanted.empty() && !wants_some(spec_);
+    if (only_wanted && !holds(spec_.nodes_wanted, node->name)) continue;
     if (holds(spec_.nodes_excluded, node->name)) continue;
     ++left;
     const bool has_all = std::all_of(

@@ -19,10 +19,18 @@ class Search {
  public:
   Search(const RankedNodes& ranked, const Candidates& candidates, const PlacementPolicy& policy,
          const JobSpec& spec, std::span<const NodeId> avoided)
-      : ranked_(ranked), candidates_(candidates), policy_(policy), spec_(spec), avoided_(avoided) {}
+      : ranked_(ranked),
+        candidates_(candidates),
+        policy_(policy),
+        spec_(spec),
+        avoided_(avoided),
+        wants_some_(wants_some(spec)) {}
 
   // Nodes for all tasks of the group; empty when there is no room.
-  Shares spread(const TaskGroup& group) const;
+  Shares spread(const TaskGroup& group) const {
+    Shares shares = spread_freely(group);
+    return has_wanted(shares) ? shares : Shares{};
+  }
   // Tasks of the group that there is room for, node by node.
   std::int64_t room(const TaskGroup& group) const;
 
@@ -59,6 +67,19 @@ class Search {
   // last, until it returns false. What is preferred among nodes is decided here.
   template <class Visit>
   void for_each_node(const NodeNeeds& needs, Visit visit) const {
+    if (!wants_some_) return for_each_kind(needs, visit);
+    bool goes_on = true;
+    for (const bool wanted : {true, false}) {
+      const auto of_kind = [&](NodeId id) {
+        goes_on = is_wanted(id) != wanted || visit(id);
+        return goes_on;
+      };
+      if (goes_on) for_each_kind(needs, of_kind);
+    }
+  }
+
+  template <class Visit>
+  void for_each_kind(const NodeNeeds& needs, Visit visit) const {
     if (!takes_spares()) return for_each_ranked(needs, visit);
     bool goes_on = true;
     for (const bool spare : {false, true}) {
@@ -68,6 +89,18 @@ class Search {
       };
       if (goes_on) for_each_ranked(needs, of_kind);
     }
+  }
+
+  bool is_wanted(NodeId id) const {
+    return wants_some_ && std::find(spec_.nodes_wanted.begin(), spec_.nodes_wanted.end(),
+                                    node(id).name) != spec_.nodes_wanted.end();
+  }
+  // Whether all wanted nodes are among them, where these are not the only ones that will do.
+  bool has_wanted(const Shares& shares) const {
+    if (!wants_some_) return true;
+    const auto found = std::count_if(shares.begin(), shares.end(),
+                                     [&](const Share& share) { return is_wanted(share.node); });
+    return static_cast<std::size_t>(found) == spec_.nodes_wanted.size();
   }
 
   bool takes_spares() const { return candidates_.free != nullptr && candidates_.spares_last; }
@@ -95,6 +128,7 @@ class Search {
   // All nodes with room for a task, roomiest first, then in the policy's order. A packed job's own
   // come before all others, and spare ones last, where any number of nodes will do.
   Shares by_room(const TaskGroup& group) const;
+  Shares spread_freely(const TaskGroup& group) const;
   Shares spread_over(const TaskGroup& group, std::int32_t nodes) const;
   Shares spread_packed(const TaskGroup& group) const;
   Shares spread_widely(const TaskGroup& group) const;
@@ -125,6 +159,7 @@ class Search {
   const PlacementPolicy& policy_;
   const JobSpec& spec_;
   std::span<const NodeId> avoided_;
+  const bool wants_some_;
   ShortList<Place, 1> places_;                              // on nodes in use by this job
   ShortList<std::pair<NodeId, std::uint32_t>, 4> by_node_;  // ascending; index in places_
 };
@@ -154,6 +189,7 @@ Shares Search::by_room(const TaskGroup& group) const {
   const bool any_number = group.nodes_max == 0;
   const bool own_first = spec_.spread == Spread::kPack && any_number && !places_.empty();
   std::stable_sort(found.begin(), found.end(), [&](const Share& a, const Share& b) {
+    if (is_wanted(a.node) != is_wanted(b.node)) return is_wanted(a.node);
     if (own_first && is_in_use(a.node) != is_in_use(b.node)) return is_in_use(a.node);
     if (any_number && is_spare(a.node) != is_spare(b.node)) return is_spare(b.node);
     return a.tasks > b.tasks;
@@ -236,7 +272,7 @@ Shares Search::spread_widely(const TaskGroup& group) const {
   return spread_over(group, nodes);
 }
 
-Shares Search::spread(const TaskGroup& group) const {
+Shares Search::spread_freely(const TaskGroup& group) const {
   Shares shares;
   if (group.tasks_per_node > 0) {
     const std::int32_t each = std::min(group.tasks_per_node, group.tasks);

@@ -54,6 +54,23 @@ TEST_F(PlaceTest, WithoutALevelAnyNodesWillDo) {
   EXPECT_EQ(nodes_of(spec_of({.cores = 4, .tasks = 3})), (std::vector<std::uint32_t>{1, 2, 3}));
 }
 
+TEST_F(PlaceTest, FewerNodesThanTheJobTakesAreAmongIts) {
+  JobSpec spec = spec_of({.cores = 4, .tasks = 2});
+  spec.groups[0].nodes_min = spec.groups[0].nodes_max = 2;
+  spec.nodes_wanted = {"n3"};
+  EXPECT_EQ(nodes_of(spec), (std::vector<std::uint32_t>{1, 3}));
+  spec.nodes_wanted = {"n3", "n4"};
+  EXPECT_EQ(nodes_of(spec), (std::vector<std::uint32_t>{3, 4}));
+  spec.nodes_wanted = {"n4"};
+  spec.groups[0].tasks_per_node = 1;
+  EXPECT_EQ(nodes_of(spec), (std::vector<std::uint32_t>{1, 4}));
+  spec.nodes_excluded = {"n1", "n2", "n3"};
+  EXPECT_TRUE(nodes_of(spec).empty());
+  spec.nodes_excluded.clear();
+  cluster.submit_and_start({.cores = 4}, {4});
+  EXPECT_TRUE(nodes_of(spec).empty());
+}
+
 // What a plan would keep for others.
 class Kept final : public FreeNodes {
  public:

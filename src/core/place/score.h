@@ -103,7 +103,8 @@ class ScorePolicy {
   virtual Ties ties() const { return Ties::kFirst; }
   // Whether prepare looks at the mix: then it is prepared again as the mix changes.
   virtual bool learns() const { return false; }
-  // `mix` is what to expect, each shape once; classes are those of all nodes.
+  // `mix` is what to expect, each shape once; classes are those of all nodes. Null: nothing is
+  // gained by scores, the usual placement serves such a mix as well.
   virtual std::unique_ptr<const Scorer> prepare(std::span<const MixEntry> mix,
                                                 std::span<const NodeClass> classes) const = 0;
 };

@@ -34,6 +34,26 @@ const ScorePolicy* find_score(const Policies& policies, std::string_view name) {
   return nullptr;
 }
 
+std::optional<ScoreBoard::Devices> ScoreBoard::devices_of(const Node& node) {
+  if (node.inventory == nullptr) return std::nullopt;
+  const Inventory& inventory = *node.inventory;
+  Devices found;
+  const auto kind_of = [](const Device& device) {
+    return DeviceKind{device.kind, device.model, device.memory_bytes};
+  };
+  if (!inventory.devices.empty()) found.kind = kind_of(inventory.devices.front());
+  if (std::any_of(inventory.devices.begin(), inventory.devices.end(),
+                  [&](const Device& device) { return kind_of(device) != found.kind; })) {
+    return std::nullopt;
+  }
+  found.count = inventory.devices.size();
+  for (const NumaNode& numa : inventory.numa) {
+    found.cpu_milli += static_cast<std::int64_t>(numa.cores.size()) * kCore_milli;
+  }
+  found.memory_bytes = inventory.memory_bytes;
+  return found;
+}
+
 // Counts matter to a power of two: the scorer is good for a while.
 void ScoreBoard::count(const JobSpec& spec, std::int64_t sign) {
   if (policy_ == nullptr || !policy_->learns()) return;
@@ -60,9 +80,12 @@ void ScoreBoard::set_devices(std::size_t node, const std::optional<Devices>& dev
   if (now) {
     const auto at = kinds_.find(now->kind);
     if (--at->second.nodes == 0) kinds_.erase(at);
+    const auto alike = alike_.find(*now);
+    if (--alike->second == 0) alike_.erase(alike);
   }
   now = devices;
   if (!devices) return;
+  ++alike_[*devices];
   const auto [at, is_new] = kinds_.try_emplace(devices->kind);
   ++at->second.nodes;
   if (!is_new) return;
@@ -76,36 +99,29 @@ void ScoreBoard::set_devices(std::size_t node, const std::optional<Devices>& dev
 }
 
 void ScoreBoard::look_at_touched(const State& state) {
+  inventories_.resize(state.nodes.size());
   for (NodeId id : touched_) {
+    is_touched_[id.value - 1] = false;
     const Node& node = state.nodes[id.value - 1];
-    std::optional<Devices> found;
-    if (node.inventory != nullptr && !node.inventory->devices.empty()) {
-      const auto kind_of = [](const Device& device) {
-        return DeviceKind{device.kind, device.model, device.memory_bytes};
-      };
-      const std::vector<Device>& devices = node.inventory->devices;
-      const DeviceKind kind = kind_of(devices.front());
-      if (std::all_of(devices.begin(), devices.end(),
-                      [&](const Device& device) { return kind_of(device) == kind; })) {
-        found = {kind, devices.size()};
-      }
-    }
-    set_devices(id.value - 1, found);
     for (auto& [name, index] : indexes_) index.changed.insert(id);
+    auto& seen = inventories_[id.value - 1];
+    if (seen == node.inventory && node.inventory != nullptr) continue;
+    seen = node.inventory;
+    set_devices(id.value - 1, devices_of(node));
   }
   touched_.clear();
+}
+
+NodeClass ScoreBoard::class_of(const Devices& devices) const {
+  return {kinds_.at(devices.kind).number, devices.cpu_milli, devices.memory_bytes,
+          static_cast<std::int32_t>(devices.count)};
 }
 
 FreeState ScoreBoard::state_of(const Node& node) const {
   const std::optional<Devices>& devices = devices_[node.id.value - 1];
   if (!devices) return closed();
   FreeState state;
-  state.node_class.model = kinds_.at(devices->kind).number;
-  for (const NumaNode& numa : node.inventory->numa) {
-    state.node_class.cpu_milli += static_cast<std::int64_t>(numa.cores.size()) * kCore_milli;
-  }
-  state.node_class.memory_bytes = node.inventory->memory_bytes;
-  state.node_class.devices = static_cast<std::int32_t>(node.inventory->devices.size());
+  state.node_class = class_of(*devices);
   state.cpu_milli = static_cast<std::int64_t>(node.cores_free.size()) * kCore_milli;
   state.memory_bytes = node.memory_free_bytes;
   state.devices_milli = node.device_free_milli;
@@ -117,6 +133,7 @@ TaskShape ScoreBoard::shape_of(const Request& request) const {
   shape.cpu_milli = request.cores * kCore_milli;
   shape.memory_bytes = request.memory_bytes;
   shape.devices = request.share_milli > 0 ? 1 : request.gpus;
+  if (shape.devices == 0) return shape;
   shape.device_milli = request.share_milli > 0 ? request.share_milli : kWholeDevice_milli;
   shape.models = 0;
   for (const auto& [kind, note] : kinds_) {
@@ -140,7 +157,8 @@ void ScoreBoard::prepare() {
     request.gpu_memory_bytes = asked.device_memory_bytes;
     mix.add(shape_of(request), static_cast<std::int64_t>(coarse(count)));
   }
-  const std::vector<NodeClass> classes(classes_.begin(), classes_.end());
+  std::vector<NodeClass> classes;
+  for (const auto& [devices, nodes] : alike_) classes.push_back(class_of(devices));
   scorer_ = policy_->prepare(mix.typical(), classes);
   ++number_;
   is_stale_ = false;
@@ -171,23 +189,28 @@ ScoreBoard::PoolIndex& ScoreBoard::index_of(const State& state, const std::strin
   return index;
 }
 
-std::optional<NodeId> ScoreBoard::choose(const State& state, const std::string& pool,
-                                         const JobSpec& spec,
-                                         const std::function<bool(NodeId)>& open) {
-  if (policy_ == nullptr || !is_scored(spec)) return std::nullopt;
+std::optional<ScoreBoard::Choice> ScoreBoard::choose(const State& state, const std::string& pool,
+                                                     const JobSpec& spec,
+                                                     const std::function<bool(NodeId)>& open) {
+  if (policy_ == nullptr || !is_plain_task(spec)) return std::nullopt;
+  // Cores that devices will need are worth something only where it is known what is to come.
+  if (!policy_->learns() && !is_scored(spec)) return std::nullopt;
   look_at_touched(state);
   if (kinds_.size() > static_cast<std::size_t>(kModelsMax)) {
+    indexes_.clear();
+    return std::nullopt;
+  }
+  if (is_stale_) prepare();
+  if (scorer_ == nullptr) {
     indexes_.clear();
     return std::nullopt;
   }
   PoolIndex& index = index_of(state, pool);
   for (NodeId id : index.changed) {
     FreeState now = open(id) ? state_of(state.nodes[id.value - 1]) : closed();
-    if (classes_.insert(now.node_class).second) is_stale_ = true;
     index.index.set_state(index.places[id.value - 1], std::move(now));
   }
   index.changed.clear();
-  if (is_stale_) prepare();
   if (index.scorer != number_) {
     index.index.use(scorer_.get());
     index.scorer = number_;
@@ -201,7 +224,7 @@ std::optional<NodeId> ScoreBoard::choose(const State& state, const std::string& 
   const auto choice =
       index.index.choose(index.index.shape_id(shape_of(spec.groups.front().per_task)));
   if (!choice) return std::nullopt;
-  return index.order[static_cast<std::size_t>(choice->node)];
+  return Choice{index.order[static_cast<std::size_t>(choice->node)], choice->device};
 }
 
 }  // namespace dove::core

@@ -1,4 +1,4 @@
-// ScoreBoard: scores for the live cluster. Where a job of one task with devices goes best.
+// ScoreBoard: scores for the live cluster. Where a job of one task goes best.
 //
 // It keeps a ScoreIndex for each pool that was asked about, and the mix of all live jobs. Part of
 // Derived: its answers are a function of the State alone, whatever it was asked before, so that
@@ -38,12 +38,20 @@ class ScoreBoard {
 
   // Something of the node may have changed: what is free, whether it is available.
   void touch(NodeId node) {
-    if (policy_ != nullptr) touched_.insert(node);
+    if (policy_ == nullptr) return;
+    if (is_touched_.size() < node.value) is_touched_.resize(node.value);
+    if (!is_touched_[node.value - 1]) touched_.push_back(node);
+    is_touched_[node.value - 1] = true;
   }
 
+  struct Choice {
+    NodeId node;
+    std::int32_t device = kAnyDevice;  // for a share
+    bool operator==(const Choice&) const = default;
+  };
   // The best node of the pool; none when the job is of a kind that is not scored, or no node that
   // is scored has room. `open` says whether a node is of the pool and takes work.
-  std::optional<NodeId> choose(const State& state, const std::string& pool, const JobSpec& spec,
+  std::optional<Choice> choose(const State& state, const std::string& pool, const JobSpec& spec,
                                const std::function<bool(NodeId)>& open);
 
  private:
@@ -63,10 +71,13 @@ class ScoreBoard {
     std::int64_t memory_bytes = 0;
     auto operator<=>(const DeviceKind&) const = default;
   };
+  // What a node is, if all its devices are alike.
   struct Devices {
     DeviceKind kind;
     std::size_t count = 0;
-    bool operator==(const Devices&) const = default;
+    std::int64_t cpu_milli = 0;
+    std::int64_t memory_bytes = 0;
+    auto operator<=>(const Devices&) const = default;
   };
   struct KindNote {
     std::int32_t number = 0;
@@ -83,24 +94,28 @@ class ScoreBoard {
     std::uint64_t scorer = 0;          // the number of the one it uses
   };
 
+  static std::optional<Devices> devices_of(const Node& node);
   void count(const JobSpec& spec, std::int64_t sign);
   void look_at_touched(const State& state);
   void set_devices(std::size_t node, const std::optional<Devices>& devices);
+  NodeClass class_of(const Devices& devices) const;
   PoolIndex& index_of(const State& state, const std::string& pool);
   FreeState state_of(const Node& node) const;
   TaskShape shape_of(const Request& request) const;
   void prepare();
 
   const ScorePolicy* policy_ = nullptr;
-  std::set<NodeId> touched_;
+  std::vector<NodeId> touched_;                                // each once
+  std::vector<bool> is_touched_;                               // by NodeId - 1
+  std::vector<std::shared_ptr<const Inventory>> inventories_;  // as last looked at, by NodeId - 1
   std::map<DeviceKind, KindNote> kinds_;
   std::vector<std::optional<Devices>> devices_;  // by NodeId - 1; none unless all are alike
-  std::set<NodeClass> classes_;
+  std::map<Devices, std::int64_t> alike_;        // so many nodes are alike
   std::map<std::string, PoolIndex> indexes_;
-  std::map<Asked, std::int64_t> live_;  // tasks with devices
-  bool is_stale_ = true;                // the scorer is not that of mix, classes and kinds
-  std::unique_ptr<const Scorer> scorer_;
-  std::uint64_t number_ = 0;  // of the scorer
+  std::map<Asked, std::int64_t> live_;    // tasks with devices
+  bool is_stale_ = true;                  // the scorer is not that of mix, classes and kinds
+  std::unique_ptr<const Scorer> scorer_;  // null once prepared: scores gain nothing
+  std::uint64_t number_ = 0;              // of the scorer
 };
 
 }  // namespace dove::core

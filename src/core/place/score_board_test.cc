@@ -118,6 +118,29 @@ TEST(ScoreBoard, AnswersAreAFunctionOfTheState) {
   EXPECT_GT(chosen, 500);
 }
 
+// Cores are kept for those that need devices beside them.
+TEST(ScoreBoard, TasksWithoutDevicesAreScoredByPoliciesThatLearn) {
+  const SomePolicy policy;
+  Random random(9);
+  State state;
+  for (std::uint32_t id = 1; id <= 2; ++id) {
+    Node& node = state.nodes.emplace_back(some_node(id, random));
+    node.inventory = inventory("m", id == 1 ? 2 : 0);
+    node.cores_free = {0, 1, 2, 3};
+    node.device_free_milli.assign(node.inventory->devices.size(), 0);
+    node.memory_free_bytes = 1000;
+  }
+  ScoreBoard board;
+  board.use(&policy);
+  for (const Node& node : state.nodes) board.touch(node.id);
+  JobSpec spec;
+  spec.groups.resize(1);
+  spec.groups[0].per_task.cores = 1;
+  const auto found = board.choose(state, "all", spec, any_node);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->node, NodeId{2});
+}
+
 class Turns final : public ScorePolicy {
  public:
   class Level final : public Scorer {
@@ -161,7 +184,7 @@ TEST(ScoreBoard, TurnsGoOnFromWhatTheStateTells) {
     const auto open = [away](NodeId id) { return id.value != away; };
     const auto found = board.choose(state, pool, spec, open);
     EXPECT_EQ(found, board.choose(state, pool, spec, open)) << "asking is no turn";
-    return found.value_or(NodeId{});
+    return found ? found->node : NodeId{};
   };
   EXPECT_EQ(next("a"), NodeId{2}) << "nodes with fewer devices come first";
   for (const auto& [last, then] : {std::pair{2u, 1u}, {1u, 3u}, {3u, 4u}, {4u, 2u}}) {
@@ -203,9 +226,10 @@ TEST(ScoreBoard, LeavesOtherKindsOfJobsToTheSearch) {
   spec.groups.resize(1);
   spec.groups[0].per_task.cores = 1;
   board.add(spec);
-  EXPECT_FALSE(board.choose(state, "all", spec, any_node)) << "no devices";
   spec.groups[0].per_task.gpus = 1;
-  EXPECT_EQ(board.choose(state, "all", spec, any_node), node.id);
+  const auto found = board.choose(state, "all", spec, any_node);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->node, node.id);
   JobSpec gang = spec;
   gang.groups[0].tasks = 2;
   EXPECT_FALSE(board.choose(state, "all", gang, any_node));

@@ -144,12 +144,8 @@ bool fits_on_one(const State& state, Plan& plan, const PlacementPolicy& policy,
     if (!allows(spec, node)) continue;
     const NodeFree& last = plan_of(state, plan, entry.node).steps.back().free;
     if (last.gpus_milli < needs.gpus_milli || last.cores < needs.cores) continue;
-    FreeBooks books(node);
-    books.devices = {};
-    books.devices.free_milli.assign(node.device_free_milli.size(), kWholeDevice_milli);
-    books.cores = usable_cores(node);
-    books.memory_bytes = node.inventory->memory_bytes - node.declared.memory_reserved_bytes;
-    if (capacity(books.view(), group, policy, group.tasks) >= group.tasks) return true;
+    if (capacity(books_of_empty(node).view(), group, policy, group.tasks) >= group.tasks)
+      return true;
   }
   return false;
 }
@@ -196,6 +192,15 @@ bool same_bounds(const JobSpec& a, const JobSpec& b) {
 }
 
 }  // namespace
+
+FreeBooks books_of_empty(const Node& node) {
+  FreeBooks books(node);
+  books.devices = {};
+  books.devices.free_milli.assign(node.device_free_milli.size(), kWholeDevice_milli);
+  books.cores = usable_cores(node);
+  books.memory_bytes = node.inventory->memory_bytes - node.declared.memory_reserved_bytes;
+  return books;
+}
 
 Planner::Planner(const State& state, Plan& plan, const PlacementPolicy& policy,
                  const PoolIndexes& pools)

@@ -29,6 +29,9 @@ struct Planned {
   std::vector<Placement> placements;
 };
 
+// What the node has for tasks while nobody is on it.
+FreeBooks books_of_empty(const Node& node);
+
 class Planner {
  public:
   // REQUIRES: the plan and the pools are those of the state, as it is now; all outlive this.

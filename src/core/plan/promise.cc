@@ -12,31 +12,28 @@
 
 namespace dove::core {
 
+bool comes_before(const State& state, const Job& job, const Job& other) {
+  if (other.spec->queue == job.spec->queue) {
+    return (comes_first(job) && !comes_first(other)) || job.priority > other.priority;
+  }
+  const std::vector<const Queue*> mine = queue_path(state, job.spec->queue);
+  const std::vector<const Queue*> theirs = queue_path(state, other.spec->queue);
+  auto my_side = mine.rbegin();
+  auto their_side = theirs.rbegin();
+  while (my_side != mine.rend() && their_side != theirs.rend() && *my_side == *their_side) {
+    ++my_side;
+    ++their_side;
+  }
+  if (my_side == mine.rend() || their_side == theirs.rend()) return false;
+  if ((*my_side)->band != (*their_side)->band) return (*my_side)->band > (*their_side)->band;
+  return is_below_guarantee(state, **my_side) && !is_below_guarantee(state, **their_side);
+}
+
 std::set<JobId> promises_behind(const State& state, const Job& job) {
   std::set<JobId> behind;
-  if (state.promises.empty()) return behind;
-  const std::vector<const Queue*> mine = queue_path(state, job.spec->queue);
   for (const auto& [id, promise] : state.promises) {
     if (promise.cleared) continue;
-    const Job& other = *state.find_job(id);
-    if (other.spec->queue == job.spec->queue) {
-      const bool first = comes_first(job) && !comes_first(other);
-      if (first || job.priority > other.priority) behind.insert(id);
-      continue;
-    }
-    const std::vector<const Queue*> theirs = queue_path(state, other.spec->queue);
-    auto my_side = mine.rbegin();
-    auto their_side = theirs.rbegin();
-    while (my_side != mine.rend() && their_side != theirs.rend() && *my_side == *their_side) {
-      ++my_side;
-      ++their_side;
-    }
-    if (my_side == mine.rend() || their_side == theirs.rend()) continue;
-    if ((*my_side)->band != (*their_side)->band) {
-      if ((*my_side)->band > (*their_side)->band) behind.insert(id);
-    } else if (is_below_guarantee(state, **my_side) && !is_below_guarantee(state, **their_side)) {
-      behind.insert(id);
-    }
+    if (comes_before(state, job, *state.find_job(id))) behind.insert(id);
   }
   return behind;
 }

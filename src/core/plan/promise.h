@@ -11,6 +11,10 @@
 
 namespace dove::core {
 
+// Whether `job` comes before `other` whatever was promised to that: by the band or the guarantee of
+// its queue, or by its priority within one.
+bool comes_before(const State& state, const Job& job, const Job& other);
+
 // The promises that do not bind a job: of jobs that it comes before, by the band or the guarantee
 // of its queue, or by its priority within one. To start before them is not backfill. A promise for
 // which others were stopped binds everybody: they would have been stopped for nothing.

@@ -7,12 +7,15 @@
 #include "core/place/device_fit.h"
 #include "core/place/limits.h"
 #include "core/place/reservation.h"
+#include "core/state/learned/learned.h"
 
 namespace dove::core {
 namespace {
 
 constexpr Span kPause = seconds(60);
 constexpr std::int32_t kPause_doublings_max = 6;
+
+constexpr Span kRun_min = seconds(600);  // of an attempt before another takes over
 
 Span pause_after(std::int32_t preemptions) {
   return Span{kPause.us << std::min(preemptions - 1, kPause_doublings_max)};
@@ -41,6 +44,7 @@ class Choice {
   Choice(const State& state, const Job& beneficiary, std::span<const JobId> stopping,
          const VictimRules& rules)
       : state_(state),
+        beneficiary_(beneficiary),
         rules_(rules),
         queues_(state, beneficiary, stopping),
         level_(queues_.level(beneficiary)) {
@@ -76,6 +80,8 @@ class Choice {
   bool is_protected(const Job& job, VictimKind kind) const {
     if (rules_.soon) return false;
     if (slice_end(job) > state_.now) return true;
+    if (kind == VictimKind::kService && job.attempts.back().started_at + kRun_min > state_.now)
+      return true;
     return kind != VictimKind::kTurn && pause_end(job) > state_.now;
   }
 
@@ -89,6 +95,9 @@ class Choice {
     if (theirs == level_ && rules_.turns && job.spec->slice_min.us > 0 && !queues_.is_apart(job)) {
       return VictimKind::kTurn;
     }
+    if (theirs == level_ && rules_.takes_over && !queues_.is_apart(job) && takes_over(job)) {
+      return VictimKind::kService;
+    }
     // What whole nodes add to its queue is not known before they are: it could come out above.
     if (exclusive_) return std::nullopt;
     if (queues_.reclaims(job)) return VictimKind::kShare;
@@ -96,7 +105,13 @@ class Choice {
     return std::nullopt;
   }
 
+  bool takes_over(const Job& job) const {
+    const std::int64_t behind = learned_key(state_, job) - beneficiary_.learned_key;
+    return behind > half_as_much_again(state_).us;
+  }
+
   const State& state_;
+  const Job& beneficiary_;
   const VictimRules& rules_;
   VictimQueues queues_;
   Level level_;
@@ -137,6 +152,7 @@ Purpose purpose_of(VictimKind kind) {
       return Purpose::kStarvation;
     case VictimKind::kTurn:
       return Purpose::kSlice;
+    case VictimKind::kService:
     case VictimKind::kShare:
       return Purpose::kFairness;
     case VictimKind::kMove:
@@ -166,10 +182,21 @@ Instant pause_end(const Job& job) {
   return job.preemptions == 0 ? Instant{} : job.preempted_at + pause_after(job.preemptions);
 }
 
+namespace {
+
+// When another may take over its place.
+Instant take_over_at(const State& state, const Job& job) {
+  const Instant started = job.attempts.back().started_at;
+  return !state.learned.kept || started.us == 0 ? kNever : started + kRun_min;
+}
+
+}  // namespace
+
 Instant victim_wake(const State& state, const Job& job) {
   if (!is_preemptible(*job.spec)) return kNever;
   Instant wake = kNever;
-  for (Instant at : {slice_end(job), pause_end(job)}) {
+  for (Instant at :
+       {slice_end(job), pause_end(job), learned_change(state, job), take_over_at(state, job)}) {
     if (at > state.now) wake = std::min(wake, at);
   }
   return wake;

@@ -10,6 +10,8 @@
 //   whoever has more than
 //             that; or levels are equal and its queue ends below the share of the victim's:
 //             kFairness
+//   service   equal levels in one queue whose order lets jobs take over (Head::kTakesOver), and the
+//             waiting one, which is likely to take less, stands clearly before it: kFairness
 //   move      the victim fits elsewhere now: kDefragmentation
 //
 // Why this ends: a guarantee is only ever taken back by a queue that stays within its own and from
@@ -30,7 +32,7 @@
 
 namespace dove::core {
 
-enum class VictimKind { kPriority, kTurn, kShare, kMove };
+enum class VictimKind { kPriority, kTurn, kService, kShare, kMove };
 
 struct Victim {
   JobId job;
@@ -59,7 +61,8 @@ std::int64_t lost_work(const State& state, const Job& job);
 
 // What may be done for the beneficiary.
 struct VictimRules {
-  bool turns = false;  // it has waited longest, a turn is its
+  bool turns = false;       // it has waited longest, a turn is its
+  bool takes_over = false;  // from running jobs that by what is learned stand clearly behind it
   bool moves = false;  // only smaller jobs that could run elsewhere, instead of all other kinds
   bool soon = false;   // also those still protected: what would do later
 };

@@ -47,6 +47,14 @@ constexpr bool counts_past_use(Basis basis) {
   return basis == Basis::kPastUse || basis == Basis::kRank;
 }
 
+// What a first job that has no place does to others of its queue.
+enum class Head {
+  kIsPassed,   // others pass it
+  kBlocks,     // nothing passes it
+  kTakesOver,  // others pass it; it takes the place of a running job whose owner allows that and
+               // that by what is learned (core/state/learned/learned.h) stands clearly behind it
+};
+
 // Which waiting job of a queue comes first, and which of the queues below it.
 class OrderPolicy {
  public:
@@ -57,8 +65,7 @@ class OrderPolicy {
   virtual std::int64_t rank(const State& state, const Job& job) const = 0;
   virtual Basis basis() const { return Basis::kJob; }
   virtual std::int64_t share(const ShareView&) const { return 0; }
-  // Whether nothing passes a first job that has no place.
-  virtual bool head_blocks() const { return false; }
+  virtual Head head() const { return Head::kIsPassed; }
 };
 
 // What a node has free, in sums.

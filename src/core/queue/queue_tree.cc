@@ -126,7 +126,7 @@ void QueueTree::update(std::int32_t lane, std::uint64_t wait_class,
   const auto entry = [&](const std::optional<QueueKey>& key) {
     return key ? std::optional(std::pair(*key, wait_class)) : std::nullopt;
   };
-  if (branch.order->head_blocks()) move_in(branch.classes, entry(before), entry(now));
+  if (branch.order->head() == Head::kBlocks) move_in(branch.classes, entry(before), entry(now));
   move_in(branch.open_classes, entry(before), open ? entry(now) : std::nullopt);
   const int change = (first_of(branch) != nullptr ? 1 : 0) - (was_open ? 1 : 0);
   for (std::int32_t each = lane; change != 0 && each >= 0; each = at(each).parent) {
@@ -141,7 +141,7 @@ const std::pair<QueueKey, std::uint64_t>* QueueTree::first_of(const Branch& lane
   if (lane.open_classes.empty()) return nullptr;
   const auto& first = *lane.open_classes.begin();
   // Nothing passes the first job of a strict order.
-  if (lane.order->head_blocks() && *lane.classes.begin() != first) return nullptr;
+  if (lane.order->head() == Head::kBlocks && *lane.classes.begin() != first) return nullptr;
   return &first;
 }
 

@@ -57,7 +57,7 @@ class QueueTree {
   bool any_open() const { return !branches_.empty() && branches_.front().open_count > 0; }
 
   // Whether nothing in the lane passes its first job.
-  bool is_strict(std::int32_t lane) const { return at(lane).order->head_blocks(); }
+  bool is_strict(std::int32_t lane) const { return at(lane).order->head() == Head::kBlocks; }
   // Whether the class is not to be tried for that, whatever its verdict. REQUIRES: it has jobs.
   bool is_behind(std::int32_t lane, std::uint64_t wait_class) const {
     return is_strict(lane) && at(lane).classes.begin()->second != wait_class;

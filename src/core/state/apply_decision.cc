@@ -8,6 +8,7 @@
 #include "core/state/findings.h"
 #include "core/state/fold.h"
 #include "core/state/hang.h"
+#include "core/state/learned/learned.h"
 #include "core/state/turns.h"
 
 namespace dove::core {
@@ -55,6 +56,7 @@ class DecisionFold {
     job->phase = JobPhase::kActive;
     job->at_head = false;
     release_promise(job->id);
+    learn_leaves(state_, *job);
     count_waiting(state_, *job, -1);
     count_running(state_, *job, +1);
     for (const Placement& placement : decision.placements) {
@@ -114,6 +116,7 @@ class DecisionFold {
     if (decision.reason == StopReason::kPreflight) job->at_head = true;
     job->requeue_requested = false;
     job->phase = JobPhase::kWaiting;
+    learn_waits(state_, *job);
     count_running(state_, *job, -1);
     count_waiting(state_, *job, +1);
     state_.changes.note_usage_fell();
@@ -124,6 +127,7 @@ class DecisionFold {
     if (job == nullptr) return;
     switch (job->phase) {
       case JobPhase::kWaiting:
+        learn_leaves(state_, *job);
         count_waiting(state_, *job, -1);
         state_.changes.touch(job->id);
         break;
@@ -136,6 +140,7 @@ class DecisionFold {
         return;
     }
     count_asked(state_, *job, -1);
+    if (job->phase == JobPhase::kActive) learn_end(state_, *job);
     job->phase = JobPhase::kEnded;
     release_promise(job->id);
     job->outcome = decision.outcome;
@@ -209,7 +214,9 @@ class DecisionFold {
     if (attempt.stop_reason == StopReason::kNone) attempt.stop_reason = reason;
     attempt.ended_at = state_.now;
     if (attempt.started_at.us != 0) {
-      job.ran_before = job.ran_before + (state_.now - attempt.started_at);
+      const Span before = job.ran_before;
+      job.ran_before = before + (state_.now - attempt.started_at);
+      learn_attempt(state_, job, before);
     }
     set_stage(state_, attempt, Stage::kEnded);
     end_hang(state_, job.id);

@@ -8,6 +8,7 @@
 #include "core/state/fold.h"
 #include "core/state/hang.h"
 #include "core/state/health.h"
+#include "core/state/learned/learned.h"
 #include "core/state/turns.h"
 #include "core/state/usage.h"
 
@@ -21,7 +22,9 @@ class EventFold {
   // Silence starts anew for every node, and orders are sent anew: their deadlines too.
   void operator()(const ControllerStarted&) {
     for (Node& node : state_.nodes) {
-      if (node.contact != Contact::kLost) set_contact(state_, node, Contact::kSilent);
+      if (node.contact == Contact::kLost) continue;
+      set_contact(state_, node, Contact::kSilent);
+      node.awaited = true;
     }
     for (auto& [id, job] : state_.jobs) {
       if (Attempt* attempt = current_attempt(job)) {
@@ -50,6 +53,7 @@ class EventFold {
         job.array = first;
         job.array_index = indices[i];
       }
+      learn_waits(state_, job);
       count_waiting(state_, job, +1);
       count_asked(state_, job, +1);
       state_.changes.touch(job.id);
@@ -95,6 +99,7 @@ class EventFold {
           job.cancel_requested = false;
           job.requeue_requested = false;
           job.nodes_avoided.clear();
+          learn_waits(state_, job);
           count_waiting(state_, job, +1);
           count_asked(state_, job, +1);
           return;
@@ -130,6 +135,7 @@ class EventFold {
     const bool was_here = !node.boot_id.empty() && !node.removed && node.contact != Contact::kLost;
     if (node.boot_id != event.boot_id) booted(node);
     node.boot_id = event.boot_id;
+    node.machine_id = event.machine_id;
     node.backend = event.backend;
     node.address = event.address;
     node.agent_token_sha256 = event.agent_token_sha256;
@@ -153,6 +159,9 @@ class EventFold {
       booted(*node);
       node->boot_id = event.boot_id;
     }
+    node->awaited = false;
+    const ClusterSettings& settings = state_.settings;
+    node->agreed = {settings.fence, settings.disconnect_grace, settings.outage_grace};
     node->version = event.version;
     node->preflight_port = event.preflight_port;
     if (node->contact != Contact::kConnected) set_contact(state_, *node, Contact::kConnected);
@@ -180,6 +189,13 @@ class EventFold {
     if (node == nullptr || node->removed) return;
     lose_placements(state_, *node);
     node->removed = true;
+    set_contact(state_, *node, Contact::kLost);
+  }
+
+  void operator()(const NodeDeclaredOff& event) {
+    Node* node = state_.find_node(event.node);
+    if (node == nullptr || node->removed || node->contact == Contact::kLost) return;
+    lose_placements(state_, *node);
     set_contact(state_, *node, Contact::kLost);
   }
 
@@ -402,6 +418,7 @@ class EventFold {
 
   void declare(const ClusterSettings& settings) {
     state_.settings = settings;
+    keep_learned(state_);
     if (!takes_turns(settings)) state_.turns.clear();
     state_.changes.note_declared();
   }
@@ -414,6 +431,7 @@ class EventFold {
   }
   void declare(const Queue& queue) {
     put_queue(state_, queue);
+    keep_learned(state_);
     state_.changes.note_declared();
   }
   void declare(const NodeDeclaration& declaration) {

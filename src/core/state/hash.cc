@@ -5,9 +5,17 @@
 namespace dove::core {
 namespace {
 
-// Feeds every field of a State but Derived into a digest, in a fixed order.
+// Feeds every field of a State but Derived into a digest, in a fixed order. A field that came with
+// level 3 is `since(3, value.field)`: the hashes of former levels do not know it.
 class Hash {
  public:
+  explicit Hash(int level) : level_(level) {}
+
+  template <class... T>
+  void since(int level, const T&... each) {
+    if (level_ >= level) (add(each), ...);
+  }
+
   void add(std::uint64_t v) { digest_.add(v); }
   void add(std::int64_t v) { digest_.add(static_cast<std::uint64_t>(v)); }
   void add(std::int32_t v) { add(static_cast<std::int64_t>(v)); }
@@ -67,6 +75,7 @@ class Hash {
         s.exclusive, s.features, s.nodes_wanted, s.nodes_excluded, s.exec_digest, s.preempt,
         s.checkpoint_signal, s.checkpoint_grace, s.slice_min, s.deadline, s.reservation, s.spread,
         s.domain, s.domain_required, s.label, s.near_labels, s.apart_labels);
+    since(3, s.parent);
   }
   void add(const SlicePlace& s) { all(s.start, s.size, s.compute); }
   void add(const DeviceGrant& g) { all(g.device, g.share_milli, g.slice); }
@@ -90,6 +99,16 @@ class Hash {
         j.submitted_at, j.eligible_at, j.ended_at, j.submitted_seq, j.attempts, j.nodes_avoided,
         j.ran_before, j.checkpoint_at, j.preemptions, j.preempted_at, j.requeues_in_a_row,
         j.at_head);
+    if (j.learned_key != 0) all(j.learned_key, j.likely_ms);
+  }
+  void add(const RunCounts& c) { all(c.ended, c.ran_ms); }
+  void add(const UserRuns& r) { all(r.all, r.by_width); }
+  void add(const Learned& l) {
+    for (const std::int64_t spent : l.service.spent_ms) add(spent);
+    for (const std::int64_t ended : l.service.ended) add(ended);
+    for (const std::int64_t left : l.outlook.left_ms) add(left);
+    all(l.service.jobs_ended, l.service.ran_ms, l.outlook.mean_run, l.runs.all, l.runs.by_user,
+        l.next_look, l.waiting_ms);
   }
   void add(const Device& d) { all(d.kind, d.vendor, d.model, d.uuid, d.memory_bytes, d.numa_node); }
   void add(const Link& l) { all(l.device_a, l.device_b, l.kind); }
@@ -110,10 +129,12 @@ class Hash {
         n.slots_taken, n.memory_free_bytes, n.countables_free, n.jobs);
     all(n.version, n.preflight_port, n.life, n.life_since, n.life_why, n.life_who, n.remedy,
         n.answer, n.request, n.findings, n.faults, n.votes);
+    since(4, n.machine_id, n.awaited, n.agreed);
   }
   void add(const Finding& v) { all(v.check, v.severity, v.remedy, v.device, v.evidence); }
   void add(const OpenFinding& v) { all(v.finding, v.since); }
   void add(const LinkVote& v) { all(v.peer, v.at); }
+  void add(const Agreed& a) { all(a.fence, a.disconnect_grace, a.outage_grace); }
   void add(const NodeRequest& r) { all(r.action, r.now, r.by, r.why, r.who); }
   void add(const Limits& l) {
     all(l.jobs_running, l.jobs_waiting, l.cores, l.gpus_milli, l.memory_bytes, l.countables,
@@ -138,7 +159,8 @@ class Hash {
   }
   void add(const Project& p) { all(p.name, p.domain, p.users, p.limits); }
   void add(const Reservation& r) {
-    all(r.name, r.nodes, r.starts_at, r.ends_at, r.outage, r.users, r.projects, r.spares_for);
+    all(r.name, r.nodes, r.starts_at, r.ends_at, r.outage, r.users, r.projects);
+    since(2, r.spares_for);
   }
   void add(const PastUse& p) { all(p.amount, p.at); }
   void add(const Hang& h) {
@@ -151,6 +173,7 @@ class Hash {
         s.fair_share_half_life, s.preemption, s.requeues_max, s.max_unavailable, s.node_tests,
         s.preflight, s.lemon_faults, s.lemon_window, s.placement, s.hang_after, s.on_hang,
         s.slow_percent, s.slow_reports);
+    since(4, s.outage_grace);
   }
   void add(const JoinToken& t) { all(t.node_name, t.expires_at); }
   void add(const Usage& u) {
@@ -164,7 +187,7 @@ class Hash {
   // Elements of an array share their spec and follow one another.
   std::uint64_t spec_digest(const std::shared_ptr<const JobSpec>& spec) {
     if (spec != last_spec_) {
-      Hash hash;
+      Hash hash(level_);
       hash.add(*spec);
       last_spec_ = spec;
       last_spec_digest_ = hash.value();
@@ -172,6 +195,7 @@ class Hash {
     return last_spec_digest_;
   }
 
+  int level_;
   Digest digest_;
   std::shared_ptr<const JobSpec> last_spec_;
   std::uint64_t last_spec_digest_ = 0;
@@ -179,8 +203,8 @@ class Hash {
 
 }  // namespace
 
-std::uint64_t state_hash(const State& s) {
-  Hash hash;
+std::uint64_t state_hash(const State& s, int level) {
+  Hash hash(level);
   hash.all(s.now, s.head, s.epoch, s.next_job, s.jobs, s.nodes, s.settings, s.pools, s.queues,
            s.user_limits, s.users, s.node_declarations, s.join_tokens, s.usage_by_user,
            s.usage_by_queue, s.usage, s.projects, s.reservations, s.usage_by_project,
@@ -188,7 +212,15 @@ std::uint64_t state_hash(const State& s) {
            s.hangs);
   // Logs from before it was there keep their hashes.
   if (!s.turns.empty()) hash.add(s.turns);
+  if (s.learned.kept) hash.add(s.learned);
   return hash.value();
+}
+
+bool has_state_hash(const State& state, std::uint64_t hash) {
+  for (int level = kHashLevel; level >= 1; --level) {
+    if (state_hash(state, level) == hash) return true;
+  }
+  return false;
 }
 
 }  // namespace dove::core

@@ -7,8 +7,15 @@
 
 namespace dove::core {
 
-// Digest over everything in State but what is derived from the rest. Equal states give equal
-// digests on every machine.
-std::uint64_t state_hash(const State& state);
+// Which fields are hashed. A program that adds one raises it, and still knows what the programs
+// before it hashed: their logs and snapshots are verified by the level that they were written with.
+constexpr int kHashLevel = 4;
+
+// Digest over everything in State, as of `level`, but what is derived from the rest. Equal states
+// give equal digests on every machine.
+std::uint64_t state_hash(const State& state, int level = kHashLevel);
+
+// Whether `hash` is that of `state` as this program, or one before it, hashed.
+bool has_state_hash(const State& state, std::uint64_t hash);
 
 }  // namespace dove::core

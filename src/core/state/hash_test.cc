@@ -34,5 +34,17 @@ TEST(StateHash, WhatAJobHoldsCounts) {
   EXPECT_NE(held, before);
 }
 
+TEST(StateHash, WhatAFormerProgramHashedIsKnownAndIgnoresNewFields) {
+  TestCluster cluster(1);
+  cluster.state.reservations["spares"].spares_for = 1;
+  const std::uint64_t former = state_hash(cluster.state, 1);
+  EXPECT_NE(former, state_hash(cluster.state));
+  EXPECT_TRUE(has_state_hash(cluster.state, former));
+  EXPECT_TRUE(has_state_hash(cluster.state, state_hash(cluster.state)));
+  EXPECT_FALSE(has_state_hash(cluster.state, former + 1));
+  cluster.state.reservations["spares"].spares_for = 2;
+  EXPECT_EQ(state_hash(cluster.state, 1), former);
+}
+
 }  // namespace
 }  // namespace dove::core

@@ -15,6 +15,7 @@
 #include "core/collections/id_map.h"
 #include "core/state/accounts.h"
 #include "core/state/changes.h"
+#include "core/state/learned/history.h"
 #include "model/declared.h"
 #include "model/event.h"
 #include "model/health.h"
@@ -92,9 +93,12 @@ struct Job {
   std::int32_t requeues_in_a_row = 0;  // see fold.h: requeues_after
   Instant submitted_at;
   Instant ended_at;
-  Span ran_before;        // in attempts before the current one
-  Instant checkpoint_at;  // last CheckpointTaken; 0: none
-  Instant preempted_at;   // the last time; 0: never
+  Span ran_before;  // in attempts before the current one
+  // Since it waits; 0: nothing is learned (core/state/learned/learned.h).
+  std::int64_t learned_key = 0;
+  std::int64_t likely_ms = 0;  // of GPU time that it is likely to take
+  Instant checkpoint_at;       // last CheckpointTaken; 0: none
+  Instant preempted_at;        // the last time; 0: never
 };
 
 // A protected start of a waiting job.
@@ -114,6 +118,13 @@ struct OpenFinding {
 struct LinkVote {
   NodeId peer;
   Instant at;
+};
+
+// What a node's agent was last told, and counts on until it is told something else. 0: nothing yet.
+struct Agreed {
+  Span fence = {};
+  Span disconnect_grace = {};
+  Span outage_grace = {};
 };
 
 // The books of one node. Free amounts exclude what is reserved for the system. What a launch, an
@@ -148,6 +159,9 @@ struct Node {
   NodeRequest request;
   std::vector<Instant> faults;  // when they were found, the last ones, ascending
   std::vector<LinkVote> votes;  // one for a peer, ascending by peer
+  std::string machine_id;       // as last registered
+  bool awaited = false;         // not heard of since this controller started
+  Agreed agreed;
 };
 
 struct JoinToken {
@@ -204,6 +218,7 @@ struct State {
   // score was launched, by pool.
   std::map<std::string, NodeId> turns;
   Usage usage;
+  Learned learned;
   Accounts accounts;  // derived from the rest, never hashed
   // The last record of this batch that left usage settled (core/state/usage.h); 0: none. Never
   // hashed.

@@ -24,7 +24,7 @@ bool takes_turns(const ClusterSettings& settings) {
   return is_called(kRound_robin, name.substr(0, name.find('/')));
 }
 
-bool is_scored(const JobSpec& spec) {
+bool is_plain_task(const JobSpec& spec) {
   if (spec.exclusive || spec.groups.size() != 1 || spec.groups.front().tasks != 1) return false;
   if (!spec.features.empty() || !spec.nodes_wanted.empty() || !spec.nodes_excluded.empty()) {
     return false;
@@ -37,8 +37,13 @@ bool is_scored(const JobSpec& spec) {
   plain.share_milli = group.per_task.share_milli;
   plain.gpu_model = group.per_task.gpu_model;
   plain.gpu_memory_bytes = group.per_task.gpu_memory_bytes;
-  return (plain.gpus > 0 || plain.share_milli > 0) && group.per_task == plain &&
-         group.per_node == Request{};
+  return group.per_task == plain && group.per_node == Request{};
+}
+
+bool is_scored(const JobSpec& spec) {
+  if (!is_plain_task(spec)) return false;
+  const Request& task = spec.groups.front().per_task;
+  return task.gpus > 0 || task.share_milli > 0;
 }
 
 }  // namespace dove::core

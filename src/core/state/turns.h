@@ -15,8 +15,10 @@ bool is_called(std::string_view full, std::string_view name);
 // only then. Told by the policy's name, since folding knows no policies.
 bool takes_turns(const ClusterSettings& settings);
 
-// Whether jobs like this are placed by score: one task that asks for cores, memory and plain
+// Whether jobs like this are placed by any score: one task that asks for cores, memory and plain
 // devices, on any node of its pool.
 bool is_scored(const JobSpec& spec);
+// As is_scored, or without any devices: what scores that learn place.
+bool is_plain_task(const JobSpec& spec);
 
 }  // namespace dove::core

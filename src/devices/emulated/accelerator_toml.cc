@@ -7,8 +7,12 @@
 #include <charconv>
 #include <cstdint>
 
+#include "devices/emulated/inventory_file.h"
+
 namespace dove::devices::emulated {
 namespace {
+
+constexpr std::int64_t kMemoryMax_bytes = std::int64_t{1} << 44;  // of a device or a part of one
 
 Error wrong(const std::string& name, const toml::source_region& where, std::string_view what) {
   const std::string place = fmt::format("{}:{}", name, where.begin.line);
@@ -22,13 +26,14 @@ Result<std::int64_t> bytes_of(const std::string& text, const std::string& name) 
   const std::string unit(end, text.data() + text.size());
   const std::string units = "KMGT";
   const std::size_t at = unit.size() == 1 ? units.find(unit[0] & ~0x20) : std::string::npos;
-  if (error != std::errc() || value < 0 || value > (1 << 20) ||
-      (!unit.empty() && at == std::string::npos)) {
+  const std::size_t shift = unit.empty() ? 0 : 10 * (at + 1);
+  if (error != std::errc() || value < 0 || (!unit.empty() && at == std::string::npos) ||
+      value > kMemoryMax_bytes >> shift) {
     return Error{ErrorKind::kInvalid, "inventory",
                  fmt::format("{}: memory_size '{}' is not an amount such as \"40G\"", name, text),
                  name};
   }
-  return unit.empty() ? value : value << (10 * (at + 1));
+  return value << shift;
 }
 
 std::string vendor_of(const std::string& slot) {
@@ -67,6 +72,9 @@ Result<std::vector<Device>> parse_accelerator_toml(const std::string& text,
     if (same != devices.end()) {
       same->memory_bytes += memory;
       continue;
+    }
+    if (devices.size() == static_cast<std::size_t>(kDevicesMax)) {
+      return wrong(name, item.source(), fmt::format("a node has at most {} devices", kDevicesMax));
     }
     Device device;
     device.vendor = vendor_of(root["slot_name"].value_or("cuda"));

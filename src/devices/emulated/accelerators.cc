@@ -9,12 +9,14 @@
 namespace dove::devices::emulated {
 namespace {
 
-bool is_legal(const core::SliceTable& table, const SlicePlace& place) {
-  return std::any_of(
+// That of a slice at this place; null where there can be none.
+const core::SliceProfile* profile_at(const core::SliceTable& table, const SlicePlace& place) {
+  const auto found = std::find_if(
       table.profiles.begin(), table.profiles.end(), [&](const core::SliceProfile& profile) {
         return profile.size == place.size && profile.compute == place.compute && place.start >= 0 &&
                place.start < table.slots && (profile.starts >> place.start & 1) != 0;
       });
+  return found == table.profiles.end() ? nullptr : &*found;
 }
 
 Error refused(const Device& device, const std::string& why) {
@@ -70,14 +72,19 @@ Result<CutSlices> EmulatedAccelerators::arrange(const std::string& uuid,
   core::SlotSet taken = 0;
   CutSlices slices;
   for (const SlicePlace& place : places) {
-    if (table == nullptr || !is_legal(*table, place)) {
+    const core::SliceProfile* profile = table == nullptr ? nullptr : profile_at(*table, place);
+    if (profile == nullptr) {
       return refused(at->device, fmt::format("has no slice of {} memory slots from {} with {} of "
                                              "processors",
                                              place.size, place.start, place.compute));
     }
     if ((taken & core::slots_of(place)) != 0) return refused(at->device, "has slices that overlap");
     taken |= core::slots_of(place);
-    slices.push_back({fmt::format("MIG-{}/{}/{}", uuid, place.start, place.size), {}});
+    CutSlice slice;
+    slice.name = fmt::format("MIG-{}/{}/{}", uuid, place.start, place.size);
+    slice.profile = profile->name;
+    slice.instance = place.start;
+    slices.push_back(std::move(slice));
   }
   at->is_cut = !places.empty();
   return slices;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
-#include <limits>
 #include <set>
 #include <sstream>
 
@@ -15,6 +14,10 @@
 
 namespace dove::devices::emulated {
 namespace {
+
+constexpr std::int64_t kNumaNodesMax = 1024;
+constexpr std::int64_t kFilesMax = 64;  // of a device
+constexpr std::int64_t kMemoryMax_bytes = std::int64_t{1} << 52;
 
 struct Reader {
   std::string name;
@@ -35,6 +38,16 @@ struct Reader {
       }
     }
     return {};
+  }
+
+  // A list that may be missing or empty, of at most `most`.
+  Result<YAML::Node> list(const YAML::Node& at, std::int64_t most) const {
+    if (!at || at.IsNull()) return YAML::Node(YAML::NodeType::Sequence);
+    if (!at.IsSequence()) return wrong(at, "expected a list here");
+    if (static_cast<std::int64_t>(at.size()) > most) {
+      return wrong(at, fmt::format("expected at most {} here", most));
+    }
+    return at;
   }
 
   Result<std::int64_t> integer(const YAML::Node& at, std::int64_t most) const {
@@ -61,7 +74,7 @@ struct Reader {
       return known_unit.first == unit;
     });
     if (error != std::errc() || value < 0 || found == units.end() ||
-        value > std::numeric_limits<std::int64_t>::max() / found->second) {
+        value > kMemoryMax_bytes / found->second) {
       return wrong(at, fmt::format("'{}' is not an amount of memory such as 512Gi", text));
     }
     return value * found->second;
@@ -75,7 +88,9 @@ struct Reader {
 };
 
 Result<void> read_numa(const Reader& read, const YAML::Node& root, Inventory& out) {
-  if (const YAML::Node list = root["numa"]; list) {
+  if (root["numa"]) {
+    TRY_ASSIGN(const YAML::Node list, read.list(root["numa"], kNumaNodesMax));
+    if (list.size() == 0) return read.wrong(root["numa"], "expected NUMA nodes here");
     std::set<std::int32_t> seen;
     for (const YAML::Node& item : list) {
       TRY(read.known(item, {"cores", "memory"}));
@@ -116,16 +131,18 @@ Result<void> read_numa(const Reader& read, const YAML::Node& root, Inventory& ou
 
 Result<void> read_devices(const Reader& read, const YAML::Node& root, Inventory& out) {
   std::set<std::string> uuids;
-  for (const YAML::Node& item : root["devices"]) {
+  TRY_ASSIGN(const YAML::Node list, read.list(root["devices"], kDevicesMax));
+  for (const YAML::Node& item : list) {
     TRY(read.known(item,
                    {"count", "kind", "vendor", "model", "memory", "numa_node", "uuid", "files"}));
+    TRY(read.list(item["files"], kFilesMax));
     Device device;
     device.kind = item["kind"].as<std::string>("gpu");
     device.vendor = item["vendor"].as<std::string>("nvidia");
     device.model = item["model"].as<std::string>("");
     std::int64_t count = 1;
     if (item["count"]) {
-      TRY_ASSIGN(count, read.integer(item["count"], 1024));
+      TRY_ASSIGN(count, read.integer(item["count"], kDevicesMax));
     }
     if (item["memory"]) {
       TRY_ASSIGN(device.memory_bytes, read.bytes(item["memory"]));
@@ -136,6 +153,9 @@ Result<void> read_devices(const Reader& read, const YAML::Node& root, Inventory&
         return read.wrong(item["numa_node"], "there is no such NUMA node in this file");
       }
       device.numa_node = static_cast<std::int32_t>(node);
+    }
+    if (static_cast<std::int64_t>(out.devices.size()) + count > kDevicesMax) {
+      return read.wrong(item, fmt::format("a node has at most {} devices", kDevicesMax));
     }
     for (std::int64_t i = 0; i < count; ++i) {
       device.uuid =
@@ -150,7 +170,8 @@ Result<void> read_devices(const Reader& read, const YAML::Node& root, Inventory&
 }
 
 Result<void> read_rest(const Reader& read, const YAML::Node& root, Inventory& out) {
-  for (const YAML::Node& item : root["links"]) {
+  TRY_ASSIGN(const YAML::Node links, read.list(root["links"], kDevicesMax * kDevicesMax));
+  for (const YAML::Node& item : links) {
     TRY(read.known(item, {"devices", "kind"}));
     const YAML::Node ends = item["devices"];
     if (!ends.IsSequence() || ends.size() != 2) {
@@ -162,7 +183,11 @@ Result<void> read_rest(const Reader& read, const YAML::Node& root, Inventory& ou
     out.links.push_back(Link{static_cast<std::int32_t>(a), static_cast<std::int32_t>(b),
                              item["kind"].as<std::string>("")});
   }
-  for (const auto& entry : root["countables"]) {
+  const YAML::Node countables = root["countables"];
+  if (countables && !countables.IsNull() && !countables.IsMap()) {
+    return read.wrong(countables, "expected names and amounts here");
+  }
+  for (const auto& entry : countables) {
     Countable countable{entry.first.as<std::string>(""), 0};
     const std::int64_t page_bytes = huge_page_bytes(countable.name);
     if (page_bytes == 0) {

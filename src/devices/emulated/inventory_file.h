@@ -29,6 +29,8 @@ class InventoryFile : public DeviceProbe {
   std::string path_;
 };
 
+inline constexpr std::int32_t kDevicesMax = 1024;  // of a node
+
 // The same from text; `name` is used in messages. At most 1 MiB.
 Result<Inventory> parse_inventory(const std::string& text, const std::string& name);
 

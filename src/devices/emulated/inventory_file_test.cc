@@ -39,6 +39,17 @@ TEST(InventoryFile, NamesThePlaceOfAMistake) {
   EXPECT_FALSE(parse_inventory("devices: [{count: 2, uuid: a}]", "a").ok());
   EXPECT_FALSE(parse_inventory("countables: {hugepages-2Mi: 3Mi}", "a").ok());
   EXPECT_FALSE(parse_inventory("countables: {rdma: 3Mi}", "a").ok());
+  // What is no list was taken for none: a node without cores.
+  EXPECT_FALSE(parse_inventory("numa: 2", "a").ok());
+  EXPECT_FALSE(parse_inventory("numa: []", "a").ok());
+  EXPECT_FALSE(parse_inventory("devices: H200", "a").ok());
+  EXPECT_FALSE(parse_inventory("devices: [{files: /dev/x}]", "a").ok());
+  EXPECT_FALSE(parse_inventory("links: all", "a").ok());
+  EXPECT_FALSE(parse_inventory("countables: [rdma]", "a").ok());
+  EXPECT_TRUE(parse_inventory("devices:\nlinks:\ncountables:\n", "a").ok());
+  // Sums that do not fit, and more than a node can have.
+  EXPECT_FALSE(parse_inventory("memory: 5000Ti", "a").ok());
+  EXPECT_FALSE(parse_inventory("devices: [{count: 1000}, {count: 25}]", "a").ok());
   EXPECT_FALSE(parse_inventory("[1", "a").ok());
   EXPECT_FALSE(parse_inventory("7", "a").ok());
 }

@@ -15,6 +15,15 @@ std::string pci_text(unsigned index) {
   return text;
 }
 
+std::string profile_text(const Slice& slice) {
+  const auto kind = std::find_if(world.model->kinds.begin(), world.model->kinds.end(),
+                                 [&](const Kind& one) { return one.kind == slice.kind; });
+  unsigned slots = 0;
+  for (const Kind& one : world.model->kinds) slots = std::max(slots, one.size);
+  const long mib = world.model->memory_mib * kind->size / slots;
+  return std::to_string(kind->slices) + "g." + std::to_string((mib + 512) / 1024) + "gb";
+}
+
 unsigned sent_mib(const Gpu& gpu) {
   return static_cast<unsigned>(std::stoul(key(gpu, "nvlink_mib", "0")));
 }
@@ -61,6 +70,9 @@ Status nvmlDeviceGetMinorNumber(Handle gpu, unsigned* out) {
   return number(gpu, "minor", found == nullptr ? "0" : std::to_string(found->index), out);
 }
 Status nvmlDeviceGetName(Handle gpu, char* text, unsigned length) {
+  if (const Slice* slice = slice_of(gpu); slice != nullptr) {
+    return copy(world.name + " MIG " + profile_text(*slice), text, length);
+  }
   const Status status = alive(gpu);
   return status == kSuccess ? copy(world.name, text, length) : status;
 }
@@ -206,6 +218,39 @@ Status nvmlDeviceGetFieldValues(Handle handle, int count, FieldValue* values) {
 Status nvmlDeviceGetGridLicensableFeatures_v4(Handle handle, LicensableFeatures* out) {
   *out = {};
   return alive(handle);
+}
+Status nvmlGpmQueryDeviceSupport(Handle handle, GpmSupport* out) {
+  if (out->version != 1) return 25;
+  const Status status = alive(handle);
+  if (status == kSuccess) out->is_supported = key(*gpu_of(handle), "gpm", "1") == "1" ? 1 : 0;
+  return status;
+}
+Status nvmlGpmSampleAlloc(Handle* out) {
+  *out = new CounterSample;
+  ++world.counter_samples;
+  return kSuccess;
+}
+Status nvmlGpmSampleFree(Handle sample) {
+  delete static_cast<CounterSample*>(sample);
+  --world.counter_samples;
+  return kSuccess;
+}
+Status nvmlGpmSampleGet(Handle handle, Handle sample) {
+  const Status status = alive(handle);
+  if (status != kSuccess) return status;
+  *static_cast<CounterSample*>(sample) = {gpu_of(handle), ++world.counter_time};
+  return kSuccess;
+}
+Status nvmlGpmMetricsGet(GpmMetrics* out) {
+  const auto* first = static_cast<const CounterSample*>(out->first);
+  const auto* second = static_cast<const CounterSample*>(out->second);
+  if (out->version != 1 || first->gpu != second->gpu || first->at >= second->at) return 2;
+  for (unsigned i = 0; i < out->count; ++i) {
+    GpmMetric& metric = out->metrics[i];
+    metric.status = kSuccess;
+    metric.value = std::stod(key(*second->gpu, "gpm_" + std::to_string(metric.id), "0"));
+  }
+  return kSuccess;
 }
 Status nvmlEventSetCreate(Handle* out) {
   *out = &world;

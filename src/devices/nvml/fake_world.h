@@ -5,7 +5,7 @@
 //   driver 550.54.15            no such line: the driver is not loaded
 //   gpus 8 NVIDIA H200          the number of GPUs, and their model; their uuids are GPU-fake-0 …
 //   gpu 3 KEY VALUE             used_mib, util, sm_clock, power_mw, temperature, numa, pci, uuid,
-//                               minor
+//                               minor, gpm (0: no such counters), gpm_5 (a counter, in %)
 //   gpu 3 lost 1                it fell off the bus
 //   gpu 3 xid 79                each such line is one event
 //   gpu 3 busy 4                a process runs on the slice that starts at slot 4
@@ -47,6 +47,12 @@ struct Gpu {
   std::size_t xids_told = 0;
 };
 
+// A sample of GPM counters.
+struct CounterSample {
+  Gpu* gpu = nullptr;
+  unsigned at = 0;
+};
+
 struct Slice {
   unsigned gpu = 0, id = 0, kind = 0, start = 0;
   bool has_compute = false;
@@ -64,6 +70,8 @@ struct World {
   std::map<unsigned, bool> mig;
   timespec read_at{};  // when the file was changed last
   unsigned next_slice = 1;
+  unsigned counter_time = 0;  // goes on with each sample
+  int counter_samples = 0;    // allocated
 };
 
 extern World world;

@@ -66,12 +66,14 @@ void Gpus::close() {
   if (library_ != nullptr && events_ != nullptr) library_->call().event_set_free(events_);
   events_ = nullptr;
   gpus_.clear();
+  activity_.reset();
   library_.reset();
 }
 
 Result<void> Gpus::open() {
   if (library_ != nullptr) return {};
   TRY_ASSIGN(library_, Library::open(path_));
+  activity_ = std::make_unique<Activity>(*library_);
   const Calls& call = library_->call();
   char version[96] = {};
   if (call.driver_version != nullptr && call.driver_version(version, sizeof version) == kSuccess) {
@@ -197,6 +199,7 @@ std::vector<DeviceSample> Gpus::sample() {
     sample.driver_version = driver_version_;
     sample.xids = xids[gpu.handle];
     if (!read_values(*library_, gpu.handle, sample)) continue;
+    activity_->read(gpu.uuid, gpu.handle, sample);
     std::int64_t& last_xid = last_xids_[gpu.uuid];
     if (!sample.xids.empty()) last_xid = sample.xids.back();
     sample.values.emplace_back(Field::kXid, static_cast<double>(last_xid));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "devices/accelerators.h"
+#include "devices/nvml/activity.h"
 #include "devices/nvml/library.h"
 
 namespace dove::devices::nvml {
@@ -45,6 +46,7 @@ class Gpus : public Accelerators {
   std::string path_;
   std::string capabilities_;
   std::unique_ptr<Library> library_;
+  std::unique_ptr<Activity> activity_;  // as long as the library
   Handle events_ = nullptr;
   std::string driver_version_;
   std::vector<Gpu> gpus_;

@@ -121,10 +121,28 @@ TEST_F(GpusTest, SamplesCarryUnitsOfDcgmAndXidsOnce) {
 TEST_F(GpusTest, EveryFieldIsReadWhereTheDriverKnowsAll) {
   tell("driver 1\ngpus 1 NVIDIA H200\n");
   find();
+  gpus_->sample();  // some fields are about the time between two
   const std::vector<DeviceSample> samples = gpus_->sample();
   ASSERT_EQ(samples.size(), 1u);
   for (const FieldInfo& info : field_infos()) {
     EXPECT_NE(samples[0].find(info.field), nullptr) << info.name;
+  }
+}
+
+TEST_F(GpusTest, WhatUnitsDidIsOfTheTimeBetweenTwoLooksAndOfGpusThatCountIt) {
+  tell(
+      "driver 1\ngpus 2 NVIDIA H200\ngpu 0 gpm_1 75\ngpu 0 gpm_5 50\ngpu 0 gpm_10 12.5\ngpu 1 gpm "
+      "0\n");
+  find();
+  EXPECT_EQ(gpus_->sample()[0].find(Field::kTensorActive), nullptr);
+  for (int look = 0; look < 3; ++look) {
+    const std::vector<DeviceSample> samples = gpus_->sample();
+    ASSERT_NE(samples[0].find(Field::kTensorActive), nullptr);
+    EXPECT_EQ(*samples[0].find(Field::kEngineActive), 0.75);
+    EXPECT_EQ(*samples[0].find(Field::kTensorActive), 0.5);
+    EXPECT_EQ(*samples[0].find(Field::kMemoryActive), 0.125);
+    EXPECT_EQ(samples[1].find(Field::kTensorActive), nullptr);
+    EXPECT_NE(samples[1].find(Field::kUtilization), nullptr);
   }
 }
 
@@ -150,6 +168,8 @@ TEST_F(GpusTest, SlicesSurviveTheProcessAndAWholeDeviceHasNone) {
   find();
   const auto first = gpus_->arrange("GPU-fake-0", {{0, 1, 1}, {2, 2, 1}});
   ASSERT_TRUE(first.ok()) << first.error().message;
+  EXPECT_EQ(first->front().profile, "1g.18gb");
+  EXPECT_GT(first->front().instance, 0);
   gpus_ = std::make_unique<Gpus>(FAKE_PATH);
   EXPECT_TRUE(find().devices[0].is_cut);
   EXPECT_EQ(*gpus_->arrange("GPU-fake-0", {{0, 1, 1}, {2, 2, 1}}), *first);

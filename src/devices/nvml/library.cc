@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <initializer_list>
 
 namespace dove::devices::nvml {
@@ -16,6 +17,8 @@ static_assert(sizeof(EventData) == 32);
 static_assert(sizeof(InstanceProfile) == 48);
 static_assert(sizeof(InstanceInfo) == 24);
 static_assert(sizeof(ComputeProfile) == 36);
+static_assert(sizeof(GpmMetric) == 40);
+static_assert(offsetof(GpmMetrics, metrics) == 24);
 
 class Symbols {
  public:
@@ -49,6 +52,11 @@ void find_readings(const Symbols& in, Calls& to) {
   in.find(to.violation, {"DeviceGetViolationStatus"});
   in.find(to.fields, {"DeviceGetFieldValues"});
   in.find(to.licenses, {"DeviceGetGridLicensableFeatures_v4"});
+  in.find(to.gpm_support, {"GpmQueryDeviceSupport"});
+  in.find(to.gpm_alloc, {"GpmSampleAlloc"});
+  in.find(to.gpm_free, {"GpmSampleFree"});
+  in.find(to.gpm_sample, {"GpmSampleGet"});
+  in.find(to.gpm_metrics, {"GpmMetricsGet"});
   in.find(to.event_set, {"EventSetCreate"});
   in.find(to.event_set_free, {"EventSetFree"});
   in.find(to.register_events, {"DeviceRegisterEvents"});

@@ -12,7 +12,8 @@
 
 namespace dove::devices::nvml {
 
-using Handle = void*;  // of a GPU, a slice of one (GPU instance, compute instance), or an event set
+// A GPU, a slice of one (GPU instance, compute instance), an event set, or a sample of counters.
+using Handle = void*;
 using Status = int;
 
 inline constexpr Status kSuccess = 0;
@@ -92,6 +93,23 @@ struct LicensableFeatures {
   LicensableFeature features[3];
 };
 
+struct GpmSupport {
+  unsigned version, is_supported;
+};
+struct GpmMetric {
+  unsigned id;
+  Status status;
+  double value;
+  const char* short_name;
+  const char* long_name;
+  const char* unit;
+};
+struct GpmMetrics {
+  unsigned version, count;
+  Handle first, second;  // samples, the older one first
+  GpmMetric metrics[333];
+};
+
 // One member for each symbol; null when the library has it under none of its names.
 struct Calls {
   Status (*init)();
@@ -124,6 +142,11 @@ struct Calls {
   Status (*violation)(Handle, unsigned, ViolationTime*);
   Status (*fields)(Handle, int, FieldValue*);
   Status (*licenses)(Handle, LicensableFeatures*);
+  Status (*gpm_support)(Handle, GpmSupport*);
+  Status (*gpm_alloc)(Handle*);
+  Status (*gpm_free)(Handle);
+  Status (*gpm_sample)(Handle, Handle);
+  Status (*gpm_metrics)(GpmMetrics*);
   Status (*event_set)(Handle*);
   Status (*event_set_free)(Handle);
   Status (*register_events)(Handle, unsigned long long, Handle);

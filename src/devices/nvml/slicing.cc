@@ -158,6 +158,16 @@ void add_capability(const std::string& path, std::vector<std::string>& files) {
   }
 }
 
+// The last word of "NVIDIA H200 MIG 1g.18gb".
+std::string profile_of(const Calls& call, Handle slice) {
+  char name[96] = {};
+  if (call.name(slice, name, sizeof name) != kSuccess) return "";
+  const std::string_view text = name;
+  constexpr std::string_view kBefore = " MIG ";
+  const std::size_t at = text.rfind(kBefore);
+  return at == std::string_view::npos ? "" : std::string(text.substr(at + kBefore.size()));
+}
+
 Result<CutSlice> read_slice(const Library& library, Handle gpu, const Instance& instance,
                             const std::string& capabilities) {
   const Calls& call = library.call();
@@ -170,7 +180,10 @@ Result<CutSlice> read_slice(const Library& library, Handle gpu, const Instance& 
     if (call.slice_by_index(gpu, i, &slice) == kSuccess &&
         call.slice_instance(slice, &id) == kSuccess && id == instance.id &&
         call.uuid(slice, uuid, sizeof uuid) == kSuccess) {
-      CutSlice found{uuid, {}};
+      CutSlice found;
+      found.name = uuid;
+      found.instance = id;
+      found.profile = profile_of(call, slice);
       const std::string folder = fmt::format("{}/mig/gi{}", capabilities, id);
       add_capability(folder + "/access", found.files);
       unsigned compute = 0;

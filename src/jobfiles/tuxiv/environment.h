@@ -5,7 +5,8 @@
 // environment of theirs below ~/.dove/environments. Else a Python venv there, made once per name
 // and list, under a lock, with the system's packages visible and the rest installed by pip; uv
 // brings a Python that the node lacks. pip is only given names that are known to be the same
-// project's (conda_names.h). If nothing of that works the task fails and says why.
+// project's (conda_names.h). Making an eleventh environment removes the one that was used least
+// recently, unless a task is in it. If nothing of that works the task fails and says why.
 #pragma once
 
 #include <string>

@@ -31,6 +31,34 @@ dove_lock() {
   exec 9>"$env_root/.$env_name.lock" || return 1
   flock -w 1800 9 || dove_fail "another job has been making it for 30 minutes: end that job first"
 }
+# What is held is not evicted: the lock lasts as long as the task. No if it is not there any more.
+# Where homes know no locks (1 is a time-out, more is an error) it is entered all the same.
+dove_hold() {
+  [ -f "$1" ] && { exec 8<"$1"; } 2>/dev/null || return 1
+  flock -s -w 600 8 2>/dev/null || [ $? -gt 1 ] || return 1
+  [ -f "$1" ] || return 1
+  touch "$1" 2>/dev/null || true
+}
+# The ten environments used last stay, and those that a task is in; only what was made here goes.
+dove_evict() {
+  local stamp name count=0
+  while IFS= read -r stamp; do
+    count=$((count + 1))
+    [ "$count" -gt 10 ] || continue
+    (
+      { exec 7<"$stamp"; } 2>/dev/null && flock -xn 7 || exit 0
+      rm -f "$stamp"
+      name=${stamp##*/}
+      if [ "$name" = .dove-made ]; then
+        rm -rf "${stamp%/.dove-made}" "${stamp%/.dove-made}.yaml"
+      else
+        name=${name%.conda-key}
+        rm -f "$env_root/$name.conda.yaml"
+        timeout 600 conda env remove -y -n "$name" >&2
+      fi
+    ) 9>&-
+  done < <(ls -t -- "$env_root"/*/.dove-made "$env_root"/*.conda-key 2>/dev/null)
+}
 dove_tool() {
   local tool folder
   for tool in "$@"; do
@@ -53,15 +81,17 @@ dove_miniconda() {
       timeout 3600 conda env "$verb" -n "$env_name" -f "$list" >&2 9>&- ||
         { dove_fail "conda env $verb failed, see above: correct environment.dependencies"; return 1; }
       echo "$env_key" > "$stamp"
+      dove_hold "$stamp" && dove_evict
     fi
     exec 9>&-
   fi
+  [ "$env_lists" != 1 ] || dove_hold "$stamp"
   conda activate "$env_name"
 }
 dove_conda() {
   local program=$1 made="$env_base.conda" kind=conda verb="env create"
   [[ "$program" != */micromamba ]] || { kind=micromamba; verb="create -y"; }
-  if [ "$env_lists" = 1 ] && [ ! -f "$made/.dove-made" ]; then
+  if [ "$env_lists" = 1 ] && ! dove_hold "$made/.dove-made"; then
     dove_lock || return 1
     if [ ! -f "$made/.dove-made" ]; then
       rm -rf "$made"
@@ -69,8 +99,10 @@ dove_conda() {
       timeout 3600 "$program" $verb -p "$made" -f "$made.yaml" >&2 9>&- </dev/null ||
         { dove_fail "$program $verb failed, see above: correct environment.dependencies"; return 1; }
       touch "$made/.dove-made"
+      dove_hold "$made/.dove-made" && dove_evict
     fi
     exec 9>&-
+    dove_hold "$made/.dove-made"
   fi
   [ "$env_lists" = 1 ] || made=$env_name
   if [ "$kind" = micromamba ]; then eval "$("$program" shell hook -s bash)"
@@ -99,7 +131,7 @@ dove_no_python() {
 }
 dove_venv() {
   local venv=$env_base python uv= missing pip
-  if [ ! -f "$venv/.dove-made" ]; then
+  if ! dove_hold "$venv/.dove-made"; then
     python=$(dove_python) || uv=$(dove_tool uv) || { dove_no_python; return 1; }
     dove_lock || return 1
     if [ ! -f "$venv/.dove-made" ]; then
@@ -126,8 +158,10 @@ dove_venv() {
               "environment.dependencies, or install Miniconda in $env_home/.Miniconda3"; return 1; }
       fi
       touch "$venv/.dove-made"
+      dove_hold "$venv/.dove-made" && dove_evict
     fi
     exec 9>&-
+    dove_hold "$venv/.dove-made"
   fi
   source "$venv/bin/activate"
 }

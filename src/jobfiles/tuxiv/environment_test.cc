@@ -1,9 +1,11 @@
 #include "jobfiles/tuxiv/environment.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -160,6 +162,59 @@ TEST_F(Environment, ANamedOneWithoutAListIsOnlyEntered) {
   install_conda();
   run(script(file({}, "mine")));
   EXPECT_EQ(calls(), "conda activate mine\n");
+}
+
+// What the run prints for the directories of environments that there are.
+const char* const kListing = "\ncd ~/.dove/environments && echo *\n";
+
+TEST_F(Environment, AnEleventhEvictsTheOneThatWasUsedLeastRecently) {
+  const auto named = [&](int number) {
+    return script(file({"python"}, fmt::format("e{}-", number)));
+  };
+  for (int number = 0; number < 10; ++number) run(named(number));
+  run(named(0));  // used again: e1 is now the oldest
+  const std::string before = run(kListing);
+  EXPECT_NE(before.find("e1--"), std::string::npos) << before;
+  run(named(10));
+  EXPECT_EQ(status_, 0);
+  const std::string after = run(kListing);
+  EXPECT_EQ(std::count(after.begin(), after.end(), ' '), 9) << after;
+  EXPECT_EQ(after.find("e1--"), std::string::npos) << after;
+  for (const char* kept : {"e0--", "e2--", "e10--"}) {
+    EXPECT_NE(after.find(kept), std::string::npos) << kept << after;
+  }
+}
+
+TEST_F(Environment, OneThatATaskIsInIsNotEvicted) {
+  const auto named = [&](int number) {
+    return script(file({"python"}, fmt::format("e{}-", number)));
+  };
+  // The first is entered, and the others are made by programs that its task starts.
+  std::string text = named(0);
+  for (int number = 1; number <= 11; ++number) text += "\n(" + named(number) + "\n) 8<&-";
+  const std::string output = run(text + "\npython -c 'import sys; print(sys.prefix)'" + kListing);
+  EXPECT_NE(output.find("/e0--"), std::string::npos) << output;
+  EXPECT_EQ(output.find(" e1--"), std::string::npos) << output;
+  EXPECT_NE(output.find(" e11--"), std::string::npos) << output;
+}
+
+TEST_F(Environment, WhereThereAreNoLocksOneThatIsThereIsEntered) {
+  const std::string text = script(file({"python"}, "plain"));
+  run(text);
+  fs::create_directories(home_ + "/broken");
+  std::ofstream(home_ + "/broken/flock") << "#!/bin/sh\nexit 71\n";
+  fs::permissions(home_ + "/broken/flock", fs::perms::owner_all);
+  const std::string output = run("PATH=$HOME/broken:$PATH\n" + text + "\ncommand -v python\n");
+  EXPECT_TRUE(output.ends_with("/bin/python\n") && output.starts_with(home_)) << output;
+}
+
+TEST_F(Environment, CondaEnvironmentsThatAreNotOursStay) {
+  install_conda();
+  for (int number = 0; number < 11; ++number)
+    run(script(file({"python"}, fmt::format("c{}", number))));
+  run(script(file({}, "mine")));
+  EXPECT_NE(calls().find("conda env remove -y -n c0\n"), std::string::npos) << calls();
+  EXPECT_EQ(calls().find("remove"), calls().rfind("remove")) << calls();
 }
 
 TEST_F(Environment, OrderDoesNotMatter) {

@@ -151,7 +151,7 @@ TEST(Tuxiv, ErrorsNameThePlace) {
            Case{"environment:\n  dependencies:\n    - $(reboot)\n", "tuxiv.conf:3:7"},
            Case{"job:\n\tname: x\n", "tuxiv.conf:2:6"},
            Case{"environment:\n  dependencies: [numpy=]\n", "tuxiv.conf:2:18"},
-           Case{"a: [\n", "tuxiv.conf:2:1"},
+           Case{"a: [\n", "tuxiv.conf:1:4"},
            Case{"a: 1\n---\nb: 2\n", "tuxiv.conf:3:1"},
            Case{"entrypoint: [\"\xC3\x28\"]\n", "tuxiv.conf:1:15"},
        }) {
@@ -213,6 +213,19 @@ TEST(Tuxiv, AnEnvItemThatSetsNothingIsSaid) {
   ASSERT_TRUE(job.ok()) << job.error().message;
   ASSERT_EQ(job->warnings.size(), 1u);
   EXPECT_NE(job->warnings[0].message.find("`no-equals` sets nothing"), std::string::npos);
+}
+
+TEST(Native, EscapesAreThoseOfTheLanguageThatItIsWrittenIn) {
+  const auto name_of = [](const std::string& text) {
+    auto job = parse(Source{"job.yaml", text, Format::kAuto, {}}, ann("demo"));
+    return job.ok() ? job->submission.spec.name : job.error().message;
+  };
+  EXPECT_EQ(name_of("{\"name\": \"\\ud83d\\ude80\", \"command\": [\"a\"]}"), "\U0001F680");
+  EXPECT_EQ(name_of("{name: \"caf\\u00e9\", command: [a]}"), "caf\u00e9");
+  // What is neither is an error with its place.
+  const auto odd = parse(Source{"job.yaml", "{\\u\\s: 1}", Format::kNative, {}}, ann("demo"));
+  ASSERT_FALSE(odd.ok());
+  EXPECT_TRUE(odd.error().field.starts_with("job.yaml:1")) << odd.error().field;
 }
 
 TEST(Native, PlacesPointIntoTheFile) {

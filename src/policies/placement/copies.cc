@@ -23,7 +23,7 @@ Copies::Copies(std::span<const core::MixEntry> mix) {
   for (const core::MixEntry& it : mix) {
     if (it.shape.devices == 0) continue;
     const auto size = std::lower_bound(sizes_.begin(), sizes_.end(), size_of(it.shape));
-    entries_.push_back({it.shape.cpu_milli, it.shape.models, it.shape.gpus_milli() * it.count,
+    entries_.push_back({it.shape.cpu_milli, it.shape.gpus_milli() * it.count,
                         static_cast<std::size_t>(size - sizes_.begin())});
   }
   std::sort(entries_.begin(), entries_.end(),
@@ -64,7 +64,7 @@ std::int64_t Copies::after(const core::FreeState& node, const core::TaskShape& t
       size = it.size;
       room = room_of(sizes_[size], node, task, device, whole);
     }
-    if (room == 0 || (it.models >> node.node_class.model & 1) == 0) continue;
+    if (room == 0) continue;
     const bool cpu_lasts = room * it.cpu_milli <= cpu_milli;
     sum += it.milli_weight * (cpu_lasts ? room : cpu_milli / it.cpu_milli);
   }

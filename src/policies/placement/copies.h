@@ -1,8 +1,8 @@
 // Copies: how much of a node's idle devices the tasks of a mix would take, each if it came alone
 // and as often as there is room.
 //
-// Where Fragmentation asks whether one more task fits, this asks how far CPU and devices last. In
-// milli devices times the counts of the mix.
+// Which models they name does not count. Where Fragmentation asks whether one more task fits, this
+// asks how far CPU and devices last. In milli devices times the counts of the mix.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,6 @@ class Copies {
   // A task of the mix and its size among sizes_.
   struct Entry {
     std::int64_t cpu_milli = 0;
-    std::uint64_t models = 0;
     std::int64_t milli_weight = 0;  // milli devices of one, times the count
     std::size_t size = 0;
   };

@@ -1,6 +1,7 @@
 #include "policies/placement/useful_rest.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "policies/placement/copies.h"
 #include "policies/placement/fragmentation.h"
@@ -16,6 +17,23 @@ constexpr std::int64_t kStep_milli = 10;
 
 std::int64_t divided_down(std::int64_t value, std::int64_t by) {
   return value >= 0 ? value / by : -((by - 1 - value) / by);
+}
+
+// The mix as if every task could run on every model; those that differ in nothing else are one.
+std::vector<core::MixEntry> of_any_model(std::span<const core::MixEntry> mix) {
+  std::vector<core::MixEntry> all(mix.begin(), mix.end());
+  for (core::MixEntry& it : all) it.shape.models = core::kAnyModel;
+  std::sort(all.begin(), all.end(),
+            [](const core::MixEntry& a, const core::MixEntry& b) { return a.shape < b.shape; });
+  std::vector<core::MixEntry> merged;
+  for (const core::MixEntry& it : all) {
+    if (!merged.empty() && merged.back().shape == it.shape) {
+      merged.back().count += it.count;
+    } else {
+      merged.push_back(it);
+    }
+  }
+  return merged;
 }
 
 class UsefulRestScorer final : public core::Scorer {
@@ -58,11 +76,23 @@ class UsefulRestScorer final : public core::Scorer {
   std::int64_t step_;
 };
 
+// Whether tasks alike leave all devices of such nodes useful, whichever they take.
+bool suits_all(const core::TaskShape& task, std::span<const core::NodeClass> classes) {
+  if (task.devices == 0 || task.is_share()) return false;
+  return std::all_of(classes.begin(), classes.end(), [&](const core::NodeClass& node) {
+    return node.devices == 0 || task.cpu_milli * node.devices <= node.cpu_milli * task.devices;
+  });
+}
+
 }  // namespace
 
 std::unique_ptr<const core::Scorer> UsefulRest::prepare(
     std::span<const core::MixEntry> mix, std::span<const core::NodeClass> classes) const {
-  return std::make_unique<UsefulRestScorer>(mix, classes);
+  if (std::all_of(mix.begin(), mix.end(),
+                  [&](const core::MixEntry& it) { return suits_all(it.shape, classes); })) {
+    return nullptr;
+  }
+  return std::make_unique<UsefulRestScorer>(of_any_model(mix), classes);
 }
 
 }  // namespace dove::policies

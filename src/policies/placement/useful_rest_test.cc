@@ -39,6 +39,34 @@ class UsefulRestTest : public testing::Test {
   std::unique_ptr<const core::Scorer> scorer_;
 };
 
+TEST(UsefulRest, WholeDevicesAnywhereWithCpuEnoughNeedNoScores) {
+  const auto scorer = [](const core::TaskShape& task, std::vector<core::NodeClass> classes) {
+    return UsefulRest().prepare(std::vector<core::MixEntry>{{task, 1}}, classes);
+  };
+  const core::NodeClass node{0, 96'000, 0, 8};
+  const core::NodeClass plain{1, 96'000, 0, 0};
+  EXPECT_EQ(scorer(asks(24'000, 2, 1000), {node, plain}), nullptr);
+  EXPECT_NE(scorer(asks(24'001, 2, 1000), {node}), nullptr);
+  EXPECT_NE(scorer(asks(1000, 1, 500), {node}), nullptr);
+  core::TaskShape bound = asks(1000, 1, 1000);
+  bound.models = 2;
+  EXPECT_EQ(scorer(bound, {node}), nullptr) << "models do not count";
+}
+
+TEST(UsefulRest, WhatTasksNameOfModelsDoesNotCount) {
+  const std::vector<core::NodeClass> classes = {{0, 96'000, 0, 8}, {1, 96'000, 0, 8}};
+  core::TaskShape bound = asks(90'000, 8, 1000);
+  bound.models = 2;
+  const auto scorer = UsefulRest().prepare(
+      std::vector<core::MixEntry>{{bound, 5}, {asks(90'000, 8, 1000), 1}, {asks(8000, 1, 500), 3}},
+      classes);
+  core::FreeState one = node_with(std::vector<std::int32_t>(8, 1000), 96'000);
+  core::FreeState other = one;
+  other.node_class.model = 1;
+  EXPECT_EQ(scorer->score(one, asks(8000, 1, 500)).value,
+            scorer->score(other, asks(8000, 1, 500)).value);
+}
+
 TEST_F(UsefulRestTest, AShareIsNotSplitFromAWholeDeviceWhenAnotherHasRoom) {
   const core::FreeState node = node_with({1000, 500, 1000, 700}, 48'000);
   EXPECT_EQ(scorer_->score(node, asks(8000, 1, 500)).device, 1);
@@ -68,7 +96,7 @@ TEST_F(UsefulRestTest, CpuIsTakenWhereDevicesDoNotNeedIt) {
 
 // Nothing of the mix says so: there are only tasks of one device.
 TEST(UsefulRest, OfEqualNodesOneInUseComesFirst) {
-  const std::vector<core::MixEntry> mix = {{asks(1000, 1, 1000), 1}};
+  const std::vector<core::MixEntry> mix = {{asks(25'000, 1, 1000), 1}};
   const std::vector<core::NodeClass> classes = {{0, 96'000, 0, 4}};
   const auto scorer = UsefulRest().prepare(mix, classes);
   EXPECT_GT(scorer->score(node_with({0, 1000, 1000, 1000}, 60'000), mix[0].shape).value,

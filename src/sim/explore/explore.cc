@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <vector>
 
+#include "model/new_cluster.h"
 #include "sim/explore/agenda.h"
 #include "sim/explore/clients.h"
 #include "sim/explore/control_plane.h"
@@ -34,9 +36,10 @@ constexpr std::int64_t kHeartbeat_us = 30 * kMinute_us;
 constexpr std::int64_t kSilence_us = 5 * kHeartbeat_us;
 
 ClusterSettings settings() {
-  ClusterSettings made;
+  ClusterSettings made = new_cluster_settings();
   made.fence = Span{20 * kMinute_us};
   made.disconnect_grace = Span{3 * kHour_us};
+  made.outage_grace = Span{12 * kHour_us};
   made.silent_after = Span{kSilence_us};
   made.effect_deadline = Span{5 * kMinute_us};
   made.ended_jobs_kept = Span{6 * kHour_us};
@@ -93,6 +96,8 @@ class Exploration {
     telemetry::set_sink(record_line);
     set_up();
     clients_.start();
+    weather_.copies(
+        [this](Machine& original, std::uint64_t number) { return copy_of(original, number); });
     weather_.begin(options_.faults_percent);
     watch();
     run_until(options_.days * kDay_us);
@@ -137,6 +142,7 @@ class Exploration {
       machine.name = fmt::format("n{:03}", i);
       machine.data_dir = options_.directory + "/" + machine.name;
       machine.agent_token = fmt::format("explored-agent-token-{}", i);
+      machine.machine_id = machine.boots_as = machine.name;
       machine.inventory = each;
       machine.stream_silence_us = kSilence_us;
       const std::string digest = wire::sha256_hex(machine.agent_token);
@@ -144,12 +150,28 @@ class Exploration {
                                                     std::move(machine), random_.next()));
       Machine& made = *machines_.back();
       events.push_back(
-          {NodeRegistered{made.name(), made.boot_id(), "native", "127.0.0.1", digest, shared}, {}});
+          {NodeRegistered{
+               made.name(), made.boot_id(), "native", "127.0.0.1", digest, shared, made.name(), {}},
+           {}});
       agenda_.in(static_cast<std::int64_t>(random_.below(kMinute_us)),
                  [&made] { made.start_agent(); });
     }
     control_.start();
     control_.submit(std::move(events));
+  }
+
+  // As a disk's image is copied: with the agent's directory.
+  std::unique_ptr<Machine> copy_of(Machine& original, std::uint64_t number) {
+    MachineOptions copy = original.options();
+    copy.data_dir = fmt::format("{}/copy-{}", options_.directory, number);
+    copy.boots_as = fmt::format("{}-copy-{}", copy.name, number);
+    copy.machine_id = copy.boots_as;
+    std::filesystem::create_directories(copy.data_dir);
+    std::error_code missing;
+    std::filesystem::copy_file(original.options().data_dir + "/contact", copy.data_dir + "/contact",
+                               missing);
+    return std::make_unique<Machine>(agenda_, network_, oracle_, trace_, std::move(copy),
+                                     random_.next());
   }
 
   void watch() {

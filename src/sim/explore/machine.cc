@@ -110,13 +110,14 @@ Machine::Machine(Agenda& agenda, Network& network, Oracle& oracle, Trace& trace,
 
 Machine::~Machine() = default;
 
-std::string Machine::boot_id() const { return fmt::format("{}-boot-{}", options_.name, boot_); }
+std::string Machine::boot_id() const { return fmt::format("{}-boot-{}", options_.boots_as, boot_); }
 
 void Machine::start_agent() {
   if (agent_ != nullptr || !host_.powered) return;
   agent::AgentOptions options;
   options.name = options_.name;
   options.boot_id = boot_id();
+  options.machine_id = options_.machine_id;
   options.data_dir = options_.data_dir;
   options.port = 1;
   options.mapped_users = false;

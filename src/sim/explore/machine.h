@@ -32,6 +32,8 @@ struct MachineOptions {
   std::string name;
   std::string data_dir;
   std::string agent_token;
+  std::string machine_id;  // what its hardware says
+  std::string boots_as;    // boot ids begin with it
   Inventory inventory;
   std::int64_t stream_silence_us = 0;
 };
@@ -44,6 +46,7 @@ class Machine {
 
   Host& host() { return host_; }
   const std::string& name() const { return options_.name; }
+  const MachineOptions& options() const { return options_; }
   std::string boot_id() const;
   bool agent_runs() const { return agent_ != nullptr; }
   bool powered() const { return host_.powered; }

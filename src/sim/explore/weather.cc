@@ -26,6 +26,7 @@ void Weather::begin(std::int64_t faults_percent) {
   recur(10 * kDay_us / nodes, [this] { kill_agent(); });
   recur(50 * kDay_us / nodes, [this] { reboot(any()); });
   recur(kDay_us, [this] { drain(any(), some(kDay_us)); });
+  recur(4 * kDay_us, [this] { clone(); });
   const std::int64_t between_us =
       kDay_us * 1'000'000 / (nodes * static_cast<std::int64_t>(kFailuresPerMillionNodeDays));
   agenda_.in(some(2 * between_us), [this] { fail_component(); });
@@ -104,6 +105,22 @@ void Weather::reboot(Machine& machine) {
   ++reboots_;
   machine.power_off();
   agenda_.in(60 * kSecond_us + outage_us(), [&machine] { machine.power_on(); });
+}
+
+// It is there while its original works, is cut off, or is switched off just then.
+void Weather::clone() {
+  if (!copy_) return;
+  Machine& original = any();
+  clones_.push_back(copy_(original, clones_.size()));
+  Machine& copy = *clones_.back();
+  const std::uint64_t how = random_.below(3);
+  if (how == 0) reboot(original);
+  if (how == 1 && !original.host().cut) {
+    network_.cut(original.host());
+    agenda_.in(outage_us(), [this, &original] { network_.heal(original.host(), /*reset=*/true); });
+  }
+  agenda_.in(some(kHour_us), [&copy] { copy.start_agent(); });
+  agenda_.in(kHour_us + some(8 * kHour_us), [&copy] { copy.power_off(); });
 }
 
 void Weather::drain(Machine& machine, std::int64_t for_us) {

@@ -31,6 +31,9 @@ class Weather {
   void begin(std::int64_t faults_percent);
   // No more faults; everything that is down comes back within a day.
   void clear_up();
+  // A copy of the machine that is not switched on yet.
+  using Copy = std::function<std::unique_ptr<Machine>(Machine& original, std::uint64_t number)>;
+  void copies(Copy copy) { copy_ = std::move(copy); }
   void controller_was_killed();
   void agent_was_killed(Machine& machine);
   void count(ExploreReport& report) const;
@@ -43,6 +46,8 @@ class Weather {
   void cut_link();
   void kill_agent();
   void reboot(Machine& machine);
+  // Another machine with a copy of the agent's directory is switched on for a while.
+  void clone();
   void fail_component();
   void drain(Machine& machine, std::int64_t for_us);
   Machine& any();
@@ -61,9 +66,11 @@ class Weather {
   std::int64_t faults_percent_ = 100;
   std::int64_t today_percent_ = 100;
   bool clear_ = false;
+  Copy copy_;
   std::uint64_t controllers_killed_ = 0;
   std::uint64_t agents_killed_ = 0;
   std::uint64_t reboots_ = 0;
+  std::vector<std::unique_ptr<Machine>> clones_;  // on, or off for ever
   std::uint64_t cuts_ = 0;
   std::uint64_t component_failures_ = 0;
 };

@@ -10,6 +10,7 @@
 #include "store/sqlite/chain.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/directory.h"
+#include "store/sqlite/head_file.h"
 #include "store/sqlite/log_reserve.h"
 #include "store/sqlite/sqlite_store.h"
 
@@ -21,6 +22,7 @@ struct SqliteStore::Writer {
 
   DataDirectory directory;
   Database database;
+  HeadFile head_file;
   Statement insert_batch;
   Statement insert_record;
   Statement upsert_blob;
@@ -28,6 +30,7 @@ struct SqliteStore::Writer {
   Chain hasher;
   Sha256 chain{};
   Epoch newest_epoch;
+  bool in_order = false;  // it was opened whole, so it may say at its end that it was closed whole
 };
 
 struct SqliteStore::Reader {

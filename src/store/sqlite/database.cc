@@ -82,6 +82,7 @@ void Statement::bind_blob(int index, std::string_view value) {
 }
 
 Result<bool> Statement::step() {
+  errno = 0;  // an error's number is that of this call (database_error)
   const int code = sqlite3_step(statement_.get());
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
@@ -122,6 +123,7 @@ Result<Database> Database::open(const std::string& path, Mode mode) {
   const int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
                     (mode == Mode::kWrite ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY);
   sqlite3* raw = nullptr;
+  errno = 0;
   const int code = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
   Database opened;
   opened.database_.reset(raw);
@@ -138,12 +140,14 @@ Result<Database> Database::open(const std::string& path, Mode mode) {
 }
 
 Result<void> Database::execute(const char* sql) {
+  errno = 0;
   if (sqlite3_exec(database_.get(), sql, nullptr, nullptr, nullptr) == SQLITE_OK) return {};
   return database_error(database_.get(), "cannot use");
 }
 
 Result<Statement> Database::prepare(std::string_view sql) {
   sqlite3_stmt* raw = nullptr;
+  errno = 0;
   const int code = sqlite3_prepare_v3(database_.get(), sql.data(), static_cast<int>(sql.size()),
                                       SQLITE_PREPARE_PERSISTENT, &raw, nullptr);
   Statement statement;

@@ -17,6 +17,14 @@ Error damaged(std::uint64_t seq, std::string_view what) {
                fmt::format("seq {}", seq)};
 }
 
+// Nothing is wrong with it but that it is read by an older program.
+Error unreadable(std::uint64_t seq, const Error& error) {
+  if (error.code != "record_newer") return damaged(seq, error.message);
+  return Error{ErrorKind::kConflict, error.code,
+               fmt::format("record {} of the log: {}", seq, error.message),
+               fmt::format("seq {}", seq)};
+}
+
 BatchHeader header_at(const Statement& row) {
   BatchHeader header;
   header.batch = row.unsigned_integer(0);
@@ -206,12 +214,12 @@ Result<void> LogReader::next_record(Statement& records, Batch& batch, bool is_de
   RecordColumns columns;
   if (is_decision) {
     auto decision = codec::decode_decision(body);
-    if (!decision.ok()) return damaged(seq, decision.error().message);
+    if (!decision.ok()) return unreadable(seq, decision.error());
     columns = columns_of(*decision);
     batch.decisions.push_back(std::move(decision).value());
   } else {
     auto event = codec::decode_event(body);
-    if (!event.ok()) return damaged(seq, event.error().message);
+    if (!event.ok()) return unreadable(seq, event.error());
     columns = columns_of(event->event);
     batch.events.push_back(std::move(event).value());
   }

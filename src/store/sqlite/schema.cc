@@ -48,15 +48,17 @@ Result<void> configure(Database& database, bool writes) {
       "PRAGMA journal_size_limit = 67108864");
 }
 
-Result<void> create_schema(Database& database) {
+Result<bool> create_schema(Database& database) {
   TRY_ASSIGN(Transaction transaction, Transaction::begin(database, Transaction::Kind::kWrite));
   TRY_ASSIGN(const auto tables, database.number(kTableCount));
   if (tables.value_or(0) == 0) {
     TRY(database.execute(kTables));
-    return transaction.commit();
+    TRY(transaction.commit());
+    return true;
   }
   TRY_ASSIGN(const auto version, database.number(kVersion));
-  return check_version(version.value_or(kSchemaVersion + 1));
+  TRY(check_version(version.value_or(kSchemaVersion + 1)));
+  return false;
 }
 
 Result<void> check_schema(Database& database) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 
@@ -17,6 +18,23 @@ namespace {
 
 constexpr char kFile[] = "log.sqlite";
 constexpr std::int64_t kPageBytes = 4096;
+constexpr std::uint64_t kRecordsAtATime = 50'000;
+
+// In the main file, and so in every copy of it.
+constexpr char kInUse[] = "SELECT value FROM meta WHERE key = 'in_use'";
+
+Result<void> say_in_use(Database& database, bool in_use) {
+  return database.execute(in_use ? "INSERT OR REPLACE INTO meta VALUES ('in_use', 1);"
+                                   "PRAGMA wal_checkpoint(PASSIVE)"
+                                 : "INSERT OR REPLACE INTO meta VALUES ('in_use', 0)");
+}
+
+// A database in which nothing was written yet has no bytes.
+bool was_used(const std::string& path) {
+  std::error_code failed;
+  const auto bytes = std::filesystem::file_size(path, failed);
+  return !failed && bytes > 0;
+}
 
 Error read_only_error() {
   return {ErrorKind::kDenied, "read_only", "the log was opened for reading only", ""};
@@ -25,7 +43,11 @@ Error read_only_error() {
 }  // namespace
 
 SqliteStore::SqliteStore(std::string directory) : directory_(std::move(directory)) {}
-SqliteStore::~SqliteStore() = default;
+
+// The last connection to be closed moves everything into the one file.
+SqliteStore::~SqliteStore() {
+  if (writer_ != nullptr && writer_->in_order) (void)say_in_use(writer_->database, false);
+}
 
 Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::string& directory, OpenMode mode,
                                                        const SqliteOptions& options) {
@@ -40,16 +62,21 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::string& direct
       TRY(store->open_for_reading());
       break;
   }
-  TRY(store->verify_tail());
+  if (options.verifies_tail) TRY(store->verify_tail());
   return store;
 }
 
 Result<void> SqliteStore::open_for_writing(const SqliteOptions& options) {
   TRY_ASSIGN(DataDirectory held, DataDirectory::hold(directory_, kFile));
   auto w = std::make_unique<Writer>(std::move(held));
-  TRY_ASSIGN(w->database, Database::open(directory_ + "/" + kFile, Database::Mode::kWrite));
+  const std::string path = directory_ + "/" + kFile;
+  std::error_code failed;
+  const bool is_alone = was_used(path) && !std::filesystem::exists(path + "-wal", failed);
+  TRY_ASSIGN(w->database, Database::open(path, Database::Mode::kWrite));
   TRY(configure(w->database, true));
-  TRY(create_schema(w->database));
+  TRY_ASSIGN(const bool is_new, create_schema(w->database));
+  TRY_ASSIGN(const auto in_use, w->database.number(kInUse));
+  const bool lacks_rest = is_alone && (is_new || in_use.value_or(0) != 0);
   if (options.size_max_bytes > 0) {
     const auto pages = std::max<std::int64_t>(options.size_max_bytes / kPageBytes, 16);
     TRY(w->database.execute(fmt::format("PRAGMA max_page_count = {}", pages).c_str()));
@@ -59,9 +86,17 @@ Result<void> SqliteStore::open_for_writing(const SqliteOptions& options) {
   TRY_ASSIGN(w->insert_record,
              w->database.prepare("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?)"));
   TRY_ASSIGN(w->upsert_blob, w->database.prepare("INSERT INTO blobs VALUES (?, ?, ?) ON "
-                                                 "CONFLICT DO UPDATE SET seq = excluded.seq"));
-  w->reserve.open(directory_ + "/" + kFile);
+                                                 "CONFLICT DO UPDATE SET seq = excluded.seq, "
+                                                 "bytes = excluded.bytes"));
+  // What a former process could not sync may be in the system's memory alone, as good as written to
+  // whoever reads it: it is written again, and synced.
+  const Result<void> synced = w->database.execute("PRAGMA wal_checkpoint(PASSIVE)");
+  if (!synced.ok() && synced.error().kind != ErrorKind::kExhausted) return synced.error();
+  w->reserve.open(path);
   TRY_ASSIGN(const StoredHead stored, read_head(w->database));
+  TRY_ASSIGN(w->head_file, HeadFile::open(directory_, stored.head.seq, lacks_rest));
+  if (in_use.value_or(0) == 0) TRY(say_in_use(w->database, true));
+  w->in_order = true;
   TRY_ASSIGN(const auto epoch, w->database.number("SELECT max(epoch) FROM epochs"));
   w->chain = stored.chain;
   w->newest_epoch = Epoch{static_cast<std::uint64_t>(epoch.value_or(0))};
@@ -196,6 +231,7 @@ Result<void> SqliteStore::append(Epoch epoch, Seq expected_head, const Batch& ba
   }
   TRY(transaction.commit());
   w->reserve.keep();
+  w->head_file.keep(last_seq(batch));
   w->chain = chain;
   std::lock_guard state_lock(state_mutex_);
   head_ = Head{last_seq(batch), batch.number, batch.epoch, batch.at, hex_of(chain)};
@@ -203,8 +239,27 @@ Result<void> SqliteStore::append(Epoch epoch, Seq expected_head, const Batch& ba
 }
 
 Result<void> SqliteStore::read(Seq after, const std::function<bool(const Batch&)>& visit) {
+  return read_slices(after, visit);
+}
+
+// What was there when it began, a transaction for each slice.
+Result<void> SqliteStore::read_slices(Seq after, const std::function<bool(const Batch&)>& visit) {
   TRY_ASSIGN(ReaderLease reader, lease_reader());
-  return LogReader(reader.database()).read(after, visit);
+  TRY_ASSIGN(const StoredHead end, read_head(reader.database()));
+  bool goes_on = true;
+  while (goes_on) {
+    std::uint64_t left = kRecordsAtATime;
+    goes_on = false;
+    TRY(LogReader(reader.database()).read(after, [&](const Batch& batch) {
+      if (batch.first_seq > end.head.seq) return false;
+      const bool wants_more = visit(batch);
+      after = last_seq(batch);
+      left -= std::min<std::uint64_t>(left, batch.events.size() + batch.decisions.size());
+      goes_on = wants_more && left == 0;
+      return wants_more && left > 0;
+    }));
+  }
+  return {};
 }
 
 Result<std::optional<std::string>> SqliteStore::blob(const std::string& sha256) {

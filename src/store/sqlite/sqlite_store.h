@@ -3,16 +3,19 @@
 // One transaction per append, WAL with synchronous=FULL: on return the batch survives a power cut.
 // One process may write a directory (`DIR/lock`); others may open it read-only, also while a
 // server runs on it. Files are 0600 in a directory of 0700. Opening verifies the log since the last
-// snapshot; read() verifies what it reads, verify() everything. Any thread may call anything, as
-// LogStore says; appends and the keeper's work exclude each other.
+// snapshot; read() verifies what it reads, verify() everything. None of them keeps one view of the
+// database for long, which would keep the write-ahead log from being emptied. Any thread may call
+// anything, as LogStore says; appends and the keeper's work exclude each other.
 //
 // The first open of a process ignores SIGXFSZ, so that a limit on file sizes is an Error.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,13 +27,16 @@ enum class OpenMode { kWrite, kReadOnly };
 
 struct SqliteOptions {
   std::int64_t size_max_bytes = 0;  // of the database file; over it append() is kExhausted. 0: none
+  // false: the caller reads the log since the last snapshot at once, which verifies it.
+  bool verifies_tail = true;
 };
 
 class SqliteStore : public LogStore, public LogKeeper {
  public:
   // kWrite creates what is missing and holds the directory until destroyed. Errors: kConflict
-  // `data_in_use` or `data_newer`, kDenied `data_not_accessible`, kCorrupt `log_corrupt` (names the
-  // seq) or `data_damaged`, kNotFound (`data_missing`, `data_empty`) when read-only.
+  // `data_in_use`, `data_newer` or `record_newer`, kDenied `data_not_accessible`, kCorrupt
+  // `log_corrupt` (names the seq), `data_damaged`, or `log_behind` or `wal_missing` (head_file.h),
+  // kNotFound (`data_missing`, `data_empty`) when read-only.
   static Result<std::unique_ptr<SqliteStore>> open(const std::string& directory, OpenMode mode,
                                                    const SqliteOptions& options = {});
   ~SqliteStore() override;
@@ -44,19 +50,21 @@ class SqliteStore : public LogStore, public LogKeeper {
 
   Result<Epoch> begin_epoch(const std::string& holder) override;
   Result<void> put_snapshot(const Snapshot& snapshot) override;
-  // kCorrupt names the remedy when its bytes were changed.
+  // Passes over one whose bytes were changed where the log still reaches back to the one before it,
+  // or to its own beginning; else kCorrupt with the remedy.
   Result<std::optional<Snapshot>> latest_snapshot() override;
-  // In transactions of a bounded number of batches; what an ended process did not get to is left
-  // for the next call. The last batch always stays.
+  // In slices, between which others append; what an ended process did not get to is left for the
+  // next call. The last batch always stays.
   Result<void> forget_before(Seq before, const std::vector<std::string>& blobs_in_use) override;
 
-  // Reads every record kept and the snapshot that counts; the first damage found.
-  Result<void> verify();
+  // Reads every record kept and the snapshot that counts; the first damage found. Once `stops` is
+  // true it ends early, and so does damages().
+  Result<void> verify(const std::atomic<bool>* stops = nullptr);
   // Every snapshot and blob that is not what was written, each an error with the remedy, whose
   // `field` is "blob SHA-256" or "snapshot SEQ".
-  Result<std::vector<Error>> damages();
-  // Keeps what is left of a damaged blob under another name, so that it is not read any more, and
-  // the same bytes can be stored anew.
+  Result<std::vector<Error>> damages(const std::atomic<bool>* stops = nullptr);
+  // Keeps what is left of a damaged blob under another name, so that it is not read any more. One
+  // that was stored anew since stays.
   Result<void> set_aside(const std::string& sha256);
   // The last record that retention dropped; read() from here on.
   Result<Seq> forgotten_through();
@@ -70,10 +78,14 @@ class SqliteStore : public LogStore, public LogKeeper {
   Result<void> open_for_writing(const SqliteOptions& options);
   Result<void> open_for_reading();
   Result<void> verify_tail();
+  Result<void> read_slices(Seq after, const std::function<bool(const Batch&)>& visit);
   Result<ReaderLease> lease_reader();
   Result<Writer*> writer();
-  Result<void> drop_batches(Writer& w, Seq before);
-  Result<void> drop_blobs(Writer& w, Seq through, const std::vector<std::string>& in_use);
+  // Some of them; false: none was left to drop.
+  Result<bool> drop_batches(Writer& w, Seq before);
+  // Stored up to `through`, and not in use.
+  Result<std::vector<std::string>> blobs_of(Seq through, const std::vector<std::string>& in_use);
+  Result<void> drop_blobs(Writer& w, Seq through, std::span<const std::string> unused);
 
   std::string directory_;
   std::mutex writer_mutex_;  // held for each use of writer_

@@ -1,12 +1,12 @@
 #include "store/sqlite/sqlite_store.h"
 
 #include <fcntl.h>
-#include <sqlite3.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <thread>
@@ -14,47 +14,10 @@
 #include "base/random.h"
 #include "codec/record_samples.h"
 #include "store/log_store_conformance.h"
+#include "store/sqlite/bed_for_test.h"
 
 namespace dove::store {
 namespace {
-
-namespace fs = std::filesystem;
-
-// A directory of its own, removed at the end.
-class Directory {
- public:
-  Directory() {
-    std::string pattern = (fs::temp_directory_path() / "dove-store-XXXXXX").string();
-    path_ = std::string(::mkdtemp(pattern.data())) + "/data";
-  }
-  ~Directory() { fs::remove_all(fs::path(path_).parent_path()); }
-  const std::string& path() const { return path_; }
-  std::string file() const { return path_ + "/log.sqlite"; }
-
- private:
-  std::string path_;
-};
-
-std::unique_ptr<SqliteStore> open(const std::string& path, const SqliteOptions& options = {}) {
-  auto store = SqliteStore::open(path, OpenMode::kWrite, options);
-  EXPECT_TRUE(store.ok()) << (store.ok() ? "" : store.error().message);
-  return store.ok() ? std::move(store).value() : nullptr;
-}
-
-void append(SqliteStore& store, Epoch epoch, int events, int decisions) {
-  auto done =
-      store.append(epoch, store.head().seq, batch_after(store.head(), epoch, events, decisions));
-  ASSERT_TRUE(done.ok()) << done.error().message;
-}
-
-// Changes the file as somebody with the sqlite3 command would.
-void tamper(const std::string& file, const std::string& sql) {
-  sqlite3* database = nullptr;
-  ASSERT_EQ(sqlite3_open(file.c_str(), &database), SQLITE_OK);
-  EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
-      << sqlite3_errmsg(database);
-  sqlite3_close(database);
-}
 
 class SqliteHarness {
  public:
@@ -257,13 +220,34 @@ TEST(SqliteStore, AChangedSnapshotOrBlobIsFound) {
   }
   tamper(directory.file(), "UPDATE snapshots SET bytes = x'00'; UPDATE blobs SET bytes = x'00'");
   auto store = open(directory.path());
-  EXPECT_EQ(store->latest_snapshot().error().code, "snapshot_damaged");
+  EXPECT_FALSE(store->latest_snapshot()->has_value()) << "the log is all there";
   EXPECT_EQ(store->blob(hello).error().code, "blob_damaged");
   const auto damages = store->damages();
   ASSERT_TRUE(damages.ok());
   ASSERT_EQ(damages->size(), 2u);
   EXPECT_TRUE((*damages)[0].field.starts_with("snapshot "));
   EXPECT_EQ((*damages)[1].field, "blob " + hello);
+}
+
+TEST(SqliteStore, ADamagedSnapshotIsPassedOverWhileTheLogReachesBack) {
+  Directory directory;
+  {
+    auto store = open(directory.path());
+    const Epoch epoch = *store->begin_epoch("test");
+    for (int i = 0; i < 3; ++i) {
+      append(*store, epoch, 1, 1);
+      ASSERT_TRUE(store->put_snapshot({store->head(), 1, "state"}).ok());
+    }
+  }
+  tamper(directory.file(), "UPDATE snapshots SET bytes = x'00' WHERE seq = 6");
+  auto store = open(directory.path());
+  ASSERT_TRUE(store->latest_snapshot().ok());
+  EXPECT_EQ((*store->latest_snapshot())->head.seq.value, 4u);
+  EXPECT_EQ(store->damages()->size(), 1u);
+  tamper(directory.file(), "UPDATE snapshots SET bytes = x'00'");
+  EXPECT_FALSE(store->latest_snapshot()->has_value()) << "the whole log is there";
+  ASSERT_TRUE(store->forget_before(Seq{5}, {}).ok());
+  EXPECT_EQ(store->latest_snapshot().error().code, "snapshot_damaged");
 }
 
 TEST(SqliteStore, ADamagedBlobThatWasSetAsideCanBeStoredAnew) {
@@ -396,6 +380,30 @@ TEST(SqliteStore, WhatWasAcknowledgedSurvivesSigkill) {
     ASSERT_TRUE(store->verify().ok());
   }
   EXPECT_GT(acknowledged, 0u);
+}
+
+TEST(SqliteStore, RetentionIsDoneInSlices) {
+  Directory directory;
+  auto store = open(directory.path());
+  const Epoch epoch = *store->begin_epoch("test");
+  for (int i = 0; i < 1500; ++i) append(*store, epoch, 1, 1);
+  ASSERT_TRUE(store->put_snapshot({store->head(), 1, "state"}).ok());
+  std::atomic<bool> over{false};
+  std::thread forgetting([&] {
+    EXPECT_TRUE(store->forget_before(Seq{2'901}, {}).ok());
+    over = true;
+  });
+  // In one transaction nobody could see it half done.
+  bool halfway = false;
+  while (!over) {
+    const std::uint64_t gone = store->forgotten_through()->value;
+    halfway = halfway || (gone > 0 && gone < 2'900);
+    if (halfway) append(*store, epoch, 1, 0);
+  }
+  forgetting.join();
+  EXPECT_TRUE(halfway);
+  EXPECT_EQ(store->forgotten_through()->value, 2'900u);
+  EXPECT_TRUE(store->verify().ok());
 }
 
 TEST(SqliteStore, RetentionKeepsTheChain) {

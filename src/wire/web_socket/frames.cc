@@ -63,9 +63,9 @@ std::string_view close_reason(std::string_view payload) {
 }
 
 // False: more is needed.
-Result<bool> FrameReader::read_head(Head& head) const {
-  const auto byte = [this](std::size_t at) { return static_cast<std::uint8_t>(held_[at]); };
-  if (held_.size() < 2) return false;
+Result<bool> FrameReader::read_head(std::string_view held, Head& head) const {
+  const auto byte = [held](std::size_t at) { return static_cast<std::uint8_t>(held[at]); };
+  if (held.size() < 2) return false;
   if ((byte(0) & 0x70) != 0) return bad_frame("reserved bits are set");
   head.last = (byte(0) & kLast) != 0;
   head.opcode = static_cast<Opcode>(byte(0) & 0x0F);
@@ -89,7 +89,7 @@ Result<bool> FrameReader::read_head(Head& head) const {
   if (is_control(head.opcode) && (length > kControlBytesMax || !head.last)) {
     return bad_frame("a control frame is too long or in parts");
   }
-  if (held_.size() < head.head_bytes) return false;
+  if (held.size() < head.head_bytes) return false;
   std::uint64_t size = length;
   if (length_bytes > 0) size = 0;
   for (std::size_t i = 0; i < length_bytes; ++i) size = size << 8 | byte(2 + i);
@@ -100,7 +100,7 @@ Result<bool> FrameReader::read_head(Head& head) const {
                  ""};
   }
   head.payload_bytes = static_cast<std::size_t>(size);
-  for (std::size_t i = 0; masked_ && i < 4; ++i) head.mask[i] = held_[head.head_bytes - 4 + i];
+  for (std::size_t i = 0; masked_ && i < 4; ++i) head.mask[i] = held[head.head_bytes - 4 + i];
   return true;
 }
 
@@ -123,20 +123,23 @@ Result<bool> FrameReader::take(const Head& head, std::string_view payload,
   return on_message(kind, whole);
 }
 
+// What is used of held_ goes once, at the end: many small frames cost no more than a large one.
 Result<void> FrameReader::feed(std::string_view bytes, const OnMessage& on_message) {
   held_ += bytes;
   std::size_t used = 0;
   for (;;) {
-    if (used > 0) held_.erase(0, used);
-    used = 0;
+    const std::string_view held = std::string_view(held_).substr(used);
     Head head;
-    TRY_ASSIGN(const bool has_head, read_head(head));
-    if (!has_head || held_.size() < head.head_bytes + head.payload_bytes) return {};
-    char* const payload = held_.data() + head.head_bytes;
+    TRY_ASSIGN(const bool has_head, read_head(held, head));
+    if (!has_head || held.size() < head.head_bytes + head.payload_bytes) {
+      held_.erase(0, used);
+      return {};
+    }
+    char* const payload = held_.data() + used + head.head_bytes;
     if (masked_) apply_mask(payload, head.payload_bytes, head.mask);
-    used = head.head_bytes + head.payload_bytes;
+    used += head.head_bytes + head.payload_bytes;
     TRY_ASSIGN(const bool more, take(head, {payload, head.payload_bytes}, on_message));
-    if (!more) return {};
+    if (!more) return {};  // its user may have destroyed it
   }
 }
 

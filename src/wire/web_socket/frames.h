@@ -45,7 +45,7 @@ class FrameReader {
 
  private:
   struct Head;
-  Result<bool> read_head(Head& head) const;
+  Result<bool> read_head(std::string_view held, Head& head) const;
   Result<bool> take(const Head& head, std::string_view payload, const OnMessage& on_message);
 
   const bool masked_;

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "wire/address.h"
 #include "wire/http.h"
 #include "wire/loop.h"
 #include "wire/server.h"
@@ -67,8 +68,8 @@ Result<std::unique_ptr<WebSocket>> accept_web_socket(Loop& loop, const Request& 
                                                      WebSocketLimits limits = {});
 
 // Target and headers are the request's. What is sent before on_open waits for it.
-[[nodiscard]] std::unique_ptr<WebSocket> connect_web_socket(Loop& loop, const std::string& host,
-                                                            std::uint16_t port, Request request,
+[[nodiscard]] std::unique_ptr<WebSocket> connect_web_socket(Loop& loop, const Address& to,
+                                                            Request request,
                                                             WebSocketCallbacks callbacks,
                                                             WebSocketLimits limits = {});
 

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "wire/outgoing.h"
 #include "wire/response_parser.h"
 #include "wire/secret.h"
 #include "wire/web_socket/web_socket_state.h"
@@ -39,15 +40,14 @@ int status_of_line(std::string_view head) {
 
 }  // namespace
 
-void WebSocket::State::connect(const std::string& host, std::uint16_t port, Request request) {
-  where = fmt::format("{}:{}", host, port);
+void WebSocket::State::connect(const Address& to, Request request) {
+  where = to.text();
   const std::string key = sha1_base64(random_token(16)).substr(0, 21) + "A==";  // 16 bytes
   expected_accept = accept_of(key);
-  const bool v6 = host.find(':') != std::string::npos;
   out = fmt::format(
-      "GET {} HTTP/1.1\r\nHost: {}{}{}:{}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+      "GET {} HTTP/1.1\r\nHost: {}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
       "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {}\r\n",
-      request.target, v6 ? "[" : "", host, v6 ? "]" : "", port, key);
+      request.target, where, key);
   for (const auto& [name, value] : request.headers) {
     out += name + ": ";
     for (const char c : value) out += c == '\r' || c == '\n' || c == '\0' ? ' ' : c;
@@ -61,18 +61,18 @@ void WebSocket::State::connect(const std::string& host, std::uint16_t port, Requ
                  fmt::format("{} did not answer in time; is the server stuck?", self->where));
     }
   });
-  connecting = connect_tcp(loop, host, port, limits.connect_timeout,
-                           [weak](Result<std::unique_ptr<Stream>> result) {
-                             const auto self = weak.lock();
-                             if (!self || self->over) return;
-                             if (!result.ok()) {
-                               const Error error = result.error();
-                               return self->fail(error.kind, error.code.c_str(), error.message);
-                             }
-                             self->stream = std::move(result).value();
-                             self->write_more();
-                             self->read_more();
-                           });
+  connecting =
+      connect_to(loop, to, limits.connect_timeout, [weak](Result<std::unique_ptr<Stream>> result) {
+        const auto self = weak.lock();
+        if (!self || self->over) return;
+        if (!result.ok()) {
+          const Error error = result.error();
+          return self->fail(error.kind, error.code.c_str(), error.message);
+        }
+        self->stream = std::move(result).value();
+        self->write_more();
+        self->read_more();
+      });
 }
 
 void WebSocket::State::read_answer(std::string_view bytes) {
@@ -118,14 +118,13 @@ void WebSocket::State::refused(int status, std::string body) {
   fail(kind_of_status(status), fmt::format("http_{}", status).c_str(), body);
 }
 
-std::unique_ptr<WebSocket> connect_web_socket(Loop& loop, const std::string& host,
-                                              std::uint16_t port, Request request,
+std::unique_ptr<WebSocket> connect_web_socket(Loop& loop, const Address& to, Request request,
                                               WebSocketCallbacks callbacks,
                                               WebSocketLimits limits) {
   auto state =
       std::make_shared<WebSocket::State>(loop, /*client=*/true, std::move(callbacks), limits);
   if (loop.world() == nullptr) {
-    state->connect(host, port, std::move(request));
+    state->connect(to, std::move(request));
   } else {
     loop.post([state] {
       state->fail(ErrorKind::kUnavailable, "unreachable", "no WebSockets in this world");

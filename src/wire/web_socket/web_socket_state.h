@@ -23,7 +23,7 @@ struct WebSocket::State : std::enable_shared_from_this<WebSocket::State> {
         scratch(64 << 10, '\0') {}
 
   // -- web_socket_connect.cc: a client until the answer's head
-  void connect(const std::string& host, std::uint16_t port, Request request);
+  void connect(const Address& to, Request request);
   void read_answer(std::string_view bytes);
   void refused(int status, std::string body);
 

@@ -48,7 +48,7 @@ class WebSocketTest : public testing::Test {
     callbacks.on_text = [this](std::string_view text) { texts.emplace_back(text); };
     callbacks.on_bytes = [this](std::string_view piece) { bytes += piece; };
     callbacks.on_closed = [this](Error error) { client_end = std::move(error); };
-    return connect_web_socket(loop, "127.0.0.1", server->port(), request, std::move(callbacks),
+    return connect_web_socket(loop, {"127.0.0.1", server->port()}, request, std::move(callbacks),
                               limits);
   }
   bool until(const std::function<bool()>& done) { return loop.run_until(done, 10s); }
@@ -102,7 +102,7 @@ TEST_F(WebSocketTest, that_is_closed_as_soon_as_it_is_open_says_its_last_words) 
     socket->close("refused");
     socket.reset();
   };
-  socket = connect_web_socket(loop, "127.0.0.1", server->port(), request, std::move(callbacks));
+  socket = connect_web_socket(loop, {"127.0.0.1", server->port()}, request, std::move(callbacks));
   ASSERT_TRUE(until([&] { return asked_to_close || server_end.has_value(); }));
   EXPECT_TRUE(asked_to_close);
 }
@@ -134,7 +134,8 @@ TEST_F(WebSocketTest, with_nobody_there_fails) {
   server.reset();
   WebSocketCallbacks callbacks;
   callbacks.on_closed = [this](Error error) { client_end = std::move(error); };
-  const auto socket = connect_web_socket(loop, "127.0.0.1", port, Request{}, std::move(callbacks));
+  const auto socket =
+      connect_web_socket(loop, {"127.0.0.1", port}, Request{}, std::move(callbacks));
   ASSERT_TRUE(until([&] { return client_end.has_value(); }));
   EXPECT_EQ(client_end->code, "connection_refused");
 }

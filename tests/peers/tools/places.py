@@ -1,7 +1,7 @@
 """The two places where a tool is run: a real Slurm of Debian with its accounting, and Dovetail under Slurm's names.
 
 Each is a folder of commands for PATH, and what the commands need in the environment. Tools come from a virtual
-environment that `tools/setup peers` makes below build/.
+environment that `tools/peer_tools` makes below build/.
 """
 import concurrent.futures
 import json
@@ -45,6 +45,16 @@ class Place:
     def run(self, *command, limit_s=240, **more):
         return subprocess.run(command, cwd=self.folder, env={**self.environment, **more}, capture_output=True, text=True,
                               timeout=limit_s)
+
+    def nextflow(self, folder, *arguments):
+        """Runs what lies in the folder; its own files go there too."""
+        opened = ["java.base/" + name for name in ("java.lang", "java.io", "java.nio", "java.net", "java.util", "java.util.regex",
+                                                   "java.util.concurrent.locks", "java.util.concurrent.atomic", "sun.nio.ch",
+                                                   "sun.nio.fs", "jdk.internal.misc", "jdk.internal.vm")]
+        return subprocess.run(["java", *(f"--add-opens={name}=ALL-UNNAMED" for name in opened), "-cp", TOOLS + "/nextflow/*",
+                               "nextflow.cli.Launcher", "run", "main.nf", "-ansi-log", "false", *arguments], cwd=folder,
+                              env={**self.environment, "NXF_HOME": folder + "/home", "NXF_OFFLINE": "true"},
+                              capture_output=True, text=True, timeout=300)
 
     def tool(self, script, *arguments, **more):
         """What the Python script of this folder says in its last line, which is JSON."""

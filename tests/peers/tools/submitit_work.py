@@ -1,7 +1,4 @@
-"""submitit as its users use it: prints what its jobs gave as a line of JSON.
-
-`requeued` is not yet in tools_test.py: it needs `scontrol requeue` to hear its answer before its job is signalled.
-"""
+"""submitit as its users use it: prints what its jobs gave as a line of JSON."""
 import json
 import os
 import subprocess
@@ -27,22 +24,22 @@ def rank():
     return environment.global_rank, environment.local_rank, environment.node, environment.num_tasks
 
 
-class Counting:
-    """Saves how far it came when it is told to stop, and goes on from there."""
+class Interrupted:
+    """Saves how often it was started when it is told to stop, and goes on from there."""
 
     def __init__(self):
-        self.count = self.starts = 0
+        self.starts = 0
 
-    def __call__(self, total):
+    def __call__(self, times):
         self.starts += 1
-        print("counting from", self.count, flush=True)
-        while self.count < total:
-            self.count += 1
-            time.sleep(0.5)
-        return self.count, self.starts
+        print("start", self.starts, flush=True)
+        deadline = time.monotonic() + LIMIT_S
+        while self.starts <= times and time.monotonic() < deadline:
+            time.sleep(0.1)
+        return self.starts
 
-    def checkpoint(self, total):
-        return DelayedSubmission(self, total)
+    def checkpoint(self, times):
+        return DelayedSubmission(self, times)
 
 
 def settled(job, words):
@@ -84,23 +81,23 @@ def gang(executor):
     return sorted(executor.submit(rank).results())
 
 
-def requeued(executor):
+def requeued(executor, times):
     """Interrupted as a cluster does it: it saves its work, asks to be requeued, and goes on."""
     executor.update_parameters(slurm_additional_parameters={"requeue": True})
-    job = executor.submit(Counting(), 16)
-    settled(job, ("RUNNING",))
-    deadline = time.monotonic() + LIMIT_S
-    while "counting from 0" not in (job.stdout() or ""):
-        assert time.monotonic() < deadline, job.stdout()
-        time.sleep(0.2)
-    job._interrupt(timeout=False)  # what submitit's own tests call
-    count, starts = job.result()
-    return count, starts, settled(job, ("COMPLETED",))
+    job = executor.submit(Interrupted(), int(times))
+    for start in range(1, int(times) + 1):
+        deadline = time.monotonic() + LIMIT_S
+        while f"start {start}\n" not in (job.stdout() or ""):
+            assert time.monotonic() < deadline, job.stdout()
+            time.sleep(0.1)
+        job._interrupt(timeout=False)  # what submitit's own tests call
+    return job.result(), settled(job, ("COMPLETED",))
 
 
 if __name__ == "__main__":
     what = {function.__name__: function for function in (plain, arrays, cancelled, gang, requeued)}
-    executor = submitit.AutoExecutor(folder=os.path.join(os.getcwd(), sys.argv[1]))
+    executor = submitit.AutoExecutor(folder=os.path.join(os.getcwd(), "log_" + sys.argv[1], "%j"),
+                                     slurm_max_num_timeout=10_000)
     assert executor.cluster == "slurm", executor.cluster
     executor.update_parameters(timeout_min=5, name=sys.argv[1])
-    print(json.dumps(what[sys.argv[1]](executor)))
+    print(json.dumps(what[sys.argv[1]](executor, *sys.argv[2:])))

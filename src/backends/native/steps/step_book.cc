@@ -1,6 +1,7 @@
 #include "backends/native/steps/step_book.h"
 
 #include <algorithm>
+#include <csignal>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -15,7 +16,7 @@ void StepBook::began(JobId job, AttemptNumber attempt, StepRecord step) {
   if (attempt < kept.attempt) return;
   if (attempt > kept.attempt) kept = Kept{attempt, {}};
   const std::int32_t number = step.number;
-  kept.steps[number] = std::move(step);
+  changed(job, attempt, kept.steps[number] = std::move(step));
   if (kept.steps.size() > kStepsMax) kept.steps.erase(kept.steps.begin());
   while (order_.size() > kJobsMax) {
     jobs_.erase(order_.front());
@@ -42,7 +43,18 @@ void StepBook::exited(JobId job, AttemptNumber attempt, std::int32_t number, con
 }
 
 void StepBook::ended(JobId job, AttemptNumber attempt, std::int32_t number, std::int64_t at_us) {
-  if (StepRecord* step = find(job, attempt, number)) step->ended_at_us = at_us;
+  StepRecord* step = find(job, attempt, number);
+  if (step == nullptr) return;
+  step->ended_at_us = at_us;
+  changed(job, attempt, *step);
+}
+
+void StepBook::for_each(const Each& visit) const {
+  for (const JobId job : order_) {
+    const auto kept = jobs_.find(job);
+    if (kept == jobs_.end()) continue;
+    for (const auto& [number, step] : kept->second.steps) visit(job, kept->second.attempt, step);
+  }
 }
 
 void StepBook::show(const core::Job& job, Json& object) const {
@@ -50,7 +62,13 @@ void StepBook::show(const core::Job& job, Json& object) const {
   const auto kept = jobs_.find(job.id);
   if (kept != jobs_.end() && !job.attempts.empty() &&
       job.attempts.back().number == kept->second.attempt) {
-    for (const auto& [number, step] : kept->second.steps) {
+    const std::int64_t over_us = job.attempts.back().ended_at.us;
+    for (const auto& [number, known] : kept->second.steps) {
+      StepRecord step = known;
+      if (step.ended_at_us == 0 && over_us != 0) {
+        step.ended_at_us = std::max(over_us, step.started_at_us);
+        step.signal = std::max<std::int32_t>(step.signal, SIGTERM);
+      }
       Json one{{"number", number},
                {"name", step.name},
                {"nodes", step.nodes},

@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
+
+#include "backends/native/steps/step_file.h"
 
 namespace dove::backends {
 namespace {
@@ -69,6 +73,46 @@ TEST(StepBook, ForgetsTheOldestBeyondItsBounds) {
     book.began(JobId{100 + i}, 1, step(0, "x"));
   }
   EXPECT_EQ(shown(book, job), Json::array());
+}
+
+TEST(StepBook, AStepWhoseEndNobodyHeardOfEndedWithItsAttempt) {
+  StepBook book;
+  core::Job job = job_in_attempt(1);
+  book.began(job.id, 1, step(0, "first"));
+  job.attempts.back().ended_at.us = 9;
+  const Json steps = shown(book, job);
+  EXPECT_EQ(steps[0].at("ended_at_us"), 9);
+  EXPECT_EQ(steps[0].at("signal"), 15);
+}
+
+TEST(StepFile, OutlivesTheServer) {
+  char folder[] = "/tmp/steps.XXXXXX";
+  ASSERT_NE(::mkdtemp(folder), nullptr);
+  const std::string path = std::string(folder) + "/steps.jsonl";
+  const core::Job job = job_in_attempt(1);
+  {
+    StepBook book;
+    const StepFile file(path, book);
+    book.began(job.id, 1, step(0, "first"));
+    book.began(job.id, 1, step(1, "second"));
+    book.exited(job.id, 1, 0, TaskExit{0, 3, 0, ""});
+    book.ended(job.id, 1, 0, 8);
+  }
+  std::ofstream(path, std::ios::app) << "{\"job\":7,\"attempt\":1,\"numb";  // cut by a crash
+  {
+    StepBook book;
+    const StepFile file(path, book);
+    book.ended(job.id, 1, 1, 10);  // its client came back
+  }
+  StepBook book;
+  const StepFile file(path, book);
+  const Json steps = shown(book, job);
+  ASSERT_EQ(steps.size(), 2u);
+  EXPECT_EQ(steps[0].at("exit_code"), 3);
+  EXPECT_EQ(steps[0].at("ended_at_us"), 8);
+  EXPECT_EQ(steps[1].at("name"), "second");
+  EXPECT_EQ(steps[1].at("ended_at_us"), 10);
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

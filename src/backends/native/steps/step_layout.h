@@ -21,9 +21,10 @@ namespace dove::backends {
 
 struct StepNode {
   NodeId node;
-  std::vector<TaskGrant> tasks;  // rank: position in the step
-  bool devices_given = false;    // its tasks see `devices` of their grants, even none
-  StepHolding holding = {};      // what no other step gets meanwhile
+  std::vector<TaskGrant> tasks;   // rank: position in the step
+  bool devices_given = false;     // its tasks see `devices` of their grants, even none
+  StepHolding holding = {};       // what no other step gets meanwhile
+  std::int64_t memory_bytes = 0;  // that its tasks may use; 0: as the job
 };
 
 // Errors: kInvalid step_too_large, no_such_node_in_job, no_such_device (name what there is);

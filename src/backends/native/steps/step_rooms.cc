@@ -241,13 +241,12 @@ StepNode take_room(const StepRoom& room, const StepRequest& request, std::int32_
     if (node.devices_given) grant.devices = bound(given, asked, k);
     node.tasks.push_back(std::move(grant));
   }
+  node.memory_bytes = std::max(request.memory_bytes,
+                               request.memory_per_core_bytes * cores_of_task(request) * tasks);
   if (!request.overlap) {
     node.holding.cores = cores;
     if (asked.asked() || request.exact) node.holding.devices = given;
-    if (placement.memory_bytes > 0) {
-      node.holding.memory_bytes = std::max(
-          request.memory_bytes, request.memory_per_core_bytes * cores_of_task(request) * tasks);
-    }
+    if (placement.memory_bytes > 0) node.holding.memory_bytes = node.memory_bytes;
   }
   return node;
 }

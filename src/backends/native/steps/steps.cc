@@ -9,6 +9,7 @@
 #include "backends/native/steps/step_input.h"
 #include "codec/json.h"
 #include "model/job.h"
+#include "protocol/control.h"
 #include "telemetry/clock.h"
 
 namespace dove::backends {
@@ -67,12 +68,13 @@ struct Steps::Step {
 };
 
 Steps::Steps(wire::Loop& loop, const listener::Projection& projection, AgentSessions& sessions,
-             Relays& relays)
+             Relays& relays, const std::string& path)
     : loop_(loop),
       projection_(projection),
       sessions_(sessions),
       relays_(relays),
-      began_at_(projection.state().now) {}
+      began_at_(projection.state().now),
+      file_(path, book_) {}
 
 Steps::~Steps() = default;
 
@@ -108,6 +110,8 @@ void Steps::begin(const core::Job& job, const std::vector<StepNode>& nodes,
     tasks += node.tasks.size();
   }
   write_down(key, program, nodes);
+  const std::vector<std::string> unlimited =
+      program.container.image.empty() ? unlimited_nodes(nodes) : std::vector<std::string>();
   const std::shared_ptr<Step> step = open_step(key, std::move(ranks), program.kill_on_bad_exit);
   if (program.stdin_text == "stream") step->input = input_of(step->open, program.stdin_rank);
   use_stream(step, out);
@@ -116,9 +120,23 @@ void Steps::begin(const core::Job& job, const std::vector<StepNode>& nodes,
                    {"attempt", attempt},
                    {"nodes", std::move(told)},
                    {"tasks", tasks},
+                   {"memory_not_limited", unlimited},
                    {"input", step->input != nullptr}}}});
   set_limit(step, program.time_limit_s);
   send_orders(*step, state, nodes, program);
+}
+
+// Those where the step asks for memory, and nothing keeps its tasks from taking more.
+std::vector<std::string> Steps::unlimited_nodes(const std::vector<StepNode>& nodes) const {
+  std::vector<std::string> names;
+  for (const StepNode& node : nodes) {
+    const AgentSession* session = sessions_.find(node.node);
+    const bool limits = session == nullptr || !session->offer || session->offer->limits_memory;
+    if (node.memory_bytes > 0 && !limits) {
+      names.push_back(projection_.state().find_node(node.node)->name);
+    }
+  }
+  return names;
 }
 
 // As Slurm's: SIGTERM, and SIGKILL kKillWait later.
@@ -232,21 +250,27 @@ void Steps::attach(CallPtr call, const core::Job& job, const StepAttach& attach)
   }
   set_limit(step, attach.time_left_s);
   step->say(Json{{"attached", {{"step", attach.step}}}});
-  Json line = Json::parse(attach.agent_part);
-  line["id"] = step->relay;
-  line["job"] = job.id.value;
-  line["attempt"] = attach.attempt;
-  line["step"] = attach.step;
-  for (const auto& [node, of_node] : step->open) {
-    line["ranks"] = of_node;
-    sessions_.send(node, codec::dump_json(Json{{"step_attach", line}}));
+  protocol::StepAttach order;
+  order.relay_id = step->relay;
+  order.key = {job.id, attach.attempt};
+  order.step = attach.step;
+  order.stdout_path = attach.stdout_path;
+  order.stderr_path = attach.stderr_path;
+  for (const SeenOutput& seen : attach.seen) {
+    order.seen.push_back({seen.rank, seen.is_stderr ? "stderr" : "stdout", seen.bytes});
+  }
+  for (const auto& [node, open] : step->open) {
+    order.ranks = open;
+    protocol::Control line;
+    line.step_attach = order;
+    sessions_.send(node, protocol::control_line(line));
   }
   orphans_.erase(key);
   freed(job.id, attach.attempt);
 }
 
-void Steps::found(NodeId node, const std::vector<StepKey>& steps) {
-  for (const StepKey& each : steps) {
+void Steps::found(NodeId node, const std::vector<protocol::StepKey>& steps) {
+  for (const protocol::StepKey& each : steps) {
     const Key key{each.job, each.attempt, each.step};
     if (steps_.count(key) != 0 || orphans_.size() > kNumbersMax) continue;
     Orphan& orphan = orphans_[key];
@@ -304,46 +328,30 @@ void Steps::read_input(CallPtr call, const std::string& relay) {
 
 void Steps::send_orders(const Step& step, const core::State& state,
                         const std::vector<StepNode>& nodes, const StepProgram& program) {
-  Json names = Json::array();
-  Json counts = Json::array();
-  std::size_t tasks = 0;
+  protocol::Control line;
+  protocol::StepOrder& order = line.step.emplace();
+  order.relay_id = step.relay;
+  order.key = {std::get<JobId>(step.key), std::get<AttemptNumber>(step.key)};
+  order.step = std::get<std::int32_t>(step.key);
   for (const StepNode& node : nodes) {
-    names.push_back(state.find_node(node.node)->name);
-    counts.push_back(node.tasks.size());
-    tasks += node.tasks.size();
+    order.nodes.push_back(state.find_node(node.node)->name);
+    order.tasks_per_node.push_back(static_cast<std::int32_t>(node.tasks.size()));
+    order.tasks_total += static_cast<std::int32_t>(node.tasks.size());
   }
-  Json line{{"id", step.relay},
-            {"job", std::get<0>(step.key).value},
-            {"attempt", std::get<1>(step.key)},
-            {"step", std::get<2>(step.key)},
-            {"tasks_total", tasks},
-            {"nodes", names},
-            {"tasks_per_node", counts},
-            {"command", program.command},
-            {"environment", program.environment},
-            {"workdir", program.workdir},
-            {"label", program.label},
-            {"stdout_path", program.stdout_path},
-            {"stderr_path", program.stderr_path},
-            {"stdin", program.stdin_text},
-            {"stdin_rank", program.stdin_rank},
-            {"kill_on_bad_exit", program.kill_on_bad_exit}};
-  if (!program.container.empty()) line["container"] = Json::parse(program.container);
+  order.command = program.command;
+  order.environment = program.environment;
+  order.workdir = program.workdir;
+  order.container = program.container;
+  order.stdout_path = program.stdout_path;
+  order.stderr_path = program.stderr_path;
+  order.stdin_text = program.stdin_text;
+  order.stdin_rank = program.stdin_rank;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    Json list = Json::array();
-    for (const TaskGrant& task : nodes[i].tasks) {
-      Json devices = Json::array();
-      for (const DeviceGrant& grant : task.devices) devices.push_back(grant.device);
-      list.push_back(Json{{"rank", task.rank},
-                          {"local_rank", task.local_rank},
-                          {"cores", task.cores.ids()},
-                          {"devices", std::move(devices)},
-                          {"grants", codec::grants_json(task.devices)}});
-    }
-    line["tasks"] = std::move(list);
-    line["devices_given"] = nodes[i].devices_given;
-    line["node_rank"] = i;
-    sessions_.send(nodes[i].node, codec::dump_json(Json{{"step", line}}));
+    order.tasks = nodes[i].tasks;
+    order.devices_given = nodes[i].devices_given;
+    order.node_rank = static_cast<std::int32_t>(i);
+    order.memory_bytes = nodes[i].memory_bytes;
+    sessions_.send(nodes[i].node, protocol::control_line(line));
   }
 }
 
@@ -390,8 +398,9 @@ void Steps::node_back(NodeId node) {
 
 std::string Steps::signal_line(const Key& key, int number) {
   const auto [job, attempt, step] = key;
-  return codec::dump_json(Json{
-      {"signal", {{"job", job.value}, {"attempt", attempt}, {"step", step}, {"signal", number}}}});
+  protocol::Control line;
+  line.signal = protocol::Signal{{job, attempt}, step, number, false};
+  return protocol::control_line(line);
 }
 
 void Steps::signal(const Step& step, int number) {

@@ -3,7 +3,7 @@
 // A step that asks for cores, devices or memory by itself waits until no other step holds them
 // (step_ledger.h). It lives as long as its client listens: POST /v1/jobs/{id}/steps answers with a
 // stream of JSON lines, output and exits as they come from the agents. When the client goes, the
-// step's tasks are ended. Nothing of a step is in the log (StepBook knows what is over): after a
+// step's tasks are ended. Nothing of a step is in the log (StepBook knows what was): after a
 // restart of the server the client hands back what it was told at the beginning and how much it has
 // heard (attach), and the agents, which hold the truth, continue from there. A step that no client
 // takes up is ended. Loop thread only.
@@ -22,6 +22,7 @@
 #include "backends/native/agent_sessions.h"
 #include "backends/native/relays.h"
 #include "backends/native/steps/step_book.h"
+#include "backends/native/steps/step_file.h"
 #include "backends/native/steps/step_layout.h"
 #include "backends/native/steps/step_ledger.h"
 #include "backends/native/steps/step_waiting.h"
@@ -29,6 +30,7 @@
 #include "backends/node_backend.h"
 #include "listener/call.h"
 #include "listener/projection.h"
+#include "protocol/session.h"
 
 namespace dove::backends {
 
@@ -36,8 +38,9 @@ class StepInput;
 
 class Steps : public StepHost {
  public:
+  // `path`: of the file that keeps what is known of steps over restarts.
   Steps(wire::Loop& loop, const listener::Projection& projection, AgentSessions& sessions,
-        Relays& relays);
+        Relays& relays, const std::string& path);
   ~Steps() override;
 
   void run(CallPtr call, const core::Job& job, const StepRequest& request,
@@ -46,7 +49,7 @@ class Steps : public StepHost {
   void write_input(CallPtr call, JobId job, AttemptNumber attempt, std::int32_t step) override;
   bool send_signal(JobId job, AttemptNumber attempt, std::int32_t step, int number) override;
   // A node's agent runs these: what no client takes up within kOrphaned is ended.
-  void found(NodeId node, const std::vector<StepKey>& steps);
+  void found(NodeId node, const std::vector<protocol::StepKey>& steps);
   // An agent's report that a step's tasks on its node have ended.
   void ended(NodeId node, JobId job, AttemptNumber attempt, std::int32_t step,
              const std::vector<TaskExit>& exits);
@@ -84,6 +87,7 @@ class Steps : public StepHost {
   void set_limit(const std::shared_ptr<Step>& step, std::int64_t time_limit_s);
   void end_orphan(const Key& key, int number);
 
+  std::vector<std::string> unlimited_nodes(const std::vector<StepNode>& nodes) const;
   void write_down(const Key& key, const StepProgram& program, const std::vector<StepNode>& nodes);
   static std::string signal_line(const Key& key, int number);
   std::unique_ptr<StepInput> input_of(const Ranks& ranks, std::int32_t stdin_rank) const;
@@ -103,6 +107,7 @@ class Steps : public StepHost {
   Instant began_at_;
   std::map<Key, std::shared_ptr<Step>> steps_;
   StepBook book_;
+  StepFile file_;
   std::map<std::pair<JobId, AttemptNumber>, std::int32_t> numbers_;
   std::map<Key, Orphan> orphans_;
   std::multimap<NodeId, Key> abandoned_;  // their clients were told that they are over

@@ -15,7 +15,10 @@ AccountRow row_of_job(const JobView& job) {
   row.id = job.shown_id;
   row.raw_id = job.id;
   row.name = job.name;
-  row.state = slurm_state(job).full;
+  // Slurm's accounting knows a job that has nodes as running from then on until it is over;
+  // programs take any other word for an end.
+  const bool has_nodes = job.state == "preparing" || job.state == "stopping";
+  row.state = has_nodes ? "RUNNING" : slurm_state(job).full;
   row.exit = exit_of_job(job, /*accounting=*/true);
   row.nodes = job.nodes();
   const AttemptView* attempt = job.last_attempt();

@@ -133,6 +133,7 @@ Result<Wanted> wanted_of(const Invocation& invocation) {
       return usage_error(fmt::format("Invalid state: {}", printable(word)));
     }
     wanted.states.insert(states.begin(), states.end());
+    if (wanted.states.count("running") != 0) wanted.states.insert({"preparing", "stopping"});
   }
   TRY(read_window(invocation, wanted));
   return wanted;
@@ -160,7 +161,7 @@ bool in_window(const Wanted& wanted, const JobView& job) {
           !over_before(until_us, wanted.from_us)) {
         return true;
       }
-    } else if (state == "running") {
+    } else if (state == "running" || state == "preparing" || state == "stopping") {
       if (start_us != 0 && start_us <= wanted.until_us &&
           !over_before(job.ended_at_us, wanted.from_us)) {
         return true;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/client/pages.h"
 #include "cli/client/views.h"
 #include "cli/face.h"
 #include "cli/families.h"
@@ -153,9 +154,9 @@ struct Declared {
 Result<Declared> read_declared(Api& api) {
   Declared declared;
   TRY_ASSIGN(const json cluster, api.get("/v1/cluster"));
-  TRY_ASSIGN(const json projects, api.get("/v1/objects?kind=Project"));
-  TRY_ASSIGN(const json users, api.get("/v1/objects?kind=User"));
-  TRY_ASSIGN(const json queues, api.get("/v1/queues"));
+  TRY_ASSIGN(const json projects, get_all(api, "/v1/objects?kind=Project", "objects"));
+  TRY_ASSIGN(const json users, get_all(api, "/v1/objects?kind=User", "objects"));
+  TRY_ASSIGN(const json queues, get_all(api, "/v1/queues", "queues"));
   declared.cluster = text_of(cluster, "name");
   declared.projects = items_of(projects, "objects");
   declared.users = items_of(users, "objects");

@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "cli/client/pages.h"
 #include "cli/commands/job_list.h"
 #include "cli/face.h"
 #include "cli/families.h"
@@ -78,7 +79,7 @@ Result<std::vector<Priority>> read_priorities(Api& api, const Invocation& invoca
   filter.users = comma_list(invocation.get("user"));
   filter.ids = comma_list(invocation.get("jobs"));
   TRY_ASSIGN(const std::vector<json> found, list_jobs(api, filter));
-  TRY_ASSIGN(const json queues, api.get("/v1/queues"));
+  TRY_ASSIGN(const json queues, get_all(api, "/v1/queues", "queues"));
   TRY_ASSIGN(const json cluster, api.get("/v1/cluster"));
   std::map<std::string, std::int64_t> of_queue;
   for (const json& queue : items_of(queues, "queues")) {

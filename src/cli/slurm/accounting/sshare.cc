@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "cli/client/pages.h"
 #include "cli/commands/job_list.h"
 #include "cli/face.h"
 #include "cli/families.h"
@@ -69,7 +70,7 @@ Result<Used> read_use(Api& api) {
 // The root, then each project with its users behind it.
 Result<std::vector<Share>> read_shares(Api& api) {
   TRY_ASSIGN(const Used used, read_use(api));
-  TRY_ASSIGN(const json objects, api.get("/v1/objects?kind=Project"));
+  TRY_ASSIGN(const json objects, get_all(api, "/v1/objects?kind=Project", "objects"));
   std::map<std::string, std::set<std::string>> users;
   for (const json& project : items_of(objects, "objects")) {
     std::set<std::string>& members = users[text_of(project, "name")];

@@ -1,0 +1,33 @@
+// LinuxUser: what this machine says of its users, so that no loop waits for the one who knows them.
+//
+// To ask may take for ever (LDAP, SSSD), so look_up_linux_user() runs on a side thread before
+// anything that needs the user; known_linux_user() is what the latest asking said, for the whole
+// process. Any thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dove::agent {
+
+struct LinuxUser {
+  std::string name;
+  std::string home;
+  std::string shell;
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  std::vector<std::uint32_t> groups;
+};
+
+// Asks the machine, and keeps the answer; "": this process's own user.
+std::optional<LinuxUser> look_up_linux_user(const std::string& name);
+// Nothing: there is no such user, or nobody has asked yet.
+std::optional<LinuxUser> known_linux_user(const std::string& name);
+
+// For tests: who is asked in place of the machine; nullptr: the machine again.
+void ask_of_linux_users(std::function<std::optional<LinuxUser>(const std::string&)> source);
+
+}  // namespace dove::agent

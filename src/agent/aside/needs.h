@@ -1,0 +1,28 @@
+// Needs: what an attempt or a step wants of users and file systems outside the agent's own data,
+// before it is planned.
+//
+// Any of it may never answer, so it is met on a side thread (agent/aside/side_threads.h); what is
+// planned and started afterwards looks at none of it again.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace dove::agent {
+
+struct Needs {
+  std::string node;
+  std::string linux_user;           // is looked up; "": the agent's own
+  std::string workdir;              // has to be there; "": nothing has
+  std::vector<std::string> places;  // made for the user where they are missing, or logged
+  bool contained = false;           // the user is one of a container
+  bool as_root = false;             // of that container
+};
+
+// Errors say why nothing can be started: no such directory. A user that does not exist is the
+// plan's to complain of.
+Result<void> meet(const Needs& needs);
+
+}  // namespace dove::agent

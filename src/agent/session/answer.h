@@ -1,0 +1,26 @@
+// What the controller's answers say, whatever they answer. Pure.
+//
+// Include only from .cc files: it brings nlohmann/json_fwd.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "base/result.h"
+#include "wire/http.h"
+
+namespace dove::agent {
+
+// The answer's JSON object; an empty one if it is none.
+nlohmann::json answer_object(const wire::Response& answer);
+// The member, if it is a text; else "".
+std::string answer_text(const nlohmann::json& object, const char* name);
+// The controller lives and does not write; not what somebody between says for it.
+bool says_full(const wire::Response& answer, const nlohmann::json& body);
+// What an answer other than 2xx says, as an Error with `code`.
+Error answer_refusal(const wire::Response& answer, const nlohmann::json& body, const char* code);
+
+// Somebody answers there who is not the controller as we know it, or does not know us.
+bool is_distrust(const Error& error);
+
+}  // namespace dove::agent

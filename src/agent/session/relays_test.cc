@@ -1,0 +1,90 @@
+#include "agent/session/relays.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace dove::agent {
+namespace {
+
+class RelaysTest : public ::testing::Test {
+ protected:
+  RelaysTest() {
+    std::string pattern = ::testing::TempDir() + "relays.XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+  }
+  ~RelaysTest() override { std::filesystem::remove_all(folder_); }
+
+  Relays::Send line() {
+    return [this](std::string target, std::string body, std::function<void(bool)> done) {
+      text_ += body;
+      ended_ = ended_ || target.find("end=1") != std::string::npos;
+      loop_.post([done] { done(true); });
+    };
+  }
+  void write(const std::string& text) { std::ofstream(folder_ + "/out", std::ios::app) << text; }
+  Relays::Source source(bool follow) { return {folder_ + "/out", 0, std::nullopt, follow}; }
+  bool until(const std::function<bool()>& done) {
+    // Something must happen for the loop to ask again.
+    std::function<void()> tick = [&] {
+      ticker_ = loop_.after(std::chrono::milliseconds(2), [&tick] { tick(); });
+    };
+    tick();
+    const bool held = loop_.run_until(done, std::chrono::seconds(30));
+    ticker_.cancel();
+    return held;
+  }
+
+  std::string folder_;
+  wire::Loop loop_;
+  wire::Timer ticker_;
+  std::string text_;
+  bool ended_ = false;
+  Relays relays_{loop_, "n1", [this] { return line(); }};
+};
+
+TEST_F(RelaysTest, AFileThatIsOverIsSentToItsEnd) {
+  const std::string much(300'000, 'x');
+  write(much);
+  relays_.open("a", "", source(/*follow=*/false), /*marks_end=*/true);
+  ASSERT_TRUE(until([&] { return ended_; }));
+  EXPECT_EQ(text_, much);
+}
+
+TEST_F(RelaysTest, AFileIsFollowedUntilItsWriterIsOver) {
+  relays_.open("a", "", source(/*follow=*/true), /*marks_end=*/true);  // it is not there yet
+  write("one\n");
+  ASSERT_TRUE(until([&] { return text_ == "one\n"; }));
+  write("two\n");
+  ASSERT_TRUE(until([&] { return text_ == "one\ntwo\n"; }));
+  EXPECT_FALSE(ended_);
+  write("three\n");
+  relays_.finish(folder_ + "/out");
+  ASSERT_TRUE(until([&] { return ended_; }));
+  EXPECT_EQ(text_, "one\ntwo\nthree\n");
+}
+
+TEST_F(RelaysTest, ItIsSaidWhenNoneIsLeft) {
+  write("one\n");
+  bool drained = false;
+  relays_.open("a", "", source(/*follow=*/true), /*marks_end=*/false);
+  relays_.when_drained("a", [&] { drained = true; });
+  ASSERT_TRUE(until([&] { return text_ == "one\n"; }));
+  EXPECT_FALSE(drained);
+  relays_.close("a");
+  EXPECT_TRUE(drained);
+}
+
+TEST_F(RelaysTest, NobodysFileIsNotShown) {
+  write("secret\n");
+  Relays::Source of_nobody = source(/*follow=*/false);
+  of_nobody.owner = "";
+  relays_.open("a", "", of_nobody, /*marks_end=*/true);
+  ASSERT_TRUE(until([&] { return ended_; }));
+  EXPECT_EQ(text_, "");
+}
+
+}  // namespace
+}  // namespace dove::agent

@@ -1,0 +1,182 @@
+#include "agent/session/uplink.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/check.h"
+#include "codec/json.h"
+#include "files/text_file.h"
+#include "telemetry/log.h"
+
+namespace dove::agent {
+namespace {
+
+using Json = nlohmann::json;
+constexpr std::size_t kFileBytesMax = 256 << 10;
+constexpr std::int64_t kLeastLeft_s = 2;
+
+}  // namespace
+
+Uplink::Uplink(wire::Loop& loop, UplinkOptions options)
+    : loop_(loop),
+      options_(std::move(options)),
+      agents_{options_.url.host, options_.url.port, nullptr} {
+  front_ = std::make_unique<wire::AsyncClient>(loop_, agents_);
+  line_ = std::make_unique<wire::AsyncClient>(loop_, agents_);
+}
+
+Result<void> Uplink::open() {
+  if (!secure()) return {};
+  key_pem_ = files::text_or_empty(path("agent_key.pem"), kFileBytesMax);
+  if (key_pem_.empty()) {
+    key_pem_ = wire::make_private_key();
+    TRY(files::write_atomically(path("agent_key.pem"), key_pem_, 0600, files::Survives::kPowerCut));
+  }
+  authority_pem_ = files::text_or_empty(path("ca.pem"), kFileBytesMax);
+  const std::string kept = files::text_or_empty(path("authority_digest"), kFileBytesMax);
+  if (options_.authority_digest.empty()) options_.authority_digest = kept;
+  // With another token the node joins another cluster.
+  if (options_.authority_digest != kept) authority_pem_.clear();
+  return trust();
+}
+
+// How the server at people's port is known.
+Result<void> Uplink::trust() {
+  wire::TlsClientOptions options;
+  if (!options_.ca_file.empty()) {
+    TRY_ASSIGN(options.authorities_pem, files::read_text(options_.ca_file, kFileBytesMax));
+  } else if (!options_.authority_digest.empty() && !authority_pem_.empty()) {
+    options.authorities_pem = authority_pem_;  // that one, and who has followed it since
+  } else {
+    options.authority_digest = options_.authority_digest;  // "": those of the system
+  }
+  people_ = {options_.url.host, options_.url.port, nullptr};
+  TRY_ASSIGN(people_.tls, wire::Tls::for_client(options));
+  front_ = std::make_unique<wire::AsyncClient>(loop_, people_);
+  return {};
+}
+
+bool Uplink::certified(std::int64_t now_s) const {
+  return !secure() || until_s_ - now_s >= kLeastLeft_s;
+}
+
+Result<std::string> Uplink::request() const {
+  TRY_ASSIGN(std::string request, wire::certificate_request(key_pem_));
+  return codec::dump_json(Json{{"request", std::move(request)}});
+}
+
+Result<void> Uplink::take(const Json& answer, std::int64_t now_s) {
+  const auto text = [&](const char* name) {
+    const Json value = answer.value(name, Json());
+    return value.is_string() ? value.get<std::string>() : std::string();
+  };
+  const Json port = answer.value("agents_port", Json());
+  const bool known = port.is_number_unsigned() && port <= 65'535 && port != 0;
+  if (!known) {
+    return Error{ErrorKind::kInvalid, "malformed_answer",
+                 "the controller's answer names no port for agents", ""};
+  }
+  const std::string certificate = text("certificate");
+  TRY_ASSIGN(const wire::CertificateFacts facts, wire::read_certificate(certificate));
+  if (facts.not_after_s <= now_s || facts.not_before_s > now_s) {
+    return Error{ErrorKind::kUnavailable, "wrong_clock",
+                 fmt::format("the certificate that the controller gave is not valid by this node's "
+                             "clock, which is {} s {} it; set the clocks of both machines",
+                             facts.not_after_s <= now_s ? now_s - facts.not_after_s
+                                                        : facts.not_before_s - now_s,
+                             facts.not_after_s <= now_s ? "after" : "before"),
+                 ""};
+  }
+  const auto number = port.get<std::uint16_t>();
+  is_stale_ = is_stale_ || number != agents_.port;
+  agents_.port = number;
+  TRY(show(certificate, text("authority")));
+  uri_ = facts.uri;
+  from_s_ = now_s;
+  until_s_ = facts.not_after_s;
+  // Until the next renewal it would hold a connection of people's port for nothing.
+  front_ = std::make_unique<wire::AsyncClient>(loop_, people_);
+  return {};
+}
+
+Result<void> Uplink::show(const std::string& certificate_pem, const std::string& authority_pem) {
+  const wire::Credentials own{certificate_pem, key_pem_};
+  for (const auto& serving : serving_) TRY(serving->show(own));
+  if (tls_ != nullptr && authority_pem == authority_pem_) {
+    TRY(tls_->show(own));
+  } else {
+    wire::TlsClientOptions options;
+    options.authorities_pem = authority_pem;
+    options.own = own;
+    TRY_ASSIGN(tls_, wire::Tls::for_client(options));
+    agents_.tls = tls_;
+    is_stale_ = true;
+  }
+  TRY(files::write_atomically(path("agent_certificate.pem"), certificate_pem, 0644));
+  own_ = own;
+  return keep(authority_pem);
+}
+
+void Uplink::OwnLine::call(wire::Request request, std::function<void(Result<wire::Response>)> done,
+                           std::chrono::microseconds timeout) {
+  const wire::Address& now = uplink_.address();
+  if (client_ == nullptr || now.port != to_.port || now.tls != to_.tls) {
+    to_ = now;
+    former_ = std::move(client_);
+    client_ = std::make_unique<wire::AsyncClient>(loop_, to_);
+  }
+  client_->call(std::move(request), std::move(done), timeout);
+}
+
+Result<std::shared_ptr<const wire::Tls>> Uplink::serving(Callers callers) {
+  if (!secure()) return std::shared_ptr<const wire::Tls>();
+  wire::TlsServerOptions options;
+  options.own = own_;
+  if (callers == Callers::kNodes) options.client_authorities_pem = authority_pem_;
+  TRY_ASSIGN(std::shared_ptr<wire::Tls> made, wire::Tls::for_server(options));
+  serving_.push_back(made);
+  return std::shared_ptr<const wire::Tls>(std::move(made));
+}
+
+std::shared_ptr<const wire::Tls> Uplink::toward(const std::string& node) const {
+  if (!secure() || uri_.empty()) return nullptr;
+  wire::TlsClientOptions options;
+  options.authorities_pem = authority_pem_;
+  options.own = own_;
+  options.server_uri = uri_.substr(0, uri_.rfind('/') + 1) + node;
+  Result<std::shared_ptr<wire::Tls>> made = wire::Tls::for_client(options);
+  CHECK(made.ok(), "what is shown to the controller can be shown to nodes");
+  return *made;
+}
+
+Result<void> Uplink::keep(const std::string& authority_pem) {
+  if (authority_pem == authority_pem_) return {};
+  TRY(files::write_atomically(path("ca.pem"), authority_pem, 0644, files::Survives::kPowerCut));
+  TRY(files::write_atomically(path("authority_digest"), options_.authority_digest, 0644,
+                              files::Survives::kPowerCut));
+  authority_pem_ = authority_pem;
+  return trust();
+}
+
+// Its calls are over, as the session was.
+void Uplink::begin_anew() {
+  if (is_stale_) line_ = std::make_unique<wire::AsyncClient>(loop_, agents_);
+  is_stale_ = false;
+}
+
+std::chrono::microseconds Uplink::until_renewal(std::int64_t now_s, double random) const {
+  const double life = static_cast<double>(until_s_ - from_s_);
+  const double at = static_cast<double>(from_s_) + life * (2.0 / 3 - random / 10);
+  // Where that has passed, because it could not be renewed: again after a twentieth of its life.
+  const double left_s = std::max({at - static_cast<double>(now_s), life / 20, 1.0});
+  return std::chrono::microseconds(static_cast<std::int64_t>(left_s * 1e6));
+}
+
+std::string Uplink::authority_path() const {
+  if (!secure() || !options_.ca_file.empty()) return options_.ca_file;
+  return options_.authority_digest.empty() ? "" : path("ca.pem");
+}
+
+}  // namespace dove::agent

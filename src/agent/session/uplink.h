@@ -1,0 +1,112 @@
+// Uplink: the agent's ways to its controller: addresses, connections, and the certificate that it
+// shows.
+//
+// Without TLS there is one port for everything. With TLS a node joins, and asks for its
+// certificate, at the port of people, where the server alone shows one; all else goes to the port
+// of agents, where both ends do. The key is made here and never leaves the node. Loop thread only.
+//
+// In the agent's directory: agent_key.pem (0600), agent_certificate.pem; ca.pem, the cluster's
+// authority, and authority_digest, by which it was known when the node joined.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "wire/address.h"
+#include "wire/async_client.h"
+#include "wire/loop.h"
+#include "wire/tls/tls.h"
+
+namespace dove::agent {
+
+struct UplinkOptions {
+  std::string node;
+  std::string data_dir;
+  wire::ServerUrl url;
+  std::string ca_file;           // of the authorities that the server may have; "": the system's
+  std::string authority_digest;  // from a join token: the cluster's authority; "": not known
+};
+
+class Uplink {
+ public:
+  // A connection beside line(), for answers that are waited for; it follows when agents are to call
+  // elsewhere. The Uplink outlives it.
+  class OwnLine {
+   public:
+    OwnLine(wire::Loop& loop, const Uplink& uplink) : loop_(loop), uplink_(uplink) {}
+    void call(wire::Request request, std::function<void(Result<wire::Response>)> done,
+              std::chrono::microseconds timeout);
+
+   private:
+    wire::Loop& loop_;
+    const Uplink& uplink_;
+    wire::Address to_;
+    std::unique_ptr<wire::AsyncClient> client_;
+    std::unique_ptr<wire::AsyncClient> former_;  // its calls end by themselves
+  };
+
+  Uplink(wire::Loop& loop, UplinkOptions options);
+
+  // Reads what a former life left. Errors name the file.
+  Result<void> open();
+
+  bool secure() const { return options_.url.secure; }
+  // Joining and certificates.
+  wire::AsyncClient& front() { return *front_; }
+  // All other calls. REQUIRES: certified().
+  wire::AsyncClient& line() { return *line_; }
+  // Where further connections go, as line().
+  const wire::Address& address() const { return agents_; }
+  // Whether there is a certificate that is still good for a while, or none is needed.
+  bool certified(std::int64_t now_s) const;
+
+  // Before a new session: what was taken during the last one holds for the next.
+  void begin_anew();
+  // The body of a request for a certificate.
+  Result<std::string> request() const;
+  // Takes what the controller answered to it. Errors: malformed_answer, and files that cannot be
+  // written.
+  Result<void> take(const nlohmann::json& answer, std::int64_t now_s);
+  // Until the certificate is to be renewed: two thirds of its life, less a random tenth, from
+  // now_s.
+  std::chrono::microseconds until_renewal(std::int64_t now_s, double random) const;
+  // What this node shows to those who call it; kept up to date. Other nodes show theirs, anybody
+  // else shows nothing. nullptr without TLS. REQUIRES: certified().
+  enum class Callers { kNodes, kAnybody };
+  Result<std::shared_ptr<const wire::Tls>> serving(Callers callers);
+  // How another node is called: it shows that it is that one. nullptr without TLS, or where there
+  // is no certificate yet.
+  std::shared_ptr<const wire::Tls> toward(const std::string& node) const;
+  // A file of the authorities that tasks need to know the server; "": the system's, or no TLS.
+  std::string authority_path() const;
+
+ private:
+  std::string path(const char* name) const { return options_.data_dir + '/' + name; }
+  Result<void> trust();
+  Result<void> show(const std::string& certificate_pem, const std::string& authority_pem);
+  Result<void> keep(const std::string& authority_pem);
+
+  wire::Loop& loop_;
+  UplinkOptions options_;
+  std::string key_pem_;
+  std::string authority_pem_;
+  std::int64_t from_s_ = 0;   // of the certificate
+  std::int64_t until_s_ = 0;  // 0: there is none
+  wire::Address people_;
+  wire::Address agents_;
+  std::shared_ptr<wire::Tls> tls_;  // of agents_
+  std::vector<std::shared_ptr<wire::Tls>> serving_;
+  wire::Credentials own_;
+  std::string uri_;        // of the certificate: "dove://CLUSTER/node/NAME"
+  bool is_stale_ = false;  // line_ is of a former address
+  std::unique_ptr<wire::AsyncClient> front_;
+  std::unique_ptr<wire::AsyncClient> line_;
+};
+
+}  // namespace dove::agent

@@ -1,0 +1,43 @@
+// OrderLines makes of orders what their agents are sent.
+//
+// What all nodes of a launch share (spec, peers, commands) is written once and copied, so a gang of
+// hundreds of nodes costs little more than one of two. Made for one round of orders; it refers to
+// its sources. One thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "backends/backend.h"
+#include "core/state/state.h"
+
+namespace dove::backends {
+
+struct OrderSources {
+  const core::State& state;
+  // The ExecSpec blob by digest; nullptr when it is gone.
+  std::function<std::shared_ptr<const std::string>(const std::string& sha256)> exec;
+  std::function<std::string(JobId, AttemptNumber)> job_token;
+  // How long a stop leaves the job that asked for it itself, so that it gets its answer first.
+  std::function<std::int64_t(JobId)> stop_after_ms;
+  std::function<std::string(Epoch, Seq)> head_proof;  // listener::Identity
+};
+
+class OrderLines {
+ public:
+  explicit OrderLines(OrderSources sources) : sources_(std::move(sources)) {}
+
+  // One JSON object without '\n'.
+  std::string write(const Order& order);
+
+ private:
+  const std::string& launch_text(const Order& order);
+
+  OrderSources sources_;
+  const Launch* written_ = nullptr;  // whose text is `text_`
+  std::string text_;
+};
+
+}  // namespace dove::backends

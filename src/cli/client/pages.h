@@ -1,0 +1,17 @@
+// Lists of the API, read page by page to their end.
+//
+// Include only from .cc files of this part: it brings nlohmann/json_fwd.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "cli/client/api.h"
+
+namespace dove::cli {
+
+// The answer to GET `target` with all entries of its list `member`, from as many pages as there
+// are.
+Result<nlohmann::json> get_all(Api& api, const std::string& target, const std::string& member);
+
+}  // namespace dove::cli

@@ -1,0 +1,43 @@
+#include "core/nodes/contact.h"
+
+#include <algorithm>
+
+namespace dove::core {
+
+Instant lost_at(const State& state, const Node& node) {
+  if (node.removed) return kNever;
+  const ClusterSettings& now = state.settings;
+  const bool told = node.agreed.fence.us > 0;
+  const Span fence = told ? node.agreed.fence : now.fence;
+  const Span silence = told ? node.agreed.disconnect_grace : now.disconnect_grace;
+  const Span outage = told ? node.agreed.outage_grace : now.outage_grace;
+  switch (node.contact) {
+    case Contact::kConnected:
+    case Contact::kLost:
+      return kNever;
+    case Contact::kBroken:
+      return node.contact_since + fence + kFence_margin;
+    case Contact::kSilent: {
+      const Span grace = node.awaited ? std::max(silence, outage) : silence;
+      return node.contact_since + grace + fence + kFence_margin;
+    }
+  }
+  return kNever;
+}
+
+Comer comer(const Node& node, const NodeRegistered& event) {
+  if (node.removed || node.contact == Contact::kLost || node.boot_id.empty()) {
+    return Comer::kItself;
+  }
+  // Of a node that was registered by a former version no machine is known until it comes once.
+  const bool same_machine = node.machine_id.empty() || node.machine_id == event.machine_id;
+  if (node.boot_id == event.boot_id && same_machine) return Comer::kItself;
+  const bool same_key = node.agent_token_sha256 == event.agent_token_sha256;
+  const bool knows_life = node.machine_id.empty() || node.boot_id == event.former_boot_id;
+  if (same_key && same_machine && knows_life) return Comer::kRebooted;
+  // Where nothing runs, nothing can run twice.
+  const bool is_free = node.contact != Contact::kConnected && node.jobs.empty();
+  return is_free ? Comer::kItself : Comer::kStranger;
+}
+
+}  // namespace dove::core

@@ -1,0 +1,120 @@
+#include "core/nodes/contact.h"
+
+#include <gtest/gtest.h>
+
+#include "core/state/cluster_fixture.h"
+
+namespace dove::core {
+namespace {
+
+class ContactTest : public testing::Test {
+ protected:
+  ContactTest() {
+    cluster.tell(registered("boot-1", "machine-1", ""));
+    cluster.tell(NodeConnected{NodeId(1), "boot-1"});
+  }
+
+  NodeRegistered registered(const std::string& boot, const std::string& machine,
+                            const std::string& former) {
+    NodeRegistered event;
+    event.name = "n1";
+    event.boot_id = boot;
+    event.machine_id = machine;
+    event.former_boot_id = former;
+    event.agent_token_sha256 = "key";
+    event.inventory = inventory_of({});
+    return event;
+  }
+  Comer comer_with(const NodeRegistered& event) { return comer(cluster.node(1), event); }
+
+  TestCluster cluster;
+};
+
+TEST_F(ContactTest, ANodeIsLostAfterItsFenceAndASilentOneAfterItsGraceToo) {
+  const Span fence = cluster.state.settings.fence;
+  EXPECT_EQ(lost_at(cluster.state, cluster.node(1)), kNever);
+  cluster.tell(NodeDisconnected{NodeId(1), false});
+  const Instant broken = cluster.state.now + fence + kFence_margin;
+  EXPECT_EQ(lost_at(cluster.state, cluster.node(1)), broken);
+  cluster.tell(NodeDisconnected{NodeId(1), true});
+  EXPECT_EQ(lost_at(cluster.state, cluster.node(1)),
+            broken + cluster.state.settings.disconnect_grace);
+}
+
+TEST_F(ContactTest, ANewControllerWaitsForTheGraceOfAnOutage) {
+  const ClusterSettings& settings = cluster.state.settings;
+  cluster.tell(ControllerStarted{});
+  EXPECT_EQ(lost_at(cluster.state, cluster.node(1)),
+            cluster.state.now + settings.outage_grace + settings.fence + kFence_margin);
+  cluster.tell(NodeConnected{NodeId(1), "boot-1"});
+  cluster.tell(NodeDisconnected{NodeId(1), true});
+  EXPECT_EQ(lost_at(cluster.state, cluster.node(1)),
+            cluster.state.now + settings.disconnect_grace + settings.fence + kFence_margin);
+}
+
+TEST_F(ContactTest, WhatAnAgentWasToldHoldsUntilItIsToldSomethingElse) {
+  const ClusterSettings told = cluster.state.settings;
+  ClusterSettings shorter = told;
+  shorter.disconnect_grace = seconds(1);
+  shorter.outage_grace = seconds(2);
+  shorter.fence = seconds(1);
+  cluster.declare(shorter);
+  cluster.tell(NodeDisconnected{NodeId(1), true});
+  EXPECT_EQ(lost_at(cluster.state, cluster.node(1)),
+            cluster.state.now + told.disconnect_grace + told.fence + kFence_margin);
+  cluster.tell(NodeConnected{NodeId(1), "boot-1"});
+  cluster.tell(NodeDisconnected{NodeId(1), true});
+  EXPECT_EQ(lost_at(cluster.state, cluster.node(1)),
+            cluster.state.now + shorter.disconnect_grace + shorter.fence + kFence_margin);
+}
+
+TEST_F(ContactTest, ARebootIsProvenByKeyMachineAndFormerBoot) {
+  EXPECT_EQ(comer_with(registered("boot-1", "machine-1", "boot-1")), Comer::kItself);
+  EXPECT_EQ(comer_with(registered("boot-2", "machine-1", "boot-1")), Comer::kRebooted);
+  EXPECT_EQ(comer_with(registered("boot-2", "machine-2", "boot-1")), Comer::kStranger);
+  EXPECT_EQ(comer_with(registered("boot-1", "machine-2", "boot-1")), Comer::kStranger);
+  NodeRegistered other_key = registered("boot-2", "machine-1", "boot-1");
+  other_key.agent_token_sha256 = "another";
+  EXPECT_EQ(comer_with(other_key), Comer::kStranger);
+}
+
+// A golden image: both know the boot that the image was made in. Once one of them has come, the
+// other does not know the node's last boot, even where the hardware says the same of both.
+TEST_F(ContactTest, TheSecondOfTwoCopiesOfADirectoryIsAStranger) {
+  cluster.tell(registered("boot-of-a", "machine-1", "boot-1"));
+  EXPECT_EQ(comer_with(registered("boot-of-b", "machine-1", "boot-1")), Comer::kStranger);
+}
+
+TEST_F(ContactTest, AnybodyMayComeOnceTheNodeIsLost) {
+  const NodeRegistered stranger = registered("boot-9", "machine-9", "");
+  cluster.submit_and_start();
+  cluster.tell(NodeDisconnected{NodeId(1), true});
+  EXPECT_EQ(comer_with(stranger), Comer::kStranger);
+  cluster.tell(NodeDeclaredOff{NodeId(1), "no power"});
+  EXPECT_EQ(comer_with(stranger), Comer::kItself);
+}
+
+TEST_F(ContactTest, AnybodyTakesThePlaceOfANodeThatIsAwayAndRunsNothing) {
+  NodeRegistered joins = registered("boot-9", "machine-9", "");
+  joins.agent_token_sha256 = "new";
+  EXPECT_EQ(comer_with(joins), Comer::kStranger) << "it is connected";
+  cluster.tell(NodeDisconnected{NodeId(1), true});
+  EXPECT_EQ(comer_with(joins), Comer::kItself);
+  cluster.tell(NodeConnected{NodeId(1), "boot-1"});
+  cluster.submit_and_start();
+  cluster.tell(NodeDisconnected{NodeId(1), true});
+  EXPECT_EQ(comer_with(joins), Comer::kStranger) << "its job may run on";
+}
+
+TEST_F(ContactTest, WhatIsDeclaredOffLosesWhatRanThere) {
+  const JobId job = cluster.submit_and_start();
+  cluster.tell(NodeDisconnected{NodeId(1), true});
+  cluster.tell(NodeDeclaredOff{NodeId(1), "no power"});
+  EXPECT_EQ(cluster.node(1).contact, Contact::kLost);
+  EXPECT_EQ(cluster.job(job).attempts.back().stop_reason, StopReason::kNodeLost);
+  cluster.tell(NodeConnected{NodeId(1), "boot-1"});
+  EXPECT_EQ(cluster.node(1).contact, Contact::kConnected) << "it may come back";
+}
+
+}  // namespace
+}  // namespace dove::core

@@ -1,0 +1,22 @@
+// Learned: what the State keeps of the jobs that ended, and of those that wait
+// (core/state/learned/learned.h). Plain data, a fold of what happened; GPU-milliseconds.
+#pragma once
+
+#include <cstdint>
+
+#include "core/state/learned/run_history.h"
+#include "core/state/learned/service.h"
+
+namespace dove::core {
+
+struct Learned {
+  bool kept = false;       // whether an order uses it; otherwise nothing is counted
+  ServiceHistory service;  // of attempts that ended
+  RunHistory runs;
+  // Read from `service` and what runs, anew when the jobs that ended are a quarter more.
+  ServiceOutlook outlook = core::outlook(ServiceHistory{});
+  std::int64_t next_look = 1;
+  std::int64_t waiting_ms = 0;  // that all waiting jobs are likely to take
+};
+
+}  // namespace dove::core

@@ -1,0 +1,50 @@
+#include "core/state/learned/run_history.h"
+
+namespace dove::core {
+namespace {
+
+constexpr std::int64_t kWithoutHistory_ms = 600'000;
+constexpr std::int64_t kPriorJobs = 8;
+constexpr std::size_t kUsersMax = 100'000;  // so many are known by name
+
+// 0 up to one GPU, then one more for each doubling.
+std::int32_t width_class(std::int64_t size_milli) {
+  std::int32_t width = 0;
+  while (width < 40 && size_milli > std::int64_t{1000} << width) ++width;
+  return width;
+}
+
+void count(RunCounts& counts, Span ran) {
+  ++counts.ended;
+  counts.ran_ms += ran.us / 1000;
+}
+
+std::int64_t mean_ms(const RunCounts& counts, std::int64_t prior_ms, std::int64_t prior_jobs) {
+  return (counts.ran_ms + prior_jobs * prior_ms) / (counts.ended + prior_jobs);
+}
+
+}  // namespace
+
+void RunHistory::ended(const std::string& user, std::int64_t size_milli, Span ran) {
+  count(all, ran);
+  if (by_user.size() >= kUsersMax && !by_user.contains(user)) return;
+  UserRuns& runs = by_user[user];
+  count(runs.all, ran);
+  count(runs.by_width[width_class(size_milli)], ran);
+}
+
+Span RunHistory::mean() const { return milliseconds(mean_ms(all, kWithoutHistory_ms, 1)); }
+
+Span RunHistory::likely(const std::string& user, std::int64_t size_milli) const {
+  std::int64_t found_ms = mean_ms(all, kWithoutHistory_ms, 1);
+  if (const auto runs = by_user.find(user); runs != by_user.end()) {
+    found_ms = mean_ms(runs->second.all, found_ms, kPriorJobs);
+    const auto& by_width = runs->second.by_width;
+    if (const auto at = by_width.find(width_class(size_milli)); at != by_width.end()) {
+      found_ms = mean_ms(at->second, found_ms, kPriorJobs);
+    }
+  }
+  return milliseconds(found_ms);
+}
+
+}  // namespace dove::core

@@ -1,0 +1,36 @@
+// RunHistory: how long the jobs of a user and a width ran, and so how long the next is likely to.
+//
+// Plain data, a fold of what ended. A new user is taken for the average one, and the first jobs of
+// a width weigh against those of the whole user: by so many that a single odd job does not decide.
+// Whole numbers.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "model/time.h"
+
+namespace dove::core {
+
+struct RunCounts {
+  std::int64_t ended = 0;
+  std::int64_t ran_ms = 0;
+};
+
+struct UserRuns {
+  RunCounts all;
+  std::map<std::int32_t, RunCounts> by_width;  // by class of width
+};
+
+struct RunHistory {
+  RunCounts all;
+  std::map<std::string, UserRuns> by_user;
+
+  void ended(const std::string& user, std::int64_t size_milli, Span ran);
+  // How long a job that starts now is likely to run; 10 minutes without any history.
+  Span likely(const std::string& user, std::int64_t size_milli) const;
+  Span mean() const;
+};
+
+}  // namespace dove::core

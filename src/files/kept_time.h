@@ -1,0 +1,29 @@
+// KeptTime: what time it was when the server was last seen, in DATA/clock, so that a restart is no
+// way for a machine's clock that leapt to become the cluster's.
+//
+// Within one boot the steady clock tells how much time has passed since. One thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace dove::files {
+
+class KeptTime {
+ public:
+  // `boot`: which life of the machine this is (/proc/sys/kernel/random/boot_id).
+  KeptTime(const std::string& data_dir, std::string boot)
+      : path_(data_dir + "/clock"), boot_(std::move(boot)) {}
+  static std::string this_boot();
+
+  // Microseconds UTC by what was kept; 0: nothing was in this boot.
+  std::int64_t now_us(std::int64_t steady_us) const;
+  void keep(std::int64_t now_us, std::int64_t steady_us) const;
+
+ private:
+  std::string path_;
+  std::string boot_;
+};
+
+}  // namespace dove::files

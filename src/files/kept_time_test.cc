@@ -1,0 +1,27 @@
+#include "files/kept_time.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace dove::files {
+namespace {
+
+TEST(KeptTimeTest, GoesOnWithinABoot) {
+  std::string folder = testing::TempDir() + "kept.XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const KeptTime first(folder, "boot-1");
+  EXPECT_EQ(first.now_us(100), 0) << "nothing was kept";
+  first.keep(5'000'000, 100);
+  EXPECT_EQ(KeptTime(folder, "boot-1").now_us(160), 5'000'060);
+  EXPECT_EQ(KeptTime(folder, "boot-1").now_us(90), 0) << "a steady clock does not go back";
+  EXPECT_EQ(KeptTime(folder, "boot-2").now_us(160), 0) << "nobody knows how long it was off";
+  std::ofstream(folder + "/clock") << "boot-1 x";
+  EXPECT_EQ(first.now_us(160), 0);
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace dove::files

@@ -1,0 +1,32 @@
+#include "listener/node_authority.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace dove::listener {
+
+Result<nlohmann::json> NodeAuthority::certify(const std::string& request_pem,
+                                              const std::string& node, std::int64_t now_s) const {
+  wire::Grant grant;
+  grant.uri = uri_of(node);
+  grant.now_s = now_s;
+  grant.valid_s = valid_s_;
+  TRY_ASSIGN(std::string certificate, (next_ ? *next_ : authority_).issue(request_pem, grant));
+  std::string believed = authority_.credentials().chain_pem;
+  if (next_) {
+    believed += next_->credentials().chain_pem;
+    if (certified_) certified_(node);
+  }
+  return nlohmann::json{{"certificate", std::move(certificate)},
+                        {"authority", std::move(believed)},
+                        {"agents_port", agents_port_}};
+}
+
+void NodeAuthority::follow(wire::Authority shown, std::optional<wire::Authority> next,
+                           std::function<void(const std::string& node)> certified) {
+  authority_ = std::move(shown);
+  next_ = std::move(next);
+  certified_ = std::move(certified);
+}
+
+}  // namespace dove::listener

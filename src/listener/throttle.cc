@@ -1,0 +1,85 @@
+#include "listener/throttle.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "wire/server_limits.h"
+
+namespace dove::listener {
+namespace {
+
+constexpr std::size_t kKnownMax = 10'000;  // then those who have rested are forgotten
+
+Error limited(std::string message) {
+  return Error{ErrorKind::kUnavailable, wire::kRateLimited, std::move(message), ""};
+}
+
+}  // namespace
+
+Throttle::Throttle(ThrottleLimits limits) : limits_(limits) {}
+
+Throttle::~Throttle() = default;
+
+bool Throttle::take(Bucket& bucket, const Rate& rate, std::int64_t now_us) {
+  const std::int64_t earned = (now_us - bucket.at_us) * rate.per_s / 1'000'000;
+  if (bucket.at_us == 0 || bucket.left + earned >= rate.burst) {
+    bucket.left = rate.burst;
+    bucket.at_us = now_us;
+  } else if (earned > 0) {
+    bucket.left += earned;
+    bucket.at_us += earned * 1'000'000 / rate.per_s;
+  }
+  if (bucket.left <= 0) return false;
+  --bucket.left;
+  return true;
+}
+
+bool Throttle::is_full(const Bucket& bucket, const Rate& rate, std::int64_t now_us) {
+  return bucket.left + (now_us - bucket.at_us) * rate.per_s / 1'000'000 >= rate.burst;
+}
+
+void Throttle::sweep(std::int64_t now_us) {
+  if (principals_.size() > kKnownMax) {
+    std::erase_if(principals_, [&](const auto& entry) {
+      return *entry.second.in_progress == 0 &&
+             is_full(entry.second.requests, limits_.requests, now_us);
+    });
+  }
+  if (failures_.size() > kKnownMax) {
+    std::erase_if(failures_, [&](const auto& entry) {
+      return is_full(entry.second, limits_.failures, now_us);
+    });
+  }
+}
+
+Result<std::shared_ptr<void>> Throttle::begin(const std::string& principal, std::int64_t now_us) {
+  sweep(now_us);
+  Principal& known = principals_[principal];
+  if (!take(known.requests, limits_.requests, now_us)) {
+    return limited(
+        fmt::format("{} sends more than {} requests a second; send fewer, several in one "
+                    "where that can be (arrays, lists), and try again later",
+                    principal, limits_.requests.per_s));
+  }
+  if (*known.in_progress >= limits_.in_progress_max) {
+    return limited(
+        fmt::format("{} has {} requests in progress; wait for answers before you send "
+                    "more",
+                    principal, *known.in_progress));
+  }
+  ++*known.in_progress;
+  return std::shared_ptr<void>(nullptr, [count = known.in_progress](void*) { --*count; });
+}
+
+Error Throttle::failed(std::string_view address, Error why, std::int64_t now_us) {
+  sweep(now_us);
+  if (take(failures_[std::string(address)], limits_.failures, now_us)) return why;
+  return limited(fmt::format("too many requests from {} had no token that is good; the latest: {}",
+                             address, why.message));
+}
+
+std::string_view host_of_peer(std::string_view peer) { return peer.substr(0, peer.rfind(':')); }
+
+}  // namespace dove::listener

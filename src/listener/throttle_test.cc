@@ -1,0 +1,72 @@
+#include "listener/throttle.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace dove::listener {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000;
+
+ThrottleLimits small() {
+  ThrottleLimits limits;
+  limits.requests = {10, 20};
+  limits.in_progress_max = 3;
+  limits.failures = {1, 2};
+  return limits;
+}
+
+int admitted(Throttle& throttle, const std::string& who, int tries, std::int64_t now_us) {
+  int count = 0;
+  for (int i = 0; i < tries; ++i) count += throttle.begin(who, now_us).ok() ? 1 : 0;
+  return count;
+}
+
+TEST(ThrottleTest, EachHasABurstAndARate) {
+  Throttle throttle(small());
+  EXPECT_EQ(admitted(throttle, "ann", 100, kSecond), 20);
+  EXPECT_EQ(admitted(throttle, "bob", 5, kSecond), 5) << "not for another's";
+  EXPECT_EQ(admitted(throttle, "ann", 100, 2 * kSecond), 10);
+  EXPECT_EQ(admitted(throttle, "ann", 100, 90 * kSecond), 20);
+  EXPECT_EQ(throttle.begin("ann", 90 * kSecond).error().code, "rate_limited");
+}
+
+TEST(ThrottleTest, WhatIsInProgressCounts) {
+  Throttle throttle(small());
+  std::vector<std::shared_ptr<void>> held;
+  for (int i = 0; i < 3; ++i) held.push_back(throttle.begin("ann", kSecond).value());
+  EXPECT_FALSE(throttle.begin("ann", kSecond).ok());
+  held.pop_back();
+  EXPECT_TRUE(throttle.begin("ann", kSecond).ok());
+}
+
+TEST(ThrottleTest, AnAddressThatFailsOftenIsToldSo) {
+  Throttle throttle(small());
+  const Error why{ErrorKind::kUnauthenticated, "token_invalid", "wrong", ""};
+  EXPECT_EQ(throttle.failed("a", why, kSecond).code, "token_invalid");
+  EXPECT_EQ(throttle.failed("a", why, kSecond).code, "token_invalid");
+  EXPECT_EQ(throttle.failed("a", why, kSecond).code, "rate_limited");
+  EXPECT_EQ(throttle.failed("b", why, kSecond).code, "token_invalid");
+  EXPECT_EQ(throttle.failed("a", why, 2 * kSecond).code, "token_invalid");
+}
+
+TEST(ThrottleTest, FiveHundredSubmissionsASecondAreNoMatter) {
+  Throttle throttle;
+  for (int s = 1; s < 60; ++s) EXPECT_EQ(admitted(throttle, "ann", 3'500, s * kSecond), 3'500);
+}
+
+TEST(ThrottleTest, ThoseWhoHaveRestedAreForgotten) {
+  Throttle throttle(small());
+  for (int i = 0; i < 30'000; ++i) {
+    EXPECT_TRUE(throttle.begin("u" + std::to_string(i), kSecond + i * 1'000).ok());
+  }
+}
+
+TEST(ThrottleTest, AHostIsAnAddressWithoutItsPort) {
+  EXPECT_EQ(host_of_peer("192.0.2.7:40122"), "192.0.2.7");
+  EXPECT_EQ(host_of_peer("[::1]:40122"), "[::1]");
+}
+
+}  // namespace
+}  // namespace dove::listener

@@ -1,0 +1,221 @@
+// dove sim replay philly, swf, log: a trace of submissions, or a log of ours, through a queue.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdio>
+
+#include "programs/commands.h"
+#include "programs/replays/replay_options.h"
+#include "sim/published/queue_replay.h"
+#include "sim/queue_figures.h"
+#include "sim/traces/log_trace.h"
+#include "store/sqlite/sqlite_store.h"
+
+namespace dove::programs {
+namespace {
+
+using Reader = Result<sim::QueueTrace> (*)(const std::string&);
+
+struct Admitting {
+  const char* name;
+  const char* order;  // as job_orders() names it
+  sim::Admission admission;
+  bool by_share;
+};
+
+// Orders that are not here pass over who does not fit.
+constexpr Admitting kAdmitting[] = {
+    {"drf", "drf", sim::Admission::kPassOver, true},
+    {"easy", "fifo", sim::Admission::kReserveHead, false},
+    {"fifo-strict", "fifo", sim::Admission::kHeadBlocks, false},
+};
+
+std::string names() {
+  std::string all = order_names();
+  for (const Admitting& it : kAdmitting) {
+    if (sim::find_job_order(it.name) == nullptr) all += fmt::format(", {}", it.name);
+  }
+  return all;
+}
+
+Result<sim::QueuePolicy> policy_of(const cli::Invocation& invocation) {
+  const std::string name = invocation.get("policy");
+  for (const Admitting& it : kAdmitting) {
+    if (name != it.name) continue;
+    return sim::QueuePolicy{sim::find_job_order(it.order), it.admission, it.by_share};
+  }
+  const sim::JobOrder* order = sim::find_job_order(name);
+  if (order != nullptr) return sim::QueuePolicy{order, sim::Admission::kPassOver, false};
+  return Error{
+      ErrorKind::kInvalid, "usage",
+      fmt::format("--policy: there is no '{}'; known are {}, {}", name, kLivePolicies, names()),
+      "policy"};
+}
+
+Result<sim::QueueTrace> read_log(const std::string& path) {
+  TRY_ASSIGN(auto store, store::SqliteStore::open(path, store::OpenMode::kReadOnly));
+  TRY_ASSIGN(const Seq forgotten, store->forgotten_through());
+  Seq after;
+  sim::LogTrace trace;
+  if (forgotten) {
+    TRY_ASSIGN(const std::optional<store::Snapshot> latest, store->latest_snapshot());
+    if (latest) {
+      TRY(trace.begin_after(latest->bytes));
+      after = latest->head.seq;
+    }
+  }
+  TRY(store->read(after, [&](const store::Batch& batch) {
+    trace.begin(batch.at, batch.epoch);
+    for (const StampedEvent& event : batch.events) trace.add(event);
+    for (const Decision& decision : batch.decisions) trace.add(decision);
+    return true;
+  }));
+  return trace.take(path);
+}
+
+cli::CommandSpec spec(const char* name, const char* summary, const char* format) {
+  cli::CommandSpec spec;
+  spec.name = name;
+  spec.summary = summary;
+  spec.group = "Programs";
+  spec.operands = "FILE";
+  spec.completes = "file";
+  spec.operands_min = spec.operands_max = 1;
+  spec.description = fmt::format(
+      "{}\n"
+      "Policies: default is the live scheduler under the settings of a new cluster; it is told "
+      "the\n"
+      "time that a job asked for where the trace says it. plain is the same with FIFO and\n"
+      "best fit. Published schedulers, whose jobs run to\n"
+      "their end once started: {}.\n"
+      "easy knows the time that each job asked for (its true run where the trace does not say), "
+      "srtf and\n"
+      "srsf the true run; the others are told nothing of durations.",
+      format, names());
+  spec.options = {{"nodes", 0, "COUNT[,COUNT]", "nodes, of each kind", false},
+                  {"gpus-per-node", 0, "COUNT[,COUNT]", "GPUs of a node, of each kind", false},
+                  {"policy", 0, "NAME", "default, plain, or a published scheduler", false},
+                  {"output", 'o', "FORMAT", "text or json", false}};
+  return spec;
+}
+
+Result<std::vector<std::int64_t>> counts(const cli::Invocation& invocation, const char* name) {
+  const std::string text = invocation.get(name);
+  std::vector<std::int64_t> found;
+  for (const char* at = text.data(); true; ++at) {
+    std::int64_t count = 0;
+    const auto [end, error] = std::from_chars(at, text.data() + text.size(), count);
+    if (error != std::errc() || count < 1 || count > 1'000'000 || (*end != ',' && *end != 0)) {
+      return Error{ErrorKind::kInvalid, "usage",
+                   fmt::format("--{}: '{}' is not a count from 1 to 1000000, nor counts with "
+                               "commas between",
+                               name, text),
+                   name};
+    }
+    found.push_back(count);
+    if (*end == 0) return found;
+    at = end;
+  }
+}
+
+Result<std::vector<std::int64_t>> nodes_of(const cli::Invocation& invocation) {
+  TRY_ASSIGN(const std::vector<std::int64_t> nodes, counts(invocation, "nodes"));
+  TRY_ASSIGN(const std::vector<std::int64_t> gpus, counts(invocation, "gpus-per-node"));
+  if (nodes.size() != gpus.size()) {
+    return Error{ErrorKind::kInvalid, "usage",
+                 fmt::format("--nodes has {} kinds and --gpus-per-node {}; give as many",
+                             nodes.size(), gpus.size()),
+                 "nodes"};
+  }
+  std::vector<std::int64_t> by_node;
+  for (std::size_t kind = 0; kind < nodes.size(); ++kind) {
+    by_node.insert(by_node.end(), static_cast<std::size_t>(nodes[kind]), gpus[kind]);
+  }
+  return by_node;
+}
+
+void print_json(const sim::QueueTrace& trace, const sim::QueueFigures& it, std::int64_t gpus) {
+  std::string accounts;
+  for (const sim::AccountFigures& account : it.accounts) {
+    accounts += fmt::format(
+        R"({}{{"name": "{}", "jobs": {}, "wait_s": {:.3f}, "slowdown": {:.4f}}})",
+        accounts.empty() ? "" : ", ", account.name, account.jobs, account.wait_s, account.slowdown);
+  }
+  fmt::print(R"({{"jobs": {}, "left_out": {}, "gpus": {}, "avg_wait_s": {:.3f}, )"
+             R"("p99_wait_s": {:.3f}, "max_wait_s": {:.3f}, "jobs_waited": {}, )"
+             R"("avg_jct_s": {:.3f}, "makespan_s": {:.3f}, "use_pct": {:.4f}, )"
+             R"("worst_account": "{}", "worst_account_slowdown": {:.4f}, "accounts": [{}]}})"
+             "\n",
+             trace.jobs.size(), trace.left_out, gpus, it.wait_s, it.wait_p99_s, it.wait_max_s,
+             it.jobs_waited, it.jct_s, it.makespan_s, it.use_pct, it.worst.name, it.worst.slowdown,
+             accounts);
+}
+
+void print_text(const sim::QueueTrace& trace, const sim::QueueFigures& it, std::int64_t gpus) {
+  fmt::print("{} jobs of {} accounts on {} GPUs; {} of the trace never ran and are left out\n\n",
+             trace.jobs.size(), trace.accounts.size(), gpus, trace.left_out);
+  fmt::print("wait        mean {:.1f} s, p99 {:.1f} s, longest {:.1f} s; {} jobs waited\n",
+             it.wait_s, it.wait_p99_s, it.wait_max_s, it.jobs_waited);
+  fmt::print("completion  mean {:.1f} s; all ended after {:.1f} s\n", it.jct_s, it.makespan_s);
+  fmt::print("use         {:.2f} % of the GPUs\n", it.use_pct);
+  fmt::print("worst       account {}: slowdown {:.3f}\n\n", it.worst.name, it.worst.slowdown);
+  fmt::print("{:12} {:>8} {:>12} {:>9}\n", "account", "jobs", "wait s", "slowdown");
+  for (const sim::AccountFigures& account : it.accounts) {
+    fmt::print("{:12} {:8} {:12.1f} {:9.3f}\n", account.name, account.jobs, account.wait_s,
+               account.slowdown);
+  }
+}
+
+Result<sim::QueueResult> run(const cli::Invocation& invocation, const sim::QueueTrace& trace,
+                             const std::vector<std::int64_t>& nodes) {
+  if (is_live(invocation)) return sim::replay_live_queue(trace, nodes, live_scheduler(invocation));
+  TRY_ASSIGN(const sim::QueuePolicy policy, policy_of(invocation));
+  return sim::replay_queue(trace, nodes, policy);
+}
+
+Result<int> replay(const cli::Invocation& invocation, Reader read) {
+  TRY(require_options(invocation, {"nodes", "gpus-per-node", "policy"}));
+  TRY_ASSIGN(const bool json, json_option(invocation));
+  TRY_ASSIGN(const std::vector<std::int64_t> nodes, nodes_of(invocation));
+  TRY_ASSIGN(const sim::QueueTrace trace, read(invocation.operands.front()));
+  TRY_ASSIGN(const sim::QueueResult result, run(invocation, trace, nodes));
+  std::int64_t gpus = 0;
+  for (const std::int64_t of_node : nodes) gpus += of_node;
+  const sim::QueueFigures figures = sim::figures_of(trace, result, gpus);
+  if (json) {
+    print_json(trace, figures, gpus);
+  } else {
+    print_text(trace, figures, gpus);
+  }
+  return cli::kExitOk;
+}
+
+}  // namespace
+
+cli::Command sim_replay_philly_command() {
+  constexpr const char* kName = "sim replay philly";
+  return {spec(kName, "Run Microsoft's Philly trace through a queue and print waits and fairness",
+               "FILE is CSV with timestamp, duration (s), num_gpus and cluster, the account."),
+          [](const cli::Invocation& it) { return exit_of(kName, replay(it, sim::read_philly)); }};
+}
+
+cli::Command sim_replay_swf_command() {
+  constexpr const char* kName = "sim replay swf";
+  return {spec(kName, "Run a workload in SWF through a queue and print waits and fairness",
+               "FILE is in the Parallel Workloads Archive's format; processors count as GPUs, the "
+               "user is the\naccount."),
+          [](const cli::Invocation& it) { return exit_of(kName, replay(it, sim::read_swf)); }};
+}
+
+cli::Command sim_replay_log_command() {
+  constexpr const char* kName = "sim replay log";
+  cli::CommandSpec made =
+      spec(kName, "Run the jobs of a server's log through a queue and print waits and fairness",
+           "DIR is the --data of a server, running or not. What ended and had GPUs counts, for as "
+           "long as it\nran, at the instant of its submission; the user is the account.");
+  made.operands = "DIR";
+  return {std::move(made),
+          [](const cli::Invocation& it) { return exit_of(kName, replay(it, read_log)); }};
+}
+
+}  // namespace dove::programs

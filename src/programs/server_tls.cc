@@ -1,0 +1,218 @@
+#include "programs/server_tls.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "containers/egress.h"
+#include "files/text_file.h"
+#include "programs/settings.h"
+#include "telemetry/clock.h"
+#include "telemetry/log.h"
+
+namespace dove::programs {
+namespace {
+
+constexpr std::size_t kFileBytesMax = 256 << 10;
+constexpr std::int64_t kOwnValid_s = 30 * 24 * 3600;
+constexpr std::chrono::seconds kLook{5};
+
+std::int64_t now_s() { return telemetry::now_us() / 1'000'000; }
+
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+Error bad_setting(const std::string& message, const std::string& field) {
+  return Error{ErrorKind::kInvalid, "bad_setting", message, field};
+}
+
+// Every name that a client of this machine may use.
+std::vector<std::string> names_of(const TlsSettings& settings, const std::string& host) {
+  std::vector<std::string> names = {"localhost", "127.0.0.1", "::1", containers::kGateway};
+  char machine[256] = {};
+  if (gethostname(machine, sizeof machine - 1) == 0) names.emplace_back(machine);
+  if (host != "0.0.0.0" && host != "::") names.push_back(host);
+  names.insert(names.end(), settings.names.begin(), settings.names.end());
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+Error file_error(const std::string& path, const Error& error) {
+  return Error{error.kind, error.code, fmt::format("{}: {}", path, error.message), path};
+}
+
+}  // namespace
+
+std::vector<cli::OptionSpec> tls_option_specs() {
+  return {
+      {"tls", 0, "", "TLS on loopback, too; elsewhere it is always on", false},
+      {"insecure", 0, "", "plain HTTP beyond loopback: everybody on the network can read along",
+       false},
+      {"agents-port", 0, "PORT", "port for agents alone, with TLS (the one after --port)", false},
+      {"tls-name", 0, "NAME,...", "more names and addresses that clients reach the server by",
+       false},
+      {"tls-certificate", 0, "FILE", "the site's own certificate for people, with its chain",
+       false},
+      {"tls-key", 0, "FILE", "its private key", false},
+      {"tls-1-2", 0, "", "take TLS 1.2 from people, too", false},
+      {"node-certificate-s", 0, "SECONDS", "how long a node's certificate is valid (86400)", false},
+  };
+}
+
+Result<TlsSettings> tls_settings(const Settings& given, const std::string& host,
+                                 std::uint16_t people_port) {
+  TlsSettings tls;
+  TRY_ASSIGN(const bool insecure, given.flag("insecure"));
+  TRY_ASSIGN(const bool asked, given.flag("tls"));
+  if (insecure && asked) return bad_setting("give --tls or --insecure, not both", "--tls");
+  tls.on = asked || (!is_loopback(host) && !insecure);
+  std::stringstream names(given.text("tls-name", ""));
+  for (std::string name; std::getline(names, name, ',');) tls.names.push_back(name);
+  tls.certificate_path = given.text("tls-certificate", "");
+  tls.key_path = given.text("tls-key", "");
+  if (tls.certificate_path.empty() != tls.key_path.empty()) {
+    return bad_setting("--tls-certificate and --tls-key belong together", "--tls-key");
+  }
+  if (!tls.certificate_path.empty() && !tls.on) {
+    return bad_setting("--tls-certificate has no effect without --tls on a loopback address",
+                       "--tls-certificate");
+  }
+  TRY_ASSIGN(tls.allows_1_2, given.flag("tls-1-2"));
+  const std::int64_t next = people_port == 0 || people_port == 65'535 ? 0 : people_port + 1;
+  TRY_ASSIGN(const std::int64_t port, given.integer("agents-port", next, 0, 65'535));
+  tls.agents_port = static_cast<std::uint16_t>(port);
+  TRY_ASSIGN(tls.node_valid_s, given.integer("node-certificate-s", 24 * 3600, 3, 365 * 24 * 3600));
+  return tls;
+}
+
+ServerTls::ServerTls(wire::Loop& loop, TlsSettings settings, std::string data_dir,
+                     Authorities authorities, std::vector<std::string> names)
+    : loop_(loop),
+      settings_(std::move(settings)),
+      data_dir_(std::move(data_dir)),
+      authorities_(std::move(authorities)),
+      names_(std::move(names)),
+      key_pem_(wire::make_private_key()) {}
+
+Result<std::unique_ptr<ServerTls>> ServerTls::open(wire::Loop& loop, const TlsSettings& settings,
+                                                   const std::string& data_dir,
+                                                   const std::string& host) {
+  TRY_ASSIGN(Authorities authorities, open_authorities(data_dir, "dove"));
+  std::unique_ptr<ServerTls> self(
+      new ServerTls(loop, settings, data_dir, std::move(authorities), names_of(settings, host)));
+  wire::TlsServerOptions options;
+  TRY_ASSIGN(options.own, self->own_certificate());
+  self->made_s_ = now_s();
+  options.client_authorities_pem = self->authorities_.believed_pem();
+  TRY_ASSIGN(self->agents_, wire::Tls::for_server(options));
+  options.client_authorities_pem.clear();
+  options.allows_1_2 = settings.allows_1_2;
+  if (!settings.certificate_path.empty()) {
+    TRY_ASSIGN(options.own, self->read_site_certificate());
+  }
+  TRY_ASSIGN(self->people_, wire::Tls::for_server(options));
+  self->keep_fresh();
+  return self;
+}
+
+server::ApiTls ServerTls::for_api() const {
+  return server::ApiTls{people_,
+                        settings_.certificate_path.empty(),
+                        authorities_.shown.credentials(),
+                        agents_,
+                        settings_.agents_port,
+                        settings_.node_valid_s};
+}
+
+Result<wire::Credentials> ServerTls::own_certificate() const {
+  wire::Credentials own;
+  own.key_pem = key_pem_;
+  TRY_ASSIGN(const std::string request, wire::certificate_request(key_pem_));
+  wire::Grant grant;
+  grant.names = names_;
+  grant.now_s = now_s();
+  grant.valid_s = kOwnValid_s;
+  TRY_ASSIGN(own.chain_pem, authorities_.shown.issue(request, grant));
+  return own;
+}
+
+Result<wire::Credentials> ServerTls::read_site_certificate() {
+  wire::Credentials site;
+  TRY_ASSIGN(site.chain_pem, files::read_text(settings_.certificate_path, kFileBytesMax));
+  TRY_ASSIGN(site.key_pem, files::read_text(settings_.key_path, kFileBytesMax));
+  const Result<void> fit = wire::belong_together(site);
+  if (!fit.ok()) return file_error(settings_.certificate_path, fit.error());
+  site_text_ = site.chain_pem + site.key_pem;
+  return site;
+}
+
+void ServerTls::on_authorities(std::function<void(const server::ApiAuthorities&)> call) {
+  on_authorities_ = std::move(call);
+  tell_authorities();
+}
+
+void ServerTls::tell_authorities() {
+  server::ApiAuthorities all;
+  all.shown = authorities_.shown.credentials();
+  if (authorities_.next) {
+    all.next = authorities_.next->credentials();
+    all.certified = [data_dir = data_dir_, digest = authorities_.next->digest()](
+                        const std::string& node) { add_follower(data_dir, digest, node); };
+  }
+  on_authorities_(all);
+}
+
+void ServerTls::show_own() {
+  const Result<wire::Credentials> own = own_certificate();
+  if (!own.ok()) return;
+  made_s_ = now_s();
+  (void)agents_->show(*own);
+  if (settings_.certificate_path.empty()) (void)people_->show(*own);
+  telemetry::log(telemetry::Level::kInfo, "certificate_renewed", {});
+}
+
+// `dove ca rotate` changes files; what is open goes on.
+void ServerTls::look_at_authorities() {
+  const bool is_there = ::access((data_dir_ + "/ca.pem").c_str(), F_OK) == 0;
+  Result<Authorities> now =
+      Error{ErrorKind::kNotFound, "no_authority", data_dir_ + "/ca.pem is gone; put it back", ""};
+  if (is_there) now = open_authorities(data_dir_, "dove");
+  if (!now.ok()) {
+    telemetry::log(telemetry::Level::kWarning, "authority_unreadable",
+                   {{"why", now.error().message}});
+    return;
+  }
+  const bool is_new = now->shown.digest() != authorities_.shown.digest();
+  if (!is_new && now->believed_pem() == authorities_.believed_pem()) return;
+  authorities_ = std::move(now).value();
+  (void)agents_->believe(authorities_.believed_pem());
+  if (is_new) show_own();
+  tell_authorities();
+  telemetry::log(telemetry::Level::kInfo, "authorities_taken",
+                 {{"shown", authorities_.shown.digest()},
+                  {"next", authorities_.next ? authorities_.next->digest() : ""}});
+}
+
+void ServerTls::keep_fresh() {
+  timer_ = loop_.after(kLook, [this] { keep_fresh(); });
+  if (on_authorities_) look_at_authorities();
+  if (now_s() - made_s_ >= kOwnValid_s / 3 || now_s() < made_s_) show_own();
+  if (settings_.certificate_path.empty() || people_ == nullptr) return;
+  const std::string before = site_text_;
+  const Result<wire::Credentials> site = read_site_certificate();
+  if (!site.ok()) {
+    // Between the writing of the two files they do not fit: the next look will see both.
+    telemetry::log(telemetry::Level::kWarning, "certificate_unreadable",
+                   {{"why", site.error().message}});
+  } else if (site_text_ != before) {
+    (void)people_->show(*site);
+    telemetry::log(telemetry::Level::kInfo, "certificate_taken",
+                   {{"file", settings_.certificate_path}});
+  }
+}
+
+}  // namespace dove::programs

@@ -1,0 +1,76 @@
+// ServerTls: what a controller shows to people and agents: the cluster's authority, made at the
+// first start, and certificates that are renewed while it runs.
+//
+// DATA/ca.pem and DATA/ca.key (0600) are the authority; the controller's own key lives in memory
+// alone, and its certificate is made anew at each start and every third of its 30 days. A site's
+// own certificate (--tls-certificate, --tls-key) is shown to people in its place. All files are
+// looked at every few seconds. Loop thread only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/command.h"
+#include "programs/service/authorities.h"
+#include "server/server.h"
+#include "wire/loop.h"
+
+namespace dove::programs {
+
+class Settings;
+
+struct TlsSettings {
+  bool on = false;
+  std::vector<std::string> names;  // besides those of this machine
+  std::string certificate_path;    // "": the authority makes one
+  std::string key_path;
+  bool allows_1_2 = false;
+  std::uint16_t agents_port = 0;
+  std::int64_t node_valid_s = 24 * 3600;
+};
+
+// Beyond loopback TLS is on, unless --insecure says that the network is trusted. Errors name the
+// setting.
+Result<TlsSettings> tls_settings(const Settings& given, const std::string& host,
+                                 std::uint16_t port);
+std::vector<cli::OptionSpec> tls_option_specs();
+
+class ServerTls {
+ public:
+  // Errors name the file and the remedy.
+  static Result<std::unique_ptr<ServerTls>> open(wire::Loop& loop, const TlsSettings& settings,
+                                                 const std::string& data_dir,
+                                                 const std::string& host);
+  server::ApiTls for_api() const;
+  // Told now and whenever another authority is to be followed (service/authorities.h).
+  void on_authorities(std::function<void(const server::ApiAuthorities&)> call);
+
+ private:
+  ServerTls(wire::Loop& loop, TlsSettings settings, std::string data_dir, Authorities authorities,
+            std::vector<std::string> names);
+  Result<wire::Credentials> own_certificate() const;
+  Result<wire::Credentials> read_site_certificate();
+  void keep_fresh();
+  void show_own();
+  void look_at_authorities();
+  void tell_authorities();
+
+  wire::Loop& loop_;
+  const TlsSettings settings_;
+  const std::string data_dir_;
+  Authorities authorities_;
+  std::function<void(const server::ApiAuthorities&)> on_authorities_;
+  const std::vector<std::string> names_;
+  const std::string key_pem_;
+  std::shared_ptr<wire::Tls> people_;
+  std::shared_ptr<wire::Tls> agents_;
+  std::int64_t made_s_ = 0;
+  std::string site_text_;  // of the site's two files, as last read
+  wire::Timer timer_;
+};
+
+}  // namespace dove::programs

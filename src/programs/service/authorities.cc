@@ -1,0 +1,160 @@
+#include "programs/service/authorities.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <sstream>
+
+#include "files/text_file.h"
+#include "telemetry/clock.h"
+#include "telemetry/log.h"
+
+namespace dove::programs {
+namespace {
+
+constexpr std::size_t kFileBytesMax = 256 << 10;
+constexpr std::size_t kFollowedBytesMax = 8 << 20;
+
+std::int64_t now_s() { return telemetry::now_us() / 1'000'000; }
+
+Error file_error(const std::string& path, const Error& error) {
+  return Error{error.kind, error.code, fmt::format("{}: {}", path, error.message), path};
+}
+
+std::string key_of(const std::string& data_dir, bool next) {
+  return data_dir + (next ? "/ca.next.key" : "/ca.key");
+}
+
+std::string pem_of(const std::string& data_dir, bool next) {
+  return data_dir + (next ? "/ca.next.pem" : "/ca.pem");
+}
+
+// The key first: a certificate without it would be of no use.
+Result<void> write(const std::string& data_dir, bool next, const wire::Authority& made) {
+  TRY(files::write_atomically(key_of(data_dir, next), made.credentials().key_pem, 0600,
+                              files::Survives::kPowerCut));
+  return files::write_atomically(pem_of(data_dir, next), made.credentials().chain_pem, 0644,
+                                 files::Survives::kPowerCut);
+}
+
+Result<void> rename(const std::string& from, const std::string& to) {
+  if (std::rename(from.c_str(), to.c_str()) == 0) return {};
+  return Error{ErrorKind::kInternal, "cannot_write",
+               fmt::format("{} cannot become {}: {}", from, to, std::strerror(errno)), to};
+}
+
+bool missing(const Result<std::string>& read) {
+  return !read.ok() && read.error().kind == ErrorKind::kNotFound;
+}
+
+Result<std::optional<wire::Authority>> open_next(const std::string& data_dir) {
+  const Result<std::string> certificate = files::read_text(pem_of(data_dir, true), kFileBytesMax);
+  const Result<std::string> key = files::read_text(key_of(data_dir, true), kFileBytesMax);
+  if (missing(certificate) || missing(key)) return std::optional<wire::Authority>();
+  if (!certificate.ok()) return certificate.error();
+  if (!key.ok()) return key.error();
+  Result<wire::Authority> opened = wire::Authority::open({*certificate, *key});
+  if (!opened.ok()) return file_error(pem_of(data_dir, true), opened.error());
+  return std::optional<wire::Authority>(std::move(opened).value());
+}
+
+// Of a rotation that ended between its two renames.
+void finish_renaming(const std::string& data_dir) {
+  const Result<std::string> certificate = files::read_text(pem_of(data_dir, true), kFileBytesMax);
+  const Result<std::string> key = files::read_text(key_of(data_dir, false), kFileBytesMax);
+  if (!certificate.ok() || !key.ok()) return;
+  if (!wire::belong_together({*certificate, *key}).ok()) return;
+  (void)rename(pem_of(data_dir, true), pem_of(data_dir, false));
+}
+
+}  // namespace
+
+std::string Authorities::believed_pem() const {
+  return shown.credentials().chain_pem + (next ? next->credentials().chain_pem : "");
+}
+
+Result<wire::Authority> open_authority(const std::string& data_dir, const std::string& name) {
+  const std::string certificate_path = pem_of(data_dir, false);
+  const std::string key_path = key_of(data_dir, false);
+  finish_renaming(data_dir);
+  const Result<std::string> certificate = files::read_text(certificate_path, kFileBytesMax);
+  Result<std::string> key = files::read_text(key_path, kFileBytesMax);
+  if (missing(certificate) && missing(key)) {
+    wire::Authority made = wire::Authority::make(name, now_s());
+    TRY(write(data_dir, false, made));
+    telemetry::log(telemetry::Level::kInfo, "authority_made",
+                   {{"file", certificate_path}, {"digest", made.digest()}});
+    return made;
+  }
+  if (missing(certificate) && key.ok()) {
+    return Error{ErrorKind::kInvalid, "no_authority",
+                 fmt::format("{} is there and {} is not: put it back, or remove both, and every "
+                             "node joins again",
+                             key_path, certificate_path),
+                 certificate_path};
+  }
+  if (!certificate.ok()) return certificate.error();
+  if (!key.ok()) {
+    return Error{ErrorKind::kInvalid, "no_authority",
+                 fmt::format("{} is there and {} cannot be read ({}): put it back, or remove both, "
+                             "and every node joins again",
+                             certificate_path, key_path, key.error().message),
+                 key_path};
+  }
+  Result<wire::Authority> opened = wire::Authority::open({*certificate, *key});
+  if (!opened.ok()) return file_error(certificate_path, opened.error());
+  return opened;
+}
+
+Result<Authorities> open_authorities(const std::string& data_dir, const std::string& name) {
+  TRY_ASSIGN(wire::Authority shown, open_authority(data_dir, name));
+  TRY_ASSIGN(std::optional<wire::Authority> next, open_next(data_dir));
+  return Authorities{std::move(shown), std::move(next)};
+}
+
+Result<wire::Authority> begin_rotation(const std::string& data_dir, const std::string& name,
+                                       std::int64_t at_s) {
+  TRY_ASSIGN(const std::optional<wire::Authority> there, open_next(data_dir));
+  if (there) {
+    return Error{ErrorKind::kConflict, "rotation_under_way",
+                 pem_of(data_dir, true) + " is there already", pem_of(data_dir, true)};
+  }
+  wire::Authority made = wire::Authority::make(name, at_s);
+  TRY(write(data_dir, true, made));
+  return made;
+}
+
+Result<void> finish_rotation(const std::string& data_dir) {
+  TRY_ASSIGN(const std::optional<wire::Authority> next, open_next(data_dir));
+  if (!next) {
+    return Error{ErrorKind::kNotFound, "no_rotation",
+                 "no authority is to follow; `dove ca rotate` makes one", data_dir};
+  }
+  TRY(rename(key_of(data_dir, true), key_of(data_dir, false)));
+  TRY(rename(pem_of(data_dir, true), pem_of(data_dir, false)));
+  ::unlink((data_dir + "/ca.followed").c_str());
+  return {};
+}
+
+std::set<std::string> followers(const std::string& data_dir, const std::string& digest) {
+  std::istringstream lines(files::text_or_empty(data_dir + "/ca.followed", kFollowedBytesMax));
+  std::set<std::string> found;
+  std::string line;
+  if (!std::getline(lines, line) || line != digest) return found;  // of another rotation
+  while (std::getline(lines, line)) found.insert(line);
+  return found;
+}
+
+void add_follower(const std::string& data_dir, const std::string& digest, const std::string& node) {
+  std::set<std::string> all = followers(data_dir, digest);
+  if (!all.insert(node).second) return;
+  const std::string text = fmt::format("{}\n{}\n", digest, fmt::join(all, "\n"));
+  const auto kept = files::write_atomically(data_dir + "/ca.followed", text, 0644);
+  if (kept.ok()) return;
+  telemetry::log(telemetry::Level::kWarning, "follower_not_kept", {{"why", kept.error().message}});
+}
+
+}  // namespace dove::programs

@@ -1,0 +1,38 @@
+// Authorities: the cluster's authority on disk, and the one that is to follow it.
+//
+// DATA/ca.pem and DATA/ca.key (0600) are the authority, ca.next.pem and ca.next.key the next one,
+// from `dove ca rotate` to its --finish; ca.followed names the nodes that have a certificate of the
+// next one by now. Each change leaves, at every instant, files that a server can start with.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+
+#include "base/result.h"
+#include "wire/tls/authority.h"
+
+namespace dove::programs {
+
+struct Authorities {
+  wire::Authority shown;
+  std::optional<wire::Authority> next;
+
+  // Certificates of all that are to be believed.
+  std::string believed_pem() const;
+};
+
+// The authority is made when there is none yet. Errors name the file and the remedy.
+Result<Authorities> open_authorities(const std::string& data_dir, const std::string& name);
+Result<wire::Authority> open_authority(const std::string& data_dir, const std::string& name);
+// Makes the next one. Error kConflict: there is one already.
+Result<wire::Authority> begin_rotation(const std::string& data_dir, const std::string& name,
+                                       std::int64_t now_s);
+// The next one takes the place of the present one. Error kNotFound: there is none.
+Result<void> finish_rotation(const std::string& data_dir);
+
+// Nodes with a certificate of the authority with that digest.
+std::set<std::string> followers(const std::string& data_dir, const std::string& digest);
+void add_follower(const std::string& data_dir, const std::string& digest, const std::string& node);
+
+}  // namespace dove::programs

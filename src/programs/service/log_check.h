@@ -1,0 +1,46 @@
+// LogCheck: reads the whole log and all blobs once, beside a server that has started already.
+//
+// What a start needs (the snapshot, what came after it, what live jobs are to run) was verified
+// when it was read; everything else is looked at here, on a thread of its own. A blob that only
+// jobs that are over ran is set aside; other damage ends the server.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/result.h"
+#include "model/ids.h"
+#include "store/sqlite/sqlite_store.h"
+
+namespace dove::programs {
+
+// By digest, the jobs that are to run it and are over; those that are not.
+struct BlobUsers {
+  std::map<std::string, std::vector<JobId>> over;
+  std::map<std::string, std::vector<JobId>> live;
+};
+
+class LogCheck {
+ public:
+  // `store` outlives it. `on_damage` is called from its thread, at most once.
+  LogCheck(store::SqliteStore& store, BlobUsers users, std::function<void(Error)> on_damage);
+  ~LogCheck();  // gives up what it has not looked at
+
+ private:
+  Result<void> run();
+  Result<void> check_blobs();
+
+  store::SqliteStore& store_;
+  const BlobUsers users_;
+  std::atomic<bool> stops_ = false;
+  std::thread thread_;
+};
+
+// What jobs that are not over are to run must be whole.
+Result<void> check_live_blobs(store::SqliteStore& store, const BlobUsers& users);
+
+}  // namespace dove::programs

@@ -1,0 +1,46 @@
+// What one agent may cost all others.
+#include <gtest/gtest.h>
+
+#include "server/api_fixture.h"
+
+namespace dove::server {
+namespace {
+
+class AgentLimits : public WithApi {};
+
+TEST_F(AgentLimits, OneThatReportsWithoutEndIsToldToWait) {
+  FakeAgent flood(live, "n1");
+  FakeAgent other(live, "n2");
+  flood.connect();
+  other.connect();
+  Json events = Json::array();
+  for (int i = 0; i < 512; ++i) {
+    events.push_back(
+        {{"kind", "task_ended"}, {"job", 1}, {"attempt", 1}, {"exit", FakeAgent::exit_of(0, 0)}});
+  }
+  Answer answer = flood.report(Json::array());
+  int taken = 0;
+  while (answer.status == 200 && taken < 100) {
+    answer = flood.report(events);
+    taken += answer.status == 200 ? 1 : 0;
+  }
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_EQ(answer.code(), "too_many_reports");
+  EXPECT_GE(taken, 4) << "the 2 000 of the fixture's, and what was earned meanwhile";
+  EXPECT_EQ(flood.report(Json::array()).status, 200) << "its heartbeats count";
+  EXPECT_EQ(other.report(events).status, 200);
+}
+
+TEST_F(AgentLimits, WhatASyncDoesNotKnowIsWrittenDownInPart) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  const std::uint64_t before = agent.report(Json::array()).body.at("log_head");
+  for (int i = 0; i < 5'000; ++i) {
+    agent.placements.push_back({{"job", 1'000 + i}, {"attempt", 1}, {"stage", "started"}});
+  }
+  EXPECT_EQ(agent.sync().status, 200);
+  EXPECT_LT(agent.report(Json::array()).body.at("log_head"), before + 200);
+}
+
+}  // namespace
+}  // namespace dove::server

@@ -1,0 +1,124 @@
+// Lists of the API: pages that go on where the one before ended, filters, and flags that are words.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "server/api_fixture.h"
+#include "server/job_select.h"
+
+namespace dove::server {
+namespace {
+
+class Lists : public WithApi {
+ protected:
+  void declare(const std::string& kind, const std::vector<std::string>& names) {
+    Json objects = Json::array();
+    for (const std::string& name : names) objects.push_back({{"kind", kind}, {"name", name}});
+    ASSERT_EQ(live.call("POST", "/v1/objects", Json{{"objects", objects}}).status, 200);
+  }
+  // The names on each page of a list, page by page.
+  std::vector<std::vector<std::string>> pages(const std::string& target, const char* member) {
+    std::vector<std::vector<std::string>> found;
+    std::string after;
+    for (int i = 0; i < 20; ++i) {
+      const Answer answer = live.call("GET", target + after);
+      EXPECT_EQ(answer.status, 200) << answer.response.body;
+      auto& page = found.emplace_back();
+      for (const Json& item : answer.body.at(member))
+        page.push_back(item.at("name").get<std::string>());
+      const Json next = answer.body.at("next");
+      if (next.is_null()) break;
+      after = "&after=" +
+              wire::percent_encode(next.is_string() ? next.get<std::string>() : next.dump());
+    }
+    return found;
+  }
+  using Pages = std::vector<std::vector<std::string>>;
+};
+
+TEST_F(Lists, ObjectsHavePages) {
+  declare("Queue", {"a", "b", "c/d"});
+  declare("Project", {"a"});
+  EXPECT_EQ(pages("/v1/objects?kind=queue&limit=2", "objects"),
+            (Pages{{"a", "b"}, {"c/d", "default"}}));
+  EXPECT_EQ(pages("/v1/objects?limit=3", "objects"),
+            (Pages{{"dove", "default", "a"}, {"b", "c/d", "default"}, {"a"}}));
+  EXPECT_EQ(pages("/v1/queues?limit=3", "queues"), (Pages{{"a", "b", "c/d"}, {"default"}}));
+  EXPECT_EQ(pages("/v1/queues?name=b,default", "queues"), (Pages{{"b", "default"}}));
+  EXPECT_EQ(pages("/v1/pools?limit=1", "pools"), (Pages{{"default"}}));
+  EXPECT_EQ(live.call("GET", "/v1/objects?kind=").code(), "no_such_kind");
+  EXPECT_EQ(live.call("GET", "/v1/objects?limit=0").code(), "bad_parameter");
+}
+
+TEST_F(Lists, APageGoesOnWhereTheEntryBeforeItIsGone) {
+  declare("Queue", {"a", "b", "c"});
+  ASSERT_EQ(live.call("GET", "/v1/queues?limit=2").body.at("next"), "b");
+  ASSERT_EQ(live.call("DELETE", "/v1/objects/queue/b").status, 204);
+  const Json rest = live.call("GET", "/v1/queues?limit=2&after=b").body;
+  EXPECT_EQ(rest.at("queues").at(0).at("name"), "c");
+}
+
+TEST_F(Lists, NodesHavePagesAndFilters) {
+  std::vector<std::unique_ptr<FakeAgent>> agents;
+  for (const char* name : {"n1", "n2", "x1"}) {
+    agents.push_back(std::make_unique<FakeAgent>(live, name));
+    agents.back()->connect();
+  }
+  const Json pool{{"nodes", {"n[1-2]"}}};
+  ASSERT_EQ(live.call("PUT", "/v1/objects/pool/gpu", pool).status, 200);
+  const Json fast{{"features", {"fast", "ib"}}};
+  ASSERT_EQ(live.call("PUT", "/v1/objects/node/n2", fast).status, 200);
+  live.call("POST", "/v1/nodes/x1/drain", Json::object());
+  EXPECT_EQ(pages("/v1/nodes?limit=2", "nodes"), (Pages{{"n1", "n2"}, {"x1"}}));
+  EXPECT_EQ(pages("/v1/nodes?pool=gpu&limit=1", "nodes"), (Pages{{"n1"}, {"n2"}}));
+  EXPECT_EQ(pages("/v1/nodes?feature=fast,ib", "nodes"), (Pages{{"n2"}}));
+  EXPECT_EQ(pages("/v1/nodes?state=drained,lost", "nodes"), (Pages{{"x1"}}));
+  EXPECT_EQ(pages("/v1/nodes?name=x1,n1", "nodes"), (Pages{{"n1", "x1"}}));
+  EXPECT_EQ(live.call("GET", "/v1/nodes?pool=none").code(), "no_such_pool");
+}
+
+TEST_F(Lists, JobsAreFilteredByLabelAndTime) {
+  Json labelled = small_job_body("first");
+  labelled["label"] = "trainer";
+  live.submit(labelled);
+  live.submit(small_job_body("second"));
+  EXPECT_EQ(pages("/v1/jobs?label=trainer", "jobs"), (Pages{{"first"}}));
+  const Json second = live.call("GET", "/v1/jobs/2").body;
+  const std::string at = second.at("submitted_at_us").dump();
+  EXPECT_EQ(pages("/v1/jobs?submitted_from=" + at + "&name=second", "jobs"), (Pages{{"second"}}));
+  EXPECT_TRUE(pages("/v1/jobs?name=second&submitted_before=" + at, "jobs").front().empty());
+  EXPECT_EQ(live.call("GET", "/v1/jobs?submitted_from=soon").code(), "bad_parameter");
+}
+
+TEST_F(Lists, AFlagIsOneOfFourWords) {
+  const Answer wrong = live.call("POST", "/v1/users/ada/token?create=-1");
+  EXPECT_EQ(wrong.code(), "bad_parameter");
+  EXPECT_EQ(wrong.body.at("field"), "create");
+  EXPECT_EQ(live.call("GET", "/v1/jobs?full=").code(), "bad_parameter");
+  EXPECT_EQ(live.call("GET", "/v1/jobs?full=true").status, 200);
+  EXPECT_EQ(live.call("PUT", "/v1/objects/cluster/0").code(), "no_body");
+}
+
+TEST(JobSelect, TheJobOfARecordIsFoundWithoutLookingAtAll) {
+  core::State state;
+  const auto add = [&](std::uint64_t id, std::uint64_t seq) {
+    core::Job job;
+    job.id = JobId(id);
+    job.submitted_seq = Seq(seq);
+    state.jobs[JobId(id)] = job;
+    state.next_job = id + 1;
+  };
+  EXPECT_EQ(job_submitted_at(state, Seq(5)), JobId());
+  add(2, 5);  // 1 was forgotten
+  add(7, 9);  // an array
+  add(8, 9);
+  add(900, 4000);
+  EXPECT_EQ(job_submitted_at(state, Seq(5)), JobId(2));
+  EXPECT_EQ(job_submitted_at(state, Seq(9)), JobId(7));
+  EXPECT_EQ(job_submitted_at(state, Seq(4000)), JobId(900));
+  for (const std::uint64_t none : {1, 6, 3999, 4001}) {
+    EXPECT_EQ(job_submitted_at(state, Seq(none)), JobId());
+  }
+}
+
+}  // namespace
+}  // namespace dove::server

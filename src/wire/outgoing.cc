@@ -1,0 +1,55 @@
+#include "wire/outgoing.h"
+
+#include <fmt/format.h>
+
+#include "wire/tls/tls_stream.h"
+
+namespace dove::wire {
+namespace {
+
+// A connection of TCP, then its handshake. `step` is the attempt in progress.
+struct Connecting {
+  ConnectAttempt step;
+};
+
+}  // namespace
+
+ConnectAttempt connect_to(Loop& loop, const Address& to, std::chrono::microseconds timeout,
+                          std::function<void(Result<std::unique_ptr<Stream>>)> done) {
+  if (to.tls == nullptr) return connect_tcp(loop, to.host, to.port, timeout, std::move(done));
+  auto both = std::make_shared<Connecting>();
+  both->step = connect_tcp(loop, to.host, to.port, timeout,
+                           [weak = std::weak_ptr<Connecting>(both), &loop, to, timeout,
+                            done = std::move(done)](Result<std::unique_ptr<Stream>> plain) {
+                             const auto self = weak.lock();
+                             if (self == nullptr) return;
+                             if (!plain.ok()) return done(std::move(plain));
+                             self->step = connect_tls(loop, std::move(plain).value(), to.tls,
+                                                      to.host, to.text(), timeout, done);
+                           });
+  return both;
+}
+
+std::string request_bytes(const Request& request, const Address& to, bool keep_alive) {
+  std::string out =
+      fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\n", request.method, request.target, to.text());
+  for (const auto& [name, value] : request.headers) {
+    if (same_header(name, "host") || same_header(name, "content-length") ||
+        same_header(name, "connection") || same_header(name, "transfer-encoding")) {
+      continue;
+    }
+    out += name;
+    out += ": ";
+    for (char c : value) out += c == '\r' || c == '\n' || c == '\0' ? ' ' : c;
+    out += "\r\n";
+  }
+  const bool sends = !request.body.empty() || request.method == "POST" || request.method == "PUT" ||
+                     request.method == "PATCH";
+  if (sends) out += fmt::format("Content-Length: {}\r\n", request.body.size());
+  if (!keep_alive) out += "Connection: close\r\n";
+  out += "\r\n";
+  out += request.body;
+  return out;
+}
+
+}  // namespace dove::wire

@@ -1,0 +1,105 @@
+#include "wire/tls/openssl.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+#include <ctime>
+
+#include "wire/secret.h"
+
+namespace dove::wire {
+namespace {
+
+std::int64_t seconds_of(const ASN1_TIME* time) {
+  std::tm parts{};
+  return ASN1_TIME_to_tm(time, &parts) == 1 ? static_cast<std::int64_t>(timegm(&parts)) : 0;
+}
+
+std::string_view bytes_of(const ASN1_STRING* text) {
+  return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
+          static_cast<std::size_t>(ASN1_STRING_length(text))};
+}
+
+std::string address_text(std::string_view bytes) {
+  char text[INET6_ADDRSTRLEN] = {};
+  inet_ntop(bytes.size() == 4 ? AF_INET : AF_INET6, bytes.data(), text, sizeof text);
+  return text;
+}
+
+// Certificates alone: nobody is asked for a passphrase.
+int no_passphrase(char*, int, int, void*) { return 0; }
+
+}  // namespace
+
+std::string openssl_error() {
+  const unsigned long first = ERR_get_error();
+  ERR_clear_error();
+  if (first == 0) return "unknown";
+  const char* reason = ERR_reason_error_string(first);
+  return reason == nullptr ? fmt::format("error {:x}", first) : reason;
+}
+
+BioPtr bio_of(std::string_view text) {
+  BioPtr bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+  CHECK(bio != nullptr, "OpenSSL has memory");
+  return bio;
+}
+
+std::string text_of(BIO* memory) {
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(memory, &data);
+  return {data, static_cast<std::size_t>(size)};
+}
+
+Result<KeyPtr> key_of(const std::string& pem) {
+  const BioPtr bio = bio_of(pem);
+  KeyPtr key(PEM_read_bio_PrivateKey(bio.get(), nullptr, no_passphrase, nullptr));
+  if (key != nullptr) return key;
+  return Error{ErrorKind::kInvalid, "bad_key",
+               fmt::format("not a private key in PEM without a passphrase: {}", openssl_error()),
+               ""};
+}
+
+Result<std::vector<CertificatePtr>> certificates_of(std::string_view pem) {
+  const BioPtr bio = bio_of(pem);
+  std::vector<CertificatePtr> found;
+  while (X509* next = PEM_read_bio_X509(bio.get(), nullptr, no_passphrase, nullptr)) {
+    found.emplace_back(next);
+  }
+  const std::string why = openssl_error();  // of the end of the text, too
+  if (!found.empty()) return found;
+  return Error{ErrorKind::kInvalid, "bad_certificate",
+               fmt::format("no certificate in PEM: {}", why), ""};
+}
+
+CertificateFacts facts_of(const X509& certificate) {
+  CertificateFacts facts;
+  facts.not_before_s = seconds_of(X509_get0_notBefore(&certificate));
+  facts.not_after_s = seconds_of(X509_get0_notAfter(&certificate));
+  auto& own = const_cast<X509&>(certificate);  // OpenSSL caches extensions in it
+  facts.is_authority = X509_check_ca(&own) == 1;
+  unsigned char* der = nullptr;
+  const int size = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(&certificate), &der);
+  if (size > 0) {
+    facts.key_digest =
+        sha256_hex({reinterpret_cast<const char*>(der), static_cast<std::size_t>(size)});
+  }
+  OPENSSL_free(der);
+  auto* names = static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(&certificate, NID_subject_alt_name, nullptr, nullptr));
+  for (int i = 0; names != nullptr && i < sk_GENERAL_NAME_num(names); ++i) {
+    const GENERAL_NAME* name = sk_GENERAL_NAME_value(names, i);
+    if (name->type == GEN_DNS) facts.names.emplace_back(bytes_of(name->d.dNSName));
+    if (name->type == GEN_IPADD) facts.names.push_back(address_text(bytes_of(name->d.iPAddress)));
+    if (name->type == GEN_URI && facts.uri.empty()) {
+      facts.uri = bytes_of(name->d.uniformResourceIdentifier);
+    }
+  }
+  GENERAL_NAMES_free(names);
+  return facts;
+}
+
+}  // namespace dove::wire

@@ -1,0 +1,45 @@
+// OpenSSL's objects with owners, and its errors as words. For the files of wire/tls/ alone.
+#pragma once
+
+#include <openssl/bio.h>
+#include <openssl/evp.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "wire/tls/authority.h"
+
+namespace dove::wire {
+
+template <auto free_one>
+struct Freed {
+  template <class T>
+  void operator()(T* object) const {
+    free_one(object);
+  }
+};
+
+using BioPtr = std::unique_ptr<BIO, Freed<BIO_free_all>>;
+using KeyPtr = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
+using CertificatePtr = std::unique_ptr<X509, Freed<X509_free>>;
+using RequestPtr = std::unique_ptr<X509_REQ, Freed<X509_REQ_free>>;
+using SslPtr = std::unique_ptr<SSL, Freed<SSL_free>>;
+using ContextPtr = std::unique_ptr<SSL_CTX, Freed<SSL_CTX_free>>;
+
+// The oldest error of this thread's queue, which is emptied: "unknown" when there is none.
+std::string openssl_error();
+
+BioPtr bio_of(std::string_view text);
+std::string text_of(BIO* memory);
+
+// Errors: bad_key, bad_certificate, named after what is wrong with the text.
+Result<KeyPtr> key_of(const std::string& pem);
+Result<std::vector<CertificatePtr>> certificates_of(std::string_view pem);
+CertificateFacts facts_of(const X509& certificate);
+
+}  // namespace dove::wire

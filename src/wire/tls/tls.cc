@@ -1,0 +1,172 @@
+#include "wire/tls/tls.h"
+
+#include <fmt/format.h>
+#include <openssl/err.h>
+#include <openssl/x509_vfy.h>
+#include <openssl/x509v3.h>
+
+#include <ctime>
+
+#include "wire/secret.h"
+#include "wire/tls/tls_state.h"
+
+namespace dove::wire {
+namespace {
+
+constexpr int kChainMax = 4;
+
+std::string when(std::int64_t seconds) {
+  const std::time_t time = seconds;
+  std::tm parts{};
+  gmtime_r(&time, &parts);
+  char text[64];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts)};
+}
+
+Result<void> show_in(SSL_CTX* context, const Credentials& own) {
+  TRY(belong_together(own));
+  TRY_ASSIGN(auto chain, certificates_of(own.chain_pem));
+  TRY_ASSIGN(const KeyPtr key, key_of(own.key_pem));
+  bool good = SSL_CTX_use_certificate(context, chain.front().get()) == 1;
+  SSL_CTX_clear_chain_certs(context);
+  for (std::size_t i = 1; i < chain.size(); ++i) {
+    good = good && SSL_CTX_add1_chain_cert(context, chain[i].get()) == 1;
+  }
+  good = good && SSL_CTX_use_PrivateKey(context, key.get()) == 1;
+  if (good) return {};
+  return Error{ErrorKind::kInvalid, "bad_certificate",
+               fmt::format("the certificate cannot be used: {}", openssl_error()), ""};
+}
+
+Result<void> believe(SSL_CTX* context, const std::string& authorities_pem) {
+  TRY_ASSIGN(const auto authorities, certificates_of(authorities_pem));
+  X509_STORE* store = X509_STORE_new();  // connections that are open keep the former one
+  CHECK(store != nullptr, "OpenSSL has memory");
+  for (const CertificatePtr& authority : authorities) {
+    X509_STORE_add_cert(store, authority.get());
+  }
+  // What a file names is believed, also one that another authority vouches for.
+  X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
+  SSL_CTX_set_cert_store(context, store);
+  return {};
+}
+
+ContextPtr new_context(const SSL_METHOD* method, bool allows_1_2) {
+  ContextPtr context(SSL_CTX_new(method));
+  CHECK(context != nullptr, "OpenSSL has memory");
+  SSL_CTX_set_min_proto_version(context.get(), allows_1_2 ? TLS1_2_VERSION : TLS1_3_VERSION);
+  SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                      SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                      SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_options(context.get(), SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
+  SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_num_tickets(context.get(), 0);
+  SSL_CTX_set_verify_depth(context.get(), kChainMax);
+  return context;
+}
+
+// Keeps what the certificate says that is refused, for the message.
+int note_refused(int good, X509_STORE_CTX* chain) {
+  const X509* refused = X509_STORE_CTX_get0_cert(chain);
+  if (good == 1 || refused == nullptr) return good;
+  const auto* ssl = static_cast<const SSL*>(
+      X509_STORE_CTX_get_ex_data(chain, SSL_get_ex_data_X509_STORE_CTX_idx()));
+  if (auto* facts = static_cast<CertificateFacts*>(SSL_get_app_data(ssl))) {
+    *facts = facts_of(*refused);
+  }
+  return good;
+}
+
+// The authority is the one certificate of the chain that was shown whose key has the digest; what
+// it vouches for is then verified as always.
+int verify_by_digest(X509_STORE_CTX* chain, void* options) {
+  const auto& digest = static_cast<const TlsClientOptions*>(options)->authority_digest;
+  const STACK_OF(X509)* shown = X509_STORE_CTX_get0_untrusted(chain);
+  STACK_OF(X509)* trusted = sk_X509_new_null();
+  for (int i = 0; i < sk_X509_num(shown); ++i) {
+    X509* one = sk_X509_value(shown, i);
+    if (equal_constant_time(facts_of(*one).key_digest, digest)) sk_X509_push(trusted, one);
+  }
+  X509_STORE_CTX_set0_trusted_stack(chain, trusted);
+  const int verdict = X509_verify_cert(chain);
+  sk_X509_free(trusted);
+  return verdict;
+}
+
+}  // namespace
+
+Error distrust(long verdict, const CertificateFacts& facts, const std::string& where,
+               const std::string& host) {
+  const auto error = [&](const char* code, const std::string& message) {
+    return Error{ErrorKind::kUnavailable, code, fmt::format("{}: {}", where, message), ""};
+  };
+  const std::string now = when(std::time(nullptr));
+  switch (verdict) {
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+      return error("certificate_expired",
+                   fmt::format("its certificate ended at {}, and this machine's clock says {}; "
+                               "look at both clocks, then renew the certificate",
+                               when(facts.not_after_s), now));
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+      return error("certificate_not_yet_valid",
+                   fmt::format("its certificate begins at {}, and this machine's clock says {}; "
+                               "set the clock that is wrong",
+                               when(facts.not_before_s), now));
+    case X509_V_ERR_HOSTNAME_MISMATCH:
+    case X509_V_ERR_IP_ADDRESS_MISMATCH:
+      return error("certificate_wrong_name",
+                   fmt::format("its certificate is for {}, not for {}; connect by one of those "
+                               "names, or start the server with --tls-name {}",
+                               fmt::join(facts.names, ", "), host, host));
+    default:
+      return error("certificate_untrusted",
+                   fmt::format("its certificate is not from an authority that is trusted here "
+                               "({}); name the cluster's with --ca-file or DOVE_CA_FILE (`dove ca "
+                               "show` on the controller prints it)",
+                               X509_verify_cert_error_string(verdict)));
+  }
+}
+
+Tls::Tls(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Tls::~Tls() = default;
+
+Result<std::shared_ptr<Tls>> Tls::for_server(const TlsServerOptions& options) {
+  auto state = std::make_unique<State>();
+  state->is_server = true;
+  state->context = new_context(TLS_server_method(), options.allows_1_2);
+  SSL_CTX* context = state->context.get();
+  TRY(show_in(context, options.own));
+  if (!options.client_authorities_pem.empty()) {
+    TRY(wire::believe(context, options.client_authorities_pem));
+    SSL_CTX_set_purpose(context, X509_PURPOSE_SSL_CLIENT);
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  }
+  return std::shared_ptr<Tls>(new Tls(std::move(state)));
+}
+
+Result<std::shared_ptr<Tls>> Tls::for_client(const TlsClientOptions& options) {
+  auto state = std::make_unique<State>();
+  state->client = options;
+  state->client.own = {};
+  state->context = new_context(TLS_client_method(), /*allows_1_2=*/true);
+  SSL_CTX* context = state->context.get();
+  if (!options.own.chain_pem.empty()) TRY(show_in(context, options.own));
+  SSL_CTX_set_purpose(context, X509_PURPOSE_SSL_SERVER);
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER, note_refused);
+  if (!options.authorities_pem.empty()) {
+    TRY(wire::believe(context, options.authorities_pem));
+  } else if (!options.authority_digest.empty()) {
+    SSL_CTX_set_cert_verify_callback(context, verify_by_digest, &state->client);
+  } else {
+    SSL_CTX_set_default_verify_paths(context);
+  }
+  return std::shared_ptr<Tls>(new Tls(std::move(state)));
+}
+
+Result<void> Tls::show(const Credentials& own) { return show_in(state_->context.get(), own); }
+
+Result<void> Tls::believe(const std::string& authorities_pem) {
+  return wire::believe(state_->context.get(), authorities_pem);
+}
+
+}  // namespace dove::wire

@@ -1,0 +1,52 @@
+// Tls: what one end of encrypted connections shows to its peers, and whom it believes (TLS 1.3).
+//
+// Shared by all connections of a server or a client; loop thread only. Sessions are not resumed: a
+// connection is checked anew each time, so that a certificate which ended lets nobody in.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "wire/tls/authority.h"
+
+namespace dove::wire {
+
+// What a server shows, and asks of its clients.
+struct TlsServerOptions {
+  Credentials own = {};
+  std::string client_authorities_pem = {};  // "": clients show no certificate; else each must
+  bool allows_1_2 = false;
+};
+
+// What a client shows, and whom it takes for the server.
+struct TlsClientOptions {
+  std::string authorities_pem = {};   // "": those of the system, unless a digest is given
+  std::string authority_digest = {};  // Authority::digest() of the only one, shown in the handshake
+  std::string server_uri = {};        // the server has this URI in place of the host's name
+  Credentials own = {};               // empty: none
+};
+
+class Tls {
+ public:
+  // Errors: bad_certificate, bad_key, wrong_key.
+  static Result<std::shared_ptr<Tls>> for_server(const TlsServerOptions& options);
+  static Result<std::shared_ptr<Tls>> for_client(const TlsClientOptions& options);
+  ~Tls();
+
+  // For connections from now on; those that are open go on. Errors: as above.
+  Result<void> show(const Credentials& own);
+  // Whom it believes from now on, in place of those before. Errors: bad_certificate.
+  Result<void> believe(const std::string& authorities_pem);
+
+  // For the files of wire/tls/ alone.
+  struct State;
+  const State& state() const { return *state_; }
+
+ private:
+  explicit Tls(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace dove::wire

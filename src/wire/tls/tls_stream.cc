@@ -1,0 +1,406 @@
+#include "wire/tls/tls_stream.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "telemetry/log.h"
+#include "wire/http.h"
+#include "wire/tls/tls_state.h"
+
+namespace dove::wire {
+namespace {
+
+constexpr std::size_t kReadBytes = 16 * 1024 + 512;  // a record
+constexpr std::size_t kWriteBytes = 64 * 1024;       // taken at a time
+
+// What a client of plain HTTP is told that came to a port of TLS.
+std::string speak_tls() {
+  const Response answer =
+      problem(Error{ErrorKind::kInvalid, "speak_tls",
+                    "this port speaks TLS alone: write https:// in place of http://", ""});
+  std::string text = fmt::format("HTTP/1.1 {} {}\r\nConnection: close\r\nContent-Length: {}\r\n",
+                                 answer.status, reason_phrase(answer.status), answer.body.size());
+  for (const auto& [name, value] : answer.headers) text += fmt::format("{}: {}\r\n", name, value);
+  return text + "\r\n" + answer.body;
+}
+
+bool is_address(const std::string& host) {
+  unsigned char bytes[16];
+  return inet_pton(AF_INET, host.c_str(), bytes) == 1 ||
+         inet_pton(AF_INET6, host.c_str(), bytes) == 1;
+}
+
+// One encrypted connection. OpenSSL works on two buffers in memory; what it writes there goes out
+// on the plain Stream, and what comes in there is given to it. Pending operations keep it alive.
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  using Shaken = std::function<void(Result<std::unique_ptr<Stream>>)>;
+
+  Session(Loop& loop, std::unique_ptr<Stream> plain, std::shared_ptr<const Tls> tls,
+          std::string host, std::string where)
+      : loop_(loop),
+        plain_(std::move(plain)),
+        tls_(std::move(tls)),
+        host_(std::move(host)),
+        where_(std::move(where)),
+        incoming_(kReadBytes, '\0') {}
+
+  void shake(std::chrono::microseconds timeout, Shaken done);
+  void abandon() {
+    if (!shaken_) return;  // it has succeeded or failed
+    shaken_ = nullptr;
+    timer_.cancel();
+    close();
+  }
+
+  void read_some(char* data, std::size_t size, Stream::Done done);
+  void write_some(std::string_view data, Stream::Done done);
+  void end_writing();
+  // What is pending ends in a later turn; the loop holds it then, and not this, which its owner
+  // has.
+  void close() {
+    closed_ = true;
+    plain_->close();
+    if (read_done_) {
+      loop_.post([done = std::exchange(read_done_, nullptr)] { done(ECANCELED, 0); });
+    }
+    if (write_done_) {
+      loop_.post([done = std::exchange(write_done_, nullptr)] { done(ECANCELED, 0); });
+    }
+  }
+  std::string peer_address() const { return plain_->peer_address(); }
+  std::string peer_identity() const { return peer_; }
+
+ private:
+  void begin();
+  bool set_expectations();
+  void go_on();
+  void succeed();
+  void fail(Error error);
+  Error why_failed();
+  bool spoke_plainly(std::string_view first) const;
+  void answer_plainly();
+  void receive(std::function<void(int error)> then);
+  void send_pending();
+  void write_on();
+  void try_read();
+  void finish_read(int error, std::size_t bytes);
+  void finish_write(int error);
+
+  Loop& loop_;
+  std::unique_ptr<Stream> plain_;
+  const std::shared_ptr<const Tls> tls_;
+  const std::string host_;
+  const std::string where_;
+  SslPtr ssl_;
+  BIO* in_ = nullptr;   // owned by ssl_
+  BIO* out_ = nullptr;  // owned by ssl_
+  std::string peer_;
+  CertificateFacts refused_;  // the peer's certificate, if it is not believed
+  std::string incoming_;
+  std::string sending_;
+  std::size_t sent_ = 0;
+  bool ending_ = false;
+  bool closed_ = false;
+  bool greeted_ = false;  // bytes of the peer have come
+  Shaken shaken_;
+  Timer timer_;
+  // The operations of the owner.
+  char* read_to_ = nullptr;
+  std::size_t read_size_ = 0;
+  Stream::Done read_done_;
+  std::size_t written_ = 0;
+  Stream::Done write_done_;
+};
+
+class TlsStream final : public Stream {
+ public:
+  explicit TlsStream(std::shared_ptr<Session> session) : session_(std::move(session)) {}
+  ~TlsStream() override { session_->close(); }
+
+  void read_some(char* data, std::size_t size, Done done) override {
+    session_->read_some(data, size, std::move(done));
+  }
+  void write_some(std::string_view data, Done done) override {
+    session_->write_some(data, std::move(done));
+  }
+  void end_writing() override { session_->end_writing(); }
+  void close() override { session_->close(); }
+  std::string peer_address() const override { return session_->peer_address(); }
+  std::string peer_identity() const override { return session_->peer_identity(); }
+
+ private:
+  std::shared_ptr<Session> session_;
+};
+
+void Session::shake(std::chrono::microseconds timeout, Shaken done) {
+  shaken_ = std::move(done);
+  timer_ = loop_.after(timeout, [weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (!self || !self->shaken_) return;
+    self->fail(Error{
+        ErrorKind::kTimeout, "timeout",
+        fmt::format("{}: no TLS handshake in time; is it a dove server's port?", self->where_),
+        ""});
+  });
+  loop_.post([self = shared_from_this()] {
+    if (self->shaken_) self->begin();
+  });
+}
+
+void Session::begin() {
+  ssl_.reset(SSL_new(tls_->state().context.get()));
+  in_ = BIO_new(BIO_s_mem());
+  out_ = BIO_new(BIO_s_mem());
+  CHECK(ssl_ != nullptr && in_ != nullptr && out_ != nullptr, "OpenSSL has memory");
+  BIO_set_mem_eof_return(in_, -1);
+  SSL_set_bio(ssl_.get(), in_, out_);
+  SSL_set_app_data(ssl_.get(), &refused_);
+  if (tls_->state().is_server) {
+    SSL_set_accept_state(ssl_.get());
+  } else {
+    SSL_set_connect_state(ssl_.get());
+    if (!set_expectations()) {
+      return fail(Error{ErrorKind::kInvalid, "bad_url",
+                        fmt::format("'{}' is neither a host's name nor an address", host_), ""});
+    }
+  }
+  go_on();
+}
+
+bool Session::set_expectations() {
+  if (!tls_->state().client.server_uri.empty()) return true;  // looked at when it is shown
+  if (is_address(host_)) {
+    return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_.get()), host_.c_str()) == 1;
+  }
+  return SSL_set1_host(ssl_.get(), host_.c_str()) == 1 &&
+         SSL_set_tlsext_host_name(ssl_.get(), host_.c_str()) == 1;
+}
+
+void Session::go_on() {
+  ERR_clear_error();
+  const int done = SSL_do_handshake(ssl_.get());
+  const int why = SSL_get_error(ssl_.get(), done);
+  if (done != 1 && why != SSL_ERROR_WANT_READ) {
+    Error error = why_failed();
+    send_pending();  // the alert that names the reason
+    return fail(std::move(error));
+  }
+  send_pending();
+  if (done == 1) return succeed();
+  receive([self = shared_from_this()](int error) {
+    if (!self->shaken_) return;
+    if (error == 0) return self->go_on();
+    self->fail(Error{ErrorKind::kUnavailable, "connection_broken",
+                     fmt::format("{}: the connection broke during the TLS handshake", self->where_),
+                     ""});
+  });
+}
+
+void Session::succeed() {
+  if (const X509* peer = SSL_get0_peer_certificate(ssl_.get())) {
+    const CertificateFacts facts = facts_of(*peer);
+    peer_ = facts.uri;
+    const std::string& wanted = tls_->state().client.server_uri;
+    if (!wanted.empty() && peer_ != wanted) {
+      return fail(Error{
+          ErrorKind::kUnavailable, "certificate_wrong_name",
+          fmt::format("{}: its certificate is that of '{}', not of '{}'", where_, peer_, wanted),
+          ""});
+    }
+  }
+  timer_.cancel();
+  const auto done = std::exchange(shaken_, nullptr);
+  done(std::unique_ptr<Stream>(new TlsStream(shared_from_this())));
+}
+
+void Session::fail(Error error) {
+  timer_.cancel();
+  const auto done = std::exchange(shaken_, nullptr);
+  ending_ = true;
+  // An alert may still be on its way; the plain stream ends with its last operation.
+  if (sending_.empty() || error.kind == ErrorKind::kTimeout) close();
+  if (done) done(std::move(error));
+}
+
+Error Session::why_failed() {
+  const long verdict = SSL_get_verify_result(ssl_.get());
+  const unsigned long queued = ERR_peek_error();
+  const std::string reason = openssl_error();
+  if (!tls_->state().is_server && verdict != X509_V_OK) {
+    return distrust(verdict, refused_, where_, host_);
+  }
+  const auto error = [&](const char* code, const std::string& message) {
+    return Error{ErrorKind::kUnavailable, code, fmt::format("{}: {}", where_, message), ""};
+  };
+  switch (ERR_GET_REASON(queued)) {
+    case SSL_R_WRONG_VERSION_NUMBER:
+    case SSL_R_HTTP_REQUEST:
+    case SSL_R_HTTPS_PROXY_REQUEST:
+      return error("not_tls", "it does not speak TLS; write http:// if it is meant to be plain");
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+      return error("certificate_refused", "it says that our certificate has ended");
+    case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+      return error("certificate_refused",
+                   "it wants a client's certificate: this is the port of the agents");
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+      return error("certificate_refused", "it does not trust our certificate's authority");
+    default:
+      return error("handshake_failed", fmt::format("no TLS connection: {}", reason));
+  }
+}
+
+// A handshake's first record is 0x16; letters begin a request of HTTP.
+bool Session::spoke_plainly(std::string_view first) const {
+  return tls_->state().is_server && !first.empty() && first.front() >= 'A' && first.front() <= 'Z';
+}
+
+void Session::answer_plainly() {
+  const auto done = std::exchange(shaken_, nullptr);
+  timer_ = loop_.after(std::chrono::seconds(2), [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->close();
+  });
+  sending_ = speak_tls();
+  plain_->write_some(sending_, [self = shared_from_this()](int, std::size_t) {
+    self->plain_->end_writing();
+    // Read until the peer is done: closing with bytes unread would take the answer from it.
+    self->receive([self](int) { self->close(); });
+  });
+  done(Error{ErrorKind::kInvalid, "speak_tls", where_ + ": spoke plain HTTP", ""});
+}
+
+void Session::receive(std::function<void(int)> then) {
+  plain_->read_some(incoming_.data(), incoming_.size(),
+                    [self = shared_from_this(), then = std::move(then)](int error, std::size_t n) {
+                      if (error != 0) return then(error);
+                      const std::string_view bytes(self->incoming_.data(), n);
+                      if (!std::exchange(self->greeted_, true) && self->spoke_plainly(bytes)) {
+                        return self->answer_plainly();
+                      }
+                      BIO_write(self->in_, bytes.data(), static_cast<int>(bytes.size()));
+                      then(0);
+                    });
+}
+
+// One write at a time; what OpenSSL adds meanwhile follows.
+void Session::send_pending() {
+  if (!sending_.empty() || closed_) return;
+  sending_ = text_of(out_);
+  BIO_reset(out_);
+  sent_ = 0;
+  if (sending_.empty()) {
+    if (ending_) plain_->end_writing();
+    return finish_write(0);
+  }
+  write_on();
+}
+
+void Session::write_on() {
+  plain_->write_some(std::string_view(sending_).substr(sent_),
+                     [self = shared_from_this()](int error, std::size_t n) {
+                       self->sent_ += n;
+                       if (error == 0 && self->sent_ < self->sending_.size()) {
+                         return self->write_on();
+                       }
+                       self->sending_.clear();
+                       error == 0 ? self->send_pending() : self->finish_write(error);
+                     });
+}
+
+void Session::finish_write(int error) {
+  if (!write_done_) return;
+  std::exchange(write_done_, nullptr)(error, error == 0 ? std::exchange(written_, 0) : 0);
+}
+
+void Session::read_some(char* data, std::size_t size, Stream::Done done) {
+  read_to_ = data;
+  read_size_ = size;
+  read_done_ = std::move(done);
+  // Callbacks come in a later turn, also where bytes are at hand.
+  loop_.post([self = shared_from_this()] { self->try_read(); });
+}
+
+void Session::try_read() {
+  if (closed_) return finish_read(ECANCELED, 0);
+  ERR_clear_error();
+  std::size_t bytes = 0;
+  const int got = SSL_read_ex(ssl_.get(), read_to_, read_size_, &bytes);
+  if (got == 1) return finish_read(0, bytes);
+  switch (SSL_get_error(ssl_.get(), got)) {
+    case SSL_ERROR_WANT_READ:
+      send_pending();
+      return receive([self = shared_from_this()](int error) {
+        if (error == 0) return self->try_read();
+        // An end without a word of TLS may be anybody's: whoever needs the rest has its length.
+        self->finish_read(error, 0);
+      });
+    case SSL_ERROR_ZERO_RETURN:
+      return finish_read(Stream::kEnded, 0);
+    default:
+      // A server of TLS 1.3 refuses a client's certificate only after the client has begun.
+      telemetry::log(telemetry::Level::kWarning, "tls_broken",
+                     {{"peer", plain_->peer_address()}, {"why", openssl_error()}});
+      return finish_read(EIO, 0);
+  }
+}
+
+void Session::finish_read(int error, std::size_t bytes) {
+  const auto done = std::exchange(read_done_, nullptr);
+  read_to_ = nullptr;
+  if (done) done(error, bytes);
+}
+
+void Session::write_some(std::string_view data, Stream::Done done) {
+  ERR_clear_error();
+  write_done_ = std::move(done);
+  std::size_t bytes = 0;
+  if (closed_ ||
+      SSL_write_ex(ssl_.get(), data.data(), std::min(data.size(), kWriteBytes), &bytes) != 1) {
+    const int error = closed_ ? ECANCELED : EIO;
+    loop_.post([self = shared_from_this(), error] { self->finish_write(error); });
+    return;
+  }
+  written_ = bytes;
+  send_pending();
+}
+
+void Session::end_writing() {
+  if (closed_) return;
+  ERR_clear_error();
+  SSL_shutdown(ssl_.get());
+  ending_ = true;
+  send_pending();
+}
+
+Handshake start(const std::shared_ptr<Session>& session, std::chrono::microseconds timeout,
+                Session::Shaken done) {
+  session->shake(timeout, std::move(done));
+  return Handshake(session.get(), [session](void*) { session->abandon(); });
+}
+
+}  // namespace
+
+Handshake connect_tls(Loop& loop, std::unique_ptr<Stream> plain, std::shared_ptr<const Tls> tls,
+                      const std::string& host, const std::string& where,
+                      std::chrono::microseconds timeout,
+                      std::function<void(Result<std::unique_ptr<Stream>>)> done) {
+  return start(std::make_shared<Session>(loop, std::move(plain), std::move(tls), host, where),
+               timeout, std::move(done));
+}
+
+Handshake accept_tls(Loop& loop, std::unique_ptr<Stream> plain, std::shared_ptr<const Tls> tls,
+                     std::chrono::microseconds timeout,
+                     std::function<void(Result<std::unique_ptr<Stream>>)> done) {
+  const std::string peer = plain->peer_address();
+  return start(std::make_shared<Session>(loop, std::move(plain), std::move(tls), "", peer), timeout,
+               std::move(done));
+}
+
+}  // namespace dove::wire

@@ -1,0 +1,35 @@
+// The handshakes that make an encrypted Stream of a plain one. For the files of wire/ alone; loop
+// thread only.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "wire/loop.h"
+#include "wire/stream.h"
+#include "wire/tls/tls.h"
+
+namespace dove::wire {
+
+// Dropping it abandons the handshake: the callback is not called, the connection is closed.
+using Handshake = std::shared_ptr<void>;
+
+// As the client. `host` is the name or address that the certificate must be for. `where` is for
+// messages. Errors, all kUnavailable with the remedy in the message: certificate_expired,
+// certificate_not_yet_valid, certificate_wrong_name, certificate_untrusted, certificate_refused
+// (ours, by the server), not_tls, handshake_failed; kTimeout timeout.
+[[nodiscard]] Handshake connect_tls(Loop& loop, std::unique_ptr<Stream> plain,
+                                    std::shared_ptr<const Tls> tls, const std::string& host,
+                                    const std::string& where, std::chrono::microseconds timeout,
+                                    std::function<void(Result<std::unique_ptr<Stream>>)> done);
+
+// As the server. A peer that speaks plain HTTP is answered so, once, before it fails.
+[[nodiscard]] Handshake accept_tls(Loop& loop, std::unique_ptr<Stream> plain,
+                                   std::shared_ptr<const Tls> tls,
+                                   std::chrono::microseconds timeout,
+                                   std::function<void(Result<std::unique_ptr<Stream>>)> done);
+
+}  // namespace dove::wire

@@ -1,0 +1,262 @@
+#include "wire/tls/tls.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <future>
+#include <optional>
+
+#include "wire/async_client.h"
+#include "wire/client.h"
+#include "wire/test_peer.h"
+#include "wire/tls/authority.h"
+
+namespace dove::wire {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::int64_t kDay_s = 24 * 3600;
+
+std::int64_t now_s() { return std::time(nullptr); }
+
+template <class T>
+T good(Result<T> result) {
+  EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().message);
+  return std::move(result).value();
+}
+
+Credentials granted(const Authority& by, Grant grant) {
+  Credentials own;
+  own.key_pem = make_private_key();
+  if (grant.now_s == 0) grant.now_s = now_s();
+  if (grant.valid_s == 0) grant.valid_s = kDay_s;
+  own.chain_pem = good(by.issue(good(certificate_request(own.key_pem)), grant));
+  return own;
+}
+
+const Authority& authority() {
+  static const Authority one = Authority::make("test", now_s());
+  return one;
+}
+
+TlsServerOptions server_options(Grant grant = {.names = {"127.0.0.1", "head"}}) {
+  return {.own = granted(authority(), std::move(grant))};
+}
+
+TlsClientOptions client_options() {
+  return {.authorities_pem = authority().credentials().chain_pem};
+}
+
+void echo(const Request& request, const std::shared_ptr<Responder>& responder) {
+  responder->send({200, {{"X-Peer", request.peer_identity}}, request.body});
+}
+
+// One server with `offers`, one AsyncClient that `wants`; what a call gave.
+Result<Response> call(const TlsServerOptions& offers, const TlsClientOptions& wants,
+                      const std::string& body = "hello") {
+  TestServer at(echo, {}, good(Tls::for_server(offers)));
+  Loop loop;
+  AsyncClient client(loop, Address{"127.0.0.1", at.port, good(Tls::for_client(wants))});
+  Request request;
+  request.method = "POST";
+  request.target = "/";
+  request.body = body;
+  std::optional<Result<Response>> answer;
+  client.call(std::move(request), [&](Result<Response> got) { answer = std::move(got); });
+  EXPECT_TRUE(loop.run_until([&] { return answer.has_value(); }, 20s));
+  return *answer;
+}
+
+std::string code_of(const Result<Response>& answer) {
+  return answer.ok() ? "answered" : answer.error().code;
+}
+
+class CaFile {
+ public:
+  explicit CaFile(const std::string& pem)
+      : path_(testing::TempDir() + "dove-ca-" + std::to_string(getpid()) + ".pem") {
+    std::ofstream(path_) << pem;
+  }
+  ~CaFile() { std::remove(path_.c_str()); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+TEST(Authority, vouches_for_what_it_grants) {
+  const Credentials own = granted(
+      authority(), {.uri = "dove://c/node/n1", .names = {"n1,DNS:evil", "10.0.0.7", "::1"}});
+  const CertificateFacts facts = good(read_certificate(own.chain_pem));
+  EXPECT_EQ(facts.uri, "dove://c/node/n1");
+  EXPECT_EQ(facts.names, (std::vector<std::string>{"n1,DNS:evil", "10.0.0.7", "::1"}));
+  EXPECT_FALSE(facts.is_authority);
+  EXPECT_NEAR(static_cast<double>(facts.not_after_s), static_cast<double>(now_s() + kDay_s), 5);
+  EXPECT_LE(facts.not_before_s, now_s() - 299);
+  EXPECT_TRUE(belong_together(own).ok());
+}
+
+TEST(Authority, opens_again_with_the_same_digest) {
+  const Authority again = good(Authority::open(authority().credentials()));
+  EXPECT_EQ(again.digest(), authority().digest());
+  EXPECT_EQ(again.digest().size(), 64u);
+}
+
+TEST(Authority, refuses_what_it_cannot_sign) {
+  EXPECT_EQ(authority().issue("nothing", {}).error().code, "bad_request");
+  std::string request = good(certificate_request(make_private_key()));
+  // A request whose signature is not by its key: one digit of the signature's end is another.
+  const std::size_t at = request.rfind("\n-----END") - 6;
+  request[at] = request[at] == 'A' ? 'B' : 'A';
+  EXPECT_EQ(authority().issue(request, {}).error().code, "bad_request");
+}
+
+TEST(Authority, is_no_leaf_and_needs_its_own_key) {
+  const Credentials leaf = granted(authority(), {.names = {"a"}});
+  EXPECT_EQ(Authority::open(leaf).error().code, "not_an_authority");
+  EXPECT_EQ(Authority::open({leaf.chain_pem, make_private_key()}).error().code, "wrong_key");
+  EXPECT_EQ(Authority::open({"", leaf.key_pem}).error().code, "bad_certificate");
+  EXPECT_EQ(Authority::open({leaf.chain_pem, "?"}).error().code, "bad_key");
+}
+
+TEST(Tls, carries_requests_and_answers) {
+  const Result<Response> answer = call(server_options(), client_options());
+  ASSERT_TRUE(answer.ok()) << answer.error().message;
+  EXPECT_EQ(answer->body, "hello");
+  EXPECT_EQ(answer->header("x-peer"), "");
+}
+
+TEST(Tls, carries_megabytes_both_ways) {
+  std::string body(7'000'000, '\0');
+  for (std::size_t i = 0; i < body.size(); ++i) body[i] = static_cast<char>(i * 131 >> 3);
+  const Result<Response> answer = call(server_options(), client_options(), body);
+  ASSERT_TRUE(answer.ok()) << answer.error().message;
+  EXPECT_TRUE(answer->body == body);
+}
+
+TEST(Tls, tells_the_handler_whose_certificate_it_was) {
+  TlsServerOptions offers = server_options();
+  offers.client_authorities_pem = authority().credentials().chain_pem;
+  TlsClientOptions wants = client_options();
+  wants.own = granted(authority(), {.uri = "dove://c/node/n1"});
+  const Result<Response> answer = call(offers, wants);
+  ASSERT_TRUE(answer.ok()) << answer.error().message;
+  EXPECT_EQ(answer->header("x-peer"), "dove://c/node/n1");
+}
+
+TEST(Tls, lets_no_client_in_without_a_certificate_of_its_authority) {
+  TlsServerOptions offers = server_options();
+  offers.client_authorities_pem = authority().credentials().chain_pem;
+  EXPECT_NE(code_of(call(offers, client_options())), "answered");
+  TlsClientOptions foreign = client_options();
+  foreign.own = granted(Authority::make("other", now_s()), {.uri = "dove://c/node/n1"});
+  EXPECT_NE(code_of(call(offers, foreign)), "answered");
+  TlsClientOptions ended = client_options();
+  ended.own = granted(authority(), {.uri = "dove://c/node/n1", .now_s = now_s() - 9, .valid_s = 8});
+  EXPECT_NE(code_of(call(offers, ended)), "answered");
+}
+
+TEST(Tls, trusts_an_authority_by_its_digest) {
+  EXPECT_EQ(code_of(call(server_options(), {.authority_digest = authority().digest()})),
+            "answered");
+  EXPECT_EQ(code_of(call(server_options(), {.authority_digest = std::string(64, '0')})),
+            "certificate_untrusted");
+}
+
+TEST(Tls, names_what_is_wrong_with_a_server) {
+  const Authority other = Authority::make("other", now_s());
+  EXPECT_EQ(code_of(call({.own = granted(other, {.names = {"127.0.0.1"}})}, client_options())),
+            "certificate_untrusted");
+  const Result<Response> named = call(server_options({.names = {"head"}}), client_options());
+  EXPECT_EQ(code_of(named), "certificate_wrong_name");
+  EXPECT_NE(named.error().message.find("is for head, not for 127.0.0.1"), std::string::npos)
+      << named.error().message;
+  EXPECT_EQ(
+      code_of(call(server_options(
+                       {.names = {"127.0.0.1"}, .now_s = now_s() - kDay_s, .valid_s = kDay_s - 9}),
+                   client_options())),
+      "certificate_expired");
+  EXPECT_EQ(code_of(call(server_options({.names = {"127.0.0.1"}, .now_s = now_s() + kDay_s}),
+                         client_options())),
+            "certificate_not_yet_valid");
+}
+
+TEST(Tls, takes_a_uri_in_place_of_a_name) {
+  const TlsServerOptions offers = server_options({.uri = "dove://c/node/n2"});
+  TlsClientOptions wants = client_options();
+  wants.server_uri = "dove://c/node/n2";
+  EXPECT_EQ(code_of(call(offers, wants)), "answered");
+  wants.server_uri = "dove://c/node/n3";
+  EXPECT_EQ(code_of(call(offers, wants)), "certificate_wrong_name");
+}
+
+TEST(Tls, tells_a_plain_client_to_speak_tls) {
+  TestServer at(echo, {}, good(Tls::for_server(server_options())));
+  RawPeer peer(at.port);
+  peer.send("GET /v1/jobs HTTP/1.1\r\nHost: x\r\n\r\n");
+  const std::string answer = peer.read_all();
+  EXPECT_FALSE(peer.timed_out);
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 400 ")) << answer;
+  EXPECT_NE(answer.find("\"code\":\"speak_tls\""), std::string::npos) << answer;
+}
+
+TEST(Tls, tells_a_client_that_the_server_is_plain) {
+  TestServer at(echo);
+  Loop loop;
+  AsyncClient client(loop, Address{"127.0.0.1", at.port, good(Tls::for_client(client_options()))});
+  Request request;
+  request.method = "GET";
+  request.target = "/";
+  std::optional<Result<Response>> answer;
+  client.call(std::move(request), [&](Result<Response> got) { answer = std::move(got); });
+  ASSERT_TRUE(loop.run_until([&] { return answer.has_value(); }, 20s));
+  EXPECT_EQ(code_of(*answer), "not_tls");
+}
+
+TEST(Tls, ends_a_handshake_that_goes_nowhere) {
+  ServerLimits limits;
+  limits.header_timeout = 50ms;
+  TestServer at(echo, limits, good(Tls::for_server(server_options())));
+  RawPeer peer(at.port);
+  EXPECT_EQ(peer.read_all(), "");
+  EXPECT_FALSE(peer.timed_out);
+}
+
+TEST(Tls, shows_a_renewed_certificate_to_new_connections) {
+  const auto tls = good(Tls::for_server(server_options({.names = {"head"}})));
+  TestServer at(echo, {}, tls);
+  const CaFile ca(authority().credentials().chain_pem);
+  Client before("https://127.0.0.1:" + std::to_string(at.port), {.ca_file = ca.path()});
+  EXPECT_EQ(code_of(before.call("GET", "/")), "certificate_wrong_name");
+  std::promise<void> done;
+  at.loop.post([&] {
+    EXPECT_TRUE(tls->show(granted(authority(), {.names = {"127.0.0.1"}})).ok());
+    done.set_value();
+  });
+  done.get_future().get();
+  EXPECT_EQ(code_of(before.call("GET", "/")), "answered");
+}
+
+TEST(Tls, serves_libcurl_and_its_messages_name_the_remedy) {
+  TestServer at(echo, {}, good(Tls::for_server(server_options())));
+  const std::string url = "https://127.0.0.1:" + std::to_string(at.port);
+  const CaFile ca(authority().credentials().chain_pem);
+  Client client(url, {.ca_file = ca.path()});
+  for (int i = 0; i < 3; ++i) {
+    const Result<Response> answer = client.call("POST", "/", std::string(300'000, 'x'));
+    ASSERT_TRUE(answer.ok()) << answer.error().message;
+    EXPECT_EQ(answer->body.size(), 300'000u);
+  }
+  Client stranger(url, {});
+  const Result<Response> refused = stranger.call("GET", "/");
+  EXPECT_EQ(code_of(refused), "certificate_untrusted");
+  EXPECT_NE(refused.error().message.find("DOVE_CA_FILE"), std::string::npos);
+  EXPECT_EQ(code_of(Client(url, {.ca_file = "/nowhere"}).call("GET", "/")), "bad_ca_file");
+}
+
+}  // namespace
+}  // namespace dove::wire

@@ -1,0 +1,21 @@
+// Streams over a socket of this machine's file system, whose peers the kernel names. For the files
+// of wire/ alone; loop thread only.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "wire/loop.h"
+#include "wire/stream.h"
+
+namespace dove::wire {
+
+// Accepts until the handle is gone. Whoever may pass the directory may connect; peer_identity() is
+// "unix:UID", the user who did (SO_PEERCRED). A file that a former process left is replaced.
+// Errors: kInvalid bad_address.
+Result<std::shared_ptr<void>> listen_unix(Loop& loop, const std::string& path,
+                                          std::function<void(std::unique_ptr<Stream>)> on_accept);
+
+}  // namespace dove::wire

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""A file system that hangs for four fences ends no task: what needs it waits, alone; the node's other jobs run, start
+and are read as before; and what waited starts when the file system answers again. Where none can be mounted (not root,
+no /dev/fuse) only the directory of users hangs: the agent's unit tests do that too.
+"""
+import os
+import subprocess
+import sys
+import threading
+import time
+
+from cluster import Cluster, until
+
+FENCE_S = 2
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class HungMount:
+    def __init__(self, folder):
+        self.point, self.flag = folder + "/remote", folder + "/hangs"
+        self.server = subprocess.Popen([sys.executable, HERE + "/hung_mount.py", self.point, self.flag],
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.is_there = self.server.stdout.readline() == b"ready\n"
+
+    def hang(self, yes):
+        if yes:
+            open(self.flag, "w").close()
+        else:
+            os.unlink(self.flag)
+
+    def close(self):
+        self.server.kill()  # and every call to it fails
+        self.server.communicate()
+        subprocess.run(["umount", "-l", self.point], check=False, capture_output=True)
+
+
+def shell(cluster, text, workdir, **more):
+    return cluster.submit({"command": ["sh", "-c", text], "cores": 1, "workdir": workdir, **more})
+
+
+def hangs_alone(cluster, mount):
+    remote = mount.point + "/work"
+    steady = shell(cluster, "while sleep 0.2; do :; done", "/")
+    writer = shell(cluster, "echo first; sleep 300", remote, stdout_path=remote + "/out")
+    for job in (steady, writer):
+        cluster.wait_state(job, "running")
+    until(lambda: "first" in cluster.logs(writer), 20, "the file's first line")
+
+    mount.hang(True)
+    began = time.monotonic()
+    late = shell(cluster, "echo late", remote)
+    reader = threading.Thread(target=cluster.run, args=("logs", str(writer)), kwargs={"check": False, "limit_s": 120})
+    reader.start()
+    while time.monotonic() < began + 4 * FENCE_S:
+        job = shell(cluster, "echo well", "/")
+        assert cluster.wait(job)["state"] == "completed", cluster.job(job)
+        assert cluster.logs(job) == "well\n"
+    stopped = shell(cluster, "echo never", remote)
+    cluster.run("cancel", str(stopped))
+    cluster.wait(stopped, 20)
+    for job in (steady, writer):
+        found = cluster.job(job)
+        assert found["state"] == "running" and len(found["attempts"]) == 1, found
+    assert cluster.job(late)["state"] not in ("completed", "failed"), cluster.job(late)
+    assert [node["contact"] for node in cluster.nodes()] == ["connected"]
+
+    mount.hang(False)
+    assert cluster.wait(late)["state"] == "completed", cluster.job(late)
+    reader.join(60)
+    assert not reader.is_alive()
+    for job in (steady, writer):
+        cluster.run("cancel", str(job))
+        cluster.wait(job)
+
+
+def main():
+    with Cluster(nodes=1, server_options=["--fence-s", str(FENCE_S)]) as cluster:
+        mount = HungMount(cluster.folder)
+        try:
+            if not mount.is_there:
+                print("no file system can be mounted here")
+                return 0
+            hangs_alone(cluster, mount)
+        finally:
+            mount.close()
+    return 0
+
+
+if __name__ == "__main__":
+    if os.geteuid() == 0 and os.environ.get("DOVE_MOUNTS_APART") != "1":
+        os.environ["DOVE_MOUNTS_APART"] = "1"
+        os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable,
+                              os.path.abspath(__file__), *sys.argv[1:]])
+    sys.exit(main())

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""What systemd hears of the server and of an agent: that they are ready, that they get on, and nothing while they do not."""
+import os
+import signal
+import socket
+import subprocess
+import time
+import unittest
+
+from cluster import DOVE, Cluster, until
+
+WATCHDOG_S = 1.0
+
+
+class Notified:
+    """A program under a service manager that only listens."""
+
+    def __init__(self, cluster, *arguments):
+        path = os.path.join(cluster.folder, f"notify-{arguments[0]}")
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(path)
+        self.socket.setblocking(False)
+        self.heard = []
+        self.process = subprocess.Popen(
+            [DOVE, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=cluster.log, start_new_session=True,
+            env={**cluster.environment, "NOTIFY_SOCKET": path, "WATCHDOG_USEC": str(int(WATCHDOG_S * 1e6))})
+
+    def listen(self):
+        try:
+            while True:
+                self.heard.extend(self.socket.recv(4096).decode().splitlines())
+        except BlockingIOError:
+            return self.heard
+
+    def count(self, word):
+        return self.listen().count(word)
+
+    def close(self):
+        self.process.kill()
+        self.process.wait(10)
+        self.socket.close()
+
+
+class Service(unittest.TestCase):
+    def setUp(self):
+        self.cluster = Cluster(nodes=0).__enter__()
+
+    def tearDown(self):
+        self.cluster.__exit__(None, None, None)
+
+    def check(self, service):
+        try:
+            until(lambda: service.count("READY=1") == 1, 20, "READY")
+            until(lambda: service.count("WATCHDOG=1") >= 3, 20, "the watchdog to be fed")
+            os.kill(service.process.pid, signal.SIGSTOP)
+            service.listen()
+            fed = service.count("WATCHDOG=1")
+            time.sleep(2 * WATCHDOG_S)
+            self.assertEqual(service.count("WATCHDOG=1"), fed, "what stands still says nothing")
+            os.kill(service.process.pid, signal.SIGCONT)
+            until(lambda: service.count("WATCHDOG=1") > fed, 20, "it to go on")
+            service.process.terminate()
+            service.process.wait(20)
+            self.assertEqual(service.count("STOPPING=1"), 1)
+        finally:
+            service.close()
+
+    def test_server(self):
+        self.check(Notified(self.cluster, "server", "--data", os.path.join(self.cluster.folder, "other"), "--port", "0"))
+
+    def test_agent(self):
+        token = self.cluster.api.call("POST", "/v1/join-tokens", {"node": "n"})["token"]
+        path = os.path.join(self.cluster.folder, "join")
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+            file.write(token)
+        self.check(Notified(self.cluster, "agent", "--name", "n", "--url", self.cluster.url, "--run-as-self", "--cores", "2",
+                            "--data", os.path.join(self.cluster.folder, "n"), "--join-token-file", path))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+"""TLS as sites run it: the first start makes an authority, nodes join by its digest, agents have a port of their
+own that strangers do not get past, certificates are renewed, and each mistake is named with its remedy."""
+import json
+import os
+import socket
+import ssl
+import subprocess
+import sys
+import time
+
+from cluster import DOVE, Api, Cluster, until
+
+VALID_S = 6
+
+
+def log_of(cluster):
+    with open(os.path.join(cluster.folder, "processes.log")) as file:
+        return file.read()
+
+
+def agents_port(cluster):
+    lines = [json.loads(line) for line in log_of(cluster).splitlines() if '"event":"listening"' in line]
+    return next(line["port"] for line in lines if line["tls"] and line["port"] != cluster.port)
+
+
+def works(cluster):
+    """Jobs, steps, logs and exec go through, and what a job calls finds the server."""
+    job = cluster.submit({"name": "a", "command": ["sh", "-c", "echo rank $RANK; squeue -h | wc -l"],
+                          "groups": [{"name": "g", "tasks": 2}]})
+    assert cluster.wait(job)["state"] == "completed", cluster.job(job)
+    assert cluster.logs(job).splitlines()[0] == "rank 0", cluster.logs(job)
+    script = os.path.join(cluster.folder, "step.sh")
+    with open(script, "w") as file:
+        file.write(f"#!/bin/sh\n#SBATCH -n 2 -o {cluster.folder}/step.out\nsrun -n 2 echo stepped\n")
+    batch = cluster.run("submit", script).stdout.split()[-1]
+    assert cluster.wait(batch)["state"] == "completed", cluster.run("logs", batch, check=False)
+    assert cluster.run("logs", batch).stdout.count("stepped") == 2
+    sleeper = cluster.submit({"name": "b", "command": ["sleep", "60"]})
+    cluster.wait_state(sleeper, "running")
+    said = cluster.run("exec", str(sleeper), "--", "echo", "in the task")
+    assert "in the task" in said.stdout, said
+    cluster.run("cancel", str(sleeper))
+
+
+def strangers_get_nothing(cluster):
+    port = agents_port(cluster)
+    quiet = ssl._create_unverified_context()
+    # The handshake of TLS 1.3 ends for the client before the server has looked at its certificate.
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as plain:
+        try:
+            with quiet.wrap_socket(plain) as stream:
+                stream.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+                assert stream.recv(100) == b"", "a stranger was answered"
+        except (ssl.SSLError, ConnectionError):
+            pass
+    # A node says itself where it is, so its certificate names no place: it could pass for the server there.
+    node1 = os.path.join(cluster.folder, "nodes/node1")
+    names = subprocess.run(["openssl", "x509", "-noout", "-ext", "subjectAltName", "-in", node1 + "/agent_certificate.pem"],
+                           capture_output=True, text=True, timeout=30, check=True).stdout
+    assert "URI:dove://" in names and "IP Address" not in names and "DNS:" not in names, names
+    # With node1's own key and certificate: node1 may, in the name of node2 nobody may.
+    context = ssl.create_default_context(cafile=cluster.ca_file())
+    context.load_cert_chain(node1 + "/agent_certificate.pem", node1 + "/agent_key.pem")
+    with open(os.path.join(cluster.folder, "nodes/node2/agent_token")) as file:
+        stolen = Api(f"https://127.0.0.1:{port}", file.read().strip(), ca_file=cluster.ca_file())
+    stolen.tls = context
+    status, _, body = stolen.raw("POST", "/v1/agents/node2/report", {})
+    assert status == 401 and b"wrong_certificate" in body, (status, body)
+    # And agents' calls are not answered at people's port.
+    status, _, body = Api(cluster.url, stolen.headers["Authorization"][7:], ca_file=cluster.ca_file()).raw(
+        "POST", "/v1/agents/node2/report", {})
+    assert status == 404, (status, body)
+
+
+def mistakes_are_named(cluster):
+    def fails(*words, **environment):
+        done = subprocess.run([DOVE, "ps"], capture_output=True, text=True, timeout=30,
+                              env={**cluster.environment, "DOVE_TOKEN": "x", **environment})
+        assert done.returncode != 0 and all(word in done.stderr for word in words), done
+    plain = cluster.url.replace("https", "http")
+    fails("https://", DOVE_URL=plain)
+    fails("DOVE_CA_FILE", "dove ca show", DOVE_URL=cluster.url)
+    fails("DOVE_CA_FILE", DOVE_URL=cluster.url, DOVE_CA_FILE="/nowhere")
+    token = os.path.join(cluster.folder, "token")
+
+    def agent_fails(word, url, text):
+        with open(token, "w") as file:
+            file.write(text)
+        done = subprocess.Popen([DOVE, "agent", "--name", "late", "--url", url, "--data", token + ".late", "--gpus", "0",
+                                 "--run-as-self", "--join-token-file", token], stdin=subprocess.DEVNULL,
+                                stderr=subprocess.PIPE, env=cluster.environment, start_new_session=True, text=True)
+        seen = []
+        until(lambda: seen.append(done.stderr.readline()) or word in seen[-1] or done.poll() is not None, 15, word)
+        done.kill()
+        done.communicate()
+        assert word in "".join(seen), seen
+    good = cluster.api.call("POST", "/v1/join-tokens", {"node": "late"})["token"]
+    assert "." in good
+    agent_fails("https://", plain, good)
+    agent_fails("https://", plain, good.split(".")[0])
+
+
+def shown(path):
+    with open(path) as file:
+        return file.read()
+
+
+def renews(cluster):
+    """A certificate of seconds is renewed while a job runs, and its session goes on."""
+    path = os.path.join(cluster.folder, "nodes/node1/agent_certificate.pem")
+    first = shown(path)
+    job = cluster.submit({"name": "long", "command": ["sleep", "300"]})
+    cluster.wait_state(job, "running")
+    until(lambda: shown(path) != first, 3 * VALID_S, "a renewal")
+    assert log_of(cluster).count('"event":"connected"') == len(cluster.names)
+    # A node that was off until its certificate had ended comes back by itself.
+    cluster.agents["node1"].kill()
+    cluster.agents.pop("node1").wait(10)
+    time.sleep(VALID_S + 1)
+    cluster.start_agent("node1")
+    cluster.wait_connected()
+    cluster.run("cancel", str(job))
+    # And with the controller's next life, whose port for agents is another one.
+    cluster.server.kill()
+    cluster.server.wait(10)
+    cluster.start_server()
+    cluster.wait_connected()
+
+
+def authority_is_followed(cluster):
+    """Another authority, without a restart: nodes take it over with their next certificate, sessions and jobs go on,
+    and the former one is believed no more once it is finished."""
+    job = cluster.submit({"name": "long", "command": ["sleep", "300"]})
+    cluster.wait_state(job, "running")
+    sessions = log_of(cluster).count('"event":"connected"')
+
+    def rotate(*options, check=True):
+        return cluster.run("ca", "rotate", "--data", cluster.data, *options, check=check)
+    former = shown(cluster.data + "/ca.pem")
+    assert "ca.next.pem" in rotate().stdout
+    assert cluster.run("ca", "show", "--data", cluster.data).stdout.count("BEGIN CERTIFICATE") == 2
+    early = rotate("--finish", check=False)
+    assert early.returncode != 0 or "ca.pem is the new" in early.stdout, early
+    if early.returncode != 0:
+        assert "have not followed" in early.stderr, early
+        until(lambda: "all nodes have followed" in rotate().stdout, 10 * VALID_S, "all nodes to follow")
+        rotate("--finish")
+    now = shown(cluster.data + "/ca.pem")
+    assert now != former
+
+    def shows_it():
+        try:
+            Api(cluster.url, "x", ca_file=cluster.ca_file()).raw("GET", "/healthz")
+            return True
+        except ssl.SSLError:
+            return False
+    until(shows_it, 30, "the server to show a certificate of the new authority")
+    cluster.api = Api(cluster.url, shown(cluster.data + "/token").strip(), ca_file=cluster.ca_file())
+    try:
+        old = os.path.join(cluster.folder, "former.pem")
+        with open(old, "w") as file:
+            file.write(former)
+        Api(cluster.url, "x", ca_file=old).raw("GET", "/healthz")
+        raise AssertionError("the former authority is still shown")
+    except ssl.SSLError:
+        pass
+    certificate = cluster.folder + "/nodes/node1/agent_certificate.pem"
+    first = shown(certificate)
+    until(lambda: shown(certificate) != first, 3 * VALID_S, "a renewal by the new authority")
+    assert log_of(cluster).count('"event":"connected"') == sessions, "no session ended"
+    assert cluster.job(job)["state"] == "running"
+    # Whoever starts anew knows the new one.
+    cluster.agents["node1"].kill()
+    cluster.agents.pop("node1").wait(10)
+    cluster.start_agent("node1")
+    cluster.wait_connected()
+    cluster.run("cancel", str(job))
+
+
+class SiteCluster(Cluster):
+    """One that shows a certificate which the cluster's own authority knows nothing of."""
+    site = None
+
+    def ca_file(self):
+        return self.site
+
+
+def a_site_certificate_is_shown(cluster):
+    folder = os.path.join(cluster.folder, "site")
+    cluster.run("ca", "init", "--data", folder)
+    done = cluster.run("ca", "show", "--data", folder)
+    assert "BEGIN CERTIFICATE" in done.stdout and "digest: " in done.stderr, done
+    again = cluster.run("ca", "init", "--data", folder, check=False)
+    assert again.returncode != 0 and "there already" in again.stderr, again
+    site = [os.path.join(folder, name) for name in ("site.pem", "site.key")]
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                    "-subj", "/CN=site", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", site[1], "-out", site[0]],
+                   check=True, capture_output=True)
+    SiteCluster.site = site[0]
+    options = ["--tls", "--agents-port", "0", "--tls-certificate", site[0], "--tls-key", site[1]]
+    with SiteCluster(server_options=options, agent_options=["--ca-file", site[0]], tls=False) as other:
+        other.environment["DOVE_CA_FILE"] = site[0]
+        works(other)
+
+
+def main():
+    options = ["--node-certificate-s", str(VALID_S)]
+    with Cluster(nodes=2, tls=True, server_options=options) as cluster:
+        assert cluster.url.startswith("https://")
+        works(cluster)
+        strangers_get_nothing(cluster)
+        mistakes_are_named(cluster)
+        renews(cluster)
+        authority_is_followed(cluster)
+        works(cluster)
+        a_site_certificate_is_shown(cluster)
+    # Beyond loopback TLS needs no option.
+    with Cluster(nodes=1, tls=False, server_options=["--host", "0.0.0.0", "--agents-port", "0"]) as cluster:
+        assert cluster.url.startswith("https://"), cluster.url
+    with Cluster(nodes=1, tls=False, server_options=["--host", "0.0.0.0", "--insecure"]) as cluster:
+        assert cluster.url.startswith("http://"), cluster.url
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
