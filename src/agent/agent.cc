@@ -381,10 +381,15 @@ void Agent::forget(const std::vector<AttemptKey>& list) {
           nullptr);
     }
     fs::rename(attempt_directory(key), kept, error);
-    if (!error) continue;
-    fs::remove_all(kept, error);  // of a former cluster's job of that number
-    fs::rename(attempt_directory(key), kept, error);
-    if (error) fs::remove_all(attempt_directory(key), error);
+    if (error) {
+      fs::remove_all(kept, error);  // of a former cluster's job of that number
+      fs::rename(attempt_directory(key), kept, error);
+    }
+    if (error) {
+      fs::remove_all(attempt_directory(key), error);
+    } else {
+      relays_->moved(attempt_directory(key), kept);
+    }
   }
 }
 

@@ -30,6 +30,9 @@ class Relays::File {
  public:
   explicit File(Source source) : source_(std::move(source)) {}
 
+  // Whether there was such a file yet.
+  bool is_open() const { return tail_ && tail_->is_open(); }
+
   // At the end of what there is, `notify` becomes readable when there is more.
   Result<FileTail::Chunk> read(int notify) {
     if (!tail_) tail_.emplace(source_.path, source_.offset, owner_uid());
@@ -70,11 +73,11 @@ class Relays::File {
 };
 
 struct Relays::Relay {
-  Relay(SideThreads& on, std::string of, std::string with_tag, const Source& source, Send line)
+  Relay(SideThreads& on, std::string of, std::string with_tag, const Source& of_file, Send line)
       : side(on),
         id(std::move(of)),
         tag(std::move(with_tag)),
-        path(source.path),
+        source(of_file),
         lane(source.owner.value_or("-") + "|" + mount_of(source.path)),
         file(std::make_shared<File>(source)),
         send(std::move(line)),
@@ -90,14 +93,15 @@ struct Relays::Relay {
   SideThreads& side;
   const std::string id;
   const std::string tag;
-  const std::string path;
+  Source source;
   const std::string lane;
   std::shared_ptr<File> file;
   const Send send;
   const int notify;  // becomes readable when the file changes; -1: a system has few of them
   bool marks_end = false;
-  bool finished = false;  // nothing is written any more
-  bool busy = false;      // reading or sending
+  bool has_moved = false;  // since the file was opened or looked for
+  bool finished = false;   // nothing is written any more
+  bool busy = false;       // reading or sending
   bool closed = false;
   int wait_ms = kFirstWait_ms;
   wire::FdWatch watch;
@@ -107,6 +111,7 @@ struct Relays::Relay {
 // What one look at the file brought.
 struct Relays::Reading {
   Result<FileTail::Chunk> chunk = FileTail::Chunk{};
+  bool is_open = false;
   bool finished = false;  // when it was asked for: an end is one
 };
 
@@ -154,6 +159,7 @@ void Relays::pump(const std::shared_ptr<Relay>& relay) {
       relay->lane,
       [file = relay->file, notify = relay->notify, reading] {
         reading->chunk = file->read(notify);
+        reading->is_open = file->is_open();
       },
       [this, weak, reading] {
         const std::shared_ptr<Relay> held = weak.lock();
@@ -163,6 +169,10 @@ void Relays::pump(const std::shared_ptr<Relay>& relay) {
 
 void Relays::took(const std::shared_ptr<Relay>& relay, Reading reading) {
   relay->busy = false;
+  if (std::exchange(relay->has_moved, false) && !reading.is_open) {
+    relay->file = std::make_shared<File>(relay->source);
+    return pump(relay);
+  }
   FileTail::Chunk chunk;
   bool end = false;
   if (reading.chunk.ok()) {
@@ -209,11 +219,19 @@ void Relays::drop(const std::shared_ptr<Relay>& relay) {
 void Relays::finish(const std::string& path) {
   std::vector<std::shared_ptr<Relay>> found;
   for (const auto& [id, relay] : by_id_) {
-    if (relay->path == path) found.push_back(relay);
+    if (relay->source.path == path) found.push_back(relay);
   }
   for (const std::shared_ptr<Relay>& relay : found) {
     relay->finished = true;
     pump(relay);
+  }
+}
+
+void Relays::moved(const std::string& from, const std::string& to) {
+  for (const auto& [id, relay] : by_id_) {
+    if (!relay->source.path.starts_with(from + "/")) continue;
+    relay->source.path.replace(0, from.size(), to);
+    relay->has_moved = true;
   }
 }
 

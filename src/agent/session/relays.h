@@ -46,6 +46,8 @@ class Relays {
   void open(const std::string& id, const std::string& tag, const Source& source, bool marks_end);
   // The writer of `path` is over: its relays end when everything has been sent.
   void finish(const std::string& path);
+  // The directory `from` is now called `to`: what no relay had opened yet is read there.
+  void moved(const std::string& from, const std::string& to);
   // Nobody listens any more.
   void close(const std::string& id);
   // Calls `fn` once no relay of that id is open (at once if none is).

@@ -66,6 +66,17 @@ TEST_F(RelaysTest, AFileIsFollowedUntilItsWriterIsOver) {
   EXPECT_EQ(text_, "one\ntwo\nthree\n");
 }
 
+TEST_F(RelaysTest, AFileThatMovedBeforeItWasOpenedIsReadWhereItIs) {
+  write("one\n");
+  Relays::Source before = source(/*follow=*/true);
+  before.path = folder_ + "/attempt/out";
+  relays_.open("a", "", before, /*marks_end=*/true);
+  relays_.finish(before.path);
+  relays_.moved(folder_ + "/attempt", folder_);
+  ASSERT_TRUE(until([&] { return ended_; }));
+  EXPECT_EQ(text_, "one\n");
+}
+
 TEST_F(RelaysTest, ItIsSaidWhenNoneIsLeft) {
   write("one\n");
   bool drained = false;

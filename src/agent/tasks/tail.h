@@ -21,6 +21,9 @@ class FileTail {
   FileTail& operator=(FileTail&&) = delete;
   ~FileTail();
 
+  // Whether there was such a file at the last read.
+  bool is_open() const { return fd_ >= 0; }
+
   struct Chunk {
     std::string bytes;        // empty: at the end of what there is
     std::int64_t offset = 0;  // of the first byte, in the file it is from
