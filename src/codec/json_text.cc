@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -45,8 +46,18 @@ std::optional<std::size_t> too_deep_at(std::string_view text) {
   return std::nullopt;
 }
 
-// Watches the parser and remembers the first field that an object has twice.
-class DuplicateFinder {
+// A whole number may be written with a point or an exponent (JSON Schema, "integer"): 25.0, 1e3.
+// Beyond 2^53 such a number need not be the one that was written, and stays a fraction.
+void make_whole(nlohmann::json& number) {
+  constexpr double kExact = 9'007'199'254'740'992.0;
+  const double value = number.get<double>();
+  if (value == std::trunc(value) && std::abs(value) <= kExact) {
+    number = static_cast<std::int64_t>(value);
+  }
+}
+
+// Watches the parser, remembers the first field that an object has twice, and makes numbers whole.
+class ParseWatch {
  public:
   bool operator()(int /*depth*/, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
     switch (event) {
@@ -63,12 +74,14 @@ class DuplicateFinder {
         break;
       case nlohmann::json::parse_event_t::array_start:
       case nlohmann::json::parse_event_t::array_end:
+        break;
       case nlohmann::json::parse_event_t::value:
+        if (parsed.is_number_float()) make_whole(parsed);
         break;
     }
     return true;
   }
-  const std::optional<std::string>& found() const { return found_; }
+  const std::optional<std::string>& found_twice() const { return found_; }
 
  private:
   std::vector<std::set<std::string>> open_;
@@ -97,10 +110,10 @@ Result<nlohmann::json> parse_json(std::string_view text, std::size_t bytes_max) 
     return refused("too_deep", fmt::format("nested deeper than {} levels", kLevelsMax),
                    place_of(text, *deep + 1));
   }
-  DuplicateFinder duplicates;
+  ParseWatch watch;
   nlohmann::json value;
   try {
-    value = nlohmann::json::parse(text, std::ref(duplicates));
+    value = nlohmann::json::parse(text, std::ref(watch));
   } catch (const nlohmann::json::parse_error& error) {
     return refused("malformed_json",
                    fmt::format("this is not JSON: {}", library_words(error.what())),
@@ -109,8 +122,8 @@ Result<nlohmann::json> parse_json(std::string_view text, std::size_t bytes_max) 
     return refused("malformed_json",
                    fmt::format("this is not JSON: {}", library_words(error.what())), "");
   }
-  if (duplicates.found()) {
-    const std::string name = duplicates.found()->substr(0, 100);
+  if (watch.found_twice()) {
+    const std::string name = watch.found_twice()->substr(0, 100);
     return refused("duplicate_field", fmt::format("the field \"{}\" is there twice", name), name);
   }
   return value;
