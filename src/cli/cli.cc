@@ -14,6 +14,7 @@
 #include "cli/terminal/output.h"
 #include "cli/terminal/table.h"
 #include "cli/terminal/terminal.h"
+#include "text/spelling.h"
 
 namespace dove::cli {
 namespace {
@@ -143,11 +144,12 @@ bool is_own_name(const std::string& name) { return name.empty() || name.starts_w
 
 // 127 is what a shell says of a command that is not there, which scripts look for.
 int no_such_face(const std::string& name) {
-  const std::string near = nearest(name, face_names());
+  const std::vector<std::string> names = face_names();
+  const std::string_view near = text::nearest(name, names);
   fmt::print(stderr,
              "{}: dove has no command of this name{}; a link to dove may be called {}, or dove\n",
-             printable(name), near.empty() ? "" : "; did you mean " + near + "?",
-             fmt::join(face_names(), ", "));
+             printable(name), near.empty() ? "" : fmt::format("; did you mean {}?", near),
+             fmt::join(names, ", "));
   return 127;
 }
 
@@ -184,7 +186,7 @@ int unknown_command(const std::vector<Command>& table, const std::vector<std::st
     for (const Command& command : table) {
       if (command.spec.name.starts_with(first)) names.push_back(command.spec.name);
     }
-    const std::string near = nearest(first + words[1], names);
+    const std::string_view near = text::nearest(first + words[1], names);
     say(fmt::format("unknown command '{}{}'.{} `dove {}--help` lists the commands", first, words[1],
                     near.empty() ? "" : fmt::format(" Did you mean `dove {}`?", near), first));
     return kExitUsage;
@@ -192,7 +194,7 @@ int unknown_command(const std::vector<Command>& table, const std::vector<std::st
   for (const Command& command : table) {
     names.push_back(command.spec.name.substr(0, command.spec.name.find(' ')));
   }
-  const std::string near = nearest(words[0], names);
+  const std::string_view near = text::nearest(words[0], names);
   say(fmt::format("unknown command '{}'.{} `dove --help` lists the commands", words[0],
                   near.empty() ? "" : fmt::format(" Did you mean `dove {}`?", near)));
   return kExitUsage;

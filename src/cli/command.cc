@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "text/spelling.h"
+
 namespace dove::cli {
 namespace {
 
@@ -11,21 +13,6 @@ Error usage(const CommandSpec& spec, const std::string& message) {
   return Error{ErrorKind::kInvalid, "usage",
                fmt::format("dove {}: {} (see `dove {} --help`)", spec.name, message, spec.name),
                ""};
-}
-
-std::size_t distance(const std::string& a, const std::string& b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({changed, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
 }
 
 class Parser {
@@ -94,7 +81,7 @@ class Parser {
       return usage(spec_, fmt::format("--{} is ambiguous: --{} or --{}?", name, begun[0]->name,
                                       begun[1]->name));
     }
-    const std::string near = nearest(name, known);
+    const std::string_view near = text::nearest(name, known);
     return usage(spec_, near.empty()
                             ? fmt::format("unknown option --{}", name)
                             : fmt::format("unknown option --{}; did you mean --{}?", name, near));
@@ -202,19 +189,6 @@ std::string help_text(const CommandSpec& spec) {
                             : fmt::format("  {:<28}  {}\n", left, option.help);
   }
   return out;
-}
-
-std::string nearest(const std::string& word, const std::vector<std::string>& known) {
-  std::string best;
-  std::size_t best_distance = word.size() / 3 + 2;
-  for (const std::string& candidate : known) {
-    const std::size_t d = distance(word, candidate);
-    if (d < best_distance) {
-      best_distance = d;
-      best = candidate;
-    }
-  }
-  return best;
 }
 
 }  // namespace dove::cli

@@ -75,7 +75,4 @@ int exit_code(const Error& error);
 // The text of `dove COMMAND --help`.
 std::string help_text(const CommandSpec& spec);
 
-// The nearest of `known` to `word`, or "" when none is near.
-std::string nearest(const std::string& word, const std::vector<std::string>& known);
-
 }  // namespace dove::cli

@@ -10,6 +10,7 @@
 #include "cli/client/pages.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/times.h"
+#include "text/hostlist.h"
 
 namespace dove::cli {
 namespace {
@@ -162,7 +163,7 @@ Result<std::vector<PartitionView>> read_partitions(Api& api) {
     for (const json& entry : list_of(pool, "nodes")) {
       const std::string text = entry.is_string() ? entry.get<std::string>() : "";
       every = every || text == "*";
-      for (std::string& name : expand_hostlist(text)) names.push_back(std::move(name));
+      for (std::string& name : text::expand_hostlist(text)) names.push_back(std::move(name));
     }
     for (const NodeView& node : all) {
       if (every || std::find(names.begin(), names.end(), node.name) != names.end()) {

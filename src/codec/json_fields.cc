@@ -8,6 +8,7 @@
 
 #include "codec/quantity.h"
 #include "model/huge_pages.h"
+#include "text/spelling.h"
 
 namespace dove::codec {
 namespace {
@@ -361,11 +362,11 @@ void JsonFields::done() {
   if (!is_object_ || unknown_allowed_ || failure_.any()) return;
   for (const auto& [name, value] : value_.items()) {
     if (std::find(known_.begin(), known_.end(), name) != known_.end()) continue;
-    const auto near = nearest(name, known_);
+    const std::string_view near = text::nearest(name, known_);
     fail(shown(name), "unknown_field",
-         near ? fmt::format("there is no field \"{}\" here; did you mean \"{}\"?", shown(name),
-                            *near)
-              : fmt::format("there is no field \"{}\" here", shown(name)));
+         near.empty() ? fmt::format("there is no field \"{}\" here", shown(name))
+                      : fmt::format("there is no field \"{}\" here; did you mean \"{}\"?",
+                                    shown(name), near));
     return;
   }
 }

@@ -120,10 +120,5 @@ class JsonFields {
 
 // "integer", "text", ...: what a JSON value is, for messages.
 std::string_view type_word(const nlohmann::json& value);
-// The known name that is nearest to `name` by edit distance, when one is near.
-std::optional<std::string> nearest(std::string_view name, std::span<const std::string> known);
-bool is_utf8(std::string_view text);
-// How many bytes of `text` are UTF-8 before the first that is not.
-std::size_t utf8_bytes(std::string_view text);
 
 }  // namespace dove::codec

@@ -200,7 +200,7 @@ const Hostile kSubmissions[] = {
     {R"({"command": ["a"], "queue": ""})", "bad_value", "queue"},
     {R"({"command": ["a"], "pool": 7})", "wrong_type", "pool"},
     {R"({"command": ["a"], "priority": "high"})", "wrong_type", "priority"},
-    {R"({"command": ["a"], "priority": 1e3})", "wrong_type", "priority"},
+    {R"({"command": ["a"], "priority": 1.5})", "wrong_type", "priority"},
     {R"({"command": ["a"], "priority": 99999999999})", "out_of_range", "priority"},
     {R"({"command": ["a"], "priority": -99999999999})", "out_of_range", "priority"},
     {R"({"command": ["a"], "tasks": 0})", "out_of_range", "tasks"},

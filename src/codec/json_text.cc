@@ -8,6 +8,7 @@
 
 #include "codec/json.h"
 #include "codec/json_fields.h"
+#include "text/utf8.h"
 
 namespace dove::codec {
 namespace {
@@ -103,7 +104,7 @@ Result<nlohmann::json> parse_json(std::string_view text, std::size_t bytes_max) 
                  fmt::format("{} bytes of JSON are over the limit of {}", text.size(), bytes_max),
                  ""};
   }
-  if (const std::size_t good = utf8_bytes(text); good != text.size()) {
+  if (const std::size_t good = text::utf8_bytes(text); good != text.size()) {
     return refused("invalid_utf8", "the text is not UTF-8: convert it", place_of(text, good + 1));
   }
   if (const auto deep = too_deep_at(text)) {

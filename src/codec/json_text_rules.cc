@@ -5,6 +5,7 @@
 
 #include "codec/json_fields.h"
 #include "model/huge_pages.h"
+#include "text/utf8.h"
 
 namespace dove::codec {
 namespace {
@@ -81,54 +82,14 @@ std::string_view broken_rule(std::string_view text, TextRule::Kind kind) {
   return "";
 }
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t above = row[j];
-      const std::size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      row[j] = std::min({above + 1, row[j - 1] + 1, change});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
 }  // namespace
-
-std::size_t utf8_bytes(std::string_view text) {
-  const auto byte_at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  for (std::size_t i = 0; i < text.size();) {
-    const unsigned char lead = byte_at(i);
-    if (lead < 0x80) {
-      ++i;
-      continue;
-    }
-    const std::size_t size = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-    if (lead < 0xC2 || lead > 0xF4 || i + size > text.size()) return i;
-    for (std::size_t k = 1; k < size; ++k) {
-      if ((byte_at(i + k) & 0xC0) != 0x80) return i;
-    }
-    const unsigned char second = byte_at(i + 1);
-    const bool overlong = (lead == 0xE0 && second < 0xA0) || (lead == 0xF0 && second < 0x90);
-    const bool surrogate = lead == 0xED && second > 0x9F;
-    if (overlong || surrogate || (lead == 0xF4 && second > 0x8F)) return i;
-    i += size;
-  }
-  return text.size();
-}
-
-bool is_utf8(std::string_view text) { return utf8_bytes(text) == text.size(); }
 
 std::optional<Error> check_text(std::string_view text, const TextRule& rule) {
   if (text.size() > rule.bytes_max) {
     return refused("too_long", fmt::format("its {} bytes are over the limit of {}", text.size(),
                                            rule.bytes_max));
   }
-  if (!is_utf8(text)) return refused("invalid_utf8", "it is not UTF-8: convert it");
+  if (!text::is_utf8(text)) return refused("invalid_utf8", "it is not UTF-8: convert it");
   if (text.find('\0') != std::string_view::npos) {
     return refused("bad_value", "it holds a NUL character");
   }
@@ -159,19 +120,6 @@ std::string_view type_word(const nlohmann::json& value) {
       return "something unknown";
   }
   return "";
-}
-
-std::optional<std::string> nearest(std::string_view name, std::span<const std::string> known) {
-  if (name.size() > 64) return std::nullopt;
-  std::optional<std::string> best;
-  std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
-  for (const std::string& candidate : known) {
-    const std::size_t distance = edit_distance(name, candidate);
-    if (distance >= best_distance) continue;
-    best_distance = distance;
-    best = candidate;
-  }
-  return best;
 }
 
 }  // namespace dove::codec

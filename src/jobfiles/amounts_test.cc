@@ -231,21 +231,5 @@ TEST(Signals, NamesAndNumbers) {
   }
 }
 
-TEST(Words, NearestForgivesATypoAndRefusesToGuess) {
-  const std::vector<std::string_view> kKnown = {"nodes", "nodelist", "time", "mem"};
-  EXPECT_EQ(nearest("nodse", kKnown), "nodes");
-  EXPECT_EQ(nearest("tiem", kKnown), "time");
-  EXPECT_EQ(nearest("xyz", kKnown), std::nullopt);
-  EXPECT_EQ(nearest("", kKnown), std::nullopt);
-}
-
-TEST(Words, Utf8) {
-  EXPECT_EQ(first_not_utf8("gr\xC3\xBC\xC3\x9F \xF0\x9F\x98\x80"), std::nullopt);
-  EXPECT_EQ(first_not_utf8("ab\xFF"), 2u);
-  EXPECT_EQ(first_not_utf8("\xC0\xAF"), 0u);
-  EXPECT_EQ(first_not_utf8("\xED\xA0\x80"), 0u);
-  EXPECT_EQ(first_not_utf8("a\xE2\x82"), 1u);
-}
-
 }  // namespace
 }  // namespace dove::jobfiles

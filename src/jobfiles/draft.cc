@@ -4,6 +4,7 @@
 
 #include "jobfiles/slurm_variables.h"
 #include "jobfiles/words.h"
+#include "text/utf8.h"
 
 namespace dove::jobfiles {
 
@@ -109,7 +110,7 @@ Result<void> read_export_file(Draft& draft) {
     if (trimmed(item).empty()) continue;
     std::size_t equals = item.find('=');
     if (equals == std::string_view::npos || !variable_name(item.substr(0, equals)) ||
-        first_not_utf8(item)) {
+        !text::is_utf8(item)) {
       return at_place(invalid(fmt::format("--export-file: \"{}\" is not NAME=value in UTF-8, ended "
                                           "by a zero byte",
                                           shown(item))),
@@ -141,7 +142,7 @@ Result<void> finish_environment(Draft& draft, bool export_by_default) {
   if (all) {
     for (const auto& [name, value] : draft.context->environment) {
       // Shells keep exported functions under names that are no variables; they stay behind.
-      if (!travels(name) || !variable_name(name) || first_not_utf8(value)) continue;
+      if (!travels(name) || !variable_name(name) || !text::is_utf8(value)) continue;
       environment.emplace(name, value);
     }
   }

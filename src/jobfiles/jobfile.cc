@@ -10,6 +10,7 @@
 #include "jobfiles/sbatch.h"
 #include "jobfiles/tuxiv/tuxiv.h"
 #include "jobfiles/words.h"
+#include "text/utf8.h"
 
 namespace dove::jobfiles {
 
@@ -40,7 +41,7 @@ Format format_of(const Source& source) {
 Result<void> check_context(const Context& context) {
   auto bad = [](std::string_view path) {
     return !path.empty() &&
-           (path[0] != '/' || first_not_utf8(path) ||
+           (path[0] != '/' || !text::is_utf8(path) ||
             path.find_first_of(std::string_view("\n\r\0", 3)) != std::string_view::npos);
   };
   if (bad(context.workdir) || bad(context.home) || bad(context.userdir)) {
@@ -133,9 +134,9 @@ Result<ParsedJob> parse(const Source& source, const Context& context) {
                              source.name, source.text.size(), kFileBytesMax),
                  source.name};
   }
-  if (auto offset = first_not_utf8(source.text)) {
+  if (const std::size_t good = text::utf8_bytes(source.text); good != source.text.size()) {
     return at_place(invalid("the text is not UTF-8 here: convert the file", "not_utf8"),
-                    place_of(source, *offset));
+                    place_of(source, good));
   }
   TRY_ASSIGN(ParsedJob job, parse_as(format_of(source), source, context));
   // A file in the API's words is spoken of in these, but for what the command line changed.

@@ -6,6 +6,7 @@
 
 #include "jobfiles/amounts.h"
 #include "jobfiles/words.h"
+#include "text/hostlist.h"
 
 namespace dove::jobfiles {
 
@@ -140,69 +141,6 @@ Result<ArraySpec> parse_array(std::string_view text) {
 
 namespace {
 
-// Splits at commas outside brackets; nullopt where brackets do not match.
-std::optional<std::vector<std::string_view>> split_hosts(std::string_view text) {
-  std::vector<std::string_view> items;
-  std::size_t start = 0;
-  bool inside = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '[' || text[i] == ']') {
-      if (inside == (text[i] == '[')) return std::nullopt;
-      inside = !inside;
-    } else if (!inside && (text[i] == ',' || text[i] == '\n')) {
-      items.push_back(text.substr(start, i - start));
-      start = i + 1;
-    }
-  }
-  if (inside) return std::nullopt;
-  items.push_back(text.substr(start));
-  return items;
-}
-
-// "01-03,7" -> "01" "02" "03" "7", each put after `prefixes`.
-std::optional<std::vector<std::string>> expand(const std::vector<std::string>& prefixes,
-                                               std::string_view ranges) {
-  std::vector<std::string> numbers;
-  for (std::string_view range : split(ranges, ',')) {
-    std::size_t dash = range.find('-');
-    std::string_view low = range.substr(0, dash);
-    std::string_view high = dash == std::string_view::npos ? low : range.substr(dash + 1);
-    auto first = to_number(low);
-    auto last = to_number(high);
-    if (!first || !last || *last < *first ||
-        *last - *first >= static_cast<std::int64_t>(kHostsMax) || low.size() > 9) {
-      return std::nullopt;
-    }
-    for (std::int64_t i = *first; i <= *last; ++i) {
-      if (numbers.size() >= kHostsMax) return std::nullopt;
-      numbers.push_back(fmt::format("{:0{}}", i, low.size()));
-    }
-  }
-  if (prefixes.size() * numbers.size() > kHostsMax) return std::nullopt;
-  std::vector<std::string> names;
-  for (const std::string& prefix : prefixes) {
-    for (const std::string& number : numbers) names.push_back(prefix + number);
-  }
-  return names;
-}
-
-std::optional<std::vector<std::string>> expand_host(std::string_view item) {
-  std::vector<std::string> names = {""};
-  while (!item.empty()) {
-    std::size_t open = item.find('[');
-    for (std::string& name : names) name += item.substr(0, open);
-    if (names[0].size() > kHostBytesMax) return std::nullopt;
-    if (open == std::string_view::npos) break;
-    std::size_t close = item.find(']', open);
-    if (close == std::string_view::npos) return std::nullopt;
-    auto expanded = expand(names, item.substr(open + 1, close - open - 1));
-    if (!expanded) return std::nullopt;
-    names = std::move(*expanded);
-    item = item.substr(close + 1);
-  }
-  return names;
-}
-
 bool host_name(std::string_view name) {
   return !name.empty() && name.size() <= kHostBytesMax && name[0] != '-' && name[0] != '.' &&
          name.find_first_not_of(
@@ -217,17 +155,18 @@ Result<std::vector<std::string>> parse_hostlist(std::string_view text) {
       invalid(fmt::format("\"{}\" is not a list of nodes: write node1,node2 or "
                           "node[1-4,07-09], at most {} of them",
                           shown(text), kHostsMax));
-  auto items = split_hosts(text);
-  if (!items) return bad;
+  std::string list(text);
+  std::replace(list.begin(), list.end(), '\n', ',');
+  const auto words = text::split_hostlist(list);
+  if (!words) return bad;
   std::vector<std::string> names;
   std::set<std::string> seen;
   std::size_t total = 0;
-  for (std::string_view item : *items) {
-    item = trimmed(item);
-    if (item.empty()) continue;
-    auto expanded = expand_host(item);
-    if (expanded) total += expanded->size();
-    if (!expanded || total > kHostsMax) return bad;
+  for (const std::string_view word : *words) {
+    if (trimmed(word).empty()) continue;
+    auto expanded = text::expand_host(trimmed(word), kHostsMax - total);
+    if (!expanded) return bad;
+    total += expanded->size();
     for (std::string& name : *expanded) {
       if (!host_name(name)) return bad;
       if (seen.insert(name).second) names.push_back(std::move(name));

@@ -6,6 +6,8 @@
 
 #include "jobfiles/arguments.h"
 #include "jobfiles/words.h"
+#include "text/spelling.h"
+#include "text/utf8.h"
 
 namespace dove::jobfiles {
 
@@ -61,7 +63,8 @@ std::optional<std::string_view> suggested_option(std::string_view name) {
   for (const Synonym& synonym : kSynonyms) {
     if (word == synonym.written) return synonym.meant;
   }
-  return nearest(word, option_names());
+  const std::string_view near = text::nearest(word, option_names());
+  return near.empty() ? std::nullopt : std::optional(near);
 }
 
 Result<const OptionRule*> find_option(std::string_view name) {
@@ -217,7 +220,7 @@ Result<std::vector<Option>> read_options(const std::vector<std::string>& words,
 Result<Arguments> read_sbatch_arguments(const std::vector<std::string>& arguments) {
   std::vector<Place> places(arguments.size(), Place{"command line", 0, 0});
   for (const std::string& argument : arguments) {
-    if (first_not_utf8(argument)) {
+    if (!text::is_utf8(argument)) {
       return at_place(invalid(fmt::format("an argument is not UTF-8: use plain text"), "not_utf8"),
                       places[0]);
     }

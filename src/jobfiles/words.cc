@@ -1,7 +1,5 @@
 #include "jobfiles/words.h"
 
-#include <algorithm>
-
 namespace dove::jobfiles {
 
 Error invalid(std::string message, std::string code) {
@@ -66,65 +64,6 @@ std::string shown(std::string_view text) {
     result += "...";
   }
   return result;
-}
-
-namespace {
-
-// Damerau's distance (neighbours swapped count once), which is how people mistype.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
-  for (std::size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      std::size_t cost = a[i - 1] == b[j - 1] ? 0 : 1;
-      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + cost});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
-      }
-    }
-  }
-  return d[a.size()][b.size()];
-}
-
-}  // namespace
-
-std::optional<std::string_view> nearest(std::string_view word,
-                                        const std::vector<std::string_view>& known) {
-  constexpr std::size_t kWordMax = 64;
-  if (word.empty() || word.size() > kWordMax) return std::nullopt;
-  std::size_t best = word.size() < 4 ? 2 : word.size() < 8 ? 3 : 4;  // one more than allowed
-  std::optional<std::string_view> found;
-  bool tie = false;
-  for (std::string_view candidate : known) {
-    std::size_t d = distance(lower(word), candidate);
-    if (d < best) {
-      best = d;
-      found = candidate;
-      tie = false;
-    } else if (d == best && found) {
-      tie = true;
-    }
-  }
-  return tie ? std::nullopt : found;
-}
-
-std::optional<std::size_t> first_not_utf8(std::string_view text) {
-  auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  for (std::size_t i = 0; i < text.size();) {
-    unsigned char lead = byte(i);
-    std::size_t more = lead < 0x80 ? 0 : lead < 0xC2 ? 9 : lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3;
-    if (more == 9 || lead > 0xF4 || i + more >= text.size()) return i;
-    for (std::size_t k = 1; k <= more; ++k) {
-      if ((byte(i + k) & 0xC0) != 0x80) return i;
-    }
-    if (lead == 0xE0 && byte(i + 1) < 0xA0) return i;
-    if (lead == 0xED && byte(i + 1) > 0x9F) return i;
-    if (lead == 0xF0 && byte(i + 1) < 0x90) return i;
-    if (lead == 0xF4 && byte(i + 1) > 0x8F) return i;
-    i += more + 1;
-  }
-  return std::nullopt;
 }
 
 std::string shell_quoted(std::string_view text) {

@@ -1,5 +1,5 @@
-// Small things every reader of job files needs: numbers without surprises, pieces of text, the
-// nearest known word, the first byte that is not UTF-8. All pure.
+// Small things every reader of job files needs: numbers without surprises and pieces of text. All
+// pure.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +26,6 @@ bool equal_without_case(std::string_view a, std::string_view b);
 
 // For messages: at most 80 bytes, control characters shown as '?'.
 std::string shown(std::string_view text);
-
-// The known word nearest to `word`, if it is near enough to be meant (a typo or two) and no other
-// is as near.
-std::optional<std::string_view> nearest(std::string_view word,
-                                        const std::vector<std::string_view>& known);
-
-// Offset of the first byte that is not part of valid UTF-8 (no surrogates, no overlong forms).
-std::optional<std::size_t> first_not_utf8(std::string_view text);
 
 // 'text' quoted for a POSIX shell.
 std::string shell_quoted(std::string_view text);

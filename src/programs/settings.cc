@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "files/text_file.h"
+#include "text/spelling.h"
 
 namespace dove::programs {
 namespace {
@@ -68,7 +69,7 @@ Result<void> Settings::read_file(const cli::CommandSpec& spec, const std::string
       std::vector<std::string> known;
       for (const cli::OptionSpec& option : spec.options) known.push_back(option.name);
       if (std::find(known.begin(), known.end(), key) == known.end()) {
-        const std::string near = cli::nearest(key, known);
+        const std::string_view near = text::nearest(key, known);
         return bad(place, near.empty()
                               ? fmt::format("unknown setting '{}'", key)
                               : fmt::format("unknown setting '{}'; did you mean '{}'?", key, near));

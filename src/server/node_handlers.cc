@@ -6,7 +6,6 @@
 #include "codec/json.h"
 #include "codec/json_health.h"
 #include "codec/words.h"
-#include "core/place/hostlist.h"
 #include "server/access.h"
 #include "server/context.h"
 #include "server/handlers.h"
@@ -14,6 +13,7 @@
 #include "server/node_care.h"
 #include "server/page.h"
 #include "server/record_json.h"
+#include "text/hostlist.h"
 
 namespace dove::server {
 namespace {
@@ -86,7 +86,7 @@ Result<NodeQuery> read_node_query(const Call& call, const core::State& state) {
 
 bool is_wanted(const core::Node& node, const NodeQuery& query) {
   if (node.removed && !query.removed) return false;
-  if (query.pool != nullptr && !core::any_hostlist_holds(query.pool->nodes, node.name)) {
+  if (query.pool != nullptr && !text::any_hostlist_holds(query.pool->nodes, node.name)) {
     return false;
   }
   if (!query.names.empty() && query.names.count(node.name) == 0) return false;

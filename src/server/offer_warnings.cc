@@ -8,8 +8,8 @@
 #include <set>
 
 #include "backends/node_offer.h"
-#include "core/place/hostlist.h"
 #include "core/state/books.h"
+#include "text/hostlist.h"
 
 namespace dove::server {
 namespace {
@@ -24,7 +24,7 @@ bool holds(const std::vector<std::string>& names, const std::string& name) {
 
 bool may_have(const Pool& pool, const JobSpec& spec, const core::Node& node) {
   if (node.removed || node.inventory == nullptr || node.contact == Contact::kLost) return false;
-  if (!core::any_hostlist_holds(pool.nodes, node.name)) return false;
+  if (!text::any_hostlist_holds(pool.nodes, node.name)) return false;
   if (!spec.nodes_wanted.empty() && !holds(spec.nodes_wanted, node.name)) return false;
   return !holds(spec.nodes_excluded, node.name);
 }

@@ -5,10 +5,10 @@
 #include "base/check.h"
 #include "codec/words.h"
 #include "core/explain/place_causes.h"
-#include "core/place/hostlist.h"
 #include "core/place/limits.h"
 #include "core/state/books.h"
 #include "core/state/dependency.h"
+#include "text/hostlist.h"
 
 namespace dove::sim {
 namespace {
@@ -78,7 +78,7 @@ std::vector<Node*> nodes_of_pool(State& state, const JobSpec& spec) {
   const Pool* pool = core::pool_of(state, spec);
   for (Node& node : state.nodes) {
     const bool in = !node.removed && node.inventory != nullptr && pool != nullptr;
-    if (in && core::any_hostlist_holds(pool->nodes, node.name)) nodes.push_back(&node);
+    if (in && text::any_hostlist_holds(pool->nodes, node.name)) nodes.push_back(&node);
   }
   return nodes;
 }

@@ -9,6 +9,7 @@
 #include "agent/aside/linux_user.h"
 #include "agent/health/progress.h"
 #include "agent/tasks/rendezvous.h"
+#include "text/hostlist.h"
 
 namespace dove::agent {
 namespace {
@@ -143,7 +144,7 @@ void add_dove(const AgentFacts& facts, const LaunchOrder& order, Rank rank,
   e["DOVE_ATTEMPT"] = std::to_string(order.key.attempt);
   e["DOVE_RESTART_COUNT"] = std::to_string(order.restart_count);
   e["DOVE_NODE"] = facts.node;
-  e["DOVE_NODELIST"] = compress_hostlist(names_of(order));
+  e["DOVE_NODELIST"] = text::fold_hostlist(names_of(order));
   e["DOVE_URL"] = facts.url;
   if (!facts.authority_path.empty()) e["DOVE_CA_FILE"] = facts.authority_path;
   e["DOVE_JOB_TOKEN"] = order.job_token;
@@ -182,7 +183,7 @@ void add_slurm(const AgentFacts& facts, const LaunchOrder& order, Environment& e
     tasks_per_node.push_back(static_cast<std::int32_t>(node.ranks.size()));
     cores_per_node.push_back(node.cores);
   }
-  const std::string nodes = compress_hostlist(names_of(order));
+  const std::string nodes = text::fold_hostlist(names_of(order));
   const std::string job = std::to_string(order.key.job.value);
   e["SLURM_JOB_ID"] = e["SLURM_JOBID"] = job;
   e["SLURM_JOB_NAME"] = order.job_name;
@@ -328,45 +329,6 @@ std::string run_lengths(const std::vector<std::int32_t>& counts) {
   return out;
 }
 
-std::string compress_hostlist(const std::vector<std::string>& names) {
-  struct Numbered {
-    std::string prefix;
-    std::string digits;
-  };
-  const auto split = [](const std::string& name) {
-    std::size_t at = name.size();
-    while (at > 0 && std::isdigit(static_cast<unsigned char>(name[at - 1])) != 0) --at;
-    if (name.size() - at > 9) at = name.size() - 9;
-    return Numbered{name.substr(0, at), name.substr(at)};
-  };
-  std::string out;
-  for (std::size_t i = 0; i < names.size();) {
-    const Numbered first = split(names[i]);
-    std::size_t end = i + 1;
-    std::string ranges;
-    std::string from = first.digits;
-    std::string to = first.digits;
-    const auto flush = [&] {
-      ranges += (ranges.empty() ? "" : ",") + (from == to ? from : from + "-" + to);
-    };
-    for (; !first.digits.empty() && end < names.size(); ++end) {
-      const Numbered next = split(names[end]);
-      if (next.prefix != first.prefix || next.digits.size() != first.digits.size()) break;
-      if (std::stoi(next.digits) != std::stoi(to) + 1) {
-        flush();
-        from = next.digits;
-      }
-      to = next.digits;
-    }
-    if (!first.digits.empty()) flush();
-    if (!out.empty()) out += ',';
-    const bool many = ranges.find_first_of(",-") != std::string::npos;
-    out += many ? first.prefix + "[" + ranges + "]" : names[i];
-    i = end;
-  }
-  return out;
-}
-
 Environment attempt_environment(const AgentFacts& facts, const LaunchOrder& order,
                                 const std::string& attempt_directory) {
   Environment e;
@@ -420,7 +382,7 @@ Environment step_environment(const AgentFacts& facts, const LaunchOrder& order,
   e["SLURM_STEP_ID"] = e["SLURM_STEPID"] = std::to_string(step.step);
   e["SLURM_STEP_NUM_TASKS"] = e["SLURM_NTASKS"] = e["SLURM_NPROCS"] =
       std::to_string(step.tasks_total);
-  e["SLURM_STEP_NODELIST"] = compress_hostlist(step.nodes);
+  e["SLURM_STEP_NODELIST"] = text::fold_hostlist(step.nodes);
   e["SLURM_STEP_NUM_NODES"] = e["SLURM_NNODES"] = std::to_string(step.nodes.size());
   e["SLURM_STEP_TASKS_PER_NODE"] = e["SLURM_TASKS_PER_NODE"] = run_lengths(step.tasks_per_node);
   return e;

@@ -56,9 +56,8 @@ struct AgentFacts {
   std::string cufile = {};  // the configuration of direct storage; "": there is none
 };
 
-// "2(x3),1" of {2,2,2,1}, and "gpu-[001-003,7]" of names, as Slurm writes them.
+// "2(x3),1" of {2,2,2,1}, as Slurm writes it.
 std::string run_lengths(const std::vector<std::int32_t>& counts);
-std::string compress_hostlist(const std::vector<std::string>& names);
 
 // The environment of the attempt itself: of the batch script, which has no rank.
 Environment attempt_environment(const AgentFacts& facts, const LaunchOrder& order,

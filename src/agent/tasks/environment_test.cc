@@ -197,14 +197,7 @@ TEST(Environment, NodesOnOneMachineKeepOpenMpiOnLoopback) {
   EXPECT_EQ(attempt_environment(facts(), order, "/a").at("OMPI_MCA_btl"), "self,tcp");
 }
 
-TEST(Hostlist, IsCompressedAsSlurmDoes) {
-  EXPECT_EQ(compress_hostlist({}), "");
-  EXPECT_EQ(compress_hostlist({"a"}), "a");
-  EXPECT_EQ(compress_hostlist({"n1", "n2", "n3", "n7", "x"}), "n[1-3,7],x");
-  EXPECT_EQ(compress_hostlist({"gpu-009", "gpu-010"}), "gpu-[009-010]");
-  EXPECT_EQ(compress_hostlist({"n9", "n10"}), "n9,n10");
-  EXPECT_EQ(run_lengths({2, 2, 2, 1}), "2(x3),1");
-}
+TEST(RunLengths, AreSlurms) { EXPECT_EQ(run_lengths({2, 2, 2, 1}), "2(x3),1"); }
 
 TEST(TaskEnvironment, SlicesAreNamedByDeviceAndPlace) {
   LaunchOrder order = gang();

@@ -8,6 +8,7 @@
 #include "cli/terminal/output.h"
 #include "cli/terminal/times.h"
 #include "codec/quantity.h"
+#include "text/hostlist.h"
 
 namespace dove::cli {
 namespace {
@@ -257,7 +258,7 @@ std::string shares_text(const json& shares) {
   std::string text;
   for (const auto& [how, names] : nodes) {
     text += (text.empty() ? "" : "; ") + how;
-    if (nodes.size() > 1) text += " (" + sorted_hostlist(names) + ")";
+    if (nodes.size() > 1) text += " (" + text::fold_sorted_hostlist(names) + ")";
   }
   return text;
 }

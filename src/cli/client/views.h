@@ -125,11 +125,4 @@ std::int64_t span_us_of(const nlohmann::json& object, const std::string& name);
 // Thousandths of devices as people write them: "2", "0.5".
 std::string milli_text(std::int64_t milli);
 
-// "gpu-[001-004,007]": Slurm's form of a list of names, in the order given.
-std::string hostlist(const std::vector<std::string>& names);
-// The same in the order of names, numbers by value: how a job's nodes are shown.
-std::string sorted_hostlist(std::vector<std::string> names);
-// The names of "gpu-[001-003],login": at most 100,000.
-std::vector<std::string> expand_hostlist(const std::string& text);
-
 }  // namespace dove::cli

@@ -16,6 +16,7 @@
 #include "cli/terminal/table.h"
 #include "cli/terminal/terminal.h"
 #include "cli/terminal/yaml_text.h"
+#include "text/spelling.h"
 
 namespace dove::cli {
 namespace {
@@ -43,7 +44,7 @@ Result<std::string> kind_of(const std::string& word) {
     known.push_back(lower(kind));
     if (lower(word) == known.back() || lower(word) == known.back() + "s") return kind;
   }
-  const std::string near = nearest(lower(word), known);
+  const std::string_view near = text::nearest(word, known);
   return usage_error(fmt::format("there is no kind '{}'{}: kinds are {}", word,
                                  near.empty() ? "" : fmt::format(", did you mean {}?", near),
                                  fmt::join(known, ", ")));

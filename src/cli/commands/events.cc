@@ -13,6 +13,7 @@
 #include "cli/terminal/times.h"
 #include "codec/json.h"
 #include "telemetry/clock.h"
+#include "text/hostlist.h"
 #include "wire/sse.h"
 
 namespace dove::cli {
@@ -143,14 +144,15 @@ std::string top_text(const json& cluster, const std::vector<JobView>& jobs, Term
   for (const JobView& job : jobs) {
     if (left-- <= 0) break;
     const std::vector<std::string> held = job.nodes();
-    table.add({{job.shown_id, ""},
-               {clipped(job.name, 32), ""},
-               {job.user, ""},
-               {job.state, state_style(job.state)},
-               {clock_text(job.run_us(now_us)), ""},
-               {step_text(job.progress), ""},
-               {milli_text(job.gpus_milli), ""},
-               {held.empty() ? std::to_string(job.nodes_asked) : sorted_hostlist(held), ""}});
+    table.add(
+        {{job.shown_id, ""},
+         {clipped(job.name, 32), ""},
+         {job.user, ""},
+         {job.state, state_style(job.state)},
+         {clock_text(job.run_us(now_us)), ""},
+         {step_text(job.progress), ""},
+         {milli_text(job.gpus_milli), ""},
+         {held.empty() ? std::to_string(job.nodes_asked) : text::fold_sorted_hostlist(held), ""}});
   }
   return out + table.text(colours);
 }

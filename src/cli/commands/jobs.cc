@@ -14,6 +14,7 @@
 #include "cli/terminal/terminal.h"
 #include "cli/terminal/times.h"
 #include "telemetry/clock.h"
+#include "text/hostlist.h"
 
 namespace dove::cli {
 namespace {
@@ -116,7 +117,8 @@ Table jobs_table(const std::vector<JobView>& jobs, Format format) {
     }
     if (tells) row.push_back({step_text(job.progress), ""});
     const std::vector<std::string> nodes = job.nodes();
-    row.push_back({nodes.empty() ? std::to_string(job.nodes_asked) : sorted_hostlist(nodes), ""});
+    row.push_back(
+        {nodes.empty() ? std::to_string(job.nodes_asked) : text::fold_sorted_hostlist(nodes), ""});
     row.push_back({job.waiting() || job.ended ? reason_of(job) : "", ""});
     table.add(std::move(row));
   }

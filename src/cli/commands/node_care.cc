@@ -14,6 +14,7 @@
 #include "cli/terminal/terminal.h"
 #include "cli/terminal/times.h"
 #include "telemetry/clock.h"
+#include "text/hostlist.h"
 
 namespace dove::cli {
 namespace {
@@ -48,7 +49,7 @@ Result<json> request_of(const Invocation& invocation, const std::string& action)
 Result<std::vector<std::string>> nodes_of(const Invocation& invocation, Api& api) {
   std::vector<std::string> names;
   for (const std::string& operand : invocation.operands) {
-    for (std::string& name : expand_hostlist(operand)) names.push_back(std::move(name));
+    for (std::string& name : text::expand_hostlist(operand)) names.push_back(std::move(name));
   }
   if (!invocation.operands.empty()) return names;
   TRY_ASSIGN(const json answer, get_all(api, "/v1/nodes", "nodes"));

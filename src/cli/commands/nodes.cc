@@ -11,6 +11,7 @@
 #include "cli/terminal/table.h"
 #include "cli/terminal/terminal.h"
 #include "cli/terminal/times.h"
+#include "text/hostlist.h"
 
 namespace dove::cli {
 namespace {
@@ -113,7 +114,7 @@ Result<json> fetch(Api& api, const std::vector<std::string>& names) {
   if (names.empty()) return get_all(api, "/v1/nodes", "nodes");
   json nodes = json::array();
   for (const std::string& name : names) {
-    for (const std::string& one : expand_hostlist(name)) {
+    for (const std::string& one : text::expand_hostlist(name)) {
       TRY_ASSIGN(json node, api.get(node_target(one)));
       nodes.push_back(std::move(node));
     }
@@ -154,7 +155,7 @@ Result<int> set_drained(const Invocation& invocation, bool drained) {
   json body = json::object();
   if (drained) body["reason"] = invocation.get("reason");
   for (const std::string& names : invocation.operands) {
-    for (const std::string& name : expand_hostlist(names)) {
+    for (const std::string& name : text::expand_hostlist(names)) {
       TRY(api.send("POST", node_target(name, drained ? "/drain" : "/undrain"), body));
       print(fmt::format(
           "node {} {}\n", name,

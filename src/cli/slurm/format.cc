@@ -6,6 +6,7 @@
 
 #include "cli/terminal/output.h"
 #include "cli/terminal/table.h"
+#include "text/spelling.h"
 
 namespace dove::cli {
 namespace {
@@ -84,9 +85,9 @@ Result<std::vector<FormatPiece>> parse_long_format(const std::string& format,
       if (lower(candidate.name) == name) piece.field = candidate.field;
     }
     if (piece.field == 0) {
-      const std::string near = nearest(word.substr(0, colon), known);
+      const std::string_view near = text::nearest(word.substr(0, colon), known);
       return usage_error(fmt::format("Invalid job format specification: {}{}", word,
-                                     near.empty() ? "" : "; did you mean " + near + "?"));
+                                     near.empty() ? "" : fmt::format("; did you mean {}?", near)));
     }
     pieces.push_back(std::move(piece));
   }

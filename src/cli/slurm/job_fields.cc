@@ -7,6 +7,7 @@
 #include "cli/face.h"
 #include "cli/slurm/local_ids.h"
 #include "cli/terminal/times.h"
+#include "text/hostlist.h"
 
 namespace dove::cli {
 namespace {
@@ -80,8 +81,8 @@ std::int64_t started_at_us(const JobView& job) {
 
 std::string nodes_or_reason(const JobView& job) {
   const std::vector<std::string> nodes = job.nodes();
-  if (!nodes.empty() && !job.ended) return sorted_hostlist(nodes);
-  if (job.ended && job.state == "completed") return sorted_hostlist(nodes);
+  if (!nodes.empty() && !job.ended) return text::fold_sorted_hostlist(nodes);
+  if (job.ended && job.state == "completed") return text::fold_sorted_hostlist(nodes);
   return "(" + slurm_reason(job) + ")";
 }
 
@@ -161,7 +162,7 @@ std::string text_field(const JobView& job, char field) {
     case 'R':
       return nodes_or_reason(job);
     case 'N':
-      return sorted_hostlist(job.nodes());
+      return text::fold_sorted_hostlist(job.nodes());
     case 'r':
       return slurm_reason(job);
     case 'Z':

@@ -7,6 +7,7 @@
 #include "cli/slurm/amounts.h"
 #include "cli/slurm/job_page.h"
 #include "cli/slurm/local_ids.h"
+#include "text/hostlist.h"
 
 namespace dove::cli {
 namespace {
@@ -45,17 +46,18 @@ json time_json(const AccountRow& row, const AccountContext& context) {
 }
 
 json step_json(const AccountRow& row, const AccountContext& context) {
-  return {
-      {"step",
-       {{"job_id", number(row.job->id)},
-        {"id", row.id.substr(row.id.rfind('.') + 1)},
-        {"name", row.name}}},
-      {"state", row.state},
-      {"exit_code", exit_json(row.exit)},
-      {"time", time_json(row, context)},
-      {"tasks", {{"count", row.tasks}}},
-      {"nodes",
-       {{"list", row.nodes}, {"count", row.nodes.size()}, {"range", sorted_hostlist(row.nodes)}}}};
+  return {{"step",
+           {{"job_id", number(row.job->id)},
+            {"id", row.id.substr(row.id.rfind('.') + 1)},
+            {"name", row.name}}},
+          {"state", row.state},
+          {"exit_code", exit_json(row.exit)},
+          {"time", time_json(row, context)},
+          {"tasks", {{"count", row.tasks}}},
+          {"nodes",
+           {{"list", row.nodes},
+            {"count", row.nodes.size()},
+            {"range", text::fold_sorted_hostlist(row.nodes)}}}};
 }
 
 json accounted_json(const JobView& job, const AccountContext& context) {
@@ -77,7 +79,7 @@ json accounted_json(const JobView& job, const AccountContext& context) {
           {"partition", slurm_partition(job)},
           {"qos", job.queue},
           {"priority", job.priority},
-          {"nodes", sorted_hostlist(own.nodes)},
+          {"nodes", text::fold_sorted_hostlist(own.nodes)},
           {"allocation_nodes", own.nodes.size()},
           {"array",
            {{"job_id", number(job.array)},
@@ -113,7 +115,7 @@ json queued_json(const JobView& job, const std::string& cluster) {
           {"state_reason", slurm_reason(job)},
           {"batch_flag", job.launch == "batch"},
           {"batch_host", row.nodes.empty() ? "" : row.nodes.front()},
-          {"nodes", sorted_hostlist(row.nodes)},
+          {"nodes", text::fold_sorted_hostlist(row.nodes)},
           {"node_count", job.node_count()},
           {"cpus", job.cores},
           {"tasks", job.tasks},

@@ -20,6 +20,7 @@
 #include "cli/slurm/immediate.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/terminal.h"
+#include "text/hostlist.h"
 
 namespace dove::cli {
 namespace {
@@ -67,7 +68,7 @@ void set(const char* name, const std::string& value) { setenv(name, value.c_str(
 // What the command sees of its allocation; srun takes the job from it.
 void set_environment(const json& page, const std::string& cluster) {
   const JobView job = read_job(page);
-  const std::string nodes = sorted_hostlist(job.nodes());
+  const std::string nodes = text::fold_sorted_hostlist(job.nodes());
   std::vector<std::int64_t> tasks, cores;
   const json& attempts = list_of(page, "attempts");
   if (!attempts.empty()) {

@@ -12,6 +12,7 @@
 #include "cli/families.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/terminal.h"
+#include "text/hostlist.h"
 
 namespace dove::cli {
 namespace {
@@ -112,7 +113,7 @@ Result<int> run_scancel(const Invocation& invocation) {
     for (const JobView& job : jobs) ids.push_back(job.id);
   } else {
     for (const std::string& operand : invocation.operands) {
-      for (const std::string& id : expand_hostlist(operand)) ids.push_back(id);
+      for (const std::string& id : text::expand_hostlist(operand)) ids.push_back(id);
     }
   }
   int code = 0;

@@ -14,6 +14,7 @@
 #include "cli/terminal/output.h"
 #include "cli/terminal/times.h"
 #include "telemetry/clock.h"
+#include "text/hostlist.h"
 
 namespace dove::cli {
 namespace {
@@ -60,7 +61,7 @@ std::string slurm_partition_text(const PartitionView& partition) {
       "TotalNodes={}\n",
       partition.name, partition.is_default ? "YES" : "NO",
       partition.time_limit_max_us == 0 ? "UNLIMITED" : clock_text(partition.time_limit_max_us),
-      sorted_hostlist(names), partition.open ? "UP" : "INACTIVE", cores, names.size());
+      text::fold_sorted_hostlist(names), partition.open ? "UP" : "INACTIVE", cores, names.size());
 }
 
 std::string on_one_line(std::string text) {
@@ -100,7 +101,7 @@ Result<int> show_nodes(Api& api, const std::string& names) {
       print(slurm_node_text(read_node(node)) + "\n");
     return 0;
   }
-  for (const std::string& name : expand_hostlist(names)) {
+  for (const std::string& name : text::expand_hostlist(names)) {
     TRY_ASSIGN(const json node, api.get(node_target(name)));
     print(slurm_node_text(read_node(node)) + "\n");
   }
@@ -132,13 +133,13 @@ Result<int> run_show(const Invocation& invocation) {
   }
   if (what == "hostnames" || what == "hostname") {
     if (which.empty()) which = environment_value("SLURM_JOB_NODELIST");
-    for (const std::string& name : expand_hostlist(which)) print(name + "\n");
+    for (const std::string& name : text::expand_hostlist(which)) print(name + "\n");
     return 0;
   }
   if (what == "hostlist" || what == "hostlistsorted") {
-    std::vector<std::string> names = expand_hostlist(which);
+    std::vector<std::string> names = text::expand_hostlist(which);
     if (what == "hostlistsorted") std::sort(names.begin(), names.end());
-    print(hostlist(names) + "\n");
+    print(text::fold_hostlist(names) + "\n");
     return 0;
   }
   TRY_ASSIGN(Api api, Api::connect(invocation));
@@ -178,7 +179,7 @@ Result<int> update_node(Api& api, std::map<std::string, std::string>& values) {
         "of a node only State=DRAIN (with Reason=) and State=RESUME can be set here; see `dove "
         "apply`");
   }
-  for (const std::string& name : expand_hostlist(values["nodename"])) {
+  for (const std::string& name : text::expand_hostlist(values["nodename"])) {
     json body = json::object();
     if (drain) body["reason"] = values["reason"];
     TRY(api.send("POST", node_target(name, drain ? "/drain" : "/undrain"), body));

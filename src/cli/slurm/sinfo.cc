@@ -10,6 +10,7 @@
 #include "cli/terminal/output.h"
 #include "cli/terminal/times.h"
 #include "telemetry/clock.h"
+#include "text/hostlist.h"
 
 namespace dove::cli {
 namespace {
@@ -164,7 +165,7 @@ std::string field_of(const Line& line, char field) {
       return std::to_string(line.nodes.size());
     case 'N':
     case 'n':
-      return sorted_hostlist(names_of(line));
+      return text::fold_sorted_hostlist(names_of(line));
     case 'c':
     case 'Y':
       return least(line, [](const NodeView& node) { return node.cores; });
@@ -214,7 +215,7 @@ std::vector<Line> lines_of(const std::vector<PartitionView>& partitions,
                            const std::vector<FormatPiece>& pieces, bool by_node,
                            const Invocation& invocation) {
   const std::vector<std::string> pools = comma_list(invocation.get("partition"));
-  const std::vector<std::string> nodes = expand_hostlist(invocation.get("nodes"));
+  const std::vector<std::string> nodes = text::expand_hostlist(invocation.get("nodes"));
   const std::vector<std::string> states = comma_list(invocation.get("states"));
   const auto kept = [](const std::vector<std::string>& list, const std::string& word) {
     return list.empty() || std::find(list.begin(), list.end(), word) != list.end();
@@ -248,7 +249,8 @@ std::vector<Line> lines_of(const std::vector<PartitionView>& partitions,
 // "%N" of the node formats is as wide as the longest name.
 void widen_names(const std::vector<Line>& lines, std::vector<FormatPiece>& pieces) {
   std::size_t width = title_of('N').size();
-  for (const Line& line : lines) width = std::max(width, sorted_hostlist(names_of(line)).size());
+  for (const Line& line : lines)
+    width = std::max(width, text::fold_sorted_hostlist(names_of(line)).size());
   if (!pieces.empty() && pieces[0].field == 'N' && pieces[0].width == 0) {
     pieces[0].width = static_cast<int>(width);
   }

@@ -16,6 +16,7 @@
 #include "cli/terminal/terminal.h"
 #include "cli/terminal/times.h"
 #include "telemetry/clock.h"
+#include "text/hostlist.h"
 
 namespace dove::cli {
 namespace {
@@ -60,7 +61,7 @@ Result<Wanted> wanted_of(const Invocation& invocation) {
   filter.ids = comma_list(invocation.get("jobs"));
   wanted.pools = comma_list(invocation.get("partition"));
   wanted.projects = comma_list(invocation.get("account"));
-  wanted.nodes = expand_hostlist(invocation.get("nodelist"));
+  wanted.nodes = text::expand_hostlist(invocation.get("nodelist"));
   filter.with_ended = false;
   for (const std::string& word : comma_list(invocation.get("states"))) {
     if (word == "all" || word == "ALL") {

@@ -21,6 +21,7 @@
 #include "jobfiles/container_options.h"
 #include "jobfiles/options.h"
 #include "jobfiles/step_options.h"
+#include "text/hostlist.h"
 
 namespace dove::cli {
 namespace {
@@ -210,7 +211,7 @@ Result<int> run_with_terminal(const Invocation& invocation) {
       return usage_error(fmt::format("--pty is for one task; {} {} were asked for", given, count));
     }
   }
-  const std::vector<std::string> nodes = expand_hostlist(invocation.get("nodelist"));
+  const std::vector<std::string> nodes = text::expand_hostlist(invocation.get("nodelist"));
   if (nodes.size() > 1) return usage_error("--pty is for one task, so --nodelist names one node");
   if (!nodes.empty()) wanted.node = nodes[0];
   TRY_ASSIGN(const StepPlace place, place_of(invocation));

@@ -10,6 +10,7 @@
 #include "cli/client/views.h"
 #include "cli/terminal/output.h"
 #include "jobfiles/amounts.h"
+#include "text/hostlist.h"
 
 namespace dove::cli {
 namespace {
@@ -296,9 +297,9 @@ Result<json> step_sizes(const Invocation& invocation) {
   TRY(given.put("tasks-per-node", "tasks_per_node", sizes));
   TRY(given.put("ntasks-per-node", "tasks_per_node", sizes));
   TRY(given.put("relative", "relative", sizes));
-  const std::vector<std::string> nodes = expand_hostlist(given.text("nodelist"));
+  const std::vector<std::string> nodes = text::expand_hostlist(given.text("nodelist"));
   if (!nodes.empty()) sizes["nodelist"] = nodes;
-  const std::vector<std::string> unwanted = expand_hostlist(given.text("exclude"));
+  const std::vector<std::string> unwanted = text::expand_hostlist(given.text("exclude"));
   if (!unwanted.empty()) sizes["exclude"] = unwanted;
   // Slurm, too, takes the list for the number of nodes.
   const std::int64_t of_node = sizes.value("tasks_per_node", std::int64_t{0});

@@ -7,6 +7,7 @@
 #include "cli/terminal/table.h"
 #include "cli/terminal/terminal.h"
 #include "cli/terminal/times.h"
+#include "text/hostlist.h"
 
 namespace dove::cli {
 namespace {
@@ -74,7 +75,7 @@ std::string attempts_text(const JobView& job, std::int64_t now_us, bool colours)
     sum.stopping_us += spent.stopping_us;
     if (attempt.ended_at_us != 0) ready_at_us = attempt.ended_at_us;
     table.add({{std::to_string(attempt.number), ""},
-               {sorted_hostlist(attempt.nodes), ""},
+               {text::fold_sorted_hostlist(attempt.nodes), ""},
                {span_text(spent.waiting_us), ""},
                {span_text(spent.preparing_us), ""},
                {span_text(spent.running_us), ""},

@@ -8,6 +8,7 @@
 #include "cli/terminal/terminal.h"
 #include "cli/terminal/times.h"
 #include "cli/terminal/yaml_text.h"
+#include "text/spelling.h"
 
 namespace dove::cli {
 
@@ -21,7 +22,8 @@ Result<Format> output_format(const Invocation& invocation, Format otherwise) {
   if (word == "json") return Format::kJson;
   if (word == "yaml") return Format::kYaml;
   if (word == "name") return Format::kName;
-  const std::string near = nearest(word, {"table", "wide", "json", "yaml", "name"});
+  constexpr std::array<std::string_view, 5> kWords{"table", "wide", "json", "yaml", "name"};
+  const std::string_view near = text::nearest(word, kWords);
   return usage_error(fmt::format("unknown format '{}': -o takes table, wide, json, yaml or name{}",
                                  word,
                                  near.empty() ? "" : fmt::format("; did you mean {}?", near)));

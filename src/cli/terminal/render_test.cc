@@ -84,16 +84,6 @@ TEST(Squeue, StatesHaveBothNames) {
   EXPECT_TRUE(states_of_slurm("happy").empty());
 }
 
-TEST(Hostlist, FoldsAndUnfolds) {
-  EXPECT_EQ(hostlist({"n1", "n2", "n3", "n5", "login"}), "n[1-3,5],login");
-  EXPECT_EQ(hostlist({"gpu-009", "gpu-010"}), "gpu-[009-010]");
-  EXPECT_EQ(hostlist({"solo"}), "solo");
-  EXPECT_EQ(sorted_hostlist({"n10", "n9", "n3", "n8"}), "n[3,8-9],n10");
-  EXPECT_EQ(expand_hostlist("gpu-[009-011,020],login"),
-            (std::vector<std::string>{"gpu-009", "gpu-010", "gpu-011", "gpu-020", "login"}));
-  EXPECT_TRUE(expand_hostlist("").empty());
-}
-
 TEST(Table, ColumnsAreAligned) {
   Table table({{"ID"}, {"NAME"}, {"TIME", true}});
   table.add({{"7", ""}, {"größe", ""}, {"1:05", ""}});

@@ -8,7 +8,6 @@
 #include "core/admit/admit_slices.h"
 #include "core/admit/admit_times.h"
 #include "core/place/cannot_start.h"
-#include "core/place/hostlist.h"
 #include "core/place/limits.h"
 #include "core/place/reservation.h"
 #include "core/state/books.h"

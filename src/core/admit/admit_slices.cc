@@ -7,8 +7,8 @@
 #include <set>
 
 #include "core/place/device_fit.h"
-#include "core/place/hostlist.h"
 #include "core/state/books.h"
+#include "text/hostlist.h"
 
 namespace dove::core {
 namespace {
@@ -33,7 +33,7 @@ std::vector<const Node*> nodes_of(const State& state, const Pool& pool) {
   std::vector<const Node*> nodes;
   for (const Node& node : state.nodes) {
     if (node.removed || node.inventory == nullptr || node.inventory->devices.empty()) continue;
-    if (any_hostlist_holds(pool.nodes, node.name)) nodes.push_back(&node);
+    if (text::any_hostlist_holds(pool.nodes, node.name)) nodes.push_back(&node);
   }
   return nodes;
 }

@@ -8,10 +8,10 @@
 #include "core/cycle/wake.h"
 #include "core/nodes/care.h"
 #include "core/nodes/contact.h"
-#include "core/place/hostlist.h"
 #include "core/preempt/victims.h"
 #include "core/state/books.h"
 #include "core/state/findings.h"
+#include "text/hostlist.h"
 
 namespace dove::core {
 namespace {
@@ -184,7 +184,7 @@ void note_victim(Indexes& indexes, const Job& job) {
 ShortList<PoolIndex*, 1> pools_of(const State& state, Indexes& indexes, const Node& node) {
   ShortList<PoolIndex*, 1> pools;
   for (const auto& [name, pool] : state.pools) {
-    if (any_hostlist_holds(pool.nodes, node.name)) pools.push_back(&indexes.pools.at(name));
+    if (text::any_hostlist_holds(pool.nodes, node.name)) pools.push_back(&indexes.pools.at(name));
   }
   return pools;
 }

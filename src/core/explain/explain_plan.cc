@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "core/cycle/kept_nodes.h"
-#include "core/place/hostlist.h"
 #include "core/place/within_limits.h"
 #include "core/plan/plan.h"
 #include "core/plan/promise.h"
 #include "core/state/books.h"
 #include "core/state/findings.h"
+#include "text/hostlist.h"
 
 namespace dove::core {
 namespace {
@@ -25,7 +25,7 @@ class Now {
         ignored_(promises_behind(state, job)),
         told_(told) {
     for (const Node& node : state.nodes) {
-      if (!is_available(node) || !any_hostlist_holds(pool.nodes, node.name)) continue;
+      if (!is_available(node) || !text::any_hostlist_holds(pool.nodes, node.name)) continue;
       if (std::binary_search(without.begin(), without.end(), node.id)) continue;
       ranked_.insert({policy.rank(free_of(node)), node.id});
       if (allows(*job.spec, node)) nodes_.push_back(&node);

@@ -5,9 +5,9 @@
 #include <set>
 
 #include "core/place/fit.h"
-#include "core/place/hostlist.h"
 #include "core/state/books.h"
 #include "core/state/findings.h"
+#include "text/hostlist.h"
 
 namespace dove::core {
 namespace {
@@ -169,7 +169,7 @@ PlaceCauses::PlaceCauses(const State& state, const PlacementPolicy& policy, cons
   if (!spec.nodes_wanted.empty() || !spec.nodes_excluded.empty()) applicable_ |= kChoiceCause;
   for (const Node& node : state.nodes) {
     if (node.removed || node.inventory == nullptr || is_available(node)) continue;
-    if (!any_hostlist_holds(pool.nodes, node.name)) continue;
+    if (!text::any_hostlist_holds(pool.nodes, node.name)) continue;
     applicable_ |= kUnavailableCause;
     break;
   }

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "core/place/hostlist.h"
 #include "core/state/books.h"
 #include "core/state/findings.h"
+#include "text/hostlist.h"
 
 namespace dove::core {
 namespace {
@@ -38,7 +38,7 @@ void WhatIf::add_nodes(const Pool& pool, Nodes nodes, const Freed* freed, const 
     if (node.removed || node.inventory == nullptr) continue;
     if (nodes == Nodes::kAvailable && !is_available(node)) continue;
     if (node.id.value <= closed.size() && closed[node.id.value - 1]) continue;
-    if (!any_hostlist_holds(pool.nodes, node.name)) continue;
+    if (!text::any_hostlist_holds(pool.nodes, node.name)) continue;
     if (empty_) views_[node.id.value - 1] = empty_books(node).view();
     if (freed != nullptr) views_[node.id.value - 1] = freed_view(node, *freed);
     entries.push_back({policy_.rank(free(node.id)), node.id});

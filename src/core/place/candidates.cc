@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/place/hostlist.h"
+#include "text/hostlist.h"
 
 namespace dove::core {
 namespace {
@@ -34,11 +34,11 @@ bool allows(const JobSpec& spec, const Node& node) {
   for (const std::string& feature : spec.features) {
     if (!holds(node.declared.features, feature)) return false;
   }
-  if (!spec.nodes_wanted.empty() && !any_hostlist_holds(spec.nodes_wanted, node.name) &&
+  if (!spec.nodes_wanted.empty() && !text::any_hostlist_holds(spec.nodes_wanted, node.name) &&
       !wants_some(spec)) {
     return false;
   }
-  return spec.nodes_excluded.empty() || !any_hostlist_holds(spec.nodes_excluded, node.name);
+  return spec.nodes_excluded.empty() || !text::any_hostlist_holds(spec.nodes_excluded, node.name);
 }
 
 bool labels_allow(const JobSpec& spec, const Node& node, const IdMap<JobId, Job>& jobs) {

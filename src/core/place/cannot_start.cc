@@ -9,9 +9,9 @@
 
 #include "core/place/candidates.h"
 #include "core/place/device_fit.h"
-#include "core/place/hostlist.h"
 #include "core/state/books.h"
 #include "model/huge_pages.h"
+#include "text/hostlist.h"
 
 namespace dove::core {
 namespace {
@@ -100,7 +100,7 @@ bool is_evident(const State& state, const JobSpec& spec) {
   std::vector<std::int64_t> room(spec.groups.size());
   for (const Node& node : state.nodes) {
     if (node.removed || node.inventory == nullptr || node.declared.drained) continue;
-    if (holds(spec.nodes_excluded, node.name) || !any_hostlist_holds(pool.nodes, node.name))
+    if (holds(spec.nodes_excluded, node.name) || !text::any_hostlist_holds(pool.nodes, node.name))
       continue;
     const bool has_all = std::all_of(
         spec.features.begin(), spec.features.end(),
@@ -127,7 +127,7 @@ class Finder {
       : spec_(spec), pool_(*pool_of(state, spec)), name_("pool " + pool_.name) {
     for (const Node& node : state.nodes) {
       if (node.removed || node.inventory == nullptr) continue;
-      if (any_hostlist_holds(pool_.nodes, node.name)) all_.push_back(&node);
+      if (text::any_hostlist_holds(pool_.nodes, node.name)) all_.push_back(&node);
     }
   }
 

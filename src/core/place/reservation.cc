@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "core/place/hostlist.h"
 #include "core/queue/queue_order.h"
 #include "core/state/books.h"
+#include "text/hostlist.h"
 
 namespace dove::core {
 namespace {
@@ -67,7 +67,7 @@ std::vector<Window> windows_of(const State& state, const Node& node) {
   std::vector<Window> windows;
   for (const auto& [name, reservation] : state.reservations) {
     if (reservation.ends_at <= state.now) continue;
-    if (!any_hostlist_holds(reservation.nodes, node.name)) continue;
+    if (!text::any_hostlist_holds(reservation.nodes, node.name)) continue;
     windows.push_back({reservation.starts_at, reservation.ends_at, &reservation});
   }
   return windows;
@@ -149,7 +149,7 @@ Instant outage_stop_at(const State& state, const Job& job) {
     const bool hit = std::any_of(placements.begin(), placements.end(), [&](const auto& record) {
       const Node& node = state.nodes[record.placement->node.value - 1];
       return record.stage != PlacementStage::kEnded &&
-             any_hostlist_holds(reservation.nodes, node.name);
+             text::any_hostlist_holds(reservation.nodes, node.name);
     });
     if (hit) stop = std::min(stop, before(reservation.starts_at, stopping(*job.spec)));
   }

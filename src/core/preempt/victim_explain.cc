@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/place/hostlist.h"
 #include "core/preempt/victim_limits.h"
 #include "core/preempt/victim_search.h"
 #include "core/preempt/victims.h"
 #include "core/state/books.h"
 #include "core/state/findings.h"
+#include "text/hostlist.h"
 
 namespace dove::core {
 namespace {
@@ -35,7 +35,7 @@ Running running_jobs(const State& state) {
 RankedNodes nodes_of(const State& state, const PlacementPolicy& policy, const Pool& pool) {
   RankedNodes ranked;
   for (const Node& node : state.nodes) {
-    if (!is_available(node) || !any_hostlist_holds(pool.nodes, node.name)) continue;
+    if (!is_available(node) || !text::any_hostlist_holds(pool.nodes, node.name)) continue;
     ranked.insert({policy.rank(free_of(node)), node.id});
   }
   return ranked;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "jobfiles/words.h"
+#include "text/spelling.h"
 
 namespace dove::jobfiles {
 
@@ -33,8 +34,8 @@ class Fields {
     }
     if (draft_.full()) return false;
     std::string hint = "it has no effect";
-    if (auto meant = nearest(name, known_)) {
-      hint = fmt::format("it has no effect; did you mean {}{}?", path_, *meant);
+    if (const auto meant = text::nearest(name, known_); !meant.empty()) {
+      hint = fmt::format("it has no effect; did you mean {}{}?", path_, meant);
     }
     draft_.warn(key.place, "unknown_key",
                 fmt::format("unknown key {}: {}", shown(path_ + name), hint));

@@ -10,6 +10,7 @@
 #include "cli/slurm/amounts.h"
 #include "cli/slurm/local_ids.h"
 #include "cli/terminal/times.h"
+#include "text/hostlist.h"
 
 namespace dove::cli {
 namespace {
@@ -184,7 +185,7 @@ const std::map<std::string_view, Value>& words() {
       {"Layout", layout},
       {"NodeList",
        [](const Row& r, const Context&) {
-         return r.nodes.empty() ? "None assigned" : sorted_hostlist(r.nodes);
+         return r.nodes.empty() ? "None assigned" : text::fold_sorted_hostlist(r.nodes);
        }},
       {"Partition",
        [](const Row& r, const Context&) { return of_job(r, slurm_partition(*r.job)); }},

@@ -21,6 +21,7 @@
 #include "cli/terminal/table.h"
 #include "cli/terminal/terminal.h"
 #include "telemetry/clock.h"
+#include "text/hostlist.h"
 
 namespace dove::cli {
 namespace {
@@ -90,7 +91,7 @@ Result<std::vector<Asked>> read_ids(const std::string& text) {
       asked.push_back({id, step});
       continue;
     }
-    for (const std::string& number : expand_hostlist(id.substr(bracket + 1))) {
+    for (const std::string& number : text::expand_hostlist(id.substr(bracket + 1))) {
       asked.push_back({id.substr(0, bracket + 1) + number, step});
     }
   }
@@ -126,7 +127,7 @@ Result<Wanted> wanted_of(const Invocation& invocation) {
   filter.queues = comma_list(all_of(invocation, "qos"));
   wanted.pools = set_of(all_of(invocation, "partition"));
   wanted.projects = set_of(all_of(invocation, "accounts"));
-  wanted.nodes = expand_hostlist(all_of(invocation, "nodelist"));
+  wanted.nodes = text::expand_hostlist(all_of(invocation, "nodelist"));
   for (const std::string& word : comma_list(all_of(invocation, "state"))) {
     const std::vector<std::string> states = states_of_slurm(word);
     if (states.empty()) {
