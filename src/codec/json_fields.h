@@ -1,4 +1,4 @@
-// JsonFields: reads one JSON object strictly, field by field. Internal to codec.
+// JsonFields: reads one JSON object strictly, field by field: objects, submissions, requests.
 //
 // Ask for each known field, then call done(), which refuses what was not asked for and suggests the
 // nearest known name. A field that is absent or null leaves its target as it is. The first failure

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "codec/json.h"
+#include "codec/json_fields.h"
 
 namespace dove::listener {
 
@@ -35,6 +36,16 @@ Result<Json> Call::json_body() const {
     return invalid("not_an_object", "the body must be a JSON object: {...}", "");
   }
   return body;
+}
+
+Result<void> Call::read_body(const std::function<void(codec::JsonFields&)>& read) const {
+  TRY_ASSIGN(const Json body, json_body());
+  codec::Failure failure;
+  codec::JsonFields fields(body, "", failure);
+  read(fields);
+  fields.done();
+  if (failure.any()) return failure.error();
+  return {};
 }
 
 Result<std::int64_t> Call::query_number(const char* name, std::int64_t otherwise,

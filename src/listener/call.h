@@ -3,6 +3,7 @@
 // Loop thread only. Include only from .cc files: it brings nlohmann/json_fwd.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -13,6 +14,10 @@
 #include "listener/identity.h"
 #include "model/event.h"
 #include "wire/server.h"
+
+namespace dove::codec {
+class JsonFields;
+}
 
 namespace dove::listener {
 
@@ -30,6 +35,9 @@ struct Call {
   void fail_agent(const Error& error) const;
   // The body as a JSON object; an empty body is an empty object.
   Result<nlohmann::json> json_body() const;
+  // The same, read field by field (codec/json_fields.h): a field that `read` does not ask for is an
+  // error.
+  Result<void> read_body(const std::function<void(codec::JsonFields&)>& read) const;
   // A whole number in a query parameter, within bounds; `otherwise` when it is not there.
   Result<std::int64_t> query_number(const char* name, std::int64_t otherwise, std::int64_t least,
                                     std::int64_t most) const;

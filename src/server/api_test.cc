@@ -57,6 +57,33 @@ TEST_F(Api, ErrorsHaveCodesAndPlaces) {
   EXPECT_EQ(live.call("GET", "/v1/jobs?limit=0").body.at("field"), "limit");
 }
 
+// An accepted field has an effect.
+TEST_F(Api, AFieldThatNobodyKnowsIsRefused) {
+  const struct {
+    const char* path;
+    Json body;
+  } kRequests[] = {
+      {"/v1/jobs/1/priority", {{"priority", 1}}},
+      {"/v1/jobs/1/signal", {{"signal", "USR1"}}},
+      {"/v1/nodes/n1/drain", {{"reason", "fans"}}},
+      {"/v1/nodes/n1/undrain", Json::object()},
+      {"/v1/nodes/n1/action", {{"action", "drain"}}},
+      {"/v1/nodes/n1/lost", {{"is_off", true}}},
+      {"/v1/care-plan", {{"action", "drain"}}},
+      {"/v1/join-tokens", {{"ttl_s", 60}}},
+      {"/v1/objects", {{"objects", {{{"kind", "Pool"}, {"name", "a"}}}}}},
+  };
+  FakeAgent agent(live, "n1");
+  agent.join();
+  live.submit(small_job_body());
+  for (auto [path, body] : kRequests) {
+    body["nwo"] = true;
+    const Answer answer = live.call("POST", path, body);
+    EXPECT_EQ(answer.status, 400) << path;
+    EXPECT_EQ(answer.code(), "unknown_field") << path;
+  }
+}
+
 TEST_F(Api, TokensSayWhoOneIs) {
   const std::string none;
   EXPECT_EQ(live.call("GET", "/v1/jobs", nullptr, {}, &none).code(), "token_missing");

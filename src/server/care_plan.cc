@@ -1,11 +1,10 @@
 // What asking for a drain, a reboot or an upgrade of nodes would lead to.
 #include "core/explain/care_plan.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "codec/json_fields.h"
 #include "codec/words.h"
 #include "server/context.h"
 #include "server/node_care.h"
@@ -17,6 +16,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::int64_t kEach_max_s = 86'400;
+constexpr std::size_t kNodesMax = 100'000;
 
 // How long a node is away where nobody says otherwise: an agent is replaced, or a machine booted
 // and tested.
@@ -30,14 +30,13 @@ Json ids(const std::vector<JobId>& jobs) {
   return out;
 }
 
-Result<std::vector<NodeId>> read_nodes(const core::State& state, const Json& body) {
+// All of them, unless some are named.
+Result<std::vector<NodeId>> nodes_of(const core::State& state,
+                                     const std::vector<std::string>& names) {
   std::vector<NodeId> nodes;
-  const Json names = body.value("nodes", Json::array());
-  if (!names.is_array()) return invalid("bad_value", "nodes is a list of names", "nodes");
-  for (const Json& name : names) {
-    if (!name.is_string()) return invalid("bad_value", "nodes is a list of names", "nodes");
-    const core::Node* node = state.find_node(name.get<std::string>());
-    if (node == nullptr) return not_found("node", name.get<std::string>());
+  for (const std::string& name : names) {
+    const core::Node* node = state.find_node(name);
+    if (node == nullptr) return not_found("node", name);
     nodes.push_back(node->id);
   }
   if (names.empty()) {
@@ -48,28 +47,28 @@ Result<std::vector<NodeId>> read_nodes(const core::State& state, const Json& bod
   return nodes;
 }
 
-Result<core::CareWish> read_wish(const core::State& state, const Json& body) {
+Result<core::CareWish> read_wish(const core::State& state, const Call& call) {
   core::CareWish wish;
-  TRY_ASSIGN(wish.request, read_node_request(body));
-  if (wish.request.action == NodeAction::kResume) {
-    return invalid("bad_value", "there is no plan for resume: it is done at once", "action");
-  }
-  TRY_ASSIGN(wish.nodes, read_nodes(state, body));
-  const Json each = body.value("each_s", Json(usual_s(wish.request.action)));
-  if (!each.is_number_integer() || each < 0 || each > kEach_max_s) {
-    return invalid("bad_value", fmt::format("each_s is 0 to {} seconds", kEach_max_s), "each_s");
-  }
-  wish.each = seconds(each.get<std::int64_t>());
+  std::vector<std::string> names;
+  TRY(call.read_body([&](codec::JsonFields& fields) {
+    wish.request = read_node_request(fields);
+    if (wish.request.action == NodeAction::kResume) {
+      fields.fail("action", "bad_value", "there is no plan for resume: it is done at once");
+    }
+    fields.texts("nodes", names, codec::kNameRule, kNodesMax);
+    std::int64_t each_s = usual_s(wish.request.action);
+    fields.integer("each_s", each_s, 0, kEach_max_s);
+    wish.each = seconds(each_s);
+  }));
+  TRY_ASSIGN(wish.nodes, nodes_of(state, names));
   return wish;
 }
 
 }  // namespace
 
 void plan_care(Context& context, CallPtr call) {
-  Result<Json> body = call->json_body();
-  if (!body.ok()) return call->fail(body.error());
   const core::State& state = context.state();
-  Result<core::CareWish> wish = read_wish(state, *body);
+  Result<core::CareWish> wish = read_wish(state, *call);
   if (!wish.ok()) return call->fail(wish.error());
   wish->at = std::max(state.now, Instant{telemetry::now_us()});
   const core::CarePlan plan = core::plan_care(state, context.desk.controller.policies(), *wish);

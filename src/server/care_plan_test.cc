@@ -112,7 +112,7 @@ TEST_F(CarePlanTest, WhatIsWrongIsNamed) {
   };
   EXPECT_EQ(code({{"action", "resume"}}), "bad_value");
   EXPECT_EQ(code({{"action", "upgrade"}, {"nodes", {"n9"}}}), "no_such_node");
-  EXPECT_EQ(code({{"action", "upgrade"}, {"each_s", -1}}), "bad_value");
+  EXPECT_EQ(code({{"action", "upgrade"}, {"each_s", -1}}), "out_of_range");
 }
 
 }  // namespace

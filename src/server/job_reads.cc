@@ -114,8 +114,8 @@ Result<backends::LogRequest> read_log_request(const Call& call, const core::Job&
                              job.id.value, job.id.value),
                  ""};
   }
-  TRY_ASSIGN(const std::int64_t number, call.query_number("attempt", job.attempts.back().number, 1,
-                                                          job.attempts.back().number));
+  TRY_ASSIGN(const std::int64_t number,
+             call.query_number("attempt", job.attempts.back().number, 1, INT32_MAX));
   TRY_ASSIGN(const std::int64_t rank, call.query_number("rank", 0, 0, INT32_MAX));
   TRY_ASSIGN(request.offset, call.query_number("offset", 0, 0, INT64_MAX / 2));
   TRY_ASSIGN(request.tail_lines, call.query_number("tail", -1, 0, 1'000'000));

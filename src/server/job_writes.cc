@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "codec/json.h"
+#include "codec/json_fields.h"
 #include "server/access.h"
 #include "server/context.h"
 #include "server/handlers.h"
@@ -81,28 +82,32 @@ constexpr std::array kSignals = {
     SignalName{"TERM", SIGTERM}, SignalName{"CONT", SIGCONT},  SignalName{"STOP", SIGSTOP},
     SignalName{"TSTP", SIGTSTP}, SignalName{"WINCH", SIGWINCH}};
 
-Result<int> read_signal(const Json& body) {
-  const Json given = body.value("signal", Json());
-  if (given.is_number_integer()) {
-    const auto number = given.get<std::int64_t>();
-    if (number >= 1 && number <= 64) return static_cast<int>(number);
-  } else if (given.is_string()) {
-    std::string name = given.get<std::string>();
-    if (name.starts_with("SIG")) name = name.substr(3);
+struct SignalWish {
+  int number = 0;
+  bool batch_only = false;
+  std::int32_t step = -1;  // -1: all tasks
+};
+
+int read_signal_number(codec::JsonFields& fields) {
+  const Json* given = fields.find("signal");
+  if (given != nullptr && given->is_number_integer() && *given >= 1 && *given <= 64) {
+    return given->get<int>();
+  }
+  if (given != nullptr && given->is_string()) {
+    std::string_view name = given->get_ref<const std::string&>();
+    if (name.starts_with("SIG")) name.remove_prefix(3);
     for (const SignalName& each : kSignals) {
       if (each.name == name) return each.number;
     }
   }
-  return invalid("bad_signal", "signal is a number from 1 to 64, or a name such as USR1", "signal");
+  fields.fail("signal", "bad_signal", "signal is a number from 1 to 64, or a name such as USR1");
+  return 0;
 }
 
-void signal_step(Context& context, const Call& call, const core::Job& job, const Json& body,
-                 int number) {
-  const Json& step = body.at("step");
-  const bool known = step.is_number_integer() && step >= 0 && step <= INT32_MAX &&
-                     job.phase == JobPhase::kActive &&
-                     context.nodes.steps.send_signal(job.id, job.attempts.back().number,
-                                                     step.get<std::int32_t>(), number);
+void signal_step(Context& context, const Call& call, const core::Job& job, const SignalWish& wish) {
+  const bool known =
+      job.phase == JobPhase::kActive &&
+      context.nodes.steps.send_signal(job.id, job.attempts.back().number, wish.step, wish.number);
   if (known) return call.reply(200, Json{{"nodes", 1}});
   call.fail(Error{ErrorKind::kNotFound, "no_such_step",
                   fmt::format("job {} runs no such step now", job.id.value), "step"});
@@ -208,17 +213,13 @@ void note_checkpoint(Context& context, CallPtr call) {
 }
 
 void set_job_priority(Context& context, CallPtr call) {
-  Result<Json> body = call->json_body();
-  if (!body.ok()) return call->fail(body.error());
-  const Json given = body->value("priority", Json());
-  constexpr std::int64_t kMost = 1'000'000'000;
-  if (!given.is_number_integer() || given.get<std::int64_t>() > kMost ||
-      given.get<std::int64_t>() < -kMost) {
-    return call->fail(invalid(
-        "bad_priority", fmt::format("priority is a whole number from -{} to {}", kMost, kMost),
-        "priority"));
-  }
-  const auto priority = static_cast<std::int32_t>(given.get<std::int64_t>());
+  constexpr std::int32_t kMost = 1'000'000'000;
+  std::int32_t priority = 0;
+  const Result<void> read = call->read_body([&](codec::JsonFields& fields) {
+    if (!fields.has("priority")) fields.fail("priority", "missing_field", "give the new priority");
+    fields.integer("priority", priority, -kMost, kMost);
+  });
+  if (!read.ok()) return call->fail(read.error());
   const Result<std::vector<const core::Job*>> jobs = own_jobs(context, *call);
   if (!jobs.ok()) return call->fail(jobs.error());
   const bool raises = std::any_of(jobs->begin(), jobs->end(),
@@ -234,18 +235,20 @@ void set_job_priority(Context& context, CallPtr call) {
 }
 
 void signal_job(Context& context, CallPtr call) {
-  Result<Json> body = call->json_body();
-  if (!body.ok()) return call->fail(body.error());
-  const Result<int> number = read_signal(*body);
-  if (!number.ok()) return call->fail(number.error());
+  SignalWish wish;
+  const Result<void> read = call->read_body([&](codec::JsonFields& fields) {
+    wish.number = read_signal_number(fields);
+    fields.boolean("batch_only", wish.batch_only);
+    fields.integer("step", wish.step, 0, INT32_MAX);
+  });
+  if (!read.ok()) return call->fail(read.error());
   const Result<std::vector<const core::Job*>> jobs = own_jobs(context, *call);
   if (!jobs.ok()) return call->fail(jobs.error());
-  if (body->contains("step")) return signal_step(context, *call, *jobs->front(), *body, *number);
-  const bool batch_only = body->value("batch_only", Json(false)) == Json(true);
+  if (wish.step >= 0) return signal_step(context, *call, *jobs->front(), wish);
   int reached = 0;
   for (const core::Job* job : *jobs) {
     if (job->phase != JobPhase::kActive) continue;
-    reached += context.nodes.work.signal(*job, *number, batch_only);
+    reached += context.nodes.work.signal(*job, wish.number, wish.batch_only);
   }
   if (reached == 0) {
     return call->fail(Error{ErrorKind::kConflict, "not_running",

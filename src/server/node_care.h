@@ -1,8 +1,6 @@
 // Calls about the life of a node: what is asked of it, and what is found of it.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "base/result.h"
 #include "model/health.h"
 #include "server/context.h"
@@ -14,7 +12,7 @@ void ask_node(Context& context, CallPtr call);
 void plan_care(Context& context, CallPtr call);
 void report_finding(Context& context, CallPtr call);
 
-// The members action, now, by_us and why; `who` is for the caller to fill in.
-Result<NodeRequest> read_node_request(const nlohmann::json& body);
+// The fields action, now, by_us and why; `who` is for the caller to fill in.
+NodeRequest read_node_request(codec::JsonFields& fields);
 
 }  // namespace dove::server

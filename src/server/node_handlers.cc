@@ -4,6 +4,7 @@
 #include <set>
 
 #include "codec/json.h"
+#include "codec/json_fields.h"
 #include "codec/json_health.h"
 #include "codec/words.h"
 #include "server/access.h"
@@ -46,16 +47,14 @@ void submit_and_show(Context& context, CallPtr call, const std::string& name, Ev
 void set_drained(Context& context, CallPtr call, bool drained) {
   const Result<const core::Node*> node = named_node(context, *call);
   if (!node.ok()) return call->fail(node.error());
-  Result<Json> body = call->json_body();
-  if (!body.ok()) return call->fail(body.error());
-  const Json reason = body->value("reason", Json(""));
-  if (!reason.is_string() || reason.get_ref<const std::string&>().size() > 1024) {
-    return call->fail(invalid("bad_value", "reason is a text of at most 1024 bytes", "reason"));
-  }
   NodeDeclaration declared = (*node)->declared;
   declared.name = (*node)->name;
   declared.drained = drained;
-  declared.drain_reason = drained ? reason.get<std::string>() : "";
+  declared.drain_reason.clear();
+  const Result<void> read = call->read_body([&](codec::JsonFields& fields) {
+    if (drained) fields.text("reason", declared.drain_reason);
+  });
+  if (!read.ok()) return call->fail(read.error());
   submit_and_show(context, std::move(call), (*node)->name,
                   ObjectApplied{Declared(std::move(declared))});
 }
@@ -145,57 +144,46 @@ void remove_node(Context& context, CallPtr call) {
 void declare_node_off(Context& context, CallPtr call) {
   const Result<const core::Node*> node = named_node(context, *call);
   if (!node.ok()) return call->fail(node.error());
-  Result<Json> body = call->json_body();
-  if (!body.ok()) return call->fail(body.error());
-  const Json off = body->value("is_off", Json());
-  const Json why = body->value("why", Json(""));
-  if (off != Json(true)) {
-    return call->fail(invalid("bad_value",
-                              "is_off is to be true: it says that somebody made sure that the "
-                              "machine is off, or that nothing of its agent's tasks runs on it",
-                              "is_off"));
-  }
-  if (!why.is_string() || why.get_ref<const std::string&>().size() > 1024) {
-    return call->fail(invalid("bad_value", "why is a text of at most 1024 bytes", "why"));
-  }
+  std::string why;
+  const Result<void> read = call->read_body([&](codec::JsonFields& fields) {
+    bool is_off = false;
+    fields.boolean("is_off", is_off);
+    if (!is_off) {
+      fields.fail("is_off", "bad_value",
+                  "is_off is to be true: it says that somebody made sure that the machine is off, "
+                  "or that nothing of its agent's tasks runs on it");
+    }
+    fields.text("why", why);
+  });
+  if (!read.ok()) return call->fail(read.error());
   submit_and_show(context, std::move(call), (*node)->name,
-                  NodeDeclaredOff{(*node)->id, why.get<std::string>()});
+                  NodeDeclaredOff{(*node)->id, std::move(why)});
 }
 
-Result<NodeRequest> read_node_request(const Json& body) {
-  const auto words = codec::node_actions();
-  const Json action = body.value("action", Json());
-  const auto at = action.is_string()
-                      ? std::find(words.begin() + 1, words.end(), action.get<std::string>())
-                      : words.end();
-  const Json now = body.value("now", Json(false));
-  const Json by = body.value("by_us", Json(0));
-  const Json why = body.value("why", Json(""));
-  if (at == words.end()) {
-    return invalid("bad_value", "action is drain, reboot, upgrade, upgrade_agent or resume",
-                   "action");
+NodeRequest read_node_request(codec::JsonFields& fields) {
+  NodeRequest request;
+  const int action = fields.one_of("action", codec::node_actions().subspan(1));
+  request.action = static_cast<NodeAction>(action + 1);
+  if (action < 0) {
+    fields.fail("action", "missing_field",
+                "say what to do: drain, reboot, upgrade, upgrade_agent or resume");
   }
-  if (!now.is_boolean()) return invalid("bad_value", "now is true or false", "now");
-  if (!by.is_number_integer() || by.get<std::int64_t>() < 0) {
-    return invalid("bad_value", "by_us is an instant in microseconds", "by_us");
-  }
-  if (!why.is_string() || why.get_ref<const std::string&>().size() > 1024) {
-    return invalid("bad_value", "why is a text of at most 1024 bytes", "why");
-  }
-  return NodeRequest{static_cast<NodeAction>(at - words.begin()), now.get<bool>(),
-                     Instant{by.get<std::int64_t>()}, why.get<std::string>(), ""};
+  fields.boolean("now", request.now);
+  fields.instant("by", request.by);
+  fields.text("why", request.why);
+  return request;
 }
 
 void ask_node(Context& context, CallPtr call) {
   const Result<const core::Node*> node = named_node(context, *call);
   if (!node.ok()) return call->fail(node.error());
-  Result<Json> body = call->json_body();
-  if (!body.ok()) return call->fail(body.error());
-  Result<NodeRequest> asked = read_node_request(*body);
-  if (!asked.ok()) return call->fail(asked.error());
-  submit_and_show(context, std::move(call), (*node)->name,
-                  NodeActionRequested{(*node)->id, asked->action, asked->now, asked->by,
-                                      std::move(asked->why)});
+  NodeRequest asked;
+  const Result<void> read =
+      call->read_body([&](codec::JsonFields& fields) { asked = read_node_request(fields); });
+  if (!read.ok()) return call->fail(read.error());
+  submit_and_show(
+      context, std::move(call), (*node)->name,
+      NodeActionRequested{(*node)->id, asked.action, asked.now, asked.by, std::move(asked.why)});
 }
 
 void report_finding(Context& context, CallPtr call) {

@@ -8,6 +8,7 @@
 
 #include "codec/declared_patch.h"
 #include "codec/json.h"
+#include "codec/json_fields.h"
 #include "core/admit/admit.h"
 #include "core/admit/declared_warnings.h"
 #include "core/queue/policy.h"
@@ -130,17 +131,23 @@ Result<Change> change_of(Json body, const Kind& kind, const std::string& name,
                          const core::State& state) {
   const Json given_kind = body.value("kind", Json(std::string(kind.object)));
   if (given_kind != Json(std::string(kind.object))) {
-    return invalid("kind_differs", "the object's kind is not the one in the path", "kind");
+    return Error{ErrorKind::kConflict, "kind_differs",
+                 "the object's kind is not the one in the path", "kind"};
   }
   body["kind"] = std::string(kind.object);
   if (kind.path != "cluster") {
     if (body.value("name", Json(name)) != Json(name)) {
-      return invalid("name_differs", "the object's name is not the one in the path", "name");
+      return Error{ErrorKind::kConflict, "name_differs",
+                   "the object's name is not the one in the path", "name"};
     }
     body["name"] = name;
   }
   const Json version = body.value("version", Json());
   body.erase("version");
+  if (const Json has_token = body.value("has_token", Json());
+      !has_token.is_boolean() && !has_token.is_null()) {
+    return invalid("wrong_type", "has_token is true or false, and says what there is", "has_token");
+  }
   body.erase("has_token");
   std::optional<Declared> before = find_object(state, kind, name);
   TRY_ASSIGN(Declared object,
@@ -304,13 +311,15 @@ void apply_object(Context& context, CallPtr call) {
 
 // All of them or none.
 void apply_objects(Context& context, CallPtr call) {
-  Result<Json> body = call->json_body();
-  if (!body.ok()) return call->fail(body.error());
-  const Json objects = body->is_object() ? body->value("objects", Json()) : Json();
-  if (!objects.is_array() || objects.empty() || objects.size() > kObjectsMax) {
-    return call->fail(invalid(
-        "bad_objects", fmt::format("give a list of 1 to {} objects", kObjectsMax), "objects"));
-  }
+  Json objects;
+  const Result<void> read = call->read_body([&](codec::JsonFields& fields) {
+    if (const Json* given = fields.find("objects")) objects = *given;
+    if (!objects.is_array() || objects.empty() || objects.size() > kObjectsMax) {
+      fields.fail("objects", "bad_objects",
+                  fmt::format("give a list of 1 to {} objects", kObjectsMax));
+    }
+  });
+  if (!read.ok()) return call->fail(read.error());
   const auto changes = changes_of(objects, context.state(), context.desk.controller.policies());
   if (!changes.ok()) return call->fail(changes.error());
   controller::Input input;
@@ -371,23 +380,20 @@ void issue_user_token(Context& context, CallPtr call) {
 }
 
 void issue_join_token(Context& context, CallPtr call) {
-  Result<Json> body = call->json_body();
-  if (!body.ok()) return call->fail(body.error());
-  const Json node = body->value("node", Json(""));
-  if (!node.is_string() ||
-      (node != Json("") && !listener::is_name(node.get_ref<const std::string&>()))) {
-    return call->fail(
-        invalid("bad_name", "a node's name is letters, digits and _.-@, at most 64", "node"));
-  }
-  const Json ttl = body->value("ttl_s", Json(3600));
   constexpr std::int64_t kLongest_s = 30 * 24 * 3600;
-  if (!ttl.is_number_integer() || ttl < 1 || ttl > kLongest_s) {
-    return call->fail(
-        invalid("bad_value", "ttl_s is a number of seconds, at most 30 days", "ttl_s"));
-  }
+  std::string node;
+  std::int64_t ttl_s = 3600;
+  const Result<void> read = call->read_body([&](codec::JsonFields& fields) {
+    fields.text("node", node);
+    if (!node.empty() && !listener::is_name(node)) {
+      fields.fail("node", "bad_name", "a node's name is letters, digits and _.-@, at most 64");
+    }
+    fields.integer("ttl_s", ttl_s, 1, kLongest_s);
+  });
+  if (!read.ok()) return call->fail(read.error());
   const std::string token = wire::random_token(32);
-  const Instant expires_at = Instant{telemetry::now_us()} + seconds(ttl.get<std::int64_t>());
-  JoinTokenIssued issued{wire::sha256_hex(token), node.get<std::string>(), expires_at};
+  const Instant expires_at = Instant{telemetry::now_us()} + seconds(ttl_s);
+  JoinTokenIssued issued{wire::sha256_hex(token), node, expires_at};
   const Call& asked = *call;
   context.desk.submit(
       asked, std::move(issued),

@@ -2,177 +2,201 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "codec/json.h"
 #include "codec/json_container.h"
+#include "codec/json_fields.h"
 #include "server/handlers.h"
 
 namespace dove::server {
 namespace {
 
 using Json = nlohmann::json;
+using codec::JsonFields;
 
 constexpr std::int32_t kTasksMax = 100'000;
 constexpr std::size_t kListMax = 4'096;
-constexpr std::size_t kNameMax = 1024;
+constexpr std::size_t kNodesMax = 100'000;
+constexpr std::int64_t kAmountMax = std::int64_t{1} << 50;
+constexpr std::size_t kVariablesMax = 10'000;
+constexpr std::size_t kWordsMax = 100'000;
+// As long as one argument or variable of a program may be (Linux, MAX_ARG_STRLEN).
+constexpr codec::TextRule kArgument{128 << 10, codec::TextRule::Kind::kAny};
+constexpr codec::TextRule kPath{4096, codec::TextRule::Kind::kLine};
+constexpr std::array<std::string_view, 5> kBinds{"all", "single", "per_task", "map", "mask"};
+constexpr std::array<std::string_view, 2> kStreams{"stdout", "stderr"};
 
-Result<std::int32_t> count(const Json& body, const char* name) {
-  const Json given = body.value(name, Json(0));
-  if (given.is_number_integer() && given >= 0 && given <= kTasksMax) {
-    return given.get<std::int32_t>();
+void read_count(JsonFields& fields, const char* name, std::int32_t& out) {
+  fields.integer(name, out, 0, kTasksMax);
+}
+
+void read_amount(JsonFields& fields, const char* name, std::int64_t& out) {
+  fields.integer(name, out, 0, kAmountMax);
+}
+
+// Masks have 64 bits.
+void read_numbers(JsonFields& fields, const char* name, std::vector<std::uint64_t>& out) {
+  const Json* list = fields.find(name);
+  if (list == nullptr) return;
+  const bool fits = list->is_array() && list->size() <= kListMax;
+  for (std::size_t i = 0; fits && i < list->size(); ++i) {
+    const Json& item = (*list)[i];
+    if (!item.is_number_integer() || item < 0) break;
+    out.push_back(item.get<std::uint64_t>());
   }
-  return invalid("bad_value", std::string(name) + " is a whole number from 0 to 100000", name);
+  if (!fits || out.size() != list->size()) {
+    fields.fail(name, "bad_value",
+                fmt::format("expected a list of at most {} whole numbers, not below 0", kListMax));
+  }
 }
 
-Result<std::int64_t> amount(const Json& body, const char* name) {
-  constexpr std::int64_t kMax = std::int64_t{1} << 50;
-  const Json given = body.value(name, Json(0));
-  if (given.is_number_integer() && given >= 0 && given <= kMax) return given.get<std::int64_t>();
-  return invalid("bad_value", std::string(name) + " is a whole number, not below 0", name);
-}
-
-Result<backends::DeviceBind> read_bind(const Json& value) {
+void read_bind(JsonFields& fields, backends::DeviceBind& bind) {
   using Kind = backends::DeviceBind::Kind;
-  const std::map<std::string, Kind> kinds = {{"all", Kind::kAll},
-                                             {"single", Kind::kSingle},
-                                             {"per_task", Kind::kPerTask},
-                                             {"map", Kind::kMap},
-                                             {"mask", Kind::kMask}};
-  backends::DeviceBind bind;
-  const auto kind = kinds.find(value.at("kind").get<std::string>());
-  if (kind == kinds.end()) {
-    return invalid("bad_value", "devices.bind.kind is all, single, per_task, map or mask",
-                   "devices");
-  }
-  bind.kind = kind->second;
-  TRY_ASSIGN(bind.count, count(value, "count"));
-  bind.list = value.value("list", std::vector<std::uint64_t>{});
+  const int kind = fields.one_of("kind", kBinds);
+  if (kind < 0) fields.fail("kind", "missing_field", "say how GPUs are bound");
+  constexpr std::array kKinds{Kind::kAll, Kind::kSingle, Kind::kPerTask, Kind::kMap, Kind::kMask};
+  if (kind >= 0) bind.kind = kKinds.at(static_cast<std::size_t>(kind));
+  read_count(fields, "count", bind.count);
+  read_numbers(fields, "list", bind.list);
   const bool needs_list = bind.kind == Kind::kMap || bind.kind == Kind::kMask;
-  if (bind.list.size() > kListMax || needs_list == bind.list.empty()) {
-    return invalid("bad_value", "devices.bind.list is for map and mask, with up to 4096 numbers",
-                   "devices");
+  if (needs_list == bind.list.empty()) {
+    fields.fail("list", "bad_value", "a list is for map and mask, which have one");
   }
-  return bind;
 }
 
-Result<backends::StepDevices> read_devices(const Json& value) {
-  backends::StepDevices devices;
+void read_devices(JsonFields& fields, backends::StepDevices& devices) {
+  int given = 0;
   for (const auto& [name, into] :
        {std::pair{"per_node", &devices.per_node}, std::pair{"per_task", &devices.per_task},
         std::pair{"total", &devices.total}}) {
-    if (!value.contains(name)) continue;
-    TRY_ASSIGN(*into, count(value, name));
+    if (!fields.has(name)) continue;
+    read_count(fields, name, into->emplace(0));
+    if (++given > 1) fields.fail(name, "given_twice", "give one of per_node, per_task and total");
   }
-  if (devices.per_node.has_value() + devices.per_task.has_value() + devices.total.has_value() > 1) {
-    return invalid("bad_value", "devices has one of per_node, per_task and total", "devices");
-  }
-  TRY_ASSIGN(devices.tasks_per_device, count(value, "tasks_per_device"));
-  devices.model = value.value("model", "");
-  if (value.contains("bind")) {
-    TRY_ASSIGN(devices.bind, read_bind(value.at("bind")));
-  }
-  return devices;
+  read_count(fields, "tasks_per_device", devices.tasks_per_device);
+  fields.text("model", devices.model);
+  fields.object("bind", [&](JsonFields& bind) { read_bind(bind, devices.bind); });
 }
 
-Result<backends::StepRequest> read_request(const Json& body) {
-  backends::StepRequest request;
-  TRY_ASSIGN(request.tasks, count(body, "tasks"));
-  TRY_ASSIGN(request.nodes, count(body, "nodes"));
-  TRY_ASSIGN(request.tasks_per_node, count(body, "tasks_per_node"));
-  TRY_ASSIGN(request.cores_per_task, count(body, "cores_per_task"));
-  TRY_ASSIGN(request.relative, count(body, "relative"));
-  TRY_ASSIGN(request.memory_bytes, amount(body, "memory_bytes"));
-  TRY_ASSIGN(request.memory_per_core_bytes, amount(body, "memory_per_core_bytes"));
-  request.nodelist = body.value("nodelist", std::vector<std::string>{});
-  request.exclude = body.value("exclude", std::vector<std::string>{});
-  request.overcommit = body.value("overcommit", false);
-  request.exact = body.value("exact", false);
-  request.overlap = body.value("overlap", false);
-  request.waits = body.value("waits", true);
-  request.all_cores = body.value("all_cores", false);
-  if (body.contains("devices")) {
-    TRY_ASSIGN(request.devices, read_devices(body.at("devices")));
-  }
-  const Json countables = body.value("countables", Json::object());
-  for (const auto& [name, value] : countables.items()) {
-    request.countables.push_back({name, value.get<std::int64_t>()});
-  }
-  return request;
+void read_request(JsonFields& fields, backends::StepRequest& request) {
+  read_count(fields, "tasks", request.tasks);
+  read_count(fields, "nodes", request.nodes);
+  read_count(fields, "tasks_per_node", request.tasks_per_node);
+  read_count(fields, "cores_per_task", request.cores_per_task);
+  read_count(fields, "relative", request.relative);
+  read_amount(fields, "memory_bytes", request.memory_bytes);
+  read_amount(fields, "memory_per_core_bytes", request.memory_per_core_bytes);
+  fields.texts("nodelist", request.nodelist, codec::kNameRule, kNodesMax);
+  fields.texts("exclude", request.exclude, codec::kNameRule, kNodesMax);
+  fields.boolean("overcommit", request.overcommit);
+  fields.boolean("exact", request.exact);
+  fields.boolean("overlap", request.overlap);
+  fields.boolean("waits", request.waits);
+  fields.boolean("all_cores", request.all_cores);
+  fields.object("devices", [&](JsonFields& devices) { read_devices(devices, request.devices); });
+  fields.countables("countables", request.countables, JsonFields::Zeros::kKept);
 }
 
-Result<backends::StepHolding> read_held(const Json& value) {
-  backends::StepHolding holding;
-  for (const std::int32_t core : value.value("cores", std::vector<std::int32_t>{})) {
-    if (core < 0 || core >= CoreSet::kEnd) {
-      return invalid("bad_value", fmt::format("there is no core {}", core), "held");
+void read_streams(JsonFields& fields, std::string& stdout_path, std::string& stderr_path) {
+  fields.text("stdout_path", stdout_path, kPath);
+  fields.text("stderr_path", stderr_path, kPath);
+}
+
+void read_program(JsonFields& fields, backends::StepProgram& program) {
+  read_amount(fields, "time_limit_s", program.time_limit_s);
+  fields.texts("command", program.command, kArgument, kWordsMax);
+  if (program.command.empty() || program.command.front().empty()) {
+    fields.fail("command", "bad_value", "command is a list of words, the program first");
+  }
+  fields.text("name", program.name);
+  fields.text_map("environment", program.environment, kArgument, kArgument, kVariablesMax);
+  fields.text("workdir", program.workdir, kPath);
+  read_streams(fields, program.stdout_path, program.stderr_path);
+  program.stdin_text = "none";
+  fields.text("stdin", program.stdin_text, kPath);
+  program.stdin_rank = -1;
+  fields.integer("stdin_rank", program.stdin_rank, -1, kTasksMax);
+  fields.boolean("label", program.label);
+  fields.boolean("kill_on_bad_exit", program.kill_on_bad_exit);
+  if (const Json* given = fields.find("container")) {
+    Result<ContainerSpec> container = codec::read_container(*given);
+    if (!container.ok()) {
+      const std::string field = "container." + container.error().field;
+      return fields.failure().set(container.error(), field);
     }
-    holding.cores.insert(core);
+    program.container = std::move(container).value();
   }
-  TRY_ASSIGN(holding.devices, codec::read_grants(value.at("devices")));
-  TRY_ASSIGN(holding.memory_bytes, amount(value, "memory_bytes"));
-  return holding;
+}
+
+void read_held(JsonFields& fields, backends::StepHolding& holding) {
+  std::vector<std::int32_t> cores;
+  fields.integers("cores", cores, 0, CoreSet::kEnd - 1, CoreSet::kEnd);
+  for (const std::int32_t core : cores) holding.cores.insert(core);
+  if (const Json* given = fields.find("devices")) {
+    Result<std::vector<DeviceGrant>> devices = codec::read_grants(*given);
+    if (!devices.ok()) return fields.failure().set(devices.error(), fields.path_of("devices"));
+    holding.devices = std::move(devices).value();
+  }
+  read_amount(fields, "memory_bytes", holding.memory_bytes);
+}
+
+// As `begun` told it: what a newer server had added is left alone.
+void read_held_node(JsonFields& fields, backends::StepAttach& attach) {
+  std::string name;
+  fields.text("node", name, codec::kNameRule);
+  if (name.empty()) fields.fail("node", "missing_field", "give the node's name");
+  std::vector<std::int32_t> ranks;
+  fields.integers("ranks", ranks, 0, INT32_MAX, kTasksMax);
+  attach.ranks[name].assign(ranks.begin(), ranks.end());
+  fields.object("held", [&](JsonFields& held) { read_held(held, attach.held[name]); });
+  fields.allow_unknown();
+}
+
+void read_seen(JsonFields& fields, std::vector<backends::SeenOutput>& seen) {
+  backends::SeenOutput& one = seen.emplace_back();
+  std::int32_t rank = 0;
+  fields.integer("rank", rank, 0, INT32_MAX);
+  one.rank = static_cast<Rank>(rank);
+  one.is_stderr = fields.one_of("stream", kStreams) == 1;
+  fields.integer("bytes", one.bytes, 0, INT64_MAX);
 }
 
 }  // namespace
 
 Result<StepBody> read_step(const Json& body) {
   StepBody step;
-  try {
-    TRY_ASSIGN(step.request, read_request(body));
-    TRY_ASSIGN(step.program.time_limit_s, amount(body, "time_limit_s"));
-    step.program.command = body.at("command").get<std::vector<std::string>>();
-    step.program.name = body.value("name", "");
-    step.program.environment = body.value("environment", std::map<std::string, std::string>{});
-    step.program.workdir = body.value("workdir", "");
-    step.program.stdout_path = body.value("stdout_path", "");
-    step.program.stderr_path = body.value("stderr_path", "");
-    step.program.stdin_text = body.value("stdin", "none");
-    step.program.stdin_rank = body.value("stdin_rank", -1);
-    step.program.label = body.value("label", false);
-    step.program.kill_on_bad_exit = body.value("kill_on_bad_exit", false);
-  } catch (const Json::exception& e) {
-    return invalid("bad_value", std::string("the step cannot be read: ") + e.what(), "");
-  }
-  if (body.contains("container")) {
-    TRY_ASSIGN(step.program.container, codec::read_container(body["container"]));
-  }
-  if (step.program.command.empty() || step.program.command.front().empty()) {
-    return invalid("bad_value", "command is a list of words, the program first", "command");
-  }
-  if (step.program.name.size() > kNameMax) {
-    return invalid("bad_value", "name has at most 1024 bytes", "name");
-  }
-  if (step.program.stdin_rank < -1 || step.program.stdin_rank > kTasksMax) {
-    return invalid("bad_value", "stdin_rank is the number of a task", "stdin_rank");
-  }
+  codec::Failure failure;
+  JsonFields fields(body, "", failure);
+  read_request(fields, step.request);
+  read_program(fields, step.program);
+  fields.done();
+  if (failure.any()) return failure.error();
   return step;
 }
 
 Result<backends::StepAttach> read_step_attach(const Json& body, std::int32_t step) {
   backends::StepAttach attach;
   attach.step = step;
-  try {
-    attach.attempt = body.at("attempt").get<AttemptNumber>();
-    for (const Json& node : body.at("nodes")) {
-      const auto name = node.at("node").get<std::string>();
-      attach.ranks[name] = node.at("ranks").get<std::vector<Rank>>();
-      if (!node.contains("held")) continue;
-      TRY_ASSIGN(attach.held[name], read_held(node.at("held")));
-    }
-    TRY_ASSIGN(attach.time_left_s, amount(body, "time_left_s"));
-    attach.input = body.value("input", false);
-    attach.stdin_rank = body.value("stdin_rank", -1);
-    attach.kill_on_bad_exit = body.value("kill_on_bad_exit", false);
-    attach.stdout_path = body.value("stdout_path", "");
-    attach.stderr_path = body.value("stderr_path", "");
-    for (const Json& each : body.value("seen", Json::array())) {
-      attach.seen.push_back({each.at("rank").get<Rank>(), each.value("stream", "") == "stderr",
-                             each.at("bytes").get<std::int64_t>()});
-    }
-  } catch (const Json::exception& e) {
-    return invalid("bad_value", std::string("what is attached to cannot be read: ") + e.what(), "");
-  }
+  codec::Failure failure;
+  JsonFields fields(body, "", failure);
+  if (!fields.has("attempt")) fields.fail("attempt", "missing_field", "give the step's attempt");
+  std::int64_t attempt = 0;
+  fields.integer("attempt", attempt, 1, UINT32_MAX);
+  attach.attempt = static_cast<AttemptNumber>(attempt);
+  fields.objects("nodes", kNodesMax,
+                 [&](JsonFields& node, std::size_t) { read_held_node(node, attach); });
+  read_amount(fields, "time_left_s", attach.time_left_s);
+  fields.boolean("input", attach.input);
+  attach.stdin_rank = -1;
+  fields.integer("stdin_rank", attach.stdin_rank, -1, kTasksMax);
+  fields.boolean("kill_on_bad_exit", attach.kill_on_bad_exit);
+  read_streams(fields, attach.stdout_path, attach.stderr_path);
+  fields.objects("seen", 2 * static_cast<std::size_t>(kTasksMax),
+                 [&](JsonFields& seen, std::size_t) { read_seen(seen, attach.seen); });
+  fields.done();
+  if (failure.any()) return failure.error();
   return attach;
 }
 

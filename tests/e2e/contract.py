@@ -138,7 +138,8 @@ class Contract:
             if name not in known:
                 problems.append(f"the parameter {name} has no schema")
                 continue
-            value = int(text) if known[name]["schema"].get("type") == "integer" and text.lstrip("-").isdigit() else text
+            is_number = self.resolve(known[name]["schema"]).get("type") == "integer" and text.lstrip("-").isdigit()
+            value = int(text) if is_number else text
             problems += [f"{name}={text}: {one}" for one in self.wrong(known[name]["schema"], value)]
         content = operation.get("requestBody", {}).get("content", {})
         if body and "application/json" in content:

@@ -115,7 +115,7 @@ class Admission {
     const Node* node = state_.find_node(event.node);
     if (node == nullptr || node->removed) return not_found("node", event.node.value);
     if (event.by.us == 0 || event.by > state_.now) return {};
-    return Error{ErrorKind::kInvalid, "time_passed",
+    return Error{ErrorKind::kConflict, "time_passed",
                  "the time has passed: name a later one, or say `now`", "by"};
   }
 
