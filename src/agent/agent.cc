@@ -350,7 +350,7 @@ void Agent::signal(const protocol::Signal& signal) {
   const auto found = held_.find(signal.key);
   if (found == held_.end()) return;
   if (signal.step.has_value()) return found->second->stop_step(*signal.step, signal.number);
-  found->second->signal(signal.number, signal.batch_only);
+  found->second->signal(signal);
 }
 
 void Agent::start_step(const StepOrder& step) {
@@ -413,7 +413,9 @@ void Agent::check_stopped(std::int64_t since_us, std::int64_t kill_after_us) {
   const std::int64_t waited_us = loop_.monotonic_us() - since_us;
   if (over || waited_us > kStopMax_us) return stopped_(over);
   if (waited_us > kill_after_us) {  // they had their chance
-    for (const auto& [key, held] : held_) held->signal(SIGKILL, /*batch_only=*/false);
+    protocol::Signal kill;
+    kill.number = SIGKILL;
+    for (const auto& [key, held] : held_) held->signal(kill);
     kill_after_us += 1'000'000;
   }
   stop_timer_ = loop_.after(std::chrono::milliseconds(5), [this, since_us, kill_after_us] {

@@ -5,6 +5,7 @@
 // of the loop's thread.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -43,6 +44,13 @@ struct LogRequest {
   std::int64_t tail_lines = -1;  // -1: everything
 };
 
+// Which processes of a job a signal is for; of a job without a batch script all are its tasks.
+enum class SignalTo : std::uint8_t {
+  kAll,
+  kScript,  // the batch script and what it runs by itself
+  kSteps,   // the tasks of steps
+};
+
 class RunningWork {
  public:
   virtual ~RunningWork() = default;
@@ -52,8 +60,8 @@ class RunningWork {
   virtual void read_log(CallPtr call, const LogRequest& request) = 0;
   // Answers with a WebSocket to a command in the world of a running task. REQUIRES: the caller may.
   virtual void open_exec(const CallPtr& call, JobId job) = 0;
-  // Passes a signal to the job's tasks, or to its batch script alone; how many nodes it reached.
-  virtual int signal(const core::Job& job, int number, bool batch_only) = 0;
+  // Passes a signal to the job's processes; how many nodes it reached.
+  virtual int signal(const core::Job& job, int number, SignalTo to) = 0;
   // The job asks for its own end: its tasks are not signalled before they have the answer.
   virtual void expect_own_end(JobId job) = 0;
 };

@@ -18,6 +18,7 @@ std::vector<Command> event_commands();       // events, top
 std::vector<Command> node_commands();        // nodes, drain, undrain
 std::vector<Command> node_care_commands();   // upgrade, node drain, reboot, upgrade, resume
 std::vector<Command> declared_commands();    // apply, diff, get, delete
+std::vector<Command> key_commands();         // key create, key list, key revoke
 std::vector<Command> token_commands();       // token create, join-token create
 std::vector<Command> sbatch_commands();      // sbatch
 std::vector<Command> squeue_commands();      // squeue

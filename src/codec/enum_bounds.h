@@ -9,6 +9,7 @@
 #include "model/declared.h"
 #include "model/health.h"
 #include "model/job.h"
+#include "model/key.h"
 #include "model/node.h"
 
 namespace dove::codec {
@@ -24,6 +25,10 @@ constexpr LaunchMode last_of<LaunchMode>() {
 template <>
 constexpr Preempt last_of<Preempt>() {
   return Preempt::kRestart;
+}
+template <>
+constexpr KeyScope last_of<KeyScope>() {
+  return KeyScope::kAll;
 }
 template <>
 constexpr RunAs last_of<RunAs>() {

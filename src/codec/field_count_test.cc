@@ -93,6 +93,9 @@ TEST(FieldCount, OfEvents) {
   EXPECT_EQ(field_count<UnknownTaskObserved>(), 3u);
   EXPECT_EQ(field_count<ObjectDeleted>(), 2u);
   EXPECT_EQ(field_count<JoinTokenIssued>(), 3u);
+  EXPECT_EQ(field_count<Key>(), 6u);
+  EXPECT_EQ(field_count<KeyIssued>(), 2u);
+  EXPECT_EQ(field_count<KeyRevoked>(), 1u);
   EXPECT_EQ(field_count<CheckpointTaken>(), 2u);
   EXPECT_EQ(field_count<FindingReported>(), 2u);
   EXPECT_EQ(field_count<NodeActionRequested>(), 5u);

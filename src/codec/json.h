@@ -70,6 +70,9 @@ Result<Inventory> read_inventory(const nlohmann::json& value);
 nlohmann::json task_exit_json(const TaskExit& exit);
 Result<TaskExit> read_task_exit(const nlohmann::json& value);
 
+// GET /v1/keys: a key without what it is made of.
+nlohmann::json key_json(const Key& key);
+
 // {"kind": "Pool", "name": "...", ...}; kinds are Cluster, Pool, Queue, Node, Limit, User,
 // Project, Reservation.
 nlohmann::json declared_json(const Declared& object);

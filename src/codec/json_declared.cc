@@ -294,6 +294,13 @@ Declared read_as(JsonFields& fields) {
 
 }  // namespace
 
+Json key_json(const Key& key) {
+  Json object{{"id", key.id}, {"user", key.user}, {"name", key.name}, {"scope", word(key.scope)}};
+  put_instant(object, "issued_at", key.issued_at);
+  put_instant(object, "expires_at", key.expires_at);
+  return object;
+}
+
 Json declared_json(const Declared& object) {
   Json json = std::visit([](const auto& v) { return write(v); }, object);
   json["kind"] = kKinds[object.index()];

@@ -76,6 +76,8 @@ Json write(const JoinTokenIssued& v) {
   put_instant(object, "expires_at", v.expires_at);
   return object;
 }
+Json write(const KeyIssued& v) { return {{"key", key_json(v.key)}}; }
+Json write(const KeyRevoked& v) { return {{"id", v.id}}; }
 
 Json write(const FindingReported& v) {
   Json object = finding_json(v.finding);

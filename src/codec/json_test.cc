@@ -134,9 +134,7 @@ TEST(Json, EveryRecordHasItsKindAndNoSecret) {
 
 // As in JSON Schema's "integer".
 TEST(Json, WholeNumbersMayHaveAPoint) {
-  const auto read = [](const char* text) {
-    return dump_json(*parse_json(text, 100));
-  };
+  const auto read = [](const char* text) { return dump_json(*parse_json(text, 100)); };
   EXPECT_EQ(read("[25.0, 1e3, -0.0, -2.0]"), "[25,1000,0,-2]");
   EXPECT_EQ(read("[0.5, 9007199254740992.0]"), "[0.5,9007199254740992]");
   EXPECT_FALSE(parse_json("1e19", 100)->is_number_integer());

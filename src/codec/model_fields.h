@@ -14,6 +14,7 @@
 #include "model/declared.h"
 #include "model/health.h"
 #include "model/job.h"
+#include "model/key.h"
 #include "model/node.h"
 #include "model/placement.h"
 #include "model/resources.h"
@@ -216,6 +217,12 @@ template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Project>& v) {
   auto layout = ar.layout(1, "Project");
   ar(v.name, v.domain, v.users, v.limits);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<Key>& v) {
+  auto layout = ar.layout(1, "Key");
+  ar(v.id, v.user, v.name, v.scope, v.issued_at, v.expires_at);
 }
 
 template <class Ar>

@@ -60,6 +60,8 @@ DOVE_RECORD_KIND(ExecStarted, 29, 1)
 DOVE_RECORD_KIND(HangObserved, 30, 1)
 DOVE_RECORD_KIND(HangEnded, 31, 1)
 DOVE_RECORD_KIND(NodeDeclaredOff, 32, 1)
+DOVE_RECORD_KIND(KeyIssued, 33, 1)
+DOVE_RECORD_KIND(KeyRevoked, 34, 1)
 DOVE_RECORD_KIND(Launch, 101, 1)
 DOVE_RECORD_KIND(Start, 102, 1)
 DOVE_RECORD_KIND(Stop, 103, 2)
@@ -166,6 +168,14 @@ void fields(Ar& ar, typename Ar::template Of<ObjectDeleted>& v) {
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<JoinTokenIssued>& v) {
   ar(v.sha256, v.node_name, v.expires_at);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<KeyIssued>& v) {
+  ar(v.sha256, v.key);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<KeyRevoked>& v) {
+  ar(v.id);
 }
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<CheckpointTaken>& v) {

@@ -28,6 +28,7 @@ constexpr std::array<Words, 11> kStopReasons{
     "",         "finished",      "task_failed", "cancelled", "time_limit", "node_lost",
     "requeued", "launch_failed", "preempted",   "preflight", "hung"};
 constexpr std::array<Words, 3> kPreempts{"never", "checkpoint", "restart"};
+constexpr std::array<Words, 3> kKeyScopes{"read", "jobs", "all"};
 constexpr std::array<Words, 4> kRunAs{"node", "submitter", "agent", "virtual"};
 constexpr std::array<Words, 3> kOnHang{"show", "requeue", "retry"};
 constexpr std::array<Words, 3> kSpreads{"any", "pack", "spread"};
@@ -96,6 +97,7 @@ std::string_view word(StopReason reason) { return at(kStopReasons, reason); }
 std::string_view word(Contact contact) { return at(kContacts, contact); }
 std::string_view word(core::PlacementStage stage) { return at(kPlacementStages, stage); }
 std::string_view word(Preempt preempt) { return at(kPreempts, preempt); }
+std::string_view word(KeyScope scope) { return at(kKeyScopes, scope); }
 std::string_view word(RunAs run_as) { return at(kRunAs, run_as); }
 std::string_view word(OnHang on_hang) { return at(kOnHang, on_hang); }
 std::string_view word(Spread spread) { return at(kSpreads, spread); }
@@ -141,6 +143,7 @@ std::string_view state_word(const core::Node& node) {
 std::span<const std::string_view> launch_modes() { return kLaunchModes; }
 std::span<const std::string_view> dependency_kinds() { return kDependencyKinds; }
 std::span<const std::string_view> preempt_modes() { return kPreempts; }
+std::span<const std::string_view> key_scopes() { return kKeyScopes; }
 std::span<const std::string_view> run_as_modes() { return kRunAs; }
 std::span<const std::string_view> on_hang_modes() { return kOnHang; }
 std::span<const std::string_view> spreads() { return kSpreads; }

@@ -10,6 +10,7 @@
 #include "core/state/state.h"
 #include "model/health.h"
 #include "model/job.h"
+#include "model/key.h"
 #include "model/node.h"
 #include "model/reason.h"
 
@@ -25,6 +26,7 @@ std::string_view word(Contact contact);      // "connected" "broken" "silent" "l
 std::string_view word(core::PlacementStage stage);  // "ordered" "prepared" "started" "ended"
 std::string_view word(Preempt preempt);             // "never" "checkpoint" "restart"
 std::string_view word(RunAs run_as);                // "node" "submitter" "agent" "virtual"
+std::string_view word(KeyScope scope);              // "read" "jobs" "all"
 std::string_view word(OnHang on_hang);              // "show" "requeue" "retry"
 std::string_view word(Spread spread);               // "any" "pack" "spread"
 std::string_view word(Purpose purpose);             // "" "starvation" "fairness" ...
@@ -46,6 +48,7 @@ std::span<const std::string_view> launch_modes();
 std::span<const std::string_view> dependency_kinds();
 std::span<const std::string_view> preempt_modes();
 std::span<const std::string_view> run_as_modes();
+std::span<const std::string_view> key_scopes();
 std::span<const std::string_view> on_hang_modes();
 std::span<const std::string_view> spreads();
 std::span<const std::string_view> severities();

@@ -1,33 +1,28 @@
 // Identity: who a bearer token belongs to.
 //
 // The administrator's token and the server's secret lie in the data directory, both 0600, made when
-// missing. Users' tokens are known by SHA-256 (UserDeclaration), agents' by Node, tokens of running
-// jobs by HMAC: they speak for the job's user while their attempt is not over. Comparisons take the
-// same time for every wrong token. Loop thread only.
+// missing. Users' tokens are known by SHA-256 (UserDeclaration), their keys too (Key), agents' by
+// Node, tokens of running jobs by HMAC: they speak for the job's user while their attempt is not
+// over. Comparisons take the same time for every wrong token. Loop thread only.
 #pragma once
 
 #include <string>
 #include <string_view>
 
+#include "accounts/caller.h"
 #include "base/result.h"
 #include "core/state/state.h"
 #include "wire/http.h"
 
 namespace dove::listener {
 
-struct Caller {
-  std::string user;  // who acts: for an agent "agent:<node>"
-  bool admin = false;
-  JobId job;  // of a job's token
-  AttemptNumber attempt = 0;
-  NodeId node;  // of an agent's token
-};
+using accounts::Caller;
 
 class Identity {
  public:
   static Result<Identity> open(const std::string& data_dir);
 
-  // Errors: kUnauthenticated token_missing, token_invalid; kInvalid bad_user.
+  // Errors: kUnauthenticated token_missing, token_invalid, key_expired; kInvalid bad_user.
   Result<Caller> person(const wire::Request& request, const core::State& state) const;
   // Errors: kUnauthenticated token_invalid; kNotFound no_such_node; kDenied node_removed.
   Result<Caller> agent(const wire::Request& request, const core::State& state,

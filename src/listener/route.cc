@@ -11,6 +11,9 @@
 namespace dove::listener {
 namespace {
 
+using accounts::Rule;
+using accounts::Who;
+
 constexpr std::size_t kBytesOfNobody = 64 << 10;
 
 std::string_view next_part(std::string_view& path) {
@@ -52,34 +55,24 @@ bool match(std::string_view pattern, std::string_view path, std::vector<std::str
   return pattern.empty() && path.empty();
 }
 
-Result<Caller> find_caller(const Desk& desk, const RouteWords& route, const Call& call) {
-  switch (route.access) {
-    case Access::kAnyone:
+Result<Caller> find_caller(const Desk& desk, const Rule& rule, const Call& call) {
+  switch (rule.who) {
+    case Who::kAnyone:
       return Caller{};
-    case Access::kJoin: {
+    case Who::kJoin: {
       TRY_ASSIGN(const std::string digest, Identity::token_digest(call.request));
       if (desk.state().join_tokens.contains(digest)) return Caller{};
       return join_token_invalid();
     }
-    case Access::kAgent:
-    case Access::kNode:
+    case Who::kAgent:
+    case Who::kNode:
       return desk.identity.agent(call.request, desk.state(), call.parameters.front());
-    case Access::kPerson:
-      return desk.identity.person(call.request, desk.state());
-    case Access::kUser: {
+    case Who::kPerson:
+    case Who::kUser:
+    case Who::kAdmin: {
       TRY_ASSIGN(Caller caller, desk.identity.person(call.request, desk.state()));
-      if (!caller.job) return caller;
-      return Error{ErrorKind::kDenied, "not_for_jobs",
-                   "the token of a running job is for that job, its array and the jobs that it "
-                   "submitted; use your own token here",
-                   ""};
-    }
-    case Access::kAdmin: {
-      TRY_ASSIGN(Caller caller, desk.identity.person(call.request, desk.state()));
-      if (caller.admin) return caller;
-      return Error{ErrorKind::kDenied, "admin_only",
-                   "only an administrator may do this; ask one, or use the administrator's token",
-                   ""};
+      TRY(may_call(rule, caller));
+      return caller;
     }
   }
   return Caller{};
@@ -93,9 +86,9 @@ Error failed(const Desk& desk, const Call& call, const Error& why) {
 }
 
 // The caller's share of the server; agents, whose words nobody else can say, have it without limit.
-Result<std::shared_ptr<void>> begin(const Desk& desk, const RouteWords& route, const Caller& caller,
+Result<std::shared_ptr<void>> begin(const Desk& desk, const Rule& rule, const Caller& caller,
                                     const Call& call) {
-  if (route.access == Access::kAgent || route.access == Access::kNode) {
+  if (rule.who == Who::kAgent || rule.who == Who::kNode) {
     return std::shared_ptr<void>();
   }
   const std::string who = caller.user.empty()
@@ -105,8 +98,8 @@ Result<std::shared_ptr<void>> begin(const Desk& desk, const RouteWords& route, c
 }
 
 // A stolen token is of no use without the node's key.
-Result<void> check_certificate(const Desk& desk, const RouteWords& route, const Call& call) {
-  if (route.access != Access::kAgent || desk.options.nodes == nullptr) return {};
+Result<void> check_certificate(const Desk& desk, const Rule& rule, const Call& call) {
+  if (rule.who != Who::kAgent || desk.options.nodes == nullptr) return {};
   const std::string wanted = desk.options.nodes->uri_of(call.parameters.front());
   if (call.request.peer_identity == wanted) return {};
   return Error{ErrorKind::kUnauthenticated, "wrong_certificate",
@@ -166,13 +159,13 @@ void dispatch(const Desk& desk, std::span<const Route> routes, wire::Request req
       allowed += (allowed.empty() ? "" : ", ") + std::string(route.words.method);
       continue;
     }
-    Result<Caller> caller = find_caller(desk, route.words, *call);
+    Result<Caller> caller = find_caller(desk, *route.rule, *call);
     if (!caller.ok()) return call->fail(failed(desk, *call, caller.error()));
-    Result<std::shared_ptr<void>> share = begin(desk, route.words, *caller, *call);
+    Result<std::shared_ptr<void>> share = begin(desk, *route.rule, *caller, *call);
     if (!share.ok()) return call->fail(share.error());
     call->in_progress = std::move(share).value();
     if (const auto refused = check_flags(*call)) return call->fail(*refused);
-    if (const auto shown = check_certificate(desk, route.words, *call); !shown.ok()) {
+    if (const auto shown = check_certificate(desk, *route.rule, *call); !shown.ok()) {
       return call->fail(shown.error());
     }
     call->caller = std::move(caller).value();
@@ -192,7 +185,7 @@ Result<std::size_t> admit(const Desk& desk, std::span<const Route> routes,
     }
     call.request.peer_address = head.peer_address;
     call.request.peer_identity = head.peer_identity;
-    const Result<Caller> caller = find_caller(desk, route.words, call);
+    const Result<Caller> caller = find_caller(desk, *route.rule, call);
     if (!caller.ok()) return failed(desk, call, caller.error());
     return route.words.body_bytes_max;
   }

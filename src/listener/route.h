@@ -11,36 +11,25 @@
 #include <string_view>
 #include <vector>
 
+#include "accounts/rules.h"
 #include "listener/call.h"
 
 namespace dove::listener {
 
 class Desk;
 
-// Who may call. The handler finds out who it was in Call::caller.
-enum class Access {
-  kAnyone,
-  kPerson,  // the administrator's, a user's or a running job's token
-  kUser,    // the same without jobs' tokens
-  kAdmin,
-  kAgent,  // the token of the node that the path's first parameter names, and with TLS its
-           // certificate
-  kNode,   // that token alone: of a node whose certificate has ended, too
-  kJoin,   // a join token that is not used up; the handler looks whom it is for
-};
-
 inline constexpr std::size_t kMiB = 1 << 20;
 
 struct RouteWords {
   const char* method;
   const char* path;       // "/v1/jobs/{id}"
-  const char* operation;  // operationId
-  Access access;
+  const char* operation;  // operationId; who may call it: api/authz.yaml
   std::size_t body_bytes_max = kMiB;
 };
 
 struct Route {
   RouteWords words;
+  const accounts::Rule* rule;
   std::function<void(CallPtr)> handle;  // answers its call once, now or later
 };
 
@@ -55,9 +44,9 @@ template <class Context>
 std::vector<Route> bind_routes(Context& context, std::span<const RouteOf<Context>> table) {
   std::vector<Route> routes;
   for (const RouteOf<Context>& row : table) {
-    routes.push_back(Route{row.words, [&context, handle = row.handle](CallPtr call) {
-                             handle(context, std::move(call));
-                           }});
+    routes.push_back(
+        Route{row.words, &accounts::rule_of(row.words.operation),
+              [&context, handle = row.handle](CallPtr call) { handle(context, std::move(call)); }});
   }
   return routes;
 }
@@ -65,9 +54,9 @@ std::vector<Route> bind_routes(Context& context, std::span<const RouteOf<Context
 // Calls handle(call). A member of a wrong type that the handler did not look for is answered 400.
 void run_guarded(const CallPtr& call, const std::function<void(CallPtr)>& handle);
 
-// Finds the route and its parameters, checks the token, and calls the handler; answers 404
-// no_such_path, 405 method_not_allowed (with Allow), 401 or 403 otherwise, and 429 rate_limited
-// (with Retry-After) to whoever takes too much of the server (throttle.h).
+// Finds the route and its parameters, checks the token and its scope, and calls the handler;
+// answers 404 no_such_path, 405 method_not_allowed (with Allow), 401 or 403 otherwise, and 429
+// rate_limited (with Retry-After) to whoever takes too much of the server (throttle.h).
 void dispatch(const Desk& desk, std::span<const Route> routes, wire::Request request,
               std::shared_ptr<wire::Responder> responder);
 

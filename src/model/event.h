@@ -15,6 +15,7 @@
 #include "model/health.h"
 #include "model/ids.h"
 #include "model/job.h"
+#include "model/key.h"
 #include "model/node.h"
 #include "model/placement.h"
 #include "model/time.h"
@@ -176,6 +177,17 @@ struct JoinTokenIssued {
   bool operator==(const JoinTokenIssued&) const = default;
 };
 
+// issued_at is the record's own.
+struct KeyIssued {
+  std::string sha256;
+  Key key;
+  bool operator==(const KeyIssued&) const = default;
+};
+struct KeyRevoked {
+  std::string id;
+  bool operator==(const KeyRevoked&) const = default;
+};
+
 // The job has saved its work: what it did before is not lost when it is stopped.
 struct CheckpointTaken {
   JobId job;
@@ -274,7 +286,7 @@ using Event =
                  TaskEnded, PlacementEnded, LaunchFailed, UnknownTaskObserved, ObjectApplied,
                  ObjectDeleted, JoinTokenIssued, CheckpointTaken, FindingReported,
                  NodeActionRequested, NodeTested, RemedyEnded, PreflightFailed, ProgressReported,
-                 ExecStarted, HangObserved, HangEnded, NodeDeclaredOff>;
+                 ExecStarted, HangObserved, HangEnded, NodeDeclaredOff, KeyIssued, KeyRevoked>;
 
 // -- decisions -----------------------------------------------------------------------------------
 

@@ -20,7 +20,8 @@ struct Signal {
   AttemptKey key;
   std::optional<std::int32_t> step;  // this step's tasks alone
   std::int32_t number = 15;
-  bool batch_only = false;
+  bool batch_only = false;  // not to the tasks of steps
+  bool steps_only = false;  // not to the batch script and what it runs beside steps
 };
 
 // A step's tasks on one node.

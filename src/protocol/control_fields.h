@@ -12,6 +12,7 @@ void fields(Ar& ar, typename Ar::template Of<Signal>& v) {
   ar.may("step", v.step);
   ar.may("signal", v.number);
   ar.may("batch_only", v.batch_only);
+  ar.may("steps_only", v.steps_only);
 }
 
 // Within its step a task has no group.

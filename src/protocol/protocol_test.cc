@@ -181,7 +181,7 @@ TEST(Protocol, AControlLineIsOneOfItsKinds) {
   Control control;
   control.signal = Signal{{JobId(7), 1}, std::nullopt, 10, true};
   EXPECT_EQ(control_line(control),
-            R"({"signal":{"job":7,"attempt":1,"signal":10,"batch_only":true}})");
+            R"({"signal":{"job":7,"attempt":1,"signal":10,"batch_only":true,"steps_only":false}})");
   Control step;
   step.step = StepOrder{};
   step.step->relay_id = "r";

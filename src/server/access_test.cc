@@ -125,6 +125,7 @@ const std::map<std::string, Rule>& rules() {
       {"getOpenapi", kFree},       {"joinAgent", kJoin},        {"syncAgent", kAgents},
       {"streamOrders", kAgents},   {"takeReport", kAgents},     {"takeRelayed", kAgents},
       {"readStepInput", kAgents},  {"joinExec", kAgents},       {"certifyNode", kAgents},
+      {"listKeys", kPeople},       {"issueKey", kPeople},       {"revokeKey", kPeople},
   };
   return kRules;
 }
@@ -187,6 +188,25 @@ TEST_F(AccessTest, AJobsTokenIsForItsFamilyOnEveryRoute) {
     }
   }
   EXPECT_EQ(live.call("POST", "/v1/jobs/1/requeue", nullptr, {}, &token).status, 200);
+}
+
+// As api/authz.yaml has it: `on: own`.
+TEST_F(AccessTest, OthersJobsAreNobodysToTouch) {
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  live.call("POST", "/v1/jobs", small_job_body(), {{"X-Dove-User", "ada"}});
+  const std::string bob = user_token("bob");
+  int tried = 0;
+  for (const ApiRoute& route : api_routes()) {
+    const listener::RouteWords& words = route.words;
+    const bool of_job = std::string_view(words.path).starts_with("/v1/jobs/");
+    if (!of_job || accounts::rule_of(words.operation).on != accounts::On::kOwn) continue;
+    const Json body = std::string(words.method) == "POST" ? body_for(words.operation) : Json();
+    const Answer answer = live.call(words.method, filled(words.path, 1), body, {}, &bob);
+    EXPECT_EQ(answer.code(), "not_yours") << words.operation;
+    ++tried;
+  }
+  EXPECT_EQ(tried, 13);
 }
 
 TEST_F(AccessTest, WhatAJobSubmitsIsItsFamilyToo) {

@@ -1,8 +1,8 @@
 // The cluster as a whole, its log, and how the server itself does.
 #include <nlohmann/json.hpp>
 
+#include "accounts/access.h"
 #include "codec/json.h"
-#include "server/access.h"
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/job_select.h"
@@ -73,6 +73,7 @@ Result<EventFilter> read_filter(const Call& call, const core::State& state) {
     filter.job = found->id;
   }
   filter.family = call.caller.job;
+  filter.key = call.caller.key;
   return filter;
 }
 

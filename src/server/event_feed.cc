@@ -4,11 +4,12 @@
 #include <nlohmann/json.hpp>
 #include <variant>
 
+#include "accounts/access.h"
 #include "codec/json.h"
 #include "codec/record.h"
-#include "server/access.h"
 #include "server/job_select.h"
 #include "server/record_json.h"
+#include "telemetry/clock.h"
 #include "wire/sse.h"
 
 namespace dove::server {
@@ -24,7 +25,7 @@ bool wants(const core::State& state, const EventFilter& filter, JobId job, std::
   if (filter.job.has_value() && job != *filter.job) return false;
   if (filter.family) {
     const core::Job* found = state.find_job(job);
-    if (found == nullptr || !is_family(state, filter.family, *found)) return false;
+    if (found == nullptr || !accounts::is_family(state, filter.family, *found)) return false;
   }
   return filter.kinds.empty() || filter.kinds.count(std::string(kind)) != 0;
 }
@@ -206,7 +207,24 @@ void EventFeed::catch_up(const std::shared_ptr<Follower>& follower) {
   if (!follower->live) later(std::chrono::milliseconds(0));
 }
 
+// Nobody goes on reading with a key that was revoked, or has ended.
+void EventFeed::close_without_keys() {
+  const core::State& state = projection_.state();
+  const Instant now{telemetry::now_us()};
+  std::vector<std::shared_ptr<Follower>> over;
+  for (const auto& follower : followers_) {
+    if (follower->filter.key.empty()) continue;
+    const Key* key = accounts::find_key(state, follower->filter.key);
+    if (key == nullptr || key->expires_at <= now) over.push_back(follower);
+  }
+  for (const auto& follower : over) {
+    follower->out->close();
+    followers_.remove(follower);
+  }
+}
+
 void EventFeed::published(const listener::RecentBatch& batch) {
+  close_without_keys();
   if (followers_.empty()) return;
   std::vector<std::shared_ptr<Follower>> over;
   Broadcast broadcast(batch, projection_.state());
@@ -230,6 +248,7 @@ void EventFeed::published(const listener::RecentBatch& batch) {
 }
 
 void EventFeed::keep_alive() {
+  close_without_keys();
   for (const auto& follower : followers_) {
     if (follower->live) follower->out->write(wire::format_sse_comment("alive"));
   }

@@ -24,8 +24,9 @@ namespace dove::server {
 
 struct EventFilter {
   std::optional<JobId> job;
-  JobId family;                 // only of jobs of its family (server/access.h); none: of all
+  JobId family;                 // only of jobs of its family (accounts/access.h); none: of all
   std::set<std::string> kinds;  // empty: all
+  std::string key;              // of the follower, by id; "": another token
 };
 
 class EventFeed {
@@ -50,6 +51,7 @@ class EventFeed {
   void catch_up(const std::shared_ptr<Follower>& follower);
   bool send(Follower& follower, const std::vector<nlohmann::json>& records);
   void keep_alive();
+  void close_without_keys();
 
   wire::Loop& loop_;
   const listener::Projection& projection_;

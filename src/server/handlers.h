@@ -44,6 +44,9 @@ void apply_objects(Context& context, CallPtr call);
 void delete_object(Context& context, CallPtr call);
 void issue_user_token(Context& context, CallPtr call);
 void issue_join_token(Context& context, CallPtr call);
+void list_keys(Context& context, CallPtr call);
+void issue_key(Context& context, CallPtr call);
+void revoke_key(Context& context, CallPtr call);
 
 // -- the cluster and its log
 void get_cluster(Context& context, CallPtr call);

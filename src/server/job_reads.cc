@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "accounts/access.h"
 #include "codec/json.h"
 #include "codec/json_reasons.h"
 #include "core/explain/explain.h"
-#include "server/access.h"
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/job_select.h"

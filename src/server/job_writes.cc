@@ -6,9 +6,9 @@
 #include <csignal>
 #include <nlohmann/json.hpp>
 
+#include "accounts/access.h"
 #include "codec/json.h"
 #include "codec/json_fields.h"
-#include "server/access.h"
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/job_select.h"
@@ -84,7 +84,7 @@ constexpr std::array kSignals = {
 
 struct SignalWish {
   int number = 0;
-  bool batch_only = false;
+  backends::SignalTo to = backends::SignalTo::kAll;
   std::int32_t step = -1;  // -1: all tasks
 };
 
@@ -238,7 +238,16 @@ void signal_job(Context& context, CallPtr call) {
   SignalWish wish;
   const Result<void> read = call->read_body([&](codec::JsonFields& fields) {
     wish.number = read_signal_number(fields);
-    fields.boolean("batch_only", wish.batch_only);
+    bool batch_only = false;
+    bool steps_only = false;
+    fields.boolean("batch_only", batch_only);
+    fields.boolean("steps_only", steps_only);
+    if (batch_only && steps_only) {
+      fields.fail("steps_only", "given_twice", "give batch_only or steps_only, or none for all");
+    }
+    wish.to = batch_only   ? backends::SignalTo::kScript
+              : steps_only ? backends::SignalTo::kSteps
+                           : backends::SignalTo::kAll;
     fields.integer("step", wish.step, 0, INT32_MAX);
   });
   if (!read.ok()) return call->fail(read.error());
@@ -248,7 +257,7 @@ void signal_job(Context& context, CallPtr call) {
   int reached = 0;
   for (const core::Job* job : *jobs) {
     if (job->phase != JobPhase::kActive) continue;
-    reached += context.nodes.work.signal(*job, wish.number, wish.batch_only);
+    reached += context.nodes.work.signal(*job, wish.number, wish.to);
   }
   if (reached == 0) {
     return call->fail(Error{ErrorKind::kConflict, "not_running",

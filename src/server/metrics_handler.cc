@@ -1,8 +1,8 @@
 // What the controller tells Prometheus: the cluster, its queues and projects, the goodput of its
 // GPUs, and how the server itself does.
+#include "accounts/access.h"
 #include "core/state/books.h"
 #include "core/state/cores.h"
-#include "server/access.h"
 #include "server/context.h"
 #include "server/handlers.h"
 #include "telemetry/exposition.h"

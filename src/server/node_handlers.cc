@@ -3,11 +3,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "accounts/access.h"
 #include "codec/json.h"
 #include "codec/json_fields.h"
 #include "codec/json_health.h"
 #include "codec/words.h"
-#include "server/access.h"
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/job_select.h"

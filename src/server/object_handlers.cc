@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "accounts/access.h"
 #include "codec/declared_patch.h"
 #include "codec/json.h"
 #include "codec/json_fields.h"
@@ -13,7 +14,6 @@
 #include "core/admit/declared_warnings.h"
 #include "core/queue/policy.h"
 #include "core/state/apply.h"
-#include "server/access.h"
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/job_select.h"

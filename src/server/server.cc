@@ -53,7 +53,7 @@ struct ApiServer::Impl {
   // Calls that need a node's certificate are answered where one is asked for, and nowhere else.
   void part_routes() {
     const auto of_agents = [](const listener::Route& route) {
-      return route.words.access == listener::Access::kAgent;
+      return route.rule->who == accounts::Who::kAgent;
     };
     const auto first = std::stable_partition(routes.begin(), routes.end(),
                                              [&](const auto& route) { return !of_agents(route); });

@@ -184,6 +184,28 @@ class SameAsSlurm(unittest.TestCase):
             return place.ended(job)[0][1]
         self.assertEqual(self.both(what), "CANCELLED")
 
+    def test_a_signal_goes_to_the_steps_or_to_the_script(self):
+        self.write("signal.sh", HEAD + """trap 'echo script' USR1
+srun -n1 bash -c 'trap "echo step" USR1; touch $0.ready; until [ -e $0.go ]; do sleep 0.1; done' $1 &
+while kill -0 $! 2>/dev/null; do wait $!; done
+""")
+
+        def what(place, option, heard):
+            name = "signalled" + option
+            job = place.submit("-o", name + ".out", "signal.sh", name)
+            place.read(name + ".ready")
+            place.run("scancel", "--signal=USR1", *([option] if option else []), str(job))
+            deadline = time.monotonic() + 20
+            while heard not in place.read(name + ".out"):
+                self.assertLess(time.monotonic(), deadline, place.read(name + ".out"))
+                time.sleep(0.1)
+            open(os.path.join(place.folder, name + ".go"), "w").close()
+            place.ended(job)
+            return [line for line in place.read(name + ".out").splitlines() if line in ("step", "script")]
+        for option, heard in (("", "step"), ("--batch", "script")):
+            with self.subTest(option):
+                self.assertEqual(self.both(lambda place: what(place, option, heard)), [heard])
+
     def test_refusals(self):
         for arguments in (["--nodes=two", "--wrap", "true"], ["nowhere.sh"], ["-d", "afterok:x", "--wrap", "true"],
                           ["-t", "soon", "--wrap", "true"], ["--no-such-option", "--wrap", "true"]):

@@ -372,7 +372,9 @@ void HeldAttempt::warn(int signal_number) {
   if (order_.launch == LaunchMode::kBatch && !steps_.empty()) {
     for (std::int32_t number : steps()) stop_step(number, signal_number);
   } else {
-    signal(signal_number, /*batch_only=*/false);
+    protocol::Signal to_all;
+    to_all.number = signal_number;
+    signal(to_all);
   }
 }
 
@@ -386,14 +388,17 @@ void HeldAttempt::warn_before_limit(std::int64_t ran_us) {
   });
 }
 
-void HeldAttempt::signal(int number, bool batch_only) {
+void HeldAttempt::signal(const protocol::Signal& wanted) {
+  const bool is_script = order_.launch == LaunchMode::kBatch;
   for (const auto& slot : tasks_) {
-    if (slot->task != nullptr) slot->task->signal(number);
+    if (slot->task != nullptr && !(is_script && wanted.steps_only)) {
+      slot->task->signal(wanted.number);
+    }
   }
-  if (batch_only) return;
+  if (wanted.batch_only) return;
   for (const auto& [index, step] : steps_) {
     for (const auto& slot : step->tasks) {
-      if (slot->task != nullptr) slot->task->signal(number);
+      if (slot->task != nullptr) slot->task->signal(wanted.number);
     }
   }
 }

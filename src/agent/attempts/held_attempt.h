@@ -83,7 +83,7 @@ class HeldAttempt {
   // Lets the tasks save their work (the job's signal, its grace), then stops them. Repeats do
   // nothing. In a batch job with steps the steps are told, not the script that waits for them.
   void preempt();
-  void signal(int number, bool batch_only);
+  void signal(const protocol::Signal& wanted);
   void start_step(const StepOrder& step);
   // Its client goes on through a new controller: relays what it has not seen, and tells the end.
   void attach_step(const StepAttach& attach);

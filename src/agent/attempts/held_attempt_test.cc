@@ -340,6 +340,29 @@ TEST_F(HeldAttemptTest, ARestartedAgentStartsNothingThatItWouldRefuse) {
   EXPECT_TRUE(runner_.calls.empty());
 }
 
+// srun would pass on what it got itself: the tasks would have it twice.
+TEST_F(HeldAttemptTest, ASignalForStepsSparesTheScriptThatWaitsForThem) {
+  HeldAttempt held = make(1, false);
+  const_cast<LaunchOrder&>(held.order()).launch = LaunchMode::kBatch;
+  held.launch("{}");
+  StepOrder step;
+  step.key = held.order().key;
+  step.command = {"true"};
+  TaskGrant grant;
+  grant.rank = 5;
+  step.tasks = {grant};
+  held.start_step(step);
+  protocol::Signal wanted;
+  wanted.number = 10;
+  wanted.steps_only = true;
+  held.signal(wanted);
+  EXPECT_EQ(runner_.signals, (std::vector<std::pair<Rank, int>>{{5, 10}}));
+  wanted.steps_only = false;
+  wanted.batch_only = true;
+  held.signal(wanted);
+  EXPECT_EQ(runner_.signals, (std::vector<std::pair<Rank, int>>{{5, 10}, {0, 10}}));
+}
+
 TEST_F(HeldAttemptTest, StepsEndBeforeTheirPlacement) {
   HeldAttempt held = make(1, false);
   held.launch("{}");

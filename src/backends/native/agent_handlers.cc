@@ -23,7 +23,6 @@ namespace {
 
 using Json = nlohmann::json;
 using controller::Committed;
-using listener::Access;
 using listener::Call;
 using AgentRoute = listener::RouteOf<Agents>;
 
@@ -437,19 +436,14 @@ void join_exec(Agents& agents, CallPtr call) {
 constexpr std::size_t kBodyMax = 64 * listener::kMiB;  // of an agent with thousands of tasks
 
 constexpr std::array kRoutes = {
-    AgentRoute{{"POST", "/v1/agents/join", "joinAgent", Access::kJoin, kBodyMax}, join_agent},
-    AgentRoute{{"POST", "/v1/agents/{name}/certificate", "certifyNode", Access::kNode},
-               certify_node},
-    AgentRoute{{"POST", "/v1/agents/{name}/sync", "syncAgent", Access::kAgent, kBodyMax},
-               sync_agent},
-    AgentRoute{{"GET", "/v1/agents/{name}/orders", "streamOrders", Access::kAgent}, stream_orders},
-    AgentRoute{{"POST", "/v1/agents/{name}/report", "takeReport", Access::kAgent, kBodyMax},
-               take_report},
-    AgentRoute{{"POST", "/v1/agents/{name}/relays/{id}", "takeRelayed", Access::kAgent, kBodyMax},
-               take_relayed},
-    AgentRoute{{"GET", "/v1/agents/{name}/relays/{id}/input", "readStepInput", Access::kAgent},
-               read_step_input},
-    AgentRoute{{"GET", "/v1/agents/{name}/execs/{id}", "joinExec", Access::kAgent}, join_exec},
+    AgentRoute{{"POST", "/v1/agents/join", "joinAgent", kBodyMax}, join_agent},
+    AgentRoute{{"POST", "/v1/agents/{name}/certificate", "certifyNode"}, certify_node},
+    AgentRoute{{"POST", "/v1/agents/{name}/sync", "syncAgent", kBodyMax}, sync_agent},
+    AgentRoute{{"GET", "/v1/agents/{name}/orders", "streamOrders"}, stream_orders},
+    AgentRoute{{"POST", "/v1/agents/{name}/report", "takeReport", kBodyMax}, take_report},
+    AgentRoute{{"POST", "/v1/agents/{name}/relays/{id}", "takeRelayed", kBodyMax}, take_relayed},
+    AgentRoute{{"GET", "/v1/agents/{name}/relays/{id}/input", "readStepInput"}, read_step_input},
+    AgentRoute{{"GET", "/v1/agents/{name}/execs/{id}", "joinExec"}, join_exec},
 };
 
 }  // namespace

@@ -22,10 +22,14 @@ class NativeBackend::Work : public RunningWork {
     stream_log(std::move(call), request, agents_.relays, agents_.sessions);
   }
   void open_exec(const CallPtr& call, JobId job) override { agents_.execs.open(call, job); }
-  int signal(const core::Job& job, int number, bool batch_only) override {
+  int signal(const core::Job& job, int number, SignalTo to) override {
     const core::Attempt& attempt = job.attempts.back();
     protocol::Control control;
-    control.signal = protocol::Signal{{job.id, attempt.number}, std::nullopt, number, batch_only};
+    control.signal = protocol::Signal{{job.id, attempt.number},
+                                      std::nullopt,
+                                      number,
+                                      to == SignalTo::kScript,
+                                      to == SignalTo::kSteps};
     const std::string line = protocol::control_line(control);
     int reached = 0;
     for (const core::PlacementRecord& record : attempt.placements) {

@@ -1,11 +1,16 @@
-// dove token create, join-token create: who may call, which machine may join.
+// dove token create, key create, key list, key revoke, join-token create: who may call, which
+// machine may join.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
 #include "cli/client/api.h"
+#include "cli/client/pages.h"
+#include "cli/client/views.h"
 #include "cli/families.h"
 #include "cli/terminal/output.h"
+#include "cli/terminal/table.h"
+#include "cli/terminal/terminal.h"
 #include "cli/terminal/times.h"
 
 namespace dove::cli {
@@ -32,6 +37,71 @@ Result<int> run_token(const Invocation& invocation) {
   return kExitOk;
 }
 
+Result<int> run_key_create(const Invocation& invocation) {
+  TRY_ASSIGN(const Format format, output_format(invocation));
+  json body{{"name", invocation.operands[0]}};
+  for (const char* name : {"scope", "user"}) {
+    if (invocation.has(name)) body[name] = invocation.get(name);
+  }
+  if (invocation.has("expires")) {
+    const auto span_us = parse_span_us(invocation.get("expires"));
+    if (!span_us || *span_us < 1'000'000)
+      return usage_error("--expires takes a time such as 12h or 90d");
+    body["ttl_s"] = *span_us / 1'000'000;
+  }
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  TRY_ASSIGN(const json answer, api.send("POST", "/v1/keys", body));
+  if (format == Format::kJson || format == Format::kYaml) {
+    print_value(answer, format);
+    return kExitOk;
+  }
+  print(text_of(answer, "key") + "\n");
+  say(
+      fmt::format("key {} is good until {}; this is the only time it is shown: keep it in a file "
+                  "(mode 0600) named by DOVE_TOKEN_FILE",
+                  text_of(answer, "id"), when_text(number_of(answer, "expires_at_us"))));
+  return kExitOk;
+}
+
+Result<int> run_key_list(const Invocation& invocation) {
+  TRY_ASSIGN(const Format format, output_format(invocation));
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  const std::string target = invocation.has("user")
+                                 ? "/v1/keys?user=" + wire::percent_encode(invocation.get("user"))
+                                 : "/v1/keys";
+  TRY_ASSIGN(const json answer, get_all(api, target, "keys"));
+  if (format == Format::kJson || format == Format::kYaml) {
+    print_value(answer, format);
+    return kExitOk;
+  }
+  Table table({{"ID"}, {"USER"}, {"NAME"}, {"SCOPE"}, {"MADE"}, {"EXPIRES"}});
+  for (const json& key : list_of(answer, "keys")) {
+    if (format == Format::kName) print(text_of(key, "id") + "\n");
+    table.add({{text_of(key, "id"), ""},
+               {text_of(key, "user"), ""},
+               {text_of(key, "name"), ""},
+               {text_of(key, "scope"), ""},
+               {when_text(number_of(key, "issued_at_us")), ""},
+               {when_text(number_of(key, "expires_at_us")), ""}});
+  }
+  if (format == Format::kName) return kExitOk;
+  if (table.empty()) {
+    say("no keys: `dove key create NAME` makes one");
+  } else {
+    print(table.text(colours_on()));
+  }
+  return kExitOk;
+}
+
+Result<int> run_key_revoke(const Invocation& invocation) {
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  for (const std::string& id : invocation.operands) {
+    TRY(api.send("DELETE", "/v1/keys/" + wire::percent_encode(id), json()));
+    print(fmt::format("key {} is revoked\n", id));
+  }
+  return kExitOk;
+}
+
 Result<int> run_join_token(const Invocation& invocation) {
   TRY_ASSIGN(const Format format, output_format(invocation));
   json body = json::object();
@@ -55,6 +125,37 @@ Result<int> run_join_token(const Invocation& invocation) {
 }
 
 }  // namespace
+
+std::vector<Command> key_commands() {
+  CommandSpec create;
+  create.name = "key create";
+  create.summary = "Make a key for a program that calls in your name";
+  create.group = "Declared state";
+  create.operands = "NAME";
+  create.operands_min = create.operands_max = 1;
+  create.description =
+      "NAME says what it is for. The key is shown once, ends by itself, and can be revoked.";
+  create.options = {
+      {"scope", 0, "SCOPE", "read; jobs: your own jobs, too; all: whatever you may (jobs)"},
+      {"expires", 0, "TIME", "when it ends: 12h, 90d; at most 366d (90d)"},
+      {"user", 0, "USER", "for somebody else; administrators only"},
+      output_option()};
+  CommandSpec list;
+  list.name = "key list";
+  list.summary = "List your keys; all of them for administrators";
+  list.group = "Declared state";
+  list.options = {{"user", 0, "USER", "only of this user"}, output_option()};
+  CommandSpec revoke;
+  revoke.name = "key revoke";
+  revoke.summary = "Let nobody in with a key any more";
+  revoke.group = "Declared state";
+  revoke.operands = "ID...";
+  revoke.operands_min = 1;
+  revoke.operands_max = -1;
+  return {{create, guarded("key create", run_key_create)},
+          {list, guarded("key list", run_key_list)},
+          {revoke, guarded("key revoke", run_key_revoke)}};
+}
 
 std::vector<Command> token_commands() {
   CommandSpec token;

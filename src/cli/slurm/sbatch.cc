@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "cli/client/follow.h"
@@ -103,7 +104,12 @@ Result<int> run_scancel(const Invocation& invocation) {
   if (invocation.has("signal")) {
     TRY_ASSIGN(const int number, signal_number(invocation.get("signal")));
     body["signal"] = number;
-    if (invocation.has("batch")) body["batch_only"] = true;
+    // As Slurm's: the script, which waits for its steps, gets nothing but SIGKILL by default.
+    if (invocation.has("batch")) {
+      body["batch_only"] = true;
+    } else if (!invocation.has("full") && number != SIGKILL) {
+      body["steps_only"] = true;
+    }
     action = "/signal";
   }
   TRY_ASSIGN(Api api, Api::connect(invocation));
@@ -148,8 +154,8 @@ CommandSpec scancel_spec() {
                   {"jobname", 0, "NAMES", "the same"},
                   {"state", 't', "STATE", "jobs in this state: PENDING, RUNNING or SUSPENDED"},
                   {"signal", 's', "SIGNAL", "send this signal instead"},
-                  {"batch", 'b', "", "send it to the batch script only"},
-                  {"full", 'f', "", "send it to all tasks (so by default)"},
+                  {"batch", 'b', "", "send the signal to the batch script only"},
+                  {"full", 'f', "", "send it to the batch script, too, not to its steps alone"},
                   {"partition", 'p', "POOLS", "jobs in these pools"},
                   {"qos", 'q', "QUEUES", "jobs in these queues"},
                   {"quiet", 'Q', "", "say nothing of jobs that are over"},

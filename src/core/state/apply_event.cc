@@ -249,7 +249,10 @@ class EventFold {
     }
     if (event.kind == "queue") drop_queue(state_, name);
     if (event.kind == "limit") drop_limit(state_, name);
-    if (event.kind == "user") state_.users.erase(name);
+    if (event.kind == "user") {
+      state_.users.erase(name);
+      std::erase_if(state_.keys, [&](const auto& entry) { return entry.second.user == name; });
+    }
     if (event.kind == "project") drop_project(state_, name);
     if (event.kind == "reservation") state_.reservations.erase(name);
     if (event.kind == "node" && state_.node_declarations.erase(name) > 0) {
@@ -264,6 +267,16 @@ class EventFold {
     std::erase_if(state_.join_tokens,
                   [this](const auto& token) { return token.second.expires_at < state_.now; });
     state_.join_tokens[event.sha256] = JoinToken{event.node_name, event.expires_at};
+  }
+
+  void operator()(const KeyIssued& event) {
+    std::erase_if(state_.keys,
+                  [this](const auto& entry) { return entry.second.expires_at < state_.now; });
+    Key& key = state_.keys[event.sha256] = event.key;
+    key.issued_at = state_.now;
+  }
+  void operator()(const KeyRevoked& event) {
+    std::erase_if(state_.keys, [&](const auto& entry) { return entry.second.id == event.id; });
   }
 
   void operator()(const CheckpointTaken& event) {

@@ -158,6 +158,7 @@ class Hash {
     all(u.name, u.linux_user, u.admin, u.token_sha256, u.domain);
   }
   void add(const Project& p) { all(p.name, p.domain, p.users, p.limits); }
+  void add(const Key& k) { all(k.id, k.user, k.name, k.scope, k.issued_at, k.expires_at); }
   void add(const Reservation& r) {
     all(r.name, r.nodes, r.starts_at, r.ends_at, r.outage, r.users, r.projects);
     since(2, r.spares_for);
@@ -212,6 +213,7 @@ std::uint64_t state_hash(const State& s, int level) {
            s.hangs);
   // Logs from before it was there keep their hashes.
   if (!s.turns.empty()) hash.add(s.turns);
+  if (!s.keys.empty()) hash.add(s.keys);
   if (s.learned.kept) hash.add(s.learned);
   return hash.value();
 }

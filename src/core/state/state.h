@@ -21,6 +21,7 @@
 #include "model/health.h"
 #include "model/ids.h"
 #include "model/job.h"
+#include "model/key.h"
 #include "model/node.h"
 #include "model/placement.h"
 #include "model/time.h"
@@ -204,6 +205,7 @@ struct State {
   std::map<std::string, Reservation> reservations;
   std::map<std::string, NodeDeclaration> node_declarations;  // also of nodes not yet seen
   std::map<std::string, JoinToken> join_tokens;              // by SHA-256
+  std::map<std::string, Key> keys;                           // by SHA-256
   std::map<std::string, Usage> usage_by_user;
   std::map<std::string, Usage> usage_by_queue;  // with all queues below it
   std::map<std::string, Usage> usage_by_project;

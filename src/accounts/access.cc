@@ -1,4 +1,4 @@
-#include "server/access.h"
+#include "accounts/access.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "core/place/limits.h"
 
-namespace dove::server {
+namespace dove::accounts {
 namespace {
 
 // A job that submits a job that submits a job ...: who is further up than this is no family.
@@ -86,4 +86,10 @@ bool may_see_project(const core::State& state, const Caller& caller, const std::
   return found != state.projects.end() && is_in(found->second, caller.user);
 }
 
-}  // namespace dove::server
+// Keys are by SHA-256, and an id is the beginning of one.
+const Key* find_key(const core::State& state, const std::string& id) {
+  const auto found = state.keys.lower_bound(id);
+  return found == state.keys.end() || found->second.id != id ? nullptr : &found->second;
+}
+
+}  // namespace dove::accounts

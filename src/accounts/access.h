@@ -8,13 +8,12 @@
 
 #include <string>
 
+#include "accounts/caller.h"
+#include "base/result.h"
 #include "core/state/state.h"
-#include "listener/identity.h"
 #include "model/declared.h"
 
-namespace dove::server {
-
-using listener::Caller;
+namespace dove::accounts {
 
 // Whether the job belongs to the family of `own`.
 bool is_family(const core::State& state, JobId own, const core::Job& job);
@@ -30,4 +29,7 @@ bool may_see(const core::State& state, const Caller& caller, const Declared& obj
 bool may_see_user(const Caller& caller, const std::string& user);
 bool may_see_project(const core::State& state, const Caller& caller, const std::string& project);
 
-}  // namespace dove::server
+// The key of that id; nullptr: there is none, or no longer.
+const Key* find_key(const core::State& state, const std::string& id);
+
+}  // namespace dove::accounts

@@ -1,0 +1,52 @@
+#include "accounts/rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+
+namespace dove::accounts {
+namespace {
+
+constexpr std::array<std::string_view, 3> kGoodFor{"reading", "reading and the user's own jobs",
+                                                   "all that its user may do"};
+
+std::string_view good_for(KeyScope scope) { return kGoodFor.at(static_cast<std::size_t>(scope)); }
+
+}  // namespace
+
+const Rule& rule_of(std::string_view operation) {
+  const auto found = std::lower_bound(
+      rules().begin(), rules().end(), operation,
+      [](const Rule& rule, std::string_view name) { return rule.operation < name; });
+  CHECK(found != rules().end() && found->operation == operation,
+        "every operation of api/openapi.yaml has a rule");
+  return *found;
+}
+
+Result<void> may_call(const Rule& rule, const Caller& caller) {
+  if (rule.who == Who::kUser && caller.job) {
+    return Error{ErrorKind::kDenied, "not_for_jobs",
+                 "the token of a running job is for that job, its array and the jobs that it "
+                 "submitted; use your own token here",
+                 ""};
+  }
+  if (rule.who == Who::kAdmin && !caller.admin) {
+    return Error{ErrorKind::kDenied, "admin_only",
+                 "only an administrator may do this; ask one, or use the administrator's token",
+                 ""};
+  }
+  if (!caller.key.empty() && caller.scope < rule.scope) {
+    return Error{ErrorKind::kDenied, "key_scope",
+                 fmt::format("key {} is good for {}, and {} takes one for {}: `dove key create "
+                             "--scope {}` makes it",
+                             caller.key, good_for(caller.scope), rule.operation,
+                             good_for(rule.scope), rule.scope == KeyScope::kJobs ? "jobs" : "all"),
+                 ""};
+  }
+  return {};
+}
+
+}  // namespace dove::accounts

@@ -1,0 +1,29 @@
+// Keys: what people and their programs call with, besides the one token of a user.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "model/time.h"
+
+namespace dove {
+
+// What a key is good for; each scope holds the ones before it.
+enum class KeyScope : std::uint8_t {
+  kRead,  // looking
+  kJobs,  // the user's own jobs, too: submitting, changing, steps, commands
+  kAll,   // all that the user may do
+};
+
+// Its bearer is the user, within the scope. What it is made of is not kept, its SHA-256 is.
+struct Key {
+  std::string id;  // the beginning of the SHA-256; no secret
+  std::string user;
+  std::string name;  // what it is for, in its user's words
+  KeyScope scope = KeyScope::kRead;
+  Instant issued_at;
+  Instant expires_at;
+  bool operator==(const Key&) const = default;
+};
+
+}  // namespace dove

@@ -1,0 +1,125 @@
+// /v1/keys: the keys that people and their programs call with.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "accounts/access.h"
+#include "codec/json.h"
+#include "codec/json_fields.h"
+#include "codec/words.h"
+#include "server/context.h"
+#include "server/handlers.h"
+#include "server/page.h"
+#include "telemetry/clock.h"
+#include "wire/secret.h"
+
+namespace dove::server {
+namespace {
+
+using Json = nlohmann::json;
+using controller::Committed;
+
+constexpr std::int64_t kLongest_s = 366 * 86'400;
+constexpr std::int64_t kUsual_s = 90 * 86'400;
+constexpr std::size_t kKeysOfOneMax = 100;
+constexpr std::size_t kIdBytes = 12;
+// So that programs which look for leaked secrets know one.
+constexpr char kPrefix[] = "dovekey_";
+
+bool may_see_key(const Caller& caller, const Key& key) {
+  return caller.admin || key.user == caller.user;
+}
+
+Result<Key> read_key(const Call& call) {
+  Key key;
+  key.user = call.caller.user;
+  key.scope = KeyScope::kJobs;
+  std::int64_t ttl_s = kUsual_s;
+  TRY(call.read_body([&](codec::JsonFields& fields) {
+    fields.text("name", key.name, {64, codec::TextRule::Kind::kName});
+    if (key.name.empty()) {
+      fields.fail("name", "missing_field", "say what the key is for, as in \"ci\"");
+    }
+    fields.text("user", key.user, codec::kNameRule);
+    const int scope = fields.one_of("scope", codec::key_scopes());
+    if (scope >= 0) key.scope = static_cast<KeyScope>(scope);
+    fields.integer("ttl_s", ttl_s, 1, kLongest_s);
+  }));
+  key.expires_at = Instant{telemetry::now_us()} + seconds(ttl_s);
+  return key;
+}
+
+Result<void> check_key(const core::State& state, const Caller& caller, const Key& key) {
+  if (key.user != caller.user && !caller.admin) {
+    return Error{ErrorKind::kDenied, "admin_only",
+                 "only an administrator makes keys for others; leave out `user`", "user"};
+  }
+  if (!state.users.contains(key.user)) {
+    return Error{ErrorKind::kNotFound, "no_such_user",
+                 fmt::format("no user {} is declared, and a key is a user's: `dove token create "
+                             "--create {}` declares one",
+                             key.user, key.user),
+                 "user"};
+  }
+  const auto held = std::count_if(state.keys.begin(), state.keys.end(), [&](const auto& entry) {
+    return entry.second.user == key.user && entry.second.expires_at > state.now;
+  });
+  if (static_cast<std::size_t>(held) < kKeysOfOneMax) return {};
+  return Error{
+      ErrorKind::kConflict, "too_many_keys",
+      fmt::format("{} has {} keys, which is the most: revoke one that is not used", key.user, held),
+      ""};
+}
+
+}  // namespace
+
+void list_keys(Context& context, CallPtr call) {
+  const Result<std::int64_t> limit = call->query_number("limit", kPageUsual, 1, kPageMost);
+  if (!limit.ok()) return call->fail(limit.error());
+  const std::string user = call->query_text("user");
+  Page<std::string> page(call->query_text("after"), *limit);
+  std::map<std::string, const Key*> by_id;
+  for (const auto& [digest, key] : context.state().keys) {
+    const bool wanted = user.empty() || key.user == user;
+    if (wanted && may_see_key(call->caller, key)) by_id.emplace(key.id, &key);
+  }
+  for (const auto& [id, key] : by_id) {
+    if (!page.offer(id, [&] { return codec::key_json(*key); })) break;
+  }
+  call->reply(200, page.answer("keys", context.state().head));
+}
+
+void issue_key(Context& context, CallPtr call) {
+  Result<Key> key = read_key(*call);
+  if (!key.ok()) return call->fail(key.error());
+  if (const auto may = check_key(context.state(), call->caller, *key); !may.ok()) {
+    return call->fail(may.error());
+  }
+  const std::string secret = kPrefix + wire::random_token(32);
+  const std::string sha256 = wire::sha256_hex(secret);
+  key->id = sha256.substr(0, kIdBytes);
+  Json answer = codec::key_json(*key);
+  answer.erase("issued_at");
+  answer.erase("issued_at_us");
+  answer["key"] = secret;
+  const Call& asked = *call;
+  context.desk.submit(asked, KeyIssued{sha256, std::move(key).value()},
+                      [call, answer = std::move(answer)](const Result<Committed>& committed) {
+                        if (!committed.ok()) return call->fail(committed.error());
+                        call->reply(201, answer);
+                      });
+}
+
+void revoke_key(Context& context, CallPtr call) {
+  const std::string& id = call->parameters[0];
+  const Key* key = accounts::find_key(context.state(), id);
+  if (key == nullptr || !may_see_key(call->caller, *key)) return call->fail(not_found("key", id));
+  const Call& asked = *call;
+  context.desk.submit(asked, KeyRevoked{id}, [call](const Result<Committed>& committed) {
+    if (!committed.ok()) return call->fail(committed.error());
+    call->responder->send(wire::Response{204, {}, ""});
+  });
+}
+
+}  // namespace dove::server
