@@ -221,7 +221,7 @@ class Cluster:
     def logs(self, job, rank=0):
         return self.api.raw("GET", f"/v1/jobs/{job}/logs?rank={rank}")[2].decode()
 
-    def run(self, *arguments, check=True, input=None, limit_s=60, name=None, **environment):
+    def run(self, *arguments, check=True, input=None, limit_s=60, name=None, cwd=None, **environment):
         """A dove command against this cluster; name: the face it is called by (sbatch, tcloud)."""
         program = DOVE
         if name:
@@ -230,7 +230,7 @@ class Cluster:
             program = os.path.join(faces, name)
             if not os.path.lexists(program):
                 os.symlink(DOVE, program)
-        done = subprocess.run([program, *arguments], input=input, capture_output=True, text=True,
+        done = subprocess.run([program, *arguments], input=input, capture_output=True, text=True, cwd=cwd,
                               timeout=limit_s, env={**self.environment, "DOVE_DATA": self.data, **environment})
         if check and done.returncode != 0:
             raise AssertionError(f"{[name or 'dove', *arguments]} exited {done.returncode}\n"

@@ -51,7 +51,7 @@ class Declared(unittest.TestCase):
 
     def dove(self, *arguments, token=None, check=True, input=None):
         more = {"DOVE_TOKEN": token, "DOVE_URL": self.cluster.url, "DOVE_DATA": ""} if token else {}
-        return self.cluster.run(*arguments, check=check, input=input, **more)
+        return self.cluster.run(*arguments, check=check, input=input, cwd=self.cluster.folder, **more)
 
     def submit(self, *options, token=None):
         return int(self.dove("submit", "-o", "name", *options, token=token).stdout)

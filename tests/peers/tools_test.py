@@ -89,7 +89,8 @@ class Tools(unittest.TestCase):
                 done = place.run(TOOLS + "/bin/snakemake", "--directory", folder, "--snakefile", folder + "/Snakefile",
                                  "--executor", "slurm", "--jobs", "8", "--slurm-status-command", way,
                                  "--seconds-between-status-checks", "1", "--slurm-init-seconds-before-status-checks", "1",
-                                 "--latency-wait", "20", "--slurm-no-account", "--config", f"parts={SNAKEMAKE_PARTS}")
+                                 "--latency-wait", "20", "--slurm-no-account", "--config", f"parts={SNAKEMAKE_PARTS}",
+                                 limit_s=200 + 6 * SNAKEMAKE_PARTS)
                 if done.returncode != 0:
                     raise AssertionError(f"{place.name}: {done.stdout}{done.stderr}")
                 steps = [line for line in done.stderr.splitlines() if "(100%) done" in line]

@@ -65,7 +65,8 @@ std::string bash_completion(const std::vector<Command>& commands,
   out += "  for ((i = 1; i < COMP_CWORD; ++i)); do\n";
   out += "    case ${COMP_WORDS[i]} in -*) continue ;; esac\n";
   out +=
-      "    case $command in ''|tcloud|token|join-token|key|'tcloud env') command=\"${command:+$command "
+      "    case $command in ''|tcloud|token|join-token|key|'tcloud env') "
+      "command=\"${command:+$command "
       "}${COMP_WORDS[i]}\" ;; esac\n";
   out += "  done\n  case $command in\n";
   out += fmt::format("    '') more='{}' ;;\n{}{}  esac\n", words_behind(commands, ""), families,
