@@ -96,6 +96,8 @@ std::optional<std::vector<Placement>> search(Cycle& cycle, const WaitClass& it,
   NotKept not_kept(candidates.free, kept);
   if (!kept.empty()) candidates.free = &not_kept;
   candidates.spares_last = planned.takes_spares();
+  // Scores decide where a job goes best, never whether it goes: what no board scores, or what finds
+  // no open node there, is searched for in full.
   if (avoided.empty()) {
     if (auto found = search_by_score(cycle, it, candidates)) return found;
   }
@@ -129,6 +131,8 @@ Verdict try_place(Cycle& cycle, std::uint64_t id) {
       amount_hangs_on_places(state, spec) ? places_within_limits(limited) : first_places(limited);
   // Which promises and kept nodes bind it depends on guarantees, and so on what is launched.
   const bool is_bound = !state.promises.empty() || !cycle.indexes.kept_nodes.empty();
+  // Launches only take room away. A monotone class without a place has none until room comes back,
+  // and is not searched for again before then.
   const bool lasts = it.monotone && !(is_bound && cycle.indexes.tree.depends_on_usage());
   if (!places) return lasts && !found ? Verdict::kNoPlace : Verdict::kChanging;
   withdraw_behind(cycle, job, *places, ignored);

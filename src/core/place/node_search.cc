@@ -108,6 +108,9 @@ class Search {
 
   template <class Visit>
   void for_each_ranked(const NodeNeeds& needs, Visit visit) const {
+    // Nodes that cannot hold the needs lie in runs, since ranks begin with what is free. skip()
+    // names the first rank behind such a run, and a lookup jumps there: a full cluster costs a few
+    // lookups instead of a look at every node.
     constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
     auto at = ranked_.lower_bound({policy_.skip({kLeast, kLeast, kLeast}, needs), NodeId{}});
     while (at != ranked_.end()) {
@@ -210,6 +213,7 @@ std::int64_t Search::room(const TaskGroup& group) const {
 
 // Evenly if possible; each node gets a task at least.
 Shares Search::spread_over(const TaskGroup& group, std::int32_t nodes) const {
+  // The level split on the tightest nodes keeps roomy nodes whole for others.
   Shares shares;
   const std::int32_t each = group.tasks / nodes;
   const auto more = static_cast<std::size_t>(group.tasks % nodes);
@@ -219,6 +223,8 @@ Shares Search::spread_over(const TaskGroup& group, std::int32_t nodes) const {
     add_tightest(group, each, all - more, shares);
     if (shares.size() == all) return shares;
   }
+  // Some node is too small for a level share: the roomiest nodes take what the others cannot. If
+  // even these are too few, no set of that many nodes will do.
   shares = by_room(group);
   if (shares.size() < all) return {};
   shares.resize(all);
@@ -246,6 +252,8 @@ Shares Search::spread_packed(const TaskGroup& group) const {
     if (!shares.empty() || group.tasks == 1) return shares;
   }
   std::int32_t left = group.tasks;
+  // The roomiest first makes for the fewest nodes. What is left for the last node may fit on one
+  // that is tighter, which spares the roomy one.
   for (const Share& room : by_room(group)) {
     if (left == 0 || static_cast<std::int32_t>(shares.size()) == most) break;
     const std::int32_t tasks = std::min(room.tasks, left);
@@ -365,6 +373,8 @@ std::optional<std::vector<Placement>> find_places_among(const RankedNodes& ranke
                                                         const PlacementPolicy& policy,
                                                         const JobSpec& spec,
                                                         std::span<const NodeId> avoided) {
+  // Most jobs fit in the order in which their groups are listed, and ranks then follow it. An easy
+  // group may have taken the only room of a hard one: then that one goes first.
   const Search search(ranked, candidates, policy, spec, avoided);
   auto found = place_groups(search, spec, {}, candidates.only_whether);
   if (!found && spec.groups.size() > 1) {

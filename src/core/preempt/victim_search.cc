@@ -110,6 +110,9 @@ std::optional<std::size_t> VictimSearch::least_step() const {
   std::size_t most = steps_.back();
   const std::vector<Node> nodes = books_.without(up_to(most));
   if (!could_fit(nodes) || !places(nodes, ranked_, ByCost(policy_))) return std::nullopt;
+  // Each step's victims include those of the steps before it, and fewer victims never leave more
+  // room. What fits after one step therefore fits after every later one, and halving finds the
+  // first.
   std::size_t least = 0;
   while (least < most) {
     const std::size_t middle = (least + most) / 2;
@@ -141,12 +144,15 @@ bool VictimSearch::holds(const Node& node, std::span<const Wanted> wanted) const
 // Leaves out, in this order, whoever is not needed. All of `order` are gone from `node`.
 VictimSearch::Choice VictimSearch::spare(Node node, const std::vector<std::size_t>& order,
                                          std::span<const Wanted> wanted) const {
+  // Greedy: each victim is put back, and stays if the node still has room without it. Those that
+  // are dear to stop come first in `order`, while there is most room to keep them.
   Choice choice;
   for (std::size_t victim : order) {
     const VictimBooks::Piece& piece = *books_.piece(node.id, victim);
     books_.hold(node, piece);
     if (holds(node, wanted)) continue;
     books_.release(node, piece);
+    // A gang's loss is shared among its nodes: stopping it frees all of them.
     const auto nodes = static_cast<std::int64_t>(books_.nodes_of(victim).size());
     choice.victims.push_back(victim);
     choice.rank[0] = std::max(choice.rank[0], static_cast<std::int64_t>(steps_[victim]) + 1);
@@ -174,7 +180,9 @@ std::optional<VictimSearch::Choice> VictimSearch::least(NodeId id, std::size_t s
   std::sort(order.begin(), order.end(), dearer);
   Choice choice = spare(node, order, wanted);
   if (choice.victims.size() == order.size()) return choice;
-  // One large victim may lose less than several small ones, of which each loses little.
+  // The least loss that frees enough is a knapsack problem. Two greedy orders come close: by loss,
+  // as above, and by loss for each unit freed, since one large victim may lose less than several
+  // small ones, of which each loses little.
   const auto dense = [this](std::size_t victim) {
     return victims_[victim].lost / std::max<std::int64_t>(victims_[victim].weight, 1);
   };
@@ -201,6 +209,8 @@ std::int32_t VictimSearch::tasks_on_a_node(NodeId id, std::size_t step) const {
 
 std::optional<std::vector<bool>> VictimSearch::choose(std::size_t step) const {
   constexpr std::int64_t kNot_alone = std::numeric_limits<std::int64_t>::max() / 2;
+  // First each node is rated by what its share of the gang would cost there. A node that cannot
+  // hold a full share comes last instead of being dropped: the gang may put fewer tasks on it.
   RankedNodes by_cost;
   for (const NodeEntry& entry : ranked_) {
     const Wanted wanted[] = {{0, tasks_on_a_node(entry.node, step)}};
@@ -209,6 +219,8 @@ std::optional<std::vector<bool>> VictimSearch::choose(std::size_t step) const {
   }
   const auto gang = places(books_.without(up_to(step)), by_cost, ByCost(policy_));
   if (!gang) return std::nullopt;
+  // Then the gang takes the cheapest nodes, and each is asked again, now for the tasks that it
+  // really gets.
   std::vector<bool> gone(victims_.size(), false);
   for (const Placement& placement : *gang) {
     std::vector<Wanted> wanted;
@@ -266,6 +278,9 @@ std::optional<Preemption> VictimSearch::find() {
   if (victims_.empty()) return std::nullopt;
   const auto step = least_step();
   if (!step) return std::nullopt;
+  // choose() looks at one node at a time and can be wrong about the whole: the job may ask for
+  // nodes of one rack, say. All victims up to the step are always enough, and those that are not
+  // needed are spared next.
   auto gone = choose(*step);
   if (!gone || !fits(*gone)) gone = up_to(*step);
   spare_anywhere(*gone);

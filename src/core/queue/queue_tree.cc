@@ -156,6 +156,8 @@ std::int32_t QueueTree::first_child(const State& state, std::int32_t index) {
   freshen(state, index);
   const Children& children = at(index).children;
   CHECK(!children.empty(), "an open branch has an open child");
+  // Children with equal keys are told apart by their first jobs, which are looked up for those that
+  // tie alone: a head's key would have to be renewed in all levels above each time it changes.
   auto each = children.begin();
   const auto& [key, first] = *each;
   if (at(first).by_head || ++each == children.end() || !each->first.ties(key)) return first;
@@ -172,6 +174,8 @@ std::int32_t QueueTree::first_child(const State& state, std::int32_t index) {
   return best;
 }
 
+// Keys of branches change with every launch and end. A stale branch is noted at its parent and its
+// key computed when the parent is next asked for its first child, once for all changes until then.
 void QueueTree::mark(std::int32_t index) {
   while (index != kRoot && !at(index).is_stale) {
     Branch& branch = at(index);
