@@ -216,13 +216,12 @@ StepNode take_room(const StepRoom& room, const StepRequest& request, std::int32_
   }
   node.devices_given =
       asked.asked() || request.exact || asked.bind.kind != DeviceBind::Kind::kDefault;
+  const auto each = static_cast<std::size_t>(cores_of_task(request));
   CoreSet cores;
   if (request.exact) {
-    const auto count = static_cast<std::size_t>(cores_of_task(request) * tasks);
-    cores = exact_cores(room, count, given);
+    cores = exact_cores(room, each * static_cast<std::size_t>(tasks), given);
   }
   const std::vector<std::int32_t> ids = cores.ids();
-  const auto each = static_cast<std::size_t>(cores_of_task(request));
   for (std::int32_t k = 0; k < tasks; ++k) {
     TaskGrant grant = split_grant(placement, k, tasks);
     grant.local_rank = k;
