@@ -284,16 +284,22 @@ Json finding_json(const Finding& v) {
           {"evidence", v.evidence}};
 }
 
+Finding read_finding_fields(JsonFields& fields) {
+  Finding v;
+  fields.text("check", v.check, {64, TextRule::Kind::kLine});
+  if (v.check.empty()) fields.fail("check", "missing_field", "name the check");
+  const int severity = fields.one_of("severity", severities());
+  if (severity >= 0) v.severity = static_cast<Severity>(severity);
+  const int remedy = fields.one_of("remedy", remedies());
+  if (remedy >= 0) v.remedy = static_cast<Remedy>(remedy);
+  fields.integer("device", v.device, -1, kDevicesMax - 1);
+  fields.text("evidence", v.evidence, {1024, TextRule::Kind::kLine});
+  return v;
+}
+
 Result<Finding> read_finding(const Json& value) {
   return read_lenient<Finding>(value, [](JsonFields& fields, Finding& v) {
-    fields.text("check", v.check, {64, TextRule::Kind::kLine});
-    if (v.check.empty()) fields.fail("check", "missing_field", "name the check");
-    const int severity = fields.one_of("severity", severities());
-    if (severity >= 0) v.severity = static_cast<Severity>(severity);
-    const int remedy = fields.one_of("remedy", remedies());
-    if (remedy >= 0) v.remedy = static_cast<Remedy>(remedy);
-    fields.integer("device", v.device, -1, kDevicesMax - 1);
-    fields.text("evidence", v.evidence, {1024, TextRule::Kind::kLine});
+    v = read_finding_fields(fields);
     fields.allow_unknown();
   });
 }

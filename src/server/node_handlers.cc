@@ -189,12 +189,12 @@ void ask_node(Context& context, CallPtr call) {
 void report_finding(Context& context, CallPtr call) {
   const Result<const core::Node*> node = named_node(context, *call);
   if (!node.ok()) return call->fail(node.error());
-  Result<Json> body = call->json_body();
-  if (!body.ok()) return call->fail(body.error());
-  Result<Finding> finding = codec::read_finding(*body);
-  if (!finding.ok()) return call->fail(finding.error());
+  Finding finding;
+  const Result<void> read = call->read_body(
+      [&](codec::JsonFields& fields) { finding = codec::read_finding_fields(fields); });
+  if (!read.ok()) return call->fail(read.error());
   submit_and_show(context, std::move(call), (*node)->name,
-                  FindingReported{(*node)->id, std::move(finding).value()});
+                  FindingReported{(*node)->id, std::move(finding)});
 }
 
 void drain_node(Context& context, CallPtr call) { set_drained(context, std::move(call), true); }

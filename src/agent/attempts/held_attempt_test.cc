@@ -340,18 +340,22 @@ TEST_F(HeldAttemptTest, ARestartedAgentStartsNothingThatItWouldRefuse) {
   EXPECT_TRUE(runner_.calls.empty());
 }
 
+// One of a single task.
+StepOrder step_of(const HeldAttempt& held, Rank rank) {
+  StepOrder step;
+  step.key = held.order().key;
+  step.command = {"true"};
+  step.tasks.resize(1);
+  step.tasks[0].rank = rank;
+  return step;
+}
+
 // srun would pass on what it got itself: the tasks would have it twice.
 TEST_F(HeldAttemptTest, ASignalForStepsSparesTheScriptThatWaitsForThem) {
   HeldAttempt held = make(1, false);
   const_cast<LaunchOrder&>(held.order()).launch = LaunchMode::kBatch;
   held.launch("{}");
-  StepOrder step;
-  step.key = held.order().key;
-  step.command = {"true"};
-  TaskGrant grant;
-  grant.rank = 5;
-  step.tasks = {grant};
-  held.start_step(step);
+  held.start_step(step_of(held, 5));
   protocol::Signal wanted;
   wanted.number = 10;
   wanted.steps_only = true;
@@ -366,13 +370,7 @@ TEST_F(HeldAttemptTest, ASignalForStepsSparesTheScriptThatWaitsForThem) {
 TEST_F(HeldAttemptTest, StepsEndBeforeTheirPlacement) {
   HeldAttempt held = make(1, false);
   held.launch("{}");
-  StepOrder step;
-  step.key = held.order().key;
-  step.command = {"true"};
-  TaskGrant grant;
-  grant.rank = 5;
-  step.tasks = {grant};
-  held.start_step(step);
+  held.start_step(step_of(held, 5));
   runner_.end(0, 0);
   EXPECT_EQ(runner_.stopped, std::vector<Rank>{5});
   EXPECT_EQ(held.stage(), HeldAttempt::Stage::kStarted);

@@ -12,6 +12,8 @@
 namespace dove::core {
 namespace {
 
+constexpr std::ptrdiff_t kKeysOfOneMax = 100;
+
 Error conflict(const char* code, std::string message) {
   return Error{ErrorKind::kConflict, code, std::move(message), ""};
 }
@@ -117,6 +119,24 @@ class Admission {
     if (event.by.us == 0 || event.by > state_.now) return {};
     return Error{ErrorKind::kConflict, "time_passed",
                  "the time has passed: name a later one, or say `now`", "by"};
+  }
+
+  Result<void> operator()(const KeyIssued& event) const {
+    const std::string& user = event.key.user;
+    if (!state_.users.contains(user)) {
+      return Error{ErrorKind::kNotFound, "no_such_user",
+                   fmt::format("no user {} is declared, and a key is a user's: `dove token create "
+                               "--create {}` declares one",
+                               user, user),
+                   "user"};
+    }
+    const auto held = std::count_if(state_.keys.begin(), state_.keys.end(), [&](const auto& one) {
+      return one.second.user == user && one.second.expires_at > state_.now;
+    });
+    if (held < kKeysOfOneMax) return {};
+    return conflict(
+        "too_many_keys",
+        fmt::format("{} has {} keys, which is the most: revoke one that is not used", user, held));
   }
 
   Result<void> operator()(const ObjectApplied& event) const {
