@@ -238,6 +238,18 @@ function(embed_folder part_name folder header)
   target_sources(${target} PRIVATE ${out})
 endfunction()
 
+# embed_site(PART): the files of the web console, as built_files() of PART. tools/console writes the table; without it
+# the program has none.
+function(embed_site name)
+  part_target(${name} target)
+  set(table ${CMAKE_SOURCE_DIR}/build/console/built_files.cc)
+  if(NOT EXISTS ${table})
+    file(CONFIGURE OUTPUT ${table} CONTENT
+      "#include \"${name}/site.h\"\n\nnamespace dove::${name} {\nstd::span<const File> built_files() { return {}; }\n}  // namespace dove::${name}\n")
+  endif()
+  target_sources(${target} PRIVATE ${table})
+endfunction()
+
 # The sources in the folder of FILE, without tests.
 function(sources_beside file out)
   get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR}/${file} DIRECTORY)

@@ -1,13 +1,18 @@
 #include "server/server.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
+#include <optional>
+#include <set>
 
 #include "base/check.h"
 #include "server/context.h"
 #include "server/routes.h"
 #include "telemetry/clock.h"
 #include "telemetry/log.h"
+#include "webui/site.h"
 #include "wire/secret.h"
 #include "wire/server.h"
 
@@ -44,6 +49,9 @@ struct ApiServer::Impl {
         routes(listener::bind_routes(context, api_routes())) {
     backend.add_routes(routes);
     if (nodes != nullptr) part_routes();
+    std::set<std::string, std::less<>> api;
+    for (const listener::Route& route : routes) api.emplace(webui::first_part(route.words.path));
+    site = std::make_unique<webui::Site>(webui::built_files(), std::move(api));
     desk.on_batch([this](const listener::RecentBatch& recent) {
       context.feed.published(recent);
       context.waits.published(recent);
@@ -61,6 +69,8 @@ struct ApiServer::Impl {
     routes.erase(first, routes.end());
   }
   std::unique_ptr<wire::Server> serve(const std::vector<listener::Route>& table);
+  // Whether it was a request for the console's files, which anybody may have.
+  bool shown(const wire::Request& request, wire::Responder& responder) const;
 
   const std::shared_ptr<listener::NodeAuthority> nodes;
   const ApiOptions options;
@@ -69,6 +79,7 @@ struct ApiServer::Impl {
   Context context;
   std::vector<listener::Route> routes;
   std::vector<listener::Route> agent_routes;  // with TLS
+  std::unique_ptr<const webui::Site> site;
   std::unique_ptr<wire::Server> http;
   std::unique_ptr<wire::Server> agents_http;  // with TLS
 };
@@ -88,8 +99,18 @@ std::unique_ptr<wire::Server> ApiServer::Impl::serve(const std::vector<listener:
   return std::make_unique<wire::Server>(
       desk.loop, limits,
       [this, &table](wire::Request request, std::shared_ptr<wire::Responder> responder) {
+        if (&table == &routes && shown(request, *responder)) return;
         listener::dispatch(desk, table, std::move(request), std::move(responder));
       });
+}
+
+bool ApiServer::Impl::shown(const wire::Request& request, wire::Responder& responder) const {
+  std::optional<wire::Response> answer = site->answer(request);
+  if (!answer.has_value()) return false;
+  const std::string who = fmt::format("address {}", listener::host_of_peer(request.peer_address));
+  const auto share = desk.throttle->begin(who, desk.loop.monotonic_us());
+  responder.send(share.ok() ? std::move(*answer) : wire::problem(share.error()));
+  return true;
 }
 
 Result<std::unique_ptr<ApiServer>> ApiServer::make(wire::Loop& loop, ApiOptions options,
