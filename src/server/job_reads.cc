@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "accounts/access.h"
@@ -43,6 +44,7 @@ Result<JobQuery> read_query(const Call& call, const core::State& state) {
   query.pool = call.query_text("pool");
   query.name = call.query_text("name");
   query.label = call.query_text("label");
+  query.text = call.query_text("text");
   TRY_ASSIGN(query.submitted_from.us, call.query_number("submitted_from", 0, 0, INT64_MAX));
   TRY_ASSIGN(query.submitted_before.us,
              call.query_number("submitted_before", kNever.us, 0, INT64_MAX));
@@ -142,6 +144,20 @@ Result<backends::LogRequest> read_log_request(const Call& call, const core::Job&
                "rank"};
 }
 
+// Jobs from the newest to the oldest, or from the one before `after` (of the page before), for as
+// long as `take` wants more.
+void visit_newest(const core::State& state, std::int64_t after,
+                  const std::function<bool(const core::Job&)>& take) {
+  if (state.jobs.begin() == state.jobs.end()) return;
+  const std::uint64_t first = state.jobs.begin()->first.value;
+  std::uint64_t id = state.next_job;
+  if (after > 0) id = std::min(id, static_cast<std::uint64_t>(after));
+  while (id-- > first) {
+    const core::Job* job = state.find_job(JobId(id));
+    if (job != nullptr && !take(*job)) return;
+  }
+}
+
 }  // namespace
 
 void list_jobs(Context& context, CallPtr call) {
@@ -150,6 +166,10 @@ void list_jobs(Context& context, CallPtr call) {
   if (!query.ok()) return call->fail(query.error());
   const Result<std::int64_t> limit = call->query_number("limit", 1000, 1, 10'000);
   if (!limit.ok()) return call->fail(limit.error());
+  const std::string order = call->query_text("order");
+  if (!order.empty() && order != "oldest" && order != "newest") {
+    return call->fail(invalid("bad_parameter", "order is oldest or newest", "order"));
+  }
   const Result<std::int64_t> after = call->query_number("after", 0, 0, INT64_MAX);
   if (!after.ok()) return call->fail(after.error());
   const bool full = call->query_flag("full");
@@ -171,6 +191,8 @@ void list_jobs(Context& context, CallPtr call) {
       const core::Job* job = state.find_job(id);
       if (id >= begin && job != nullptr && !take(*job)) break;
     }
+  } else if (order == "newest") {
+    visit_newest(state, *after, take);
   } else {
     for (auto job = state.jobs.lower_bound(begin); job != state.jobs.end(); ++job) {
       if (!take(job->second)) break;

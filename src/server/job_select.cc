@@ -102,12 +102,27 @@ bool is_known_state(std::string_view state) {
   return std::find(words.begin(), words.end(), state) != words.end();
 }
 
+namespace {
+
+bool holds(std::string_view whole, std::string_view text) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  const auto same = [&](char a, char b) { return lower(a) == lower(b); };
+  return std::search(whole.begin(), whole.end(), text.begin(), text.end(), same) != whole.end();
+}
+
+bool says(const JobSpec& spec, std::string_view text) {
+  return holds(spec.name, text) || holds(spec.user, text) || holds(spec.label, text);
+}
+
+}  // namespace
+
 bool is_wanted(const core::State& state, const core::Job& job, const JobQuery& query) {
   const JobSpec& spec = *job.spec;
   if (!query.user.empty() && spec.user != query.user) return false;
   if (!query.queue.empty() && spec.queue != query.queue) return false;
   if (!query.name.empty() && spec.name != query.name) return false;
   if (!query.label.empty() && spec.label != query.label) return false;
+  if (!query.text.empty() && !says(spec, query.text)) return false;
   if (job.submitted_at < query.submitted_from || job.submitted_at >= query.submitted_before) {
     return false;
   }

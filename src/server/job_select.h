@@ -33,6 +33,7 @@ struct JobQuery {
   std::string pool;
   std::string name;
   std::string label;
+  std::string text;        // in the name, the user or the label, in letters of any case
   Instant submitted_from;  // at that instant or later
   Instant submitted_before = kNever;
   std::optional<std::vector<JobId>> ids;

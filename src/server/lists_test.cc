@@ -89,6 +89,18 @@ TEST_F(Lists, JobsAreFilteredByLabelAndTime) {
   EXPECT_EQ(live.call("GET", "/v1/jobs?submitted_from=soon").code(), "bad_parameter");
 }
 
+TEST_F(Lists, JobsAreListedFromTheNewestAndFoundByText) {
+  for (const char* name : {"train-llm", "eval", "Train-vision"}) {
+    Json body = small_job_body();
+    body["name"] = name;
+    live.submit(body);
+  }
+  EXPECT_EQ(pages("/v1/jobs?order=newest&limit=2", "jobs"),
+            (Pages{{"Train-vision", "eval"}, {"train-llm"}}));
+  EXPECT_EQ(pages("/v1/jobs?text=train&limit=1", "jobs"), (Pages{{"train-llm"}, {"Train-vision"}}));
+  EXPECT_EQ(live.call("GET", "/v1/jobs?order=best").code(), "bad_parameter");
+}
+
 TEST_F(Lists, AFlagIsOneOfFourWords) {
   const Answer wrong = live.call("POST", "/v1/users/ada/token?create=-1");
   EXPECT_EQ(wrong.code(), "bad_parameter");
