@@ -8,18 +8,20 @@ ROUNDS ?= 200
 SEED ?= 1
 CONFIGURE = [ $(RELEASE)/build.ninja -nt CMakePresets.json ] || cmake --preset release >/dev/null
 
-.PHONY: help build all demo test unit e2e test-upgrade peers test-torch test-isolation test-vm gpu check format bench chaos explore fuzz clean
+.PHONY: help build all demo test unit e2e test-browser console test-upgrade peers test-torch test-isolation test-vm gpu check format bench chaos explore fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1|/p' Makefile | awk -F'|' '{ printf "  make %-15s %s\n", $$1, $$2 }'
 
 build: ## the programs, optimised: build/release/dove
 	@tools/setup build
+	@tools/console
 	@$(CONFIGURE)
 	@ninja -C $(RELEASE) -j$(JOBS) --quiet programs
 
 all: ## programs, tests and benchmarks
 	@tools/setup build
+	@tools/console
 	@$(CONFIGURE)
 	@ninja -C $(RELEASE) -j$(JOBS) --quiet all headers
 
@@ -43,6 +45,14 @@ test-upgrade: build ## agents are upgraded under running tasks of 20 nodes, then
 e2e: all ## the end-to-end tests
 	@tools/setup run test
 	@tools/run_tests $(RELEASE) --only e2e
+
+test-browser: build ## the web console: its logic, and its pages in chromium (DOVE_SCREENSHOTS=1: docs/images anew)
+	@tools/setup run test
+	@tools/run_tests $(RELEASE) --only e2e --match console_test
+
+console: ## the web console alone, type-checked, into build/console
+	@tools/setup build
+	@tools/console
 
 peers: all ## tests and comparisons against a real Slurm
 	@tools/setup run test peers

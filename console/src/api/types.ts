@@ -1,0 +1,45 @@
+// The nouns of the API, as api/openapi.yaml describes them.
+import type { components } from './schema.gen';
+
+type Schemas = components['schemas'];
+export type JobSummary = Schemas['JobSummary'];
+export type Job = Schemas['Job'];
+export type Attempt = Schemas['Attempt'];
+export type Placement = Schemas['Placement'];
+export type Reason = Schemas['Reason'];
+export type Why = Schemas['Why'];
+export type Node = Schemas['Node'];
+export type Cluster = Schemas['Cluster'];
+export type QueueInUse = Schemas['QueueInUse'];
+export type Key = Schemas['Key'];
+export type NewKey = Schemas['NewKey'];
+export type Submission = Schemas['Submission'];
+export type Submitted = Schemas['Submitted'];
+export type Problem = Schemas['Problem'];
+export type Reservation = Schemas['ReservationObject'];
+
+export interface Me {
+  user: string;
+  admin: boolean;
+  roles?: { role: string; level?: string; name?: string }[];
+}
+
+export interface JobsPage {
+  jobs: JobSummary[];
+  next: number | null;
+}
+
+export interface ApiRecord {
+  seq: number;
+  at_us: number;
+  kind: string;
+  job?: number;
+  data?: { node?: number };
+}
+
+// A declared object of any kind; which fields it has depends on `kind`.
+export interface Declared {
+  kind: string;
+  name: string;
+  [field: string]: unknown;
+}

@@ -1,0 +1,67 @@
+// The pages, by path.
+import { lazy, Suspense, useEffect } from 'react';
+import { Route, Switch, useLocation } from 'wouter';
+import { Empty, Page, Skeleton } from './elements/elements';
+import { Frame } from './frame/frame';
+import { JobPage } from './jobs/job_page';
+import { JobsPage } from './jobs/jobs_page';
+import { SessionGate } from './session/session';
+
+const OverviewPage = lazy(() => import('./overview/overview_page'));
+const SubmitPage = lazy(() => import('./jobs/submit_page'));
+const NodesPage = lazy(() => import('./nodes/nodes_page'));
+const NodePage = lazy(() => import('./nodes/node_page'));
+const QueuesPage = lazy(() => import('./queues/queues_page'));
+const PlanPage = lazy(() => import('./plan/plan_page'));
+const UsagePage = lazy(() => import('./usage/usage_page'));
+const PeoplePage = lazy(() => import('./people/people_page'));
+
+const TITLES: Record<string, string> = {
+  '': 'Overview', jobs: 'Jobs', submit: 'Submit', nodes: 'Nodes', queues: 'Queues', plan: 'Plan', usage: 'Usage', people: 'People',
+};
+
+function useTitle() {
+  const [location] = useLocation();
+  useEffect(() => {
+    const [, first = '', second] = location.split('/');
+    const title = TITLES[first] ?? 'Dovetail';
+    document.title = `${second ? `${title.replace(/s$/, '')} ${decodeURIComponent(second)}` : title} · Dovetail`;
+  }, [location]);
+}
+
+function Pages() {
+  useTitle();
+  return (
+    <Suspense fallback={<Skeleton />}>
+      <Switch>
+        <Route path="/" component={OverviewPage} />
+        <Route path="/jobs" component={JobsPage} />
+        <Route path="/jobs/:id/:tab?">{({ id, tab }) => <JobPage key={id} id={id} tab={tab} />}</Route>
+        <Route path="/submit" component={SubmitPage} />
+        <Route path="/nodes" component={NodesPage} />
+        <Route path="/nodes/:name">{({ name }) => <NodePage key={name} name={decodeURIComponent(name)} />}</Route>
+        <Route path="/queues" component={QueuesPage} />
+        <Route path="/plan" component={PlanPage} />
+        <Route path="/usage" component={UsagePage} />
+        <Route path="/people" component={PeoplePage} />
+        <Route>
+          <Page title="Nothing here">
+            <Empty title="There is no such page.">
+              <p>The navigation leads to those that there are.</p>
+            </Empty>
+          </Page>
+        </Route>
+      </Switch>
+    </Suspense>
+  );
+}
+
+export function App() {
+  return (
+    <SessionGate>
+      <Frame>
+        <Pages />
+      </Frame>
+    </SessionGate>
+  );
+}

@@ -1,0 +1,60 @@
+// Dialogs: the browser's own, which keep the focus inside and give it back.
+import { useEffect, useRef, useState, type FormEvent, type ReactNode } from 'react';
+import { ApiError } from '../api/http';
+import { Trouble } from './elements';
+
+export function Dialog({ title, onClose, children }: { title: string; onClose: () => void; children: ReactNode }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const shown = dialog.current!;
+    shown.showModal();
+    return () => shown.close();
+  }, []);
+  return (
+    <dialog ref={dialog} aria-label={title} onCancel={(event) => (event.preventDefault(), onClose())}>
+      <h2>{title}</h2>
+      {children}
+    </dialog>
+  );
+}
+
+// Asks before `act` is done, and shows the server's own words when it is refused.
+export function Confirm({ title, verb, danger, onClose, act, children }: {
+  title: string;
+  verb: string;
+  danger?: boolean;
+  onClose: () => void;
+  act: (form: FormData) => Promise<unknown>;
+  children?: ReactNode;
+}) {
+  const [error, setError] = useState<ApiError>();
+  const [busy, setBusy] = useState(false);
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(undefined);
+    try {
+      await act(new FormData(event.currentTarget));
+      onClose();
+    } catch (problem) {
+      setError(problem instanceof ApiError ? problem : new ApiError(0, 'failed', String(problem)));
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form onSubmit={submit}>
+        {children}
+        <Trouble error={error} />
+        <div className="dialog-actions">
+          <button type="button" onClick={onClose}>
+            Back
+          </button>
+          <button type="submit" className={danger ? 'danger' : 'primary'} disabled={busy}>
+            {verb}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

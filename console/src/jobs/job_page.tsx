@@ -1,0 +1,155 @@
+// One job: why it waits, its attempts, what it prints, a terminal in it.
+import { lazy, Suspense } from 'react';
+import { Link, useLocation } from 'wouter';
+import { useQuery } from '../api/query';
+import type { Job, Why } from '../api/types';
+import { Empty, Facts, Meter, Page, Panel, Skeleton, State, Time, Trouble } from '../elements/elements';
+import { duration, words } from '../elements/format';
+import { useSession } from '../session/session';
+import { JobActions } from './actions';
+import { Attempts } from './attempts';
+import { referenceOf, resourcesOf, typeOf } from './filters';
+import { Logs } from './logs';
+
+const Terminal = lazy(() => import('./terminal'));
+
+export function WhyPanel({ job }: { job: Job }) {
+  const { data, error } = useQuery<Why>(`/v1/jobs/${referenceOf(job)}/why`, [`job:${job.id}`, 'nodes', 'queues', 'jobs']);
+  if (job.phase === 'ended' || (job.phase === 'active' && !data?.text)) return null;
+  return (
+    <Panel title={job.phase === 'waiting' ? 'Why it waits' : 'Trouble'} className="why">
+      <Trouble error={error} />
+      {!data && !error && <Skeleton lines={2} />}
+      {data?.text && <p>{data.text}</p>}
+      <ul className="reasons">
+        {data?.reasons.map((reason, at) => (
+          <li key={at}>
+            <span className="tag">{words(reason.kind)}</span>
+            <span>{reason.text}</span>
+            {reason.needs !== undefined && reason.total !== undefined && reason.total > 0 && (
+              <Meter part={reason.free ?? 0} whole={reason.needs} label={`${reason.free ?? 0} free of ${reason.needs} needed`} />
+            )}
+            {reason.until_us && (
+              <span className="faint">
+                until <Time us={reason.until_us} />
+              </span>
+            )}
+          </li>
+        ))}
+      </ul>
+      {data && data.reasons.length === 0 && job.phase === 'waiting' && <p className="faint">Nothing keeps it: it is about to start.</p>}
+      {job.promised_start_us && (
+        <p>
+          Promised to start by <Time us={job.promised_start_us} />.
+        </p>
+      )}
+    </Panel>
+  );
+}
+
+function JobFacts({ job }: { job: Job }) {
+  const ran = job.started_at_us ? ((job.ended_at_us ?? Date.now() * 1000) - job.started_at_us) / 1e6 : null;
+  const facts: [string, React.ReactNode][] = [
+    ['User', <Link href={`/jobs?user=${encodeURIComponent(job.user)}`}>{job.user}</Link>],
+    ['Project', job.project || '–'],
+    ['Queue', <Link href={`/jobs?queue=${encodeURIComponent(job.queue)}`}>{job.queue}</Link>],
+    ['Type', typeOf(job)],
+    ['Asks for', resourcesOf(job.request)],
+    ['Priority', job.priority],
+    ['Time limit', job.time_limit_s ? duration(job.time_limit_s) : 'none'],
+    ['Submitted', <Time us={job.submitted_at_us} />],
+    ['Started', <Time us={job.started_at_us} />],
+    ['Ran for', ran === null ? '–' : duration(ran)],
+  ];
+  if (job.nodes.length > 0) facts.push(['Nodes', <NodeLinks names={job.nodes} />]);
+  if (job.exit_code !== null && job.phase === 'ended') facts.push(['Exit code', job.exit_code]);
+  if (job.label) facts.push(['Label', job.label]);
+  return <Facts facts={facts} />;
+}
+
+export function NodeLinks({ names }: { names: string[] }) {
+  return (
+    <span className="node-links">
+      {names.slice(0, 16).map((name) => (
+        <Link key={name} href={`/nodes/${encodeURIComponent(name)}`}>
+          {name}
+        </Link>
+      ))}
+      {names.length > 16 && <span className="faint">and {names.length - 16} more</span>}
+    </span>
+  );
+}
+
+const TABS = [
+  { tab: '', name: 'Summary' },
+  { tab: 'logs', name: 'Logs' },
+  { tab: 'terminal', name: 'Terminal' },
+];
+
+export function JobPage({ id, tab = '' }: { id: string; tab?: string }) {
+  const { me } = useSession();
+  const [, go] = useLocation();
+  const { data: job, error } = useQuery<Job>(`/v1/jobs/${encodeURIComponent(id)}`, [`job:${id.split('_')[0]}`, `job:${id}`]);
+  if (!job) {
+    return (
+      <Page title={`Job ${id}`}>
+        {error ? error.status === 404 ? (
+          <Empty title={error.message}>
+            <Link href="/jobs">All jobs</Link>
+          </Empty>
+        ) : <Trouble error={error} /> : <Skeleton />}
+      </Page>
+    );
+  }
+  const mine = me.admin || job.user === me.user;
+  const tabs = TABS.filter(({ tab: name }) => name === '' || mine);
+  return (
+    <Page
+      title={job.name}
+      detail={
+        <>
+          <State word={job.state} />
+          <span className="faint">job {referenceOf(job)}</span>
+          {job.start_failure && <span className="trouble-text">{job.start_failure}</span>}
+        </>
+      }
+      actions={<JobActions job={job} />}
+    >
+      <Trouble error={error} />
+      <div className="tabs" role="tablist" aria-label="Parts of the job">
+        {tabs.map(({ tab: name, name: title }) => (
+          <button key={name} role="tab" aria-selected={tab === name} aria-controls="tab-panel" onClick={() => go(`/jobs/${id}${name ? `/${name}` : ''}`)}>
+            {title}
+          </button>
+        ))}
+      </div>
+      <div role="tabpanel" id="tab-panel" aria-label={tabs.find((one) => one.tab === tab)?.name}>
+        {tab === '' && (
+          <>
+            <WhyPanel job={job} />
+            <Panel title="Summary">
+              <JobFacts job={job} />
+            </Panel>
+            <Attempts job={job} />
+            {job.warnings && job.warnings.length > 0 && (
+              <Panel title="Warnings">
+                <ul>{job.warnings.map((warning) => <li key={warning.text}>{warning.text}</li>)}</ul>
+              </Panel>
+            )}
+            {job.exec && (
+              <Panel title="What it runs">
+                <pre className="code" tabIndex={0}>{(job.exec as { script?: string; command?: string[] }).script ?? (job.exec as { command?: string[] }).command?.join(' ')}</pre>
+              </Panel>
+            )}
+          </>
+        )}
+        {tab === 'logs' && <Logs job={job} />}
+        {tab === 'terminal' && (
+          <Suspense fallback={<Skeleton />}>
+            <Terminal job={job} />
+          </Suspense>
+        )}
+      </div>
+    </Page>
+  );
+}

@@ -1,0 +1,120 @@
+// What a task prints, followed as it is printed.
+import { useEffect, useRef, useState } from 'react';
+import { ApiError, send, withQuery } from '../api/http';
+import type { Job } from '../api/types';
+import { Empty, Trouble } from '../elements/elements';
+import { Output } from './output';
+import { referenceOf } from './filters';
+
+const TAIL = 5000;
+const DRAW_MS = 80;
+
+interface Followed {
+  text: string;
+  over: boolean;
+  dropped: boolean;
+  error?: ApiError;
+}
+
+async function follow(path: string, signal: AbortSignal, show: (followed: Followed) => void) {
+  const output = new Output();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const draw = (over: boolean, error?: ApiError) => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (!signal.aborted) show({ text: output.shown(), over, dropped: output.dropped, error });
+  };
+  try {
+    const response = await send(path, { signal });
+    draw(false);
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) break;
+      output.add(value);
+      timer ??= setTimeout(() => draw(false), DRAW_MS);
+    }
+    draw(true);
+  } catch (error) {
+    if (signal.aborted) return;
+    draw(true, error instanceof ApiError ? error : new ApiError(0, 'broken', 'The connection broke. Choose the output again to go on.'));
+  }
+}
+
+function useFollowed(path: string | null): Followed | null {
+  const [followed, show] = useState<Followed | null>(null);
+  useEffect(() => {
+    show(null);
+    if (path === null) return;
+    const stop = new AbortController();
+    void follow(path, stop.signal, show);
+    return () => stop.abort();
+  }, [path]);
+  return followed;
+}
+
+export function Logs({ job }: { job: Job }) {
+  const [rank, setRank] = useState(0);
+  const [stream, setStream] = useState('stdout');
+  const [chosen, setAttempt] = useState<number>();
+  const attempt = chosen ?? job.attempt;
+  const ranks = job.launch === 'batch' ? 1 : Math.max(1, job.request.tasks);
+  const path = withQuery(`/v1/jobs/${referenceOf(job)}/logs`, { rank, stream, attempt, follow: 1, tail: TAIL });
+  const followed = useFollowed(attempt > 0 ? path : null);
+  const box = useRef<HTMLPreElement>(null);
+  const atEnd = useRef(true);
+  useEffect(() => {
+    if (atEnd.current && box.current) box.current.scrollTop = box.current.scrollHeight;
+  }, [followed]);
+  if (attempt === 0) {
+    return (
+      <Empty title="The job has printed nothing.">
+        <p>It has not started. Its summary says what it waits for; what it prints appears here by itself.</p>
+      </Empty>
+    );
+  }
+  return (
+    <div className="logs">
+      <div className="filters">
+        <label>
+          Rank
+          <input type="number" min={0} max={ranks - 1} value={rank} disabled={ranks === 1} onChange={(event) => setRank(Math.min(ranks - 1, Math.max(0, Number(event.target.value) || 0)))} />
+        </label>
+        <label>
+          Stream
+          <select value={stream} onChange={(event) => setStream(event.target.value)}>
+            <option>stdout</option>
+            <option>stderr</option>
+          </select>
+        </label>
+        <label>
+          Attempt
+          <select value={attempt} onChange={(event) => setAttempt(Number(event.target.value) === job.attempt ? undefined : Number(event.target.value))}>
+            {job.attempts.map((one) => <option key={one.number}>{one.number}</option>)}
+          </select>
+        </label>
+        <a className="button" href={withQuery(`/v1/jobs/${referenceOf(job)}/logs`, { rank, stream, attempt })} download={`job-${referenceOf(job)}-${rank}.${stream}`}>
+          Download
+        </a>
+        <span className="faint" role="status">
+          {followed === null ? 'Reading…' : followed.over ? 'The whole output' : 'Following'}
+        </span>
+      </div>
+      <Trouble error={followed?.error} />
+      {followed?.dropped && <p className="faint">Only the end is shown; the download has all of it.</p>}
+      <pre
+        ref={box}
+        className="log"
+        tabIndex={0}
+        role="log"
+        aria-label="Output"
+        onScroll={(event) => {
+          const { scrollTop, scrollHeight, clientHeight } = event.currentTarget;
+          atEnd.current = scrollTop + clientHeight >= scrollHeight - 24;
+        }}
+      >
+        {followed?.text || (followed?.over && !followed.error ? 'It printed nothing.' : '')}
+      </pre>
+    </div>
+  );
+}

@@ -1,0 +1,64 @@
+// What each cell of the heat-map is coloured by. Pure.
+import type { JobSummary, Job, Node } from '../api/types';
+import { count, words } from '../elements/format';
+
+export type By = 'use' | 'health' | 'holder' | 'queue';
+export const BY: { by: By; name: string }[] = [
+  { by: 'use', name: 'Use' },
+  { by: 'health', name: 'Health' },
+  { by: 'holder', name: 'Holder' },
+  { by: 'queue', name: 'Queue' },
+];
+
+export type Holders = Map<string, Job>; // by "node/device"
+
+// The jobs that hold devices, by the places of their last attempts.
+export function holdersOf(jobs: readonly Job[]): Holders {
+  const holders: Holders = new Map();
+  for (const job of jobs) {
+    const attempt = job.attempts.at(-1);
+    if (!attempt || attempt.stage === 'ended') continue;
+    for (const placement of attempt.placements) {
+      if (placement.stage === 'ended') continue;
+      for (const grant of placement.devices) holders.set(`${placement.node_name}/${grant.device}`, job);
+    }
+  }
+  return holders;
+}
+
+// Tones are names of design tokens (--heat-NAME), so that both modes have their own.
+const HEALTH: Record<string, string> = {
+  ready: 'good', drained: 'hold', draining: 'hold', onboard: 'busy', test: 'busy', suspect: 'hold', repair: 'bad', broken: 'bad',
+  silent: 'bad', lost: 'bad',
+};
+const PALETTE = 8;
+
+export function tones(names: readonly string[]): Map<string, string> {
+  return new Map([...new Set(names)].sort().map((name, at) => [name, `c${at % PALETTE}`]));
+}
+
+export function useTone(freeMilli: number): string {
+  if (freeMilli >= 1000) return 'free';
+  return freeMilli <= 0 ? 'full' : 'part';
+}
+
+export function healthTone(node: Pick<Node, 'state' | 'findings'>, device: number): string {
+  const finding = node.findings.find((one) => (one.device ?? -1) === device && one.severity !== 'good');
+  if (finding) return finding.severity === 'warning' ? 'hold' : 'bad';
+  return HEALTH[node.state] ?? 'none';
+}
+
+export function groupOf(node: Pick<Node, 'topology'>): string {
+  return node.topology.map((unit) => unit.name).join(' / ') || 'No rack';
+}
+
+export function tip(node: Node, device: number, holder: JobSummary | undefined): string {
+  const of = node.devices?.find((one) => one.id === device);
+  const lines = [`${node.name}, GPU ${device}${of?.model ? ` (${of.model})` : ''}`];
+  if (holder) lines.push(`job ${holder.id} ${holder.name} of ${holder.user}, queue ${holder.queue}`);
+  else if (of && of.free_milli >= 1000) lines.push('free');
+  else if (of) lines.push(`${(1000 - of.free_milli) / 10} % taken`);
+  if (node.state !== 'ready') lines.push(words(node.state));
+  if (node.jobs.length > 0 && !holder) lines.push(`${count(node.jobs.length, 'job')} on the node`);
+  return lines.join(' · ');
+}

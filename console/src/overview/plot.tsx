@@ -1,0 +1,47 @@
+// A small plot of a few series over time.
+import { useEffect, useRef } from 'react';
+import uPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+import { onColours, token } from '../frame/mode';
+
+interface Line {
+  name: string;
+  colour: string; // a design token
+}
+
+function optionsOf(width: number, lines: Line[]): uPlot.Options {
+  const axis = { stroke: token('--muted'), grid: { stroke: token('--line'), width: 1 }, ticks: { stroke: token('--line'), width: 1 }, font: `11px ${token('--sans')}` };
+  return {
+    width,
+    height: 180,
+    cursor: { y: false },
+    legend: { live: true },
+    scales: { y: { range: (_plot, _least, most) => [0, Math.max(1, most * 1.1)] } },
+    axes: [axis, { ...axis, size: 36 }],
+    series: [{}, ...lines.map((line) => ({ label: line.name, stroke: token(line.colour), width: 2, fill: `${token(line.colour)}22`, paths: uPlot.paths.stepped!({ align: 1 }) }))],
+  };
+}
+
+export function Plot({ label, data, lines }: { label: string; data: number[][]; lines: Line[] }) {
+  const box = useRef<HTMLDivElement>(null);
+  const latest = useRef(data);
+  const plot = useRef<uPlot>(null);
+  latest.current = data;
+  useEffect(() => {
+    const make = () => {
+      plot.current?.destroy();
+      plot.current = new uPlot(optionsOf(box.current!.clientWidth, lines), latest.current as uPlot.AlignedData, box.current!);
+    };
+    make();
+    const watch = new ResizeObserver(() => plot.current?.setSize({ width: box.current!.clientWidth, height: 180 }));
+    watch.observe(box.current!);
+    const leave = onColours(make);
+    return () => {
+      leave();
+      watch.disconnect();
+      plot.current?.destroy();
+    };
+  }, [lines]);
+  useEffect(() => plot.current?.setData(data as uPlot.AlignedData), [data]);
+  return <div ref={box} className="plot" role="img" aria-label={label} />;
+}

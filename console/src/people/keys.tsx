@@ -1,0 +1,144 @@
+// Keys for programs: made here, shown once, revoked here.
+import { useState, type FormEvent } from 'react';
+import { ApiError, change } from '../api/http';
+import { refresh, useQuery } from '../api/query';
+import type { Key, NewKey } from '../api/types';
+import { Confirm, Dialog } from '../elements/dialog';
+import { Empty, Panel, Skeleton, Table, Time, Trouble } from '../elements/elements';
+import { words } from '../elements/format';
+import { useSession } from '../session/session';
+
+const SCOPES = [
+  { scope: 'read', says: 'Read: see, change nothing' },
+  { scope: 'jobs', says: 'Jobs: own jobs, too' },
+  { scope: 'all', says: 'All: whatever its user may' },
+];
+const LIVES = [
+  { ttl: 86400, says: '1 day' },
+  { ttl: 30 * 86400, says: '30 days' },
+  { ttl: 90 * 86400, says: '90 days' },
+  { ttl: 365 * 86400, says: '1 year' },
+];
+
+function NewKeyForm({ onClose, onMade }: { onClose: () => void; onMade: (key: NewKey) => void }) {
+  const { me } = useSession();
+  const [error, setError] = useState<ApiError>();
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    const user = String(form.get('user') ?? '').trim();
+    try {
+      const made = await change<NewKey>('POST', '/v1/keys', {
+        name: String(form.get('name')).trim(), scope: form.get('scope'), ttl_s: Number(form.get('ttl')), ...(user ? { user } : {}),
+      });
+      refresh('keys');
+      onMade(made);
+    } catch (problem) {
+      setError(problem instanceof ApiError ? problem : new ApiError(0, 'failed', String(problem)));
+    }
+  };
+  return (
+    <Dialog title="A new key" onClose={onClose}>
+      <form onSubmit={submit}>
+        <label>
+          What it is for
+          <input name="name" required maxLength={64} placeholder="nightly evaluation" autoFocus />
+        </label>
+        <label>
+          Good for
+          <select name="scope" defaultValue="jobs">
+            {SCOPES.map(({ scope, says }) => <option key={scope} value={scope}>{says}</option>)}
+          </select>
+        </label>
+        <label>
+          Ends after
+          <select name="ttl" defaultValue={90 * 86400}>
+            {LIVES.map(({ ttl, says }) => <option key={ttl} value={ttl}>{says}</option>)}
+          </select>
+        </label>
+        {me.admin && (
+          <label>
+            User
+            <input name="user" maxLength={64} placeholder={me.user || 'whose it is'} required={!me.user} />
+          </label>
+        )}
+        <Trouble error={error} />
+        <div className="dialog-actions">
+          <button type="button" onClick={onClose}>
+            Back
+          </button>
+          <button type="submit" className="primary">
+            Make the key
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function Made({ made, onClose }: { made: NewKey; onClose: () => void }) {
+  const [copied, setCopied] = useState(false);
+  return (
+    <Dialog title={`The key “${made.name}”`} onClose={onClose}>
+      <p>It is shown now and never again.</p>
+      <pre className="code secret" tabIndex={0}>{made.key}</pre>
+      <p className="faint">
+        Programs send it as <code>Authorization: Bearer …</code>; for <code>dove</code> it is <code>DOVE_TOKEN</code>.
+      </p>
+      <div className="dialog-actions">
+        <button onClick={() => void navigator.clipboard?.writeText(made.key).then(() => setCopied(true))}>{copied ? 'Copied' : 'Copy'}</button>
+        <button className="primary" onClick={onClose}>
+          I have it
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+export function Keys() {
+  const { data, error } = useQuery<{ keys: Key[] }>('/v1/keys?limit=1000', ['keys']);
+  const [making, make] = useState(false);
+  const [made, setMade] = useState<NewKey>();
+  const [revoked, revoke] = useState<Key>();
+  return (
+    <Panel title="Keys" actions={<button onClick={() => make(true)}>New key</button>}>
+      <Trouble error={error} />
+      {!data && !error && <Skeleton lines={3} />}
+      {data && data.keys.length === 0 && (
+        <Empty title="There are no keys.">
+          <p>A key lets a program act for its user, within a scope, until it ends.</p>
+        </Empty>
+      )}
+      {data && data.keys.length > 0 && (
+        <Table label="Keys" head={['Name', 'User', 'Good for', 'Made', 'Ends', 'Id', ''].map((name) => (name ? <th key={name}>{name}</th> : <td key="actions" />))}>
+          {data.keys.map((key) => (
+            <tr key={key.id}>
+              <td className="strong">{key.name}</td>
+              <td>{key.user}</td>
+              <td>{words(key.scope)}</td>
+              <td>
+                <Time us={key.issued_at_us} />
+              </td>
+              <td>
+                <Time us={key.expires_at_us} />
+              </td>
+              <td className="code-cell">{key.id}</td>
+              <td>
+                <button className="danger small" onClick={() => revoke(key)} aria-label={`Revoke ${key.name}`}>
+                  Revoke
+                </button>
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      {making && <NewKeyForm onClose={() => make(false)} onMade={(key) => (make(false), setMade(key))} />}
+      {made && <Made made={made} onClose={() => setMade(undefined)} />}
+      {revoked && (
+        <Confirm title={`Revoke the key “${revoked.name}”`} verb="Revoke it" danger onClose={() => revoke(undefined)} act={async () => (await change('DELETE', `/v1/keys/${revoked.id}`), refresh('keys'))}>
+          <p>Whatever uses it is refused from now on.</p>
+        </Confirm>
+      )}
+    </Panel>
+  );
+}
