@@ -155,7 +155,7 @@ await test('a node is drained, with a reason, and taken back', async () => {
   await page.getByRole('button', { name: 'Drain' }).click();
   await page.getByLabel('Reason').fill('new fan');
   await page.getByRole('button', { name: 'Drain it' }).click();
-  await state(page, 'drained');
+  await page.locator('.page-head').locator('[data-state="draining"], [data-state="drained"]').waitFor();
   await page.getByText('new fan').waitFor();
   await page.getByRole('button', { name: 'Undrain' }).click();
   await page.getByRole('button', { name: 'Undrain it' }).click();

@@ -65,6 +65,19 @@ TEST_F(AccessTest, UsersSeeWhatConcernsThem) {
   EXPECT_EQ(live.call("GET", "/v1/objects/user/ada", nullptr, {}, &bob).status, 404);
 }
 
+TEST_F(AccessTest, AnybodyMayHaveTheConsolesPage) {
+  const std::string nobody;
+  const wire::Pairs browser{{"Accept", "text/html"}};
+  const Answer page = live.call("GET", "/", nullptr, {}, &nobody);
+  EXPECT_EQ(page.status, 200);
+  EXPECT_NE(page.response.header("Content-Security-Policy").find("default-src 'none'"),
+            std::string_view::npos);
+  EXPECT_EQ(live.call("GET", "/jobs/7", nullptr, browser, &nobody).response.body,
+            page.response.body);
+  EXPECT_EQ(live.call("GET", "/jobs/7", nullptr, {}, &nobody).code(), "no_such_path");
+  EXPECT_EQ(live.call("GET", "/v1/jobs", nullptr, browser, &nobody).status, 401);
+}
+
 TEST_F(AccessTest, MetricsOfOthersWorkAreForAdministrators) {
   FakeAgent agent(live, "n1");
   Inventory inventory = controller::small_inventory();

@@ -1,26 +1,33 @@
 // Live: the one stream of events of this tab. It tells which topics have changed, at most a few
-// times a second, and whether the connection stands.
-import type { ApiRecord } from './types';
+// times a second, and whether the connection stands. A stream that breaks is resumed behind the last
+// event that was heard; where that is not possible everything counts as changed.
+import { ApiError, send } from './http';
+import { EventReader, type ServerEvent } from './sse';
 import { topicsOf, type Topic } from './topics';
+import type { ApiRecord } from './types';
 
 type Heard = (changed: ReadonlySet<Topic>) => void;
 const GATHER_MS = 150;
-const AGAIN_MS = 3000;
+const AGAIN_MS = 2000;
+const EVERYTHING = '*';
 
 const listeners = new Set<Heard>();
 const stateListeners = new Set<() => void>();
-let source: EventSource | null = null;
+let stop: AbortController | null = null;
 let lastId = '';
 let gathered = new Set<Topic>();
 let timer: number | undefined;
-let again: number | undefined;
 let connected = true;
 
-function flush() {
-  timer = undefined;
-  const changed = gathered;
-  gathered = new Set();
-  listeners.forEach((hear) => hear(changed));
+function tellSoon(topics: readonly Topic[]) {
+  for (const topic of topics) gathered.add(topic);
+  if (gathered.size === 0) return;
+  timer ??= window.setTimeout(() => {
+    timer = undefined;
+    const changed = gathered;
+    gathered = new Set();
+    listeners.forEach((hear) => hear(changed));
+  }, GATHER_MS);
 }
 
 function setConnected(now: boolean) {
@@ -29,50 +36,52 @@ function setConnected(now: boolean) {
   stateListeners.forEach((tell) => tell());
 }
 
-function take(event: MessageEvent<string>) {
-  lastId = event.lastEventId || lastId;
-  for (const topic of topicsOf(JSON.parse(event.data) as ApiRecord)) gathered.add(topic);
-  if (gathered.size > 0) timer ??= window.setTimeout(flush, GATHER_MS);
+function take(event: ServerEvent) {
+  if (event.id) lastId = event.id;
+  if (event.data) tellSoon(topicsOf(JSON.parse(event.data) as ApiRecord));
 }
 
-function reopen(everything: boolean) {
-  source?.close();
-  source = null;
-  if (everything) {
-    lastId = '';
-    gathered.add('*');
-    timer ??= window.setTimeout(flush, GATHER_MS);
+// Until the stream ends, which every stream does.
+async function listen(signal: AbortSignal) {
+  const headers: Record<string, string> = { Accept: 'text/event-stream' };
+  if (lastId) headers['Last-Event-ID'] = lastId;
+  const response = await send('/v1/events', { headers, signal });
+  setConnected(true);
+  if (!lastId) tellSoon([EVERYTHING]);
+  const reader = new EventReader();
+  const pieces = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+  for (;;) {
+    const { value, done } = await pieces.read();
+    if (done) return;
+    reader.take(value).forEach(take);
   }
-  again ??= window.setTimeout(() => {
-    again = undefined;
-    open();
-  }, AGAIN_MS);
 }
 
-function open() {
-  if (source) return;
-  const opened = new EventSource(lastId ? `/v1/events?after=${lastId}` : '/v1/events');
-  source = opened;
-  opened.onopen = () => setConnected(true);
-  opened.onmessage = take;
-  opened.addEventListener('overflow', () => reopen(true));
-  opened.onerror = () => {
+async function keepListening(signal: AbortSignal) {
+  while (!signal.aborted) {
+    try {
+      await listen(signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      // What came before is not kept any more (404), or nobody is signed in (401).
+      if (error instanceof ApiError && error.status >= 400) lastId = '';
+    }
     setConnected(false);
-    // Refused for good (the records were forgotten, or nobody is signed in): begin anew from now.
-    if (opened.readyState === EventSource.CLOSED) reopen(true);
-  };
+    await new Promise((wake) => setTimeout(wake, AGAIN_MS));
+  }
 }
 
 export function startLive() {
-  open();
+  if (stop) return;
+  stop = new AbortController();
+  void keepListening(stop.signal);
 }
 
 export function stopLive() {
-  source?.close();
-  source = null;
-  window.clearTimeout(again);
-  again = undefined;
+  stop?.abort();
+  stop = null;
   lastId = '';
+  connected = true;
 }
 
 export function onChanged(hear: Heard): () => void {

@@ -1,11 +1,12 @@
 // Dialogs: the browser's own, which keep the focus inside and give it back.
-import { useEffect, useRef, useState, type FormEvent, type ReactNode } from 'react';
+import { useLayoutEffect, useRef, useState, type FormEvent, type ReactNode } from 'react';
 import { ApiError } from '../api/http';
 import { Trouble } from './elements';
 
 export function Dialog({ title, onClose, children }: { title: string; onClose: () => void; children: ReactNode }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // Before it leaves the page: closing it gives the focus back.
+  useLayoutEffect(() => {
     const shown = dialog.current!;
     shown.showModal();
     return () => shown.close();

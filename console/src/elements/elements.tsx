@@ -116,7 +116,7 @@ export function Panel({ title, actions, children, className = '' }: { title: str
 // A table that scrolls sideways on its own where the page is narrow.
 export function Table({ label, head, children }: { label: string; head: ReactNode; children: ReactNode }) {
   return (
-    <div className="table-frame" tabIndex={0} role="region" aria-label={label}>
+    <div className="table-frame" tabIndex={0} role="group" aria-label={label}>
       <table>
         <thead>
           <tr>{head}</tr>

@@ -1,5 +1,5 @@
 // The frame around every page: navigation, who is signed in, keys.
-import { useEffect, useMemo, useState, useSyncExternalStore, type ReactNode } from 'react';
+import { useEffect, useMemo, useRef, useState, useSyncExternalStore, type ReactNode } from 'react';
 import { Link, useLocation } from 'wouter';
 import { isConnected, onConnection } from '../api/live';
 import { Dialog } from '../elements/dialog';
@@ -68,8 +68,21 @@ function Help({ bindings, onClose }: { bindings: readonly Binding[]; onClose: ()
 function UserMenu({ onHelp }: { onHelp: () => void }) {
   const { me, signOut } = useSession();
   const [chosen, choose] = useState<Mode>(mode);
+  const menu = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    const leave = (event: Event) => {
+      const away = event instanceof KeyboardEvent ? event.key === 'Escape' : !menu.current?.contains(event.target as Node);
+      if (away && menu.current?.open) menu.current.open = false;
+    };
+    document.addEventListener('pointerdown', leave);
+    document.addEventListener('keydown', leave);
+    return () => {
+      document.removeEventListener('pointerdown', leave);
+      document.removeEventListener('keydown', leave);
+    };
+  }, []);
   return (
-    <details className="user-menu">
+    <details className="user-menu" ref={menu}>
       <summary>
         <span className="user-name">{me.user || 'administrator'}</span>
         {me.admin && <span className="tag">admin</span>}

@@ -25,7 +25,7 @@ export function Mark() {
   return (
     <svg className="mark" viewBox="0 0 32 32" width="24" height="24" aria-hidden="true">
       <rect width="32" height="32" rx="7" className="mark-ground" />
-      <path d="M6 9h6l-2 7h12l-2-7h6v14h-6l2-7H10l2 7H6z" className="mark-figure" />
+      <path d="M6 7h20l-6 9 6 9H6l6-9z" className="mark-figure" />
     </svg>
   );
 }

@@ -4,7 +4,7 @@ import { Link, useLocation } from 'wouter';
 import { useQuery } from '../api/query';
 import type { Job, Why } from '../api/types';
 import { Empty, Facts, Meter, Page, Panel, Skeleton, State, Time, Trouble } from '../elements/elements';
-import { duration, words } from '../elements/format';
+import { duration, exact, words } from '../elements/format';
 import { useSession } from '../session/session';
 import { JobActions } from './actions';
 import { Attempts } from './attempts';
@@ -40,7 +40,7 @@ export function WhyPanel({ job }: { job: Job }) {
       {data && data.reasons.length === 0 && job.phase === 'waiting' && <p className="faint">Nothing keeps it: it is about to start.</p>}
       {job.promised_start_us && (
         <p>
-          Promised to start by <Time us={job.promised_start_us} />.
+          Promised to start by {exact(job.promised_start_us)} (<Time us={job.promised_start_us} />).
         </p>
       )}
     </Panel>
@@ -89,7 +89,7 @@ const TABS = [
 export function JobPage({ id, tab = '' }: { id: string; tab?: string }) {
   const { me } = useSession();
   const [, go] = useLocation();
-  const { data: job, error } = useQuery<Job>(`/v1/jobs/${encodeURIComponent(id)}`, [`job:${id.split('_')[0]}`, `job:${id}`]);
+  const { data: job, error } = useQuery<Job>(`/v1/jobs/${encodeURIComponent(id)}`, [id.includes('_') ? 'jobs' : `job:${id}`]);
   if (!job) {
     return (
       <Page title={`Job ${id}`}>
@@ -102,6 +102,13 @@ export function JobPage({ id, tab = '' }: { id: string; tab?: string }) {
     );
   }
   const mine = me.admin || job.user === me.user;
+  const turn = (event: React.KeyboardEvent) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const to = step && tabs[tabs.findIndex((one) => one.tab === tab) + step];
+    if (!to) return;
+    go(`/jobs/${id}${to.tab ? `/${to.tab}` : ''}`);
+    document.getElementById(`tab-${to.tab}`)?.focus();
+  };
   const tabs = TABS.filter(({ tab: name }) => name === '' || mine);
   return (
     <Page
@@ -116,9 +123,9 @@ export function JobPage({ id, tab = '' }: { id: string; tab?: string }) {
       actions={<JobActions job={job} />}
     >
       <Trouble error={error} />
-      <div className="tabs" role="tablist" aria-label="Parts of the job">
+      <div className="tabs" role="tablist" aria-label="Parts of the job" onKeyDown={turn}>
         {tabs.map(({ tab: name, name: title }) => (
-          <button key={name} role="tab" aria-selected={tab === name} aria-controls="tab-panel" onClick={() => go(`/jobs/${id}${name ? `/${name}` : ''}`)}>
+          <button key={name} role="tab" id={`tab-${name}`} tabIndex={tab === name ? 0 : -1} aria-selected={tab === name} aria-controls="tab-panel" onClick={() => go(`/jobs/${id}${name ? `/${name}` : ''}`)}>
             {title}
           </button>
         ))}

@@ -8,7 +8,7 @@ import { Empty } from '../elements/elements';
 import { token } from '../frame/mode';
 import { Exec, exitWords, splitCommand } from './exec_protocol';
 import { referenceOf } from './filters';
-import { styledDocument } from './styled_document';
+import { withSheets } from './style_sheets';
 
 interface Wanted {
   command: string[];
@@ -54,7 +54,6 @@ function Session({ job, wanted }: { job: string; wanted: Wanted }) {
   const [said, say] = useState({ text: 'Connecting…', over: false });
   useEffect(() => {
     const screen = new Screen({
-      documentOverride: styledDocument(),
       fontFamily: token('--mono'),
       fontSize: 13,
       scrollback: 5000,
@@ -63,7 +62,7 @@ function Session({ job, wanted }: { job: string; wanted: Wanted }) {
     });
     const fit = new FitAddon();
     screen.loadAddon(fit);
-    screen.open(box.current!);
+    withSheets(() => screen.open(box.current!));
     fit.fit();
     const sized = new ResizeObserver(() => fit.fit());
     sized.observe(box.current!);

@@ -32,13 +32,14 @@ export interface Layout {
 const LABEL = 18;
 const GAP = 3; // between the blocks of nodes
 const BOX_GAP = 14;
-const MAX_CELL = 16;
+const MAX_CELL = 22;
 const MIN_CELL = 4;
 
 // The blocks of a group are in a grid that is about twice as wide as high.
 function gridOf(count: number, blockWidth: number, blockHeight: number, most: number): number {
   const columns = Math.ceil(Math.sqrt((count * 2 * blockHeight) / blockWidth));
-  return Math.max(1, Math.min(columns, count, Math.floor(most / blockWidth)));
+  const fitting = Math.max(1, Math.min(columns, count, Math.floor(most / blockWidth)));
+  return Math.ceil(count / Math.ceil(count / fitting)); // rows of equal length
 }
 
 function arrange(nodes: readonly HeatNode[], groups: Map<string, number[]>, width: number, cell: number): Layout {

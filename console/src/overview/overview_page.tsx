@@ -4,7 +4,7 @@ import { Link } from 'wouter';
 import { useQuery } from '../api/query';
 import type { Cluster, JobsPage, Node } from '../api/types';
 import { Empty, Meter, Page, Panel, Skeleton, State, Table, Trouble, useNow } from '../elements/elements';
-import { bytes, count, percent, thousandths } from '../elements/format';
+import { bytes, count, percent } from '../elements/format';
 import { JobRows } from '../jobs/jobs_page';
 import { HeatMap } from './heat_map';
 import { Plot } from './plot';
@@ -24,17 +24,19 @@ function Figure({ name, value, detail, part, whole }: { name: string; value: str
   );
 }
 
+const of = (part: number, whole: number) => `${part.toLocaleString('en')} of ${whole.toLocaleString('en')}`;
+
 function Figures({ cluster }: { cluster: Cluster }) {
   const gpus = cluster.gpus.total - cluster.gpus.free_milli / 1000;
   const cores = cluster.cores.total - cluster.cores.free;
   const memory = cluster.memory_bytes.total - cluster.memory_bytes.free;
   return (
     <div className="figures">
-      <Figure name="GPUs in use" value={`${thousandths(gpus * 1000)} of ${cluster.gpus.total}`} detail={`${percent(gpus, cluster.gpus.total)} % are taken`} part={gpus} whole={cluster.gpus.total} />
-      <Figure name="Cores in use" value={`${cores} of ${cluster.cores.total}`} detail={`${percent(cores, cluster.cores.total)} % are taken`} part={cores} whole={cluster.cores.total} />
+      <Figure name="GPUs in use" value={of(Math.round(gpus * 1000) / 1000, cluster.gpus.total)} detail={`${percent(gpus, cluster.gpus.total)} % are taken`} part={gpus} whole={cluster.gpus.total} />
+      <Figure name="Cores in use" value={of(cores, cluster.cores.total)} detail={`${percent(cores, cluster.cores.total)} % are taken`} part={cores} whole={cluster.cores.total} />
       <Figure name="Memory in use" value={bytes(memory)} detail={`of ${bytes(cluster.memory_bytes.total)}`} part={memory} whole={cluster.memory_bytes.total} />
-      <Figure name="Jobs running" value={String(cluster.jobs.running)} detail={`${count(cluster.jobs.waiting, 'job')} waiting`} />
-      <Figure name="Nodes connected" value={`${cluster.nodes.connected} of ${cluster.nodes.total}`} detail={`${cluster.nodes.drained} drained, ${cluster.nodes.lost} lost`} part={cluster.nodes.connected} whole={cluster.nodes.total} />
+      <Figure name="Jobs running" value={cluster.jobs.running.toLocaleString('en')} detail={`${count(cluster.jobs.waiting, 'job')} waiting`} />
+      <Figure name="Nodes connected" value={of(cluster.nodes.connected, cluster.nodes.total)} detail={`${cluster.nodes.drained} drained, ${cluster.nodes.lost} lost`} part={cluster.nodes.connected} whole={cluster.nodes.total} />
     </div>
   );
 }

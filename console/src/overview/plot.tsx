@@ -2,6 +2,7 @@
 import { useEffect, useRef } from 'react';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
+import { exact } from '../elements/format';
 import { onColours, token } from '../frame/mode';
 
 interface Line {
@@ -17,8 +18,8 @@ function optionsOf(width: number, lines: Line[]): uPlot.Options {
     cursor: { y: false },
     legend: { live: true },
     scales: { y: { range: (_plot, _least, most) => [0, Math.max(1, most * 1.1)] } },
-    axes: [axis, { ...axis, size: 36 }],
-    series: [{}, ...lines.map((line) => ({ label: line.name, stroke: token(line.colour), width: 2, fill: `${token(line.colour)}22`, paths: uPlot.paths.stepped!({ align: 1 }) }))],
+    axes: [{ ...axis, values: (_plot, splits) => splits.map((at) => exact(at * 1e6).slice(11, 16)) }, { ...axis, size: 36 }],
+    series: [{ label: 'Time', value: (_plot, at) => (at === null ? '–' : exact(at * 1e6).slice(11, 16)) }, ...lines.map((line) => ({ label: line.name, stroke: token(line.colour), width: 2, fill: `${token(line.colour)}22`, paths: uPlot.paths.stepped!({ align: 1 }) }))],
   };
 }
 

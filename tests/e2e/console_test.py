@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""The web console: its logic by vitest, and its pages in a real browser against a real `dove up`.
+
+Skips where the console was left out, or no chromium is. With DOVE_SCREENSHOTS=1 it also takes the pictures
+in docs/images.
+"""
+# limit_s: 240
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import urllib.request
+
+from cluster import DOVE, ROOT, SKIP, Api, Cluster, until
+
+CONSOLE = os.path.join(ROOT, "console")
+CHROMIUM = os.environ.get("DOVE_CHROMIUM", "/usr/bin/chromium")
+TOOLS = os.path.join(ROOT, ".tools/node_modules/.bin")
+ENVIRONMENT = {**os.environ, "PATH": (TOOLS + ":" if os.path.exists(TOOLS + "/node") else "") + os.environ["PATH"]}
+
+
+def counts_of(text):
+    """(passed, failed) of vitest's line `Tests  1 failed | 31 passed (32)`."""
+    line = next((one for one in reversed(text.splitlines()) if one.strip().startswith("Tests ")), "")
+    found = {word: int(number) for number, word in re.findall(r"(\d+) (passed|failed)", line)}
+    return found.get("passed", 0), found.get("failed", 0)
+
+
+def check_logic():
+    done = subprocess.run(["npx", "--no-install", "vitest", "run", "--no-color"], cwd=CONSOLE, env=ENVIRONMENT, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+    passed, failed = counts_of(done.stdout)
+    if done.returncode != 0:
+        print(done.stdout)
+    return passed, max(failed, int(done.returncode != 0))
+
+
+def check_headers(url):
+    """What a browser is told with the page, and what others get."""
+    with urllib.request.urlopen(urllib.request.Request(url, headers={"Accept": "text/html"}), timeout=10) as answer:
+        policy = answer.headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy and "unsafe" not in policy, policy
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        tag, page = answer.headers["ETag"], answer.read().decode()
+    asset = re.search(r'src="(/assets/[^"]+)"', page).group(1)
+    with urllib.request.urlopen(urllib.request.Request(url + asset, headers={"Accept-Encoding": "gzip"}),
+                                timeout=10) as answer:
+        assert "immutable" in answer.headers["Cache-Control"], dict(answer.headers)
+        assert answer.headers["Content-Encoding"] == "gzip"
+    try:
+        urllib.request.urlopen(urllib.request.Request(url, headers={"If-None-Match": tag}), timeout=10)
+        raise AssertionError("the page is sent again")
+    except urllib.error.HTTPError as answer:
+        assert answer.code == 304, answer.code
+
+
+def check_browser(cluster):
+    """Runs the suite against `dove up`; its output."""
+    up = subprocess.Popen([DOVE, "up", "--nodes", "2", "--gpus", "4", "--port", "0", "--data", cluster.data],
+                          stdout=subprocess.PIPE, stderr=cluster.log, env=cluster.environment, start_new_session=True)
+    try:
+        line = up.stdout.readline().decode()
+        url = re.search(r"https?://\S+", line).group(0)
+        with open(os.path.join(cluster.data, "token")) as file:
+            admin = file.read().strip()
+        api = Api(url, admin)
+        until(lambda: len([node for node in api.call("GET", "/v1/nodes")["nodes"] if node["contact"] == "connected"]) == 2,
+              30, "two nodes")
+        ann = api.call("POST", "/v1/users/ann/token?create=1")["token"]
+        api.close()
+        check_headers(url)
+        return subprocess.run(
+            ["node", "browser/suite.mjs"], cwd=CONSOLE, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            timeout=200, env={**ENVIRONMENT, "DOVE_URL": url, "DOVE_ADMIN_TOKEN": admin, "DOVE_ANN_TOKEN": ann,
+                              "DOVE_IMAGES": os.path.join(ROOT, "docs/images"), "DOVE_CHROMIUM": CHROMIUM}).stdout
+    finally:
+        up.send_signal(signal.SIGTERM)
+        up.wait(30)
+        up.stdout.close()
+
+
+def main():
+    if not os.path.exists(os.path.join(ROOT, "build/console/stamp")) or not os.path.exists(CHROMIUM):
+        print(f"skipped: the console was left out of the build, or there is no {CHROMIUM} (tools/setup test)")
+        return SKIP
+    passed, failed = check_logic()
+    cluster = Cluster(folder=os.path.join(os.environ.get("TMPDIR", "/tmp"), f"dove-e2e.console.{os.getpid()}"))
+    os.makedirs(cluster.folder, exist_ok=True)
+    try:
+        text = check_browser(cluster)
+    finally:
+        cluster.stop()
+        cluster.log.close()
+        shutil.rmtree(cluster.folder, ignore_errors=True)
+    print(text)
+    counts = re.search(r"^(\d+) passed, (\d+) failed, 0 skipped$", text, re.M)
+    passed, failed = passed + int(counts.group(1)) if counts else passed, failed + (int(counts.group(2)) if counts else 1)
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
