@@ -16,17 +16,28 @@ bool is_same(const core::Job& own, const core::Job& job) {
   return own.id == job.id || (own.array && own.array == job.array);
 }
 
-bool is_in(const Project& project, const std::string& user) {
-  const std::vector<std::string>& users = project.users;
-  return users.empty() || std::find(users.begin(), users.end(), user) != users.end();
+// With a role there, or where nobody says who its members are.
+bool is_in(const core::State& state, const Caller& caller, const Project& project) {
+  return !caller.standing.in_project(state, project.name).empty() ||
+         !core::has_members(state, project);
 }
 
 // As themselves, or in a project that they are in.
-bool is_open_to(const core::State& state, const Pool& pool, const std::string& user) {
-  if (core::may_use(state, pool, user, "")) return true;
+bool is_open_to(const core::State& state, const Caller& caller, const Pool& pool) {
+  if (core::may_use(state, pool, caller.user, "")) return true;
   return std::any_of(state.projects.begin(), state.projects.end(), [&](const auto& entry) {
-    return is_in(entry.second, user) && core::may_use(state, pool, user, entry.first);
+    return core::may_use(state, pool, caller.user, entry.first) &&
+           is_in(state, caller, entry.second);
   });
+}
+
+bool names(const std::vector<std::string>& ascending, const std::string& user) {
+  return std::binary_search(ascending.begin(), ascending.end(), user);
+}
+
+core::Roles roles_at(const core::State& state, const Caller& caller, const Binding& binding) {
+  return binding.project.empty() ? caller.standing.in_domain(binding.domain)
+                                 : caller.standing.in_project(state, binding.project);
 }
 
 }  // namespace
@@ -44,7 +55,15 @@ bool is_family(const core::State& state, JobId own, const core::Job& job) {
 
 bool may_act(const core::State& state, const Caller& caller, const core::Job& job) {
   if (caller.admin) return true;
-  return caller.user == job.spec->user && (!caller.job || is_family(state, caller.job, job));
+  if (caller.job) return caller.user == job.spec->user && is_family(state, caller.job, job);
+  return caller.user == job.spec->user ||
+         caller.standing.in_project(state, job.spec->project).at_least(Role::kManager);
+}
+
+bool may_read(const core::State& state, const Caller& caller, const core::Job& job) {
+  if (may_act(state, caller, job)) return true;
+  return !caller.job &&
+         caller.standing.in_project(state, job.spec->project).at_least(Role::kViewer);
 }
 
 Error not_yours(const Caller& caller, const core::Job& job) {
@@ -62,28 +81,61 @@ Error not_yours(const Caller& caller, const core::Job& job) {
 }
 
 bool may_see(const core::State& state, const Caller& caller, const core::Job& job) {
-  return caller.admin || !caller.job || is_family(state, caller.job, job);
+  if (caller.admin) return true;
+  if (caller.job) return is_family(state, caller.job, job);
+  return state.settings.job_visibility == JobVisibility::kEveryone || may_read(state, caller, job);
 }
 
 bool may_see(const core::State& state, const Caller& caller, const Declared& object) {
-  if (caller.admin) return true;
-  if (const auto* pool = std::get_if<Pool>(&object)) return is_open_to(state, *pool, caller.user);
-  if (const auto* project = std::get_if<Project>(&object)) return is_in(*project, caller.user);
-  if (const auto* user = std::get_if<UserDeclaration>(&object)) return user->name == caller.user;
+  if (may_audit(caller)) return true;
+  if (const auto* pool = std::get_if<Pool>(&object)) return is_open_to(state, caller, *pool);
+  if (const auto* project = std::get_if<Project>(&object)) return is_in(state, caller, *project);
+  if (const auto* user = std::get_if<UserDeclaration>(&object)) {
+    return user->name == caller.user || may_keep_keys(state, caller, user->name) ||
+           caller.standing.in_domain(user->domain).at_least(Role::kAdmin);
+  }
+  if (const auto* group = std::get_if<Group>(&object)) {
+    return names(group->users, caller.user) ||
+           caller.standing.in_domain(group->domain).at_least(Role::kManager);
+  }
+  if (const auto* binding = std::get_if<Binding>(&object)) {
+    return names(binding->users, caller.user) || names(binding->users, "*") ||
+           !roles_at(state, caller, *binding).empty();
+  }
   if (const auto* limit = std::get_if<UserLimit>(&object)) {
     return limit->name == caller.user || limit->name == "*";
   }
   return true;
 }
 
+bool may_audit(const Caller& caller) {
+  return caller.admin || caller.standing.cluster.has(Role::kAuditor);
+}
+
 bool may_see_user(const Caller& caller, const std::string& user) {
-  return caller.admin || user.empty() || user == caller.user;
+  return may_audit(caller) || user.empty() || user == caller.user;
 }
 
 bool may_see_project(const core::State& state, const Caller& caller, const std::string& project) {
-  if (caller.admin || project.empty()) return true;
+  if (may_audit(caller) || project.empty()) return true;
   const auto found = state.projects.find(project);
-  return found != state.projects.end() && is_in(found->second, caller.user);
+  return found != state.projects.end() && is_in(state, caller, found->second);
+}
+
+bool may_keep_keys(const core::State& state, const Caller& caller, const std::string& user) {
+  if (caller.admin || caller.user == user) return true;
+  const auto found = state.users.find(user);
+  if (found == state.users.end() || found->second.service_of.empty()) return false;
+  return caller.standing.in_project(state, found->second.service_of).at_least(Role::kManager);
+}
+
+bool refresh(const core::State& state, Caller& caller) {
+  if (!caller.key.empty() && find_key(state, caller.key) == nullptr) return false;
+  const auto user = state.users.find(caller.user);
+  if (caller.job || user == state.users.end()) return true;  // the administrator's token
+  caller.standing = core::standing_of(state, caller.user);
+  caller.admin = user->second.admin || caller.standing.cluster.has(Role::kAdmin);
+  return !user->second.disabled;
 }
 
 // Keys are by SHA-256, and an id is the beginning of one.

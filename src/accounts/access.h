@@ -1,9 +1,9 @@
 // Access: what a caller may see and do, beyond the access that a route asks for.
 //
-// Pure. A user may do what concerns their own jobs; administrators may do everything. The token of
-// a running job does not speak for all of its user's work, but for the job's family: the job
-// itself, the other elements of its array, and what it submitted, directly or through jobs that it
-// submitted.
+// Pure. A user may do what concerns their own jobs, and what their roles at a level let them do
+// (model/people.h); administrators may do everything. The token of a running job does not speak for
+// all of its user's work, but for the job's family: the job itself, the other elements of its
+// array, and what it submitted, directly or through jobs that it submitted.
 #pragma once
 
 #include <string>
@@ -12,22 +12,41 @@
 #include "base/result.h"
 #include "core/state/state.h"
 #include "model/declared.h"
+#include "model/event.h"
 
 namespace dove::accounts {
 
 // Whether the job belongs to the family of `own`.
 bool is_family(const core::State& state, JobId own, const core::Job& job);
-// Cancel, hold, signal, ... it, read its output and its environment.
+// Cancel, hold, signal, ... it, read its environment: its user, and managers of its project.
 bool may_act(const core::State& state, const Caller& caller, const core::Job& job);
-// The refusal that goes with may_act().
+// Read its output: they, and viewers of its project.
+bool may_read(const core::State& state, const Caller& caller, const core::Job& job);
+// The refusal that goes with these.
 Error not_yours(const Caller& caller, const core::Job& job);
-// That it exists, with what everybody may know of it: all jobs for users, the family for a job.
+// That it exists, with what everybody may know of it: the family for a job; for users all jobs, or
+// those that they may read, as the cluster's `job_visibility` has it.
 bool may_see(const core::State& state, const Caller& caller, const core::Job& job);
-// Pools that are open to them, projects that they are in, their own user and limits.
+// Pools that are open to them, projects that they are in, their own user, groups and limits,
+// bindings that name them or are where they have a role.
 bool may_see(const core::State& state, const Caller& caller, const Declared& object);
+// A record of the log that is about that job, or about none; nullptr: a decision.
+bool may_see_record(const core::State& state, const Caller& caller, JobId job,
+                    const StampedEvent* event);
+// Who did what, and what was refused to whom.
+bool may_audit(const Caller& caller);
+// Whether they may make `after` of `before`; nullptr: there is none. Managers of a level say who is
+// a member there, its administrators change what is declared of it. Error: kDenied role_needed.
+Result<void> may_apply(const core::State& state, const Caller& caller, const Declared* before,
+                       const Declared* after);
 // Series of metrics about a user's or a project's work; "" is nobody's.
 bool may_see_user(const Caller& caller, const std::string& user);
 bool may_see_project(const core::State& state, const Caller& caller, const std::string& project);
+// Make keys for that user, list and revoke them: the user, managers of the project of a service
+// account, administrators.
+bool may_keep_keys(const core::State& state, const Caller& caller, const std::string& user);
+// The caller as of now: roles come and go while a stream is open. False: they are nobody any more.
+bool refresh(const core::State& state, Caller& caller);
 
 // The key of that id; nullptr: there is none, or no longer.
 const Key* find_key(const core::State& state, const std::string& id);

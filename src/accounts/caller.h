@@ -3,15 +3,17 @@
 
 #include <string>
 
+#include "core/state/people.h"
 #include "model/ids.h"
 #include "model/key.h"
 
 namespace dove::accounts {
 
 struct Caller {
-  std::string user;  // who acts: for an agent "agent:<node>"
-  bool admin = false;
-  JobId job;  // of a job's token
+  std::string user;         // who acts: for an agent "agent:<node>"
+  bool admin = false;       // of the whole cluster: by the administrator's token, or by a binding
+  core::Standing standing;  // what bindings make of the user; a job's token has none of it
+  JobId job;                // of a job's token
   AttemptNumber attempt = 0;
   NodeId node;                      // of an agent's token
   std::string key;                  // the id of a key; "": of another token

@@ -27,7 +27,9 @@ enum class Who {
 enum class On {
   kAll,   // what everybody may know, or the administrator's to change
   kSeen,  // what the caller may see: may_see()
+  kTeam,  // what the caller may read: may_read()
   kOwn,   // what is the caller's own: may_act()
+  kRole,  // what the caller's roles let them change: may_apply()
 };
 
 struct Rule {

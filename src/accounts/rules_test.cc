@@ -13,7 +13,7 @@ TEST(Rules, AreFoundByOperation) {
   }));
   for (const Rule& rule : rules()) EXPECT_EQ(&rule_of(rule.operation), &rule);
   EXPECT_EQ(rule_of("cancelJob").scope, KeyScope::kJobs);
-  EXPECT_EQ(rule_of("applyObjects").who, Who::kAdmin);
+  EXPECT_EQ(rule_of("removeNode").who, Who::kAdmin);
 }
 
 TEST(Rules, AKeyIsGoodForItsScope) {
@@ -30,10 +30,10 @@ TEST(Rules, AKeyIsGoodForItsScope) {
   EXPECT_EQ(code(KeyScope::kJobs, "submitJob"), "");
   EXPECT_EQ(code(KeyScope::kJobs, "issueKey"), "key_scope");
   EXPECT_EQ(code(KeyScope::kAll, "issueKey"), "");
-  EXPECT_EQ(code(KeyScope::kAll, "applyObjects"), "admin_only");
+  EXPECT_EQ(code(KeyScope::kAll, "removeNode"), "admin_only");
   caller.admin = true;
-  EXPECT_EQ(code(KeyScope::kJobs, "applyObjects"), "key_scope");
-  EXPECT_EQ(code(KeyScope::kAll, "applyObjects"), "");
+  EXPECT_EQ(code(KeyScope::kJobs, "removeNode"), "key_scope");
+  EXPECT_EQ(code(KeyScope::kAll, "removeNode"), "");
 }
 
 TEST(Rules, AJobsTokenIsNoUsers) {

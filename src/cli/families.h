@@ -14,11 +14,12 @@ std::vector<Command> job_action_commands();  // cancel, checkpoint, hold, releas
 std::vector<Command> output_commands();      // logs, wait
 std::vector<Command> exec_commands();        // exec
 std::vector<Command> attach_commands();      // attach
-std::vector<Command> event_commands();       // events, top
+std::vector<Command> event_commands();       // events, audit, top
 std::vector<Command> node_commands();        // nodes, drain, undrain
 std::vector<Command> node_care_commands();   // upgrade, node drain, reboot, upgrade, resume
 std::vector<Command> declared_commands();    // apply, diff, get, delete
 std::vector<Command> key_commands();         // key create, key list, key revoke
+std::vector<Command> people_commands();      // whoami, console, role grant, role revoke, role list
 std::vector<Command> token_commands();       // token create, join-token create
 std::vector<Command> sbatch_commands();      // sbatch
 std::vector<Command> squeue_commands();      // squeue

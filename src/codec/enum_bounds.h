@@ -31,6 +31,18 @@ constexpr KeyScope last_of<KeyScope>() {
   return KeyScope::kAll;
 }
 template <>
+constexpr Role last_of<Role>() {
+  return Role::kAuditor;
+}
+template <>
+constexpr JobVisibility last_of<JobVisibility>() {
+  return JobVisibility::kMembers;
+}
+template <>
+constexpr KeyKind last_of<KeyKind>() {
+  return KeyKind::kCode;
+}
+template <>
 constexpr RunAs last_of<RunAs>() {
   return RunAs::kVirtual;
 }

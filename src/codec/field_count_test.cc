@@ -63,12 +63,15 @@ TEST(FieldCount, OfDeclaredObjects) {
   EXPECT_EQ(field_count<Queue>(), 10u);
   EXPECT_EQ(field_count<NodeDeclaration>(), 8u);
   EXPECT_EQ(field_count<UserLimit>(), 2u);
-  EXPECT_EQ(field_count<UserDeclaration>(), 5u);
-  EXPECT_EQ(field_count<ClusterSettings>(), 25u);
+  EXPECT_EQ(field_count<UserDeclaration>(), 7u);
+  EXPECT_EQ(field_count<ClusterSettings>(), 26u);
   EXPECT_EQ(field_count<Quota>(), 5u);
   EXPECT_EQ(field_count<TopologyUnit>(), 2u);
   EXPECT_EQ(field_count<Project>(), 4u);
   EXPECT_EQ(field_count<Reservation>(), 8u);
+  EXPECT_EQ(field_count<Domain>(), 2u);
+  EXPECT_EQ(field_count<Group>(), 4u);
+  EXPECT_EQ(field_count<Binding>(), 6u);
 }
 
 TEST(FieldCount, OfEvents) {
@@ -93,9 +96,10 @@ TEST(FieldCount, OfEvents) {
   EXPECT_EQ(field_count<UnknownTaskObserved>(), 3u);
   EXPECT_EQ(field_count<ObjectDeleted>(), 2u);
   EXPECT_EQ(field_count<JoinTokenIssued>(), 3u);
-  EXPECT_EQ(field_count<Key>(), 6u);
+  EXPECT_EQ(field_count<Key>(), 8u);
   EXPECT_EQ(field_count<KeyIssued>(), 2u);
   EXPECT_EQ(field_count<KeyRevoked>(), 1u);
+  EXPECT_EQ(field_count<CallsRefused>(), 5u);
   EXPECT_EQ(field_count<CheckpointTaken>(), 2u);
   EXPECT_EQ(field_count<FindingReported>(), 2u);
   EXPECT_EQ(field_count<NodeActionRequested>(), 5u);

@@ -1,6 +1,7 @@
 // Declared objects as JSON: {"kind": "Pool", "name": "gpu", ...}.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "codec/json.h"
@@ -13,12 +14,15 @@ namespace dove::codec {
 namespace {
 
 constexpr std::size_t kNodesListedMax = 10'000;
+// The name of a domain or a project; "": none.
+constexpr TextRule kLevelRule{256, TextRule::Kind::kLine};
 constexpr std::size_t kLevelsMax = 16;
 constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();
 
 // In the order of Declared's alternatives.
 constexpr std::array<std::string_view, std::variant_size_v<Declared>> kKinds{
-    "Cluster", "Pool", "Queue", "Node", "Limit", "User", "Project", "Reservation"};
+    "Cluster", "Pool",        "Queue",  "Node",  "Limit",  "User",
+    "Project", "Reservation", "Domain", "Group", "Binding"};
 
 Json write(const ClusterSettings& v) {
   Json object{{"name", v.name},
@@ -42,6 +46,7 @@ Json write(const ClusterSettings& v) {
   object["placement"] = v.placement;
   put_span(object, "hang_after", v.hang_after);
   object["on_hang"] = word(v.on_hang);
+  object["job_visibility"] = word(v.job_visibility);
   object["slow_percent"] = v.slow_percent;
   object["slow_reports"] = v.slow_reports;
   object["preemption"] = v.preemption;
@@ -93,6 +98,9 @@ void read(JsonFields& fields, ClusterSettings& v) {
   fields.countables("countables", v.countables);
   read_scheduling(fields, v);
   fields.span("hang_after", v.hang_after);
+  if (const int seen = fields.one_of("job_visibility", job_visibilities()); seen >= 0) {
+    v.job_visibility = static_cast<JobVisibility>(seen);
+  }
   if (const int mode = fields.one_of("on_hang", on_hang_modes()); mode >= 0) {
     v.on_hang = static_cast<OnHang>(mode);
   }
@@ -220,32 +228,80 @@ void read(JsonFields& fields, UserLimit& v) {
   fields.object("limits", [&](JsonFields& inner) { read_limits(inner, v.limits); });
 }
 
+// The former ways to say who is what are shown where a former log says it, and nowhere else.
 Json write(const UserDeclaration& v) {
-  return {{"name", v.name},
-          {"linux_user", v.linux_user},
-          {"admin", v.admin},
-          {"token_sha256", v.token_sha256},
-          {"domain", v.domain}};
+  Json object{{"name", v.name},
+              {"linux_user", v.linux_user},
+              {"disabled", v.disabled},
+              {"service_of", v.service_of},
+              {"token_sha256", v.token_sha256},
+              {"domain", v.domain}};
+  if (v.admin) object["admin"] = true;
+  return object;
 }
 
 void read(JsonFields& fields, UserDeclaration& v) {
   fields.text("linux_user", v.linux_user, {32, TextRule::Kind::kLine});
   fields.boolean("admin", v.admin);
+  fields.boolean("disabled", v.disabled);
+  fields.text("service_of", v.service_of, kLevelRule);
   fields.text("token_sha256", v.token_sha256, {64, TextRule::Kind::kSha256});
-  fields.text("domain", v.domain, {256, TextRule::Kind::kLine});
+  fields.text("domain", v.domain, kLevelRule);
 }
 
 Json write(const Project& v) {
-  return {{"name", v.name},
-          {"domain", v.domain},
-          {"users", v.users},
-          {"limits", limits_json(v.limits)}};
+  Json object{{"name", v.name}, {"domain", v.domain}, {"limits", limits_json(v.limits)}};
+  if (!v.users.empty()) object["users"] = v.users;
+  return object;
 }
 
 void read(JsonFields& fields, Project& v) {
-  fields.text("domain", v.domain, {256, TextRule::Kind::kLine});
+  fields.text("domain", v.domain, kLevelRule);
   fields.texts("users", v.users, kNameRule, kNodesListedMax);
   fields.object("limits", [&](JsonFields& inner) { read_limits(inner, v.limits); });
+}
+
+Json write(const Domain& v) { return {{"name", v.name}, {"title", v.title}}; }
+
+void read(JsonFields& fields, Domain& v) { fields.text("title", v.title); }
+
+// Lists of people are sets.
+void read_names(JsonFields& fields, const char* field, std::vector<std::string>& names) {
+  fields.texts(field, names, kNameRule, kNodesListedMax);
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+}
+
+Json write(const Group& v) {
+  return {{"name", v.name}, {"domain", v.domain}, {"users", v.users}, {"groups", v.groups}};
+}
+
+void read(JsonFields& fields, Group& v) {
+  fields.text("domain", v.domain, kLevelRule);
+  read_names(fields, "users", v.users);
+  read_names(fields, "groups", v.groups);
+}
+
+Json write(const Binding& v) {
+  return {{"name", v.name},       {"role", word(v.role)}, {"domain", v.domain},
+          {"project", v.project}, {"users", v.users},     {"groups", v.groups}};
+}
+
+void read(JsonFields& fields, Binding& v) {
+  if (!fields.has("role")) {
+    fields.fail("role", "missing_field",
+                fmt::format("say which role: {}", fmt::join(roles(), ", ")));
+  }
+  if (const int role = fields.one_of("role", roles()); role >= 0) v.role = static_cast<Role>(role);
+  fields.text("domain", v.domain, kLevelRule);
+  fields.text("project", v.project, kLevelRule);
+  if (!v.domain.empty() && !v.project.empty()) {
+    fields.fail("domain", "given_twice",
+                "a binding is on a domain or on a project, which has its own domain: leave out one "
+                "of them");
+  }
+  read_names(fields, "users", v.users);
+  read_names(fields, "groups", v.groups);
 }
 
 Json write(const Reservation& v) {
@@ -295,7 +351,11 @@ Declared read_as(JsonFields& fields) {
 }  // namespace
 
 Json key_json(const Key& key) {
-  Json object{{"id", key.id}, {"user", key.user}, {"name", key.name}, {"scope", word(key.scope)}};
+  Json object{{"id", key.id},
+              {"user", key.user},
+              {"name", key.name},
+              {"scope", word(key.scope)},
+              {"kind", word(key.kind)}};
   put_instant(object, "issued_at", key.issued_at);
   put_instant(object, "expires_at", key.expires_at);
   return object;
@@ -317,9 +377,10 @@ Result<Declared> read_declared(const Json& value) {
   }
   using Reader = Declared (*)(JsonFields&);
   constexpr std::array<Reader, std::variant_size_v<Declared>> kReaders{
-      read_as<ClusterSettings>, read_as<Pool>,       read_as<Queue>,
-      read_as<NodeDeclaration>, read_as<UserLimit>,  read_as<UserDeclaration>,
-      read_as<Project>,         read_as<Reservation>};
+      read_as<ClusterSettings>, read_as<Pool>,        read_as<Queue>,
+      read_as<NodeDeclaration>, read_as<UserLimit>,   read_as<UserDeclaration>,
+      read_as<Project>,         read_as<Reservation>, read_as<Domain>,
+      read_as<Group>,           read_as<Binding>};
   Declared object = kReaders[static_cast<std::size_t>(kind)](fields);
   fields.done();
   if (failure.any()) return failure.error();

@@ -76,6 +76,13 @@ Json write(const JoinTokenIssued& v) {
   put_instant(object, "expires_at", v.expires_at);
   return object;
 }
+Json write(const CallsRefused& v) {
+  return {{"who", v.who},
+          {"address", v.address},
+          {"operation", v.operation},
+          {"code", v.code},
+          {"times", v.times}};
+}
 Json write(const KeyIssued& v) { return {{"key", key_json(v.key)}}; }
 Json write(const KeyRevoked& v) { return {{"id", v.id}}; }
 

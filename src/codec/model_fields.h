@@ -208,9 +208,29 @@ void fields(Ar& ar, typename Ar::template Of<UserLimit>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<UserDeclaration>& v) {
-  auto layout = ar.layout(2, "UserDeclaration");
+  auto layout = ar.layout(3, "UserDeclaration");
   ar(v.name, v.linux_user, v.admin, v.token_sha256);
   ar.since(2, v.domain);
+  ar.since(3, v.disabled);
+  ar.since(3, v.service_of);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<Domain>& v) {
+  auto layout = ar.layout(1, "Domain");
+  ar(v.name, v.title);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<Group>& v) {
+  auto layout = ar.layout(1, "Group");
+  ar(v.name, v.domain, v.users, v.groups);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<Binding>& v) {
+  auto layout = ar.layout(1, "Binding");
+  ar(v.name, v.role, v.domain, v.project, v.users, v.groups);
 }
 
 template <class Ar>
@@ -221,8 +241,10 @@ void fields(Ar& ar, typename Ar::template Of<Project>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Key>& v) {
-  auto layout = ar.layout(1, "Key");
+  auto layout = ar.layout(2, "Key");
   ar(v.id, v.user, v.name, v.scope, v.issued_at, v.expires_at);
+  ar.since(2, v.kind);
+  ar.since(2, v.is_administrators);
 }
 
 template <class Ar>
@@ -234,7 +256,7 @@ void fields(Ar& ar, typename Ar::template Of<Reservation>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<ClusterSettings>& v) {
-  auto layout = ar.layout(7, "ClusterSettings");
+  auto layout = ar.layout(8, "ClusterSettings");
   ar(v.name, v.fence, v.disconnect_grace, v.silent_after, v.effect_deadline, v.array_max,
      v.jobs_max, v.ended_jobs_kept, v.ended_jobs_max, v.countables);
   ar.since(2, v.order);
@@ -252,6 +274,7 @@ void fields(Ar& ar, typename Ar::template Of<ClusterSettings>& v) {
   ar.since(6, v.slow_percent);
   ar.since(6, v.slow_reports);
   ar.since(7, v.outage_grace);
+  ar.since(8, v.job_visibility);
 }
 
 // Alternatives are numbered by their place in Declared: new ones go to its end.

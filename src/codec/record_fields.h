@@ -62,6 +62,7 @@ DOVE_RECORD_KIND(HangEnded, 31, 1)
 DOVE_RECORD_KIND(NodeDeclaredOff, 32, 1)
 DOVE_RECORD_KIND(KeyIssued, 33, 1)
 DOVE_RECORD_KIND(KeyRevoked, 34, 1)
+DOVE_RECORD_KIND(CallsRefused, 35, 1)
 DOVE_RECORD_KIND(Launch, 101, 1)
 DOVE_RECORD_KIND(Start, 102, 1)
 DOVE_RECORD_KIND(Stop, 103, 2)
@@ -176,6 +177,10 @@ void fields(Ar& ar, typename Ar::template Of<KeyIssued>& v) {
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<KeyRevoked>& v) {
   ar(v.id);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<CallsRefused>& v) {
+  ar(v.who, v.address, v.operation, v.code, v.times);
 }
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<CheckpointTaken>& v) {

@@ -111,6 +111,7 @@ ClusterSettings sample_settings() {
   settings.on_hang = OnHang::kRetry;
   settings.slow_percent = 150;
   settings.slow_reports = 5;
+  settings.job_visibility = JobVisibility::kMembers;
   return settings;
 }
 
@@ -152,7 +153,8 @@ std::vector<Declared> sample_objects() {
                       {{"block", "b1"}, {"rack", "r12"}}},
       UserLimit{"ada", limits},
       UserDeclaration{"ada", "ada_l", true,
-                      "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "corp"},
+                      "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "corp",
+                      true, "vision"},
       Project{"vision", "corp", {"ada", "bob"}, limits},
       Reservation{"maintenance",
                   {"gpu-[001-002]"},
@@ -162,6 +164,9 @@ std::vector<Declared> sample_objects() {
                   {"ada"},
                   {"vision"}},
       Reservation{"spares", {"gpu-[003-004]"}, Instant{}, kNever, false, {}, {"vision"}, 16},
+      Domain{"corp", "The Corporation"},
+      Group{"staff", "corp", {"ada", "bob"}, {"interns"}},
+      Binding{"visionaries", Role::kManager, "", "vision", {"ada"}, {"staff"}},
   };
 }
 
@@ -201,7 +206,12 @@ std::vector<StampedEvent> sample_events() {
                  Key{"dddddddddddd", "ada", "ci", KeyScope::kJobs, Instant{1'700'000'000'000'000},
                      Instant{1'800'000'000'000'000}}},
        full},
+      {KeyIssued{std::string(64, 'e'),
+                 Key{"eeeeeeeeeeee", "admin", "", KeyScope::kAll, Instant{1'700'000'000'000'000},
+                     Instant{1'800'000'000'000'000}, KeyKind::kSession, true}},
+       full},
       {KeyRevoked{"dddddddddddd"}, full},
+      {CallsRefused{"ada", "10.0.0.7", "drainNode", "admin_only", 3}, {}},
       {CheckpointTaken{JobId{8}, 2}, {}},
       {FindingReported{NodeId{3}, {"xid", Severity::kCritical, Remedy::kReset, 2, "XID 79"}}, {}},
       {NodeActionRequested{NodeId{3}, NodeAction::kReboot, true, Instant{1'700'000'000'000'000},

@@ -12,7 +12,7 @@ namespace dove::codec {
 namespace {
 
 constexpr std::string_view kMagic = "dovesnap";
-constexpr std::uint64_t kLayout = 7;
+constexpr std::uint64_t kLayout = 8;
 
 // Elements of an array share one spec: it is written once and referred to by its number.
 class SpecTable {
@@ -184,6 +184,9 @@ void state_fields(Ar& ar, typename Ar::template Of<core::State>& v) {
   ar.since(4, v.turns);
   ar.since(6, v.learned);
   ar.since(7, v.keys);
+  ar.since(8, v.domains);
+  ar.since(8, v.groups);
+  ar.since(8, v.bindings);
 }
 
 void write_jobs(ByteWriter& ar, const core::State& state) {

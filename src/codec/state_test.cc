@@ -112,6 +112,11 @@ core::State sample_state() {
     if (const auto* project = std::get_if<Project>(&object)) {
       state.projects[project->name] = *project;
     }
+    if (const auto* domain = std::get_if<Domain>(&object)) state.domains[domain->name] = *domain;
+    if (const auto* group = std::get_if<Group>(&object)) state.groups[group->name] = *group;
+    if (const auto* binding = std::get_if<Binding>(&object)) {
+      state.bindings[binding->name] = *binding;
+    }
     if (const auto* one = std::get_if<Reservation>(&object)) state.reservations[one->name] = *one;
   }
   state.join_tokens["t"] = {"gpu-009", Instant{40}};

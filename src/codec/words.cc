@@ -28,6 +28,9 @@ constexpr std::array<Words, 11> kStopReasons{
     "",         "finished",      "task_failed", "cancelled", "time_limit", "node_lost",
     "requeued", "launch_failed", "preempted",   "preflight", "hung"};
 constexpr std::array<Words, 3> kPreempts{"never", "checkpoint", "restart"};
+constexpr std::array<Words, 5> kRoles{"viewer", "member", "manager", "admin", "auditor"};
+constexpr std::array<Words, 2> kJobVisibilities{"everyone", "members"};
+constexpr std::array<Words, 3> kKeyKinds{"key", "session", "code"};
 constexpr std::array<Words, 3> kKeyScopes{"read", "jobs", "all"};
 constexpr std::array<Words, 4> kRunAs{"node", "submitter", "agent", "virtual"};
 constexpr std::array<Words, 3> kOnHang{"show", "requeue", "retry"};
@@ -97,6 +100,9 @@ std::string_view word(StopReason reason) { return at(kStopReasons, reason); }
 std::string_view word(Contact contact) { return at(kContacts, contact); }
 std::string_view word(core::PlacementStage stage) { return at(kPlacementStages, stage); }
 std::string_view word(Preempt preempt) { return at(kPreempts, preempt); }
+std::string_view word(Role role) { return at(kRoles, role); }
+std::string_view word(JobVisibility visibility) { return at(kJobVisibilities, visibility); }
+std::string_view word(KeyKind kind) { return at(kKeyKinds, kind); }
 std::string_view word(KeyScope scope) { return at(kKeyScopes, scope); }
 std::string_view word(RunAs run_as) { return at(kRunAs, run_as); }
 std::string_view word(OnHang on_hang) { return at(kOnHang, on_hang); }
@@ -146,6 +152,8 @@ std::span<const std::string_view> preempt_modes() { return kPreempts; }
 std::span<const std::string_view> key_scopes() { return kKeyScopes; }
 std::span<const std::string_view> run_as_modes() { return kRunAs; }
 std::span<const std::string_view> on_hang_modes() { return kOnHang; }
+std::span<const std::string_view> roles() { return kRoles; }
+std::span<const std::string_view> job_visibilities() { return kJobVisibilities; }
 std::span<const std::string_view> spreads() { return kSpreads; }
 std::span<const std::string_view> severities() { return kSeverities; }
 std::span<const std::string_view> remedies() { return kRemedies; }

@@ -26,6 +26,9 @@ std::string_view word(Contact contact);      // "connected" "broken" "silent" "l
 std::string_view word(core::PlacementStage stage);  // "ordered" "prepared" "started" "ended"
 std::string_view word(Preempt preempt);             // "never" "checkpoint" "restart"
 std::string_view word(RunAs run_as);                // "node" "submitter" "agent" "virtual"
+std::string_view word(Role role);                   // "viewer" ... "auditor"
+std::string_view word(JobVisibility visibility);    // "everyone" "members"
+std::string_view word(KeyKind kind);                // "key" "session" "code"
 std::string_view word(KeyScope scope);              // "read" "jobs" "all"
 std::string_view word(OnHang on_hang);              // "show" "requeue" "retry"
 std::string_view word(Spread spread);               // "any" "pack" "spread"
@@ -50,6 +53,8 @@ std::span<const std::string_view> preempt_modes();
 std::span<const std::string_view> run_as_modes();
 std::span<const std::string_view> key_scopes();
 std::span<const std::string_view> on_hang_modes();
+std::span<const std::string_view> roles();
+std::span<const std::string_view> job_visibilities();
 std::span<const std::string_view> spreads();
 std::span<const std::string_view> severities();
 std::span<const std::string_view> remedies();

@@ -19,7 +19,10 @@ void Call::reply(int status, const Json& body, wire::Pairs headers) const {
   responder->send(wire::Response{status, std::move(headers), codec::dump_json(body) + "\n"});
 }
 
-void Call::fail(const Error& error) const { responder->send(wire::problem(error)); }
+void Call::fail(const Error& error) const {
+  if (refused) refused(error);
+  responder->send(wire::problem(error));
+}
 
 void Call::fail_agent(const Error& error) const {
   if (error.kind == ErrorKind::kExhausted) {

@@ -17,6 +17,7 @@
 #include "listener/identity.h"
 #include "listener/node_authority.h"
 #include "listener/projection.h"
+#include "listener/refusals.h"
 #include "listener/throttle.h"
 #include "store/log_store.h"
 #include "wire/loop.h"
@@ -71,6 +72,9 @@ class Desk {
   Projection projection;
   Blobs blobs;
   const std::unique_ptr<Throttle> throttle = std::make_unique<Throttle>(options.throttle);
+  const std::unique_ptr<Refusals> refusals = std::make_unique<Refusals>(loop, [this](Event event) {
+    if (!stopping_) observe(std::move(event));
+  });
 
  private:
   void take_batch(std::shared_ptr<const controller::CommittedBatch> batch);

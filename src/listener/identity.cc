@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "files/text_file.h"
+#include "listener/session_cookie.h"
 #include "telemetry/clock.h"
 #include "telemetry/log.h"
 #include "wire/secret.h"
@@ -87,22 +88,72 @@ Error wrong_token() {
                "Authorization"};
 }
 
+Error ended(const Key& key) {
+  if (key.kind != KeyKind::kKey) {
+    return Error{ErrorKind::kUnauthenticated, "session_over",
+                 "this session or code has ended; sign in again", "Authorization"};
+  }
+  return Error{ErrorKind::kUnauthenticated, "key_expired",
+               fmt::format("key {} (\"{}\") of {} has expired; make another with `dove key create`",
+                           key.id, key.name, key.user),
+               "Authorization"};
+}
+
 // The user is looked at now: who was an administrator when the key was made need not be one.
-Result<Caller> key_caller(const Key& key, const core::State& state) {
-  const auto user = state.users.find(key.user);
-  if (key.expires_at.us <= telemetry::now_us() || user == state.users.end()) {
-    return Error{ErrorKind::kUnauthenticated, "key_expired",
-                 fmt::format("key {} (\"{}\") of {} has expired; make another with `dove key "
-                             "create`",
-                             key.id, key.name, key.user),
+Result<Caller> user_caller(const std::string& name, const core::State& state) {
+  const auto user = state.users.find(name);
+  if (user == state.users.end()) return wrong_token();
+  if (user->second.disabled) {
+    return Error{ErrorKind::kUnauthenticated, "user_disabled",
+                 fmt::format("user {} is disabled here; ask an administrator", name),
                  "Authorization"};
   }
   Caller caller;
-  caller.user = key.user;
-  caller.admin = user->second.admin;
+  caller.user = name;
+  caller.standing = core::standing_of(state, name);
+  caller.admin = user->second.admin || caller.standing.cluster.has(Role::kAdmin);
+  return caller;
+}
+
+Result<Caller> key_caller(const Key& key, const core::State& state) {
+  if (key.expires_at.us <= telemetry::now_us()) return ended(key);
+  Caller caller;
+  if (key.is_administrators) {
+    caller.user = key.user;
+    caller.admin = true;
+  } else {
+    TRY_ASSIGN(caller, user_caller(key.user, state));
+  }
   caller.key = key.id;
   caller.scope = key.scope;
   return caller;
+}
+
+Result<Caller> session_caller(const wire::Request& request, std::string_view secret,
+                              const core::State& state) {
+  const auto session = state.keys.find(wire::sha256_hex(secret));
+  if (session == state.keys.end() || session->second.kind != KeyKind::kSession) {
+    return Error{ErrorKind::kUnauthenticated, "session_over",
+                 "this session has ended; sign in again", "Cookie"};
+  }
+  TRY(check_origin(request));
+  return key_caller(session->second, state);
+}
+
+// By a token of their own, which no '.' is in.
+Result<Caller> token_caller(std::string_view token, const core::State& state, bool signs_in) {
+  const std::string digest = wire::sha256_hex(token);
+  if (const auto key = state.keys.find(digest); key != state.keys.end()) {
+    const KeyKind kind = key->second.kind;
+    const bool is_good = kind == KeyKind::kKey || (signs_in && kind == KeyKind::kCode);
+    return is_good ? key_caller(key->second, state) : Result<Caller>(wrong_token());
+  }
+  for (const auto& [name, user] : state.users) {
+    if (!user.token_sha256.empty() && wire::equal_constant_time(user.token_sha256, digest)) {
+      return user_caller(name, state);
+    }
+  }
+  return wrong_token();
 }
 
 }  // namespace
@@ -131,13 +182,17 @@ Result<Identity> Identity::open(const std::string& data_dir) {
 }
 
 Result<Caller> Identity::person(const wire::Request& request, const core::State& state) const {
-  Caller caller;
   const bool is_local = is_administrators_own(request);
   std::string_view token;
   if (!is_local) {
+    const auto session = session_of(request);
+    if (session.has_value() && request.header("Authorization").empty()) {
+      return session_caller(request, *session, state);
+    }
     TRY_ASSIGN(token, bearer(request));
   }
-  if (is_local || wire::equal_constant_time(token, admin_token_)) {
+  if (is_local || is_administrators(token)) {
+    Caller caller;
     caller.admin = true;
     const std::string_view user = request.header("X-Dove-User");
     if (!user.empty() && !is_name(user)) {
@@ -149,19 +204,26 @@ Result<Caller> Identity::person(const wire::Request& request, const core::State&
     return caller;
   }
   if (token.find('.') != std::string_view::npos) return job_caller(token, state);
-  const std::string digest = wire::sha256_hex(token);
-  if (const auto key = state.keys.find(digest); key != state.keys.end()) {
-    return key_caller(key->second, state);
-  }
-  for (const auto& [name, user] : state.users) {
-    if (user.token_sha256.empty() || !wire::equal_constant_time(user.token_sha256, digest)) {
-      continue;
-    }
-    caller.user = name;
-    caller.admin = user.admin;
+  return token_caller(token, state, false);
+}
+
+Result<Caller> Identity::signing_in(std::string_view token, const core::State& state) const {
+  if (is_administrators(token)) {
+    Caller caller;
+    caller.user = "admin";
+    caller.admin = true;
     return caller;
   }
-  return wrong_token();
+  if (token.find('.') != std::string_view::npos) {
+    TRY(job_caller(token, state));
+    return Error{ErrorKind::kDenied, "not_for_jobs",
+                 "the token of a running job signs nobody in; use your own token or key", "token"};
+  }
+  return token_caller(token, state, true);
+}
+
+bool Identity::is_administrators(std::string_view token) const {
+  return wire::equal_constant_time(token, admin_token_);
 }
 
 // "<job>.<attempt>.<HMAC>"; the other tokens have no '.'.

@@ -3,7 +3,8 @@
 // The administrator's token and the server's secret lie in the data directory, both 0600, made when
 // missing. Users' tokens are known by SHA-256 (UserDeclaration), their keys too (Key), agents' by
 // Node, tokens of running jobs by HMAC: they speak for the job's user while their attempt is not
-// over. Comparisons take the same time for every wrong token. Loop thread only.
+// over. A browser that has signed in shows a cookie (session_cookie.h). Comparisons take the same
+// time for every wrong token. Loop thread only.
 #pragma once
 
 #include <string>
@@ -22,8 +23,12 @@ class Identity {
  public:
   static Result<Identity> open(const std::string& data_dir);
 
-  // Errors: kUnauthenticated token_missing, token_invalid, key_expired; kInvalid bad_user.
+  // Errors: kUnauthenticated token_missing, token_invalid, key_expired, session_over,
+  // user_disabled; kDenied cross_origin; kInvalid bad_user.
   Result<Caller> person(const wire::Request& request, const core::State& state) const;
+  // Who signs in with a token: the administrator's, a user's, a key, or a code. Errors as above;
+  // kDenied not_for_jobs.
+  Result<Caller> signing_in(std::string_view token, const core::State& state) const;
   // Errors: kUnauthenticated token_invalid; kNotFound no_such_node; kDenied node_removed.
   Result<Caller> agent(const wire::Request& request, const core::State& state,
                        const std::string& node) const;
@@ -38,6 +43,7 @@ class Identity {
   std::string cluster_id() const;
 
  private:
+  bool is_administrators(std::string_view token) const;
   Result<Caller> job_caller(std::string_view token, const core::State& state) const;
 
   std::string admin_token_;

@@ -69,20 +69,26 @@ Result<Caller> find_caller(const Desk& desk, const Rule& rule, const Call& call)
       return desk.identity.agent(call.request, desk.state(), call.parameters.front());
     case Who::kPerson:
     case Who::kUser:
-    case Who::kAdmin: {
-      TRY_ASSIGN(Caller caller, desk.identity.person(call.request, desk.state()));
-      TRY(may_call(rule, caller));
-      return caller;
-    }
+    case Who::kAdmin:
+      return desk.identity.person(call.request, desk.state());
   }
   return Caller{};
 }
 
-// Whoever shows no token that is good has little of the server.
-Error failed(const Desk& desk, const Call& call, const Error& why) {
-  if (why.kind != ErrorKind::kUnauthenticated) return why;
-  return desk.throttle->failed(host_of_peer(call.request.peer_address), why,
-                               desk.loop.monotonic_us());
+// The caller, if they may make this call. Whoever shows no token that is good has little of the
+// server.
+Result<Caller> allowed_caller(const Desk& desk, const Route& route, const Call& call) {
+  const std::string_view host = host_of_peer(call.request.peer_address);
+  Result<Caller> caller = find_caller(desk, *route.rule, call);
+  if (caller.ok()) {
+    const Result<void> allowed = may_call(*route.rule, *caller);
+    if (allowed.ok()) return caller;
+    desk.refusals->note(*caller, host, route.words.operation, allowed.error());
+    return allowed.error();
+  }
+  desk.refusals->note({}, host, route.words.operation, caller.error());
+  if (caller.error().kind != ErrorKind::kUnauthenticated) return caller;
+  return desk.throttle->failed(host, caller.error(), desk.loop.monotonic_us());
 }
 
 // The caller's share of the server; agents, whose words nobody else can say, have it without limit.
@@ -127,7 +133,8 @@ void refuse_path(const Call& call, const std::string& allowed) {
 
 // Query parameters that say yes or no; another word in them would be taken for a no.
 std::optional<Error> check_flags(const Call& call) {
-  for (const char* name : {"apart", "create", "dry_run", "end", "follow", "full", "removed"}) {
+  for (const char* name :
+       {"apart", "audit", "create", "dry_run", "end", "follow", "full", "removed"}) {
     const std::string* text = call.request.find_query(name);
     if (text == nullptr) continue;
     if (*text == "0" || *text == "1" || *text == "true" || *text == "false") continue;
@@ -159,8 +166,8 @@ void dispatch(const Desk& desk, std::span<const Route> routes, wire::Request req
       allowed += (allowed.empty() ? "" : ", ") + std::string(route.words.method);
       continue;
     }
-    Result<Caller> caller = find_caller(desk, *route.rule, *call);
-    if (!caller.ok()) return call->fail(failed(desk, *call, caller.error()));
+    Result<Caller> caller = allowed_caller(desk, route, *call);
+    if (!caller.ok()) return call->fail(caller.error());
     Result<std::shared_ptr<void>> share = begin(desk, *route.rule, *caller, *call);
     if (!share.ok()) return call->fail(share.error());
     call->in_progress = std::move(share).value();
@@ -169,6 +176,9 @@ void dispatch(const Desk& desk, std::span<const Route> routes, wire::Request req
       return call->fail(shown.error());
     }
     call->caller = std::move(caller).value();
+    call->refused = [&desk, whose = call.get(), name = route.words.operation](const Error& why) {
+      desk.refusals->note(whose->caller, host_of_peer(whose->request.peer_address), name, why);
+    };
     return run_guarded(call, route.handle);
   }
   refuse_path(*call, allowed);
@@ -177,6 +187,7 @@ void dispatch(const Desk& desk, std::span<const Route> routes, wire::Request req
 Result<std::size_t> admit(const Desk& desk, std::span<const Route> routes,
                           const wire::Request& head) {
   Call call;
+  call.request.method = head.method;
   call.request.headers = head.headers;
   const std::string_view path = encoded_path(head);
   for (const Route& route : routes) {
@@ -185,8 +196,8 @@ Result<std::size_t> admit(const Desk& desk, std::span<const Route> routes,
     }
     call.request.peer_address = head.peer_address;
     call.request.peer_identity = head.peer_identity;
-    const Result<Caller> caller = find_caller(desk, *route.rule, call);
-    if (!caller.ok()) return failed(desk, call, caller.error());
+    const Result<Caller> caller = allowed_caller(desk, route, call);
+    if (!caller.ok()) return caller.error();
     return route.words.body_bytes_max;
   }
   return kBytesOfNobody;

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "model/people.h"
 #include "model/resources.h"
 #include "model/time.h"
 
@@ -107,22 +108,13 @@ struct UserLimit {
   bool operator==(const UserLimit&) const = default;
 };
 
-// Who may call, and as whom their tasks run.
-struct UserDeclaration {
-  std::string name;
-  std::string linux_user;  // "" : refuse to run tasks, except under `dove up`
-  bool admin = false;
-  std::string token_sha256;  // hex; "" : no token yet
-  std::string domain;        // the organisation that the user belongs to
-  bool operator==(const UserDeclaration&) const = default;
-};
-
 // What several users work on together. Over its limits submissions are refused.
 struct Project {
   std::string name;
   std::string domain;
-  std::vector<std::string> users;  // who may submit for it; empty: everybody
-  Limits limits;                   // of its jobs, waiting ones included
+  // Of former logs: bindings say it now (server/former_members.h).
+  std::vector<std::string> users = {};
+  Limits limits;  // of its jobs, waiting ones included
   bool operator==(const Project&) const = default;
 };
 
@@ -146,6 +138,12 @@ enum class OnHang {
   kShow,     // it is shown, with its node; people decide
   kRequeue,  // it is stopped and runs again, uncounted; jobs that are never to run again are shown
   kRetry,    // it is stopped and runs again while it has retries left; then it has failed
+};
+
+// Whose jobs a user sees, besides their own.
+enum class JobVisibility : std::uint8_t {
+  kEveryone,  // everybody's, as in Slurm: what runs and waits, and why
+  kMembers,   // those of projects where they have a role
 };
 
 // One object named "cluster".
@@ -185,10 +183,11 @@ struct ClusterSettings {
   // An agent renews this long when it knows that the controller's process is down, and the next one
   // waits this long for nodes that it has not heard of.
   Span outage_grace = seconds(24 * 3600);
+  JobVisibility job_visibility = JobVisibility::kEveryone;
   bool operator==(const ClusterSettings&) const = default;
 };
 
 using Declared = std::variant<ClusterSettings, Pool, Queue, NodeDeclaration, UserLimit,
-                              UserDeclaration, Project, Reservation>;
+                              UserDeclaration, Project, Reservation, Domain, Group, Binding>;
 
 }  // namespace dove

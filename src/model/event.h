@@ -187,6 +187,15 @@ struct KeyRevoked {
   std::string id;
   bool operator==(const KeyRevoked&) const = default;
 };
+// The same refusal, so many times since the last record of it.
+struct CallsRefused {
+  std::string who;        // a user, "agent:<node>"; "": nobody that is known
+  std::string address;    // of the caller, without its port
+  std::string operation;  // operationId
+  std::string code;       // "key_scope"
+  std::int64_t times = 1;
+  bool operator==(const CallsRefused&) const = default;
+};
 
 // The job has saved its work: what it did before is not lost when it is stopped.
 struct CheckpointTaken {
@@ -286,7 +295,8 @@ using Event =
                  TaskEnded, PlacementEnded, LaunchFailed, UnknownTaskObserved, ObjectApplied,
                  ObjectDeleted, JoinTokenIssued, CheckpointTaken, FindingReported,
                  NodeActionRequested, NodeTested, RemedyEnded, PreflightFailed, ProgressReported,
-                 ExecStarted, HangObserved, HangEnded, NodeDeclaredOff, KeyIssued, KeyRevoked>;
+                 ExecStarted, HangObserved, HangEnded, NodeDeclaredOff, KeyIssued, KeyRevoked,
+                 CallsRefused>;
 
 // -- decisions -----------------------------------------------------------------------------------
 

@@ -15,6 +15,12 @@ enum class KeyScope : std::uint8_t {
   kAll,   // all that the user may do
 };
 
+enum class KeyKind : std::uint8_t {
+  kKey,      // of a program, shown as a bearer token
+  kSession,  // of a browser that signed in, shown as its cookie
+  kCode,     // good for one sign-in
+};
+
 // Its bearer is the user, within the scope. What it is made of is not kept, its SHA-256 is.
 struct Key {
   std::string id;  // the beginning of the SHA-256; no secret
@@ -23,6 +29,10 @@ struct Key {
   KeyScope scope = KeyScope::kRead;
   Instant issued_at;
   Instant expires_at;
+  KeyKind kind = KeyKind::kKey;
+  // Of whoever holds the administrator's token, which is nobody's in particular: sessions and codes
+  // alone.
+  bool is_administrators = false;
   bool operator==(const Key&) const = default;
 };
 

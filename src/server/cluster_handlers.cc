@@ -72,8 +72,12 @@ Result<EventFilter> read_filter(const Call& call, const core::State& state) {
     if (!may_see(state, call.caller, *found)) return not_yours(call.caller, *found);
     filter.job = found->id;
   }
-  filter.family = call.caller.job;
-  filter.key = call.caller.key;
+  filter.audit = call.query_flag("audit");
+  if (filter.audit && !accounts::may_audit(call.caller)) {
+    return Error{ErrorKind::kDenied, "role_needed",
+                 "this takes the role auditor or admin on the cluster", "audit"};
+  }
+  filter.caller = call.caller;
   return filter;
 }
 

@@ -21,13 +21,26 @@ constexpr std::size_t kPiece_records = 500;
 constexpr std::size_t kWaiting_bytes = 1 << 20;
 constexpr std::size_t kLookedAtMax = 20'000;  // records of one piece, matching or not
 
-bool wants(const core::State& state, const EventFilter& filter, JobId job, std::string_view kind) {
+// What people did, and what was refused to them: not what agents report, nor the passing of time.
+bool is_audited(const StampedEvent* event) {
+  if (event == nullptr) return false;
+  if (std::holds_alternative<CallsRefused>(event->event)) return true;
+  const std::string& who = event->cause.principal;
+  return !who.empty() && who != "controller" && !who.starts_with("agent:");
+}
+
+const StampedEvent* event_of(const StampedEvent& event) { return &event; }
+const StampedEvent* event_of(const Decision&) { return nullptr; }
+
+std::string_view kind_of(const StampedEvent& event) { return codec::kind_name(event.event); }
+std::string_view kind_of(const Decision& decision) { return codec::kind_name(decision); }
+
+template <class Record>
+bool wants(const core::State& state, const EventFilter& filter, JobId job, const Record& record) {
   if (filter.job.has_value() && job != *filter.job) return false;
-  if (filter.family) {
-    const core::Job* found = state.find_job(job);
-    if (found == nullptr || !accounts::is_family(state, filter.family, *found)) return false;
-  }
-  return filter.kinds.empty() || filter.kinds.count(std::string(kind)) != 0;
+  if (filter.audit && !is_audited(event_of(record))) return false;
+  if (!filter.kinds.empty() && filter.kinds.count(std::string(kind_of(record))) == 0) return false;
+  return accounts::may_see_record(state, filter.caller, job, event_of(record));
 }
 
 // Calls `fn(head, record)` for each record of `batch` after `after` until it gives false, which is
@@ -53,8 +66,15 @@ bool each_record(const store::Batch& batch, const std::vector<JobId>* new_jobs,
   return true;
 }
 
-std::string_view kind_of(const StampedEvent& event) { return codec::kind_name(event.event); }
-std::string_view kind_of(const Decision& decision) { return codec::kind_name(decision); }
+// Something that decides who may see what.
+bool is_about_people(const store::Batch& batch) {
+  return std::any_of(batch.events.begin(), batch.events.end(), [](const StampedEvent& event) {
+    return std::holds_alternative<ObjectApplied>(event.event) ||
+           std::holds_alternative<ObjectDeleted>(event.event) ||
+           std::holds_alternative<KeyIssued>(event.event) ||
+           std::holds_alternative<KeyRevoked>(event.event);
+  });
+}
 
 class Collector {
  public:
@@ -70,7 +90,7 @@ class Collector {
       if (page_.records.size() >= limit_) return false;
       page_.looked_through = head.seq;
       ++looked_at_;
-      if (wants(state_, filter_, head.job, kind_of(record))) {
+      if (wants(state_, filter_, head.job, record)) {
         page_.records.push_back(record_json(head, record));
       }
       return true;
@@ -113,7 +133,7 @@ class Broadcast {
       if (line.head.seq <= after) continue;
       std::visit(
           [&](const auto* record) {
-            if (!wants(state_, filter, line.head.job, kind_of(*record))) return;
+            if (!wants(state_, filter, line.head.job, *record)) return;
             if (line.text.empty()) line.text = sse_text(record_json(line.head, *record));
             text += line.text;
           },
@@ -207,15 +227,17 @@ void EventFeed::catch_up(const std::shared_ptr<Follower>& follower) {
   if (!follower->live) later(std::chrono::milliseconds(0));
 }
 
-// Nobody goes on reading with a key that was revoked, or has ended.
-void EventFeed::close_without_keys() {
+// Nobody goes on reading with a key that was revoked or has ended, or as a user who is disabled;
+// and who has lost a role sees no more by it.
+void EventFeed::refresh_callers() {
   const core::State& state = projection_.state();
   const Instant now{telemetry::now_us()};
   std::vector<std::shared_ptr<Follower>> over;
   for (const auto& follower : followers_) {
-    if (follower->filter.key.empty()) continue;
-    const Key* key = accounts::find_key(state, follower->filter.key);
-    if (key == nullptr || key->expires_at <= now) over.push_back(follower);
+    accounts::Caller& caller = follower->filter.caller;
+    const Key* key = caller.key.empty() ? nullptr : accounts::find_key(state, caller.key);
+    const bool is_late = key != nullptr && key->expires_at <= now;
+    if (is_late || !accounts::refresh(state, caller)) over.push_back(follower);
   }
   for (const auto& follower : over) {
     follower->out->close();
@@ -224,7 +246,7 @@ void EventFeed::close_without_keys() {
 }
 
 void EventFeed::published(const listener::RecentBatch& batch) {
-  close_without_keys();
+  if (is_about_people(batch.committed->batch)) refresh_callers();
   if (followers_.empty()) return;
   std::vector<std::shared_ptr<Follower>> over;
   Broadcast broadcast(batch, projection_.state());
@@ -248,7 +270,7 @@ void EventFeed::published(const listener::RecentBatch& batch) {
 }
 
 void EventFeed::keep_alive() {
-  close_without_keys();
+  refresh_callers();
   for (const auto& follower : followers_) {
     if (follower->live) follower->out->write(wire::format_sse_comment("alive"));
   }

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "accounts/caller.h"
 #include "base/result.h"
 #include "listener/projection.h"
 #include "store/log_store.h"
@@ -24,9 +25,9 @@ namespace dove::server {
 
 struct EventFilter {
   std::optional<JobId> job;
-  JobId family;                 // only of jobs of its family (accounts/access.h); none: of all
   std::set<std::string> kinds;  // empty: all
-  std::string key;              // of the follower, by id; "": another token
+  bool audit = false;           // only what people did, and what was refused to them
+  accounts::Caller caller;      // sees what they may (accounts/access.h)
 };
 
 class EventFeed {
@@ -51,7 +52,7 @@ class EventFeed {
   void catch_up(const std::shared_ptr<Follower>& follower);
   bool send(Follower& follower, const std::vector<nlohmann::json>& records);
   void keep_alive();
-  void close_without_keys();
+  void refresh_callers();
 
   wire::Loop& loop_;
   const listener::Projection& projection_;

@@ -48,6 +48,12 @@ void list_keys(Context& context, CallPtr call);
 void issue_key(Context& context, CallPtr call);
 void revoke_key(Context& context, CallPtr call);
 
+// -- people
+void sign_in(Context& context, CallPtr call);
+void sign_out(Context& context, CallPtr call);
+void issue_sign_in_code(Context& context, CallPtr call);
+void get_me(Context& context, CallPtr call);
+
 // -- the cluster and its log
 void get_cluster(Context& context, CallPtr call);
 void get_events(Context& context, CallPtr call);

@@ -249,7 +249,7 @@ void read_job_log(Context& context, CallPtr call) {
   const core::State& state = context.state();
   const Result<const core::Job*> job = visible_job(context, *call);
   if (!job.ok()) return call->fail(job.error());
-  if (!may_act(state, call->caller, **job)) return call->fail(not_yours(call->caller, **job));
+  if (!may_read(state, call->caller, **job)) return call->fail(not_yours(call->caller, **job));
   const Result<backends::LogRequest> request = read_log_request(*call, **job);
   if (!request.ok()) return call->fail(request.error());
   if (!context.nodes.work.reaches(request->node)) {

@@ -23,10 +23,6 @@ constexpr std::size_t kIdBytes = 12;
 // So that programs which look for leaked secrets know one.
 constexpr char kPrefix[] = "dovekey_";
 
-bool may_see_key(const Caller& caller, const Key& key) {
-  return caller.admin || key.user == caller.user;
-}
-
 Result<Key> read_key(const Call& call) {
   Key key;
   key.user = call.caller.user;
@@ -56,7 +52,7 @@ void list_keys(Context& context, CallPtr call) {
   for (const auto& entry : context.state().keys) {  // by SHA-256, and so by id
     const Key& key = entry.second;
     const bool wanted = user.empty() || key.user == user;
-    if (!wanted || !may_see_key(call->caller, key)) continue;
+    if (!wanted || !may_keep_keys(context.state(), call->caller, key.user)) continue;
     if (!page.offer(key.id, [&] { return codec::key_json(key); })) break;
   }
   call->reply(200, page.answer("keys", context.state().head));
@@ -65,9 +61,10 @@ void list_keys(Context& context, CallPtr call) {
 void issue_key(Context& context, CallPtr call) {
   Result<Key> key = read_key(*call);
   if (!key.ok()) return call->fail(key.error());
-  if (key->user != call->caller.user && !call->caller.admin) {
+  if (!may_keep_keys(context.state(), call->caller, key->user)) {
     return call->fail(Error{ErrorKind::kDenied, "admin_only",
-                            "only an administrator makes keys for others; leave out `user`",
+                            "only an administrator makes keys for other people, and a manager of "
+                            "their project for service accounts; leave out `user`",
                             "user"});
   }
   const std::string secret = kPrefix + wire::random_token(32);
@@ -88,7 +85,9 @@ void issue_key(Context& context, CallPtr call) {
 void revoke_key(Context& context, CallPtr call) {
   const std::string& id = call->parameters[0];
   const Key* key = accounts::find_key(context.state(), id);
-  if (key == nullptr || !may_see_key(call->caller, *key)) return call->fail(not_found("key", id));
+  if (key == nullptr || !may_keep_keys(context.state(), call->caller, key->user)) {
+    return call->fail(not_found("key", id));
+  }
   const Call& asked = *call;
   context.desk.submit(asked, KeyRevoked{id}, [call](const Result<Committed>& committed) {
     if (!committed.ok()) return call->fail(committed.error());

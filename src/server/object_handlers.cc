@@ -15,6 +15,7 @@
 #include "core/queue/policy.h"
 #include "core/state/apply.h"
 #include "server/context.h"
+#include "server/former_members.h"
 #include "server/handlers.h"
 #include "server/job_select.h"
 #include "server/page.h"
@@ -38,7 +39,9 @@ struct Kind {
 constexpr std::array kKinds = {Kind{"cluster", "Cluster"}, Kind{"pool", "Pool"},
                                Kind{"queue", "Queue"},     Kind{"node", "Node"},
                                Kind{"limit", "Limit"},     Kind{"user", "User"},
-                               Kind{"project", "Project"}, Kind{"reservation", "Reservation"}};
+                               Kind{"project", "Project"}, Kind{"reservation", "Reservation"},
+                               Kind{"domain", "Domain"},   Kind{"group", "Group"},
+                               Kind{"binding", "Binding"}};
 
 Result<Kind> read_kind(std::string_view text) {
   for (const Kind& kind : kKinds) {
@@ -47,7 +50,7 @@ Result<Kind> read_kind(std::string_view text) {
   return Error{
       ErrorKind::kNotFound, "no_such_kind",
       fmt::format("there is no kind {}; kinds are cluster, pool, queue, node, limit, user, "
-                  "project, reservation",
+                  "project, reservation, domain, group, binding",
                   text.substr(0, 64)),
       "kind"};
 }
@@ -62,6 +65,9 @@ void each_map(const core::State& state, Visit visit) {
   visit("user", state.users);
   visit("project", state.projects);
   visit("reservation", state.reservations);
+  visit("domain", state.domains);
+  visit("group", state.groups);
+  visit("binding", state.bindings);
 }
 
 std::vector<Declared> all_objects(const core::State& state, std::string_view kind) {
@@ -101,14 +107,22 @@ struct Change {
   Declared object;
   std::optional<Declared> before;
   std::vector<std::string> warnings = {};
-  bool same() const { return before.has_value() && *before == object; }
+  bool is_deletion = false;  // `object` goes
+  bool same() const { return !is_deletion && before.has_value() && *before == object; }
   Json json() const {
-    return Json{{"change", same()               ? "none"
+    return Json{{"change", is_deletion          ? "delete"
+                           : same()             ? "none"
                            : before.has_value() ? "update"
                                                 : "create"},
                 {"before", before.has_value() ? shown(*before) : Json(nullptr)},
                 {"object", shown(object)},
                 {"warnings", warnings}};
+  }
+  Event event() const {
+    if (!is_deletion) return ObjectApplied{object};
+    const std::string& name =
+        std::visit([](const auto& each) -> const std::string& { return each.name; }, object);
+    return ObjectDeleted{std::string(kKinds[object.index()].path), name};
   }
 };
 
@@ -163,9 +177,41 @@ Error in_object(Error error, const Json& object) {
   return error;
 }
 
+// One object as it is given may be several changes: former ways to say who is a member.
+Result<std::vector<Change>> changes_of_one(Json body, const Kind& kind, const std::string& name,
+                                           const core::State& state) {
+  const FormerMembers members = take_former_members(body, std::string(kind.object), name, state);
+  std::vector<Change> changes;
+  TRY_ASSIGN(Change own, change_of(std::move(body), kind, name, state));
+  own.warnings = members.warnings;
+  changes.push_back(std::move(own));
+  if (!members.binding_to_delete.empty()) {
+    const Declared gone = state.bindings.at(members.binding_to_delete);
+    changes.push_back(Change{gone, gone, {}, true});
+  }
+  if (!members.binding.is_null()) {
+    TRY_ASSIGN(const Kind binding, read_kind("binding"));
+    TRY_ASSIGN(Change bound,
+               change_of(members.binding, binding, members.binding.at("name"), state));
+    changes.push_back(std::move(bound));
+  }
+  return changes;
+}
+
+// Makes the change in `trial`, if the caller may and the core takes it.
+Result<void> try_change(core::State& trial, const core::Policies& policies, const Caller& caller,
+                        const Change& change) {
+  TRY(accounts::may_apply(trial, caller, change.before.has_value() ? &*change.before : nullptr,
+                          change.is_deletion ? nullptr : &change.object));
+  const Event event = change.event();
+  TRY(core::admit(trial, policies, event));
+  core::apply(trial, StampedEvent{event, Cause{}});
+  return {};
+}
+
 // Each is checked with those before it in force.
-Result<std::vector<Change>> changes_of(const Json& objects, const core::State& state,
-                                       const core::Policies& policies) {
+Result<std::vector<Change>> changes_of(const Json& objects, const Caller& caller,
+                                       const core::State& state, const core::Policies& policies) {
   core::State trial(state);
   std::vector<Change> changes;
   for (const Json& object : objects) {
@@ -174,18 +220,29 @@ Result<std::vector<Change>> changes_of(const Json& objects, const core::State& s
       return invalid("bad_object", "each object has a kind and a name", "objects");
     }
     TRY_ASSIGN(const Kind kind, read_kind(object["kind"].get<std::string>()));
-    auto change = change_of(object, kind, object.value("name", std::string("cluster")), trial);
-    if (!change.ok()) return in_object(change.error(), object);
-    const ObjectApplied event{change->object};
-    const auto admitted = core::admit(trial, policies, event);
-    if (!admitted.ok()) return in_object(admitted.error(), object);
-    core::apply(trial, StampedEvent{event, Cause{}});
-    changes.push_back(std::move(change).value());
+    auto made = changes_of_one(object, kind, object.value("name", std::string("cluster")), trial);
+    if (!made.ok()) return in_object(made.error(), object);
+    for (Change& change : *made) {
+      const auto tried = try_change(trial, policies, caller, change);
+      if (!tried.ok()) return in_object(tried.error(), object);
+      changes.push_back(std::move(change));
+    }
   }
   for (Change& change : changes) {
-    change.warnings = core::declared_warnings(trial, policies, change.object);
+    if (change.is_deletion) continue;
+    for (std::string& one : core::declared_warnings(trial, policies, change.object)) {
+      change.warnings.push_back(std::move(one));
+    }
   }
   return changes;
+}
+
+controller::Input input_of(const std::vector<Change>& changes, const Call& call) {
+  controller::Input input;
+  for (const Change& change : changes) {
+    if (!change.same()) input.events.push_back({change.event(), call.cause()});
+  }
+  return input;
 }
 
 struct PageWanted {
@@ -292,18 +349,22 @@ void apply_object(Context& context, CallPtr call) {
   }
   Result<Json> body = call->json_body();
   if (!body.ok()) return call->fail(body.error());
-  const Result<Change> change =
-      change_of(std::move(body).value(), *kind, call->parameters[1], context.state());
-  if (!change.ok()) return call->fail(change.error());
-  if (change->same()) return call->reply(200, change->json());
-  const ObjectApplied event{change->object};
+  const auto changes =
+      changes_of_one(std::move(body).value(), *kind, call->parameters[1], context.state());
+  if (!changes.ok()) return call->fail(changes.error());
+  const Change& own = changes->front();
+  const auto allowed = accounts::may_apply(
+      context.state(), call->caller, own.before.has_value() ? &*own.before : nullptr, &own.object);
+  if (!allowed.ok()) return call->fail(allowed.error());
+  controller::Input input = input_of(*changes, *call);
+  if (input.events.empty()) return call->reply(200, own.json());
   if (call->query_flag("dry_run")) {
-    const auto admitted = core::admit(context.state(), context.desk.controller.policies(), event);
-    return admitted.ok() ? call->reply(200, change->json()) : call->fail(admitted.error());
+    const auto admitted =
+        core::admit(context.state(), context.desk.controller.policies(), own.event());
+    return admitted.ok() ? call->reply(200, own.json()) : call->fail(admitted.error());
   }
-  const Call& asked = *call;
-  context.desk.submit(asked, event,
-                      [call, json = change->json()](const Result<Committed>& committed) {
+  context.desk.submit(std::move(input),
+                      [call, json = own.json()](const Result<Committed>& committed) {
                         if (!committed.ok()) return call->fail(committed.error());
                         call->reply(200, json);
                       });
@@ -320,14 +381,12 @@ void apply_objects(Context& context, CallPtr call) {
     }
   });
   if (!read.ok()) return call->fail(read.error());
-  const auto changes = changes_of(objects, context.state(), context.desk.controller.policies());
+  const auto changes =
+      changes_of(objects, call->caller, context.state(), context.desk.controller.policies());
   if (!changes.ok()) return call->fail(changes.error());
-  controller::Input input;
+  controller::Input input = input_of(*changes, *call);
   Json answer = Json::array();
-  for (const Change& change : *changes) {
-    answer.push_back(change.json());
-    if (!change.same()) input.events.push_back({ObjectApplied{change.object}, call->cause()});
-  }
+  for (const Change& change : *changes) answer.push_back(change.json());
   if (input.events.empty() || call->query_flag("dry_run")) {
     return call->reply(200, Json{{"changes", std::move(answer)}});
   }
@@ -340,9 +399,13 @@ void apply_objects(Context& context, CallPtr call) {
 void delete_object(Context& context, CallPtr call) {
   const Result<Kind> kind = read_kind(call->parameters[0]);
   if (!kind.ok()) return call->fail(kind.error());
-  if (!find_object(context.state(), *kind, call->parameters[1]).has_value()) {
+  const auto object = find_object(context.state(), *kind, call->parameters[1]);
+  // What the caller may not see is not there.
+  if (!object.has_value() || !may_see(context.state(), call->caller, *object)) {
     return call->fail(not_found(std::string(kind->path).c_str(), call->parameters[1]));
   }
+  const auto allowed = accounts::may_apply(context.state(), call->caller, &*object, nullptr);
+  if (!allowed.ok()) return call->fail(allowed.error());
   const Call& asked = *call;
   context.desk.submit(asked, ObjectDeleted{std::string(kind->path), call->parameters[1]},
                       [call](const Result<Committed>& committed) {

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "server/context.h"
+#include "server/former_members.h"
 #include "server/routes.h"
 #include "telemetry/clock.h"
 #include "telemetry/log.h"
@@ -121,6 +122,9 @@ Result<std::unique_ptr<ApiServer>> ApiServer::make(wire::Loop& loop, ApiOptions 
   auto impl = std::make_unique<Impl>(loop, std::move(options), controller, backend, log,
                                      std::move(identity));
   Impl& self = *impl;
+  controller::Input members;
+  members.events = bind_former_members(self.desk.state());
+  if (!members.events.empty()) self.desk.submit(std::move(members), [](const auto&) {});
   self.http = self.serve(self.routes);
   auto server = std::unique_ptr<ApiServer>(new ApiServer(std::move(impl)));
   const auto& tls = self.options.tls;

@@ -87,7 +87,7 @@ class OpenApi(unittest.TestCase):
             if pattern in OPEN:
                 self.assertEqual(self.ask(method, pattern)[0], 200)
                 continue
-            if pattern == "/v1/agents/join":  # its token is in the body
+            if pattern in ("/v1/agents/join", "/v1/sign-in"):  # the token is in the body
                 continue
             for token in (None, "wrong", "e" * 43, "1.1.wrong"):
                 with self.subTest(method + " " + pattern, token=token):
@@ -98,7 +98,7 @@ class OpenApi(unittest.TestCase):
     def test_a_user_is_no_administrator_and_no_agent(self):
         token = self.cluster.api.call("POST", "/v1/users/ann/token?create=1")["token"]
         for method, path in [("DELETE", "/v1/nodes/node1"), ("POST", "/v1/nodes/node1/drain"),
-                             ("PUT", "/v1/objects/pool/p"), ("DELETE", "/v1/objects/pool/p"),
+                             ("PUT", "/v1/objects/pool/p"), ("DELETE", "/v1/objects/queue/default"),
                              ("POST", "/v1/users/ann/token?create=1"), ("POST", "/v1/join-tokens")]:
             with self.subTest(method + " " + path):
                 answer = self.ask(method, path, token)
@@ -198,6 +198,9 @@ class Tour(unittest.TestCase):
             {"kind": "Limit", "name": "*", "limits": {"jobs_waiting": 1000}},
             {"kind": "User", "name": "ann", "linux_user": "nobody", "domain": "d"},
             {"kind": "Project", "name": "r", "users": ["ann"], "limits": {"cores": "1500m"}},
+            {"kind": "Domain", "name": "d", "title": "The department"},
+            {"kind": "Group", "name": "g", "users": ["ann"]},
+            {"kind": "Binding", "name": "b", "role": "viewer", "project": "r", "groups": ["g"]},
             {"kind": "Reservation", "name": "later", "nodes": ["node2"], "starts_at": "2090-01-01T00:00:00Z",
              "ends_at": "2090-01-02T00:00:00Z", "outage": True}]
         self.api.call("POST", "/v1/objects?dry_run=1", {"objects": objects})
@@ -208,7 +211,12 @@ class Tour(unittest.TestCase):
         for target in ("/v1/pools?limit=1", "/v1/queues?name=q", "/v1/objects?kind=Queue&limit=1", "/v1/objects/reservation/later"):
             self.api.call("GET", target)
         self.api.call("PUT", "/v1/objects/queue/q", {"limits": None, "weight": None})
-        self.api.call("POST", "/v1/users/ann/token?create=0")
+        token = self.api.call("POST", "/v1/users/ann/token?create=0")["token"]
+        self.api.call("POST", "/v1/sign-in", {"token": token})
+        self.api.call("POST", "/v1/sign-in", {"token": self.api.call("POST", "/v1/sign-in-codes")["code"]})
+        self.api.call("GET", "/v1/me")
+        self.api.call("GET", "/v1/events?audit=1")
+        self.api.raw("POST", "/v1/sign-out")
         self.api.call("POST", "/v1/join-tokens", {"node": "spare", "ttl_s": 60})
         self.api.raw("DELETE", "/v1/objects/reservation/later")
         self.api.raw("DELETE", "/v1/objects/pool/p")

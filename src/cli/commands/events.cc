@@ -1,4 +1,4 @@
-// dove events, top: what happens, as it happens.
+// dove events, audit, top: what happens, as it happens.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -38,7 +38,34 @@ std::string event_line(const json& record, bool wide) {
                      text_of(record, "kind"), job.empty() ? "" : "job " + job + " ", details);
 }
 
-void print_event(const json& record, Format format) {
+// Who did what, or was refused what.
+std::string audit_line(const json& record) {
+  const json data = record.value("data", json::object());
+  const std::string kind = text_of(record, "kind");
+  std::string who = text_of(record, "principal");
+  std::string what;
+  if (kind == "CallsRefused") {
+    who = text_of(data, "who").empty() ? "?" : text_of(data, "who");
+    what = fmt::format("refused {}: {}, {} times from {}", text_of(data, "operation"),
+                       text_of(data, "code"), text_of(data, "times"), text_of(data, "address"));
+  } else {
+    const std::string job = text_of(record, "job");
+    what = kind + (job.empty() ? "" : " job " + job);
+    for (const char* of : {"object", "key"}) {
+      if (!data.contains(of)) continue;
+      const json& one = data.at(of);
+      what += fmt::format(" {} {}", text_of(one, "kind"), text_of(one, "name"));
+      if (std::string_view(of) == "key") what += fmt::format(" of {}", text_of(one, "user"));
+    }
+    if (data.contains("object_kind")) {
+      what += fmt::format(" {} {}", text_of(data, "object_kind"), text_of(data, "name"));
+    }
+  }
+  return fmt::format("{:>8}  {}  {:<16} {}\n", text_of(record, "seq"),
+                     when_text(number_of(record, "at_us")), who, what);
+}
+
+void print_event(const json& record, Format format, bool audit) {
   if (format == Format::kJson) {
     print(codec::dump_json(record) + "\n");
   } else if (format == Format::kYaml) {
@@ -47,12 +74,13 @@ void print_event(const json& record, Format format) {
   } else if (format == Format::kName) {
     print(text_of(record, "seq") + "\n");
   } else {
-    print(event_line(record, format == Format::kWide));
+    print(audit && format != Format::kWide ? audit_line(record)
+                                           : event_line(record, format == Format::kWide));
   }
 }
 
-std::string query_of(const Invocation& invocation) {
-  std::string query;
+std::string query_of(const Invocation& invocation, bool audit) {
+  std::string query = audit ? "?audit=1" : "";
   for (const char* name : {"job", "kind", "after", "limit"}) {
     if (!invocation.has(name)) continue;
     query += fmt::format("{}{}={}", query.empty() ? "?" : "&", name,
@@ -61,12 +89,24 @@ std::string query_of(const Invocation& invocation) {
   return query;
 }
 
-Result<int> run_events(const Invocation& invocation) {
+Invocation without(Invocation invocation, const char* option) {
+  invocation.values.erase(option);
+  return invocation;
+}
+
+Result<int> show_events(const Invocation& invocation, bool audit) {
   TRY_ASSIGN(const Format format, output_format(invocation));
   TRY_ASSIGN(Api api, Api::connect(invocation));
   if (!invocation.has("follow")) {
-    TRY_ASSIGN(const json page, api.get("/v1/events" + query_of(invocation)));
-    for (const json& record : items_of(page, "events")) print_event(record, format);
+    TRY_ASSIGN(json page, api.get("/v1/events" + query_of(invocation, audit)));
+    for (const json& record : items_of(page, "events")) print_event(record, format, audit);
+    // A page of many records may hold few of them, or none.
+    while (audit && !invocation.has("limit") && page.value("next", json()).is_number()) {
+      TRY_ASSIGN(page, api.get(fmt::format("/v1/events{}&after={}",
+                                           query_of(without(invocation, "after"), audit),
+                                           page["next"].get<std::uint64_t>())));
+      for (const json& record : items_of(page, "events")) print_event(record, format, audit);
+    }
     return kExitOk;
   }
   wire::SseParser parser;
@@ -81,11 +121,11 @@ Result<int> run_events(const Invocation& invocation) {
     wire::Pairs headers = {{"Accept", "text/event-stream"}};
     if (!shown_through.empty()) headers.emplace_back("Last-Event-ID", shown_through);
     const Result<void> streamed = api.stream(
-        "GET", "/v1/events" + query_of(invocation), "", headers, [&](std::string_view line) {
+        "GET", "/v1/events" + query_of(invocation, audit), "", headers, [&](std::string_view line) {
           const auto event = parser.feed_line(line);
           if (!event) return true;
           const Result<json> record = codec::parse_json(event->data, kEventBytesMax);
-          if (record.ok()) print_event(*record, format);
+          if (record.ok()) print_event(*record, format, audit);
           failures = 0;
           return std::fflush(stdout) == 0;
         });
@@ -98,6 +138,9 @@ Result<int> run_events(const Invocation& invocation) {
     (void)pause.key(500);
   }
 }
+
+Result<int> run_events(const Invocation& invocation) { return show_events(invocation, false); }
+Result<int> run_audit(const Invocation& invocation) { return show_events(invocation, true); }
 
 std::string bar(std::int64_t used, std::int64_t total, int width) {
   const std::int64_t filled = total <= 0 ? 0 : used * width / total;
@@ -196,6 +239,13 @@ std::vector<Command> event_commands() {
                     {"after", 0, "SEQ", "after this position of the log"},
                     {"limit", 0, "COUNT", "show at most this number (1000)"},
                     output_option()};
+  CommandSpec audit = events;
+  audit.name = "audit";
+  audit.summary = "Show who did what, and what was refused to whom";
+  audit.group = "People";
+  audit.description =
+      "For auditors and administrators: the log without what machines report and what is decided. "
+      "Refusals of one kind are counted together, for a few seconds.";
   CommandSpec top;
   top.name = "top";
   top.summary = "Watch the cluster";
@@ -203,7 +253,9 @@ std::vector<Command> event_commands() {
   top.description = "q or Ctrl-C ends it.";
   top.options = {{"interval", 'd', "TIME", "time between refreshes (2s)"},
                  {"once", '1', "", "print once and exit"}};
-  return {{events, guarded("events", run_events)}, {top, guarded("top", run_top)}};
+  return {{events, guarded("events", run_events)},
+          {audit, guarded("audit", run_audit)},
+          {top, guarded("top", run_top)}};
 }
 
 }  // namespace dove::cli

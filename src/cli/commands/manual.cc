@@ -9,7 +9,7 @@ namespace {
 
 // Groups in the order in which they are listed; others follow as they come.
 std::vector<std::string> groups_of(const std::vector<Command>& commands) {
-  std::vector<std::string> groups = {"Programs", "Jobs", "Nodes", "Declared state"};
+  std::vector<std::string> groups = {"Programs", "Jobs", "Nodes", "Declared state", "People"};
   for (const Command& command : commands) {
     if (std::find(groups.begin(), groups.end(), command.spec.group) == groups.end()) {
       groups.push_back(command.spec.group);

@@ -130,7 +130,7 @@ std::vector<Command> key_commands() {
   CommandSpec create;
   create.name = "key create";
   create.summary = "Make a key for a program that calls in your name";
-  create.group = "Declared state";
+  create.group = "People";
   create.operands = "NAME";
   create.operands_min = create.operands_max = 1;
   create.description =
@@ -143,12 +143,12 @@ std::vector<Command> key_commands() {
   CommandSpec list;
   list.name = "key list";
   list.summary = "List your keys; all of them for administrators";
-  list.group = "Declared state";
+  list.group = "People";
   list.options = {{"user", 0, "USER", "only of this user"}, output_option()};
   CommandSpec revoke;
   revoke.name = "key revoke";
   revoke.summary = "Let nobody in with a key any more";
-  revoke.group = "Declared state";
+  revoke.group = "People";
   revoke.operands = "ID...";
   revoke.operands_min = 1;
   revoke.operands_max = -1;
@@ -161,7 +161,7 @@ std::vector<Command> token_commands() {
   CommandSpec token;
   token.name = "token create";
   token.summary = "Give a user a token to call with";
-  token.group = "Declared state";
+  token.group = "People";
   token.operands = "USER";
   token.operands_min = token.operands_max = 1;
   token.description =

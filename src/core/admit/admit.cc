@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/admit/admit_people.h"
 #include "core/admit/admit_slices.h"
 #include "core/admit/admit_times.h"
 #include "core/place/cannot_start.h"
@@ -214,13 +215,7 @@ Result<void> check_project(const State& state, const JobSpec& spec, std::int64_t
         fmt::format("there is no project \"{}\": known are {}", spec.project, listed(known)),
         "project");
   }
-  const std::vector<std::string>& users = project->second.users;
-  if (!users.empty() && std::find(users.begin(), users.end(), spec.user) == users.end()) {
-    return Error{ErrorKind::kDenied, "not_in_project",
-                 fmt::format("user {} is not in project \"{}\": ask an administrator to add you",
-                             spec.user, spec.project),
-                 "project"};
-  }
+  TRY(check_member(state, project->second, spec.user));
   std::vector<std::string> broken;
   for (const Reason& r : broken_project_limits(state, spec, elements)) {
     broken.push_back(
@@ -247,6 +242,7 @@ Result<void> check_holders(const State& state, const JobSpec& spec) {
   }
   TRY(check_leaf(state, spec));
   TRY(check_pool(state, spec));
+  TRY(check_submitter(state, spec.user));
   const auto elements =
       std::max<std::int64_t>(static_cast<std::int64_t>(spec.array.indices.size()), 1);
   const std::int64_t live = state.usage.jobs_running + state.usage.jobs_waiting;

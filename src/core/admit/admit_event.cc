@@ -5,14 +5,13 @@
 #include <algorithm>
 
 #include "core/admit/admit.h"
+#include "core/admit/admit_people.h"
 #include "core/nodes/contact.h"
 #include "core/place/score_board.h"
 #include "core/queue/queue_tree.h"
 
 namespace dove::core {
 namespace {
-
-constexpr std::ptrdiff_t kKeysOfOneMax = 100;
 
 Error conflict(const char* code, std::string message) {
   return Error{ErrorKind::kConflict, code, std::move(message), ""};
@@ -121,22 +120,14 @@ class Admission {
                  "the time has passed: name a later one, or say `now`", "by"};
   }
 
-  Result<void> operator()(const KeyIssued& event) const {
-    const std::string& user = event.key.user;
-    if (!state_.users.contains(user)) {
-      return Error{ErrorKind::kNotFound, "no_such_user",
-                   fmt::format("no user {} is declared, and a key is a user's: `dove token create "
-                               "--create {}` declares one",
-                               user, user),
-                   "user"};
-    }
-    const auto held = std::count_if(state_.keys.begin(), state_.keys.end(), [&](const auto& one) {
-      return one.second.user == user && one.second.expires_at > state_.now;
-    });
-    if (held < kKeysOfOneMax) return {};
-    return conflict(
-        "too_many_keys",
-        fmt::format("{} has {} keys, which is the most: revoke one that is not used", user, held));
+  Result<void> operator()(const KeyIssued& event) const { return check_key(state_, event.key); }
+
+  // A code is good once: of two that show it, one finds it gone.
+  Result<void> operator()(const KeyRevoked& event) const {
+    const auto found = state_.keys.lower_bound(event.id);
+    if (found != state_.keys.end() && found->second.id == event.id) return {};
+    return Error{ErrorKind::kNotFound, "no_such_key",
+                 fmt::format("there is no key {}, or no longer", event.id), "id"};
   }
 
   Result<void> operator()(const ObjectApplied& event) const {
@@ -145,7 +136,7 @@ class Admission {
       TRY(check_order(cluster->order));
       return check_placement(cluster->placement);
     }
-    return {};
+    return check_people(state_, event.object);
   }
 
   Result<void> operator()(const ObjectDeleted& event) const {
@@ -166,11 +157,15 @@ class Admission {
                        (event.kind == "user" && state_.users.contains(event.name)) ||
                        (event.kind == "project" && state_.projects.contains(event.name)) ||
                        (event.kind == "reservation" && state_.reservations.contains(event.name)) ||
-                       (event.kind == "node" && state_.node_declarations.contains(event.name));
+                       (event.kind == "node" && state_.node_declarations.contains(event.name)) ||
+                       (event.kind == "domain" && state_.domains.contains(event.name)) ||
+                       (event.kind == "group" && state_.groups.contains(event.name)) ||
+                       (event.kind == "binding" && state_.bindings.contains(event.name));
     if (!known) {
       return Error{ErrorKind::kNotFound, "object_unknown",
                    fmt::format("nothing is declared as {} \"{}\"", event.kind, event.name), ""};
     }
+    if (event.kind == "domain") return domain_empty(state_, event.name);
     return event.kind == "queue" ? queue_empty(event.name) : Result<void>();
   }
 

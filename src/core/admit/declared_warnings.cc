@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/admit/admit_people.h"
 #include "core/queue/queue_tree.h"
 #include "core/state/books.h"
 
@@ -61,7 +62,7 @@ void warn_of_limit(const State& state, const Queue& queue, std::vector<std::stri
 
 std::vector<std::string> declared_warnings(const State& state, const Policies& policies,
                                            const Declared& object) {
-  std::vector<std::string> out;
+  std::vector<std::string> out = people_warnings(state, object);
   const auto* queue = std::get_if<Queue>(&object);
   if (queue == nullptr || !state.queues.contains(queue->name)) return out;
   const OrderPolicy& order = order_of(state, policies, queue->parent);

@@ -9,6 +9,7 @@
 #include "core/state/hang.h"
 #include "core/state/health.h"
 #include "core/state/learned/learned.h"
+#include "core/state/people.h"
 #include "core/state/turns.h"
 #include "core/state/usage.h"
 
@@ -236,6 +237,7 @@ class EventFold {
 
   // Recorded in the log for people and checkers; the ledger does not know it and owes it nothing.
   void operator()(const UnknownTaskObserved&) {}
+  void operator()(const CallsRefused&) {}
 
   void operator()(const ObjectApplied& event) {
     std::visit([this](const auto& object) { declare(object); }, event.object);
@@ -249,11 +251,14 @@ class EventFold {
     }
     if (event.kind == "queue") drop_queue(state_, name);
     if (event.kind == "limit") drop_limit(state_, name);
-    if (event.kind == "user") {
-      state_.users.erase(name);
-      std::erase_if(state_.keys, [&](const auto& entry) { return entry.second.user == name; });
+    if (event.kind == "user") drop_user(state_, name);
+    if (event.kind == "project") {
+      drop_project(state_, name);
+      drop_project_bindings(state_, name);
     }
-    if (event.kind == "project") drop_project(state_, name);
+    if (event.kind == "domain") drop_domain(state_, name);
+    if (event.kind == "group") drop_group(state_, name);
+    if (event.kind == "binding") state_.bindings.erase(name);
     if (event.kind == "reservation") state_.reservations.erase(name);
     if (event.kind == "node" && state_.node_declarations.erase(name) > 0) {
       NodeDeclaration nothing;
@@ -269,12 +274,7 @@ class EventFold {
     state_.join_tokens[event.sha256] = JoinToken{event.node_name, event.expires_at};
   }
 
-  void operator()(const KeyIssued& event) {
-    std::erase_if(state_.keys,
-                  [this](const auto& entry) { return entry.second.expires_at < state_.now; });
-    Key& key = state_.keys[event.sha256] = event.key;
-    key.issued_at = state_.now;
-  }
+  void operator()(const KeyIssued& event) { add_key(state_, event); }
   void operator()(const KeyRevoked& event) {
     std::erase_if(state_.keys, [&](const auto& entry) { return entry.second.id == event.id; });
   }
@@ -463,6 +463,10 @@ class EventFold {
     put_project(state_, project);
     state_.changes.note_declared();
   }
+  // Nothing that is decided depends on these.
+  void declare(const Domain& domain) { state_.domains[domain.name] = domain; }
+  void declare(const Group& group) { state_.groups[group.name] = group; }
+  void declare(const Binding& binding) { state_.bindings[binding.name] = binding; }
   void declare(const Reservation& reservation) {
     state_.reservations[reservation.name] = reservation;
     state_.changes.note_declared();

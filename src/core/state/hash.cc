@@ -156,9 +156,16 @@ class Hash {
   void add(const UserLimit& u) { all(u.name, u.limits); }
   void add(const UserDeclaration& u) {
     all(u.name, u.linux_user, u.admin, u.token_sha256, u.domain);
+    since(5, u.disabled, u.service_of);
   }
   void add(const Project& p) { all(p.name, p.domain, p.users, p.limits); }
-  void add(const Key& k) { all(k.id, k.user, k.name, k.scope, k.issued_at, k.expires_at); }
+  void add(const Key& k) {
+    all(k.id, k.user, k.name, k.scope, k.issued_at, k.expires_at);
+    since(5, k.kind, k.is_administrators);
+  }
+  void add(const Domain& d) { all(d.name, d.title); }
+  void add(const Group& g) { all(g.name, g.domain, g.users, g.groups); }
+  void add(const Binding& b) { all(b.name, b.role, b.domain, b.project, b.users, b.groups); }
   void add(const Reservation& r) {
     all(r.name, r.nodes, r.starts_at, r.ends_at, r.outage, r.users, r.projects);
     since(2, r.spares_for);
@@ -175,6 +182,7 @@ class Hash {
         s.preflight, s.lemon_faults, s.lemon_window, s.placement, s.hang_after, s.on_hang,
         s.slow_percent, s.slow_reports);
     since(4, s.outage_grace);
+    since(5, s.job_visibility);
   }
   void add(const JoinToken& t) { all(t.node_name, t.expires_at); }
   void add(const Usage& u) {
@@ -212,6 +220,7 @@ std::uint64_t state_hash(const State& s, int level) {
            s.asked_by_project, s.past_by_user, s.past_by_queue, s.counts_models, s.promises,
            s.hangs);
   // Logs from before it was there keep their hashes.
+  hash.since(5, s.domains, s.groups, s.bindings);
   if (!s.turns.empty()) hash.add(s.turns);
   if (!s.keys.empty()) hash.add(s.keys);
   if (s.learned.kept) hash.add(s.learned);

@@ -203,6 +203,9 @@ struct State {
   std::map<std::string, UserDeclaration> users;
   std::map<std::string, Project> projects;
   std::map<std::string, Reservation> reservations;
+  std::map<std::string, Domain> domains;
+  std::map<std::string, Group> groups;
+  std::map<std::string, Binding> bindings;
   std::map<std::string, NodeDeclaration> node_declarations;  // also of nodes not yet seen
   std::map<std::string, JoinToken> join_tokens;              // by SHA-256
   std::map<std::string, Key> keys;                           // by SHA-256

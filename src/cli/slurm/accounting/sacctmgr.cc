@@ -12,6 +12,7 @@
 #include "cli/client/views.h"
 #include "cli/face.h"
 #include "cli/families.h"
+#include "cli/slurm/accounting/members.h"
 #include "cli/slurm/columns.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/table.h"
@@ -149,6 +150,7 @@ Result<Asked> read_words(const Entity& entity, const std::vector<std::string>& w
 struct Declared {
   std::string cluster, host, port;
   json projects, users, queues;
+  Members members;
 };
 
 Result<Declared> read_declared(Api& api) {
@@ -159,6 +161,7 @@ Result<Declared> read_declared(Api& api) {
   TRY_ASSIGN(const json queues, get_all(api, "/v1/queues", "queues"));
   declared.cluster = text_of(cluster, "name");
   declared.projects = items_of(projects, "objects");
+  TRY_ASSIGN(declared.members, members_of(api, declared.projects));
   declared.users = items_of(users, "objects");
   declared.queues = items_of(queues, "queues");
   std::string url = api.endpoint().url;
@@ -196,14 +199,6 @@ std::string queue_names(const Declared& declared) {
 
 json limits_of(const json& object) { return object.value("limits", json::object()); }
 
-std::vector<std::string> users_of(const json& project) {
-  std::vector<std::string> users;
-  for (const json& user : list_of(project, "users")) {
-    if (user.is_string()) users.push_back(user.get<std::string>());
-  }
-  return users;
-}
-
 // A project's own row, and one of each of its users.
 std::vector<Row> associations(const Declared& declared) {
   std::vector<Row> rows;
@@ -219,7 +214,7 @@ std::vector<Row> associations(const Declared& declared) {
             {"GrpTRES", tres_of(limits)}};
     rows.push_back(row);
     for (const char* own : {"GrpJobs", "GrpSubmitJobs", "GrpTRES"}) row.erase(own);
-    for (const std::string& user : users_of(project)) {
+    for (const std::string& user : declared.members.projects.at(text_of(project, "name"))) {
       row["User"] = user;
       rows.push_back(row);
     }
@@ -231,8 +226,9 @@ std::vector<Row> users(const Declared& declared, bool with_associations) {
   std::map<std::string, Row> known;
   for (const json& user : declared.users) {
     const std::string name = text_of(user, "name");
-    known[name] = {{"User", name},
-                   {"AdminLevel", flag_of(user, "admin") ? "Administrator" : "None"}};
+    known[name] = {
+        {"User", name},
+        {"AdminLevel", declared.members.administrators.count(name) > 0 ? "Administrator" : "None"}};
   }
   const std::vector<Row> all = associations(declared);
   for (const Row& row : all) {

@@ -12,6 +12,7 @@
 #include "cli/commands/job_list.h"
 #include "cli/face.h"
 #include "cli/families.h"
+#include "cli/slurm/accounting/members.h"
 #include "cli/slurm/columns.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/terminal.h"
@@ -71,13 +72,8 @@ Result<Used> read_use(Api& api) {
 Result<std::vector<Share>> read_shares(Api& api) {
   TRY_ASSIGN(const Used used, read_use(api));
   TRY_ASSIGN(const json objects, get_all(api, "/v1/objects?kind=Project", "objects"));
-  std::map<std::string, std::set<std::string>> users;
-  for (const json& project : items_of(objects, "objects")) {
-    std::set<std::string>& members = users[text_of(project, "name")];
-    for (const json& user : list_of(project, "users")) {
-      if (user.is_string()) members.insert(user.get<std::string>());
-    }
-  }
+  TRY_ASSIGN(Members declared, members_of(api, items_of(objects, "objects")));
+  std::map<std::string, std::set<std::string>> users = std::move(declared.projects);
   for (const auto& [who, seconds] : used) {
     if (!who.first.empty()) users[who.first].insert(who.second);  // else the root's alone
   }

@@ -1,0 +1,235 @@
+// dove whoami, console, role grant, role revoke, role list: who I am here, and who may do what.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/client/api.h"
+#include "cli/client/pages.h"
+#include "cli/client/views.h"
+#include "cli/families.h"
+#include "cli/terminal/output.h"
+#include "cli/terminal/table.h"
+#include "cli/terminal/terminal.h"
+
+namespace dove::cli {
+namespace {
+
+using nlohmann::json;
+
+bool is_data(Format format) { return format == Format::kJson || format == Format::kYaml; }
+
+std::string level_text(const std::string& level, const std::string& name) {
+  return level == "cluster" ? "the cluster" : fmt::format("{} {}", level, name);
+}
+
+Result<int> run_whoami(const Invocation& invocation) {
+  TRY_ASSIGN(const Format format, output_format(invocation));
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  TRY_ASSIGN(const json me, api.get("/v1/me"));
+  if (is_data(format)) {
+    print_value(me, format);
+    return kExitOk;
+  }
+  print(text_of(me, "user") + "\n");
+  if (format == Format::kName) return kExitOk;
+  if (me.value("admin", false)) print("  administrator of the cluster\n");
+  for (const json& role : list_of(me, "roles")) {
+    print(fmt::format("  {} of {}\n", text_of(role, "role"),
+                      level_text(text_of(role, "level"), text_of(role, "name"))));
+  }
+  return kExitOk;
+}
+
+// A link that signs a browser in, once.
+Result<int> run_console(const Invocation& invocation) {
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  TRY_ASSIGN(const json answer, api.send("POST", "/v1/sign-in-codes", json::object()));
+  print(fmt::format("{}/#code={}\n", api.endpoint().url, text_of(answer, "code")));
+  say("open it in a browser within a minute; it is good once, and signs you in for 12 hours");
+  return kExitOk;
+}
+
+// The level that --project or --domain names.
+struct Level {
+  std::string field;  // "project", "domain", or "": the cluster
+  std::string name;
+  std::string text() const { return level_text(field.empty() ? "cluster" : field, name); }
+  bool is_of(const json& binding) const {
+    if (field.empty()) {
+      return text_of(binding, "project").empty() && text_of(binding, "domain").empty();
+    }
+    return text_of(binding, field.c_str()) == name;
+  }
+};
+
+Result<Level> level_of(const Invocation& invocation) {
+  if (invocation.has("project") && invocation.has("domain")) {
+    return usage_error("a role is on a project or on a domain: leave out one of them");
+  }
+  for (const char* field : {"project", "domain"}) {
+    if (invocation.has(field)) return Level{field, invocation.get(field)};
+  }
+  return Level{};
+}
+
+// One binding a role and level, so that what is granted here is found again.
+std::string binding_name(const Level& level, const std::string& role) {
+  if (level.field.empty()) return fmt::format("cluster.{}s", role);
+  return level.field == "domain" ? fmt::format("domain.{}.{}s", level.name, role)
+                                 : fmt::format("{}.{}s", level.name, role);
+}
+
+std::vector<std::string> names_in(const json& object, const char* field) {
+  std::vector<std::string> names;
+  for (const json& name : list_of(object, field)) names.push_back(name.get<std::string>());
+  return names;
+}
+
+// As it is declared; a null one: not yet.
+Result<json> find_binding(Api& api, const std::string& name) {
+  Result<json> found = api.get("/v1/objects/binding/" + wire::percent_encode(name));
+  if (!found.ok() && found.error().kind == ErrorKind::kNotFound) return json();
+  return found;
+}
+
+Result<int> run_grant(const Invocation& invocation) {
+  TRY_ASSIGN(const Level level, level_of(invocation));
+  const std::string& role = invocation.operands[0];
+  const std::string& who = invocation.operands[1];
+  const std::string name = binding_name(level, role);
+  const char* field = invocation.has("group") ? "groups" : "users";
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  TRY_ASSIGN(const json before, find_binding(api, name));
+  std::vector<std::string> names = names_in(before, field);
+  if (std::find(names.begin(), names.end(), who) != names.end()) {
+    print(fmt::format("{} is {} of {} already\n", who, role, level.text()));
+    return kExitOk;
+  }
+  names.push_back(who);
+  json body{{"role", role}, {field, names}};
+  if (!level.field.empty()) body[level.field] = level.name;
+  if (!before.is_null()) body["version"] = before.at("version");
+  TRY_ASSIGN(const json change,
+             api.send("PUT", "/v1/objects/binding/" + wire::percent_encode(name), body));
+  print(fmt::format("{} is {} of {}\n", who, role, level.text()));
+  for (const json& warning : list_of(change, "warnings")) say(warning.get<std::string>());
+  return kExitOk;
+}
+
+// Out of every binding of that role and level, whatever its name.
+Result<int> run_revoke(const Invocation& invocation) {
+  TRY_ASSIGN(const Level level, level_of(invocation));
+  const std::string& role = invocation.operands[0];
+  const std::string& who = invocation.operands[1];
+  const char* field = invocation.has("group") ? "groups" : "users";
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  TRY_ASSIGN(const json all, get_all(api, "/v1/objects?kind=binding", "objects"));
+  int found = 0;
+  for (const json& binding : list_of(all, "objects")) {
+    if (text_of(binding, "role") != role || !level.is_of(binding)) continue;
+    std::vector<std::string> names = names_in(binding, field);
+    if (std::erase(names, who) == 0) continue;
+    const std::string target =
+        "/v1/objects/binding/" + wire::percent_encode(text_of(binding, "name"));
+    // An empty one stays: without any the project would be open to everybody.
+    TRY(api.send("PUT", target,
+                 {{"role", role}, {field, names}, {"version", binding.at("version")}}));
+    found += 1;
+  }
+  if (found == 0) {
+    return Error{ErrorKind::kNotFound, "no_such_role",
+                 fmt::format("no binding makes {} {} of {}; `dove role list` shows what there is",
+                             who, role, level.text()),
+                 ""};
+  }
+  print(fmt::format("{} is no longer {} of {}\n", who, role, level.text()));
+  return kExitOk;
+}
+
+Result<int> run_roles(const Invocation& invocation) {
+  TRY_ASSIGN(const Format format, output_format(invocation));
+  TRY_ASSIGN(const Level level, level_of(invocation));
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  TRY_ASSIGN(const json all, get_all(api, "/v1/objects?kind=binding", "objects"));
+  json shown = json::array();
+  for (const json& binding : list_of(all, "objects")) {
+    if (level.field.empty() || level.is_of(binding)) shown.push_back(binding);
+  }
+  if (is_data(format)) {
+    print_value(shown, format);
+    return kExitOk;
+  }
+  Table table({{"ROLE"}, {"LEVEL"}, {"USERS"}, {"GROUPS"}, {"BINDING"}});
+  for (const json& binding : shown) {
+    if (format == Format::kName) print(text_of(binding, "name") + "\n");
+    const std::string project = text_of(binding, "project");
+    const std::string domain = text_of(binding, "domain");
+    const std::string where = !project.empty()  ? level_text("project", project)
+                              : !domain.empty() ? level_text("domain", domain)
+                                                : "the cluster";
+    table.add({{text_of(binding, "role"), ""},
+               {where, ""},
+               {fmt::format("{}", fmt::join(names_in(binding, "users"), ",")), ""},
+               {fmt::format("{}", fmt::join(names_in(binding, "groups"), ",")), ""},
+               {text_of(binding, "name"), ""}});
+  }
+  if (format == Format::kName) return kExitOk;
+  if (table.empty()) {
+    say("nobody has a role: `dove role grant ROLE USER` gives one");
+  } else {
+    print(table.text(colours_on()));
+  }
+  return kExitOk;
+}
+
+std::vector<OptionSpec> level_options() {
+  return {{"project", 'P', "PROJECT", "on this project"},
+          {"domain", 0, "DOMAIN", "on this domain, with all of its projects"}};
+}
+
+CommandSpec role_spec(const char* name, const char* summary) {
+  CommandSpec spec;
+  spec.name = name;
+  spec.summary = summary;
+  spec.group = "People";
+  spec.options = level_options();
+  return spec;
+}
+
+}  // namespace
+
+std::vector<Command> people_commands() {
+  CommandSpec whoami;
+  whoami.name = "whoami";
+  whoami.summary = "Show who you are here, with your roles";
+  whoami.group = "People";
+  whoami.options = {output_option()};
+  CommandSpec console;
+  console.name = "console";
+  console.summary = "Print a link that signs a browser in to the console";
+  console.group = "People";
+  CommandSpec grant = role_spec("role grant", "Give somebody a role");
+  grant.operands = "ROLE USER";
+  grant.operands_min = grant.operands_max = 2;
+  grant.description =
+      "ROLE is viewer, member, manager, admin or auditor; without --project or --domain it is on "
+      "the "
+      "whole cluster. USER \"*\" is everybody. It is a Binding, which `dove apply` declares as "
+      "well.";
+  grant.options.push_back({"group", 0, "", "USER is a group"});
+  CommandSpec revoke = role_spec("role revoke", "Take a role from somebody");
+  revoke.operands = "ROLE USER";
+  revoke.operands_min = revoke.operands_max = 2;
+  revoke.options.push_back({"group", 0, "", "USER is a group"});
+  CommandSpec list = role_spec("role list", "List who has which role");
+  list.options.push_back(output_option());
+  return {{whoami, guarded("whoami", run_whoami)},
+          {console, guarded("console", run_console)},
+          {grant, guarded("role grant", run_grant)},
+          {revoke, guarded("role revoke", run_revoke)},
+          {list, guarded("role list", run_roles)}};
+}
+
+}  // namespace dove::cli

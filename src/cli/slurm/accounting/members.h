@@ -1,0 +1,23 @@
+// The members of projects, as bindings and groups say it: what Slurm calls an association.
+#pragma once
+
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <set>
+#include <string>
+
+#include "base/result.h"
+#include "cli/client/api.h"
+
+namespace dove::cli {
+
+struct Members {
+  std::map<std::string, std::set<std::string>> projects;  // users by project
+  std::set<std::string> administrators;                   // of the whole cluster
+};
+
+// Of `projects` (objects of kind Project): users with a role of member or more on it or on its
+// domain. Bindings and groups that the caller may not see are left out, and so is "*".
+Result<Members> members_of(Api& api, const nlohmann::json& projects);
+
+}  // namespace dove::cli

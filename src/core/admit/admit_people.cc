@@ -1,0 +1,163 @@
+#include "core/admit/admit_people.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/state/people.h"
+#include "text/spelling.h"
+
+namespace dove::core {
+namespace {
+
+constexpr std::ptrdiff_t kKeysOfOneMax = 100;
+constexpr std::size_t kNamedMax = 3;
+
+Error conflict(std::string code, std::string message) {
+  return Error{ErrorKind::kConflict, std::move(code), std::move(message), ""};
+}
+
+// Who may make members of a project: its managers, those of its domain, administrators.
+std::string managers_of(const State& state, const Project& project) {
+  std::vector<std::string> names;
+  for (const auto& [name, user] : state.users) {
+    const Roles roles = standing_of(state, name).in_project(state, project.name);
+    if (!roles.at_least(Role::kManager)) continue;
+    if (names.size() == kNamedMax) break;
+    names.push_back(name);
+  }
+  return names.empty() ? "an administrator" : fmt::format("{}", fmt::join(names, " or "));
+}
+
+template <class Map>
+std::string nearest(const Map& known, const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const auto& entry : known) names.push_back(entry.first);
+  const std::string_view found = text::nearest(name, names);
+  return found.empty() ? "" : fmt::format("; did you mean \"{}\"?", found);
+}
+
+template <class Map>
+Result<void> check_known(const Map& known, const std::string& name, const char* kind) {
+  if (name.empty() || known.contains(name)) return {};
+  return Error{ErrorKind::kInvalid, fmt::format("{}_unknown", kind),
+               fmt::format("there is no {0} \"{1}\"{2}; apply the {0} before what names it", kind,
+                           name, nearest(known, name)),
+               kind};
+}
+
+Result<void> check_groups(const State& state, const std::vector<std::string>& groups,
+                          const std::string& itself) {
+  for (const std::string& name : groups) {
+    if (name == itself || state.groups.contains(name)) continue;
+    return Error{ErrorKind::kInvalid, "group_unknown",
+                 fmt::format("there is no group \"{}\"{}; apply the inner group first", name,
+                             nearest(state.groups, name)),
+                 "groups"};
+  }
+  return {};
+}
+
+Result<void> check(const State& state, const Group& group) {
+  TRY(check_known(state.domains, group.domain, "domain"));
+  TRY(check_groups(state, group.groups, group.name));
+  const std::vector<std::string> circle = circle_of(state, group);
+  if (circle.empty()) return {};
+  return conflict("group_circle",
+                  fmt::format("group \"{}\" would hold itself: {}; leave one of them out of "
+                              "`groups`",
+                              group.name, fmt::join(circle, " holds ")));
+}
+
+Result<void> check(const State& state, const Binding& binding) {
+  TRY(check_known(state.domains, binding.domain, "domain"));
+  TRY(check_known(state.projects, binding.project, "project"));
+  return check_groups(state, binding.groups, "");
+}
+
+Result<void> check(const State& state, const UserDeclaration& user) {
+  return check_known(state.projects, user.service_of, "project");
+}
+
+}  // namespace
+
+Result<void> check_submitter(const State& state, const std::string& user) {
+  const auto known = state.users.find(user);
+  if (known == state.users.end() || !known->second.disabled) return {};
+  return Error{ErrorKind::kDenied, "user_disabled",
+               fmt::format("user {} is disabled here, so nothing is submitted in that name; ask an "
+                           "administrator",
+                           user),
+               "user"};
+}
+
+Result<void> check_member(const State& state, const Project& project, const std::string& user) {
+  if (is_member(state, project, user)) return {};
+  return Error{ErrorKind::kDenied, "not_in_project",
+               fmt::format("user {} is not a member of project \"{}\": ask {} for a binding with "
+                           "the role member",
+                           user, project.name, managers_of(state, project)),
+               "project"};
+}
+
+Result<void> check_key(const State& state, const Key& key) {
+  if (key.is_administrators) return {};
+  if (!state.users.contains(key.user)) {
+    return Error{ErrorKind::kNotFound, "no_such_user",
+                 fmt::format("no user {0} is declared, and a key is a user's: `dove token create "
+                             "--create {0}` declares one",
+                             key.user),
+                 "user"};
+  }
+  if (key.kind == KeyKind::kSession) return {};
+  const auto held = std::count_if(state.keys.begin(), state.keys.end(), [&](const auto& one) {
+    return one.second.user == key.user && one.second.kind == key.kind &&
+           one.second.expires_at > state.now;
+  });
+  if (held < kKeysOfOneMax) return {};
+  return conflict("too_many_keys",
+                  fmt::format("{} has {} keys, which is the most: revoke one that is not used",
+                              key.user, held));
+}
+
+Result<void> check_people(const State& state, const Declared& object) {
+  if (const auto* group = std::get_if<Group>(&object)) return check(state, *group);
+  if (const auto* binding = std::get_if<Binding>(&object)) return check(state, *binding);
+  if (const auto* user = std::get_if<UserDeclaration>(&object)) return check(state, *user);
+  return {};
+}
+
+std::vector<std::string> people_warnings(const State& state, const Declared& object) {
+  std::vector<std::string> out;
+  const auto each_unknown = [&](const std::vector<std::string>& users) {
+    for (const std::string& name : users) {
+      if (name == "*" || state.users.empty() || state.users.contains(name)) continue;
+      out.push_back(
+          fmt::format("user \"{}\" is not declared{}; `dove token create --create {}` "
+                      "declares one",
+                      name, nearest(state.users, name), name));
+    }
+  };
+  if (const auto* group = std::get_if<Group>(&object)) each_unknown(group->users);
+  if (const auto* binding = std::get_if<Binding>(&object)) each_unknown(binding->users);
+  if (const auto* project = std::get_if<Project>(&object);
+      project != nullptr && !has_members(state, *project)) {
+    out.push_back(
+        fmt::format("everybody may submit for project \"{}\" until a Binding on it, or on "
+                    "its domain, says who its members are",
+                    project->name));
+  }
+  return out;
+}
+
+Result<void> domain_empty(const State& state, const std::string& name) {
+  for (const auto& [key, project] : state.projects) {
+    if (project.domain != name) continue;
+    return conflict("domain_has_projects",
+                    fmt::format("project \"{}\" is in it: delete or move that one first", key));
+  }
+  return {};
+}
+
+}  // namespace dove::core

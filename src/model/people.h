@@ -1,0 +1,64 @@
+// People: who may call, what they belong to, and what they are there.
+//
+// Declared by administrators, as the rest of declared.h. A role is held by a binding alone: there
+// is no other list of members.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace dove {
+
+// Who may call, and as whom their tasks run.
+struct UserDeclaration {
+  std::string name;
+  std::string linux_user;  // "" : refuse to run tasks, except under `dove up`
+  // Of former logs: a binding says it now (server/former_members.h).
+  bool admin = false;
+  std::string token_sha256;  // hex; "" : no token yet
+  std::string domain;        // the organisation that the user belongs to
+  bool disabled = false;     // their tokens, keys and sessions are refused; their jobs go on
+  // A service account of that project: its managers make its keys. "": a person.
+  std::string service_of;
+  bool operator==(const UserDeclaration&) const = default;
+};
+
+// Each role but the auditor's holds the ones before it. docs/operate/people.md has the table.
+enum class Role : std::uint8_t {
+  kViewer,   // looks at the jobs there, and at what they print
+  kMember,   // submits for the projects there
+  kManager,  // acts on all jobs there, and says who is a member
+  kAdmin,    // changes all that is declared there
+  kAuditor,  // looks at everything there, and at who did what
+};
+
+// An organisation that shares the cluster with others: projects and users name it.
+struct Domain {
+  std::string name;
+  std::string title;  // for people
+  bool operator==(const Domain&) const = default;
+};
+
+// Users who get roles together. Groups may hold groups, in no circle.
+struct Group {
+  std::string name;
+  std::string domain;               // whose administrators change it; "": the cluster's
+  std::vector<std::string> users;   // ascending
+  std::vector<std::string> groups;  // ascending
+  bool operator==(const Group&) const = default;
+};
+
+// A role on the cluster (neither domain nor project), on a domain with its projects, or on a
+// project. "*" among the users is everybody.
+struct Binding {
+  std::string name;
+  Role role = Role::kMember;
+  std::string domain;
+  std::string project;
+  std::vector<std::string> users;   // ascending
+  std::vector<std::string> groups;  // ascending
+  bool operator==(const Binding&) const = default;
+};
+
+}  // namespace dove

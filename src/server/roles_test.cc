@@ -1,0 +1,229 @@
+// Roles: what bindings let people see and change, and that nothing else does.
+#include <set>
+
+#include "server/api_fixture.h"
+
+namespace dove::server {
+namespace {
+
+using Names = std::set<std::string>;
+
+class RolesApi : public WithApi {
+ protected:
+  void SetUp() override {
+    for (const char* name : {"ada", "bob", "eve", "max", "dom", "aud"}) {
+      tokens[name] = live.call("POST", std::string("/v1/users/") + name + "/token?create=1")
+                         .body.at("token")
+                         .get<std::string>();
+    }
+    apply({{{"kind", "Domain"}, {"name", "corp"}},
+           {{"kind", "Project"}, {"name", "vision"}, {"domain", "corp"}},
+           {{"kind", "Project"}, {"name", "speech"}, {"domain", "corp"}},
+           {{"kind", "Group"}, {"name", "team"}, {"users", {"bob", "ada", "bob"}}},
+           binding("team-vision", "member", {{"project", "vision"}, {"groups", {"team"}}}),
+           binding("max-vision", "manager", {{"project", "vision"}, {"users", {"max"}}}),
+           binding("dom-corp", "admin", {{"domain", "corp"}, {"users", {"dom"}}}),
+           binding("aud-all", "auditor", {{"users", {"aud"}}})});
+  }
+  static Json binding(const std::string& name, const std::string& role, const Json& more) {
+    Json out{{"kind", "Binding"}, {"name", name}, {"role", role}};
+    if (!more.is_null()) out.update(more);
+    return out;
+  }
+  // One object, or a list.
+  Answer apply(const Json& given, const std::string& as = "") {
+    const Json objects = given.is_array() ? given : Json::array({given});
+    const Answer answer = call(as, "POST", "/v1/objects", Json{{"objects", objects}});
+    if (as.empty()) {
+      EXPECT_EQ(answer.status, 200) << answer.response.body;
+    }
+    return answer;
+  }
+  Answer call(const std::string& as, const std::string& method, const std::string& target,
+              const Json& body = nullptr) {
+    return live.call(method, target, body, {}, as.empty() ? nullptr : &tokens.at(as));
+  }
+  Answer submit(const std::string& as, const std::string& project) {
+    Json body = small_job_body();
+    body["project"] = project;
+    return call(as, "POST", "/v1/jobs", body);
+  }
+  Names names(const std::string& as, const std::string& target) {
+    Names found;
+    const Answer answer = call(as, "GET", target);
+    EXPECT_EQ(answer.status, 200) << answer.response.body;
+    for (const Json& object : answer.body.at("objects")) found.insert(object.at("name"));
+    return found;
+  }
+  std::size_t jobs_seen(const std::string& as) {
+    return call(as, "GET", "/v1/jobs").body.at("jobs").size();
+  }
+
+  std::map<std::string, std::string> tokens;
+};
+
+TEST_F(RolesApi, TheBindingIsTheMembership) {
+  EXPECT_EQ(submit("ada", "vision").status, 201);
+  const Answer refused = submit("eve", "vision");
+  EXPECT_EQ(refused.code(), "not_in_project");
+  EXPECT_NE(refused.body.at("detail").get<std::string>().find("dom or max"), std::string::npos)
+      << refused.response.body;
+  // A manager lets her in, and out again at once.
+  const Json members = binding("eve-vision", "member", {{"project", "vision"}, {"users", {"eve"}}});
+  EXPECT_EQ(apply({members}, "eve").code(), "role_needed");
+  EXPECT_EQ(apply({members}, "max").status, 200);
+  EXPECT_EQ(submit("eve", "vision").status, 201);
+  EXPECT_EQ(call("max", "DELETE", "/v1/objects/binding/eve-vision").status, 204);
+  EXPECT_EQ(submit("eve", "vision").code(), "not_in_project");
+  EXPECT_EQ(submit("eve", "speech").code(), "not_in_project");
+}
+
+TEST_F(RolesApi, ALevelIsChangedByWhoeverRunsIt) {
+  const auto bind = [&](const std::string& as, const std::string& role, const char* level,
+                        const std::string& name) {
+    return apply({binding("new", role, {{level, name}, {"users", {"eve"}}})}, as).code();
+  };
+  EXPECT_EQ(bind("ada", "member", "project", "vision"), "role_needed");
+  EXPECT_EQ(bind("max", "admin", "project", "vision"), "role_needed");
+  EXPECT_EQ(bind("max", "member", "project", "speech"), "role_needed");
+  EXPECT_EQ(bind("max", "member", "domain", "corp"), "role_needed");
+  EXPECT_EQ(bind("dom", "admin", "project", "speech"), "");
+  // What is there is not taken over from below.
+  EXPECT_EQ(apply({binding("aud-all", "member", {{"project", "vision"}})}, "max").code(),
+            "role_needed");
+  EXPECT_EQ(apply({binding("root", "admin", {{"users", {"dom"}}})}, "dom").code(), "role_needed");
+  const Json raise{{"kind", "Project"}, {"name", "vision"}, {"limits", {{"cores", 64}}}};
+  EXPECT_EQ(apply({raise}, "max").code(), "role_needed");
+  EXPECT_EQ(apply({raise}, "dom").status, 200);
+  EXPECT_EQ(apply({{{"kind", "Project"}, {"name", "fresh"}, {"domain", "corp"}},
+                   binding("fresh", "manager", {{"project", "fresh"}, {"users", {"ada"}}})},
+                  "dom")
+                .status,
+            200);
+  EXPECT_EQ(apply({{{"kind", "Pool"}, {"name", "mine"}}}, "dom").code(), "role_needed");
+  // Whom tasks run as is the cluster's to say.
+  const Json mapped{{"kind", "User"}, {"name", "new"}, {"domain", "corp"}, {"linux_user", "root"}};
+  EXPECT_EQ(apply({mapped}, "dom").code(), "role_needed");
+}
+
+TEST_F(RolesApi, ManagersActOnTheJobsOfTheirProjectAndMembersLook) {
+  ASSERT_EQ(submit("ada", "vision").body.at("id"), 1);
+  const auto cancel = [&](const std::string& as) {
+    return call(as, "POST", "/v1/jobs/1/cancel").code();
+  };
+  EXPECT_EQ(cancel("bob"), "not_yours");
+  EXPECT_EQ(cancel("aud"), "not_yours");
+  EXPECT_EQ(call("bob", "GET", "/v1/jobs/1/logs?rank=9").code(), "job_not_started");
+  EXPECT_EQ(call("eve", "GET", "/v1/jobs/1/logs").code(), "not_yours");
+  EXPECT_EQ(cancel("max"), "");
+}
+
+TEST_F(RolesApi, JobsOfOthersAreSeenAsTheClusterSays) {
+  ASSERT_EQ(submit("ada", "vision").status, 201);
+  ASSERT_EQ(call("ada", "POST", "/v1/jobs", small_job_body()).status, 201);
+  EXPECT_EQ(jobs_seen("eve"), 2U);
+  ASSERT_EQ(call("", "PUT", "/v1/objects/cluster/cluster", {{"job_visibility", "members"}}).status,
+            200);
+  EXPECT_EQ(jobs_seen("ada"), 2U);
+  EXPECT_EQ(jobs_seen("bob"), 1U);
+  EXPECT_EQ(jobs_seen("eve"), 0U);
+  EXPECT_EQ(jobs_seen("aud"), 2U);
+  EXPECT_EQ(call("eve", "GET", "/v1/jobs/1").code(), "not_yours");
+  EXPECT_EQ(call("eve", "GET", "/v1/jobs/1/why").code(), "not_yours");
+  for (const Json& event : call("eve", "GET", "/v1/events").body.at("events")) {
+    EXPECT_FALSE(event.contains("job")) << event;
+  }
+}
+
+TEST_F(RolesApi, TheLogIsSeenByRole) {
+  const auto kinds = [&](const std::string& as, const std::string& more = "") {
+    std::multiset<std::string> found;
+    const Answer answer = call(as, "GET", "/v1/events?limit=1000" + more);
+    for (const Json& event : answer.body.at("events")) found.insert(event.at("kind"));
+    return found;
+  };
+  call("ada", "POST", "/v1/keys", Json{{"name", "ci"}});
+  EXPECT_EQ(kinds("ada").count("KeyIssued"), 1U);
+  EXPECT_EQ(kinds("eve").count("KeyIssued"), 0U);
+  EXPECT_EQ(kinds("aud").count("KeyIssued"), 1U);
+  EXPECT_EQ(call("eve", "GET", "/v1/events?audit=1").code(), "role_needed");
+  EXPECT_EQ(kinds("aud", "&audit=1").count("KeyIssued"), 1U);
+  EXPECT_EQ(kinds("aud", "&audit=1").count("ControllerStarted"), 0U);
+}
+
+TEST_F(RolesApi, AStreamShowsNoMoreThanItsReaderMaySeeNow) {
+  call("", "PUT", "/v1/objects/cluster/cluster", {{"job_visibility", "members"}});
+  std::string seen;
+  wire::Request request;
+  request.method = "GET";
+  request.target = "/v1/events";
+  request.headers = {{"Accept", "text/event-stream"},
+                     {"Authorization", "Bearer " + tokens.at("bob")}};
+  bool over = false;
+  wire::StreamCallbacks callbacks;
+  callbacks.on_line = [&](std::string_view line) { seen += line; };
+  callbacks.on_closed = [&](const Error&) { over = true; };
+  const auto reading = live.client->open_stream(std::move(request), std::move(callbacks));
+  submit("ada", "vision");
+  ASSERT_TRUE(live.until([&] { return seen.find("JobSubmitted") != std::string::npos; }));
+  call("", "DELETE", "/v1/objects/binding/team-vision");
+  seen.clear();
+  submit("max", "vision");
+  call("", "PUT", "/v1/objects/queue/late", Json::object());
+  ASSERT_TRUE(live.until([&] { return seen.find("late") != std::string::npos; }));
+  EXPECT_EQ(seen.find("JobSubmitted"), std::string::npos) << seen;
+  call("", "PUT", "/v1/objects/user/bob", {{"disabled", true}});
+  EXPECT_TRUE(live.until([&] { return over; }));
+}
+
+TEST_F(RolesApi, ManagersKeepTheKeysOfServiceAccounts) {
+  EXPECT_EQ(apply({{{"kind", "User"}, {"name", "robot"}, {"service_of", "vision"}}}, "max").status,
+            200);
+  const Json body{{"name", "nightly"}, {"user", "robot"}};
+  EXPECT_EQ(call("ada", "POST", "/v1/keys", body).code(), "admin_only");
+  const Answer made = call("max", "POST", "/v1/keys", body);
+  EXPECT_EQ(made.status, 201) << made.response.body;
+  EXPECT_EQ(call("max", "GET", "/v1/keys?user=robot").body.at("keys").size(), 1U);
+  EXPECT_EQ(call("ada", "GET", "/v1/keys?user=robot").body.at("keys").size(), 0U);
+}
+
+TEST_F(RolesApi, FormerWaysBecomeBindings) {
+  const Answer project = call("", "PUT", "/v1/objects/project/old", {{"users", {"bob", "ada"}}});
+  EXPECT_NE(project.body.at("warnings").dump().find("old.members"), std::string::npos);
+  const Answer made = call("", "GET", "/v1/objects/binding/old.members");
+  EXPECT_EQ(made.body.at("users"), (Json{"ada", "bob"}));
+  EXPECT_EQ(submit("eve", "old").code(), "not_in_project");
+  call("", "PUT", "/v1/objects/project/old", {{"users", Json::array()}});
+  EXPECT_EQ(submit("eve", "old").status, 201);
+  call("", "PUT", "/v1/objects/user/eve", {{"admin", true}});
+  EXPECT_EQ(call("eve", "GET", "/v1/me").body.at("admin"), true);
+  apply({{{"kind", "User"}, {"name", "eve"}, {"admin", false}}});
+  EXPECT_EQ(call("eve", "GET", "/v1/me").body.at("admin"), false);
+}
+
+TEST_F(RolesApi, PeopleSeeWhatConcernsThem) {
+  EXPECT_EQ(names("eve", "/v1/objects?kind=project"), Names{});
+  EXPECT_EQ(names("ada", "/v1/objects?kind=project"), Names{"vision"});
+  EXPECT_EQ(names("aud", "/v1/objects?kind=project"), (Names{"vision", "speech"}));
+  EXPECT_EQ(names("ada", "/v1/objects?kind=binding"), (Names{"team-vision", "max-vision"}));
+  EXPECT_EQ(names("eve", "/v1/objects?kind=group"), Names{});
+  EXPECT_EQ(names("ada", "/v1/objects?kind=group"), Names{"team"});
+}
+
+TEST_F(RolesApi, WhatIsWrongIsNamed) {
+  const auto code = [&](const Json& object) { return apply({object}, "root").code(); };
+  tokens["root"] = live.admin_token;
+  EXPECT_EQ(code(binding("x", "boss", {})), "bad_value");
+  const Answer near = apply({binding("x", "manger", {})}, "root");
+  EXPECT_NE(near.body.at("detail").get<std::string>().find("manager"), std::string::npos);
+  EXPECT_EQ(code({{"kind", "Binding"}, {"name", "x"}}), "missing_field");
+  EXPECT_EQ(code(binding("x", "member", {{"project", "visoin"}})), "project_unknown");
+  EXPECT_EQ(code(binding("x", "member", {{"groups", {"teem"}}})), "group_unknown");
+  EXPECT_EQ(code(binding("x", "member", {{"project", "vision"}, {"domain", "corp"}})),
+            "given_twice");
+  EXPECT_EQ(code({{"kind", "Group"}, {"name", "team"}, {"groups", {"team"}}}), "group_circle");
+  EXPECT_EQ(call("", "DELETE", "/v1/objects/domain/corp").code(), "domain_has_projects");
+}
+
+}  // namespace
+}  // namespace dove::server
