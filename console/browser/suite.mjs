@@ -65,6 +65,18 @@ await test('a deep link is followed after signing in, and no script sees the tok
   assert.ok(!kept.includes(admin) && !kept.includes('__Host-dove'), kept);
 });
 
+await test('the link of dove console signs in, once, and leaves the address', async () => {
+  const { code } = await call('POST', '/v1/sign-in-codes', {});
+  const other = await newPage(browser);
+  await other.page.goto(`${url}/nodes#code=${code}`);
+  await heading(other.page, 'Nodes');
+  assert.equal(new URL(other.page.url()).hash, '');
+  await other.context.clearCookies();
+  await other.page.goto(`${url}/queues#code=${code}`);
+  await other.page.getByLabel('Token or key').waitFor();
+  await other.context.close();
+});
+
 let job;
 await test('a job is submitted, and its log followed while it runs', async () => {
   await visit(page, '/submit');
@@ -131,7 +143,7 @@ await test('the list is live, filtered by the server, and a page at a time', asy
   await page.getByRole('button', { name: 'Older' }).click();
   await page.getByRole('link', { name: 'hello' }).waitFor();
   const columns = await page.getByRole('columnheader').allTextContents();
-  for (const name of ['Name', 'Type', 'Queue', 'Priority', 'Status', 'Project', 'Resources', 'Created']) assert.ok(columns.includes(name), name);
+  for (const name of ['Name', 'Type', 'Queue', 'Priority', 'Status', 'Project', 'Resources', 'Create time']) assert.ok(columns.includes(name), name);
 });
 
 await test('the heat-map shows every GPU, by pointer and by keys', async () => {
@@ -174,7 +186,7 @@ await test('a key is shown once, and revoked', async () => {
   assert.ok(!(await page.content()).includes(key));
   await page.getByRole('button', { name: 'Revoke nightly' }).click();
   await page.getByRole('button', { name: 'Revoke it' }).click();
-  await page.getByText('There are no keys.').waitFor();
+  await page.getByRole('button', { name: 'Revoke nightly' }).waitFor({ state: 'detached' });
   await assert.rejects(call('GET', '/v1/jobs?limit=1', undefined, key));
 });
 

@@ -18,11 +18,7 @@ export type Submitted = Schemas['Submitted'];
 export type Problem = Schemas['Problem'];
 export type Reservation = Schemas['ReservationObject'];
 
-export interface Me {
-  user: string;
-  admin: boolean;
-  roles?: { role: string; level?: string; name?: string }[];
-}
+export type Me = Schemas['Me'];
 
 export interface JobsPage {
   jobs: JobSummary[];

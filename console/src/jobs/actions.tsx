@@ -5,6 +5,7 @@ import { change } from '../api/http';
 import { refresh } from '../api/query';
 import type { Job } from '../api/types';
 import { Confirm } from '../elements/dialog';
+import { mayAct } from '../session/may';
 import { useSession } from '../session/session';
 import { referenceOf } from './filters';
 
@@ -28,7 +29,7 @@ const ACTIONS: Action[] = [
 export function JobActions({ job }: { job: Job }) {
   const { me } = useSession();
   const [chosen, choose] = useState<Action>();
-  if (!me.admin && job.user !== me.user) return null;
+  if (!mayAct(me, job)) return null;
   const act = async (form: FormData) => {
     const body = chosen!.path === 'priority' ? { priority: Number(form.get('priority')) } : undefined;
     await change('POST', `/v1/jobs/${referenceOf(job)}/${chosen!.path}`, body);

@@ -5,6 +5,7 @@ import { useQuery } from '../api/query';
 import type { Job, Why } from '../api/types';
 import { Empty, Facts, Meter, Page, Panel, Skeleton, State, Time, Trouble } from '../elements/elements';
 import { duration, exact, words } from '../elements/format';
+import { mayEnter, mayReadOutput } from '../session/may';
 import { useSession } from '../session/session';
 import { JobActions } from './actions';
 import { Attempts } from './attempts';
@@ -81,9 +82,9 @@ export function NodeLinks({ names }: { names: string[] }) {
 }
 
 const TABS = [
-  { tab: '', name: 'Summary' },
-  { tab: 'logs', name: 'Logs' },
-  { tab: 'terminal', name: 'Terminal' },
+  { tab: '', name: 'Summary', may: () => true },
+  { tab: 'logs', name: 'Logs', may: mayReadOutput },
+  { tab: 'terminal', name: 'Terminal', may: mayEnter },
 ];
 
 export function JobPage({ id, tab = '' }: { id: string; tab?: string }) {
@@ -101,7 +102,7 @@ export function JobPage({ id, tab = '' }: { id: string; tab?: string }) {
       </Page>
     );
   }
-  const mine = me.admin || job.user === me.user;
+  const tabs = TABS.filter(({ may }) => may(me, job));
   const turn = (event: React.KeyboardEvent) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     const to = step && tabs[tabs.findIndex((one) => one.tab === tab) + step];
@@ -109,7 +110,6 @@ export function JobPage({ id, tab = '' }: { id: string; tab?: string }) {
     go(`/jobs/${id}${to.tab ? `/${to.tab}` : ''}`);
     document.getElementById(`tab-${to.tab}`)?.focus();
   };
-  const tabs = TABS.filter(({ tab: name }) => name === '' || mine);
   return (
     <Page
       title={job.name}

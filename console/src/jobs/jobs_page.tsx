@@ -8,7 +8,7 @@ import { count, words } from '../elements/format';
 import { useSession } from '../session/session';
 import { FIELDS, jobsPath, readFilters, resourcesOf, STATES, typeOf, type Field } from './filters';
 
-const COLUMNS = ['ID', 'Name', 'Type', 'User', 'Queue', 'Priority', 'Status', 'Project', 'Resources', 'Created'];
+const COLUMNS = ['ID', 'Name', 'Type', 'User', 'Queue', 'Priority', 'Status', 'Project', 'Resources', 'Create time'];
 const QUICK = [
   { name: 'All', state: '' },
   { name: 'Waiting', state: 'waiting' },
@@ -17,7 +17,7 @@ const QUICK = [
   { name: 'Ended', state: 'ended' },
 ];
 
-export function JobRows({ jobs }: { jobs: JobSummary[] }) {
+function JobRows({ jobs }: { jobs: JobSummary[] }) {
   return jobs.map((job) => (
     <tr key={job.id}>
       <td className="number">{job.id}</td>
@@ -41,6 +41,14 @@ export function JobRows({ jobs }: { jobs: JobSummary[] }) {
       </td>
     </tr>
   ));
+}
+
+export function JobTable({ label, jobs }: { label: string; jobs: JobSummary[] }) {
+  return (
+    <Table label={label} head={COLUMNS.map((name) => <th key={name} className={/ID|Priority/.test(name) ? 'number' : ''}>{name}</th>)}>
+      <JobRows jobs={jobs} />
+    </Table>
+  );
 }
 
 function Text({ value, set }: { value: string; set: (text: string) => void }) {
@@ -133,11 +141,7 @@ export function JobsPage() {
       <FilterBar values={filters} set={set} />
       <Trouble error={error} />
       {!data && !error && <Skeleton lines={12} />}
-      {data && data.jobs.length > 0 && (
-        <Table label="Jobs" head={COLUMNS.map((name) => <th key={name} className={/ID|Priority/.test(name) ? 'number' : ''}>{name}</th>)}>
-          <JobRows jobs={data.jobs} />
-        </Table>
-      )}
+      {data && data.jobs.length > 0 && <JobTable label="Jobs" jobs={data.jobs} />}
       {data && data.jobs.length === 0 && (
         <Empty title={filtered ? 'No job is like that.' : 'There are no jobs yet.'}>
           {filtered ? (

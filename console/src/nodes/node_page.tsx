@@ -8,7 +8,7 @@ import { Confirm } from '../elements/dialog';
 import { Empty, Facts, Meter, Page, Panel, Skeleton, State, Table, Time, Trouble } from '../elements/elements';
 import { bytes, words } from '../elements/format';
 import { useSession } from '../session/session';
-import { JobRows } from '../jobs/jobs_page';
+import { JobTable } from '../jobs/jobs_page';
 import { holdersOf } from '../overview/heat_colour';
 
 interface Care {
@@ -151,9 +151,7 @@ export default function NodePage({ name }: { name: string }) {
         {node.jobs.length === 0 ? (
           <Empty title="Nothing runs here." />
         ) : (
-          <Table label="Jobs of the node" head={['ID', 'Name', 'Type', 'User', 'Queue', 'Priority', 'Status', 'Project', 'Resources', 'Created'].map((title) => <th key={title}>{title}</th>)}>
-            <JobRows jobs={here} />
-          </Table>
+          <JobTable label="Jobs of the node" jobs={here} />
         )}
       </Panel>
       <Panel title="Findings">

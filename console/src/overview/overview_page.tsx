@@ -3,9 +3,9 @@ import { useMemo } from 'react';
 import { Link } from 'wouter';
 import { useQuery } from '../api/query';
 import type { Cluster, JobsPage, Node } from '../api/types';
-import { Empty, Meter, Page, Panel, Skeleton, State, Table, Trouble, useNow } from '../elements/elements';
+import { Empty, Meter, Page, Panel, Skeleton, State, Trouble, useNow } from '../elements/elements';
 import { bytes, count, percent } from '../elements/format';
-import { JobRows } from '../jobs/jobs_page';
+import { JobTable } from '../jobs/jobs_page';
 import { HeatMap } from './heat_map';
 import { Plot } from './plot';
 import { seriesOf } from './series';
@@ -89,9 +89,7 @@ export default function OverviewPage() {
       <Recent />
       <Panel title="Waiting longest" actions={<Link href="/jobs?state=waiting">All that wait</Link>}>
         {waiting.data && waiting.data.jobs.length > 0 ? (
-          <Table label="Jobs that wait longest" head={['ID', 'Name', 'Type', 'User', 'Queue', 'Priority', 'Status', 'Project', 'Resources', 'Created'].map((name) => <th key={name}>{name}</th>)}>
-            <JobRows jobs={waiting.data.jobs} />
-          </Table>
+          <JobTable label="Jobs that wait longest" jobs={waiting.data.jobs} />
         ) : waiting.data ? (
           <Empty title="No job waits." />
         ) : (

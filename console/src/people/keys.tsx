@@ -96,24 +96,27 @@ function Made({ made, onClose }: { made: NewKey; onClose: () => void }) {
 }
 
 export function Keys() {
+  const { me } = useSession();
   const { data, error } = useQuery<{ keys: Key[] }>('/v1/keys?limit=1000', ['keys']);
+  const keys = (data?.keys ?? []).filter((key) => key.kind !== 'code');
   const [making, make] = useState(false);
   const [made, setMade] = useState<NewKey>();
   const [revoked, revoke] = useState<Key>();
   return (
-    <Panel title="Keys" actions={<button onClick={() => make(true)}>New key</button>}>
+    <Panel title="Keys and sessions" actions={<button onClick={() => make(true)}>New key</button>}>
       <Trouble error={error} />
       {!data && !error && <Skeleton lines={3} />}
-      {data && data.keys.length === 0 && (
+      {data && keys.length === 0 && (
         <Empty title="There are no keys.">
           <p>A key lets a program act for its user, within a scope, until it ends.</p>
         </Empty>
       )}
-      {data && data.keys.length > 0 && (
-        <Table label="Keys" head={['Name', 'User', 'Good for', 'Made', 'Ends', 'Id', ''].map((name) => (name ? <th key={name}>{name}</th> : <td key="actions" />))}>
-          {data.keys.map((key) => (
+      {data && keys.length > 0 && (
+        <Table label="Keys" head={['Name', 'Kind', 'User', 'Good for', 'Made', 'Ends', 'Id', ''].map((name) => (name ? <th key={name}>{name}</th> : <td key="actions" />))}>
+          {keys.map((key) => (
             <tr key={key.id}>
               <td className="strong">{key.name}</td>
+              <td>{key.kind === 'session' ? `Browser${key.id === me.key?.id ? ', this one' : ''}` : 'Program'}</td>
               <td>{key.user}</td>
               <td>{words(key.scope)}</td>
               <td>

@@ -4,6 +4,7 @@ import type { Declared } from '../api/types';
 import { Empty, Page, Panel, Skeleton, Table, Trouble } from '../elements/elements';
 import { useSession } from '../session/session';
 import { Keys } from './keys';
+import { Roles } from './roles';
 
 function text(value: unknown): string {
   return Array.isArray(value) ? value.join(', ') : typeof value === 'string' ? value : '';
@@ -23,14 +24,14 @@ function Users() {
         </Empty>
       )}
       {data && data.objects.length > 0 && (
-        <Table label="Users" head={['Name', 'Administrator', 'Linux user', 'Has a token', 'Domain'].map((name) => <th key={name}>{name}</th>)}>
+        <Table label="Users" head={['Name', 'Linux user', 'Has a token', 'Domain', 'State'].map((name) => <th key={name}>{name}</th>)}>
           {data.objects.map((user) => (
             <tr key={user.name}>
               <td className="strong">{user.name}</td>
-              <td>{user.admin ? 'yes' : 'no'}</td>
               <td>{text(user.linux_user) || '–'}</td>
               <td>{user.has_token ? 'yes' : 'no'}</td>
               <td>{text(user.domain) || '–'}</td>
+              <td>{user.disabled ? 'Disabled' : user.service_of ? `Service account of ${text(user.service_of)}` : 'Active'}</td>
             </tr>
           ))}
         </Table>
@@ -47,11 +48,10 @@ function Projects() {
       {!data && !error && <Skeleton lines={3} />}
       {data && data.objects.length === 0 && <Empty title="No project is declared." />}
       {data && data.objects.length > 0 && (
-        <Table label="Projects" head={['Name', 'Users', 'Domain'].map((name) => <th key={name}>{name}</th>)}>
+        <Table label="Projects" head={['Name', 'Domain'].map((name) => <th key={name}>{name}</th>)}>
           {data.objects.map((project) => (
             <tr key={project.name}>
               <td className="strong">{project.name}</td>
-              <td>{text(project.users) || 'everybody'}</td>
               <td>{text(project.domain) || '–'}</td>
             </tr>
           ))}
@@ -67,6 +67,7 @@ export default function PeoplePage() {
     <Page title="People" detail={<span className="faint">{me.admin ? 'Everybody.' : 'You, and the projects that you are in.'}</span>}>
       <Keys />
       <Users />
+      <Roles />
       <Projects />
     </Page>
   );

@@ -20,6 +20,19 @@ export function useSession(): Session {
   return session;
 }
 
+// The link of `dove console` brings a code, which signs in once. It leaves the address at once.
+async function followLink() {
+  const code = /^#code=([\w-]+)$/.exec(location.hash)?.[1];
+  if (!code) return;
+  history.replaceState(null, '', location.pathname + location.search);
+  try {
+    await change('POST', '/v1/sign-in', { token: code });
+  } catch (problem) {
+    // A link that was used or is too old signs nobody in, and nobody out.
+    if (!(problem instanceof ApiError) || problem.status !== 401) throw problem;
+  }
+}
+
 // Shows its children to whoever is signed in, and the sign-in page to others. The address stays as
 // it is, so that a deep link is followed after signing in.
 export function SessionGate({ children }: { children: ReactNode }) {
@@ -28,6 +41,7 @@ export function SessionGate({ children }: { children: ReactNode }) {
 
   const look = useCallback(async () => {
     try {
+      await followLink();
       setMe(await get<Me>('/v1/me'));
       setError(undefined);
     } catch (problem) {

@@ -35,8 +35,8 @@ export function SignIn({ onSignedIn }: { onSignedIn: () => Promise<void> }) {
         </button>
       </form>
       <p className="faint">
-        An administrator gives you a token: <code>dove token create YOUR_NAME</code>. On your own machine, <code>dove up</code> writes
-        one to the file <code>token</code> of its data.
+        <code>dove console</code> prints a link that signs you in without it. An administrator gives you a token:{' '}
+        <code>dove token create YOUR_NAME</code>.
       </p>
     </main>
   );
