@@ -1,10 +1,10 @@
 // What the suite asks of the server beside the browser.
 const url = process.env.DOVE_URL;
 
-export async function call(method, path, body, token = process.env.DOVE_ADMIN_TOKEN) {
+export async function call(method, path, body, token = process.env.DOVE_ADMIN_TOKEN, user = undefined) {
   const response = await fetch(url + path, {
     method,
-    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', ...(user ? { 'X-Dove-User': user } : {}) },
     body: body === undefined ? undefined : JSON.stringify(body),
   });
   const text = await response.text();
@@ -12,7 +12,7 @@ export async function call(method, path, body, token = process.env.DOVE_ADMIN_TO
   return text ? JSON.parse(text) : null;
 }
 
-export const submit = async (job, token) => (await call('POST', '/v1/jobs', job, token)).id;
+export const submit = async (job, token, user) => (await call('POST', '/v1/jobs', job, token, user)).id;
 
 // Waits for what `look` gives, which must come within some seconds.
 export async function until(what, look) {

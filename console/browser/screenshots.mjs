@@ -1,59 +1,71 @@
-// The pictures of the documentation (docs/images), taken of a cluster with some life in it. Only with
-// DOVE_SCREENSHOTS=1.
+// The pictures of the documentation (docs/images), taken of a cluster of 12 nodes with some life in it.
+// tests/e2e/console_test.py runs this with DOVE_SCREENSHOTS=1.
 import { mkdirSync } from 'node:fs';
 import { call, submit, untilState } from './api.mjs';
-import { newPage } from './chromium.mjs';
+import { launch, newPage } from './chromium.mjs';
+import { signIn, visit } from './person.mjs';
 
 const folder = process.env.DOVE_IMAGES;
+const token = process.env.DOVE_ADMIN_TOKEN;
+const TRAIN = `#!/bin/bash
+for epoch in $(seq 1 40); do echo "epoch $epoch/40: loss 0.$((999 - 20 * epoch)), accuracy 0.$((700 + 6 * epoch))"; done
+sleep 600
+`;
+
+function declared() {
+  const nodes = Array.from({ length: 12 }, (_, at) => ({ kind: 'Node', name: `node${at + 1}`, topology: [{ level: 'rack', name: `rack ${1 + Math.floor(at / 4)}` }] }));
+  const users = ['ann', 'bo', 'cleo', 'dan'].map((name) => ({ kind: 'User', name }));
+  const queues = [
+    { kind: 'Queue', name: 'research', guaranteed: { gpus: 48 }, limits: { gpus: 80 } },
+    { kind: 'Queue', name: 'vision', parent: 'research', guaranteed: { gpus: 16 } },
+    { kind: 'Queue', name: 'language', parent: 'research', weight: 2 },
+  ];
+  return [...nodes, ...users, ...queues];
+}
+
+const sleeps = { command: ['sleep', '600'] };
 
 async function fill() {
-  const { jobs } = await call('GET', '/v1/jobs?state=waiting,held,active&limit=1000');
-  for (const job of jobs) await call('POST', `/v1/jobs/${job.id}/cancel`);
-  const objects = [];
-  for (const [node, rack] of [['node1', 'a1'], ['node2', 'a2']]) objects.push({ kind: 'Node', name: node, topology: [{ level: 'rack', name: rack }] });
-  for (const name of ['ann', 'bo', 'cleo']) objects.push({ kind: 'User', name });
-  objects.push({ kind: 'Queue', name: 'research', guaranteed: { gpus: 4 }, limits: { gpus: 8 } });
-  objects.push({ kind: 'Queue', name: 'vision', parent: 'research', guaranteed: { gpus: 2 } }, { kind: 'Queue', name: 'language', parent: 'research', weight: 2 });
-  await call('POST', '/v1/objects', { objects });
-  const as = (user, job) => fetch(`${process.env.DOVE_URL}/v1/jobs`, {
-    method: 'POST',
-    headers: { Authorization: `Bearer ${process.env.DOVE_ADMIN_TOKEN}`, 'Content-Type': 'application/json', 'X-Dove-User': user },
-    body: JSON.stringify(job),
-  }).then(async (answer) => {
-    if (!answer.ok) throw new Error(await answer.text());
-    return (await answer.json()).id;
-  });
-  const train = '#!/bin/bash\nfor epoch in $(seq 1 40); do echo "epoch $epoch/40: loss 0.$((999 - 20 * epoch)), accuracy 0.$((700 + 6 * epoch))"; done\nsleep 600\n';
-  const first = await as('ann', { name: 'pretrain-7b', queue: 'language', script: train, gpus: 3, time_limit: '8h' });
-  await as('bo', { name: 'segmentation', queue: 'vision', command: ['sleep', '600'], gpus: 2, time_limit: '2h' });
-  await as('cleo', { name: 'notebook', queue: 'default', command: ['sleep', '600'], gpus: '0.5', time_limit: '1h' });
+  await call('POST', '/v1/objects', { objects: declared() });
+  const as = (user, job) => submit({ queue: 'default', time_limit: '4h', ...job }, token, user);
+  const first = await as('ann', { name: 'pretrain-7b', queue: 'language', script: TRAIN, tasks: 4, gpus: 8, time_limit: '8h' });
   await untilState(first, 'running');
-  const waits = await as('ann', { name: 'pretrain-70b', queue: 'language', command: ['sleep', '600'], tasks: 2, gpus: 4, time_limit: '12h', priority: 10 });
-  for (const [user, name] of [['bo', 'ablation'], ['cleo', 'evaluation'], ['bo', 'detection']]) await as(user, { name, queue: 'vision', command: ['sleep', '600'], gpus: 4, time_limit: '4h' });
+  await as('bo', { name: 'segmentation', queue: 'vision', ...sleeps, tasks: 2, gpus: 8, time_limit: '6h' });
+  for (const name of ['detection', 'depth', 'tracking']) await as('bo', { name, queue: 'vision', ...sleeps, gpus: 4 });
+  for (let at = 1; at <= 5; at++) await as('cleo', { name: `sweep-${at}`, ...sleeps, gpus: 2, time_limit: '1h' });
+  await untilState(await as('dan', { name: 'notebook', ...sleeps, gpus: '0.5', time_limit: '2h' }), 'running');
+  const waits = await as('ann', { name: 'pretrain-70b', queue: 'language', ...sleeps, tasks: 6, gpus: 8, time_limit: '12h', priority: 10 });
+  for (const name of ['ablation', 'evaluation']) await as('bo', { name, queue: 'vision', ...sleeps, tasks: 4, gpus: 8 });
+  await untilState(await as('cleo', { name: 'convert', command: ['true'] }), 'completed');
+  await untilState(await as('dan', { name: 'smoke-test', command: ['false'] }), 'failed');
+  await call('POST', '/v1/nodes/node12/drain', { reason: 'new fan' });
   return { first, waits };
 }
 
-export async function screenshots(browser, signIn, visit) {
-  mkdirSync(folder, { recursive: true });
-  const { first, waits } = await fill();
-  const light = await newPage(browser, { colorScheme: 'light' });
-  const shoot = async (page, name) => {
-    await page.mouse.move(1270, 790);
-    await page.waitForLoadState('networkidle', { timeout: 1000 }).catch(() => {});
-    await page.screenshot({ path: `${folder}/${name}.png` });
-  };
-  await signIn(light.page, '/', process.env.DOVE_ADMIN_TOKEN);
-  await visit(light.page, '/');
-  await light.page.getByRole('button', { name: 'Holder' }).click();
-  await shoot(light.page, 'console-overview');
-  await visit(light.page, `/jobs/${waits}`);
-  await light.page.getByRole('region', { name: 'Why it waits' }).getByRole('listitem').first().waitFor();
-  await shoot(light.page, 'console-why');
-  const dark = await newPage(browser, { colorScheme: 'dark' });
-  await signIn(dark.page, '/jobs', process.env.DOVE_ADMIN_TOKEN);
-  await visit(dark.page, '/jobs?state=active,waiting');
-  await shoot(dark.page, 'console-jobs');
-  await visit(dark.page, `/jobs/${first}/logs`);
-  await dark.page.getByRole('log').getByText('epoch 40').waitFor();
-  await shoot(dark.page, 'console-logs');
+async function shoot(page, name) {
+  await page.mouse.move(1270, 790);
+  await page.evaluate(() => document.activeElement.blur());
+  await page.waitForFunction(() => document.querySelector('.skeleton') === null);
+  await page.screenshot({ path: `${folder}/${name}.png` });
 }
+
+mkdirSync(folder, { recursive: true });
+const { first, waits } = await fill();
+const browser = await launch();
+const light = (await newPage(browser, { colorScheme: 'light' })).page;
+await signIn(light, '/', token);
+await visit(light, '/');
+await light.getByRole('button', { name: 'Holder' }).click();
+await light.locator('.legend').getByText('cleo').waitFor();
+await shoot(light, 'console-overview');
+await visit(light, `/jobs/${waits}`);
+await light.getByRole('region', { name: 'Why it waits' }).getByRole('listitem').first().waitFor();
+await shoot(light, 'console-why');
+const dark = (await newPage(browser, { colorScheme: 'dark' })).page;
+await signIn(dark, '/jobs', token);
+await visit(dark, '/jobs');
+await shoot(dark, 'console-jobs');
+await visit(dark, `/jobs/${first}/logs`);
+await dark.getByRole('log').getByText('epoch 40').waitFor();
+await shoot(dark, 'console-logs');
+await browser.close();

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { call, submit, until, untilState } from './api.mjs';
 import { findings, launch, newPage } from './chromium.mjs';
-import { screenshots } from './screenshots.mjs';
+import { heading, signIn, visit } from './person.mjs';
 
 const url = process.env.DOVE_URL;
 const admin = process.env.DOVE_ADMIN_TOKEN;
@@ -25,25 +25,7 @@ async function test(name, body) {
   }
 }
 
-async function signIn(page, path, token) {
-  await page.goto(url + path);
-  await page.getByLabel('Token or key').fill(token);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByRole('navigation', { name: 'Pages' }).waitFor({ state: 'attached' });
-}
-
-const heading = (page, name) => page.getByRole('heading', { level: 1, name }).waitFor();
 const state = (page, word) => page.locator(`.page-head [data-state="${word}"]`).waitFor();
-
-// Goes there as a person does, without loading the page again.
-async function visit(page, path) {
-  await page.evaluate((to) => {
-    history.pushState(null, '', to);
-    dispatchEvent(new PopStateEvent('popstate'));
-  }, path);
-  await page.locator('main h1').waitFor();
-  await page.waitForFunction(() => document.querySelector('.skeleton') === null);
-}
 
 const browser = await launch();
 const person = await newPage(browser);
@@ -270,9 +252,6 @@ await test('no page broke its policy, threw, or fetched from elsewhere', async (
   assert.deepEqual(person.wrong, []);
 });
 
-if (process.env.DOVE_SCREENSHOTS === '1') {
-  await test('screenshots', () => screenshots(browser, (page, path) => signIn(page, path, admin), visit));
-}
 await browser.close();
 console.log(`${passed} passed, ${failed.length} failed, 0 skipped`);
 process.exit(failed.length > 0 ? 1 : 0);

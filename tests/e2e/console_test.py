@@ -11,6 +11,8 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+import urllib.error
 import urllib.request
 
 from cluster import DOVE, ROOT, SKIP, Api, Cluster, until
@@ -56,23 +58,24 @@ def check_headers(url):
         assert answer.code == 304, answer.code
 
 
-def check_browser(cluster):
-    """Runs the suite against `dove up`; its output."""
-    up = subprocess.Popen([DOVE, "up", "--nodes", "2", "--gpus", "4", "--port", "0", "--data", cluster.data],
+def run_browser(cluster, script, nodes, gpus):
+    """Runs a script of console/browser against `dove up`; its output."""
+    data = os.path.join(cluster.folder, script)
+    up = subprocess.Popen([DOVE, "up", "--nodes", str(nodes), "--gpus", str(gpus), "--port", "0", "--data", data],
                           stdout=subprocess.PIPE, stderr=cluster.log, env=cluster.environment, start_new_session=True)
     try:
         line = up.stdout.readline().decode()
         url = re.search(r"https?://\S+", line).group(0)
-        with open(os.path.join(cluster.data, "token")) as file:
+        with open(os.path.join(data, "token")) as file:
             admin = file.read().strip()
         api = Api(url, admin)
-        until(lambda: len([node for node in api.call("GET", "/v1/nodes")["nodes"] if node["contact"] == "connected"]) == 2,
-              30, "two nodes")
+        until(lambda: len([node for node in api.call("GET", "/v1/nodes")["nodes"] if node["contact"] == "connected"]) == nodes,
+              30, "the nodes")
         ann = api.call("POST", "/v1/users/ann/token?create=1")["token"]
         api.close()
         check_headers(url)
         return subprocess.run(
-            ["node", "browser/suite.mjs"], cwd=CONSOLE, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            ["node", "browser/" + script], cwd=CONSOLE, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             timeout=200, env={**ENVIRONMENT, "DOVE_URL": url, "DOVE_ADMIN_TOKEN": admin, "DOVE_ANN_TOKEN": ann,
                               "DOVE_IMAGES": os.path.join(ROOT, "docs/images"), "DOVE_CHROMIUM": CHROMIUM}).stdout
     finally:
@@ -86,10 +89,12 @@ def main():
         print(f"skipped: the console was left out of the build, or there is no {CHROMIUM} (tools/setup test)")
         return SKIP
     passed, failed = check_logic()
-    cluster = Cluster(folder=os.path.join(os.environ.get("TMPDIR", "/tmp"), f"dove-e2e.console.{os.getpid()}"))
-    os.makedirs(cluster.folder, exist_ok=True)
+    # Only for its way to end processes: it starts nothing itself.
+    cluster = Cluster(folder=tempfile.mkdtemp(prefix="dove-e2e."))
     try:
-        text = check_browser(cluster)
+        text = run_browser(cluster, "suite.mjs", nodes=2, gpus=4)
+        if os.environ.get("DOVE_SCREENSHOTS") == "1":
+            print(run_browser(cluster, "screenshots.mjs", nodes=12, gpus=8))
     finally:
         cluster.stop()
         cluster.log.close()

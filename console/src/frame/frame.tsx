@@ -85,7 +85,7 @@ function UserMenu({ onHelp }: { onHelp: () => void }) {
     <details className="user-menu" ref={menu}>
       <summary>
         <span className="user-name">{me.user || 'administrator'}</span>
-        {me.admin && <span className="tag">admin</span>}
+        {me.admin && me.user !== 'admin' && <span className="tag">admin</span>}
       </summary>
       <div className="user-menu-body">
         <fieldset>

@@ -4,13 +4,12 @@ import { Link } from 'wouter';
 import { useQuery } from '../api/query';
 import type { Cluster, JobsPage, Node } from '../api/types';
 import { Empty, Meter, Page, Panel, Skeleton, State, Trouble, useNow } from '../elements/elements';
-import { bytes, count, percent } from '../elements/format';
+import { bytes, count, duration, percent } from '../elements/format';
 import { JobTable } from '../jobs/jobs_page';
 import { HeatMap } from './heat_map';
 import { Plot } from './plot';
-import { seriesOf } from './series';
+import { reachOf, seriesOf } from './series';
 
-const HOURS = 6;
 const LINES = [{ name: 'GPUs held', colour: '--accent' }, { name: 'Jobs running', colour: '--good' }];
 
 function Figure({ name, value, detail, part, whole }: { name: string; value: string; detail: string; part?: number; whole?: number }) {
@@ -62,10 +61,15 @@ function Recent() {
   const minute = Math.floor(now / 60e6) * 60e6;
   const path = `/v1/jobs?order=newest&limit=2000&submitted_from=${Math.floor((minute - 24 * 3600e6) / 600e6) * 600e6}`;
   const { data } = useQuery<JobsPage>(path, ['jobs']);
-  const series = useMemo(() => seriesOf(data?.jobs ?? [], minute - HOURS * 3600e6, Math.max(minute, Date.now() * 1000), 360), [data, minute]);
+  const reach = useMemo(() => reachOf(data?.jobs ?? [], minute), [data, minute]);
+  const series = useMemo(() => {
+    const end = Math.max(minute, Date.now() * 1000);
+    return seriesOf(data?.jobs ?? [], end - reach, end, 360);
+  }, [data, minute, reach]);
+  const span = `The last ${duration(reach / 1e6)}`;
   return (
-    <Panel title={`The last ${HOURS} hours`} actions={<span className="faint">of jobs submitted in the last day, at most 2000</span>}>
-      <Plot label={`GPUs held and jobs running over the last ${HOURS} hours; now ${series.gpus.at(-1)} GPUs and ${series.running.at(-1)} jobs`} data={[series.atS, series.gpus, series.running]} lines={LINES} />
+    <Panel title={span} actions={<span className="faint">of jobs submitted in the last day, at most 2000</span>}>
+      <Plot label={`${span}: GPUs held and jobs running; now ${series.gpus.at(-1)} GPUs and ${series.running.at(-1)} jobs`} data={[series.atS, series.gpus, series.running]} lines={LINES} />
     </Panel>
   );
 }

@@ -8,6 +8,15 @@ export interface Series {
   running: number[];
 }
 
+const SHORTEST_US = 600e6;
+const LONGEST_US = 6 * 3600e6;
+
+// How far back it is worth to look: to the first of these jobs, within bounds.
+export function reachOf(jobs: readonly JobSummary[], nowUs: number): number {
+  const first = Math.min(nowUs, ...jobs.map((job) => job.started_at_us ?? nowUs));
+  return Math.min(LONGEST_US, Math.max(SHORTEST_US, Math.ceil((nowUs - first) / SHORTEST_US) * SHORTEST_US));
+}
+
 export function seriesOf(jobs: readonly JobSummary[], fromUs: number, toUs: number, points: number): Series {
   const step = (toUs - fromUs) / points;
   const gpus = new Array<number>(points + 2).fill(0);
