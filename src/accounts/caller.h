@@ -12,7 +12,8 @@ namespace dove::accounts {
 struct Caller {
   std::string user;         // who acts: for an agent "agent:<node>"
   bool admin = false;       // of the whole cluster: by the administrator's token, or by a binding
-  core::Standing standing;  // what bindings make of the user; a job's token has none of it
+  bool is_root = false;     // the administrator's token itself, or a session begun with it
+  core::Standing standing;  // what bindings make of the user
   JobId job;                // of a job's token
   AttemptNumber attempt = 0;
   NodeId node;                      // of an agent's token

@@ -19,21 +19,22 @@ std::vector<Command> node_commands();        // nodes, drain, undrain
 std::vector<Command> node_care_commands();   // upgrade, node drain, reboot, upgrade, resume
 std::vector<Command> declared_commands();    // apply, diff, get, delete
 std::vector<Command> key_commands();         // key create, key list, key revoke
-std::vector<Command> people_commands();      // whoami, console, role grant, role revoke, role list
-std::vector<Command> token_commands();       // token create, join-token create
-std::vector<Command> sbatch_commands();      // sbatch
-std::vector<Command> squeue_commands();      // squeue
-std::vector<Command> scancel_commands();     // scancel
-std::vector<Command> sacct_commands();       // sacct
-std::vector<Command> sacctmgr_commands();    // sacctmgr
-std::vector<Command> salloc_commands();      // salloc
-std::vector<Command> sprio_commands();       // sprio
-std::vector<Command> sshare_commands();      // sshare
-std::vector<Command> sstat_commands();       // sstat
-std::vector<Command> sinfo_commands();       // sinfo
-std::vector<Command> scontrol_commands();    // scontrol
-std::vector<Command> srun_commands();        // srun, dove-rsh
-std::vector<Command> tcloud_commands();      // tcloud submit, ps, cancel, config, init, add, env ls
+std::vector<Command>
+people_commands();  // whoami, quota, console, role grant, role revoke, role list
+std::vector<Command> token_commands();     // token create, join-token create
+std::vector<Command> sbatch_commands();    // sbatch
+std::vector<Command> squeue_commands();    // squeue
+std::vector<Command> scancel_commands();   // scancel
+std::vector<Command> sacct_commands();     // sacct
+std::vector<Command> sacctmgr_commands();  // sacctmgr
+std::vector<Command> salloc_commands();    // salloc
+std::vector<Command> sprio_commands();     // sprio
+std::vector<Command> sshare_commands();    // sshare
+std::vector<Command> sstat_commands();     // sstat
+std::vector<Command> sinfo_commands();     // sinfo
+std::vector<Command> scontrol_commands();  // scontrol
+std::vector<Command> srun_commands();      // srun, dove-rsh
+std::vector<Command> tcloud_commands();    // tcloud submit, ps, cancel, config, init, add, env ls
 std::vector<Command> tcloud_file_commands();  // tcloud upload, download, ls, cat
 
 }  // namespace dove::cli

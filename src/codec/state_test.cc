@@ -59,6 +59,26 @@ core::Job sample_job(std::uint64_t id, const std::shared_ptr<const JobSpec>& spe
   return job;
 }
 
+void declare_samples(core::State& state) {
+  for (const Declared& object : sample_objects()) {
+    if (const auto* pool = std::get_if<Pool>(&object)) state.pools[pool->name] = *pool;
+    if (const auto* queue = std::get_if<Queue>(&object)) state.queues[queue->name] = *queue;
+    if (const auto* user = std::get_if<UserDeclaration>(&object)) state.users[user->name] = *user;
+    if (const auto* limit = std::get_if<UserLimit>(&object)) {
+      state.user_limits[limit->name] = *limit;
+    }
+    if (const auto* project = std::get_if<Project>(&object)) {
+      state.projects[project->name] = *project;
+    }
+    if (const auto* domain = std::get_if<Domain>(&object)) state.domains[domain->name] = *domain;
+    if (const auto* group = std::get_if<Group>(&object)) state.groups[group->name] = *group;
+    if (const auto* binding = std::get_if<Binding>(&object)) {
+      state.bindings[binding->name] = *binding;
+    }
+    if (const auto* one = std::get_if<Reservation>(&object)) state.reservations[one->name] = *one;
+  }
+}
+
 core::State sample_state() {
   core::State state;
   state.now = Instant{1'767'319'450'000'000};
@@ -102,23 +122,7 @@ core::State sample_state() {
   ended.exit_code = 143;
   ended.ended_at = Instant{30};
   for (core::Job* job : {&running, &held, &ended}) state.jobs.emplace(job->id, std::move(*job));
-  for (const Declared& object : sample_objects()) {
-    if (const auto* pool = std::get_if<Pool>(&object)) state.pools[pool->name] = *pool;
-    if (const auto* queue = std::get_if<Queue>(&object)) state.queues[queue->name] = *queue;
-    if (const auto* user = std::get_if<UserDeclaration>(&object)) state.users[user->name] = *user;
-    if (const auto* limit = std::get_if<UserLimit>(&object)) {
-      state.user_limits[limit->name] = *limit;
-    }
-    if (const auto* project = std::get_if<Project>(&object)) {
-      state.projects[project->name] = *project;
-    }
-    if (const auto* domain = std::get_if<Domain>(&object)) state.domains[domain->name] = *domain;
-    if (const auto* group = std::get_if<Group>(&object)) state.groups[group->name] = *group;
-    if (const auto* binding = std::get_if<Binding>(&object)) {
-      state.bindings[binding->name] = *binding;
-    }
-    if (const auto* one = std::get_if<Reservation>(&object)) state.reservations[one->name] = *one;
-  }
+  declare_samples(state);
   state.join_tokens["t"] = {"gpu-009", Instant{40}};
   state.usage_by_user["ada"] = {1, 2, 3, 4, 5, {{"rdma", 1}}};
   state.usage_by_queue["long"] = {1, 2, 3, 4, 5, {}};

@@ -120,7 +120,7 @@ Result<Caller> key_caller(const Key& key, const core::State& state) {
   Caller caller;
   if (key.is_administrators) {
     caller.user = key.user;
-    caller.admin = true;
+    caller.admin = caller.is_root = true;
   } else {
     TRY_ASSIGN(caller, user_caller(key.user, state));
   }
@@ -193,7 +193,7 @@ Result<Caller> Identity::person(const wire::Request& request, const core::State&
   }
   if (is_local || is_administrators(token)) {
     Caller caller;
-    caller.admin = true;
+    caller.admin = caller.is_root = true;
     const std::string_view user = request.header("X-Dove-User");
     if (!user.empty() && !is_name(user)) {
       return Error{ErrorKind::kInvalid, "bad_user",
@@ -211,7 +211,7 @@ Result<Caller> Identity::signing_in(std::string_view token, const core::State& s
   if (is_administrators(token)) {
     Caller caller;
     caller.user = "admin";
-    caller.admin = true;
+    caller.admin = caller.is_root = true;
     return caller;
   }
   if (token.find('.') != std::string_view::npos) {
@@ -244,6 +244,7 @@ Result<Caller> Identity::job_caller(std::string_view token, const core::State& s
   }
   Caller caller;
   caller.user = job->spec->user;
+  caller.standing = core::standing_of(state, caller.user);
   caller.job = JobId(id);
   caller.attempt = number;
   return caller;

@@ -112,7 +112,7 @@ struct UserLimit {
 struct Project {
   std::string name;
   std::string domain;
-  // Of former logs: bindings say it now (server/former_members.h).
+  // Former logs say it here; bindings say it now (server/former_members.h).
   std::vector<std::string> users = {};
   Limits limits;  // of its jobs, waiting ones included
   bool operator==(const Project&) const = default;

@@ -30,7 +30,7 @@ struct Key {
   Instant issued_at;
   Instant expires_at;
   KeyKind kind = KeyKind::kKey;
-  // Of whoever holds the administrator's token, which is nobody's in particular: sessions and codes
+  // Its bearer holds the administrator's token, which is nobody's in particular: sessions and codes
   // alone.
   bool is_administrators = false;
   bool operator==(const Key&) const = default;

@@ -14,7 +14,7 @@ namespace dove {
 struct UserDeclaration {
   std::string name;
   std::string linux_user;  // "" : refuse to run tasks, except under `dove up`
-  // Of former logs: a binding says it now (server/former_members.h).
+  // Former logs say it here; a binding says it now (server/former_members.h).
   bool admin = false;
   std::string token_sha256;  // hex; "" : no token yet
   std::string domain;        // the organisation that the user belongs to

@@ -179,6 +179,7 @@ const std::map<std::string, Rule>& rules() {
       {"signOut", kPeople},
       {"issueSignInCode", kPeople},
       {"getMe", kFree},
+      {"getQuota", kFree},
   };
   return kRules;
 }

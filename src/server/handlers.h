@@ -53,6 +53,7 @@ void sign_in(Context& context, CallPtr call);
 void sign_out(Context& context, CallPtr call);
 void issue_sign_in_code(Context& context, CallPtr call);
 void get_me(Context& context, CallPtr call);
+void get_quota(Context& context, CallPtr call);
 
 // -- the cluster and its log
 void get_cluster(Context& context, CallPtr call);

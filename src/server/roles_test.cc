@@ -210,6 +210,37 @@ TEST_F(RolesApi, PeopleSeeWhatConcernsThem) {
   EXPECT_EQ(names("ada", "/v1/objects?kind=group"), Names{"team"});
 }
 
+TEST_F(RolesApi, AQuotaSaysWhatIsLeftAndWhoMayRaiseIt) {
+  apply({{{"kind", "Project"}, {"name", "vision"}, {"limits", {{"cores", 3}}}},
+         {{"kind", "Limit"}, {"name", "ada"}, {"limits", {{"jobs_waiting", 5}}}}});
+  ASSERT_EQ(submit("ada", "vision").status, 201);
+  const Json quota = call("ada", "GET", "/v1/quota").body.at("quota");
+  EXPECT_EQ(quota.at(0), (Json{{"level", "user"},
+                               {"name", "ada"},
+                               {"resource", "jobs_waiting"},
+                               {"used", 1},
+                               {"limit", 5},
+                               {"raised_by", "an administrator of the cluster"}}));
+  EXPECT_EQ(quota.at(1),
+            (Json{{"level", "project"},
+                  {"name", "vision"},
+                  {"resource", "cores"},
+                  {"used", 1},
+                  {"limit", 3},
+                  {"raised_by", "an administrator of domain corp, or of the cluster"}}));
+  EXPECT_EQ(call("eve", "GET", "/v1/quota?user=ada").code(), "role_needed");
+  EXPECT_EQ(call("eve", "GET", "/v1/quota?project=vision").code(), "no_such_project");
+  EXPECT_EQ(call("aud", "GET", "/v1/quota?user=ada").status, 200);
+  Json body = small_job_body();
+  body["project"] = "vision";
+  body["cores"] = 4;
+  const Answer refused = call("ada", "POST", "/v1/jobs", body);
+  EXPECT_EQ(refused.code(), "project_quota");
+  const std::string said = refused.body.at("detail");
+  EXPECT_NE(said.find("cores: 1 used, 4 asked, limit 3, over by 2"), std::string::npos) << said;
+  EXPECT_NE(said.find("domain corp"), std::string::npos) << said;
+}
+
 TEST_F(RolesApi, WhatIsWrongIsNamed) {
   const auto code = [&](const Json& object) { return apply({object}, "root").code(); };
   tokens["root"] = live.admin_token;

@@ -61,6 +61,7 @@ constexpr std::array kRoutes = {
     ApiRoute{{"POST", "/v1/sign-out", "signOut"}, sign_out},
     ApiRoute{{"POST", "/v1/sign-in-codes", "issueSignInCode"}, issue_sign_in_code},
     ApiRoute{{"GET", "/v1/me", "getMe"}, get_me},
+    ApiRoute{{"GET", "/v1/quota", "getQuota"}, get_quota},
     ApiRoute{{"POST", "/v1/join-tokens", "issueJoinToken"}, issue_join_token},
     ApiRoute{{"GET", "/v1/cluster", "getCluster"}, get_cluster},
     ApiRoute{{"GET", "/v1/events", "getEvents"}, get_events},

@@ -46,13 +46,6 @@ NewKey new_key(const Caller& caller, KeyKind kind, Span lasts) {
   return made;
 }
 
-// Signed in with the administrator's token, or on with a session or code that was.
-bool is_administrators(const core::State& state, const Caller& caller) {
-  if (caller.key.empty()) return caller.admin && !state.users.contains(caller.user);
-  const Key* key = accounts::find_key(state, caller.key);
-  return key != nullptr && key->is_administrators;
-}
-
 Json roles_json(const core::Standing& standing) {
   Json out = Json::array();
   const auto add = [&](const core::Roles& roles, const char* level, const std::string& name) {
@@ -101,7 +94,7 @@ void sign_in(Context& context, CallPtr call) {
   NewKey made = new_key(*caller, KeyKind::kSession, kSession);
   Key& key = made.issued.key;
   key.name = fmt::format("from {}", listener::host_of_peer(call->request.peer_address));
-  key.is_administrators = is_administrators(context.state(), *caller);
+  key.is_administrators = caller->is_root;
   call->caller = *caller;
   controller::Input input;
   if (const Key* shown = accounts::find_key(context.state(), caller->key);
@@ -141,7 +134,7 @@ void sign_out(Context& context, CallPtr call) {
 
 void issue_sign_in_code(Context& context, CallPtr call) {
   NewKey made = new_key(call->caller, KeyKind::kCode, kCode);
-  made.issued.key.is_administrators = is_administrators(context.state(), call->caller);
+  made.issued.key.is_administrators = call->caller.is_root;
   Json answer{{"code", made.secret}};
   codec::put_instant(answer, "expires_at", made.issued.key.expires_at);
   const Call& asked = *call;

@@ -130,10 +130,14 @@ class LinuxUserTest(unittest.TestCase):
             self.assertEqual(self.lines(user, "service")[0], "0")
 
     def test_who_cannot_be_is_refused_with_the_reason(self):
+        # A name alone makes nobody of a domain, or of a project, the Linux user of that name.
+        self.cluster.api.call("PUT", "/v1/objects/user/dan", {"domain": "corp"})
+        self.addCleanup(self.cluster.api.call, "PUT", "/v1/objects/user/dan", {"domain": ""})
         for user, pool, why in (("zoe", "default", "Linux user 'zoe' does not exist on node node1"),
                                 ("eve", "default", "Linux user 'root' is root and runs no tasks on node node1"),
                                 ("nia", "default", "user 'nia' is mapped to no Linux user"),
                                 ("nia", "people", "Linux user 'nia' does not exist on node node1"),
+                                ("dan", "people", "user 'dan' is mapped to no Linux user"),
                                 ("eve", "people", "Linux user 'root' is root and runs no tasks on node node1"),
                                 ("ann", "boxes", "pool 'boxes' runs nothing but containers")):
             job = self.submit(user, pool)

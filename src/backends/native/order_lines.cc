@@ -85,6 +85,18 @@ void describe(const core::State& state, const core::Job* job, const JobSpec& spe
   for (const TaskGroup& group : spec.groups) out.group_names.push_back(group.name);
 }
 
+// The Linux user of a pool of submitters, where none is set: the one of the same name. Accounts
+// that others than the cluster's administrators can make, of a project or of a domain, have none by
+// their name alone: it might be anybody's.
+std::string linux_user_of(const core::State& state, const std::string& submitter, RunAs run_as) {
+  const std::string own_name = run_as == RunAs::kSubmitter ? submitter : "";
+  const auto user = state.users.find(submitter);
+  if (user == state.users.end()) return own_name;
+  const UserDeclaration& declared = user->second;
+  if (!declared.linux_user.empty()) return declared.linux_user;
+  return declared.service_of.empty() && declared.domain.empty() ? own_name : "";
+}
+
 }  // namespace
 
 const std::string& OrderLines::launch_text(const Order& order) {
@@ -105,11 +117,7 @@ const std::string& OrderLines::launch_text(const Order& order) {
   }
   launch.exec_blob = sources_.exec(spec.exec_digest);
   launch.run_as = pool == nullptr ? RunAs::kNode : pool->run_as;
-  const auto user = state.users.find(spec.user);
-  if (user != state.users.end()) launch.linux_user = user->second.linux_user;
-  if (launch.linux_user.empty() && launch.run_as == RunAs::kSubmitter) {
-    launch.linux_user = spec.user;
-  }
+  launch.linux_user = linux_user_of(state, spec.user, launch.run_as);
   launch.job_token = sources_.job_token(order.job, order.attempt);
   text_ = protocol::launch_text(launch);
   return text_;

@@ -1,4 +1,5 @@
-// dove whoami, console, role grant, role revoke, role list: who I am here, and who may do what.
+// dove whoami, quota, console, role grant, role revoke, role list: who I am here, and who may do
+// what.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -12,6 +13,7 @@
 #include "cli/terminal/output.h"
 #include "cli/terminal/table.h"
 #include "cli/terminal/terminal.h"
+#include "cli/terminal/times.h"
 
 namespace dove::cli {
 namespace {
@@ -38,6 +40,55 @@ Result<int> run_whoami(const Invocation& invocation) {
   for (const json& role : list_of(me, "roles")) {
     print(fmt::format("  {} of {}\n", text_of(role, "role"),
                       level_text(text_of(role, "level"), text_of(role, "name"))));
+  }
+  return kExitOk;
+}
+
+std::string resource_text(const std::string& resource) {
+  if (resource == "gpus_milli") return "GPUs";
+  if (resource == "memory_bytes") return "memory";
+  if (resource == "jobs_running") return "jobs running";
+  if (resource == "jobs_waiting") return "jobs waiting";
+  return resource.starts_with("gpus_milli:") ? "GPUs " + resource.substr(11) : resource;
+}
+
+std::string amount_text(const std::string& resource, std::int64_t value) {
+  if (resource == "memory_bytes") return bytes_text(value);
+  if (resource == "gpus_milli" || resource.starts_with("gpus_milli:")) return milli_text(value);
+  return std::to_string(value);
+}
+
+Result<int> run_quota(const Invocation& invocation) {
+  TRY_ASSIGN(const Format format, output_format(invocation));
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  std::string target = "/v1/quota";
+  const auto add = [&](const char* name, const std::string& value) {
+    target += fmt::format("{}{}={}", target.find('?') == std::string::npos ? '?' : '&', name,
+                          wire::percent_encode(value));
+  };
+  if (!invocation.operands.empty()) add("user", invocation.operands[0]);
+  if (invocation.has("project")) add("project", invocation.get("project"));
+  TRY_ASSIGN(const json answer, api.get(target));
+  if (is_data(format)) {
+    print_value(answer, format);
+    return kExitOk;
+  }
+  Table table({{"OF"}, {"RESOURCE"}, {"USED"}, {"LIMIT"}, {"LEFT"}, {"RAISED BY"}});
+  for (const json& row : list_of(answer, "quota")) {
+    const std::string resource = text_of(row, "resource");
+    const std::int64_t used = number_of(row, "used");
+    const std::int64_t limit = number_of(row, "limit");
+    table.add({{fmt::format("{} {}", text_of(row, "level"), text_of(row, "name")), ""},
+               {resource_text(resource), ""},
+               {amount_text(resource, used), ""},
+               {amount_text(resource, limit), ""},
+               {amount_text(resource, std::max<std::int64_t>(limit - used, 0)), ""},
+               {text_of(row, "raised_by"), ""}});
+  }
+  if (table.empty()) {
+    say(fmt::format("nothing limits {}", text_of(answer, "user")));
+  } else {
+    print(table.text(colours_on()));
   }
   return kExitOk;
 }
@@ -206,6 +257,14 @@ std::vector<Command> people_commands() {
   whoami.summary = "Show who you are here, with your roles";
   whoami.group = "People";
   whoami.options = {output_option()};
+  CommandSpec quota;
+  quota.name = "quota";
+  quota.summary = "Show what you use of what you may, and who may raise it";
+  quota.group = "People";
+  quota.operands = "[USER]";
+  quota.operands_max = 1;
+  quota.options = {{"project", 'P', "PROJECT", "of this project, in place of all of yours"},
+                   output_option()};
   CommandSpec console;
   console.name = "console";
   console.summary = "Print a link that signs a browser in to the console";
@@ -225,11 +284,9 @@ std::vector<Command> people_commands() {
   revoke.options.push_back({"group", 0, "", "USER is a group"});
   CommandSpec list = role_spec("role list", "List who has which role");
   list.options.push_back(output_option());
-  return {{whoami, guarded("whoami", run_whoami)},
-          {console, guarded("console", run_console)},
-          {grant, guarded("role grant", run_grant)},
-          {revoke, guarded("role revoke", run_revoke)},
-          {list, guarded("role list", run_roles)}};
+  return {{whoami, guarded("whoami", run_whoami)},      {quota, guarded("quota", run_quota)},
+          {console, guarded("console", run_console)},   {grant, guarded("role grant", run_grant)},
+          {revoke, guarded("role revoke", run_revoke)}, {list, guarded("role list", run_roles)}};
 }
 
 }  // namespace dove::cli

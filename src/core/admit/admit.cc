@@ -8,6 +8,7 @@
 #include "core/admit/admit_people.h"
 #include "core/admit/admit_slices.h"
 #include "core/admit/admit_times.h"
+#include "core/admit/quota.h"
 #include "core/place/cannot_start.h"
 #include "core/place/limits.h"
 #include "core/place/reservation.h"
@@ -162,9 +163,11 @@ Result<void> check_waiting(const char* what, const std::string& name, const Limi
   const std::int64_t waiting = at == usage.end() ? 0 : at->second.jobs_waiting;
   if (waiting + elements <= limits.jobs_waiting) return {};
   return Error{ErrorKind::kExhausted, "too_many_waiting",
-               fmt::format("{} {} may have {} jobs waiting and has {}: submit again when some "
-                           "have started",
-                           what, name, limits.jobs_waiting, waiting),
+               fmt::format("{} {} may have {} jobs waiting and has {}, so {} more would be over by "
+                           "{}: submit again when some have started, or have an administrator of "
+                           "the cluster raise the limit",
+                           what, name, limits.jobs_waiting, waiting, elements,
+                           waiting + elements - limits.jobs_waiting),
                what};
 }
 
@@ -218,15 +221,14 @@ Result<void> check_project(const State& state, const JobSpec& spec, std::int64_t
   TRY(check_member(state, project->second, spec.user));
   std::vector<std::string> broken;
   for (const Reason& r : broken_project_limits(state, spec, elements)) {
-    broken.push_back(
-        fmt::format("{}: {} used + {} requested > limit {}", r.resource, r.used, r.needs, r.limit));
+    broken.push_back(over_text(r));
   }
   if (broken.empty()) return {};
   return Error{
       ErrorKind::kExhausted, "project_quota",
       fmt::format("project \"{}\" would be over its quota ({}): cancel jobs of it, ask for "
-                  "less, or have the quota raised",
-                  spec.project, listed(broken)),
+                  "less, or have {} raise it",
+                  spec.project, fmt::join(broken, "; "), raised_by(state, "project", spec.project)),
       "project"};
 }
 

@@ -16,7 +16,7 @@ struct Members {
   std::set<std::string> administrators;                   // of the whole cluster
 };
 
-// Of `projects` (objects of kind Project): users with a role of member or more on it or on its
+// Users with a role of member or more on one of `projects` (objects of kind Project) or on its
 // domain. Bindings and groups that the caller may not see are left out, and so is "*".
 Result<Members> members_of(Api& api, const nlohmann::json& projects);
 
