@@ -166,7 +166,7 @@ spec: {resources: [{name: cpu, nominalQuota: 2}, {name: memory, nominalQuota: 12
         self.cluster.wait_state(first, "running")
         self.assertIn("queue research may use 2 cores at once", self.dove("why", str(second)).stdout)
         refused = self.dove("submit", "-A", "vision", "-c1", "--wrap", "true", check=False)
-        self.assertIn("cores: 3 used + 1 requested > limit 3", refused.stderr)
+        self.assertIn("cores: 3 used, 1 asked, limit 3, over by 1", refused.stderr)
 
     def test_limits_hold_and_why_names_them(self):
         self.dove("apply", "-f", self.file)
@@ -216,7 +216,7 @@ spec: {resources: [{name: cpu, nominalQuota: 2}, {name: memory, nominalQuota: 12
         self.assertIn("user bob may run 1 job at a time", self.dove("why", str(second)).stdout)
         for arguments in (["cancel", str(job)], ["hold", str(second)], ["requeue", str(job)],
                           ["logs", str(job)], ["drain", "node1"], ["apply", "-f", self.file],
-                          ["token", "create", "bob"], ["delete", "user", "bob"],
+                          ["token", "create", "bob"], ["delete", "queue", "default"],
                           ["priority", str(second), "--value", "9"]):
             with self.subTest(arguments):
                 self.assertEqual(self.dove(*arguments, token=eve, check=False).returncode, 5)
