@@ -35,7 +35,15 @@ function pack(path, index) {
   const source = join(out, 'packed', String(index));
   writeFileSync(source, packed);
   const etag = createHash('sha256').update(packed).digest('hex').slice(0, 32);
-  return { path, type, etag, isHashed: path.startsWith('/assets/'), isGzip, source, size: gzipSync(bytes, { level: 9 }).length };
+  return {
+    path,
+    type,
+    etag,
+    isHashed: path.startsWith('/assets/'),
+    isGzip,
+    source,
+    size: gzipSync(bytes, { level: 9 }).length,
+  };
 }
 
 // What a browser fetches before the first page is there.
@@ -58,9 +66,12 @@ function firstLoad(files) {
 
 function table(files) {
   const parts = files.map(
-    (file, at) => `    .globl dove_console_${at}\\n    .hidden dove_console_${at}\\ndove_console_${at}:\\n    .incbin \\"${file.source}\\"\\n    .globl dove_console_${at}_end\\n    .hidden dove_console_${at}_end\\ndove_console_${at}_end:\\n`,
+    (file, at) =>
+      `    .globl dove_console_${at}\\n    .hidden dove_console_${at}\\ndove_console_${at}:\\n    .incbin \\"${file.source}\\"\\n    .globl dove_console_${at}_end\\n    .hidden dove_console_${at}_end\\ndove_console_${at}_end:\\n`,
   );
-  const names = files.map((_, at) => `extern const char dove_console_${at}[];\nextern const char dove_console_${at}_end[];`);
+  const names = files.map(
+    (_, at) => `extern const char dove_console_${at}[];\nextern const char dove_console_${at}_end[];`,
+  );
   const rows = files.map(
     (file, at) =>
       `      {"${file.path}", "${file.type}", "\\"${file.etag}\\"", ${file.isHashed}, ${file.isGzip},\n       {dove_console_${at}, static_cast<std::size_t>(dove_console_${at}_end - dove_console_${at})}},`,
@@ -92,7 +103,9 @@ rmSync(join(out, 'packed'), { recursive: true, force: true });
 mkdirSync(join(out, 'packed'));
 const files = filesBelow('').sort().map(pack);
 const size = firstLoad(files);
-console.log(`the web console: ${files.length} files, first load ${Math.ceil(size / 1000)} kB of ${BUDGET / 1000} kB compressed`);
+console.log(
+  `the web console: ${files.length} files, first load ${Math.ceil(size / 1000)} kB of ${BUDGET / 1000} kB compressed`,
+);
 if (size > BUDGET) {
   console.error('the first load is over its budget: load later what the first page does not show');
   process.exit(1);

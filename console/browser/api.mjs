@@ -4,7 +4,11 @@ const url = process.env.DOVE_URL;
 export async function call(method, path, body, token = process.env.DOVE_ADMIN_TOKEN, user = undefined) {
   const response = await fetch(url + path, {
     method,
-    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', ...(user ? { 'X-Dove-User': user } : {}) },
+    headers: {
+      Authorization: `Bearer ${token}`,
+      'Content-Type': 'application/json',
+      ...(user ? { 'X-Dove-User': user } : {}),
+    },
     body: body === undefined ? undefined : JSON.stringify(body),
   });
   const text = await response.text();
@@ -25,4 +29,5 @@ export async function until(what, look) {
   }
 }
 
-export const untilState = (job, state) => until(`job ${job} to be ${state}`, async () => (await call('GET', `/v1/jobs/${job}`)).state === state);
+export const untilState = (job, state) =>
+  until(`job ${job} to be ${state}`, async () => (await call('GET', `/v1/jobs/${job}`)).state === state);

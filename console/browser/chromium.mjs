@@ -10,25 +10,39 @@ const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-pra
 export function launch() {
   return chromium.launch({
     executablePath: process.env.DOVE_CHROMIUM ?? '/usr/bin/chromium',
-    args: ['--no-sandbox', '--headless', '--disable-gpu', '--disable-background-networking', '--no-first-run', '--force-color-profile=srgb'],
+    args: [
+      '--no-sandbox',
+      '--headless',
+      '--disable-gpu',
+      '--disable-background-networking',
+      '--no-first-run',
+      '--force-color-profile=srgb',
+    ],
   });
 }
 
 // A page of its own profile, with a list of what went wrong on it.
 export async function newPage(browser, options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', ...options });
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 800 },
+    reducedMotion: 'reduce',
+    ...options,
+  });
   const wrong = [];
   await context.exposeFunction('doveViolation', (what) => wrong.push(`policy: ${what}`));
   await context.addInitScript(() => {
     document.addEventListener('securitypolicyviolation', (event) => {
-      globalThis.doveViolation(`${event.effectiveDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`);
+      globalThis.doveViolation(
+        `${event.effectiveDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`,
+      );
     });
   });
   const page = await context.newPage();
   page.setDefaultTimeout(15_000);
   page.on('pageerror', (error) => wrong.push(`thrown: ${error}`));
   page.on('console', (message) => {
-    if (message.type() === 'error' && !/status of (401|403|404|409)/.test(message.text())) wrong.push(`console: ${message.text()}`);
+    if (message.type() === 'error' && !/status of (400|401|403|404|409)/.test(message.text()))
+      wrong.push(`console: ${message.text()}`);
   });
   return { page, context, wrong };
 }
@@ -37,5 +51,11 @@ export async function newPage(browser, options = {}) {
 export async function findings(page) {
   await page.evaluate(axe);
   const result = await page.evaluate((rules) => globalThis.axe.run(document, { runOnly: rules }), RULES);
-  return result.violations.map((one) => `${one.id}: ${one.help}: ${one.nodes.map((node) => node.target.join(' ')).slice(0, 3).join(' | ')}`);
+  return result.violations.map(
+    (one) =>
+      `${one.id}: ${one.help}: ${one.nodes
+        .map((node) => node.target.join(' '))
+        .slice(0, 3)
+        .join(' | ')}`,
+  );
 }

@@ -13,7 +13,11 @@ sleep 600
 `;
 
 function declared() {
-  const nodes = Array.from({ length: 12 }, (_, at) => ({ kind: 'Node', name: `node${at + 1}`, topology: [{ level: 'rack', name: `rack ${1 + Math.floor(at / 4)}` }] }));
+  const nodes = Array.from({ length: 12 }, (_, at) => ({
+    kind: 'Node',
+    name: `node${at + 1}`,
+    topology: [{ level: 'rack', name: `rack ${1 + Math.floor(at / 4)}` }],
+  }));
   const users = ['ann', 'bo', 'cleo', 'dan'].map((name) => ({ kind: 'User', name }));
   const queues = [
     { kind: 'Queue', name: 'research', guaranteed: { gpus: 48 }, limits: { gpus: 80 } },
@@ -28,14 +32,30 @@ const sleeps = { command: ['sleep', '600'] };
 async function fill() {
   await call('POST', '/v1/objects', { objects: declared() });
   const as = (user, job) => submit({ queue: 'default', time_limit: '4h', ...job }, token, user);
-  const first = await as('ann', { name: 'pretrain-7b', queue: 'language', script: TRAIN, tasks: 4, gpus: 8, time_limit: '8h' });
+  const first = await as('ann', {
+    name: 'pretrain-7b',
+    queue: 'language',
+    script: TRAIN,
+    tasks: 4,
+    gpus: 8,
+    time_limit: '8h',
+  });
   await untilState(first, 'running');
   await as('bo', { name: 'segmentation', queue: 'vision', ...sleeps, tasks: 2, gpus: 8, time_limit: '6h' });
   for (const name of ['detection', 'depth', 'tracking']) await as('bo', { name, queue: 'vision', ...sleeps, gpus: 4 });
   for (let at = 1; at <= 5; at++) await as('cleo', { name: `sweep-${at}`, ...sleeps, gpus: 2, time_limit: '1h' });
   await untilState(await as('dan', { name: 'notebook', ...sleeps, gpus: '0.5', time_limit: '2h' }), 'running');
-  const waits = await as('ann', { name: 'pretrain-70b', queue: 'language', ...sleeps, tasks: 6, gpus: 8, time_limit: '12h', priority: 10 });
-  for (const name of ['ablation', 'evaluation']) await as('bo', { name, queue: 'vision', ...sleeps, tasks: 4, gpus: 8 });
+  const waits = await as('ann', {
+    name: 'pretrain-70b',
+    queue: 'language',
+    ...sleeps,
+    tasks: 6,
+    gpus: 8,
+    time_limit: '12h',
+    priority: 10,
+  });
+  for (const name of ['ablation', 'evaluation'])
+    await as('bo', { name, queue: 'vision', ...sleeps, tasks: 4, gpus: 8 });
   await untilState(await as('cleo', { name: 'convert', command: ['true'] }), 'completed');
   await untilState(await as('dan', { name: 'smoke-test', command: ['false'] }), 'failed');
   await call('POST', '/v1/nodes/node12/drain', { reason: 'new fan' });

@@ -43,7 +43,9 @@ await test('a deep link is followed after signing in, and no script sees the tok
   await signIn(page, '/jobs?state=ended', admin);
   await heading(page, 'Jobs');
   assert.equal(new URL(page.url()).search, '?state=ended');
-  const kept = await page.evaluate(() => JSON.stringify({ ...localStorage }) + JSON.stringify({ ...sessionStorage }) + document.cookie);
+  const kept = await page.evaluate(
+    () => JSON.stringify({ ...localStorage }) + JSON.stringify({ ...sessionStorage }) + document.cookie,
+  );
   assert.ok(!kept.includes(admin) && !kept.includes('__Host-dove'), kept);
 });
 
@@ -63,7 +65,9 @@ let job;
 await test('a job is submitted, and its log followed while it runs', async () => {
   await visit(page, '/submit');
   await page.getByLabel('Name', { exact: true }).fill('hello');
-  await page.getByLabel('Script').fill('#!/bin/bash\necho first line\nuntil [ -e go ]; do sleep 0.1; done\necho last line\nsleep 600\n');
+  await page
+    .getByLabel('Script')
+    .fill('#!/bin/bash\necho first line\nuntil [ -e go ]; do sleep 0.1; done\necho last line\nsleep 600\n');
   await page.getByRole('button', { name: 'Submit' }).click();
   await heading(page, 'hello');
   job = Number(new URL(page.url()).pathname.split('/')[2]);
@@ -107,6 +111,31 @@ await test('a job that waits says why, with numbers, and an order of its own', a
   await state(page, 'cancelled');
 });
 
+await test('an ended job is submitted again, with what it asked for', async () => {
+  const once = await submit({
+    name: 'once',
+    script: '#!/bin/bash\necho again\n',
+    gpus: 2,
+    memory: '1Gi',
+    time_limit: '2h',
+  });
+  await untilState(once, 'completed');
+  await visit(page, `/jobs/${once}`);
+  await page.getByRole('link', { name: 'Submit again' }).click();
+  await page.getByLabel('GPUs per task').waitFor();
+  assert.equal(await page.getByLabel('GPUs per task').inputValue(), '2');
+  await page.getByLabel('Time limit').fill('never');
+  await page.getByRole('button', { name: 'Submit' }).click();
+  await page.getByRole('alert').waitFor();
+  await page.getByLabel('Time limit').fill('0-02:00:00');
+  await page.getByRole('button', { name: 'Submit' }).click();
+  await heading(page, 'once');
+  const id = Number(new URL(page.url()).pathname.split('/')[2]);
+  const [before, after] = await Promise.all([once, id].map((one) => call('GET', `/v1/jobs/${one}`)));
+  assert.ok(after.id > before.id);
+  assert.deepEqual([after.request, after.time_limit_s], [before.request, before.time_limit_s]);
+});
+
 await test('the list is live, filtered by the server, and a page at a time', async () => {
   await visit(page, '/jobs');
   const id = await submit({ name: 'appears-by-itself', command: ['true'] });
@@ -125,7 +154,8 @@ await test('the list is live, filtered by the server, and a page at a time', asy
   await page.getByRole('button', { name: 'Older' }).click();
   await page.getByRole('link', { name: 'hello' }).waitFor();
   const columns = await page.getByRole('columnheader').allTextContents();
-  for (const name of ['Name', 'Type', 'Queue', 'Priority', 'Status', 'Project', 'Resources', 'Create time']) assert.ok(columns.includes(name), name);
+  for (const name of ['Name', 'Type', 'Queue', 'Priority', 'Status', 'Project', 'Resources', 'Create time'])
+    assert.ok(columns.includes(name), name);
 });
 
 await test('the heat-map shows every GPU, by pointer and by keys', async () => {
@@ -138,7 +168,11 @@ await test('the heat-map shows every GPU, by pointer and by keys', async () => {
   await page.getByRole('button', { name: 'Holder' }).click();
   await map.focus();
   await page.keyboard.press('ArrowRight');
-  await until('the holder', async () => /job \d+ holds/.test(await page.locator('.heat-tip').textContent()) || (await page.keyboard.press('ArrowRight')));
+  await until(
+    'the holder',
+    async () =>
+      /job \d+ holds/.test(await page.locator('.heat-tip').textContent()) || (await page.keyboard.press('ArrowRight')),
+  );
   await page.keyboard.press('Enter');
   await heading(page, 'holds');
   await call('POST', `/v1/jobs/${holding}/cancel`);
@@ -209,6 +243,14 @@ for (const mode of ['Light', 'Dark']) {
       await visit(page, path);
       found.push(...(await findings(page)).map((line) => `${path}: ${line}`));
     }
+    await page.keyboard.type('?');
+    await page.getByRole('dialog').waitFor();
+    found.push(...(await findings(page)).map((line) => `keys: ${line}`));
+    await page.keyboard.press('Escape');
+    await visit(page, '/people');
+    await page.getByRole('button', { name: 'New key' }).click();
+    found.push(...(await findings(page)).map((line) => `a new key: ${line}`));
+    await page.keyboard.press('Escape');
     assert.deepEqual(found, []);
   });
 }

@@ -17,7 +17,14 @@ const UsagePage = lazy(() => import('./usage/usage_page'));
 const PeoplePage = lazy(() => import('./people/people_page'));
 
 const TITLES: Record<string, string> = {
-  '': 'Overview', jobs: 'Jobs', submit: 'Submit', nodes: 'Nodes', queues: 'Queues', plan: 'Plan', usage: 'Usage', people: 'People',
+  '': 'Overview',
+  jobs: 'Jobs',
+  submit: 'Submit',
+  nodes: 'Nodes',
+  queues: 'Queues',
+  plan: 'Plan',
+  usage: 'Usage',
+  people: 'People',
 };
 
 function useTitle() {

@@ -5,5 +5,6 @@ import './style/tokens.css';
 import './style/base.css';
 import './style/frame.css';
 import './style/parts.css';
+import './style/pages.css';
 
 createRoot(document.getElementById('root')!).render(<App />);

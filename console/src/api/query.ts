@@ -38,7 +38,16 @@ function forgetOldest() {
 function entryOf(path: string, topics: readonly Topic[]): Entry {
   let entry = entries.get(path);
   if (!entry) {
-    entry = { read: NOTHING, topics, users: new Set(), busy: false, stale: true, paceMs: PACE_MS, readAt: 0, usedAt: 0 };
+    entry = {
+      read: NOTHING,
+      topics,
+      users: new Set(),
+      busy: false,
+      stale: true,
+      paceMs: PACE_MS,
+      readAt: 0,
+      usedAt: 0,
+    };
     entries.set(path, entry);
     forgetOldest();
   }
@@ -123,7 +132,9 @@ export function useQuery<T>(path: string | null, topics: readonly Topic[]): Read
     },
     [path, key],
   );
-  return useSyncExternalStore(subscribe, () => (path === null ? NOTHING : (entries.get(path)?.read ?? NOTHING))) as Read<T>;
+  return useSyncExternalStore(subscribe, () =>
+    path === null ? NOTHING : (entries.get(path)?.read ?? NOTHING),
+  ) as Read<T>;
 }
 
 // `fn` is called with what changed, while the caller is shown.

@@ -37,7 +37,8 @@ export class EventReader {
   }
 
   private end(events: ServerEvent[]) {
-    if (this.data.length > 0 || this.event) events.push({ id: this.id, event: this.event || 'message', data: this.data.join('\n') });
+    if (this.data.length > 0 || this.event)
+      events.push({ id: this.id, event: this.event || 'message', data: this.data.join('\n') });
     this.event = '';
     this.data = [];
   }

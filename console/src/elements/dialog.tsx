@@ -20,7 +20,14 @@ export function Dialog({ title, onClose, children }: { title: string; onClose: (
 }
 
 // Asks before `act` is done, and shows the server's own words when it is refused.
-export function Confirm({ title, verb, danger, onClose, act, children }: {
+export function Confirm({
+  title,
+  verb,
+  danger,
+  onClose,
+  act,
+  children,
+}: {
   title: string;
   verb: string;
   danger?: boolean;

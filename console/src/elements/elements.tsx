@@ -29,11 +29,33 @@ export function Time({ us }: { us: number | null | undefined }) {
 
 // The kinds that states are coloured by; the word is always there too.
 const TONES: Record<string, string> = {
-  running: 'good', completed: 'done', ready: 'good', connected: 'good', open: 'good',
-  waiting: 'wait', preparing: 'busy', stopping: 'busy', held: 'hold', draining: 'hold', drained: 'hold',
-  failed: 'bad', timed_out: 'bad', node_lost: 'bad', lost: 'bad', broken: 'bad', silent: 'bad', repair: 'bad',
-  suspect: 'hold', onboard: 'busy', test: 'busy', critical: 'bad', fault: 'bad', warning: 'hold', closed: 'hold',
-  dependency_never_met: 'bad', deadline_missed: 'bad',
+  running: 'good',
+  completed: 'done',
+  ready: 'good',
+  connected: 'good',
+  open: 'good',
+  waiting: 'wait',
+  preparing: 'busy',
+  stopping: 'busy',
+  held: 'hold',
+  draining: 'hold',
+  drained: 'hold',
+  failed: 'bad',
+  timed_out: 'bad',
+  node_lost: 'bad',
+  lost: 'bad',
+  broken: 'bad',
+  silent: 'bad',
+  repair: 'bad',
+  suspect: 'hold',
+  onboard: 'busy',
+  test: 'busy',
+  critical: 'bad',
+  fault: 'bad',
+  warning: 'hold',
+  closed: 'hold',
+  dependency_never_met: 'bad',
+  deadline_missed: 'bad',
 };
 
 export function State({ word }: { word: string }) {
@@ -86,7 +108,17 @@ export function Trouble({ error }: { error: ApiError | undefined }) {
   );
 }
 
-export function Page({ title, detail, actions, children }: { title: ReactNode; detail?: ReactNode; actions?: ReactNode; children: ReactNode }) {
+export function Page({
+  title,
+  detail,
+  actions,
+  children,
+}: {
+  title: ReactNode;
+  detail?: ReactNode;
+  actions?: ReactNode;
+  children: ReactNode;
+}) {
   return (
     <>
       <header className="page-head">
@@ -101,7 +133,17 @@ export function Page({ title, detail, actions, children }: { title: ReactNode; d
   );
 }
 
-export function Panel({ title, actions, children, className = '' }: { title: string; actions?: ReactNode; children: ReactNode; className?: string }) {
+export function Panel({
+  title,
+  actions,
+  children,
+  className = '',
+}: {
+  title: string;
+  actions?: ReactNode;
+  children: ReactNode;
+  className?: string;
+}) {
   return (
     <section className={`panel ${className}`} aria-label={title}>
       <div className="panel-head">

@@ -71,7 +71,8 @@ function UserMenu({ onHelp }: { onHelp: () => void }) {
   const menu = useRef<HTMLDetailsElement>(null);
   useEffect(() => {
     const leave = (event: Event) => {
-      const away = event instanceof KeyboardEvent ? event.key === 'Escape' : !menu.current?.contains(event.target as Node);
+      const away =
+        event instanceof KeyboardEvent ? event.key === 'Escape' : !menu.current?.contains(event.target as Node);
       if (away && menu.current?.open) menu.current.open = false;
     };
     document.addEventListener('pointerdown', leave);

@@ -19,11 +19,43 @@ interface Action {
 }
 
 const ACTIONS: Action[] = [
-  { name: 'Hold', verb: 'Hold it', says: 'It does not start until it is released.', path: 'hold', when: (job) => job.phase === 'waiting' && !job.held },
-  { name: 'Release', verb: 'Release it', says: 'It may start again.', path: 'release', when: (job) => job.held === true && job.phase !== 'ended' },
-  { name: 'Requeue', verb: 'Requeue it', says: 'Its attempt is ended and it runs again from its start.', danger: true, path: 'requeue', when: (job) => job.phase === 'active' },
-  { name: 'Priority', verb: 'Change it', says: 'Only administrators may raise it.', path: 'priority', when: (job) => job.phase !== 'ended' },
-  { name: 'Cancel', verb: 'Cancel the job', says: 'Its tasks get SIGTERM, some time to end, and then SIGKILL.', danger: true, path: 'cancel', when: (job) => job.phase !== 'ended' },
+  {
+    name: 'Hold',
+    verb: 'Hold it',
+    says: 'It does not start until it is released.',
+    path: 'hold',
+    when: (job) => job.phase === 'waiting' && !job.held,
+  },
+  {
+    name: 'Release',
+    verb: 'Release it',
+    says: 'It may start again.',
+    path: 'release',
+    when: (job) => job.held === true && job.phase !== 'ended',
+  },
+  {
+    name: 'Requeue',
+    verb: 'Requeue it',
+    says: 'Its attempt is ended and it runs again from its start.',
+    danger: true,
+    path: 'requeue',
+    when: (job) => job.phase === 'active',
+  },
+  {
+    name: 'Priority',
+    verb: 'Change it',
+    says: 'Only administrators may raise it.',
+    path: 'priority',
+    when: (job) => job.phase !== 'ended',
+  },
+  {
+    name: 'Cancel',
+    verb: 'Cancel the job',
+    says: 'Its tasks get SIGTERM, some time to end, and then SIGKILL.',
+    danger: true,
+    path: 'cancel',
+    when: (job) => job.phase !== 'ended',
+  },
 ];
 
 export function JobActions({ job }: { job: Job }) {
@@ -48,12 +80,25 @@ export function JobActions({ job }: { job: Job }) {
         </Link>
       )}
       {chosen && (
-        <Confirm title={`${chosen.name} job ${referenceOf(job)} (${job.name})`} verb={chosen.verb} danger={chosen.danger} act={act} onClose={() => choose(undefined)}>
+        <Confirm
+          title={`${chosen.name} job ${referenceOf(job)} (${job.name})`}
+          verb={chosen.verb}
+          danger={chosen.danger}
+          act={act}
+          onClose={() => choose(undefined)}
+        >
           <p>{chosen.says}</p>
           {chosen.path === 'priority' && (
             <label>
               Priority
-              <input name="priority" type="number" defaultValue={job.priority} min={-1000000000} max={1000000000} required />
+              <input
+                name="priority"
+                type="number"
+                defaultValue={job.priority}
+                min={-1000000000}
+                max={1000000000}
+                required
+              />
             </label>
           )}
         </Confirm>

@@ -16,7 +16,11 @@ function spansOf(attempt: Attempt, now: number): Span[] {
   if (!attempt.started_at_us) return [{ from: begun, to: end, tone: 'busy' }];
   return [
     { from: begun, to: attempt.started_at_us, tone: 'busy' },
-    { from: attempt.started_at_us, to: end, tone: attempt.stop_reason && attempt.stop_reason !== 'finished' ? 'bad' : 'good' },
+    {
+      from: attempt.started_at_us,
+      to: end,
+      tone: attempt.stop_reason && attempt.stop_reason !== 'finished' ? 'bad' : 'good',
+    },
   ];
 }
 
@@ -26,11 +30,24 @@ function Timeline({ job }: { job: Job }) {
   const to = Math.max(job.ended_at_us ?? now, from + 1);
   const x = (at: number) => (1000 * (Math.max(at, from) - from)) / (to - from);
   return (
-    <svg className="timeline" viewBox="0 0 1000 14" preserveAspectRatio="none" role="img" aria-label={`Its life over ${duration((to - from) / 1e6)}: ${job.attempts.length} attempts`}>
+    <svg
+      className="timeline"
+      viewBox="0 0 1000 14"
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={`Its life over ${duration((to - from) / 1e6)}: ${job.attempts.length} attempts`}
+    >
       <rect className="tone-wait" x="0" y="5" width="1000" height="4" />
       {job.attempts.flatMap((attempt) =>
         spansOf(attempt, now).map((span) => (
-          <rect key={`${attempt.number}-${span.tone}-${span.from}`} className={`tone-${span.tone}`} x={x(span.from)} y="0" width={Math.max(2, x(span.to) - x(span.from))} height="14" />
+          <rect
+            key={`${attempt.number}-${span.tone}-${span.from}`}
+            className={`tone-${span.tone}`}
+            x={x(span.from)}
+            y="0"
+            width={Math.max(2, x(span.to) - x(span.from))}
+            height="14"
+          />
         )),
       )}
     </svg>
@@ -52,7 +69,12 @@ function Ranks({ attempt }: { attempt: Attempt }) {
   );
   return (
     <Panel title={`Ranks of attempt ${attempt.number}`}>
-      <Table label="Ranks" head={['Rank', 'Node', 'Cores', 'GPUs', 'Exit'].map((name) => <th key={name}>{name}</th>)}>
+      <Table
+        label="Ranks"
+        head={['Rank', 'Node', 'Cores', 'GPUs', 'Exit'].map((name) => (
+          <th key={name}>{name}</th>
+        ))}
+      >
         {ranks.slice(0, RANKS_SHOWN).map((task) => (
           <tr key={task.rank}>
             <td>{task.rank}</td>
@@ -60,12 +82,22 @@ function Ranks({ attempt }: { attempt: Attempt }) {
               <NodeLinks names={[task.node]} />
             </td>
             <td>{task.cores.join(', ')}</td>
-            <td>{task.devices.map((grant) => (grant.share_milli < 1000 ? `${grant.device} (${grant.share_milli / 10} %)` : grant.device)).join(', ') || '–'}</td>
+            <td>
+              {task.devices
+                .map((grant) =>
+                  grant.share_milli < 1000 ? `${grant.device} (${grant.share_milli / 10} %)` : grant.device,
+                )
+                .join(', ') || '–'}
+            </td>
             <td>{exitOf(attempt, task.rank)}</td>
           </tr>
         ))}
       </Table>
-      {ranks.length > RANKS_SHOWN && <p className="faint">The first {RANKS_SHOWN} of {ranks.length}; `dove show` has all.</p>}
+      {ranks.length > RANKS_SHOWN && (
+        <p className="faint">
+          The first {RANKS_SHOWN} of {ranks.length}; `dove show` has all.
+        </p>
+      )}
     </Panel>
   );
 }
@@ -79,7 +111,12 @@ export function Attempts({ job }: { job: Job }) {
         {job.attempts.length === 0 ? (
           <Empty title="There was no attempt yet." />
         ) : (
-          <Table label="Attempts" head={['Attempt', 'Stage', 'Placed', 'Started', 'Ended', 'Why it ended', 'Nodes'].map((name) => <th key={name}>{name}</th>)}>
+          <Table
+            label="Attempts"
+            head={['Attempt', 'Stage', 'Placed', 'Started', 'Ended', 'Why it ended', 'Nodes'].map((name) => (
+              <th key={name}>{name}</th>
+            ))}
+          >
             {[...job.attempts].reverse().map((attempt) => (
               <tr key={attempt.number}>
                 <td>{attempt.number}</td>

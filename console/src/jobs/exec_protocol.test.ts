@@ -20,7 +20,12 @@ describe('exec', () => {
   it('says what to run, and holds input back until it runs', () => {
     const { exec, sent, heard } = made();
     exec.open({ command: ['bash'], task: '0', rows: 24, columns: 80 });
-    expect(JSON.parse(sent[0] as string).exec).toMatchObject({ command: ['bash'], terminal: true, input: true, rows: 24 });
+    expect(JSON.parse(sent[0] as string).exec).toMatchObject({
+      command: ['bash'],
+      terminal: true,
+      input: true,
+      rows: 24,
+    });
     exec.type(new TextEncoder().encode('ls'));
     expect(sent.length).toBe(1);
     exec.hear('{"begun":{"rank":0}}');

@@ -105,7 +105,9 @@ export class Exec {
 // "python 'my file.py'": ["python", "my file.py"]. Quotes group words; nothing is expanded.
 export function splitCommand(text: string): string[] {
   const parts = text.match(/(?:[^\s"']|"[^"]*"|'[^']*')+/g) ?? [];
-  return parts.map((part) => part.replace(/"([^"]*)"|'([^']*)'/g, (_, double?: string, single?: string) => double ?? single ?? ''));
+  return parts.map((part) =>
+    part.replace(/"([^"]*)"|'([^']*)'/g, (_, double?: string, single?: string) => double ?? single ?? ''),
+  );
 }
 
 export function exitWords(exit: Exit): string {

@@ -5,7 +5,10 @@ const request = { tasks: 1, nodes_min: 1, cores: 1, gpus_milli: 0, memory_bytes:
 
 describe('filters', () => {
   it('reads what the address says, and nothing else', () => {
-    expect(readFilters(new URLSearchParams('state=running&user=ann&x=1&text=%20'))).toEqual({ state: 'running', user: 'ann' });
+    expect(readFilters(new URLSearchParams('state=running&user=ann&x=1&text=%20'))).toEqual({
+      state: 'running',
+      user: 'ann',
+    });
   });
   it('asks for a page of jobs, newest first', () => {
     expect(jobsPath({ user: 'ann' })).toBe('/v1/jobs?user=ann&order=newest&limit=50');
@@ -25,6 +28,8 @@ describe('jobs', () => {
     expect(typeOf({ launch: 'batch', request, array: null })).toBe('Batch script');
     expect(typeOf({ launch: 'each_task', request: { ...request, tasks: 4 }, array: null })).toBe('Gang of 4');
     expect(resourcesOf({ ...request, gpus_milli: 1000 })).toBe('1 GPU · 1 core');
-    expect(resourcesOf({ ...request, gpus_milli: 2500, nodes_min: 2, memory_bytes: 2 ** 30 })).toBe('2.5 GPUs · 1 core · 1 GiB · 2 nodes');
+    expect(resourcesOf({ ...request, gpus_milli: 2500, nodes_min: 2, memory_bytes: 2 ** 30 })).toBe(
+      '2.5 GPUs · 1 core · 1 GiB · 2 nodes',
+    );
   });
 });

@@ -8,8 +8,20 @@ export type Field = (typeof FIELDS)[number];
 export type Filters = Partial<Record<Field, string>>;
 
 export const STATES = [
-  'waiting', 'held', 'active', 'preparing', 'running', 'stopping', 'ended', 'completed', 'failed', 'cancelled', 'timed_out',
-  'node_lost', 'dependency_never_met', 'deadline_missed',
+  'waiting',
+  'held',
+  'active',
+  'preparing',
+  'running',
+  'stopping',
+  'ended',
+  'completed',
+  'failed',
+  'cancelled',
+  'timed_out',
+  'node_lost',
+  'dependency_never_met',
+  'deadline_missed',
 ];
 export const PAGE = 50;
 
@@ -25,7 +37,8 @@ export function readFilters(search: URLSearchParams): Filters {
 // The call that answers a page of jobs, newest first. A text that is a number is a job's id.
 export function jobsPath(filters: Filters, after?: string | null): string {
   const { text, ...exactly } = filters;
-  if (text && /^\d+(_\d+)?(,\d+(_\d+)?)*$/.test(text)) return withQuery('/v1/jobs', { ...exactly, ids: text, limit: PAGE, after });
+  if (text && /^\d+(_\d+)?(,\d+(_\d+)?)*$/.test(text))
+    return withQuery('/v1/jobs', { ...exactly, ids: text, limit: PAGE, after });
   return withQuery('/v1/jobs', { ...exactly, text, order: 'newest', limit: PAGE, after });
 }
 
@@ -35,13 +48,15 @@ export function referenceOf(job: Pick<JobSummary, 'id' | 'array'>): string {
 }
 
 export function typeOf(job: Pick<JobSummary, 'launch' | 'request' | 'array'>): string {
-  const kind = job.launch === 'batch' ? 'Batch script' : job.request.tasks > 1 ? `Gang of ${job.request.tasks}` : 'Single task';
+  const kind =
+    job.launch === 'batch' ? 'Batch script' : job.request.tasks > 1 ? `Gang of ${job.request.tasks}` : 'Single task';
   return job.array ? `${kind}, array` : kind;
 }
 
 export function resourcesOf(request: JobSummary['request']): string {
   const parts = [];
-  if (request.gpus_milli > 0) parts.push(`${thousandths(request.gpus_milli)} GPU${request.gpus_milli === 1000 ? '' : 's'}`);
+  if (request.gpus_milli > 0)
+    parts.push(`${thousandths(request.gpus_milli)} GPU${request.gpus_milli === 1000 ? '' : 's'}`);
   if (request.cores > 0) parts.push(`${request.cores} core${request.cores === 1 ? '' : 's'}`);
   if (request.memory_bytes > 0) parts.push(bytes(request.memory_bytes));
   if (request.nodes_min > 1) parts.push(`${request.nodes_min} nodes`);

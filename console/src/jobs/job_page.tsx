@@ -1,6 +1,7 @@
 // One job: why it waits, its attempts, what it prints, a terminal in it.
 import { lazy, Suspense } from 'react';
 import { Link, useLocation } from 'wouter';
+import type { ApiError } from '../api/http';
 import { useQuery } from '../api/query';
 import type { Job, Why } from '../api/types';
 import { Empty, Facts, Meter, Page, Panel, Skeleton, State, Time, Trouble } from '../elements/elements';
@@ -15,7 +16,12 @@ import { Logs } from './logs';
 const Terminal = lazy(() => import('./terminal'));
 
 export function WhyPanel({ job }: { job: Job }) {
-  const { data, error } = useQuery<Why>(`/v1/jobs/${referenceOf(job)}/why`, [`job:${job.id}`, 'nodes', 'queues', 'jobs']);
+  const { data, error } = useQuery<Why>(`/v1/jobs/${referenceOf(job)}/why`, [
+    `job:${job.id}`,
+    'nodes',
+    'queues',
+    'jobs',
+  ]);
   if (job.phase === 'ended' || (job.phase === 'active' && !data?.text)) return null;
   return (
     <Panel title={job.phase === 'waiting' ? 'Why it waits' : 'Trouble'} className="why">
@@ -28,7 +34,11 @@ export function WhyPanel({ job }: { job: Job }) {
             <span className="tag">{words(reason.kind)}</span>
             <span>{reason.text}</span>
             {reason.needs !== undefined && reason.total !== undefined && reason.total > 0 && (
-              <Meter part={reason.free ?? 0} whole={reason.needs} label={`${reason.free ?? 0} free of ${reason.needs} needed`} />
+              <Meter
+                part={reason.free ?? 0}
+                whole={reason.needs}
+                label={`${reason.free ?? 0} free of ${reason.needs} needed`}
+              />
             )}
             {reason.until_us && (
               <span className="faint">
@@ -38,10 +48,13 @@ export function WhyPanel({ job }: { job: Job }) {
           </li>
         ))}
       </ul>
-      {data && data.reasons.length === 0 && job.phase === 'waiting' && <p className="faint">Nothing keeps it: it is about to start.</p>}
+      {data && data.reasons.length === 0 && job.phase === 'waiting' && (
+        <p className="faint">Nothing keeps it: it is about to start.</p>
+      )}
       {job.promised_start_us && (
         <p>
-          Promised to start by {exact(job.promised_start_us)} (<Time us={job.promised_start_us} />).
+          Promised to start by {exact(job.promised_start_us)} (<Time us={job.promised_start_us} />
+          ).
         </p>
       )}
     </Panel>
@@ -87,29 +100,96 @@ const TABS = [
   { tab: 'terminal', name: 'Terminal', may: mayEnter },
 ];
 
-export function JobPage({ id, tab = '' }: { id: string; tab?: string }) {
+function Summary({ job }: { job: Job }) {
+  const exec = job.exec as { script?: string; command?: string[] } | null | undefined;
+  return (
+    <>
+      <WhyPanel job={job} />
+      <Panel title="Summary">
+        <JobFacts job={job} />
+      </Panel>
+      <Attempts job={job} />
+      {job.warnings && job.warnings.length > 0 && (
+        <Panel title="Warnings">
+          <ul>
+            {job.warnings.map((warning) => (
+              <li key={warning.text}>{warning.text}</li>
+            ))}
+          </ul>
+        </Panel>
+      )}
+      {exec && (
+        <Panel title="What it runs">
+          <pre className="code" tabIndex={0}>
+            {exec.script ?? exec.command?.join(' ')}
+          </pre>
+        </Panel>
+      )}
+    </>
+  );
+}
+
+function Tabs({ job, id, tab }: { job: Job; id: string; tab: string }) {
   const { me } = useSession();
   const [, go] = useLocation();
-  const { data: job, error } = useQuery<Job>(`/v1/jobs/${encodeURIComponent(id)}`, [id.includes('_') ? 'jobs' : `job:${id}`]);
-  if (!job) {
-    return (
-      <Page title={`Job ${id}`}>
-        {error ? error.status === 404 ? (
-          <Empty title={error.message}>
-            <Link href="/jobs">All jobs</Link>
-          </Empty>
-        ) : <Trouble error={error} /> : <Skeleton />}
-      </Page>
-    );
-  }
   const tabs = TABS.filter(({ may }) => may(me, job));
+  const open = (to: string) => go(`/jobs/${id}${to ? `/${to}` : ''}`);
   const turn = (event: React.KeyboardEvent) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     const to = step && tabs[tabs.findIndex((one) => one.tab === tab) + step];
     if (!to) return;
-    go(`/jobs/${id}${to.tab ? `/${to.tab}` : ''}`);
+    open(to.tab);
     document.getElementById(`tab-${to.tab}`)?.focus();
   };
+  return (
+    <>
+      <div className="tabs" role="tablist" aria-label="Parts of the job" onKeyDown={turn}>
+        {tabs.map(({ tab: name, name: title }) => (
+          <button
+            key={name}
+            role="tab"
+            id={`tab-${name}`}
+            tabIndex={tab === name ? 0 : -1}
+            aria-selected={tab === name}
+            aria-controls="tab-panel"
+            onClick={() => open(name)}
+          >
+            {title}
+          </button>
+        ))}
+      </div>
+      <div role="tabpanel" id="tab-panel" aria-labelledby={`tab-${tab}`}>
+        {tab === '' && <Summary job={job} />}
+        {tab === 'logs' && <Logs job={job} />}
+        {tab === 'terminal' && (
+          <Suspense fallback={<Skeleton />}>
+            <Terminal job={job} />
+          </Suspense>
+        )}
+      </div>
+    </>
+  );
+}
+
+function NoJob({ id, error }: { id: string; error: ApiError | undefined }) {
+  return (
+    <Page title={`Job ${id}`}>
+      {!error && <Skeleton />}
+      {error?.status === 404 && (
+        <Empty title={error.message}>
+          <Link href="/jobs">All jobs</Link>
+        </Empty>
+      )}
+      {error?.status !== 404 && <Trouble error={error} />}
+    </Page>
+  );
+}
+
+export function JobPage({ id, tab = '' }: { id: string; tab?: string }) {
+  const { data: job, error } = useQuery<Job>(`/v1/jobs/${encodeURIComponent(id)}`, [
+    id.includes('_') ? 'jobs' : `job:${id}`,
+  ]);
+  if (!job) return <NoJob id={id} error={error} />;
   return (
     <Page
       title={job.name}
@@ -123,40 +203,7 @@ export function JobPage({ id, tab = '' }: { id: string; tab?: string }) {
       actions={<JobActions job={job} />}
     >
       <Trouble error={error} />
-      <div className="tabs" role="tablist" aria-label="Parts of the job" onKeyDown={turn}>
-        {tabs.map(({ tab: name, name: title }) => (
-          <button key={name} role="tab" id={`tab-${name}`} tabIndex={tab === name ? 0 : -1} aria-selected={tab === name} aria-controls="tab-panel" onClick={() => go(`/jobs/${id}${name ? `/${name}` : ''}`)}>
-            {title}
-          </button>
-        ))}
-      </div>
-      <div role="tabpanel" id="tab-panel" aria-label={tabs.find((one) => one.tab === tab)?.name}>
-        {tab === '' && (
-          <>
-            <WhyPanel job={job} />
-            <Panel title="Summary">
-              <JobFacts job={job} />
-            </Panel>
-            <Attempts job={job} />
-            {job.warnings && job.warnings.length > 0 && (
-              <Panel title="Warnings">
-                <ul>{job.warnings.map((warning) => <li key={warning.text}>{warning.text}</li>)}</ul>
-              </Panel>
-            )}
-            {job.exec && (
-              <Panel title="What it runs">
-                <pre className="code" tabIndex={0}>{(job.exec as { script?: string; command?: string[] }).script ?? (job.exec as { command?: string[] }).command?.join(' ')}</pre>
-              </Panel>
-            )}
-          </>
-        )}
-        {tab === 'logs' && <Logs job={job} />}
-        {tab === 'terminal' && (
-          <Suspense fallback={<Skeleton />}>
-            <Terminal job={job} />
-          </Suspense>
-        )}
-      </div>
+      <Tabs job={job} id={id} tab={tab} />
     </Page>
   );
 }

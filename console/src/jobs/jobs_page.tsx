@@ -45,7 +45,14 @@ function JobRows({ jobs }: { jobs: JobSummary[] }) {
 
 export function JobTable({ label, jobs }: { label: string; jobs: JobSummary[] }) {
   return (
-    <Table label={label} head={COLUMNS.map((name) => <th key={name} className={/ID|Priority/.test(name) ? 'number' : ''}>{name}</th>)}>
+    <Table
+      label={label}
+      head={COLUMNS.map((name) => (
+        <th key={name} className={/ID|Priority/.test(name) ? 'number' : ''}>
+          {name}
+        </th>
+      ))}
+    >
       <JobRows jobs={jobs} />
     </Table>
   );
@@ -72,7 +79,13 @@ function Text({ value, set }: { value: string; set: (text: string) => void }) {
   );
 }
 
-function FilterBar({ values, set }: { values: Partial<Record<Field, string>>; set: (field: Field, value: string) => void }) {
+function FilterBar({
+  values,
+  set,
+}: {
+  values: Partial<Record<Field, string>>;
+  set: (field: Field, value: string) => void;
+}) {
   const { me } = useSession();
   const queues = useQuery<{ queues: QueueInUse[] }>('/v1/queues', ['queues']);
   return (
@@ -85,7 +98,11 @@ function FilterBar({ values, set }: { values: Partial<Record<Field, string>>; se
           </button>
         ))}
       </div>
-      <select aria-label="State exactly" value={values.state ?? ''} onChange={(event) => set('state', event.target.value)}>
+      <select
+        aria-label="State exactly"
+        value={values.state ?? ''}
+        onChange={(event) => set('state', event.target.value)}
+      >
         <option value="">Any state</option>
         {values.state?.includes(',') && <option value={values.state}>Several states</option>}
         {STATES.map((state) => (
@@ -96,15 +113,29 @@ function FilterBar({ values, set }: { values: Partial<Record<Field, string>>; se
       </select>
       <select aria-label="Queue" value={values.queue ?? ''} onChange={(event) => set('queue', event.target.value)}>
         <option value="">Any queue</option>
-        {queues.data?.queues.map((queue) => <option key={queue.name as string}>{queue.name as string}</option>)}
+        {queues.data?.queues.map((queue) => (
+          <option key={queue.name as string}>{queue.name as string}</option>
+        ))}
       </select>
       {me.user && (
-        <button aria-pressed={values.user === me.user} className="toggle" onClick={() => set('user', values.user === me.user ? '' : me.user)}>
+        <button
+          aria-pressed={values.user === me.user}
+          className="toggle"
+          onClick={() => set('user', values.user === me.user ? '' : me.user)}
+        >
           Mine
         </button>
       )}
-      {FIELDS.filter((field) => ['user', 'name', 'label'].includes(field) && values[field] && !(field === 'user' && values.user === me.user)).map((field) => (
-        <button key={field} className="chip" onClick={() => set(field, '')} aria-label={`Remove the filter ${field} ${values[field]}`}>
+      {FIELDS.filter(
+        (field) =>
+          ['user', 'name', 'label'].includes(field) && values[field] && !(field === 'user' && values.user === me.user),
+      ).map((field) => (
+        <button
+          key={field}
+          className="chip"
+          onClick={() => set(field, '')}
+          aria-label={`Remove the filter ${field} ${values[field]}`}
+        >
           {field}: {values[field]} ✕
         </button>
       ))}

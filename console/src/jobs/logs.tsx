@@ -37,7 +37,12 @@ async function follow(path: string, signal: AbortSignal, show: (followed: Follow
     draw(true);
   } catch (error) {
     if (signal.aborted) return;
-    draw(true, error instanceof ApiError ? error : new ApiError(0, 'broken', 'The connection broke. Choose the output again to go on.'));
+    draw(
+      true,
+      error instanceof ApiError
+        ? error
+        : new ApiError(0, 'broken', 'The connection broke. Choose the output again to go on.'),
+    );
   }
 }
 
@@ -53,20 +58,77 @@ function useFollowed(path: string | null): Followed | null {
   return followed;
 }
 
-export function Logs({ job }: { job: Job }) {
-  const [rank, setRank] = useState(0);
-  const [stream, setStream] = useState('stdout');
-  const [chosen, setAttempt] = useState<number>();
-  const attempt = chosen ?? job.attempt;
+interface Choice {
+  rank: number;
+  stream: string;
+  attempt: number;
+}
+
+function Choices({ job, choice, choose }: { job: Job; choice: Choice; choose: (more: Partial<Choice>) => void }) {
   const ranks = job.launch === 'batch' ? 1 : Math.max(1, job.request.tasks);
-  const path = withQuery(`/v1/jobs/${referenceOf(job)}/logs`, { rank, stream, attempt, follow: 1, tail: TAIL });
-  const followed = useFollowed(attempt > 0 ? path : null);
+  return (
+    <>
+      <label>
+        Rank
+        <input
+          type="number"
+          min={0}
+          max={ranks - 1}
+          value={choice.rank}
+          disabled={ranks === 1}
+          onChange={(event) => choose({ rank: Math.min(ranks - 1, Math.max(0, Number(event.target.value) || 0)) })}
+        />
+      </label>
+      <label>
+        Stream
+        <select value={choice.stream} onChange={(event) => choose({ stream: event.target.value })}>
+          <option>stdout</option>
+          <option>stderr</option>
+        </select>
+      </label>
+      <label>
+        Attempt
+        <select value={choice.attempt} onChange={(event) => choose({ attempt: Number(event.target.value) })}>
+          {job.attempts.map((one) => (
+            <option key={one.number}>{one.number}</option>
+          ))}
+        </select>
+      </label>
+    </>
+  );
+}
+
+// The output, which stays at its end while a reader is there.
+function Shown({ followed }: { followed: Followed | null }) {
   const box = useRef<HTMLPreElement>(null);
   const atEnd = useRef(true);
   useEffect(() => {
     if (atEnd.current && box.current) box.current.scrollTop = box.current.scrollHeight;
   }, [followed]);
-  if (attempt === 0) {
+  return (
+    <pre
+      ref={box}
+      className="log"
+      tabIndex={0}
+      role="log"
+      aria-label="Output"
+      onScroll={(event) => {
+        const { scrollTop, scrollHeight, clientHeight } = event.currentTarget;
+        atEnd.current = scrollTop + clientHeight >= scrollHeight - 24;
+      }}
+    >
+      {followed?.text || (followed?.over && !followed.error ? 'It printed nothing.' : '')}
+    </pre>
+  );
+}
+
+export function Logs({ job }: { job: Job }) {
+  const [chosen, choose] = useState<Partial<Choice>>({});
+  const last = chosen.attempt === undefined || chosen.attempt === job.attempt;
+  const choice: Choice = { rank: 0, stream: 'stdout', ...chosen, attempt: last ? job.attempt : chosen.attempt! };
+  const path = `/v1/jobs/${referenceOf(job)}/logs`;
+  const followed = useFollowed(job.attempt > 0 ? withQuery(path, { ...choice, follow: 1, tail: TAIL }) : null);
+  if (job.attempt === 0) {
     return (
       <Empty title="The job has printed nothing.">
         <p>It has not started. Its summary says what it waits for; what it prints appears here by itself.</p>
@@ -76,24 +138,12 @@ export function Logs({ job }: { job: Job }) {
   return (
     <div className="logs">
       <div className="filters">
-        <label>
-          Rank
-          <input type="number" min={0} max={ranks - 1} value={rank} disabled={ranks === 1} onChange={(event) => setRank(Math.min(ranks - 1, Math.max(0, Number(event.target.value) || 0)))} />
-        </label>
-        <label>
-          Stream
-          <select value={stream} onChange={(event) => setStream(event.target.value)}>
-            <option>stdout</option>
-            <option>stderr</option>
-          </select>
-        </label>
-        <label>
-          Attempt
-          <select value={attempt} onChange={(event) => setAttempt(Number(event.target.value) === job.attempt ? undefined : Number(event.target.value))}>
-            {job.attempts.map((one) => <option key={one.number}>{one.number}</option>)}
-          </select>
-        </label>
-        <a className="button" href={withQuery(`/v1/jobs/${referenceOf(job)}/logs`, { rank, stream, attempt })} download={`job-${referenceOf(job)}-${rank}.${stream}`}>
+        <Choices job={job} choice={choice} choose={(more) => choose({ ...chosen, ...more })} />
+        <a
+          className="button"
+          href={withQuery(path, { ...choice })}
+          download={`job-${referenceOf(job)}-${choice.rank}.${choice.stream}`}
+        >
           Download
         </a>
         <span className="faint" role="status">
@@ -102,19 +152,7 @@ export function Logs({ job }: { job: Job }) {
       </div>
       <Trouble error={followed?.error} />
       {followed?.dropped && <p className="faint">Only the end is shown; the download has all of it.</p>}
-      <pre
-        ref={box}
-        className="log"
-        tabIndex={0}
-        role="log"
-        aria-label="Output"
-        onScroll={(event) => {
-          const { scrollTop, scrollHeight, clientHeight } = event.currentTarget;
-          atEnd.current = scrollTop + clientHeight >= scrollHeight - 24;
-        }}
-      >
-        {followed?.text || (followed?.over && !followed.error ? 'It printed nothing.' : '')}
-      </pre>
+      <Shown followed={followed} />
     </div>
   );
 }

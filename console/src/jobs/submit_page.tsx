@@ -5,9 +5,14 @@ import { ApiError, change } from '../api/http';
 import { refresh, useQuery } from '../api/query';
 import type { Job, QueueInUse, Submitted } from '../api/types';
 import { Page, Panel, Skeleton, Trouble } from '../elements/elements';
-import { submissionOf, type Shape } from './submission';
+import { likeOf, submissionOf, type Shape } from './submission';
 
-function Field({ name, label, hint, ...input }: { name: string; label: string; hint?: string } & React.InputHTMLAttributes<HTMLInputElement>) {
+function Field({
+  name,
+  label,
+  hint,
+  ...input
+}: { name: string; label: string; hint?: string } & React.InputHTMLAttributes<HTMLInputElement>) {
   return (
     <div className="field">
       <label htmlFor={name}>{label}</label>
@@ -24,13 +29,61 @@ function Field({ name, label, hint, ...input }: { name: string; label: string; h
 function scriptOf(again: Job | undefined): string {
   const exec = again?.exec as { script?: string; command?: string[] } | null | undefined;
   if (exec?.script) return exec.script;
-  if (exec?.command) return `#!/bin/bash\n${exec.command.map((word) => (/^[\w./=:@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)).join(' ')}\n`;
+  if (exec?.command)
+    return `#!/bin/bash\n${exec.command.map((word) => (/^[\w./=:@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)).join(' ')}\n`;
   return '#!/bin/bash\nhostname\n';
+}
+
+function Fields({ again }: { again?: Job }) {
+  const queues = useQuery<{ queues: QueueInUse[] }>('/v1/queues', ['queues']);
+  const like = again && likeOf(again);
+  return (
+    <div className="fields">
+      <Field name="name" label="Name" required defaultValue={again?.name ?? 'console'} />
+      <div className="field">
+        <label htmlFor="queue">Queue</label>
+        <select id="queue" name="queue" key={queues.data ? 'known' : ''} defaultValue={again?.queue ?? 'default'}>
+          {(queues.data?.queues ?? [{ name: 'default' }]).map((queue) => (
+            <option key={queue.name as string}>{queue.name as string}</option>
+          ))}
+        </select>
+      </div>
+      <Field name="tasks" label="Tasks" type="number" min={1} max={100000} required defaultValue={like?.tasks ?? 1} />
+      <Field
+        name="gpus"
+        label="GPUs per task"
+        hint="0.5 is half of one"
+        inputMode="decimal"
+        pattern="[0-9.]*"
+        defaultValue={like?.gpus}
+      />
+      <Field name="cores" label="Cores per task" type="number" min={1} defaultValue={like?.cores ?? 1} />
+      <Field name="memory" label="Memory per task" hint="such as 16Gi" defaultValue={like?.memory} />
+      <Field name="time_limit" label="Time limit" hint="such as 2h, or 1-12:00:00" defaultValue={like?.time_limit} />
+      <Field name="project" label="Project" defaultValue={again?.project} />
+      <Field name="priority" label="Priority" type="number" defaultValue={again?.priority ?? ''} />
+      <Field name="label" label="Label" hint="other jobs name it by" maxLength={64} defaultValue={again?.label} />
+    </div>
+  );
+}
+
+function Warned({ done }: { done: Submitted }) {
+  return (
+    <Panel title="Submitted, with warnings">
+      <ul>
+        {done.warnings.map((warning) => (
+          <li key={warning}>{warning}</li>
+        ))}
+      </ul>
+      <p>
+        <Link href={`/jobs/${done.id}`}>Job {done.id}</Link>
+      </p>
+    </Panel>
+  );
 }
 
 function SubmitForm({ again }: { again?: Job }) {
   const [, go] = useLocation();
-  const queues = useQuery<{ queues: QueueInUse[] }>('/v1/queues', ['queues']);
   const [error, setError] = useState<ApiError>();
   const [done, setDone] = useState<Submitted>();
   const [busy, setBusy] = useState(false);
@@ -49,41 +102,25 @@ function SubmitForm({ again }: { again?: Job }) {
     }
     setBusy(false);
   };
-  if (done) {
-    return (
-      <Panel title="Submitted, with warnings">
-        <ul>{done.warnings.map((warning) => <li key={warning}>{warning}</li>)}</ul>
-        <p>
-          <Link href={`/jobs/${done.id}`}>Job {done.id}</Link>
-        </p>
-      </Panel>
-    );
-  }
-  const request = again?.request;
+  if (done) return <Warned done={done} />;
   return (
     <form className="submit-form" onSubmit={submit}>
       <div className="field wide">
         <label htmlFor="script">Script</label>
-        <textarea id="script" name="script" rows={10} required spellCheck={false} maxLength={4194304} defaultValue={scriptOf(again)} />
-        <span className="faint">It runs once, on the first node; <code>srun</code> and <code>mpirun</code> in it start the tasks.</span>
+        <textarea
+          id="script"
+          name="script"
+          rows={10}
+          required
+          spellCheck={false}
+          maxLength={4194304}
+          defaultValue={scriptOf(again)}
+        />
+        <span className="faint">
+          It runs once, on the first node; <code>srun</code> and <code>mpirun</code> in it start the tasks.
+        </span>
       </div>
-      <div className="fields">
-        <Field name="name" label="Name" required defaultValue={again?.name ?? 'console'} />
-        <div className="field">
-          <label htmlFor="queue">Queue</label>
-          <select id="queue" name="queue" defaultValue={again?.queue}>
-            {(queues.data?.queues ?? [{ name: 'default' }]).map((queue) => <option key={queue.name as string}>{queue.name as string}</option>)}
-          </select>
-        </div>
-        <Field name="tasks" label="Tasks" type="number" min={1} max={100000} required defaultValue={request?.tasks ?? 1} />
-        <Field name="gpus" label="GPUs per task" hint="0.5 is half of one" inputMode="decimal" pattern="[0-9.]*" defaultValue={request ? request.gpus_milli / 1000 / Math.max(1, request.tasks) || '' : ''} />
-        <Field name="cores" label="Cores per task" type="number" min={1} defaultValue={request ? Math.round(request.cores / Math.max(1, request.tasks)) : 1} />
-        <Field name="memory" label="Memory per task" hint="such as 16Gi" />
-        <Field name="time_limit" label="Time limit" hint="such as 2h, or 1-12:00:00" />
-        <Field name="project" label="Project" defaultValue={again?.project} />
-        <Field name="priority" label="Priority" type="number" defaultValue={again?.priority ?? ''} />
-        <Field name="label" label="Label" hint="other jobs name it by" maxLength={64} />
-      </div>
+      <Fields again={again} />
       <Trouble error={error} />
       {error?.field && <p className="faint">It is about the field {error.field}.</p>}
       <button type="submit" className="primary" disabled={busy}>

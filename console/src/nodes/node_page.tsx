@@ -20,9 +20,26 @@ interface Care {
   danger?: boolean;
 }
 
-const DRAIN: Care = { name: 'Drain', verb: 'Drain it', says: 'What runs there may end; nothing new is started.', path: 'drain' };
-const UNDRAIN: Care = { name: 'Undrain', verb: 'Undrain it', says: 'Jobs may be started there again.', path: 'undrain' };
-const REBOOT: Care = { name: 'Reboot', verb: 'Reboot it', says: 'The node is rebooted once what runs there has ended.', path: 'action', action: 'reboot', danger: true };
+const DRAIN: Care = {
+  name: 'Drain',
+  verb: 'Drain it',
+  says: 'What runs there may end; nothing new is started.',
+  path: 'drain',
+};
+const UNDRAIN: Care = {
+  name: 'Undrain',
+  verb: 'Undrain it',
+  says: 'Jobs may be started there again.',
+  path: 'undrain',
+};
+const REBOOT: Care = {
+  name: 'Reboot',
+  verb: 'Reboot it',
+  says: 'The node is rebooted once what runs there has ended.',
+  path: 'action',
+  action: 'reboot',
+  danger: true,
+};
 
 function NodeActions({ node }: { node: Node }) {
   const { me } = useSession();
@@ -42,7 +59,13 @@ function NodeActions({ node }: { node: Node }) {
         </button>
       ))}
       {chosen && (
-        <Confirm title={`${chosen.name} ${node.name}`} verb={chosen.verb} danger={chosen.danger} act={act} onClose={() => choose(undefined)}>
+        <Confirm
+          title={`${chosen.name} ${node.name}`}
+          verb={chosen.verb}
+          danger={chosen.danger}
+          act={act}
+          onClose={() => choose(undefined)}
+        >
           <p>{chosen.says}</p>
           {chosen !== UNDRAIN && (
             <label>
@@ -60,7 +83,12 @@ function Devices({ node, jobs }: { node: Node; jobs: Job[] }) {
   const holders = holdersOf(jobs);
   if (!node.devices?.length) return <Empty title="It has no devices." />;
   return (
-    <Table label="Devices" head={['Device', 'Model', 'Memory', 'NUMA', 'Taken', 'Held by'].map((name) => <th key={name}>{name}</th>)}>
+    <Table
+      label="Devices"
+      head={['Device', 'Model', 'Memory', 'NUMA', 'Taken', 'Held by'].map((name) => (
+        <th key={name}>{name}</th>
+      ))}
+    >
       {node.devices.map((device) => {
         const holder = holders.get(`${node.name}/${device.id}`);
         return (
@@ -75,7 +103,11 @@ function Devices({ node, jobs }: { node: Node; jobs: Job[] }) {
             <td>{device.numa_node < 0 ? '–' : device.numa_node}</td>
             <td className="with-meter">
               {(1000 - device.free_milli) / 10} %
-              <Meter part={1000 - device.free_milli} whole={1000} label={`${(1000 - device.free_milli) / 10} % of the device is taken`} />
+              <Meter
+                part={1000 - device.free_milli}
+                whole={1000}
+                label={`${(1000 - device.free_milli) / 10} % of the device is taken`}
+              />
             </td>
             <td>
               {holder ? (
@@ -96,7 +128,12 @@ function Devices({ node, jobs }: { node: Node; jobs: Job[] }) {
 function Findings({ node }: { node: Node }) {
   if (node.findings.length === 0) return <Empty title="No check found anything wrong." />;
   return (
-    <Table label="Findings" head={['Check', 'Severity', 'Device', 'Evidence', 'Remedy', 'Since'].map((name) => <th key={name}>{name}</th>)}>
+    <Table
+      label="Findings"
+      head={['Check', 'Severity', 'Device', 'Evidence', 'Remedy', 'Since'].map((name) => (
+        <th key={name}>{name}</th>
+      ))}
+    >
       {node.findings.map((finding, at) => (
         <tr key={at}>
           <td>{finding.check}</td>
@@ -120,14 +157,25 @@ function NodeFacts({ node }: { node: Node }) {
     ['Where', node.topology.map((unit) => `${unit.level} ${unit.name}`).join(', ') || '–'],
     ['Address', node.address],
     ['Agent', node.version ?? 'not connected'],
-    ['Contact', <>{words(node.contact)} <Time us={node.contact_since_us} /></>],
-    ['Life', <>{words(node.life)} <Time us={node.life_since_us} /></>],
+    [
+      'Contact',
+      <>
+        {words(node.contact)} <Time us={node.contact_since_us} />
+      </>,
+    ],
+    [
+      'Life',
+      <>
+        {words(node.life)} <Time us={node.life_since_us} />
+      </>,
+    ],
     ['Cores', `${node.cores_free} of ${node.cores} free`],
     ['Memory', `${bytes(node.memory_free_bytes ?? 0)} of ${bytes(node.memory_bytes ?? 0)} free`],
     ['Features', node.features?.join(', ') || '–'],
   ];
   if (node.drained) facts.push(['Drained because', node.drain_reason || '–']);
-  if (node.request) facts.push(['Asked for', `${words(node.request.action)} by ${node.request.who}: ${node.request.why}`]);
+  if (node.request)
+    facts.push(['Asked for', `${words(node.request.action)} by ${node.request.who}: ${node.request.why}`]);
   if (node.not_enforced) facts.push(['Not enforced', node.not_enforced]);
   return <Facts facts={facts} />;
 }

@@ -1,4 +1,5 @@
 // The list of nodes, a page at a time.
+import type { FormEvent } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import { withQuery } from '../api/http';
 import { useQuery } from '../api/query';
@@ -40,16 +41,60 @@ function NodeRow({ node }: { node: Node }) {
       </td>
       <td className="number-words">{bytes(node.memory_free_bytes ?? 0)} free</td>
       <td className="number">{node.jobs.length}</td>
-      <td>{node.drain_reason || node.life_why || (node.findings.length > 0 ? count(node.findings.length, 'finding') : '')}</td>
+      <td>
+        {node.drain_reason || node.life_why || (node.findings.length > 0 ? count(node.findings.length, 'finding') : '')}
+      </td>
     </tr>
   );
 }
+
+function NodeFilters({
+  state,
+  name,
+  set,
+}: {
+  state: string;
+  name: string;
+  set: (changes: Record<string, string>) => void;
+}) {
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const typed = String(new FormData(event.currentTarget).get('name'));
+    set({ name: typed.trim().replace(/[\s,]+/g, ',') });
+  };
+  return (
+    <form className="filters" role="search" onSubmit={submit}>
+      <input
+        type="search"
+        name="name"
+        data-filter
+        aria-label="Names of nodes"
+        placeholder="Names, then Enter   /"
+        defaultValue={name}
+        maxLength={2000}
+      />
+      <select aria-label="State" value={state} onChange={(event) => set({ state: event.target.value })}>
+        <option value="">Any state</option>
+        {STATES.map((one) => (
+          <option key={one} value={one}>
+            {words(one)}
+          </option>
+        ))}
+      </select>
+    </form>
+  );
+}
+
+const COLUMNS = ['Name', 'State', 'Where', 'GPUs', 'Cores', 'Memory', 'Jobs', 'Remark'];
 
 export default function NodesPage() {
   const [search, setSearch] = useSearchParams();
   const state = search.get('state') ?? '';
   const name = search.get('name') ?? '';
-  const { data, error } = useQuery<{ nodes: Node[]; next: number | null }>(withQuery('/v1/nodes', { state, name, limit: PAGE, after: search.get('after') }), ['nodes']);
+  const { data, error } = useQuery<{ nodes: Node[]; next: number | null }>(
+    withQuery('/v1/nodes', { state, name, limit: PAGE, after: search.get('after') }),
+    ['nodes'],
+  );
   const set = (changes: Record<string, string>) =>
     setSearch((now) => {
       const next = new URLSearchParams(now);
@@ -59,42 +104,33 @@ export default function NodesPage() {
     });
   return (
     <Page title="Nodes">
-      <form
-        className="filters"
-        role="search"
-        onSubmit={(event) => {
-          event.preventDefault();
-          set({ name: String(new FormData(event.currentTarget).get('name')).trim().replace(/[\s,]+/g, ',') });
-        }}
-      >
-        <input type="search" name="name" data-filter aria-label="Names of nodes" placeholder="Names, then Enter   /" defaultValue={name} maxLength={2000} />
-        <select aria-label="State" value={state} onChange={(event) => set({ state: event.target.value })}>
-          <option value="">Any state</option>
-          {STATES.map((one) => (
-            <option key={one} value={one}>
-              {words(one)}
-            </option>
-          ))}
-        </select>
-      </form>
+      <NodeFilters state={state} name={name} set={set} />
       <Trouble error={error} />
       {!data && !error && <Skeleton lines={8} />}
       {data && data.nodes.length > 0 && (
-        <Table label="Nodes" head={['Name', 'State', 'Where', 'GPUs', 'Cores', 'Memory', 'Jobs', 'Remark'].map((title) => <th key={title} className={title === 'Jobs' ? 'number' : ''}>{title}</th>)}>
+        <Table
+          label="Nodes"
+          head={COLUMNS.map((title) => (
+            <th key={title} className={title === 'Jobs' ? 'number' : ''}>
+              {title}
+            </th>
+          ))}
+        >
           {data.nodes.map((node) => (
             <NodeRow key={node.name} node={node} />
           ))}
         </Table>
       )}
-      {data && data.nodes.length === 0 && (
-        <Empty title={state || name ? 'No node is like that.' : 'No node has joined.'}>
-          {state || name ? (
-            <button onClick={() => setSearch(new URLSearchParams())}>Show all nodes</button>
-          ) : (
-            <p>
-              <code>dove join-token create</code> makes a token; <code>dove agent</code> joins with it.
-            </p>
-          )}
+      {data && data.nodes.length === 0 && (state || name) && (
+        <Empty title="No node is like that.">
+          <button onClick={() => setSearch(new URLSearchParams())}>Show all nodes</button>
+        </Empty>
+      )}
+      {data && data.nodes.length === 0 && !state && !name && (
+        <Empty title="No node has joined.">
+          <p>
+            <code>dove join-token create</code> makes a token; <code>dove agent</code> joins with it.
+          </p>
         </Empty>
       )}
       <div className="pages">

@@ -28,8 +28,16 @@ export function holdersOf(jobs: readonly Job[]): Holders {
 
 // Tones are names of design tokens (--heat-NAME), so that both modes have their own.
 const HEALTH: Record<string, string> = {
-  ready: 'good', drained: 'hold', draining: 'hold', onboard: 'busy', test: 'busy', suspect: 'hold', repair: 'bad', broken: 'bad',
-  silent: 'bad', lost: 'bad',
+  ready: 'good',
+  drained: 'hold',
+  draining: 'hold',
+  onboard: 'busy',
+  test: 'busy',
+  suspect: 'hold',
+  repair: 'bad',
+  broken: 'bad',
+  silent: 'bad',
+  lost: 'bad',
 };
 const PALETTE = 8;
 

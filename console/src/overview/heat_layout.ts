@@ -66,7 +66,12 @@ function arrange(nodes: readonly HeatNode[], groups: Map<string, number[]>, widt
       const left = x + (at % columns) * blockWidth;
       const top = y + LABEL + Math.floor(at / columns) * blockHeight;
       for (let device = 0; device < nodes[index]!.gpus; device++) {
-        cells.push({ node: index, device, x: left + (device % across) * cell, y: top + Math.floor(device / across) * cell });
+        cells.push({
+          node: index,
+          device,
+          x: left + (device % across) * cell,
+          y: top + Math.floor(device / across) * cell,
+        });
       }
     });
     x += boxWidth + BOX_GAP;

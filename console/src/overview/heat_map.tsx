@@ -11,10 +11,24 @@ import { Finder, layOut, type Layout } from './heat_layout';
 
 const TALL = 560;
 const LEGENDS: Partial<Record<By, [string, string][]>> = {
-  use: [['free', 'Free'], ['part', 'Partly taken'], ['full', 'Taken']],
-  health: [['good', 'Ready'], ['busy', 'In test'], ['hold', 'Drained or suspect'], ['bad', 'Broken, silent or lost']],
+  use: [
+    ['free', 'Free'],
+    ['part', 'Partly taken'],
+    ['full', 'Taken'],
+  ],
+  health: [
+    ['good', 'Ready'],
+    ['busy', 'In test'],
+    ['hold', 'Drained or suspect'],
+    ['bad', 'Broken, silent or lost'],
+  ],
 };
-const ARROWS: Record<string, [number, number]> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const ARROWS: Record<string, [number, number]> = {
+  ArrowLeft: [-1, 0],
+  ArrowRight: [1, 0],
+  ArrowUp: [0, -1],
+  ArrowDown: [0, 1],
+};
 
 // #2f5bd7 as a pixel of ImageData.
 function pixel(colour: string): number {
@@ -36,7 +50,8 @@ function paint(canvas: HTMLCanvasElement, layout: Layout, toneOf: (index: number
     if (colour === undefined) colours.set(tone, (colour = pixel(token(`--heat-${tone}`))));
     const [left, right] = [Math.round(cell.x * scale), Math.round((cell.x + layout.cell) * scale) - 1];
     const bottom = Math.round((cell.y + layout.cell) * scale) - 1;
-    for (let y = Math.round(cell.y * scale); y < bottom; y++) pixels.fill(colour, y * canvas.width + left, y * canvas.width + right);
+    for (let y = Math.round(cell.y * scale); y < bottom; y++)
+      pixels.fill(colour, y * canvas.width + left, y * canvas.width + right);
   });
   context.putImageData(image, 0, 0);
   context.scale(scale, scale);
@@ -69,7 +84,12 @@ function useWidth(box: RefObject<HTMLElement | null>): number {
 
 function HeatTable({ nodes }: { nodes: Node[] }) {
   return (
-    <Table label="GPUs by node" head={['Rack', 'Node', 'State', 'GPUs', 'Wholly free', 'Jobs'].map((name) => <th key={name}>{name}</th>)}>
+    <Table
+      label="GPUs by node"
+      head={['Rack', 'Node', 'State', 'GPUs', 'Wholly free', 'Jobs'].map((name) => (
+        <th key={name}>{name}</th>
+      ))}
+    >
       {nodes.slice(0, 2000).map((node) => (
         <tr key={node.name}>
           <td>{groupOf(node)}</td>
@@ -79,7 +99,13 @@ function HeatTable({ nodes }: { nodes: Node[] }) {
           <td>{node.state}</td>
           <td>{node.gpus}</td>
           <td>{node.gpus_free}</td>
-          <td>{node.jobs.slice(0, 8).map((id) => <Link key={id} href={`/jobs/${id}`}>{id} </Link>)}</td>
+          <td>
+            {node.jobs.slice(0, 8).map((id) => (
+              <Link key={id} href={`/jobs/${id}`}>
+                {id}{' '}
+              </Link>
+            ))}
+          </td>
         </tr>
       ))}
     </Table>
@@ -136,7 +162,11 @@ function HeatCanvas({ layout, toneOf, tipOf, pathOf }: Canvas) {
         <canvas ref={cursor} className="heat-cursor" aria-hidden="true" />
       </div>
       <p className="heat-tip" role="status">
-        {at !== undefined && layout.cells[at] ? tipOf(at) : <span className="faint">Point at a GPU to see who holds it; click to open the job or the node.</span>}
+        {at !== undefined && layout.cells[at] ? (
+          tipOf(at)
+        ) : (
+          <span className="faint">Point at a GPU to see who holds it; click to open the job or the node.</span>
+        )}
       </p>
     </>
   );
@@ -158,6 +188,33 @@ function Legend({ entries }: { entries: [string, string][] }) {
   );
 }
 
+function Choices({
+  by,
+  setBy,
+  asTable,
+  setAsTable,
+}: {
+  by: By;
+  setBy: (by: By) => void;
+  asTable: boolean;
+  setAsTable: (as: boolean) => void;
+}) {
+  return (
+    <>
+      <div className="choice" role="group" aria-label="Coloured by">
+        {BY.map((one) => (
+          <button key={one.by} aria-pressed={by === one.by} onClick={() => setBy(one.by)}>
+            {one.name}
+          </button>
+        ))}
+      </div>
+      <button className="toggle" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>
+        Table
+      </button>
+    </>
+  );
+}
+
 export function HeatMap({ nodes }: { nodes: Node[] | undefined }) {
   const [by, setBy] = useState<By>('use');
   const [asTable, setAsTable] = useState(false);
@@ -166,7 +223,15 @@ export function HeatMap({ nodes }: { nodes: Node[] | undefined }) {
   const held = by === 'holder' || by === 'queue' || (nodes?.length ?? 0) <= 256;
   const { data } = useQuery<{ jobs: Job[] }>(held ? '/v1/jobs?state=active&full=1&limit=10000' : null, ['nodes']);
   const holders = useMemo(() => holdersOf(data?.jobs ?? []), [data]);
-  const shown = useMemo(() => (nodes ?? []).map((node) => ({ name: node.name, group: groupOf(node), gpus: node.devices?.length ?? node.gpus ?? 0 })), [nodes]);
+  const shown = useMemo(
+    () =>
+      (nodes ?? []).map((node) => ({
+        name: node.name,
+        group: groupOf(node),
+        gpus: node.devices?.length ?? node.gpus ?? 0,
+      })),
+    [nodes],
+  );
   const layout = useMemo(() => (width > 0 ? layOut(shown, width, TALL) : undefined), [shown, width]);
   const coloured = useMemo(() => {
     const word = (job: Job) => (by === 'queue' ? job.queue : job.user);
@@ -179,7 +244,10 @@ export function HeatMap({ nodes }: { nodes: Node[] | undefined }) {
       const holder = holders.get(`${node.name}/${cell.device}`);
       return holder ? named.get(word(holder))! : 'free';
     };
-    return { toneOf, legend: LEGENDS[by] ?? [['free', 'Free'], ...[...named].map(([name, tone]) => [tone, name] as [string, string])] };
+    return {
+      toneOf,
+      legend: LEGENDS[by] ?? [['free', 'Free'], ...[...named].map(([name, tone]) => [tone, name] as [string, string])],
+    };
   }, [by, data, holders, layout, nodes]);
   const holderAt = (index: number) => {
     const cell = layout!.cells[index]!;
@@ -188,16 +256,7 @@ export function HeatMap({ nodes }: { nodes: Node[] | undefined }) {
   return (
     <div ref={box} className="heat-box">
       <div className="filters">
-        <div className="choice" role="group" aria-label="Coloured by">
-          {BY.map((one) => (
-            <button key={one.by} aria-pressed={by === one.by} onClick={() => setBy(one.by)}>
-              {one.name}
-            </button>
-          ))}
-        </div>
-        <button className="toggle" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>
-          Table
-        </button>
+        <Choices by={by} setBy={setBy} asTable={asTable} setAsTable={setAsTable} />
         <Legend entries={coloured.legend as [string, string][]} />
       </div>
       {!nodes && <Skeleton lines={5} />}

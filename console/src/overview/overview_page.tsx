@@ -10,14 +10,31 @@ import { HeatMap } from './heat_map';
 import { Plot } from './plot';
 import { reachOf, seriesOf } from './series';
 
-const LINES = [{ name: 'GPUs held', colour: '--accent' }, { name: 'Jobs running', colour: '--good' }];
+const LINES = [
+  { name: 'GPUs held', colour: '--accent' },
+  { name: 'Jobs running', colour: '--good' },
+];
 
-function Figure({ name, value, detail, part, whole }: { name: string; value: string; detail: string; part?: number; whole?: number }) {
+function Figure({
+  name,
+  value,
+  detail,
+  part,
+  whole,
+}: {
+  name: string;
+  value: string;
+  detail: string;
+  part?: number;
+  whole?: number;
+}) {
   return (
     <div className="figure">
       <div className="figure-name">{name}</div>
       <div className="figure-value">{value}</div>
-      {whole !== undefined && <Meter part={part ?? 0} whole={whole} label={`${name}: ${percent(part ?? 0, whole)} %`} />}
+      {whole !== undefined && (
+        <Meter part={part ?? 0} whole={whole} label={`${name}: ${percent(part ?? 0, whole)} %`} />
+      )}
       <div className="faint">{detail}</div>
     </div>
   );
@@ -31,11 +48,39 @@ function Figures({ cluster }: { cluster: Cluster }) {
   const memory = cluster.memory_bytes.total - cluster.memory_bytes.free;
   return (
     <div className="figures">
-      <Figure name="GPUs in use" value={of(Math.round(gpus * 1000) / 1000, cluster.gpus.total)} detail={`${percent(gpus, cluster.gpus.total)} % are taken`} part={gpus} whole={cluster.gpus.total} />
-      <Figure name="Cores in use" value={of(cores, cluster.cores.total)} detail={`${percent(cores, cluster.cores.total)} % are taken`} part={cores} whole={cluster.cores.total} />
-      <Figure name="Memory in use" value={bytes(memory)} detail={`of ${bytes(cluster.memory_bytes.total)}`} part={memory} whole={cluster.memory_bytes.total} />
-      <Figure name="Jobs running" value={cluster.jobs.running.toLocaleString('en')} detail={`${count(cluster.jobs.waiting, 'job')} waiting`} />
-      <Figure name="Nodes connected" value={of(cluster.nodes.connected, cluster.nodes.total)} detail={`${cluster.nodes.drained} drained, ${cluster.nodes.lost} lost`} part={cluster.nodes.connected} whole={cluster.nodes.total} />
+      <Figure
+        name="GPUs in use"
+        value={of(Math.round(gpus * 1000) / 1000, cluster.gpus.total)}
+        detail={`${percent(gpus, cluster.gpus.total)} % are taken`}
+        part={gpus}
+        whole={cluster.gpus.total}
+      />
+      <Figure
+        name="Cores in use"
+        value={of(cores, cluster.cores.total)}
+        detail={`${percent(cores, cluster.cores.total)} % are taken`}
+        part={cores}
+        whole={cluster.cores.total}
+      />
+      <Figure
+        name="Memory in use"
+        value={bytes(memory)}
+        detail={`of ${bytes(cluster.memory_bytes.total)}`}
+        part={memory}
+        whole={cluster.memory_bytes.total}
+      />
+      <Figure
+        name="Jobs running"
+        value={cluster.jobs.running.toLocaleString('en')}
+        detail={`${count(cluster.jobs.waiting, 'job')} waiting`}
+      />
+      <Figure
+        name="Nodes connected"
+        value={of(cluster.nodes.connected, cluster.nodes.total)}
+        detail={`${cluster.nodes.drained} drained, ${cluster.nodes.lost} lost`}
+        part={cluster.nodes.connected}
+        whole={cluster.nodes.total}
+      />
     </div>
   );
 }
@@ -69,7 +114,11 @@ function Recent() {
   const span = `The last ${duration(reach / 1e6)}`;
   return (
     <Panel title={span} actions={<span className="faint">of jobs submitted in the last day, at most 2000</span>}>
-      <Plot label={`${span}: GPUs held and jobs running; now ${series.gpus.at(-1)} GPUs and ${series.running.at(-1)} jobs`} data={[series.atS, series.gpus, series.running]} lines={LINES} />
+      <Plot
+        label={`${span}: GPUs held and jobs running; now ${series.gpus.at(-1)} GPUs and ${series.running.at(-1)} jobs`}
+        data={[series.atS, series.gpus, series.running]}
+        lines={LINES}
+      />
     </Panel>
   );
 }
@@ -79,7 +128,10 @@ export default function OverviewPage() {
   const nodes = useQuery<{ nodes: Node[] }>('/v1/nodes?limit=10000', ['nodes']);
   const waiting = useQuery<JobsPage>('/v1/jobs?state=waiting,held&limit=8', ['jobs']);
   return (
-    <Page title={cluster.data ? cluster.data.name : 'Overview'} detail={nodes.data && <NodeStates nodes={nodes.data.nodes} />}>
+    <Page
+      title={cluster.data ? cluster.data.name : 'Overview'}
+      detail={nodes.data && <NodeStates nodes={nodes.data.nodes} />}
+    >
       <Trouble error={cluster.error ?? nodes.error} />
       {cluster.data?.troubles.map((trouble) => (
         <p key={trouble} className="trouble" role="alert">

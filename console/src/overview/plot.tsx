@@ -11,15 +11,32 @@ interface Line {
 }
 
 function optionsOf(width: number, lines: Line[]): uPlot.Options {
-  const axis = { stroke: token('--muted'), grid: { stroke: token('--line'), width: 1 }, ticks: { stroke: token('--line'), width: 1 }, font: `11px ${token('--sans')}` };
+  const axis = {
+    stroke: token('--muted'),
+    grid: { stroke: token('--line'), width: 1 },
+    ticks: { stroke: token('--line'), width: 1 },
+    font: `11px ${token('--sans')}`,
+  };
   return {
     width,
     height: 180,
     cursor: { y: false },
     legend: { live: true },
     scales: { y: { range: (_plot, _least, most) => [0, Math.max(1, most * 1.1)] } },
-    axes: [{ ...axis, values: (_plot, splits) => splits.map((at) => exact(at * 1e6).slice(11, 16)) }, { ...axis, size: 36 }],
-    series: [{ label: 'Time', value: (_plot, at) => (at === null ? '–' : exact(at * 1e6).slice(11, 16)) }, ...lines.map((line) => ({ label: line.name, stroke: token(line.colour), width: 2, fill: `${token(line.colour)}22`, paths: uPlot.paths.stepped!({ align: 1 }) }))],
+    axes: [
+      { ...axis, values: (_plot, splits) => splits.map((at) => exact(at * 1e6).slice(11, 16)) },
+      { ...axis, size: 36 },
+    ],
+    series: [
+      { label: 'Time', value: (_plot, at) => (at === null ? '–' : exact(at * 1e6).slice(11, 16)) },
+      ...lines.map((line) => ({
+        label: line.name,
+        stroke: token(line.colour),
+        width: 2,
+        fill: `${token(line.colour)}22`,
+        paths: uPlot.paths.stepped!({ align: 1 }),
+      })),
+    ],
   };
 }
 
@@ -31,7 +48,11 @@ export function Plot({ label, data, lines }: { label: string; data: number[][]; 
   useEffect(() => {
     const make = () => {
       plot.current?.destroy();
-      plot.current = new uPlot(optionsOf(box.current!.clientWidth, lines), latest.current as uPlot.AlignedData, box.current!);
+      plot.current = new uPlot(
+        optionsOf(box.current!.clientWidth, lines),
+        latest.current as uPlot.AlignedData,
+        box.current!,
+      );
     };
     make();
     const watch = new ResizeObserver(() => plot.current?.setSize({ width: box.current!.clientWidth, height: 180 }));

@@ -13,7 +13,12 @@ it('looks back as far as there is something to see', () => {
 });
 
 it('adds what jobs held at each point', () => {
-  const series = seriesOf([job(-50e6, 25e6, 2), job(40e6, null, 4), job(null, null, 8), job(11e6, 12e6, 1)], 0, 100e6, 10);
+  const series = seriesOf(
+    [job(-50e6, 25e6, 2), job(40e6, null, 4), job(null, null, 8), job(11e6, 12e6, 1)],
+    0,
+    100e6,
+    10,
+  );
   expect(series.gpus).toEqual([2, 2, 2, 0, 4, 4, 4, 4, 4, 4, 4]);
   expect(series.running).toEqual([1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1]);
   expect(series.atS[10]).toBe(100);

@@ -36,5 +36,9 @@ export function seriesOf(jobs: readonly JobSummary[], fromUs: number, toUs: numb
     let held = 0;
     return steps.slice(0, points + 1).map((change) => (held += change));
   };
-  return { atS: Array.from({ length: points + 1 }, (_, at) => (fromUs + at * step) / 1e6), gpus: sum(gpus), running: sum(running) };
+  return {
+    atS: Array.from({ length: points + 1 }, (_, at) => (fromUs + at * step) / 1e6),
+    gpus: sum(gpus),
+    running: sum(running),
+  };
 }

@@ -29,7 +29,10 @@ function NewKeyForm({ onClose, onMade }: { onClose: () => void; onMade: (key: Ne
     const user = String(form.get('user') ?? '').trim();
     try {
       const made = await change<NewKey>('POST', '/v1/keys', {
-        name: String(form.get('name')).trim(), scope: form.get('scope'), ttl_s: Number(form.get('ttl')), ...(user ? { user } : {}),
+        name: String(form.get('name')).trim(),
+        scope: form.get('scope'),
+        ttl_s: Number(form.get('ttl')),
+        ...(user ? { user } : {}),
       });
       refresh('keys');
       onMade(made);
@@ -47,13 +50,21 @@ function NewKeyForm({ onClose, onMade }: { onClose: () => void; onMade: (key: Ne
         <label>
           Good for
           <select name="scope" defaultValue="jobs">
-            {SCOPES.map(({ scope, says }) => <option key={scope} value={scope}>{says}</option>)}
+            {SCOPES.map(({ scope, says }) => (
+              <option key={scope} value={scope}>
+                {says}
+              </option>
+            ))}
           </select>
         </label>
         <label>
           Ends after
           <select name="ttl" defaultValue={90 * 86400}>
-            {LIVES.map(({ ttl, says }) => <option key={ttl} value={ttl}>{says}</option>)}
+            {LIVES.map(({ ttl, says }) => (
+              <option key={ttl} value={ttl}>
+                {says}
+              </option>
+            ))}
           </select>
         </label>
         {me.admin && (
@@ -81,12 +92,16 @@ function Made({ made, onClose }: { made: NewKey; onClose: () => void }) {
   return (
     <Dialog title={`The key “${made.name}”`} onClose={onClose}>
       <p>It is shown now and never again.</p>
-      <pre className="code secret" tabIndex={0}>{made.key}</pre>
+      <pre className="code secret" tabIndex={0}>
+        {made.key}
+      </pre>
       <p className="faint">
         Programs send it as <code>Authorization: Bearer …</code>; for <code>dove</code> it is <code>DOVE_TOKEN</code>.
       </p>
       <div className="dialog-actions">
-        <button onClick={() => void navigator.clipboard?.writeText(made.key).then(() => setCopied(true))}>{copied ? 'Copied' : 'Copy'}</button>
+        <button onClick={() => void navigator.clipboard?.writeText(made.key).then(() => setCopied(true))}>
+          {copied ? 'Copied' : 'Copy'}
+        </button>
         <button className="primary" onClick={onClose}>
           I have it
         </button>
@@ -112,7 +127,12 @@ export function Keys() {
         </Empty>
       )}
       {data && keys.length > 0 && (
-        <Table label="Keys" head={['Name', 'Kind', 'User', 'Good for', 'Made', 'Ends', 'Id', ''].map((name) => (name ? <th key={name}>{name}</th> : <td key="actions" />))}>
+        <Table
+          label="Keys"
+          head={['Name', 'Kind', 'User', 'Good for', 'Made', 'Ends', 'Id', ''].map((name) =>
+            name ? <th key={name}>{name}</th> : <td key="actions" />,
+          )}
+        >
           {keys.map((key) => (
             <tr key={key.id}>
               <td className="strong">{key.name}</td>
@@ -138,7 +158,13 @@ export function Keys() {
       {making && <NewKeyForm onClose={() => make(false)} onMade={(key) => (make(false), setMade(key))} />}
       {made && <Made made={made} onClose={() => setMade(undefined)} />}
       {revoked && (
-        <Confirm title={`Revoke the key “${revoked.name}”`} verb="Revoke it" danger onClose={() => revoke(undefined)} act={async () => (await change('DELETE', `/v1/keys/${revoked.id}`), refresh('keys'))}>
+        <Confirm
+          title={`Revoke the key “${revoked.name}”`}
+          verb="Revoke it"
+          danger
+          onClose={() => revoke(undefined)}
+          act={async () => (await change('DELETE', `/v1/keys/${revoked.id}`), refresh('keys'))}
+        >
           <p>Whatever uses it is refused from now on.</p>
         </Confirm>
       )}

@@ -24,14 +24,25 @@ function Users() {
         </Empty>
       )}
       {data && data.objects.length > 0 && (
-        <Table label="Users" head={['Name', 'Linux user', 'Has a token', 'Domain', 'State'].map((name) => <th key={name}>{name}</th>)}>
+        <Table
+          label="Users"
+          head={['Name', 'Linux user', 'Has a token', 'Domain', 'State'].map((name) => (
+            <th key={name}>{name}</th>
+          ))}
+        >
           {data.objects.map((user) => (
             <tr key={user.name}>
               <td className="strong">{user.name}</td>
               <td>{text(user.linux_user) || '–'}</td>
               <td>{user.has_token ? 'yes' : 'no'}</td>
               <td>{text(user.domain) || '–'}</td>
-              <td>{user.disabled ? 'Disabled' : user.service_of ? `Service account of ${text(user.service_of)}` : 'Active'}</td>
+              <td>
+                {user.disabled
+                  ? 'Disabled'
+                  : user.service_of
+                    ? `Service account of ${text(user.service_of)}`
+                    : 'Active'}
+              </td>
             </tr>
           ))}
         </Table>
@@ -48,7 +59,12 @@ function Projects() {
       {!data && !error && <Skeleton lines={3} />}
       {data && data.objects.length === 0 && <Empty title="No project is declared." />}
       {data && data.objects.length > 0 && (
-        <Table label="Projects" head={['Name', 'Domain'].map((name) => <th key={name}>{name}</th>)}>
+        <Table
+          label="Projects"
+          head={['Name', 'Domain'].map((name) => (
+            <th key={name}>{name}</th>
+          ))}
+        >
           {data.objects.map((project) => (
             <tr key={project.name}>
               <td className="strong">{project.name}</td>
@@ -64,7 +80,10 @@ function Projects() {
 export default function PeoplePage() {
   const { me } = useSession();
   return (
-    <Page title="People" detail={<span className="faint">{me.admin ? 'Everybody.' : 'You, and the projects that you are in.'}</span>}>
+    <Page
+      title="People"
+      detail={<span className="faint">{me.admin ? 'Everybody.' : 'You, and the projects that you are in.'}</span>}
+    >
       <Keys />
       <Users />
       <Roles />

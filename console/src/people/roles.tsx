@@ -18,9 +18,18 @@ function levelOf(binding: Declared): string {
 export function Roles() {
   const { me } = useSession();
   const { data, error } = useQuery<{ objects: Declared[] }>('/v1/objects?kind=binding&limit=1000', ['objects']);
-  const own = me.roles.map((role) => `${role.role} of ${role.level === 'cluster' ? 'the cluster' : `${role.level} ${role.name}`}`);
+  const own = me.roles.map(
+    (role) => `${role.role} of ${role.level === 'cluster' ? 'the cluster' : `${role.level} ${role.name}`}`,
+  );
   return (
-    <Panel title="Roles" actions={<span className="faint">{own.length > 0 ? `You are ${own.join(', ')}.` : 'You have no role beyond your own jobs.'}</span>}>
+    <Panel
+      title="Roles"
+      actions={
+        <span className="faint">
+          {own.length > 0 ? `You are ${own.join(', ')}.` : 'You have no role beyond your own jobs.'}
+        </span>
+      }
+    >
       <Trouble error={error} />
       {!data && !error && <Skeleton lines={3} />}
       {data && data.objects.length === 0 && (
@@ -31,7 +40,12 @@ export function Roles() {
         </Empty>
       )}
       {data && data.objects.length > 0 && (
-        <Table label="Roles" head={['Role', 'Where', 'Users', 'Groups'].map((name) => <th key={name}>{name}</th>)}>
+        <Table
+          label="Roles"
+          head={['Role', 'Where', 'Users', 'Groups'].map((name) => (
+            <th key={name}>{name}</th>
+          ))}
+        >
           {data.objects.map((binding) => (
             <tr key={binding.name}>
               <td className="strong">{words(String(binding.role ?? ''))}</td>

@@ -11,7 +11,11 @@ it('draws reservations, promises and what runs', () => {
     [job(2, { promised_start_us: 5 * HOUR, time_limit_s: 3600 }), job(3, {})],
     [job(1, { started_at_us: 1 })],
   );
-  expect(bars.map((bar) => [bar.tone, bar.from, bar.to])).toEqual([['outage', HOUR, 2 * HOUR], ['promised', 5 * HOUR, 6 * HOUR], ['running', 1, null]]);
+  expect(bars.map((bar) => [bar.tone, bar.from, bar.to])).toEqual([
+    ['outage', HOUR, 2 * HOUR],
+    ['promised', 5 * HOUR, 6 * HOUR],
+    ['running', 1, null],
+  ]);
   const [from, to] = windowOf(bars, HOUR);
   expect(from).toBeLessThan(HOUR);
   expect(to).toBeGreaterThan(6 * HOUR);

@@ -26,18 +26,37 @@ function endOf(job: JobSummary, from: number): number | null {
   return limit > 0 ? from + limit : null;
 }
 
-export function barsOf(reservations: readonly ReservationLike[], waiting: readonly JobSummary[], running: readonly JobSummary[]): Bar[] {
+export function barsOf(
+  reservations: readonly ReservationLike[],
+  waiting: readonly JobSummary[],
+  running: readonly JobSummary[],
+): Bar[] {
   const bars: Bar[] = [];
   for (const one of reservations) {
     if (one.starts_at_us == null) continue;
     bars.push({
-      key: `r-${one.name}`, name: one.name, tone: one.outage ? 'outage' : 'reserved', from: one.starts_at_us, to: one.ends_at_us ?? null, path: null,
+      key: `r-${one.name}`,
+      name: one.name,
+      tone: one.outage ? 'outage' : 'reserved',
+      from: one.starts_at_us,
+      to: one.ends_at_us ?? null,
+      path: null,
       detail: `${one.outage ? 'outage' : 'reservation'} of ${one.nodes?.join(', ') || 'nodes'}`,
     });
   }
   const jobBar = (job: JobSummary, tone: 'promised' | 'running', from: number): Bar => ({
-    key: `j-${job.id}`, name: `${job.id} ${job.name}`, tone, from, to: endOf(job, from), path: `/jobs/${job.id}`,
-    detail: tone === 'promised' ? 'starts by then' : job.time_limit_s || job.time_limit_us ? 'runs, ends by its limit' : 'runs, without a limit',
+    key: `j-${job.id}`,
+    name: `${job.id} ${job.name}`,
+    tone,
+    from,
+    to: endOf(job, from),
+    path: `/jobs/${job.id}`,
+    detail:
+      tone === 'promised'
+        ? 'starts by then'
+        : job.time_limit_s || job.time_limit_us
+          ? 'runs, ends by its limit'
+          : 'runs, without a limit',
   });
   for (const job of waiting) if (job.promised_start_us) bars.push(jobBar(job, 'promised', job.promised_start_us));
   for (const job of running) if (job.started_at_us) bars.push(jobBar(job, 'running', job.started_at_us));

@@ -62,7 +62,12 @@ export function Gantt({ bars, onOpen }: { bars: Bar[]; onOpen: (bar: Bar) => voi
   };
   return (
     <div ref={box} className="gantt" style={{ height: HEAD + bars.length * ROW + 6 }}>
-      <canvas ref={canvas} role="img" aria-label={`${bars.length} bars in time; the table below has the same`} onClick={open} />
+      <canvas
+        ref={canvas}
+        role="img"
+        aria-label={`${bars.length} bars in time; the table below has the same`}
+        onClick={open}
+      />
     </div>
   );
 }

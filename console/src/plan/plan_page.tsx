@@ -47,7 +47,12 @@ export default function PlanPage() {
             <Gantt bars={bars} onOpen={(bar) => bar.path && go(bar.path)} />
           </Panel>
           <Panel title="As a table">
-            <Table label="The plan" head={['What', 'Kind', 'From', 'Until'].map((name) => <th key={name}>{name}</th>)}>
+            <Table
+              label="The plan"
+              head={['What', 'Kind', 'From', 'Until'].map((name) => (
+                <th key={name}>{name}</th>
+              ))}
+            >
               {bars.map((bar) => (
                 <tr key={bar.key}>
                   <td>{bar.path ? <Link href={bar.path}>{bar.name}</Link> : bar.name}</td>

@@ -42,7 +42,20 @@ function QueueLine({ queue, depth }: { queue: QueueInUse; depth: number }) {
   );
 }
 
-const COLUMNS = ['Queue', 'State', 'Running', 'Waiting', 'GPUs', 'Guaranteed', 'Borrowed', 'Limit', 'Cores', 'Memory', 'Weight', 'Priority'];
+const COLUMNS = [
+  'Queue',
+  'State',
+  'Running',
+  'Waiting',
+  'GPUs',
+  'Guaranteed',
+  'Borrowed',
+  'Limit',
+  'Cores',
+  'Memory',
+  'Weight',
+  'Priority',
+];
 
 export default function QueuesPage() {
   const { data, error } = useQuery<{ queues: QueueInUse[] }>('/v1/queues?limit=10000', ['queues']);
@@ -51,7 +64,14 @@ export default function QueuesPage() {
       <Trouble error={error} />
       {!data && !error && <Skeleton />}
       {data && (
-        <Table label="Queues" head={COLUMNS.map((name) => <th key={name} className={['Queue', 'State', 'GPUs'].includes(name) ? '' : 'number'}>{name}</th>)}>
+        <Table
+          label="Queues"
+          head={COLUMNS.map((name) => (
+            <th key={name} className={['Queue', 'State', 'GPUs'].includes(name) ? '' : 'number'}>
+              {name}
+            </th>
+          ))}
+        >
           {treeOf(data.queues).map(({ queue, depth }) => (
             <QueueLine key={queue.name as string} queue={queue} depth={depth} />
           ))}

@@ -28,7 +28,15 @@ export function SignIn({ onSignedIn }: { onSignedIn: () => Promise<void> }) {
       <h1>Sign in to Dovetail</h1>
       <form onSubmit={submit}>
         <label htmlFor="token">Token or key</label>
-        <input id="token" name="token" type="password" autoComplete="current-password" required autoFocus spellCheck={false} />
+        <input
+          id="token"
+          name="token"
+          type="password"
+          autoComplete="current-password"
+          required
+          autoFocus
+          spellCheck={false}
+        />
         <Trouble error={error} />
         <button type="submit" className="primary" disabled={busy}>
           Sign in

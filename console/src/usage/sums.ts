@@ -16,7 +16,11 @@ export function sumsBy(jobs: readonly JobSummary[], key: (job: JobSummary) => st
   for (const job of jobs) {
     const name = key(job);
     let sum = sums.get(name);
-    if (!sum) sums.set(name, (sum = { name, running: 0, waiting: 0, gpus_milli: 0, cores: 0, memory_bytes: 0, waiting_gpus_milli: 0 }));
+    if (!sum)
+      sums.set(
+        name,
+        (sum = { name, running: 0, waiting: 0, gpus_milli: 0, cores: 0, memory_bytes: 0, waiting_gpus_milli: 0 }),
+      );
     if (job.phase === 'waiting') {
       sum.waiting += 1;
       sum.waiting_gpus_milli += job.request.gpus_milli;
@@ -27,5 +31,7 @@ export function sumsBy(jobs: readonly JobSummary[], key: (job: JobSummary) => st
       sum.memory_bytes += job.request.memory_bytes;
     }
   }
-  return [...sums.values()].sort((a, b) => b.gpus_milli - a.gpus_milli || b.cores - a.cores || a.name.localeCompare(b.name));
+  return [...sums.values()].sort(
+    (a, b) => b.gpus_milli - a.gpus_milli || b.cores - a.cores || a.name.localeCompare(b.name),
+  );
 }

@@ -9,13 +9,35 @@ import { sumsBy } from './sums';
 
 const LIMIT = 10000;
 
-function Sums({ title, jobs, by, pathOf }: { title: string; jobs: JobSummary[]; by: (job: JobSummary) => string; pathOf?: (name: string) => string }) {
+function Sums({
+  title,
+  jobs,
+  by,
+  pathOf,
+}: {
+  title: string;
+  jobs: JobSummary[];
+  by: (job: JobSummary) => string;
+  pathOf?: (name: string) => string;
+}) {
   const sums = useMemo(() => sumsBy(jobs, by), [jobs, by]);
   const most = Math.max(1, ...sums.map((sum) => sum.gpus_milli));
-  if (sums.length === 0) return <Panel title={title}><Empty title="Nobody runs or waits for anything." /></Panel>;
+  if (sums.length === 0)
+    return (
+      <Panel title={title}>
+        <Empty title="Nobody runs or waits for anything." />
+      </Panel>
+    );
   return (
     <Panel title={title}>
-      <Table label={title} head={['Name', 'GPUs', 'Cores', 'Memory', 'Jobs running', 'Jobs waiting', 'GPUs waited for'].map((name, at) => <th key={name} className={at > 1 ? 'number' : ''}>{name}</th>)}>
+      <Table
+        label={title}
+        head={['Name', 'GPUs', 'Cores', 'Memory', 'Jobs running', 'Jobs waiting', 'GPUs waited for'].map((name, at) => (
+          <th key={name} className={at > 1 ? 'number' : ''}>
+            {name}
+          </th>
+        ))}
+      >
         {sums.map((sum) => (
           <tr key={sum.name}>
             <td>{pathOf && sum.name ? <Link href={pathOf(sum.name)}>{sum.name}</Link> : sum.name || 'no project'}</td>
@@ -42,7 +64,15 @@ const userPath = (user: string) => `/jobs?user=${encodeURIComponent(user)}`;
 export default function UsagePage() {
   const { data, error } = useQuery<JobsPage>(`/v1/jobs?state=active,waiting,held&limit=${LIMIT}`, ['jobs']);
   return (
-    <Page title="Usage" detail={<span className="faint">What is held and waited for now{data?.next != null ? `, of the oldest ${LIMIT.toLocaleString('en')} jobs` : ''}.</span>}>
+    <Page
+      title="Usage"
+      detail={
+        <span className="faint">
+          What is held and waited for now
+          {data?.next != null ? `, of the oldest ${LIMIT.toLocaleString('en')} jobs` : ''}.
+        </span>
+      }
+    >
       <Trouble error={error} />
       {!data && !error && <Skeleton />}
       {data && (
