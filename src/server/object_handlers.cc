@@ -372,6 +372,10 @@ void apply_object(Context& context, CallPtr call) {
 
 // All of them or none.
 void apply_objects(Context& context, CallPtr call) {
+  // Trying changes out takes a copy of the state: not for those who may make none.
+  if (const auto any = accounts::may_apply_anything(call->caller); !any.ok()) {
+    return call->fail(any.error());
+  }
   Json objects;
   const Result<void> read = call->read_body([&](codec::JsonFields& fields) {
     if (const Json* given = fields.find("objects")) objects = *given;
