@@ -126,6 +126,7 @@ const std::map<std::string, Rule>& rules() {
       {"streamOrders", kAgents},   {"takeReport", kAgents},     {"takeRelayed", kAgents},
       {"readStepInput", kAgents},  {"joinExec", kAgents},       {"certifyNode", kAgents},
       {"listKeys", kPeople},       {"issueKey", kPeople},       {"revokeKey", kPeople},
+      {"openForward", kFamily},
   };
   return kRules;
 }
@@ -206,7 +207,7 @@ TEST_F(AccessTest, OthersJobsAreNobodysToTouch) {
     EXPECT_EQ(answer.code(), "not_yours") << words.operation;
     ++tried;
   }
-  EXPECT_EQ(tried, 13);
+  EXPECT_EQ(tried, 14);
 }
 
 TEST_F(AccessTest, WhatAJobSubmitsIsItsFamilyToo) {
