@@ -32,6 +32,7 @@ std::string read_text(const fs::path& path) {
 constexpr std::size_t kLine_bytes = std::size_t{64} << 20;
 // Each attempt has at most one; so many may hang before others wait for one.
 constexpr std::size_t kSideThreads = 128;
+constexpr std::chrono::seconds kForwardLook{10};  // at who listens
 constexpr std::int64_t kStopGrace_us = 3'000'000;
 constexpr std::int64_t kStopMax_us = 10'000'000;
 
@@ -186,6 +187,11 @@ HeldAttempt& Agent::hold(LaunchOrder order) {
                        [this](const std::string& id, wire::WebSocketCallbacks callbacks) {
                          return dial_exec(id, std::move(callbacks));
                        }};
+  context.forward_host = {context.exec_host.loop, context.exec_host.dial,
+                          [this, lane = order.key.text() + ".forward"](
+                              std::function<void()> work, std::function<void(bool)> done) {
+                            side_.run(lane, kForwardLook, std::move(work), std::move(done));
+                          }};
   context.output_over = [this](const std::string& path) { relays_->finish(path); };
   const AttemptKey key = order.key;
   auto held =
@@ -342,6 +348,7 @@ void Agent::on_control(const protocol::Control& line) {
   if (line.step.has_value()) start_step(*line.step);
   if (line.step_attach.has_value()) attach_step(*line.step_attach);
   if (line.exec.has_value()) exec(*line.exec);
+  if (line.forward.has_value()) forward(*line.forward);
   if (line.relay.has_value()) open_relay(*line.relay);
   if (line.relay_end.has_value()) relays_->close(line.relay_end->id);
 }

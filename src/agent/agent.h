@@ -190,6 +190,7 @@ class Agent {
   void step_output(const StepAttach& step, const StepTaskOutput& output);
   void attach_step(const StepAttach& attach);
   void exec(const ExecOrder& order);
+  void forward(const ForwardOrder& order);
   std::unique_ptr<wire::WebSocket> dial_exec(const std::string& id,
                                              wire::WebSocketCallbacks callbacks);
   void flush_reports();

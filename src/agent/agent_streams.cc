@@ -136,6 +136,14 @@ void Agent::exec(const ExecOrder& order) {
                  {{"why", checked.ok() ? "the job is not here" : checked.error().message}});
 }
 
+void Agent::forward(const ForwardOrder& order) {
+  const Result<void> checked = check(order);
+  const auto found = checked.ok() ? held_.find(order.key) : held_.end();
+  if (found != held_.end()) return found->second->forward(order);
+  telemetry::log(telemetry::Level::kWarning, "forward_refused",
+                 {{"why", checked.ok() ? "the job is not here" : checked.error().message}});
+}
+
 // On a connection of its own, as the answer waits until there is some.
 std::unique_ptr<StepInput> Agent::step_input(const StepOrder& step, std::function<void()> on_end) {
   auto client = std::make_shared<Uplink::OwnLine>(loop_, uplink_);

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,14 @@ struct LogRequest {
   std::int64_t tail_lines = -1;  // -1: everything
 };
 
+// A connection to a task: to a TCP port, or to a Unix socket in the task's directory.
+struct ForwardRequest {
+  std::string task;  // "": rank 0; "3"; "worker/1"
+  std::int32_t port = 0;
+  std::string socket;       // with port 0
+  bool looks_only = false;  // whether it could be made; it is not
+};
+
 // Which processes of a job a signal is for; of a job without a batch script all are its tasks.
 enum class SignalTo : std::uint8_t {
   kAll,
@@ -58,8 +67,10 @@ class RunningWork {
   virtual bool reaches(NodeId node) const = 0;
   // Answers with a task's output. REQUIRES: reaches(request.node).
   virtual void read_log(CallPtr call, const LogRequest& request) = 0;
-  // Answers with a WebSocket to a command in the world of a running task. REQUIRES: the caller may.
-  virtual void open_exec(const CallPtr& call, JobId job) = 0;
+  // Answers with a WebSocket into a running task: to the connection that is wanted, else to a
+  // command, which the client names. REQUIRES: the caller may.
+  virtual void open_link(const CallPtr& call, JobId job,
+                         const std::optional<ForwardRequest>& wanted) = 0;
   // Passes a signal to the job's processes; how many nodes it reached.
   virtual int signal(const core::Job& job, int number, SignalTo to) = 0;
   // The job asks for its own end: its tasks are not signalled before they have the answer.

@@ -13,6 +13,7 @@ std::vector<Command> job_commands();         // ps, show, why
 std::vector<Command> job_action_commands();  // cancel, checkpoint, hold, release, requeue, priority
 std::vector<Command> output_commands();      // logs, wait
 std::vector<Command> exec_commands();        // exec
+std::vector<Command> forward_commands();     // port-forward
 std::vector<Command> attach_commands();      // attach
 std::vector<Command> event_commands();       // events, audit, top
 std::vector<Command> node_commands();        // nodes, drain, undrain

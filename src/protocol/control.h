@@ -78,6 +78,16 @@ struct ExecOrder {
   std::int32_t columns = 80;
 };
 
+// A connection that somebody wants to a port or a socket of a task (`dove port-forward`).
+struct ForwardOrder {
+  std::string id;  // of its connection to the controller
+  AttemptKey key;
+  Rank rank = 0;
+  std::int32_t port = 0;    // TCP; 0: `socket`
+  std::string socket;       // Unix, beneath the task's directory
+  bool looks_only = false;  // nothing is connected to: whether it could be is told
+};
+
 // The output of a task, asked for.
 struct RelayOrder {
   std::string id;
@@ -100,6 +110,7 @@ struct Control {
   std::optional<StepOrder> step;
   std::optional<StepAttach> step_attach;
   std::optional<ExecOrder> exec;
+  std::optional<ForwardOrder> forward;
   std::optional<RelayOrder> relay;
   std::optional<RelayEnd> relay_end;
   std::optional<Seq> ping;  // the head of the log

@@ -80,6 +80,16 @@ void fields(Ar& ar, typename Ar::template Of<ExecOrder>& v) {
 }
 
 template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<ForwardOrder>& v) {
+  ar.must("id", v.id);
+  fields(ar, v.key);
+  ar.must("rank", v.rank);
+  ar.may("port", v.port);
+  ar.may("socket", v.socket);
+  ar.may("looks_only", v.looks_only);
+}
+
+template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<RelayOrder>& v) {
   ar.must("id", v.id);
   fields(ar, v.key);
@@ -102,6 +112,7 @@ void fields(Ar& ar, typename Ar::template Of<Control>& v) {
   ar.may("step", v.step);
   ar.may("step_attach", v.step_attach);
   ar.may("exec", v.exec);
+  ar.may("forward", v.forward);
   ar.may("relay", v.relay);
   ar.may("relay_end", v.relay_end);
   ar.may("ping", v.ping);

@@ -197,5 +197,16 @@ TEST(Protocol, AControlLineIsOneOfItsKinds) {
   EXPECT_FALSE(read.signal.has_value());
 }
 
+TEST(Protocol, AForwardIsReadAsItIsWritten) {
+  Control control;
+  control.forward = ForwardOrder{"l", {JobId(7), 1}, 2, 8080, "", false};
+  EXPECT_EQ(control_line(control),
+            R"({"forward":{"id":"l","job":7,"attempt":1,"rank":2,"port":8080,"socket":"",)"
+            R"("looks_only":false}})");
+  const Control read = value_of(read_control(Json::parse(control_line(control))));
+  ASSERT_TRUE(read.forward.has_value());
+  EXPECT_EQ(control_line(read), control_line(control));
+}
+
 }  // namespace
 }  // namespace dove::protocol

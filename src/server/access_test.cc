@@ -180,6 +180,7 @@ const std::map<std::string, Rule>& rules() {
       {"issueSignInCode", kPeople},
       {"getMe", kFree},
       {"getQuota", kFree},
+      {"openForward", kFamily},
   };
   return kRules;
 }
@@ -260,7 +261,7 @@ TEST_F(AccessTest, OthersJobsAreNobodysToTouch) {
     EXPECT_EQ(answer.code(), "not_yours") << words.operation;
     ++tried;
   }
-  EXPECT_EQ(tried, 12);
+  EXPECT_EQ(tried, 13);
 }
 
 TEST_F(AccessTest, WhatAJobSubmitsIsItsFamilyToo) {

@@ -25,6 +25,7 @@ void run_step(Context& context, CallPtr call);
 void attach_step(Context& context, CallPtr call);
 void write_step_input(Context& context, CallPtr call);
 void open_exec(Context& context, CallPtr call);
+void open_forward(Context& context, CallPtr call);
 
 // -- nodes
 void list_nodes(Context& context, CallPtr call);

@@ -37,6 +37,7 @@ constexpr std::array kRoutes = {
     ApiRoute{{"POST", "/v1/jobs/{id}/steps/{step}/attach", "attachStep"}, attach_step},
     ApiRoute{{"POST", "/v1/jobs/{id}/steps/{step}/input", "writeStepInput"}, write_step_input},
     ApiRoute{{"GET", "/v1/jobs/{id}/exec", "openExec"}, open_exec},
+    ApiRoute{{"GET", "/v1/jobs/{id}/forward", "openForward"}, open_forward},
     ApiRoute{{"GET", "/v1/nodes", "listNodes"}, list_nodes},
     ApiRoute{{"GET", "/v1/nodes/{name}", "getNode"}, get_node},
     ApiRoute{{"DELETE", "/v1/nodes/{name}", "removeNode"}, remove_node},

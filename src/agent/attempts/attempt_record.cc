@@ -17,6 +17,7 @@
 
 #include "agent/aside/linux_user.h"
 #include "agent/devices/device_shares.h"
+#include "agent/forward/task_socket.h"
 #include "codec/json.h"
 
 namespace dove::agent {
@@ -100,10 +101,13 @@ Result<void> write_attempt(const std::string& directory, const LaunchOrder& orde
   if (order.exec.workdir.empty()) {
     TRY(make_directory(directory + "/work", 0700, user_of(linux_user)));
   }
+  // A container's user is another.
+  if (order.exec.container.image.empty()) {
+    TRY(make_directory(sockets_directory(directory), 0700, user_of(linux_user)));
+  }
   const bool shares =
       std::any_of(order.placement.devices.begin(), order.placement.devices.end(),
                   [](const DeviceGrant& grant) { return grant.share_milli < kWholeDevice_milli; });
-  // A container's user is another.
   if (shares && order.exec.container.image.empty()) {
     TRY(make_directory(shares_directory(directory), 0700, user_of(linux_user)));
   }

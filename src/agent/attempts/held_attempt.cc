@@ -23,7 +23,8 @@ HeldAttempt::HeldAttempt(HeldContext context, std::string directory, LaunchOrder
     : context_(std::move(context)),
       directory_(std::move(directory)),
       order_(std::move(order)),
-      execs_(context_.exec_host, directory_, [this] { settle(); }) {}
+      execs_(context_.exec_host, directory_, [this] { settle(); }),
+      forwards_(context_.forward_host) {}
 
 HeldAttempt::~HeldAttempt() = default;
 
@@ -267,6 +268,7 @@ void HeldAttempt::task_ended(Slot& slot, TaskEnd end) {
   exits_.push_back(end.exit);
   output_over(slot.plan);
   execs_.end(slot.plan.rank, "the task ended, and the command with it");
+  forwards_.end(slot.plan.rank, "the task ended, and the connection with it");
   const bool all =
       std::all_of(tasks_.begin(), tasks_.end(), [](const auto& other) { return other->ended; });
   if (all) {
@@ -349,6 +351,7 @@ void HeldAttempt::settle() {
   }
   if (!execs_.empty()) return;
   stage_ = Stage::kEnded;
+  forwards_.end_all("the job ended, and the connection with it");
   drop_kept();
   protocol::Ended report{order_.key, exits_, cpu_us_, memory_peak_bytes_, started_ago_us()};
   if (context_.keeps_records) write_ended(directory_, report, started_us_);

@@ -19,6 +19,7 @@
 #include "agent/attempts/order.h"
 #include "agent/attempts/step_input.h"
 #include "agent/exec/execs.h"
+#include "agent/forward/forwards.h"
 #include "agent/tasks/environment.h"
 #include "agent/tasks/task.h"
 #include "agent/tasks/task_plan.h"
@@ -55,6 +56,7 @@ struct HeldContext {
   // No task writes to this file any more.
   std::function<void(const std::string& path)> output_over;
   ExecHost exec_host;
+  ForwardHost forward_host;
 };
 
 class HeldAttempt {
@@ -91,6 +93,7 @@ class HeldAttempt {
   // Runs a command in the world of one of its tasks, or tells its client why not. Where the job's
   // batch script does not run, the command gets what the script has.
   void exec(const ExecOrder& order);
+  void forward(const ForwardOrder& order);
   // Says again how far it is (the controller asks with a repeated order).
   void repeat_report();
   // Prepared, not told to stop, and without a barrier to wait at: its agent was killed before it
@@ -152,6 +155,7 @@ class HeldAttempt {
   void step_task_ended(std::int32_t step, Rank rank, TaskEnd end);
   void end_step_input(std::int32_t step);
   Result<TaskPlan> exec_target(const ExecOrder& order);
+  Result<ForwardTarget> forward_target(Rank rank);
   StepTaskOutput default_output(std::int32_t step, Rank rank) const;
   void settle();
   void fail(const Error& error);
@@ -187,6 +191,7 @@ class HeldAttempt {
   bool image_asked_ = false;
   std::function<void()> after_image_;
   Execs execs_;
+  Forwards forwards_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // expires with this
 };
 

@@ -44,6 +44,12 @@ void choose_network(LaunchOrder& order) {
   if (order.in_network) give_gang_addresses(order.nodes);
 }
 
+bool is_link_id(const std::string& id) {
+  return !id.empty() && std::all_of(id.begin(), id.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-';
+  });
+}
+
 }  // namespace
 
 Result<LaunchOrder> read_launch_order(const nlohmann::json& line, bool has_network) {
@@ -57,11 +63,15 @@ Result<LaunchOrder> read_launch_order(const nlohmann::json& line, bool has_netwo
 }
 
 Result<void> check(const ExecOrder& order) {
-  const bool is_plain = std::all_of(order.id.begin(), order.id.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '_' || c == '-';
-  });
-  if (!order.id.empty() && is_plain && !order.command.empty()) return {};
+  if (is_link_id(order.id) && !order.command.empty()) return {};
   return Error{ErrorKind::kInvalid, "malformed_message", "an exec has an id and a command", "exec"};
+}
+
+Result<void> check(const ForwardOrder& order) {
+  const bool has_one_target = (order.port == 0) != order.socket.empty();
+  if (is_link_id(order.id) && has_one_target && order.port >= 0 && order.port <= 65535) return {};
+  return Error{ErrorKind::kInvalid, "malformed_message",
+               "a forward has an id, and a port or a socket", "forward"};
 }
 
 }  // namespace dove::agent

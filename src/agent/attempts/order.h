@@ -14,6 +14,7 @@ namespace dove::agent {
 
 using protocol::AttemptKey;
 using protocol::ExecOrder;
+using protocol::ForwardOrder;
 using protocol::PeerNode;
 using protocol::StepAttach;
 using protocol::StepOrder;
@@ -29,5 +30,6 @@ struct LaunchOrder : protocol::Launch {
 Result<LaunchOrder> read_launch_order(const nlohmann::json& line, bool has_network);
 // The command's id becomes a part of files' names. Errors: malformed_message.
 Result<void> check(const ExecOrder& order);
+Result<void> check(const ForwardOrder& order);
 
 }  // namespace dove::agent

@@ -58,8 +58,10 @@ Result<void> make_shared(const SharedPath& shared, const ContainerIdentity& iden
   if (!shared.is_ours || ::access(shared.source.c_str(), F_OK) == 0) return {};
   std::error_code error;
   fs::create_directories(shared.source, error);
-  if (error || ::chown(shared.source.c_str(), containers::outside_of(identity.uids, identity.uid),
-                       containers::outside_of(identity.gids, identity.gid)) != 0) {
+  if (error ||
+      ::chown(shared.source.c_str(), containers::outside_of(identity.uids, identity.uid),
+              containers::outside_of(identity.gids, identity.gid)) != 0 ||
+      ::chmod(shared.source.c_str(), 0700) != 0) {
     return cannot_make(shared.source, error ? error.value() : errno);
   }
   return {};

@@ -18,9 +18,13 @@ std::int64_t end_grace_us() {
 
 }  // namespace
 
+std::string exec_mark(const std::string& attempt, const std::string& id) {
+  return attempt + ".e" + id;
+}
+
 TaskPlan exec_plan(const ExecOrder& order, TaskPlan target, const std::string& directory) {
   TaskPlan plan = std::move(target);
-  plan.joins = std::exchange(plan.mark, plan.attempt + ".e" + order.id);
+  plan.joins = std::exchange(plan.mark, exec_mark(plan.attempt, order.id));
   plan.path = fmt::format("{}/{}{}", directory, kPrefix, order.id);
   plan.rank = order.rank;
   plan.argv = order.command;
@@ -75,7 +79,7 @@ void Execs::over(const std::string& id) {
 void Execs::end_former(TaskPlan plan) {
   const std::string path = plan.path;
   const std::string id = path.substr(path.rfind('.') + 1);
-  plan.mark = plan.attempt + ".e" + id;
+  plan.mark = exec_mark(plan.attempt, id);
   plan.kill_grace_us = end_grace_us();
   for (const char* end : {"in", "out", "err"}) {
     ::unlink(fmt::format("{}/exec.{}.{}", directory_, id, end).c_str());
@@ -90,6 +94,14 @@ void Execs::end_former(TaskPlan plan) {
   if (!task.ok()) return;
   (*task)->stop();
   former_[path] = std::move(task).value();
+}
+
+std::vector<std::string> Execs::ids(Rank rank) const {
+  std::vector<std::string> found;
+  for (const auto& [id, session] : sessions_) {
+    if (session->rank() == rank) found.push_back(id);
+  }
+  return found;
 }
 
 void Execs::end(Rank rank, const std::string& why) {

@@ -28,6 +28,8 @@ class Execs {
   // Those in the task, or in all tasks.
   void end(Rank rank, const std::string& why);
   void end_all(const std::string& why);
+  // The ids of those in the task.
+  std::vector<std::string> ids(Rank rank) const;
   bool empty() const { return sessions_.empty() && former_.empty(); }
 
  private:
@@ -40,6 +42,8 @@ class Execs {
   std::map<std::string, std::unique_ptr<RunningTask>> former_;    // by the file's path
 };
 
+// What marks the processes of a command.
+std::string exec_mark(const std::string& attempt, const std::string& id);
 // A command's plan: as its task's, joined to it, with names of its own.
 TaskPlan exec_plan(const ExecOrder& order, TaskPlan target, const std::string& directory);
 // Files of commands in an attempt's directory.

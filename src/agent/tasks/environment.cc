@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "agent/aside/linux_user.h"
+#include "agent/forward/task_socket.h"
 #include "agent/health/progress.h"
 #include "agent/tasks/rendezvous.h"
 #include "text/hostlist.h"
@@ -149,6 +150,7 @@ void add_dove(const AgentFacts& facts, const LaunchOrder& order, Rank rank,
   if (!facts.authority_path.empty()) e["DOVE_CA_FILE"] = facts.authority_path;
   e["DOVE_JOB_TOKEN"] = order.job_token;
   add_progress(facts, order, rank, attempt_directory, e);
+  e["DOVE_SOCKETS"] = sockets_directory(attempt_directory);
   e["DOVE_CHECKPOINT_DIR"] = checkpoints_of(facts, order.key.job);
   e["DOVE_CHECKPOINT_LATEST"] = e["DOVE_CHECKPOINT_DIR"] + "/latest";
   e["DOVE_CHECKPOINT_SIGNAL"] = std::to_string(order.checkpoint_signal);

@@ -181,6 +181,13 @@ class Executing {
 
 }  // namespace
 
+std::vector<pid_t> processes_of(const std::vector<std::string>& marks) {
+  const std::optional<Table> table = read_table({marks.begin(), marks.end()});
+  if (!table) return {};
+  const std::set<pid_t> found = members(*table, {});
+  return {found.begin(), found.end()};
+}
+
 SweepResult sweep(const std::vector<SweepTarget>& targets, std::chrono::milliseconds limit) {
   std::set<std::string> marks;
   for (const SweepTarget& target : targets) {

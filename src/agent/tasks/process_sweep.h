@@ -24,6 +24,10 @@ struct SweepResult {
   bool clean = true;  // false: some still run at the limit, or /proc cannot be read
 };
 
+// The processes of the tasks with these marks, at one look. One that is in the middle of execve(2)
+// may be missing.
+std::vector<pid_t> processes_of(const std::vector<std::string>& marks);
+
 // Ends all processes of all `targets` (one look at /proc serves all), and returns when none is
 // left, at the latest after `limit`; where a process is in the middle of execve(2), 200 ms at most.
 SweepResult sweep(const std::vector<SweepTarget>& targets, std::chrono::milliseconds limit);

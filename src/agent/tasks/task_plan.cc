@@ -12,6 +12,7 @@
 #include "agent/aside/linux_user.h"
 #include "agent/containers/container_network.h"
 #include "agent/devices/direct_storage.h"
+#include "agent/forward/task_socket.h"
 #include "agent/health/progress.h"
 #include "agent/tasks/output_path.h"
 #include "model/huge_pages.h"
@@ -284,6 +285,8 @@ Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>&
   plan.shared.push_back({checkpoints, checkpoints, true});
   const std::string progress = own_progress_directory(context.attempt_directory);
   plan.shared.push_back({progress, progress, true, true});
+  const std::string sockets = sockets_directory(context.attempt_directory);
+  plan.shared.push_back({sockets, sockets, true, true});
   const DeviceEdits* const named =
       facts.allocator == nullptr ? nullptr : facts.allocator->find(grants);
   // A plug-in that names its devices for CDI knows better.

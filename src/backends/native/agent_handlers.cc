@@ -430,7 +430,7 @@ void read_step_input(Agents& agents, CallPtr call) {
 
 void join_exec(Agents& agents, CallPtr call) {
   const std::string id = call->parameters[1];
-  agents.execs.join(call, id);
+  agents.links.join(call, id);
 }
 
 constexpr std::size_t kBodyMax = 64 * listener::kMiB;  // of an agent with thousands of tasks

@@ -20,12 +20,14 @@ Agents::Agents(listener::Desk& on_desk)
           [this](Epoch epoch, Seq head) { return head_proof(epoch, head); },
           [this](NodeId node, bool silent) { session_ended(node, silent); }),
       steps(desk.loop, desk.projection, sessions, relays, desk.options.data_dir + "/steps.jsonl"),
-      execs(desk.loop, desk.projection, sessions,
+      links(desk.loop, sessions),
+      execs(desk.projection, links,
             [this](StampedEvent event, listener::Desk::Done done) {
               controller::Input input;
               input.events.push_back(std::move(event));
               desk.submit(std::move(input), std::move(done));
-            }) {
+            }),
+      forwards(desk.projection, links) {
   desk.on_batch([this](const listener::RecentBatch& recent) {
     for (const Decision& decision : recent.committed->batch.decisions) progress.decided(decision);
   });
@@ -99,7 +101,7 @@ void Agents::observe_disconnected(NodeId node, bool silent) {
 void Agents::end_all() {
   sessions.end_all();
   steps.close_all();
-  execs.close_all();
+  links.close_all();
 }
 
 }  // namespace dove::backends

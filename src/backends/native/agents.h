@@ -13,7 +13,9 @@
 #include "backends/backend.h"
 #include "backends/native/agent_sessions.h"
 #include "backends/native/allowance.h"
-#include "backends/native/execs.h"
+#include "backends/native/links/execs.h"
+#include "backends/native/links/forwards.h"
+#include "backends/native/links/task_links.h"
 #include "backends/native/order_lines.h"
 #include "backends/native/progress.h"
 #include "backends/native/refusals.h"
@@ -39,7 +41,9 @@ struct Agents {
   Relays relays;
   AgentSessions sessions;
   Steps steps;
+  TaskLinks links;
   Execs execs;
+  Forwards forwards;
   std::map<NodeId, std::string> sync_tickets;  // the last given to each, until it is used
   std::map<NodeId, Allowance> allowances;      // of what each may have written down
   std::set<std::string> joining;  // digests of join tokens whose use is not yet durable

@@ -21,7 +21,11 @@ class NativeBackend::Work : public RunningWork {
   void read_log(CallPtr call, const LogRequest& request) override {
     stream_log(std::move(call), request, agents_.relays, agents_.sessions);
   }
-  void open_exec(const CallPtr& call, JobId job) override { agents_.execs.open(call, job); }
+  void open_link(const CallPtr& call, JobId job,
+                 const std::optional<ForwardRequest>& wanted) override {
+    if (!wanted) return agents_.execs.open(call, job);
+    agents_.forwards.open(call, job, *wanted);
+  }
   int signal(const core::Job& job, int number, SignalTo to) override {
     const core::Attempt& attempt = job.attempts.back();
     protocol::Control control;

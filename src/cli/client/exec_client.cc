@@ -11,13 +11,12 @@
 
 #include "cli/client/api.h"
 #include "cli/client/own_streams.h"
+#include "cli/client/task_link.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/raw_terminal.h"
 #include "cli/terminal/terminal.h"
 #include "codec/json.h"
-#include "wire/address.h"
 #include "wire/loop.h"
-#include "wire/tls/tls.h"
 #include "wire/web_socket/piece.h"
 #include "wire/web_socket/web_socket.h"
 
@@ -29,44 +28,16 @@ using wire::Channel;
 
 constexpr std::size_t kTextBytesMax = 1 << 20;
 
-struct Place {
-  wire::Address address;
-  std::string prefix;
-};
-
-Result<Place> place_of(const Endpoint& endpoint) {
-  Result<wire::ServerUrl> url = wire::parse_server_url(endpoint.url);
-  if (!url.ok()) {
-    Error bad = url.error();
-    bad.message += fmt::format(" (the URL is from {})", endpoint.origin);
-    return bad;
-  }
-  Place place{{url->host, url->port, nullptr}, url->prefix};
-  if (!url->secure) return place;
-  wire::TlsClientOptions options;
-  if (!endpoint.ca_file.empty()) {
-    TRY_ASSIGN(options.authorities_pem, read_line_file(endpoint.ca_file));
-    options.authorities_pem += '\n';
-  }
-  TRY_ASSIGN(place.address.tls, wire::Tls::for_client(options));
-  return place;
-}
-
 class ExecClient {
  public:
   ExecClient(std::string name, const Endpoint& endpoint, const ExecWanted& wanted)
       : name_(std::move(name)), endpoint_(endpoint), wanted_(wanted) {}
 
   Result<int> run() {
-    TRY_ASSIGN(const Place place, place_of(endpoint_));
+    TRY_ASSIGN(const TaskLink link, TaskLink::find(endpoint_));
     signal(SIGPIPE, SIG_IGN);
     loop_.on_signal({SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGWINCH, SIGCONT},
                     [this](int number) { heard(number); });
-    wire::Request request;
-    request.target = place.prefix + job_target(wanted_.job, "/exec");
-    const std::string user = environment_value("DOVE_USER");
-    request.headers = {{"Authorization", "Bearer " + endpoint_.token},
-                       {"X-Dove-User", user.empty() ? local_user() : user}};
     wire::WebSocketCallbacks callbacks;
     callbacks.on_text = [this](std::string_view text) { hear(text); };
     callbacks.on_bytes = [this](std::string_view message) { print(message); };
@@ -77,8 +48,7 @@ class ExecClient {
           say_word({{"took", bytes}});
         },
         [this] { leave(SIGPIPE); });
-    socket_ =
-        wire::connect_web_socket(loop_, place.address, std::move(request), std::move(callbacks));
+    socket_ = link.open(loop_, job_target(wanted_.job, "/exec"), std::move(callbacks));
     say_word(first_word());
     loop_.run();
     writer_.reset();  // writes the rest
@@ -116,9 +86,7 @@ class ExecClient {
     } else if (said->contains("exit")) {
       tell_exit(said->at("exit"));
     } else if (said->contains("error")) {
-      const json& error = said->at("error");
-      fail(Error{wire::kind_of_status(static_cast<int>(number_of(error, "status", 409))),
-                 text_of(error, "code"), text_of(error, "message"), ""});
+      fail(error_of_word(said->at("error")));
     }
   }
 
@@ -167,14 +135,7 @@ class ExecClient {
     loop_.stop();
   }
 
-  void closed(const Error& error) {
-    if (error.code.starts_with("http_")) {
-      return fail(error_of_problem(std::atoi(error.code.c_str() + 5), error.message));
-    }
-    if (error.code == "connection_refused" || error.code == "host_unknown") return fail(error);
-    fail(Error{ErrorKind::kUnavailable, "connection_lost",
-               "the connection to the server broke, so the command was ended", ""});
-  }
+  void closed(const Error& error) { fail(error_of_closed(error, "command")); }
 
   void heard(int number) {
     if (number == SIGWINCH || number == SIGCONT) {

@@ -1,4 +1,4 @@
-#include "backends/native/execs.h"
+#include "backends/native/links/running_task.h"
 
 #include <gtest/gtest.h>
 

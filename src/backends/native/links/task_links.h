@@ -1,0 +1,65 @@
+// TaskLinks: WebSockets of people into running tasks, each joined to one of the task's agent.
+//
+// The client's WebSocket is accepted, an order goes to the task's node, whose agent opens a
+// WebSocket of its own, and from then on what comes on one leaves on the other. How much is under
+// way is for the two ends to bound (wire/web_socket/piece.h): a peer that does not is dropped. A
+// link ends with either of its connections. Loop thread only.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "backends/native/agent_sessions.h"
+#include "backends/node_backend.h"
+#include "listener/call.h"
+#include "wire/web_socket/web_socket.h"
+
+namespace dove::backends {
+
+struct TaskLink {
+  std::string id;    // that its agent is told, and nobody can guess
+  std::string what;  // it is for, in messages: "command", "connection"
+  JobId job;
+  Cause cause;
+  NodeId node;  // that its agent's connection comes from, once it was ordered
+  std::unique_ptr<wire::WebSocket> client;
+  std::unique_ptr<wire::WebSocket> agent;
+  std::function<void(std::string_view)> on_first;  // of the client's texts, once; unset: none is
+  wire::Timer timer;
+};
+
+using TaskLinkPtr = std::shared_ptr<TaskLink>;
+
+class TaskLinks {
+ public:
+  TaskLinks(wire::Loop& loop, AgentSessions& sessions) : loop_(loop), sessions_(sessions) {}
+
+  // Answers `call` with a WebSocket; nullptr: with an error. The client's first text goes to
+  // `on_first`, if there is one, and has to come soon.
+  using OnFirst = std::function<void(const TaskLinkPtr&, std::string_view)>;
+  TaskLinkPtr open(const CallPtr& call, JobId job, std::string what, OnFirst on_first = {});
+  // Has the agent of `node` open its end: `line` is the control line that names the link.
+  void order(const TaskLinkPtr& link, NodeId node, std::string_view line);
+  // Answers the agent's call with the other end of the link `id`.
+  void join(const CallPtr& call, const std::string& id);
+  // Tells the client why, and ends the link.
+  void fail(const TaskLinkPtr& link, const Error& error);
+  void close_all();
+
+  bool has(const TaskLinkPtr& link) const { return links_.count(link->id) != 0; }
+  std::size_t count(const std::string& what) const;
+  std::size_t count(JobId job, const std::string& what) const;
+
+ private:
+  void end(const TaskLinkPtr& link, const std::string& why);
+
+  wire::Loop& loop_;
+  AgentSessions& sessions_;
+  std::map<std::string, TaskLinkPtr> links_;  // by id
+};
+
+}  // namespace dove::backends

@@ -1,0 +1,118 @@
+#include "cli/client/local_peer.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace dove::cli {
+namespace {
+
+constexpr std::size_t kTableBytesMax = 64 << 20;
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  while (true) {
+    const std::size_t begin = line.find_first_not_of(' ');
+    if (begin == std::string_view::npos) return words;
+    line.remove_prefix(begin);
+    words.push_back(line.substr(0, line.find(' ')));
+    line.remove_prefix(words.back().size());
+  }
+}
+
+std::string read_table(const char* path) {
+  std::string text;
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return text;
+  char some[64 * 1024];
+  ssize_t got = 0;
+  while (text.size() < kTableBytesMax && (got = ::read(fd, some, sizeof some)) > 0) {
+    text.append(some, static_cast<std::size_t>(got));
+  }
+  ::close(fd);
+  return text;
+}
+
+// One end of a connection as the tables write it: of IPv4 in both of them.
+struct End {
+  std::string v4;  // "": it is none
+  std::string v6;
+};
+
+std::string hex_words(const void* address, std::size_t size) {
+  std::string text;
+  for (std::size_t at = 0; at < size; at += 4) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, static_cast<const char*>(address) + at, sizeof word);
+    text += fmt::format("{:08X}", word);
+  }
+  return text;
+}
+
+End end_of(const sockaddr_storage& name) {
+  constexpr unsigned char kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  End end;
+  if (name.ss_family == AF_INET) {
+    sockaddr_in v4{};
+    std::memcpy(&v4, &name, sizeof v4);
+    const std::string port = fmt::format(":{:04X}", ntohs(v4.sin_port));
+    const std::string word = hex_words(&v4.sin_addr, 4);
+    end.v4 = word + port;
+    end.v6 = hex_words(kMapped, sizeof kMapped) + word + port;
+  } else if (name.ss_family == AF_INET6) {
+    sockaddr_in6 v6{};
+    std::memcpy(&v6, &name, sizeof v6);
+    end.v6 = hex_words(&v6.sin6_addr, 16) + fmt::format(":{:04X}", ntohs(v6.sin6_port));
+  }
+  return end;
+}
+
+}  // namespace
+
+std::optional<uid_t> find_owner(std::string_view table, const std::string& local,
+                                const std::string& remote) {
+  constexpr std::size_t kUidWord = 7;
+  constexpr std::size_t kInodeWord = 9;
+  while (!table.empty()) {
+    const std::string_view line = table.substr(0, table.find('\n'));
+    table.remove_prefix(std::min(table.size(), line.size() + 1));
+    const std::vector<std::string_view> words = words_of(line);
+    if (words.size() <= kInodeWord || words[1] != local || words[2] != remote) continue;
+    // What no process holds any more is written down as root's.
+    if (words[kInodeWord] == "0") return std::nullopt;
+    uid_t uid = 0;
+    const std::string_view text = words[kUidWord];
+    const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), uid);
+    if (error != std::errc() || at != text.data() + text.size()) return std::nullopt;
+    return uid;
+  }
+  return std::nullopt;
+}
+
+std::optional<uid_t> owner_of_peer(int fd) {
+  sockaddr_storage own{};
+  sockaddr_storage peer{};
+  socklen_t own_size = sizeof own;
+  socklen_t peer_size = sizeof peer;
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_size) != 0 ||
+      ::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &peer_size) != 0) {
+    return std::nullopt;
+  }
+  const End here = end_of(own);
+  const End there = end_of(peer);
+  if (!there.v4.empty()) {
+    const auto found = find_owner(read_table("/proc/net/tcp"), there.v4, here.v4);
+    if (found) return found;
+  }
+  return find_owner(read_table("/proc/net/tcp6"), there.v6, here.v6);
+}
+
+}  // namespace dove::cli

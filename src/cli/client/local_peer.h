@@ -1,0 +1,24 @@
+// LocalPeer: whose process is at the other end of a connection over loopback.
+//
+// A port of loopback is open to every user of the machine; who listens for one user alone asks the
+// kernel, which writes down in /proc/net/tcp whose each socket is.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace dove::cli {
+
+// Whose socket it is that has these ends ("0100007F:1F90"), in the text of /proc/net/tcp or tcp6.
+// Nothing: there is none, or nobody holds it any more.
+std::optional<uid_t> find_owner(std::string_view table, const std::string& local,
+                                const std::string& remote);
+
+// Whose socket the accepted connection comes from. Nothing: it is not over loopback, or nobody
+// knows.
+std::optional<uid_t> owner_of_peer(int fd);
+
+}  // namespace dove::cli
