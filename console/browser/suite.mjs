@@ -22,6 +22,7 @@ async function test(name, body) {
   } catch (error) {
     failed.push(name);
     console.log(`FAILED  ${name}\n${error.stack ?? error}`);
+    console.log(`at ${page.url()}: ${(await page.locator('main').innerText()).slice(0, 800)}`);
   }
 }
 
@@ -116,7 +117,6 @@ await test('an ended job is submitted again, with what it asked for', async () =
     name: 'once',
     script: '#!/bin/bash\necho again\n',
     gpus: 2,
-    memory: '1Gi',
     time_limit: '2h',
   });
   await untilState(once, 'completed');
