@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import unittest
 
-from cluster import DOVE, Cluster, make_bare_image
+from cluster import DOVE, Cluster, make_bare_image, until
 
 # Takes the options of JupyterLab and code-server that matter; serves HTTP and a WebSocket that says everything again.
 STAND_IN = r'''#!/usr/bin/python3
@@ -218,6 +218,32 @@ class SessionTest(SessionBed):
         session.expect("is waiting")
         self.assertIn(f"job {session.job} is cancelled", session.end())
         self.assertEqual(self.cluster.wait(session.job)["state"], "cancelled")
+
+    def test_it_survives_a_restarted_server_and_follows_a_requeued_job(self):
+        session = self.notebook()
+        port, path = session.url()
+        self.assertEqual(get(port, path)[0], 200)
+
+        def answers():
+            try:
+                return get(port, path)[0] == 200
+            except (OSError, http.client.HTTPException):
+                return False
+        self.cluster.server.kill()
+        self.cluster.server.wait()
+        self.assertFalse(answers())
+        self.cluster.start_server()
+        self.cluster.wait_connected()
+        until(answers, 20, "the way in to be open again")
+        self.cluster.api.call("POST", f"/v1/jobs/{session.job}/requeue")
+        until(lambda: self.cluster.job(session.job)["attempt"] == 2 and answers(), 30, "the next attempt to answer")
+        # Where the next attempt has to wait, so does the session, and says why.
+        self.cluster.api.call("POST", "/v1/nodes/node1/drain", {"reason": "a test"})
+        self.cluster.api.call("POST", f"/v1/jobs/{session.job}/requeue")
+        session.expect(rf"Job {session.job} is waiting: ")
+        self.cluster.api.call("POST", "/v1/nodes/node1/undrain")
+        self.assertEqual(session.url(), (port, path))
+        self.assertTrue(answers())
 
     def test_a_job_of_ones_own_with_an_app(self):
         with socket.socket() as free:
