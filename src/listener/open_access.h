@@ -2,8 +2,7 @@
 // a task, a port of one, a log that is followed.
 //
 // A key that is revoked or has ended, a user who is disabled or deleted, and a role that was taken
-// away count at once: what is said in the log about people is looked at by each of them anew. Loop
-// thread only.
+// away count at once: each record about people makes all of these looked at anew. Loop thread only.
 #pragma once
 
 #include <functional>
