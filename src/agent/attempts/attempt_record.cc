@@ -102,8 +102,9 @@ Result<void> write_attempt(const std::string& directory, const LaunchOrder& orde
     TRY(make_directory(directory + "/work", 0700, user_of(linux_user)));
   }
   // A container's user is another.
-  if (order.exec.container.image.empty()) {
-    TRY(make_directory(sockets_directory(directory), 0700, user_of(linux_user)));
+  const bool makes_sockets = !order.exec.workdir.empty() && order.exec.container.image.empty();
+  if (makes_sockets) {
+    TRY(make_directory(sockets_directory(directory, order.exec), 0700, user_of(linux_user)));
   }
   const bool shares =
       std::any_of(order.placement.devices.begin(), order.placement.devices.end(),

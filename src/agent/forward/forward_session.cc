@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "agent/forward/task_socket.h"
 #include "codec/json.h"
 
 namespace dove::agent {
@@ -130,10 +129,10 @@ void ForwardSession::confirm() {
 
 void ForwardSession::connect_socket() {
   if (order_.looks_only) {
-    const Result<void> found = find_task_socket(target_->attempt_directory, order_.socket);
+    const Result<void> found = find_task_socket(target_->sockets, order_.socket);
     return found.ok() ? splice() : break_off(found.error());
   }
-  const Result<int> made = connect_task_socket(target_->attempt_directory, order_.socket);
+  const Result<int> made = connect_task_socket(target_->sockets, order_.socket);
   if (!made.ok() && made.error().code == "busy" && ++busy_looks_ < kBusyLooks) {
     limit_ = host_.loop->after(kBusyWait, [this] { connect_socket(); });
     return;

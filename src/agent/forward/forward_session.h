@@ -17,6 +17,7 @@
 
 #include "agent/attempts/order.h"
 #include "agent/forward/task_port.h"
+#include "agent/forward/task_socket.h"
 #include "wire/loop.h"
 #include "wire/web_socket/splice.h"
 #include "wire/web_socket/web_socket.h"
@@ -38,7 +39,7 @@ using KnownPorts = std::map<std::pair<Rank, std::int32_t>, TaskPort>;
 
 struct ForwardTarget {
   std::vector<std::string> marks;  // of the task's processes
-  std::string attempt_directory;
+  TaskSockets sockets;
 };
 
 class ForwardSession {

@@ -14,7 +14,7 @@ Result<ForwardTarget> HeldAttempt::forward_target(Rank rank) {
   const Error not_running{ErrorKind::kConflict, "not_running",
                           "the task is not running, so there is nothing to connect to", ""};
   if (stage_ != Stage::kStarted || !context_.keeps_records) return not_running;
-  ForwardTarget target{{}, directory_};
+  ForwardTarget target{{}, {directory_, sockets_directory(directory_, order_.exec)}};
   bool runs = false;
   for (const auto& slot : tasks_) {
     if (slot->plan.rank != rank || !slot->started || slot->ended) continue;

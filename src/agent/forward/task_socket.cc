@@ -11,11 +11,12 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 namespace dove::agent {
 namespace {
 
-constexpr char kSockets[] = "sockets";
+namespace fs = std::filesystem;
 
 class Descriptor {
  public:
@@ -58,17 +59,19 @@ std::string why_not(int error) {
 }
 
 // The file, opened for its place alone; the caller owns it.
-Result<int> open_task_socket(const std::string& attempt_directory, const std::string& path) {
-  std::string beneath = fmt::format("{}/{}", kSockets, path);
+Result<int> open_task_socket(const TaskSockets& sockets, const std::string& path) {
+  const std::string& attempt = sockets.attempt_directory;
+  const std::string name = fs::path(sockets.directory).filename().string();
+  std::string beneath = name + "/" + path;
   if (path.starts_with('/')) {
-    if (!path.starts_with(attempt_directory + "/")) {
+    if (!path.starts_with(attempt + "/")) {
       return no_such_socket(path, "the path leads out of the task's directory");
     }
-    beneath = path.substr(attempt_directory.size() + 1);
+    beneath = path.substr(attempt.size() + 1);
   }
-  const Descriptor base(::open(attempt_directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  struct stat sockets {};
-  if (base.get() < 0 || ::fstatat(base.get(), kSockets, &sockets, AT_SYMLINK_NOFOLLOW) != 0) {
+  const Descriptor base(::open(attempt.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  struct stat owner {};
+  if (base.get() < 0 || ::fstatat(base.get(), name.c_str(), &owner, AT_SYMLINK_NOFOLLOW) != 0) {
     return no_such_socket(path, std::strerror(errno));
   }
   Descriptor socket_file(open_beneath(base.get(), beneath));
@@ -77,7 +80,7 @@ Result<int> open_task_socket(const std::string& attempt_directory, const std::st
     return no_such_socket(path, why_not(errno));
   }
   if (!S_ISSOCK(found.st_mode)) return no_such_socket(path, "that file is no socket");
-  if (found.st_uid != sockets.st_uid) {
+  if (found.st_uid != owner.st_uid) {
     return Error{ErrorKind::kDenied, "not_yours",
                  fmt::format("the socket {} belongs to another user than the task's", path),
                  "socket"};
@@ -87,18 +90,19 @@ Result<int> open_task_socket(const std::string& attempt_directory, const std::st
 
 }  // namespace
 
-std::string sockets_directory(const std::string& attempt_directory) {
-  return attempt_directory + "/" + kSockets;
+std::string sockets_directory(const std::string& attempt_directory, const ExecSpec& exec) {
+  const bool has_workdir = exec.workdir.empty() && exec.container.image.empty();
+  return attempt_directory + (has_workdir ? "/work" : "/sockets");
 }
 
-Result<void> find_task_socket(const std::string& attempt_directory, const std::string& path) {
-  TRY_ASSIGN(const int fd, open_task_socket(attempt_directory, path));
+Result<void> find_task_socket(const TaskSockets& sockets, const std::string& path) {
+  TRY_ASSIGN(const int fd, open_task_socket(sockets, path));
   ::close(fd);
   return {};
 }
 
-Result<int> connect_task_socket(const std::string& attempt_directory, const std::string& path) {
-  TRY_ASSIGN(const int fd, open_task_socket(attempt_directory, path));
+Result<int> connect_task_socket(const TaskSockets& sockets, const std::string& path) {
+  TRY_ASSIGN(const int fd, open_task_socket(sockets, path));
   const Descriptor socket_file(fd);
   Descriptor made(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   sockaddr_un name{};

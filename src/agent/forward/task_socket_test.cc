@@ -24,7 +24,11 @@ class TaskSocketTest : public testing::Test {
     char pattern[] = "/tmp/dove-task-socket.XXXXXX";
     folder_ = ::mkdtemp(pattern);
     attempt_ = folder_ + "/7.1";
-    fs::create_directories(sockets_directory(attempt_));
+    ExecSpec exec;
+    EXPECT_EQ(sockets_directory(attempt_, exec), attempt_ + "/work");
+    exec.workdir = "/shared/ann";
+    sockets_ = sockets_directory(attempt_, exec);
+    fs::create_directories(sockets_);
     fs::create_directories(attempt_ + "/output");
   }
   void TearDown() override {
@@ -42,7 +46,7 @@ class TaskSocketTest : public testing::Test {
   }
   // "": it is connected to.
   std::string refusal(const std::string& path) {
-    const Result<int> made = connect_task_socket(attempt_, path);
+    const Result<int> made = connect_task_socket({attempt_, sockets_}, path);
     if (!made.ok()) return made.error().code + ": " + made.error().message;
     ::close(*made);
     return "";
@@ -55,26 +59,27 @@ class TaskSocketTest : public testing::Test {
 
   std::string folder_;
   std::string attempt_;
+  std::string sockets_;
   std::vector<int> listening_;
 };
 
 TEST_F(TaskSocketTest, IsReachedInItsDirectoryAndInTheWorkingDirectory) {
-  listen_at(sockets_directory(attempt_) + "/app");
+  listen_at(sockets_ + "/app");
   listen_at(attempt_ + "/output/own");
   EXPECT_EQ(refusal("app"), "");
   EXPECT_EQ(refusal("./app"), "");
-  EXPECT_EQ(refusal(sockets_directory(attempt_) + "/app"), "");
+  EXPECT_EQ(refusal(sockets_ + "/app"), "");
   EXPECT_EQ(refusal(attempt_ + "/output/own"), "");
   EXPECT_EQ(refusal("../output/own"), "");
-  EXPECT_TRUE(find_task_socket(attempt_, "app").ok());
-  EXPECT_EQ(find_task_socket(attempt_, "other").error().code, "no_such_socket");
+  EXPECT_TRUE(find_task_socket({attempt_, sockets_}, "app").ok());
+  EXPECT_EQ(find_task_socket({attempt_, sockets_}, "other").error().code, "no_such_socket");
 }
 
 TEST_F(TaskSocketTest, PathsThatLeadOutAreNotFollowed) {
   listen_at(folder_ + "/outside");
-  fs::create_symlink(folder_ + "/outside", sockets_directory(attempt_) + "/link");
-  fs::create_symlink(folder_, sockets_directory(attempt_) + "/away");
-  fs::create_symlink("../..", sockets_directory(attempt_) + "/up");
+  fs::create_symlink(folder_ + "/outside", sockets_ + "/link");
+  fs::create_symlink(folder_, sockets_ + "/away");
+  fs::create_symlink("../..", sockets_ + "/up");
   EXPECT_TRUE(says("link", "there is a link in the path"));
   EXPECT_TRUE(says("away/outside", "there is a link in the path"));
   EXPECT_TRUE(says("up/outside", "there is a link in the path"));
@@ -85,26 +90,27 @@ TEST_F(TaskSocketTest, PathsThatLeadOutAreNotFollowed) {
 }
 
 TEST_F(TaskSocketTest, WhatIsNoSocketOrNotThereIsNamed) {
-  std::ofstream(sockets_directory(attempt_) + "/file") << "text";
+  std::ofstream(sockets_ + "/file") << "text";
   EXPECT_TRUE(says("file", "is no socket"));
   EXPECT_TRUE(says("", "is no socket"));
   EXPECT_TRUE(says("nothing", "No such file"));
   EXPECT_TRUE(says(std::string(5000, 'x'), "too long"));
-  EXPECT_EQ(connect_task_socket(folder_ + "/8.1", "app").error().code, "no_such_socket");
+  EXPECT_EQ(connect_task_socket({folder_ + "/8.1", folder_ + "/8.1/sockets"}, "app").error().code,
+            "no_such_socket");
 }
 
 TEST_F(TaskSocketTest, OfAnotherUserIsRefused) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
-  listen_at(sockets_directory(attempt_) + "/app");
-  ASSERT_EQ(::chown(sockets_directory(attempt_).c_str(), 61001, 61001), 0);
+  listen_at(sockets_ + "/app");
+  ASSERT_EQ(::chown(sockets_.c_str(), 61001, 61001), 0);
   EXPECT_TRUE(says("app", "not_yours"));
-  ASSERT_EQ(::chown((sockets_directory(attempt_) + "/app").c_str(), 61001, 61001), 0);
+  ASSERT_EQ(::chown((sockets_ + "/app").c_str(), 61001, 61001), 0);
   EXPECT_EQ(refusal("app"), "");
 }
 
 TEST_F(TaskSocketTest, WhoAcceptsNothingIsBusyAndWhoIsGoneDoesNotAnswer) {
-  listen_at(sockets_directory(attempt_) + "/app", 0);
-  const Result<int> first = connect_task_socket(attempt_, "app");
+  listen_at(sockets_ + "/app", 0);
+  const Result<int> first = connect_task_socket({attempt_, sockets_}, "app");
   ASSERT_TRUE(first.ok());
   EXPECT_TRUE(says("app", "busy: "));
   ::close(*first);

@@ -150,7 +150,7 @@ void add_dove(const AgentFacts& facts, const LaunchOrder& order, Rank rank,
   if (!facts.authority_path.empty()) e["DOVE_CA_FILE"] = facts.authority_path;
   e["DOVE_JOB_TOKEN"] = order.job_token;
   add_progress(facts, order, rank, attempt_directory, e);
-  e["DOVE_SOCKETS"] = sockets_directory(attempt_directory);
+  e["DOVE_SOCKETS"] = sockets_directory(attempt_directory, order.exec);
   e["DOVE_CHECKPOINT_DIR"] = checkpoints_of(facts, order.key.job);
   e["DOVE_CHECKPOINT_LATEST"] = e["DOVE_CHECKPOINT_DIR"] + "/latest";
   e["DOVE_CHECKPOINT_SIGNAL"] = std::to_string(order.checkpoint_signal);

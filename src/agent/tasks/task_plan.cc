@@ -285,7 +285,7 @@ Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>&
   plan.shared.push_back({checkpoints, checkpoints, true});
   const std::string progress = own_progress_directory(context.attempt_directory);
   plan.shared.push_back({progress, progress, true, true});
-  const std::string sockets = sockets_directory(context.attempt_directory);
+  const std::string sockets = sockets_directory(context.attempt_directory, context.order.exec);
   plan.shared.push_back({sockets, sockets, true, true});
   const DeviceEdits* const named =
       facts.allocator == nullptr ? nullptr : facts.allocator->find(grants);

@@ -31,9 +31,9 @@ Error cannot_listen(const std::string& address, std::uint16_t port, int error) {
   const std::string where = wire::Address{address, port}.text();
   if (error == EADDRINUSE) {
     return Error{ErrorKind::kConflict, "address_in_use",
-                 fmt::format("port {} of {} is taken on this machine; name another, as "
-                             "{}:REMOTE, or 0:REMOTE for any that is free",
-                             port, address, port < 65535 ? port + 1 : 8080),
+                 fmt::format("port {} of {} is taken on this machine; choose another one, or 0 for "
+                             "any that is free",
+                             port, address),
                  "port"};
   }
   return Error{ErrorKind::kInvalid, "bad_address",

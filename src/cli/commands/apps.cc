@@ -48,10 +48,11 @@ Result<void> read_way_in(const Invocation& invocation, SessionWanted& wanted) {
 }
 
 std::vector<OptionSpec> way_in_options() {
-  return {{"local-port", 0, "PORT", "port of this machine (any that is free)"},
-          {"address", 0, "ADDRESS", "listen at this address (127.0.0.1)"},
-          {"patience", 0, "SECONDS", "how long the app may take to answer once the job runs (120)"},
-          {"rm", 0, "", "cancel the job when this command is interrupted"}};
+  return {
+      {"local-port", 0, "PORT", "port of this machine (any that is free)"},
+      {"address", 0, "ADDRESS", "listen here (127.0.0.1); whoever reaches another address gets in"},
+      {"patience", 0, "SECONDS", "how long the app may take to answer once the job runs (120)"},
+      {"rm", 0, "", "cancel the job when this command is interrupted"}};
 }
 
 bool is_job_id(const std::string& text) {

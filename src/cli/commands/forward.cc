@@ -159,7 +159,8 @@ std::vector<Command> forward_commands() {
       "that is free. Goes on until it is interrupted or the job no longer runs.";
   forward.options = {{"rank", 0, "RANK", "of this task (0)"},
                      {"task", 0, "TASK", "of this task: a rank, or GROUP/NUMBER"},
-                     {"address", 0, "ADDRESS", "listen at this address (127.0.0.1)"}};
+                     {"address", 0, "ADDRESS",
+                      "listen here (127.0.0.1); whoever reaches another address gets in"}};
   return {{forward, guarded("port-forward", run)}};
 }
 
