@@ -1,6 +1,7 @@
 // ExecSpec as JSON: the running half of a submission, and the blob it is kept as.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "codec/json.h"
@@ -124,6 +125,28 @@ void read_container(JsonFields& fields, ContainerSpec& v) {
   }
 }
 
+// A path as a browser asks for it: nothing of it may end the request's line.
+void read_url_path(JsonFields& fields, std::string_view name, std::string& out) {
+  fields.text(name, out, {1024, TextRule::Kind::kLine});
+  const bool is_plain = std::none_of(out.begin(), out.end(), [](char c) { return c == ' '; });
+  if (!out.empty() && (!out.starts_with('/') || out.starts_with("//") || !is_plain)) {
+    fields.fail(name, "bad_value", R"(write a path as in "/lab", without spaces)");
+  }
+}
+
+void read_app(JsonFields& fields, AppSpec& v) {
+  fields.text("name", v.name, {64, TextRule::Kind::kName});
+  fields.integer("port", v.port, 1, 65'535);
+  fields.text("socket", v.socket, {108, TextRule::Kind::kLine});
+  read_url_path(fields, "health", v.health);
+  read_url_path(fields, "path", v.path);
+  if (v.name.empty()) fields.fail("name", "missing_field", "give the app a name");
+  if ((v.port == 0) == v.socket.empty()) {
+    fields.fail("port", "missing_field",
+                "give the port that the app serves, or its socket in DOVE_SOCKETS");
+  }
+}
+
 void put_text(Json& object, std::string_view name, const std::string& text) {
   if (!text.empty()) object[std::string(name)] = text;
 }
@@ -160,6 +183,7 @@ void read_exec_fields(JsonFields& fields, ExecSpec& v) {
   fields.bytes("output_rotate", v.output.rotate_bytes);
   fields.object("container",
                 [&](JsonFields& container) { read_container(container, v.container); });
+  fields.object("app", [&](JsonFields& app) { read_app(app, v.app); });
   read_umask(fields, v.umask);
   read_signal(fields, "stop_signal", v.stop_signal, 1);
   read_signal(fields, "warn_signal", v.warn_signal, 0);
@@ -168,6 +192,15 @@ void read_exec_fields(JsonFields& fields, ExecSpec& v) {
   fields.text_map("labels", v.labels, {64, TextRule::Kind::kName}, {1024, TextRule::Kind::kAny},
                   kLabelsMax);
   check_sizes(fields, v);
+}
+
+Json app_json(const AppSpec& v) {
+  Json object{{"name", v.name}};
+  if (v.port != 0) object["port"] = v.port;
+  put_text(object, "socket", v.socket);
+  put_text(object, "health", v.health);
+  put_text(object, "path", v.path);
+  return object;
 }
 
 Json exec_json(const ExecSpec& v) {
@@ -186,6 +219,7 @@ Json exec_json(const ExecSpec& v) {
   if (Json container = container_json(v.container); !container.empty()) {
     object["container"] = std::move(container);
   }
+  if (!v.app.name.empty()) object["app"] = app_json(v.app);
   object["umask"] = v.umask;
   object["stop_signal"] = v.stop_signal;
   if (v.warn_signal != 0) object["warn_signal"] = v.warn_signal;

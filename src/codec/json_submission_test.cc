@@ -61,6 +61,27 @@ TEST(Submission, AmountsAndTimesAreReadAsPeopleWriteThem) {
   EXPECT_EQ(got->exec.output.rotate_bytes, 10'000'000);
 }
 
+TEST(Submission, AnAppSaysWhereItServes) {
+  auto got = submit(R"({"command": ["true"], "app": {"name": "files", "port": 8000}})");
+  ASSERT_TRUE(got.ok()) << got.error().message;
+  EXPECT_EQ(got->exec.app.name, "files");
+  EXPECT_EQ(got->exec.app.port, 8000);
+  for (const auto& [app, field] : std::vector<std::pair<std::string, std::string>>{
+           {R"({})", "app.name"},
+           {R"({"name": "x"})", "app.port"},
+           {R"({"name": "x", "port": 80, "socket": "y"})", "app.port"},
+           {R"({"name": "x", "port": 65536})", "app.port"},
+           {R"({"name": "x", "port": 80, "path": "lab"})", "app.path"},
+           {R"({"name": "x", "port": 80, "path": "//elsewhere.example"})", "app.path"},
+           {R"({"name": "x", "port": 80, "path": "/a\r\nb"})", "app.path"},
+           {R"({"name": "x", "port": 80, "health": "/a b"})", "app.health"},
+           {R"({"name": "x", "port": 80, "token": "s"})", "app.token"}}) {
+    got = submit(R"({"command": ["true"], "app": )" + app + "}");
+    ASSERT_FALSE(got.ok()) << app;
+    EXPECT_EQ(got.error().field, field) << app;
+  }
+}
+
 TEST(Submission, WhatIsWrittenIsReadBack) {
   Submission full;
   full.spec = sample_spec();
@@ -86,6 +107,7 @@ TEST(Submission, WhatIsWrittenIsReadBack) {
                          "/data/saved.sqsh",
                          true,
                          true};
+  full.exec.app = {"notebook", 0, "app", "/api", "/lab"};
   full.exec.umask = "077";
   full.exec.stop_signal = 2;
   full.exec.warn_signal = 10;

@@ -28,7 +28,8 @@ struct Call {
   Caller caller;                        // as the route's access asks for
   std::shared_ptr<void> in_progress;    // of the caller's share of the server (throttle.h)
   std::shared_ptr<void> turn;           // kept until the call is answered (server/turns.h)
-  std::function<void(const Error&)> refused = {};  // called with each error that it is answered with
+  std::function<void(const Error&)> refused =
+      {};  // called with each error that it is answered with
 
   void reply(int status, const nlohmann::json& body, wire::Pairs headers = {}) const;
   void fail(const Error& error) const;

@@ -67,6 +67,8 @@ void Desk::on_batch(std::function<void(const RecentBatch&)> listener) {
 
 void Desk::take_batch(std::shared_ptr<const controller::CommittedBatch> batch) {
   const RecentBatch& recent = projection.apply(std::move(batch));
+  // Before anybody is told of the batch: whoever may not see it any more is not.
+  open_access->committed(state(), recent.committed->batch);
   for (const auto& listener : on_batch_) listener(recent);
 }
 
@@ -81,6 +83,7 @@ void Desk::give_up(const Error& why) {
 void Desk::count_time() {
   count_timer_ = loop.after(kCountEvery, [this] { count_time(); });
   projection.time_passed(loop.monotonic_us());
+  open_access->look(state());
   if (loop.monotonic_us() - goodput_kept_us_ >= kKeepGoodput_us) keep_goodput();
 }
 

@@ -16,6 +16,7 @@
 #include "listener/call.h"
 #include "listener/identity.h"
 #include "listener/node_authority.h"
+#include "listener/open_access.h"
 #include "listener/projection.h"
 #include "listener/refusals.h"
 #include "listener/throttle.h"
@@ -72,6 +73,7 @@ class Desk {
   Projection projection;
   Blobs blobs;
   const std::unique_ptr<Throttle> throttle = std::make_unique<Throttle>(options.throttle);
+  const std::unique_ptr<OpenAccess> open_access = std::make_unique<OpenAccess>();
   const std::unique_ptr<Refusals> refusals = std::make_unique<Refusals>(loop, [this](Event event) {
     if (!stopping_) observe(std::move(event));
   });

@@ -66,6 +66,16 @@ struct ContainerSpec {
   bool root = false;        // the task's user is root inside
 };
 
+// What people use a session for: a program of the job that serves web pages. It has no effect on
+// how the job is run; who connects (`dove open`) reads it.
+struct AppSpec {
+  std::string name;       // "notebook"; empty: the job is no session
+  std::int32_t port = 0;  // of rank 0, on loopback; 0: `socket`
+  std::string socket;     // of rank 0, in its directory DOVE_SOCKETS
+  std::string health;     // path that is answered once it serves; empty: "/"
+  std::string path;       // where a browser begins; empty: "/"
+};
+
 struct ExecSpec {
   std::string script;  // LaunchMode::kBatch: the whole script with its #! line
   std::vector<std::string> script_arguments;
@@ -74,6 +84,7 @@ struct ExecSpec {
   std::string workdir;                             // empty: a fresh directory of the attempt
   OutputSpec output;
   ContainerSpec container;
+  AppSpec app;
   std::string umask = "0022";
   std::int32_t stop_signal = 15;
   std::int32_t warn_signal = 0;  // sent warn_before_s before the time limit (sbatch --signal)

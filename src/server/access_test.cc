@@ -113,13 +113,14 @@ struct Rule {
   const char* stranger;  // the code of the refusal; "": allowed
   const char* own;
 };
+const Rule kFamily{"not_yours", ""};
+const Rule kFree{"", ""};
+const Rule kPeople{"not_for_jobs", "not_for_jobs"};
+const Rule kAdmins{"admin_only", "admin_only"};
+const Rule kAgents{"token_invalid", "token_invalid"};
+const Rule kJoin{"join_token_invalid", "join_token_invalid"};
+
 const std::map<std::string, Rule>& rules() {
-  static const Rule kFamily{"not_yours", ""};
-  static const Rule kFree{"", ""};
-  static const Rule kPeople{"not_for_jobs", "not_for_jobs"};
-  static const Rule kAdmins{"admin_only", "admin_only"};
-  static const Rule kAgents{"token_invalid", "token_invalid"};
-  static const Rule kJoin{"join_token_invalid", "join_token_invalid"};
   static const std::map<std::string, Rule> kRules{
       {"submitJob", kFree},
       {"listJobs", kFree},

@@ -77,7 +77,6 @@ Result<EventFilter> read_filter(const Call& call, const core::State& state) {
     return Error{ErrorKind::kDenied, "role_needed",
                  "this takes the role auditor or admin on the cluster", "audit"};
   }
-  filter.caller = call.caller;
   return filter;
 }
 
@@ -121,12 +120,12 @@ void get_events(Context& context, CallPtr call) {
   if (streamed) {
     return context.feed.follow(call->responder->stream(200, {{"Content-Type", "text/event-stream"},
                                                              {"Cache-Control", "no-store"}}),
-                               *after, *filter);
+                               *after, *filter, call->caller);
   }
   const Result<std::int64_t> limit = call->query_number("limit", 1000, 1, 10'000);
   if (!limit.ok()) return call->fail(limit.error());
   Result<EventFeed::Page> page =
-      context.feed.page(*after, *filter, static_cast<std::size_t>(*limit));
+      context.feed.page(*after, *filter, call->caller, static_cast<std::size_t>(*limit));
   if (!page.ok()) return call->fail(page.error());
   const bool more = page->looked_through < state.head;
   call->reply(200, Json{{"events", std::move(page->records)},

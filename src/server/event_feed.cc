@@ -36,11 +36,12 @@ std::string_view kind_of(const StampedEvent& event) { return codec::kind_name(ev
 std::string_view kind_of(const Decision& decision) { return codec::kind_name(decision); }
 
 template <class Record>
-bool wants(const core::State& state, const EventFilter& filter, JobId job, const Record& record) {
+bool wants(const core::State& state, const EventFilter& filter, const listener::Caller& caller,
+           JobId job, const Record& record) {
   if (filter.job.has_value() && job != *filter.job) return false;
   if (filter.audit && !is_audited(event_of(record))) return false;
   if (!filter.kinds.empty() && filter.kinds.count(std::string(kind_of(record))) == 0) return false;
-  return accounts::may_see_record(state, filter.caller, job, event_of(record));
+  return accounts::may_see_record(state, caller, job, event_of(record));
 }
 
 // Calls `fn(head, record)` for each record of `batch` after `after` until it gives false, which is
@@ -66,20 +67,11 @@ bool each_record(const store::Batch& batch, const std::vector<JobId>* new_jobs,
   return true;
 }
 
-// Something that decides who may see what.
-bool is_about_people(const store::Batch& batch) {
-  return std::any_of(batch.events.begin(), batch.events.end(), [](const StampedEvent& event) {
-    return std::holds_alternative<ObjectApplied>(event.event) ||
-           std::holds_alternative<ObjectDeleted>(event.event) ||
-           std::holds_alternative<KeyIssued>(event.event) ||
-           std::holds_alternative<KeyRevoked>(event.event);
-  });
-}
-
 class Collector {
  public:
-  Collector(const EventFilter& filter, const core::State& state, Seq after, std::size_t limit)
-      : filter_(filter), state_(state), limit_(limit) {
+  Collector(const EventFilter& filter, const listener::Caller& caller, const core::State& state,
+            Seq after, std::size_t limit)
+      : filter_(filter), caller_(caller), state_(state), limit_(limit) {
     page_.looked_through = after;
   }
 
@@ -90,7 +82,7 @@ class Collector {
       if (page_.records.size() >= limit_) return false;
       page_.looked_through = head.seq;
       ++looked_at_;
-      if (wants(state_, filter_, head.job, record)) {
+      if (wants(state_, filter_, caller_, head.job, record)) {
         page_.records.push_back(record_json(head, record));
       }
       return true;
@@ -101,6 +93,7 @@ class Collector {
 
  private:
   const EventFilter& filter_;
+  const listener::Caller& caller_;
   const core::State& state_;
   std::size_t limit_;
   std::size_t looked_at_ = 0;
@@ -127,13 +120,13 @@ class Broadcast {
   }
 
   // Those after `after`, as server-sent events.
-  std::string text_for(const EventFilter& filter, Seq after) {
+  std::string text_for(const EventFilter& filter, const listener::Caller& caller, Seq after) {
     std::string text;
     for (Line& line : lines_) {
       if (line.head.seq <= after) continue;
       std::visit(
           [&](const auto* record) {
-            if (!wants(state_, filter, line.head.job, *record)) return;
+            if (!wants(state_, filter, caller, line.head.job, *record)) return;
             if (line.text.empty()) line.text = sse_text(record_json(line.head, *record));
             text += line.text;
           },
@@ -159,13 +152,14 @@ struct EventFeed::Follower {
   std::shared_ptr<wire::Outflow> out;
   Seq sent_through;
   EventFilter filter;
+  std::shared_ptr<const listener::OpenAccess::Held> access;
   bool live = false;
   wire::Timer timer;
 };
 
 Result<EventFeed::Page> EventFeed::page(Seq after, const EventFilter& filter,
-                                        std::size_t limit) const {
-  Collector collector(filter, projection_.state(), after, limit);
+                                        const listener::Caller& caller, std::size_t limit) const {
+  Collector collector(filter, caller, projection_.state(), after, limit);
   const auto& recent = projection_.recent();
   const bool from_recent =
       after >= projection_.state().head ||
@@ -183,7 +177,8 @@ Result<EventFeed::Page> EventFeed::page(Seq after, const EventFilter& filter,
   return collector.page();
 }
 
-void EventFeed::follow(std::shared_ptr<wire::Outflow> out, Seq after, EventFilter filter) {
+void EventFeed::follow(std::shared_ptr<wire::Outflow> out, Seq after, EventFilter filter,
+                       const listener::Caller& caller) {
   auto follower = std::make_shared<Follower>();
   follower->out = std::move(out);
   follower->sent_through = after;
@@ -191,6 +186,12 @@ void EventFeed::follow(std::shared_ptr<wire::Outflow> out, Seq after, EventFilte
   followers_.push_back(follower);
   const std::weak_ptr<Follower> weak = follower;
   follower->out->on_closed([this, weak] { followers_.remove(weak.lock()); });
+  follower->access = access_.hold(caller, [this, weak] {
+    const auto held = weak.lock();
+    if (held == nullptr) return;
+    held->out->close();
+    followers_.remove(held);
+  });
   follower->out->write(wire::format_sse_comment("events"));
   if (!keep_alive_timer_.pending()) keep_alive();
   catch_up(follower);
@@ -212,7 +213,8 @@ void EventFeed::catch_up(const std::shared_ptr<Follower>& follower) {
     }
   };
   if (follower->out->buffered_bytes() > kWaiting_bytes) return later(std::chrono::milliseconds(20));
-  Result<Page> found = page(follower->sent_through, follower->filter, kPiece_records);
+  Result<Page> found =
+      page(follower->sent_through, follower->filter, follower->access->caller, kPiece_records);
   if (!found.ok()) {
     follower->out->write(wire::format_sse(
         {"", "error",
@@ -227,26 +229,7 @@ void EventFeed::catch_up(const std::shared_ptr<Follower>& follower) {
   if (!follower->live) later(std::chrono::milliseconds(0));
 }
 
-// Nobody goes on reading with a key that was revoked or has ended, or as a user who is disabled;
-// and who has lost a role sees no more by it.
-void EventFeed::refresh_callers() {
-  const core::State& state = projection_.state();
-  const Instant now{telemetry::now_us()};
-  std::vector<std::shared_ptr<Follower>> over;
-  for (const auto& follower : followers_) {
-    accounts::Caller& caller = follower->filter.caller;
-    const Key* key = caller.key.empty() ? nullptr : accounts::find_key(state, caller.key);
-    const bool is_late = key != nullptr && key->expires_at <= now;
-    if (is_late || !accounts::refresh(state, caller)) over.push_back(follower);
-  }
-  for (const auto& follower : over) {
-    follower->out->close();
-    followers_.remove(follower);
-  }
-}
-
 void EventFeed::published(const listener::RecentBatch& batch) {
-  if (is_about_people(batch.committed->batch)) refresh_callers();
   if (followers_.empty()) return;
   std::vector<std::shared_ptr<Follower>> over;
   Broadcast broadcast(batch, projection_.state());
@@ -256,7 +239,8 @@ void EventFeed::published(const listener::RecentBatch& batch) {
       over.push_back(follower);
       continue;
     }
-    const std::string text = broadcast.text_for(follower->filter, follower->sent_through);
+    const std::string text =
+        broadcast.text_for(follower->filter, follower->access->caller, follower->sent_through);
     follower->sent_through = batch.committed->last();
     if (!text.empty()) follower->out->write(text);
   }
@@ -270,7 +254,6 @@ void EventFeed::published(const listener::RecentBatch& batch) {
 }
 
 void EventFeed::keep_alive() {
-  refresh_callers();
   for (const auto& follower : followers_) {
     if (follower->live) follower->out->write(wire::format_sse_comment("alive"));
   }

@@ -2,7 +2,8 @@
 //
 // A stream begins after any record: what the projection no longer holds comes from the log in
 // pieces, then it goes on with each batch. A reader who is slow is told `overflow` and dropped; it
-// resumes with the last id it saw. Loop thread only.
+// resumes with the last id it saw. Each reader gets what they may see (accounts/access.h), now.
+// Loop thread only.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "accounts/caller.h"
 #include "base/result.h"
+#include "listener/call.h"
+#include "listener/open_access.h"
 #include "listener/projection.h"
 #include "store/log_store.h"
 #include "wire/loop.h"
@@ -27,22 +29,25 @@ struct EventFilter {
   std::optional<JobId> job;
   std::set<std::string> kinds;  // empty: all
   bool audit = false;           // only what people did, and what was refused to them
-  accounts::Caller caller;      // sees what they may (accounts/access.h)
 };
 
 class EventFeed {
  public:
-  EventFeed(wire::Loop& loop, const listener::Projection& projection, store::LogStore& log)
-      : loop_(loop), projection_(projection), log_(log) {}
+  EventFeed(wire::Loop& loop, const listener::Projection& projection, store::LogStore& log,
+            listener::OpenAccess& access)
+      : loop_(loop), projection_(projection), log_(log), access_(access) {}
 
   struct Page {
     std::vector<nlohmann::json> records;
     Seq looked_through;  // nothing up to here is left out
   };
   // At most `limit` records after `after`. Errors: kNotFound records_forgotten.
-  Result<Page> page(Seq after, const EventFilter& filter, std::size_t limit) const;
+  Result<Page> page(Seq after, const EventFilter& filter, const listener::Caller& caller,
+                    std::size_t limit) const;
 
-  void follow(std::shared_ptr<wire::Outflow> out, Seq after, EventFilter filter);
+  // Until the reader goes, or may not read any more.
+  void follow(std::shared_ptr<wire::Outflow> out, Seq after, EventFilter filter,
+              const listener::Caller& caller);
   void published(const listener::RecentBatch& batch);
   void close_all();
   std::size_t followers() const { return followers_.size(); }
@@ -52,11 +57,11 @@ class EventFeed {
   void catch_up(const std::shared_ptr<Follower>& follower);
   bool send(Follower& follower, const std::vector<nlohmann::json>& records);
   void keep_alive();
-  void refresh_callers();
 
   wire::Loop& loop_;
   const listener::Projection& projection_;
   store::LogStore& log_;
+  listener::OpenAccess& access_;
   std::list<std::shared_ptr<Follower>> followers_;
   wire::Timer keep_alive_timer_;
 };

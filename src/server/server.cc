@@ -45,7 +45,8 @@ struct ApiServer::Impl {
         options(std::move(with)),
         desk(loop, desk_options(options, nodes), controller, log, std::move(identity)),
         backend(on),
-        context{desk, backend.open(desk), options.version, EventFeed(loop, desk.projection, log),
+        context{desk, backend.open(desk), options.version,
+                EventFeed(loop, desk.projection, log, *desk.open_access),
                 JobWaits(loop, desk.projection)},
         routes(listener::bind_routes(context, api_routes())) {
     backend.add_routes(routes);

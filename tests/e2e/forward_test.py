@@ -255,6 +255,29 @@ class ForwardTest(ForwardBed):
         self.assertEqual(forward.process.returncode, 4)
         self.assertIn(f"job {job} no longer runs, it is cancelled", errors)
 
+    def test_a_restarted_agent_breaks_what_is_open_and_serves_what_comes(self):
+        job, port = self.serve(ECHO.format(family="AF_INET", address="127.0.0.1"))
+        forward = self.forward(job, f"0:{port}")
+        name = self.cluster.job(job)["attempts"][-1]["nodes"][0]
+        with forward.connect() as connection:
+            connection.sendall(b"here")
+            self.assertEqual(connection.recv(4), b"here")
+            self.cluster.agents[name].kill()
+            self.cluster.agents[name].wait()
+            self.assertEqual(read_all(connection), b"")
+        self.cluster.start_agent(name)
+        self.cluster.wait_connected()
+
+        def answers():
+            with forward.connect() as connection:
+                try:
+                    connection.sendall(b"again")
+                    return connection.recv(5) == b"again"
+                except ConnectionError:
+                    return False
+        until(answers, 20, "the port to be reached again")
+        self.assertIn("so the connection was ended", forward.end())
+
     # -- refusals
 
     def test_a_port_of_the_host_that_is_not_the_tasks(self):

@@ -11,9 +11,26 @@ import tempfile
 import unittest
 
 from cluster import SKIP, Api, Cluster, until
+from forward_test import Forward, read_all
 
 ANN, BOB, DAN, SHARED = 61001, 61002, 61003, 61004
 SCRIPT = "id -u; id -g; id -G; echo $HOME; echo $USER; pwd; touch $HOME/mark 2>/dev/null && stat -c %u:%g $HOME/mark; exit 0"
+
+# Says where it listens: a port of loopback, and a socket in the directory of its sockets.
+SERVE = """
+import os, socket, threading
+tcp = socket.create_server(("127.0.0.1", 0))
+local = socket.socket(socket.AF_UNIX)
+local.bind(os.environ["DOVE_SOCKETS"] + "/app")
+local.listen()
+def serve(server):
+    while True:
+        with server.accept()[0] as peer:
+            peer.sendall(b"of {user}")
+threading.Thread(target=serve, args=(local,), daemon=True).start()
+print(tcp.getsockname()[1], os.environ["DOVE_SOCKETS"], flush=True)
+serve(tcp)
+"""
 
 
 def make_users(root):
@@ -147,6 +164,31 @@ class LinuxUserTest(unittest.TestCase):
             until(told, 20, f"the reason of {user} in {pool}")
             self.assertFalse(any(attempt["started_at"] for attempt in self.cluster.job(job)["attempts"]))
             self.cluster.run("cancel", str(job), check=False)
+
+    def test_ports_and_sockets_are_reached_by_their_own_user_alone(self):
+        jobs, ports, directories = {}, {}, {}
+        for user in ("ann", "bob"):
+            job = self.apis[user].call("POST", "/v1/jobs", {"command": ["/usr/bin/python3", "-c", SERVE.format(user=user)], "cores": 1})["id"]
+            self.addCleanup(lambda job=job: self.cluster.run("cancel", str(job), check=False))
+            said = until(lambda job=job: self.cluster.job(job)["state"] == "running" and self.cluster.logs(job).split(), 20, "its port")
+            jobs[user], ports[user], directories[user] = job, int(said[0]), said[1]
+
+        def reach(target):
+            forward = Forward(self.cluster, jobs["ann"], f"0:{target}", DOVE_URL=self.cluster.url,
+                              DOVE_TOKEN=self.apis["ann"].headers["Authorization"].split()[1])
+            with forward.connect() as connection:
+                return read_all(connection), forward.end()
+        self.assertEqual(reach(ports["ann"]), (b"of ann", ""))
+        self.assertEqual(reach("unix:app"), (b"of ann", ""))
+        found, errors = reach(ports["bob"])
+        self.assertEqual(found, b"")
+        self.assertIn(f"no process of the task listens on port {ports['bob']}: it listens on {ports['ann']}", errors)
+        found, errors = reach(f"unix:{directories['bob']}/app")
+        self.assertEqual(found, b"")
+        self.assertIn("leads out of the task's directory", errors)
+        self.assertEqual(os.stat(directories["ann"]).st_uid, ANN)
+        job = self.apis["bob"].call("POST", "/v1/jobs", {"command": ["/bin/ls", directories["ann"]], "cores": 1})["id"]
+        self.assertEqual(self.cluster.wait(job)["state"], "failed")
 
 
 if __name__ == "__main__":

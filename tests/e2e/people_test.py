@@ -4,11 +4,12 @@ link, an auditor reads who did what, and who is disabled is out. What a former l
 import http.client
 import json
 import os
+import subprocess
 import sys
 import unittest
 from urllib.parse import urlsplit
 
-from cluster import Api, Cluster, until
+from cluster import DOVE, Api, Cluster, until
 
 
 class People(unittest.TestCase):
@@ -91,6 +92,23 @@ class People(unittest.TestCase):
         said = self.dove("audit", who="aud").stdout
         self.assertRegex(said, r"ObjectApplied Binding vision.managers")
         self.assertNotIn("ControllerStarted", said)
+
+    def test_what_is_open_ends_with_its_key(self):
+        job = self.dove("submit", "-o", "name", "--", "sh", "-c", "echo here; exec sleep 300", who="ada").stdout.strip()
+        self.addCleanup(self.dove, "cancel", job)
+        self.cluster.wait_state(job, "running")
+        key = json.loads(self.dove("key", "create", "gone", "-o", "json", who="ada").stdout)
+        mine = {**self.cluster.environment, "DOVE_URL": self.cluster.url, "DOVE_TOKEN": key["key"]}
+        programs = []
+        for words in (["logs", "-f", job], ["exec", job, "--", "sh", "-c", "echo here; exec sleep 300"]):
+            program = subprocess.Popen([DOVE, *words], env=mine, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            for at_the_end in (program.stdout.close, program.wait, program.kill):
+                self.addCleanup(at_the_end)
+            self.assertEqual(program.stdout.readline(), "here\n")
+            programs.append(program)
+        self.dove("key", "revoke", key["id"], who="ada")
+        for program in programs:
+            program.wait(20)
 
     def test_who_is_disabled_is_out(self):
         link = self.dove("console", who="bob").stdout.strip()

@@ -20,7 +20,7 @@ Agents::Agents(listener::Desk& on_desk)
           [this](Epoch epoch, Seq head) { return head_proof(epoch, head); },
           [this](NodeId node, bool silent) { session_ended(node, silent); }),
       steps(desk.loop, desk.projection, sessions, relays, desk.options.data_dir + "/steps.jsonl"),
-      links(desk.loop, sessions),
+      links(desk.loop, sessions, *desk.open_access),
       execs(desk.projection, links,
             [this](StampedEvent event, listener::Desk::Done done) {
               controller::Input input;

@@ -43,10 +43,16 @@ class LogStream : public std::enable_shared_from_this<LogStream> {
   LogStream(LogRequest request, Relays& relays, AgentSessions& sessions)
       : request_(request), relays_(relays), sessions_(sessions), tail_(request.tail_lines) {}
 
-  void begin(listener::Call& call) {
+  void begin(listener::Call& call, listener::OpenAccess& access) {
     out_ = call.responder->stream(200, {{"Content-Type", "text/plain; charset=utf-8"}});
     // The stream owns this until it is over.
     out_->on_closed([self = shared_from_this()] { self->reader_gone(); });
+    access_ = access.hold(call.caller, [weak = weak_from_this()] {
+      if (const auto self = weak.lock()) {
+        self->reader_gone();
+        self->out_->close();
+      }
+    });
     in_tail_ = request_.tail_lines >= 0;
     ask(in_tail_ ? false : request_.follow);
   }
@@ -114,12 +120,14 @@ class LogStream : public std::enable_shared_from_this<LogStream> {
   bool in_tail_ = false;
   std::string relay_;
   std::shared_ptr<wire::Outflow> out_;
+  std::shared_ptr<const listener::OpenAccess::Held> access_;
 };
 
 }  // namespace
 
-void stream_log(CallPtr call, const LogRequest& request, Relays& relays, AgentSessions& sessions) {
-  std::make_shared<LogStream>(request, relays, sessions)->begin(*call);
+void stream_log(CallPtr call, const LogRequest& request, Relays& relays, AgentSessions& sessions,
+                listener::OpenAccess& access) {
+  std::make_shared<LogStream>(request, relays, sessions)->begin(*call, access);
 }
 
 }  // namespace dove::backends

@@ -13,10 +13,12 @@
 #include "backends/native/relays.h"
 #include "backends/node_backend.h"
 #include "listener/call.h"
+#include "listener/open_access.h"
 
 namespace dove::backends {
 
 // Answers `call` with the stream. REQUIRES: the node has a session.
-void stream_log(CallPtr call, const LogRequest& request, Relays& relays, AgentSessions& sessions);
+void stream_log(CallPtr call, const LogRequest& request, Relays& relays, AgentSessions& sessions,
+                listener::OpenAccess& access);
 
 }  // namespace dove::backends

@@ -19,7 +19,8 @@ class NativeBackend::Work : public RunningWork {
   bool reaches(NodeId node) const override { return agents_.sessions.find(node) != nullptr; }
   void expect_own_end(JobId job) override { agents_.expect_own_end(job); }
   void read_log(CallPtr call, const LogRequest& request) override {
-    stream_log(std::move(call), request, agents_.relays, agents_.sessions);
+    stream_log(std::move(call), request, agents_.relays, agents_.sessions,
+               *agents_.desk.open_access);
   }
   void open_link(const CallPtr& call, JobId job,
                  const std::optional<ForwardRequest>& wanted) override {

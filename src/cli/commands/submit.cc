@@ -6,6 +6,7 @@
 
 #include "cli/client/follow.h"
 #include "cli/client/submission.h"
+#include "cli/commands/job_options.h"
 #include "cli/families.h"
 #include "cli/terminal/output.h"
 #include "codec/json.h"
@@ -41,56 +42,6 @@ jobfiles::Source command_source(const std::vector<std::string>& command) {
   return source;
 }
 
-// Our own words for what sbatch calls otherwise.
-struct Synonym {
-  const char* name;
-  const char* meant;
-};
-constexpr Synonym kSynonyms[] = {{"name", "job-name"},           {"queue", "qos"},
-                                 {"pool", "partition"},          {"tasks", "ntasks"},
-                                 {"cores", "cpus-per-task"},     {"memory", "mem"},
-                                 {"stdout", "output"},           {"stderr", "error"},
-                                 {"workdir", "chdir"},           {"image", "container-image"},
-                                 {"volume", "container-mounts"}, {"publish", "container-publish"}};
-
-std::vector<jobfiles::Option> options_of(const Invocation& invocation) {
-  std::vector<jobfiles::Option> options;
-  for (jobfiles::Option& option : sbatch_options_of(invocation)) {
-    // Here -o is the form of what submit prints, and --wrap the job itself.
-    if (option.name != "output" && option.name != "wrap") options.push_back(std::move(option));
-  }
-  for (const Synonym& synonym : kSynonyms) {
-    for (const std::string& value : invocation.all(synonym.name)) {
-      options.push_back({synonym.meant, value, {"command line", 0, 0}});
-    }
-  }
-  return options;
-}
-
-// --set FIELD=VALUE on the job as the API takes it.
-Result<void> set_fields(const Invocation& invocation, jobfiles::ParsedJob& job) {
-  if (!invocation.has("set")) return {};
-  json body = codec::write_submission(job.submission);
-  for (const std::string& given : invocation.all("set")) {
-    const std::size_t equals = given.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      return usage_error(fmt::format("--set={}: write FIELD=VALUE", given));
-    }
-    std::string path = "/" + given.substr(0, equals);
-    std::replace(path.begin(), path.end(), '.', '/');
-    const std::string text = given.substr(equals + 1);
-    json value = json::parse(text, nullptr, false);
-    if (value.is_discarded()) value = text;
-    try {
-      body[json::json_pointer(path)] = std::move(value);
-    } catch (const json::exception&) {
-      return usage_error(fmt::format("--set={}: there is no such field", given));
-    }
-  }
-  TRY_ASSIGN(job.submission, codec::read_submission(body));
-  return {};
-}
-
 Result<jobfiles::ParsedJob> parse_job(const Invocation& invocation) {
   const std::vector<std::string>& operands = invocation.operands;
   jobfiles::Source source;
@@ -110,7 +61,7 @@ Result<jobfiles::ParsedJob> parse_job(const Invocation& invocation) {
     source.arguments.assign(operands.begin() + 1, operands.end());
     context = context_for(operands[0], source);
   }
-  context.options = options_of(invocation);
+  context.options = job_options(invocation);
   context.find_element = [&invocation](JobId array, std::int32_t index) {
     return find_element(invocation, array, index);
   };
@@ -175,14 +126,9 @@ std::vector<Command> submit_commands() {
       "say or change any field; they win over the file.";
   spec.options = {{"dry-run", 0, "", "print the job that the file means, and submit nothing"},
                   {"format", 0, "FORMAT", "the file's format: auto, tuxiv, sbatch or native"},
-                  {"set", 0, "FIELD=VALUE", "any other field of the job: retries_max=2", true},
+                  set_option(),
                   output_option()};
-  for (const Synonym& synonym : kSynonyms) {
-    spec.options.push_back({synonym.name, 0, "VALUE", fmt::format("same as --{}", synonym.meant)});
-  }
-  for (OptionSpec& option : sbatch_option_specs("o")) {
-    if (option.name != "output" && option.name != "help") spec.options.push_back(std::move(option));
-  }
+  for (OptionSpec& option : job_option_specs()) spec.options.push_back(std::move(option));
   return {{spec, guarded("submit", run_submit)}};
 }
 

@@ -37,9 +37,10 @@ void add_rows(const char* level, const std::string& name, const Limits& limits,
 // Milli and bytes as people write them.
 std::string amount_text(const std::string& resource, std::int64_t value) {
   const bool is_milli = resource == "gpus_milli" || resource.starts_with(kByModel);
-  if (is_milli) return fmt::format("{:g}", static_cast<double>(value) / 1000.0);
+  if (is_milli && value % 1000 != 0) return fmt::format("{}.{:03}", value / 1000, value % 1000);
+  if (is_milli) return std::to_string(value / 1000);
   if (resource != "memory_bytes") return std::to_string(value);
-  return fmt::format("{:.4g} GiB", static_cast<double>(value) / (1 << 30));
+  return fmt::format("{} MiB", value >> 20);
 }
 
 std::string resource_text(const std::string& resource) {

@@ -63,6 +63,15 @@ TaskLinkPtr TaskLinks::open(const CallPtr& call, JobId job, std::string what, On
       if (const TaskLinkPtr held = weak.lock()) end(held, "nothing was asked for in time");
     });
   }
+  link->access = access_.hold(call->caller, [this, weak] {
+    if (const TaskLinkPtr held = weak.lock()) {
+      fail(held, Error{ErrorKind::kUnauthenticated, "access_over",
+                       fmt::format("your key was revoked, or you may not call any more, so the {} "
+                                   "was ended",
+                                   held->what),
+                       ""});
+    }
+  });
   links_[link->id] = link;
   return link;
 }

@@ -16,6 +16,7 @@
 #include "backends/native/agent_sessions.h"
 #include "backends/node_backend.h"
 #include "listener/call.h"
+#include "listener/open_access.h"
 #include "wire/web_socket/web_socket.h"
 
 namespace dove::backends {
@@ -30,13 +31,15 @@ struct TaskLink {
   std::unique_ptr<wire::WebSocket> agent;
   std::function<void(std::string_view)> on_first;  // of the client's texts, once; unset: none is
   wire::Timer timer;
+  std::shared_ptr<const listener::OpenAccess::Held> access;  // of the client
 };
 
 using TaskLinkPtr = std::shared_ptr<TaskLink>;
 
 class TaskLinks {
  public:
-  TaskLinks(wire::Loop& loop, AgentSessions& sessions) : loop_(loop), sessions_(sessions) {}
+  TaskLinks(wire::Loop& loop, AgentSessions& sessions, listener::OpenAccess& access)
+      : loop_(loop), sessions_(sessions), access_(access) {}
 
   // Answers `call` with a WebSocket; nullptr: with an error. The client's first text goes to
   // `on_first`, if there is one, and has to come soon.
@@ -59,6 +62,7 @@ class TaskLinks {
 
   wire::Loop& loop_;
   AgentSessions& sessions_;
+  listener::OpenAccess& access_;
   std::map<std::string, TaskLinkPtr> links_;  // by id
 };
 

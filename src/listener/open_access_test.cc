@@ -1,0 +1,85 @@
+#include "listener/open_access.h"
+
+#include <gtest/gtest.h>
+
+#include "telemetry/clock.h"
+
+namespace dove::listener {
+namespace {
+
+class OpenAccessTest : public testing::Test {
+ protected:
+  OpenAccessTest() {
+    state.users["ada"].name = "ada";
+    Key key;
+    key.id = "k1";
+    key.user = "ada";
+    key.expires_at = Instant{telemetry::now_us()} + seconds(60);
+    state.keys["k1"] = key;
+  }
+  accounts::Caller ada(const std::string& key) {
+    accounts::Caller caller;
+    caller.user = "ada";
+    caller.key = key;
+    return caller;
+  }
+  void commit(Event event) {
+    store::Batch batch;
+    batch.events.push_back({std::move(event), {}});
+    access.committed(state, batch);
+  }
+
+  core::State state;
+  OpenAccess access;
+  int over = 0;
+};
+
+TEST_F(OpenAccessTest, EndsWithTheKey) {
+  const auto held = access.hold(ada("k1"), [this] { ++over; });
+  const auto token = access.hold(ada(""), [this] { over += 100; });
+  commit(KeyRevoked{"another"});
+  EXPECT_EQ(over, 0);
+  state.keys.clear();
+  commit(KeyRevoked{"k1"});
+  EXPECT_EQ(over, 1);
+  access.look(state);
+  EXPECT_EQ(over, 1);
+}
+
+TEST_F(OpenAccessTest, EndsWhenTheTimeHasCome) {
+  const auto held = access.hold(ada("k1"), [this] { ++over; });
+  state.keys["k1"].expires_at = Instant{telemetry::now_us() - 1};
+  access.look(state);
+  EXPECT_EQ(over, 1);
+}
+
+TEST_F(OpenAccessTest, TheCallerIsAsTheyAreNow) {
+  const auto held = access.hold(ada(""), [this] { ++over; });
+  EXPECT_FALSE(held->caller.admin);
+  state.bindings["b"] = {"b", Role::kAdmin, "", "", {"ada"}, {}};
+  commit(ObjectApplied{state.bindings["b"]});
+  EXPECT_TRUE(held->caller.admin);
+  state.users["ada"].disabled = true;
+  commit(ObjectApplied{state.users["ada"]});
+  EXPECT_EQ(over, 1);
+}
+
+TEST_F(OpenAccessTest, NobodyIsToldOfWhatWasLetGo) {
+  access.hold(ada("k1"), [this] { ++over; });
+  state.keys.clear();
+  commit(KeyRevoked{"k1"});
+  EXPECT_EQ(over, 0);
+  // What is told may let itself go.
+  state.keys["k1"].user = "ada";
+  std::shared_ptr<const OpenAccess::Held> own;
+  own = access.hold(ada("k1"), [&] {
+    own.reset();
+    ++over;
+  });
+  state.keys.clear();
+  commit(KeyRevoked{"k1"});
+  EXPECT_EQ(over, 1);
+}
+
+}  // namespace
+}  // namespace dove::listener
