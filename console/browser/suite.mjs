@@ -233,6 +233,15 @@ await test('everything is reached by keys alone', async () => {
   await page.getByRole('dialog').waitFor({ state: 'detached' });
 });
 
+await test('whoever has a limit sees what is used of it', async () => {
+  await call('PUT', '/v1/objects/limit/admin', { limits: { gpus: 3 } });
+  await visit(page, '/usage');
+  const row = page.getByRole('group', { name: 'Your limits' }).getByRole('row').filter({ hasText: 'GPUs' });
+  await row.waitFor();
+  assert.match(await row.textContent(), /User admin.*3/);
+  await call('DELETE', '/v1/objects/limit/admin');
+});
+
 for (const mode of ['Light', 'Dark']) {
   await test(`axe finds nothing on any page, ${mode.toLowerCase()}`, async () => {
     await page.locator('.user-menu summary').click();

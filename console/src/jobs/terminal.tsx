@@ -78,7 +78,7 @@ function Session({ job, wanted }: { job: string; wanted: Wanted }) {
       <p className="faint" role="status" data-terminal={said.over ? 'over' : 'open'}>
         {said.text}
       </p>
-      <div className="terminal" ref={box} />
+      <div className="terminal-box" ref={box} />
     </>
   );
 }

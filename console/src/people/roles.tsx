@@ -21,15 +21,14 @@ export function Roles() {
   const own = me.roles.map(
     (role) => `${role.role} of ${role.level === 'cluster' ? 'the cluster' : `${role.level} ${role.name}`}`,
   );
+  const standing =
+    own.length > 0
+      ? `You are ${own.join(', ')}.`
+      : me.admin
+        ? 'You are the administrator.'
+        : 'You have no role beyond your own jobs.';
   return (
-    <Panel
-      title="Roles"
-      actions={
-        <span className="faint">
-          {own.length > 0 ? `You are ${own.join(', ')}.` : 'You have no role beyond your own jobs.'}
-        </span>
-      }
-    >
+    <Panel title="Roles" actions={<span className="faint">{standing}</span>}>
       <Trouble error={error} />
       {!data && !error && <Skeleton lines={3} />}
       {data && data.objects.length === 0 && (

@@ -5,6 +5,7 @@ import { useQuery } from '../api/query';
 import type { JobsPage, JobSummary } from '../api/types';
 import { Empty, Meter, Page, Panel, Skeleton, Table, Trouble } from '../elements/elements';
 import { bytes, thousandths } from '../elements/format';
+import { QuotaPanel } from './quota_panel';
 import { sumsBy } from './sums';
 
 const LIMIT = 10000;
@@ -75,6 +76,7 @@ export default function UsagePage() {
     >
       <Trouble error={error} />
       {!data && !error && <Skeleton />}
+      <QuotaPanel />
       {data && (
         <>
           <Sums title="By user" jobs={data.jobs} by={byUser} pathOf={userPath} />

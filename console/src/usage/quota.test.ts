@@ -1,0 +1,10 @@
+import { expect, it } from 'vitest';
+import { amount, resourceName } from './quota';
+
+it('writes resources and amounts as people do', () => {
+  expect(resourceName('gpus_milli:H200')).toBe('GPUs (H200)');
+  expect(resourceName('jobs_running')).toBe('Jobs running');
+  expect(amount('gpus_milli', 2500)).toBe('2.5');
+  expect(amount('memory_bytes', 2 ** 30)).toBe('1 GiB');
+  expect(amount('cores', 12000)).toBe('12,000');
+});
