@@ -253,7 +253,7 @@ class Greeting {
     fmt::print("dove up: {}{} ready at {}\n", ready < nodes_ ? fmt::format("{} of ", ready) : "",
                nodes_ == 1 ? "1 node" : fmt::format("{} nodes", nodes_), server_.url());
     fmt::print("  each with {}, emulated; data is in {}\n", what_nodes_have(given_), data_);
-    fmt::print("  in another terminal{}: dove submit --wrap 'hostname', dove ps, dove nodes\n",
+    fmt::print("  in another terminal{}: dove submit --wrap 'hostname', dove ps, dove console\n",
                is_usual ? "" : fmt::format(", with DOVE_DATA={}", data_));
     fmt::print("  Ctrl-C ends the cluster and its tasks\n");
     std::fflush(stdout);
