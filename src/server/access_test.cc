@@ -265,6 +265,82 @@ TEST_F(AccessTest, OthersJobsAreNobodysToTouch) {
   EXPECT_EQ(tried, 13);
 }
 
+// Every operation on a job, by everybody with a role: as `on:` of api/authz.yaml has it. Job 1 is
+// ada's in no project, job 2 is hers in project vision of domain corp.
+class RoleAccessTest : public AccessTest {
+ protected:
+  void SetUp() override {
+    for (const char* name :
+         {"ada", "vic", "mem", "max", "pad", "dom", "aud", "cad", "eve", "oth"}) {
+      tokens[name] = user_token(name);
+    }
+    Json objects{{{"kind", "Domain"}, {"name", "corp"}},
+                 {{"kind", "Project"}, {"name", "vision"}, {"domain", "corp"}},
+                 {{"kind", "Project"}, {"name", "other"}}};
+    const auto bind = [&](const char* who, const char* role, const char* level, const char* name) {
+      Json binding{{"kind", "Binding"}, {"name", who}, {"role", role}, {"users", {who}}};
+      if (level != nullptr) binding[level] = name;
+      objects.push_back(std::move(binding));
+    };
+    bind("vic", "viewer", "project", "vision");
+    bind("mem", "member", "project", "vision");
+    bind("max", "manager", "project", "vision");
+    bind("pad", "admin", "project", "vision");
+    bind("dom", "admin", "domain", "corp");
+    bind("aud", "auditor", nullptr, nullptr);
+    bind("cad", "admin", nullptr, nullptr);
+    bind("oth", "admin", "project", "other");
+    const Answer applied = live.call("POST", "/v1/objects", Json{{"objects", objects}});
+    ASSERT_EQ(applied.status, 200) << applied.response.body;
+    Json body = small_job_body();
+    body["hold"] = true;
+    live.call("POST", "/v1/jobs", body, {{"X-Dove-User", "ada"}});
+    const Json all{{"role", "member"}, {"project", "vision"}, {"users", {"ada"}}};
+    live.call("PUT", "/v1/objects/binding/ada", all);
+    body["project"] = "vision";
+    ASSERT_EQ(live.call("POST", "/v1/jobs", body, {}, &tokens["ada"]).status, 201);
+  }
+
+  using Names = std::set<std::string>;
+  // Who may, by what the rule is about.
+  static Names allowed(const std::string& operation, accounts::On on, bool in_project) {
+    const Names enters{"openExec", "openForward", "runStep", "attachStep", "writeStepInput"};
+    if (on == accounts::On::kSeen) {
+      return {"ada", "vic", "mem", "max", "pad", "dom", "aud", "cad", "eve", "oth"};
+    }
+    if (enters.contains(operation)) return {"ada", "cad"};
+    Names names{"ada", "cad"};
+    if (in_project) names.insert({"max", "pad", "dom"});
+    if (on == accounts::On::kTeam) names.insert("aud");
+    if (on == accounts::On::kTeam && in_project) names.insert({"vic", "mem"});
+    return names;
+  }
+
+  std::map<std::string, std::string> tokens;
+};
+
+TEST_F(RoleAccessTest, EveryOperationOnAJobIsAsTheTableSays) {
+  int tried = 0;
+  for (const ApiRoute& route : api_routes()) {
+    const listener::RouteWords& words = route.words;
+    const std::string_view path = words.path;
+    if (!path.starts_with("/v1/jobs/") || path.ends_with("/wait")) continue;
+    const Json body = std::string(words.method) == "POST" ? body_for(words.operation) : Json();
+    for (const int job : {1, 2}) {
+      const Names may = allowed(words.operation, accounts::rule_of(words.operation).on, job == 2);
+      for (const auto& [name, token] : tokens) {
+        const Answer answer = live.call(words.method, filled(words.path, job), body, {}, &token);
+        EXPECT_EQ(answer.status != 403, may.contains(name))
+            << words.operation << " of job " << job << " by " << name << ": "
+            << answer.response.body;
+        EXPECT_LT(answer.status, 500);
+        ++tried;
+      }
+    }
+  }
+  EXPECT_EQ(tried, 16 * 2 * 10);
+}
+
 TEST_F(AccessTest, WhatAJobSubmitsIsItsFamilyToo) {
   FakeAgent agent(live, "n1");
   agent.connect();
