@@ -232,7 +232,7 @@ class ForwardTest(ForwardBed):
         self.assertIn("has no task 7", done.stderr)
         with tempfile.NamedTemporaryFile("w", dir=self.cluster.folder, suffix=".py", delete=False) as file:
             file.write(ECHO.format(family="AF_INET", address="127.0.0.1"))
-        batch = self.cluster.submit({"script": f"#!/bin/sh\nsrun {PYTHON} {file.name}\n", "cores": 1})
+        batch = self.cluster.submit({"script": f"#!/bin/sh\nsrun {PYTHON} {file.name}\n", "cores": 1, "workdir": self.cluster.folder})
         self.cancel_at_end(batch)
         self.cluster.wait_state(batch, "running")
         port = int(until(lambda: self.cluster.logs(batch).split()[1:2], 20, "its port")[0])
