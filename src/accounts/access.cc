@@ -135,7 +135,7 @@ bool refresh(const core::State& state, Caller& caller) {
   const auto user = state.users.find(caller.user);
   if (user == state.users.end()) return false;
   caller.standing = core::standing_of(state, caller.user);
-  caller.admin = user->second.admin || caller.standing.cluster.has(Role::kAdmin);
+  caller.admin = caller.standing.cluster.has(Role::kAdmin);
   return !user->second.disabled;
 }
 

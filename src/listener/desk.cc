@@ -83,7 +83,7 @@ void Desk::give_up(const Error& why) {
 void Desk::count_time() {
   count_timer_ = loop.after(kCountEvery, [this] { count_time(); });
   projection.time_passed(loop.monotonic_us());
-  open_access->look(state());
+  open_access->time_passed(state());
   if (loop.monotonic_us() - goodput_kept_us_ >= kKeepGoodput_us) keep_goodput();
 }
 

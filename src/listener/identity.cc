@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "accounts/access.h"
 #include "files/text_file.h"
 #include "listener/session_cookie.h"
 #include "telemetry/clock.h"
@@ -101,18 +102,13 @@ Error ended(const Key& key) {
 
 // The user is looked at now: who was an administrator when the key was made need not be one.
 Result<Caller> user_caller(const std::string& name, const core::State& state) {
-  const auto user = state.users.find(name);
-  if (user == state.users.end()) return wrong_token();
-  if (user->second.disabled) {
-    return Error{ErrorKind::kUnauthenticated, "user_disabled",
-                 fmt::format("user {} is disabled here; ask an administrator", name),
-                 "Authorization"};
-  }
   Caller caller;
   caller.user = name;
-  caller.standing = core::standing_of(state, name);
-  caller.admin = user->second.admin || caller.standing.cluster.has(Role::kAdmin);
-  return caller;
+  if (accounts::refresh(state, caller)) return caller;
+  if (!state.users.contains(name)) return wrong_token();
+  return Error{ErrorKind::kUnauthenticated, "user_disabled",
+               fmt::format("user {} is disabled here; ask an administrator", name),
+               "Authorization"};
 }
 
 Result<Caller> key_caller(const Key& key, const core::State& state) {

@@ -11,12 +11,19 @@
 namespace dove::listener {
 namespace {
 
-// Something that decides who may do what.
-bool is_about_people(const StampedEvent& event) {
-  return std::holds_alternative<ObjectApplied>(event.event) ||
-         std::holds_alternative<ObjectDeleted>(event.event) ||
-         std::holds_alternative<KeyIssued>(event.event) ||
+bool is_about_keys(const StampedEvent& event) {
+  return std::holds_alternative<KeyIssued>(event.event) ||  // it may end the oldest session
          std::holds_alternative<KeyRevoked>(event.event);
+}
+
+// Something that decides who has which role.
+bool is_about_roles(const StampedEvent& event) {
+  if (std::holds_alternative<ObjectDeleted>(event.event)) return true;
+  const auto* applied = std::get_if<ObjectApplied>(&event.event);
+  return applied != nullptr && (std::holds_alternative<UserDeclaration>(applied->object) ||
+                                std::holds_alternative<Project>(applied->object) ||
+                                std::holds_alternative<Group>(applied->object) ||
+                                std::holds_alternative<Binding>(applied->object));
 }
 
 bool has_ended(const core::State& state, const accounts::Caller& caller, Instant now) {
@@ -35,16 +42,18 @@ std::shared_ptr<const OpenAccess::Held> OpenAccess::hold(accounts::Caller caller
 }
 
 void OpenAccess::committed(const core::State& state, const store::Batch& batch) {
-  if (std::any_of(batch.events.begin(), batch.events.end(), is_about_people)) look(state);
+  const bool roles = std::any_of(batch.events.begin(), batch.events.end(), is_about_roles);
+  const bool keys = std::any_of(batch.events.begin(), batch.events.end(), is_about_keys);
+  if (roles || keys) look(state, roles);
 }
 
-void OpenAccess::look(const core::State& state) {
+void OpenAccess::look(const core::State& state, bool at_roles) {
   const Instant now{telemetry::now_us()};
   std::vector<std::shared_ptr<Held>> over;
   for (auto at = held_.begin(); at != held_.end();) {
     const std::shared_ptr<Held> held = at->lock();
     const bool stays = held != nullptr && !has_ended(state, held->caller, now) &&
-                       accounts::refresh(state, held->caller);
+                       (!at_roles || accounts::refresh(state, held->caller));
     if (held != nullptr && !stays) over.push_back(held);
     at = stays ? std::next(at) : held_.erase(at);
   }

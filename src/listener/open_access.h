@@ -1,5 +1,5 @@
-// OpenAccess: who holds something open that outlasts its request: a stream of events, a command in
-// a task, a port of one, a log that is followed.
+// OpenAccess: the callers of requests that stay open: streams of events, commands in tasks, ports
+// of tasks, followed logs.
 //
 // A key that is revoked or has ended, a user who is disabled or deleted, and a role that was taken
 // away count at once: each record about people makes all of these looked at anew. Loop thread only.
@@ -26,10 +26,12 @@ class OpenAccess {
 
   // To be called with each batch that was folded into `state`.
   void committed(const core::State& state, const store::Batch& batch);
-  // And every few seconds, for what ends by itself.
-  void look(const core::State& state);
+  // And every few seconds, for keys that end by themselves.
+  void time_passed(const core::State& state) { look(state, false); }
 
  private:
+  void look(const core::State& state, bool at_roles);
+
   std::list<std::weak_ptr<Held>> held_;
 };
 

@@ -42,14 +42,14 @@ TEST_F(OpenAccessTest, EndsWithTheKey) {
   state.keys.clear();
   commit(KeyRevoked{"k1"});
   EXPECT_EQ(over, 1);
-  access.look(state);
+  access.time_passed(state);
   EXPECT_EQ(over, 1);
 }
 
 TEST_F(OpenAccessTest, EndsWhenTheTimeHasCome) {
   const auto held = access.hold(ada("k1"), [this] { ++over; });
   state.keys["k1"].expires_at = Instant{telemetry::now_us() - 1};
-  access.look(state);
+  access.time_passed(state);
   EXPECT_EQ(over, 1);
 }
 

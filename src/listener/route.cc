@@ -168,6 +168,9 @@ void dispatch(const Desk& desk, std::span<const Route> routes, wire::Request req
     }
     Result<Caller> caller = allowed_caller(desk, route, *call);
     if (!caller.ok()) return call->fail(caller.error());
+    call->refused = [&desk, whose = call.get(), name = route.words.operation](const Error& why) {
+      desk.refusals->note(whose->caller, host_of_peer(whose->request.peer_address), name, why);
+    };
     Result<std::shared_ptr<void>> share = begin(desk, *route.rule, *caller, *call);
     if (!share.ok()) return call->fail(share.error());
     call->in_progress = std::move(share).value();
@@ -176,9 +179,6 @@ void dispatch(const Desk& desk, std::span<const Route> routes, wire::Request req
       return call->fail(shown.error());
     }
     call->caller = std::move(caller).value();
-    call->refused = [&desk, whose = call.get(), name = route.words.operation](const Error& why) {
-      desk.refusals->note(whose->caller, host_of_peer(whose->request.peer_address), name, why);
-    };
     return run_guarded(call, route.handle);
   }
   refuse_path(*call, allowed);

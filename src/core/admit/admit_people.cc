@@ -21,11 +21,15 @@ Error conflict(std::string code, std::string message) {
 // Who may make members of a project: its managers, those of its domain, administrators.
 std::string managers_of(const State& state, const Project& project) {
   std::vector<std::string> names;
-  for (const auto& [name, user] : state.users) {
-    const Roles roles = standing_of(state, name).in_project(state, project.name);
-    if (!roles.at_least(Role::kManager)) continue;
-    if (names.size() == kNamedMax) break;
-    names.push_back(name);
+  const auto add = [&](const std::string& name) {
+    const bool is_new = std::find(names.begin(), names.end(), name) == names.end();
+    if (is_new && names.size() < kNamedMax) names.push_back(name);
+  };
+  for (const auto& [key, binding] : state.bindings) {
+    const bool manages = binding.role == Role::kManager || binding.role == Role::kAdmin;
+    if (!manages || !holds_for(binding, project)) continue;
+    for (const std::string& name : binding.users) add(name);
+    for (const std::string& name : binding.groups) add("group " + name);
   }
   return names.empty() ? "an administrator" : fmt::format("{}", fmt::join(names, " or "));
 }

@@ -59,6 +59,20 @@ void end_oldest_session(State& state, const std::string& user) {
   if (held > kSessionsOfOneMax) state.keys.erase(oldest);
 }
 
+// What a former log says without bindings, for as long as nobody could write them.
+Standing former_standing(const State& state, const std::string& user) {
+  Standing out;
+  const auto known = state.users.find(user);
+  if (known != state.users.end() && known->second.admin) out.cluster.add(Role::kAdmin);
+  for (const auto& [name, project] : state.projects) {
+    const auto& users = project.users;
+    if (std::find(users.begin(), users.end(), user) != users.end()) {
+      out.projects[name].add(Role::kMember);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 bool Roles::at_least(Role role) const {
@@ -85,7 +99,7 @@ Roles Standing::in_project(const State& state, const std::string& project) const
 }
 
 Standing standing_of(const State& state, const std::string& user) {
-  Standing out;
+  Standing out = former_standing(state, user);
   if (state.bindings.empty()) return out;
   const std::set<std::string> groups = groups_of(state, user);
   const std::string everybody = "*";
@@ -103,8 +117,13 @@ Standing standing_of(const State& state, const std::string& user) {
   return out;
 }
 
+bool holds_for(const Binding& binding, const Project& project) {
+  return is_at(binding, project) || (binding.project.empty() && binding.domain.empty());
+}
+
 bool has_members(const State& state, const Project& project) {
-  return std::any_of(state.bindings.begin(), state.bindings.end(),
+  return !project.users.empty() ||
+         std::any_of(state.bindings.begin(), state.bindings.end(),
                      [&](const auto& entry) { return is_at(entry.second, project); });
 }
 

@@ -43,6 +43,8 @@ struct Standing {
 
 Standing standing_of(const State& state, const std::string& user);
 
+// Whether the binding is on the project, its domain, or the cluster.
+bool holds_for(const Binding& binding, const Project& project);
 // Whether a binding of the project or of its domain says who its members are. As long as none
 // does, everybody may submit for it.
 bool has_members(const State& state, const Project& project);

@@ -81,6 +81,16 @@ TEST_F(People, AProjectIsOpenUntilSomebodySaysWhoseItIs) {
   EXPECT_TRUE(is_member(state, vision, "eve"));
 }
 
+TEST_F(People, WhatAFormerLogSaysCountsUntilItIsABinding) {
+  project("vision", "");
+  state.projects.at("vision").users = {"zoe", "ada"};
+  state.users["root"].admin = true;
+  const Project& vision = state.projects.at("vision");
+  EXPECT_TRUE(is_member(state, vision, "ada"));
+  EXPECT_FALSE(is_member(state, vision, "eve"));
+  EXPECT_TRUE(standing_of(state, "root").cluster.has(Role::kAdmin));
+}
+
 // Another person of the same name must not get what the first one had.
 TEST_F(People, WhatAUserHadGoesWithThem) {
   project("vision", "");
