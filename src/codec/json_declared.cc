@@ -234,6 +234,7 @@ Json write(const UserDeclaration& v) {
               {"linux_user", v.linux_user},
               {"disabled", v.disabled},
               {"service_of", v.service_of},
+              {"identity", v.identity},
               {"token_sha256", v.token_sha256},
               {"domain", v.domain}};
   if (v.admin) object["admin"] = true;
@@ -245,6 +246,7 @@ void read(JsonFields& fields, UserDeclaration& v) {
   fields.boolean("admin", v.admin);
   fields.boolean("disabled", v.disabled);
   fields.text("service_of", v.service_of, kLevelRule);
+  fields.text("identity", v.identity, {512, TextRule::Kind::kLine});
   fields.text("token_sha256", v.token_sha256, {64, TextRule::Kind::kSha256});
   fields.text("domain", v.domain, kLevelRule);
 }

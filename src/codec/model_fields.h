@@ -208,11 +208,12 @@ void fields(Ar& ar, typename Ar::template Of<UserLimit>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<UserDeclaration>& v) {
-  auto layout = ar.layout(3, "UserDeclaration");
+  auto layout = ar.layout(4, "UserDeclaration");
   ar(v.name, v.linux_user, v.admin, v.token_sha256);
   ar.since(2, v.domain);
   ar.since(3, v.disabled);
   ar.since(3, v.service_of);
+  ar.since(4, v.identity);
 }
 
 template <class Ar>

@@ -154,7 +154,7 @@ std::vector<Declared> sample_objects() {
       UserLimit{"ada", limits},
       UserDeclaration{"ada", "ada_l", true,
                       "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "corp",
-                      true, "vision"},
+                      true, "vision", "https://id.example.org 248289761001"},
       Project{"vision", "corp", {"ada", "bob"}, limits},
       Reservation{"maintenance",
                   {"gpu-[001-002]"},

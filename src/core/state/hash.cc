@@ -157,6 +157,7 @@ class Hash {
   void add(const UserDeclaration& u) {
     all(u.name, u.linux_user, u.admin, u.token_sha256, u.domain);
     since(5, u.disabled, u.service_of);
+    since(6, u.identity);
   }
   void add(const Project& p) { all(p.name, p.domain, p.users, p.limits); }
   void add(const Key& k) {
