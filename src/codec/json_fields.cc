@@ -328,7 +328,10 @@ int JsonFields::one_of(std::string_view name, std::span<const std::string_view> 
   this->text(name, text);
   const auto found = std::find(words.begin(), words.end(), text);
   if (found != words.end()) return static_cast<int>(found - words.begin());
-  fail(name, "bad_value", fmt::format("\"{}\" is none of {}", shown(text), fmt::join(words, ", ")));
+  const std::string_view near = text::nearest(text, words);
+  fail(name, "bad_value",
+       fmt::format("\"{}\" is none of {}{}", shown(text), fmt::join(words, ", "),
+                   near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
   return -1;
 }
 

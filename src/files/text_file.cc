@@ -9,24 +9,10 @@
 #include <cstdio>
 #include <cstring>
 
+#include "files/descriptor.h"
+
 namespace dove::files {
 namespace {
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-  // Some file systems report a failed write here.
-  bool close() { return ::close(std::exchange(fd_, -1)) == 0; }
-
- private:
-  int fd_;
-};
 
 Error failed(const std::string& path, const char* code, const char* what) {
   return Error{ErrorKind::kInternal, code, path + " cannot be " + what + ": " + strerror(errno),

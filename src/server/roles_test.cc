@@ -247,7 +247,8 @@ TEST_F(RolesApi, WhatIsWrongIsNamed) {
   tokens["root"] = live.admin_token;
   EXPECT_EQ(code(binding("x", "boss", {})), "bad_value");
   const Answer near = apply({binding("x", "manger", {})}, "root");
-  EXPECT_NE(near.body.at("detail").get<std::string>().find("manager"), std::string::npos);
+  EXPECT_NE(near.body.at("detail").get<std::string>().find("did you mean \"manager\"?"),
+            std::string::npos);
   EXPECT_EQ(code({{"kind", "Binding"}, {"name", "x"}}), "missing_field");
   EXPECT_EQ(code(binding("x", "member", {{"project", "visoin"}})), "project_unknown");
   EXPECT_EQ(code(binding("x", "member", {{"groups", {"teem"}}})), "group_unknown");

@@ -102,6 +102,17 @@ def until(condition, limit_s, what):
         time.sleep(0.02)
 
 
+def cannot_run_containers():
+    """Why tests with containers cannot run here; None: they can."""
+    if os.geteuid() != 0:
+        return "containers need root"
+    if not shutil.which("runc") and not shutil.which("crun"):
+        return "there is no OCI runtime (tools/setup test)"
+    if not os.path.exists("/bin/busybox"):
+        return "there is no /bin/busybox (tools/setup test)"
+    return None
+
+
 def make_bare_image(path, *folders):
     """An image without programs: /usr of the machine is to be a volume of its containers."""
     for folder in ("usr", "etc", "tmp", *folders):

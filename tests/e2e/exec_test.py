@@ -17,7 +17,7 @@ import termios
 import time
 import unittest
 
-from cluster import DOVE, SKIP, Cluster, until
+from cluster import DOVE, SKIP, Cluster, cannot_run_containers, until
 
 AT_ONCE = int(os.environ.get("AT_ONCE", "20"))
 MEGABYTE = 1 << 20
@@ -387,16 +387,6 @@ class AttachTest(unittest.TestCase):
         attached.expect("last\r\n")
         self.assertEqual(attached.wait(), 3)
         self.assertTrue(attached.is_restored())
-
-
-def cannot_run_containers():
-    if os.geteuid() != 0:
-        return "containers need root"
-    if not shutil.which("runc") and not shutil.which("crun"):
-        return "there is no OCI runtime (tools/setup test)"
-    if not os.path.exists("/bin/busybox"):
-        return "there is no /bin/busybox (tools/setup test)"
-    return None
 
 
 @unittest.skipIf(cannot_run_containers(), cannot_run_containers())

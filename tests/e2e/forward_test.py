@@ -14,7 +14,7 @@ import threading
 import time
 import unittest
 
-from cluster import DOVE, Api, Cluster, make_bare_image, until
+from cluster import DOVE, Api, Cluster, cannot_run_containers, make_bare_image, until
 
 PYTHON = "/usr/bin/python3"
 MEGABYTE = 1 << 20
@@ -366,14 +366,6 @@ class ForwardTest(ForwardBed):
                     return False
         until(has_room, 20, "room for another")
         self.assertIn("has 256 connections, and may have no more", forward.end())
-
-
-def cannot_run_containers():
-    if os.geteuid() != 0:
-        return "containers need root"
-    if not shutil.which("runc") and not shutil.which("crun"):
-        return "there is no OCI runtime (tools/setup test)"
-    return None
 
 
 @unittest.skipIf(cannot_run_containers(), cannot_run_containers())

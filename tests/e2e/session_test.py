@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import unittest
 
-from cluster import DOVE, Cluster, make_bare_image, until
+from cluster import DOVE, Cluster, cannot_run_containers, make_bare_image, until
 
 # Takes the options of JupyterLab and code-server that matter; serves HTTP and a WebSocket that says everything again.
 STAND_IN = r'''#!/usr/bin/python3
@@ -344,14 +344,6 @@ class SessionTest(SessionBed):
         status, body = get(port, path)
         self.assertEqual(status, 200)
         self.assertIn("TensorBoard", body)
-
-
-def cannot_run_containers():
-    if os.geteuid() != 0:
-        return "containers need root"
-    if not shutil.which("runc") and not shutil.which("crun"):
-        return "there is no OCI runtime (tools/setup test)"
-    return None
 
 
 @unittest.skipIf(cannot_run_containers(), cannot_run_containers())

@@ -11,25 +11,12 @@
 #include <cstring>
 
 #include "agent/devices/device_rules.h"
+#include "files/descriptor.h"
 
 namespace dove::agent {
 namespace {
 
 constexpr std::size_t kAttached_max = 64;  // the kernel's own limit, for one group
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 int bpf(bpf_cmd command, bpf_attr& attributes) {
   return static_cast<int>(::syscall(SYS_bpf, command, &attributes, sizeof attributes));
@@ -163,7 +150,7 @@ void detach_all(int group) {
   for (std::size_t i = 0; i < query.query.prog_cnt && i < kAttached_max; ++i) {
     bpf_attr wanted{};
     wanted.prog_id = ids[i];
-    const Descriptor program(bpf(BPF_PROG_GET_FD_BY_ID, wanted));
+    const files::Descriptor program(bpf(BPF_PROG_GET_FD_BY_ID, wanted));
     if (program.get() >= 0) detach(group, program.get());
   }
 }
@@ -176,7 +163,7 @@ Error cannot(const std::string& what, const std::string& directory) {
 }  // namespace
 
 Result<void> restrict_v2(const std::string& directory, const std::vector<DeviceRule>& rules) {
-  const Descriptor group(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const files::Descriptor group(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (group.get() < 0) return cannot("cannot open the cgroup", directory);
   static thread_local LastProgram last;
   const int program = last.of(rules);
@@ -189,9 +176,9 @@ Result<void> restrict_v2(const std::string& directory, const std::vector<DeviceR
 }
 
 Result<void> can_restrict_v2(const std::string& directory) {
-  const Descriptor group(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const files::Descriptor group(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (group.get() < 0) return cannot("cannot open the cgroup", directory);
-  const Descriptor program(load_program({{'c', 1, 3}}, true));  // below it tasks may run
+  const files::Descriptor program(load_program({{'c', 1, 3}}, true));  // below it tasks may run
   if (program.get() < 0) return cannot("the kernel takes no rules of devices for", directory);
   if (attach(group.get(), program.get()) != 0) {
     return cannot("cannot set rules of devices for", directory);

@@ -8,23 +8,14 @@
 #include <cstring>
 #include <optional>
 
+#include "text/words.h"
+
 namespace dove::agent {
 namespace {
 
 constexpr std::string_view kListening = "0A";
 constexpr std::size_t kInodeWord = 9;
 constexpr std::array<std::uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-
-std::vector<std::string_view> words_of(std::string_view line) {
-  std::vector<std::string_view> words;
-  while (true) {
-    const std::size_t begin = line.find_first_not_of(' ');
-    if (begin == std::string_view::npos) return words;
-    line.remove_prefix(begin);
-    words.push_back(line.substr(0, line.find(' ')));
-    line.remove_prefix(words.back().size());
-  }
-}
 
 template <class Number>
 std::optional<Number> number_of(std::string_view text, int base) {
@@ -37,7 +28,7 @@ std::optional<Number> number_of(std::string_view text, int base) {
 
 // Words of 32 bits, each as this machine's numbers are.
 std::optional<Listener> read_line(std::string_view line, bool is_v6) {
-  const std::vector<std::string_view> words = words_of(line);
+  const std::vector<std::string_view> words = text::words_of(line);
   if (words.size() <= kInodeWord || words[3] != kListening) return std::nullopt;
   const std::size_t digits = is_v6 ? 32 : 8;
   const std::string_view local = words[1];

@@ -13,29 +13,12 @@
 #include <cstring>
 #include <filesystem>
 
+#include "files/descriptor.h"
+
 namespace dove::agent {
 namespace {
 
 namespace fs = std::filesystem;
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-  int release() {
-    const int fd = fd_;
-    fd_ = -1;
-    return fd;
-  }
-
- private:
-  int fd_;
-};
 
 Error no_such_socket(const std::string& path, const std::string& why) {
   return Error{ErrorKind::kNotFound, "no_such_socket",
@@ -69,12 +52,12 @@ Result<int> open_task_socket(const TaskSockets& sockets, const std::string& path
     }
     beneath = path.substr(attempt.size() + 1);
   }
-  const Descriptor base(::open(attempt.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const files::Descriptor base(::open(attempt.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   struct stat owner {};
   if (base.get() < 0 || ::fstatat(base.get(), name.c_str(), &owner, AT_SYMLINK_NOFOLLOW) != 0) {
     return no_such_socket(path, std::strerror(errno));
   }
-  Descriptor socket_file(open_beneath(base.get(), beneath));
+  files::Descriptor socket_file(open_beneath(base.get(), beneath));
   struct stat found {};
   if (socket_file.get() < 0 || ::fstat(socket_file.get(), &found) != 0) {
     return no_such_socket(path, why_not(errno));
@@ -103,8 +86,8 @@ Result<void> find_task_socket(const TaskSockets& sockets, const std::string& pat
 
 Result<int> connect_task_socket(const TaskSockets& sockets, const std::string& path) {
   TRY_ASSIGN(const int fd, open_task_socket(sockets, path));
-  const Descriptor socket_file(fd);
-  Descriptor made(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const files::Descriptor socket_file(fd);
+  files::Descriptor made(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
   const std::string by_descriptor = fmt::format("/proc/self/fd/{}", socket_file.get());

@@ -15,27 +15,13 @@
 #include <cstring>
 #include <utility>
 
+#include "files/descriptor.h"
 #include "shim/format.h"
 
 namespace dove::agent {
 namespace {
 
 constexpr int kStartWaitMs = 2'000;
-
-class Fd {
- public:
-  explicit Fd(int fd) : fd_(fd) {}
-  ~Fd() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 Error failed(const char* doing, const std::string& path, int reason) {
   const bool full = reason == ENOSPC || reason == EDQUOT || reason == EMFILE || reason == ENFILE ||
@@ -55,7 +41,7 @@ int open_pidfd(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pi
 // Writes the configuration of a new task and returns its file open and locked.
 Result<int> write_config(const ShimConfig& config, const std::string& path) {
   TRY_ASSIGN(const std::string bytes, shim_config_bytes(config));
-  Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  files::Descriptor fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (fd.get() < 0) {
     const int reason = errno;
     if (reason != EEXIST) return failed("make", path, reason);
@@ -84,10 +70,10 @@ int spawn_shim(const ShimSpawnOptions& options, const std::string& task, int con
     return ENOMEM;
   }
   // Sources above the targets, or one would overwrite another.
-  const Fd config(::fcntl(config_fd, F_DUPFD_CLOEXEC, 16));
+  const files::Descriptor config(::fcntl(config_fd, F_DUPFD_CLOEXEC, 16));
   const int channel_from = options.channel_fd >= 0 ? options.channel_fd : null_fd();
-  const Fd channel(::fcntl(channel_from, F_DUPFD_CLOEXEC, 16));
-  const Fd null(::fcntl(null_fd(), F_DUPFD_CLOEXEC, 16));
+  const files::Descriptor channel(::fcntl(channel_from, F_DUPFD_CLOEXEC, 16));
+  const files::Descriptor null(::fcntl(null_fd(), F_DUPFD_CLOEXEC, 16));
   if (config.get() < 0 || channel.get() < 0 || null.get() < 0) {
     ::posix_spawn_file_actions_destroy(&files);
     ::posix_spawnattr_destroy(&attributes);
@@ -131,7 +117,7 @@ Result<ShimHandle> ShimHandle::spawn(const ShimConfig& config, const std::string
                                      const ShimSpawnOptions& options) {
   if (null_fd() < 0) return failed("open", "/dev/null", ENOENT);
   TRY_ASSIGN(const int config_fd, write_config(config, path));
-  const Fd owned(config_fd);
+  const files::Descriptor owned(config_fd);
   ShimHandle handle;
   handle.path_ = path;
   handle.tag_ = shim::task_tag(path.c_str());
@@ -150,7 +136,7 @@ Result<ShimHandle> ShimHandle::spawn(const ShimConfig& config, const std::string
 
 Result<ShimHandle::Adopted> ShimHandle::adopt(const std::string& path) {
   Adopted adopted;
-  const Fd config(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  const files::Descriptor config(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (config.get() < 0 && errno != ENOENT) return failed("open", path, errno);
   for (int waited_ms = 0; config.get() >= 0; ++waited_ms) {
     const pid_t pid = lock_owner(config.get());

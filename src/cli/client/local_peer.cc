@@ -12,21 +12,12 @@
 #include <cstring>
 #include <vector>
 
+#include "text/words.h"
+
 namespace dove::cli {
 namespace {
 
 constexpr std::size_t kTableBytesMax = 64 << 20;
-
-std::vector<std::string_view> words_of(std::string_view line) {
-  std::vector<std::string_view> words;
-  while (true) {
-    const std::size_t begin = line.find_first_not_of(' ');
-    if (begin == std::string_view::npos) return words;
-    line.remove_prefix(begin);
-    words.push_back(line.substr(0, line.find(' ')));
-    line.remove_prefix(words.back().size());
-  }
-}
 
 std::string read_table(const char* path) {
   std::string text;
@@ -84,7 +75,7 @@ std::optional<uid_t> find_owner(std::string_view table, const std::string& local
   while (!table.empty()) {
     const std::string_view line = table.substr(0, table.find('\n'));
     table.remove_prefix(std::min(table.size(), line.size() + 1));
-    const std::vector<std::string_view> words = words_of(line);
+    const std::vector<std::string_view> words = text::words_of(line);
     if (words.size() <= kInodeWord || words[1] != local || words[2] != remote) continue;
     // What no process holds any more is written down as root's.
     if (words[kInodeWord] == "0") return std::nullopt;
