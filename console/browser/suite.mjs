@@ -62,6 +62,38 @@ await test('the link of dove console signs in, once, and leaves the address', as
   await other.context.close();
 });
 
+// oidc-provider, with its own page and cookies.
+await test('somebody signs in with the service of their organisation, and gets where they wanted', async () => {
+  const other = await newPage(browser);
+  await other.page.goto(`${url}/jobs?state=ended`);
+  const link = other.page.getByRole('link', { name: 'Sign in with Example Corp' });
+  await link.waitFor();
+  assert.deepEqual(await findings(other.page), []);
+  await link.click();
+  await other.page.getByLabel('Account').fill('grace');
+  await other.page.getByRole('button', { name: 'Log in' }).click();
+  await heading(other.page, 'Jobs');
+  assert.equal(new URL(other.page.url()).search, '?state=ended');
+  await other.page.getByText('grace').first().waitFor();
+  const grace = await call('GET', '/v1/objects/user/grace');
+  assert.match(grace.identity, / a-grace$/);
+  assert.deepEqual((await call('GET', '/v1/objects/group/corp.ml')).users, ['grace']);
+  await other.context.close();
+});
+
+await test('a program is let in by somebody who is signed in', async () => {
+  const asks = await call('POST', '/v1/device-sign-ins', { name: 'dove on laptop' });
+  await visit(page, asks.path);
+  assert.deepEqual(await findings(page), []);
+  await page.getByRole('button', { name: 'Go on' }).click();
+  await page.getByText(asks.user_code).waitFor();
+  assert.deepEqual(await findings(page), []);
+  await page.getByRole('button', { name: 'Let it in' }).click();
+  await page.getByText('dove on laptop is signed in as').waitFor();
+  const key = await call('POST', '/v1/device-sign-ins/wait', { device_code: asks.device_code });
+  assert.equal((await call('GET', '/v1/me', undefined, key.key)).key.name, 'dove on laptop');
+});
+
 let job;
 await test('a job is submitted, and its log followed while it runs', async () => {
   await visit(page, '/submit');

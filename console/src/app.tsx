@@ -5,6 +5,7 @@ import { Empty, Page, Skeleton } from './elements/elements';
 import { Frame } from './frame/frame';
 import { JobPage } from './jobs/job_page';
 import { JobsPage } from './jobs/jobs_page';
+import { DevicePage } from './session/device_page';
 import { SessionGate } from './session/session';
 
 const OverviewPage = lazy(() => import('./overview/overview_page'));
@@ -25,6 +26,7 @@ const TITLES: Record<string, string> = {
   plan: 'Plan',
   usage: 'Usage',
   people: 'People',
+  device: 'Let a program in',
 };
 
 function useTitle() {
@@ -51,6 +53,7 @@ function Pages() {
         <Route path="/plan" component={PlanPage} />
         <Route path="/usage" component={UsagePage} />
         <Route path="/people" component={PeoplePage} />
+        <Route path="/device" component={DevicePage} />
         <Route>
           <Page title="Nothing here">
             <Empty title="There is no such page.">

@@ -257,6 +257,10 @@ std::string Identity::head_proof(Epoch epoch, Seq head) const {
       .substr(0, 32);
 }
 
+std::string Identity::seal_key(std::string_view purpose) const {
+  return wire::hmac_sha256_hex(secret_, fmt::format("seal/{}", purpose));
+}
+
 std::string Identity::cluster_id() const {
   return wire::hmac_sha256_hex(secret_, "cluster-id").substr(0, 12);
 }

@@ -39,6 +39,8 @@ class Identity {
   // What only this controller can say about a record of its log. An agent that shows it is believed
   // to have heard about the record.
   std::string head_proof(Epoch epoch, Seq head) const;
+  // For what a browser keeps for us and must not change. The same over restarts.
+  std::string seal_key(std::string_view purpose) const;
   // 12 hexadecimal digits, the same for the life of the data directory; no secret.
   std::string cluster_id() const;
 

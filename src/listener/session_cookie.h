@@ -22,6 +22,12 @@ std::optional<std::string_view> session_of(const wire::Request& request);
 // Errors: kDenied cross_origin.
 Result<void> check_origin(const wire::Request& request);
 
+// The cookie of a browser that is at a sign-in service, which comes back from there: another site
+// sends it (SameSite=Lax). It is good for that alone.
+std::optional<std::string_view> sign_in_of(const wire::Request& request);
+std::string set_sign_in(std::string_view sealed);
+std::string end_sign_in();
+
 // Values of Set-Cookie.
 std::string set_session(std::string_view secret, std::int64_t seconds);
 std::string end_session();

@@ -12,6 +12,7 @@ cli::Command ca_rotate_command();
 cli::Command agent_command();
 cli::Command up_command();
 cli::Command probe_command();
+cli::Command check_password_command();
 cli::Command replay_command();
 cli::Command sim_record_command();
 cli::Command sim_replay_muri_command();

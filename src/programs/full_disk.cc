@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <optional>
 
-#include "programs/server_tls.h"
+#include "programs/server/server_tls.h"
 #include "wire/server.h"
 
 namespace dove::programs {

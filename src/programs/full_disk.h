@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "base/result.h"
-#include "programs/server_runtime.h"
+#include "programs/server/server_runtime.h"
 #include "wire/loop.h"
 
 namespace dove::programs {

@@ -10,7 +10,7 @@
 #include "agent/attempts/finished.h"
 #include "base/result.h"
 #include "cli/command.h"
-#include "programs/server_runtime.h"
+#include "programs/server/server_runtime.h"
 #include "programs/settings.h"
 
 namespace dove::programs {

@@ -50,9 +50,19 @@ void issue_key(Context& context, CallPtr call);
 void revoke_key(Context& context, CallPtr call);
 
 // -- people
+void list_sign_in_ways(Context& context, CallPtr call);
 void sign_in(Context& context, CallPtr call);
+void begin_open_id(Context& context, CallPtr call);
+void end_open_id(Context& context, CallPtr call);
+void begin_device_sign_in(Context& context, CallPtr call);
+void wait_for_device_sign_in(Context& context, CallPtr call);
+void get_device_sign_in(Context& context, CallPtr call);
+void answer_device_sign_in(Context& context, CallPtr call);
 void sign_out(Context& context, CallPtr call);
 void issue_sign_in_code(Context& context, CallPtr call);
+void get_identity_issuer(Context& context, CallPtr call);
+void get_identity_keys(Context& context, CallPtr call);
+void issue_identity_token(Context& context, CallPtr call);
 void get_me(Context& context, CallPtr call);
 void get_quota(Context& context, CallPtr call);
 

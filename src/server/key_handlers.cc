@@ -7,9 +7,9 @@
 #include "codec/words.h"
 #include "server/context.h"
 #include "server/handlers.h"
+#include "server/new_key.h"
 #include "server/page.h"
 #include "telemetry/clock.h"
-#include "wire/secret.h"
 
 namespace dove::server {
 namespace {
@@ -19,9 +19,6 @@ using controller::Committed;
 
 constexpr std::int64_t kLongest_s = 366 * 86'400;
 constexpr std::int64_t kUsual_s = 90 * 86'400;
-constexpr std::size_t kIdBytes = 12;
-// So that programs which look for leaked secrets know one.
-constexpr char kPrefix[] = "dovekey_";
 
 Result<Key> read_key(const Call& call) {
   Key key;
@@ -67,15 +64,13 @@ void issue_key(Context& context, CallPtr call) {
                             "their project for service accounts; leave out `user`",
                             "user"});
   }
-  const std::string secret = kPrefix + wire::random_token(32);
-  const std::string sha256 = wire::sha256_hex(secret);
-  key->id = sha256.substr(0, kIdBytes);
-  Json answer = codec::key_json(*key);
+  NewKey made = make_key(std::move(key).value(), kKeyPrefix);
+  Json answer = codec::key_json(made.issued.key);
   answer.erase("issued_at");
   answer.erase("issued_at_us");
-  answer["key"] = secret;
+  answer["key"] = made.secret;
   const Call& asked = *call;
-  context.desk.submit(asked, KeyIssued{sha256, std::move(key).value()},
+  context.desk.submit(asked, std::move(made.issued),
                       [call, answer = std::move(answer)](const Result<Committed>& committed) {
                         if (!committed.ok()) return call->fail(committed.error());
                         call->reply(201, answer);

@@ -36,18 +36,37 @@ listener::DeskOptions desk_options(const ApiOptions& options,
           options.on_fatal};
 }
 
+std::vector<std::shared_ptr<openid::Issuer>> issuers_of(
+    const std::vector<openid::Provider>& providers) {
+  std::vector<std::shared_ptr<openid::Issuer>> all;
+  for (const openid::Provider& one : providers)
+    all.push_back(std::make_shared<openid::Issuer>(one));
+  return all;
+}
+
 }  // namespace
 
 struct ApiServer::Impl {
   Impl(wire::Loop& loop, ApiOptions with, controller::Controller& controller,
-       backends::NodeBackend& on, store::LogStore& log, listener::Identity identity)
+       backends::NodeBackend& on, store::LogStore& log, listener::Identity identity,
+       openid::Signer signer)
       : nodes(authority_of(with, identity)),
         options(std::move(with)),
         desk(loop, desk_options(options, nodes), controller, log, std::move(identity)),
         backend(on),
-        context{desk, backend.open(desk), options.version,
+        context{desk,
+                backend.open(desk),
+                options.version,
                 EventFeed(loop, desk.projection, log, *desk.open_access),
-                JobWaits(loop, desk.projection)},
+                JobWaits(loop, desk.projection),
+                std::make_unique<DeviceSignIns>(loop),
+                issuers_of(options.sign_in),
+                std::move(signer),
+                options.public_url,
+                options.check_password,
+                {},
+                std::make_unique<SideThreads>(loop, 8),
+                std::make_unique<SideThreads>(loop, 4)},
         routes(listener::bind_routes(context, api_routes())) {
     backend.add_routes(routes);
     if (nodes != nullptr) part_routes();
@@ -120,8 +139,9 @@ Result<std::unique_ptr<ApiServer>> ApiServer::make(wire::Loop& loop, ApiOptions 
                                                    backends::NodeBackend& backend,
                                                    store::LogStore& log) {
   TRY_ASSIGN(auto identity, listener::Identity::open(options.data_dir));
+  TRY_ASSIGN(openid::Signer signer, openid::Signer::open(options.data_dir + "/identity.pem"));
   auto impl = std::make_unique<Impl>(loop, std::move(options), controller, backend, log,
-                                     std::move(identity));
+                                     std::move(identity), std::move(signer));
   Impl& self = *impl;
   controller::Input members;
   members.events = bind_former_members(self.desk.state());
@@ -198,6 +218,7 @@ void ApiServer::shutdown(std::function<void()> on_done) {
   impl_->backend.end_streams();
   impl_->context.feed.close_all();
   impl_->context.waits.close_all();
+  impl_->context.devices->close_all();
   if (impl_->agents_http == nullptr) {
     return impl_->http->shutdown(std::chrono::seconds(3), std::move(on_done));
   }

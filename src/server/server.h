@@ -19,10 +19,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "backends/node_backend.h"
 #include "base/result.h"
 #include "controller/controller.h"
+#include "openid/provider.h"
+#include "pam/check.h"
 #include "store/log_store.h"
 #include "wire/loop.h"
 #include "wire/tls/tls.h"
@@ -47,13 +50,19 @@ struct ApiAuthorities {
 };
 
 struct ApiOptions {
-  std::string data_dir;  // exists; holds `token` and `secret`, both 0600, made when missing
+  std::string data_dir;  // exists; holds `token`, `secret`, `identity.pem`: 0600, made when missing
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;  // 0: a free one
   std::string version = "0.1.0";
-  std::int64_t heartbeat_us = 2'000'000;  // what agents are told
-  std::int64_t report_burst = 50'000;     // events that a node may have written down at once
-  std::optional<ApiTls> tls = {};         // unset: one plain port for everybody
+  std::int64_t heartbeat_us = 2'000'000;       // what agents are told
+  std::int64_t report_burst = 50'000;          // events that a node may have written down at once
+  std::optional<ApiTls> tls = {};              // unset: one plain port for everybody
+  std::vector<openid::Provider> sign_in = {};  // services that people sign in at
+  std::string public_url = {};  // "https://gpu.example.org", by which others know this server
+  // Whether that is the password of a Linux account that people may sign in with; blocks, for
+  // seconds at most, in any thread. Unset: they may not.
+  std::function<Result<pam::Account>(const std::string& user, const std::string& password)>
+      check_password = {};
   // The log is behind what an agent has seen, or the controller failed: the program must end with
   // this message. Called once, on the loop's thread.
   std::function<void(const Error&)> on_fatal;
@@ -62,7 +71,7 @@ struct ApiOptions {
 class ApiServer {
  public:
   // Listens and subscribes to `controller`. REQUIRES: the controller is open and not running.
-  // Errors: address_in_use, bind_denied, bad_address, data_dir.
+  // Errors: address_in_use, bind_denied, bad_address, data_dir, bad_identity_key.
   static Result<std::unique_ptr<ApiServer>> make(wire::Loop& loop, ApiOptions options,
                                                  controller::Controller& controller,
                                                  backends::NodeBackend& backend,

@@ -58,11 +58,26 @@ def check_headers(url):
         assert answer.code == 304, answer.code
 
 
+def start_issuer(cluster):
+    """A real sign-in service, and the file that names it to a server."""
+    issuer = subprocess.Popen(["node", "browser/issuer.mjs"], cwd=CONSOLE, stdout=subprocess.PIPE, stderr=cluster.log,
+                              env={**ENVIRONMENT, "DOVE_E2E": cluster.folder}, start_new_session=True)
+    url = issuer.stdout.readline().decode().strip()
+    secret, settings = (os.path.join(cluster.folder, name) for name in ("client-secret", "sign-in.yaml"))
+    with open(secret, "w") as file:
+        file.write("a secret of tests\n")
+    with open(settings, "w") as file:
+        file.write(f"providers:\n- name: corp\n  title: Example Corp\n  issuer: {url}\n  client_id: dove\n"
+                   f"  client_secret_file: {secret}\n  scopes: [openid, profile, groups]\n  groups: groups\n")
+    return issuer, settings
+
+
 def run_browser(cluster, script, nodes, gpus):
-    """Runs a script of console/browser against `dove up`; its output."""
+    """Runs a script of console/browser against `dove up` and a sign-in service; its output."""
     data = os.path.join(cluster.folder, script)
-    up = subprocess.Popen([DOVE, "up", "--nodes", str(nodes), "--gpus", str(gpus), "--port", "0", "--data", data],
-                          stdout=subprocess.PIPE, stderr=cluster.log, env=cluster.environment, start_new_session=True)
+    issuer, settings = start_issuer(cluster)
+    up = subprocess.Popen([DOVE, "up", "--nodes", str(nodes), "--gpus", str(gpus), "--port", "0", "--data", data,
+                           "--sign-in", settings], stdout=subprocess.PIPE, stderr=cluster.log, env=cluster.environment, start_new_session=True)
     try:
         line = up.stdout.readline().decode()
         url = re.search(r"https?://\S+", line).group(0)
@@ -82,6 +97,9 @@ def run_browser(cluster, script, nodes, gpus):
         up.send_signal(signal.SIGTERM)
         up.wait(30)
         up.stdout.close()
+        issuer.kill()
+        issuer.wait(10)
+        issuer.stdout.close()
 
 
 def main():

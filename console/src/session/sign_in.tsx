@@ -1,20 +1,80 @@
-// The sign-in page: a token or a key is exchanged for a cookie, and kept nowhere.
-import { useState, type FormEvent } from 'react';
-import { ApiError, change } from '../api/http';
+// The sign-in page: a sign-in service's page is one click away, and a token or a key is exchanged for
+// a cookie, and kept nowhere.
+import { useEffect, useState, type FormEvent } from 'react';
+import { ApiError, change, get, withQuery } from '../api/http';
 import { Trouble } from '../elements/elements';
 import { Mark } from '../frame/icons';
+
+interface Way {
+  name: string;
+  title: string;
+}
+
+interface Ways {
+  ways: Way[];
+  passwords: boolean;
+}
+
+// What this server's administrator has set up, beside tokens.
+function useWays(): Ways {
+  const [ways, setWays] = useState<Ways>({ ways: [], passwords: false });
+  useEffect(() => {
+    get<Ways>('/v1/sign-in').then(setWays, () => undefined); // a token does without them
+  }, []);
+  return ways;
+}
+
+function PasswordFields() {
+  return (
+    <>
+      <label htmlFor="user">Linux account</label>
+      <input id="user" name="user" autoComplete="username" required autoFocus spellCheck={false} />
+      <label htmlFor="password">Password</label>
+      <input id="password" name="password" type="password" autoComplete="current-password" required />
+    </>
+  );
+}
+
+function TokenField() {
+  return (
+    <>
+      <label htmlFor="token">Token or key</label>
+      <input
+        id="token"
+        name="token"
+        type="password"
+        autoComplete="current-password"
+        required
+        autoFocus
+        spellCheck={false}
+      />
+    </>
+  );
+}
+
+function shownIn(form: HTMLFormElement): Record<string, string> {
+  const data = new FormData(form);
+  const token = data.get('token');
+  if (token !== null) return { token: String(token).trim() };
+  return { user: String(data.get('user') ?? '').trim(), password: String(data.get('password') ?? '') };
+}
+
+const linkOf = (way: Way) =>
+  withQuery(`/v1/sign-in/${encodeURIComponent(way.name)}`, { then: location.pathname + location.search });
 
 export function SignIn({ onSignedIn }: { onSignedIn: () => Promise<void> }) {
   const [error, setError] = useState<ApiError>();
   const [busy, setBusy] = useState(false);
+  const { ways, passwords } = useWays();
+  const [withToken, setWithToken] = useState(false);
+  const asksPassword = passwords && !withToken;
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = event.currentTarget;
-    const token = String(new FormData(form).get('token') ?? '').trim();
     setBusy(true);
     setError(undefined);
     try {
-      await change('POST', '/v1/sign-in', { token });
+      await change('POST', '/v1/sign-in', shownIn(form));
       form.reset();
       await onSignedIn();
     } catch (problem) {
@@ -26,21 +86,22 @@ export function SignIn({ onSignedIn }: { onSignedIn: () => Promise<void> }) {
     <main className="sign-in">
       <Mark />
       <h1>Sign in to Dovetail</h1>
+      {ways.map((way) => (
+        <a key={way.name} className="way primary" href={linkOf(way)}>
+          Sign in with {way.title}
+        </a>
+      ))}
       <form onSubmit={submit}>
-        <label htmlFor="token">Token or key</label>
-        <input
-          id="token"
-          name="token"
-          type="password"
-          autoComplete="current-password"
-          required
-          autoFocus
-          spellCheck={false}
-        />
+        {asksPassword ? <PasswordFields /> : <TokenField />}
         <Trouble error={error} />
         <button type="submit" className="primary" disabled={busy}>
           Sign in
         </button>
+        {passwords && (
+          <button type="button" onClick={() => setWithToken(!withToken)}>
+            {asksPassword ? 'Use a token or a key' : 'Use a Linux account'}
+          </button>
+        )}
       </form>
       <p className="faint">
         <code>dove console</code> prints a link that signs you in without it. An administrator gives you a token:{' '}

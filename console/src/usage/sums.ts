@@ -1,4 +1,4 @@
-// What users and projects hold and wait for now, summed over jobs. Pure.
+// What users and projects have allocated now, and what they wait for, summed over jobs. Pure.
 import type { JobSummary } from '../api/types';
 
 export interface Sum {

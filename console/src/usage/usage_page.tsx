@@ -69,7 +69,7 @@ export default function UsagePage() {
       title="Usage"
       detail={
         <span className="faint">
-          What is held and waited for now
+          What is allocated now, and what is waited for
           {data?.next != null ? `, of the oldest ${LIMIT.toLocaleString('en')} jobs` : ''}.
         </span>
       }

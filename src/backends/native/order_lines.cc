@@ -86,15 +86,17 @@ void describe(const core::State& state, const core::Job* job, const JobSpec& spe
 }
 
 // The Linux user of a pool of submitters, where none is set: the one of the same name. Accounts
-// that others than the cluster's administrators can make, of a project or of a domain, have none by
-// their name alone: it might be anybody's.
+// that others than the cluster's administrators can make, of a project, of a domain, or of a
+// sign-in service, have none by their name alone: it might be anybody's.
 std::string linux_user_of(const core::State& state, const std::string& submitter, RunAs run_as) {
   const std::string own_name = run_as == RunAs::kSubmitter ? submitter : "";
   const auto user = state.users.find(submitter);
   if (user == state.users.end()) return own_name;
   const UserDeclaration& declared = user->second;
   if (!declared.linux_user.empty()) return declared.linux_user;
-  return declared.service_of.empty() && declared.domain.empty() ? own_name : "";
+  const bool is_ours =
+      declared.service_of.empty() && declared.domain.empty() && declared.identity.empty();
+  return is_ours ? own_name : "";
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/client/api.h"
+#include "cli/client/endpoint.h"
 #include "cli/client/pages.h"
 #include "cli/client/views.h"
 #include "cli/families.h"
@@ -124,6 +125,24 @@ Result<int> run_join_token(const Invocation& invocation) {
   return kExitOk;
 }
 
+// In a task: what it shows to others who are to let the job in.
+Result<int> run_identity_token(const Invocation& invocation) {
+  const std::string job = environment_value("DOVE_JOB_ID");
+  if (job.empty()) {
+    return usage_error("`dove identity-token` is called by a running job, in one of its tasks");
+  }
+  json body{{"audience", invocation.operands[0]}};
+  if (invocation.has("expires")) {
+    const auto span_us = parse_span_us(invocation.get("expires"));
+    if (!span_us || *span_us < 1'000'000) return usage_error("--expires takes a time such as 10m");
+    body["ttl_s"] = *span_us / 1'000'000;
+  }
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  TRY_ASSIGN(const json answer, api.send("POST", job_target(job, "/identity-token"), body));
+  print(text_of(answer, "token") + "\n");
+  return kExitOk;
+}
+
 }  // namespace
 
 std::vector<Command> key_commands() {
@@ -174,7 +193,18 @@ std::vector<Command> token_commands() {
   join.operands = "[NODE]";
   join.operands_max = 1;
   join.options = {{"valid-for", 0, "TIME", "how long it may be used"}, output_option()};
+  CommandSpec identity;
+  identity.name = "identity-token";
+  identity.summary = "In a job: print a token that says to others which job it is";
+  identity.group = "People";
+  identity.operands = "AUDIENCE";
+  identity.operands_min = identity.operands_max = 1;
+  identity.description =
+      "A signed JWT for AUDIENCE alone, which verifies it with the keys that this server's\n"
+      "/.well-known/openid-configuration names. docs/guide/identity.md has examples.";
+  identity.options = {{"expires", 0, "TIME", "when it ends: at most 1h (10m)"}};
   return {{token, guarded("token create", run_token)},
+          {identity, guarded("identity-token", run_identity_token)},
           {join, guarded("join-token create", run_join_token)}};
 }
 

@@ -13,7 +13,8 @@
 
 #include "base/result.h"
 #include "model/declared.h"
-#include "programs/server_tls.h"
+#include "programs/server/server_tls.h"
+#include "programs/server/sign_in_settings.h"
 #include "wire/loop.h"
 
 namespace dove::server {
@@ -34,6 +35,7 @@ struct ServerSettings {
   std::int64_t heartbeat_us = 2'000'000;
   LogRetention log_kept;
   TlsSettings tls;
+  SignInSettings sign_in;
   bool accepts_clock = false;         // takes over the machine's clock though it leapt
   std::vector<std::string> policies;  // files of libraries (foreign/policy_library.h)
   // Given by flag, environment or file; the rest stays as declared with `dove apply`.

@@ -1,4 +1,4 @@
-#include "programs/server_tls.h"
+#include "programs/server/server_tls.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

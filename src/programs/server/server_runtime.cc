@@ -1,4 +1,4 @@
-#include "programs/server_runtime.h"
+#include "programs/server/server_runtime.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -18,6 +18,7 @@
 #include "files/text_file.h"
 #include "foreign/policy_library.h"
 #include "model/new_cluster.h"
+#include "pam/ask.h"
 #include "policies/standard.h"
 #include "programs/commands.h"
 #include "programs/service/log_check.h"
@@ -131,6 +132,17 @@ controller::ControllerOptions controller_options(const ServerSettings& settings,
   return options;
 }
 
+void take_sign_in(const SignInSettings& settings, server::ApiOptions& api) {
+  api.sign_in = settings.providers;
+  api.public_url = settings.public_url;
+  if (!settings.pam.has_value()) return;
+  const std::string own = std::filesystem::read_symlink("/proc/self/exe").string();
+  api.check_password = [own, service = *settings.pam](const std::string& user,
+                                                      const std::string& password) {
+    return pam::ask(own, service, user, password);
+  };
+}
+
 }  // namespace
 
 std::int64_t free_bytes(const std::string& path) {
@@ -178,6 +190,7 @@ Result<std::unique_ptr<ServerRuntime>> ServerRuntime::start(wire::Loop& loop,
   api.version = version();
   api.heartbeat_us = self.settings.heartbeat_us;
   api.on_fatal = give_up;
+  take_sign_in(self.settings.sign_in, api);
   if (self.settings.tls.on) {
     TRY_ASSIGN(self.tls, ServerTls::open(loop, self.settings.tls, data, self.settings.host));
     api.tls = self.tls->for_api();

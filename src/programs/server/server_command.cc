@@ -11,7 +11,8 @@
 #include "programs/log_level.h"
 #include "programs/retention.h"
 #include "programs/scheduling.h"
-#include "programs/server_runtime.h"
+#include "programs/server/server_runtime.h"
+#include "programs/server/sign_in_settings.h"
 #include "programs/service/notice.h"
 #include "programs/settings.h"
 
@@ -44,8 +45,8 @@ cli::CommandSpec spec() {
       {"policies", 0, "FILE,...", "shared libraries with policies (api/dove/policy.h)", false},
       {"config", 0, "FILE", "YAML file of these settings (/etc/dove/server.yaml)", false},
   };
-  for (const auto& more :
-       {scheduling_specs(), log_retention_specs(), log_level_specs(), tls_option_specs()}) {
+  for (const auto& more : {scheduling_specs(), log_retention_specs(), log_level_specs(),
+                           tls_option_specs(), sign_in_specs()}) {
     spec.options.insert(spec.options.end() - 1, more.begin(), more.end());
   }
   return spec;
@@ -63,6 +64,7 @@ Result<ServerSettings> settings_of(const cli::Invocation& invocation) {
   settings.heartbeat_us = beat_ms * 1000;
   TRY_ASSIGN(settings.accepts_clock, given.flag("accept-clock"));
   TRY_ASSIGN(settings.log_kept, log_retention(given));
+  TRY_ASSIGN(settings.sign_in, sign_in_settings(given));
   TRY(set_log_level(given, "info"));
   if (given.has("cluster-name")) settings.cluster_name = given.text("cluster-name", "");
   TRY_ASSIGN(settings.scheduling, scheduling_option(given));

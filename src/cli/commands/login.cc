@@ -1,0 +1,162 @@
+// dove login, dove logout: a key of one's own in this machine's configuration, by way of a browser.
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <yaml-cpp/yaml.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/client/api.h"
+#include "cli/client/views.h"
+#include "cli/families.h"
+#include "cli/terminal/output.h"
+#include "cli/terminal/table.h"
+#include "cli/terminal/terminal.h"
+#include "files/text_file.h"
+
+namespace dove::cli {
+namespace {
+
+using nlohmann::json;
+
+std::string token_path() { return config_directory() + "/token"; }
+
+Error cannot_write(const std::string& path, const std::string& why) {
+  return Error{ErrorKind::kInvalid, "cannot_write",
+               fmt::format("{}: {}; the key is not kept, and can be revoked with `dove key list`",
+                           path, why),
+               path};
+}
+
+std::string who_asks() {
+  std::array<char, 65> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) return "dove";
+  return fmt::format("dove on {}", host.data()).substr(0, 64);
+}
+
+// An absolute path, so that the configuration is good in any directory.
+Result<std::string> authority_file(const Invocation& invocation, const Endpoint& known) {
+  const std::string given = invocation.get("ca-file", known.ca_file);
+  if (given.empty()) return given;
+  char* found = ::realpath(given.c_str(), nullptr);
+  if (found == nullptr) {
+    return Error{ErrorKind::kNotFound, "cannot_read", given + ": cannot be read", "--ca-file"};
+  }
+  std::string path(found);
+  std::free(found);
+  return path;
+}
+
+// Where to sign in: the operand, or the server that is known already.
+Result<Endpoint> server_of(const Invocation& invocation) {
+  const auto known = find_endpoint(invocation);
+  Endpoint to;
+  if (invocation.operands.empty()) {
+    if (!known.ok()) {
+      return usage_error("say where to sign in, as in `dove login https://gpu-head:7717`");
+    }
+    to.url = known->url;
+  } else {
+    to.url = invocation.operands[0];
+    if (to.url.find("://") == std::string::npos) to.url = "https://" + to.url;
+    while (to.url.ends_with('/')) to.url.pop_back();
+  }
+  to.origin = "dove login";
+  const bool is_known = known.ok() && known->url == to.url;
+  TRY_ASSIGN(to.ca_file, authority_file(invocation, is_known ? *known : Endpoint{}));
+  return to;
+}
+
+Result<json> wait_for_answer(Api& api, const json& begun) {
+  while (true) {
+    TRY_ASSIGN(json answer, api.send("POST", "/v1/device-sign-ins/wait",
+                                     {{"device_code", text_of(begun, "device_code")}}));
+    if (answer.contains("key")) return answer;
+  }
+}
+
+Result<void> keep(const Endpoint& endpoint, const std::string& key) {
+  const std::string folder = config_directory();
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return cannot_write(folder, error.message());
+  const auto token = files::write_atomically(token_path(), key + "\n", 0600);
+  if (!token.ok()) return cannot_write(token_path(), token.error().message);
+  YAML::Emitter out;
+  out << YAML::BeginMap << YAML::Key << "url" << YAML::Value << endpoint.url;
+  out << YAML::Key << "token_file" << YAML::Value << token_path();
+  if (!endpoint.ca_file.empty()) {
+    out << YAML::Key << "ca_file" << YAML::Value << endpoint.ca_file;
+  }
+  out << YAML::EndMap;
+  const std::string path = folder + "/config.yaml";
+  const auto config = files::write_atomically(path, std::string(out.c_str()) + "\n", 0600);
+  if (!config.ok()) return cannot_write(path, config.error().message);
+  return {};
+}
+
+Result<int> run_login(const Invocation& invocation) {
+  TRY_ASSIGN(const Endpoint endpoint, server_of(invocation));
+  Api api(endpoint);
+  TRY_ASSIGN(const json begun, api.send("POST", "/v1/device-sign-ins", {{"name", who_asks()}}));
+  print(fmt::format("{}{}\n", endpoint.url, text_of(begun, "path")));
+  say(fmt::format(
+      "open this in a browser within ten minutes, sign in, and let the program in if the "
+      "page shows {}",
+      text_of(begun, "user_code")));
+  TRY_ASSIGN(const json key, wait_for_answer(api, begun));
+  TRY(keep(endpoint, text_of(key, "key")));
+  say(fmt::format("signed in as {} until {}; `dove logout` ends it", text_of(key, "user"),
+                  text_of(key, "expires_at")));
+  return kExitOk;
+}
+
+Result<int> run_logout(const Invocation& invocation) {
+  const Result<std::string> token = read_line_file(token_path());
+  if (!token.ok()) {
+    say("nobody is signed in with `dove login` here");
+    return kExitOk;
+  }
+  TRY_ASSIGN(Endpoint endpoint, find_endpoint(invocation));
+  endpoint.token = *token;
+  endpoint.unix_socket.clear();
+  Api api(endpoint);
+  const auto me = api.get("/v1/me");
+  // A key that has ended is as good as revoked.
+  if (!me.ok() && me.error().kind != ErrorKind::kUnauthenticated) return me.error();
+  if (me.ok() && (*me)["key"].is_object()) {
+    TRY(api.send("DELETE", "/v1/keys/" + text_of((*me)["key"], "id"), nullptr));
+  }
+  if (::unlink(token_path().c_str()) != 0) return cannot_write(token_path(), "cannot be removed");
+  say("signed out: the key is revoked and forgotten");
+  return kExitOk;
+}
+
+}  // namespace
+
+std::vector<Command> login_commands() {
+  CommandSpec login;
+  login.name = "login";
+  login.summary = "Sign in at a cluster by way of a browser";
+  login.group = "People";
+  login.operands = "[URL]";
+  login.operands_max = 1;
+  login.description =
+      "Prints a link. Whoever opens it, signs in and says yes lets this machine in as themselves: "
+      "a\n"
+      "key of 30 days is kept in the configuration directory, with the URL, for later commands.\n"
+      "Without URL it is the server that is known already.";
+  login.options = {
+      {"ca-file", 0, "FILE", "the authorities of an https:// server (PEM)", false},
+  };
+  CommandSpec logout;
+  logout.name = "logout";
+  logout.summary = "Revoke and forget the key of `dove login`";
+  logout.group = "People";
+  return {{login, guarded("login", run_login)}, {logout, guarded("logout", run_logout)}};
+}
+
+}  // namespace dove::cli

@@ -1,0 +1,27 @@
+// --sign-in and --pam of `dove server` and `dove up`: the services that people sign in at, and
+// their Linux accounts.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/command.h"
+#include "openid/provider.h"
+#include "pam/check.h"
+#include "programs/settings.h"
+
+namespace dove::programs {
+
+std::vector<cli::OptionSpec> sign_in_specs();
+
+struct SignInSettings {
+  std::vector<openid::Provider> providers;
+  std::optional<pam::Service> pam;
+  std::string public_url;  // by which browsers and others know this server; "": as they name it
+};
+// Errors: those of read_providers; kInvalid no_pam_service, bad_public_url.
+Result<SignInSettings> sign_in_settings(const Settings& given);
+
+}  // namespace dove::programs

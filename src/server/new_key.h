@@ -1,0 +1,32 @@
+// A key that is being made: its secret is shown once, what is kept is its digest.
+//
+// Include only from .cc files of this part.
+#pragma once
+
+#include <string>
+
+#include "model/event.h"
+#include "wire/secret.h"
+
+namespace dove::server {
+
+struct NewKey {
+  std::string secret;
+  KeyIssued issued;
+};
+
+// `key` lacks its id only; `prefix` begins the secret.
+inline NewKey make_key(Key key, const std::string& prefix = "") {
+  constexpr std::size_t kIdBytes = 12;
+  NewKey made;
+  made.secret = prefix + wire::random_token(32);
+  made.issued.sha256 = wire::sha256_hex(made.secret);
+  made.issued.key = std::move(key);
+  made.issued.key.id = made.issued.sha256.substr(0, kIdBytes);
+  return made;
+}
+
+// So that programs which look for leaked secrets know one.
+inline constexpr char kKeyPrefix[] = "dovekey_";
+
+}  // namespace dove::server

@@ -1,0 +1,97 @@
+#include "server/sign_in/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "accounts/access.h"
+#include "codec/json.h"
+#include "codec/words.h"
+#include "listener/session_cookie.h"
+#include "server/new_key.h"
+#include "telemetry/clock.h"
+
+namespace dove::server {
+namespace {
+
+using Json = nlohmann::json;
+using controller::Committed;
+
+constexpr Span kSession = seconds(12 * 3600);
+
+Json roles_json(const core::Standing& standing) {
+  Json out = Json::array();
+  const auto add = [&](const core::Roles& roles, const char* level, const std::string& name) {
+    for (std::size_t i = 0; i < codec::roles().size(); ++i) {
+      if (!roles.has(static_cast<Role>(i))) continue;
+      out.push_back({{"role", codec::roles()[i]}, {"level", level}, {"name", name}});
+    }
+  };
+  add(standing.cluster, "cluster", "");
+  for (const auto& [name, roles] : standing.domains) add(roles, "domain", name);
+  for (const auto& [name, roles] : standing.projects) add(roles, "project", name);
+  return out;
+}
+
+}  // namespace
+
+Json me_json(const core::State& state, const Caller& caller) {
+  Json out{{"user", caller.user},
+           {"admin", caller.admin},
+           {"job", caller.job ? Json(caller.job.value) : Json(nullptr)},
+           {"roles", roles_json(caller.standing)},
+           {"key", nullptr}};
+  const auto user = state.users.find(caller.user);
+  out["domain"] = user == state.users.end() ? "" : user->second.domain;
+  out["linux_user"] = user == state.users.end() ? "" : user->second.linux_user;
+  const Key* key = accounts::find_key(state, caller.key);
+  if (key != nullptr) out["key"] = codec::key_json(*key);
+  return out;
+}
+
+void declare_person(Context& context, const CallPtr& call, const std::string& way,
+                    std::vector<Event> changes, std::function<void()> done) {
+  if (changes.empty()) return done();
+  controller::Input input;
+  for (Event& change : changes) {
+    input.events.push_back({std::move(change), call->cause()});
+    input.events.back().cause.principal = "sign-in:" + way;
+  }
+  context.desk.submit(std::move(input),
+                      [call, done = std::move(done)](const Result<Committed>& committed) {
+                        if (!committed.ok()) return call->fail(committed.error());
+                        done();
+                      });
+}
+
+void open_session(Context& context, const CallPtr& call, const Caller& caller,
+                  std::function<void(const Key& key, const std::string& cookie)> opened) {
+  Key key;
+  key.user = caller.user;
+  key.name = fmt::format("from {}", listener::host_of_peer(call->request.peer_address));
+  key.scope = caller.scope;
+  key.kind = KeyKind::kSession;
+  key.is_administrators = caller.is_root;
+  key.expires_at = Instant{telemetry::now_us()} + kSession;
+  controller::Input input;
+  if (const Key* shown = accounts::find_key(context.state(), caller.key); shown != nullptr) {
+    if (shown->kind == KeyKind::kCode) {
+      input.events.push_back({KeyRevoked{shown->id}, call->cause()});
+    } else {
+      key.expires_at = std::min(key.expires_at, shown->expires_at);
+    }
+  }
+  const std::int64_t lasts_s = (key.expires_at.us - telemetry::now_us()) / 1'000'000;
+  NewKey made = make_key(std::move(key));
+  const std::string cookie = listener::set_session(made.secret, lasts_s);
+  input.events.push_back({made.issued, call->cause()});
+  context.desk.submit(std::move(input),
+                      [call, key = made.issued.key, cookie,
+                       opened = std::move(opened)](const Result<Committed>& committed) {
+                        if (!committed.ok()) return call->fail(committed.error());
+                        opened(key, cookie);
+                      });
+}
+
+}  // namespace dove::server

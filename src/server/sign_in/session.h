@@ -1,0 +1,28 @@
+// Sessions: what a browser that has signed in holds, however its person proved who they are.
+//
+// Loop thread only. Include only from .cc files of this part.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "server/context.h"
+
+namespace dove::server {
+
+// Who the caller is here, as /v1/me answers.
+nlohmann::json me_json(const core::State& state, const Caller& caller);
+
+// Writes down what a sign-in changes of users and groups, as the word of `way` ("corp", "linux"),
+// then calls `done`; at once when there is nothing. What fails is answered.
+void declare_person(Context& context, const CallPtr& call, const std::string& way,
+                    std::vector<Event> changes, std::function<void()> done);
+
+// Opens a session of 12 hours for `caller`, who is declared, shorter when the key that they showed
+// ends before. `opened` gets the key and the value of Set-Cookie; what fails is answered.
+void open_session(Context& context, const CallPtr& call, const Caller& caller,
+                  std::function<void(const Key& key, const std::string& cookie)> opened);
+
+}  // namespace dove::server

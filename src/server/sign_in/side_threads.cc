@@ -1,0 +1,50 @@
+#include "server/sign_in/side_threads.h"
+
+namespace dove::server {
+namespace {
+
+constexpr std::size_t kWaitingMax = 256;
+
+}  // namespace
+
+SideThreads::~SideThreads() {
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+    waiting_.clear();
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+Result<void> SideThreads::queue(std::function<void()> work) {
+  const std::lock_guard lock(mutex_);
+  if (waiting_.size() >= kWaitingMax) {
+    return Error{
+        ErrorKind::kUnavailable, "sign_in_busy",
+        "very many people are signing in, or what they sign in with is slow; try again in a "
+        "minute, or sign in with a token",
+        ""};
+  }
+  waiting_.push_back(std::move(work));
+  if (threads_.size() < most_) threads_.emplace_back([this] { serve(); });
+  changed_.notify_one();
+  return {};
+}
+
+void SideThreads::serve() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return over_ || !waiting_.empty(); });
+    if (over_) return;
+    {
+      const std::function<void()> work = std::move(waiting_.front());
+      waiting_.pop_front();
+      lock.unlock();
+      work();
+    }
+    lock.lock();
+  }
+}
+
+}  // namespace dove::server
