@@ -46,6 +46,8 @@ def map(function: typing.Callable[[typing.Any], typing.Any], items: typing.Itera
     at_once  elements that may run at the same time; 0: as many as have room
     python   the interpreter of the tasks; left out, the path of this one
 
+    In a container (container={"image": ...}) the folder is a volume, and the interpreter is the image's python3.
+
     The function and the items are pickled. Those of modules and of the script go by name, so that a script must have
     its own `if __name__ == "__main__":`; lambdas and functions of a notebook go with their code (dove.carried). Tasks
     run in this directory with this program's module paths, and with no other variables than `environment`.
@@ -108,11 +110,16 @@ def _module_paths() -> list[str]:
 def _submit(client: Client, function: typing.Any, folder: str, elements: int, at_once: int, python: str,
             fields: dict[str, typing.Any]) -> Job:
     environment = dict(fields.pop("environment", None) or {})
-    if "PYTHONPATH" in os.environ:
+    if "PYTHONPATH" in os.environ:  # where the package dove itself may be
         environment.setdefault("PYTHONPATH", os.environ["PYTHONPATH"])
     name = getattr(function, "__name__", type(function).__name__).strip("<>")
+    place: dict[str, typing.Any] = {"workdir": os.getcwd()}
+    if container := fields.pop("container", None):  # it has its own Python, directories, and nothing of this machine
+        python = python or "python3"
+        place = {"container": {**container, "volumes": [*(container.get("volumes") or []),
+                                                        {"source": folder, "writable": True}]}}
     return client.submit({
-        "name": f"map-{name}", "requeue": True, "workdir": os.getcwd(), **fields, "environment": environment,
+        "name": f"map-{name}", "requeue": True, **place, **fields, "environment": environment,
         "command": [python or sys.executable, "-m", "dove.task", folder],
         "array": {"indices": f"0-{elements - 1}", "running_max": at_once}})
 
@@ -129,7 +136,7 @@ class Results(typing.Iterator[typing.Any]):
         self._return_exceptions = return_exceptions
         self._next = 0
         self._file: typing.BinaryIO | None = None  # the outcomes of one element
-        self._end = weakref.finalize(self, _let_go, api, job, folder)
+        self._end = weakref.finalize(self, _let_go, api, job, folder, os.getpid())
         sys.modules.setdefault("__mp_main__", sys.modules["__main__"])  # where tasks have the script's classes
         if count == 0:
             self.close()
@@ -267,7 +274,9 @@ def _lost(job: Job, info: dict[str, typing.Any], index: int) -> TaskError:
     return TaskError("task_lost", "its task ended without a result: " + ", ".join(words), index, job.id, node, said)
 
 
-def _let_go(api: Api, job: Job | None, folder: str) -> None:
+def _let_go(api: Api, job: Job | None, folder: str, owner: int) -> None:
+    if os.getpid() != owner:  # a child that was forked has a copy
+        return
     try:
         if job is not None:
             # With little patience: the program may be ending.

@@ -69,9 +69,8 @@ class Patience:
 
     def pause(self, error: DoveError) -> None:
         """Waits before the next try; raises the error when there shall be none."""
-        if isinstance(error, ApiError) and error.status not in _TRY_LATER:
-            raise error
-        if error.code in _LASTING or (error.code in _FIRST and not self._api.has_answered):
+        may_pass = isinstance(error, Unreachable) or (isinstance(error, ApiError) and error.status in _TRY_LATER)
+        if not may_pass or error.code in _LASTING or (error.code in _FIRST and not self._api.has_answered):
             raise error
         now = time.monotonic()
         self._since = now if self._since is None else self._since

@@ -128,7 +128,8 @@ class Talks(OwnEnvironment):
                     return  # the connection breaks
                 self.send_response(status)
                 for name, value in {"Content-Length": len(text), **headers}.items():
-                    self.send_header(name, str(value))
+                    if value is not None:
+                        self.send_header(name, str(value))
                 self.end_headers()
                 self.wfile.write(text)
 
@@ -193,6 +194,39 @@ class Talks(OwnEnvironment):
         self.assertIn("is `dove server` or `dove up` running?",
                       self.fails("connection_refused", dove.Client(url="http://127.0.0.1:1").submit, ["true"]))
         self.assertLess(time.monotonic() - begin, 2)
+
+    def stream(self, text):
+        """A stream that ends as its server does."""
+        self.answer(200, text, **{"Content-Length": None})
+
+    def test_a_wait_that_the_server_ends_is_asked_again(self):
+        self.stream(b"\n\n")
+        self.stream(b"")
+        self.answer(503, {"code": "stopping", "detail": "it ends"})
+        self.stream(b'\n{"jobs": 2, "exit_code": 1, "not_completed": [{"id": "5_1", "state": "timed_out", "exit_code": 0}]}\n')
+        self.assertEqual(dove.Job(self.client.api, 5).wait(30), "timed_out")
+        self.assertEqual({path for _, path, _, _ in self.asked}, {"/v1/jobs/5/wait?until=ended"})
+        self.stream(b'{"jobs": 0, "exit_code": 0, "not_completed": []}\n')
+        self.fails("no_such_job", dove.Job(self.client.api, 5).wait)
+
+    def test_a_log_goes_on_where_it_broke(self):
+        def attempt(stage):
+            self.answer(200, {"attempt": 2, "attempts": [{"number": 1, "stage": "ended"}, {"number": 2, "stage": stage}]})
+
+        self.stream(b'{"jobs": 1, "exit_code": 0, "not_completed": []}\n')
+        attempt("running")
+        attempt("running")
+        self.stream("one\ntwo \u00fc".encode()[:-1])  # in the middle of a letter
+        attempt("running")
+        self.answer(503, {"code": "node_unreachable", "detail": "later"})
+        attempt("ended")
+        self.stream("\u00fc\nend".encode()[1:])
+        attempt("ended")
+        self.stream(b"")
+        self.assertEqual(list(dove.Job(self.client.api, 5).logs(follow=True)), ["one", "two \u00fc", "end"])
+        paths = [path for _, path, _, _ in self.asked if "/logs" in path]
+        self.assertEqual(paths, [f"/v1/jobs/5/logs?rank=0&attempt=2&follow=1{offset}" for offset in
+                                 ("", "&offset=9", "&offset=9", "&offset=14")])
 
     def test_warnings_of_the_server_are_warnings(self):
         self.answer(201, {**self.ACCEPTED, "warnings": ["no node has that"]})
