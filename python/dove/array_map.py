@@ -282,7 +282,6 @@ def _let_go(api: Api, job: Job | None, folder: str, owner: int) -> None:
             # With little patience: the program may be ending.
             Job(Api(api.endpoint, timeout_s=_LET_GO_S, patience_s=0), job.id).cancel()
     except DoveError as error:
-        if error.code != "job_ended":
-            print(f"dove: job {job.id if job else ''} is not cancelled: {error}", file=sys.stderr)
+        print(f"dove: job {job.id if job else ''} is not cancelled: {error}", file=sys.stderr)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -21,7 +21,7 @@ import warnings
 
 from dove import endpoint, log_lines, submission
 from dove.connection import Api, path_with
-from dove.errors import DoveError, TimedOut, Unreachable
+from dove.errors import ApiError, DoveError, TimedOut, Unreachable
 
 _SILENCE_S = 45.0  # of a wait: the server sends a blank line every 15 s
 _GONE = ("no_such_job", "there is no such job any more: it ended long ago and was forgotten")
@@ -102,7 +102,12 @@ class Job:
 
     def cancel(self) -> int:
         """Ends it: SIGTERM, its grace, SIGKILL. Returns how many jobs that was done to; 0: it had ended."""
-        return self._api.post(self._path + "/cancel")["changed"]
+        try:
+            return self._api.post(self._path + "/cancel")["changed"]
+        except ApiError as error:
+            if error.code != "job_ended":
+                raise
+            return 0
 
     def logs(self, rank: int = 0, follow: bool = False, stderr: bool = False,
              attempt: int | None = None) -> typing.Iterator[str]:
