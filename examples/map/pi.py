@@ -17,6 +17,6 @@ def hits(seed):
     return sum(numbers.random() ** 2 + numbers.random() ** 2 < 1 for _ in range(POINTS))
 
 
-if __name__ == "__main__":  # tasks load this file, too
+if __name__ == "__main__":
     found = sum(dove.map(hits, SEEDS, cores=1, time_limit="5m"))
     print(f"pi is about {4 * found / (POINTS * len(SEEDS)):.3f}")

@@ -48,9 +48,10 @@ def map(function: typing.Callable[[typing.Any], typing.Any], items: typing.Itera
 
     In a container (container={"image": ...}) the folder is a volume, and the interpreter is the image's python3.
 
-    The function and the items are pickled. Those of modules and of the script go by name, so that a script must have
-    its own `if __name__ == "__main__":`; lambdas and functions of a notebook go with their code (dove.carried). Tasks
-    run in this directory with this program's module paths, and with no other variables than `environment`.
+    The function and the items are pickled. Functions of modules go by name, those of the script, of a notebook and
+    lambdas with their code and the globals that they use (dove.carried). For a class of the script the task loads the
+    script, which must then have its own `if __name__ == "__main__":`. Tasks run in this directory with this program's
+    module paths, and with no other variables than `environment`.
 
     An item that raises is a TaskError when its place is reached: the rest is cancelled, or, with return_exceptions, it
     stands among the results. When nobody holds the results any more, or the program ends, or Ctrl-C is pressed while

@@ -1,12 +1,13 @@
 """Pickles of functions for another process: by name where it can import them, else with their code.
 
-A function of a module, or of a script that the task can load, goes by name. A lambda, a nested function, and any
-function of an interactive session goes as compiled code with its defaults and the variables of the functions around
-it; one of an interactive session also with a copy of the globals that it uses. Compiled code is for the same Python,
-3.11 say, at both ends.
+A function of a module goes by name. One of the script that runs or of an interactive session, a lambda and a nested
+function go as compiled code, with their defaults, the variables of the functions around them, and copies of the globals
+of the script that they use; functions in one pickle share these. Compiled code is for the same Python, 3.11 say, at
+both ends. A class of the script goes by name: then the task loads the script.
 """
 from __future__ import annotations
 
+import dis
 import functools
 import importlib
 import io
@@ -64,24 +65,25 @@ def _shown(value: typing.Any) -> str:
 
 
 class _Pickler(pickle.Pickler):
+    def __init__(self, file: typing.BinaryIO, protocol: int) -> None:
+        super().__init__(file, protocol)
+        self._space: dict[str, typing.Any] = {}  # arrives as one: the globals of the script's functions
+
     def reducer_override(self, value: typing.Any) -> typing.Any:
         if isinstance(value, types.FunctionType):
-            return NotImplemented if _is_importable(value) else _carry(value)
+            return NotImplemented if _is_importable(value) else _carry(value, self._space)
         if isinstance(value, types.ModuleType):
             return importlib.import_module, (value.__name__,)
-        if isinstance(value, type) and ("<locals>" in value.__qualname__ or _is_of_session(value)):
+        if isinstance(value, type) and ("<locals>" in value.__qualname__
+                                        or (value.__module__ in _MAIN and main_of_this() is None)):
             raise DoveError("not_picklable", f"the class {value.__qualname__} cannot be sent: the task could not import it",
                             remedy="put it at the top level of a file, or of a module beside it")
         return NotImplemented
 
 
-def _is_of_session(value: typing.Any) -> bool:
-    return value.__module__ in _MAIN and main_of_this() is None
-
-
 def _is_importable(function: types.FunctionType) -> bool:
     """Whether the task finds this very function by its name."""
-    if _is_of_session(function):
+    if function.__module__ in _MAIN:
         return False
     try:
         return functools.reduce(getattr, function.__qualname__.split("."), sys.modules[function.__module__]) is function
@@ -89,19 +91,18 @@ def _is_importable(function: types.FunctionType) -> bool:
         return False
 
 
-def _names_used(code: types.CodeType) -> set[str]:
-    names = set(code.co_names)
+def _globals_used(code: types.CodeType) -> set[str]:
+    names = {each.argval for each in dis.get_instructions(code) if "GLOBAL" in each.opname or each.opname == "LOAD_NAME"}
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            names |= _names_used(constant)
+            names |= _globals_used(constant)
     return names
 
 
-def _carry(function: types.FunctionType) -> tuple:
+def _carry(function: types.FunctionType, space: dict[str, typing.Any]) -> tuple:
     code, home = function.__code__, function.__module__
     module = sys.modules.get(home)
-    has_home = (module is not None and module.__dict__ is function.__globals__
-                and (home not in _MAIN or main_of_this() is not None))
+    has_home = home not in _MAIN and module is not None and module.__dict__ is function.__globals__
     state = {name: getattr(function, name) for name in
              ("__name__", "__qualname__", "__defaults__", "__kwdefaults__", "__doc__", "__dict__")}
     cells = {}
@@ -110,19 +111,23 @@ def _carry(function: types.FunctionType) -> tuple:
             cells[name] = cell.cell_contents
         except ValueError:  # not set yet
             pass
-    own = {} if has_home else {name: function.__globals__[name] for name in sorted(_names_used(code))
-                               if name in function.__globals__ and name != "__builtins__"}
-    return (_bare_function, (_VERSION, marshal.dumps(code), home if has_home else ""), (state, cells, own), None, None,
-            _fill)
+    own = {} if has_home else {name: function.__globals__[name] for name in sorted(_globals_used(code))
+                               if name in function.__globals__}
+    return (_bare_function, (_VERSION, marshal.dumps(code), home if has_home else "", space), (state, cells, own), None,
+            None, _fill)
 
 
-def _bare_function(version: tuple[int, int], code: bytes, home: str) -> types.FunctionType:
+def _bare_function(version: tuple[int, int], code: bytes, home: str, space: dict[str, typing.Any]) -> types.FunctionType:
     if tuple(version) != _VERSION:
         here, there = (".".join(map(str, each)) for each in (_VERSION, version))
         raise DoveError("python_version", f"the function was compiled by Python {there}, and this is Python {here}",
-                        remedy="put the function at the top level of a module, or give python= the same version")
+                        remedy="put the function into a module beside the script, or give python= the same version")
     compiled = marshal.loads(code)
-    space = importlib.import_module(home).__dict__ if home else {"__name__": "__main__", "__builtins__": __builtins__}
+    if home:
+        space = importlib.import_module(home).__dict__
+    else:
+        space.setdefault("__name__", "__main__")
+        space.setdefault("__builtins__", __builtins__)
     return types.FunctionType(compiled, space, closure=tuple(types.CellType() for _ in compiled.co_freevars))
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The Python client with a real cluster: jobs, logs that are followed, restarts of the server, and functions as jobs."""
 # limit_s: 300
+import contextlib
 import json
 import os
 import shutil
@@ -304,6 +305,28 @@ class Map(WithCluster):
             self.fails("timed_out", results.next, timeout=0.2)
         self.assertEqual(results.job.wait(60), "cancelled")
         self.no_folder_is_left()
+
+
+class LostNode(unittest.TestCase):
+    def test_its_items_are_run_on_another(self):
+        with Cluster(nodes=2, cores=2) as cluster:
+            go = cluster.folder + "/go"
+
+            def where(path):
+                wait_for(path)
+                return os.environ["DOVE_NODE"]
+            results = dove.map(where, [go] * 4, client=dove.Client(data=cluster.data), folder=cluster.folder + "/maps")
+            elements = results.job.elements()
+            until(lambda: all(each.state == "running" for each in elements), 30, "all to run")
+            lost = elements[3].info()["nodes"][0]
+            for pid in cluster.processes():
+                with contextlib.suppress(OSError):  # it ended with another one
+                    with open(f"/proc/{pid}/cmdline", "rb") as line, open(f"/proc/{pid}/environ", "rb") as variables:
+                        if f"/nodes/{lost}".encode() in line.read() + variables.read():
+                            os.kill(pid, signal.SIGKILL)
+            with open(go, "w"):
+                self.assertEqual(list(results), [({"node1", "node2"} - {lost}).pop()] * 4)
+            self.assertEqual(sorted(each.info()["attempt"] for each in elements), [1, 1, 2, 2])
 
 
 class Futures(WithCluster):

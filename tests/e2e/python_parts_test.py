@@ -324,6 +324,16 @@ class Tasks(OwnEnvironment):
             def both(n): return power(n), (lambda m: m + base)(n)
             print(list(through(both, range(3))))
         """, options=("-",)), "[(1.0, 3), (3.0, 4), (9.0, 5)]")
+        self.assertEqual(self.said("""
+            import threading
+            lock = threading.Lock()  # nobody's but ours: attributes are no globals
+            calls = []
+            def count(n): calls.append(n); return len(calls)
+            def twice(n): count(n.lock); return count(n.lock), calls
+            class Has: pass
+            import types
+            print(list(through(twice, [types.SimpleNamespace(lock=7)] * 2, chunk=2)))
+        """), "[(2, [7, 7]), (4, [7, 7, 7, 7])]")  # a script without a guard
         done = self.program("class Own: pass\nlist(through(id, [Own()]))", options=("-",))
         self.assertIn("the class Own cannot be sent", done.stderr)
 
@@ -382,7 +392,7 @@ class Tasks(OwnEnvironment):
             self.assertIn(text, done.stderr)
 
     def test_another_python_is_named(self):
-        reduced = carried._carry(lambda: 1)
+        reduced = carried._carry(lambda: 1, {})
         with self.assertRaises(dove.DoveError) as caught:
             reduced[0]((2, 7), *reduced[1][1:])
         self.assertIn("compiled by Python 2.7", str(caught.exception))
