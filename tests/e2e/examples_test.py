@@ -117,6 +117,14 @@ class Examples(unittest.TestCase):
         self.assertEqual(self.cluster.api.raw("GET", f"/v1/jobs/{job}/logs?stream=stderr")[2].decode(),
                          "torch is not installed where this job runs: give the job an image or an environment that has it\n")
 
+    def test_a_function_is_mapped(self):
+        done = subprocess.run([sys.executable, os.path.join(self.copy, "map/pi.py")], capture_output=True, text=True,
+                              timeout=100, cwd=self.cluster.folder,
+                              env={**self.cluster.environment, "DOVE_DATA": self.cluster.data,
+                                   "DOVE_MAP_DIR": self.cluster.folder, "PYTHONPATH": os.path.join(ROOT, "python")})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r"^pi is about 3\.1[34]\d\n$")
+
     def test_every_example_is_understood(self):
         for name, fields in [("digits", {"name": "digits"}), ("mpi/job.sh", {"name": "pi"}),
                              ("sweep/sweep.sh", {"name": "knn"}), ("sweep/best.sh", {"name": "knn-best"})]:
