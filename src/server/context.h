@@ -8,6 +8,7 @@
 #include "backends/node_backend.h"
 #include "listener/desk.h"
 #include "server/event_feed.h"
+#include "server/executors/executor_syncs.h"
 #include "server/job_waits.h"
 #include "server/turns.h"
 
@@ -25,6 +26,7 @@ struct Context {
   std::string version;
   EventFeed feed;
   JobWaits waits;
+  ExecutorSyncs syncs;
   Turns declaring = {};  // of calls that change declared objects
 
   const core::State& state() const { return desk.state(); }

@@ -45,9 +45,12 @@ struct ApiServer::Impl {
         options(std::move(with)),
         desk(loop, desk_options(options, nodes), controller, log, std::move(identity)),
         backend(on),
-        context{desk, backend.open(desk), options.version,
+        context{desk,
+                backend.open(desk),
+                options.version,
                 EventFeed(loop, desk.projection, log, *desk.open_access),
-                JobWaits(loop, desk.projection)},
+                JobWaits(loop, desk.projection),
+                ExecutorSyncs(desk)},
         routes(listener::bind_routes(context, api_routes())) {
     backend.add_routes(routes);
     if (nodes != nullptr) part_routes();
@@ -57,6 +60,7 @@ struct ApiServer::Impl {
     desk.on_batch([this](const listener::RecentBatch& recent) {
       context.feed.published(recent);
       context.waits.published(recent);
+      context.syncs.published();
     });
   }
 
@@ -198,6 +202,7 @@ void ApiServer::shutdown(std::function<void()> on_done) {
   impl_->backend.end_streams();
   impl_->context.feed.close_all();
   impl_->context.waits.close_all();
+  impl_->context.syncs.close_all();
   if (impl_->agents_http == nullptr) {
     return impl_->http->shutdown(std::chrono::seconds(3), std::move(on_done));
   }
