@@ -30,6 +30,7 @@ struct Order {
   std::shared_ptr<const JobSpec> spec;    // kLaunch
   Remedy remedy = Remedy::kNone;          // kRemedy
   std::int32_t restart_count = 0;         // kLaunch: attempts before this one
+  bool barrier = false;                   // kLaunch: what is prepared waits for kStart
 };
 
 class Backend {

@@ -7,6 +7,7 @@
 #include "codec/bytes.h"
 #include "core/state/state.h"
 #include "model/declared.h"
+#include "model/executor.h"
 #include "model/health.h"
 #include "model/job.h"
 #include "model/key.h"
@@ -76,7 +77,7 @@ constexpr Stage last_of<Stage>() {
 }
 template <>
 constexpr StopReason last_of<StopReason>() {
-  return StopReason::kHung;
+  return StopReason::kPlaceholder;
 }
 template <>
 constexpr Contact last_of<Contact>() {
@@ -101,6 +102,18 @@ constexpr Answer last_of<Answer>() {
 template <>
 constexpr NodeAction last_of<NodeAction>() {
   return NodeAction::kResume;
+}
+template <>
+constexpr PlaceholderStage last_of<PlaceholderStage>() {
+  return PlaceholderStage::kGone;
+}
+template <>
+constexpr ExecutorContact last_of<ExecutorContact>() {
+  return ExecutorContact::kMute;
+}
+template <>
+constexpr ExecutorNodeState last_of<ExecutorNodeState>() {
+  return ExecutorNodeState::kDown;
 }
 template <>
 constexpr core::PlacementStage last_of<core::PlacementStage>() {

@@ -55,6 +55,7 @@ TEST(FieldCount, OfTheNounsOfTheModel) {
   EXPECT_EQ(field_count<DeviceGrant>(), 3u);
   EXPECT_EQ(field_count<TaskGrant>(), 5u);
   EXPECT_EQ(field_count<Placement>(), 7u);
+  EXPECT_EQ(field_count<ForeignAllocation>(), 11u);
 }
 
 TEST(FieldCount, OfDeclaredObjects) {
@@ -72,6 +73,7 @@ TEST(FieldCount, OfDeclaredObjects) {
   EXPECT_EQ(field_count<Domain>(), 2u);
   EXPECT_EQ(field_count<Group>(), 4u);
   EXPECT_EQ(field_count<Binding>(), 6u);
+  EXPECT_EQ(field_count<Executor>(), 5u);
 }
 
 TEST(FieldCount, OfEvents) {
@@ -111,6 +113,11 @@ TEST(FieldCount, OfEvents) {
   EXPECT_EQ(field_count<HangObserved>(), 8u);
   EXPECT_EQ(field_count<HangEnded>(), 2u);
   EXPECT_EQ(field_count<NodeDeclaredOff>(), 2u);
+  EXPECT_EQ(field_count<ForeignAllocationObserved>(), 3u);
+  EXPECT_EQ(field_count<ForeignAllocationEnded>(), 3u);
+  EXPECT_EQ(field_count<PlaceholderMoved>(), 7u);
+  EXPECT_EQ(field_count<ExecutorContactChanged>(), 3u);
+  EXPECT_EQ(field_count<ExecutorNodeObserved>(), 4u);
 }
 
 TEST(FieldCount, OfDecisions) {
@@ -128,9 +135,13 @@ TEST(FieldCount, OfDecisions) {
 
 TEST(FieldCount, OfTheState) {
   EXPECT_EQ(field_count<core::PlacementRecord>(), 10u);
-  EXPECT_EQ(field_count<core::Attempt>(), 12u);
-  EXPECT_EQ(field_count<core::Job>(), 27u);
-  EXPECT_EQ(field_count<core::Node>(), 32u);
+  EXPECT_EQ(field_count<core::Attempt>(), 13u);
+  EXPECT_EQ(field_count<core::Job>(), 28u);
+  EXPECT_EQ(field_count<core::Node>(), 33u);
+  EXPECT_EQ(field_count<core::NodeExecutor>(), 6u);
+  EXPECT_EQ(field_count<core::PlaceholderKey>(), 4u);
+  EXPECT_EQ(field_count<core::Placeholder>(), 4u);
+  EXPECT_EQ(field_count<core::ExecutorStanding>(), 3u);
   EXPECT_EQ(field_count<core::JoinToken>(), 2u);
   EXPECT_EQ(field_count<core::Agreed>(), 3u);
   EXPECT_EQ(field_count<core::Usage>(), 7u);

@@ -17,12 +17,13 @@ constexpr std::size_t kNodesListedMax = 10'000;
 // The name of a domain or a project; "": none.
 constexpr TextRule kLevelRule{256, TextRule::Kind::kLine};
 constexpr std::size_t kLevelsMax = 16;
+constexpr std::size_t kAccountsMax = 10'000;  // of an executor
 constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();
 
 // In the order of Declared's alternatives.
 constexpr std::array<std::string_view, std::variant_size_v<Declared>> kKinds{
-    "Cluster", "Pool",        "Queue",  "Node",  "Limit",  "User",
-    "Project", "Reservation", "Domain", "Group", "Binding"};
+    "Cluster", "Pool",        "Queue",  "Node",  "Limit",   "User",
+    "Project", "Reservation", "Domain", "Group", "Binding", "Executor"};
 
 Json write(const ClusterSettings& v) {
   Json object{{"name", v.name},
@@ -230,12 +231,9 @@ void read(JsonFields& fields, UserLimit& v) {
 
 // The former ways to say who is what are shown where a former log says it, and nowhere else.
 Json write(const UserDeclaration& v) {
-  Json object{{"name", v.name},
-              {"linux_user", v.linux_user},
-              {"disabled", v.disabled},
-              {"service_of", v.service_of},
-              {"identity", v.identity},
-              {"token_sha256", v.token_sha256},
+  Json object{{"name", v.name},         {"linux_user", v.linux_user},
+              {"disabled", v.disabled}, {"service_of", v.service_of},
+              {"identity", v.identity}, {"token_sha256", v.token_sha256},
               {"domain", v.domain}};
   if (v.admin) object["admin"] = true;
   return object;
@@ -337,6 +335,22 @@ void read(JsonFields& fields, Reservation& v) {
   }
 }
 
+Json write(const Executor& v) {
+  return {{"name", v.name},
+          {"service_account", v.service_account},
+          {"nodes", v.nodes},
+          {"placeholders", v.placeholders},
+          {"queues", v.queues}};
+}
+
+void read(JsonFields& fields, Executor& v) {
+  fields.text("service_account", v.service_account, kLevelRule);
+  fields.texts("nodes", v.nodes, {1024, TextRule::Kind::kName}, kNodesListedMax);
+  fields.boolean("placeholders", v.placeholders);
+  fields.text_map("queues", v.queues, kNameRule, kLevelRule, kAccountsMax);
+  if (v.nodes.empty()) fields.fail("nodes", "missing_field", "name the nodes that it runs work on");
+}
+
 template <class T>
 Declared read_as(JsonFields& fields) {
   T object;
@@ -382,7 +396,7 @@ Result<Declared> read_declared(const Json& value) {
       read_as<ClusterSettings>, read_as<Pool>,        read_as<Queue>,
       read_as<NodeDeclaration>, read_as<UserLimit>,   read_as<UserDeclaration>,
       read_as<Project>,         read_as<Reservation>, read_as<Domain>,
-      read_as<Group>,           read_as<Binding>};
+      read_as<Group>,           read_as<Binding>,     read_as<Executor>};
   Declared object = kReaders[static_cast<std::size_t>(kind)](fields);
   fields.done();
   if (failure.any()) return failure.error();

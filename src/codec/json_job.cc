@@ -7,6 +7,7 @@
 #include "codec/words.h"
 #include "core/state/amount.h"
 #include "core/state/cores.h"
+#include "core/state/executors/placeholders.h"
 
 namespace dove::codec {
 namespace {
@@ -52,8 +53,30 @@ std::int32_t numa_nodes_without_core(const core::State& state, const Placement& 
   return core::numa_nodes_without_core(*node->inventory, placement);
 }
 
-Json attempt_json(const core::State& state, const core::Attempt& attempt) {
-  Json object{{"number", attempt.number}, {"stage", word(attempt.stage)}};
+// What executors hold for the placement.
+void put_placeholders(Json& object, const core::State& state, JobId job,
+                      const core::Attempt& attempt, NodeId node) {
+  if (state.placeholders.empty()) return;
+  Json list = Json::array();
+  for (auto at = state.placeholders.lower_bound({job, attempt.number, node, ""});
+       at != state.placeholders.end(); ++at) {
+    const auto& [key, placeholder] = *at;
+    if (key.job != job || key.attempt != attempt.number || key.node != node) break;
+    Json one{{"executor", key.executor},
+             {"stage", word(placeholder.stage)},
+             {"id", placeholder.id},
+             {"why", placeholder.why}};
+    put_instant(one, "since", placeholder.since);
+    list.push_back(std::move(one));
+  }
+  if (!list.empty()) object["placeholders"] = std::move(list);
+}
+
+Json attempt_json(const core::State& state, const core::Job& job, const core::Attempt& attempt) {
+  const bool waits =
+      attempt.stage == Stage::kBarrier && !core::placeholders_confirmed(state, job.id, attempt);
+  Json object{{"number", attempt.number},
+              {"stage", waits ? std::string_view("placeholder") : word(attempt.stage)}};
   put_optional(object, "stop_reason", word(attempt.stop_reason));
   put_instant(object, "allocated_at", attempt.allocated_at);
   put_instant(object, "started_at", attempt.started_at);
@@ -66,6 +89,7 @@ Json attempt_json(const core::State& state, const core::Attempt& attempt) {
     Json placement = placement_json(record.placement);
     placement["node_name"] = node_name(state, record.placement->node);
     placement["stage"] = word(record.stage);
+    put_placeholders(placement, state, job.id, attempt, record.placement->node);
     if (const std::int32_t far = numa_nodes_without_core(state, record.placement); far > 0) {
       placement["numa_nodes_without_core"] = far;
     }
@@ -156,7 +180,7 @@ Json job_json(const core::State& state, const core::Job& job) {
   object["nodes_avoided"] = std::move(avoided);
   Json attempts = Json::array();
   for (const core::Attempt& attempt : job.attempts) {
-    attempts.push_back(attempt_json(state, attempt));
+    attempts.push_back(attempt_json(state, job, attempt));
   }
   object["attempts"] = std::move(attempts);
   return object;

@@ -14,6 +14,7 @@
 #include "core/nodes/care.h"
 #include "core/nodes/contact.h"
 #include "core/place/fit.h"
+#include "core/state/executors/foreign.h"
 
 namespace dove::codec {
 namespace {
@@ -312,6 +313,36 @@ Json topology_json(const std::vector<TopologyUnit>& topology) {
   return units;
 }
 
+Json foreign_json(const ForeignAllocation& v) {
+  Json object{{"id", v.id},
+              {"cores", v.cores.ids()},
+              {"devices", v.devices},
+              {"memory_bytes", v.memory_bytes},
+              {"user", v.user},
+              {"account", v.account},
+              {"name", v.name},
+              {"partition", v.partition},
+              {"priority", v.priority}};
+  put_instant(object, "started_at", v.started_at);
+  put_instant(object, "ends_by", v.ends_by);
+  return object;
+}
+
+static Json executors_json(const core::Node& node) {
+  Json executors = Json::array();
+  for (const core::NodeExecutor& executor : node.executors) {
+    Json foreign = Json::array();
+    for (const ForeignAllocation& one : executor.foreign) foreign.push_back(foreign_json(one));
+    executors.push_back({{"name", executor.name},
+                         {"contact", word(executor.contact)},
+                         {"state", word(executor.state)},
+                         {"why", executor.why},
+                         {"closes", core::closes_node(executor)},
+                         {"foreign", std::move(foreign)}});
+  }
+  return executors;
+}
+
 static void put_life(Json& object, const core::Node& node) {
   object["life"] = word(node.life);
   put_instant(object, "life_since", node.life_since);
@@ -357,6 +388,7 @@ Json node_json(const core::State& state, const core::Node& node) {
   Json jobs = Json::array();
   for (const JobId job : node.jobs) jobs.push_back(job.value);
   object["jobs"] = std::move(jobs);
+  if (!node.executors.empty()) object["executors"] = executors_json(node);
   object["countables_free"] = countables_json(node.countables_free);
   if (node.inventory == nullptr) return object;
   put_amounts(object, node);

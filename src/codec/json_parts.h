@@ -8,6 +8,7 @@
 #include "core/state/state.h"
 #include "model/declared.h"
 #include "model/exec.h"
+#include "model/executor.h"
 #include "model/health.h"
 #include "model/job.h"
 #include "model/placement.h"
@@ -20,6 +21,7 @@ using Json = nlohmann::json;
 
 Json countables_json(const std::vector<Countable>& countables);
 Json finding_json(const Finding& finding);
+Json foreign_json(const ForeignAllocation& allocation);
 Json topology_json(const std::vector<TopologyUnit>& topology);
 Json request_json(const Request& request);
 Json group_json(const TaskGroup& group);

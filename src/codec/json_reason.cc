@@ -13,6 +13,7 @@
 #include "core/place/cannot_start.h"
 #include "core/place/domain.h"
 #include "core/place/limits.h"
+#include "core/state/executors/foreign.h"
 #include "core/state/findings.h"
 #include "model/huge_pages.h"
 
@@ -247,7 +248,9 @@ std::string unavailable_text(const core::State& state, const Reason& r) {
   for (const core::Node& node : state.nodes) {
     if (node.removed || core::is_available(node)) continue;
     ++closed;
-    if (!node.declared.drained) continue;
+    const core::NodeExecutor* executor = core::closing_executor(node);
+    if (executor != nullptr) why.insert(core::closing_text(*executor));
+    if (!node.declared.drained && executor == nullptr) continue;
     ++drained;
     if (!node.declared.drain_reason.empty()) why.insert(node.declared.drain_reason);
   }
@@ -280,6 +283,19 @@ std::string promised_text(const core::State& state, const Reason& r) {
                      job_text(state, r.other), rfc3339(r.until));
 }
 
+std::string begin_text(const Reason& r) {
+  if (r.subject.empty()) return fmt::format("starts after {}", to_the_second(r.until));
+  return fmt::format("no {} was to be had for its last start; tried again after {}", r.subject,
+                     to_the_second(r.until));
+}
+
+std::string foreign_text(const Reason& r) {
+  std::string text = fmt::format("{} holds {} on {}", r.subject, r.resource, r.level);
+  if (r.until != kNever && r.until.us != 0) text += " until " + to_the_second(r.until);
+  if (r.count > 0) text += fmt::format(", and {} more like it", r.count);
+  return text;
+}
+
 std::string text_of(const core::State& state, const Reason& r) {
   switch (r.kind) {
     case ReasonKind::kHeld:
@@ -293,7 +309,7 @@ std::string text_of(const core::State& state, const Reason& r) {
       return r.subject.empty() ? "held; `dove release` lets it go"
                                : fmt::format("held by {}; `dove release` lets it go", r.subject);
     case ReasonKind::kBeginTime:
-      return fmt::format("starts after {}", to_the_second(r.until));
+      return begin_text(r);
     case ReasonKind::kDependency:
       return dependency_text(state, r);
     case ReasonKind::kArrayLimit:
@@ -340,6 +356,8 @@ std::string text_of(const core::State& state, const Reason& r) {
       return reserved_text(r);
     case ReasonKind::kReservation:
       return reservation_text(r);
+    case ReasonKind::kForeign:
+      return foreign_text(r);
     case ReasonKind::kNoPlan:
       return fmt::format("no start can be promised: {} without a time limit",
                          counted(r.count, "job runs", "jobs run"));

@@ -128,6 +128,31 @@ Json write(const HangObserved& v) {
 }
 Json write(const HangEnded& v) { return {{"job", v.job.value}, {"attempt", v.attempt}}; }
 
+Json write(const ForeignAllocationObserved& v) {
+  Json object = foreign_json(v.allocation);
+  object["executor"] = v.executor;
+  object["node"] = v.node.value;
+  return object;
+}
+Json write(const ForeignAllocationEnded& v) {
+  return {{"executor", v.executor}, {"node", v.node.value}, {"id", v.id}};
+}
+Json write(const PlaceholderMoved& v) {
+  Json object = placement_key(v.job, v.attempt, v.node);
+  object["executor"] = v.executor;
+  object["to"] = word(v.to);
+  object["id"] = v.id;
+  object["why"] = v.why;
+  return object;
+}
+Json write(const ExecutorContactChanged& v) {
+  return {{"executor", v.executor}, {"contact", word(v.contact)}, {"why", v.why}};
+}
+Json write(const ExecutorNodeObserved& v) {
+  return {
+      {"executor", v.executor}, {"node", v.node.value}, {"state", word(v.state)}, {"why", v.why}};
+}
+
 Json write(const ExecStarted& v) {
   Json object = placement_key(v.job, v.attempt, v.node);
   object["rank"] = v.rank;

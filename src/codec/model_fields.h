@@ -256,6 +256,19 @@ void fields(Ar& ar, typename Ar::template Of<Reservation>& v) {
 }
 
 template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<Executor>& v) {
+  auto layout = ar.layout(1, "Executor");
+  ar(v.name, v.service_account, v.nodes, v.placeholders, v.queues);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<ForeignAllocation>& v) {
+  auto layout = ar.layout(1, "ForeignAllocation");
+  ar(v.id, v.cores, v.devices, v.memory_bytes, v.user, v.account, v.name, v.partition, v.priority,
+     v.started_at, v.ends_by);
+}
+
+template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<ClusterSettings>& v) {
   auto layout = ar.layout(8, "ClusterSettings");
   ar(v.name, v.fence, v.disconnect_grace, v.silent_after, v.effect_deadline, v.array_max,

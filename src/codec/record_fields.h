@@ -63,6 +63,11 @@ DOVE_RECORD_KIND(NodeDeclaredOff, 32, 1)
 DOVE_RECORD_KIND(KeyIssued, 33, 1)
 DOVE_RECORD_KIND(KeyRevoked, 34, 1)
 DOVE_RECORD_KIND(CallsRefused, 35, 1)
+DOVE_RECORD_KIND(ForeignAllocationObserved, 36, 1)
+DOVE_RECORD_KIND(ForeignAllocationEnded, 37, 1)
+DOVE_RECORD_KIND(PlaceholderMoved, 38, 1)
+DOVE_RECORD_KIND(ExecutorContactChanged, 39, 1)
+DOVE_RECORD_KIND(ExecutorNodeObserved, 40, 1)
 DOVE_RECORD_KIND(Launch, 101, 1)
 DOVE_RECORD_KIND(Start, 102, 1)
 DOVE_RECORD_KIND(Stop, 103, 2)
@@ -224,6 +229,27 @@ void fields(Ar& ar, typename Ar::template Of<HangObserved>& v) {
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<HangEnded>& v) {
   ar(v.job, v.attempt);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<ForeignAllocationObserved>& v) {
+  ar(v.executor, v.node, v.allocation);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<ForeignAllocationEnded>& v) {
+  ar(v.executor, v.node, v.id);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<PlaceholderMoved>& v) {
+  ar(v.executor, v.job, v.attempt, v.node, v.to, v.id, v.why);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<ExecutorContactChanged>& v) {
+  ar(v.executor, v.contact, v.why);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<ExecutorNodeObserved>& v) {
+  ar(v.executor, v.node, v.state, v.why);
 }
 
 // -- decisions -----------------------------------------------------------------------------------

@@ -82,6 +82,22 @@ Placement sample_placement() {
   return placement;
 }
 
+ForeignAllocation sample_allocation() {
+  ForeignAllocation allocation;
+  allocation.id = "1234";
+  allocation.cores = {0, 1};
+  allocation.devices = {0, 1};
+  allocation.memory_bytes = std::int64_t{4} << 30;
+  allocation.user = "ada";
+  allocation.account = "lab";
+  allocation.name = "train";
+  allocation.partition = "gpu";
+  allocation.priority = 100;
+  allocation.started_at = Instant{1'700'000'000'000'000};
+  allocation.ends_by = Instant{1'700'000'900'000'000};
+  return allocation;
+}
+
 namespace {
 
 ClusterSettings sample_settings() {
@@ -167,6 +183,7 @@ std::vector<Declared> sample_objects() {
       Domain{"corp", "The Corporation"},
       Group{"staff", "corp", {"ada", "bob"}, {"interns"}},
       Binding{"visionaries", Role::kManager, "", "vision", {"ada"}, {"staff"}},
+      Executor{"slurm", "slurm-1", {"gpu-[001-004]"}, false, {{"lab", "long"}}},
   };
 }
 
@@ -226,6 +243,13 @@ std::vector<StampedEvent> sample_events() {
       {HangObserved{JobId{8}, 2, NodeId{3}, true, 5, 16, 1200, seconds(1800)}, {}},
       {HangEnded{JobId{8}, 2}, {}},
       {NodeDeclaredOff{NodeId{4}, "the rack has no power"}, full},
+      {ForeignAllocationObserved{"slurm", NodeId{3}, sample_allocation()}, full},
+      {ForeignAllocationEnded{"slurm", NodeId{3}, "1234"}, full},
+      {PlaceholderMoved{"slurm", JobId{8}, 2, NodeId{3}, PlaceholderStage::kRefused, "1300",
+                        "Resources"},
+       full},
+      {ExecutorContactChanged{"slurm", ExecutorContact::kMute, "slurmctld is down"}, full},
+      {ExecutorNodeObserved{"slurm", NodeId{3}, ExecutorNodeState::kDrained, "fan"}, full},
   };
   for (const Declared& object : sample_objects()) events.push_back({ObjectApplied{object}, full});
   return events;

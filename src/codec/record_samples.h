@@ -11,6 +11,7 @@ namespace dove::codec {
 JobSpec sample_spec();
 Inventory sample_inventory();
 Placement sample_placement();
+ForeignAllocation sample_allocation();
 std::vector<Declared> sample_objects();     // one of every kind
 std::vector<StampedEvent> sample_events();  // one of every kind, ObjectApplied for each object
 std::vector<Decision> sample_decisions();   // one of every kind

@@ -12,7 +12,7 @@ namespace dove::codec {
 namespace {
 
 constexpr std::string_view kMagic = "dovesnap";
-constexpr std::uint64_t kLayout = 8;
+constexpr std::uint64_t kLayout = 9;
 
 // Elements of an array share one spec: it is written once and referred to by its number.
 class SpecTable {
@@ -48,16 +48,17 @@ void fields(Ar& ar, typename Ar::template Of<core::PlacementRecord>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<core::Attempt>& v) {
-  auto layout = ar.layout(3, "Attempt");
+  auto layout = ar.layout(4, "Attempt");
   ar(v.number, v.stage, v.stop_reason, v.placements, v.exits, v.allocated_at, v.started_at,
      v.stop_at, v.ended_at, v.stage_at, v.exits_at_stop);
   ar.since(3, v.saved_at);
+  ar.since(4, v.held_back);
 }
 
 // All of a job but its spec.
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<core::Job>& v) {
-  auto layout = ar.layout(5, "Job");
+  auto layout = ar.layout(6, "Job");
   ar(v.id, v.phase, v.outcome, v.held, v.cancel_requested, v.requeue_requested, v.priority,
      v.exit_code, v.retries_used, v.array, v.array_index, v.submitted_at, v.eligible_at, v.ended_at,
      v.submitted_seq, v.attempts, v.nodes_avoided);
@@ -69,6 +70,7 @@ void fields(Ar& ar, typename Ar::template Of<core::Job>& v) {
   ar.since(4, v.at_head);
   ar.since(5, v.learned_key);
   ar.since(5, v.likely_ms);
+  ar.since(6, v.not_before);
 }
 
 template <class Ar>
@@ -87,8 +89,31 @@ void fields(Ar& ar, typename Ar::template Of<core::Agreed>& v) {
 }
 
 template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<core::NodeExecutor>& v) {
+  auto layout = ar.layout(1, "NodeExecutor");
+  ar(v.name, v.state, v.why, v.foreign, v.placeholders, v.contact);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<core::PlaceholderKey>& v) {
+  ar(v.job, v.attempt, v.node, v.executor);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<core::Placeholder>& v) {
+  auto layout = ar.layout(1, "Placeholder");
+  ar(v.stage, v.since, v.id, v.why);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<core::ExecutorStanding>& v) {
+  auto layout = ar.layout(1, "ExecutorStanding");
+  ar(v.contact, v.since, v.why);
+}
+
+template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<core::Node>& v) {
-  auto layout = ar.layout(4, "Node");
+  auto layout = ar.layout(5, "Node");
   ar(v.id, v.name, v.boot_id, v.backend, v.address, v.agent_token_sha256, v.inventory, v.declared,
      v.contact, v.contact_since, v.removed, v.cores_free, v.device_free_milli, v.memory_free_bytes,
      v.countables_free, v.jobs);
@@ -112,6 +137,7 @@ void fields(Ar& ar, typename Ar::template Of<core::Node>& v) {
   ar.since(4, v.machine_id);
   ar.since(4, v.awaited);
   ar.since(4, v.agreed);
+  ar.since(5, v.executors);
 }
 
 template <class Ar>
@@ -187,6 +213,9 @@ void state_fields(Ar& ar, typename Ar::template Of<core::State>& v) {
   ar.since(8, v.domains);
   ar.since(8, v.groups);
   ar.since(8, v.bindings);
+  ar.since(9, v.executors);
+  ar.since(9, v.standings);
+  ar.since(9, v.placeholders);
 }
 
 void write_jobs(ByteWriter& ar, const core::State& state) {

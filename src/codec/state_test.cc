@@ -98,6 +98,12 @@ core::State sample_state() {
   node.findings = {{{"xid", Severity::kFault, Remedy::kReset, 1, "79"}, Instant{5}}};
   node.faults = {Instant{5}};
   node.votes = {{NodeId{2}, Instant{4}}};
+  node.executors = {{"slurm",
+                     ExecutorNodeState::kDown,
+                     "fan",
+                     {sample_allocation()},
+                     false,
+                     ExecutorContact::kMute}};
   state.nodes.push_back(std::move(node));
   const auto spec = std::make_shared<const JobSpec>(sample_spec());
   core::Job running = sample_job(1, spec);
@@ -112,8 +118,10 @@ core::State sample_state() {
   attempt.allocated_at = Instant{10};
   attempt.started_at = Instant{20};
   attempt.stage_at = Instant{21};
+  attempt.held_back = true;
   running.attempts = {core::Attempt{}, attempt};
   running.nodes_avoided = {NodeId{7}};
+  running.not_before = Instant{22};
   core::Job held = sample_job(2, spec);
   held.held = true;
   core::Job ended = sample_job(3, spec);
@@ -133,6 +141,10 @@ core::State sample_state() {
   state.past_by_queue["long"] = {8, Instant{42}};
   state.counts_models = true;
   state.turns["gpu"] = NodeId{1};
+  state.executors["slurm"] = {"slurm", "slurm-1", {"gpu-[001-004]"}, true, {{"lab", "long"}}};
+  state.standings["slurm"] = {ExecutorContact::kAnswering, Instant{43}, "back"};
+  state.placeholders[{JobId{1}, 2, NodeId{1}, "slurm"}] = {PlaceholderStage::kConfirmed,
+                                                           Instant{44}, "1300", ""};
   state.promises[JobId{9}] = {Instant{50}, Instant{41}, {sample_placement()}};
   return state;
 }
@@ -215,7 +227,7 @@ TEST(Snapshot, DamageIsFound) {
   changed[changed.find("gpu-001")] = 'G';
   EXPECT_EQ(decode_snapshot(changed).error().code, "snapshot_damaged");
   changed = bytes;
-  changed[8] = 9;
+  changed[8] = 10;
   EXPECT_EQ(decode_snapshot(changed).error().code, "snapshot_newer");
 }
 
@@ -338,7 +350,7 @@ TEST(StateJson, ReasonsAreSaidInWordsWithTheirNumbers) {
           "needs 1 GiB of hugepages-2Mi at once; the most that is free on one node is 64 MiB"),
       std::string::npos)
       << text(pages);
-  for (int kind = 0; kind <= static_cast<int>(ReasonKind::kPreemption); ++kind) {
+  for (int kind = 0; kind <= static_cast<int>(ReasonKind::kForeign); ++kind) {
     const Json json = reason_json(state, reason(static_cast<ReasonKind>(kind), "x", "cores"));
     EXPECT_FALSE(json["text"].get<std::string>().empty());
     EXPECT_EQ(json["kind"], word(static_cast<ReasonKind>(kind)));

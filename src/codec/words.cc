@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "core/state/executors/foreign.h"
 #include "core/state/findings.h"
 
 namespace dove::codec {
@@ -24,9 +25,13 @@ constexpr std::array<Words, 8> kOutcomes{"",
                                          "deadline_missed"};
 constexpr std::array<Words, 7> kStages{"allocated", "preparing", "barrier", "starting",
                                        "running",   "stopping",  "ended"};
-constexpr std::array<Words, 11> kStopReasons{
+constexpr std::array<Words, 12> kStopReasons{
     "",         "finished",      "task_failed", "cancelled", "time_limit", "node_lost",
-    "requeued", "launch_failed", "preempted",   "preflight", "hung"};
+    "requeued", "launch_failed", "preempted",   "preflight", "hung",       "placeholder"};
+constexpr std::array<Words, 6> kPlaceholderStages{"wanted",  "asked",    "confirmed",
+                                                  "refused", "released", "gone"};
+constexpr std::array<Words, 3> kExecutorContacts{"silent", "answering", "mute"};
+constexpr std::array<Words, 3> kExecutorNodeStates{"up", "drained", "down"};
 constexpr std::array<Words, 3> kPreempts{"never", "checkpoint", "restart"};
 constexpr std::array<Words, 5> kRoles{"viewer", "member", "manager", "admin", "auditor"};
 constexpr std::array<Words, 2> kJobVisibilities{"everyone", "members"};
@@ -46,12 +51,12 @@ constexpr std::array<Words, 6> kNodeActions{"none",    "drain",         "reboot"
                                             "upgrade", "upgrade_agent", "resume"};
 constexpr std::array<Words, 4> kContacts{"connected", "broken", "silent", "lost"};
 constexpr std::array<Words, 4> kPlacementStages{"ordered", "prepared", "started", "ended"};
-constexpr std::array<Words, 23> kReasons{
+constexpr std::array<Words, 24> kReasons{
     "held",        "begin_time",        "dependency",  "array_limit", "queue_limit",
     "user_limit",  "cluster_limit",     "pool_closed", "time_limit",  "resources",
     "never_fits",  "nodes_unavailable", "ahead",       "excluded",    "project_limit",
     "domain",      "fragmented",        "labels",      "promised",    "reserved",
-    "reservation", "no_plan",           "preemption"};
+    "reservation", "no_plan",           "preemption",  "foreign"};
 constexpr std::array<Words, 12> kJobStates{"waiting",
                                            "held",
                                            "preparing",
@@ -114,6 +119,9 @@ std::string_view word(LifeStage stage) { return at(kLifeStages, stage); }
 std::string_view word(Answer answer) { return at(kAnswers, answer); }
 std::string_view word(NodeAction action) { return at(kNodeActions, action); }
 std::string_view word(ReasonKind kind) { return at(kReasons, kind); }
+std::string_view word(PlaceholderStage stage) { return at(kPlaceholderStages, stage); }
+std::string_view word(ExecutorContact contact) { return at(kExecutorContacts, contact); }
+std::string_view word(ExecutorNodeState state) { return at(kExecutorNodeStates, state); }
 
 std::string_view state_word(const core::Job& job) {
   switch (job.phase) {
@@ -142,7 +150,8 @@ std::string_view state_word(const core::Node& node) {
       return word(node.life);
   }
   if (core::is_closed(node)) return word(LifeStage::kSuspect);
-  if (node.declared.drained) return node.jobs.empty() ? "drained" : "draining";
+  const bool drained = node.declared.drained || core::closing_executor(node) != nullptr;
+  if (drained) return node.jobs.empty() ? "drained" : "draining";
   return "ready";
 }
 
@@ -158,6 +167,7 @@ std::span<const std::string_view> spreads() { return kSpreads; }
 std::span<const std::string_view> severities() { return kSeverities; }
 std::span<const std::string_view> remedies() { return kRemedies; }
 std::span<const std::string_view> node_actions() { return kNodeActions; }
+std::span<const std::string_view> executor_node_states() { return kExecutorNodeStates; }
 std::span<const std::string_view> job_states() { return kJobStates; }
 
 }  // namespace dove::codec

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/state/state.h"
+#include "model/executor.h"
 #include "model/health.h"
 #include "model/job.h"
 #include "model/key.h"
@@ -39,6 +40,9 @@ std::string_view word(LifeStage stage);             // "production" "onboard" "t
 std::string_view word(Answer answer);               // "awaited" "done" "failed"
 std::string_view word(NodeAction action);           // "none" "drain" "reboot" ...
 std::string_view word(ReasonKind kind);             // "held" "begin_time" ...
+std::string_view word(PlaceholderStage stage);      // "wanted" "asked" ... "gone"
+std::string_view word(ExecutorContact contact);     // "silent" "answering" "mute"
+std::string_view word(ExecutorNodeState state);     // "up" "drained" "down"
 
 // What people call where a job is: waiting, held, preparing, running, stopping, or its outcome.
 std::string_view state_word(const core::Job& job);
@@ -59,6 +63,7 @@ std::span<const std::string_view> spreads();
 std::span<const std::string_view> severities();
 std::span<const std::string_view> remedies();
 std::span<const std::string_view> node_actions();
+std::span<const std::string_view> executor_node_states();
 // All that state_word(Job) can give.
 std::span<const std::string_view> job_states();
 

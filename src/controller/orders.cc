@@ -1,6 +1,6 @@
 #include "controller/orders.h"
 
-#include <set>
+#include <algorithm>
 
 namespace dove::controller {
 namespace {
@@ -18,6 +18,7 @@ class OrderList {
     order.spec = job.spec;
     order.restart_count = static_cast<std::int32_t>(launch->attempt) - 1;
     order.launch = std::move(launch);
+    order.barrier = has_barrier(job, order.attempt);
     orders.push_back(std::move(order));
   }
   void start(const core::Job& job, AttemptNumber attempt, NodeId node, Seq seq) {
@@ -42,6 +43,12 @@ class OrderList {
   std::vector<Order> orders;
 
  private:
+  static bool has_barrier(const core::Job& job, AttemptNumber number) {
+    return std::any_of(job.attempts.begin(), job.attempts.end(), [&](const core::Attempt& each) {
+      return each.number == number && each.has_barrier();
+    });
+  }
+
   Order base(OrderKind kind, JobId job, AttemptNumber attempt, NodeId node, Seq seq) const {
     Order order;
     order.kind = kind;
@@ -145,8 +152,8 @@ void add_outstanding(const core::State& state, const core::Job& job, std::option
       }
       list.launch(job, launch, here, state.head);
     }
-    const bool has_barrier = attempt.placements.size() > 1;
-    if (has_barrier && record.stage != PlacementStage::kStarted && start_was_decided(attempt)) {
+    if (attempt.has_barrier() && record.stage != PlacementStage::kStarted &&
+        start_was_decided(attempt)) {
       list.start(job, attempt.number, here, state.head);
     }
   }

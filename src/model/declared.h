@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "model/executor.h"
 #include "model/people.h"
 #include "model/resources.h"
 #include "model/time.h"
@@ -187,7 +188,8 @@ struct ClusterSettings {
   bool operator==(const ClusterSettings&) const = default;
 };
 
-using Declared = std::variant<ClusterSettings, Pool, Queue, NodeDeclaration, UserLimit,
-                              UserDeclaration, Project, Reservation, Domain, Group, Binding>;
+using Declared =
+    std::variant<ClusterSettings, Pool, Queue, NodeDeclaration, UserLimit, UserDeclaration, Project,
+                 Reservation, Domain, Group, Binding, Executor>;
 
 }  // namespace dove

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "model/declared.h"
+#include "model/executor.h"
 #include "model/health.h"
 #include "model/ids.h"
 #include "model/job.h"
@@ -164,7 +165,8 @@ struct ObjectApplied {
   bool operator==(const ObjectApplied&) const = default;
 };
 struct ObjectDeleted {
-  std::string kind;  // "pool", "queue", "node", "limit", "user", "project", "reservation"
+  std::string kind;  // "pool", "queue", "node", "limit", "user", "project", "reservation",
+                     // "domain", "group", "binding", "executor"
   std::string name;
   bool operator==(const ObjectDeleted&) const = default;
 };
@@ -288,6 +290,44 @@ struct ExecStarted {
   bool operator==(const ExecStarted&) const = default;
 };
 
+// An executor runs this on the node for somebody else; a former one of that id is replaced.
+struct ForeignAllocationObserved {
+  std::string executor;
+  NodeId node;
+  ForeignAllocation allocation;
+  bool operator==(const ForeignAllocationObserved&) const = default;
+};
+struct ForeignAllocationEnded {
+  std::string executor;
+  NodeId node;
+  std::string id;
+  bool operator==(const ForeignAllocationEnded&) const = default;
+};
+// What the executor says of a placeholder: kAsked, kConfirmed, kRefused or kGone.
+struct PlaceholderMoved {
+  std::string executor;
+  JobId job;
+  AttemptNumber attempt = 0;
+  NodeId node;
+  PlaceholderStage to = PlaceholderStage::kAsked;
+  std::string id;  // in the executor
+  std::string why;
+  bool operator==(const PlaceholderMoved&) const = default;
+};
+struct ExecutorContactChanged {
+  std::string executor;
+  ExecutorContact contact = ExecutorContact::kSilent;
+  std::string why;
+  bool operator==(const ExecutorContactChanged&) const = default;
+};
+struct ExecutorNodeObserved {
+  std::string executor;
+  NodeId node;
+  ExecutorNodeState state = ExecutorNodeState::kUp;
+  std::string why;  // as its administrators say it
+  bool operator==(const ExecutorNodeObserved&) const = default;
+};
+
 using Event =
     std::variant<ControllerStarted, TimeReached, JobSubmitted, JobCancelRequested, JobHeld,
                  JobReleased, JobRequeueRequested, JobPriorityChanged, NodeRegistered,
@@ -296,7 +336,8 @@ using Event =
                  ObjectDeleted, JoinTokenIssued, CheckpointTaken, FindingReported,
                  NodeActionRequested, NodeTested, RemedyEnded, PreflightFailed, ProgressReported,
                  ExecStarted, HangObserved, HangEnded, NodeDeclaredOff, KeyIssued, KeyRevoked,
-                 CallsRefused>;
+                 CallsRefused, ForeignAllocationObserved, ForeignAllocationEnded, PlaceholderMoved,
+                 ExecutorContactChanged, ExecutorNodeObserved>;
 
 // -- decisions -----------------------------------------------------------------------------------
 

@@ -130,8 +130,9 @@ enum class StopReason {
   kRequeued,  // by a person
   kLaunchFailed,
   kPreempted,
-  kPreflight,  // a node or the network failed before anything was started
-  kHung,       // its ranks reported no step any more
+  kPreflight,    // a node or the network failed before anything was started
+  kHung,         // its ranks reported no step any more
+  kPlaceholder,  // an executor gave no placeholder for it
 };
 
 // What a preemption is for.

@@ -12,7 +12,7 @@ namespace dove {
 
 enum class ReasonKind {
   kHeld,              // by whom: subject; or after `count` requeues in a row
-  kBeginTime,         // not before `until`
+  kBeginTime,         // not before `until`; subject: what its last start did not get
   kDependency,        // waits for job `other`; subject names the kind ("afterok"); one of `count`
                       // that are each enough, the nearest
   kArrayLimit,        // `limit` elements run at once, `used` do
@@ -44,6 +44,8 @@ enum class ReasonKind {
   kNoPlan,       // no start can be promised: `count` running jobs have no time limit
   kPreemption,   // `count` running jobs could be stopped for it, `other` first, from `until` on
                  // (0: now); of `total` that come into question, `used` are preemptible
+  kForeign,      // `subject` ("slurm job 1234 of ada") holds `resource` ("gpu 0,2") on node
+                 // `level` until `until` (kNever: nobody knows); with `count` others of its kind
 };
 
 // What a unit of the topology has free, and how much of that the job's tasks could use.

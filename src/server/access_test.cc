@@ -150,6 +150,7 @@ const std::map<std::string, Rule>& rules() {
       {"undrainNode", kAdmins},
       {"listPools", kFree},
       {"declareNodeOff", kAdmins},
+      {"syncExecutor", kPeople},
       {"listQueues", kFree},
       {"listObjects", kFree},
       {"applyObjects", kPeople},

@@ -35,6 +35,9 @@ void declare_node_off(Context& context, CallPtr call);
 void drain_node(Context& context, CallPtr call);
 void undrain_node(Context& context, CallPtr call);
 
+// -- executors
+void sync_executor(Context& context, CallPtr call);
+
 // -- declared state
 void list_pools(Context& context, CallPtr call);
 void list_queues(Context& context, CallPtr call);

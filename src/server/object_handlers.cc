@@ -41,7 +41,7 @@ constexpr std::array kKinds = {Kind{"cluster", "Cluster"}, Kind{"pool", "Pool"},
                                Kind{"limit", "Limit"},     Kind{"user", "User"},
                                Kind{"project", "Project"}, Kind{"reservation", "Reservation"},
                                Kind{"domain", "Domain"},   Kind{"group", "Group"},
-                               Kind{"binding", "Binding"}};
+                               Kind{"binding", "Binding"}, Kind{"executor", "Executor"}};
 
 Result<Kind> read_kind(std::string_view text) {
   for (const Kind& kind : kKinds) {
@@ -50,7 +50,7 @@ Result<Kind> read_kind(std::string_view text) {
   return Error{
       ErrorKind::kNotFound, "no_such_kind",
       fmt::format("there is no kind {}; kinds are cluster, pool, queue, node, limit, user, "
-                  "project, reservation, domain, group, binding",
+                  "project, reservation, domain, group, binding, executor",
                   text.substr(0, 64)),
       "kind"};
 }
@@ -68,6 +68,7 @@ void each_map(const core::State& state, Visit visit) {
   visit("domain", state.domains);
   visit("group", state.groups);
   visit("binding", state.bindings);
+  visit("executor", state.executors);
 }
 
 std::vector<Declared> all_objects(const core::State& state, std::string_view kind) {

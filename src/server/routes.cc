@@ -47,6 +47,8 @@ constexpr std::array kRoutes = {
     ApiRoute{{"POST", "/v1/care-plan", "planCare"}, plan_care},
     ApiRoute{{"POST", "/v1/nodes/{name}/findings", "reportFinding"}, report_finding},
     ApiRoute{{"POST", "/v1/nodes/{name}/undrain", "undrainNode"}, in_turn<undrain_node>},
+    ApiRoute{{"POST", "/v1/executors/{name}/sync", "syncExecutor", 64 * listener::kMiB},
+             sync_executor},
     ApiRoute{{"GET", "/v1/pools", "listPools"}, list_pools},
     ApiRoute{{"GET", "/v1/queues", "listQueues"}, list_queues},
     ApiRoute{{"GET", "/v1/objects", "listObjects"}, list_objects},

@@ -36,14 +36,6 @@ listener::DeskOptions desk_options(const ApiOptions& options,
           options.on_fatal};
 }
 
-std::vector<std::shared_ptr<openid::Issuer>> issuers_of(
-    const std::vector<openid::Provider>& providers) {
-  std::vector<std::shared_ptr<openid::Issuer>> all;
-  for (const openid::Provider& one : providers)
-    all.push_back(std::make_shared<openid::Issuer>(one));
-  return all;
-}
-
 }  // namespace
 
 struct ApiServer::Impl {
@@ -59,14 +51,9 @@ struct ApiServer::Impl {
                 options.version,
                 EventFeed(loop, desk.projection, log, *desk.open_access),
                 JobWaits(loop, desk.projection),
-                std::make_unique<DeviceSignIns>(loop),
-                issuers_of(options.sign_in),
-                std::move(signer),
-                options.public_url,
-                options.check_password,
-                {},
-                std::make_unique<SideThreads>(loop, 8),
-                std::make_unique<SideThreads>(loop, 4)},
+                ExecutorSyncs(desk),
+                WaysIn(loop, options.sign_in, std::move(signer), options.public_url,
+                       options.check_password)},
         routes(listener::bind_routes(context, api_routes())) {
     backend.add_routes(routes);
     if (nodes != nullptr) part_routes();
@@ -76,6 +63,7 @@ struct ApiServer::Impl {
     desk.on_batch([this](const listener::RecentBatch& recent) {
       context.feed.published(recent);
       context.waits.published(recent);
+      context.syncs.published();
     });
   }
 
@@ -218,7 +206,8 @@ void ApiServer::shutdown(std::function<void()> on_done) {
   impl_->backend.end_streams();
   impl_->context.feed.close_all();
   impl_->context.waits.close_all();
-  impl_->context.devices->close_all();
+  impl_->context.ways.devices.close_all();
+  impl_->context.syncs.close_all();
   if (impl_->agents_http == nullptr) {
     return impl_->http->shutdown(std::chrono::seconds(3), std::move(on_done));
   }

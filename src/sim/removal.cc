@@ -163,6 +163,7 @@ void empty_nodes(State& state) {
   for (Node& node : state.nodes) {
     if (node.removed || node.inventory == nullptr) continue;
     node.jobs.clear();
+    node.executors.clear();
     core::rebuild_books(state, node);
   }
 }
@@ -175,6 +176,7 @@ void remove_reason(State& state, JobId id, const Reason& reason) {
       return;
     case ReasonKind::kBeginTime:
       OwnSpec(state, id)->begin_at = {};
+      job.not_before = {};
       return;
     case ReasonKind::kDependency:
       return drop_dependency(state, id, reason);
@@ -227,6 +229,7 @@ void remove_reason(State& state, JobId id, const Reason& reason) {
     case ReasonKind::kFragmented:
     case ReasonKind::kNoPlan:
     case ReasonKind::kPreemption:
+    case ReasonKind::kForeign:
       return;
   }
 }

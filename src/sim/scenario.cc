@@ -12,6 +12,7 @@
 #include "core/state/findings.h"
 #include "core/state/state.h"
 #include "sim/checked_brain.h"
+#include "sim/scenario_executors.h"
 #include "sim/scenario_words.h"
 
 namespace dove::sim {
@@ -130,6 +131,10 @@ class Runner {
     if (line.verb == "hang" || line.verb == "moves") return hang(line, options);
     TRY_ASSIGN(const bool report, take_report(line, options));
     if (report) return true;
+    const auto said = executor_events(state(), line.verb, line.name, options,
+                                      [this](const std::string& job) { return find_job(job); });
+    for (const Event& event : said) brain_.add(event);
+    if (!said.empty()) return true;
     return take_node(line, options) || take_request(line, options) || reserve(line, options) ||
            declare(line, options);
   }

@@ -131,7 +131,8 @@ std::string text_of(const Reason& reason, const Names& names) {
     text += fmt::format(" {}={}/{}", room.unit, room.usable, room.free);
   }
   if (reason.other) text += fmt::format(" other={}", names.job(reason.other));
-  if (reason.until.us != 0) text += fmt::format(" until={}s", reason.until.us / 1'000'000);
+  const bool known = reason.until.us != 0 && reason.until != kNever;
+  if (known) text += fmt::format(" until={}s", reason.until.us / 1'000'000);
   return text;
 }
 

@@ -53,6 +53,7 @@ bool WhyCheck::is_cause(const Reason& reason) {
     case ReasonKind::kFragmented:
     case ReasonKind::kNoPlan:
     case ReasonKind::kPreemption:
+    case ReasonKind::kForeign:
       return false;
     case ReasonKind::kHeld:
     case ReasonKind::kBeginTime:

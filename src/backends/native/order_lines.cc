@@ -109,7 +109,7 @@ const std::string& OrderLines::launch_text(const Order& order) {
   const Pool* pool = core::pool_of(state, spec);
   protocol::Launch launch;
   launch.restart_count = order.restart_count;
-  launch.barrier = order.launch->placements.size() > 1;
+  launch.barrier = order.barrier;
   launch.preflight = wants_preflight(state, pool);
   launch.nodes = peers_of(state, *order.launch);
   describe(state, state.find_job(order.job), spec, pool, launch);

@@ -28,7 +28,7 @@ constexpr std::size_t kFileBytesMax = 16 << 20;
 const std::vector<std::string>& kinds() {
   static const std::vector<std::string> kKinds = {"Cluster", "Pool",  "Queue",   "Node",
                                                   "Limit",   "User",  "Project", "Reservation",
-                                                  "Domain",  "Group", "Binding"};
+                                                  "Domain",  "Group", "Binding", "Executor"};
   return kKinds;
 }
 

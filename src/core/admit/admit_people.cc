@@ -74,6 +74,14 @@ Result<void> check(const State& state, const Group& group) {
                               group.name, fmt::join(circle, " holds ")));
 }
 
+Result<void> check(const State& state, const Executor& executor) {
+  TRY(check_known(state.users, executor.service_account, "user"));
+  for (const auto& [account, queue] : executor.queues) {
+    TRY(check_known(state.queues, queue, "queue"));
+  }
+  return {};
+}
+
 Result<void> check(const State& state, const Binding& binding) {
   TRY(check_known(state.domains, binding.domain, "domain"));
   TRY(check_known(state.projects, binding.project, "project"));
@@ -126,6 +134,7 @@ Result<void> check_key(const State& state, const Key& key) {
 }
 
 Result<void> check_people(const State& state, const Declared& object) {
+  if (const auto* executor = std::get_if<Executor>(&object)) return check(state, *executor);
   if (const auto* group = std::get_if<Group>(&object)) return check(state, *group);
   if (const auto* binding = std::get_if<Binding>(&object)) return check(state, *binding);
   if (const auto* user = std::get_if<UserDeclaration>(&object)) return check(state, *user);

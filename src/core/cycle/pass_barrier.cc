@@ -1,5 +1,7 @@
-// The pass kBarrier: gangs that are prepared on all their nodes start.
+// The pass kBarrier: attempts start that are prepared on all their nodes, and for which executors
+// there hold what they were given.
 #include "core/cycle/passes.h"
+#include "core/state/executors/placeholders.h"
 
 namespace dove::core {
 
@@ -10,7 +12,8 @@ Back pass_barriers(Cycle& cycle) {
     const Job* job = cycle.state.find_job(id);
     if (job == nullptr || job->phase != JobPhase::kActive) continue;
     const Attempt& attempt = job->attempts.back();
-    if (attempt.stage == Stage::kBarrier) cycle.emit(Start{id, attempt.number});
+    if (attempt.stage != Stage::kBarrier || attempt.stop_reason != StopReason::kNone) continue;
+    if (placeholders_confirmed(cycle.state, id, attempt)) cycle.emit(Start{id, attempt.number});
   }
   return std::nullopt;
 }

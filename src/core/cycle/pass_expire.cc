@@ -26,6 +26,8 @@ void expire_job(Cycle& cycle, const Job& job) {
     cycle.emit(Stop{job.id, attempt, StopReason::kTimeLimit});
   } else if (deadline_at(cycle.state, job) <= now) {
     cycle.emit(Stop{job.id, attempt, StopReason::kLaunchFailed});
+  } else if (placeholders_at(cycle.state, job) <= now) {
+    cycle.emit(Stop{job.id, attempt, StopReason::kPlaceholder});
   }
 }
 

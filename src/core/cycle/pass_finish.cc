@@ -105,6 +105,7 @@ Decision over(const State& state, const Job& job, const Attempt& attempt) {
       return again(false);
     case StopReason::kRequeued:
     case StopReason::kPreflight:
+    case StopReason::kPlaceholder:
       return again(false);
     case StopReason::kHung:
       if (job.requeue_requested || state.settings.on_hang != OnHang::kRetry) return again(false);

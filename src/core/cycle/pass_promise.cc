@@ -10,6 +10,7 @@
 #include "core/plan/planner.h"
 #include "core/plan/promise.h"
 #include "core/state/books.h"
+#include "core/state/executors/foreign.h"
 #include "core/state/findings.h"
 
 namespace dove::core {
@@ -18,13 +19,15 @@ namespace {
 // So many jobs of a queue may turn out to have no plan before it is left for this cycle.
 constexpr int kFailures_max = 8;
 
-// The ids that it names are still there. Numbers are small: nodes hardly ever change.
+// The ids that it names are still there, and no executor holds them. Numbers are small: nodes
+// hardly ever change.
 bool still_exists(const Node& node, const Placement& placement) {
   if (node.inventory == nullptr) return false;
-  if (!usable_cores(node).contains(placement.cores)) return false;
+  if (!open_cores(node).contains(placement.cores)) return false;
   return std::all_of(
       placement.devices.begin(), placement.devices.end(), [&](const DeviceGrant& grant) {
-        return static_cast<std::size_t>(grant.device) < node.inventory->devices.size();
+        const auto device = static_cast<std::size_t>(grant.device);
+        return device < node.inventory->devices.size() && !is_device_foreign(node, device);
       });
 }
 

@@ -6,6 +6,7 @@
 #include "core/preempt/victims.h"
 #include "core/state/books.h"
 #include "core/state/dependency.h"
+#include "core/state/executors/placeholders.h"
 
 namespace dove::core {
 
@@ -25,6 +26,13 @@ Instant deadline_at(const State& state, const Job& job) {
   return kNever;
 }
 
+Instant placeholders_at(const State& state, const Job& job) {
+  const Attempt& attempt = job.attempts.back();
+  const bool waits =
+      attempt.stage == Stage::kBarrier && !placeholders_confirmed(state, job.id, attempt);
+  return waits ? attempt.stage_at + state.settings.effect_deadline : kNever;
+}
+
 Instant wake_of(const State& state, const Job& job, const Singletons* index) {
   switch (job.phase) {
     case JobPhase::kWaiting: {
@@ -36,7 +44,8 @@ Instant wake_of(const State& state, const Job& job, const Singletons* index) {
     case JobPhase::kActive:
       if (job.attempts.back().stage == Stage::kStopping) return kNever;
       return std::min({time_limit_at(state, job), deadline_at(state, job),
-                       outage_stop_at(state, job), victim_wake(state, job)});
+                       placeholders_at(state, job), outage_stop_at(state, job),
+                       victim_wake(state, job)});
     case JobPhase::kEnded:
       return kNever;
   }

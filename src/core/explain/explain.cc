@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "core/explain/explain_ahead.h"
+#include "core/explain/explain_foreign.h"
 #include "core/explain/explain_places.h"
 #include "core/explain/explain_plan.h"
 #include "core/place/limits.h"
@@ -93,15 +94,17 @@ std::vector<Reason> explain(const State& state, const Policies& policies, JobId 
     out.push_back(reason(ReasonKind::kHeld, by_requeues ? "" : spec.user));
     if (by_requeues) out.back().count = job->requeues_in_a_row;
   }
-  if (spec.begin_at > state.now) {
-    out.push_back(reason(ReasonKind::kBeginTime));
-    out.back().until = spec.begin_at;
+  if (const Instant begin = std::max(spec.begin_at, job->not_before); begin > state.now) {
+    const bool refused = job->not_before >= spec.begin_at;
+    out.push_back(reason(ReasonKind::kBeginTime, refused ? "placeholder" : ""));
+    out.back().until = begin;
   }
   add_dependencies(state, *job, out);
   add_array(state, *job, out);
   auto limits = broken_limits(state, spec, least_amount(spec), false);
   std::vector<Reason> places;
   add_places(state, policies, *job, limits, places);
+  add_foreign(state, *job, places);
   const bool has_no_place = !places.empty();
   const bool over_limit = !limits.empty();
   for (auto* more : {&limits, &places}) {

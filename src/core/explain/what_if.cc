@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/state/books.h"
+#include "core/state/executors/foreign.h"
 #include "core/state/findings.h"
 #include "text/hostlist.h"
 
@@ -56,6 +57,7 @@ const FreeBooks& WhatIf::empty_books(const Node& node) {
   }
   Node empty = node;
   empty.jobs.clear();
+  empty.executors.clear();
   rebuild_books(state_, empty);
   kinds_.emplace_back(&node, FreeBooks(empty));
   return kinds_.back().second;
@@ -133,7 +135,7 @@ std::vector<const Node*> WhatIf::matching(const JobSpec& spec) const {
 std::int64_t WhatIf::count_with_room(const JobSpec& spec) const {
   std::int64_t count = 0;
   for (const Node* node : matching(spec)) {
-    if (spec.exclusive && !empty_ && !node->jobs.empty()) continue;
+    if (spec.exclusive && !empty_ && !is_idle(*node)) continue;
     for (const TaskGroup& group : spec.groups) {
       if (capacity(view(node->id), group, policy_, 1) == 0) continue;
       ++count;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/state/executors/foreign.h"
 #include "text/hostlist.h"
 
 namespace dove::core {
@@ -57,7 +58,7 @@ bool labels_allow(const JobSpec& spec, const Node& node, const IdMap<JobId, Job>
 }
 
 bool could_help(const Node& node, const PlacementPolicy& policy, const JobSpec& spec) {
-  if (spec.exclusive && !node.jobs.empty()) return false;
+  if (spec.exclusive && !is_idle(node)) return false;
   for (const TaskGroup& group : spec.groups) {
     if (capacity(view_of(node), group, policy, 1) > 0) return true;
   }

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "core/state/executors/foreign.h"
+
 namespace dove::core {
 namespace {
 
@@ -55,7 +57,7 @@ class Search {
     const Node& it = node(id);
     if (candidates_.free != nullptr) {
       if (!candidates_.free->is_open(id)) return false;
-    } else if (spec_.exclusive && candidates_.jobs != nullptr && !it.jobs.empty()) {
+    } else if (spec_.exclusive && candidates_.jobs != nullptr && !is_idle(it)) {
       return false;
     }
     if (std::find(avoided_.begin(), avoided_.end(), id) != avoided_.end()) return false;

@@ -5,6 +5,7 @@
 
 #include "base/digest.h"
 #include "core/state/books.h"
+#include "core/state/executors/foreign.h"
 #include "core/state/findings.h"
 
 namespace dove::core {
@@ -187,10 +188,14 @@ bool note_promise(const State& state, Plan& plan, JobId job) {
   return true;
 }
 
-// Cores that are reserved for the system now are not given back.
-void keep_usable(FreeBooks& books, const Node& node) {
-  if (node.declared.cores_reserved == 0) return;
-  books.cores &= usable_cores(node);
+// What is reserved for the system now, or held by executors, is not given back.
+void keep_open(FreeBooks& books, const Node& node) {
+  if (node.declared.cores_reserved > 0) books.cores &= usable_cores(node);
+  if (!has_foreign(node)) return;
+  books.cores -= foreign_cores(node);
+  for (std::size_t i = 0; i < books.devices.free_milli.size(); ++i) {
+    if (is_device_foreign(node, i)) books.devices.free_milli[i] = 0;
+  }
 }
 
 void change_amounts(FreeBooks& books, const Placement& placement, int sign) {
@@ -322,6 +327,7 @@ void add_hold(NodePlan& node, const Hold& hold) {
 std::optional<FreeBooks> free_during(const State& state, const NodePlan& plan, const Node& node,
                                      const Claim& claim) {
   if (!is_open_to(state, plan, claim)) return std::nullopt;
+  if (claim.spec->exclusive && has_foreign(node)) return std::nullopt;
   FreeBooks books(node);
   bool promised = false;
   for (const Hold& hold : plan.holds) {
@@ -333,7 +339,7 @@ std::optional<FreeBooks> free_during(const State& state, const NodePlan& plan, c
   for (const Hold& hold : plan.holds) {
     if (hold.promised && counts(hold, claim)) books.cores -= hold.placement->cores;
   }
-  keep_usable(books, node);
+  keep_open(books, node);
   if (!promised) return books;
   // Amounts fall where a promise begins; the least of them counts.
   const FreeBooks at_first = books;
@@ -428,7 +434,7 @@ const PlannedBooks::Entry& PlannedBooks::entry(NodeId id) {
   const bool plain = claim_.from <= state_.now && !plan_.promised.contains(id) &&
                      !plan_.reserved.contains(id) && claim_.spec->reservation.empty();
   if (plain) {
-    entry.open = !claim_.spec->exclusive || node.jobs.empty();
+    entry.open = !claim_.spec->exclusive || is_idle(node);
     return entry;
   }
   const NodePlan& plan = plan_of(state_, plan_, id);

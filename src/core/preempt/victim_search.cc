@@ -7,6 +7,7 @@
 #include "core/place/fit.h"
 #include "core/place/limits.h"
 #include "core/state/books.h"
+#include "core/state/executors/foreign.h"
 
 namespace dove::core {
 namespace {
@@ -126,7 +127,7 @@ std::optional<std::size_t> VictimSearch::least_step() const {
 }
 
 bool VictimSearch::holds(const Node& node, std::span<const Wanted> wanted) const {
-  if (spec_.exclusive && !node.jobs.empty()) return false;
+  if (spec_.exclusive && !is_idle(node)) return false;
   if (wanted.size() == 1) {
     const TaskGroup& group = spec_.groups[wanted[0].group];
     return capacity(view_of(node), group, policy_, wanted[0].tasks) >= wanted[0].tasks;

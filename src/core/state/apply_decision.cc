@@ -5,6 +5,7 @@
 #include "core/state/apply.h"
 #include "core/state/books.h"
 #include "core/state/dependency.h"
+#include "core/state/executors/placeholders.h"
 #include "core/state/findings.h"
 #include "core/state/fold.h"
 #include "core/state/hang.h"
@@ -64,6 +65,9 @@ class DecisionFold {
       take(node, placement);
       add_sorted(node.jobs, job->id);
       count_placement(state_, *job, placement, +1);
+      if (want_placeholders(state_, node, job->id, decision.attempt)) {
+        job->attempts.back().held_back = true;
+      }
       state_.changes.take(node.id);
     }
     state_.changes.touch(job->id);
@@ -81,6 +85,7 @@ class DecisionFold {
     Attempt* attempt = attempt_of(decision.job, decision.attempt);
     if (attempt == nullptr || attempt->stage == Stage::kStopping) return;
     if (decision.reason == StopReason::kLaunchFailed) avoid_unanswering(*attempt, decision.job);
+    if (decision.reason == StopReason::kPlaceholder) avoid_unconfirmed(*attempt, decision.job);
     const auto hang = state_.hangs.find(decision.job);
     if (decision.reason == StopReason::kHung && hang != state_.hangs.end() && hang->second.is_one) {
       avoid(*state_.find_job(decision.job), hang->second.node);
@@ -114,6 +119,9 @@ class DecisionFold {
     end_attempt(*job, decision.reason);
     if (decision.counted) ++job->retries_used;
     if (decision.reason == StopReason::kPreflight) job->at_head = true;
+    if (decision.reason == StopReason::kPlaceholder) {
+      job->not_before = state_.now + placeholder_backoff(*job);
+    }
     job->requeue_requested = false;
     job->phase = JobPhase::kWaiting;
     learn_waits(state_, *job);
@@ -237,6 +245,14 @@ class DecisionFold {
     for (const PlacementRecord& record : attempt.placements) {
       if (record.stage < answered) avoid(*state_.find_job(id), record.placement->node);
     }
+  }
+
+  void avoid_unconfirmed(const Attempt& attempt, JobId id) {
+    each_placeholder(state_, id, attempt.number,
+                     [&](const PlaceholderKey& key, const Placeholder& placeholder) {
+                       if (placeholder.stage == PlaceholderStage::kConfirmed) return;
+                       avoid(*state_.find_job(id), key.node);
+                     });
   }
 
   State& state_;

@@ -4,13 +4,14 @@
 #include "base/check.h"
 #include "core/state/apply.h"
 #include "core/state/books.h"
+#include "core/state/declared/fold_declared.h"
+#include "core/state/executors/fold_executors.h"
 #include "core/state/findings.h"
 #include "core/state/fold.h"
 #include "core/state/hang.h"
 #include "core/state/health.h"
 #include "core/state/learned/learned.h"
 #include "core/state/people.h"
-#include "core/state/turns.h"
 #include "core/state/usage.h"
 
 namespace dove::core {
@@ -143,6 +144,7 @@ class EventFold {
     const auto before = std::exchange(node.inventory, event.inventory);
     node.removed = false;
     if (!was_here) set_contact(state_, node, Contact::kSilent);
+    settle_executors(state_, node);
     rebuild_books(state_, node);
     if (state_.counts_models && before != nullptr && before->devices != node.inventory->devices) {
       // What was counted as one model may be another now.
@@ -239,34 +241,14 @@ class EventFold {
   void operator()(const UnknownTaskObserved&) {}
   void operator()(const CallsRefused&) {}
 
-  void operator()(const ObjectApplied& event) {
-    std::visit([this](const auto& object) { declare(object); }, event.object);
-  }
+  void operator()(const ObjectApplied& event) { fold_applied(state_, event.object); }
+  void operator()(const ObjectDeleted& event) { fold_deleted(state_, event); }
 
-  void operator()(const ObjectDeleted& event) {
-    const std::string& name = event.name;
-    if (event.kind == "pool" && name != "default") {
-      state_.pools.erase(name);
-      state_.turns.erase(name);
-    }
-    if (event.kind == "queue") drop_queue(state_, name);
-    if (event.kind == "limit") drop_limit(state_, name);
-    if (event.kind == "user") drop_user(state_, name);
-    if (event.kind == "project") {
-      drop_project(state_, name);
-      drop_project_bindings(state_, name);
-    }
-    if (event.kind == "domain") drop_domain(state_, name);
-    if (event.kind == "group") drop_group(state_, name);
-    if (event.kind == "binding") state_.bindings.erase(name);
-    if (event.kind == "reservation") state_.reservations.erase(name);
-    if (event.kind == "node" && state_.node_declarations.erase(name) > 0) {
-      NodeDeclaration nothing;
-      nothing.name = name;
-      set_declaration(nothing);
-    }
-    state_.changes.note_declared();
-  }
+  void operator()(const ForeignAllocationObserved& event) { fold(state_, event); }
+  void operator()(const ForeignAllocationEnded& event) { fold(state_, event); }
+  void operator()(const PlaceholderMoved& event) { fold(state_, event); }
+  void operator()(const ExecutorContactChanged& event) { fold(state_, event); }
+  void operator()(const ExecutorNodeObserved& event) { fold(state_, event); }
 
   void operator()(const JoinTokenIssued& event) {
     std::erase_if(state_.join_tokens,
@@ -308,7 +290,10 @@ class EventFold {
     if (node == nullptr || node->life != LifeStage::kTest) return;
     if (node->answer != Answer::kAwaited) return;
     node->answer = event.passed ? Answer::kDone : Answer::kFailed;
-    if (event.passed) return close_findings(state_, *node);
+    if (event.passed) {
+      close_findings(state_, *node);
+      return settle_executors(state_, *node);
+    }
     open_finding(state_, *node, {"node_test", Severity::kFault, Remedy::kNone, -1, event.evidence});
   }
 
@@ -418,58 +403,6 @@ class EventFold {
     const bool told = std::any_of(attempt.exits.begin(), attempt.exits.end(),
                                   [&](const TaskExit& e) { return e.rank == exit.rank; });
     if (!told) attempt.exits.push_back(exit);
-  }
-
-  void set_declaration(const NodeDeclaration& declaration) {
-    for (Node& node : state_.nodes) {
-      if (node.name != declaration.name) continue;
-      node.declared = declaration;
-      rebuild_books(state_, node);
-      state_.changes.touch(node.id);
-    }
-  }
-
-  void declare(const ClusterSettings& settings) {
-    state_.settings = settings;
-    keep_learned(state_);
-    if (!takes_turns(settings)) state_.turns.clear();
-    state_.changes.note_declared();
-  }
-  void declare(const Pool& pool) {
-    if (pool.is_default) {
-      for (auto& [name, other] : state_.pools) other.is_default = false;
-    }
-    state_.pools[pool.name] = pool;
-    state_.changes.note_declared();
-  }
-  void declare(const Queue& queue) {
-    put_queue(state_, queue);
-    keep_learned(state_);
-    state_.changes.note_declared();
-  }
-  void declare(const NodeDeclaration& declaration) {
-    state_.node_declarations[declaration.name] = declaration;
-    set_declaration(declaration);
-  }
-  void declare(const UserLimit& limit) {
-    put_limit(state_, limit);
-    state_.changes.note_declared();
-  }
-  void declare(const UserDeclaration& user) {
-    state_.users[user.name] = user;
-    state_.changes.note_declared();
-  }
-  void declare(const Project& project) {
-    put_project(state_, project);
-    state_.changes.note_declared();
-  }
-  // Nothing that is decided depends on these.
-  void declare(const Domain& domain) { state_.domains[domain.name] = domain; }
-  void declare(const Group& group) { state_.groups[group.name] = group; }
-  void declare(const Binding& binding) { state_.bindings[binding.name] = binding; }
-  void declare(const Reservation& reservation) {
-    state_.reservations[reservation.name] = reservation;
-    state_.changes.note_declared();
   }
 
   State& state_;

@@ -4,6 +4,7 @@
 
 #include "core/state/amount.h"
 #include "core/state/cores.h"
+#include "core/state/executors/foreign.h"
 #include "core/state/findings.h"
 #include "core/state/past_use.h"
 #include "core/state/slices.h"
@@ -80,6 +81,16 @@ std::int64_t amount_of(const std::vector<Countable>& countables, std::string_vie
   return at == countables.end() || at->name != name ? 0 : at->amount;
 }
 
+bool is_device_open(const Node& node, std::size_t device) {
+  return !is_device_closed(node, device) && !is_device_foreign(node, device);
+}
+
+CoreSet open_cores(const Node& node) {
+  CoreSet cores = usable_cores(node);
+  if (!node.executors.empty()) cores -= foreign_cores(node);
+  return cores;
+}
+
 CoreSet usable_cores(const Node& node) {
   CoreSet cores;
   if (node.inventory == nullptr) return cores;
@@ -94,7 +105,7 @@ void take(Node& node, const Placement& placement) {
   node.cores_free -= placement.cores;
   for (const DeviceGrant& grant : placement.devices) {
     const auto device = static_cast<std::size_t>(grant.device);
-    if (device < node.device_free_milli.size() && !is_device_closed(node, device)) {
+    if (device < node.device_free_milli.size() && is_device_open(node, device)) {
       node.device_free_milli[device] -= grant.share_milli;
     }
   }
@@ -105,10 +116,10 @@ void take(Node& node, const Placement& placement) {
 
 void give(Node& node, const Placement& placement) {
   // Inventory or reservation may have changed while the cores were held.
-  node.cores_free |= placement.cores & usable_cores(node);
+  node.cores_free |= placement.cores & open_cores(node);
   for (const DeviceGrant& grant : placement.devices) {
     const auto device = static_cast<std::size_t>(grant.device);
-    if (device < node.device_free_milli.size() && !is_device_closed(node, device)) {
+    if (device < node.device_free_milli.size() && is_device_open(node, device)) {
       node.device_free_milli[device] += grant.share_milli;
     }
   }
@@ -118,13 +129,14 @@ void give(Node& node, const Placement& placement) {
 }
 
 void rebuild_books(const State& state, Node& node) {
-  node.cores_free = usable_cores(node);
+  node.cores_free = open_cores(node);
   node.device_free_milli.assign(node.inventory->devices.size(), kWholeDevice_milli);
   for (std::size_t i = 0; i < node.device_free_milli.size(); ++i) {
-    if (is_device_closed(node, i)) node.device_free_milli[i] = 0;
+    if (!is_device_open(node, i)) node.device_free_milli[i] = 0;
   }
   node.slots_taken.clear();
-  node.memory_free_bytes = node.inventory->memory_bytes - node.declared.memory_reserved_bytes;
+  node.memory_free_bytes =
+      node.inventory->memory_bytes - node.declared.memory_reserved_bytes - foreign_memory(node);
   node.countables_free.clear();
   add_countables(node.countables_free, node.inventory->countables, +1);
   add_countables(node.countables_free, node.declared.countables, +1);

@@ -15,8 +15,12 @@ namespace dove::core {
 
 // Core ids of the node that jobs may hold, ascending: all but the lowest cores_reserved.
 CoreSet usable_cores(const Node& node);
+// Those of them that no executor holds for others.
+CoreSet open_cores(const Node& node);
+// No finding closes it, and no executor holds it for others.
+bool is_device_open(const Node& node, std::size_t device);
 
-// Moves what a placement holds from free to held, or back. A closed device (health.h) has nothing
+// Moves what a placement holds from free to held, or back. A device that is not open has nothing
 // free in any case.
 void take(Node& node, const Placement& placement);
 void give(Node& node, const Placement& placement);

@@ -167,7 +167,7 @@ DependencyVerdict check_dependencies(const State& state, const Job& job, const S
 }
 
 Instant startable_at(const State& state, const Job& job, const Singletons* index) {
-  const Instant begin = std::max(job.submitted_at, job.spec->begin_at);
+  const Instant begin = std::max({job.submitted_at, job.spec->begin_at, job.not_before});
   if (job.eligible_at.us != 0 || job.spec->dependencies.empty()) return begin;
   const DependencyVerdict verdict = check_dependencies(state, job, index);
   switch (verdict.level) {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/state/executors/foreign.h"
+
 namespace dove::core {
 namespace {
 
@@ -62,7 +64,8 @@ bool is_untrusted(const State& state, const Node& node, JobId id) {
 
 bool is_available(const Node& node) {
   return !node.removed && node.contact == Contact::kConnected && !node.declared.drained &&
-         node.inventory != nullptr && node.life == LifeStage::kProduction && !is_closed(node);
+         node.inventory != nullptr && node.life == LifeStage::kProduction && !is_closed(node) &&
+         closing_executor(node) == nullptr;
 }
 
 bool is_lemon(const State& state, const Node& node) {

@@ -2,6 +2,8 @@
 
 #include "core/collections/sorted.h"
 #include "core/state/books.h"
+#include "core/state/executors/conflicts.h"
+#include "core/state/executors/placeholders.h"
 #include "core/state/hang.h"
 
 namespace dove::core {
@@ -46,8 +48,7 @@ void advance_stage(State& state, Attempt& attempt) {
       if (all_started) {
         set_stage(state, attempt, Stage::kRunning);
       } else if (all_prepared && attempt.stage < Stage::kBarrier) {
-        const bool alone = attempt.placements.size() == 1;
-        set_stage(state, attempt, alone ? Stage::kStarting : Stage::kBarrier);
+        set_stage(state, attempt, attempt.has_barrier() ? Stage::kBarrier : Stage::kStarting);
       }
       return;
     case Stage::kRunning:
@@ -60,8 +61,10 @@ void advance_stage(State& state, Attempt& attempt) {
 void end_placement(State& state, Job& job, PlacementRecord& record) {
   record.stage = PlacementStage::kEnded;
   Node& node = *state.find_node(record.placement->node);
+  release_placeholders(state, job.id, job.attempts.back().number, node.id);
   give(node, record.placement);
   drop_sorted(node.jobs, job.id);
+  if (!node.executors.empty() && settle_conflicts(state, node)) state.changes.touch(node.id);
   count_placement(state, job, record.placement, -1);
   state.changes.touch(job.id);
   state.changes.give(node.id);

@@ -92,6 +92,7 @@ class Hash {
   void add(const Attempt& a) {
     all(a.number, a.stage, a.stop_reason, a.placements, a.exits, a.allocated_at, a.started_at,
         a.stop_at, a.ended_at, a.stage_at, a.exits_at_stop, a.saved_at);
+    since(7, a.held_back);
   }
   void add(const Job& j) {
     all(j.id, spec_digest(j.spec), j.phase, j.outcome, j.held, j.cancel_requested,
@@ -100,6 +101,7 @@ class Hash {
         j.ran_before, j.checkpoint_at, j.preemptions, j.preempted_at, j.requeues_in_a_row,
         j.at_head);
     if (j.learned_key != 0) all(j.learned_key, j.likely_ms);
+    since(7, j.not_before);
   }
   void add(const RunCounts& c) { all(c.ended, c.ran_ms); }
   void add(const UserRuns& r) { all(r.all, r.by_width); }
@@ -130,7 +132,19 @@ class Hash {
     all(n.version, n.preflight_port, n.life, n.life_since, n.life_why, n.life_who, n.remedy,
         n.answer, n.request, n.findings, n.faults, n.votes);
     since(4, n.machine_id, n.awaited, n.agreed);
+    since(7, n.executors);
   }
+  void add(const ForeignAllocation& f) {
+    all(f.id, f.cores, f.devices, f.memory_bytes, f.user, f.account, f.name, f.partition,
+        f.priority, f.started_at, f.ends_by);
+  }
+  void add(const NodeExecutor& e) {
+    all(e.name, e.state, e.why, e.foreign, e.placeholders, e.contact);
+  }
+  void add(const Executor& e) { all(e.name, e.service_account, e.nodes, e.placeholders, e.queues); }
+  void add(const ExecutorStanding& s) { all(s.contact, s.since, s.why); }
+  void add(const PlaceholderKey& k) { all(k.job, k.attempt, k.node, k.executor); }
+  void add(const Placeholder& p) { all(p.stage, p.since, p.id, p.why); }
   void add(const Finding& v) { all(v.check, v.severity, v.remedy, v.device, v.evidence); }
   void add(const OpenFinding& v) { all(v.finding, v.since); }
   void add(const LinkVote& v) { all(v.peer, v.at); }
@@ -222,6 +236,7 @@ std::uint64_t state_hash(const State& s, int level) {
            s.hangs);
   // Logs from before it was there keep their hashes.
   hash.since(5, s.domains, s.groups, s.bindings);
+  hash.since(7, s.executors, s.standings, s.placeholders);
   if (!s.turns.empty()) hash.add(s.turns);
   if (!s.keys.empty()) hash.add(s.keys);
   if (s.learned.kept) hash.add(s.learned);

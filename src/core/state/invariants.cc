@@ -6,6 +6,8 @@
 
 #include "core/state/amount.h"
 #include "core/state/books.h"
+#include "core/state/executors/foreign.h"
+#include "core/state/executors/foreign_use.h"
 #include "core/state/findings.h"
 #include "core/state/slices.h"
 
@@ -84,6 +86,21 @@ Broken add_job(const State& state, const Job& job, Sums& sums) {
   return std::nullopt;
 }
 
+// What executors run counts towards queues that their accounts stand for.
+void add_foreign(const State& state, Sums& sums) {
+  for (const Node& node : state.nodes) {
+    for (const NodeExecutor& executor : node.executors) {
+      for (const ForeignAllocation& one : executor.foreign) {
+        const std::string* queue = queue_of(state, executor.name, one);
+        if (queue == nullptr) continue;
+        for_each_queue(state, *queue, [&](const std::string& name) {
+          add_foreign_use(state, node, one, sums.queues[name], +1);
+        });
+      }
+    }
+  }
+}
+
 // A device is whole, shared or sliced, and no slot of it is given twice.
 Broken check_slots(const Node& node, const std::vector<const PlacementRecord*>& held) {
   std::vector<SlotSet> slots(node.device_free_milli.size(), 0);
@@ -139,6 +156,9 @@ Broken check_node(const Node& node, const Sums& sums) {
       add(countables, p.countables);
     }
   }
+  if (!(node.cores_free & foreign_cores(node)).empty()) {
+    return fmt::format("a core that an executor holds on node {} counts as free", name);
+  }
   static const std::vector<const PlacementRecord*> nothing;
   if (auto broken = check_slots(node, held == sums.by_node.end() ? nothing : held->second)) {
     return broken;
@@ -147,20 +167,22 @@ Broken check_node(const Node& node, const Sums& sums) {
   if (std::adjacent_find(cores.begin(), cores.end()) != cores.end()) {
     return fmt::format("a core of node {} is given twice", name);
   }
-  for (std::int32_t core : usable_cores(node)) {
+  for (std::int32_t core : open_cores(node)) {
     if (!std::binary_search(cores.begin(), cores.end(), core)) {
       return fmt::format("core {} of node {} is neither free nor held", core, name);
     }
   }
   for (std::size_t i = 0; i < milli.size(); ++i) {
-    const bool closed = is_device_closed(node, i);
-    if (closed && node.device_free_milli[i] == 0 && milli[i] <= kWholeDevice_milli) continue;
+    if (!is_device_open(node, i) && node.device_free_milli[i] == 0 &&
+        milli[i] <= kWholeDevice_milli)
+      continue;
     if (milli[i] != kWholeDevice_milli || node.device_free_milli[i] < 0) {
       return fmt::format("device {} of node {} is given twice or not at all", i, name);
     }
   }
   if (node.inventory == nullptr) return std::nullopt;
-  if (memory != node.inventory->memory_bytes - node.declared.memory_reserved_bytes) {
+  if (memory !=
+      node.inventory->memory_bytes - node.declared.memory_reserved_bytes - foreign_memory(node)) {
     return fmt::format("memory of node {} does not add up", name);
   }
   std::map<std::string, std::int64_t> total;
@@ -168,6 +190,39 @@ Broken check_node(const Node& node, const Sums& sums) {
   add(total, node.declared.countables);
   std::erase_if(countables, [](const auto& c) { return c.second == 0; });
   return countables == total ? Broken{} : fmt::format("countables of node {} do not add up", name);
+}
+
+// Who starts waits for all of them, and none outlives its placement but to be taken away.
+Broken check_placeholders(const State& state) {
+  for (const auto& [key, placeholder] : state.placeholders) {
+    if (placeholder.stage == PlaceholderStage::kReleased) continue;
+    const Job* job = state.find_job(key.job);
+    const bool lives =
+        job != nullptr && job->phase == JobPhase::kActive &&
+        job->attempts.back().number == key.attempt &&
+        std::any_of(job->attempts.back().placements.begin(), job->attempts.back().placements.end(),
+                    [&](const PlacementRecord& record) {
+                      return record.placement->node == key.node &&
+                             record.stage != PlacementStage::kEnded;
+                    });
+    if (!lives) {
+      return fmt::format("a placeholder of job {} on node {} is wanted for nothing", key.job.value,
+                         key.node.value);
+    }
+  }
+  for (const Node& node : state.nodes) {
+    for (const NodeExecutor& executor : node.executors) {
+      if (!executor.placeholders) continue;
+      for (const JobId id : node.jobs) {
+        const PlaceholderKey key{id, state.find_job(id)->attempts.back().number, node.id,
+                                 executor.name};
+        if (state.placeholders.contains(key)) continue;
+        return fmt::format("job {} has no placeholder of {} on node {}", id.value, executor.name,
+                           node.name);
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 bool same(const Usage& a, const Usage& b) {
@@ -201,6 +256,8 @@ std::optional<std::string> find_broken_invariant(const State& state) {
   for (const Node& node : state.nodes) {
     if (auto broken = check_node(node, sums)) return broken;
   }
+  add_foreign(state, sums);
+  if (auto broken = check_placeholders(state)) return broken;
   for (const auto& [id, hang] : state.hangs) {
     const Job* job = state.find_job(id);
     if (job != nullptr && job->phase == JobPhase::kActive &&

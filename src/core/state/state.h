@@ -18,6 +18,7 @@
 #include "core/state/learned/history.h"
 #include "model/declared.h"
 #include "model/event.h"
+#include "model/executor.h"
 #include "model/health.h"
 #include "model/ids.h"
 #include "model/job.h"
@@ -68,6 +69,10 @@ struct Attempt {
   Instant stage_at;                 // since when `stage` holds; refreshed by ControllerStarted
   std::uint32_t exits_at_stop = 0;  // so many of `exits` had come when Stop was decided
   Instant saved_at = {};            // its last CheckpointTaken; 0: none
+  bool held_back = false;           // waits for Start also with one placement: for placeholders
+
+  // Its placements, once prepared, wait for Start.
+  bool has_barrier() const { return held_back || placements.size() > 1; }
 };
 
 // What nearly every record about a job looks at comes first, in one line of memory.
@@ -100,6 +105,7 @@ struct Job {
   std::int64_t likely_ms = 0;  // of GPU time that it is likely to take
   Instant checkpoint_at;       // last CheckpointTaken; 0: none
   Instant preempted_at;        // the last time; 0: never
+  Instant not_before;          // an executor refused its last start: not again until then
 };
 
 // A protected start of a waiting job.
@@ -119,6 +125,17 @@ struct OpenFinding {
 struct LinkVote {
   NodeId peer;
   Instant at;
+};
+
+// What an executor does on a node, and whether new work of ours may go there.
+struct NodeExecutor {
+  std::string name;
+  ExecutorNodeState state = ExecutorNodeState::kUp;
+  std::string why = {};
+  std::vector<ForeignAllocation> foreign = {};  // ascending by id
+  // Copied from the executor, so that a node tells by itself whether it takes work.
+  bool placeholders = false;
+  ExecutorContact contact = ExecutorContact::kSilent;
 };
 
 // What a node's agent was last told, and counts on until it is told something else. 0: nothing yet.
@@ -163,6 +180,29 @@ struct Node {
   std::string machine_id;       // as last registered
   bool awaited = false;         // not heard of since this controller started
   Agreed agreed;
+  std::vector<NodeExecutor> executors;  // ascending by name
+};
+
+struct PlaceholderKey {
+  JobId job;
+  AttemptNumber attempt = 0;
+  NodeId node;
+  std::string executor;
+  auto operator<=>(const PlaceholderKey&) const = default;
+};
+
+struct Placeholder {
+  PlaceholderStage stage = PlaceholderStage::kWanted;
+  Instant since;   // of the stage
+  std::string id;  // in the executor; "": not known
+  std::string why;
+};
+
+// What is known of an executor's adapter.
+struct ExecutorStanding {
+  ExecutorContact contact = ExecutorContact::kSilent;
+  Instant since;
+  std::string why;
 };
 
 struct JoinToken {
@@ -206,6 +246,9 @@ struct State {
   std::map<std::string, Domain> domains;
   std::map<std::string, Group> groups;
   std::map<std::string, Binding> bindings;
+  std::map<std::string, Executor> executors;
+  std::map<std::string, ExecutorStanding> standings;         // of all executors
+  std::map<PlaceholderKey, Placeholder> placeholders;        // until they are gone
   std::map<std::string, NodeDeclaration> node_declarations;  // also of nodes not yet seen
   std::map<std::string, JoinToken> join_tokens;              // by SHA-256
   std::map<std::string, Key> keys;                           // by SHA-256

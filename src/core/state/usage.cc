@@ -7,6 +7,7 @@
 
 #include "core/state/amount.h"
 #include "core/state/books.h"
+#include "core/state/executors/foreign_use.h"
 #include "core/state/past_use.h"
 
 namespace dove::core {
@@ -53,7 +54,11 @@ void charge_all(State& state) {
   charge_all(state.usage_by_queue, state.past_by_queue, state);
 }
 
-bool has_jobs(const Usage& usage) { return usage.jobs_waiting != 0 || usage.jobs_running != 0; }
+// Or what an executor runs counts towards it.
+bool has_jobs(const Usage& usage) {
+  return usage.jobs_waiting != 0 || usage.jobs_running != 0 || usage.cores != 0 ||
+         usage.gpus_milli != 0 || usage.memory_bytes != 0;
+}
 
 // Whoever has no jobs uses nothing.
 bool drop_unused(std::map<std::string, Usage>& usages) {
@@ -132,6 +137,7 @@ void rebuild_usage(State& state) {
       if (record.stage != PlacementStage::kEnded) count_placement(state, job, record.placement, +1);
     }
   }
+  count_all_foreign(state, +1);
 }
 
 void put_queue(State& state, const Queue& queue) {

@@ -43,7 +43,7 @@ void begin_device_sign_in(Context& context, CallPtr call) {
   });
   if (!read.ok()) return call->fail(read.error());
   const std::string address(listener::host_of_peer(call->request.peer_address));
-  const auto begun = context.devices->begin(name, address);
+  const auto begun = context.ways.devices.begin(name, address);
   if (!begun.ok()) return call->fail(begun.error());
   call->reply(201, {{"device_code", begun->device_code},
                     {"user_code", begun->sign_in.user_code},
@@ -59,18 +59,19 @@ void wait_for_device_sign_in(Context& context, CallPtr call) {
       fields.fail("device_code", "missing_field", "give the code that you were given");
   });
   if (!read.ok()) return call->fail(read.error());
-  const auto waits = context.devices->wait(code, kLongestWait, [call](const DeviceAnswer* answer) {
-    if (answer == nullptr) return call->reply(202, {{"state", "waiting"}});
-    if (!answer->approved) {
-      return call->fail(Error{ErrorKind::kDenied, "device_refused",
-                              "whoever was asked did not let this program in", ""});
-    }
-    Json out = codec::key_json(answer->key);
-    out.erase("issued_at");
-    out.erase("issued_at_us");
-    out["key"] = answer->secret;
-    call->reply(200, out);
-  });
+  const auto waits =
+      context.ways.devices.wait(code, kLongestWait, [call](const DeviceAnswer* answer) {
+        if (answer == nullptr) return call->reply(202, {{"state", "waiting"}});
+        if (!answer->approved) {
+          return call->fail(Error{ErrorKind::kDenied, "device_refused",
+                                  "whoever was asked did not let this program in", ""});
+        }
+        Json out = codec::key_json(answer->key);
+        out.erase("issued_at");
+        out.erase("issued_at_us");
+        out["key"] = answer->secret;
+        call->reply(200, out);
+      });
   if (!waits.ok()) {
     const std::string_view host = listener::host_of_peer(call->request.peer_address);
     call->fail(
@@ -79,7 +80,7 @@ void wait_for_device_sign_in(Context& context, CallPtr call) {
 }
 
 void get_device_sign_in(Context& context, CallPtr call) {
-  const DeviceSignIn* found = context.devices->find(call->parameters[0]);
+  const DeviceSignIn* found = context.ways.devices.find(call->parameters[0]);
   if (found == nullptr) return no_such_code(context, call);
   Json out{{"user_code", found->user_code}, {"name", found->name}, {"address", found->address}};
   codec::put_instant(out, "asked_at", Instant{found->asked_us});
@@ -92,11 +93,11 @@ void answer_device_sign_in(Context& context, CallPtr call) {
       call->read_body([&](codec::JsonFields& fields) { fields.boolean("approve", approve); });
   if (!read.ok()) return call->fail(read.error());
   const std::string code = call->parameters[0];
-  const DeviceSignIn* found = context.devices->find(code);
+  const DeviceSignIn* found = context.ways.devices.find(code);
   if (found == nullptr) return no_such_code(context, call);
   const auto done = [call] { call->responder->send(wire::Response{204, {}, ""}); };
   if (!approve) {
-    context.devices->answer(code, {});
+    context.ways.devices.answer(code, {});
     return done();
   }
   Key key;
@@ -111,7 +112,7 @@ void answer_device_sign_in(Context& context, CallPtr call) {
   context.desk.submit(asked, std::move(made.issued),
                       [&context, call, code, answer, done](const Result<Committed>& committed) {
                         if (!committed.ok()) return call->fail(committed.error());
-                        if (!context.devices->answer(code, answer))
+                        if (!context.ways.devices.answer(code, answer))
                           return no_such_code(context, call);
                         done();
                       });

@@ -24,7 +24,7 @@ constexpr char kKeysPath[] = "/v1/identity-keys";
 
 // Who this server is to others: the same whoever asks, so that what was signed stays good.
 std::string issuer_of(const Context& context, const Call& call) {
-  if (!context.public_url.empty()) return context.public_url;
+  if (!context.ways.public_url.empty()) return context.ways.public_url;
   return fmt::format("{}://{}", context.desk.options.nodes == nullptr ? "http" : "https",
                      call.request.header("Host"));
 }
@@ -47,7 +47,7 @@ void get_identity_issuer(Context& context, CallPtr call) {
 }
 
 void get_identity_keys(Context& context, CallPtr call) {
-  call->reply(200, context.signer.public_keys());
+  call->reply(200, context.ways.signer.public_keys());
 }
 
 void issue_identity_token(Context& context, CallPtr call) {
@@ -87,7 +87,7 @@ void issue_identity_token(Context& context, CallPtr call) {
                     {"job_name", spec.name},
                     {"attempt", call->caller.attempt},
                     {"cluster", context.state().settings.name}};
-  Json answer{{"token", context.signer.sign(claims)}};
+  Json answer{{"token", context.ways.signer.sign(claims)}};
   codec::put_instant(answer, "expires_at", Instant{(now_s + ttl_s) * 1'000'000});
   call->reply(201, answer);
 }

@@ -69,7 +69,7 @@ std::string origin_of(const Context& context, const Call& call) {
 }
 
 IssuerPtr issuer_of(Context& context, const CallPtr& call) {
-  for (const IssuerPtr& issuer : context.issuers) {
+  for (const IssuerPtr& issuer : context.ways.issuers) {
     if (issuer->provider().name == call->parameters[0]) return issuer;
   }
   fail(call, not_found("way to sign in", call->parameters[0]));
@@ -144,7 +144,7 @@ void begin_open_id(Context& context, CallPtr call) {
   if (!begun.ok()) return fail(call, begun.error());
   const std::string cookie =
       listener::set_sign_in(openid::seal(*begun, context.desk.identity.seal_key("sign-in")));
-  const auto queued = context.at_issuers->call(
+  const auto queued = context.ways.at_issuers.call(
       [issuer] { return issuer->authorization_endpoint(); },
       [call, issuer, cookie, begun = *begun](const Result<std::string>& endpoint) {
         if (!endpoint.ok()) return fail(call, endpoint.error());
@@ -170,7 +170,7 @@ void end_open_id(Context& context, CallPtr call) {
   }
   const std::string code = call->query_text("code");
   const std::int64_t now_s = telemetry::now_us() / 1'000'000;
-  const auto queued = context.at_issuers->call(
+  const auto queued = context.ways.at_issuers.call(
       [issuer, code, asked = *asked, now_s] { return issuer->redeem(code, asked, now_s); },
       [&context, call, issuer, asked = *asked](const Result<Json>& claims) {
         if (!claims.ok()) return fail(call, claims.error());

@@ -76,14 +76,14 @@ void let_account_in(Context& context, const CallPtr& call, const pam::Account& a
 }
 
 void sign_in_with_password(Context& context, const CallPtr& call, const Shown& shown) {
-  if (context.check_password == nullptr) {
+  if (context.ways.check_password == nullptr) {
     return call->fail(Error{ErrorKind::kInvalid, "no_passwords",
                             "nobody signs in with a password here; give a token, or use a sign-in "
                             "service that GET /v1/sign-in lists",
                             "password"});
   }
-  const auto queued = context.at_passwords->call(
-      [check = context.check_password, shown] { return check(shown.user, shown.password); },
+  const auto queued = context.ways.at_passwords.call(
+      [check = context.ways.check_password, shown] { return check(shown.user, shown.password); },
       [&context, call](const Result<pam::Account>& account) {
         if (!account.ok()) return refuse(context, call, account.error());
         // Two first sign-ins at once must not both make the user.
@@ -99,11 +99,11 @@ void sign_in_with_password(Context& context, const CallPtr& call, const Shown& s
 
 void list_sign_in_ways(Context& context, CallPtr call) {
   Json ways = Json::array();
-  for (const auto& issuer : context.issuers) {
+  for (const auto& issuer : context.ways.issuers) {
     const openid::Provider& one = issuer->provider();
     ways.push_back({{"name", one.name}, {"title", one.title}});
   }
-  call->reply(200, {{"ways", ways}, {"passwords", context.check_password != nullptr}});
+  call->reply(200, {{"ways", ways}, {"passwords", context.ways.check_password != nullptr}});
 }
 
 void sign_in(Context& context, CallPtr call) {

@@ -1,0 +1,162 @@
+#include "core/executors/sync.h"
+
+#include <gtest/gtest.h>
+
+#include "core/state/cluster_fixture.h"
+#include "core/state/executors/foreign.h"
+#include "core/state/invariants.h"
+
+namespace dove::core {
+namespace {
+
+// An adapter that tells what it is given to tell, and the ledger that folds what is new of it.
+class Sync : public testing::Test {
+ protected:
+  Sync() {
+    cluster.declare(executor);
+    tell({});
+  }
+  ~Sync() override { EXPECT_EQ(find_broken_invariant(cluster.state), std::nullopt); }
+
+  // The number of events that it came to.
+  std::size_t tell(const Observation& said) {
+    const std::vector<Event> events = news(cluster.state, executor, said);
+    for (const Event& event : events) cluster.tell(event);
+    EXPECT_TRUE(news(cluster.state, executor, said).empty()) << "said twice, nothing is new";
+    return events.size();
+  }
+  static Observation running(std::initializer_list<const char*> ids) {
+    Observation said;
+    for (const char* id : ids) {
+      SaidAllocation& one = said.allocations.emplace_back();
+      one.node = "n1";
+      one.allocation.id = id;
+      one.allocation.devices = {0};
+    }
+    return said;
+  }
+  static Observation holding(JobId job, PlaceholderStage stage,
+                             std::vector<std::int32_t> devices = {}) {
+    Observation said;
+    said.placeholders.push_back({job, 1, "n1", "1300", stage, "", std::move(devices)});
+    return said;
+  }
+  PlaceholderStage stage(JobId job) const {
+    return cluster.state.placeholders.at({job, 1, NodeId(1), "slurm"}).stage;
+  }
+  std::size_t foreign() const { return cluster.node(1).executors[0].foreign.size(); }
+  std::uint64_t version_now() const {
+    return version_of(cluster.state, wanted(cluster.state, "slurm"));
+  }
+  std::size_t wanted_now() const { return wanted(cluster.state, "slurm").size(); }
+
+  TestCluster cluster{2, {.gpus = 4}};
+  const Executor executor{"slurm", "", {"n1"}, true, {}};
+};
+
+TEST_F(Sync, WhatIsNotSaidAnyMoreHasEnded) {
+  EXPECT_EQ(tell(running({"7", "8"})), 2u);
+  EXPECT_EQ(tell(running({"8"})), 1u);
+  EXPECT_EQ(foreign(), 1u);
+  EXPECT_EQ(tell(running({})), 1u);
+  EXPECT_EQ(foreign(), 0u);
+}
+
+TEST_F(Sync, AnIncompleteObservationEndsNothing) {
+  const JobId job = cluster.submit();
+  cluster.launch(job);
+  tell(running({"7"}));
+  Observation both = running({"7"});
+  both.placeholders = holding(job, PlaceholderStage::kConfirmed).placeholders;
+  tell(both);
+  Observation nothing;
+  nothing.complete = false;
+  tell(nothing);
+  EXPECT_EQ(foreign(), 1u);
+  EXPECT_EQ(stage(job), PlaceholderStage::kConfirmed);
+  EXPECT_EQ(cluster.node(1).executors[0].contact, ExecutorContact::kMute);
+  tell(both);
+  EXPECT_EQ(cluster.node(1).executors[0].contact, ExecutorContact::kAnswering);
+}
+
+TEST_F(Sync, ItIsSaidToAnswerOnlyWithWhatItRuns) {
+  cluster.tell(ExecutorContactChanged{"slurm", ExecutorContact::kSilent, ""});
+  const std::vector<Event> events = news(cluster.state, executor, running({"7"}));
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_TRUE(std::holds_alternative<ExecutorContactChanged>(events.back()));
+}
+
+TEST_F(Sync, OtherNodesAreNotItsOwn) {
+  Observation said = running({"7"});
+  said.allocations[0].node = "n2";
+  said.allocations.push_back({"nobody", {}});
+  said.nodes = {{"n2", ExecutorNodeState::kDown, ""}};
+  EXPECT_EQ(tell(said), 0u);
+}
+
+TEST_F(Sync, WhatIsWantedGoesWithThePlacement) {
+  const std::uint64_t none = version_now();
+  const JobId job = cluster.submit({.gpus = 2});
+  cluster.launch(job);
+  const auto list = wanted(cluster.state, "slurm");
+  ASSERT_EQ(list.size(), 1u);
+  EXPECT_EQ(list[0].node->name, "n1");
+  EXPECT_EQ(list[0].placement->devices.size(), 2u);
+  EXPECT_NE(version_of(cluster.state, list), none);
+  tell(holding(job, PlaceholderStage::kConfirmed, {0, 1}));
+  EXPECT_EQ(wanted_now(), 1u) << "as long as it runs";
+  cluster.start(job);
+  cluster.end(job);
+  EXPECT_EQ(version_now(), none);
+}
+
+TEST_F(Sync, OneThatIsReleasedIsForgottenOnceItIsGone) {
+  const JobId job = cluster.submit_and_start();
+  tell(holding(job, PlaceholderStage::kConfirmed));
+  cluster.end(job);
+  EXPECT_EQ(tell(holding(job, PlaceholderStage::kConfirmed)), 0u);
+  EXPECT_EQ(tell({}), 1u);
+  EXPECT_TRUE(cluster.state.placeholders.empty());
+}
+
+TEST_F(Sync, OneThatIsLostIsWantedAgain) {
+  const JobId job = cluster.submit_and_start();
+  tell(holding(job, PlaceholderStage::kConfirmed));
+  tell({});
+  EXPECT_EQ(stage(job), PlaceholderStage::kWanted);
+  EXPECT_EQ(wanted_now(), 1u);
+}
+
+TEST_F(Sync, OtherDevicesThanWereAskedForAreARefusal) {
+  const JobId job = cluster.submit({.gpus = 1});
+  cluster.launch(job);
+  Observation said = holding(job, PlaceholderStage::kConfirmed, {3});
+  const std::vector<Event> events = news(cluster.state, executor, said);
+  ASSERT_EQ(events.size(), 1u);
+  const auto& moved = std::get<PlaceholderMoved>(events[0]);
+  EXPECT_EQ(moved.to, PlaceholderStage::kRefused);
+  EXPECT_EQ(moved.why, "it was given the devices [3] instead of [0]");
+  cluster.tell(moved);
+  EXPECT_EQ(wanted_now(), 0u) << "the attempt ends: it is not asked for again";
+}
+
+TEST_F(Sync, AVersionIsOfItsEpoch) {
+  const std::uint64_t before = version_now();
+  EXPECT_TRUE(is_of_this_epoch(cluster.state, before));
+  EXPECT_FALSE(is_of_this_epoch(cluster.state, 0));
+  EXPECT_LT(before, std::uint64_t{1} << 53);
+  begin_batch(cluster.state, cluster.state.now, Epoch(2));
+  EXPECT_FALSE(is_of_this_epoch(cluster.state, before));
+  EXPECT_NE(version_now(), before);
+}
+
+TEST_F(Sync, WhatANodeIsThereIsSaidOnce) {
+  Observation said;
+  said.nodes = {{"n1", ExecutorNodeState::kDrained, "fan"}};
+  EXPECT_EQ(tell(said), 1u);
+  EXPECT_EQ(tell({}), 0u) << "a node that is not named stays as it was";
+  EXPECT_NE(closing_executor(cluster.node(1)), nullptr);
+}
+
+}  // namespace
+}  // namespace dove::core

@@ -1,0 +1,15 @@
+// What executors run for others where a waiting job would fit.
+#pragma once
+
+#include <vector>
+
+#include "core/state/state.h"
+#include "model/reason.h"
+
+namespace dove::core {
+
+// Adds the foreign allocation that ends first among those which hold what `out` says is missing
+// (kResources), on nodes that the job may have; it counts the others. It details, and is no cause.
+void add_foreign(const State& state, const Job& job, std::vector<Reason>& out);
+
+}  // namespace dove::core

@@ -1,0 +1,100 @@
+#include "core/state/declared/fold_declared.h"
+
+#include "core/state/books.h"
+#include "core/state/executors/fold_executors.h"
+#include "core/state/learned/learned.h"
+#include "core/state/people.h"
+#include "core/state/turns.h"
+#include "core/state/usage.h"
+
+namespace dove::core {
+namespace {
+
+void set_declaration(State& state, const NodeDeclaration& declaration) {
+  for (Node& node : state.nodes) {
+    if (node.name != declaration.name) continue;
+    node.declared = declaration;
+    rebuild_books(state, node);
+    state.changes.touch(node.id);
+  }
+}
+
+struct Declaring {
+  State& state;
+
+  void operator()(const ClusterSettings& settings) {
+    state.settings = settings;
+    keep_learned(state);
+    if (!takes_turns(settings)) state.turns.clear();
+    state.changes.note_declared();
+  }
+  void operator()(const Pool& pool) {
+    if (pool.is_default) {
+      for (auto& [name, other] : state.pools) other.is_default = false;
+    }
+    state.pools[pool.name] = pool;
+    state.changes.note_declared();
+  }
+  void operator()(const Queue& queue) {
+    put_queue(state, queue);
+    keep_learned(state);
+    state.changes.note_declared();
+  }
+  void operator()(const NodeDeclaration& declaration) {
+    state.node_declarations[declaration.name] = declaration;
+    set_declaration(state, declaration);
+  }
+  void operator()(const UserLimit& limit) {
+    put_limit(state, limit);
+    state.changes.note_declared();
+  }
+  void operator()(const UserDeclaration& user) {
+    state.users[user.name] = user;
+    state.changes.note_declared();
+  }
+  void operator()(const Project& project) {
+    put_project(state, project);
+    state.changes.note_declared();
+  }
+  // Nothing that is decided depends on these.
+  void operator()(const Domain& domain) { state.domains[domain.name] = domain; }
+  void operator()(const Group& group) { state.groups[group.name] = group; }
+  void operator()(const Binding& binding) { state.bindings[binding.name] = binding; }
+  void operator()(const Reservation& reservation) {
+    state.reservations[reservation.name] = reservation;
+    state.changes.note_declared();
+  }
+  void operator()(const Executor& executor) { declare_executor(state, executor); }
+};
+
+}  // namespace
+
+void fold_applied(State& state, const Declared& object) { std::visit(Declaring{state}, object); }
+
+void fold_deleted(State& state, const ObjectDeleted& event) {
+  const std::string& name = event.name;
+  if (event.kind == "pool" && name != "default") {
+    state.pools.erase(name);
+    state.turns.erase(name);
+  }
+  if (event.kind == "queue") drop_queue(state, name);
+  if (event.kind == "limit") drop_limit(state, name);
+  if (event.kind == "user") drop_user(state, name);
+  if (event.kind == "project") {
+    drop_project(state, name);
+    drop_project_bindings(state, name);
+  }
+  if (event.kind == "domain") drop_domain(state, name);
+  if (event.kind == "group") drop_group(state, name);
+  if (event.kind == "binding") state.bindings.erase(name);
+  if (event.kind == "reservation") state.reservations.erase(name);
+  if (event.kind == "executor") drop_executor(state, name);
+  if (event.kind == "node" && state.node_declarations.erase(name) > 0) {
+    NodeDeclaration nothing;
+    nothing.name = name;
+    set_declaration(state, nothing);
+  }
+  state.changes.note_declared();
+}
+
+}  // namespace dove::core

@@ -1,0 +1,12 @@
+// How objects that are declared, or not any more, change the State. Called by apply only.
+#pragma once
+
+#include "core/state/state.h"
+
+namespace dove::core {
+
+void fold_applied(State& state, const Declared& object);
+// What is not there stays so; the default pool and the settings of the cluster stay in any case.
+void fold_deleted(State& state, const ObjectDeleted& event);
+
+}  // namespace dove::core

@@ -1,0 +1,79 @@
+#include "core/state/executors/conflicts.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/state/executors/foreign.h"
+#include "core/state/health.h"
+
+namespace dove::core {
+namespace {
+
+using Holders = std::vector<std::string>;
+
+std::map<std::int32_t, Holders> foreign_holders(const Node& node) {
+  std::map<std::int32_t, Holders> holders;
+  for (const NodeExecutor& executor : node.executors) {
+    for (const ForeignAllocation& one : executor.foreign) {
+      for (const std::int32_t device : one.devices) {
+        holders[device].push_back(foreign_text(executor, one));
+      }
+    }
+  }
+  return holders;
+}
+
+void add_our_holders(const State& state, const Node& node,
+                     std::map<std::int32_t, Holders>& holders) {
+  for (const JobId id : node.jobs) {
+    const Job* job = state.find_job(id);
+    if (job == nullptr || job->attempts.empty()) continue;
+    for (const PlacementRecord& record : job->attempts.back().placements) {
+      if (record.placement->node != node.id || record.stage == PlacementStage::kEnded) continue;
+      std::int32_t last = -1;
+      for (const DeviceGrant& grant : record.placement->devices) {
+        const auto found = holders.find(grant.device);
+        if (found == holders.end() || grant.device == last) continue;
+        last = grant.device;
+        found->second.push_back(fmt::format("job {} of {}", id.value, job->spec->user));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+bool settle_conflicts(State& state, Node& node) {
+  const auto is_ours = [](const OpenFinding& open) { return open.finding.check == kForeign_check; };
+  std::map<std::int32_t, Holders> holders = foreign_holders(node);
+  if (!holders.empty()) add_our_holders(state, node, holders);
+  std::vector<OpenFinding> now;
+  for (const auto& [device, names] : holders) {
+    if (names.size() < 2) continue;
+    const Finding finding{std::string(kForeign_check), Severity::kFault, Remedy::kNone, device,
+                          fmt::format("{} hold it at once", fmt::join(names, " and "))};
+    const auto before = std::find_if(
+        node.findings.begin(), node.findings.end(),
+        [&](const OpenFinding& open) { return is_ours(open) && open.finding.device == device; });
+    now.push_back({finding, before == node.findings.end() ? state.now : before->since});
+  }
+  std::vector<OpenFinding> before;
+  std::copy_if(node.findings.begin(), node.findings.end(), std::back_inserter(before), is_ours);
+  const bool same =
+      std::equal(before.begin(), before.end(), now.begin(), now.end(),
+                 [](const OpenFinding& a, const OpenFinding& b) { return a.finding == b.finding; });
+  if (same) return false;
+  std::erase_if(node.findings, is_ours);
+  const auto at =
+      std::find_if(node.findings.begin(), node.findings.end(),
+                   [](const OpenFinding& open) { return open.finding.check > kForeign_check; });
+  const std::size_t room = kFindings_max - std::min(kFindings_max, node.findings.size());
+  if (now.size() > room) now.resize(room);
+  node.findings.insert(at, now.begin(), now.end());
+  return true;
+}
+
+}  // namespace dove::core

@@ -1,0 +1,181 @@
+#include "core/state/executors/fold_executors.h"
+
+#include <algorithm>
+
+#include "core/state/books.h"
+#include "core/state/executors/conflicts.h"
+#include "core/state/executors/foreign_use.h"
+#include "core/state/executors/placeholders.h"
+#include "core/state/fold.h"
+#include "text/hostlist.h"
+
+namespace dove::core {
+namespace {
+
+auto place_of(Node& node, const std::string& executor) {
+  return std::lower_bound(
+      node.executors.begin(), node.executors.end(), executor,
+      [](const NodeExecutor& each, const std::string& name) { return each.name < name; });
+}
+
+NodeExecutor* find_executor(State& state, NodeId id, const std::string& name) {
+  Node* node = state.find_node(id);
+  if (node == nullptr) return nullptr;
+  const auto at = place_of(*node, name);
+  return at == node->executors.end() || at->name != name ? nullptr : &*at;
+}
+
+auto place_in(std::vector<ForeignAllocation>& foreign, const std::string& id) {
+  return std::lower_bound(
+      foreign.begin(), foreign.end(), id,
+      [](const ForeignAllocation& each, const std::string& key) { return each.id < key; });
+}
+
+// What of the node is free has changed.
+void books_changed(State& state, Node& node) {
+  settle_conflicts(state, node);
+  if (node.inventory != nullptr) rebuild_books(state, node);
+  state.changes.touch(node.id);
+}
+
+// For what is there already, too.
+void want_all(State& state, const Node& node) {
+  for (const JobId id : node.jobs) {
+    Job* job = state.find_job(id);
+    Attempt* attempt = job == nullptr ? nullptr : current_attempt(*job);
+    if (attempt == nullptr) continue;
+    want_placeholders(state, node, id, attempt->number);
+    state.changes.touch(id);
+  }
+}
+
+void forget_placeholders(State& state, const std::string& executor, NodeId node) {
+  std::erase_if(state.placeholders, [&](const auto& entry) {
+    if (entry.first.executor != executor || entry.first.node != node) return false;
+    state.changes.touch(entry.first.job);  // it may have waited for this one
+    return true;
+  });
+}
+
+void leave_node(State& state, Node& node, const std::string& executor) {
+  const auto at = place_of(node, executor);
+  if (at == node.executors.end() || at->name != executor) return;
+  node.executors.erase(at);
+  forget_placeholders(state, executor, node.id);
+  books_changed(state, node);
+}
+
+void settle(State& state, Node& node, const Executor& executor) {
+  if (!text::any_hostlist_holds(executor.nodes, node.name)) {
+    return leave_node(state, node, executor.name);
+  }
+  auto at = place_of(node, executor.name);
+  if (at == node.executors.end() || at->name != executor.name) {
+    at = node.executors.insert(at, NodeExecutor{executor.name});
+  }
+  at->placeholders = executor.placeholders;
+  at->contact = state.standings[executor.name].contact;
+  state.changes.touch(node.id);
+  if (executor.placeholders) return want_all(state, node);
+  forget_placeholders(state, executor.name, node.id);
+}
+
+void refuse(State& state, const PlaceholderMoved& event) {
+  Job* job = state.find_job(event.job);
+  Attempt* attempt = job == nullptr ? nullptr : current_attempt(*job);
+  if (attempt == nullptr || attempt->number != event.attempt) return;
+  if (attempt->stage >= Stage::kStarting || attempt->stop_reason != StopReason::kNone) return;
+  attempt->stop_reason = StopReason::kPlaceholder;
+  avoid(*job, event.node);
+}
+
+}  // namespace
+
+void declare_executor(State& state, const Executor& executor) {
+  count_all_foreign(state, executor.name, -1);
+  state.executors[executor.name] = executor;
+  state.standings.try_emplace(executor.name,
+                              ExecutorStanding{ExecutorContact::kSilent, state.now, ""});
+  for (Node& node : state.nodes) settle(state, node, executor);
+  count_all_foreign(state, executor.name, +1);
+  state.changes.note_declared();
+}
+
+void drop_executor(State& state, const std::string& name) {
+  count_all_foreign(state, name, -1);
+  if (state.executors.erase(name) == 0) return;
+  state.standings.erase(name);
+  for (Node& node : state.nodes) leave_node(state, node, name);
+  state.changes.note_declared();
+}
+
+void settle_executors(State& state, Node& node) {
+  if (state.executors.empty()) return;
+  for (const auto& [name, executor] : state.executors) settle(state, node, executor);
+  books_changed(state, node);
+}
+
+void fold(State& state, const ForeignAllocationObserved& event) {
+  NodeExecutor* executor = find_executor(state, event.node, event.executor);
+  if (executor == nullptr) return;
+  Node& node = *state.find_node(event.node);
+  const auto at = place_in(executor->foreign, event.allocation.id);
+  if (at != executor->foreign.end() && at->id == event.allocation.id) {
+    count_foreign(state, node, event.executor, *at, -1);
+    *at = event.allocation;
+  } else {
+    executor->foreign.insert(at, event.allocation);
+  }
+  count_foreign(state, node, event.executor, event.allocation, +1);
+  books_changed(state, node);
+}
+
+void fold(State& state, const ForeignAllocationEnded& event) {
+  NodeExecutor* executor = find_executor(state, event.node, event.executor);
+  if (executor == nullptr) return;
+  const auto at = place_in(executor->foreign, event.id);
+  if (at == executor->foreign.end() || at->id != event.id) return;
+  Node& node = *state.find_node(event.node);
+  count_foreign(state, node, event.executor, *at, -1);
+  executor->foreign.erase(at);
+  books_changed(state, node);
+}
+
+void fold(State& state, const ExecutorNodeObserved& event) {
+  NodeExecutor* executor = find_executor(state, event.node, event.executor);
+  if (executor == nullptr) return;
+  executor->state = event.state;
+  executor->why = event.why;
+  state.changes.touch(event.node);
+}
+
+void fold(State& state, const ExecutorContactChanged& event) {
+  const auto standing = state.standings.find(event.executor);
+  if (standing == state.standings.end()) return;
+  standing->second = {event.contact, state.now, event.why};
+  for (Node& node : state.nodes) {
+    const auto at = place_of(node, event.executor);
+    if (at == node.executors.end() || at->name != event.executor) continue;
+    at->contact = event.contact;
+    state.changes.touch(node.id);
+  }
+}
+
+void fold(State& state, const PlaceholderMoved& event) {
+  const auto found =
+      state.placeholders.find({event.job, event.attempt, event.node, event.executor});
+  if (found == state.placeholders.end()) return;
+  Placeholder& it = found->second;
+  state.changes.touch(event.job);
+  if (it.stage == PlaceholderStage::kReleased) {
+    if (event.to == PlaceholderStage::kGone) state.placeholders.erase(found);
+    return;
+  }
+  // While its placement lives, one that is gone is wanted again.
+  const bool is_lost = event.to == PlaceholderStage::kGone;
+  it = {is_lost ? PlaceholderStage::kWanted : event.to, state.now, is_lost ? "" : event.id,
+        event.why};
+  if (event.to == PlaceholderStage::kRefused) refuse(state, event);
+}
+
+}  // namespace dove::core

@@ -1,0 +1,26 @@
+// How what is declared and said of executors changes the State. Called by apply only.
+#pragma once
+
+#include <string>
+
+#include "core/state/state.h"
+
+namespace dove::core {
+
+void declare_executor(State& state, const Executor& executor);
+// What it ran is not known any more, what it held for us not wanted.
+void drop_executor(State& state, const std::string& name);
+
+// A node that joined, came back with another inventory, or was tested: what executors have there
+// counts again.
+void settle_executors(State& state, Node& node);
+
+// What is said of nodes or executors that are not declared changes nothing.
+void fold(State& state, const ForeignAllocationObserved& event);
+void fold(State& state, const ForeignAllocationEnded& event);
+void fold(State& state, const ExecutorNodeObserved& event);
+void fold(State& state, const ExecutorContactChanged& event);
+// A refusal ends an attempt that has not begun; what runs goes on.
+void fold(State& state, const PlaceholderMoved& event);
+
+}  // namespace dove::core

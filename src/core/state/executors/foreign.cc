@@ -1,0 +1,75 @@
+#include "core/state/executors/foreign.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace dove::core {
+
+bool closes_node(const NodeExecutor& executor) {
+  if (executor.state == ExecutorNodeState::kDrained) return true;
+  return executor.placeholders && (executor.state == ExecutorNodeState::kDown ||
+                                   executor.contact != ExecutorContact::kAnswering);
+}
+
+const NodeExecutor* closing_executor(const Node& node) {
+  for (const NodeExecutor& executor : node.executors) {
+    if (closes_node(executor)) return &executor;
+  }
+  return nullptr;
+}
+
+std::string closing_text(const NodeExecutor& executor) {
+  const std::string why = executor.why.empty() ? "" : fmt::format(" ({})", executor.why);
+  if (executor.state == ExecutorNodeState::kDrained) {
+    return fmt::format("{}: drained there{}", executor.name, why);
+  }
+  switch (executor.contact) {
+    case ExecutorContact::kSilent:
+      return fmt::format("{}: its adapter is silent", executor.name);
+    case ExecutorContact::kMute:
+      return fmt::format("{}: it does not answer its adapter", executor.name);
+    case ExecutorContact::kAnswering:
+      break;
+  }
+  return fmt::format("{}: down there{}", executor.name, why);
+}
+
+bool has_foreign(const Node& node) {
+  return std::any_of(node.executors.begin(), node.executors.end(),
+                     [](const NodeExecutor& executor) { return !executor.foreign.empty(); });
+}
+
+CoreSet foreign_cores(const Node& node) {
+  CoreSet cores;
+  for (const NodeExecutor& executor : node.executors) {
+    for (const ForeignAllocation& one : executor.foreign) cores |= one.cores;
+  }
+  return cores;
+}
+
+bool is_device_foreign(const Node& node, std::size_t device) {
+  for (const NodeExecutor& executor : node.executors) {
+    for (const ForeignAllocation& one : executor.foreign) {
+      const auto found =
+          std::find(one.devices.begin(), one.devices.end(), static_cast<std::int32_t>(device));
+      if (found != one.devices.end()) return true;
+    }
+  }
+  return false;
+}
+
+std::int64_t foreign_memory(const Node& node) {
+  std::int64_t bytes = 0;
+  for (const NodeExecutor& executor : node.executors) {
+    for (const ForeignAllocation& one : executor.foreign) bytes += one.memory_bytes;
+  }
+  return bytes;
+}
+
+std::string foreign_text(const NodeExecutor& executor, const ForeignAllocation& allocation) {
+  const std::string of = allocation.user.empty() ? "" : " of " + allocation.user;
+  return fmt::format("{} job {}{}", executor.name, allocation.id, of);
+}
+
+}  // namespace dove::core

@@ -1,0 +1,39 @@
+// What executors take away from our work on a node: what they run for others, and nodes that they
+// close.
+//
+// Pure; folded by core/state/executors/fold_executors.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/state/state.h"
+
+namespace dove::core {
+
+// The finding that a device is held by an executor and by somebody else, too.
+inline constexpr std::string_view kForeign_check = "foreign";
+
+// Whether the executor keeps new work of ours from the node: it is drained there, or no placeholder
+// could be had.
+bool closes_node(const NodeExecutor& executor);
+// The first that does; null: none.
+const NodeExecutor* closing_executor(const Node& node);
+// Why it does, for people: "slurm: drained there (fan)".
+std::string closing_text(const NodeExecutor& executor);
+
+// What executors run on the node for others.
+bool has_foreign(const Node& node);
+CoreSet foreign_cores(const Node& node);
+bool is_device_foreign(const Node& node, std::size_t device);
+std::int64_t foreign_memory(const Node& node);
+
+// Nobody has anything on the node.
+inline bool is_idle(const Node& node) { return node.jobs.empty() && !has_foreign(node); }
+
+// "slurm job 1234 of ada".
+std::string foreign_text(const NodeExecutor& executor, const ForeignAllocation& allocation);
+
+}  // namespace dove::core

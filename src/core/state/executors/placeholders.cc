@@ -1,0 +1,58 @@
+#include "core/state/executors/placeholders.h"
+
+#include <algorithm>
+
+namespace dove::core {
+
+bool placeholders_confirmed(const State& state, JobId job, const Attempt& attempt) {
+  if (state.placeholders.empty()) return true;
+  bool all = true;
+  each_placeholder(state, job, attempt.number,
+                   [&](const PlaceholderKey&, const Placeholder& placeholder) {
+                     switch (placeholder.stage) {
+                       case PlaceholderStage::kWanted:
+                       case PlaceholderStage::kAsked:
+                       case PlaceholderStage::kRefused:
+                         all = false;
+                         return;
+                       case PlaceholderStage::kConfirmed:
+                       case PlaceholderStage::kReleased:  // its placement has ended
+                       case PlaceholderStage::kGone:
+                         return;
+                     }
+                   });
+  return all;
+}
+
+Span placeholder_backoff(const Job& job) {
+  Span wait = seconds(1);
+  std::size_t refused = 0;
+  for (auto at = job.attempts.rbegin(); at != job.attempts.rend(); ++at) {
+    if (at->stop_reason != StopReason::kPlaceholder || wait >= kBackoff_max) break;
+    if (refused++ > 0) wait = wait + wait;
+  }
+  return std::min(wait, kBackoff_max);
+}
+
+bool want_placeholders(State& state, const Node& node, JobId job, AttemptNumber attempt) {
+  bool any = false;
+  for (const NodeExecutor& executor : node.executors) {
+    if (!executor.placeholders) continue;
+    any = true;
+    const PlaceholderKey key{job, attempt, node.id, executor.name};
+    state.placeholders.try_emplace(key, Placeholder{PlaceholderStage::kWanted, state.now, "", ""});
+  }
+  return any;
+}
+
+void release_placeholders(State& state, JobId job, AttemptNumber attempt, NodeId node) {
+  for (auto at = state.placeholders.lower_bound({job, attempt, node, ""});
+       at != state.placeholders.end() && at->first.job == job && at->first.attempt == attempt &&
+       at->first.node == node;
+       ++at) {
+    at->second.stage = PlaceholderStage::kReleased;
+    at->second.since = state.now;
+  }
+}
+
+}  // namespace dove::core

@@ -1,0 +1,38 @@
+// Placeholders: what executors are to hold for placements of ours, and how far they are.
+//
+// One for each placement on a node of an executor that wants them, from the launch (or the
+// executor's declaration) on. With the end of its placement it is released; it is forgotten once
+// the executor does not have it any more. Pure; the folds are called by apply only.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/state/state.h"
+
+namespace dove::core {
+
+// Called for all placeholders of an attempt: visit(key, placeholder).
+template <class Visit>
+void each_placeholder(const State& state, JobId job, AttemptNumber attempt, Visit visit) {
+  for (auto at = state.placeholders.lower_bound({job, attempt, NodeId{}, ""});
+       at != state.placeholders.end() && at->first.job == job && at->first.attempt == attempt;
+       ++at) {
+    visit(at->first, at->second);
+  }
+}
+
+// Whether executors hold all that its placements name.
+bool placeholders_confirmed(const State& state, JobId job, const Attempt& attempt);
+
+// How long a job waits after so many refusals in a row: a second, then twice as long each time.
+Span placeholder_backoff(const Job& job);
+constexpr Span kBackoff_max = seconds(256);
+
+// -- folds ---------------------------------------------------------------------------------------
+
+// Of a placement that has not ended; what is wanted already stays. Whether there is one at all.
+bool want_placeholders(State& state, const Node& node, JobId job, AttemptNumber attempt);
+void release_placeholders(State& state, JobId job, AttemptNumber attempt, NodeId node);
+
+}  // namespace dove::core

@@ -1,0 +1,67 @@
+// Executors: who else runs work on our nodes (a Slurm), what it runs there, and what it holds for
+// us.
+//
+// What we did not place there is a foreign allocation; what holds there what the ledger gave to a
+// job of ours is a placeholder. The executor's adapter says both, and nothing is taken on trust: a
+// placement of ours does not start before its placeholder is confirmed.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/core_set.h"
+#include "model/ids.h"
+#include "model/time.h"
+
+namespace dove {
+
+// Declared by an administrator.
+struct Executor {
+  std::string name;                           // also the word for it in messages
+  std::string service_account;                // whose keys its adapter calls with
+  std::vector<std::string> nodes;             // names or hostlists
+  bool placeholders = true;                   // jobs of ours wait for one there before they start
+  std::map<std::string, std::string> queues;  // by the executor's account: in whose use it counts
+  bool operator==(const Executor&) const = default;
+};
+
+// What the executor runs on one node for somebody else. Known by (executor, node, id).
+struct ForeignAllocation {
+  std::string id;
+  CoreSet cores;
+  std::vector<std::int32_t> devices;  // indices into Inventory::devices, ascending
+  std::int64_t memory_bytes = 0;
+  std::string user;
+  std::string account;
+  std::string name;
+  std::string partition;
+  std::int64_t priority = 0;
+  Instant started_at;        // 0: not known
+  Instant ends_by = kNever;  // kNever: nobody knows
+  bool operator==(const ForeignAllocation&) const = default;
+};
+
+// The life of a placeholder, in this order; a refused or a lost one may be asked for anew while its
+// placement lives.
+enum class PlaceholderStage {
+  kWanted,     // the launch is decided; the executor holds nothing
+  kAsked,      // it waits in the executor
+  kConfirmed,  // the executor holds what the placement names
+  kRefused,    // the executor will not give it
+  kReleased,   // its placement has ended: to be taken away
+  kGone,       // it is not there any more
+};
+
+// What is known of the executor's adapter.
+enum class ExecutorContact {
+  kSilent,     // not heard of
+  kAnswering,  // it says all that its executor runs
+  kMute,       // it calls, but its executor does not answer it
+};
+
+// What the executor says of a node.
+enum class ExecutorNodeState { kUp, kDrained, kDown };
+
+}  // namespace dove

@@ -1,0 +1,150 @@
+#include "server/executors/executor_syncs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "codec/json.h"
+#include "codec/quantity.h"
+#include "core/executors/sync.h"
+
+namespace dove::server {
+namespace {
+
+using Json = nlohmann::json;
+using listener::CallPtr;
+
+constexpr std::chrono::milliseconds kLookAfter{20};  // several batches are looked at together
+constexpr std::int64_t kWatchMargin_us = 1'000'000;
+constexpr std::size_t kFormerMax = 16;
+
+Json wanted_json(const core::State& state, const core::WantedPlaceholder& one) {
+  const JobSpec& spec = *state.find_job(one.job)->spec;
+  Json devices = Json::array();
+  for (const DeviceGrant& grant : one.placement->devices) {
+    if (devices.empty() || devices.back() != grant.device) devices.push_back(grant.device);
+  }
+  Json object{{"job", one.job.value},
+              {"attempt", one.attempt},
+              {"node", one.node->name},
+              {"cores", one.placement->cores.ids()},
+              {"devices", std::move(devices)},
+              {"memory_bytes", one.placement->memory_bytes},
+              {"user", spec.user},
+              {"name", spec.name}};
+  object["until"] = one.until == kNever ? Json(nullptr) : Json(codec::rfc3339(one.until));
+  return object;
+}
+
+std::uint64_t version_now(const core::State& state, const std::string& executor) {
+  return core::version_of(state, core::wanted(state, executor));
+}
+
+}  // namespace
+
+ExecutorSyncs::ExecutorSyncs(listener::Desk& desk)
+    : desk_(desk), begun_us_(desk.loop.monotonic_us()) {
+  published();  // adapters that a former process heard of may be silent by now
+}
+
+Result<void> ExecutorSyncs::begin(const std::string& executor, const std::string& incarnation,
+                                  std::uint64_t number) {
+  Adapter& adapter = adapters_[executor];
+  const bool is_former =
+      std::find(adapter.former.begin(), adapter.former.end(), incarnation) != adapter.former.end();
+  if (is_former) {
+    return Error{ErrorKind::kConflict, "adapter_replaced",
+                 fmt::format("another adapter of {} has taken over since: end this one, or begin "
+                             "anew with another incarnation",
+                             executor),
+                 "incarnation"};
+  }
+  if (adapter.incarnation == incarnation && number <= adapter.number) {
+    return Error{ErrorKind::kConflict, "sync_late",
+                 fmt::format("number {} came before this one, {}: what this one says is outdated",
+                             adapter.number, number),
+                 "number"};
+  }
+  if (adapter.incarnation != incarnation && !adapter.incarnation.empty()) {
+    adapter.former.push_back(std::exchange(adapter.incarnation, incarnation));
+    if (adapter.former.size() > kFormerMax) adapter.former.pop_front();
+  }
+  adapter.incarnation = incarnation;
+  adapter.number = number;
+  adapter.heard_us = desk_.loop.monotonic_us();
+  reply(adapter, executor);  // the call before this one, if somebody still waits for it
+  return {};
+}
+
+void ExecutorSyncs::answer(const std::string& executor, CallPtr call, std::uint64_t seen,
+                           Span wait) {
+  Adapter& adapter = adapters_[executor];
+  reply(adapter, executor);
+  adapter.waiting = std::move(call);
+  adapter.seen = seen;
+  const bool is_other = version_now(desk_.state(), executor) != seen;
+  if (is_other || wait.us == 0 || desk_.stopping()) return reply(adapter, executor);
+  adapter.deadline = desk_.loop.after(std::chrono::microseconds(wait.us),
+                                      [this, executor] { reply(adapters_[executor], executor); });
+}
+
+void ExecutorSyncs::reply(Adapter& adapter, const std::string& executor) {
+  if (adapter.waiting == nullptr) return;
+  adapter.deadline.cancel();
+  adapter.heard_us = desk_.loop.monotonic_us();
+  const std::vector<core::WantedPlaceholder> list = core::wanted(desk_.state(), executor);
+  Json wanted = Json::array();
+  for (const core::WantedPlaceholder& one : list) {
+    wanted.push_back(wanted_json(desk_.state(), one));
+  }
+  const CallPtr call = std::exchange(adapter.waiting, nullptr);
+  call->reply(
+      200, Json{{"version", core::version_of(desk_.state(), list)}, {"wanted", std::move(wanted)}});
+}
+
+void ExecutorSyncs::published() {
+  if (desk_.state().executors.empty()) return;
+  if (!watch_timer_.pending()) watch();
+  if (!adapters_.empty() && !look_timer_.pending()) {
+    look_timer_ = desk_.loop.after(kLookAfter, [this] { look(); });
+  }
+}
+
+void ExecutorSyncs::look() {
+  for (auto& [executor, adapter] : adapters_) {
+    if (adapter.waiting == nullptr) continue;
+    const auto now = version_now(desk_.state(), executor);
+    if (now != adapter.seen) reply(adapter, executor);
+  }
+}
+
+// One that waits for its answer is there.
+void ExecutorSyncs::watch() {
+  const std::int64_t now_us = desk_.loop.monotonic_us();
+  std::int64_t next_us = now_us + kSilentAfter.us;
+  for (const auto& [executor, standing] : desk_.state().standings) {
+    if (standing.contact == ExecutorContact::kSilent) continue;
+    const auto adapter = adapters_.find(executor);
+    if (adapter != adapters_.end() && adapter->second.waiting != nullptr) continue;
+    const std::int64_t heard_us = adapter == adapters_.end() ? begun_us_ : adapter->second.heard_us;
+    const std::int64_t silent_us = heard_us + kSilentAfter.us;
+    next_us = std::min(next_us, std::max(silent_us, now_us));
+    if (now_us < silent_us || desk_.stopping()) continue;
+    desk_.observe(ExecutorContactChanged{
+        executor, ExecutorContact::kSilent,
+        fmt::format("its adapter has not called for {} s", kSilentAfter.us / 1'000'000)});
+  }
+  watch_timer_ = desk_.loop.after(std::chrono::microseconds(next_us - now_us + kWatchMargin_us),
+                                  [this] { watch(); });
+}
+
+void ExecutorSyncs::close_all() {
+  watch_timer_.cancel();
+  look_timer_.cancel();
+  for (auto& [executor, adapter] : adapters_) reply(adapter, executor);
+}
+
+}  // namespace dove::server

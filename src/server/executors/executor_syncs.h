@@ -1,0 +1,59 @@
+// ExecutorSyncs: the adapters of executors that call (POST /v1/executors/{name}/sync): whose turn
+// it is, who waits for another list, and who has not been heard of.
+//
+// Nothing here outlives the process: after a restart each adapter is taken as it comes. Loop thread
+// only.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+
+#include "base/result.h"
+#include "listener/desk.h"
+#include "model/time.h"
+#include "wire/loop.h"
+
+namespace dove::server {
+
+class ExecutorSyncs {
+ public:
+  // So long after its last answer an adapter counts as silent.
+  static constexpr Span kSilentAfter = seconds(30);
+
+  explicit ExecutorSyncs(listener::Desk& desk);
+
+  // An adapter begins to say what it sees; what it said before is outdated. Errors: kConflict
+  // sync_late (a later number came before), adapter_replaced (another process has taken over).
+  Result<void> begin(const std::string& executor, const std::string& incarnation,
+                     std::uint64_t number);
+  // Answers once what is wanted is another list than `seen` stands for, or after `wait`.
+  void answer(const std::string& executor, listener::CallPtr call, std::uint64_t seen, Span wait);
+
+  void published();
+  void close_all();
+
+ private:
+  struct Adapter {
+    std::string incarnation;
+    std::uint64_t number = 0;
+    std::deque<std::string> former;  // incarnations, the last few
+    std::int64_t heard_us = 0;
+    listener::CallPtr waiting;
+    std::uint64_t seen = 0;
+    wire::Timer deadline;
+  };
+
+  void reply(Adapter& adapter, const std::string& executor);
+  void look();
+  void watch();
+
+  listener::Desk& desk_;
+  const std::int64_t begun_us_;
+  std::map<std::string, Adapter> adapters_;
+  wire::Timer look_timer_;
+  wire::Timer watch_timer_;
+};
+
+}  // namespace dove::server

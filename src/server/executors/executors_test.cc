@@ -1,0 +1,196 @@
+// What an executor's adapter may say, and when it is answered.
+#include "server/api_fixture.h"
+
+namespace dove::server {
+namespace {
+
+// Slurm runs on n1, too, whose agent says that it has two GPUs.
+class ExecutorsTest : public WithApi {
+ protected:
+  void SetUp() override {
+    account = live.call("POST", "/v1/users/slurm-1/token?create=1").body.at("token");
+    stranger = live.call("POST", "/v1/users/ada/token?create=1").body.at("token");
+    const Answer declared = live.call("PUT", "/v1/objects/executor/slurm",
+                                      {{"service_account", "slurm-1"}, {"nodes", {"n[1-2]"}}});
+    ASSERT_LT(declared.status, 300) << declared.response.body;
+    Inventory inventory = controller::small_inventory();
+    inventory.devices.resize(2);
+    agent.also_said["inventory"] = codec::inventory_json(inventory);
+    agent.connect();
+    EXPECT_EQ(sync(said()).status, 200);
+  }
+  Json said(Json more = Json::object()) {
+    more.update(Json{{"incarnation", incarnation}, {"number", ++number}, {"seen", seen}});
+    return more;
+  }
+  Answer sync(const Json& body) {
+    Answer answer = live.call("POST", "/v1/executors/slurm/sync", body, {}, &account);
+    if (answer.status == 200) seen = answer.body.at("version");
+    return answer;
+  }
+  static Json running(const char* id) {
+    return {{"id", id},        {"node", "n1"},     {"cores", {0, 1}},     {"devices", {1}},
+            {"user", "grace"}, {"account", "lab"}, {"memory_bytes", 4096}};
+  }
+  Json holding(std::uint64_t job, const char* state) {
+    return {{"placeholders",
+             {{{"job", job}, {"attempt", 1}, {"node", "n1"}, {"id", "1300"}, {"state", state}}}}};
+  }
+  Json node() { return live.call("GET", "/v1/nodes/n1").body; }
+  Json attempt_of(std::uint64_t job) {
+    return live.call("GET", "/v1/jobs/" + std::to_string(job)).body.at("attempts").at(0);
+  }
+  // The kinds of the records after `seq`.
+  std::vector<std::string> kinds_after(std::uint64_t seq) {
+    std::vector<std::string> kinds;
+    const Json page = live.call("GET", "/v1/events?after=" + std::to_string(seq)).body;
+    for (const Json& record : page.at("events")) kinds.push_back(record.at("kind"));
+    return kinds;
+  }
+  std::uint64_t head() { return live.call("GET", "/v1/nodes").body.at("log_head"); }
+
+  FakeAgent agent{live, "n1"};
+  std::string account;
+  std::string stranger;
+  std::string incarnation = "a1";
+  std::uint64_t number = 0;
+  std::uint64_t seen = 0;
+};
+
+TEST_F(ExecutorsTest, OnlyItsServiceAccountSpeaksForIt) {
+  const auto code = [&](const std::string& token, const char* name = "slurm") {
+    const std::string target = std::string("/v1/executors/") + name + "/sync";
+    return live.call("POST", target, said(), {}, &token).code();
+  };
+  EXPECT_EQ(code(stranger), "not_its_account");
+  EXPECT_EQ(code(live.admin_token), "not_its_account");
+  EXPECT_EQ(code(account, "k8s"), "no_such_executor");
+  EXPECT_EQ(code(account), "");
+  live.call("PUT", "/v1/objects/executor/slurm", {{"service_account", ""}});
+  EXPECT_EQ(code(account), "not_its_account");
+}
+
+TEST_F(ExecutorsTest, TheNodeTakesNothingUntilItsExecutorIsHeard) {
+  EXPECT_EQ(node().at("state"), "drained");
+  EXPECT_EQ(sync(said()).status, 200);
+  EXPECT_EQ(node().at("state"), "ready");
+  EXPECT_EQ(node().at("executors").at(0).at("contact"), "answering");
+  sync(said({{"nodes", {{{"name", "n1"}, {"state", "drained"}, {"reason", "fan"}}}}}));
+  EXPECT_EQ(node().at("state"), "drained");
+  EXPECT_EQ(node().at("executors").at(0).at("why"), "fan");
+}
+
+TEST_F(ExecutorsTest, WhatWasSeenBeforeThisControllerBeganIsNotTaken) {
+  Json old = said({{"allocations", {running("7")}}});
+  for (const std::uint64_t before : {std::uint64_t{0}, std::uint64_t{7}}) {
+    old["seen"] = before;
+    old["number"] = ++number;
+    EXPECT_EQ(sync(old).status, 200);
+    EXPECT_EQ(node().at("gpus_free"), 2);
+  }
+  EXPECT_EQ(node().at("state"), "drained") << "it has not been told anything yet";
+}
+
+TEST_F(ExecutorsTest, WhatItRunsIsShownAndTaken) {
+  EXPECT_EQ(sync(said({{"allocations", {running("7")}}})).status, 200);
+  const Json shown = node();
+  EXPECT_EQ(shown.at("gpus_free"), 1);
+  EXPECT_EQ(shown.at("cores_free"), 2);
+  const Json foreign = shown.at("executors").at(0).at("foreign").at(0);
+  EXPECT_EQ(foreign.at("id"), "7");
+  EXPECT_EQ(foreign.at("user"), "grace");
+  EXPECT_EQ(sync(said({{"complete", false}})).status, 200);
+  EXPECT_EQ(node().at("gpus_free"), 1) << "nobody said that it has ended";
+  EXPECT_EQ(sync(said()).status, 200);
+  EXPECT_EQ(node().at("gpus_free"), 2);
+}
+
+TEST_F(ExecutorsTest, WhatIsSaidTwiceIsWrittenOnce) {
+  sync(said({{"allocations", {running("7")}}}));
+  const std::uint64_t before = head();
+  EXPECT_EQ(sync(said({{"allocations", {running("7")}}})).status, 200);
+  EXPECT_EQ(kinds_after(before), std::vector<std::string>{});
+}
+
+TEST_F(ExecutorsTest, ALateCallAndAFormerAdapterAreRefused) {
+  const Json first = said({{"allocations", {running("7")}}});
+  EXPECT_EQ(sync(said()).status, 200);
+  EXPECT_EQ(sync(first).code(), "sync_late");
+  EXPECT_EQ(node().at("gpus_free"), 2);
+  incarnation = "a2";
+  number = 0;
+  EXPECT_EQ(sync(said()).status, 200);
+  incarnation = "a1";
+  number = 10;
+  EXPECT_EQ(sync(said()).code(), "adapter_replaced");
+}
+
+TEST_F(ExecutorsTest, WhatCannotBeReadChangesNothing) {
+  Json bad = running("7");
+  bad["device"] = 1;
+  EXPECT_EQ(sync(said({{"allocations", {bad}}})).code(), "unknown_field");
+  EXPECT_EQ(sync(said({{"wait_s", 61}})).code(), "out_of_range");
+  EXPECT_EQ(sync({{"number", 1}}).code(), "missing_field");
+  EXPECT_EQ(node().at("gpus_free"), 2);
+}
+
+TEST_F(ExecutorsTest, NothingStartsBeforeItsPlaceholderIsConfirmed) {
+  sync(said());
+  const std::uint64_t job = live.submit(small_job_body());
+  const Json launch = agent.wait_line("launch");
+  EXPECT_TRUE(launch.at("barrier")) << "also of one placement alone";
+  agent.tell("prepared", job, 1);
+  EXPECT_EQ(attempt_of(job).at("stage"), "placeholder");
+  const Answer answer = sync(said());
+  ASSERT_EQ(answer.status, 200);
+  ASSERT_EQ(answer.body.at("wanted").size(), 1u) << answer.response.body;
+  const Json wanted = answer.body.at("wanted").at(0);
+  EXPECT_EQ(wanted.at("job"), job);
+  EXPECT_EQ(wanted.at("node"), "n1");
+  EXPECT_EQ(wanted.at("cores").size(), 1u);
+  sync(said(holding(job, "asked")));
+  EXPECT_EQ(attempt_of(job).at("stage"), "placeholder");
+  sync(said(holding(job, "confirmed")));
+  agent.wait_line("start");
+  const Json attempt = attempt_of(job);
+  EXPECT_EQ(attempt.at("stage"), "starting");
+  EXPECT_EQ(attempt.at("placements").at(0).at("placeholders").at(0).at("id"), "1300");
+}
+
+TEST_F(ExecutorsTest, ACallIsAnsweredWhenSomethingElseIsWanted) {
+  sync(said());
+  std::optional<Json> answer;
+  wire::Request request;
+  request.method = "POST";
+  request.target = "/v1/executors/slurm/sync";
+  request.headers = {{"Authorization", "Bearer " + account}};
+  request.body = said({{"wait_s", 60}}).dump();
+  wire::AsyncClient waiting(live.loop, "127.0.0.1", live.api->port());
+  waiting.call(std::move(request), [&](Result<wire::Response> response) {
+    answer = Json::parse(response->body, nullptr, /*allow_exceptions=*/false);
+  });
+  EXPECT_EQ(node().at("name"), "n1");
+  EXPECT_FALSE(answer.has_value());
+  live.submit(small_job_body());
+  ASSERT_TRUE(live.until([&] { return answer.has_value(); }));
+  EXPECT_EQ(answer->at("wanted").size(), 1u);
+  EXPECT_NE(answer->at("version"), seen);
+}
+
+TEST_F(ExecutorsTest, ARefusedPlacementEndsAndIsPlacedAnew) {
+  sync(said());
+  const std::uint64_t job = live.submit(small_job_body());
+  agent.wait_line("launch");
+  Json refused = holding(job, "refused");
+  refused["placeholders"][0]["why"] = "Resources";
+  EXPECT_TRUE(sync(said(refused)).body.at("wanted").empty());
+  agent.wait_line("stop");
+  agent.tell("ended", job, 1, {{"exits", Json::array()}});
+  EXPECT_EQ(attempt_of(job).at("stop_reason"), "placeholder");
+  EXPECT_TRUE(live.until([&] {
+    return live.call("GET", "/v1/jobs/1").body.at("attempts").size() == 2u;
+  })) << "after a second";
+}
+
+}  // namespace
+}  // namespace dove::server

@@ -1,0 +1,153 @@
+// What the adapter of an executor says, and what it is told to hold.
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "codec/json_fields.h"
+#include "codec/words.h"
+#include "core/executors/sync.h"
+#include "server/context.h"
+#include "server/handlers.h"
+
+namespace dove::server {
+namespace {
+
+using codec::JsonFields;
+using codec::TextRule;
+using controller::Committed;
+
+constexpr std::size_t kSaidMax = 200'000;  // of each kind
+constexpr std::size_t kIdsMax = 4096;
+constexpr std::int64_t kIndexMax = 1023;
+constexpr TextRule kIdRule{128, TextRule::Kind::kName};
+
+struct Said {
+  std::string incarnation;
+  std::uint64_t number = 0;
+  std::uint64_t seen = 0;
+  std::int64_t wait_s = 0;
+  core::Observation observation;
+};
+
+void read_allocation(JsonFields& fields, core::SaidAllocation& said) {
+  ForeignAllocation& one = said.allocation;
+  std::vector<std::int32_t> cores;
+  fields.text("id", one.id, kIdRule);
+  fields.text("node", said.node, codec::kNameRule);
+  fields.integers("cores", cores, 0, CoreSet::kEnd - 1, kIdsMax);
+  fields.integers("devices", one.devices, 0, kIndexMax, kIdsMax);
+  fields.bytes("memory", one.memory_bytes);
+  fields.text("user", one.user);
+  fields.text("account", one.account);
+  fields.text("name", one.name);
+  fields.text("partition", one.partition);
+  fields.integer("priority", one.priority, INT64_MIN, INT64_MAX);
+  fields.instant("started_at", one.started_at);
+  fields.instant("ends_by", one.ends_by);
+  for (const std::int32_t core : cores) one.cores.insert(core);
+  std::sort(one.devices.begin(), one.devices.end());
+  one.devices.erase(std::unique(one.devices.begin(), one.devices.end()), one.devices.end());
+  if (one.id.empty())
+    fields.fail("id", "missing_field", "name the allocation as its executor does");
+}
+
+void read_placeholder(JsonFields& fields, core::SaidPlaceholder& said) {
+  constexpr std::array<std::string_view, 4> kStates{"asked", "confirmed", "refused", "ended"};
+  constexpr std::array kStages{PlaceholderStage::kAsked, PlaceholderStage::kConfirmed,
+                               PlaceholderStage::kRefused, PlaceholderStage::kGone};
+  std::uint64_t job = 0;
+  std::int64_t attempt = 0;
+  fields.integer("job", job);
+  fields.integer("attempt", attempt, 0, std::numeric_limits<AttemptNumber>::max());
+  said.job = JobId(job);
+  said.attempt = static_cast<AttemptNumber>(attempt);
+  fields.text("node", said.node, codec::kNameRule);
+  fields.text("id", said.id, {128, TextRule::Kind::kLine});
+  fields.text("why", said.why);
+  fields.integers("devices", said.devices, 0, kIndexMax, kIdsMax);
+  std::sort(said.devices.begin(), said.devices.end());
+  const int state = fields.one_of("state", kStates);
+  if (state < 0) return fields.fail("state", "missing_field", "say how far it is");
+  said.stage = kStages[static_cast<std::size_t>(state)];
+}
+
+void read_node(JsonFields& fields, core::SaidNode& said) {
+  fields.text("name", said.name, codec::kNameRule);
+  fields.text("reason", said.why);
+  const int state = fields.one_of("state", codec::executor_node_states());
+  if (state < 0) return fields.fail("state", "missing_field", "say up, drained or down");
+  said.state = static_cast<ExecutorNodeState>(state);
+}
+
+void read_said(JsonFields& fields, Said& said) {
+  fields.text("incarnation", said.incarnation, kIdRule);
+  fields.integer("number", said.number);
+  fields.integer("seen", said.seen);
+  fields.integer("wait_s", said.wait_s, 0, 60);
+  core::Observation& all = said.observation;
+  fields.boolean("complete", all.complete);
+  fields.objects("allocations", kSaidMax, [&](JsonFields& inner, std::size_t) {
+    read_allocation(inner, all.allocations.emplace_back());
+  });
+  fields.objects("placeholders", kSaidMax, [&](JsonFields& inner, std::size_t) {
+    read_placeholder(inner, all.placeholders.emplace_back());
+  });
+  fields.objects("nodes", kSaidMax, [&](JsonFields& inner, std::size_t) {
+    read_node(inner, all.nodes.emplace_back());
+  });
+  if (said.incarnation.empty()) {
+    fields.fail("incarnation", "missing_field", "name this process of the adapter");
+  }
+  if (said.number == 0) fields.fail("number", "missing_field", "count the calls from 1");
+}
+
+Result<const Executor*> executor_of(const core::State& state, const Call& call) {
+  const auto found = state.executors.find(call.parameters[0]);
+  if (found == state.executors.end()) return not_found("executor", call.parameters[0]);
+  const Executor& executor = found->second;
+  if (!executor.service_account.empty() && call.caller.user == executor.service_account) {
+    return &executor;
+  }
+  return Error{
+      ErrorKind::kDenied, "not_its_account",
+      executor.service_account.empty()
+          ? fmt::format("no service account speaks for executor {}: an administrator names "
+                        "one in its `service_account`",
+                        executor.name)
+          : fmt::format("only {} speaks for executor {}: call with a key of that account",
+                        executor.service_account, executor.name),
+      ""};
+}
+
+}  // namespace
+
+void sync_executor(Context& context, CallPtr call) {
+  const Result<const Executor*> executor = executor_of(context.state(), *call);
+  if (!executor.ok()) return call->fail(executor.error());
+  Said said;
+  const Result<void> read = call->read_body([&](JsonFields& fields) { read_said(fields, said); });
+  if (!read.ok()) return call->fail(read.error());
+  const std::string name = (*executor)->name;
+  const Result<void> begun = context.syncs.begin(name, said.incarnation, said.number);
+  if (!begun.ok()) return call->fail(begun.error());
+  // What was observed before this controller began may have been on its way ever since.
+  if (!core::is_of_this_epoch(context.state(), said.seen)) {
+    return context.syncs.answer(name, std::move(call), 0, Span{});
+  }
+  controller::Input input;
+  input.kind = controller::InputKind::kReport;
+  for (Event& event : core::news(context.state(), **executor, said.observation)) {
+    input.events.push_back(StampedEvent{std::move(event), call->cause()});
+  }
+  const auto answer = [&context, call, name, seen = said.seen, wait = seconds(said.wait_s)] {
+    context.syncs.answer(name, call, seen, wait);
+  };
+  if (input.events.empty()) return answer();
+  context.desk.submit(std::move(input), [call, answer](const Result<Committed>& committed) {
+    if (!committed.ok()) return call->fail(committed.error());
+    answer();
+  });
+}
+
+}  // namespace dove::server

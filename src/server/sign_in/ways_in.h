@@ -1,0 +1,45 @@
+// WaysIn: what signing in needs beside the desk, as the administrator has set it up. One per
+// server, loop thread only. Include only from .cc files, and from headers that no other part reads.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "openid/issuer.h"
+#include "openid/signer.h"
+#include "pam/check.h"
+#include "server/sign_in/device_sign_ins.h"
+#include "server/sign_in/side_threads.h"
+
+namespace dove::server {
+
+using PasswordCheck =
+    std::function<Result<pam::Account>(const std::string& user, const std::string& password)>;
+
+struct WaysIn {
+  WaysIn(wire::Loop& loop, const std::vector<openid::Provider>& providers, openid::Signer with,
+         std::string url, PasswordCheck check)
+      : devices(loop),
+        signer(std::move(with)),
+        public_url(std::move(url)),
+        check_password(std::move(check)),
+        at_issuers(loop, 8),
+        at_passwords(loop, 4) {
+    for (const openid::Provider& one : providers) {
+      issuers.push_back(std::make_shared<openid::Issuer>(one));
+    }
+  }
+
+  DeviceSignIns devices;
+  std::vector<std::shared_ptr<openid::Issuer>> issuers;
+  openid::Signer signer;         // of identity tokens
+  std::string public_url;        // "": as the caller names this server
+  PasswordCheck check_password;  // blocks; unset: there is none
+  // Last: they end first.
+  SideThreads at_issuers;
+  SideThreads at_passwords;
+};
+
+}  // namespace dove::server
