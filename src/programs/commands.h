@@ -10,6 +10,7 @@ cli::Command ca_show_command();
 cli::Command ca_init_command();
 cli::Command ca_rotate_command();
 cli::Command agent_command();
+cli::Command slurm_command();
 cli::Command up_command();
 cli::Command probe_command();
 cli::Command replay_command();
