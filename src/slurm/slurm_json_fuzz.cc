@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "slurm/gres.h"
+#include "slurm/migrate/migration.h"
 #include "slurm/slurm_json.h"
 #include "slurm/sync.h"
 
@@ -15,5 +16,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   (void)dove::slurm::read_answer(text);
   (void)dove::slurm::device_types(text);
   (void)dove::slurm::device_indices(text);
+  dove::slurm::MigrationInput input;
+  input.conf = dove::slurm::read_conf("slurm.conf", text);
+  input.associations = input.qos = text;
+  (void)dove::slurm::migrate(input);
   return 0;
 }
