@@ -183,7 +183,7 @@ class SlurmLab:
         return self.processes[-1]
 
     def run(self, command, check=True):
-        done = subprocess.run(command, shell=isinstance(command, str), env=self.environment, text=True,
+        done = subprocess.run(command, shell=isinstance(command, str), env=self.environment, text=True, errors="replace",
                               capture_output=True, timeout=120)
         if check and done.returncode != 0:
             raise RuntimeError(f"{command}: {done.stdout}{done.stderr}")

@@ -10,6 +10,7 @@
 
 #include "codec/json.h"
 #include "slurm/gres.h"
+#include "text/utf8.h"
 
 namespace dove::slurm {
 namespace {
@@ -74,9 +75,22 @@ bool has_word(const std::vector<std::string>& words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
+// Users name their jobs with any bytes, and Slurm prints them as they are.
+std::string as_utf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t good = text::utf8_bytes(text);
+    out += text.substr(0, good);
+    if (good < text.size()) out += '?';
+    text.remove_prefix(std::min(good + 1, text.size()));
+  }
+  return out;
+}
+
 // The document's list, when Slurm reports no error.
 Result<json> list_of(std::string_view text, const char* name, std::size_t most) {
-  TRY_ASSIGN(json document, codec::parse_json(text, kJsonBytesMax));
+  TRY_ASSIGN(json document, codec::parse_json(as_utf8(text), kJsonBytesMax));
   if (!document.is_object()) return not_understood("it is not an object");
   if (const auto errors = document.find("errors");
       errors != document.end() && errors->is_array() && !errors->empty()) {

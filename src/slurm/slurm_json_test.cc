@@ -122,6 +122,15 @@ TEST(SlurmJson, WhatIsNotUnderstoodIsAnErrorAndNoShorterList) {
   }
 }
 
+TEST(SlurmJson, NamesOfAnyBytes) {
+  const auto jobs = read_jobs(
+      "{\"jobs\": [{\"job_id\": 1, \"job_state\": \"PENDING\", \"name\": "
+      "\"a\xff\xc3\u00e9\"}]}",
+      {});
+  ASSERT_TRUE(jobs.ok()) << jobs.error().message;
+  EXPECT_EQ(jobs->front().name, "a??\u00e9");
+}
+
 TEST(SlurmJson, NumbersAndStatesAsNewerVersionsWriteThem) {
   const auto jobs = read_jobs(R"({"jobs": [{"job_id": 1, "job_state": ["CANCELLED"],
       "priority": {"set": true, "infinite": false, "number": 7},

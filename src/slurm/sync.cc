@@ -1,11 +1,13 @@
 #include "slurm/sync.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "codec/json.h"
 #include "codec/json_fields.h"
 #include "codec/quantity.h"
 #include "slurm/gres.h"
+#include "text/utf8.h"
 
 namespace dove::slurm {
 namespace {
@@ -15,10 +17,19 @@ using nlohmann::json;
 constexpr std::size_t kWantedMax = 1'000'000;
 constexpr std::int64_t kNumberMax = std::int64_t{1} << 53;
 constexpr std::int64_t kCoresMax = 65'536;
+constexpr std::size_t kLineBytesMax = 256;
 
 json time_json(std::int64_t at_s) {
   if (at_s <= 0) return nullptr;
   return codec::rfc3339(Instant{at_s * 1'000'000});
+}
+
+// What users and Slurm wrote, as the controller takes it: one line, not too long.
+std::string line_of(std::string_view text) {
+  std::string line(text.substr(0, text::utf8_bytes(text.substr(0, kLineBytesMax))));
+  std::replace_if(
+      line.begin(), line.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  return line;
 }
 
 const char* node_word(NodeSeen::State state) {
@@ -40,10 +51,10 @@ void add_allocations(const JobSeen& job, json& list) {
                     {"cores", held.cores},
                     {"devices", held.devices},
                     {"memory_bytes", held.memory_bytes},
-                    {"user", job.user},
-                    {"account", job.account},
-                    {"name", job.name},
-                    {"partition", job.partition},
+                    {"user", line_of(job.user)},
+                    {"account", line_of(job.account)},
+                    {"name", line_of(job.name)},
+                    {"partition", line_of(job.partition)},
                     {"priority", job.priority},
                     {"started_at", time_json(job.started_s)},
                     {"ends_by", time_json(job.ends_s)}});
@@ -56,7 +67,7 @@ json placeholder_json(const PlaceholderReport& report) {
           {"node", report.key.node},
           {"id", report.id == 0 ? std::string() : std::to_string(report.id)},
           {"state", word(report.state)},
-          {"why", report.why},
+          {"why", line_of(report.why)},
           {"devices", report.devices}};
 }
 
@@ -83,7 +94,7 @@ std::string write_request(const SyncRequest& request) {
   json nodes = json::array();
   for (const NodeSeen& node : request.nodes) {
     nodes.push_back(
-        {{"name", node.name}, {"state", node_word(node.state)}, {"reason", node.reason}});
+        {{"name", node.name}, {"state", node_word(node.state)}, {"reason", line_of(node.reason)}});
   }
   json allocations = json::array();
   for (const JobSeen& job : request.foreign) add_allocations(job, allocations);

@@ -49,6 +49,19 @@ TEST(Sync, RequestAsTheControllerReadsIt) {
     "nodes": [{"name": "n1", "state": "drained", "reason": "bad fan"}]})"));
 }
 
+// A user's job by a strange name must not keep the whole report from being taken.
+TEST(Sync, WhatUsersWroteIsOneLine) {
+  SyncRequest request;
+  JobSeen job;
+  job.name = "a\nb\x01\x7f\"c" + std::string(1000, 'x') + "é";
+  job.held = {{"n1", {}, {}, 0}};
+  request.foreign = {job};
+  const std::string name =
+      json::parse(write_request(request))["allocations"][0]["name"].get<std::string>();
+  EXPECT_EQ(name.substr(0, 8), "a b  \"cx");
+  EXPECT_EQ(name.size(), 256u);
+}
+
 TEST(Sync, AnswerWithWhatIsWanted) {
   const auto answer = read_answer(R"({"version": 1235, "later": true, "wanted": [
     {"job": 17, "attempt": 2, "node": "n1", "cores": [4, 5], "devices": [3],

@@ -354,6 +354,12 @@ class Adapter(unittest.TestCase):
         self.controller.want(wanted(31, "n5", [1]))
         self.assertNotEqual(self.placed(31, "n5")["id"], str(forged))
 
+    def test_a_jobs_name_may_be_any_bytes(self):
+        job = self.sbatch("-w", "n0", b"--job-name=bad\xff\xfe\nname\x01\"q")
+        self.running(job)
+        self.assertEqual(until(lambda: self.allocation(job), 10, "its report")["name"], 'bad?? name "q')
+        self.assertTrue(self.controller.report()["complete"])
+
     def test_nodes_and_their_states(self):
         until(lambda: len(self.controller.report()["nodes"]) == 6, 10, "all nodes")
         self.lab.run("scontrol update nodename=n5 state=drain reason='bad fan'")
