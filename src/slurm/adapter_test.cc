@@ -2,58 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include "slurm/fake_slurm_for_test.h"
 
 namespace dove::slurm {
 namespace {
-
-constexpr std::int64_t kStart_us = 1'000'000'000'000;
-
-// A Slurm with one node n1 of four devices, in memory. It gives what is asked for at once.
-class FakeSlurm : public SlurmCluster {
- public:
-  FakeSlurm() {
-    NodeSeen node;
-    node.name = "n1";
-    node.device_types = {"h_0", "h_1", "h_2", "h_3"};
-    state.nodes.push_back(node);
-  }
-
-  Result<Observed> observe() override {
-    if (silent) return Error{ErrorKind::kUnavailable, "slurm_command", "no answer", ""};
-    return state;
-  }
-  Result<std::int64_t> ask(const Ask& ask) override {
-    ++asked;
-    if (!refusal.code.empty()) return refusal;
-    return add(ask.name, {ask.gres.size() > 6 ? ask.gres[6] - '0' : 0}, kMark).id;
-  }
-  Result<void> release(std::int64_t id) override {
-    std::erase_if(state.jobs, [id](const JobSeen& job) { return job.id == id; });
-    return {};
-  }
-  Result<void> set_limit(std::int64_t, std::int64_t) override { return {}; }
-
-  JobSeen& add(const std::string& name, std::vector<int> devices, const char* mark = "") {
-    JobSeen job;
-    job.id = ++last_id;
-    job.name = name;
-    job.user = "ada";
-    job.phase = JobPhase::kHolding;
-    job.mark = mark;
-    job.wants_devices = true;
-    job.started_s = kStart_us / 1'000'000;
-    job.held = {{"n1", {0}, std::move(devices), 0}};
-    state.jobs.push_back(job);
-    return state.jobs.back();
-  }
-
-  Observed state;
-  bool silent = false;
-  Error refusal;
-  int asked = 0;
-  std::int64_t last_id = 1000;
-};
 
 class AdapterTest : public testing::Test {
  protected:
