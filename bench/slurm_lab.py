@@ -9,6 +9,9 @@ import tempfile
 import time
 
 
+HARMLESS = ["null", "zero", "full", "random", "urandom", "tty", "ptmx", "console"]  # devices that pass for GPUs
+
+
 def program(name):
     return next((p for p in (f"/usr/sbin/{name}-wlm", f"/usr/sbin/{name}") if os.path.exists(p)), None)
 
@@ -36,8 +39,9 @@ def free_ports(count):
 
 
 class SlurmLab:
-    def __init__(self, nodes, cpus, accounting=False):
-        self.nodes, self.cpus, self.accounting = nodes, cpus, accounting
+    def __init__(self, nodes, cpus, accounting=False, gpus=0):
+        """gpus: of each node, each with a GRES type of its own; memory is counted then too."""
+        self.nodes, self.cpus, self.accounting, self.gpus = nodes, cpus, accounting, gpus
         self.folder = tempfile.mkdtemp(prefix="dove-slurm.")
         os.chmod(self.folder, 0o755)
         self.processes = []
@@ -56,8 +60,7 @@ class SlurmLab:
             # The daemons look at the name they are called by: plain ones, without Debian's suffix.
             for name in ("slurmctld", "slurmd", "slurmstepd"):
                 os.symlink(program(name), f"{self.folder}/{name}")
-            self.spawn("slurmctld", "-D", "-c")
-            self.until("scontrol ping", lambda out: "UP" in out)
+            self.start_controller("-c")
             for i in range(self.nodes):
                 os.makedirs(f"{self.folder}/spool/n{i}")
                 self.spawn("slurmd", "-D", "-N", f"n{i}", "-d", f"{self.folder}/slurmstepd")
@@ -66,6 +69,15 @@ class SlurmLab:
             self.__exit__()
             raise
         return self
+
+    def start_controller(self, *options):
+        self.controller = self.spawn("slurmctld", "-D", *options)
+        self.until("scontrol ping", lambda out: "UP" in out)
+
+    def kill_controller(self):
+        self.controller.kill()
+        self.controller.wait()
+        self.processes.remove(self.controller)
 
     def start_munge(self):
         if subprocess.run("munge -n | unmunge", shell=True, capture_output=True).returncode == 0:
@@ -118,8 +130,22 @@ class SlurmLab:
                       "AuthInfo=cred_expire=5"]  # a requeued job waits for that long, two minutes without it
         else:
             lines += ["AccountingStorageType=accounting_storage/none"]
+        if self.gpus:
+            self.add_gpus(lines)
         with open(self.folder + "/slurm.conf", "w") as file:
             file.write("\n".join(lines) + "\n")
+
+    def add_gpus(self, lines):
+        gres = ",".join(f"gpu:h200_{i}:1" for i in range(self.gpus))
+        for i, line in enumerate(lines):
+            if line.startswith("NodeName="):
+                lines[i] = line.replace(" State=", f" Gres={gres} State=")
+            elif line.startswith("SelectTypeParameters="):
+                lines[i] = "SelectTypeParameters=CR_Core_Memory"
+        lines += ["GresTypes=gpu", "DefMemPerCPU=100"]
+        with open(self.folder + "/gres.conf", "w") as file:
+            for i, device in enumerate(HARMLESS[:self.gpus]):
+                file.write(f"NodeName=n[0-{self.nodes - 1}] Name=gpu Type=h200_{i} File=/dev/{device}\n")
 
     def write_accounting(self, host, port):
         lines = ["AuthType=auth/munge", f"DbdHost={host}", "DbdAddr=127.0.0.1", f"DbdPort={port}", "SlurmUser=root",
@@ -150,12 +176,14 @@ class SlurmLab:
         self.run("sacctmgr -i add user root Account=default Cluster=bench")
 
     def spawn(self, name, *arguments):
-        self.processes.append(subprocess.Popen(
-            [f"{self.folder}/{name}", *arguments], env=self.environment, stdin=subprocess.DEVNULL,
-            stdout=open(f"{self.folder}/log/{name}.out", "ab"), stderr=subprocess.STDOUT))
+        with open(f"{self.folder}/log/{name}.out", "ab") as out:
+            self.processes.append(subprocess.Popen(
+                [f"{self.folder}/{name}", *arguments], env=self.environment, stdin=subprocess.DEVNULL,
+                stdout=out, stderr=subprocess.STDOUT))
+        return self.processes[-1]
 
     def run(self, command, check=True):
-        done = subprocess.run(command, shell=isinstance(command, str), env=self.environment, text=True,
+        done = subprocess.run(command, shell=isinstance(command, str), env=self.environment, text=True, errors="replace",
                               capture_output=True, timeout=120)
         if check and done.returncode != 0:
             raise RuntimeError(f"{command}: {done.stdout}{done.stderr}")

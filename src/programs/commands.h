@@ -10,6 +10,8 @@ cli::Command ca_show_command();
 cli::Command ca_init_command();
 cli::Command ca_rotate_command();
 cli::Command agent_command();
+cli::Command slurm_command();
+cli::Command migrate_slurm_command();
 cli::Command up_command();
 cli::Command probe_command();
 cli::Command check_password_command();

@@ -1,0 +1,212 @@
+#include "slurm/adapter.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "codec/quantity.h"
+#include "telemetry/log.h"
+
+namespace dove::slurm {
+namespace {
+
+// The placeholders that are asked for before the next look at Slurm.
+constexpr int kSubmissionsMax = 64;
+
+bool holds(const JobSeen& job) {
+  return job.phase == JobPhase::kHolding || job.phase == JobPhase::kEnding;
+}
+
+// The same but for what differs from one call to the next.
+std::string content_of(SyncRequest request) {
+  request.number = request.seen = request.wait_s = 0;
+  return write_request(request);
+}
+
+// Slurm did not decide anything: it is to be asked again.
+bool is_silence(const Error& error) {
+  return error.kind == ErrorKind::kTimeout || error.code == "cannot_start" ||
+         error.message.find("Unable to contact") != std::string::npos;
+}
+
+}  // namespace
+
+Result<std::int64_t> read_interval(const std::string& text) {
+  const Result<Span> interval = codec::parse_span(text);
+  if (interval.ok() && *interval >= milliseconds(100) && *interval <= seconds(60)) {
+    return interval->us;
+  }
+  return Error{ErrorKind::kInvalid, "bad_setting",
+               "--interval: give a time from 100ms to 60s, as 1s or 500ms", "--interval"};
+}
+
+Adapter::Adapter(SlurmCluster& slurm, Sync sync, Clock clock, AdapterOptions options)
+    : slurm_(slurm),
+      sync_(std::move(sync)),
+      clock_(std::move(clock)),
+      options_(std::move(options)) {}
+
+void Adapter::log_trouble(std::string& last, const char* event, const std::string& now) const {
+  if (now == last) return;
+  if (now.empty()) {
+    telemetry::log(telemetry::Level::kInfo, event, {{"answers", true}});
+  } else {
+    telemetry::log(telemetry::Level::kWarning, event, {{"answers", false}, {"why", now}});
+  }
+  last = now;
+}
+
+// A job that is ending, or has GRES without files, does not say which devices it has. They are
+// those that it had, else all that no other job is known to have: too many rather than too few.
+void Adapter::recall_devices(JobSeen& job) const {
+  if (job.devices_known || !holds(job)) return;
+  if (const auto last = last_held_.find(job.id); last != last_held_.end()) {
+    job.held = last->second;
+    return;
+  }
+  for (HeldOnNode& held : job.held) {
+    const NodeSeen* node = observed_.find_node(held.node);
+    std::set<int> taken;
+    for (const JobSeen& other : observed_.jobs) {
+      if (other.phase != JobPhase::kHolding || !other.devices_known) continue;
+      for (const HeldOnNode& theirs : other.held) {
+        if (theirs.node == held.node) taken.insert(theirs.devices.begin(), theirs.devices.end());
+      }
+    }
+    const int count = node == nullptr ? 0 : static_cast<int>(node->device_types.size());
+    held.devices.clear();
+    for (int index = 0; index < count; ++index) {
+      if (!taken.contains(index)) held.devices.push_back(index);
+    }
+  }
+}
+
+bool Adapter::observe() {
+  Result<Observed> seen = slurm_.observe();
+  log_trouble(slurm_trouble_, "slurm", seen.ok() ? "" : seen.error().message);
+  if (!seen.ok()) return false;
+  observed_ = std::move(seen).value();
+  std::map<std::int64_t, std::vector<HeldOnNode>> held;
+  for (JobSeen& job : observed_.jobs) {
+    recall_devices(job);
+    if (holds(job)) held[job.id] = job.held;
+  }
+  last_held_ = std::move(held);
+  return true;
+}
+
+SyncRequest Adapter::request() {
+  SyncRequest request;
+  request.incarnation = options_.incarnation;
+  request.number = ++number_;
+  request.seen = seen_;
+  request.nodes = observed_.nodes;
+  request.placeholders = reports_;
+  for (const JobSeen& job : observed_.jobs) {
+    if (holds(job) && !is_placeholder(job, options_.cluster)) request.foreign.push_back(job);
+  }
+  return request;
+}
+
+// The controller has taken this report.
+void Adapter::told(const SyncRequest& request, const std::string& content) {
+  told_ = content;
+  if (request.complete) exposure_.reported(request.foreign, clock_());
+  for (const PlaceholderReport& one : request.placeholders) {
+    if (one.state == PlaceholderState::kEnded) memory_.ended_told.insert(one.id);
+    const auto refusal = memory_.refused.find(one.key);
+    if (one.state == PlaceholderState::kRefused && refusal != memory_.refused.end()) {
+      refusal->second.told = true;
+    }
+  }
+}
+
+void Adapter::refuse(const PlaceholderKey& key, const std::string& why) {
+  telemetry::log(telemetry::Level::kWarning, "placeholder_refused",
+                 {{"job", key.job}, {"attempt", key.attempt}, {"node", key.node}, {"why", why}});
+  memory_.refused[key] = {why, clock_() / 1'000'000, false};
+}
+
+void Adapter::forget_unwanted() {
+  std::set<PlaceholderKey> keys;
+  for (const Wanted& one : *wanted_) keys.insert(one.key);
+  std::erase_if(memory_.refused, [&](const auto& one) { return !keys.contains(one.first); });
+  std::erase_if(memory_.ended_told, [&](std::int64_t id) {
+    return std::none_of(observed_.jobs.begin(), observed_.jobs.end(),
+                        [id](const JobSeen& job) { return job.id == id; });
+  });
+}
+
+bool Adapter::submit(const Submission& one) {
+  const Result<std::int64_t> id = slurm_.ask(one.ask);
+  if (id.ok()) {
+    telemetry::log(telemetry::Level::kInfo, "placeholder_held",
+                   {{"name", one.ask.name}, {"node", one.key.node}, {"slurm_job", *id}});
+    return true;
+  }
+  if (is_silence(id.error())) return false;
+  refuse(one.key, id.error().message);
+  return true;
+}
+
+bool Adapter::carry_out(const Plan& plan) {
+  bool changed = !plan.newly_refused.empty();
+  for (const auto& [key, why] : plan.newly_refused) refuse(key, why);
+  for (const std::int64_t id : plan.cancel) {
+    const Result<void> released = slurm_.release(id);
+    telemetry::log(telemetry::Level::kInfo, "placeholder_released",
+                   {{"slurm_job", id}, {"why", released.ok() ? "" : released.error().message}});
+    changed = changed || released.ok();
+  }
+  for (const LimitChange& limit : plan.limits) {
+    const Result<void> set = slurm_.set_limit(limit.id, limit.limit_minutes);
+    if (set.ok()) continue;
+    telemetry::log(telemetry::Level::kWarning, "limit_not_set",
+                   {{"slurm_job", limit.id}, {"why", set.error().message}});
+  }
+  int submitted = 0;
+  for (const Submission& one : plan.submit) {
+    if (++submitted > kSubmissionsMax) break;
+    changed = submit(one) || changed;
+  }
+  return changed || submitted > kSubmissionsMax;
+}
+
+CycleEnd Adapter::cycle() {
+  CycleEnd end;
+  end.slurm_answers = observe();
+  const std::int64_t now_s = clock_() / 1'000'000;
+  if (end.slurm_answers && wanted_) {
+    // What the placeholders are like; what is to be done waits for the controller's answer.
+    Plan now = plan(observed_, *wanted_, memory_, options_.cluster, now_s);
+    reports_ = std::move(now.reports);
+  }
+  SyncRequest request = this->request();
+  request.complete = end.slurm_answers;
+  const std::string content = content_of(request);
+  request.wait_s = content == told_ ? options_.wait_s : 0;
+  Result<SyncAnswer> answer = sync_(request);
+  log_trouble(controller_trouble_, "controller", answer.ok() ? "" : answer.error().message);
+  if (!answer.ok()) {
+    end.replaced = answer.error().code == "adapter_replaced";
+    return end;
+  }
+  end.controller_answers = true;
+  // With a version that we had not seen, the controller may have begun anew since, and has not
+  // looked at what we said.
+  const bool taken = answer->version == request.seen;
+  if (taken) {
+    told(request, content);
+  } else {
+    told_.clear();
+  }
+  seen_ = answer->version;
+  wanted_ = std::move(answer->wanted);
+  end.changed = !taken;
+  if (!end.slurm_answers) return end;
+  forget_unwanted();
+  end.changed = carry_out(plan(observed_, *wanted_, memory_, options_.cluster, now_s)) || !taken;
+  return end;
+}
+
+}  // namespace dove::slurm

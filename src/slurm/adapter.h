@@ -1,0 +1,81 @@
+// Adapter: keeps a Slurm and the controller's ledger in step, one cycle at a time.
+//
+// A cycle looks at Slurm, reports to the controller, and does what the answer wants: placeholders
+// are asked for and released. It keeps nothing that Slurm or the ledger does not know, so that it
+// may be killed at any time: placeholders stay, and the next one finds them by their names. While
+// Slurm does not answer nothing is taken to have ended; while the controller does not answer
+// nothing is changed in Slurm. One thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "slurm/cluster.h"
+#include "slurm/exposure.h"
+#include "slurm/plan.h"
+#include "slurm/sync.h"
+
+namespace dove::slurm {
+
+struct AdapterOptions {
+  std::string cluster = "dove";  // in the names of placeholders
+  std::string incarnation;       // of this process
+  int wait_s = 1;                // how long an answer may wait when nothing has changed
+};
+
+// "1s", "500ms": the time between looks at Slurm, in microseconds; 100 ms to a minute.
+Result<std::int64_t> read_interval(const std::string& text);
+
+struct CycleEnd {
+  bool slurm_answers = false;
+  bool controller_answers = false;
+  bool changed = false;   // the next cycle is due at once
+  bool replaced = false;  // another adapter speaks for this executor: this one is to end
+};
+
+class Adapter {
+ public:
+  // One sync with the controller. The request's wait_s bounds how long the answer takes.
+  using Sync = std::function<Result<SyncAnswer>(const SyncRequest& request)>;
+  using Clock = std::function<std::int64_t()>;  // microseconds since 1970 UTC
+
+  Adapter(SlurmCluster& slurm, Sync sync, Clock clock, AdapterOptions options);
+
+  CycleEnd cycle();
+  void log_exposure() { exposure_.log_summary(); }
+
+ private:
+  bool observe();
+  void recall_devices(JobSeen& job) const;
+  SyncRequest request();
+  void told(const SyncRequest& request, const std::string& content);
+  void forget_unwanted();
+  void refuse(const PlaceholderKey& key, const std::string& why);
+  bool carry_out(const Plan& plan);
+  bool submit(const Submission& one);
+  void log_trouble(std::string& last, const char* event, const std::string& now) const;
+
+  SlurmCluster& slurm_;
+  const Sync sync_;
+  const Clock clock_;
+  const AdapterOptions options_;
+  Exposure exposure_;
+  Observed observed_;                          // at the last look that Slurm answered
+  std::optional<std::vector<Wanted>> wanted_;  // of the last answer; none: there was none yet
+  std::vector<PlaceholderReport> reports_;     // at the last look
+  std::string told_;                           // the last report that the controller took
+  PlanMemory memory_;
+  std::map<std::int64_t, std::vector<HeldOnNode>>
+      last_held_;  // by job, when its devices were known
+  std::int64_t number_ = 0;
+  std::int64_t seen_ = 0;
+  std::string slurm_trouble_;
+  std::string controller_trouble_;
+};
+
+}  // namespace dove::slurm

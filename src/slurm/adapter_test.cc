@@ -1,0 +1,203 @@
+#include "slurm/adapter.h"
+
+#include <gtest/gtest.h>
+
+#include "slurm/fake_slurm_for_test.h"
+
+namespace dove::slurm {
+namespace {
+
+class AdapterTest : public testing::Test {
+ protected:
+  AdapterTest() { restart(); }
+
+  void restart() {
+    adapter_.emplace(
+        slurm_,
+        [this](const SyncRequest& request) -> Result<SyncAnswer> {
+          requests_.push_back(request);
+          if (controller_down_) return Error{ErrorKind::kUnavailable, refusal_code_, "", ""};
+          return answer_;
+        },
+        [this] { return now_us_; }, AdapterOptions{});
+  }
+
+  void want(std::vector<int> devices) {
+    Wanted one;
+    one.key = {17, 1, "n1"};
+    one.devices = std::move(devices);
+    answer_.wanted = {one};
+    ++answer_.version;
+  }
+  const SyncRequest& last() const { return requests_.back(); }
+
+  FakeSlurm slurm_;
+  std::vector<SyncRequest> requests_;
+  SyncAnswer answer_;
+  bool controller_down_ = false;
+  std::string refusal_code_ = "connection_refused";
+  std::int64_t now_us_ = kStart_us;
+  std::optional<Adapter> adapter_;
+};
+
+TEST_F(AdapterTest, ReportsForeignJobsAndWaitsWhenNothingHasChanged) {
+  slurm_.add("train", {1});
+  adapter_->cycle();
+  ASSERT_EQ(last().foreign.size(), 1u);
+  EXPECT_EQ(last().foreign[0].held[0].devices, std::vector<int>{1});
+  EXPECT_TRUE(last().complete);
+  EXPECT_EQ(last().wait_s, 0);
+  adapter_->cycle();
+  EXPECT_EQ(last().wait_s, 1);
+  EXPECT_EQ(last().number, 2);
+  slurm_.state.jobs.clear();
+  adapter_->cycle();
+  EXPECT_EQ(last().wait_s, 0);
+  EXPECT_TRUE(last().foreign.empty());
+}
+
+TEST_F(AdapterTest, APlaceholderIsHeldConfirmedAndReleased) {
+  want({2});
+  EXPECT_TRUE(adapter_->cycle().changed);
+  EXPECT_FALSE(adapter_->cycle().changed);
+  ASSERT_EQ(last().placeholders.size(), 1u);
+  EXPECT_EQ(last().placeholders[0].state, PlaceholderState::kConfirmed);
+  EXPECT_EQ(last().placeholders[0].devices, std::vector<int>{2});
+  EXPECT_TRUE(last().foreign.empty()) << "ours are not foreign";
+  EXPECT_EQ(last().seen, answer_.version);
+  answer_.wanted.clear();
+  EXPECT_TRUE(adapter_->cycle().changed);
+  EXPECT_TRUE(slurm_.state.jobs.empty());
+  EXPECT_EQ(slurm_.asked, 1);
+}
+
+TEST_F(AdapterTest, ANewProcessFindsThePlaceholder) {
+  want({2});
+  adapter_->cycle();
+  restart();
+  adapter_->cycle();
+  EXPECT_FALSE(adapter_->cycle().changed);
+  EXPECT_EQ(last().placeholders[0].state, PlaceholderState::kConfirmed);
+  EXPECT_EQ(slurm_.asked, 1);
+}
+
+TEST_F(AdapterTest, ARefusalIsReportedUntilItIsNoLongerWanted) {
+  slurm_.refusal = Error{ErrorKind::kConflict, "no_room", "busy", ""};
+  want({2});
+  adapter_->cycle();
+  adapter_->cycle();
+  adapter_->cycle();
+  EXPECT_EQ(last().placeholders[0].state, PlaceholderState::kRefused);
+  EXPECT_EQ(last().placeholders[0].why, "busy");
+  EXPECT_EQ(slurm_.asked, 1);
+  now_us_ += kAskAgain_s * 1'000'000;
+  adapter_->cycle();
+  EXPECT_EQ(slurm_.asked, 2) << "it is wanted still: work runs there";
+  answer_.wanted.clear();
+  adapter_->cycle();
+  slurm_.refusal = {};
+  want({2});
+  adapter_->cycle();
+  EXPECT_EQ(slurm_.asked, 3);
+}
+
+TEST_F(AdapterTest, AReportCountsAsTakenWhenItsVersionIsTheControllersOwn) {
+  slurm_.add("train", {1});
+  answer_.version = 70;
+  EXPECT_TRUE(adapter_->cycle().changed) << "a hello: the next call is due at once";
+  EXPECT_EQ(last().seen, 0);
+  EXPECT_FALSE(adapter_->cycle().changed);
+  EXPECT_EQ(last().seen, 70);
+  EXPECT_EQ(last().wait_s, 0);
+  adapter_->cycle();
+  EXPECT_EQ(last().wait_s, 1);
+  answer_.version = 30;  // the controller began anew
+  adapter_->cycle();
+  adapter_->cycle();
+  EXPECT_EQ(last().wait_s, 0) << "it has to hear all of it again";
+}
+
+TEST_F(AdapterTest, AnotherAdapterInOurPlace) {
+  controller_down_ = true;
+  EXPECT_FALSE(adapter_->cycle().replaced);
+  refusal_code_ = "adapter_replaced";
+  EXPECT_TRUE(adapter_->cycle().replaced);
+}
+
+TEST_F(AdapterTest, SlurmsSilenceIsNoRefusal) {
+  slurm_.refusal = Error{ErrorKind::kTimeout, "too_slow", "salloc: no end", ""};
+  want({2});
+  adapter_->cycle();
+  slurm_.refusal = {};
+  adapter_->cycle();
+  adapter_->cycle();
+  EXPECT_EQ(last().placeholders[0].state, PlaceholderState::kConfirmed);
+}
+
+TEST_F(AdapterTest, NothingHasEndedWhileSlurmIsSilent) {
+  slurm_.add("train", {1});
+  want({2});
+  adapter_->cycle();
+  adapter_->cycle();
+  slurm_.silent = true;
+  answer_.wanted.clear();
+  const CycleEnd end = adapter_->cycle();
+  EXPECT_FALSE(end.slurm_answers);
+  EXPECT_FALSE(last().complete);
+  EXPECT_EQ(last().foreign.size(), 1u);
+  EXPECT_EQ(last().placeholders.size(), 1u);
+  EXPECT_EQ(slurm_.state.jobs.size(), 2u) << "nothing is released meanwhile";
+  slurm_.silent = false;
+  adapter_->cycle();
+  EXPECT_EQ(slurm_.state.jobs.size(), 1u);
+}
+
+TEST_F(AdapterTest, NothingChangesInSlurmWhileTheControllerIsSilent) {
+  want({2});
+  adapter_->cycle();
+  answer_.wanted.clear();
+  controller_down_ = true;
+  EXPECT_FALSE(adapter_->cycle().controller_answers);
+  EXPECT_EQ(slurm_.state.jobs.size(), 1u);
+  restart();
+  adapter_->cycle();
+  EXPECT_EQ(slurm_.state.jobs.size(), 1u) << "it does not know yet what is wanted";
+}
+
+TEST_F(AdapterTest, AnEndIsToldBeforeItIsAskedForAgain) {
+  want({2});
+  adapter_->cycle();
+  slurm_.state.jobs[0].phase = JobPhase::kEnded;
+  slurm_.state.jobs[0].state = "CANCELLED";
+  controller_down_ = true;
+  adapter_->cycle();
+  adapter_->cycle();
+  EXPECT_EQ(slurm_.asked, 1);
+  controller_down_ = false;
+  adapter_->cycle();
+  EXPECT_EQ(last().placeholders[0].state, PlaceholderState::kEnded);
+  adapter_->cycle();
+  EXPECT_EQ(slurm_.asked, 2);
+  EXPECT_EQ(last().placeholders[0].state, PlaceholderState::kConfirmed);
+}
+
+// Slurm 22.05 names no devices of a job that is ending, and gives them to others meanwhile.
+TEST_F(AdapterTest, AJobThatIsEndingKeepsItsDevices) {
+  JobSeen& job = slurm_.add("train", {1});
+  adapter_->cycle();
+  job.phase = JobPhase::kEnding;
+  job.devices_known = false;
+  job.held[0].devices.clear();
+  adapter_->cycle();
+  EXPECT_EQ(last().foreign[0].held[0].devices, std::vector<int>{1});
+  adapter_->cycle();
+  EXPECT_EQ(last().foreign[0].held[0].devices, std::vector<int>{1});
+  slurm_.add("other", {3});
+  restart();
+  adapter_->cycle();
+  EXPECT_EQ(last().foreign[0].held[0].devices, (std::vector<int>{0, 1, 2}))
+      << "all that no other job has, where nobody knows";
+}
+
+}  // namespace
+}  // namespace dove::slurm

@@ -1,0 +1,46 @@
+// SlurmCluster: what the adapter asks of a Slurm.
+//
+// CommandCluster asks a real one by its commands. Calls block, each for at most a few seconds. One
+// thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "slurm/observed.h"
+
+namespace dove::slurm {
+
+// The mark in the administrator's comment of each placeholder.
+inline constexpr const char kMark[] = "dovetail";
+
+// A placeholder: an allocation on one node that runs nothing.
+struct Ask {
+  std::string name;  // of the Slurm job
+  std::string node;
+  std::vector<std::string> partitions;  // it may be in one of them; empty: Slurm's default
+  std::string gres;                     // "gpu:h200_2:1"; "": no device
+  int cpus = 1;
+  std::int64_t memory_bytes = 0;
+  std::int64_t limit_minutes = 0;  // 0: none
+  std::string user;                // whom Slurm accounts it to, if it is a Linux user here
+};
+
+class SlurmCluster {
+ public:
+  virtual ~SlurmCluster() = default;
+
+  // Everything, or an error: a part is never given for the whole.
+  virtual Result<Observed> observe() = 0;
+  // Its id. It runs when this returns, else it is in no queue: kConflict says why Slurm has nothing
+  // for it now, another error what went wrong.
+  virtual Result<std::int64_t> ask(const Ask& ask) = 0;
+  // Ends it. Success too when it had ended.
+  virtual Result<void> release(std::int64_t job) = 0;
+  // Gives it another time limit, counted from its start; 0: none.
+  virtual Result<void> set_limit(std::int64_t job, std::int64_t limit_minutes) = 0;
+};
+
+}  // namespace dove::slurm

@@ -1,0 +1,145 @@
+#include "slurm/command_cluster.h"
+
+#include <fmt/format.h>
+#include <pwd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+#include "slurm/slurm_json.h"
+
+namespace dove::slurm {
+namespace {
+
+constexpr std::size_t kTextMax = 64 << 10;
+constexpr std::int64_t kMebibyte = 1 << 20;
+
+Error refused(const CommandEnd& end, const std::string& program) {
+  return Error{ErrorKind::kUnavailable, "slurm_command",
+               fmt::format("{} exits with {}: {}", program, end.code, end.said), ""};
+}
+
+// What salloc says when there is no room now; everything else is a matter of rights or settings.
+bool is_about_room(std::string_view said) {
+  for (const std::string_view words :
+       {"Requested nodes are busy", "Immediate execution impossible", "node(s) are not available",
+        "Required node not available", "Nodes required for job are DOWN, DRAINED"}) {
+    if (said.find(words) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+// The id in "salloc: Granted job allocation 6"; 0: there is none.
+std::int64_t granted(std::string_view said) {
+  constexpr std::string_view kWords = "Granted job allocation ";
+  const std::size_t at = said.find(kWords);
+  if (at == std::string_view::npos) return 0;
+  const std::string_view rest = said.substr(at + kWords.size());
+  std::int64_t id = 0;
+  std::from_chars(rest.data(), rest.data() + rest.size(), id);
+  return id;
+}
+
+bool is_linux_user(const std::string& name) {
+  return !name.empty() && name.front() != '-' && ::getpwnam(name.c_str()) != nullptr;
+}
+
+}  // namespace
+
+std::vector<std::string> placeholder_command(const Ask& ask, bool for_user) {
+  std::vector<std::string> words = {
+      "salloc",
+      "--no-shell",
+      "--immediate=1",
+      "--priority=TOP",
+      "--job-name=" + ask.name,
+      "--nodelist=" + ask.node,
+      "--nodes=1",
+      "--ntasks=1",
+      fmt::format("--cpus-per-task={}", std::max(ask.cpus, 1)),
+      fmt::format("--mem={}M",
+                  std::max<std::int64_t>((ask.memory_bytes + kMebibyte - 1) / kMebibyte, 1)),
+      fmt::format("--time={}", ask.limit_minutes),
+      "--chdir=/"};
+  if (!ask.gres.empty()) words.push_back("--gres=" + ask.gres);
+  if (!ask.partitions.empty()) {
+    words.push_back(fmt::format("--partition={}", fmt::join(ask.partitions, ",")));
+  }
+  if (for_user) {
+    words.push_back("--uid=" + ask.user);
+    const passwd* entry = ::getpwnam(ask.user.c_str());
+    if (entry != nullptr) words.push_back(fmt::format("--gid={}", entry->pw_gid));
+  }
+  return words;
+}
+
+CommandCluster::CommandCluster(Run run) : run_(std::move(run)) {
+  if (!run_) {
+    run_ = [](const std::vector<std::string>& command, std::size_t output_max) {
+      return run_command(command, std::chrono::seconds(10), output_max);
+    };
+  }
+}
+
+Result<CommandEnd> CommandCluster::run(const std::vector<std::string>& command) const {
+  return run_(command, kTextMax);
+}
+
+Result<Observed> CommandCluster::observe() {
+  Observed seen;
+  TRY_ASSIGN(const CommandEnd nodes, run_({"sinfo", "--json"}, kJsonBytesMax));
+  if (nodes.code != 0) return refused(nodes, "sinfo");
+  TRY_ASSIGN(seen.nodes, read_nodes(nodes.output));
+  TRY_ASSIGN(const CommandEnd jobs, run_({"squeue", "--json"}, kJsonBytesMax));
+  if (jobs.code != 0) return refused(jobs, "squeue");
+  TRY_ASSIGN(seen.jobs, read_jobs(jobs.output, seen.nodes));
+  return seen;
+}
+
+Result<std::int64_t> CommandCluster::allocate(const Ask& ask, bool for_user) const {
+  TRY_ASSIGN(const CommandEnd end, run(placeholder_command(ask, for_user)));
+  const std::int64_t id = granted(end.said);
+  if (end.code == 0 && id > 0) return id;
+  if (id > 0) TRY(run({"scancel", std::to_string(id)}));
+  if (is_about_room(end.said)) {
+    return Error{ErrorKind::kConflict, "no_room", "Slurm has no room: " + end.said, ""};
+  }
+  return refused(end, "salloc");
+}
+
+Result<std::int64_t> CommandCluster::ask(const Ask& ask) {
+  const bool for_user = is_linux_user(ask.user);
+  Result<std::int64_t> id = allocate(ask, for_user);
+  // The user may have no account in Slurm; the devices are to be held all the same.
+  if (!id.ok() && for_user && id.error().code == "slurm_command") id = allocate(ask, false);
+  if (!id.ok()) return id;
+  const std::string number = std::to_string(*id);
+  const auto marked =
+      run({"scontrol", "update", "JobId=" + number, fmt::format("AdminComment={}", kMark)});
+  if (marked.ok() && marked->code == 0) return id;
+  TRY(release(*id));
+  if (!marked.ok()) return marked.error();
+  return Error{ErrorKind::kDenied, "not_administrator",
+               fmt::format("the placeholder cannot be marked ({}); run dove slurm as root or as "
+                           "SlurmUser",
+                           marked->said),
+               ""};
+}
+
+Result<void> CommandCluster::release(std::int64_t job) {
+  TRY_ASSIGN(const CommandEnd end, run({"scancel", std::to_string(job)}));
+  if (end.code == 0 || end.said.find("Invalid job id") != std::string::npos) return {};
+  return refused(end, "scancel");
+}
+
+Result<void> CommandCluster::set_limit(std::int64_t job, std::int64_t limit_minutes) {
+  const std::string limit = limit_minutes == 0 ? "UNLIMITED" : std::to_string(limit_minutes);
+  TRY_ASSIGN(const CommandEnd end,
+             run({"scontrol", "update", "JobId=" + std::to_string(job), "TimeLimit=" + limit}));
+  if (end.code == 0) return {};
+  return refused(end, "scontrol");
+}
+
+}  // namespace dove::slurm

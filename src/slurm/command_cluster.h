@@ -1,0 +1,39 @@
+// CommandCluster: a real Slurm, asked by its commands (squeue, sinfo, salloc, scancel, scontrol).
+//
+// A placeholder is an allocation without a shell (`salloc --no-shell --immediate`): it starts in
+// the call or not at all, and nothing runs on its node. It bears our mark in the administrator's
+// comment, which takes Slurm's administrator (root or SlurmUser). SLURM_CONF says which Slurm.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "slurm/cluster.h"
+#include "slurm/command_run.h"
+
+namespace dove::slurm {
+
+class CommandCluster : public SlurmCluster {
+ public:
+  using Run = std::function<Result<CommandEnd>(const std::vector<std::string>& command,
+                                               std::size_t output_max)>;
+  // `run`: how a command is run, for tests; else run_command().
+  explicit CommandCluster(Run run = {});
+
+  Result<Observed> observe() override;
+  Result<std::int64_t> ask(const Ask& ask) override;
+  Result<void> release(std::int64_t job) override;
+  Result<void> set_limit(std::int64_t job, std::int64_t limit_minutes) override;
+
+ private:
+  Result<CommandEnd> run(const std::vector<std::string>& command) const;
+  Result<std::int64_t> allocate(const Ask& ask, bool for_user) const;
+
+  Run run_;
+};
+
+// The arguments of the salloc of a placeholder. `for_user`: accounted to ask.user.
+std::vector<std::string> placeholder_command(const Ask& ask, bool for_user);
+
+}  // namespace dove::slurm

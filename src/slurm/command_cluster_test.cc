@@ -1,0 +1,137 @@
+#include "slurm/command_cluster.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "slurm/recorded_for_test.h"
+
+namespace dove::slurm {
+namespace {
+
+using Words = std::vector<std::string>;
+
+// Slurm's commands, as far as a test needs them.
+struct FakeCommands {
+  CommandEnd salloc{0, "", "salloc: Granted job allocation 316"};
+  CommandEnd for_users{0, "", "salloc: Granted job allocation 316"};
+  int update = 0;
+  std::vector<Words> ran;
+
+  CommandCluster::Run run() {
+    return [this](const Words& command, std::size_t) -> Result<CommandEnd> {
+      ran.push_back(command);
+      if (command[0] == "sinfo") return CommandEnd{0, kRecordedNodes, ""};
+      if (command[0] == "squeue") return CommandEnd{0, kRecordedJobs, ""};
+      if (command[0] == "scontrol") return CommandEnd{update, "", "Access/permission denied"};
+      if (command[0] != "salloc") return CommandEnd{};
+      const bool for_user = std::any_of(command.begin(), command.end(), [](const auto& word) {
+        return word.starts_with("--uid=");
+      });
+      return for_user ? for_users : salloc;
+    };
+  }
+  int count(const char* program) const {
+    return static_cast<int>(std::count_if(
+        ran.begin(), ran.end(), [&](const Words& command) { return command[0] == program; }));
+  }
+};
+
+Ask ask_for(const char* user) {
+  Ask ask;
+  ask.name = "dove-17.2@dove";
+  ask.node = "n1";
+  ask.partitions = {"gpu", "all"};
+  ask.gres = "gpu:h200_2:1";
+  ask.cpus = 2;
+  ask.memory_bytes = (std::int64_t{4} << 30) + 1;
+  ask.limit_minutes = 62;
+  ask.user = user;
+  return ask;
+}
+
+TEST(CommandCluster, TheCommandOfAPlaceholder) {
+  const Words command = placeholder_command(ask_for("root"), true);
+  EXPECT_EQ(command,
+            (Words{"salloc", "--no-shell", "--immediate=1", "--priority=TOP",
+                   "--job-name=dove-17.2@dove", "--nodelist=n1", "--nodes=1", "--ntasks=1",
+                   "--cpus-per-task=2", "--mem=4097M", "--time=62", "--chdir=/",
+                   "--gres=gpu:h200_2:1", "--partition=gpu,all", "--uid=root", "--gid=0"}));
+}
+
+TEST(CommandCluster, NeverAllMemoryOfTheNode) {
+  Ask ask = ask_for("");
+  ask.memory_bytes = 0;
+  const Words command = placeholder_command(ask, false);
+  EXPECT_NE(std::find(command.begin(), command.end(), "--mem=1M"), command.end());
+}
+
+TEST(CommandCluster, ObservesNodesAndJobs) {
+  FakeCommands commands;
+  const auto seen = CommandCluster(commands.run()).observe();
+  ASSERT_TRUE(seen.ok()) << seen.error().message;
+  EXPECT_EQ(seen->nodes.size(), 2u);
+  EXPECT_EQ(seen->jobs.size(), 6u);
+}
+
+TEST(CommandCluster, WhatIsGrantedIsMarked) {
+  FakeCommands commands;
+  EXPECT_EQ(*CommandCluster(commands.run()).ask(ask_for("root")), 316);
+  EXPECT_EQ(commands.ran.back(),
+            (Words{"scontrol", "update", "JobId=316", "AdminComment=dovetail"}));
+}
+
+TEST(CommandCluster, WhatCannotBeMarkedIsReleased) {
+  FakeCommands commands;
+  commands.update = 1;
+  EXPECT_EQ(CommandCluster(commands.run()).ask(ask_for("root")).error().code, "not_administrator");
+  EXPECT_EQ(commands.ran.back(), (Words{"scancel", "316"}));
+}
+
+TEST(CommandCluster, NoRoomIsNotTriedTwice) {
+  FakeCommands commands;
+  commands.for_users = {1, "",
+                        "salloc: error: Unable to allocate resources: Requested nodes are busy"};
+  EXPECT_EQ(CommandCluster(commands.run()).ask(ask_for("root")).error().kind, ErrorKind::kConflict);
+  EXPECT_EQ(commands.count("salloc"), 1);
+}
+
+TEST(CommandCluster, AUserWithoutAccountInSlurmIsHeldForAllTheSame) {
+  FakeCommands commands;
+  commands.for_users = {1, "", "salloc: error: Invalid account or account/partition combination"};
+  EXPECT_EQ(*CommandCluster(commands.run()).ask(ask_for("root")), 316);
+  EXPECT_EQ(commands.count("salloc"), 2);
+  EXPECT_EQ(*CommandCluster(commands.run()).ask(ask_for("no such user")), 316);
+  EXPECT_EQ(commands.count("salloc"), 3);
+}
+
+TEST(CommandRun, OutputEndAndLimits) {
+  const auto end = run_command({"sh", "-c", "echo out; echo err >&2; exit 3"});
+  ASSERT_TRUE(end.ok());
+  EXPECT_EQ(end->output, "out\n");
+  EXPECT_EQ(end->said, "err");
+  EXPECT_EQ(end->code, 3);
+  EXPECT_EQ(run_command({"no-such-command-of-slurm"}).error().code, "cannot_start");
+  EXPECT_EQ(run_command({"sh", "-c", "sleep 60"}, std::chrono::milliseconds(50)).error().code,
+            "too_slow");
+  EXPECT_EQ(run_command({"sh", "-c", "exec >&- 2>&-; sleep 60"}, std::chrono::milliseconds(50))
+                .error()
+                .code,
+            "too_slow");
+  EXPECT_EQ(run_command({"sh", "-c", "while :; do echo much; done"}, std::chrono::seconds(10), 4096)
+                .error()
+                .code,
+            "too_much");
+}
+
+TEST(CommandRun, UsersSettingsOfSlurmAreNotHandedOn) {
+  ::setenv("SALLOC_PARTITION", "other", 1);
+  ::setenv("SLURM_CONF", "/etc/slurm/x.conf", 1);
+  EXPECT_EQ(run_command({"sh", "-c", "echo \"$SALLOC_PARTITION|$SLURM_CONF\""})->output,
+            "|/etc/slurm/x.conf\n");
+  ::unsetenv("SALLOC_PARTITION");
+  ::unsetenv("SLURM_CONF");
+}
+
+}  // namespace
+}  // namespace dove::slurm

@@ -1,0 +1,80 @@
+// A Slurm with one node n1 of four devices, in memory. It gives one device to whoever asks for it,
+// if it is free.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "slurm/cluster.h"
+
+namespace dove::slurm {
+
+inline constexpr std::int64_t kStart_us = 1'000'000'000'000;
+
+class FakeSlurm : public SlurmCluster {
+ public:
+  FakeSlurm() {
+    NodeSeen node;
+    node.name = "n1";
+    node.device_types = {"h_0", "h_1", "h_2", "h_3"};
+    state.nodes.push_back(node);
+  }
+
+  Result<Observed> observe() override {
+    if (silent) return Error{ErrorKind::kUnavailable, "slurm_command", "no answer", ""};
+    return state;
+  }
+  Result<std::int64_t> ask(const Ask& ask) override {
+    ++asked;
+    if (!refusal.code.empty()) return refusal;
+    std::vector<int> devices;
+    if (!ask.gres.empty()) devices.push_back(ask.gres.at(6) - '0');  // "gpu:h_2:1"
+    for (const int device : devices) {
+      if (holder(device) != nullptr) return Error{ErrorKind::kConflict, "no_room", "busy", ""};
+    }
+    const std::int64_t id = add(ask.name, std::move(devices), kMark).id;
+    if (loses_answers) return Error{ErrorKind::kTimeout, "too_slow", "no end", ""};
+    return id;
+  }
+  Result<void> release(std::int64_t id) override {
+    std::erase_if(state.jobs, [id](const JobSeen& job) { return job.id == id; });
+    return {};
+  }
+  Result<void> set_limit(std::int64_t, std::int64_t) override { return {}; }
+
+  JobSeen& add(const std::string& name, std::vector<int> devices, const char* mark = "") {
+    JobSeen job;
+    job.id = ++last_id;
+    job.name = name;
+    job.user = "ada";
+    job.phase = JobPhase::kHolding;
+    job.mark = mark;
+    job.wants_devices = true;
+    job.started_s = kStart_us / 1'000'000;
+    job.held = {{"n1", {0}, std::move(devices), 0}};
+    state.jobs.push_back(job);
+    return state.jobs.back();
+  }
+
+  // Whose processes may use it; ending jobs included.
+  const JobSeen* holder(int device) const {
+    for (const JobSeen& job : state.jobs) {
+      if (job.phase == JobPhase::kEnded) continue;
+      for (const HeldOnNode& held : job.held) {
+        if (std::count(held.devices.begin(), held.devices.end(), device) > 0) return &job;
+      }
+    }
+    return nullptr;
+  }
+
+  Observed state;
+  bool loses_answers = false;  // what is asked for is given, and nobody hears of it
+  bool silent = false;
+  Error refusal;
+  int asked = 0;
+  std::int64_t last_id = 1000;
+};
+
+}  // namespace dove::slurm

@@ -1,0 +1,71 @@
+// What a Slurm says of itself at one look: its nodes, and its jobs with what they hold.
+//
+// Plain values. Nodes, cores and devices are named as our inventory names them: a device by its
+// index, which is the IDX of Slurm's GRES "gpu"; a core by its number, counted through the sockets.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace dove::slurm {
+
+struct NodeSeen {
+  enum class State { kUp, kDrained, kDown };
+  std::string name;
+  State state = State::kUp;
+  bool settles = false;  // down because Slurm has not heard of it yet, or lately not
+  std::string reason;    // why it is drained or down, in Slurm's words
+  std::vector<std::string> device_types;  // GRES type by index of the device; "": untyped
+  int cores_per_socket = 1;
+  int threads_per_core = 1;
+  std::vector<std::string> partitions;
+};
+
+enum class JobPhase {
+  kWaiting,
+  kHolding,  // it runs, is suspended or starts: its devices are its own
+  kEnding,   // its processes are being ended; Slurm may give its devices to others already
+  kEnded,    // its record is still there
+};
+
+// What a job holds on one node.
+struct HeldOnNode {
+  std::string node;
+  std::vector<int> cores;
+  std::vector<int> devices;
+  std::int64_t memory_bytes = 0;
+  bool operator==(const HeldOnNode&) const = default;
+};
+
+struct JobSeen {
+  std::int64_t id = 0;
+  std::string name;
+  std::string user;
+  std::string account;
+  std::string partition;
+  JobPhase phase = JobPhase::kWaiting;
+  std::string state;  // Slurm's word for it
+  std::int64_t priority = 0;
+  std::int64_t started_s = 0;  // since 1970 UTC; 0: it has not
+  std::int64_t ends_s = 0;     // when its time limit ends it; 0: it has none
+  std::string mark;            // the administrator's comment, which users cannot set
+  bool wants_devices = false;
+  bool devices_known = true;     // false: Slurm no longer says which devices it has
+  std::vector<HeldOnNode> held;  // of one that has ended: at most its node, with nothing
+};
+
+struct Observed {
+  std::vector<NodeSeen> nodes;
+  std::vector<JobSeen> jobs;
+
+  const NodeSeen* find_node(const std::string& name) const {
+    for (const NodeSeen& node : nodes) {
+      if (node.name == name) return &node;
+    }
+    return nullptr;
+  }
+};
+
+}  // namespace dove::slurm

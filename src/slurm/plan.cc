@@ -1,0 +1,247 @@
+#include "slurm/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "slurm/gres.h"
+
+namespace dove::slurm {
+namespace {
+
+// A placeholder ends later than its job is to, so that Slurm never ends it first.
+constexpr std::int64_t kMargin_minutes = 2;
+// Its end may differ from what is wanted by this much without being set anew.
+constexpr std::int64_t kSlack_s = 180;
+
+struct Found {
+  std::vector<const JobSeen*> living;    // marked, holding or waiting; the oldest first
+  std::vector<const JobSeen*> unmarked;  // by our name, but nothing proves that they are ours
+  const JobSeen* ended = nullptr;        // marked, and over or ending; the youngest
+};
+
+using FoundByKey = std::map<PlaceholderKey, Found>;
+
+std::int64_t limit_minutes(std::int64_t from_s, std::int64_t until_s) {
+  if (until_s == 0) return 0;
+  return std::max<std::int64_t>((until_s - from_s + 59) / 60, 1) + kMargin_minutes;
+}
+
+// Where it is or was; "" for one that holds nothing.
+std::string node_of(const JobSeen& job) { return job.held.empty() ? "" : job.held[0].node; }
+
+FoundByKey find_all(const Observed& observed, const std::vector<Wanted>& wanted,
+                    const std::string& cluster, std::vector<std::int64_t>& nowhere) {
+  FoundByKey found;
+  for (const JobSeen& job : observed.jobs) {
+    const auto name = read_placeholder_name(job.name, cluster);
+    if (!name) continue;
+    const bool over = job.phase == JobPhase::kEnded || job.phase == JobPhase::kEnding;
+    const bool marked = job.mark == kMark;
+    if (over && !marked) continue;
+    const std::string node = node_of(job);
+    if (over) {
+      for (const Wanted& one : wanted) {
+        if (one.key.job != name->first || one.key.attempt != name->second) continue;
+        if (!node.empty() && node != one.key.node) continue;
+        Found& here = found[one.key];
+        if (here.ended == nullptr || here.ended->id < job.id) here.ended = &job;
+      }
+      continue;
+    }
+    if (node.empty()) {
+      nowhere.push_back(job.id);  // it waits in Slurm's queue, where nothing of ours may be
+      continue;
+    }
+    Found& here = found[{name->first, name->second, node}];
+    (marked ? here.living : here.unmarked).push_back(&job);
+  }
+  for (auto& [key, here] : found) {
+    std::sort(here.living.begin(), here.living.end(),
+              [](const JobSeen* a, const JobSeen* b) { return a->id < b->id; });
+  }
+  return found;
+}
+
+// The job that holds one of the devices on the node; our own placeholders do not count.
+const JobSeen* holder_of(const Observed& observed, const Wanted& wanted,
+                         const std::string& cluster) {
+  for (const JobSeen& job : observed.jobs) {
+    if (is_placeholder(job, cluster)) continue;
+    for (const HeldOnNode& held : job.held) {
+      if (held.node != wanted.key.node) continue;
+      for (const int device : wanted.devices) {
+        if (std::find(held.devices.begin(), held.devices.end(), device) != held.devices.end()) {
+          return &job;
+        }
+      }
+    }
+  }
+  return nullptr;
+}
+
+// What keeps it from being asked for; "" when nothing does.
+std::string obstacle(const Observed& observed, const Wanted& wanted, const std::string& cluster,
+                     Ask& ask) {
+  const NodeSeen* node = observed.find_node(wanted.key.node);
+  if (node == nullptr) return fmt::format("Slurm has no node {}", wanted.key.node);
+  if (node->state != NodeSeen::State::kUp) {
+    return fmt::format("node {} is {} in Slurm: {}", node->name,
+                       node->state == NodeSeen::State::kDown ? "down" : "drained", node->reason);
+  }
+  const Result<std::string> gres = pinned_gres(node->device_types, wanted.devices);
+  if (!gres.ok()) return gres.error().message;
+  if (const JobSeen* holder = holder_of(observed, wanted, cluster)) {
+    return fmt::format("Slurm job {} of {} {} on it", holder->id, holder->user,
+                       holder->phase == JobPhase::kEnding ? "is still ending" : "runs");
+  }
+  ask.node = node->name;
+  ask.partitions = node->partitions;
+  ask.gres = *gres;
+  ask.cpus = std::max<int>(static_cast<int>(wanted.cores.size()), 1) * node->threads_per_core;
+  return "";
+}
+
+class Planner {
+ public:
+  Planner(const Observed& observed, const PlanMemory& memory, const std::string& cluster,
+          std::int64_t now_s, Plan& plan)
+      : observed_(observed), memory_(memory), cluster_(cluster), now_s_(now_s), plan_(plan) {}
+
+  void meet(const Wanted& wanted, const Found& found) {
+    for (const JobSeen* job : found.unmarked) plan_.cancel.push_back(job->id);
+    if (!found.living.empty()) return keep(wanted, found);
+    // They are to be gone before it is asked for.
+    if (!found.unmarked.empty()) return report(wanted, 0, PlaceholderState::kAsked, "");
+    const auto refusal = memory_.refused.find(wanted.key);
+    if (refusal != memory_.refused.end() &&
+        !(refusal->second.told && now_s_ - refusal->second.at_s >= kAskAgain_s)) {
+      return report(wanted, 0, PlaceholderState::kRefused, refusal->second.why);
+    }
+    if (found.ended != nullptr && !memory_.ended_told.contains(found.ended->id)) {
+      return report(wanted, found.ended->id, PlaceholderState::kEnded,
+                    fmt::format("Slurm job {} is {}", found.ended->id, found.ended->state));
+    }
+    ask(wanted);
+  }
+
+ private:
+  void report(const Wanted& wanted, std::int64_t id, PlaceholderState state, std::string why,
+              std::vector<int> devices = {}) {
+    plan_.reports.push_back({wanted.key, id, state, std::move(why), std::move(devices)});
+  }
+
+  void refuse(const Wanted& wanted, std::string why) {
+    plan_.newly_refused[wanted.key] = why;
+    report(wanted, 0, PlaceholderState::kRefused, std::move(why));
+  }
+
+  // The oldest stays when it holds what is wanted; there is never a second one.
+  void keep(const Wanted& wanted, const Found& found) {
+    const JobSeen& job = *found.living[0];
+    for (std::size_t i = 1; i < found.living.size(); ++i) {
+      plan_.cancel.push_back(found.living[i]->id);
+    }
+    const HeldOnNode& held = job.held[0];
+    std::vector<int> devices = wanted.devices;
+    std::sort(devices.begin(), devices.end());
+    if (!job.devices_known || held.devices != devices) {
+      plan_.cancel.push_back(job.id);
+      return refuse(wanted, fmt::format("Slurm gave devices {} in place of {}",
+                                        fmt::join(held.devices, ","), fmt::join(devices, ",")));
+    }
+    // A limit is set in whole minutes, and a look at Slurm may be a minute old.
+    const std::int64_t ends_s =
+        wanted.until_s == 0 ? 0 : job.started_s + limit_minutes(job.started_s, wanted.until_s) * 60;
+    const bool has_end = job.ends_s != 0;
+    if (has_end != (ends_s != 0) || (has_end && job.ends_s + kSlack_s < ends_s)) {
+      plan_.limits.push_back({job.id, limit_minutes(job.started_s, wanted.until_s)});
+    }
+    report(wanted, job.id, PlaceholderState::kConfirmed, "", held.devices);
+  }
+
+  void ask(const Wanted& wanted) {
+    // After slurmctld's start no node has answered yet; that is no reason to refuse.
+    const NodeSeen* node = observed_.find_node(wanted.key.node);
+    if (node != nullptr && node->settles) {
+      return report(wanted, 0, PlaceholderState::kAsked, "Slurm waits for the node to answer");
+    }
+    Ask ask;
+    ask.name = placeholder_name(wanted.key.job, wanted.key.attempt, cluster_);
+    ask.memory_bytes = wanted.memory_bytes;
+    ask.limit_minutes = limit_minutes(now_s_, wanted.until_s);
+    ask.user = wanted.user;
+    std::string why = obstacle(observed_, wanted, cluster_, ask);
+    if (!why.empty()) return refuse(wanted, std::move(why));
+    plan_.submit.push_back({wanted.key, std::move(ask)});
+    report(wanted, 0, PlaceholderState::kAsked, "");
+  }
+
+  const Observed& observed_;
+  const PlanMemory& memory_;
+  const std::string& cluster_;
+  std::int64_t now_s_;
+  Plan& plan_;
+};
+
+}  // namespace
+
+std::string_view word(PlaceholderState state) {
+  switch (state) {
+    case PlaceholderState::kAsked:
+      return "asked";
+    case PlaceholderState::kConfirmed:
+      return "confirmed";
+    case PlaceholderState::kRefused:
+      return "refused";
+    case PlaceholderState::kEnded:
+      return "ended";
+  }
+  return "";
+}
+
+std::string placeholder_name(std::int64_t job, std::int64_t attempt, const std::string& cluster) {
+  return fmt::format("dove-{}.{}@{}", job, attempt, cluster);
+}
+
+std::optional<std::pair<std::int64_t, std::int64_t>> read_placeholder_name(
+    std::string_view name, const std::string& cluster) {
+  constexpr std::string_view kBegin = "dove-";
+  if (!name.starts_with(kBegin)) return std::nullopt;
+  std::pair<std::int64_t, std::int64_t> numbers;
+  const char* const end = name.data() + name.size();
+  const auto job = std::from_chars(name.data() + kBegin.size(), end, numbers.first);
+  if (job.ec != std::errc() || job.ptr == end || *job.ptr != '.') return std::nullopt;
+  const auto attempt = std::from_chars(job.ptr + 1, end, numbers.second);
+  if (attempt.ec != std::errc() || attempt.ptr == end || *attempt.ptr != '@') return std::nullopt;
+  // What reads as the same numbers may still be written otherwise.
+  if (name != placeholder_name(numbers.first, numbers.second, cluster)) return std::nullopt;
+  return numbers;
+}
+
+bool is_placeholder(const JobSeen& job, const std::string& cluster) {
+  return job.mark == kMark && read_placeholder_name(job.name, cluster).has_value();
+}
+
+Plan plan(const Observed& observed, const std::vector<Wanted>& wanted, const PlanMemory& memory,
+          const std::string& cluster, std::int64_t now_s) {
+  Plan plan;
+  const FoundByKey found = find_all(observed, wanted, cluster, plan.cancel);
+  std::set<PlaceholderKey> named;
+  Planner planner(observed, memory, cluster, now_s, plan);
+  for (const Wanted& one : wanted) {
+    if (!named.insert(one.key).second) continue;  // named twice
+    const auto at = found.find(one.key);
+    planner.meet(one, at == found.end() ? Found() : at->second);
+  }
+  for (const auto& [key, here] : found) {
+    if (named.contains(key)) continue;
+    for (const JobSeen* job : here.living) plan.cancel.push_back(job->id);
+    for (const JobSeen* job : here.unmarked) plan.cancel.push_back(job->id);
+  }
+  return plan;
+}
+
+}  // namespace dove::slurm

@@ -1,0 +1,98 @@
+// What to ask Slurm for and what to release, given what it holds and what the ledger wants.
+//
+// Pure, level-triggered and idempotent: it is computed anew from each look at Slurm, so that
+// answers that were lost, late or doubled do no harm. There is at most one placeholder for each
+// (job, attempt, node).
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "slurm/cluster.h"
+#include "slurm/observed.h"
+
+namespace dove::slurm {
+
+struct PlaceholderKey {
+  std::int64_t job = 0;
+  std::int64_t attempt = 0;
+  std::string node;
+  auto operator<=>(const PlaceholderKey&) const = default;
+};
+
+// What the ledger wants held in Slurm.
+struct Wanted {
+  PlaceholderKey key;
+  std::vector<int> cores;
+  std::vector<int> devices;
+  std::int64_t memory_bytes = 0;
+  std::int64_t until_s = 0;  // since 1970 UTC; 0: no end
+  std::string user;
+  std::string name;
+};
+
+enum class PlaceholderState { kAsked, kConfirmed, kRefused, kEnded };
+std::string_view word(PlaceholderState state);
+
+// What is reported about a placeholder that is wanted.
+struct PlaceholderReport {
+  PlaceholderKey key;
+  std::int64_t id = 0;  // of the Slurm job; 0: it has none
+  PlaceholderState state = PlaceholderState::kAsked;
+  std::string why;
+  std::vector<int> devices;
+  bool operator==(const PlaceholderReport&) const = default;
+};
+
+struct Refusal {
+  std::string why;
+  std::int64_t at_s = 0;  // since 1970 UTC
+  bool told = false;      // the ledger has heard of it
+};
+
+// What this process remembers; all of it may be lost.
+struct PlanMemory {
+  // While it is wanted. What is wanted still, some time after the ledger has heard of the refusal,
+  // is asked for again: work runs there that lost its placeholder.
+  std::map<PlaceholderKey, Refusal> refused;
+  std::set<std::int64_t> ended_told;  // Slurm jobs whose end the ledger has heard of
+};
+
+inline constexpr std::int64_t kAskAgain_s = 5;
+
+struct Submission {
+  PlaceholderKey key;
+  Ask ask;
+};
+
+struct LimitChange {
+  std::int64_t id = 0;
+  std::int64_t limit_minutes = 0;
+};
+
+struct Plan {
+  std::vector<Submission> submit;
+  std::vector<std::int64_t> cancel;
+  std::vector<LimitChange> limits;
+  std::vector<PlaceholderReport> reports;               // one for each that is wanted
+  std::map<PlaceholderKey, std::string> newly_refused;  // to be kept in the memory
+};
+
+// "dove-17.2@dove", and back: none for another's name, or another cluster's.
+std::string placeholder_name(std::int64_t job, std::int64_t attempt, const std::string& cluster);
+std::optional<std::pair<std::int64_t, std::int64_t>> read_placeholder_name(
+    std::string_view name, const std::string& cluster);
+// Whether it is one of ours: by its name and our mark, which users cannot set.
+bool is_placeholder(const JobSeen& job, const std::string& cluster);
+
+// `cluster`: whose placeholders these are. `now_s`: since 1970 UTC.
+Plan plan(const Observed& observed, const std::vector<Wanted>& wanted, const PlanMemory& memory,
+          const std::string& cluster, std::int64_t now_s);
+
+}  // namespace dove::slurm

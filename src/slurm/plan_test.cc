@@ -1,0 +1,257 @@
+#include "slurm/plan.h"
+
+#include <gtest/gtest.h>
+
+namespace dove::slurm {
+namespace {
+
+constexpr std::int64_t kNow_s = 1'000'000;
+
+class PlanTest : public testing::Test {
+ protected:
+  PlanTest() {
+    NodeSeen node;
+    node.device_types = {"h_0", "h_1", "h_2", "h_3"};
+    node.partitions = {"main"};
+    for (const char* name : {"n1", "n2"}) {
+      node.name = name;
+      seen_.nodes.push_back(node);
+    }
+  }
+
+  static Wanted wanted(std::int64_t job, const char* node, std::vector<int> devices) {
+    Wanted one;
+    one.key = {job, 1, node};
+    one.cores = {4, 5};
+    one.devices = std::move(devices);
+    one.memory_bytes = std::int64_t{4} << 30;
+    one.user = "bob";
+    return one;
+  }
+
+  JobSeen& job(std::int64_t id, const std::string& name, const char* node,
+               std::vector<int> devices) {
+    JobSeen job;
+    job.id = id;
+    job.name = name;
+    job.user = "ada";
+    job.phase = JobPhase::kHolding;
+    job.state = "RUNNING";
+    job.started_s = kNow_s;
+    job.held = {{node, {0}, std::move(devices), 0}};
+    seen_.jobs.push_back(job);
+    return seen_.jobs.back();
+  }
+
+  JobSeen& placeholder(std::int64_t id, std::int64_t of_job, const char* node,
+                       std::vector<int> devices) {
+    JobSeen& made = job(id, placeholder_name(of_job, 1, "dove"), node, std::move(devices));
+    made.mark = kMark;
+    return made;
+  }
+
+  Plan make(const std::vector<Wanted>& wanted) {
+    return plan(seen_, wanted, memory_, "dove", kNow_s);
+  }
+
+  static void expect_refused(const Plan& plan, const std::string& words) {
+    EXPECT_TRUE(plan.submit.empty());
+    ASSERT_EQ(plan.reports.size(), 1u);
+    EXPECT_EQ(plan.reports[0].state, PlaceholderState::kRefused);
+    EXPECT_NE(plan.reports[0].why.find(words), std::string::npos) << plan.reports[0].why;
+    EXPECT_EQ(plan.newly_refused.size(), 1u);
+  }
+
+  Observed seen_;
+  PlanMemory memory_;
+};
+
+using Ids = std::vector<std::int64_t>;
+
+TEST(PlaceholderName, BothWays) {
+  EXPECT_EQ(placeholder_name(17, 2, "dove"), "dove-17.2@dove");
+  EXPECT_EQ(read_placeholder_name("dove-17.2@dove", "dove"),
+            (std::pair<std::int64_t, std::int64_t>(17, 2)));
+  for (const char* other : {"dove-17.2@lab", "dove-17.2", "dove-17.2@dove ", "dove-017.2@dove",
+                            "train", "dove-17@dove", "dove-x.2@dove", "dove--1.x@dove"}) {
+    EXPECT_FALSE(read_placeholder_name(other, "dove").has_value()) << other;
+  }
+}
+
+TEST_F(PlanTest, WhatIsWantedAndNotHeldIsAskedForByTypeOfItsDevice) {
+  Wanted one = wanted(17, "n1", {2});
+  one.until_s = kNow_s + 3600;
+  const Plan plan = make({one});
+  ASSERT_EQ(plan.submit.size(), 1u);
+  const Ask& ask = plan.submit[0].ask;
+  EXPECT_EQ(ask.name, "dove-17.1@dove");
+  EXPECT_EQ(ask.node, "n1");
+  EXPECT_EQ(ask.gres, "gpu:h_2:1");
+  EXPECT_EQ(ask.cpus, 2);
+  EXPECT_EQ(ask.memory_bytes, std::int64_t{4} << 30);
+  EXPECT_EQ(ask.limit_minutes, 62);
+  EXPECT_EQ(ask.user, "bob");
+  EXPECT_EQ(ask.partitions, std::vector<std::string>{"main"});
+  EXPECT_EQ(plan.reports[0].state, PlaceholderState::kAsked);
+}
+
+TEST_F(PlanTest, CoresAreAskedForWithAllTheirThreads) {
+  seen_.nodes[0].threads_per_core = 2;
+  EXPECT_EQ(make({wanted(17, "n1", {})}).submit[0].ask.cpus, 4);
+}
+
+TEST_F(PlanTest, AnAnswerThatNamesItTwiceAsksOnce) {
+  EXPECT_EQ(make({wanted(17, "n1", {2}), wanted(17, "n1", {2})}).submit.size(), 1u);
+}
+
+TEST_F(PlanTest, WhatIsHeldAsWantedIsConfirmedWithItsDevicesAndNotAskedForAgain) {
+  placeholder(1300, 17, "n1", {1, 3});
+  const Plan plan = make({wanted(17, "n1", {3, 1})});
+  EXPECT_TRUE(plan.submit.empty());
+  EXPECT_TRUE(plan.cancel.empty());
+  EXPECT_TRUE(plan.limits.empty());
+  EXPECT_EQ(plan.reports, (std::vector<PlaceholderReport>{
+                              {{17, 1, "n1"}, 1300, PlaceholderState::kConfirmed, "", {1, 3}}}));
+}
+
+TEST_F(PlanTest, WhatIsHeldAndNotWantedIsReleased) {
+  placeholder(1300, 17, "n1", {2});
+  job(1301, "train", "n1", {0});
+  const Plan plan = make({});
+  EXPECT_EQ(plan.cancel, Ids{1300});
+  EXPECT_TRUE(plan.reports.empty());
+}
+
+TEST_F(PlanTest, AnotherClustersPlaceholdersAreForeign) {
+  job(1300, "dove-17.1@lab", "n1", {2}).mark = kMark;
+  EXPECT_TRUE(make({}).cancel.empty());
+  expect_refused(make({wanted(17, "n1", {2})}), "Slurm job 1300");
+}
+
+TEST_F(PlanTest, OtherDevicesThanWantedAreReleasedAndRefused) {
+  placeholder(1300, 17, "n1", {1});
+  const Plan plan = make({wanted(17, "n1", {2})});
+  EXPECT_EQ(plan.cancel, Ids{1300});
+  expect_refused(plan, "devices 1 in place of 2");
+}
+
+TEST_F(PlanTest, TheOldestOfTwoStays) {
+  placeholder(1302, 17, "n1", {2});
+  placeholder(1300, 17, "n1", {2});
+  const Plan plan = make({wanted(17, "n1", {2})});
+  EXPECT_EQ(plan.cancel, Ids{1302});
+  EXPECT_EQ(plan.reports[0].id, 1300);
+}
+
+TEST_F(PlanTest, AUsersJobByOurNameIsNoPlaceholderAndGoes) {
+  job(1300, "dove-17.1@dove", "n1", {2});
+  const Plan plan = make({wanted(17, "n1", {2})});
+  EXPECT_EQ(plan.cancel, Ids{1300});
+  EXPECT_TRUE(plan.submit.empty()) << "it is asked for once the other is gone";
+  EXPECT_EQ(plan.reports[0].state, PlaceholderState::kAsked);
+  EXPECT_EQ(make({}).cancel, Ids{1300});
+}
+
+TEST_F(PlanTest, NothingOfOursWaitsInSlurmsQueue) {
+  JobSeen& waits = placeholder(1300, 17, "n1", {});
+  waits.phase = JobPhase::kWaiting;
+  waits.held.clear();
+  EXPECT_EQ(make({wanted(17, "n1", {2})}).cancel, Ids{1300});
+}
+
+TEST_F(PlanTest, OneThatEndedIsReportedAndThenAskedForAgain) {
+  JobSeen& over = placeholder(1300, 17, "n1", {});
+  over.phase = JobPhase::kEnded;
+  over.state = "TIMEOUT";
+  const Plan first = make({wanted(17, "n1", {2})});
+  EXPECT_TRUE(first.submit.empty());
+  EXPECT_EQ(first.reports[0].state, PlaceholderState::kEnded);
+  EXPECT_EQ(first.reports[0].why, "Slurm job 1300 is TIMEOUT");
+  memory_.ended_told.insert(1300);
+  EXPECT_EQ(make({wanted(17, "n1", {2})}).submit.size(), 1u);
+}
+
+TEST_F(PlanTest, TheEndOnOneNodeIsNotTheEndOnAnother) {
+  placeholder(1300, 17, "n1", {}).phase = JobPhase::kEnded;
+  placeholder(1301, 17, "n2", {0});
+  const Plan plan = make({wanted(17, "n1", {0}), wanted(17, "n2", {0})});
+  EXPECT_EQ(plan.reports[0].state, PlaceholderState::kEnded);
+  EXPECT_EQ(plan.reports[1].state, PlaceholderState::kConfirmed);
+}
+
+// salloc leaves the record of what it did not get; it bears no mark.
+TEST_F(PlanTest, TheRecordOfARefusalIsNoEnd) {
+  JobSeen& failed = job(1300, "dove-17.1@dove", "n1", {});
+  failed.phase = JobPhase::kEnded;
+  failed.held.clear();
+  EXPECT_EQ(make({wanted(17, "n1", {2})}).submit.size(), 1u);
+}
+
+TEST_F(PlanTest, ARefusalStandsUntilTheLedgerHasHeardOfItAndWantsItStill) {
+  memory_.refused[{17, 1, "n1"}] = {"no room", kNow_s - 60, false};
+  const Plan plan = make({wanted(17, "n1", {2})});
+  EXPECT_TRUE(plan.submit.empty());
+  EXPECT_EQ(plan.reports[0].state, PlaceholderState::kRefused);
+  EXPECT_EQ(plan.reports[0].why, "no room");
+  memory_.refused[{17, 1, "n1"}] = {"no room", kNow_s - 1, true};
+  EXPECT_TRUE(make({wanted(17, "n1", {2})}).submit.empty());
+  memory_.refused[{17, 1, "n1"}] = {"no room", kNow_s - kAskAgain_s, true};
+  EXPECT_EQ(make({wanted(17, "n1", {2})}).submit.size(), 1u);
+}
+
+TEST_F(PlanTest, ADeviceThatAForeignJobHoldsIsRefusedWithItsOwner) {
+  job(1234, "train", "n1", {0, 2});
+  expect_refused(make({wanted(17, "n1", {2})}), "Slurm job 1234 of ada runs on it");
+  EXPECT_EQ(make({wanted(17, "n1", {1})}).submit.size(), 1u);
+  EXPECT_EQ(make({wanted(17, "n2", {2})}).submit.size(), 1u);
+}
+
+TEST_F(PlanTest, ADeviceOfAJobThatIsEndingIsNotFreeYet) {
+  job(1234, "train", "n1", {2}).phase = JobPhase::kEnding;
+  expect_refused(make({wanted(17, "n1", {2})}), "still ending");
+}
+
+TEST_F(PlanTest, NodesThatAreDownDrainedOrUnknown) {
+  seen_.nodes[0].state = NodeSeen::State::kDown;
+  seen_.nodes[0].reason = "no answer";
+  expect_refused(make({wanted(17, "n1", {2})}), "node n1 is down in Slurm: no answer");
+  seen_.nodes[0].state = NodeSeen::State::kDrained;
+  expect_refused(make({wanted(17, "n1", {2})}), "drained");
+  expect_refused(make({wanted(17, "n9", {2})}), "no node n9");
+}
+
+TEST_F(PlanTest, ANodeThatSlurmHasNotHeardOfYetIsWaitedFor) {
+  seen_.nodes[0].state = NodeSeen::State::kDown;
+  seen_.nodes[0].settles = true;
+  const Plan plan = make({wanted(17, "n1", {2})});
+  EXPECT_TRUE(plan.submit.empty());
+  EXPECT_TRUE(plan.newly_refused.empty());
+  EXPECT_EQ(plan.reports[0].state, PlaceholderState::kAsked);
+}
+
+TEST_F(PlanTest, APlaceholderOnANodeThatWentDownStaysConfirmedUntilSlurmEndsIt) {
+  placeholder(1300, 17, "n1", {2});
+  seen_.nodes[0].state = NodeSeen::State::kDown;
+  EXPECT_EQ(make({wanted(17, "n1", {2})}).reports[0].state, PlaceholderState::kConfirmed);
+}
+
+TEST_F(PlanTest, DevicesThatSlurmCannotTellApart) {
+  seen_.nodes[0].device_types = {"h", "h"};
+  expect_refused(make({wanted(17, "n1", {1})}), "gres.conf");
+}
+
+TEST_F(PlanTest, ItsEndFollowsThatOfItsJob) {
+  JobSeen& held = placeholder(1300, 17, "n1", {2});
+  held.ends_s = kNow_s + 62 * 60;
+  Wanted one = wanted(17, "n1", {2});
+  one.until_s = kNow_s + 3600;
+  EXPECT_TRUE(make({one}).limits.empty());
+  one.until_s = kNow_s + 7200;
+  ASSERT_EQ(make({one}).limits.size(), 1u);
+  EXPECT_EQ(make({one}).limits[0].limit_minutes, 122);
+  one.until_s = 0;
+  EXPECT_EQ(make({one}).limits[0].limit_minutes, 0);
+}
+
+}  // namespace
+}  // namespace dove::slurm

@@ -1,0 +1,303 @@
+#include "slurm/slurm_json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "codec/json.h"
+#include "slurm/gres.h"
+#include "text/utf8.h"
+
+namespace dove::slurm {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kNodesMax = 100'000;
+constexpr std::size_t kJobsMax = 1'000'000;
+constexpr std::int64_t kMebibyte = 1 << 20;
+constexpr std::int64_t kCoresMax = 65'536;  // of a node
+
+Error not_understood(std::string what) {
+  return Error{ErrorKind::kInvalid, "slurm_output",
+               fmt::format("Slurm's answer is not understood: {}; this version of Slurm may be one "
+                           "that dove does not know (tested: 22.05)",
+                           what),
+               ""};
+}
+
+// Absent, null and of another type: "".
+std::string text_of(const json& object, const char* name) {
+  const auto at = object.find(name);
+  return at != object.end() && at->is_string() ? at->get<std::string>() : std::string();
+}
+
+// A plain number, null for "not set", or (since 23.02) {"set": true, "infinite": false, "number":
+// 7}.
+std::optional<std::int64_t> number_of(const json& object, const char* name) {
+  const auto at = object.find(name);
+  if (at == object.end()) return std::nullopt;
+  const json* value = &*at;
+  if (value->is_object()) {
+    if (!value->value("set", false) || value->value("infinite", false)) return std::nullopt;
+    const auto inner = value->find("number");
+    if (inner == value->end()) return std::nullopt;
+    value = &*inner;
+  }
+  if (!value->is_number_integer()) return std::nullopt;
+  const std::int64_t number = value->get<std::int64_t>();
+  return number < 0 ? std::nullopt : std::optional(number);
+}
+
+// A word, or (since 23.02) a list of them; in capitals.
+std::vector<std::string> words_of(const json& object, const char* name) {
+  std::vector<std::string> words;
+  const auto at = object.find(name);
+  if (at == object.end()) return words;
+  if (at->is_string()) words.push_back(at->get<std::string>());
+  if (at->is_array()) {
+    for (const json& word : *at) {
+      if (word.is_string()) words.push_back(word.get<std::string>());
+    }
+  }
+  for (std::string& word : words) {
+    std::transform(word.begin(), word.end(), word.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  }
+  return words;
+}
+
+bool has_word(const std::vector<std::string>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// Users name their jobs with any bytes, and Slurm prints them as they are.
+std::string as_utf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t good = text::utf8_bytes(text);
+    out += text.substr(0, good);
+    if (good < text.size()) out += '?';
+    text.remove_prefix(std::min(good + 1, text.size()));
+  }
+  return out;
+}
+
+// The document's list, when Slurm reports no error.
+Result<json> list_of(std::string_view text, const char* name, std::size_t most) {
+  TRY_ASSIGN(json document, codec::parse_json(as_utf8(text), kJsonBytesMax));
+  if (!document.is_object()) return not_understood("it is not an object");
+  if (const auto errors = document.find("errors");
+      errors != document.end() && errors->is_array() && !errors->empty()) {
+    const json& first = errors->front();
+    const std::string said = first.is_object() ? text_of(first, "error") : first.dump();
+    return Error{ErrorKind::kUnavailable, "slurm_error", "Slurm reports an error: " + said, ""};
+  }
+  const auto list = document.find(name);
+  if (list == document.end() || !list->is_array()) {
+    return not_understood(fmt::format("it has no list '{}'", name));
+  }
+  if (list->size() > most) return not_understood(fmt::format("more than {} {}", most, name));
+  return std::move(*list);
+}
+
+NodeSeen::State node_state(const std::vector<std::string>& words) {
+  constexpr std::array<std::string_view, 9> kDown{"DOWN",          "ERROR",          "UNKNOWN",
+                                                  "FUTURE",        "NOT_RESPONDING", "POWERED_DOWN",
+                                                  "POWERING_DOWN", "REBOOT_ISSUED",  "INVALID_REG"};
+  constexpr std::array<std::string_view, 5> kDrained{"DRAIN", "FAIL", "MAINTENANCE", "PLANNED_DOWN",
+                                                     "POWER_DOWN"};
+  for (const std::string_view word : kDown) {
+    if (has_word(words, word)) return NodeSeen::State::kDown;
+  }
+  for (const std::string_view word : kDrained) {
+    if (has_word(words, word)) return NodeSeen::State::kDrained;
+  }
+  return NodeSeen::State::kUp;
+}
+
+Result<NodeSeen> read_node(const json& object) {
+  NodeSeen node;
+  node.name = text_of(object, "name");
+  if (node.name.empty() || node.name.size() > 256) return not_understood("a node without a name");
+  std::vector<std::string> words = words_of(object, "state");
+  if (words.empty()) return not_understood(fmt::format("node {} has no state", node.name));
+  const std::vector<std::string> flags = words_of(object, "state_flags");
+  words.insert(words.end(), flags.begin(), flags.end());
+  node.state = node_state(words);
+  node.settles =
+      !has_word(words, "DOWN") && (has_word(words, "UNKNOWN") || has_word(words, "NOT_RESPONDING"));
+  if (node.state != NodeSeen::State::kUp) {
+    node.reason = text_of(object, "reason");
+    if (node.reason.empty()) node.reason = fmt::format("{}", fmt::join(words, " "));
+  }
+  TRY_ASSIGN(node.device_types, device_types(text_of(object, "gres")));
+  node.threads_per_core =
+      static_cast<int>(std::clamp<std::int64_t>(number_of(object, "threads").value_or(1), 1, 256));
+  const auto cores = number_of(object, "cores");
+  if (!cores || *cores < 1 || *cores > kCoresMax) {
+    return not_understood(fmt::format("node {} has no number of cores", node.name));
+  }
+  node.cores_per_socket = static_cast<int>(*cores);
+  if (const auto list = object.find("partitions"); list != object.end() && list->is_array()) {
+    for (const json& name : *list) {
+      if (name.is_string()) node.partitions.push_back(name.get<std::string>());
+    }
+  }
+  return node;
+}
+
+std::optional<JobPhase> phase_of(const std::vector<std::string>& words) {
+  constexpr std::array<std::string_view, 7> kWaiting{"PENDING",      "REQUEUED",    "REQUEUE_HOLD",
+                                                     "SPECIAL_EXIT", "REQUEUE_FED", "RESV_DEL_HOLD",
+                                                     "UPDATE_DB"};
+  constexpr std::array<std::string_view, 8> kHolding{"RUNNING",  "SUSPENDED",    "CONFIGURING",
+                                                     "RESIZING", "SIGNALING",    "STAGE_OUT",
+                                                     "STOPPED",  "POWER_UP_NODE"};
+  constexpr std::array<std::string_view, 11> kEnded{
+      "COMPLETED", "CANCELLED", "FAILED",        "TIMEOUT", "NODE_FAIL",    "PREEMPTED",
+      "BOOT_FAIL", "DEADLINE",  "OUT_OF_MEMORY", "REVOKED", "LAUNCH_FAILED"};
+  if (has_word(words, "COMPLETING")) return JobPhase::kEnding;
+  const auto any = [&](const auto& list) {
+    return std::any_of(list.begin(), list.end(), [&](auto word) { return has_word(words, word); });
+  };
+  if (any(kWaiting)) return JobPhase::kWaiting;
+  if (any(kEnded)) return JobPhase::kEnded;
+  if (any(kHolding)) return JobPhase::kHolding;
+  return std::nullopt;
+}
+
+Result<void> read_cores(const json& sockets, int cores_per_socket, std::vector<int>& cores) {
+  const auto number = [](const std::string& text) {
+    int value = -1;
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    return value;
+  };
+  for (const auto& [socket, inner] : sockets.items()) {
+    const auto list = inner.is_object() ? inner.find("cores") : inner.end();
+    const int s = number(socket);
+    if (!inner.is_object() || list == inner.end() || !list->is_object() || s < 0 || s > 1024) {
+      return not_understood("the cores of a job");
+    }
+    for (const auto& [core, unused] : list->items()) {
+      const int c = number(core);
+      if (c < 0 || c >= cores_per_socket) return not_understood("the number of a core of a job");
+      cores.push_back(s * cores_per_socket + c);
+    }
+  }
+  std::sort(cores.begin(), cores.end());
+  return {};
+}
+
+const NodeSeen* node_named(const std::vector<NodeSeen>& nodes, const std::string& name) {
+  const auto at =
+      std::find_if(nodes.begin(), nodes.end(), [&](const NodeSeen& n) { return n.name == name; });
+  return at == nodes.end() ? nullptr : &*at;
+}
+
+// `details`: the GRES of the job, node by node in the order of its nodes.
+Result<void> read_held(const json& resources, const json& details,
+                       const std::vector<NodeSeen>& nodes, JobSeen& job) {
+  const auto list = resources.find("allocated_nodes");
+  if (list == resources.end() || !list->is_array() || list->empty() || list->size() > kNodesMax) {
+    return not_understood(fmt::format("job {} runs on no nodes", job.id));
+  }
+  job.devices_known = !job.wants_devices || details.size() == list->size();
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    const json& one = (*list)[i];
+    HeldOnNode held;
+    held.node = text_of(one, "nodename");
+    const NodeSeen* node = node_named(nodes, held.node);
+    if (node == nullptr) {
+      return not_understood(
+          fmt::format("job {} is on node '{}', which is not listed", job.id, held.node));
+    }
+    if (const auto sockets = one.find("sockets"); sockets != one.end() && sockets->is_object()) {
+      TRY(read_cores(*sockets, node->cores_per_socket, held.cores));
+    }
+    held.memory_bytes = number_of(one, "memory_allocated").value_or(0) * kMebibyte;
+    if (i < details.size() && details[i].is_string()) {
+      const auto devices = device_indices(details[i].get_ref<const std::string&>());
+      if (!devices) job.devices_known = false;
+      if (devices) held.devices = *devices;
+    }
+    job.held.push_back(std::move(held));
+  }
+  return {};
+}
+
+bool asks_for_devices(const json& object) {
+  for (const char* name : {"tres_per_job", "tres_per_node", "tres_per_socket", "tres_per_task"}) {
+    if (text_of(object, name).find("gpu") != std::string::npos) return true;
+  }
+  return text_of(object, "tres_alloc_str").find("gres/gpu") != std::string::npos;
+}
+
+Result<JobSeen> read_job(const json& object, const std::vector<NodeSeen>& nodes) {
+  JobSeen job;
+  const auto id = number_of(object, "job_id");
+  if (!id || *id == 0) return not_understood("a job without an id");
+  job.id = *id;
+  const std::vector<std::string> words = words_of(object, "job_state");
+  const std::optional<JobPhase> phase = phase_of(words);
+  job.state = fmt::format("{}", fmt::join(words, ","));
+  if (!phase) return not_understood(fmt::format("job {} is '{}'", job.id, job.state));
+  job.phase = *phase;
+  job.name = text_of(object, "name");
+  job.mark = text_of(object, "admin_comment");
+  if (job.phase == JobPhase::kWaiting) return job;
+  job.user = text_of(object, "user_name");
+  if (job.user.empty()) job.user = std::to_string(number_of(object, "user_id").value_or(0));
+  job.account = text_of(object, "account");
+  job.partition = text_of(object, "partition");
+  job.priority = number_of(object, "priority").value_or(0);
+  job.started_s = number_of(object, "start_time").value_or(0);
+  if (number_of(object, "time_limit")) job.ends_s = number_of(object, "end_time").value_or(0);
+  if (job.phase == JobPhase::kEnded) {
+    // It holds nothing; a job of one node says where that was.
+    const std::string node = text_of(object, "nodes");
+    if (node_named(nodes, node) != nullptr) job.held.push_back({node, {}, {}, 0});
+    return job;
+  }
+  job.wants_devices = asks_for_devices(object);
+  const auto resources = object.find("job_resources");
+  if (resources == object.end() || !resources->is_object()) {
+    return not_understood(fmt::format("job {} is {} without resources", job.id, job.state));
+  }
+  const auto details = object.find("gres_detail");
+  const json none = json::array();
+  TRY(read_held(*resources, details != object.end() && details->is_array() ? *details : none, nodes,
+                job));
+  return job;
+}
+
+}  // namespace
+
+Result<std::vector<NodeSeen>> read_nodes(std::string_view text) {
+  TRY_ASSIGN(const json list, list_of(text, "nodes", kNodesMax));
+  std::vector<NodeSeen> nodes;
+  for (const json& object : list) {
+    if (!object.is_object()) return not_understood("a node that is not an object");
+    TRY_ASSIGN(NodeSeen node, read_node(object));
+    nodes.push_back(std::move(node));
+  }
+  return nodes;
+}
+
+Result<std::vector<JobSeen>> read_jobs(std::string_view text, const std::vector<NodeSeen>& nodes) {
+  TRY_ASSIGN(const json list, list_of(text, "jobs", kJobsMax));
+  std::vector<JobSeen> jobs;
+  for (const json& object : list) {
+    if (!object.is_object()) return not_understood("a job that is not an object");
+    TRY_ASSIGN(JobSeen job, read_job(object, nodes));
+    jobs.push_back(std::move(job));
+  }
+  return jobs;
+}
+
+}  // namespace dove::slurm

@@ -1,0 +1,23 @@
+// The JSON that Slurm's commands print, read as Observed.
+//
+// Pure. This is the one file that knows how versions of Slurm differ; tested with 22.05
+// (openapi v0.0.38). What it does not understand is an error, never an empty list, for a job that
+// is passed over would be taken to have ended.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "slurm/observed.h"
+
+namespace dove::slurm {
+
+inline constexpr std::size_t kJsonBytesMax = 128 << 20;
+
+// `sinfo --json`.
+Result<std::vector<NodeSeen>> read_nodes(std::string_view json);
+// `squeue --json`. `nodes`: those of the same look, by which cores are numbered.
+Result<std::vector<JobSeen>> read_jobs(std::string_view json, const std::vector<NodeSeen>& nodes);
+
+}  // namespace dove::slurm

@@ -1,0 +1,147 @@
+#include "slurm/slurm_json.h"
+
+#include <gtest/gtest.h>
+
+#include "slurm/recorded_for_test.h"
+
+namespace dove::slurm {
+namespace {
+
+constexpr std::int64_t kMebibyte = 1 << 20;
+
+std::vector<NodeSeen> recorded_nodes() { return read_nodes(kRecordedNodes).value(); }
+std::vector<JobSeen> recorded_jobs() { return read_jobs(kRecordedJobs, recorded_nodes()).value(); }
+
+TEST(SlurmJson, Nodes) {
+  const std::vector<NodeSeen> nodes = recorded_nodes();
+  ASSERT_EQ(nodes.size(), 2u);
+  EXPECT_EQ(nodes[0].name, "n0");
+  EXPECT_EQ(nodes[0].state, NodeSeen::State::kUp);
+  EXPECT_EQ(nodes[0].device_types,
+            (std::vector<std::string>{"h200_0", "h200_1", "h200_2", "h200_3"}));
+  EXPECT_EQ(nodes[0].partitions, std::vector<std::string>{"main"});
+  EXPECT_EQ(nodes[0].cores_per_socket, 8);
+  EXPECT_EQ(nodes[1].state, NodeSeen::State::kDrained);
+  EXPECT_EQ(nodes[1].reason, "bad fan");
+}
+
+TEST(SlurmJson, JobsWithWhatTheyHoldOnEachNode) {
+  const std::vector<JobSeen> jobs = recorded_jobs();
+  ASSERT_EQ(jobs.size(), 6u);
+  const JobSeen& train = jobs[0];
+  EXPECT_EQ(train.id, 320);
+  EXPECT_EQ(train.name, "train");
+  EXPECT_EQ(train.user, "root");
+  EXPECT_EQ(train.partition, "main");
+  EXPECT_EQ(train.phase, JobPhase::kHolding);
+  EXPECT_EQ(train.started_s, 1795453177);
+  EXPECT_EQ(train.ends_s, 1795456777);
+  EXPECT_EQ(train.held, (std::vector<HeldOnNode>{{"n0", {0, 1}, {0}, 1024 * kMebibyte}}));
+  const JobSeen& two = jobs[1];
+  EXPECT_EQ(two.ends_s, 0) << "it has no time limit";
+  ASSERT_EQ(two.held.size(), 2u);
+  EXPECT_EQ(two.held[0].node, "n0");
+  EXPECT_EQ(two.held[0].devices, std::vector<int>{1});
+  EXPECT_EQ(two.held[1].node, "n1");
+  EXPECT_EQ(two.held[1].devices, std::vector<int>{0});
+}
+
+TEST(SlurmJson, JobsThatAreOverEndOrWait) {
+  const std::vector<JobSeen> jobs = recorded_jobs();
+  EXPECT_EQ(jobs[2].phase, JobPhase::kEnded);
+  EXPECT_EQ(jobs[2].held, (std::vector<HeldOnNode>{{"n1", {}, {}, 0}}));
+  EXPECT_EQ(jobs[3].phase, JobPhase::kEnding);
+  EXPECT_TRUE(jobs[3].wants_devices);
+  EXPECT_FALSE(jobs[3].devices_known);
+  EXPECT_EQ(jobs[3].held[0].node, "n1");
+  EXPECT_EQ(jobs[5].phase, JobPhase::kWaiting);
+  EXPECT_TRUE(jobs[5].held.empty());
+}
+
+TEST(SlurmJson, APlaceholderWithItsMark) {
+  const JobSeen placeholder = recorded_jobs()[4];
+  EXPECT_EQ(placeholder.name, "dove-17.2@dove");
+  EXPECT_EQ(placeholder.mark, "dovetail");
+  EXPECT_EQ(placeholder.user, "nobody");
+  ASSERT_EQ(placeholder.held.size(), 1u);
+  EXPECT_EQ(placeholder.held[0].devices, std::vector<int>{2});
+  EXPECT_EQ(placeholder.held[0].memory_bytes, 4096 * kMebibyte);
+}
+
+// Sockets=2 CoresPerSocket=4 ThreadsPerCore=2, CPU_IDs=0-3,8-13 in scontrol's words.
+TEST(SlurmJson, CoresAreCountedThroughTheSockets) {
+  const auto nodes = read_nodes(R"({"errors": [], "nodes": [{"name": "n0", "state": "mixed",
+      "state_flags": [], "cores": 4, "threads": 2, "gres": ""}]})");
+  ASSERT_TRUE(nodes.ok());
+  EXPECT_EQ(nodes->front().threads_per_core, 2);
+  const auto jobs = read_jobs(R"({"errors": [], "jobs": [{"job_id": 1, "job_state": "RUNNING",
+      "job_resources": {"nodes": "n0", "allocated_nodes": [{"nodename": "n0", "memory_allocated": 100,
+        "sockets": {"0": {"cores": {"0": "allocated", "1": "allocated"}},
+                    "1": {"cores": {"0": "allocated", "1": "allocated", "2": "allocated"}}}}]}}]})",
+                              *nodes);
+  ASSERT_TRUE(jobs.ok()) << jobs.error().message;
+  EXPECT_EQ(jobs->front().held[0].cores, (std::vector<int>{0, 1, 4, 5, 6}));
+}
+
+TEST(SlurmJson, StatesOfNodes) {
+  const auto state = [](const char* word, const char* flag) {
+    return read_nodes(std::string(R"({"nodes": [{"name": "n", "cores": 1, "state": ")") + word +
+                      R"(", "state_flags": [)" + flag + "]}]}")
+        .value()[0]
+        .state;
+  };
+  EXPECT_EQ(state("idle", ""), NodeSeen::State::kUp);
+  EXPECT_EQ(state("allocated", "\"COMPLETING\""), NodeSeen::State::kUp);
+  EXPECT_EQ(state("idle", "\"NOT_RESPONDING\""), NodeSeen::State::kDown);
+  EXPECT_EQ(state("down", "\"DRAIN\""), NodeSeen::State::kDown);
+  EXPECT_EQ(state("unknown", ""), NodeSeen::State::kDown);
+  EXPECT_EQ(state("mixed", "\"DRAIN\""), NodeSeen::State::kDrained);
+  const auto nodes = read_nodes(R"({"nodes": [{"name": "a", "cores": 1, "state": "unknown"},
+      {"name": "b", "cores": 1, "state": "down", "state_flags": ["NOT_RESPONDING"]}]})");
+  EXPECT_TRUE(nodes->at(0).settles);
+  EXPECT_FALSE(nodes->at(1).settles);
+}
+
+// A job that is passed over would be taken to have ended.
+TEST(SlurmJson, WhatIsNotUnderstoodIsAnErrorAndNoShorterList) {
+  const std::vector<NodeSeen> nodes = recorded_nodes();
+  for (const char* bad :
+       {"", "[]", "{}", R"({"jobs": 7})", R"({"errors": [{"error": "no"}], "jobs": []})",
+        R"({"jobs": [7]})", R"({"jobs": [{"job_state": "RUNNING"}]})",
+        R"({"jobs": [{"job_id": 1}]})", R"({"jobs": [{"job_id": 1, "job_state": "DANCING"}]})",
+        R"({"jobs": [{"job_id": 1, "job_state": "RUNNING"}]})",
+        R"({"jobs": [{"job_id": 1, "job_state": "RUNNING", "job_resources":
+             {"allocated_nodes": [{"nodename": "elsewhere"}]}}]})",
+        R"({"jobs": [{"job_id": 1, "job_state": "RUNNING", "job_resources":
+             {"allocated_nodes": [{"nodename": "n0", "sockets": {"0": {"cores": {"99": ""}}}}]}}]})"}) {
+    EXPECT_FALSE(read_jobs(bad, nodes).ok()) << bad;
+  }
+  for (const char* bad : {"", "{}", R"({"nodes": [{}]})", R"({"nodes": [{"name": "n"}]})",
+                          R"({"nodes": [{"name": "n", "state": "idle"}]})"}) {
+    EXPECT_FALSE(read_nodes(bad).ok()) << bad;
+  }
+}
+
+TEST(SlurmJson, NamesOfAnyBytes) {
+  const auto jobs = read_jobs(
+      "{\"jobs\": [{\"job_id\": 1, \"job_state\": \"PENDING\", \"name\": "
+      "\"a\xff\xc3\u00e9\"}]}",
+      {});
+  ASSERT_TRUE(jobs.ok()) << jobs.error().message;
+  EXPECT_EQ(jobs->front().name, "a??\u00e9");
+}
+
+TEST(SlurmJson, NumbersAndStatesAsNewerVersionsWriteThem) {
+  const auto jobs = read_jobs(R"({"jobs": [{"job_id": 1, "job_state": ["CANCELLED"],
+      "priority": {"set": true, "infinite": false, "number": 7},
+      "time_limit": {"set": true, "infinite": true, "number": 0}, "end_time": {"set": true,
+      "infinite": false, "number": 9}}]})",
+                              {});
+  ASSERT_TRUE(jobs.ok()) << jobs.error().message;
+  EXPECT_EQ(jobs->front().phase, JobPhase::kEnded);
+  EXPECT_EQ(jobs->front().priority, 7);
+  EXPECT_EQ(jobs->front().ends_s, 0);
+}
+
+}  // namespace
+}  // namespace dove::slurm

@@ -1,0 +1,130 @@
+#include "slurm/sync.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "codec/json.h"
+#include "codec/json_fields.h"
+#include "codec/quantity.h"
+#include "slurm/gres.h"
+#include "text/utf8.h"
+
+namespace dove::slurm {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kWantedMax = 1'000'000;
+constexpr std::int64_t kNumberMax = std::int64_t{1} << 53;
+constexpr std::int64_t kCoresMax = 65'536;
+constexpr std::size_t kLineBytesMax = 256;
+
+json time_json(std::int64_t at_s) {
+  if (at_s <= 0) return nullptr;
+  return codec::rfc3339(Instant{at_s * 1'000'000});
+}
+
+// What users and Slurm wrote, as the controller takes it: one line, not too long.
+std::string line_of(std::string_view text) {
+  std::string line(text.substr(0, text::utf8_bytes(text.substr(0, kLineBytesMax))));
+  std::replace_if(
+      line.begin(), line.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  return line;
+}
+
+const char* node_word(NodeSeen::State state) {
+  switch (state) {
+    case NodeSeen::State::kUp:
+      return "up";
+    case NodeSeen::State::kDrained:
+      return "drained";
+    case NodeSeen::State::kDown:
+      return "down";
+  }
+  return "";
+}
+
+void add_allocations(const JobSeen& job, json& list) {
+  for (const HeldOnNode& held : job.held) {
+    list.push_back({{"id", std::to_string(job.id)},
+                    {"node", held.node},
+                    {"cores", held.cores},
+                    {"devices", held.devices},
+                    {"memory_bytes", held.memory_bytes},
+                    {"user", line_of(job.user)},
+                    {"account", line_of(job.account)},
+                    {"name", line_of(job.name)},
+                    {"partition", line_of(job.partition)},
+                    {"priority", job.priority},
+                    {"started_at", time_json(job.started_s)},
+                    {"ends_by", time_json(job.ends_s)}});
+  }
+}
+
+json placeholder_json(const PlaceholderReport& report) {
+  return {{"job", report.key.job},
+          {"attempt", report.key.attempt},
+          {"node", report.key.node},
+          {"id", report.id == 0 ? std::string() : std::to_string(report.id)},
+          {"state", word(report.state)},
+          {"why", line_of(report.why)},
+          {"devices", report.devices}};
+}
+
+void read_wanted(codec::JsonFields& fields, Wanted& wanted) {
+  fields.allow_unknown();
+  fields.integer("job", wanted.key.job, 1, kNumberMax);
+  fields.integer("attempt", wanted.key.attempt, 0, kNumberMax);
+  fields.text("node", wanted.key.node, codec::kNameRule);
+  if (wanted.key.job == 0) fields.fail("job", "missing_field", "names no job");
+  if (wanted.key.node.empty()) fields.fail("node", "missing_field", "names no node");
+  fields.integers("cores", wanted.cores, 0, kCoresMax, kCoresMax);
+  fields.integers("devices", wanted.devices, 0, kDevicesMax, kDevicesMax);
+  fields.integer("memory_bytes", wanted.memory_bytes, 0, std::int64_t{1} << 60);
+  Instant until;
+  fields.instant("until", until);
+  wanted.until_s = until == kNever ? 0 : (until.us + 999'999) / 1'000'000;
+  fields.text("user", wanted.user);
+  fields.text("name", wanted.name);
+}
+
+}  // namespace
+
+std::string write_request(const SyncRequest& request) {
+  json nodes = json::array();
+  for (const NodeSeen& node : request.nodes) {
+    nodes.push_back(
+        {{"name", node.name}, {"state", node_word(node.state)}, {"reason", line_of(node.reason)}});
+  }
+  json allocations = json::array();
+  for (const JobSeen& job : request.foreign) add_allocations(job, allocations);
+  json placeholders = json::array();
+  for (const PlaceholderReport& one : request.placeholders) {
+    placeholders.push_back(placeholder_json(one));
+  }
+  return codec::dump_json({{"incarnation", request.incarnation},
+                           {"number", request.number},
+                           {"seen", request.seen},
+                           {"wait_s", request.wait_s},
+                           {"complete", request.complete},
+                           {"allocations", std::move(allocations)},
+                           {"placeholders", std::move(placeholders)},
+                           {"nodes", std::move(nodes)}});
+}
+
+Result<SyncAnswer> read_answer(std::string_view body) {
+  TRY_ASSIGN(const json value, codec::parse_json(body, kAnswerBytesMax));
+  SyncAnswer answer;
+  codec::Failure failure;
+  codec::JsonFields fields(value, "", failure);
+  fields.allow_unknown();
+  if (!fields.has("wanted")) fields.fail("wanted", "missing_field", "says not what is wanted");
+  fields.integer("version", answer.version, 0, kNumberMax);
+  fields.objects("wanted", kWantedMax, [&](codec::JsonFields& inner, std::size_t) {
+    read_wanted(inner, answer.wanted.emplace_back());
+  });
+  if (failure.any()) return failure.error();
+  return answer;
+}
+
+}  // namespace dove::slurm

@@ -1,0 +1,38 @@
+// What the adapter and the controller say to each other: POST /v1/executors/NAME/sync.
+//
+// Pure. A request is complete each time: an allocation that it does not name has ended.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "slurm/observed.h"
+#include "slurm/plan.h"
+
+namespace dove::slurm {
+
+struct SyncRequest {
+  std::string incarnation;  // of this process
+  std::int64_t number = 0;  // increasing within it
+  std::int64_t seen = 0;    // `version` of the last answer
+  int wait_s = 0;           // how long the answer may wait for something new
+  bool complete = true;     // false: Slurm did not answer; nothing is taken to have ended
+  std::vector<NodeSeen> nodes;
+  std::vector<JobSeen> foreign;  // those that hold something
+  std::vector<PlaceholderReport> placeholders;
+};
+
+struct SyncAnswer {
+  std::int64_t version = 0;
+  std::vector<Wanted> wanted;
+};
+
+inline constexpr std::size_t kAnswerBytesMax = 16 << 20;
+
+std::string write_request(const SyncRequest& request);
+Result<SyncAnswer> read_answer(std::string_view body);
+
+}  // namespace dove::slurm

@@ -1,0 +1,95 @@
+#include "slurm/sync.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace dove::slurm {
+namespace {
+
+using nlohmann::json;
+
+TEST(Sync, RequestAsTheControllerReadsIt) {
+  SyncRequest request;
+  request.incarnation = "ab12";
+  request.number = 7;
+  request.seen = 1234;
+  request.wait_s = 20;
+  NodeSeen node;
+  node.name = "n1";
+  node.state = NodeSeen::State::kDrained;
+  node.reason = "bad fan";
+  request.nodes = {node};
+  JobSeen job;
+  job.id = 1234;
+  job.name = "train";
+  job.user = "ada";
+  job.account = "lab";
+  job.partition = "gpu";
+  job.priority = 100;
+  job.started_s = 1795453177;
+  job.held = {{"n1", {0, 1}, {0, 2}, 1024}, {"n2", {3}, {}, 0}};
+  request.foreign = {job};
+  request.placeholders = {{{17, 2, "n1"}, 1300, PlaceholderState::kConfirmed, "", {3}},
+                          {{18, 1, "n1"}, 0, PlaceholderState::kRefused, "busy", {}}};
+  EXPECT_EQ(json::parse(write_request(request)), json::parse(R"({
+    "incarnation": "ab12", "number": 7, "seen": 1234, "wait_s": 20, "complete": true,
+    "allocations": [
+      {"id": "1234", "node": "n1", "cores": [0, 1], "devices": [0, 2], "memory_bytes": 1024,
+       "user": "ada", "account": "lab", "name": "train", "partition": "gpu", "priority": 100,
+       "started_at": "2026-11-23T16:59:37.000000Z", "ends_by": null},
+      {"id": "1234", "node": "n2", "cores": [3], "devices": [], "memory_bytes": 0,
+       "user": "ada", "account": "lab", "name": "train", "partition": "gpu", "priority": 100,
+       "started_at": "2026-11-23T16:59:37.000000Z", "ends_by": null}],
+    "placeholders": [
+      {"job": 17, "attempt": 2, "node": "n1", "id": "1300", "state": "confirmed", "why": "",
+       "devices": [3]},
+      {"job": 18, "attempt": 1, "node": "n1", "id": "", "state": "refused", "why": "busy",
+       "devices": []}],
+    "nodes": [{"name": "n1", "state": "drained", "reason": "bad fan"}]})"));
+}
+
+// A user's job by a strange name must not keep the whole report from being taken.
+TEST(Sync, WhatUsersWroteIsOneLine) {
+  SyncRequest request;
+  JobSeen job;
+  job.name = "a\nb\x01\x7f\"c" + std::string(1000, 'x') + "é";
+  job.held = {{"n1", {}, {}, 0}};
+  request.foreign = {job};
+  const std::string name =
+      json::parse(write_request(request))["allocations"][0]["name"].get<std::string>();
+  EXPECT_EQ(name.substr(0, 8), "a b  \"cx");
+  EXPECT_EQ(name.size(), 256u);
+}
+
+TEST(Sync, AnswerWithWhatIsWanted) {
+  const auto answer = read_answer(R"({"version": 1235, "later": true, "wanted": [
+    {"job": 17, "attempt": 2, "node": "n1", "cores": [4, 5], "devices": [3],
+     "memory_bytes": 4294967296, "until": "2026-11-23T16:59:37Z", "user": "bob", "name": "train"},
+    {"job": 18, "attempt": 1, "node": "n2", "cores": [], "devices": [], "memory_bytes": 0,
+     "until": null, "user": "", "name": ""}]})");
+  ASSERT_TRUE(answer.ok()) << answer.error().message;
+  EXPECT_EQ(answer->version, 1235);
+  ASSERT_EQ(answer->wanted.size(), 2u);
+  const Wanted& one = answer->wanted[0];
+  EXPECT_EQ(one.key, (PlaceholderKey{17, 2, "n1"}));
+  EXPECT_EQ(one.cores, (std::vector<int>{4, 5}));
+  EXPECT_EQ(one.devices, std::vector<int>{3});
+  EXPECT_EQ(one.memory_bytes, std::int64_t{4} << 30);
+  EXPECT_EQ(one.until_s, 1795453177);
+  EXPECT_EQ(one.user, "bob");
+  EXPECT_EQ(answer->wanted[1].until_s, 0);
+}
+
+TEST(Sync, AnAnswerThatIsWrongReleasesNothing) {
+  for (const char* bad :
+       {"", "{}", "[]", R"({"version": 1})", R"({"version": 1, "wanted": 7})",
+        R"({"version": 1, "wanted": [{}]})",
+        R"({"version": 1, "wanted": [{"job": 1, "node": "n", "devices": [-1]}]})",
+        R"({"version": 1, "wanted": [{"job": 1, "node": "n", "until": "soon"}]})"}) {
+    EXPECT_FALSE(read_answer(bad).ok()) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace dove::slurm
