@@ -33,6 +33,7 @@ cli::CommandSpec explore_spec() {
       {"nodes", 0, "COUNT", "of 8 GPUs (100)", false},
       {"jobs", 0, "COUNT", "submitted a day (1000)", false},
       {"faults", 0, "PERCENT", "of the usual number of faults (100)", false},
+      {"shared", 0, "COUNT", "nodes that a simulated Slurm schedules, too (0)", false},
       {"check-every", 0, "BATCHES", "check all node accounting this often (64)", false}};
   return spec;
 }
@@ -93,6 +94,7 @@ int run_explore(const cli::Invocation& invocation) {
                         read<std::int32_t>(invocation, "nodes", 1, options.nodes) &&
                         read<std::int64_t>(invocation, "jobs", 1, options.jobs_per_day) &&
                         read<std::int64_t>(invocation, "faults", 0, options.faults_percent) &&
+                        read<std::int32_t>(invocation, "shared", 0, options.shared_nodes) &&
                         read<std::uint64_t>(invocation, "check-every", 1, options.check_every);
   if (!readable) return cli::kExitUsage;
   options.policies = &policies::standard_policies();

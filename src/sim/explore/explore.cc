@@ -15,6 +15,7 @@
 #include "sim/explore/machine.h"
 #include "sim/explore/network.h"
 #include "sim/explore/oracle.h"
+#include "sim/explore/simulated_slurm.h"
 #include "sim/explore/trace.h"
 #include "sim/explore/weather.h"
 #include "telemetry/log.h"
@@ -88,7 +89,9 @@ class Exploration {
         control_(agenda_, network_, oracle_, trace_, log, keeper, control_options(),
                  random_.next()),
         clients_(agenda_, network_, oracle_, client_options(), random_.next()),
-        weather_(agenda_, network_, control_, machines_, clients_, random_.next()) {}
+        weather_(agenda_, network_, control_, machines_, clients_, random_.next()),
+        // Its draws are its own, so that runs without it are as they were.
+        slurm_(agenda_, network_, oracle_, slurm_options()) {}
   ~Exploration() { network_.close(); }
 
   ExploreReport run() {
@@ -96,12 +99,14 @@ class Exploration {
     telemetry::set_sink(record_line);
     set_up();
     clients_.start();
+    slurm_.start();
     weather_.copies(
         [this](Machine& original, std::uint64_t number) { return copy_of(original, number); });
     weather_.begin(options_.faults_percent);
     watch();
     run_until(options_.days * kDay_us);
     clients_.stop();
+    slurm_.stop();
     weather_.clear_up();
     wind_down();
     telemetry::set_sink(nullptr);
@@ -126,6 +131,17 @@ class Exploration {
     made.mean_run_us = 8 * kHour_us * 10 * options_.nodes / options_.jobs_per_day;
     made.gpus_per_node = options_.gpus_per_node;
     made.nodes = options_.nodes;
+    return made;
+  }
+
+  SimulatedSlurmOptions slurm_options() const {
+    SimulatedSlurmOptions made;
+    made.seed = options_.seed + 1;
+    for (std::int32_t i = 1; i <= std::min(options_.shared_nodes, options_.nodes); ++i) {
+      made.nodes.push_back(fmt::format("n{:03}", i));
+    }
+    made.gpus_per_node = options_.gpus_per_node;
+    made.faults_percent = options_.faults_percent;
     return made;
   }
 
@@ -158,6 +174,7 @@ class Exploration {
     }
     control_.start();
     control_.submit(std::move(events));
+    for (auto& declared : slurm_.declared()) control_.submit(std::move(declared));
   }
 
   // As a disk's image is copied: with the agent's directory.
@@ -229,6 +246,8 @@ class Exploration {
     made.batches = oracle_.batches();
     made.full_checks = oracle_.full_checks();
     weather_.count(made);
+    made.foreign_jobs = slurm_.jobs_begun();
+    made.placeholders = slurm_.placeholders_given();
     if (!oracle_.broken().has_value()) return made;
     made.failure = fmt::format("{}: {}", virtual_time_text(agenda_.now_us()), *oracle_.broken());
     constexpr std::size_t kLines = 60;
@@ -256,6 +275,7 @@ class Exploration {
   Clients clients_;
   std::vector<std::unique_ptr<Machine>> machines_;
   Weather weather_;
+  SimulatedSlurm slurm_;
   std::uint64_t looks_ = 0;
 };
 

@@ -28,6 +28,7 @@ struct ExploreOptions {
   std::int64_t jobs_per_day = 1000;
   std::int64_t faults_percent = 100;  // of the usual number; 0: none but the published failures
   std::uint64_t check_every = 64;     // batches between two checks of all books
+  std::int32_t shared_nodes = 0;      // so many of the nodes a simulated Slurm schedules, too
   const core::Policies* policies = nullptr;
   std::string directory;  // exists, is empty and fast; agents keep their records there
 };
@@ -50,6 +51,8 @@ struct ExploreReport {
   std::uint64_t machines_rebooted = 0;
   std::uint64_t links_cut = 0;
   std::uint64_t component_failures = 0;
+  std::uint64_t foreign_jobs = 0;  // that the simulated Slurm began
+  std::uint64_t placeholders = 0;  // that it gave
 };
 
 // The log is empty before. Takes telemetry's lines for its trace while it runs.

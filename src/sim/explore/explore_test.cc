@@ -12,7 +12,8 @@
 namespace dove::sim {
 namespace {
 
-ExploreReport explored(std::uint64_t seed, std::int64_t days = 4, std::int64_t faults = 300) {
+ExploreReport explored(std::uint64_t seed, std::int64_t days = 4, std::int64_t faults = 300,
+                       std::int32_t shared_nodes = 0) {
   // In memory where possible: agents write small files all the time.
   std::string directory = std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : "/tmp";
   directory += "/explore-test.XXXXXX";
@@ -24,6 +25,7 @@ ExploreReport explored(std::uint64_t seed, std::int64_t days = 4, std::int64_t f
   options.jobs_per_day = 80;
   options.faults_percent = faults;
   options.check_every = 1;
+  options.shared_nodes = shared_nodes;
   options.policies = &policies::standard_policies();
   options.directory = directory;
   store::MemoryStore log;
@@ -64,6 +66,23 @@ TEST(Explore, NothingContradictsAnythingUnderFaults) {
   EXPECT_GT(all.agents_killed * 6, 10 * seeds.count);
   EXPECT_GT(all.links_cut * 6, 10 * seeds.count);
   EXPECT_GT(all.machines_rebooted * 6, 2 * seeds.count);
+}
+
+// No device is used by a task of ours and by a foreign job at once, whatever of what the adapter
+// says and is told is lost, late or doubled.
+TEST(Explore, NothingContradictsAnythingBesideASlurm) {
+  const Seeds seeds = seeds_for_test(3);
+  ExploreReport all;
+  for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    const ExploreReport report = explored(seed, 3, 300, 5);
+    EXPECT_EQ(report.failure, "") << "seed " << seed << "\n" << report.trace;
+    all.foreign_jobs += report.foreign_jobs;
+    all.placeholders += report.placeholders;
+    all.completed += report.completed;
+  }
+  EXPECT_GT(all.foreign_jobs * 3, 100 * seeds.count);
+  EXPECT_GT(all.placeholders * 3, 100 * seeds.count);
+  EXPECT_GT(all.completed * 3, 100 * seeds.count);
 }
 
 TEST(Explore, WithoutFaultsEverythingIsDoneAtTheFirstAttempt) {

@@ -79,7 +79,24 @@ void Oracle::task_started(std::int64_t at_us, const TaskFacts& task) {
   }
   for (const std::int32_t id : task.devices) {
     use(devices_in_use_[task.node], id, task.share_milli, task, "device");
+    const auto foreign = foreign_.find({task.node, id});
+    if (foreign != foreign_.end()) {
+      fail(fmt::format("{} starts on device {}, which foreign job {} uses", name_of(task), id,
+                       foreign->second));
+    }
   }
+}
+
+void Oracle::foreign_started(std::uint32_t node, std::int32_t device, std::uint64_t foreign) {
+  foreign_[{node, device}] = foreign;
+  for (const auto& [job, user] : devices_in_use_[node][device]) {
+    fail(fmt::format("foreign job {} starts on device {} of node {}, which a task of job {} uses",
+                     foreign, device, node, job));
+  }
+}
+
+void Oracle::foreign_over(std::uint32_t node, std::int32_t device) {
+  foreign_.erase({node, device});
 }
 
 void Oracle::task_over(const TaskFacts& task, const TaskExit& exit) {

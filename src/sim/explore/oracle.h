@@ -46,6 +46,9 @@ class Oracle {
 
   void task_started(std::int64_t at_us, const TaskFacts& task);
   void task_over(const TaskFacts& task, const TaskExit& exit);
+  // A scheduler beside us gave a device to a job of its own.
+  void foreign_started(std::uint32_t node, std::int32_t device, std::uint64_t foreign);
+  void foreign_over(std::uint32_t node, std::int32_t device);
   // `state` is after the batch, with its decisions.
   void durable(const store::Batch& batch, const core::State& state);
   // A client was told that its submission under `key` is job `id`.
@@ -106,8 +109,9 @@ class Oracle {
   std::map<std::uint64_t, std::map<std::uint32_t, std::uint32_t>> live_;  // job, attempt: tasks
   std::map<std::uint32_t, InUse> cores_in_use_;                           // by node
   std::map<std::uint32_t, InUse> devices_in_use_;
-  std::map<std::string, std::uint64_t> keys_;  // durable submissions
-  std::set<std::uint64_t> acknowledged_;       // and not over
+  std::map<std::pair<std::uint32_t, std::int32_t>, std::uint64_t> foreign_;  // by node and device
+  std::map<std::string, std::uint64_t> keys_;                                // durable submissions
+  std::set<std::uint64_t> acknowledged_;                                     // and not over
   std::map<std::uint64_t, Outcome> outcomes_;  // of jobs that have ended
   std::set<std::uint64_t> cancels_;
   std::map<std::uint64_t, std::set<std::uint32_t>> own_failures_;  // job, attempts
