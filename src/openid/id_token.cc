@@ -6,6 +6,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "openid/json_text.h"
 #include "openid/key_set.h"
 
 namespace dove::openid {
@@ -30,7 +31,7 @@ struct Parts {
 
 Result<Json> object_in(std::string_view encoded) {
   const Result<std::string> text = base64url_decode(encoded);
-  Json json = text.ok() ? Json::parse(*text, nullptr, false) : Json();
+  Json json = text.ok() ? read_json(*text) : Json();
   if (json.is_object()) return json;
   return refused("token_malformed", "the issuer's answer holds no ID token that can be read");
 }

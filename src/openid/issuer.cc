@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "openid/id_token.h"
+#include "openid/json_text.h"
 #include "telemetry/clock.h"
 #include "wire/client.h"
 
@@ -14,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kTimeout_ms = 10'000;
+constexpr std::int64_t kAll_us = 10'000'000;  // of all that one sign-in asks
 constexpr std::size_t kAnswerBytesMax = 1 << 20;
 constexpr std::int64_t kKept_us = 3'600'000'000;
 constexpr std::int64_t kAskedAgain_us = 60'000'000;
@@ -45,12 +46,14 @@ std::pair<std::string, std::string> split(const std::string& url) {
   return {url.substr(0, path), url.substr(path)};
 }
 
-Result<wire::Response> ask(const Provider& provider, const std::string& method,
-                           const std::string& url, const std::string& body,
-                           const wire::Pairs& headers) {
+Result<wire::Response> ask(const Provider& provider, std::int64_t until_us,
+                           const std::string& method, const std::string& url,
+                           const std::string& body, const wire::Pairs& headers) {
+  const std::int64_t left_ms = (until_us - telemetry::monotonic_us()) / 1000;
+  if (left_ms <= 0) return unavailable(provider, "it takes too long");
   wire::ClientOptions options;
-  options.connect_timeout_ms = kTimeout_ms / 2;
-  options.timeout_ms = kTimeout_ms;
+  options.timeout_ms = static_cast<int>(left_ms);
+  options.connect_timeout_ms = std::min(5'000, options.timeout_ms);
   options.ca_file = provider.ca_file;
   options.response_bytes_max = kAnswerBytesMax;
   const auto [base, target] = split(url);
@@ -60,13 +63,13 @@ Result<wire::Response> ask(const Provider& provider, const std::string& method,
   return answer;
 }
 
-Result<Json> read_object(const Provider& provider, const std::string& url,
+Result<Json> read_object(const Provider& provider, std::int64_t until_us, const std::string& url,
                          const wire::Pairs& headers) {
-  TRY_ASSIGN(const wire::Response answer, ask(provider, "GET", url, "", headers));
+  TRY_ASSIGN(const wire::Response answer, ask(provider, until_us, "GET", url, "", headers));
   if (answer.status != 200) {
     return unavailable(provider, fmt::format("{} answers {}", url, answer.status));
   }
-  Json json = Json::parse(answer.body, nullptr, false);
+  Json json = read_json(answer.body);
   if (!json.is_object()) return malformed(provider, url + " is no JSON object");
   return json;
 }
@@ -98,7 +101,7 @@ bool lists(const Json& document, const char* name, const char* word) {
 
 }  // namespace
 
-Result<Issuer::Published> Issuer::published() {
+Result<Issuer::Published> Issuer::published(std::int64_t until_us) {
   {
     const std::lock_guard lock(mutex_);
     if (published_.has_value() && telemetry::monotonic_us() < published_->until_us) {
@@ -108,7 +111,7 @@ Result<Issuer::Published> Issuer::published() {
   std::string base = provider_.issuer;
   while (base.ends_with('/')) base.pop_back();
   TRY_ASSIGN(const Json document,
-             read_object(provider_, base + "/.well-known/openid-configuration", {}));
+             read_object(provider_, until_us, base + "/.well-known/openid-configuration", {}));
   // Else one issuer could speak for another (OpenID Connect Discovery 4.3).
   if (text_of(document, "issuer") != provider_.issuer) {
     return malformed(provider_,
@@ -135,12 +138,13 @@ Result<Issuer::Published> Issuer::published() {
 }
 
 Result<std::string> Issuer::authorization_endpoint() {
-  TRY_ASSIGN(Published where, published());
+  TRY_ASSIGN(Published where, published(telemetry::monotonic_us() + kAll_us));
   return std::move(where.authorization);
 }
 
 Result<std::shared_ptr<const KeySet>> Issuer::keys_with(const Published& where,
-                                                        const std::string& id) {
+                                                        const std::string& id,
+                                                        std::int64_t until_us) {
   const std::int64_t now_us = telemetry::monotonic_us();
   {
     const std::lock_guard lock(mutex_);
@@ -151,7 +155,7 @@ Result<std::shared_ptr<const KeySet>> Issuer::keys_with(const Published& where,
     if (keys_ != nullptr && keys_->has(id) && asked_lately) return keys_;
     keys_asked_us_ = now_us;
   }
-  TRY_ASSIGN(const wire::Response answer, ask(provider_, "GET", where.keys, "", {}));
+  TRY_ASSIGN(const wire::Response answer, ask(provider_, until_us, "GET", where.keys, "", {}));
   if (answer.status != 200) {
     return unavailable(provider_, fmt::format("{} answers {}", where.keys, answer.status));
   }
@@ -163,7 +167,7 @@ Result<std::shared_ptr<const KeySet>> Issuer::keys_with(const Published& where,
 }
 
 Result<Json> Issuer::tokens_for(const Published& where, const std::string& code,
-                                const SignIn& sign_in) const {
+                                const SignIn& sign_in, std::int64_t until_us) const {
   wire::Pairs fields = {{"grant_type", "authorization_code"},
                         {"code", code},
                         {"redirect_uri", sign_in.redirect},
@@ -178,22 +182,24 @@ Result<Json> Issuer::tokens_for(const Published& where, const std::string& code,
     headers.emplace_back("Authorization", basic(provider_));
   }
   TRY_ASSIGN(const wire::Response answer,
-             ask(provider_, "POST", where.token, form(fields), headers));
-  Json json = Json::parse(answer.body, nullptr, false);
+             ask(provider_, until_us, "POST", where.token, form(fields), headers));
+  Json json = read_json(answer.body);
   if (answer.status >= 500) {
     return unavailable(provider_, fmt::format("{} answers {}", where.token, answer.status));
   }
   if (answer.status != 200 || !json.is_object()) {
     const std::string why = json.is_object() ? text_of(json, "error") : "";
-    return Error{ErrorKind::kUnauthenticated, "code_refused",
-                 fmt::format("{} does not take back the code that it gave ({}); begin again",
-                             provider_.title, why.empty() ? "no reason" : why.substr(0, 100)),
-                 "code"};
+    return Error{
+        ErrorKind::kUnauthenticated, "code_refused",
+        fmt::format("{} rejected the authorization code that it had issued ({}); begin again",
+                    provider_.title, why.empty() ? "no reason" : why.substr(0, 100)),
+        "code"};
   }
   return json;
 }
 
-Result<void> Issuer::add_userinfo(const Published& where, const Json& tokens, Json& claims) const {
+Result<void> Issuer::add_userinfo(const Published& where, const Json& tokens, std::int64_t until_us,
+                                  Json& claims) const {
   const auto lacks = [&](const std::string& name) {
     return !name.empty() && !claims.contains(name);
   };
@@ -202,10 +208,10 @@ Result<void> Issuer::add_userinfo(const Published& where, const Json& tokens, Js
     return {};
   }
   const wire::Pairs headers = {{"Authorization", "Bearer " + text_of(tokens, "access_token")}};
-  TRY_ASSIGN(const Json more, read_object(provider_, where.userinfo, headers));
+  TRY_ASSIGN(const Json more, read_object(provider_, until_us, where.userinfo, headers));
   // Core 5.3.2: an access token of somebody else must not lend its claims.
   if (text_of(more, "sub") != text_of(claims, "sub")) {
-    return malformed(provider_, "says of somebody else who they are (userinfo)");
+    return malformed(provider_, "returned userinfo for a different subject");
   }
   for (const auto& [name, value] : more.items()) {
     if (!claims.contains(name)) claims[name] = value;
@@ -214,14 +220,15 @@ Result<void> Issuer::add_userinfo(const Published& where, const Json& tokens, Js
 }
 
 Result<Json> Issuer::redeem(const std::string& code, const SignIn& sign_in, std::int64_t now_s) {
-  TRY_ASSIGN(const Published where, published());
-  TRY_ASSIGN(const Json tokens, tokens_for(where, code, sign_in));
+  const std::int64_t until_us = telemetry::monotonic_us() + kAll_us;
+  TRY_ASSIGN(const Published where, published(until_us));
+  TRY_ASSIGN(const Json tokens, tokens_for(where, code, sign_in, until_us));
   const std::string token = text_of(tokens, "id_token");
   TRY_ASSIGN(const std::string key_id, key_id_of(token));
-  TRY_ASSIGN(const auto keys, keys_with(where, key_id));
+  TRY_ASSIGN(const auto keys, keys_with(where, key_id, until_us));
   const Expected expected{provider_.issuer, provider_.client_id, sign_in.nonce, now_s};
   TRY_ASSIGN(Json claims, verified_claims(token, *keys, expected));
-  TRY(add_userinfo(where, tokens, claims));
+  TRY(add_userinfo(where, tokens, until_us, claims));
   return claims;
 }
 

@@ -1,6 +1,6 @@
 // Issuer: what a provider's server says: where it answers, its keys, who a code is for.
 //
-// Every call may block, for at most ten seconds: never on a loop. What it
+// Every call may block, for at most ten seconds in all: never on a loop. What it
 // publishes is kept for an hour; a key that is not known is looked for once a minute. Thread-safe.
 #pragma once
 
@@ -33,6 +33,7 @@ class Issuer {
   Result<nlohmann::json> redeem(const std::string& code, const SignIn& sign_in, std::int64_t now_s);
 
  private:
+  // `until_us`, below: of the monotonic clock.
   struct Published {
     std::string authorization;
     std::string token;
@@ -41,12 +42,13 @@ class Issuer {
     bool secret_in_body = false;
     std::int64_t until_us = 0;
   };
-  Result<Published> published();
-  Result<std::shared_ptr<const KeySet>> keys_with(const Published& where, const std::string& id);
+  Result<Published> published(std::int64_t until_us);
+  Result<std::shared_ptr<const KeySet>> keys_with(const Published& where, const std::string& id,
+                                                  std::int64_t until_us);
   Result<nlohmann::json> tokens_for(const Published& where, const std::string& code,
-                                    const SignIn& sign_in) const;
+                                    const SignIn& sign_in, std::int64_t until_us) const;
   Result<void> add_userinfo(const Published& where, const nlohmann::json& tokens,
-                            nlohmann::json& claims) const;
+                            std::int64_t until_us, nlohmann::json& claims) const;
 
   const Provider provider_;
   std::mutex mutex_;  // of what follows

@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
+#include "openid/json_text.h"
+
 namespace dove::openid {
 namespace {
 
@@ -218,7 +220,7 @@ std::string sha256(std::string_view bytes) {
 }
 
 Result<KeySet> KeySet::read(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = read_json(text);
   if (!json.is_object() || !json.contains("keys") || !json["keys"].is_array()) {
     return Error{ErrorKind::kInvalid, "bad_key_set",
                  "the issuer's keys (jwks_uri) are not a JWK Set", "jwks_uri"};

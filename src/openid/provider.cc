@@ -171,6 +171,8 @@ Result<std::vector<Provider>> read_all(const Reader& reader, const YAML::Node& r
 
 bool is_safe_url(std::string_view url) {
   constexpr std::array kOwn = {"http://127.0.0.1", "http://localhost", "http://[::1]"};
+  const std::string_view host = url.substr(0, url.find('/', url.find("://") + 3));
+  if (host.find('@') != std::string_view::npos) return false;  // a name before the host's
   if (url.starts_with("https://")) return url.size() > 8;
   return std::ranges::any_of(kOwn, [&](std::string_view own) {
     if (!url.starts_with(own)) return false;

@@ -80,8 +80,9 @@ TEST(SafeUrl, IsHttpsOrOfThisMachine) {
                           "http://[::1]:3000"}) {
     EXPECT_TRUE(is_safe_url(url)) << url;
   }
-  for (const char* url : {"http://id.example.org", "http://127.0.0.1.example.org", "https://", "",
-                          "ftp://127.0.0.1", "http://localhost.example.org"}) {
+  for (const char* url :
+       {"http://id.example.org", "http://127.0.0.1.example.org", "https://", "", "ftp://127.0.0.1",
+        "http://localhost:80@evil.example.org", "http://localhost.example.org"}) {
     EXPECT_FALSE(is_safe_url(url)) << url;
   }
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "openid/json_text.h"
 #include "openid/key_set.h"
 #include "wire/http.h"
 #include "wire/secret.h"
@@ -58,7 +59,8 @@ Result<SignIn> begin_sign_in(const Provider& provider, const std::string& then,
 std::string seal(const SignIn& sign_in, std::string_view key) {
   const Json json{sign_in.provider, sign_in.state,    sign_in.nonce,  sign_in.verifier,
                   sign_in.then,     sign_in.redirect, sign_in.ends_us};
-  const std::string text = base64url_encode(json.dump());
+  const std::string text =
+      base64url_encode(json.dump(-1, ' ', false, Json::error_handler_t::replace));
   return text + "." + mac_of(key, text);
 }
 
@@ -73,7 +75,7 @@ Result<SignIn> unseal(std::string_view cookie, std::string_view key, const std::
   if (!wire::equal_constant_time(cookie.substr(dot + 1), mac_of(key, text))) return unknown;
   const Result<std::string> inside = base64url_decode(text);
   if (!inside.ok()) return unknown;
-  const Json json = Json::parse(*inside, nullptr, false);
+  const Json json = read_json(*inside);
   if (!json.is_array() || json.size() != 7) return unknown;  // of a version before
   SignIn out{json[0], json[1], json[2], json[3], json[4], json[5], json[6]};
   if (out.ends_us <= now_us) {

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstring>
 #include <optional>
@@ -51,6 +52,7 @@ std::optional<pid_t> start(const std::string& program, const Pipe& question, con
   posix_spawnattr_init(&how);
   posix_spawn_file_actions_adddup2(&files, question.out.get(), STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&files, answer.in.get(), STDOUT_FILENO);
+  posix_spawn_file_actions_addclosefrom_np(&files, 3);
   sigset_t none;
   sigemptyset(&none);
   posix_spawnattr_setsigmask(&how, &none);
@@ -89,7 +91,10 @@ std::optional<std::string> read_answer(int fd) {
 Result<Account> account_in(const std::string& answer) {
   const std::vector<std::string> parts = parts_of(answer);
   if (parts.size() == 3 && parts[0] == "ok") {
-    return Account{parts[1], static_cast<std::uint32_t>(std::stoul(parts[2]))};
+    Account account{parts[1], 0};
+    const char* end = parts[2].data() + parts[2].size();
+    const auto read = std::from_chars(parts[2].data(), end, account.uid);
+    if (read.ec == std::errc() && read.ptr == end) return account;
   }
   if (parts.size() != 2) return failed("its process died");
   const ErrorKind kind =

@@ -17,7 +17,7 @@ struct Service {
 };
 
 struct Account {
-  std::string name;  // as PAM has it in the end: modules may map names
+  std::string name;  // as the system's account database spells it
   std::uint32_t uid = 0;
 };
 

@@ -108,6 +108,16 @@ class LinuxUserTest(unittest.TestCase):
         self.assertEqual(self.lines("dan", "people")[:3], [str(DAN)] * 3)
         self.assertEqual(self.lines("bob", "people")[:3], [str(BOB)] * 3, "who is mapped is mapped there too")
 
+    def test_a_name_that_comes_from_elsewhere_is_nobodys_linux_user(self):
+        token = self.cluster.api.call("POST", "/v1/users/lin-bob/token?create=1")["token"]
+        self.apis["lin-bob"] = Api(self.cluster.url, token)
+        self.assertEqual(self.lines("lin-bob", "people")[:1], [str(BOB)])
+        self.cluster.api.call("PUT", "/v1/objects/user/lin-bob", {"identity": "https://id.example.org 17"})
+        job = self.submit("lin-bob", "people")
+        until(lambda: "'lin-bob' is mapped to no Linux user" in self.cluster.run("show", str(job)).stdout, 20, "the reason")
+        self.assertFalse(any(attempt["started_at"] for attempt in self.cluster.job(job)["attempts"]))
+        self.cluster.run("cancel", str(job), check=False)
+
     def contained(self, user, command, state="completed", **container):
         job = self.apis[user].call("POST", "/v1/jobs", {"command": ["sh", "-c", command], "cores": 1,
                                                         "container": {"image": "small", **container}})["id"]

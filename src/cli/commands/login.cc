@@ -121,7 +121,12 @@ Result<int> run_logout(const Invocation& invocation) {
     return kExitOk;
   }
   TRY_ASSIGN(Endpoint endpoint, find_endpoint(invocation));
-  endpoint.token = *token;
+  // Else the key would go to a server that it is not for.
+  if (endpoint.token != *token) {
+    return usage_error(
+        "another server or token is named than that of `dove login`: unset DOVE_URL, DOVE_TOKEN, "
+        "DOVE_TOKEN_FILE and DOVE_DATA, and leave out --url and --data");
+  }
   endpoint.unix_socket.clear();
   Api api(endpoint);
   const auto me = api.get("/v1/me");

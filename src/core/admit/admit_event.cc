@@ -167,6 +167,7 @@ class Admission {
                    fmt::format("nothing is declared as {} \"{}\"", event.kind, event.name), ""};
     }
     if (event.kind == "domain") return domain_empty(state_, event.name);
+    if (event.kind == "user") return user_idle(state_, event.name);
     return event.kind == "queue" ? queue_empty(event.name) : Result<void>();
   }
 

@@ -69,5 +69,17 @@ TEST_F(AdmitEvent, AnUnknownUserIsToldWhatToDo) {
   EXPECT_NE(waits.error().message.find("dove node lost n1 --is-off"), std::string::npos);
 }
 
+// Else whoever declares a user of that name next would be the user of these jobs.
+TEST_F(AdmitEvent, AUserWithJobsIsNotDeleted) {
+  const JobId job = cluster.submit_and_start();
+  const std::string user = cluster.state.find_job(job)->spec->user;
+  UserDeclaration declared;
+  declared.name = user;
+  cluster.declare(declared);
+  EXPECT_FALSE(may(ObjectDeleted{"user", user}));
+  cluster.end(job);
+  EXPECT_TRUE(may(ObjectDeleted{"user", user}));
+}
+
 }  // namespace
 }  // namespace dove::core

@@ -173,4 +173,15 @@ Result<void> domain_empty(const State& state, const std::string& name) {
   return {};
 }
 
+Result<void> user_idle(const State& state, const std::string& name) {
+  const auto found = state.usage_by_user.find(name);
+  if (found == state.usage_by_user.end()) return {};
+  const Usage& usage = found->second;
+  if (usage.jobs_waiting == 0 && usage.jobs_running == 0) return {};
+  return conflict("user_has_jobs",
+                  fmt::format("user {} has {} waiting and {} running jobs: cancel them or let them "
+                              "end; until then `disabled: true` keeps the user out",
+                              name, usage.jobs_waiting, usage.jobs_running));
+}
+
 }  // namespace dove::core

@@ -28,5 +28,8 @@ std::vector<std::string> people_warnings(const State& state, const Declared& obj
 
 // Errors: kConflict domain_has_projects.
 Result<void> domain_empty(const State& state, const std::string& name);
+// A job outlives its user's declaration otherwise, and who its tasks run as with it. Errors:
+// kConflict user_has_jobs.
+Result<void> user_idle(const State& state, const std::string& name);
 
 }  // namespace dove::core

@@ -24,10 +24,11 @@ constexpr std::int64_t kLasts_s = 600;
 
 // Codes are guessed in vain: who tries is an address that shows wrong ones.
 void no_such_code(Context& context, const CallPtr& call) {
-  const Error error{ErrorKind::kNotFound, "user_code_unknown",
-                    "no program waits with this code: it was answered, is over ten minutes old, or "
-                    "was mistyped",
-                    "code"};
+  const Error error{
+      ErrorKind::kNotFound, "user_code_unknown",
+      "no login is waiting for this code: it was answered, is over ten minutes old, or "
+      "was mistyped",
+      "code"};
   const std::string_view host = listener::host_of_peer(call->request.peer_address);
   call->fail(context.desk.throttle->failed(host, error, context.desk.loop.monotonic_us()));
 }
@@ -112,9 +113,10 @@ void answer_device_sign_in(Context& context, CallPtr call) {
   context.desk.submit(asked, std::move(made.issued),
                       [&context, call, code, answer, done](const Result<Committed>& committed) {
                         if (!committed.ok()) return call->fail(committed.error());
-                        if (!context.ways.devices.answer(code, answer))
-                          return no_such_code(context, call);
-                        done();
+                        if (context.ways.devices.answer(code, answer)) return done();
+                        // Somebody else was quicker, or it is over: nobody is told this key.
+                        context.desk.observe(KeyRevoked{answer.key.id});
+                        no_such_code(context, call);
                       });
 }
 

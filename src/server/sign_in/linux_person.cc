@@ -18,12 +18,11 @@ Result<const UserDeclaration*> owner_of(const core::State& state, const std::str
     found = &user;
   }
   if (!several) return found;
-  return Error{
-      ErrorKind::kDenied, "user_ambiguous",
-      fmt::format("several users here run their tasks as {}, so it says of none that it is "
-                  "them; sign in with a token",
-                  account),
-      "user"};
+  return Error{ErrorKind::kDenied, "user_ambiguous",
+               fmt::format("several users here run their tasks as {}, so this account does not "
+                           "identify one of them; sign in with a token",
+                           account),
+               "user"};
 }
 
 }  // namespace
@@ -34,18 +33,18 @@ Result<LinuxPerson> linux_person(const core::State& state, const pam::Account& a
   if (account.uid == 0 || !is_plain || name == "admin" || name == "controller") {
     return Error{
         ErrorKind::kUnauthenticated, "bad_account",
-        fmt::format("the account {} signs nobody in here; administrators sign in with a token",
+        fmt::format("the account {} cannot be used to sign in here; administrators use a token",
                     name.substr(0, 64)),
         "user"};
   }
   TRY_ASSIGN(const UserDeclaration* owner, owner_of(state, name));
   if (owner == nullptr && state.users.contains(name)) {
-    return Error{
-        ErrorKind::kDenied, "name_taken",
-        fmt::format("user {} here is not the account of that name; an administrator can set "
-                    "its `linux_user`",
-                    name),
-        "user"};
+    return Error{ErrorKind::kDenied, "name_taken",
+                 fmt::format("user {} here is not linked to the Linux account of that name; an "
+                             "administrator can set "
+                             "its `linux_user`",
+                             name),
+                 "user"};
   }
   if (owner == nullptr) {
     UserDeclaration made;

@@ -144,18 +144,20 @@ void begin_open_id(Context& context, CallPtr call) {
   if (!begun.ok()) return fail(call, begun.error());
   const std::string cookie =
       listener::set_sign_in(openid::seal(*begun, context.desk.identity.seal_key("sign-in")));
-  const auto queued = context.ways.at_issuers.call(
-      [issuer] { return issuer->authorization_endpoint(); },
-      [call, issuer, cookie, begun = *begun](const Result<std::string>& endpoint) {
-        if (!endpoint.ok()) return fail(call, endpoint.error());
-        const std::string url = openid::authorization_url(*endpoint, issuer->provider(), begun);
-        call->responder->send(wire::Response{302,
-                                             {{"Location", url},
-                                              {"Set-Cookie", cookie},
-                                              {"Cache-Control", "no-store"},
-                                              {"Referrer-Policy", "no-referrer"}},
-                                             ""});
-      });
+  const auto queued =
+      context.ways.at_issuers.at(issuer->provider().name)
+          .call([issuer] { return issuer->authorization_endpoint(); },
+                [call, issuer, cookie, begun = *begun](const Result<std::string>& endpoint) {
+                  if (!endpoint.ok()) return fail(call, endpoint.error());
+                  const std::string url =
+                      openid::authorization_url(*endpoint, issuer->provider(), begun);
+                  call->responder->send(wire::Response{302,
+                                                       {{"Location", url},
+                                                        {"Set-Cookie", cookie},
+                                                        {"Cache-Control", "no-store"},
+                                                        {"Referrer-Policy", "no-referrer"}},
+                                                       ""});
+                });
   if (!queued.ok()) fail(call, queued.error());
 }
 
@@ -170,16 +172,20 @@ void end_open_id(Context& context, CallPtr call) {
   }
   const std::string code = call->query_text("code");
   const std::int64_t now_s = telemetry::now_us() / 1'000'000;
-  const auto queued = context.ways.at_issuers.call(
-      [issuer, code, asked = *asked, now_s] { return issuer->redeem(code, asked, now_s); },
-      [&context, call, issuer, asked = *asked](const Result<Json>& claims) {
-        if (!claims.ok()) return fail(call, claims.error());
-        // Two first sign-ins at once must not both make the user, or undo each other's groups.
-        context.declaring.wait([&context, call, issuer, asked, claims = *claims](Turns::Turn turn) {
-          call->turn = std::move(turn);
-          let_in(context, call, issuer->provider(), asked, claims);
-        });
-      });
+  const auto queued =
+      context.ways.at_issuers.at(issuer->provider().name)
+          .call(
+              [issuer, code, asked = *asked, now_s] { return issuer->redeem(code, asked, now_s); },
+              [&context, call, issuer, asked = *asked](const Result<Json>& claims) {
+                if (!claims.ok()) return fail(call, claims.error());
+                // Two first sign-ins at once must not both make the user, or undo each other's
+                // groups.
+                context.declaring.wait(
+                    [&context, call, issuer, asked, claims = *claims](Turns::Turn turn) {
+                      call->turn = std::move(turn);
+                      let_in(context, call, issuer->provider(), asked, claims);
+                    });
+              });
   if (!queued.ok()) fail(call, queued.error());
 }
 

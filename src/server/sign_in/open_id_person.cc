@@ -37,6 +37,13 @@ Result<std::string> name_in(const Provider& provider, const Json& claims) {
                     provider.title, provider.user_claim),
         provider.user_claim};
   }
+  // Whoever may type any address there is not its owner yet.
+  if (provider.user_claim == "email" && claims.value("email_verified", Json()) == Json(false)) {
+    return Error{ErrorKind::kUnauthenticated, "bad_user_claim",
+                 fmt::format("{} has not verified your e-mail address; verify it there first",
+                             provider.title),
+                 "email"};
+  }
   if (listener::is_name(name) && !is_reserved(name)) return name;
   return Error{
       ErrorKind::kUnauthenticated, "bad_user_claim",
@@ -79,7 +86,7 @@ Result<UserDeclaration> linked_user(const Provider& provider, UserDeclaration us
   if (provider.links_users && user.domain == provider.domain) return user;
   return Error{
       ErrorKind::kDenied, "user_not_linked",
-      fmt::format("user {} was declared here without saying that it is yours; an "
+      fmt::format("user {} exists here but is not linked to your account; an "
                   "administrator can set `identity` of the user, or `links_users: true` and "
                   "the same `domain:` for {}",
                   user.name, provider.name),
@@ -97,24 +104,39 @@ Result<UserDeclaration> user_of(const core::State& state, const Provider& provid
                                        : linked_user(provider, declared->second);
 }
 
-// Names of groups here; what cannot be one goes to `left_out`. Some issuers name groups by paths,
-// "/ml/vision".
+// A group's name here. Some issuers name groups by paths, "/ml/vision", which becomes "ml.vision";
+// a dot of theirs is doubled, or whoever may make "ml.vision" there would be in that group, too.
+// "": no group here can have the name.
+std::string group_name(const Provider& provider, std::string_view given) {
+  if (given.starts_with('/')) given.remove_prefix(1);
+  std::string name = provider.group_prefix;
+  char last = '/';
+  for (const char letter : given) {
+    const bool begins_part = last == '/';
+    const bool ends_part = letter == '/' && (last == '/' || last == '.');
+    if (ends_part || (letter == '.' && begins_part)) return "";
+    name += letter == '/' ? "." : letter == '.' ? ".." : std::string(1, letter);
+    last = letter;
+  }
+  return last != '/' && last != '.' && listener::is_name(name) ? name : "";
+}
+
+// What cannot be a group here goes to `left_out`, the first few of it.
 std::optional<std::set<std::string>> groups_in(const Provider& provider, const Json& claims,
                                                std::vector<std::string>& left_out) {
+  constexpr std::size_t kLeftOutShown = 16;
   if (provider.groups_claim.empty()) return std::nullopt;
   std::set<std::string> groups;
   const auto found = claims.find(provider.groups_claim);
   if (found == claims.end()) return groups;
   const Json list = found->is_array() ? *found : Json::array({*found});
   for (const Json& each : list) {
-    std::string name = each.is_string() ? each.get<std::string>() : "";
-    if (name.starts_with('/')) name.erase(0, 1);
-    std::ranges::replace(name, '/', '.');
-    const std::string own = provider.group_prefix + name;
-    if (!name.empty() && listener::is_name(own) && groups.size() < kGroupsMax) {
-      groups.insert(own);
-    } else {
-      left_out.push_back(name.substr(0, 64));
+    const std::string given = each.is_string() ? each.get<std::string>() : "";
+    const std::string name = group_name(provider, given);
+    if (!name.empty() && groups.size() < kGroupsMax) {
+      groups.insert(name);
+    } else if (left_out.size() < kLeftOutShown) {
+      left_out.push_back(given.substr(0, 64));
     }
   }
   return groups;
@@ -123,20 +145,22 @@ std::optional<std::set<std::string>> groups_in(const Provider& provider, const J
 class Changes {
  public:
   Changes(const core::State& state, const core::Policies& policies)
-      : trial_(state), policies_(policies) {}
+      : before_(state), policies_(policies) {}
 
-  const core::State& state() const { return trial_; }
+  const core::State& state() const { return trial_.has_value() ? *trial_ : before_; }
   std::vector<Event> take() { return std::move(events_); }
   Result<void> make(Declared object) {
     const Event event = ObjectApplied{std::move(object)};
-    TRY(core::admit(trial_, policies_, event));
-    core::apply(trial_, StampedEvent{event, Cause{}});
+    if (!trial_.has_value()) trial_.emplace(before_);
+    TRY(core::admit(*trial_, policies_, event));
+    core::apply(*trial_, StampedEvent{event, Cause{}});
     events_.push_back(event);
     return {};
   }
 
  private:
-  core::State trial_;
+  const core::State& before_;
+  std::optional<core::State> trial_;  // with the changes, once there is one
   const core::Policies& policies_;
   std::vector<Event> events_;
 };

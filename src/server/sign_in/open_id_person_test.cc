@@ -117,6 +117,16 @@ TEST_F(Person, HasALinuxUserWhereAClaimNamesOne) {
   EXPECT_EQ(state.users.at("ada").linux_user, "ada_l");
 }
 
+TEST_F(Person, IsNobodyByAnAddressThatIsNotVerified) {
+  provider.user_claim = "email";
+  provider.links_users = true;
+  declare({.name = "bob@example.org"});
+  Json eve{{"sub", "17"}, {"email", "bob@example.org"}, {"email_verified", false}};
+  EXPECT_EQ(sign_in(eve), "bad_user_claim");
+  eve["email_verified"] = true;
+  EXPECT_EQ(sign_in(eve), "bob@example.org");
+}
+
 TEST_F(Person, IsInTheGroupsThatTheClaimNames) {
   EXPECT_EQ(sign_in(claims("17", "ada", {"ml", "/physics/hep"})), "ada");
   EXPECT_EQ(sign_in(claims("18", "bob", {"ml"})), "bob");
@@ -133,6 +143,11 @@ TEST_F(Person, IsInTheGroupsThatTheClaimNames) {
   EXPECT_EQ(changes, 0u);
   EXPECT_EQ(sign_in(claims("18", "bob", {"ml", "all staff", 7})), "bob");
   EXPECT_EQ(left_out, (std::vector<std::string>{"all staff", ""}));
+  // A path and a name that looks like it are two groups.
+  EXPECT_EQ(sign_in(claims("19", "eve", {"physics.hep", "a/.b", ".x", "y.", "p//q"})), "eve");
+  EXPECT_EQ(members("corp.physics.hep"), (std::vector<std::string>{"ada"}));
+  EXPECT_EQ(members("corp.physics..hep"), (std::vector<std::string>{"eve"}));
+  EXPECT_EQ(left_out, (std::vector<std::string>{"a/.b", ".x", "y.", "p//q"}));
   // Without the claim they are in none of its groups.
   Json none = claims("18", "bob");
   none.erase("groups");

@@ -1,5 +1,7 @@
 #include "server/sign_in/side_threads.h"
 
+#include <system_error>
+
 namespace dove::server {
 namespace {
 
@@ -22,12 +24,20 @@ Result<void> SideThreads::queue(std::function<void()> work) {
   if (waiting_.size() >= kWaitingMax) {
     return Error{
         ErrorKind::kUnavailable, "sign_in_busy",
-        "very many people are signing in, or what they sign in with is slow; try again in a "
+        "too many sign-ins are in progress, or the sign-in service is slow; try again in a "
         "minute, or sign in with a token",
         ""};
   }
   waiting_.push_back(std::move(work));
-  if (threads_.size() < most_) threads_.emplace_back([this] { serve(); });
+  try {
+    if (threads_.size() < most_) threads_.emplace_back([this] { serve(); });
+  } catch (const std::system_error&) {
+    if (threads_.empty()) {
+      waiting_.pop_back();
+      return Error{ErrorKind::kUnavailable, "sign_in_busy",
+                   "this machine lets the server start no thread; try again in a minute", ""};
+    }
+  }
   changed_.notify_one();
   return {};
 }

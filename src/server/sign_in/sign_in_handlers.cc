@@ -2,6 +2,8 @@
 //
 // A session is a key of 12 hours that its browser alone can show (listener/session_cookie.h). A
 // code is a key of a minute that is good for one session: what `dove console` puts into a link.
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "accounts/access.h"
@@ -82,9 +84,13 @@ void sign_in_with_password(Context& context, const CallPtr& call, const Shown& s
                             "service that GET /v1/sign-in lists",
                             "password"});
   }
+  const std::string who =
+      fmt::format("address {}", listener::host_of_peer(call->request.peer_address));
+  const auto share = context.ways.password_tries.begin(who, context.desk.loop.monotonic_us());
+  if (!share.ok()) return call->fail(share.error());
   const auto queued = context.ways.at_passwords.call(
       [check = context.ways.check_password, shown] { return check(shown.user, shown.password); },
-      [&context, call](const Result<pam::Account>& account) {
+      [&context, call, share = *share](const Result<pam::Account>& account) {
         if (!account.ok()) return refuse(context, call, account.error());
         // Two first sign-ins at once must not both make the user.
         context.declaring.wait([&context, call, account = *account](Turns::Turn turn) {
@@ -107,6 +113,11 @@ void list_sign_in_ways(Context& context, CallPtr call) {
 }
 
 void sign_in(Context& context, CallPtr call) {
+  // A page from elsewhere must not make its visitor somebody of its choice here.
+  if (!call->request.header("Origin").empty()) {
+    const Result<void> own = listener::check_origin(call->request);
+    if (!own.ok()) return call->fail(own.error());
+  }
   const Result<Shown> shown = read_shown(*call);
   if (!shown.ok()) return call->fail(shown.error());
   if (shown->token.empty()) return sign_in_with_password(context, call, *shown);

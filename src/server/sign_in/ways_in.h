@@ -3,10 +3,12 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "listener/throttle.h"
 #include "openid/issuer.h"
 #include "openid/signer.h"
 #include "pam/check.h"
@@ -25,10 +27,10 @@ struct WaysIn {
         signer(std::move(with)),
         public_url(std::move(url)),
         check_password(std::move(check)),
-        at_issuers(loop, 8),
         at_passwords(loop, 4) {
     for (const openid::Provider& one : providers) {
       issuers.push_back(std::make_shared<openid::Issuer>(one));
+      at_issuers.try_emplace(one.name, loop, 4);
     }
   }
 
@@ -37,8 +39,10 @@ struct WaysIn {
   openid::Signer signer;         // of identity tokens
   std::string public_url;        // "": as the caller names this server
   PasswordCheck check_password;  // blocks; unset: there is none
+  // What one address may try: each takes seconds, and guesses are to stay few.
+  listener::Throttle password_tries{{{1, 10}, 3, {1, 10}}};
   // Last: they end first.
-  SideThreads at_issuers;
+  std::map<std::string, SideThreads> at_issuers;  // by the provider's name
   SideThreads at_passwords;
 };
 
