@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "codec/words.h"
+#include "core/state/executors/foreign.h"
 #include "core/state/findings.h"
 
 namespace dove::listener {
@@ -44,11 +45,6 @@ void each_part(const core::Attempt& attempt, Part part) {
       part(record.placement->node, of, milli * static_cast<double>(time.us));
     }
   }
-}
-
-bool takes_work(const core::Node& node) {
-  return node.contact == Contact::kConnected && !node.declared.drained &&
-         node.life == LifeStage::kProduction && !core::is_closed(node);
 }
 
 }  // namespace
@@ -136,13 +132,13 @@ void Goodput::passed(const core::State& state, std::int64_t now_us) {
     if (node.removed || node.inventory == nullptr) continue;
     Unheld& unheld = unheld_[place];
     if (unheld.inventory != node.inventory) find_gpus(node, unheld);
-    const bool is_open = takes_work(node);
+    const bool is_open = core::is_available(node);
     double free_milli = 0;
     double away_milli = 0;
     for (const Gpu& gpu : unheld.gpus) {
       if (is_open && !gpu.is_lost && !core::is_device_closed(node, gpu.device)) {
         free_milli += std::min(node.device_free_milli[gpu.device], kWholeDevice_milli);
-      } else if (node.jobs.empty()) {
+      } else if (node.jobs.empty() && !core::is_device_foreign(node, gpu.device)) {
         away_milli += kWholeDevice_milli;  // else it is not known what its last jobs leave free
       }
     }

@@ -190,6 +190,13 @@ TEST(Goodput, WhatNobodyHoldsIsIdleByItsReason) {
   EXPECT_EQ(goodput.total("unavailable"), 2000 * kSecond);
   goodput.passed(state, 500 * kSecond);  // the process stood still
   EXPECT_EQ(goodput.total("unavailable"), 2000 * kSecond);
+  // An executor whose adapter is silent closes the node; what it uses is not unavailable.
+  node.declared.drained = false;
+  ForeignAllocation foreign;
+  foreign.devices = {1};
+  node.executors.push_back({"slurm", ExecutorNodeState::kUp, "", {foreign}, true});
+  goodput.passed(state, 501 * kSecond);
+  EXPECT_EQ(goodput.total("unavailable"), 3000 * kSecond);
 }
 
 }  // namespace

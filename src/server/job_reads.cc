@@ -8,7 +8,9 @@
 #include "accounts/access.h"
 #include "codec/json.h"
 #include "codec/json_reasons.h"
+#include "codec/words.h"
 #include "core/explain/explain.h"
+#include "core/state/executors/placeholders.h"
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/job_select.h"
@@ -213,6 +215,25 @@ void get_job(Context& context, CallPtr call) {
   call->reply(200, body);
 }
 
+// What a job that is prepared waits for; "" when it is nothing of the kind.
+static std::string missing_placeholders(const core::State& state, const core::Job& job) {
+  if (job.phase != JobPhase::kActive || job.attempts.back().stage != Stage::kBarrier) return "";
+  std::string text;
+  core::each_placeholder(
+      state, job.id, job.attempts.back().number,
+      [&](const core::PlaceholderKey& key, const core::Placeholder& placeholder) {
+        if (placeholder.stage == PlaceholderStage::kConfirmed ||
+            placeholder.stage == PlaceholderStage::kReleased) {
+          return;
+        }
+        text += fmt::format("{}{} is to hold its place on {} ({}{})", text.empty() ? "" : "; ",
+                            key.executor, state.find_node(key.node)->name,
+                            codec::word(placeholder.stage),
+                            placeholder.id.empty() ? "" : " as " + placeholder.id);
+      });
+  return text.empty() ? "" : "starts when every executor has confirmed: " + text;
+}
+
 void why_job(Context& context, CallPtr call) {
   const core::State& state = context.state();
   const Result<const core::Job*> job = visible_job(context, *call);
@@ -222,7 +243,8 @@ void why_job(Context& context, CallPtr call) {
   Json body = codec::job_summary_json(state, **job);
   body["reasons"] = std::move(reasons);
   const std::string trouble = context.nodes.observed.trouble((*job)->id);
-  if (!trouble.empty()) body["text"] = trouble;
+  const std::string missing = missing_placeholders(state, **job);
+  if (!trouble.empty() || !missing.empty()) body["text"] = trouble.empty() ? missing : trouble;
   call->reply(200, body);
 }
 

@@ -110,6 +110,42 @@ std::string care_text(const json& node) {
   return out;
 }
 
+// "gpu 0,2, 4 cores, 16 GiB".
+std::string held_text(const json& allocation) {
+  std::string out;
+  const auto add = [&](const std::string& one) { out += (out.empty() ? "" : ", ") + one; };
+  std::string devices;
+  for (const json& device : list_of(allocation, "devices")) {
+    devices += (devices.empty() ? "" : ",") + device.dump();
+  }
+  if (!devices.empty()) add("gpu " + devices);
+  const std::size_t cores = list_of(allocation, "cores").size();
+  if (cores > 0) add(fmt::format("{} core{}", cores, cores == 1 ? "" : "s"));
+  const std::int64_t bytes = number_of(allocation, "memory_bytes");
+  if (bytes > 0) add(bytes_text(bytes));
+  return out.empty() ? "nothing" : out;
+}
+
+// Who else runs work there, and what.
+std::string executors_text(const json& node) {
+  std::string out;
+  for (const json& executor : list_of(node, "executors")) {
+    const std::string name = text_of(executor, "name");
+    const std::string why = text_of(executor, "why");
+    out += fmt::format("  {:<9} {}: {}, {}{}{}\n", "Executor", printable(name),
+                       text_of(executor, "contact"), text_of(executor, "state"),
+                       why.empty() ? "" : " (" + printable(why) + ")",
+                       executor.value("closes", false) ? "; nothing new starts here" : "");
+    for (const json& one : list_of(executor, "foreign")) {
+      const std::int64_t ends_us = number_of(one, "ends_by_us");
+      out += fmt::format("  {:<9} {} job {} of {}: {}{}\n", "Foreign", printable(name),
+                         printable(text_of(one, "id")), printable(text_of(one, "user")),
+                         held_text(one), ends_us == 0 ? "" : " until " + when_text(ends_us));
+    }
+  }
+  return out;
+}
+
 Result<json> fetch(Api& api, const std::vector<std::string>& names) {
   if (names.empty()) return get_all(api, "/v1/nodes", "nodes");
   json nodes = json::array();
@@ -139,7 +175,9 @@ Result<int> run_nodes(const Invocation& invocation) {
     } else if (nodes.empty()) {
       say("no nodes yet: `dove join-token create` lets one in");
     } else if (!invocation.operands.empty() && format == Format::kTable) {
-      for (const json& item : items) print(node_text(read_node(item)) + care_text(item));
+      for (const json& item : items) {
+        print(node_text(read_node(item)) + care_text(item) + executors_text(item));
+      }
     } else {
       print(nodes_table(nodes, format == Format::kWide).text(colours_on()));
     }

@@ -1,7 +1,6 @@
 #include "core/executors/sync.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -10,6 +9,7 @@
 
 #include "base/digest.h"
 #include "core/place/reservation.h"
+#include "core/state/executors/foreign.h"
 
 namespace dove::core {
 namespace {
@@ -120,7 +120,7 @@ class News {
       if (said.devices != wanted) {
         return move(key, known, PlaceholderStage::kRefused, said.id,
                     fmt::format("it was given the devices [{}] instead of [{}]",
-                                fmt::join(said.devices, ","), fmt::join(wanted, ",")));
+                                device_list(said.devices), device_list(wanted)));
       }
     }
     move(key, known, said.stage, said.id, said.why);

@@ -1,7 +1,6 @@
 #include "core/explain/explain_foreign.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -26,7 +25,7 @@ std::string held_of(const ForeignAllocation& one, const std::string& resource) {
   const bool devices = any || resource == "gpus" || resource == "share_milli" ||
                        resource == "gpu_memory_bytes" || resource.starts_with("slice:");
   if (!devices || one.devices.empty()) return "";
-  return fmt::format("gpu {}", fmt::join(one.devices, ","));
+  return "gpu " + device_list(one.devices);
 }
 
 std::string held_of(const ForeignAllocation& one, const std::vector<Reason>& reasons) {

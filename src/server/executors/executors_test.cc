@@ -70,6 +70,18 @@ TEST_F(ExecutorsTest, OnlyItsServiceAccountSpeaksForIt) {
   EXPECT_EQ(code(account), "not_its_account");
 }
 
+TEST_F(ExecutorsTest, ItsAccountAndQueuesAreThere) {
+  const auto code = [&](const Json& executor) {
+    return live.call("PUT", "/v1/objects/executor/k8s", executor).code();
+  };
+  EXPECT_EQ(code({{"nodes", {"n1"}}, {"service_account", "nobody"}}), "user_unknown");
+  EXPECT_EQ(code({{"nodes", {"n1"}}, {"queues", {{"lab", "nowhere"}}}}), "queue_unknown");
+  EXPECT_EQ(code({{"service_account", "slurm-1"}}), "missing_field");
+  EXPECT_EQ(code({{"nodes", {"n1"}}, {"queues", {{"lab", "default"}}}}), "");
+  EXPECT_EQ(live.call("DELETE", "/v1/objects/executor/k8s").status, 204);
+  EXPECT_EQ(live.call("DELETE", "/v1/objects/executor/k8s").code(), "no_such_executor");
+}
+
 TEST_F(ExecutorsTest, TheNodeTakesNothingUntilItsExecutorIsHeard) {
   EXPECT_EQ(node().at("state"), "drained");
   EXPECT_EQ(sync(said()).status, 200);
@@ -149,6 +161,9 @@ TEST_F(ExecutorsTest, NothingStartsBeforeItsPlaceholderIsConfirmed) {
   EXPECT_EQ(wanted.at("node"), "n1");
   EXPECT_EQ(wanted.at("cores").size(), 1u);
   sync(said(holding(job, "asked")));
+  EXPECT_EQ(live.call("GET", "/v1/jobs/1/why").body.at("text"),
+            "starts when every executor has confirmed: slurm is to hold its place on n1 (asked as "
+            "1300)");
   EXPECT_EQ(attempt_of(job).at("stage"), "placeholder");
   sync(said(holding(job, "confirmed")));
   agent.wait_line("start");

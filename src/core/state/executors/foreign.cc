@@ -72,4 +72,12 @@ std::string foreign_text(const NodeExecutor& executor, const ForeignAllocation& 
   return fmt::format("{} job {}{}", executor.name, allocation.id, of);
 }
 
+std::string device_list(const std::vector<std::int32_t>& devices) {
+  std::string text;
+  for (const std::int32_t device : devices) {
+    text += (text.empty() ? "" : ",") + std::to_string(device);
+  }
+  return text;
+}
+
 }  // namespace dove::core

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/state/state.h"
 
@@ -35,5 +36,8 @@ inline bool is_idle(const Node& node) { return node.jobs.empty() && !has_foreign
 
 // "slurm job 1234 of ada".
 std::string foreign_text(const NodeExecutor& executor, const ForeignAllocation& allocation);
+
+// "0,2".
+std::string device_list(const std::vector<std::int32_t>& devices);
 
 }  // namespace dove::core
