@@ -30,6 +30,7 @@ enum class On {
   kTeam,  // what the caller may read: may_read()
   kOwn,   // what is the caller's own: may_act()
   kRole,  // what the caller's roles let them change: may_apply()
+  kJob,   // the running job whose token is shown, and nothing else
 };
 
 struct Rule {

@@ -35,6 +35,12 @@ class Person : public testing::Test {
     for (const Event& event : person->changes) core::apply(state, {event, Cause{}});
     return person->user;
   }
+  static UserDeclaration user_of(const std::string& name, const std::string& linux_user = "") {
+    UserDeclaration user;
+    user.name = name;
+    user.linux_user = linux_user;
+    return user;
+  }
   void declare(UserDeclaration user) {
     core::apply(state, {ObjectApplied{std::move(user)}, Cause{}});
   }
@@ -62,9 +68,9 @@ TEST_F(Person, IsMadeAtTheFirstSignInAndKnownByTheSubjectAfterwards) {
 TEST_F(Person, TakesNobodysName) {
   EXPECT_EQ(sign_in(claims("17", "ada")), "ada");
   EXPECT_EQ(sign_in(claims("18", "ada")), "name_taken");
-  declare({.name = "bob"});
+  declare(user_of("bob"));
   EXPECT_EQ(sign_in(claims("19", "bob")), "user_not_linked");
-  UserDeclaration robot{.name = "robot"};
+  UserDeclaration robot = user_of("robot");
   robot.service_of = "vision";
   declare(robot);
   provider.links_users = true;
@@ -79,13 +85,13 @@ TEST_F(Person, TakesNobodysName) {
 }
 
 TEST_F(Person, IsLinkedWhereTheSettingsSaySo) {
-  declare({.name = "bob", .linux_user = "bob_l"});
+  declare(user_of("bob", "bob_l"));
   provider.links_users = true;
   EXPECT_EQ(sign_in(claims("19", "bob")), "bob");
   EXPECT_EQ(state.users.at("bob").linux_user, "bob_l");
   EXPECT_EQ(state.users.at("bob").identity, "https://id.example.org 19");
   core::apply(state, {ObjectApplied{Domain{"physics", ""}}, Cause{}});
-  UserDeclaration eve{.name = "eve"};
+  UserDeclaration eve = user_of("eve");
   eve.domain = "physics";
   declare(eve);
   EXPECT_EQ(sign_in(claims("20", "eve")), "user_not_linked");
@@ -120,7 +126,7 @@ TEST_F(Person, HasALinuxUserWhereAClaimNamesOne) {
 TEST_F(Person, IsNobodyByAnAddressThatIsNotVerified) {
   provider.user_claim = "email";
   provider.links_users = true;
-  declare({.name = "bob@example.org"});
+  declare(user_of("bob@example.org"));
   Json eve{{"sub", "17"}, {"email", "bob@example.org"}, {"email_verified", false}};
   EXPECT_EQ(sign_in(eve), "bad_user_claim");
   eve["email_verified"] = true;
