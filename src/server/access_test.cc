@@ -121,60 +121,11 @@ const Rule kAdmins{"admin_only", "admin_only"};
 const Rule kAgents{"token_invalid", "token_invalid"};
 const Rule kJoin{"join_token_invalid", "join_token_invalid"};
 
-const std::map<std::string, Rule>& rules() {
-  static const std::map<std::string, Rule> kRules{
-      {"submitJob", kFree},
-      {"listJobs", kFree},
-      {"getJob", kFamily},
-      {"deleteJob", kFamily},
-      {"cancelJob", kFamily},
-      {"holdJob", kFamily},
-      {"releaseJob", kFamily},
-      {"requeueJob", kFamily},
-      {"noteCheckpoint", kFamily},
-      {"setJobPriority", kFamily},
-      {"signalJob", kFamily},
-      {"whyJob", kFamily},
-      {"waitForJob", kFamily},
-      {"readJobLog", kFamily},
-      {"runStep", kFamily},
-      {"attachStep", kFamily},
-      {"writeStepInput", kFamily},
-      {"openExec", kFamily},
-      {"listNodes", kFree},
-      {"getNode", kFree},
-      {"removeNode", kAdmins},
-      {"drainNode", kAdmins},
-      {"askNode", kAdmins},
-      {"planCare", kAdmins},
-      {"reportFinding", kAdmins},
-      {"undrainNode", kAdmins},
-      {"listPools", kFree},
-      {"declareNodeOff", kAdmins},
-      {"syncExecutor", kPeople},
-      {"listQueues", kFree},
-      {"listObjects", kFree},
-      {"applyObjects", kPeople},
-      {"getObject", kFree},
-      {"applyObject", kPeople},
-      {"deleteObject", kPeople},
-      {"issueUserToken", kAdmins},
-      {"issueJoinToken", kAdmins},
-      {"getCluster", kFree},
-      {"getEvents", kFree},
-      {"getHealth", kFree},
-      {"getReadiness", kFree},
-      {"getVersion", kFree},
-      {"getMetrics", kPeople},
-      {"getOpenapi", kFree},
-      {"joinAgent", kJoin},
-      {"syncAgent", kAgents},
-      {"streamOrders", kAgents},
-      {"takeReport", kAgents},
-      {"takeRelayed", kAgents},
-      {"readStepInput", kAgents},
-      {"joinExec", kAgents},
-      {"certifyNode", kAgents},
+using Rules = std::map<std::string, Rule>;
+
+// Keys, sign-in, identity.
+Rules rules_of_people() {
+  return {
       {"listKeys", kPeople},
       {"issueKey", kPeople},
       {"revokeKey", kPeople},
@@ -195,6 +146,37 @@ const std::map<std::string, Rule>& rules() {
       {"getIdentityKeys", kFree},
       {"issueIdentityToken", kItself},
   };
+}
+
+Rules rules_of_work() {
+  return {
+      {"submitJob", kFree},        {"listJobs", kFree},         {"getJob", kFamily},
+      {"deleteJob", kFamily},      {"cancelJob", kFamily},      {"holdJob", kFamily},
+      {"releaseJob", kFamily},     {"requeueJob", kFamily},     {"noteCheckpoint", kFamily},
+      {"setJobPriority", kFamily}, {"signalJob", kFamily},      {"whyJob", kFamily},
+      {"waitForJob", kFamily},     {"readJobLog", kFamily},     {"runStep", kFamily},
+      {"attachStep", kFamily},     {"writeStepInput", kFamily}, {"openExec", kFamily},
+      {"listNodes", kFree},        {"getNode", kFree},          {"removeNode", kAdmins},
+      {"drainNode", kAdmins},      {"askNode", kAdmins},        {"planCare", kAdmins},
+      {"reportFinding", kAdmins},  {"undrainNode", kAdmins},    {"listPools", kFree},
+      {"declareNodeOff", kAdmins}, {"syncExecutor", kPeople},   {"listQueues", kFree},
+      {"listObjects", kFree},      {"applyObjects", kPeople},   {"getObject", kFree},
+      {"applyObject", kPeople},    {"deleteObject", kPeople},   {"issueUserToken", kAdmins},
+      {"issueJoinToken", kAdmins}, {"getCluster", kFree},       {"getEvents", kFree},
+      {"getHealth", kFree},        {"getReadiness", kFree},     {"getVersion", kFree},
+      {"getMetrics", kPeople},     {"getOpenapi", kFree},       {"joinAgent", kJoin},
+      {"syncAgent", kAgents},      {"streamOrders", kAgents},   {"takeReport", kAgents},
+      {"takeRelayed", kAgents},    {"readStepInput", kAgents},  {"joinExec", kAgents},
+      {"certifyNode", kAgents},
+  };
+}
+
+const Rules& rules() {
+  static const Rules kRules = [] {
+    Rules all = rules_of_work();
+    all.merge(rules_of_people());
+    return all;
+  }();
   return kRules;
 }
 

@@ -250,8 +250,8 @@ spec: {resources: [{name: cpu, nominalQuota: 2}, {name: memory, nominalQuota: 12
         found = 0
         for folder, _, files in os.walk(self.cluster.folder):
             for name in files:
-                if name not in ("token", "secret", "agent_token", "join_token", "record") \
-                        and not name.startswith(("log.sqlite", "task.")):
+                if name not in ("token", "secret", "agent_token", "join_token", "record", "identity.pem") \
+                        and not name.startswith(("log.sqlite", "task.")) or name == "task.py":
                     continue
                 found += 1
                 path = os.path.join(folder, name)

@@ -12,7 +12,7 @@ from cluster import ROOT, SKIP, Api, Cluster, until
 from contract import Contract
 
 METHODS = {"get", "post", "put", "patch", "delete"}
-OPEN = {"/healthz", "/readyz", "/version", "/openapi.yaml"}
+OPEN = {"/.well-known/openid-configuration", "/v1/identity-keys", "/healthz", "/readyz", "/version", "/openapi.yaml"}
 
 
 def operations(text):

@@ -104,7 +104,7 @@ export function SignIn({ onSignedIn }: { onSignedIn: () => Promise<void> }) {
         )}
       </form>
       <p className="faint">
-        <code>dove console</code> prints a link that signs you in without it. An administrator gives you a token:{' '}
+        <code>dove console</code> prints a link that signs you in. An administrator gives you a token:{' '}
         <code>dove token create YOUR_NAME</code>.
       </p>
     </main>
