@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""dove slurm beside a real Slurm: what Slurm runs is reported device by device, placeholders hold exactly what is wanted,
-and nothing is left behind or taken to have ended when one of the sides is killed. The controller is a fake that speaks
-POST /v1/executors/slurm/sync.
+"""dove slurm beside a real Slurm: what Slurm runs is reported device by device, placeholders hold exactly what is
+wanted, and nothing is left behind or taken to have ended when one of the sides is killed. The controller is a fake that
+speaks POST /v1/executors/slurm/sync.
 
 Skips where Slurm (tools/setup peers, as root) is missing.
 """
@@ -92,12 +92,25 @@ def wanted(job, node, devices, attempt=1, cores=(0, 1), memory=GIB, until=None, 
             "memory_bytes": memory, "until": until, "user": user, "name": "train"}
 
 
-class Adapter(unittest.TestCase):
+class SlowPrologLab(SlurmLab):
+    """Its nodes prepare for ten seconds after an allocation, and salloc waits for them."""
+
+    def write_config(self):
+        super().write_config()
+        prolog = self.folder + "/prolog"
+        with open(os.open(prolog, os.O_WRONLY | os.O_CREAT, 0o755), "w") as file:
+            file.write("#!/bin/sh\nsleep 10\n")
+        with open(self.folder + "/slurm.conf", "a") as file:
+            file.write(f"PrologFlags=Alloc\nProlog={prolog}\n")
+
+
+class Bed(unittest.TestCase):
     maxDiff = None
+    make_lab = staticmethod(lambda: SlurmLab(nodes=6, cpus=4, gpus=4))
 
     @classmethod
     def setUpClass(cls):
-        cls.lab = SlurmLab(nodes=6, cpus=4, gpus=4).__enter__()
+        cls.lab = cls.make_lab().__enter__()
         cls.addClassCleanup(cls.lab.__exit__, None, None, None)
 
     def setUp(self):
@@ -179,8 +192,8 @@ class Adapter(unittest.TestCase):
         except TimeoutError as error:
             raise AssertionError(f"{error}: {self.controller.report()}") from None
 
-    # -- the tests
 
+class Adapter(Bed):
     def test_a_foreign_job_is_reported_with_its_devices_and_cores(self):
         until(lambda: self.controller.reports, 10, "the first report")
         first = self.sbatch("--gres=gpu:1", "-w", "n0", "-J", "first")
@@ -339,13 +352,15 @@ class Adapter(unittest.TestCase):
     def test_a_job_that_is_ending_keeps_its_device(self):
         """Slurm 22.05 gives a device to the next job while the processes of the last one are still being killed."""
         ready = f"{self.folder}/work.ready"
-        stubborn = self.sbatch("--gres=gpu:h200_2:1", "-w", "n4", script=f"trap '' TERM; touch {ready}; sleep 100 & wait; wait")
+        stubborn = self.sbatch("--gres=gpu:h200_2:1", "-w", "n4",
+                               script=f"trap '' TERM; touch {ready}; sleep 100 & wait; wait")
         self.running(stubborn)
         until(lambda: os.path.exists(ready) and self.allocation(stubborn), 15, "its report")
         self.lab.run(["scancel", str(stubborn)])
         until(lambda: (str(stubborn), "wrap") in self.jobs("COMPLETING"), 10, "it to be ending")
         self.controller.want(wanted(30, "n4", [2]))
-        self.assertIn("still ending", self.placed(30, "n4", "refused")["why"])
+        self.assertRegex(self.placed(30, "n4", "refused")["why"],
+                         f"Slurm job {stubborn} of root (is still ending|runs) on it")
         self.assertEqual(self.allocation(stubborn)["devices"], [2])
 
     def test_a_users_job_by_our_name_is_no_placeholder(self):
@@ -384,6 +399,17 @@ class Adapter(unittest.TestCase):
         self.assertEqual(len(reported), 1)
         self.assertLess(reported[0]["exposure_ms"], 5000)
         self.assertGreaterEqual([line for line in lines if line["event"] == "exposure"][-1]["jobs"], 1)
+
+
+class SlowProlog(Bed):
+    make_lab = staticmethod(lambda: SlowPrologLab(nodes=1, cpus=4, gpus=2))
+
+    def test_a_placeholder_does_not_wait_for_the_prolog(self):
+        until(lambda: self.controller.reports, 10, "the first report")
+        asked = time.monotonic()
+        self.controller.want(wanted(40, "n0", [1]))
+        self.assertEqual(self.indices(self.placed(40, "n0")["id"]), [1])
+        self.assertLess(time.monotonic() - asked, 5)
 
 
 if __name__ == "__main__":
