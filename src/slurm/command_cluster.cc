@@ -55,6 +55,7 @@ std::vector<std::string> placeholder_command(const Ask& ask, bool for_user) {
       "--immediate=1",
       "--priority=TOP",
       "--job-name=" + ask.name,
+      fmt::format("--comment={}", kMark),
       "--nodelist=" + ask.node,
       "--nodes=1",
       "--ntasks=1",

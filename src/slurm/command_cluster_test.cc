@@ -55,8 +55,8 @@ TEST(CommandCluster, TheCommandOfAPlaceholder) {
   const Words command = placeholder_command(ask_for("root"), true);
   EXPECT_EQ(command,
             (Words{"salloc", "--no-shell", "--immediate=1", "--priority=TOP",
-                   "--job-name=dove-17.2@dove", "--nodelist=n1", "--nodes=1", "--ntasks=1",
-                   "--cpus-per-task=2", "--mem=4097M", "--time=62", "--chdir=/",
+                   "--job-name=dove-17.2@dove", "--comment=dovetail", "--nodelist=n1", "--nodes=1",
+                   "--ntasks=1", "--cpus-per-task=2", "--mem=4097M", "--time=62", "--chdir=/",
                    "--gres=gpu:h200_2:1", "--partition=gpu,all", "--uid=root", "--gid=0"}));
 }
 

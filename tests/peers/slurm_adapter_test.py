@@ -69,7 +69,9 @@ class FakeController:
                 return 200, {"version": self.version, "wanted": self.wanted}
             self.reports.append((time.time(), body))
             self.changed.notify_all()
-            self.changed.wait_for(lambda: self.version != body["seen"], timeout=body["wait_s"])
+            self.changed.wait_for(lambda: self.version != body["seen"] or self.refusing, timeout=body["wait_s"])
+            if self.refusing:
+                return 503, {"title": "Unavailable", "status": 503, "detail": "not now"}
             return 200, {"version": self.version, "wanted": self.wanted}
 
     def want(self, *wanted):
@@ -262,7 +264,8 @@ class Adapter(Bed):
                         "NumCPUs": "2", "CPUs/Task": "2", "TRES": "cpu=2,mem=4G,node=1,billing=2", "Mem": "4096",
                         "MinMemoryNode": "4G", "CPU_IDs": "0-1", "GRES": f"gpu:h200_{i % 4}:1(IDX:{i % 4})",
                         "TresPerNode": f"gres:gpu:h200_{i % 4}:1", "ReqNodeList": node, "UserId": "nobody(65534)",
-                        "TimeLimit": "UNLIMITED", "BatchFlag": "0", "AdminComment": "dovetail"}
+                        "TimeLimit": "UNLIMITED", "BatchFlag": "0", "AdminComment": "dovetail",
+                        "Comment": "dovetail"}
             self.assertEqual({name: fields.get(name) for name in expected}, expected)
 
     def test_a_device_that_slurm_holds_is_refused_and_leaves_nothing_in_the_queue(self):
@@ -348,6 +351,37 @@ class Adapter(Bed):
               10, "its end to be reported")
         until(lambda: (self.placeholder(29, "n0") or {}).get("id") not in (held, "", None), 10, "another one")
         self.assertEqual(self.indices(self.placed(29, "n0")["id"]), [1])
+
+    def test_a_placeholder_ends_with_its_node(self):
+        self.controller.want(wanted(33, "n3", [1]), wanted(34, "n2", [1]))
+        held = self.placed(33, "n3")["id"]
+        self.lab.run("scontrol update nodename=n3 state=down reason='lost power'")
+        until(lambda: any(one["state"] == "ended" and one["id"] == held and "NODE_FAIL" in one["why"]
+                          for _, report in self.controller.reports for one in report["placeholders"]),
+              15, "its end to be reported")
+        self.assertEqual(self.placeholder(34, "n2")["state"], "confirmed")
+        # It is wanted still, as if our work ran there: it is held again once Slurm has the node.
+        self.lab.run("scontrol update nodename=n3 state=resume", check=False)  # its slurmd may have said so before
+        until(lambda: (self.placeholder(33, "n3") or {}).get("id") not in (held, "", None), 20, "another one")
+        self.assertEqual(self.placed(33, "n3")["devices"], [1])
+
+    def test_a_placeholders_end_follows_that_of_its_job(self):
+        def until_in(hours):
+            return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + hours * 3600))
+
+        def limit_of(job):
+            days, rest = ("0-" + self.fields(job)["TimeLimit"]).split("-")[-2:]
+            hours, minutes, _ = rest.split(":")
+            return int(days) * 1440 + int(hours) * 60 + int(minutes)
+
+        self.controller.want(wanted(35, "n4", [0], until=until_in(1)))
+        held = self.placed(35, "n4")["id"]
+        self.assertIn(limit_of(held), (62, 63))
+        self.controller.want(wanted(35, "n4", [0], until=until_in(30)))
+        until(lambda: limit_of(held) in (30 * 60 + 2, 30 * 60 + 3), 10, "a later end")
+        self.controller.want(wanted(35, "n4", [0], until=None))
+        until(lambda: self.fields(held)["TimeLimit"] == "UNLIMITED", 10, "no end")
+        self.assertEqual(self.placed(35, "n4")["id"], held)
 
     def test_a_job_that_is_ending_keeps_its_device(self):
         """Slurm 22.05 gives a device to the next job while the processes of the last one are still being killed."""
