@@ -21,7 +21,7 @@
 namespace dove::programs {
 namespace {
 
-constexpr std::int64_t kPauseMin_us = 50'000;  // after something was done in Slurm
+constexpr std::int64_t kPauseMin_us = 30'000;  // from one cycle to the next
 constexpr std::int64_t kSummaryEvery_us = 60'000'000;
 constexpr int kAnswerLimit_ms = 10'000;  // beyond the time that an answer may wait
 
@@ -111,6 +111,30 @@ void block_ends() {
   ::sigprocmask(SIG_BLOCK, &ends, nullptr);
 }
 
+// Until a signal ends it: true; or until another adapter has taken its place: false. Between two
+// looks at Slurm the controller's answer is waited for, so that what it wants is done at once.
+bool keep_in_step(slurm::Adapter& adapter, const SlurmSettings& settings) {
+  const bool may_wait = settings.adapter.wait_s > 0;
+  std::int64_t look_at_us = 0;
+  std::int64_t summary_at_us = telemetry::monotonic_us() + kSummaryEvery_us;
+  for (;;) {
+    const std::int64_t began_us = telemetry::monotonic_us();
+    const bool look = began_us >= look_at_us;
+    if (look) look_at_us = began_us + settings.interval_us;
+    const slurm::CycleEnd end = adapter.cycle(look);
+    if (end.replaced) return false;
+    if (end.changed) look_at_us = 0;
+    const std::int64_t now_us = telemetry::monotonic_us();
+    if (now_us >= summary_at_us) {
+      adapter.log_exposure();
+      summary_at_us = now_us + kSummaryEvery_us;
+    }
+    const bool idle = !end.changed && !(end.controller_answers && may_wait);
+    const std::int64_t next_us = idle ? look_at_us : began_us + kPauseMin_us;
+    if (ended_within(std::max<std::int64_t>(next_us - now_us, 0))) return true;
+  }
+}
+
 int run(const cli::Invocation& invocation) {
   const Result<SlurmSettings> settings = settings_of(invocation);
   if (!settings.ok()) {
@@ -129,27 +153,13 @@ int run(const cli::Invocation& invocation) {
                   {"executor", settings->executor},
                   {"mode", "watch"},
                   {"incarnation", settings->adapter.incarnation}});
-  std::int64_t summary_at_us = telemetry::monotonic_us() + kSummaryEvery_us;
-  for (;;) {
-    const std::int64_t began_us = telemetry::monotonic_us();
-    const slurm::CycleEnd end = adapter.cycle();
-    if (end.replaced) {
-      fmt::print(stderr, "dove slurm: another adapter speaks for executor {}; this one ends\n",
-                 settings->executor);
-      return cli::kExitConflict;
-    }
-    const std::int64_t now_us = telemetry::monotonic_us();
-    if (now_us >= summary_at_us) {
-      adapter.log_exposure();
-      summary_at_us = now_us + kSummaryEvery_us;
-    }
-    const std::int64_t pause_us =
-        end.changed ? kPauseMin_us : began_us + settings->interval_us - now_us;
-    if (ended_within(std::max<std::int64_t>(pause_us, 0))) break;
-  }
+  const bool replaced = !keep_in_step(adapter, *settings);
   adapter.log_exposure();
   telemetry::log(telemetry::Level::kInfo, "ends", {{"placeholders", "stay in Slurm"}});
-  return cli::kExitOk;
+  if (!replaced) return cli::kExitOk;
+  fmt::print(stderr, "dove slurm: another adapter speaks for executor {}; this one ends\n",
+             settings->executor);
+  return cli::kExitConflict;
 }
 
 }  // namespace

@@ -111,7 +111,13 @@ SyncRequest Adapter::request() {
 // The controller has taken this report.
 void Adapter::told(const SyncRequest& request, const std::string& content) {
   told_ = content;
-  if (request.complete) exposure_.reported(request.foreign, clock_());
+  if (request.complete) {
+    std::vector<JobSeen> theirs;
+    for (const JobSeen& job : observed_.jobs) {
+      if (!is_placeholder(job, options_.cluster)) theirs.push_back(job);
+    }
+    exposure_.reported(theirs, clock_());
+  }
   for (const PlaceholderReport& one : request.placeholders) {
     if (one.state == PlaceholderState::kEnded) memory_.ended_told.insert(one.id);
     const auto refusal = memory_.refused.find(one.key);
@@ -172,9 +178,10 @@ bool Adapter::carry_out(const Plan& plan) {
   return changed || submitted > kSubmissionsMax;
 }
 
-CycleEnd Adapter::cycle() {
+CycleEnd Adapter::cycle(bool look) {
   CycleEnd end;
-  end.slurm_answers = observe();
+  if (look) slurm_answers_ = observe();
+  end.slurm_answers = slurm_answers_;
   const std::int64_t now_s = clock_() / 1'000'000;
   if (end.slurm_answers && wanted_) {
     // What the placeholders are like; what is to be done waits for the controller's answer.

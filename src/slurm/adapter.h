@@ -34,7 +34,7 @@ Result<std::int64_t> read_interval(const std::string& text);
 struct CycleEnd {
   bool slurm_answers = false;
   bool controller_answers = false;
-  bool changed = false;   // the next cycle is due at once
+  bool changed = false;   // the next cycle, with a look, is due at once
   bool replaced = false;  // another adapter speaks for this executor: this one is to end
 };
 
@@ -46,7 +46,8 @@ class Adapter {
 
   Adapter(SlurmCluster& slurm, Sync sync, Clock clock, AdapterOptions options);
 
-  CycleEnd cycle();
+  // Without a look at Slurm it speaks of the last one.
+  CycleEnd cycle(bool look = true);
   void log_exposure() { exposure_.log_summary(); }
 
  private:
@@ -71,7 +72,8 @@ class Adapter {
   std::string told_;                           // the last report that the controller took
   PlanMemory memory_;
   std::map<std::int64_t, std::vector<HeldOnNode>>
-      last_held_;  // by job, when its devices were known
+      last_held_;               // by job, when its devices were known
+  bool slurm_answers_ = false;  // at the last look
   std::int64_t number_ = 0;
   std::int64_t seen_ = 0;
   std::string slurm_trouble_;

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t kTextMax = 64 << 10;
 constexpr std::int64_t kMebibyte = 1 << 20;
+constexpr const char kGranted[] = "Granted job allocation ";
 
 Error refused(const CommandEnd& end, const std::string& program) {
   return Error{ErrorKind::kUnavailable, "slurm_command",
@@ -33,10 +34,9 @@ bool is_about_room(std::string_view said) {
 
 // The id in "salloc: Granted job allocation 6"; 0: there is none.
 std::int64_t granted(std::string_view said) {
-  constexpr std::string_view kWords = "Granted job allocation ";
-  const std::size_t at = said.find(kWords);
+  const std::size_t at = said.find(kGranted);
   if (at == std::string_view::npos) return 0;
-  const std::string_view rest = said.substr(at + kWords.size());
+  const std::string_view rest = said.substr(at + std::string_view(kGranted).size());
   std::int64_t id = 0;
   std::from_chars(rest.data(), rest.data() + rest.size(), id);
   return id;
@@ -55,6 +55,7 @@ std::vector<std::string> placeholder_command(const Ask& ask, bool for_user) {
       "--immediate=1",
       "--priority=TOP",
       "--job-name=" + ask.name,
+      fmt::format("--comment={}", kMark),
       "--nodelist=" + ask.node,
       "--nodes=1",
       "--ntasks=1",
@@ -76,30 +77,30 @@ std::vector<std::string> placeholder_command(const Ask& ask, bool for_user) {
 }
 
 CommandCluster::CommandCluster(Run run) : run_(std::move(run)) {
-  if (!run_) {
-    run_ = [](const std::vector<std::string>& command, std::size_t output_max) {
-      return run_command(command, std::chrono::seconds(10), output_max);
-    };
-  }
+  if (!run_) run_ = run_command;
 }
 
 Result<CommandEnd> CommandCluster::run(const std::vector<std::string>& command) const {
-  return run_(command, kTextMax);
+  return run_({.words = command, .output_max = kTextMax});
 }
 
 Result<Observed> CommandCluster::observe() {
   Observed seen;
-  TRY_ASSIGN(const CommandEnd nodes, run_({"sinfo", "--json"}, kJsonBytesMax));
+  TRY_ASSIGN(const CommandEnd nodes,
+             run_({.words = {"sinfo", "--json"}, .output_max = kJsonBytesMax}));
   if (nodes.code != 0) return refused(nodes, "sinfo");
   TRY_ASSIGN(seen.nodes, read_nodes(nodes.output));
-  TRY_ASSIGN(const CommandEnd jobs, run_({"squeue", "--json"}, kJsonBytesMax));
+  TRY_ASSIGN(const CommandEnd jobs,
+             run_({.words = {"squeue", "--json"}, .output_max = kJsonBytesMax}));
   if (jobs.code != 0) return refused(jobs, "squeue");
   TRY_ASSIGN(seen.jobs, read_jobs(jobs.output, seen.nodes));
   return seen;
 }
 
 Result<std::int64_t> CommandCluster::allocate(const Ask& ask, bool for_user) const {
-  TRY_ASSIGN(const CommandEnd end, run(placeholder_command(ask, for_user)));
+  TRY_ASSIGN(const CommandEnd end, run_({.words = placeholder_command(ask, for_user),
+                                         .output_max = kTextMax,
+                                         .enough = kGranted}));
   const std::int64_t id = granted(end.said);
   if (end.code == 0 && id > 0) return id;
   if (id > 0) TRY(run({"scancel", std::to_string(id)}));

@@ -16,8 +16,7 @@ namespace dove::slurm {
 
 class CommandCluster : public SlurmCluster {
  public:
-  using Run = std::function<Result<CommandEnd>(const std::vector<std::string>& command,
-                                               std::size_t output_max)>;
+  using Run = std::function<Result<CommandEnd>(const CommandWanted& wanted)>;
   // `run`: how a command is run, for tests; else run_command().
   explicit CommandCluster(Run run = {});
 

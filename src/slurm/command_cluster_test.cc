@@ -19,7 +19,8 @@ struct FakeCommands {
   std::vector<Words> ran;
 
   CommandCluster::Run run() {
-    return [this](const Words& command, std::size_t) -> Result<CommandEnd> {
+    return [this](const CommandWanted& wanted) -> Result<CommandEnd> {
+      const Words& command = wanted.words;
       ran.push_back(command);
       if (command[0] == "sinfo") return CommandEnd{0, kRecordedNodes, ""};
       if (command[0] == "squeue") return CommandEnd{0, kRecordedJobs, ""};
@@ -54,8 +55,8 @@ TEST(CommandCluster, TheCommandOfAPlaceholder) {
   const Words command = placeholder_command(ask_for("root"), true);
   EXPECT_EQ(command,
             (Words{"salloc", "--no-shell", "--immediate=1", "--priority=TOP",
-                   "--job-name=dove-17.2@dove", "--nodelist=n1", "--nodes=1", "--ntasks=1",
-                   "--cpus-per-task=2", "--mem=4097M", "--time=62", "--chdir=/",
+                   "--job-name=dove-17.2@dove", "--comment=dovetail", "--nodelist=n1", "--nodes=1",
+                   "--ntasks=1", "--cpus-per-task=2", "--mem=4097M", "--time=62", "--chdir=/",
                    "--gres=gpu:h200_2:1", "--partition=gpu,all", "--uid=root", "--gid=0"}));
 }
 
@@ -105,30 +106,38 @@ TEST(CommandCluster, AUserWithoutAccountInSlurmIsHeldForAllTheSame) {
   EXPECT_EQ(commands.count("salloc"), 3);
 }
 
+Result<CommandEnd> run_shell(const char* script, CommandWanted wanted = {}) {
+  wanted.words = {"sh", "-c", script};
+  return run_command(wanted);
+}
+
 TEST(CommandRun, OutputEndAndLimits) {
-  const auto end = run_command({"sh", "-c", "echo out; echo err >&2; exit 3"});
+  const auto end = run_shell("echo out; echo err >&2; exit 3");
   ASSERT_TRUE(end.ok());
   EXPECT_EQ(end->output, "out\n");
   EXPECT_EQ(end->said, "err");
   EXPECT_EQ(end->code, 3);
-  EXPECT_EQ(run_command({"no-such-command-of-slurm"}).error().code, "cannot_start");
-  EXPECT_EQ(run_command({"sh", "-c", "sleep 60"}, std::chrono::milliseconds(50)).error().code,
-            "too_slow");
-  EXPECT_EQ(run_command({"sh", "-c", "exec >&- 2>&-; sleep 60"}, std::chrono::milliseconds(50))
-                .error()
-                .code,
-            "too_slow");
-  EXPECT_EQ(run_command({"sh", "-c", "while :; do echo much; done"}, std::chrono::seconds(10), 4096)
-                .error()
-                .code,
-            "too_much");
+  EXPECT_EQ(run_command({.words = {"no-such-command-of-slurm"}}).error().code, "cannot_start");
+  const CommandWanted soon{.words = {}, .limit = std::chrono::milliseconds(50)};
+  EXPECT_EQ(run_shell("sleep 60", soon).error().code, "too_slow");
+  EXPECT_EQ(run_shell("exec >&- 2>&-; sleep 60", soon).error().code, "too_slow");
+  const CommandWanted little{.words = {}, .output_max = 4096};
+  EXPECT_EQ(run_shell("while :; do echo much; done", little).error().code, "too_much");
+}
+
+// salloc grants, and then waits for the prolog.
+TEST(CommandRun, IsLeftOnceItHasSaidEnough) {
+  const CommandWanted granted{.words = {}, .enough = "Granted "};
+  const auto end = run_shell("echo Granted 7 >&2; sleep 60; echo never >&2", granted);
+  ASSERT_TRUE(end.ok()) << end.error().message;
+  EXPECT_EQ(end->code, 0);
+  EXPECT_EQ(end->said, "Granted 7");
 }
 
 TEST(CommandRun, UsersSettingsOfSlurmAreNotHandedOn) {
   ::setenv("SALLOC_PARTITION", "other", 1);
   ::setenv("SLURM_CONF", "/etc/slurm/x.conf", 1);
-  EXPECT_EQ(run_command({"sh", "-c", "echo \"$SALLOC_PARTITION|$SLURM_CONF\""})->output,
-            "|/etc/slurm/x.conf\n");
+  EXPECT_EQ(run_shell("echo \"$SALLOC_PARTITION|$SLURM_CONF\"")->output, "|/etc/slurm/x.conf\n");
   ::unsetenv("SALLOC_PARTITION");
   ::unsetenv("SLURM_CONF");
 }

@@ -89,11 +89,16 @@ int spawn(const std::vector<std::string>& command, const Pipe& out, const Pipe& 
   return error;
 }
 
-enum class Reading { kDone, kSlow, kTooMuch };
+enum class Reading { kDone, kSlow, kTooMuch, kEnough };
+
+bool has_line_with(std::string_view text, std::string_view words) {
+  const std::size_t at = words.empty() ? std::string_view::npos : text.find(words);
+  return at != std::string_view::npos && text.find('\n', at) != std::string_view::npos;
+}
 
 // Reads both pipes to their ends.
-Reading read_all(const Pipe& out, const Pipe& err, std::int64_t deadline_us, std::size_t most,
-                 CommandEnd& end) {
+Reading read_all(const Pipe& out, const Pipe& err, std::int64_t deadline_us,
+                 const CommandWanted& wanted, CommandEnd& end) {
   pollfd watched[2] = {{out.from, POLLIN, 0}, {err.from, POLLIN, 0}};
   std::vector<char> some(64 << 10);
   while (watched[0].fd >= 0 || watched[1].fd >= 0) {
@@ -111,9 +116,10 @@ Reading read_all(const Pipe& out, const Pipe& err, std::int64_t deadline_us, std
       const std::string_view bytes(some.data(), static_cast<std::size_t>(got));
       if (&one == &watched[1]) {
         end.said.append(bytes.substr(0, kSaidMax - std::min(kSaidMax, end.said.size())));
+        if (has_line_with(end.said, wanted.enough)) return Reading::kEnough;
         continue;
       }
-      if (end.output.size() + bytes.size() > most) return Reading::kTooMuch;
+      if (end.output.size() + bytes.size() > wanted.output_max) return Reading::kTooMuch;
       end.output.append(bytes);
     }
   }
@@ -135,22 +141,21 @@ bool ends_before(pid_t pid, std::int64_t deadline_us) {
 
 }  // namespace
 
-Result<CommandEnd> run_command(const std::vector<std::string>& command,
-                               std::chrono::milliseconds limit, std::size_t output_max) {
-  const std::int64_t deadline_us = telemetry::monotonic_us() + limit.count() * 1000;
+Result<CommandEnd> run_command(const CommandWanted& wanted) {
+  const std::int64_t deadline_us = telemetry::monotonic_us() + wanted.limit.count() * 1000;
   Pipe out;
   Pipe err;
   if (!out.open() || !err.open()) {
-    return failed(ErrorKind::kUnavailable, "cannot_start", command[0], std::strerror(errno));
+    return failed(ErrorKind::kUnavailable, "cannot_start", wanted.words[0], std::strerror(errno));
   }
   pid_t pid = 0;
-  if (const int error = spawn(command, out, err, pid); error != 0) {
-    return failed(ErrorKind::kUnavailable, "cannot_start", command[0], std::strerror(error));
+  if (const int error = spawn(wanted.words, out, err, pid); error != 0) {
+    return failed(ErrorKind::kUnavailable, "cannot_start", wanted.words[0], std::strerror(error));
   }
   out.close_to();
   err.close_to();
   CommandEnd end;
-  const Reading how = read_all(out, err, deadline_us, output_max, end);
+  const Reading how = read_all(out, err, deadline_us, wanted, end);
   if (how != Reading::kDone) ::kill(-pid, SIGKILL);
   bool slow = how == Reading::kSlow;
   if (how == Reading::kDone && !ends_before(pid, deadline_us)) {
@@ -161,15 +166,17 @@ Result<CommandEnd> run_command(const std::vector<std::string>& command,
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
   if (slow) {
-    return failed(ErrorKind::kTimeout, "too_slow", command[0],
-                  fmt::format("no end after {} ms", limit.count()));
+    return failed(ErrorKind::kTimeout, "too_slow", wanted.words[0],
+                  fmt::format("no end after {} ms", wanted.limit.count()));
   }
   if (how == Reading::kTooMuch) {
-    return failed(ErrorKind::kTooLarge, "too_much", command[0],
-                  fmt::format("it prints more than {} MiB", output_max >> 20));
+    return failed(ErrorKind::kTooLarge, "too_much", wanted.words[0],
+                  fmt::format("it prints more than {} MiB", wanted.output_max >> 20));
   }
-  end.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   while (!end.said.empty() && end.said.back() == '\n') end.said.pop_back();
+  if (how != Reading::kEnough) {
+    end.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
   return end;
 }
 

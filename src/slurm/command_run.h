@@ -19,9 +19,16 @@ struct CommandEnd {
   std::string said;    // of standard error, at most 4 KiB
 };
 
+struct CommandWanted {
+  std::vector<std::string> words;  // [0] is looked for in PATH
+  std::chrono::milliseconds limit = std::chrono::seconds(10);
+  std::size_t output_max = 1 << 20;
+  // Once a whole line of standard error holds it, the command is killed and has ended with 0:
+  // salloc waits for a node's prolog after it has what it was asked for.
+  std::string enough = {};
+};
+
 // kUnavailable "cannot_start", kTimeout "too_slow", kTooLarge "too_much".
-Result<CommandEnd> run_command(const std::vector<std::string>& command,
-                               std::chrono::milliseconds limit = std::chrono::seconds(10),
-                               std::size_t output_max = 1 << 20);
+Result<CommandEnd> run_command(const CommandWanted& wanted);
 
 }  // namespace dove::slurm

@@ -53,7 +53,7 @@ struct JobSeen {
   std::string mark;            // the administrator's comment, which users cannot set
   bool wants_devices = false;
   bool devices_known = true;     // false: Slurm no longer says which devices it has
-  std::vector<HeldOnNode> held;  // of one that has ended: at most its node, with nothing
+  std::vector<HeldOnNode> held;  // one that has ended: where it was, a hostlist
 };
 
 struct Observed {

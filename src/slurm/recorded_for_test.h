@@ -14,9 +14,9 @@ inline constexpr char kRecordedNodes[] = R"json(
 "free_memory": 20738, "cpus": 8, "last_busy": 1795453156, "features": "", "active_features": "",
 "gres": "gpu:h200_0:1,gpu:h200_1:1,gpu:h200_2:1,gpu:h200_3:1", "gres_drained": "N/A", "gres_used":
 "gpu:h200_0:1(IDX:0),gpu:h200_1:1(IDX:1),gpu:h200_2:1(IDX:2),gpu:h200_3:0(IDX:N/A)", "mcs_label":
-"", "name": "n0", "next_state_after_reboot": "invalid", "address": "127.0.0.1", "hostname": "vm",
+"", "name": "n0", "next_state_after_reboot": "invalid", "address": "127.0.0.1", "hostname": "host",
 "state": "mixed", "state_flags": [], "next_state_after_reboot_flags": [], "operating_system":
-"Linux 6.18.44-fc-v657 #1 SMP PREEMPT_DYNAMIC @0", "owner": null, "partitions": ["main"], "port":
+"Linux 6.1.0 #1 SMP", "owner": null, "partitions": ["main"], "port":
 16810, "real_memory": 16000, "reason": "", "reason_changed_at": 0, "reason_set_by_user": null,
 "slurmd_start_time": 1795452157, "sockets": 1, "threads": 1, "temporary_disk": 0, "weight": 1,
 "tres": "cpu=8,mem=16000M,billing=8", "slurmd_version": "22.05.8", "alloc_memory": 5220,
@@ -27,9 +27,9 @@ inline constexpr char kRecordedNodes[] = R"json(
 "gpu:h200_0:1,gpu:h200_1:1,gpu:h200_2:1,gpu:h200_3:1", "gres_drained": "N/A", "gres_used":
 "gpu:h200_0:1(IDX:0),gpu:h200_1:0(IDX:N/A),gpu:h200_2:0(IDX:N/A),gpu:h200_3:0(IDX:N/A)",
 "mcs_label": "", "name": "n1", "next_state_after_reboot": "invalid", "address": "127.0.0.1",
-"hostname": "vm", "state": "mixed", "state_flags": ["COMPLETING", "DRAIN"],
+"hostname": "host", "state": "mixed", "state_flags": ["COMPLETING", "DRAIN"],
 "next_state_after_reboot_flags": [], "operating_system":
-"Linux 6.18.44-fc-v657 #1 SMP PREEMPT_DYNAMIC @0", "owner": null, "partitions": ["main"], "port":
+"Linux 6.1.0 #1 SMP", "owner": null, "partitions": ["main"], "port":
 16811, "real_memory": 16000, "reason": "bad fan", "reason_changed_at": 1795453181,
 "reason_set_by_user": "root", "slurmd_start_time": 1795452157, "sockets": 1, "threads": 1,
 "temporary_disk": 0, "weight": 1, "tres": "cpu=8,mem=16000M,billing=8", "slurmd_version":
@@ -71,7 +71,7 @@ null, "tasks_per_core": null, "tasks_per_node": 0, "tasks_per_socket": null, "ta
 null, "tres_bind": "", "tres_freq": "", "tres_per_job": "", "tres_per_node": "gres:gpu:1",
 "tres_per_socket": "", "tres_per_task": "", "tres_req_str": "cpu=2,mem=1G,node=1,billing=2",
 "tres_alloc_str": "cpu=2,mem=1G,node=1,billing=2", "user_id": 0, "user_name": "root", "wckey": "",
-"current_working_directory": "/tmp"}, {"account": "", "accrue_time": 1795453177, "admin_comment":
+"current_working_directory": "/home/ada"}, {"account": "", "accrue_time": 1795453177, "admin_comment":
 "", "array_job_id": 0, "array_task_id": null, "array_max_tasks": 0, "array_task_string": "",
 "association_id": 0, "batch_features": "", "batch_flag": true, "batch_host": "n0", "flags":
 ["JOB_CPUS_SET", "JOB_WAS_RUNNING", "JOB_MEM_SET"], "burst_buffer": "", "burst_buffer_state": "",
@@ -104,7 +104,7 @@ null, "tres_bind": "", "tres_freq": "", "tres_per_job": "", "tres_per_node": "gr
 "", "tres_freq": "", "tres_per_job": "", "tres_per_node": "gres:gpu:1", "tres_per_socket": "",
 "tres_per_task": "", "tres_req_str": "cpu=2,mem=200M,node=2,billing=2", "tres_alloc_str":
 "cpu=2,mem=200M,node=2,billing=2", "user_id": 0, "user_name": "root", "wckey": "",
-"current_working_directory": "/tmp"}, {"account": "", "accrue_time": 1795453177, "admin_comment":
+"current_working_directory": "/home/ada"}, {"account": "", "accrue_time": 1795453177, "admin_comment":
 "", "array_job_id": 0, "array_task_id": null, "array_max_tasks": 0, "array_task_string": "",
 "association_id": 0, "batch_features": "", "batch_flag": true, "batch_host": "n1", "flags":
 ["TRES_STR_CALC", "JOB_CPUS_SET", "JOB_MEM_SET"], "burst_buffer": "", "burst_buffer_state": "",
@@ -133,7 +133,7 @@ null, "tres_bind": "", "tres_freq": "", "tres_per_job": "", "tres_per_node": "gr
 null, "tres_bind": "", "tres_freq": "", "tres_per_job": "", "tres_per_node": "", "tres_per_socket":
 "", "tres_per_task": "", "tres_req_str": "cpu=1,mem=1M,node=1,billing=1", "tres_alloc_str":
 "cpu=1,mem=1M,node=1,billing=1", "user_id": 0, "user_name": "root", "wckey": "",
-"current_working_directory": "/tmp"}, {"account": "", "accrue_time": 1795453177, "admin_comment":
+"current_working_directory": "/home/ada"}, {"account": "", "accrue_time": 1795453177, "admin_comment":
 "", "array_job_id": 0, "array_task_id": null, "array_max_tasks": 0, "array_task_string": "",
 "association_id": 0, "batch_features": "", "batch_flag": true, "batch_host": "n1", "flags":
 ["JOB_CPUS_SET", "JOB_MEM_SET"], "burst_buffer": "", "burst_buffer_state": "", "cluster": "bench",
@@ -162,7 +162,7 @@ null, "tres_bind": "", "tres_freq": "", "tres_per_job": "", "tres_per_node": "",
 null, "tres_bind": "", "tres_freq": "", "tres_per_job": "", "tres_per_node": "gres:gpu:h200_3:1",
 "tres_per_socket": "", "tres_per_task": "", "tres_req_str": "cpu=1,mem=10M,node=1,billing=1",
 "tres_alloc_str": "cpu=1,mem=10M,node=1,billing=1", "user_id": 0, "user_name": "root", "wckey": "",
-"current_working_directory": "/tmp"}, {"account": "", "accrue_time": 0, "admin_comment":
+"current_working_directory": "/home/ada"}, {"account": "", "accrue_time": 0, "admin_comment":
 "dovetail", "array_job_id": 0, "array_task_id": null, "array_max_tasks": 0, "array_task_string":
 "", "association_id": 0, "batch_features": "", "batch_flag": false, "batch_host": "n0", "flags":
 ["JOB_CPUS_SET", "JOB_WAS_RUNNING", "JOB_MEM_SET"], "burst_buffer": "", "burst_buffer_state": "",
@@ -192,7 +192,7 @@ null, "tres_bind": "", "tres_freq": "", "tres_per_job": "", "tres_per_node": "gr
 "", "tres_freq": "", "tres_per_job": "", "tres_per_node": "gres:gpu:h200_2:1", "tres_per_socket":
 "", "tres_per_task": "", "tres_req_str": "cpu=2,mem=4G,node=1,billing=2", "tres_alloc_str":
 "cpu=2,mem=4G,node=1,billing=2", "user_id": 65534, "user_name": "nobody", "wckey": "",
-"current_working_directory": "/tmp"}, {"account": "", "accrue_time": 1795453178, "admin_comment":
+"current_working_directory": "/home/ada"}, {"account": "", "accrue_time": 1795453178, "admin_comment":
 "", "array_job_id": 0, "array_task_id": null, "array_max_tasks": 0, "array_task_string": "",
 "association_id": 0, "batch_features": "", "batch_flag": true, "batch_host": "", "flags":
 ["JOB_CPUS_SET", "JOB_MEM_SET"], "burst_buffer": "", "burst_buffer_state": "", "cluster": "bench",
@@ -218,7 +218,7 @@ null, "tres_bind": "", "tres_freq": "", "tres_per_job": "", "tres_per_node": "gr
 null, "tres_bind": "", "tres_freq": "", "tres_per_job": "", "tres_per_node": "gres:gpu:4",
 "tres_per_socket": "", "tres_per_task": "", "tres_req_str": "cpu=4,mem=2G,node=2,billing=4",
 "tres_alloc_str": "", "user_id": 0, "user_name": "root", "wckey": "", "current_working_directory":
-"/tmp"}]}
+"/home/ada"}]}
 )json";
 
 }  // namespace dove::slurm

@@ -259,9 +259,9 @@ Result<JobSeen> read_job(const json& object, const std::vector<NodeSeen>& nodes)
   job.started_s = number_of(object, "start_time").value_or(0);
   if (number_of(object, "time_limit")) job.ends_s = number_of(object, "end_time").value_or(0);
   if (job.phase == JobPhase::kEnded) {
-    // It holds nothing; a job of one node says where that was.
-    const std::string node = text_of(object, "nodes");
-    if (node_named(nodes, node) != nullptr) job.held.push_back({node, {}, {}, 0});
+    // It holds nothing; these are the nodes where it was, as a hostlist.
+    const std::string nodes_then = text_of(object, "nodes");
+    if (!nodes_then.empty()) job.held.push_back({nodes_then, {}, {}, 0});
     return job;
   }
   job.wants_devices = asks_for_devices(object);

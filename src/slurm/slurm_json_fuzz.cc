@@ -1,4 +1,6 @@
-// Output of Slurm's commands and its configuration files, whatever is in them.
+// Any bytes as output of Slurm's commands, or as its configuration files: never a crash.
+//
+// seeds: tests/seeds/slurm
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -76,8 +76,8 @@ class Migrate(unittest.TestCase):
         done = self.migrate("--assoc", self.path("dump"), "--qos", self.path("qos"), "--report", self.path("report"))
         self.assertEqual(done.stderr, "")
         dry = self.cluster.run("apply", "--dry-run", "-f", "-", input=done.stdout).stdout
-        for words in ("pool/gpu", "pool/closed", "queue/high", "queue/lab.own", "project/vision", "binding/vision.members",
-                      "limit/ada", "node/gpu04", "cluster/"):
+        for words in ("pool/gpu", "pool/closed", "queue/high", "queue/lab.own", "project/vision",
+                      "binding/vision.members", "limit/ada", "node/gpu04", "cluster/"):
             self.assertIn(words, dry)
         self.cluster.run("apply", "-f", "-", input=done.stdout)
         self.assertEqual(self.cluster.run("diff", "-f", "-", input=done.stdout).stdout.strip(), "")
@@ -90,8 +90,10 @@ class Migrate(unittest.TestCase):
     def test_each_option_has_a_verdict_and_its_line(self):
         report = self.migrate("--assoc", self.path("dump"), "--qos", self.path("qos")).stderr
         lines = report.splitlines()
-        self.assertIn("slurm.conf:13: Colour=blue: unknown: Slurm 22.05 has no such option: is it spelled right?", lines)
-        self.assertRegex(lines[-1], r"^\d+ carried over, \d+ approximated, \d+ without counterpart \(1 of them unknown\)$")
+        self.assertIn("slurm.conf:13: Colour=blue: unknown: Slurm 22.05 has no such option: is it spelled right?",
+                      lines)
+        self.assertRegex(lines[-1], r"^\d+ carried over, \d+ approximated, \d+ without counterpart "
+                                    r"\(1 of them unknown\)$")
         for line in lines[:-1]:
             self.assertRegex(line, r"^[\w.]+:\d+: .+: (carried over|approximated|without counterpart|unknown): .+")
         options = sum(len(re.findall(r"\S+=", line)) for text in (CONF, MORE, GRES) for line in text.splitlines())

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""dove slurm beside a real Slurm: what Slurm runs is reported device by device, placeholders hold exactly what is wanted,
-and nothing is left behind or taken to have ended when one of the sides is killed. The controller is a fake that speaks
-POST /v1/executors/slurm/sync.
+"""dove slurm beside a real Slurm: what Slurm runs is reported device by device, placeholders hold exactly what is
+wanted, and nothing is left behind or taken to have ended when one of the sides is killed. The controller is a fake that
+speaks POST /v1/executors/slurm/sync.
 
 Skips where Slurm (tools/setup peers, as root) is missing.
 """
@@ -69,7 +69,9 @@ class FakeController:
                 return 200, {"version": self.version, "wanted": self.wanted}
             self.reports.append((time.time(), body))
             self.changed.notify_all()
-            self.changed.wait_for(lambda: self.version != body["seen"], timeout=body["wait_s"])
+            self.changed.wait_for(lambda: self.version != body["seen"] or self.refusing, timeout=body["wait_s"])
+            if self.refusing:
+                return 503, {"title": "Unavailable", "status": 503, "detail": "not now"}
             return 200, {"version": self.version, "wanted": self.wanted}
 
     def want(self, *wanted):
@@ -92,12 +94,25 @@ def wanted(job, node, devices, attempt=1, cores=(0, 1), memory=GIB, until=None, 
             "memory_bytes": memory, "until": until, "user": user, "name": "train"}
 
 
-class Adapter(unittest.TestCase):
+class SlowPrologLab(SlurmLab):
+    """Its nodes prepare for ten seconds after an allocation, and salloc waits for them."""
+
+    def write_config(self):
+        super().write_config()
+        prolog = self.folder + "/prolog"
+        with open(os.open(prolog, os.O_WRONLY | os.O_CREAT, 0o755), "w") as file:
+            file.write("#!/bin/sh\nsleep 10\n")
+        with open(self.folder + "/slurm.conf", "a") as file:
+            file.write(f"PrologFlags=Alloc\nProlog={prolog}\n")
+
+
+class Bed(unittest.TestCase):
     maxDiff = None
+    make_lab = staticmethod(lambda: SlurmLab(nodes=6, cpus=4, gpus=4))
 
     @classmethod
     def setUpClass(cls):
-        cls.lab = SlurmLab(nodes=6, cpus=4, gpus=4).__enter__()
+        cls.lab = cls.make_lab().__enter__()
         cls.addClassCleanup(cls.lab.__exit__, None, None, None)
 
     def setUp(self):
@@ -179,8 +194,8 @@ class Adapter(unittest.TestCase):
         except TimeoutError as error:
             raise AssertionError(f"{error}: {self.controller.report()}") from None
 
-    # -- the tests
 
+class Adapter(Bed):
     def test_a_foreign_job_is_reported_with_its_devices_and_cores(self):
         until(lambda: self.controller.reports, 10, "the first report")
         first = self.sbatch("--gres=gpu:1", "-w", "n0", "-J", "first")
@@ -249,7 +264,8 @@ class Adapter(unittest.TestCase):
                         "NumCPUs": "2", "CPUs/Task": "2", "TRES": "cpu=2,mem=4G,node=1,billing=2", "Mem": "4096",
                         "MinMemoryNode": "4G", "CPU_IDs": "0-1", "GRES": f"gpu:h200_{i % 4}:1(IDX:{i % 4})",
                         "TresPerNode": f"gres:gpu:h200_{i % 4}:1", "ReqNodeList": node, "UserId": "nobody(65534)",
-                        "TimeLimit": "UNLIMITED", "BatchFlag": "0", "AdminComment": "dovetail"}
+                        "TimeLimit": "UNLIMITED", "BatchFlag": "0", "AdminComment": "dovetail",
+                        "Comment": "dovetail"}
             self.assertEqual({name: fields.get(name) for name in expected}, expected)
 
     def test_a_device_that_slurm_holds_is_refused_and_leaves_nothing_in_the_queue(self):
@@ -336,16 +352,49 @@ class Adapter(unittest.TestCase):
         until(lambda: (self.placeholder(29, "n0") or {}).get("id") not in (held, "", None), 10, "another one")
         self.assertEqual(self.indices(self.placed(29, "n0")["id"]), [1])
 
+    def test_a_placeholder_ends_with_its_node(self):
+        self.controller.want(wanted(33, "n3", [1]), wanted(34, "n2", [1]))
+        held = self.placed(33, "n3")["id"]
+        self.lab.run("scontrol update nodename=n3 state=down reason='lost power'")
+        until(lambda: any(one["state"] == "ended" and one["id"] == held and "NODE_FAIL" in one["why"]
+                          for _, report in self.controller.reports for one in report["placeholders"]),
+              15, "its end to be reported")
+        self.assertEqual(self.placeholder(34, "n2")["state"], "confirmed")
+        # It is wanted still, as if our work ran there: it is held again once Slurm has the node.
+        self.lab.run("scontrol update nodename=n3 state=resume", check=False)  # its slurmd may have said so before
+        until(lambda: (self.placeholder(33, "n3") or {}).get("id") not in (held, "", None), 20, "another one")
+        self.assertEqual(self.placed(33, "n3")["devices"], [1])
+
+    def test_a_placeholders_end_follows_that_of_its_job(self):
+        def until_in(hours):
+            return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + hours * 3600))
+
+        def limit_of(job):
+            days, rest = ("0-" + self.fields(job)["TimeLimit"]).split("-")[-2:]
+            hours, minutes, _ = rest.split(":")
+            return int(days) * 1440 + int(hours) * 60 + int(minutes)
+
+        self.controller.want(wanted(35, "n4", [0], until=until_in(1)))
+        held = self.placed(35, "n4")["id"]
+        self.assertIn(limit_of(held), (62, 63))
+        self.controller.want(wanted(35, "n4", [0], until=until_in(30)))
+        until(lambda: limit_of(held) in (30 * 60 + 2, 30 * 60 + 3), 10, "a later end")
+        self.controller.want(wanted(35, "n4", [0], until=None))
+        until(lambda: self.fields(held)["TimeLimit"] == "UNLIMITED", 10, "no end")
+        self.assertEqual(self.placed(35, "n4")["id"], held)
+
     def test_a_job_that_is_ending_keeps_its_device(self):
         """Slurm 22.05 gives a device to the next job while the processes of the last one are still being killed."""
         ready = f"{self.folder}/work.ready"
-        stubborn = self.sbatch("--gres=gpu:h200_2:1", "-w", "n4", script=f"trap '' TERM; touch {ready}; sleep 100 & wait; wait")
+        stubborn = self.sbatch("--gres=gpu:h200_2:1", "-w", "n4",
+                               script=f"trap '' TERM; touch {ready}; sleep 100 & wait; wait")
         self.running(stubborn)
         until(lambda: os.path.exists(ready) and self.allocation(stubborn), 15, "its report")
         self.lab.run(["scancel", str(stubborn)])
         until(lambda: (str(stubborn), "wrap") in self.jobs("COMPLETING"), 10, "it to be ending")
         self.controller.want(wanted(30, "n4", [2]))
-        self.assertIn("still ending", self.placed(30, "n4", "refused")["why"])
+        self.assertRegex(self.placed(30, "n4", "refused")["why"],
+                         f"Slurm job {stubborn} of root (is still ending|runs) on it")
         self.assertEqual(self.allocation(stubborn)["devices"], [2])
 
     def test_a_users_job_by_our_name_is_no_placeholder(self):
@@ -384,6 +433,17 @@ class Adapter(unittest.TestCase):
         self.assertEqual(len(reported), 1)
         self.assertLess(reported[0]["exposure_ms"], 5000)
         self.assertGreaterEqual([line for line in lines if line["event"] == "exposure"][-1]["jobs"], 1)
+
+
+class SlowProlog(Bed):
+    make_lab = staticmethod(lambda: SlowPrologLab(nodes=1, cpus=4, gpus=2))
+
+    def test_a_placeholder_does_not_wait_for_the_prolog(self):
+        until(lambda: self.controller.reports, 10, "the first report")
+        asked = time.monotonic()
+        self.controller.want(wanted(40, "n0", [1]))
+        self.assertEqual(self.indices(self.placed(40, "n0")["id"]), [1])
+        self.assertLess(time.monotonic() - asked, 5)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""dove migrate slurm on what a real Slurm with accounting says of itself: every option that it has is known, and its own
-dumps make objects that dove apply takes.
+"""dove migrate slurm on what a real Slurm with accounting says of itself: every option that it has is known, and its
+own dumps make objects that dove apply takes.
 
 Skips where Slurm with slurmdbd and MariaDB (tools/setup peers, as root) is missing.
 """

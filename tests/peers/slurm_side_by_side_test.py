@@ -195,8 +195,10 @@ class SideBySide(unittest.TestCase):
     def test_no_device_is_given_twice_in_a_crowd(self):
         """Random submissions and ends on both sides; at every sample each GPU has one holder."""
         rng = random.Random(17)
-        ours, theirs, both = [], [], 0
-        for _ in range(800):
+        ours, theirs, both, steps = [], [], 0, 0
+        deadline = time.monotonic() + 90
+        while (steps < 800 or both < 100) and time.monotonic() < deadline:
+            steps += 1
             kind = rng.randrange(40)
             if kind == 0:
                 ours.append(self.submit(rng.randint(1, 2), command=("sleep", str(rng.randint(1, 6)))))
@@ -207,7 +209,7 @@ class SideBySide(unittest.TestCase):
             elif kind == 3 and ours and rng.randrange(2):
                 self.cluster.run("cancel", str(ours.pop(rng.randrange(len(ours)))), check=False)
             both += self.check_once()
-        self.assertGreater(both, 100, "samples with work of both on one node")
+        self.assertGreaterEqual(both, 100, f"samples with work of both on one node, in {steps} steps")
         self.lab.run("scancel -n wrap")
         for job in ours:
             self.cluster.run("cancel", str(job), check=False)
