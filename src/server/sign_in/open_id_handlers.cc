@@ -72,7 +72,12 @@ IssuerPtr issuer_of(Context& context, const CallPtr& call) {
   for (const IssuerPtr& issuer : context.ways.issuers) {
     if (issuer->provider().name == call->parameters[0]) return issuer;
   }
-  fail(call, not_found("way to sign in", call->parameters[0]));
+  fail(call,
+       Error{ErrorKind::kNotFound, "no_such_way",
+             fmt::format("there is no sign-in service {} here; GET /v1/sign-in lists those that "
+                         "there are",
+                         call->parameters[0].substr(0, 64)),
+             "way"});
   return nullptr;
 }
 
