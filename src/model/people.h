@@ -21,8 +21,8 @@ struct UserDeclaration {
   bool disabled = false;     // their tokens, keys and sessions are refused; their jobs go on
   // A service account of that project: its managers make its keys. "": a person.
   std::string service_of;
-  // "ISSUER SUBJECT" of the sign-in service's account that is this user; "": none. Set at its first
-  // sign-in: a name can be given to somebody else there, a subject cannot (OpenID Connect Core, 5.7).
+  // "ISSUER SUBJECT" of the sign-in service's account that is this user; "": none. Set at the first
+  // sign-in: a name can be given to somebody else, a subject cannot (OpenID Connect Core, 5.7).
   std::string identity;
   bool operator==(const UserDeclaration&) const = default;
 };

@@ -13,8 +13,8 @@
 
 namespace dove::slurm {
 
-// The mark in the administrator's comment of each placeholder. It is its comment, too, which prologs
-// and epilogs see.
+// The mark in the administrator's comment of each placeholder. It is its comment, too, which
+// prologs and epilogs see.
 inline constexpr const char kMark[] = "dovetail";
 
 // A placeholder: an allocation on one node that runs nothing.
