@@ -72,8 +72,9 @@ Result<Endpoint> server_of(const Invocation& invocation) {
 
 Result<json> wait_for_answer(Api& api, const json& begun) {
   while (true) {
-    TRY_ASSIGN(json answer, api.send("POST", "/v1/device-sign-ins/wait",
-                                     {{"device_code", text_of(begun, "device_code")}}));
+    TRY_ASSIGN(json answer,
+               api.send("POST", "/v1/device-sign-ins/wait",
+                        {{"device_code", text_of(begun, "device_code")}, {"wait_s", 25}}));
     if (answer.contains("key")) return answer;
   }
 }

@@ -19,7 +19,7 @@ using Json = nlohmann::json;
 using controller::Committed;
 
 constexpr Span kKeyLasts = seconds(30 * 86'400);
-constexpr std::chrono::seconds kLongestWait{25};
+constexpr std::int64_t kLongestWait_s = 25;
 constexpr std::int64_t kLasts_s = 600;
 
 // Codes are guessed in vain: who tries is an address that shows wrong ones.
@@ -54,14 +54,16 @@ void begin_device_sign_in(Context& context, CallPtr call) {
 
 void wait_for_device_sign_in(Context& context, CallPtr call) {
   std::string code;
+  std::int64_t wait_s = 0;
   const Result<void> read = call->read_body([&](codec::JsonFields& fields) {
     fields.text("device_code", code, {128, codec::TextRule::Kind::kLine});
     if (code.empty())
       fields.fail("device_code", "missing_field", "give the code that you were given");
+    fields.integer("wait_s", wait_s, 0, kLongestWait_s);
   });
   if (!read.ok()) return call->fail(read.error());
-  const auto waits =
-      context.ways.devices.wait(code, kLongestWait, [call](const DeviceAnswer* answer) {
+  const auto waits = context.ways.devices.wait(
+      code, std::chrono::seconds(wait_s), [call](const DeviceAnswer* answer) {
         if (answer == nullptr) return call->reply(202, {{"state", "waiting"}});
         if (!answer->approved) {
           return call->fail(Error{ErrorKind::kDenied, "device_refused",

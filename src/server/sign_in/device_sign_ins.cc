@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "wire/secret.h"
+#include "wire/server_limits.h"
 
 namespace dove::server {
 namespace {
@@ -43,7 +44,7 @@ Result<DeviceSignIns::Begun> DeviceSignIns::begin(const std::string& name,
   const auto of_address = std::ranges::count_if(
       entries_, [&](const auto& entry) { return entry.second.sign_in.address == address; });
   if (entries_.size() >= kMost || static_cast<std::size_t>(of_address) >= kMostOfAddress) {
-    return Error{ErrorKind::kExhausted, "too_many_sign_ins",
+    return Error{ErrorKind::kUnavailable, wire::kRateLimited,
                  "many programs already ask to be let in; answer them, or wait ten minutes", ""};
   }
   Begun begun;

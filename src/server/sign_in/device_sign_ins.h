@@ -41,7 +41,7 @@ class DeviceSignIns {
     std::string device_code;  // the program's alone
     DeviceSignIn sign_in;
   };
-  // Good for ten minutes. Error: kExhausted too_many_sign_ins.
+  // Good for ten minutes. Error: rate_limited.
   Result<Begun> begin(const std::string& name, const std::string& address);
 
   // Somebody's who typed the code, in any case, with or without the dash; nullptr: nobody asks.

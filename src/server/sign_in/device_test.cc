@@ -21,7 +21,7 @@ class Device : public WithApi {
     wire::Request request;
     request.method = "POST";
     request.target = "/v1/device-sign-ins/wait";
-    request.body = Json{{"device_code", begun.at("device_code")}}.dump();
+    request.body = Json{{"device_code", begun.at("device_code")}, {"wait_s", 20}}.dump();
     std::optional<Answer> answer;
     wire::AsyncClient other(live.loop, "127.0.0.1", live.api->port());
     other.call(std::move(request), [&](const Result<wire::Response>& response) {
@@ -94,8 +94,8 @@ TEST_F(Device, IsLetInByPeopleWithAllTheirPowerAlone) {
 TEST_F(Device, ThereAreOnlySoManyOfAnAddress) {
   for (int i = 0; i < 20; ++i) begin();
   const Answer more = live.call("POST", "/v1/device-sign-ins", {{"name", "x"}}, {}, &kNoToken);
-  EXPECT_EQ(more.status, 507);
-  EXPECT_EQ(more.code(), "too_many_sign_ins");
+  EXPECT_EQ(more.status, 429);
+  EXPECT_EQ(more.code(), "rate_limited");
 }
 
 TEST_F(Device, WhatIsWrongIsNamed) {
