@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "openid/json_text.h"
+#include "wire/tls/openssl.h"
 
 namespace dove::openid {
 namespace {
@@ -22,20 +23,13 @@ constexpr std::size_t kKeysMax = 64;
 constexpr int kRsaBitsMin = 2048;
 constexpr std::size_t kCoordinate = 32;  // bytes of P-256
 
-template <auto free_one>
-struct Freed {
-  template <class T>
-  void operator()(T* object) const {
-    free_one(object);
-  }
-};
-using KeyPtr = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
-using KeyContext = std::unique_ptr<EVP_PKEY_CTX, Freed<EVP_PKEY_CTX_free>>;
-using DigestContext = std::unique_ptr<EVP_MD_CTX, Freed<EVP_MD_CTX_free>>;
-using Builder = std::unique_ptr<OSSL_PARAM_BLD, Freed<OSSL_PARAM_BLD_free>>;
-using Params = std::unique_ptr<OSSL_PARAM, Freed<OSSL_PARAM_free>>;
-using Number = std::unique_ptr<BIGNUM, Freed<BN_free>>;
-using EcSignature = std::unique_ptr<ECDSA_SIG, Freed<ECDSA_SIG_free>>;
+using wire::KeyPtr;
+using KeyContext = std::unique_ptr<EVP_PKEY_CTX, wire::Freed<EVP_PKEY_CTX_free>>;
+using DigestContext = std::unique_ptr<EVP_MD_CTX, wire::Freed<EVP_MD_CTX_free>>;
+using Builder = std::unique_ptr<OSSL_PARAM_BLD, wire::Freed<OSSL_PARAM_BLD_free>>;
+using Params = std::unique_ptr<OSSL_PARAM, wire::Freed<OSSL_PARAM_free>>;
+using Number = std::unique_ptr<BIGNUM, wire::Freed<BN_free>>;
+using EcSignature = std::unique_ptr<ECDSA_SIG, wire::Freed<ECDSA_SIG_free>>;
 
 constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "files/text_file.h"
 #include "openid/key_set.h"
+#include "wire/tls/openssl.h"
 
 namespace dove::openid {
 namespace {
@@ -20,18 +21,10 @@ using Json = nlohmann::json;
 constexpr std::size_t kFileBytesMax = 16 << 10;
 constexpr int kCoordinate = 32;  // bytes of P-256
 
-template <auto free_one>
-struct Freed {
-  template <class T>
-  void operator()(T* object) const {
-    free_one(object);
-  }
-};
-using KeyPtr = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
-using Bio = std::unique_ptr<BIO, Freed<BIO_free_all>>;
-using DigestContext = std::unique_ptr<EVP_MD_CTX, Freed<EVP_MD_CTX_free>>;
-using EcSignature = std::unique_ptr<ECDSA_SIG, Freed<ECDSA_SIG_free>>;
-using Number = std::unique_ptr<BIGNUM, Freed<BN_free>>;
+using wire::KeyPtr;
+using DigestContext = std::unique_ptr<EVP_MD_CTX, wire::Freed<EVP_MD_CTX_free>>;
+using EcSignature = std::unique_ptr<ECDSA_SIG, wire::Freed<ECDSA_SIG_free>>;
+using Number = std::unique_ptr<BIGNUM, wire::Freed<BN_free>>;
 
 unsigned char* bytes_of(std::string& text) { return reinterpret_cast<unsigned char*>(text.data()); }
 
@@ -55,15 +48,12 @@ Error bad_key(const std::string& path) {
 
 Result<KeyPtr> make_key(const std::string& path) {
   KeyPtr key(EVP_EC_gen("prime256v1"));
-  const Bio out(BIO_new(BIO_s_mem()));
+  const wire::BioPtr out(BIO_new(BIO_s_mem()));
   if (key == nullptr ||
       PEM_write_bio_PrivateKey(out.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) != 1) {
     return bad_key(path);
   }
-  char* text = nullptr;
-  const long size = BIO_get_mem_data(out.get(), &text);
-  TRY(files::write_atomically(path, std::string_view(text, static_cast<std::size_t>(size)), 0600,
-                              files::Survives::kPowerCut));
+  TRY(files::write_atomically(path, wire::text_of(out.get()), 0600, files::Survives::kPowerCut));
   return key;
 }
 
@@ -71,10 +61,8 @@ Result<KeyPtr> read_key(const std::string& path) {
   const Result<std::string> text = files::read_text(path, kFileBytesMax);
   if (!text.ok() && text.error().kind == ErrorKind::kNotFound) return make_key(path);
   if (!text.ok()) return text.error();
-  const Bio in(BIO_new_mem_buf(text->data(), static_cast<int>(text->size())));
-  KeyPtr key(PEM_read_bio_PrivateKey(in.get(), nullptr, nullptr, nullptr));
-  if (key == nullptr || EVP_PKEY_is_a(key.get(), "EC") != 1 ||
-      EVP_PKEY_get_bits(key.get()) != 256) {
+  Result<KeyPtr> key = wire::key_of(*text);
+  if (!key.ok() || EVP_PKEY_is_a(key->get(), "EC") != 1 || EVP_PKEY_get_bits(key->get()) != 256) {
     return bad_key(path);
   }
   return key;

@@ -36,14 +36,6 @@ const Placement* placement_of(const State& state, const PlaceholderKey& key) {
   return nullptr;
 }
 
-std::vector<std::int32_t> devices_of(const Placement& placement) {
-  std::vector<std::int32_t> devices;
-  for (const DeviceGrant& grant : placement.devices) {
-    if (devices.empty() || devices.back() != grant.device) devices.push_back(grant.device);
-  }
-  return devices;
-}
-
 class News {
  public:
   News(const State& state, const Executor& executor, const Observation& said)
@@ -170,6 +162,14 @@ bool is_wanted(const State& state, const PlaceholderKey& key, const Placeholder&
 }
 
 }  // namespace
+
+std::vector<std::int32_t> devices_of(const Placement& placement) {
+  std::vector<std::int32_t> devices;
+  for (const DeviceGrant& grant : placement.devices) {
+    if (devices.empty() || devices.back() != grant.device) devices.push_back(grant.device);
+  }
+  return devices;
+}
 
 std::vector<Event> news(const State& state, const Executor& executor, const Observation& said) {
   return News(state, executor, said).all();

@@ -56,6 +56,9 @@ struct WantedPlaceholder {
   Instant until = kNever;  // its placement has ended by then; kNever: nobody knows
 };
 
+// The devices that the placement names, each once.
+std::vector<std::int32_t> devices_of(const Placement& placement);
+
 // All that the executor is to hold now, ascending by job, attempt and node: what it holds beyond
 // that is to go. Points into `state`.
 std::vector<WantedPlaceholder> wanted(const State& state, const std::string& executor);

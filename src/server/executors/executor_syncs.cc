@@ -23,15 +23,11 @@ constexpr std::size_t kFormerMax = 16;
 
 Json wanted_json(const core::State& state, const core::WantedPlaceholder& one) {
   const JobSpec& spec = *state.find_job(one.job)->spec;
-  Json devices = Json::array();
-  for (const DeviceGrant& grant : one.placement->devices) {
-    if (devices.empty() || devices.back() != grant.device) devices.push_back(grant.device);
-  }
   Json object{{"job", one.job.value},
               {"attempt", one.attempt},
               {"node", one.node->name},
               {"cores", one.placement->cores.ids()},
-              {"devices", std::move(devices)},
+              {"devices", core::devices_of(*one.placement)},
               {"memory_bytes", one.placement->memory_bytes},
               {"user", spec.user},
               {"name", spec.name}};

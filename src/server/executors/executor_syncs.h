@@ -1,5 +1,5 @@
-// ExecutorSyncs: the adapters of executors that call (POST /v1/executors/{name}/sync): whose turn
-// it is, who waits for another list, and who has not been heard of.
+// ExecutorSyncs: the adapters of executors, as they call POST /v1/executors/{name}/sync. It tells
+// late calls from new ones, keeps calls waiting until another list is wanted, and notes silence.
 //
 // Nothing here outlives the process: after a restart each adapter is taken as it comes. Loop thread
 // only.

@@ -91,7 +91,7 @@ class SimulatedSlurm {
   std::map<Key, Placeholder> placeholders_;
   std::uint64_t ids_ = 0;
   bool stopped_ = false;
-  // Of the adapter's process.
+  // What the adapter's process keeps in memory.
   std::uint64_t incarnation_ = 1;
   std::uint64_t number_ = 0;
   std::uint64_t seen_ = 0;

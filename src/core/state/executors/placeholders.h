@@ -31,7 +31,8 @@ constexpr Span kBackoff_max = seconds(256);
 
 // -- folds ---------------------------------------------------------------------------------------
 
-// Of a placement that has not ended; what is wanted already stays. Whether there is one at all.
+// Wants one of each executor on the node that holds any; those that exist stay as they are. Returns
+// whether the node has such an executor. REQUIRES: the attempt's placement there has not ended.
 bool want_placeholders(State& state, const Node& node, JobId job, AttemptNumber attempt);
 void release_placeholders(State& state, JobId job, AttemptNumber attempt, NodeId node);
 
