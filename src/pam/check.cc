@@ -100,7 +100,9 @@ int answer_one() {
   ::prctl(PR_SET_DUMPABLE, 0);
   const int out = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  if (out < 0 || null < 0 || ::dup2(null, STDOUT_FILENO) < 0) return EXIT_FAILURE;
+  if (out < 0 || null < 0 || ::dup2(null, STDOUT_FILENO) < 0 || ::dup2(null, STDERR_FILENO) < 0) {
+    return EXIT_FAILURE;
+  }
   std::string text;
   char piece[1024];
   for (ssize_t got = 1; got > 0 && text.size() <= kQuestionBytesMax;) {
