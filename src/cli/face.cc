@@ -22,7 +22,7 @@ struct StateRow {
   const char* compact;
   const char* full;
 };
-constexpr std::array<StateRow, 12> kStates = {{{"waiting", "PD", "PENDING"},
+constexpr std::array<StateRow, 13> kStates = {{{"waiting", "PD", "PENDING"},
                                                {"held", "PD", "PENDING"},
                                                {"preparing", "CF", "CONFIGURING"},
                                                {"running", "R", "RUNNING"},
@@ -31,6 +31,7 @@ constexpr std::array<StateRow, 12> kStates = {{{"waiting", "PD", "PENDING"},
                                                {"failed", "F", "FAILED"},
                                                {"cancelled", "CA", "CANCELLED"},
                                                {"timed_out", "TO", "TIMEOUT"},
+                                               {"stopped_idle", "TO", "TIMEOUT"},
                                                {"node_lost", "NF", "NODE_FAIL"},
                                                {"dependency_never_met", "CA", "CANCELLED"},
                                                {"deadline_missed", "DL", "DEADLINE"}}};

@@ -32,6 +32,18 @@ constexpr KeyScope last_of<KeyScope>() {
   return KeyScope::kAll;
 }
 template <>
+constexpr NoticeBy last_of<NoticeBy>() {
+  return NoticeBy::kSlack;
+}
+template <>
+constexpr NoticeAbout last_of<NoticeAbout>() {
+  return NoticeAbout::kNodeSick;
+}
+template <>
+constexpr IdleCheck last_of<IdleCheck>() {
+  return IdleCheck::kLifetime;
+}
+template <>
 constexpr Role last_of<Role>() {
   return Role::kAuditor;
 }
@@ -69,7 +81,7 @@ constexpr JobPhase last_of<JobPhase>() {
 }
 template <>
 constexpr Outcome last_of<Outcome>() {
-  return Outcome::kDeadlineMissed;
+  return Outcome::kStoppedIdle;
 }
 template <>
 constexpr Stage last_of<Stage>() {
@@ -77,7 +89,7 @@ constexpr Stage last_of<Stage>() {
 }
 template <>
 constexpr StopReason last_of<StopReason>() {
-  return StopReason::kPlaceholder;
+  return StopReason::kIdle;
 }
 template <>
 constexpr Contact last_of<Contact>() {

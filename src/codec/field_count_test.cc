@@ -64,7 +64,7 @@ TEST(FieldCount, OfDeclaredObjects) {
   EXPECT_EQ(field_count<Queue>(), 10u);
   EXPECT_EQ(field_count<NodeDeclaration>(), 8u);
   EXPECT_EQ(field_count<UserLimit>(), 2u);
-  EXPECT_EQ(field_count<UserDeclaration>(), 8u);
+  EXPECT_EQ(field_count<UserDeclaration>(), 10u);
   EXPECT_EQ(field_count<ClusterSettings>(), 26u);
   EXPECT_EQ(field_count<Quota>(), 5u);
   EXPECT_EQ(field_count<TopologyUnit>(), 2u);
@@ -74,6 +74,8 @@ TEST(FieldCount, OfDeclaredObjects) {
   EXPECT_EQ(field_count<Group>(), 4u);
   EXPECT_EQ(field_count<Binding>(), 6u);
   EXPECT_EQ(field_count<Executor>(), 5u);
+  EXPECT_EQ(field_count<IdleRule>(), 14u);
+  EXPECT_EQ(field_count<NoticeTarget>(), 3u);
 }
 
 TEST(FieldCount, OfEvents) {
@@ -118,6 +120,10 @@ TEST(FieldCount, OfEvents) {
   EXPECT_EQ(field_count<PlaceholderMoved>(), 7u);
   EXPECT_EQ(field_count<ExecutorContactChanged>(), 3u);
   EXPECT_EQ(field_count<ExecutorNodeObserved>(), 4u);
+  EXPECT_EQ(field_count<IdleObserved>(), 6u);
+  EXPECT_EQ(field_count<IdleEnded>(), 2u);
+  EXPECT_EQ(field_count<JobKept>(), 2u);
+  EXPECT_EQ(field_count<JobShared>(), 2u);
 }
 
 TEST(FieldCount, OfDecisions) {
@@ -148,6 +154,7 @@ TEST(FieldCount, OfTheState) {
   EXPECT_EQ(field_count<core::PromiseRecord>(), 4u);
   EXPECT_EQ(field_count<core::PastUse>(), 2u);
   EXPECT_EQ(field_count<core::Hang>(), 8u);
+  EXPECT_EQ(field_count<core::IdleNotice>(), 6u);
 }
 
 }  // namespace

@@ -17,13 +17,17 @@ constexpr std::size_t kNodesListedMax = 10'000;
 // The name of a domain or a project; "": none.
 constexpr TextRule kLevelRule{256, TextRule::Kind::kLine};
 constexpr std::size_t kLevelsMax = 16;
+// A line of authorized_keys; the longest RSA key that OpenSSH makes has 16 384 bits.
+constexpr TextRule kSshKeyRule{4096, TextRule::Kind::kLine};
+constexpr std::size_t kSshKeysMax = 32;
+constexpr std::size_t kNoticesMax = 32;
 constexpr std::size_t kAccountsMax = 10'000;  // of an executor
 constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();
 
 // In the order of Declared's alternatives.
 constexpr std::array<std::string_view, std::variant_size_v<Declared>> kKinds{
-    "Cluster", "Pool",        "Queue",  "Node",  "Limit",   "User",
-    "Project", "Reservation", "Domain", "Group", "Binding", "Executor"};
+    "Cluster",     "Pool",   "Queue", "Node",    "Limit",    "User",    "Project",
+    "Reservation", "Domain", "Group", "Binding", "Executor", "IdleRule"};
 
 Json write(const ClusterSettings& v) {
   Json object{{"name", v.name},
@@ -229,6 +233,31 @@ void read(JsonFields& fields, UserLimit& v) {
   fields.object("limits", [&](JsonFields& inner) { read_limits(inner, v.limits); });
 }
 
+Json write(const NoticeTarget& v) {
+  Json about = Json::array();
+  for (const NoticeAbout each : v.about) about.push_back(word(each));
+  return {{"by", word(v.by)}, {"to", v.to}, {"about", std::move(about)}};
+}
+
+void read(JsonFields& fields, NoticeTarget& v) {
+  if (const int by = fields.one_of("by", notice_ways()); by >= 0) v.by = static_cast<NoticeBy>(by);
+  fields.text("to", v.to, {1024, TextRule::Kind::kLine});
+  std::vector<std::string> about;
+  fields.texts("about", about, kNameRule, notice_subjects().size());
+  v.about.clear();
+  for (const std::string& each : about) {
+    const auto found = std::find(notice_subjects().begin(), notice_subjects().end(), each);
+    if (found == notice_subjects().end()) {
+      fields.fail("about", "bad_value",
+                  fmt::format("write a list of some of {}", fmt::join(notice_subjects(), ", ")));
+      return;
+    }
+    v.about.push_back(static_cast<NoticeAbout>(found - notice_subjects().begin()));
+  }
+  std::sort(v.about.begin(), v.about.end());
+  v.about.erase(std::unique(v.about.begin(), v.about.end()), v.about.end());
+}
+
 // The former ways to say who is what are shown where a former log says it, and nowhere else.
 Json write(const UserDeclaration& v) {
   Json object{{"name", v.name},         {"linux_user", v.linux_user},
@@ -236,6 +265,10 @@ Json write(const UserDeclaration& v) {
               {"identity", v.identity}, {"token_sha256", v.token_sha256},
               {"domain", v.domain}};
   if (v.admin) object["admin"] = true;
+  object["ssh_keys"] = v.ssh_keys;
+  Json notices = Json::array();
+  for (const NoticeTarget& target : v.notices) notices.push_back(write(target));
+  object["notices"] = std::move(notices);
   return object;
 }
 
@@ -247,6 +280,10 @@ void read(JsonFields& fields, UserDeclaration& v) {
   fields.text("identity", v.identity, {512, TextRule::Kind::kLine});
   fields.text("token_sha256", v.token_sha256, {64, TextRule::Kind::kSha256});
   fields.text("domain", v.domain, kLevelRule);
+  fields.texts("ssh_keys", v.ssh_keys, kSshKeyRule, kSshKeysMax);
+  if (fields.has("notices")) v.notices.clear();
+  fields.objects("notices", kNoticesMax,
+                 [&](JsonFields& inner, std::size_t) { read(inner, v.notices.emplace_back()); });
 }
 
 Json write(const Project& v) {
@@ -351,6 +388,40 @@ void read(JsonFields& fields, Executor& v) {
   if (v.nodes.empty()) fields.fail("nodes", "missing_field", "name the nodes that it runs work on");
 }
 
+Json write(const IdleRule& v) {
+  Json object{{"name", v.name},
+              {"users", v.users},
+              {"projects", v.projects},
+              {"exempt", v.exempt},
+              {"sessions_only", v.sessions_only},
+              {"gpu_percent", v.gpu_percent},
+              {"gpu_memory_percent", v.gpu_memory_percent},
+              {"cpu_percent", v.cpu_percent},
+              {"any", v.any}};
+  put_span(object, "no_input_for", v.no_input_for);
+  put_span(object, "window", v.window);
+  put_span(object, "lifetime", v.lifetime);
+  put_span(object, "grace", v.grace);
+  put_span(object, "warning", v.warning);
+  return object;
+}
+
+void read(JsonFields& fields, IdleRule& v) {
+  read_names(fields, "users", v.users);
+  read_names(fields, "projects", v.projects);
+  fields.boolean("exempt", v.exempt);
+  fields.boolean("sessions_only", v.sessions_only);
+  fields.integer("gpu_percent", v.gpu_percent, -1, 100);
+  fields.integer("gpu_memory_percent", v.gpu_memory_percent, -1, 100);
+  fields.integer("cpu_percent", v.cpu_percent, -1, 100);
+  fields.boolean("any", v.any);
+  fields.span("no_input_for", v.no_input_for);
+  fields.span("window", v.window);
+  fields.span("lifetime", v.lifetime);
+  fields.span("grace", v.grace);
+  fields.span("warning", v.warning);
+}
+
 template <class T>
 Declared read_as(JsonFields& fields) {
   T object;
@@ -396,7 +467,8 @@ Result<Declared> read_declared(const Json& value) {
       read_as<ClusterSettings>, read_as<Pool>,        read_as<Queue>,
       read_as<NodeDeclaration>, read_as<UserLimit>,   read_as<UserDeclaration>,
       read_as<Project>,         read_as<Reservation>, read_as<Domain>,
-      read_as<Group>,           read_as<Binding>,     read_as<Executor>};
+      read_as<Group>,           read_as<Binding>,     read_as<Executor>,
+      read_as<IdleRule>};
   Declared object = kReaders[static_cast<std::size_t>(kind)](fields);
   fields.done();
   if (failure.any()) return failure.error();

@@ -140,6 +140,12 @@ void read_app(JsonFields& fields, AppSpec& v) {
   fields.text("socket", v.socket, {108, TextRule::Kind::kLine});
   read_url_path(fields, "health", v.health);
   read_url_path(fields, "path", v.path);
+  fields.text("activity", v.activity, {1024, TextRule::Kind::kLine});
+  if (!v.activity.empty() && v.activity != "jupyter" && v.activity != "code_server" &&
+      !v.activity.starts_with('/')) {
+    fields.fail("activity", "bad_value",
+                R"(write jupyter, code_server, or a path as in "/active")");
+  }
   if (v.name.empty()) fields.fail("name", "missing_field", "give the app a name");
   if ((v.port == 0) == v.socket.empty()) {
     fields.fail("port", "missing_field",
@@ -200,6 +206,7 @@ Json app_json(const AppSpec& v) {
   put_text(object, "socket", v.socket);
   put_text(object, "health", v.health);
   put_text(object, "path", v.path);
+  put_text(object, "activity", v.activity);
   return object;
 }
 

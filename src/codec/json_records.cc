@@ -153,6 +153,23 @@ Json write(const ExecutorNodeObserved& v) {
       {"executor", v.executor}, {"node", v.node.value}, {"state", word(v.state)}, {"why", v.why}};
 }
 
+Json write(const IdleObserved& v) {
+  Json object{{"job", v.job.value},
+              {"attempt", v.attempt},
+              {"check", word(v.check)},
+              {"rule", v.rule},
+              {"evidence", v.evidence}};
+  put_span(object, "warning", v.warning);
+  return object;
+}
+Json write(const IdleEnded& v) { return {{"job", v.job.value}, {"attempt", v.attempt}}; }
+Json write(const JobKept& v) {
+  Json object{{"job", v.job.value}};
+  put_instant(object, "until", v.until);
+  return object;
+}
+Json write(const JobShared& v) { return {{"job", v.job.value}, {"users", v.users}}; }
+
 Json write(const ExecStarted& v) {
   Json object = placement_key(v.job, v.attempt, v.node);
   object["rank"] = v.rank;

@@ -207,13 +207,21 @@ void fields(Ar& ar, typename Ar::template Of<UserLimit>& v) {
 }
 
 template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<NoticeTarget>& v) {
+  auto layout = ar.layout(1, "NoticeTarget");
+  ar(v.by, v.to, v.about);
+}
+
+template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<UserDeclaration>& v) {
-  auto layout = ar.layout(4, "UserDeclaration");
+  auto layout = ar.layout(5, "UserDeclaration");
   ar(v.name, v.linux_user, v.admin, v.token_sha256);
   ar.since(2, v.domain);
   ar.since(3, v.disabled);
   ar.since(3, v.service_of);
   ar.since(4, v.identity);
+  ar.since(5, v.ssh_keys);
+  ar.since(5, v.notices);
 }
 
 template <class Ar>
@@ -259,6 +267,13 @@ template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Executor>& v) {
   auto layout = ar.layout(1, "Executor");
   ar(v.name, v.service_account, v.nodes, v.placeholders, v.queues);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<IdleRule>& v) {
+  auto layout = ar.layout(1, "IdleRule");
+  ar(v.name, v.users, v.projects, v.exempt, v.sessions_only, v.no_input_for, v.window,
+     v.gpu_percent, v.gpu_memory_percent, v.cpu_percent, v.any, v.lifetime, v.grace, v.warning);
 }
 
 template <class Ar>

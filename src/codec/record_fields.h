@@ -68,6 +68,10 @@ DOVE_RECORD_KIND(ForeignAllocationEnded, 37, 1)
 DOVE_RECORD_KIND(PlaceholderMoved, 38, 1)
 DOVE_RECORD_KIND(ExecutorContactChanged, 39, 1)
 DOVE_RECORD_KIND(ExecutorNodeObserved, 40, 1)
+DOVE_RECORD_KIND(IdleObserved, 41, 1)
+DOVE_RECORD_KIND(IdleEnded, 42, 1)
+DOVE_RECORD_KIND(JobKept, 43, 1)
+DOVE_RECORD_KIND(JobShared, 44, 1)
 DOVE_RECORD_KIND(Launch, 101, 1)
 DOVE_RECORD_KIND(Start, 102, 1)
 DOVE_RECORD_KIND(Stop, 103, 2)
@@ -250,6 +254,22 @@ void fields(Ar& ar, typename Ar::template Of<ExecutorContactChanged>& v) {
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<ExecutorNodeObserved>& v) {
   ar(v.executor, v.node, v.state, v.why);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<IdleObserved>& v) {
+  ar(v.job, v.attempt, v.check, v.rule, v.evidence, v.warning);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<IdleEnded>& v) {
+  ar(v.job, v.attempt);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<JobKept>& v) {
+  ar(v.job, v.until);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<JobShared>& v) {
+  ar(v.job, v.users);
 }
 
 // -- decisions -----------------------------------------------------------------------------------

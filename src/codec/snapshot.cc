@@ -12,7 +12,7 @@ namespace dove::codec {
 namespace {
 
 constexpr std::string_view kMagic = "dovesnap";
-constexpr std::uint64_t kLayout = 9;
+constexpr std::uint64_t kLayout = 10;
 
 // Elements of an array share one spec: it is written once and referred to by its number.
 class SpecTable {
@@ -154,6 +154,12 @@ void fields(Ar& ar, typename Ar::template Of<core::Hang>& v) {
 }
 
 template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<core::IdleNotice>& v) {
+  auto layout = ar.layout(1, "IdleNotice");
+  ar(v.attempt, v.check, v.rule, v.evidence, v.observed_at, v.ends_at);
+}
+
+template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<core::PastUse>& v) {
   ar(v.amount, v.at);
 }
@@ -216,6 +222,10 @@ void state_fields(Ar& ar, typename Ar::template Of<core::State>& v) {
   ar.since(9, v.executors);
   ar.since(9, v.standings);
   ar.since(9, v.placeholders);
+  ar.since(10, v.idle_rules);
+  ar.since(10, v.idle);
+  ar.since(10, v.kept);
+  ar.since(10, v.shared);
 }
 
 void write_jobs(ByteWriter& ar, const core::State& state) {

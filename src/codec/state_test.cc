@@ -75,6 +75,7 @@ void declare_samples(core::State& state) {
     if (const auto* binding = std::get_if<Binding>(&object)) {
       state.bindings[binding->name] = *binding;
     }
+    if (const auto* rule = std::get_if<IdleRule>(&object)) state.idle_rules[rule->name] = *rule;
     if (const auto* one = std::get_if<Reservation>(&object)) state.reservations[one->name] = *one;
   }
 }
@@ -145,6 +146,10 @@ core::State sample_state() {
   state.standings["slurm"] = {ExecutorContact::kAnswering, Instant{43}, "back"};
   state.placeholders[{JobId{1}, 2, NodeId{1}, "slurm"}] = {PlaceholderStage::kConfirmed,
                                                            Instant{44}, "1300", ""};
+  state.idle[JobId{1}] = {2,           IdleCheck::kInput, "tabs", "nobody for 3600 s",
+                          Instant{45}, Instant{46}};
+  state.kept[JobId{1}] = Instant{47};
+  state.shared[JobId{1}] = {"bob"};
   state.promises[JobId{9}] = {Instant{50}, Instant{41}, {sample_placement()}};
   return state;
 }

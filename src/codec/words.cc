@@ -15,25 +15,32 @@ constexpr std::array<Words, 2> kLaunchModes{"each_task", "batch"};
 constexpr std::array<Words, 6> kDependencyKinds{"after",    "afterok",   "afternotok",
                                                 "afterany", "aftercorr", "singleton"};
 constexpr std::array<Words, 3> kPhases{"waiting", "active", "ended"};
-constexpr std::array<Words, 8> kOutcomes{"",
+constexpr std::array<Words, 9> kOutcomes{"",
                                          "completed",
                                          "failed",
                                          "cancelled",
                                          "timed_out",
                                          "node_lost",
                                          "dependency_never_met",
-                                         "deadline_missed"};
+                                         "deadline_missed",
+                                         "stopped_idle"};
 constexpr std::array<Words, 7> kStages{"allocated", "preparing", "barrier", "starting",
                                        "running",   "stopping",  "ended"};
-constexpr std::array<Words, 12> kStopReasons{
-    "",         "finished",      "task_failed", "cancelled", "time_limit", "node_lost",
-    "requeued", "launch_failed", "preempted",   "preflight", "hung",       "placeholder"};
+constexpr std::array<Words, 13> kStopReasons{
+    "",          "finished",    "task_failed",   "cancelled", "time_limit",
+    "node_lost", "requeued",    "launch_failed", "preempted", "preflight",
+    "hung",      "placeholder", "idle"};
 constexpr std::array<Words, 6> kPlaceholderStages{"wanted",  "asked",    "confirmed",
                                                   "refused", "released", "gone"};
 constexpr std::array<Words, 3> kExecutorContacts{"silent", "answering", "mute"};
 constexpr std::array<Words, 3> kExecutorNodeStates{"up", "drained", "down"};
 constexpr std::array<Words, 3> kPreempts{"never", "checkpoint", "restart"};
 constexpr std::array<Words, 5> kRoles{"viewer", "member", "manager", "admin", "auditor"};
+constexpr std::array<Words, 3> kNoticeWays{"mail", "webhook", "slack"};
+constexpr std::array<Words, 7> kNoticeSubjects{"job_started",     "job_ended",      "job_failed",
+                                               "job_starts_soon", "job_stops_soon", "session_idle",
+                                               "node_sick"};
+constexpr std::array<Words, 3> kIdleChecks{"input", "use", "lifetime"};
 constexpr std::array<Words, 2> kJobVisibilities{"everyone", "members"};
 constexpr std::array<Words, 3> kKeyKinds{"key", "session", "code"};
 constexpr std::array<Words, 3> kKeyScopes{"read", "jobs", "all"};
@@ -57,7 +64,7 @@ constexpr std::array<Words, 24> kReasons{
     "never_fits",  "nodes_unavailable", "ahead",       "excluded",    "project_limit",
     "domain",      "fragmented",        "labels",      "promised",    "reserved",
     "reservation", "no_plan",           "preemption",  "foreign"};
-constexpr std::array<Words, 12> kJobStates{"waiting",
+constexpr std::array<Words, 13> kJobStates{"waiting",
                                            "held",
                                            "preparing",
                                            "running",
@@ -68,7 +75,8 @@ constexpr std::array<Words, 12> kJobStates{"waiting",
                                            "timed_out",
                                            "node_lost",
                                            "dependency_never_met",
-                                           "deadline_missed"};
+                                           "deadline_missed",
+                                           "stopped_idle"};
 
 template <std::size_t N, class E>
 std::string_view at(const std::array<Words, N>& words, E value) {
@@ -107,6 +115,9 @@ std::string_view word(core::PlacementStage stage) { return at(kPlacementStages, 
 std::string_view word(Preempt preempt) { return at(kPreempts, preempt); }
 std::string_view word(Role role) { return at(kRoles, role); }
 std::string_view word(JobVisibility visibility) { return at(kJobVisibilities, visibility); }
+std::string_view word(NoticeBy by) { return at(kNoticeWays, by); }
+std::string_view word(NoticeAbout about) { return at(kNoticeSubjects, about); }
+std::string_view word(IdleCheck check) { return at(kIdleChecks, check); }
 std::string_view word(KeyKind kind) { return at(kKeyKinds, kind); }
 std::string_view word(KeyScope scope) { return at(kKeyScopes, scope); }
 std::string_view word(RunAs run_as) { return at(kRunAs, run_as); }
@@ -163,6 +174,8 @@ std::span<const std::string_view> run_as_modes() { return kRunAs; }
 std::span<const std::string_view> on_hang_modes() { return kOnHang; }
 std::span<const std::string_view> roles() { return kRoles; }
 std::span<const std::string_view> job_visibilities() { return kJobVisibilities; }
+std::span<const std::string_view> notice_ways() { return kNoticeWays; }
+std::span<const std::string_view> notice_subjects() { return kNoticeSubjects; }
 std::span<const std::string_view> spreads() { return kSpreads; }
 std::span<const std::string_view> severities() { return kSeverities; }
 std::span<const std::string_view> remedies() { return kRemedies; }

@@ -30,6 +30,9 @@ std::string_view word(RunAs run_as);                // "node" "submitter" "agent
 std::string_view word(Role role);                   // "viewer" ... "auditor"
 std::string_view word(JobVisibility visibility);    // "everyone" "members"
 std::string_view word(KeyKind kind);                // "key" "session" "code"
+std::string_view word(NoticeBy by);                 // "mail" "webhook" "slack"
+std::string_view word(NoticeAbout about);           // "job_started" ... "node_sick"
+std::string_view word(IdleCheck check);             // "input" "use" "lifetime"
 std::string_view word(KeyScope scope);              // "read" "jobs" "all"
 std::string_view word(OnHang on_hang);              // "show" "requeue" "retry"
 std::string_view word(Spread spread);               // "any" "pack" "spread"
@@ -59,6 +62,8 @@ std::span<const std::string_view> key_scopes();
 std::span<const std::string_view> on_hang_modes();
 std::span<const std::string_view> roles();
 std::span<const std::string_view> job_visibilities();
+std::span<const std::string_view> notice_ways();
+std::span<const std::string_view> notice_subjects();
 std::span<const std::string_view> spreads();
 std::span<const std::string_view> severities();
 std::span<const std::string_view> remedies();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/executor.h"
+#include "model/idle.h"
 #include "model/people.h"
 #include "model/resources.h"
 #include "model/time.h"
@@ -190,6 +191,6 @@ struct ClusterSettings {
 
 using Declared =
     std::variant<ClusterSettings, Pool, Queue, NodeDeclaration, UserLimit, UserDeclaration, Project,
-                 Reservation, Domain, Group, Binding, Executor>;
+                 Reservation, Domain, Group, Binding, Executor, IdleRule>;
 
 }  // namespace dove

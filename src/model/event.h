@@ -14,6 +14,7 @@
 #include "model/declared.h"
 #include "model/executor.h"
 #include "model/health.h"
+#include "model/idle.h"
 #include "model/ids.h"
 #include "model/job.h"
 #include "model/key.h"
@@ -166,7 +167,7 @@ struct ObjectApplied {
 };
 struct ObjectDeleted {
   std::string kind;  // "pool", "queue", "node", "limit", "user", "project", "reservation",
-                     // "domain", "group", "binding", "executor"
+                     // "domain", "group", "binding", "executor", "idle_rule"
   std::string name;
   bool operator==(const ObjectDeleted&) const = default;
 };
@@ -328,16 +329,15 @@ struct ExecutorNodeObserved {
   bool operator==(const ExecutorNodeObserved&) const = default;
 };
 
-using Event =
-    std::variant<ControllerStarted, TimeReached, JobSubmitted, JobCancelRequested, JobHeld,
-                 JobReleased, JobRequeueRequested, JobPriorityChanged, NodeRegistered,
-                 NodeConnected, NodeDisconnected, NodeRemoved, PlacementPrepared, PlacementStarted,
-                 TaskEnded, PlacementEnded, LaunchFailed, UnknownTaskObserved, ObjectApplied,
-                 ObjectDeleted, JoinTokenIssued, CheckpointTaken, FindingReported,
-                 NodeActionRequested, NodeTested, RemedyEnded, PreflightFailed, ProgressReported,
-                 ExecStarted, HangObserved, HangEnded, NodeDeclaredOff, KeyIssued, KeyRevoked,
-                 CallsRefused, ForeignAllocationObserved, ForeignAllocationEnded, PlaceholderMoved,
-                 ExecutorContactChanged, ExecutorNodeObserved>;
+using Event = std::variant<
+    ControllerStarted, TimeReached, JobSubmitted, JobCancelRequested, JobHeld, JobReleased,
+    JobRequeueRequested, JobPriorityChanged, NodeRegistered, NodeConnected, NodeDisconnected,
+    NodeRemoved, PlacementPrepared, PlacementStarted, TaskEnded, PlacementEnded, LaunchFailed,
+    UnknownTaskObserved, ObjectApplied, ObjectDeleted, JoinTokenIssued, CheckpointTaken,
+    FindingReported, NodeActionRequested, NodeTested, RemedyEnded, PreflightFailed,
+    ProgressReported, ExecStarted, HangObserved, HangEnded, NodeDeclaredOff, KeyIssued, KeyRevoked,
+    CallsRefused, ForeignAllocationObserved, ForeignAllocationEnded, PlaceholderMoved,
+    ExecutorContactChanged, ExecutorNodeObserved, IdleObserved, IdleEnded, JobKept, JobShared>;
 
 // -- decisions -----------------------------------------------------------------------------------
 

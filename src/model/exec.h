@@ -74,6 +74,9 @@ struct AppSpec {
   std::string socket;     // of rank 0, in its directory DOVE_SOCKETS
   std::string health;     // path that is answered once it serves; empty: "/"
   std::string path;       // where a browser begins; empty: "/"
+  // Who knows whether it is used: "jupyter", "code_server", or a path that answers with
+  // {"last_activity": instant}; empty: what comes in through connections says it.
+  std::string activity;
 };
 
 struct ExecSpec {

@@ -114,6 +114,7 @@ enum class Outcome {
   kNodeLost,  // and not to be requeued
   kDependencyNeverMet,
   kDeadlineMissed,  // it can no longer end by its deadline
+  kStoppedIdle,     // nobody used it, or it was as old as it may become
 };
 
 // The stages of an attempt. Nothing is started before all placements are prepared (the barrier).
@@ -133,6 +134,7 @@ enum class StopReason {
   kPreflight,    // a node or the network failed before anything was started
   kHung,         // its ranks reported no step any more
   kPlaceholder,  // an executor gave no placeholder for it
+  kIdle,         // nobody used it, or it was as old as it may become
 };
 
 // What a preemption is for.

@@ -10,6 +10,26 @@
 
 namespace dove {
 
+enum class NoticeBy : std::uint8_t { kMail, kWebhook, kSlack };
+
+enum class NoticeAbout : std::uint8_t {
+  kJobStarted,
+  kJobEnded,       // in any way
+  kJobFailed,      // in a way that its user did not want
+  kJobStartsSoon,  // as promised
+  kJobStopsSoon,   // at its time limit, or for somebody else
+  kSessionIdle,    // it is ended unless somebody uses or keeps it
+  kNodeSick,       // for administrators
+};
+
+// Where a person hears of what.
+struct NoticeTarget {
+  NoticeBy by = NoticeBy::kMail;
+  std::string to;                  // an address, a URL
+  std::vector<NoticeAbout> about;  // ascending
+  bool operator==(const NoticeTarget&) const = default;
+};
+
 // Who may call, and as whom their tasks run.
 struct UserDeclaration {
   std::string name;
@@ -24,6 +44,8 @@ struct UserDeclaration {
   // "ISSUER SUBJECT" of the sign-in service's account that is this user; "": none. Set at the first
   // sign-in: a name can be given to somebody else, a subject cannot (OpenID Connect Core, 5.7).
   std::string identity;
+  std::vector<std::string> ssh_keys;  // "ssh-ed25519 AAAA... comment", in the order given
+  std::vector<NoticeTarget> notices;
   bool operator==(const UserDeclaration&) const = default;
 };
 

@@ -36,12 +36,13 @@ struct Kind {
   std::string_view path;
   std::string_view object;
 };
-constexpr std::array kKinds = {Kind{"cluster", "Cluster"}, Kind{"pool", "Pool"},
-                               Kind{"queue", "Queue"},     Kind{"node", "Node"},
-                               Kind{"limit", "Limit"},     Kind{"user", "User"},
-                               Kind{"project", "Project"}, Kind{"reservation", "Reservation"},
-                               Kind{"domain", "Domain"},   Kind{"group", "Group"},
-                               Kind{"binding", "Binding"}, Kind{"executor", "Executor"}};
+constexpr std::array kKinds = {Kind{"cluster", "Cluster"},   Kind{"pool", "Pool"},
+                               Kind{"queue", "Queue"},       Kind{"node", "Node"},
+                               Kind{"limit", "Limit"},       Kind{"user", "User"},
+                               Kind{"project", "Project"},   Kind{"reservation", "Reservation"},
+                               Kind{"domain", "Domain"},     Kind{"group", "Group"},
+                               Kind{"binding", "Binding"},   Kind{"executor", "Executor"},
+                               Kind{"idle_rule", "IdleRule"}};
 
 Result<Kind> read_kind(std::string_view text) {
   for (const Kind& kind : kKinds) {
@@ -50,7 +51,7 @@ Result<Kind> read_kind(std::string_view text) {
   return Error{
       ErrorKind::kNotFound, "no_such_kind",
       fmt::format("there is no kind {}; kinds are cluster, pool, queue, node, limit, user, "
-                  "project, reservation, domain, group, binding, executor",
+                  "project, reservation, domain, group, binding, executor, idle_rule",
                   text.substr(0, 64)),
       "kind"};
 }
@@ -69,6 +70,7 @@ void each_map(const core::State& state, Visit visit) {
   visit("group", state.groups);
   visit("binding", state.bindings);
   visit("executor", state.executors);
+  visit("idle_rule", state.idle_rules);
 }
 
 std::vector<Declared> all_objects(const core::State& state, std::string_view kind) {

@@ -56,6 +56,7 @@ const TONES: Record<string, string> = {
   closed: 'hold',
   dependency_never_met: 'bad',
   deadline_missed: 'bad',
+  stopped_idle: 'bad',
 };
 
 export function State({ word }: { word: string }) {

@@ -22,6 +22,7 @@ export const STATES = [
   'node_lost',
   'dependency_never_met',
   'deadline_missed',
+  'stopped_idle',
 ];
 export const PAGE = 50;
 

@@ -26,9 +26,9 @@ using nlohmann::json;
 constexpr std::size_t kFileBytesMax = 16 << 20;
 
 const std::vector<std::string>& kinds() {
-  static const std::vector<std::string> kKinds = {"Cluster", "Pool",  "Queue",   "Node",
-                                                  "Limit",   "User",  "Project", "Reservation",
-                                                  "Domain",  "Group", "Binding", "Executor"};
+  static const std::vector<std::string> kKinds = {
+      "Cluster",     "Pool",   "Queue", "Node",    "Limit",    "User",    "Project",
+      "Reservation", "Domain", "Group", "Binding", "Executor", "IdleRule"};
   return kKinds;
 }
 

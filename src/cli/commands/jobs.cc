@@ -211,9 +211,13 @@ Result<int> run_show(const Invocation& invocation) {
 // "job 1199 failed".
 std::string became_text(const std::string& id, const std::string& state) {
   constexpr std::pair<std::string_view, std::string_view> kTexts[] = {
-      {"completed", "completed"},     {"failed", "failed"},
-      {"cancelled", "was cancelled"}, {"timed_out", "ran out of time"},
-      {"node_lost", "lost its node"}, {"dependency_never_met", "never ran"}};
+      {"completed", "completed"},
+      {"failed", "failed"},
+      {"cancelled", "was cancelled"},
+      {"timed_out", "ran out of time"},
+      {"stopped_idle", "was stopped because nobody used it"},
+      {"node_lost", "lost its node"},
+      {"dependency_never_met", "never ran"}};
   for (const auto& [word, text] : kTexts) {
     if (state == word) return fmt::format("job {} {}", id, text);
   }

@@ -161,7 +161,8 @@ class Admission {
                        (event.kind == "domain" && state_.domains.contains(event.name)) ||
                        (event.kind == "group" && state_.groups.contains(event.name)) ||
                        (event.kind == "binding" && state_.bindings.contains(event.name)) ||
-                       (event.kind == "executor" && state_.executors.contains(event.name));
+                       (event.kind == "executor" && state_.executors.contains(event.name)) ||
+                       (event.kind == "idle_rule" && state_.idle_rules.contains(event.name));
     if (!known) {
       return Error{ErrorKind::kNotFound, "object_unknown",
                    fmt::format("nothing is declared as {} \"{}\"", event.kind, event.name), ""};

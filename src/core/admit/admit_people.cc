@@ -82,6 +82,13 @@ Result<void> check(const State& state, const Executor& executor) {
   return {};
 }
 
+Result<void> check(const State& state, const IdleRule& rule) {
+  for (const std::string& project : rule.projects) {
+    TRY(check_known(state.projects, project, "project"));
+  }
+  return {};
+}
+
 Result<void> check(const State& state, const Binding& binding) {
   TRY(check_known(state.domains, binding.domain, "domain"));
   TRY(check_known(state.projects, binding.project, "project"));
@@ -135,6 +142,7 @@ Result<void> check_key(const State& state, const Key& key) {
 
 Result<void> check_people(const State& state, const Declared& object) {
   if (const auto* executor = std::get_if<Executor>(&object)) return check(state, *executor);
+  if (const auto* rule = std::get_if<IdleRule>(&object)) return check(state, *rule);
   if (const auto* group = std::get_if<Group>(&object)) return check(state, *group);
   if (const auto* binding = std::get_if<Binding>(&object)) return check(state, *binding);
   if (const auto* user = std::get_if<UserDeclaration>(&object)) return check(state, *user);

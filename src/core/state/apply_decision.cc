@@ -10,6 +10,7 @@
 #include "core/state/fold.h"
 #include "core/state/hang.h"
 #include "core/state/learned/learned.h"
+#include "core/state/sessions.h"
 #include "core/state/turns.h"
 
 namespace dove::core {
@@ -29,6 +30,8 @@ StopReason reason_of(Outcome outcome) {
       return StopReason::kCancelled;
     case Outcome::kTimedOut:
       return StopReason::kTimeLimit;
+    case Outcome::kStoppedIdle:
+      return StopReason::kIdle;
     case Outcome::kNodeLost:
       return StopReason::kNodeLost;
   }
@@ -158,7 +161,9 @@ class DecisionFold {
   }
 
   void operator()(const ForgetJob& decision) {
-    if (state_.jobs.erase(decision.job) > 0) state_.changes.touch(decision.job);
+    if (state_.jobs.erase(decision.job) == 0) return;
+    forget_session(state_, decision.job);
+    state_.changes.touch(decision.job);
   }
 
   void operator()(const Promise& decision) {
@@ -228,6 +233,7 @@ class DecisionFold {
     }
     set_stage(state_, attempt, Stage::kEnded);
     end_hang(state_, job.id);
+    end_idle(state_, job.id);
     state_.changes.touch(job.id);
   }
 

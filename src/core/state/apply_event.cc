@@ -11,6 +11,7 @@
 #include "core/state/hang.h"
 #include "core/state/health.h"
 #include "core/state/learned/learned.h"
+#include "core/state/sessions.h"
 #include "core/state/people.h"
 #include "core/state/usage.h"
 
@@ -340,6 +341,29 @@ class EventFold {
     report(event, [&](Attempt&, PlacementRecord&) {
       fold_hang(state_, *state_.find_job(event.job), event);
     });
+  }
+
+  void operator()(const IdleObserved& event) {
+    Job* job = state_.find_job(event.job);
+    const Attempt* attempt = job == nullptr ? nullptr : current_attempt(*job);
+    if (attempt == nullptr || attempt->number != event.attempt) return;
+    fold_idle(state_, *job, event);
+    state_.changes.touch(event.job);
+  }
+
+  void operator()(const IdleEnded& event) {
+    const auto idle = state_.idle.find(event.job);
+    if (idle == state_.idle.end() || idle->second.attempt != event.attempt) return;
+    end_idle(state_, event.job);
+    state_.changes.touch(event.job);
+  }
+
+  void operator()(const JobKept& event) {
+    change(event.job, [&](Job& job) { fold_kept(state_, job, event); });
+  }
+
+  void operator()(const JobShared& event) {
+    change(event.job, [&](Job& job) { fold_shared(state_, job, event); });
   }
 
   void operator()(const HangEnded& event) {

@@ -141,6 +141,13 @@ class Hash {
   void add(const NodeExecutor& e) {
     all(e.name, e.state, e.why, e.foreign, e.placeholders, e.contact);
   }
+  void add(const IdleRule& r) {
+    all(r.name, r.users, r.projects, r.exempt, r.sessions_only, r.no_input_for, r.window,
+        r.gpu_percent, r.gpu_memory_percent, r.cpu_percent, r.any, r.lifetime, r.grace, r.warning);
+  }
+  void add(const IdleNotice& n) {
+    all(n.attempt, n.check, n.rule, n.evidence, n.observed_at, n.ends_at);
+  }
   void add(const Executor& e) { all(e.name, e.service_account, e.nodes, e.placeholders, e.queues); }
   void add(const ExecutorStanding& s) { all(s.contact, s.since, s.why); }
   void add(const PlaceholderKey& k) { all(k.job, k.attempt, k.node, k.executor); }
@@ -172,7 +179,9 @@ class Hash {
     all(u.name, u.linux_user, u.admin, u.token_sha256, u.domain);
     since(5, u.disabled, u.service_of);
     since(6, u.identity);
+    since(8, u.ssh_keys, u.notices);
   }
+  void add(const NoticeTarget& t) { all(t.by, t.to, t.about); }
   void add(const Project& p) { all(p.name, p.domain, p.users, p.limits); }
   void add(const Key& k) {
     all(k.id, k.user, k.name, k.scope, k.issued_at, k.expires_at);
@@ -237,6 +246,7 @@ std::uint64_t state_hash(const State& s, int level) {
   // Logs from before it was there keep their hashes.
   hash.since(5, s.domains, s.groups, s.bindings);
   hash.since(7, s.executors, s.standings, s.placeholders);
+  hash.since(8, s.idle_rules, s.idle, s.kept, s.shared);
   if (!s.turns.empty()) hash.add(s.turns);
   if (!s.keys.empty()) hash.add(s.keys);
   if (s.learned.kept) hash.add(s.learned);

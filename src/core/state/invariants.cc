@@ -266,6 +266,13 @@ std::optional<std::string> find_broken_invariant(const State& state) {
     }
     return fmt::format("job {} hangs and is not active", id.value);
   }
+  for (const auto& [id, idle] : state.idle) {
+    const Job* job = state.find_job(id);
+    if (job == nullptr || job->phase != JobPhase::kActive ||
+        job->attempts.back().number != idle.attempt) {
+      return fmt::format("job {} is idle and not active", id.value);
+    }
+  }
   if (auto broken = check_usage("user", state.usage_by_user, sums.users)) return broken;
   if (auto broken = check_usage("queue", state.usage_by_queue, sums.queues)) return broken;
   if (auto broken = check_usage("project", state.usage_by_project, sums.projects)) return broken;

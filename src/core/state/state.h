@@ -56,6 +56,16 @@ struct Hang {
   Instant at;
 };
 
+// A running job that is idle: see IdleObserved.
+struct IdleNotice {
+  AttemptNumber attempt = 0;
+  IdleCheck check = IdleCheck::kInput;
+  std::string rule;
+  std::string evidence;
+  Instant observed_at;
+  Instant ends_at;  // when it is stopped
+};
+
 struct Attempt {
   AttemptNumber number = 0;
   Stage stage = Stage::kAllocated;
@@ -247,6 +257,7 @@ struct State {
   std::map<std::string, Group> groups;
   std::map<std::string, Binding> bindings;
   std::map<std::string, Executor> executors;
+  std::map<std::string, IdleRule> idle_rules;
   std::map<std::string, ExecutorStanding> standings;         // of all executors
   std::map<PlaceholderKey, Placeholder> placeholders;        // until they are gone
   std::map<std::string, NodeDeclaration> node_declarations;  // also of nodes not yet seen
@@ -262,6 +273,9 @@ struct State {
   bool counts_models = false;
   std::map<JobId, PromiseRecord> promises;  // of waiting jobs
   std::map<JobId, Hang> hangs;              // of active jobs, until a rank tells of a step
+  std::map<JobId, IdleNotice> idle;         // of active jobs, until somebody uses or keeps them
+  std::map<JobId, Instant> kept;            // until when no rule but that of lifetime ends them
+  std::map<JobId, std::vector<std::string>> shared;  // who else may enter the job's app
   // While placement goes by turns (core/place/score_board.h): where the last job that is placed by
   // score was launched, by pool.
   std::map<std::string, NodeId> turns;

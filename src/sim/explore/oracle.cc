@@ -228,6 +228,7 @@ void Oracle::job_ended(const EndJob& end, const core::State& state) {
     case Outcome::kNone:
     case Outcome::kTimedOut:
     case Outcome::kDeadlineMissed:
+    case Outcome::kStoppedIdle:
     case Outcome::kDependencyNeverMet:
       break;
   }

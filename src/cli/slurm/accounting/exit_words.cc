@@ -18,7 +18,8 @@ std::int64_t shell_code(const SlurmExit& exit) {
 
 bool was_ended(const JobView& job) {
   return job.state == "cancelled" || job.state == "timed_out" ||
-         job.state == "dependency_never_met" || job.state == "deadline_missed";
+         job.state == "dependency_never_met" || job.state == "deadline_missed" ||
+         job.state == "stopped_idle";
 }
 
 }  // namespace

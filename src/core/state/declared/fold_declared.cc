@@ -65,6 +65,10 @@ struct Declaring {
     state.changes.note_declared();
   }
   void operator()(const Executor& executor) { declare_executor(state, executor); }
+  void operator()(const IdleRule& rule) {
+    state.idle_rules[rule.name] = rule;
+    state.changes.note_declared();
+  }
 };
 
 }  // namespace
@@ -89,6 +93,7 @@ void fold_deleted(State& state, const ObjectDeleted& event) {
   if (event.kind == "binding") state.bindings.erase(name);
   if (event.kind == "reservation") state.reservations.erase(name);
   if (event.kind == "executor") drop_executor(state, name);
+  if (event.kind == "idle_rule") state.idle_rules.erase(name);
   if (event.kind == "node" && state.node_declarations.erase(name) > 0) {
     NodeDeclaration nothing;
     nothing.name = name;

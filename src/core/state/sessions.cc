@@ -1,0 +1,38 @@
+#include "core/state/sessions.h"
+
+namespace dove::core {
+
+void fold_idle(State& state, const Job& job, const IdleObserved& event) {
+  if (job.attempts.back().stage != Stage::kRunning) return;
+  const auto known = state.idle.find(job.id);
+  if (known != state.idle.end() && known->second.check == event.check) return;
+  state.idle[job.id] = {event.attempt,  event.check, event.rule,
+                        event.evidence, state.now,   state.now + event.warning};
+}
+
+void end_idle(State& state, JobId job) { state.idle.erase(job); }
+
+void fold_kept(State& state, const Job& job, const JobKept& event) {
+  if (job.phase == JobPhase::kEnded || event.until <= state.now) return;
+  state.kept[job.id] = event.until;
+  const auto idle = state.idle.find(job.id);
+  if (idle != state.idle.end() && idle->second.check != IdleCheck::kLifetime) {
+    state.idle.erase(idle);
+  }
+}
+
+void fold_shared(State& state, const Job& job, const JobShared& event) {
+  if (event.users.empty()) {
+    state.shared.erase(job.id);
+  } else {
+    state.shared[job.id] = event.users;
+  }
+}
+
+void forget_session(State& state, JobId job) {
+  state.idle.erase(job);
+  state.kept.erase(job);
+  state.shared.erase(job);
+}
+
+}  // namespace dove::core

@@ -1,0 +1,22 @@
+// What the state keeps of sessions: who may enter them, which are idle, and which are kept.
+//
+// The shell observes (IdleObserved, IdleEnded); people keep and share (JobKept, JobShared). Pure;
+// the folds are called by apply only.
+#pragma once
+
+#include "core/state/state.h"
+
+namespace dove::core {
+
+// REQUIRES: the event is about `job`'s current attempt. One that is not running, or is already
+// known as idle by that check, changes nothing.
+void fold_idle(State& state, const Job& job, const IdleObserved& event);
+// Without a notice nothing changes.
+void end_idle(State& state, JobId job);
+// Of a job that has ended, or an instant that has passed: changes nothing.
+void fold_kept(State& state, const Job& job, const JobKept& event);
+void fold_shared(State& state, const Job& job, const JobShared& event);
+// The job is forgotten.
+void forget_session(State& state, JobId job);
+
+}  // namespace dove::core
