@@ -131,6 +131,28 @@ ClusterSettings sample_settings() {
   return settings;
 }
 
+UserDeclaration sample_user() {
+  return UserDeclaration{"ada",
+                         "ada_l",
+                         true,
+                         "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                         "corp",
+                         true,
+                         "vision",
+                         "https://id.example.org 248289761001",
+                         {"ssh-ed25519 AAAAC3Nz ada@laptop"},
+                         {{NoticeBy::kMail, "ada@example.org", {NoticeAbout::kJobFailed}}}};
+}
+
+std::vector<StampedEvent> session_events(const Cause& full) {
+  return {{IdleObserved{JobId{8}, 2, IdleCheck::kUse, "tabs", "1 % of its GPUs, under 5 %",
+                        seconds(600)},
+           {}},
+          {IdleEnded{JobId{8}, 2}, {}},
+          {JobKept{JobId{8}, Instant{1'800'000'000'000'000}}, full},
+          {JobShared{JobId{8}, {"bob", "eve"}}, full}};
+}
+
 }  // namespace
 
 std::vector<Declared> sample_objects() {
@@ -168,16 +190,7 @@ std::vector<Declared> sample_objects() {
                       std::int64_t{4} << 30,
                       {{"block", "b1"}, {"rack", "r12"}}},
       UserLimit{"ada", limits},
-      UserDeclaration{"ada",
-                      "ada_l",
-                      true,
-                      "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-                      "corp",
-                      true,
-                      "vision",
-                      "https://id.example.org 248289761001",
-                      {"ssh-ed25519 AAAAC3Nz ada@laptop"},
-                      {{NoticeBy::kMail, "ada@example.org", {NoticeAbout::kJobFailed}}}},
+      sample_user(),
       Project{"vision", "corp", {"ada", "bob"}, limits},
       Reservation{"maintenance",
                   {"gpu-[001-002]"},
@@ -271,13 +284,8 @@ std::vector<StampedEvent> sample_events() {
        full},
       {ExecutorContactChanged{"slurm", ExecutorContact::kMute, "slurmctld is down"}, full},
       {ExecutorNodeObserved{"slurm", NodeId{3}, ExecutorNodeState::kDrained, "fan"}, full},
-      {IdleObserved{JobId{8}, 2, IdleCheck::kUse, "tabs", "1 % of its GPUs, under 5 %",
-                    seconds(600)},
-       {}},
-      {IdleEnded{JobId{8}, 2}, {}},
-      {JobKept{JobId{8}, Instant{1'800'000'000'000'000}}, full},
-      {JobShared{JobId{8}, {"bob", "eve"}}, full},
   };
+  for (StampedEvent& event : session_events(full)) events.push_back(std::move(event));
   for (const Declared& object : sample_objects()) events.push_back({ObjectApplied{object}, full});
   return events;
 }

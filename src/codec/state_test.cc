@@ -80,6 +80,13 @@ void declare_samples(core::State& state) {
   }
 }
 
+void note_sessions(core::State& state) {
+  state.idle[JobId{1}] = {2,           IdleCheck::kInput, "tabs", "nobody for 3600 s",
+                          Instant{45}, Instant{46}};
+  state.kept[JobId{1}] = Instant{47};
+  state.shared[JobId{1}] = {"bob"};
+}
+
 core::State sample_state() {
   core::State state;
   state.now = Instant{1'767'319'450'000'000};
@@ -146,10 +153,7 @@ core::State sample_state() {
   state.standings["slurm"] = {ExecutorContact::kAnswering, Instant{43}, "back"};
   state.placeholders[{JobId{1}, 2, NodeId{1}, "slurm"}] = {PlaceholderStage::kConfirmed,
                                                            Instant{44}, "1300", ""};
-  state.idle[JobId{1}] = {2,           IdleCheck::kInput, "tabs", "nobody for 3600 s",
-                          Instant{45}, Instant{46}};
-  state.kept[JobId{1}] = Instant{47};
-  state.shared[JobId{1}] = {"bob"};
+  note_sessions(state);
   state.promises[JobId{9}] = {Instant{50}, Instant{41}, {sample_placement()}};
   return state;
 }

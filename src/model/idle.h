@@ -1,7 +1,7 @@
 // Idleness: when a session that nobody uses is ended, and what was seen of it.
 //
-// A rule is declared by administrators, as the rest of declared.h. Of the rules that concern a job
-// the one that names its user counts, else one that names its project, else one for everybody.
+// A rule is declared by administrators, as the rest of declared.h. Several may concern a job: the
+// one that names its user counts, else one that names its project, else one for everybody.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct IdleRule {
   bool sessions_only = true;          // jobs without an app are left alone
   Span no_input_for;                  // longest time without a person's input; 0: not looked at
   Span window;                        // over which use is averaged; 0: not looked at
-  // Of what the job holds, each in percent; -1: not looked at.
+  // Thresholds, in percent of what the job holds; -1: not looked at.
   std::int32_t gpu_percent = -1;
   std::int32_t gpu_memory_percent = -1;
   std::int32_t cpu_percent = -1;

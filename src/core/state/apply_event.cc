@@ -11,8 +11,8 @@
 #include "core/state/hang.h"
 #include "core/state/health.h"
 #include "core/state/learned/learned.h"
-#include "core/state/sessions.h"
 #include "core/state/people.h"
+#include "core/state/sessions.h"
 #include "core/state/usage.h"
 
 namespace dove::core {
