@@ -8,7 +8,7 @@ ROUNDS ?= 200
 SEED ?= 1
 CONFIGURE = [ $(RELEASE)/build.ninja -nt CMakePresets.json ] || cmake --preset release >/dev/null
 
-.PHONY: help build all demo test unit e2e test-browser console test-upgrade peers test-torch test-isolation test-vm gpu check format bench chaos explore fuzz clean
+.PHONY: help build all demo test unit e2e test-browser console test-upgrade peers test-slurm test-torch test-isolation test-vm gpu check format bench chaos explore fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1|/p' Makefile | awk -F'|' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -58,6 +58,10 @@ peers: all ## tests and comparisons against a real Slurm
 	@tools/setup run test peers
 	@tools/peer_tools
 	@tools/run_tests $(RELEASE) --only peers
+
+test-slurm: build ## Slurm and Dovetail on the same nodes, against a real Slurm (ROUNDS=300: races for the last GPU)
+	@tools/setup run test peers
+	@tools/run_tests $(RELEASE) --only peers --match '^slurm_'
 
 test-torch: ## PyTorch from PyPI on two virtual nodes: torchrun and env://, on CPUs (fetches some 4 GB)
 	@tools/setup build run

@@ -1,133 +1,17 @@
 #!/usr/bin/env python3
 """A real Slurm and a real cluster of ours on the same nodes, joined by dove slurm: no GPU is ever given by both.
 
-Skips where Slurm (tools/setup peers, as root) is missing, and where the controller knows no executors.
+Skips where Slurm (tools/setup peers, as root) is missing.
 """
-import json
-import os
 import random
 import re
 import signal
-import subprocess
-import sys
 import time
-import unittest
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(ROOT, "tests/e2e"), os.path.join(ROOT, "bench")]
-from cluster import DOVE, ENDED, SKIP, Cluster, until  # noqa: E402
-from slurm_lab import SlurmLab, available  # noqa: E402
-
-NODES = 2
-GPUS = 4
-OBJECTS = """\
-kind: Project
-name: infrastructure
----
-kind: User
-name: slurm-1
-service_of: infrastructure
----
-kind: Executor
-name: slurm
-service_account: slurm-1
-nodes: ["n[0-1]"]
-"""
+from shared_nodes import GPUS, NODES, SharedNodes, main, until
 
 
-def executors_known():
-    with open(os.path.join(ROOT, "api/openapi.yaml")) as file:
-        return "operationId: syncExecutor" in file.read()
-
-
-class SideBySide(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.lab = SlurmLab(nodes=NODES, cpus=8, gpus=GPUS).__enter__()
-        cls.addClassCleanup(cls.lab.__exit__, None, None, None)
-        cls.cluster = Cluster(nodes=NODES, gpus=GPUS, cores=8, memory="15Gi")
-        cls.cluster.names = [f"n{i}" for i in range(NODES)]
-        cls.cluster.__enter__()
-        cls.addClassCleanup(cls.cluster.__exit__, None, None, None)
-        cls.cluster.run("apply", "-f", "-", input=OBJECTS)
-        key = cls.cluster.run("key", "create", "slurm", "--user", "slurm-1", "-o", "json").stdout
-        cls.key = cls.lab.folder + "/key"
-        with open(cls.key, "w") as file:
-            file.write(json.loads(key)["key"])
-        cls.adapter = None
-        cls.start_adapter()
-        cls.addClassCleanup(lambda: cls.end_adapter(signal.SIGTERM))
-
-    @classmethod
-    def start_adapter(cls):
-        ca = cls.cluster.ca_file()
-        with open(f"{cls.lab.folder}/log/adapter", "ab") as log:
-            cls.adapter = subprocess.Popen(
-                [DOVE, "slurm", "--url", cls.cluster.url, "--key-file", cls.key, *(["--ca-file", ca] if ca else [])],
-                env=cls.lab.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-
-    @classmethod
-    def end_adapter(cls, how):
-        cls.adapter.send_signal(how)
-        cls.adapter.wait(15)
-
-    def setUp(self):
-        until(lambda: all(node["state"] == "ready" for node in self.cluster.nodes()), 30, "the nodes to be open")
-        self.addCleanup(self.clear)
-
-    def clear(self):
-        for job in self.cluster.api.call("GET", "/v1/jobs")["jobs"]:
-            if job["state"] not in ENDED:
-                self.cluster.run("cancel", str(job["id"]), check=False)
-        self.lab.run("scancel -u root; scancel -u nobody")
-        self.lab.until("squeue -h", lambda out: not out.strip())
-
-    # -- Slurm's side
-
-    def sbatch(self, *options):
-        return int(self.lab.run(["sbatch", "--parsable", "-c", "1", "--mem=100", "-o", "/dev/null", *options, "--wrap",
-                                 "sleep 300"]))
-
-    def running(self, job):
-        self.lab.until(f"squeue -h -j {job} -o %T", lambda out: out.strip() == "RUNNING")
-
-    def held_in_slurm(self):
-        """{name of the job: {(node, index)}} of all that runs there."""
-        held = {}
-        for part in self.lab.run("scontrol show job -d -o").splitlines():
-            fields = dict(re.findall(r"(\S+?)=(\S*)", part))
-            if fields.get("JobState") != "RUNNING":
-                continue
-            for node, gres in re.findall(r"Nodes=(\S+) CPU_IDs=\S+ Mem=\d+ GRES=(\S*)", part):
-                held.setdefault(f"{fields['JobName']}#{fields['JobId']}", set()).update(
-                    (node, int(i)) for i in re.findall(r"\(IDX:(\d+)\)", gres))
-        return held
-
-    # -- our side
-
-    def submit(self, gpus, node=None, command=("sleep", "300"), **more):
-        body = {"command": list(command), "gpus": gpus, "cores": 1, "memory": "100Mi", **more}
-        if node:
-            body["node_names"] = [node]
-        return self.cluster.submit(body)
-
-    def devices(self, job):
-        """{(node, index)} of its attempt."""
-        placements = self.cluster.job(job)["attempts"][-1]["placements"]
-        return {(one["node_name"], grant["device"]) for one in placements for grant in one["devices"]}
-
-    def started(self, job, limit_s=40):
-        self.cluster.wait_state(job, "running", limit_s)
-        return self.devices(job)
-
-    def placeholder(self, job):
-        for name, held in self.held_in_slurm().items():
-            if name.startswith(f"dove-{job}."):
-                return held
-        return None
-
-    # -- the tests
-
+class SideBySide(SharedNodes):
     def test_our_job_is_held_in_slurm_by_its_own_devices(self):
         job = self.submit(1)
         devices = self.started(job)
@@ -160,15 +44,35 @@ class SideBySide(unittest.TestCase):
         theirs = [self.sbatch(f"--gres=gpu:{GPUS}", "-w", f"n{i}") for i in range(NODES)]
         for job in theirs:
             self.running(job)
-        until(lambda: sum(len(executor["foreign"]) for node in self.cluster.nodes()
-                          for executor in self.cluster.api.call("GET", "/v1/nodes/" + node["name"])["executors"])
-              == NODES, 15, "both to be known")
+        for i, job in enumerate(theirs):
+            self.known(job, f"n{i}")
         job = self.submit(1)
         until(lambda: self.cluster.job(job)["state"] in ("queued", "waiting"), 10, "it to wait")
         self.assertIn(str(theirs[0]), self.cluster.run("why", str(job)).stdout + self.cluster.run(
             "nodes", "n0").stdout)
         self.lab.run(["scancel", str(theirs[1])])
         self.assertTrue(all(node == "n1" for node, _ in self.started(job)))
+
+    def test_drains_cross_over_both_ways_and_each_side_opens_only_its_own(self):
+        def in_slurm(node):
+            fields = dict(re.findall(r"(\S+?)=(.*?)(?=\s+\S+=|$)", self.lab.run(f"scontrol show node {node} -o")))
+            return fields["State"], fields.get("Reason", "")
+
+        self.cluster.run("node", "drain", "n0", "--reason", "gpu 2 is hot")
+        until(lambda: in_slurm("n0")[1].startswith("dovetail@dove: gpu 2 is hot"), 15, "the drain in Slurm")
+        self.assertIn("DRAIN", in_slurm("n0")[0])
+        self.cluster.run("node", "resume", "n0")
+        until(lambda: "DRAIN" not in in_slurm("n0")[0], 15, "Slurm to have it open again")
+        # What Slurm's administrators drained stays drained, whatever we had to say meanwhile.
+        self.lab.run("scontrol update nodename=n1 state=drain reason='bad fan'")
+        until(lambda: "drain" in self.cluster.api.call("GET", "/v1/nodes/n1")["state"], 15, "the drain here")
+        self.cluster.run("node", "drain", "n1", "--reason", "we, too")
+        self.cluster.run("node", "resume", "n1")
+        theirs = self.sbatch("--gres=gpu:1", "-w", "n0")  # a report that comes after it
+        self.running(theirs)
+        self.known(theirs, "n0")
+        self.assertTrue(in_slurm("n1")[1].startswith("bad fan"), in_slurm("n1"))
+        self.lab.run("scontrol update nodename=n1 state=resume")
 
     def test_the_controller_and_the_adapter_killed_and_back(self):
         job = self.submit(2)
@@ -183,8 +87,7 @@ class SideBySide(unittest.TestCase):
         self.cluster.start_server()
         self.start_adapter()
         back = time.monotonic()
-        until(lambda: any(one["id"] == str(theirs) for executor in
-                          self.cluster.api.call("GET", "/v1/nodes/n0")["executors"] for one in executor["foreign"]),
+        until(lambda: str(theirs) in self.foreign("n0"),
               20, "what began meanwhile to be known")
         self.assertLess(time.monotonic() - back, 10)
         self.assertEqual((self.cluster.job(job)["state"], self.devices(job)), ("running", devices))
@@ -234,10 +137,4 @@ class SideBySide(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if not available():
-        print("no Slurm here: tools/setup peers installs it (as root)")
-        sys.exit(SKIP)
-    if not executors_known():
-        print("this controller knows no executors")
-        sys.exit(SKIP)
-    sys.exit(unittest.main())
+    main()
