@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "codec/quantity.h"
+#include "slurm/drains.h"
 #include "telemetry/log.h"
 
 namespace dove::slurm {
@@ -100,7 +101,11 @@ SyncRequest Adapter::request() {
   request.incarnation = options_.incarnation;
   request.number = ++number_;
   request.seen = seen_;
-  request.nodes = observed_.nodes;
+  for (NodeSeen node : observed_.nodes) {
+    // Our own drain is no news to the ledger.
+    if (is_drained_by_us(node, options_.cluster)) node.state = NodeSeen::State::kUp;
+    request.nodes.push_back(std::move(node));
+  }
   request.placeholders = reports_;
   for (const JobSeen& job : observed_.jobs) {
     if (holds(job) && !is_placeholder(job, options_.cluster)) request.foreign.push_back(job);
@@ -178,6 +183,19 @@ bool Adapter::carry_out(const Plan& plan) {
   return changed || submitted > kSubmissionsMax;
 }
 
+void Adapter::drain(const std::vector<WantedDrain>& wanted) {
+  for (const DrainChange& change : plan_drains(observed_, wanted, options_.cluster)) {
+    // Slurm may show a reason otherwise than it was given.
+    if (std::exchange(drained_[change.node], change.reason) == change.reason) continue;
+    const Result<void> set = slurm_.set_drain(change.node, change.reason);
+    telemetry::log(set.ok() ? telemetry::Level::kInfo : telemetry::Level::kWarning,
+                   change.reason.empty() ? "node_opened" : "node_drained",
+                   {{"node", change.node},
+                    {"reason", change.reason},
+                    {"why_not", set.ok() ? "" : set.error().message}});
+  }
+}
+
 CycleEnd Adapter::cycle(bool look) {
   CycleEnd end;
   if (look) slurm_answers_ = observe();
@@ -212,6 +230,7 @@ CycleEnd Adapter::cycle(bool look) {
   end.changed = !taken;
   if (!end.slurm_answers) return end;
   forget_unwanted();
+  if (look) drain(answer->drains);
   end.changed = carry_out(plan(observed_, *wanted_, memory_, options_.cluster, now_s)) || !taken;
   return end;
 }

@@ -2,7 +2,7 @@
 //
 // A cycle looks at Slurm, reports to the controller, and does what the answer wants: placeholders
 // are asked for and released. It keeps nothing that Slurm or the ledger does not know, so that it
-// may be killed at any time: placeholders stay, and the next one finds them by their names. While
+// may be killed at any time: placeholders and drains stay, and the next one knows them again. While
 // Slurm does not answer nothing is taken to have ended; while the controller does not answer
 // nothing is changed in Slurm. One thread.
 #pragma once
@@ -59,6 +59,7 @@ class Adapter {
   void refuse(const PlaceholderKey& key, const std::string& why);
   bool carry_out(const Plan& plan);
   bool submit(const Submission& one);
+  void drain(const std::vector<WantedDrain>& wanted);
   void log_trouble(std::string& last, const char* event, const std::string& now) const;
 
   SlurmCluster& slurm_;
@@ -72,8 +73,9 @@ class Adapter {
   std::string told_;                           // the last report that the controller took
   PlanMemory memory_;
   std::map<std::int64_t, std::vector<HeldOnNode>>
-      last_held_;               // by job, when its devices were known
-  bool slurm_answers_ = false;  // at the last look
+      last_held_;                               // by job, when its devices were known
+  std::map<std::string, std::string> drained_;  // the last change of each node's drain
+  bool slurm_answers_ = false;                  // at the last look
   std::int64_t number_ = 0;
   std::int64_t seen_ = 0;
   std::string slurm_trouble_;

@@ -71,6 +71,32 @@ TEST_F(AdapterTest, APlaceholderIsHeldConfirmedAndReleased) {
   EXPECT_EQ(slurm_.asked, 1);
 }
 
+TEST_F(AdapterTest, ADrainCrossesOverOnceAndIsNoNewsToTheLedger) {
+  answer_.drains = {{"n1", "gpu 2: xid 79"}};
+  ++answer_.version;
+  adapter_->cycle();
+  EXPECT_EQ(slurm_.state.nodes[0].reason, "dovetail@dove: gpu 2: xid 79");
+  adapter_->cycle();
+  EXPECT_EQ(last().nodes[0].state, NodeSeen::State::kUp);
+  EXPECT_EQ(slurm_.drains_set, 1);
+  restart();  // it knows its drains again
+  answer_.drains.clear();
+  ++answer_.version;
+  adapter_->cycle();
+  EXPECT_EQ(slurm_.state.nodes[0].state, NodeSeen::State::kUp);
+}
+
+TEST_F(AdapterTest, ADrainOfSlurmsAdministratorsIsTheirs) {
+  slurm_.state.nodes[0].state = NodeSeen::State::kDrained;
+  slurm_.state.nodes[0].reason = "bad fan";
+  answer_.drains = {{"n1", "gpu 2: xid 79"}};
+  adapter_->cycle();
+  answer_.drains.clear();
+  adapter_->cycle();
+  EXPECT_EQ(slurm_.drains_set, 0);
+  EXPECT_EQ(last().nodes[0].state, NodeSeen::State::kDrained);
+}
+
 TEST_F(AdapterTest, ANewProcessFindsThePlaceholder) {
   want({2});
   adapter_->cycle();

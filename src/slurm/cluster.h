@@ -42,6 +42,8 @@ class SlurmCluster {
   virtual Result<void> release(std::int64_t job) = 0;
   // Gives it another time limit, counted from its start; 0: none.
   virtual Result<void> set_limit(std::int64_t job, std::int64_t limit_minutes) = 0;
+  // Gives the node no new work, for that reason; with "", opens it again. What runs there goes on.
+  virtual Result<void> set_drain(const std::string& node, const std::string& reason) = 0;
 };
 
 }  // namespace dove::slurm

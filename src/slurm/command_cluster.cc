@@ -143,4 +143,16 @@ Result<void> CommandCluster::set_limit(std::int64_t job, std::int64_t limit_minu
   return refused(end, "scontrol");
 }
 
+Result<void> CommandCluster::set_drain(const std::string& node, const std::string& reason) {
+  std::vector<std::string> command{"scontrol", "update", "NodeName=" + node};
+  if (reason.empty()) {
+    command.push_back("State=UNDRAIN");
+  } else {
+    command.insert(command.end(), {"State=DRAIN", "Reason=" + reason});
+  }
+  TRY_ASSIGN(const CommandEnd end, run(command));
+  if (end.code == 0) return {};
+  return refused(end, "scontrol");
+}
+
 }  // namespace dove::slurm

@@ -24,6 +24,7 @@ class CommandCluster : public SlurmCluster {
   Result<std::int64_t> ask(const Ask& ask) override;
   Result<void> release(std::int64_t job) override;
   Result<void> set_limit(std::int64_t job, std::int64_t limit_minutes) override;
+  Result<void> set_drain(const std::string& node, const std::string& reason) override;
 
  private:
   Result<CommandEnd> run(const std::vector<std::string>& command) const;

@@ -106,6 +106,15 @@ TEST(CommandCluster, AUserWithoutAccountInSlurmIsHeldForAllTheSame) {
   EXPECT_EQ(commands.count("salloc"), 3);
 }
 
+TEST(CommandCluster, DrainsWithTheReasonAndOpensAgain) {
+  FakeCommands commands;
+  ASSERT_TRUE(CommandCluster(commands.run()).set_drain("n1", "dovetail@dove: xid 79").ok());
+  EXPECT_EQ(commands.ran.back(), (Words{"scontrol", "update", "NodeName=n1", "State=DRAIN",
+                                        "Reason=dovetail@dove: xid 79"}));
+  ASSERT_TRUE(CommandCluster(commands.run()).set_drain("n1", "").ok());
+  EXPECT_EQ(commands.ran.back(), (Words{"scontrol", "update", "NodeName=n1", "State=UNDRAIN"}));
+}
+
 Result<CommandEnd> run_shell(const char* script, CommandWanted wanted = {}) {
   wanted.words = {"sh", "-c", script};
   return run_command(wanted);

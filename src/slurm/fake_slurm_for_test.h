@@ -43,6 +43,15 @@ class FakeSlurm : public SlurmCluster {
     return {};
   }
   Result<void> set_limit(std::int64_t, std::int64_t) override { return {}; }
+  Result<void> set_drain(const std::string& name, const std::string& reason) override {
+    for (NodeSeen& node : state.nodes) {
+      if (node.name != name) continue;
+      node.state = reason.empty() ? NodeSeen::State::kUp : NodeSeen::State::kDrained;
+      node.reason = reason;
+    }
+    ++drains_set;
+    return {};
+  }
 
   JobSeen& add(const std::string& name, std::vector<int> devices, const char* mark = "") {
     JobSeen job;
@@ -74,6 +83,7 @@ class FakeSlurm : public SlurmCluster {
   bool silent = false;
   Error refusal;
   int asked = 0;
+  int drains_set = 0;
   std::int64_t last_id = 1000;
 };
 

@@ -15,6 +15,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kWantedMax = 1'000'000;
+constexpr std::size_t kDrainsMax = 200'000;
 constexpr std::int64_t kNumberMax = std::int64_t{1} << 53;
 constexpr std::int64_t kCoresMax = 65'536;
 constexpr std::size_t kLineBytesMax = 256;
@@ -122,6 +123,14 @@ Result<SyncAnswer> read_answer(std::string_view body) {
   fields.integer("version", answer.version, 0, kNumberMax);
   fields.objects("wanted", kWantedMax, [&](codec::JsonFields& inner, std::size_t) {
     read_wanted(inner, answer.wanted.emplace_back());
+  });
+  fields.objects("drains", kDrainsMax, [&](codec::JsonFields& inner, std::size_t) {
+    WantedDrain& drain = answer.drains.emplace_back();
+    inner.allow_unknown();
+    inner.text("node", drain.node, codec::kNameRule);
+    inner.text("why", drain.why);
+    drain.why = line_of(drain.why);
+    if (drain.node.empty()) inner.fail("node", "missing_field", "names no node");
   });
   if (failure.any()) return failure.error();
   return answer;

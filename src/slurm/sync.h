@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "slurm/drains.h"
 #include "slurm/observed.h"
 #include "slurm/plan.h"
 
@@ -28,6 +29,7 @@ struct SyncRequest {
 struct SyncAnswer {
   std::int64_t version = 0;
   std::vector<Wanted> wanted;
+  std::vector<WantedDrain> drains;
 };
 
 inline constexpr std::size_t kAnswerBytesMax = 16 << 20;

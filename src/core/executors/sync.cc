@@ -161,6 +161,21 @@ bool is_wanted(const State& state, const PlaceholderKey& key, const Placeholder&
   return false;
 }
 
+std::uint64_t version_of(const State& state, const Wanted& wanted) {
+  Digest digest;
+  for (const WantedPlaceholder& one : wanted.placeholders) {
+    digest.add(one.job.value);
+    digest.add(std::uint64_t{one.attempt});
+    digest.add(std::uint64_t{one.node->id.value});
+  }
+  for (const WantedDrain& one : wanted.drains) {
+    digest.add(std::uint64_t{one.node->id.value});
+    digest.add(std::string_view(one.why));
+  }
+  const std::uint64_t list = std::max<std::uint64_t>(digest.value() >> kListBits, 1);
+  return (state.epoch.value & kEpochMask) << kListBits | list;
+}
+
 }  // namespace
 
 std::vector<std::int32_t> devices_of(const Placement& placement) {
@@ -175,27 +190,18 @@ std::vector<Event> news(const State& state, const Executor& executor, const Obse
   return News(state, executor, said).all();
 }
 
-std::vector<WantedPlaceholder> wanted(const State& state, const std::string& executor) {
-  std::vector<WantedPlaceholder> list;
+Wanted wanted(const State& state, const std::string& executor) {
+  Wanted wanted;
   for (const auto& [key, placeholder] : state.placeholders) {
     if (key.executor != executor || !is_wanted(state, key, placeholder)) continue;
     const Placement* placement = placement_of(state, key);
     if (placement == nullptr) continue;
-    list.push_back({key.job, key.attempt, state.find_node(key.node), placement,
-                    held_until(state, *state.find_job(key.job))});
+    wanted.placeholders.push_back({key.job, key.attempt, state.find_node(key.node), placement,
+                                   held_until(state, *state.find_job(key.job))});
   }
-  return list;
-}
-
-std::uint64_t version_of(const State& state, const std::vector<WantedPlaceholder>& wanted) {
-  Digest digest;
-  for (const WantedPlaceholder& one : wanted) {
-    digest.add(one.job.value);
-    digest.add(std::uint64_t{one.attempt});
-    digest.add(std::uint64_t{one.node->id.value});
-  }
-  const std::uint64_t list = std::max<std::uint64_t>(digest.value() >> kListBits, 1);
-  return (state.epoch.value & kEpochMask) << kListBits | list;
+  wanted.drains = wanted_drains(state, executor);
+  wanted.version = version_of(state, wanted);
+  return wanted;
 }
 
 bool is_of_this_epoch(const State& state, std::uint64_t version) {

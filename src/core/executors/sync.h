@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/executors/drains.h"
 #include "core/state/state.h"
 #include "model/event.h"
 #include "model/executor.h"
@@ -59,14 +60,18 @@ struct WantedPlaceholder {
 // The devices that the placement names, each once.
 std::vector<std::int32_t> devices_of(const Placement& placement);
 
-// All that the executor is to hold now, ascending by job, attempt and node: what it holds beyond
-// that is to go. Points into `state`.
-std::vector<WantedPlaceholder> wanted(const State& state, const std::string& executor);
+// Points into the state that it was made from.
+struct Wanted {
+  std::uint64_t version = 0;  // another number for each other content, and in each epoch; never 0
+  // All that the executor is to hold now, ascending by job, attempt and node: what it holds beyond
+  // that is to go.
+  std::vector<WantedPlaceholder> placeholders;
+  std::vector<WantedDrain> drains;  // what it has drained beyond that for us is to be open again
+};
+Wanted wanted(const State& state, const std::string& executor);
 
-// Another number for each other list, and in each epoch; never 0.
-std::uint64_t version_of(const State& state, const std::vector<WantedPlaceholder>& wanted);
-// Whether it was given in this epoch: who has seen it observes after this controller began. What
-// was observed before may have been on its way ever since.
+// Whether that version was given in this epoch: who has seen it observes after this controller
+// began. What was observed before may have been on its way ever since.
 bool is_of_this_epoch(const State& state, std::uint64_t version);
 
 }  // namespace dove::core

@@ -45,10 +45,8 @@ class Sync : public testing::Test {
     return cluster.state.placeholders.at({job, 1, NodeId(1), "slurm"}).stage;
   }
   std::size_t foreign() const { return cluster.node(1).executors[0].foreign.size(); }
-  std::uint64_t version_now() const {
-    return version_of(cluster.state, wanted(cluster.state, "slurm"));
-  }
-  std::size_t wanted_now() const { return wanted(cluster.state, "slurm").size(); }
+  std::uint64_t version_now() const { return wanted(cluster.state, "slurm").version; }
+  std::size_t wanted_now() const { return wanted(cluster.state, "slurm").placeholders.size(); }
 
   TestCluster cluster{2, {.gpus = 4}};
   const Executor executor{"slurm", "", {"n1"}, true, {}};
@@ -94,15 +92,43 @@ TEST_F(Sync, OtherNodesAreNotItsOwn) {
   EXPECT_EQ(tell(said), 0u);
 }
 
+TEST_F(Sync, WhatIsClosedHereIsToGetNothingNewThere) {
+  const auto drains = [&] { return wanted(cluster.state, "slurm").drains; };
+  const std::uint64_t open = version_now();
+  EXPECT_TRUE(drains().empty());
+  Observation drained_there;
+  drained_there.nodes = {{"n1", ExecutorNodeState::kDrained, "fan"}};
+  tell(drained_there);
+  EXPECT_TRUE(drains().empty()) << "it knows that itself";
+  tell({});
+  cluster.tell(FindingReported{NodeId(1), {"ecc", Severity::kFault, Remedy::kReset, -1, "57"}});
+  ASSERT_EQ(drains().size(), 1u);
+  EXPECT_EQ(drains()[0].node->name, "n1");
+  EXPECT_NE(drains()[0].why.find("57"), std::string::npos) << drains()[0].why;
+  EXPECT_NE(version_now(), open) << "so that a waiting call is answered";
+  cluster.tell(FindingReported{NodeId(1), {"ecc", Severity::kGood, Remedy::kNone, -1, ""}});
+  EXPECT_TRUE(drains().empty());
+  for (const char* name : {"n1", "n2"}) {  // n2 is not the executor's
+    NodeDeclaration drained;
+    drained.name = name;
+    drained.drained = true;
+    drained.drain_reason = "new fan";
+    cluster.declare(drained);
+  }
+  ASSERT_EQ(drains().size(), 1u);
+  EXPECT_EQ(drains()[0].why, "new fan");
+}
+
 TEST_F(Sync, WhatIsWantedGoesWithThePlacement) {
   const std::uint64_t none = version_now();
   const JobId job = cluster.submit({.gpus = 2});
   cluster.launch(job);
-  const auto list = wanted(cluster.state, "slurm");
+  const Wanted now = wanted(cluster.state, "slurm");
+  const auto& list = now.placeholders;
   ASSERT_EQ(list.size(), 1u);
   EXPECT_EQ(list[0].node->name, "n1");
   EXPECT_EQ(list[0].placement->devices.size(), 2u);
-  EXPECT_NE(version_of(cluster.state, list), none);
+  EXPECT_NE(now.version, none);
   tell(holding(job, PlaceholderStage::kConfirmed, {0, 1}));
   EXPECT_EQ(wanted_now(), 1u) << "as long as it runs";
   cluster.start(job);

@@ -35,10 +35,6 @@ Json wanted_json(const core::State& state, const core::WantedPlaceholder& one) {
   return object;
 }
 
-std::uint64_t version_now(const core::State& state, const std::string& executor) {
-  return core::version_of(state, core::wanted(state, executor));
-}
-
 }  // namespace
 
 ExecutorSyncs::ExecutorSyncs(listener::Desk& desk)
@@ -81,7 +77,7 @@ void ExecutorSyncs::answer(const std::string& executor, CallPtr call, std::uint6
   reply(adapter, executor);
   adapter.waiting = std::move(call);
   adapter.seen = seen;
-  const bool is_other = version_now(desk_.state(), executor) != seen;
+  const bool is_other = core::wanted(desk_.state(), executor).version != seen;
   if (is_other || wait.us == 0 || desk_.stopping()) return reply(adapter, executor);
   adapter.deadline = desk_.loop.after(std::chrono::microseconds(wait.us),
                                       [this, executor] { reply(adapters_[executor], executor); });
@@ -91,14 +87,19 @@ void ExecutorSyncs::reply(Adapter& adapter, const std::string& executor) {
   if (adapter.waiting == nullptr) return;
   adapter.deadline.cancel();
   adapter.heard_us = desk_.loop.monotonic_us();
-  const std::vector<core::WantedPlaceholder> list = core::wanted(desk_.state(), executor);
-  Json wanted = Json::array();
-  for (const core::WantedPlaceholder& one : list) {
-    wanted.push_back(wanted_json(desk_.state(), one));
+  const core::Wanted wanted = core::wanted(desk_.state(), executor);
+  Json placeholders = Json::array();
+  for (const core::WantedPlaceholder& one : wanted.placeholders) {
+    placeholders.push_back(wanted_json(desk_.state(), one));
+  }
+  Json drains = Json::array();
+  for (const core::WantedDrain& one : wanted.drains) {
+    drains.push_back({{"node", one.node->name}, {"why", one.why}});
   }
   const CallPtr call = std::exchange(adapter.waiting, nullptr);
-  call->reply(
-      200, Json{{"version", core::version_of(desk_.state(), list)}, {"wanted", std::move(wanted)}});
+  call->reply(200, Json{{"version", wanted.version},
+                        {"wanted", std::move(placeholders)},
+                        {"drains", std::move(drains)}});
 }
 
 void ExecutorSyncs::published() {
@@ -112,8 +113,8 @@ void ExecutorSyncs::published() {
 void ExecutorSyncs::look() {
   for (auto& [executor, adapter] : adapters_) {
     if (adapter.waiting == nullptr) continue;
-    const auto now = version_now(desk_.state(), executor);
-    if (now != adapter.seen) reply(adapter, executor);
+    const core::Wanted now = core::wanted(desk_.state(), executor);
+    if (now.version != adapter.seen) reply(adapter, executor);
   }
 }
 

@@ -192,6 +192,13 @@ TEST_F(ExecutorsTest, ACallIsAnsweredWhenSomethingElseIsWanted) {
   EXPECT_NE(answer->at("version"), seen);
 }
 
+TEST_F(ExecutorsTest, ItsAnswerNamesWhatIsDrainedHere) {
+  ASSERT_LT(
+      live.call("PUT", "/v1/objects/node/n1", {{"drained", true}, {"drain_reason", "fan"}}).status,
+      300);
+  EXPECT_EQ(sync(said()).body.at("drains"), Json::parse(R"([{"node": "n1", "why": "fan"}])"));
+}
+
 TEST_F(ExecutorsTest, ARefusedPlacementEndsAndIsPlacedAnew) {
   sync(said());
   const std::uint64_t job = live.submit(small_job_body());

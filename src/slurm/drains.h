@@ -1,0 +1,32 @@
+// Drains that cross over: what the ledger has closed gets no new work in Slurm either.
+//
+// A drain of ours is known by its reason, which begins with our mark and cluster. One that Slurm's
+// administrators set, or whose reason they changed, is theirs: it is never opened by us. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "slurm/observed.h"
+
+namespace dove::slurm {
+
+struct WantedDrain {
+  std::string node;
+  std::string why;
+};
+
+struct DrainChange {
+  std::string node;
+  std::string reason;  // "": it is to be open again
+  bool operator==(const DrainChange&) const = default;
+};
+
+bool is_drained_by_us(const NodeSeen& node, const std::string& cluster);
+
+// What is to change in Slurm. Nodes that Slurm does not have are passed over.
+std::vector<DrainChange> plan_drains(const Observed& observed,
+                                     const std::vector<WantedDrain>& wanted,
+                                     const std::string& cluster);
+
+}  // namespace dove::slurm
