@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/place/candidates.h"
+#include "core/place/device_fit.h"
 #include "core/state/books.h"
 #include "core/state/executors/foreign.h"
 #include "core/state/findings.h"
@@ -28,10 +29,23 @@ std::string held_of(const ForeignAllocation& one, const std::string& resource) {
   return "gpu " + device_list(one.devices);
 }
 
-std::string held_of(const ForeignAllocation& one, const std::vector<Reason>& reasons) {
+// What is missing; "": nothing that an allocation could hold. Where the nodes that the job names
+// are full it is not said which resource it is.
+std::string missing(const JobSpec& spec, const Reason& reason) {
+  if (reason.kind == ReasonKind::kResources) return reason.resource;
+  if (reason.kind != ReasonKind::kExcluded) return "";
+  const bool devices =
+      std::any_of(spec.groups.begin(), spec.groups.end(), [](const TaskGroup& group) {
+        return wants_devices(group.per_task) || wants_devices(group.per_node);
+      });
+  return devices ? "gpus" : "cores";
+}
+
+std::string held_of(const ForeignAllocation& one, const JobSpec& spec,
+                    const std::vector<Reason>& reasons) {
   for (const Reason& reason : reasons) {
-    if (reason.kind != ReasonKind::kResources) continue;
-    std::string held = held_of(one, reason.resource);
+    const std::string resource = missing(spec, reason);
+    std::string held = resource.empty() ? "" : held_of(one, resource);
     if (!held.empty()) return held;
   }
   return "";
@@ -49,7 +63,7 @@ void add_foreign(const State& state, const Job& job, std::vector<Reason>& out) {
     if (!text::any_hostlist_holds(pool->nodes, node.name)) continue;
     for (const NodeExecutor& executor : node.executors) {
       for (const ForeignAllocation& one : executor.foreign) {
-        std::string held = held_of(one, out);
+        std::string held = held_of(one, *job.spec, out);
         if (held.empty()) continue;
         if (found++ > 0 && one.ends_by >= first.until) continue;
         first.subject = foreign_text(executor, one);
