@@ -139,6 +139,16 @@ Result<Database> Database::open(const std::string& path, Mode mode) {
   return opened;
 }
 
+Result<void> Database::copy_to(const std::string& path) const {
+  TRY_ASSIGN(const Database copy, open(path, Mode::kWrite));
+  sqlite3_backup* backup =
+      sqlite3_backup_init(copy.database_.get(), "main", database_.get(), "main");
+  if (backup == nullptr) return database_error(copy.database_.get(), "cannot write");
+  const int code = sqlite3_backup_step(backup, -1);  // at once: in steps, a writer starts it over
+  if (sqlite3_backup_finish(backup) == SQLITE_OK && code == SQLITE_DONE) return {};
+  return database_error(copy.database_.get(), "cannot write");
+}
+
 Result<void> Database::execute(const char* sql) {
   errno = 0;
   if (sqlite3_exec(database_.get(), sql, nullptr, nullptr, nullptr) == SQLITE_OK) return {};

@@ -62,6 +62,8 @@ class Database {
   // The first column of the first row; none without a row.
   Result<std::optional<std::int64_t>> number(std::string_view sql);
   bool in_transaction() const;
+  // All of it as of one instant, while others write. REQUIRES: the file at `path` exists.
+  Result<void> copy_to(const std::string& path) const;
 
  private:
   struct Closer {

@@ -1,0 +1,258 @@
+#include "programs/backup/backup.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "files/descriptor.h"
+#include "files/text_file.h"
+#include "programs/commands.h"
+#include "store/sqlite/copy.h"
+#include "store/sqlite/sqlite_store.h"
+#include "wire/secret.h"
+#include "wire/tls/seal.h"
+
+namespace dove::programs {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::size_t kFileBytesMax = 256 << 20;
+constexpr const char kManifest[] = "manifest.json";
+constexpr const char kLog[] = "log.sqlite";
+constexpr const char kSealed[] = "keys.cms";
+// Of a running process alone; the log comes by a way of its own, and the copy is its own head.
+constexpr std::array<std::string_view, 6> kLeftOut{"log.sqlite", "log.sqlite-wal", "log.sqlite-shm",
+                                                   "lock",       "head",           "url"};
+
+Error error_at(ErrorKind kind, const char* code, const std::string& path, std::string why) {
+  return Error{kind, code, fmt::format("{}: {}", path, why), path};
+}
+
+Error damaged(const std::string& path, const char* why) {
+  return error_at(ErrorKind::kCorrupt, "backup_damaged", path,
+                  fmt::format("{}; take another backup", why));
+}
+
+struct Kept {
+  std::map<std::string, std::string> open;     // text by name
+  std::map<std::string, std::string> secrets;  // that their owner alone may read
+};
+
+Result<Kept> read_files(const std::string& data) {
+  Kept kept;
+  std::error_code failed;
+  for (const fs::directory_entry& entry : fs::directory_iterator(data, failed)) {
+    const std::string name = entry.path().filename();
+    const bool is_plain = entry.symlink_status().type() == fs::file_type::regular;
+    const bool is_left_out = std::find(kLeftOut.begin(), kLeftOut.end(), name) != kLeftOut.end();
+    if (!is_plain || is_left_out || name.ends_with(".new")) continue;
+    Result<std::string> text = files::read_text(entry.path(), kFileBytesMax);
+    if (!text.ok() && text.error().kind == ErrorKind::kNotFound) continue;  // gone meanwhile
+    if (!text.ok()) return text.error();
+    const bool is_secret = (entry.status().permissions() &
+                            (fs::perms::group_all | fs::perms::others_all)) == fs::perms::none;
+    (is_secret ? kept.secrets : kept.open)[name] = std::move(text).value();
+  }
+  if (failed) return error_at(ErrorKind::kDenied, "data_not_accessible", data, failed.message());
+  return kept;
+}
+
+// JSON takes no bytes that are no UTF-8; keys and tokens are text.
+std::string packed(const std::map<std::string, std::string>& files) {
+  return json(files).dump(-1, ' ', false, json::error_handler_t::strict);
+}
+
+Result<std::string> digest_of_file(const std::string& path) {
+  TRY_ASSIGN(const std::string text, files::read_text(path, kFileBytesMax));
+  return wire::sha256_hex(text);
+}
+
+Result<void> sync_directory(const std::string& path) {
+  const files::Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.is_open() && ::fsync(directory.get()) == 0) return {};
+  return error_at(ErrorKind::kInternal, "file_unwritable", path, std::strerror(errno));
+}
+
+Result<void> make_directory(const std::string& path) {
+  if (::mkdir(path.c_str(), 0700) == 0) return {};
+  return error_at(errno == EEXIST ? ErrorKind::kConflict : ErrorKind::kInternal,
+                  errno == EEXIST ? "backup_exists" : "file_unwritable", path,
+                  std::strerror(errno));
+}
+
+Result<Seq> verified_head(const std::string& directory) {
+  TRY_ASSIGN(const auto store, store::SqliteStore::open(directory, store::OpenMode::kReadOnly));
+  TRY(store->verify());
+  TRY_ASSIGN(const std::vector<Error> damages, store->damages());
+  if (!damages.empty()) return damages.front();
+  return store->head().seq;
+}
+
+Result<void> write_files(const std::string& directory,
+                         const std::map<std::string, std::string>& files, unsigned mode) {
+  for (const auto& [name, text] : files) {
+    TRY(files::write_atomically(directory + "/" + name, text, mode, files::Survives::kPowerCut));
+  }
+  return {};
+}
+
+// Names and digests of all files below the directory, in `manifest`, but of the log: its chain is
+// verified instead.
+Result<std::int64_t> list_files(const std::string& directory, json& manifest) {
+  std::int64_t bytes = 0;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(directory)) {
+    if (!entry.is_regular_file()) continue;
+    bytes += static_cast<std::int64_t>(entry.file_size());
+    if (entry.path().filename() == kLog) continue;
+    TRY_ASSIGN(manifest["files"][fs::relative(entry.path(), directory)],
+               digest_of_file(entry.path()));
+  }
+  return bytes;
+}
+
+Result<BackupFacts> write_backup(const std::string& data, const std::string& to,
+                                 const std::string& certificate_pem, std::int64_t now_s) {
+  BackupFacts facts{.head = {}, .made_s = now_s, .bytes = 0, .sealed = !certificate_pem.empty()};
+  TRY(store::copy_log(data, to));
+  TRY_ASSIGN(facts.head, verified_head(to));
+  TRY(make_directory(to + "/files"));
+  TRY_ASSIGN(const Kept kept, read_files(data));
+  TRY(write_files(to + "/files", kept.open, 0644));
+  if (facts.sealed) {
+    TRY_ASSIGN(const std::string sealed, wire::seal(packed(kept.secrets), certificate_pem));
+    TRY(files::write_atomically(to + "/" + kSealed, sealed, 0600, files::Survives::kPowerCut));
+  } else {
+    TRY(write_files(to + "/files", kept.secrets, 0600));
+  }
+  json manifest{{"format", 1},          {"head", facts.head.value}, {"made_s", now_s},
+                {"program", version()}, {"sealed", facts.sealed},   {"files", json::object()}};
+  TRY_ASSIGN(facts.bytes, list_files(to, manifest));
+  TRY(files::write_atomically(to + "/" + kManifest, manifest.dump(2) + "\n", 0644,
+                              files::Survives::kPowerCut));
+  TRY(sync_directory(to));
+  return facts;
+}
+
+Result<BackupFacts> read_manifest(const std::string& from) {
+  const std::string path = from + "/" + kManifest;
+  TRY_ASSIGN(const std::string text, files::read_text(path, kFileBytesMax));
+  const json manifest = json::parse(text, nullptr, false);
+  if (!manifest.is_object() || !manifest.contains("files"))
+    return damaged(path, "it is no manifest");
+  json now{{"files", json::object()}};
+  BackupFacts facts;
+  TRY_ASSIGN(facts.bytes, list_files(from, now));
+  now["files"].erase(kManifest);
+  for (const auto& [name, digest] : manifest.at("files").items()) {
+    if (now["files"].value(name, "") != digest) {
+      return damaged(from + "/" + name, "it is not what was written");
+    }
+  }
+  facts.head = Seq(manifest.value("head", std::uint64_t{0}));
+  facts.made_s = manifest.value("made_s", std::int64_t{0});
+  facts.sealed = manifest.value("sealed", false);
+  return facts;
+}
+
+Result<void> unpack_keys(const std::string& from, const std::string& to,
+                         const std::string& key_pem) {
+  if (key_pem.empty()) {
+    return Error{ErrorKind::kInvalid, "key_needed",
+                 "keys and secrets of this backup are sealed: give the key of the certificate that "
+                 "they were sealed for with --key FILE",
+                 "--key"};
+  }
+  TRY_ASSIGN(const std::string sealed, files::read_text(from + "/" + kSealed, kFileBytesMax));
+  TRY_ASSIGN(const std::string text, wire::unseal(sealed, key_pem));
+  const json keys = json::parse(text, nullptr, false);
+  if (!keys.is_object()) return damaged(from + "/" + kSealed, "it holds no keys");
+  for (const auto& [name, key] : keys.items()) {
+    if (name.empty() || name.find('/') != std::string::npos || !key.is_string()) {
+      return damaged(from + "/" + kSealed, "it names a file that is none");
+    }
+    TRY(files::write_atomically(to + "/" + name, key.get<std::string>(), 0600,
+                                files::Survives::kPowerCut));
+  }
+  return {};
+}
+
+Result<void> put_back(const std::string& from, const std::string& to, const BackupFacts& facts,
+                      const std::string& key_pem) {
+  if (facts.sealed) TRY(unpack_keys(from, to, key_pem));
+  TRY(store::copy_log(from, to));
+  TRY_ASSIGN(const Seq head, verified_head(to));
+  if (head != facts.head) return damaged(from, "its log does not end where its manifest says");
+  std::error_code failed;
+  for (const fs::directory_entry& entry : fs::directory_iterator(from + "/files")) {
+    fs::copy_file(entry.path(), to / entry.path().filename(), failed);
+    if (failed) return error_at(ErrorKind::kInternal, "file_unwritable", to, failed.message());
+  }
+  return sync_directory(to);
+}
+
+// What was begun and is not whole is not left behind.
+class Begun {
+ public:
+  explicit Begun(std::string path) : path_(std::move(path)) {}
+  Begun(const Begun&) = delete;
+  Begun& operator=(const Begun&) = delete;
+  ~Begun() {
+    std::error_code ignored;
+    if (!done_) fs::remove_all(path_, ignored);
+  }
+  Result<void> becomes(const std::string& name) {
+    if (::rename(path_.c_str(), name.c_str()) != 0) {
+      return error_at(ErrorKind::kInternal, "file_unwritable", name, std::strerror(errno));
+    }
+    done_ = true;
+    return sync_directory(fs::path(name).parent_path());
+  }
+
+ private:
+  const std::string path_;
+  bool done_ = false;
+};
+
+}  // namespace
+
+Result<BackupFacts> make_backup(const std::string& data, const std::string& to,
+                                const std::string& certificate_pem, std::int64_t now_s) {
+  if (fs::exists(to)) {
+    return error_at(ErrorKind::kConflict, "backup_exists", to, "it is there already; name another");
+  }
+  const std::string partial = to + ".partial";
+  TRY(make_directory(partial));
+  Begun begun(partial);
+  TRY_ASSIGN(const BackupFacts facts, write_backup(data, partial, certificate_pem, now_s));
+  TRY(begun.becomes(to));
+  return facts;
+}
+
+Result<BackupFacts> restore_backup(const std::string& from, const std::string& data,
+                                   const std::string& key_pem) {
+  std::error_code ignored;
+  if (fs::exists(data) && !fs::is_empty(data, ignored)) {
+    return error_at(ErrorKind::kConflict, "data_not_empty", data,
+                    "a server's data are put into a new directory; move what is there away");
+  }
+  TRY_ASSIGN(const BackupFacts facts, read_manifest(from));
+  const std::string partial = data + ".partial";
+  TRY(make_directory(partial));
+  Begun begun(partial);
+  TRY(put_back(from, partial, facts, key_pem));
+  TRY(begun.becomes(data));  // a directory takes the place of an empty one
+  return facts;
+}
+
+}  // namespace dove::programs

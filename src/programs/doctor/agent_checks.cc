@@ -1,0 +1,109 @@
+// What a node needs to run tasks: its directory, its membership, and what the kernel and the system
+// offer.
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "command/command.h"
+#include "files/text_file.h"
+#include "programs/doctor/checks.h"
+
+namespace dove::programs {
+namespace {
+
+constexpr std::int64_t kRoomLeast_bytes = 1 << 30;
+constexpr std::size_t kLineMax = 4096;
+
+Check check_cgroups() {
+  Check check{"agent", "cgroups", Verdict::kGood, "", ""};
+  const std::string controllers =
+      files::text_or_empty("/sys/fs/cgroup/cgroup.controllers", kLineMax);
+  if (controllers.empty()) {
+    check.verdict = Verdict::kWarning;
+    check.evidence = "version 1, or none: limits of memory and devices may not hold";
+    check.remedy = "docs/operate/systemd.md; boot with systemd.unified_cgroup_hierarchy=1";
+    return check;
+  }
+  std::string missing;
+  for (const char* name : {"cpuset", "cpu", "memory", "pids"}) {
+    if (controllers.find(name) == std::string::npos) missing += fmt::format(" {}", name);
+  }
+  check.evidence = missing.empty() ? "version 2" : "version 2, without" + missing;
+  if (missing.empty()) return check;
+  check.verdict = Verdict::kWarning;
+  check.remedy = "docs/operate/systemd.md";
+  return check;
+}
+
+// Looking up people may ask a service that hangs; then tasks of users cannot start.
+Check check_users() {
+  Check check{"agent", "users", Verdict::kGood, "the directory of users answers", ""};
+  command::Wanted wanted;
+  wanted.words = {"getent", "passwd", "root"};
+  wanted.limit = std::chrono::seconds(5);
+  const Result<command::End> end = command::run(wanted);
+  if (end.ok() && end->code == 0) return check;
+  check.verdict = Verdict::kFault;
+  check.evidence = end.ok() ? "it does not know root" : "it has not answered within 5 s";
+  check.remedy = "look at nsswitch.conf, sssd and the network";
+  return check;
+}
+
+Check check_clock() {
+  Check check{"agent", "clock", Verdict::kGood, "kept by the system", ""};
+  command::Wanted wanted;
+  wanted.words = {"timedatectl", "show", "-p", "NTPSynchronized", "--value"};
+  wanted.limit = std::chrono::seconds(5);
+  const Result<command::End> end = command::run(wanted);
+  if (!end.ok() || end->code != 0) {
+    check.verdict = Verdict::kUnknown;
+    check.evidence = "timedatectl does not say whether it is kept right";
+  } else if (!end->output.starts_with("yes")) {
+    check.verdict = Verdict::kWarning;
+    check.evidence = "nobody keeps it right";
+    check.remedy = "apt install systemd-timesyncd; timedatectl";
+  }
+  return check;
+}
+
+Check check_forwarding() {
+  const std::string on = files::text_or_empty("/proc/sys/net/ipv4/ip_forward", kLineMax);
+  const bool is_on = on.starts_with('1');
+  return {"agent", "ip_forward", is_on ? Verdict::kGood : Verdict::kWarning,
+          is_on ? "on" : "off: gang networks of containers have no way out",
+          is_on ? "" : "sysctl -w net.ipv4.ip_forward=1; docs/operate/network.md"};
+}
+
+}  // namespace
+
+std::vector<Check> check_agent(const DoctorOptions& options) {
+  const std::string& data = options.agent_data;
+  std::vector<Check> out;
+  if (::access(data.c_str(), R_OK | X_OK) != 0) {
+    out.push_back({"agent", "data " + data, Verdict::kFault, std::strerror(errno),
+                   "name the agent's directory with --agent-data"});
+    return out;
+  }
+  out.push_back(check_disk("agent", data, kRoomLeast_bytes));
+  if (::access((data + "/agent_token").c_str(), F_OK) != 0) {
+    out.push_back({"agent", "membership", Verdict::kFault, "it has never joined",
+                   "dove join-token create; docs/operate/systemd.md"});
+  }
+  for (const char* name : {"agent_token", "agent_key.pem", "contact"}) {
+    Check check = check_private("agent", data + "/" + name);
+    if (check.evidence != "not there") out.push_back(std::move(check));
+  }
+  out.push_back(check_certificate("agent", data + "/agent_certificate.pem", options.now_s, 0,
+                                  "start the agent: it asks for a new one by its token"));
+  out.push_back(check_cgroups());
+  out.push_back(check_users());
+  out.push_back(check_clock());
+  out.push_back(check_forwarding());
+  return out;
+}
+
+}  // namespace dove::programs

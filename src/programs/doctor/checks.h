@@ -1,0 +1,49 @@
+// What `dove doctor` looks at. Each check reads and says what it found; none writes anything.
+//
+// Calls block, each for a few seconds at most but for the log, which takes as long as it is long.
+// One thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/client/api.h"
+
+namespace dove::programs {
+
+enum class Verdict { kGood, kWarning, kFault, kUnknown };
+const char* word(Verdict verdict);
+
+struct Check {
+  std::string part;  // "server", "agent", "cluster"
+  std::string subject;
+  Verdict verdict = Verdict::kGood;
+  std::string evidence;
+  std::string remedy;  // a command or a page; "" when there is nothing to do
+};
+
+struct DoctorOptions {
+  std::string server_data;
+  std::string agent_data;
+  bool whole_log = false;  // not only what is newer than the last snapshot
+  std::int64_t now_s = 0;  // since 1970
+};
+
+std::vector<Check> check_server(const DoctorOptions& options);
+std::vector<Check> check_agent(const DoctorOptions& options);
+std::vector<Check> check_cluster(cli::Api& api, const DoctorOptions& options);
+
+// -- pieces that several of them have ------------------------------------------------------------
+
+// A directory that answers in time, with room for more.
+Check check_disk(const std::string& part, const std::string& directory, std::int64_t bytes_least);
+// A file that its owner alone may read. One that is not there is good.
+Check check_private(const std::string& part, const std::string& path);
+// When it ends; a warning below `days_least`. One that is not there is good.
+Check check_certificate(const std::string& part, const std::string& path, std::int64_t now_s,
+                        std::int64_t days_least, const std::string& remedy);
+// "3 days", "5 h".
+std::string span_text(std::int64_t seconds);
+
+}  // namespace dove::programs

@@ -1,0 +1,133 @@
+// What the API tells of the controller and its nodes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "cli/client/pages.h"
+#include "programs/commands.h"
+#include "programs/doctor/checks.h"
+
+namespace dove::programs {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t kSkewMax_s = 2;
+constexpr std::size_t kNamesMax = 5;
+
+std::string some_of(const std::vector<std::string>& names) {
+  const std::size_t shown = std::min(names.size(), kNamesMax);
+  const std::string list =
+      fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<long>(shown), ", "));
+  return shown == names.size() ? list : fmt::format("{} and {} more", list, names.size() - shown);
+}
+
+Check check_controller(const json& cluster) {
+  Check check{"cluster", "controller", Verdict::kGood,
+              fmt::format("ready, epoch {}, log at {}", cluster.value("epoch", 0),
+                          cluster.value("log_head", std::uint64_t{0})),
+              ""};
+  for (const json& trouble : cluster.at("troubles")) {
+    check.verdict = Verdict::kFault;
+    check.evidence = trouble.get<std::string>();
+    check.remedy = "docs/operate/recovery.md";
+  }
+  return check;
+}
+
+Check check_skew(const json& cluster, std::int64_t now_s) {
+  const std::int64_t skew_s = cluster.value("now_us", std::int64_t{0}) / 1'000'000 - now_s;
+  const bool is_far = std::abs(skew_s) > kSkewMax_s;
+  return {"cluster", "clock", is_far ? Verdict::kWarning : Verdict::kGood,
+          fmt::format("the controller's is {} s {} this machine's", std::abs(skew_s),
+                      skew_s < 0 ? "behind" : "ahead of"),
+          is_far ? "timedatectl, on both machines" : ""};
+}
+
+Check check_contact(const json& nodes) {
+  std::vector<std::string> gone;
+  for (const json& node : nodes) {
+    if (node.value("contact", "") != "connected") gone.push_back(node.value("name", ""));
+  }
+  return {"cluster", "nodes", gone.empty() ? Verdict::kGood : Verdict::kFault,
+          gone.empty() ? fmt::format("all {} are connected", nodes.size())
+                       : fmt::format("{} of {} are not connected: {}", gone.size(), nodes.size(),
+                                     some_of(gone)),
+          gone.empty() ? "" : "dove doctor agent, on that machine; journalctl -u dove-agent"};
+}
+
+Check check_versions(const json& cluster, const json& nodes) {
+  std::map<std::string, std::vector<std::string>> by_version;
+  for (const json& node : nodes) {
+    const json& version = node.contains("version") ? node.at("version") : json();
+    if (version.is_string()) by_version[version].push_back(node.value("name", ""));
+  }
+  const std::string ours = cluster.value("version", "");
+  by_version.erase(ours);
+  Check check{"cluster", "versions", Verdict::kGood, "all agents have the controller's, " + ours,
+              ""};
+  for (const auto& [version, names] : by_version) {
+    check.verdict = Verdict::kWarning;
+    check.evidence = fmt::format("the controller has {}; {} has {}", ours, some_of(names), version);
+    check.remedy = "dove node upgrade --agents";
+  }
+  if (check.verdict == Verdict::kGood && ours != version()) {
+    check.verdict = Verdict::kWarning;
+    check.evidence = fmt::format("the controller has {}, this program {}", ours, version());
+  }
+  return check;
+}
+
+void check_findings(const json& nodes, std::vector<Check>& out) {
+  std::map<std::string, std::vector<std::string>> by_check;
+  std::map<std::string, std::string> severities;
+  for (const json& node : nodes) {
+    for (const json& finding : node.value("findings", json::array())) {
+      const std::string severity = finding.value("severity", "");
+      if (severity == "good") continue;
+      const std::string name = finding.value("check", "");
+      by_check[name].push_back(node.value("name", ""));
+      if (severity != "warning") severities[name] = severity;
+    }
+    for (const json& executor : node.value("executors", json::array())) {
+      if (executor.value("contact", "") != "answering") {
+        by_check["executor " + executor.value("name", "")].push_back(node.value("name", ""));
+      }
+    }
+  }
+  for (auto& [name, names] : by_check) {
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    out.push_back({"cluster", "finding " + name,
+                   severities.contains(name) ? Verdict::kFault : Verdict::kWarning,
+                   "on " + some_of(names), "dove nodes " + names.front()});
+  }
+}
+
+}  // namespace
+
+std::vector<Check> check_cluster(cli::Api& api, const DoctorOptions& options) {
+  std::vector<Check> out;
+  const Result<json> cluster = api.get("/v1/cluster");
+  if (!cluster.ok()) {
+    out.push_back({"cluster", "controller", Verdict::kFault, cluster.error().message,
+                   "dove doctor server, on its machine"});
+    return out;
+  }
+  out.push_back(check_controller(*cluster));
+  out.push_back(check_skew(*cluster, options.now_s));
+  const Result<json> nodes = cli::get_all(api, "/v1/nodes", "nodes");
+  if (!nodes.ok()) {
+    out.push_back({"cluster", "nodes", Verdict::kUnknown, nodes.error().message, ""});
+    return out;
+  }
+  out.push_back(check_contact(nodes->at("nodes")));
+  out.push_back(check_versions(*cluster, nodes->at("nodes")));
+  check_findings(nodes->at("nodes"), out);
+  return out;
+}
+
+}  // namespace dove::programs

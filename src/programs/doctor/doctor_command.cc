@@ -1,0 +1,153 @@
+// dove doctor: what is wrong, by what evidence, and what to do about it. It writes nothing.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/terminal/output.h"
+#include "cli/terminal/table.h"
+#include "cli/terminal/terminal.h"
+#include "programs/commands.h"
+#include "programs/doctor/checks.h"
+#include "programs/settings.h"
+#include "telemetry/clock.h"
+
+namespace dove::programs {
+namespace {
+
+namespace fs = std::filesystem;
+
+cli::CommandSpec spec() {
+  cli::CommandSpec spec;
+  spec.name = "doctor";
+  spec.summary = "Look for what is wrong, and say what to do about it";
+  spec.group = "Programs";
+  spec.operands = "[PART...]";
+  spec.operands_max = 3;
+  spec.description =
+      "PART is server (the data of a controller on this machine), agent (that of an agent here) "
+      "or\n"
+      "cluster (as its API tells it). Without one it looks at all that is here. Writes nothing, "
+      "and\n"
+      "server and agent may run meanwhile. Exits 0 when all is well or there are warnings alone, "
+      "1\n"
+      "when there is a fault.";
+  spec.options = {
+      {"data", 0, "DIR", "the server's directory (DOVE_DATA, or ~/.local/state/dove)", false},
+      {"agent-data", 0, "DIR", "the agent's directory (~/.local/state/dove-agent)", false},
+      {"whole-log", 0, "", "verify every record that is kept, not only those after the snapshot",
+       false},
+      {"url", 0, "URL", "of the server (DOVE_URL)", false},
+      {"output", 'o', "FORMAT", "table or json", false},
+  };
+  return spec;
+}
+
+std::string style_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kGood:
+      return "32";
+    case Verdict::kWarning:
+    case Verdict::kUnknown:
+      return "33";
+    case Verdict::kFault:
+      return "31";
+  }
+  return "";
+}
+
+void print_table(const std::vector<Check>& checks) {
+  const bool colours = cli::colours_on();
+  for (const Check& check : checks) {
+    const std::string verdict = fmt::format("{:<8}", word(check.verdict));
+    fmt::print("{} {:<8} {}: {}\n", cli::styled(verdict, style_of(check.verdict), colours),
+               check.part, cli::printable(check.subject), cli::printable(check.evidence));
+    if (!check.remedy.empty()) fmt::print("{:18}do: {}\n", "", cli::printable(check.remedy));
+  }
+  const auto count = [&](Verdict verdict) {
+    return std::count_if(checks.begin(), checks.end(),
+                         [&](const Check& check) { return check.verdict == verdict; });
+  };
+  fmt::print("{} good, {} warnings, {} faults, {} unknown\n", count(Verdict::kGood),
+             count(Verdict::kWarning), count(Verdict::kFault), count(Verdict::kUnknown));
+}
+
+void print_json(const std::vector<Check>& checks) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const Check& check : checks) {
+    list.push_back({{"part", check.part},
+                    {"subject", check.subject},
+                    {"verdict", word(check.verdict)},
+                    {"evidence", check.evidence},
+                    {"remedy", check.remedy}});
+  }
+  fmt::print("{}\n", nlohmann::json{{"checks", std::move(list)}}.dump(
+                         2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+int fail(const Error& error) {
+  fmt::print(stderr, "dove doctor: {}\n", error.message);
+  return cli::exit_code(error);
+}
+
+void append(std::vector<Check>& to, std::vector<Check> more) {
+  std::move(more.begin(), more.end(), std::back_inserter(to));
+}
+
+int run(const cli::Invocation& invocation) {
+  for (const std::string& part : invocation.operands) {
+    if (part == "server" || part == "agent" || part == "cluster") continue;
+    return fail(Error{ErrorKind::kInvalid, "bad_operand",
+                      fmt::format("'{}' is none of server, agent, cluster", part), "PART"});
+  }
+  const std::string& output = invocation.get("output", "table");
+  if (output != "table" && output != "json") {
+    return fail(Error{ErrorKind::kInvalid, "bad_option", "--output: write table or json", "-o"});
+  }
+  DoctorOptions options;
+  options.now_s = telemetry::now_us() / 1'000'000;
+  options.whole_log = invocation.has("whole-log");
+  const std::string stated = cli::environment_value("DOVE_DATA");
+  options.server_data =
+      fs::absolute(invocation.get("data", stated.empty() ? default_data_dir() : stated));
+  options.agent_data = fs::absolute(invocation.get("agent-data", default_data_dir() + "-agent"));
+  const auto wants = [&](const char* part, bool is_here) {
+    const auto& parts = invocation.operands;
+    return parts.empty() ? is_here : std::find(parts.begin(), parts.end(), part) != parts.end();
+  };
+  std::vector<Check> checks;
+  std::error_code ignored;
+  if (wants("server", fs::exists(options.server_data + "/log.sqlite", ignored))) {
+    append(checks, check_server(options));
+  }
+  if (wants("agent", fs::exists(options.agent_data + "/agent_token", ignored))) {
+    append(checks, check_agent(options));
+  }
+  Result<cli::Api> api = cli::Api::connect(invocation);
+  if (wants("cluster", api.ok())) {
+    if (!api.ok()) return fail(api.error());
+    append(checks, check_cluster(*api, options));
+  }
+  if (checks.empty()) {
+    return fail(Error{ErrorKind::kNotFound, "nothing_here",
+                      "there is neither a server nor an agent here, and no server is known; name "
+                      "one with --data, --agent-data or --url",
+                      ""});
+  }
+  if (output == "json") {
+    print_json(checks);
+  } else {
+    print_table(checks);
+  }
+  const bool has_fault = std::any_of(checks.begin(), checks.end(), [](const Check& check) {
+    return check.verdict == Verdict::kFault;
+  });
+  return has_fault ? cli::kExitFailed : cli::kExitOk;
+}
+
+}  // namespace
+
+cli::Command doctor_command() { return {spec(), run}; }
+
+}  // namespace dove::programs

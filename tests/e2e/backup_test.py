@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""dove backup of a running server and dove restore: the copy is whole and verified while jobs come in, keys are sealed for a
+certificate, a server starts on what was restored, and what is damaged or incomplete is refused and leaves nothing."""
+import json
+import os
+import shutil
+import subprocess
+import threading
+import unittest
+
+from cluster import DOVE, Cluster, until
+
+
+class Backup(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster(nodes=1).__enter__()
+        cls.addClassCleanup(cls.cluster.__exit__, None, None, None)
+        cls.folder = cls.cluster.folder
+        cls.key, cls.certificate = cls.folder + "/key.pem", cls.folder + "/certificate.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
+                        "/CN=backup", "-days", "30", "-keyout", cls.key, "-out", cls.certificate],
+                       check=True, capture_output=True, timeout=30)
+        cls.job = cls.cluster.submit({"name": "kept", "command": ["true"]})
+        cls.cluster.wait(cls.job)
+        cls.made = cls.folder + "/backup"
+        cls.cluster.run("backup", cls.made, "--seal-to", cls.certificate)
+
+    def dove(self, *arguments, code=0):
+        done = self.cluster.run(*arguments, check=False)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def path(self, name):
+        path = os.path.join(self.folder, name)
+        self.addCleanup(shutil.rmtree, path, True)
+        return path
+
+    def damaged(self, change):
+        copy = self.path("damaged")
+        shutil.copytree(self.made, copy)
+        change(copy)
+        return copy
+
+    def test_keys_are_sealed_and_openssl_opens_them(self):
+        names = set(os.listdir(self.made)) | set(os.listdir(self.made + "/files"))
+        self.assertIn("keys.cms", names)
+        self.assertFalse(names & {"secret", "token", "identity.pem", "ca.key"}, names)
+        opened = subprocess.run(["openssl", "cms", "-decrypt", "-inform", "PEM", "-in", self.made + "/keys.cms", "-inkey",
+                                 self.key], check=True, capture_output=True, timeout=30).stdout
+        with open(self.cluster.data + "/secret") as file:
+            self.assertEqual(json.loads(opened)["secret"], file.read())
+
+    def test_it_is_of_one_instant_while_jobs_come_in(self):
+        over = threading.Event()
+
+        def submit():
+            while not over.is_set():
+                self.cluster.run("submit", "--wrap", "true")
+
+        client = threading.Thread(target=submit)
+        client.start()
+        try:
+            for number in range(3):
+                made = self.path(f"busy{number}")
+                said = self.dove("backup", made, "--plain")
+                self.assertIn("verified; keys and secrets readable", said)
+                self.assertIn("verified: every decision", self.dove("replay", made))
+        finally:
+            over.set()
+            client.join(60)
+        self.assertEqual(os.stat(made + "/files/secret").st_mode & 0o777, 0o600)
+        self.assertFalse([name for name in os.listdir(self.folder) if name.endswith(".partial")])
+
+    def test_a_server_starts_on_what_was_restored(self):
+        data = self.path("restored")
+        self.dove("restore", self.made, "--data", data, "--key", self.key)
+        for name in ("secret", "identity.pem"):
+            with open(f"{data}/{name}", "rb") as new, open(f"{self.cluster.data}/{name}", "rb") as old:
+                self.assertEqual(new.read(), old.read())
+            self.assertEqual(os.stat(f"{data}/{name}").st_mode & 0o777, 0o600)
+        with open(self.folder + "/restored.log", "wb") as log:
+            server = subprocess.Popen([DOVE, "server", "--data", data, "--port", "0"], stdin=subprocess.DEVNULL, stdout=log,
+                                      stderr=log, env=self.cluster.environment)
+        try:
+            until(lambda: os.path.exists(data + "/url"), 20, "the server to listen")
+            with open(data + "/url") as file:
+                url = file.read().strip()
+            shown = self.cluster.run("show", str(self.job), "-o", "json", "--url", url, DOVE_DATA=data).stdout
+            self.assertIn('"kept"', shown)
+        finally:
+            server.terminate()
+            server.wait(20)
+
+    def test_what_is_wrong_leaves_nothing(self):
+        data = self.path("nowhere")
+
+        def cut(copy):
+            with open(copy + "/keys.cms", "r+") as file:
+                file.truncate(200)
+
+        def change_log(copy):
+            with open(copy + "/log.sqlite", "r+b") as file:
+                text = file.read()
+                at = text.rindex(b"kept")
+                file.seek(at)
+                file.write(b"lost")
+
+        self.assertIn("keys.cms: it is not what was written", self.dove(
+            "restore", self.damaged(cut), "--data", data, "--key", self.key, code=1))
+        shutil.rmtree(self.folder + "/damaged")
+        self.assertIn("changed", self.dove("restore", self.damaged(change_log), "--data", data, "--key", self.key, code=1))
+        self.assertIn("--key", self.dove("restore", self.made, "--data", data, code=2))
+        self.assertIn("another key", self.dove("restore", self.made, "--data", data, "--key", self.other_key(), code=5))
+        self.assertFalse(os.path.exists(data) or os.path.exists(data + ".partial"))
+        self.assertIn("move what is there away", self.dove("restore", self.made, "--data", self.cluster.data, "--key",
+                                                           self.key, code=4))
+
+    def other_key(self):
+        path = self.folder + "/other.pem"
+        subprocess.run(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", path], check=True,
+                       capture_output=True, timeout=30)
+        return path
+
+    def test_what_is_asked_wrongly(self):
+        self.assertIn("--plain", self.dove("backup", self.folder + "/x", code=2))
+        self.assertIn("it is there already", self.dove("backup", self.made, "--plain", code=4))
+        self.assertIn("does not exist", self.dove("backup", self.folder + "/x", "--plain", "--data", self.folder + "/empty",
+                                                  code=3))
+        self.assertFalse(os.path.exists(self.folder + "/x.partial"))
+
+
+if __name__ == "__main__":
+    unittest.main()
