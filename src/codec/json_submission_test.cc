@@ -107,7 +107,7 @@ TEST(Submission, WhatIsWrittenIsReadBack) {
                          "/data/saved.sqsh",
                          true,
                          true};
-  full.exec.app = {"notebook", 0, "app", "/api", "/lab"};
+  full.exec.app = {"notebook", 0, "app", "/api", "/lab", "jupyter"};
   full.exec.umask = "077";
   full.exec.stop_signal = 2;
   full.exec.warn_signal = 10;
