@@ -302,7 +302,8 @@ Result<core::State> decode_snapshot(std::string_view bytes) {
   state.queues.clear();
   auto layout = ar.layout(kLayout, "the snapshot");
   const std::uint64_t hash = ar.varint();
-  int level = 0;  // older snapshots do not name it
+  constexpr int kUnnamed = -1;  // older snapshots do not name it
+  int level = kUnnamed;
   ar.since(5, level);
   if (level > core::kHashLevel) {
     return damaged(
@@ -313,8 +314,8 @@ Result<core::State> decode_snapshot(std::string_view bytes) {
   read_jobs(ar, state);
   if (!ar.failed() && ar.left() > 0) ar.fail("bytes are left after its end");
   if (ar.failed()) return damaged(ar.error(), ar.newer());
-  const bool matches =
-      level > 0 ? core::state_hash(state, level) == hash : core::has_state_hash(state, hash);
+  const bool matches = level == kUnnamed ? core::has_state_hash(state, hash)
+                                         : level > 0 && core::state_hash(state, level) == hash;
   if (!matches) return damaged("its state hash does not match", false);
   return state;
 }

@@ -236,7 +236,7 @@ TEST(Snapshot, DamageIsFound) {
   changed[changed.find("gpu-001")] = 'G';
   EXPECT_EQ(decode_snapshot(changed).error().code, "snapshot_damaged");
   changed = bytes;
-  changed[8] = 10;
+  changed[8] = 99;
   EXPECT_EQ(decode_snapshot(changed).error().code, "snapshot_newer");
 }
 

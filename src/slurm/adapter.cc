@@ -186,7 +186,8 @@ bool Adapter::carry_out(const Plan& plan) {
 void Adapter::drain(const std::vector<WantedDrain>& wanted) {
   for (const DrainChange& change : plan_drains(observed_, wanted, options_.cluster)) {
     // Slurm may show a reason otherwise than it was given.
-    if (std::exchange(drained_[change.node], change.reason) == change.reason) continue;
+    const auto [last, is_first] = drained_.try_emplace(change.node, change.reason);
+    if (!is_first && std::exchange(last->second, change.reason) == change.reason) continue;
     const Result<void> set = slurm_.set_drain(change.node, change.reason);
     telemetry::log(set.ok() ? telemetry::Level::kInfo : telemetry::Level::kWarning,
                    change.reason.empty() ? "node_opened" : "node_drained",
