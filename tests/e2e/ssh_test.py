@@ -199,6 +199,43 @@ class SshTest(unittest.TestCase):
         process.stdout.close()
         until(lambda: not os.path.exists(f"/proc/{pid}"), 20, "the command to end")
 
+    def test_whoever_does_not_read_holds_up_the_other(self):
+        def sent(pid):
+            with open(f"/proc/{pid}/io") as file:
+                return int(re.search(r"wchar: (\d+)", file.read()).group(1))
+
+        def stands(count):
+            before = -1
+            while (now := count()) != before:
+                before = now
+                time.sleep(0.5)  # long against what a byte takes
+            return now
+
+        reader = subprocess.Popen(["ssh", *self.options("ada"), f"{self.job}@127.0.0.1", "echo $$; exec cat /dev/zero"],
+                                  stdout=subprocess.PIPE)
+        pid = int(reader.stdout.readline())
+        self.assertLess(stands(lambda: sent(pid)), 32 * MEGABYTE)
+        writer = subprocess.Popen(["ssh", *self.options("ada"), f"{self.job}@127.0.0.1", "sleep 600"],
+                                  stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        os.set_blocking(writer.stdin.fileno(), False)
+        taken = 0
+
+        def push():
+            nonlocal taken
+            try:
+                while True:
+                    taken += os.write(writer.stdin.fileno(), bytes(65536))
+            except BlockingIOError:
+                return taken
+
+        self.assertLess(stands(push), 32 * MEGABYTE)
+        self.assertEqual(self.ssh("echo meanwhile").stdout, b"meanwhile\n")
+        for process in (reader, writer):
+            process.kill()
+            process.wait()
+        reader.stdout.close()
+        writer.stdin.close()
+
     # -- files and ports
 
     def test_files_both_ways(self):
