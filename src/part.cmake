@@ -11,6 +11,7 @@ find_package(tomlplusplus REQUIRED)
 find_package(GTest REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
+pkg_check_modules(LIBSSH REQUIRED IMPORTED_TARGET libssh)
 pkg_check_modules(NGHTTP2 REQUIRED IMPORTED_TARGET libnghttp2)
 find_library(RAPIDCHECK rapidcheck REQUIRED)
 
@@ -35,7 +36,7 @@ endfunction()
 # authz(NAME): the lines of api/authz.yaml, by operation, as rules() of the part. Each operation of
 # api/openapi.yaml must have one, and there are no others.
 function(authz name)
-  set(words "anyone|person|user|admin|agent|node|join")
+  set(words "anyone|person|user|admin|agent|node|join|gateway")
   set(rules ${CMAKE_SOURCE_DIR}/api/authz.yaml)
   set(document ${CMAKE_SOURCE_DIR}/api/openapi.yaml)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${rules} ${document})

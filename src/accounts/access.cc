@@ -40,7 +40,22 @@ core::Roles roles_at(const core::State& state, const Caller& caller, const Bindi
                                  : caller.standing.in_project(state, binding.project);
 }
 
+// Whether what the SSH connection was let in by is still good.
+bool is_open(const core::State& state, const UserDeclaration& user, const SshEntry& entry) {
+  if (!entry.opened_by.empty()) return find_key(state, entry.opened_by) != nullptr;
+  return entry.key.empty() ||
+         std::any_of(user.ssh_keys.begin(), user.ssh_keys.end(),
+                     [&](const std::string& line) { return ssh_key_body(line) == entry.key; });
+}
+
 }  // namespace
+
+std::string_view ssh_key_body(std::string_view line) {
+  const std::size_t begin = line.find(' ');
+  if (begin == std::string_view::npos) return {};
+  line.remove_prefix(begin + 1);
+  return line.substr(0, line.find(' '));
+}
 
 bool is_family(const core::State& state, JobId own, const core::Job& job) {
   const core::Job* mine = state.find_job(own);
@@ -81,6 +96,7 @@ Error not_yours(const Caller& caller, const core::Job& job) {
 }
 
 bool may_see(const core::State& state, const Caller& caller, const core::Job& job) {
+  if (caller.ssh.job) return caller.ssh.job == job.id;
   if (caller.admin) return true;
   if (caller.job) return is_family(state, caller.job, job);
   return state.settings.job_visibility == JobVisibility::kEveryone || may_read(state, caller, job);
@@ -133,7 +149,8 @@ bool refresh(const core::State& state, Caller& caller) {
   if (!caller.key.empty() && find_key(state, caller.key) == nullptr) return false;
   if (caller.is_root || caller.job) return true;
   const auto user = state.users.find(caller.user);
-  if (user == state.users.end()) return false;
+  if (user == state.users.end()) return caller.ssh.is_roots;
+  if (caller.ssh.job) return !user->second.disabled && is_open(state, user->second, caller.ssh);
   caller.standing = core::standing_of(state, caller.user);
   caller.admin = caller.standing.cluster.has(Role::kAdmin);
   return !user->second.disabled;

@@ -50,6 +50,9 @@ bool may_keep_keys(const core::State& state, const Caller& caller, const std::st
 // The caller as of now: roles come and go while a stream is open. False: they are nobody any more.
 bool refresh(const core::State& state, Caller& caller);
 
+// What the key is, in base64, on a line as UserDeclaration::ssh_keys holds it.
+std::string_view ssh_key_body(std::string_view line);
+
 // The key of that id; nullptr: there is none, or no longer.
 const Key* find_key(const core::State& state, const std::string& id);
 

@@ -9,6 +9,14 @@
 
 namespace dove::accounts {
 
+// A token that the SSH gateway was given: it enters that job as its user, and does nothing else.
+struct SshEntry {
+  JobId job;        // none: another token
+  std::string key;  // of the user's SSH keys, as they are written (base64); "": one of `dove ssh`
+  std::string opened_by;  // the id of the API key by which that one was registered; "": none
+  bool is_roots = false;  // registered with the administrator's token, for a user of any name
+};
+
 struct Caller {
   std::string user;         // who acts: for an agent "agent:<node>"
   bool admin = false;       // of the whole cluster: by the administrator's token, or by a binding
@@ -19,6 +27,7 @@ struct Caller {
   NodeId node;                      // of an agent's token
   std::string key;                  // the id of a key; "": of another token
   KeyScope scope = KeyScope::kAll;  // of that key
+  SshEntry ssh;
 };
 
 }  // namespace dove::accounts

@@ -13,6 +13,9 @@ namespace {
 constexpr std::array<std::string_view, 3> kGoodFor{"reading", "reading and the user's own jobs",
                                                    "all that its user may do"};
 
+// What a token of an SSH connection is good for, about its own job.
+constexpr std::array<std::string_view, 3> kOfSsh{"getJob", "openExec", "openForward"};
+
 std::string_view good_for(KeyScope scope) { return kGoodFor.at(static_cast<std::size_t>(scope)); }
 
 }  // namespace
@@ -27,6 +30,13 @@ const Rule& rule_of(std::string_view operation) {
 }
 
 Result<void> may_call(const Rule& rule, const Caller& caller) {
+  if (caller.ssh.job && std::find(kOfSsh.begin(), kOfSsh.end(), rule.operation) == kOfSsh.end()) {
+    return Error{ErrorKind::kDenied, "ssh_only",
+                 fmt::format("this token is an SSH connection's, which enters job {} and does "
+                             "nothing else; use your own token here",
+                             caller.ssh.job.value),
+                 ""};
+  }
   if (rule.who == Who::kUser && caller.job) {
     return Error{ErrorKind::kDenied, "not_for_jobs",
                  "the token of a running job is for that job, its array and the jobs that it "

@@ -17,10 +17,11 @@ enum class Who {
   kPerson,  // the administrator's token, a user's, a key of theirs, or a running job's token
   kUser,    // the same without jobs' tokens
   kAdmin,
-  kAgent,  // the token of the node that the path's first parameter names, and with TLS its
-           // certificate
-  kNode,   // that token alone: of a node whose certificate has ended, too
-  kJoin,   // a join token that is not used up; the handler looks whom it is for
+  kAgent,    // the token of the node that the path's first parameter names, and with TLS its
+             // certificate
+  kNode,     // that token alone: of a node whose certificate has ended, too
+  kJoin,     // a join token that is not used up; the handler looks whom it is for
+  kGateway,  // the token of the SSH gateway, which is good for nothing else
 };
 
 // The part of the cluster that it is about: see access.h.
@@ -46,7 +47,7 @@ std::span<const Rule> rules();
 const Rule& rule_of(std::string_view operation);
 
 // Whether a caller who has shown a token may call it at all; the handlers look at what it is about.
-// Errors: kDenied not_for_jobs, admin_only, key_scope.
+// Errors: kDenied not_for_jobs, admin_only, key_scope, ssh_only.
 Result<void> may_call(const Rule& rule, const Caller& caller);
 
 }  // namespace dove::accounts

@@ -14,6 +14,7 @@ std::vector<Command> job_action_commands();  // cancel, checkpoint, hold, releas
 std::vector<Command> output_commands();      // logs, wait
 std::vector<Command> exec_commands();        // exec
 std::vector<Command> forward_commands();     // port-forward
+std::vector<Command> ssh_commands();         // ssh, ssh-key add, list, remove, gateway
 std::vector<Command> app_commands();         // notebook, code, tensorboard, open
 std::vector<Command> attach_commands();      // attach
 std::vector<Command> event_commands();       // events, audit, top

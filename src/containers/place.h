@@ -11,6 +11,9 @@ inline constexpr const char kPlace[] = "/run/dove";          // on the machine: 
 inline constexpr const char kRoot[] = "/run/dove/root";      // on the machine: empty, if anything
 inline constexpr const char kSys[] = "/run/dove/sys";        // to become /sys
 inline constexpr const char kInit[] = "/dev/.dove-contain";  // inside: dove-contain itself
+inline constexpr const char kSftp[] =
+    "/dev/.dove-sftp";  // inside: dove-sftp, for the word kSftpWord
+inline constexpr const char kSftpWord[] = "dove-sftp";
 inline constexpr const char kAuthority[] = "/dev/.dove-ca.pem";  // inside: DOVE_CA_FILE
 inline constexpr const char kPython[] = "/dev/.dove-python";  // inside: the package `dove` is in it
 inline constexpr const char kShares[] = "/dev/.dove-share.so";  // inside: libdove-share.so

@@ -136,11 +136,44 @@ Result<Caller> session_caller(const wire::Request& request, std::string_view sec
   return key_caller(session->second, state);
 }
 
+// "42_kDIGEST_..." behind the prefix. What it says is as the server wrote it: the state knows the
+// digest of all of it.
+Result<Caller> ssh_caller(std::string_view token, const Key& key, const core::State& state) {
+  TRY_ASSIGN(Caller caller, key_caller(key, state));
+  caller.admin = caller.is_root = false;
+  caller.standing = {};
+  token.remove_prefix(kSshTokenPrefix.size());
+  std::uint64_t job = 0;
+  const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), job);
+  token.remove_prefix(static_cast<std::size_t>(end - token.data()));
+  if (error != std::errc() || job == 0 || token.size() < 2) return wrong_token();
+  caller.ssh.job = JobId(job);
+  const char kind = token[1];
+  token.remove_prefix(2);
+  const std::string_view by = token.substr(0, token.find('_'));
+  if (kind == 'a') caller.ssh.opened_by = by;
+  if (kind == 'r') caller.ssh.is_roots = true;
+  const auto user = state.users.find(caller.user);
+  if (kind == 'k' && user != state.users.end()) {
+    for (const std::string& line : user->second.ssh_keys) {
+      const std::string_view body = accounts::ssh_key_body(line);
+      if (wire::sha256_hex(body) == by) caller.ssh.key = body;
+    }
+  }
+  const bool is_gone = (kind == 'k' && caller.ssh.key.empty()) || !accounts::refresh(state, caller);
+  if (!is_gone) return caller;
+  return Error{ErrorKind::kUnauthenticated, "ssh_key_over",
+               "the key that let this SSH connection in was removed; connect with another one", ""};
+}
+
 // By a token of their own, which no '.' is in.
 Result<Caller> token_caller(std::string_view token, const core::State& state, bool signs_in) {
   const std::string digest = wire::sha256_hex(token);
   if (const auto key = state.keys.find(digest); key != state.keys.end()) {
     const KeyKind kind = key->second.kind;
+    if (token.starts_with(kSshTokenPrefix)) {
+      return signs_in ? Result<Caller>(wrong_token()) : ssh_caller(token, key->second, state);
+    }
     const bool is_good = kind == KeyKind::kKey || (signs_in && kind == KeyKind::kCode);
     return is_good ? key_caller(key->second, state) : Result<Caller>(wrong_token());
   }
@@ -153,6 +186,10 @@ Result<Caller> token_caller(std::string_view token, const core::State& state, bo
 }
 
 }  // namespace
+
+std::string ssh_token_prefix(JobId job, std::string_view by) {
+  return fmt::format("{}{}_{}_", kSshTokenPrefix, job.value, by);
+}
 
 Error join_token_invalid() {
   return Error{ErrorKind::kUnauthenticated, "join_token_invalid",
@@ -173,6 +210,7 @@ bool is_name(std::string_view text) {
 Result<Identity> Identity::open(const std::string& data_dir) {
   Identity identity;
   TRY_ASSIGN(identity.admin_token_, read_or_make(data_dir + "/token"));
+  TRY_ASSIGN(identity.gateway_token_, read_or_make(data_dir + "/ssh_gateway_token"));
   TRY_ASSIGN(identity.secret_, read_or_make(data_dir + "/secret"));
   return identity;
 }
@@ -268,6 +306,14 @@ std::string Identity::cluster_id() const {
 Result<std::string> Identity::token_digest(const wire::Request& request) {
   TRY_ASSIGN(const std::string_view token, bearer(request));
   return wire::sha256_hex(token);
+}
+
+Result<Caller> Identity::gateway(const wire::Request& request) const {
+  TRY_ASSIGN(const std::string_view token, bearer(request));
+  if (!wire::equal_constant_time(token, gateway_token_)) return wrong_token();
+  Caller caller;
+  caller.user = "ssh-gateway";
+  return caller;
 }
 
 Result<Caller> Identity::agent(const wire::Request& request, const core::State& state,

@@ -1,10 +1,10 @@
 // Identity: who a bearer token belongs to.
 //
-// The administrator's token and the server's secret lie in the data directory, both 0600, made when
-// missing. Users' tokens are known by SHA-256 (UserDeclaration), their keys too (Key), agents' by
-// Node, tokens of running jobs by HMAC: they speak for the job's user while their attempt is not
-// over. A browser that has signed in shows a cookie (session_cookie.h). Comparisons take the same
-// time for every wrong token. Loop thread only.
+// The administrator's token, the SSH gateway's and the server's secret lie in the data directory,
+// both 0600, made when missing. Users' tokens are known by SHA-256 (UserDeclaration), their keys
+// too (Key), agents' by Node, tokens of running jobs by HMAC: they speak for the job's user while
+// their attempt is not over. A browser that has signed in shows a cookie (session_cookie.h).
+// Comparisons take the same time for every wrong token. Loop thread only.
 #pragma once
 
 #include <string>
@@ -32,6 +32,8 @@ class Identity {
   // Errors: kUnauthenticated token_invalid; kNotFound no_such_node; kDenied node_removed.
   Result<Caller> agent(const wire::Request& request, const core::State& state,
                        const std::string& node) const;
+  // The SSH gateway, by the token in `ssh_gateway_token`. Error: kUnauthenticated token_invalid.
+  Result<Caller> gateway(const wire::Request& request) const;
   // SHA-256 of the request's bearer token, for join tokens. Error: token_missing.
   static Result<std::string> token_digest(const wire::Request& request);
 
@@ -49,8 +51,16 @@ class Identity {
   Result<Caller> job_caller(std::string_view token, const core::State& state) const;
 
   std::string admin_token_;
+  std::string gateway_token_;
   std::string secret_;
 };
+
+// The token of an SSH connection into that job: "dovessh_42_kDIGEST_RANDOM" for the user's SSH key
+// of that SHA-256, "dovessh_42_aID_RANDOM" for one that the bearer of an API key registered,
+// "dovessh_42_t_RANDOM" for one that another token registered, "_r_" the administrator's. It is a
+// key of its own in the state, by the SHA-256 of all of it.
+inline constexpr std::string_view kSshTokenPrefix = "dovessh_";
+std::string ssh_token_prefix(JobId job, std::string_view by);
 
 // kUnauthenticated, for a join token that lets nobody in.
 Error join_token_invalid();

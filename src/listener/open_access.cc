@@ -27,6 +27,8 @@ bool is_about_roles(const StampedEvent& event) {
 }
 
 bool has_ended(const core::State& state, const accounts::Caller& caller, Instant now) {
+  const std::string& opened_by = caller.ssh.opened_by;
+  if (!opened_by.empty() && accounts::find_key(state, opened_by) == nullptr) return true;
   if (caller.key.empty()) return false;
   const Key* key = accounts::find_key(state, caller.key);
   return key == nullptr || key->expires_at <= now;

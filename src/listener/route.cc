@@ -67,6 +67,8 @@ Result<Caller> find_caller(const Desk& desk, const Rule& rule, const Call& call)
     case Who::kAgent:
     case Who::kNode:
       return desk.identity.agent(call.request, desk.state(), call.parameters.front());
+    case Who::kGateway:
+      return desk.identity.gateway(call.request);
     case Who::kPerson:
     case Who::kUser:
     case Who::kAdmin:

@@ -110,16 +110,21 @@ cli::CommandSpec spec() {
   return spec;
 }
 
-// The commands that a job's script may call, by their Slurm names; first in its PATH.
+std::string beside_us(const char* program);
+
+constexpr const char* kSftp = "dove-sftp";
+
+// The commands that a job's script may call, by their Slurm names; first in its PATH. And what
+// serves `sftp` there.
 Result<void> make_faces(const std::string& directory) {
   std::error_code error;
   fs::create_directories(directory, error);
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  for (const char* name :
-       {"dove", "srun", "sbatch", "squeue", "scancel", "sinfo", "scontrol", "tcloud", "dove-rsh"}) {
+  for (const char* name : {"dove", "srun", "sbatch", "squeue", "scancel", "sinfo", "scontrol",
+                           "tcloud", "dove-rsh", kSftp}) {
     const fs::path link = fs::path(directory) / name;
     fs::remove(link, error);
-    fs::create_symlink(self, link, error);
+    fs::create_symlink(name == kSftp ? fs::path(beside_us(kSftp)) : self, link, error);
     if (error) {
       return Error{ErrorKind::kInvalid, "data_dir",
                    fmt::format("{}: {}", link.string(), error.message()), directory};

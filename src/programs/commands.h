@@ -11,6 +11,7 @@ cli::Command ca_init_command();
 cli::Command ca_rotate_command();
 cli::Command agent_command();
 cli::Command slurm_command();
+cli::Command ssh_gateway_command();
 cli::Command migrate_slurm_command();
 cli::Command up_command();
 cli::Command probe_command();

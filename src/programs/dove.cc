@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
                              dove::programs::server_command(),
                              dove::programs::agent_command(),
                              dove::programs::slurm_command(),
+                             dove::programs::ssh_gateway_command(),
                              dove::programs::migrate_slurm_command(),
                              dove::programs::ca_show_command(),
                              dove::programs::ca_init_command(),

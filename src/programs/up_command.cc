@@ -47,6 +47,7 @@ cli::CommandSpec spec() {
       {"data", 0, "DIR", "directory of all data (~/.local/state/dove)", false},
       {"host", 0, "ADDRESS", "address to listen on (127.0.0.1)", false},
       {"port", 0, "PORT", "port to listen on, 0 for a free one (7717)", false},
+      {"ssh-port", 0, "PORT", "port of the SSH gateway on loopback (a free one)", false},
       {"fence-s", 0, "SECONDS", "a task ends this long after its agent is gone (5)", false},
       {"config", 0, "FILE", "YAML file of these settings (/etc/dove/up.yaml)", false},
   };
@@ -61,6 +62,8 @@ cli::CommandSpec spec() {
 std::string usual_log_level() {
   return isatty(STDOUT_FILENO) == 1 && isatty(STDERR_FILENO) == 1 ? "warning" : "info";
 }
+
+constexpr char kSshGateway[] = "the SSH gateway";  // among the names of nodes, which have no spaces
 
 // The agents of a `dove up`, as children that do not outlive it.
 class Nodes {
@@ -102,6 +105,18 @@ class Nodes {
                                "--gpu-model", given_.text("gpu-model", "H200")});
     }
     return spawn(name, args);
+  }
+
+  // People get into jobs by it; nothing else needs it.
+  Result<void> start_ssh_gateway() {
+    std::vector<std::string> args = {"dove",        "ssh-gateway",
+                                     "--url",       url_,
+                                     "--key-file",  data_ + "/ssh_gateway_token",
+                                     "--data",      data_ + "/ssh",
+                                     "--port",      given_.text("ssh-port", "0"),
+                                     "--log-level", given_.text("log-level", usual_log_level())};
+    if (fs::exists(data_ + "/ca.pem")) args.insert(args.end(), {"--ca-file", data_ + "/ca.pem"});
+    return spawn(kSshGateway, args);
   }
 
   bool has_token(const std::string& name) const {
@@ -161,6 +176,11 @@ class Nodes {
     found->second.exit.cancel();
     children_.erase(found);
     close(pidfd);
+    if (name == kSshGateway) {
+      if (!when_over_) fmt::print(stderr, "dove up: the SSH gateway ended; the rest goes on\n");
+      if (when_over_ && children_.empty()) over();
+      return;
+    }
     if (!when_over_) {
       fmt::print(stderr,
                  "dove up: {}'s agent ended ({} {}); its node is lost until the next start\n", name,
@@ -169,10 +189,12 @@ class Nodes {
     }
     const bool tasks_over = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     tasks_left_ = tasks_left_ || !tasks_over;
-    if (when_over_ && children_.empty()) {
-      if (!tasks_left_) end_life();
-      when_over_();
-    }
+    if (when_over_ && children_.empty()) over();
+  }
+
+  void over() {
+    if (!tasks_left_) end_life();
+    when_over_();
   }
 
   wire::Loop& loop_;
@@ -288,6 +310,7 @@ int run(const cli::Invocation& invocation) {
   if (!server.ok()) return fail(server.error());
   Nodes nodes(loop, *given, data, (*server)->url());
   start_nodes(**server, nodes, *count);
+  if (const auto started = nodes.start_ssh_gateway(); !started.ok()) fail(started.error());
   Greeting greeting(loop, **server, *count, *given, data);
   bool ending = false;
   loop.on_signal({SIGTERM, SIGINT}, [&](int) {

@@ -11,6 +11,7 @@
 #include "server/executors/executor_syncs.h"
 #include "server/job_waits.h"
 #include "server/sign_in/ways_in.h"
+#include "server/ssh/ssh_entries.h"
 #include "server/turns.h"
 
 namespace dove::server {
@@ -29,6 +30,7 @@ struct Context {
   JobWaits waits;
   ExecutorSyncs syncs;
   WaysIn ways;
+  SshEntries ssh = {};
   Turns declaring = {};  // of calls that change declared objects
 
   const core::State& state() const { return desk.state(); }

@@ -53,6 +53,13 @@ void issue_key(Context& context, CallPtr call);
 void revoke_key(Context& context, CallPtr call);
 
 // -- people
+void list_ssh_keys(Context& context, CallPtr call);
+void add_ssh_key(Context& context, CallPtr call);
+void remove_ssh_key(Context& context, CallPtr call);
+void announce_ssh_gateway(Context& context, CallPtr call);
+void get_ssh_gateway(Context& context, CallPtr call);
+void issue_ssh_sign_in(Context& context, CallPtr call);
+void open_ssh_session(Context& context, CallPtr call);
 void list_sign_in_ways(Context& context, CallPtr call);
 void sign_in(Context& context, CallPtr call);
 void begin_open_id(Context& context, CallPtr call);

@@ -39,6 +39,7 @@ Result<const core::Job*> job_to_enter(const Context& context, const Call& call,
                                       const char* what_they_do) {
   TRY_ASSIGN(const core::Job* job, find_job(context.state(), call.parameters[0]));
   const Caller& caller = call.caller;
+  if (caller.ssh.job && caller.ssh.job != job->id) return not_found("job", call.parameters[0]);
   const bool is_owner = caller.user == job->spec->user && (!caller.job || caller.job == job->id);
   if (caller.admin || is_owner) return job;
   return Error{ErrorKind::kDenied, "not_yours",

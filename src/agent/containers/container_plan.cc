@@ -178,6 +178,10 @@ Result<std::vector<ContainerBind>> container_binds(const TaskPlan& plan,
                                                    const ContainerFiles& files) {
   std::vector<ContainerBind> binds;
   binds.push_back({"ro", files.contain, "", containers::kInit});
+  const fs::path sftp = fs::path(files.contain).parent_path() / containers::kSftpWord;
+  if (std::error_code none; fs::exists(sftp, none)) {
+    binds.push_back({"ro", sftp.string(), "", containers::kSftp});
+  }
   for (const auto& [file, target] :
        {std::pair{files.resolver, "/etc/resolv.conf"}, std::pair{files.hosts, "/etc/hosts"}}) {
     struct stat facts {};

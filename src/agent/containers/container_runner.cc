@@ -226,6 +226,9 @@ Result<TaskPlan> ContainerRunner::exec_plan(const TaskPlan& plan, const std::str
   bundle.argv = {containers::kInit, "exec"};
   if (!plan.terminal.empty()) bundle.argv.emplace_back(containers::kTerminalWord);
   bundle.argv.insert(bundle.argv.end(), plan.argv.begin(), plan.argv.end());
+  for (std::string& word : bundle.argv) {  // the image does not have it
+    if (plan.argv.size() == 1 && word == containers::kSftpWord) word = containers::kSftp;
+  }
   const std::string process = directory + "/process.json";
   TRY(write_text(process, containers::process_file(bundle)));
   TRY(write_text(directory + "/" + kImageName, image.key));

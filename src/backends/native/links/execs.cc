@@ -1,5 +1,7 @@
 #include "backends/native/links/execs.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -13,6 +15,7 @@ using Json = nlohmann::json;
 
 constexpr char kWhat[] = "command";
 constexpr std::size_t kFirstBytesMax = 256 << 10;
+constexpr std::int32_t kSizeMax = 65'535;      // of a terminal
 constexpr std::size_t kProgramBytesMax = 256;  // of its name, in the log
 
 struct Wanted {
@@ -43,6 +46,15 @@ Result<Wanted> read_first(std::string_view text) {
   if (wanted.order.command.empty() || wanted.order.command.front().empty()) {
     return listener::invalid("bad_value", "command is a list of words, the program first",
                              "command");
+  }
+  const auto is_size = [](std::int32_t size) { return size >= 1 && size <= kSizeMax; };
+  if (wanted.order.terminal && !(is_size(wanted.order.rows) && is_size(wanted.order.columns))) {
+    return listener::invalid(
+        "bad_terminal_size",
+        fmt::format("a terminal of {} x {} cannot be: rows and columns are 1 to {}, 24 x 80 when "
+                    "nobody knows",
+                    wanted.order.rows, wanted.order.columns, kSizeMax),
+        "rows");
   }
   return wanted;
 }

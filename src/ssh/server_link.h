@@ -1,0 +1,61 @@
+// ServerLink: what the SSH gateway asks of the server, by the public API alone.
+//
+// One thread. call()s block, for ten seconds at most: a connection's own process waits for them,
+// and nobody else.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "wire/address.h"
+#include "wire/loop.h"
+#include "wire/web_socket/web_socket.h"
+
+namespace dove::ssh {
+
+struct ServerSettings {
+  std::string url;
+  std::string token;    // the gateway's
+  std::string ca_file;  // authorities of an https:// server; "": the system's
+};
+
+// Where people find the gateway.
+struct Announcement {
+  std::string address;
+  std::uint16_t port = 0;
+  std::vector<std::string> host_keys;
+};
+
+struct Entry {
+  std::string user;
+  std::string token;  // good for one job
+};
+
+class ServerLink {
+ public:
+  // Errors: bad_url, and of the authorities' file.
+  static Result<ServerLink> make(ServerSettings settings);
+
+  Result<void> announce(const Announcement& announcement) const;
+  // `key`: a line; its possession was proved. Errors: the server's.
+  Result<Entry> sign_in(const std::string& key, const std::string& job,
+                        const std::string& address) const;
+  std::unique_ptr<wire::WebSocket> open(wire::Loop& loop, const std::string& token,
+                                        const std::string& target,
+                                        wire::WebSocketCallbacks callbacks) const;
+
+ private:
+  Result<std::string> call(const std::string& method, const std::string& target,
+                           const std::string& body) const;
+
+  ServerSettings settings_;
+  wire::Address address_;
+  std::string prefix_;
+};
+
+// What a refused WebSocket, or {"error": ...} on one, says to people.
+std::string message_of_closed(const Error& closed);
+
+}  // namespace dove::ssh
