@@ -16,7 +16,8 @@ constexpr std::string_view kSockets =
     "nodes are cores and devices here; sockets and hardware threads cannot be asked for";
 constexpr std::string_view kBinding =
     "cores, memory and GPUs are bound by the agent, near each other";
-constexpr std::string_view kMail = "Dovetail sends no mail; `dove wait` tells the end of a job";
+constexpr std::string_view kMail =
+    "mail is chosen for all your jobs: `dove notices add --mail ADDRESS --about job_ended`";
 constexpr std::string_view kBurstBuffer = "there are no burst buffers";
 constexpr std::string_view kFrequency = "clock frequencies are left as the node has them";
 

@@ -94,8 +94,8 @@ Result<Signer> Signer::open(const std::string& path) {
   return Signer(std::move(kept));
 }
 
-std::string Signer::sign(const Json& claims) const {
-  const Json header{{"alg", "ES256"}, {"typ", "JWT"}, {"kid", key_->jwk.at("kid")}};
+std::string Signer::sign(const Json& claims, const std::string& type) const {
+  const Json header{{"alg", "ES256"}, {"typ", type}, {"kid", key_->jwk.at("kid")}};
   const std::string text = base64url_encode(header.dump()) + "." + base64url_encode(claims.dump());
   const DigestContext context(EVP_MD_CTX_new());
   std::string der(256, '\0');

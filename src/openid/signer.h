@@ -1,5 +1,6 @@
 // Signer: the key that this server signs identity tokens of jobs with (ES256), so that others can
-// let jobs in without a secret of ours: a store of data, another cluster's API.
+// let jobs in without a secret of ours: a store of data, another cluster's API. Webhooks know by it
+// who sent a notice.
 //
 // Immutable, any thread.
 #pragma once
@@ -18,8 +19,9 @@ class Signer {
   // which names the file and the remedy.
   static Result<Signer> open(const std::string& path);
 
-  // A signed JWT (RFC 7519).
-  std::string sign(const nlohmann::json& claims) const;
+  // A signed JWT (RFC 7519). `type` keeps tokens of one purpose from being taken for another's (RFC
+  // 8725, 3.11).
+  std::string sign(const nlohmann::json& claims, const std::string& type = "JWT") const;
   // What verifies it: a JWK Set.
   nlohmann::json public_keys() const;
 

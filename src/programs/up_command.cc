@@ -18,6 +18,7 @@
 #include "programs/log_level.h"
 #include "programs/retention.h"
 #include "programs/scheduling.h"
+#include "programs/server/notice_settings.h"
 #include "programs/server/server_runtime.h"
 #include "programs/server/sign_in_settings.h"
 #include "programs/settings.h"
@@ -51,8 +52,9 @@ cli::CommandSpec spec() {
       {"fence-s", 0, "SECONDS", "a task ends this long after its agent is gone (5)", false},
       {"config", 0, "FILE", "YAML file of these settings (/etc/dove/up.yaml)", false},
   };
-  for (const auto& more : {scheduling_specs(), log_retention_specs(), output_retention_specs(),
-                           log_level_specs(), tls_option_specs(), sign_in_specs()}) {
+  for (const auto& more :
+       {scheduling_specs(), log_retention_specs(), output_retention_specs(), log_level_specs(),
+        tls_option_specs(), sign_in_specs(), notice_specs()}) {
     spec.options.insert(spec.options.end() - 1, more.begin(), more.end());
   }
   return spec;
@@ -219,6 +221,7 @@ Result<ServerSettings> server_settings(const Settings& given) {
   settings.port = static_cast<std::uint16_t>(port);
   TRY_ASSIGN(settings.tls, tls_settings(given, settings.host, settings.port));
   TRY_ASSIGN(settings.sign_in, sign_in_settings(given));
+  TRY_ASSIGN(settings.notices, notice_settings(given));
   TRY_ASSIGN(settings.scheduling, scheduling_option(given));
   if (given.has("fence-s")) {
     TRY_ASSIGN(const std::int64_t fence_s, given.integer("fence-s", 5, 1, 3600));

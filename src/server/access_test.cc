@@ -126,6 +126,9 @@ using Rules = std::map<std::string, Rule>;
 // Keys, sign-in, identity.
 Rules rules_of_people() {
   return {
+      {"getNotices", kPeople},
+      {"setNotices", kPeople},
+      {"testNotice", kPeople},
       {"listKeys", kPeople},
       {"issueKey", kPeople},
       {"revokeKey", kPeople},

@@ -7,6 +7,7 @@
 
 #include "backends/node_backend.h"
 #include "listener/desk.h"
+#include "notices/office.h"
 #include "server/event_feed.h"
 #include "server/executors/executor_syncs.h"
 #include "server/job_waits.h"
@@ -30,6 +31,7 @@ struct Context {
   JobWaits waits;
   ExecutorSyncs syncs;
   WaysIn ways;
+  notices::Office& office;
   SshEntries ssh = {};
   Turns declaring = {};  // of calls that change declared objects
 

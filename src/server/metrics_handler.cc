@@ -158,6 +158,7 @@ void get_metrics(Context& context, CallPtr call) {
       .set(static_cast<std::int64_t>(state.head.value));
   metrics.gauge("dove_event_followers", "Open streams of events.")
       .set(static_cast<std::int64_t>(context.feed.followers()));
+  context.office.measure();
   telemetry::Exposition out;
   const Caller& caller = call->caller;
   const auto shows_user = [&](const std::string& user) { return may_see_user(caller, user); };

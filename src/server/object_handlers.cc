@@ -18,6 +18,7 @@
 #include "server/former_members.h"
 #include "server/handlers.h"
 #include "server/job_select.h"
+#include "server/notices/declared_targets.h"
 #include "server/page.h"
 #include "server/record_json.h"
 #include "telemetry/clock.h"
@@ -240,6 +241,11 @@ Result<std::vector<Change>> changes_of(const Json& objects, const Caller& caller
   return changes;
 }
 
+Result<void> take_all_targets(const Context& context, std::vector<Change>& changes) {
+  for (Change& change : changes) TRY(take_targets(context, change.before, change.object));
+  return {};
+}
+
 controller::Input input_of(const std::vector<Change>& changes, const Call& call) {
   controller::Input input;
   for (const Change& change : changes) {
@@ -352,9 +358,12 @@ void apply_object(Context& context, CallPtr call) {
   }
   Result<Json> body = call->json_body();
   if (!body.ok()) return call->fail(body.error());
-  const auto changes =
+  auto changes =
       changes_of_one(std::move(body).value(), *kind, call->parameters[1], context.state());
   if (!changes.ok()) return call->fail(changes.error());
+  if (const auto taken = take_all_targets(context, *changes); !taken.ok()) {
+    return call->fail(taken.error());
+  }
   const Change& own = changes->front();
   const auto allowed = accounts::may_apply(
       context.state(), call->caller, own.before.has_value() ? &*own.before : nullptr, &own.object);
@@ -388,9 +397,12 @@ void apply_objects(Context& context, CallPtr call) {
     }
   });
   if (!read.ok()) return call->fail(read.error());
-  const auto changes =
+  auto changes =
       changes_of(objects, call->caller, context.state(), context.desk.controller.policies());
   if (!changes.ok()) return call->fail(changes.error());
+  if (const auto taken = take_all_targets(context, *changes); !taken.ok()) {
+    return call->fail(taken.error());
+  }
   controller::Input input = input_of(*changes, *call);
   Json answer = Json::array();
   for (const Change& change : *changes) answer.push_back(change.json());

@@ -4,6 +4,7 @@
 
 #include "codec/json.h"
 #include "codec/record.h"
+#include "notices/target.h"
 
 namespace dove::server {
 namespace {
@@ -40,6 +41,17 @@ JobId named_job(const Variant& record) {
       record);
 }
 
+// Whoever knows the URL of a webhook may post there.
+void hide_urls(Json& targets) {
+  if (!targets.is_array()) return;
+  for (Json& target : targets) {
+    const bool is_target = target.is_object() && target.value("by", Json()).is_string() &&
+                           target.value("to", Json()).is_string();
+    if (!is_target || target["by"] == "mail") continue;
+    target["to"] = notices::shown({NoticeBy::kWebhook, target["to"].get<std::string>(), {}});
+  }
+}
+
 }  // namespace
 
 JobId job_of(const Event& event) { return named_job(event); }
@@ -52,6 +64,7 @@ void hide_digests(Json& value) {
   }
   if (!value.is_object()) return;
   for (const char* name : {"agent_token_sha256", "token_sha256", "sha256"}) value.erase(name);
+  if (const auto targets = value.find("notices"); targets != value.end()) hide_urls(*targets);
   for (auto& [name, member] : value.items()) hide_digests(member);
 }
 

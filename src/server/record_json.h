@@ -23,7 +23,8 @@ struct RecordHead {
 nlohmann::json record_json(const RecordHead& head, const StampedEvent& event);
 nlohmann::json record_json(const RecordHead& head, const Decision& decision);
 
-// Removes the members that hold digests of tokens, at any depth.
+// Removes the members that hold digests of tokens, at any depth, and all of a webhook's URL
+// but its host.
 void hide_digests(nlohmann::json& value);
 
 }  // namespace dove::server

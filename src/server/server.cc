@@ -1,6 +1,7 @@
 #include "server/server.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <iterator>
@@ -8,6 +9,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "notices/delivery.h"
 #include "server/context.h"
 #include "server/former_members.h"
 #include "server/routes.h"
@@ -36,6 +38,32 @@ listener::DeskOptions desk_options(const ApiOptions& options,
           options.on_fatal};
 }
 
+notices::OfficeOptions office_options(const ApiOptions& options, const listener::Identity& identity,
+                                      const openid::Signer& signer) {
+  const auto delivery = std::make_shared<notices::Delivery>(options.notices, signer);
+  notices::OfficeOptions out;
+  out.settings = options.notices;
+  out.path = options.data_dir + "/notices.json";
+  out.cluster_id = identity.cluster_id();
+  out.limits.per_hour = options.notices.per_hour;
+  out.deliver = [delivery](const notices::Letter& letter, const notices::Origin& origin) {
+    return delivery->deliver(letter, origin);
+  };
+  out.stop = [delivery] { delivery->stop(); };
+  return out;
+}
+
+// Where people find the console, for links in what they are sent.
+std::string console_url(const ApiOptions& options, std::uint16_t port) {
+  if (!options.public_url.empty()) return options.public_url;
+  std::string host = options.host;
+  if (char machine[256] = {}; host == "0.0.0.0" || host == "::") {
+    host = gethostname(machine, sizeof machine - 1) == 0 ? machine : "localhost";
+  }
+  if (host.find(':') != std::string::npos) host = "[" + host + "]";
+  return fmt::format("{}://{}:{}", options.tls.has_value() ? "https" : "http", host, port);
+}
+
 }  // namespace
 
 struct ApiServer::Impl {
@@ -46,6 +74,7 @@ struct ApiServer::Impl {
         options(std::move(with)),
         desk(loop, desk_options(options, nodes), controller, log, std::move(identity)),
         backend(on),
+        office(desk.loop, desk.state(), log, office_options(options, desk.identity, signer)),
         context{desk,
                 backend.open(desk),
                 options.version,
@@ -53,7 +82,8 @@ struct ApiServer::Impl {
                 JobWaits(loop, desk.projection),
                 ExecutorSyncs(desk),
                 WaysIn(loop, options.sign_in, std::move(signer), options.public_url,
-                       options.check_password)},
+                       options.check_password),
+                office},
         routes(listener::bind_routes(context, api_routes())) {
     backend.add_routes(routes);
     if (nodes != nullptr) part_routes();
@@ -64,6 +94,7 @@ struct ApiServer::Impl {
       context.feed.published(recent);
       context.waits.published(recent);
       context.syncs.published();
+      office.committed(recent.committed->batch);
     });
   }
 
@@ -85,6 +116,7 @@ struct ApiServer::Impl {
   const ApiOptions options;
   listener::Desk desk;
   backends::NodeBackend& backend;
+  notices::Office office;
   Context context;
   std::vector<listener::Route> routes;
   std::vector<listener::Route> agent_routes;  // with TLS
@@ -139,6 +171,7 @@ Result<std::unique_ptr<ApiServer>> ApiServer::make(wire::Loop& loop, ApiOptions 
   const auto& tls = self.options.tls;
   TRY(self.http->listen(self.options.host, self.options.port,
                         tls.has_value() ? tls->people : nullptr));
+  self.office.start(console_url(self.options, self.http->port()));
   if (const auto local = self.http->listen_unix(self.options.data_dir + "/socket"); !local.ok()) {
     telemetry::log(telemetry::Level::kWarning, "no_socket", {{"why", local.error().message}});
   }
@@ -208,6 +241,7 @@ void ApiServer::shutdown(std::function<void()> on_done) {
   impl_->context.waits.close_all();
   impl_->context.ways.devices.close_all();
   impl_->context.syncs.close_all();
+  impl_->office.stop();
   if (impl_->agents_http == nullptr) {
     return impl_->http->shutdown(std::chrono::seconds(3), std::move(on_done));
   }

@@ -24,6 +24,7 @@
 #include "backends/node_backend.h"
 #include "base/result.h"
 #include "controller/controller.h"
+#include "notices/settings.h"
 #include "openid/provider.h"
 #include "pam/check.h"
 #include "store/log_store.h"
@@ -59,6 +60,7 @@ struct ApiOptions {
   std::optional<ApiTls> tls = {};              // unset: one plain port for everybody
   std::vector<openid::Provider> sign_in = {};  // services that people sign in at
   std::string public_url = {};  // "https://gpu.example.org", by which others know this server
+  notices::Settings notices = {};
   // Whether that is the password of a Linux account that people may sign in with; blocks, for
   // seconds at most, in any thread. Unset: they may not.
   std::function<Result<pam::Account>(const std::string& user, const std::string& password)>

@@ -11,6 +11,7 @@
 #include "programs/log_level.h"
 #include "programs/retention.h"
 #include "programs/scheduling.h"
+#include "programs/server/notice_settings.h"
 #include "programs/server/server_runtime.h"
 #include "programs/server/sign_in_settings.h"
 #include "programs/service/notice.h"
@@ -46,7 +47,7 @@ cli::CommandSpec spec() {
       {"config", 0, "FILE", "YAML file of these settings (/etc/dove/server.yaml)", false},
   };
   for (const auto& more : {scheduling_specs(), log_retention_specs(), log_level_specs(),
-                           tls_option_specs(), sign_in_specs()}) {
+                           tls_option_specs(), sign_in_specs(), notice_specs()}) {
     spec.options.insert(spec.options.end() - 1, more.begin(), more.end());
   }
   return spec;
@@ -65,6 +66,7 @@ Result<ServerSettings> settings_of(const cli::Invocation& invocation) {
   TRY_ASSIGN(settings.accepts_clock, given.flag("accept-clock"));
   TRY_ASSIGN(settings.log_kept, log_retention(given));
   TRY_ASSIGN(settings.sign_in, sign_in_settings(given));
+  TRY_ASSIGN(settings.notices, notice_settings(given));
   TRY(set_log_level(given, "info"));
   if (given.has("cluster-name")) settings.cluster_name = given.text("cluster-name", "");
   TRY_ASSIGN(settings.scheduling, scheduling_option(given));

@@ -191,6 +191,7 @@ Result<std::unique_ptr<ServerRuntime>> ServerRuntime::start(wire::Loop& loop,
   api.heartbeat_us = self.settings.heartbeat_us;
   api.on_fatal = give_up;
   take_sign_in(self.settings.sign_in, api);
+  api.notices = self.settings.notices;
   if (self.settings.tls.on) {
     TRY_ASSIGN(self.tls, ServerTls::open(loop, self.settings.tls, data, self.settings.host));
     api.tls = self.tls->for_api();

@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "model/declared.h"
+#include "notices/settings.h"
 #include "programs/server/server_tls.h"
 #include "programs/server/sign_in_settings.h"
 #include "wire/loop.h"
@@ -36,6 +37,7 @@ struct ServerSettings {
   LogRetention log_kept;
   TlsSettings tls;
   SignInSettings sign_in;
+  notices::Settings notices;
   bool accepts_clock = false;         // takes over the machine's clock though it leapt
   std::vector<std::string> policies;  // files of libraries (foreign/policy_library.h)
   // Given by flag, environment or file; the rest stays as declared with `dove apply`.

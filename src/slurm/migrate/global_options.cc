@@ -141,7 +141,9 @@ const OptionGroup kDaemons[] = {
      "SrunPortRange BatchStartTimeout CompleteWait GetEnvTimeout"},
     {kNone, "Linux users and groups are looked up when they are needed",
      "GroupUpdateForce GroupUpdateTime"},
-    {kNone, "no mail is sent; events are a stream: `dove events -f`", "MailProg MailDomain"},
+    {kNone,
+     "people choose by themselves what they are told of: `dove notices`, docs/operate/notices.md",
+     "MailProg MailDomain"},
 };
 
 }  // namespace
