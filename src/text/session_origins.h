@@ -16,11 +16,13 @@ class SessionOrigins {
   // "https://*.apps.example.org", also with a port; "http://127.0.0.1:20000-20099". None: neither.
   static std::optional<SessionOrigins> parse(std::string_view text);
 
-  // "https://j42.apps.example.org", "http://127.0.0.1:20042". Of a range, jobs whose numbers differ
+  // "https://j42.apps.example.org", "http://127.0.0.1:20042". In a range, jobs whose numbers differ
   // by a multiple of its length have the same.
   std::string origin_of(std::uint64_t job) const;
   // As a browser sends it in Host: "j42.apps.example.org", "127.0.0.1:20042".
   std::string host_of(std::uint64_t job) const;
+  // The same for a port of the range: "127.0.0.1:20042".
+  std::string host_at(std::uint16_t port) const { return host_ + ":" + std::to_string(port); }
   // The job that has this name; 0: nobody's, or these origins are ports.
   std::uint64_t job_of(std::string_view host) const;
 
