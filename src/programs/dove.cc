@@ -10,12 +10,13 @@ int main(int argc, char** argv) {
   return dove::cli::run_cli(
       {dove::programs::up_command(), dove::programs::probe_command(),
        dove::programs::check_password_command(), dove::programs::server_command(),
-       dove::programs::agent_command(), dove::programs::slurm_command(),
-       dove::programs::migrate_slurm_command(), dove::programs::ca_show_command(),
-       dove::programs::ca_init_command(), dove::programs::ca_rotate_command(),
-       dove::programs::replay_command(), dove::programs::sim_record_command(),
-       dove::programs::sim_explore_command(), dove::programs::sim_replay_muri_command(),
-       dove::programs::sim_replay_openb_command(), dove::programs::sim_replay_philly_command(),
-       dove::programs::sim_replay_swf_command(), dove::programs::sim_replay_log_command()},
+       dove::programs::agent_command(), dove::programs::proxy_command(),
+       dove::programs::slurm_command(), dove::programs::migrate_slurm_command(),
+       dove::programs::ca_show_command(), dove::programs::ca_init_command(),
+       dove::programs::ca_rotate_command(), dove::programs::replay_command(),
+       dove::programs::sim_record_command(), dove::programs::sim_explore_command(),
+       dove::programs::sim_replay_muri_command(), dove::programs::sim_replay_openb_command(),
+       dove::programs::sim_replay_philly_command(), dove::programs::sim_replay_swf_command(),
+       dove::programs::sim_replay_log_command()},
       argc, argv);
 }

@@ -16,6 +16,7 @@
 #include "files/text_file.h"
 #include "programs/commands.h"
 #include "programs/log_level.h"
+#include "programs/proxy/proxy_settings.h"
 #include "programs/retention.h"
 #include "programs/scheduling.h"
 #include "programs/server/server_runtime.h"
@@ -47,6 +48,9 @@ cli::CommandSpec spec() {
       {"data", 0, "DIR", "directory of all data (~/.local/state/dove)", false},
       {"host", 0, "ADDRESS", "address to listen on (127.0.0.1)", false},
       {"port", 0, "PORT", "port to listen on, 0 for a free one (7717)", false},
+      {"session-ports", 0, "FIRST-LAST",
+       "sessions for browsers at these ports of 127.0.0.1, or off (20000-20099; off with --port 0)",
+       false},
       {"fence-s", 0, "SECONDS", "a task ends this long after its agent is gone (5)", false},
       {"config", 0, "FILE", "YAML file of these settings (/etc/dove/up.yaml)", false},
   };
@@ -104,6 +108,20 @@ class Nodes {
     return spawn(name, args);
   }
 
+  // `dove proxy`, which dies with us as the agents do.
+  Result<void> start_proxy(const ServerSettings& server) {
+    if (server.sessions_url.empty()) return {};
+    const std::string ports = server.sessions_url.substr(server.sessions_url.rfind(':') + 1);
+    std::vector<std::string> args = {
+        "dove",    "proxy", "--url",       url_,
+        "--ports", ports,   "--log-level", given_.text("log-level", usual_log_level())};
+    if (!server.sign_in.public_url.empty()) {
+      args.insert(args.end(), {"--public-url", server.sign_in.public_url});
+    }
+    if (server.tls.on) args.insert(args.end(), {"--ca-file", data_ + "/ca.pem"});
+    return spawn(kProxy, args);
+  }
+
   bool has_token(const std::string& name) const {
     return fs::exists(data_ + "/nodes/" + name + "/agent_token");
   }
@@ -118,6 +136,7 @@ class Nodes {
   }
 
  private:
+  static constexpr char kProxy[] = "";
   struct Child {
     std::string name;
     int pidfd = -1;
@@ -161,13 +180,15 @@ class Nodes {
     found->second.exit.cancel();
     children_.erase(found);
     close(pidfd);
-    if (!when_over_) {
+    if (!when_over_ && name == kProxy) {
+      fmt::print(stderr, "dove up: the proxy ended; `dove open` still leads to sessions\n");
+    } else if (!when_over_) {
       fmt::print(stderr,
                  "dove up: {}'s agent ended ({} {}); its node is lost until the next start\n", name,
                  WIFSIGNALED(status) ? "signal" : "exit code",
                  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     }
-    const bool tasks_over = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    const bool tasks_over = name == kProxy || (WIFEXITED(status) && WEXITSTATUS(status) == 0);
     tasks_left_ = tasks_left_ || !tasks_over;
     if (when_over_ && children_.empty()) {
       if (!tasks_left_) end_life();
@@ -186,6 +207,19 @@ class Nodes {
   wire::Timer limit_;
 };
 
+// Two clusters on this machine cannot have the same ports: the second does without.
+Result<std::string> session_ports(const Settings& given, std::uint16_t port) {
+  const std::string ports = given.text("session-ports", port == 0 ? "off" : kUsualPorts);
+  if (ports == "off") return std::string();
+  TRY_ASSIGN(std::string url, sessions_url_of({"", ports, "127.0.0.1", 0, false}));
+  if (are_free(*text::SessionOrigins::parse(url))) return url;
+  if (given.has("session-ports")) {
+    return Error{ErrorKind::kConflict, "address_in_use",
+                 fmt::format("--session-ports {}: one of them is taken", ports), "--session-ports"};
+  }
+  return std::string();
+}
+
 Result<ServerSettings> server_settings(const Settings& given) {
   ServerSettings settings;
   settings.data_dir = fs::absolute(given.text("data", default_data_dir()));
@@ -195,6 +229,7 @@ Result<ServerSettings> server_settings(const Settings& given) {
   TRY(set_log_level(given, usual_log_level()));
   TRY_ASSIGN(const std::int64_t port, given.integer("port", 7717, 0, 65'535));
   settings.port = static_cast<std::uint16_t>(port);
+  TRY_ASSIGN(settings.sessions_url, session_ports(given, settings.port));
   TRY_ASSIGN(settings.tls, tls_settings(given, settings.host, settings.port));
   TRY_ASSIGN(settings.sign_in, sign_in_settings(given));
   TRY_ASSIGN(settings.scheduling, scheduling_option(given));
@@ -288,6 +323,7 @@ int run(const cli::Invocation& invocation) {
   if (!server.ok()) return fail(server.error());
   Nodes nodes(loop, *given, data, (*server)->url());
   start_nodes(**server, nodes, *count);
+  if (const auto started = nodes.start_proxy(*settings); !started.ok()) fail(started.error());
   Greeting greeting(loop, **server, *count, *given, data);
   bool ending = false;
   loop.on_signal({SIGTERM, SIGINT}, [&](int) {
