@@ -1,4 +1,5 @@
 // dove up: a whole cluster on this machine; Ctrl-C ends it and everything it runs.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <spawn.h>
@@ -153,6 +154,7 @@ class Nodes {
     for (const std::string& arg : args) argv.push_back(const_cast<char*>(arg.c_str()));
     argv.push_back(nullptr);
     const pid_t parent = getpid();
+    const bool is_proxy = name == kProxy;
     const pid_t pid = fork();
     if (pid < 0) {
       return Error{ErrorKind::kExhausted, "fork", "no more processes can be started", ""};
@@ -161,6 +163,8 @@ class Nodes {
       setpgid(0, 0);  // Ctrl-C goes to dove up alone, which ends its agents in order
       prctl(PR_SET_PDEATHSIG, SIGTERM);
       if (getppid() != parent) _exit(1);
+      // The first lines are ours.
+      if (is_proxy) dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
       execv("/proc/self/exe", argv.data());
       _exit(127);
     }
