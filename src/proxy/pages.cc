@@ -24,11 +24,8 @@ std::string session_of(const SessionView& view) {
 std::string html_of(const Page& page) {
   std::string out = fmt::format(
       "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">"
-      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">{}"
+      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
       "<title>{} · Dovetail</title><style>{}</style></head><body><main><h1>{}</h1>",
-      page.refresh_s > 0
-          ? fmt::format("<meta http-equiv=\"refresh\" content=\"{}\">", page.refresh_s)
-          : "",
       escaped(page.title), kStyle, escaped(page.title));
   if (!page.text.empty()) out += fmt::format("<p>{}</p>", escaped(page.text));
   if (!page.lines.empty()) {
@@ -89,7 +86,9 @@ std::string answer_bytes(const Page& page, bool as_page, std::string_view header
         "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
         "form-action 'none'; frame-ancestors 'none'\r\n";
   }
-  if (page.refresh_s > 0) out += fmt::format("Retry-After: {}\r\n", page.refresh_s);
+  if (page.refresh_s > 0) {
+    out += fmt::format("Retry-After: {0}\r\nRefresh: {0}\r\n", page.refresh_s);
+  }
   out += headers;
   if (closes) out += "Connection: close\r\n";
   return out + "\r\n" + body;

@@ -387,7 +387,7 @@ class Waiting(Proxied):
         self.assertEqual(page.status, 503)
         text = page.text.decode()
         self.assertIn(f"Job {job} is held", text)
-        self.assertIn('http-equiv="refresh"', text)
+        self.assertEqual(page.headers["Refresh"], "3")
         self.assertNotIn("<script", text)
         self.assertIn("default-src 'none'", page.headers["Content-Security-Policy"])
         self.assertEqual(json.loads(browser.ask(host, "/lab", Accept="*/*").text)["code"], "not_running")
