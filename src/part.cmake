@@ -36,7 +36,7 @@ endfunction()
 # authz(NAME): the lines of api/authz.yaml, by operation, as rules() of the part. Each operation of
 # api/openapi.yaml must have one, and there are no others.
 function(authz name)
-  set(words "anyone|person|user|admin|agent|node|join|gateway")
+  set(words "anyone|person|visitor|user|admin|agent|node|join|gateway")
   set(rules ${CMAKE_SOURCE_DIR}/api/authz.yaml)
   set(document ${CMAKE_SOURCE_DIR}/api/openapi.yaml)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${rules} ${document})

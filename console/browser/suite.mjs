@@ -122,6 +122,44 @@ await test('a terminal opens in its task', async () => {
   await page.getByRole('log').getByText('last line').waitFor();
 });
 
+// The session's page is of another origin, which gets neither the console's cookie nor anything of its page.
+await test('a session is opened from its job, and knows nothing of the console', async () => {
+  const program =
+    'import http.server,sys\n' +
+    'class H(http.server.BaseHTTPRequestHandler):\n' +
+    ' def do_GET(self):\n' +
+    '  b=("<title>lab</title><p id=seen>"+self.path+" ["+(self.headers["Cookie"] or "")+"] "+' +
+    'self.headers["X-Forwarded-User"]+"</p>").encode()\n' +
+    '  self.send_response(200);self.send_header("Content-Type","text/html")\n' +
+    '  self.send_header("Content-Length",str(len(b)));self.end_headers();self.wfile.write(b)\n' +
+    'http.server.HTTPServer(("127.0.0.1",int(sys.argv[1])),H).serve_forever()\n';
+  const port = 20000 + Math.floor(Math.random() * 20000);
+  const lab = await submit({
+    name: 'lab',
+    hold: true,
+    command: ['/usr/bin/python3', '-c', program, String(port)],
+    app: { name: 'notebook', port, path: '/lab' },
+  });
+  await visit(page, `/jobs/${lab}`);
+  const opened = page.context().waitForEvent('page');
+  await page.getByRole('link', { name: 'Open', exact: true }).click();
+  const session = await opened;
+  session.setDefaultTimeout(30_000);
+  await session.getByText(`Job ${lab} is held`).waitFor();
+  assert.deepEqual(await findings(session), []);
+  await call('POST', `/v1/jobs/${lab}/release`);
+  await session.locator('#seen').waitFor();
+  assert.equal(await session.locator('#seen').textContent(), '/lab [] admin');
+  assert.notEqual(new URL(session.url()).origin, url);
+  assert.equal(await session.evaluate(() => document.cookie), '');
+  const refused = await session.evaluate(
+    (console_) => fetch(`${console_}/v1/me`, { credentials: 'include' }).then(String, String),
+    url,
+  );
+  assert.match(refused, /Failed to fetch/);
+  await session.close();
+});
+
 await test('a job that waits says why, with numbers, and an order of its own', async () => {
   const blocked = await submit({ name: 'wide', command: ['true'], tasks: 2, gpus: 4, features: ['warp'] });
   await visit(page, `/jobs/${blocked}`);

@@ -6,6 +6,7 @@ import { Frame } from './frame/frame';
 import { JobPage } from './jobs/job_page';
 import { JobsPage } from './jobs/jobs_page';
 import { DevicePage } from './session/device_page';
+import { EnterPage } from './session/enter_page';
 import { SessionGate } from './session/session';
 
 const OverviewPage = lazy(() => import('./overview/overview_page'));
@@ -27,6 +28,7 @@ const TITLES: Record<string, string> = {
   usage: 'Usage',
   people: 'People',
   device: 'Let a program in',
+  enter: 'Session',
 };
 
 function useTitle() {
@@ -54,6 +56,7 @@ function Pages() {
         <Route path="/usage" component={UsagePage} />
         <Route path="/people" component={PeoplePage} />
         <Route path="/device" component={DevicePage} />
+        <Route path="/enter/:id">{({ id }) => <EnterPage key={id} id={id} />}</Route>
         <Route>
           <Page title="Nothing here">
             <Empty title="There is no such page.">

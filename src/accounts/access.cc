@@ -48,6 +48,21 @@ bool is_open(const core::State& state, const UserDeclaration& user, const SshEnt
                      [&](const std::string& line) { return ssh_key_body(line) == entry.key; });
 }
 
+// Whatever they were let in to.
+bool acts(const core::State& state, const Caller& caller, const core::Job& job) {
+  if (caller.admin) return true;
+  if (caller.job) return caller.user == job.spec->user && is_family(state, caller.job, job);
+  return caller.user == job.spec->user ||
+         caller.standing.in_project(state, job.spec->project).at_least(Role::kManager);
+}
+
+// Where they were let in to one job's app: whether they still may.
+bool may_stay(const core::State& state, const Caller& caller) {
+  if (!caller.entry) return true;
+  const core::Job* job = state.find_job(caller.entry);
+  return job != nullptr && may_enter(state, caller, *job);
+}
+
 }  // namespace
 
 std::string_view ssh_key_body(std::string_view line) {
@@ -69,14 +84,26 @@ bool is_family(const core::State& state, JobId own, const core::Job& job) {
 }
 
 bool may_act(const core::State& state, const Caller& caller, const core::Job& job) {
+  if (caller.entry) return false;
+  return acts(state, caller, job);
+}
+
+bool may_enter(const core::State& state, const Caller& caller, const core::Job& job) {
+  if (caller.entry && caller.entry != job.id) return false;
   if (caller.admin) return true;
-  if (caller.job) return caller.user == job.spec->user && is_family(state, caller.job, job);
-  return caller.user == job.spec->user ||
-         caller.standing.in_project(state, job.spec->project).at_least(Role::kManager);
+  if (caller.user == job.spec->user && (!caller.job || caller.job == job.id)) return true;
+  return is_guest(state, caller, job);
+}
+
+bool is_guest(const core::State& state, const Caller& caller, const core::Job& job) {
+  if (caller.admin || caller.job || caller.user == job.spec->user) return false;
+  const auto shared = state.shared.find(job.id);
+  return shared != state.shared.end() && names(shared->second, caller.user);
 }
 
 bool may_read(const core::State& state, const Caller& caller, const core::Job& job) {
-  if (may_act(state, caller, job)) return true;
+  if (caller.entry && caller.entry != job.id) return false;
+  if (acts(state, caller, job)) return true;
   return !caller.job &&
          caller.standing.in_project(state, job.spec->project).at_least(Role::kViewer);
 }
@@ -97,7 +124,8 @@ Error not_yours(const Caller& caller, const core::Job& job) {
 
 bool may_see(const core::State& state, const Caller& caller, const core::Job& job) {
   if (caller.ssh.job) return caller.ssh.job == job.id;
-  if (caller.admin) return true;
+  if (caller.entry && caller.entry != job.id) return false;
+  if (caller.admin || is_guest(state, caller, job)) return true;
   if (caller.job) return is_family(state, caller.job, job);
   return state.settings.job_visibility == JobVisibility::kEveryone || may_read(state, caller, job);
 }
@@ -147,13 +175,13 @@ bool may_keep_keys(const core::State& state, const Caller& caller, const std::st
 
 bool refresh(const core::State& state, Caller& caller) {
   if (!caller.key.empty() && find_key(state, caller.key) == nullptr) return false;
-  if (caller.is_root || caller.job) return true;
+  if (caller.is_root || caller.job) return may_stay(state, caller);
   const auto user = state.users.find(caller.user);
   if (user == state.users.end()) return caller.ssh.is_roots;
   if (caller.ssh.job) return !user->second.disabled && is_open(state, user->second, caller.ssh);
   caller.standing = core::standing_of(state, caller.user);
   caller.admin = caller.standing.cluster.has(Role::kAdmin);
-  return !user->second.disabled;
+  return !user->second.disabled && may_stay(state, caller);
 }
 
 // Keys are by SHA-256, and an id is the beginning of one.

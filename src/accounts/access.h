@@ -22,6 +22,10 @@ bool is_family(const core::State& state, JobId own, const core::Job& job);
 bool may_act(const core::State& state, const Caller& caller, const core::Job& job);
 // Read its output: they, and viewers of its project.
 bool may_read(const core::State& state, const Caller& caller, const core::Job& job);
+// Use the app that it serves: its user, administrators, and whom it is shared with.
+bool may_enter(const core::State& state, const Caller& caller, const core::Job& job);
+// Whether they may only because it is shared with them.
+bool is_guest(const core::State& state, const Caller& caller, const core::Job& job);
 // The refusal that goes with these.
 Error not_yours(const Caller& caller, const core::Job& job);
 // That it exists, with what everybody may know of it: the family for a job; for users all jobs, or
@@ -47,7 +51,8 @@ bool may_see_project(const core::State& state, const Caller& caller, const std::
 // Make keys for that user, list and revoke them: the user, managers of the project of a service
 // account, administrators.
 bool may_keep_keys(const core::State& state, const Caller& caller, const std::string& user);
-// The caller as of now: roles come and go while a stream is open. False: they are nobody any more.
+// The caller as of now: roles come and go while a stream is open. False: they are nobody any more,
+// or may no longer enter the job that they were let in to.
 bool refresh(const core::State& state, Caller& caller);
 
 // What the key is, in base64, on a line as UserDeclaration::ssh_keys holds it.

@@ -6,6 +6,7 @@
 #include "core/state/people.h"
 #include "model/ids.h"
 #include "model/key.h"
+#include "model/time.h"
 
 namespace dove::accounts {
 
@@ -28,6 +29,8 @@ struct Caller {
   std::string key;                  // the id of a key; "": of another token
   KeyScope scope = KeyScope::kAll;  // of that key
   SshEntry ssh;
+  JobId entry;  // let in to the app of that job alone, and until then
+  Instant entry_ends = kNever;
 };
 
 }  // namespace dove::accounts

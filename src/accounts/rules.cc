@@ -37,6 +37,13 @@ Result<void> may_call(const Rule& rule, const Caller& caller) {
                              caller.ssh.job.value),
                  ""};
   }
+  if (caller.entry && rule.who != Who::kVisitor) {
+    return Error{ErrorKind::kDenied, "not_for_entries",
+                 fmt::format("this token lets a browser in to the app of job {}, and is good for "
+                             "nothing else",
+                             caller.entry.value),
+                 ""};
+  }
   if (rule.who == Who::kUser && caller.job) {
     return Error{ErrorKind::kDenied, "not_for_jobs",
                  "the token of a running job is for that job, its array and the jobs that it "

@@ -14,8 +14,9 @@ namespace dove::accounts {
 
 enum class Who {
   kAnyone,
-  kPerson,  // the administrator's token, a user's, a key of theirs, or a running job's token
-  kUser,    // the same without jobs' tokens
+  kPerson,   // the administrator's token, a user's, a key of theirs, or a running job's token
+  kVisitor,  // the same, and the token of an entry to a job's app
+  kUser,     // the same as kPerson without jobs' tokens
   kAdmin,
   kAgent,    // the token of the node that the path's first parameter names, and with TLS its
              // certificate
@@ -47,7 +48,7 @@ std::span<const Rule> rules();
 const Rule& rule_of(std::string_view operation);
 
 // Whether a caller who has shown a token may call it at all; the handlers look at what it is about.
-// Errors: kDenied not_for_jobs, admin_only, key_scope, ssh_only.
+// Errors: kDenied not_for_jobs, not_for_entries, admin_only, key_scope, ssh_only.
 Result<void> may_call(const Rule& rule, const Caller& caller);
 
 }  // namespace dove::accounts

@@ -237,6 +237,7 @@ Result<Caller> Identity::person(const wire::Request& request, const core::State&
     caller.user = user.empty() ? "admin" : std::string(user);
     return caller;
   }
+  if (is_entry_token(token)) return entry_caller(token, state);
   if (token.find('.') != std::string_view::npos) return job_caller(token, state);
   return token_caller(token, state, false);
 }
@@ -288,6 +289,27 @@ std::string Identity::job_token(JobId job, AttemptNumber attempt) const {
   const std::string mac =
       wire::hmac_sha256_hex(secret_, fmt::format("job/{}/{}", job.value, attempt));
   return fmt::format("{}.{}.{}", job.value, attempt, mac);
+}
+
+std::string Identity::entry_token(const Entry& entry) const {
+  return write_entry_token(entry, seal_key("entry"));
+}
+
+// Of what let them in, nothing may have gone: their user, their session, the share, the job.
+Result<Caller> Identity::entry_caller(std::string_view token, const core::State& state) const {
+  const std::optional<Entry> entry = read_entry_token(token, seal_key("entry"));
+  if (!entry) return wrong_token();
+  Caller caller;
+  caller.user = entry->user;
+  caller.key = entry->key;
+  caller.admin = caller.is_root = entry->is_root;
+  caller.entry = entry->job;
+  caller.entry_ends = entry->ends;
+  if (entry->ends.us > telemetry::now_us() && accounts::refresh(state, caller)) return caller;
+  return Error{ErrorKind::kUnauthenticated, "entry_over",
+               "this way in to the job's app has ended: it was for some hours, or the job is over, "
+               "or you may not enter it any more; open it again",
+               "Authorization"};
 }
 
 std::string Identity::head_proof(Epoch epoch, Seq head) const {

@@ -1,10 +1,12 @@
 // Identity: who a bearer token belongs to.
 //
 // The administrator's token, the SSH gateway's and the server's secret lie in the data directory,
-// both 0600, made when missing. Users' tokens are known by SHA-256 (UserDeclaration), their keys
+// all 0600, made when missing. Users' tokens are known by SHA-256 (UserDeclaration), their keys
 // too (Key), agents' by Node, tokens of running jobs by HMAC: they speak for the job's user while
-// their attempt is not over. A browser that has signed in shows a cookie (session_cookie.h).
-// Comparisons take the same time for every wrong token. Loop thread only.
+// their attempt is not over. A browser that has signed in shows a cookie (session_cookie.h); one
+// that was let in to a job's app is known to the proxy by an entry token (entry_token.h), which
+// nothing but this app answers to. Comparisons take the same time for every wrong token. Loop
+// thread only.
 #pragma once
 
 #include <string>
@@ -13,6 +15,7 @@
 #include "accounts/caller.h"
 #include "base/result.h"
 #include "core/state/state.h"
+#include "listener/entry_token.h"
 #include "wire/http.h"
 
 namespace dove::listener {
@@ -24,7 +27,7 @@ class Identity {
   static Result<Identity> open(const std::string& data_dir);
 
   // Errors: kUnauthenticated token_missing, token_invalid, key_expired, session_over,
-  // user_disabled; kDenied cross_origin; kInvalid bad_user.
+  // user_disabled, entry_over; kDenied cross_origin; kInvalid bad_user.
   Result<Caller> person(const wire::Request& request, const core::State& state) const;
   // Who signs in with a token: the administrator's, a user's, a key, or a code. Errors as above;
   // kDenied not_for_jobs.
@@ -38,6 +41,8 @@ class Identity {
   static Result<std::string> token_digest(const wire::Request& request);
 
   std::string job_token(JobId job, AttemptNumber attempt) const;
+  // For whom `entry` is about; it is good for as long as they may enter the job's app.
+  std::string entry_token(const Entry& entry) const;
   // What only this controller can say about a record of its log. An agent that shows it is believed
   // to have heard about the record.
   std::string head_proof(Epoch epoch, Seq head) const;
@@ -49,6 +54,7 @@ class Identity {
  private:
   bool is_administrators(std::string_view token) const;
   Result<Caller> job_caller(std::string_view token, const core::State& state) const;
+  Result<Caller> entry_caller(std::string_view token, const core::State& state) const;
 
   std::string admin_token_;
   std::string gateway_token_;

@@ -19,6 +19,7 @@ bool is_about_keys(const StampedEvent& event) {
 // Something that decides who has which role.
 bool is_about_roles(const StampedEvent& event) {
   if (std::holds_alternative<ObjectDeleted>(event.event)) return true;
+  if (std::holds_alternative<JobShared>(event.event)) return true;
   const auto* applied = std::get_if<ObjectApplied>(&event.event);
   return applied != nullptr && (std::holds_alternative<UserDeclaration>(applied->object) ||
                                 std::holds_alternative<Project>(applied->object) ||
@@ -27,6 +28,7 @@ bool is_about_roles(const StampedEvent& event) {
 }
 
 bool has_ended(const core::State& state, const accounts::Caller& caller, Instant now) {
+  if (caller.entry_ends <= now) return true;
   const std::string& opened_by = caller.ssh.opened_by;
   if (!opened_by.empty() && accounts::find_key(state, opened_by) == nullptr) return true;
   if (caller.key.empty()) return false;

@@ -70,6 +70,7 @@ Result<Caller> find_caller(const Desk& desk, const Rule& rule, const Call& call)
     case Who::kGateway:
       return desk.identity.gateway(call.request);
     case Who::kPerson:
+    case Who::kVisitor:
     case Who::kUser:
     case Who::kAdmin:
       return desk.identity.person(call.request, desk.state());
@@ -136,7 +137,7 @@ void refuse_path(const Call& call, const std::string& allowed) {
 // Query parameters that say yes or no; another word in them would be taken for a no.
 std::optional<Error> check_flags(const Call& call) {
   for (const char* name :
-       {"apart", "audit", "create", "dry_run", "end", "follow", "full", "removed"}) {
+       {"apart", "app", "audit", "create", "dry_run", "end", "follow", "full", "removed"}) {
     const std::string* text = call.request.find_query(name);
     if (text == nullptr) continue;
     if (*text == "0" || *text == "1" || *text == "true" || *text == "false") continue;

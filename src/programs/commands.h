@@ -10,6 +10,7 @@ cli::Command ca_show_command();
 cli::Command ca_init_command();
 cli::Command ca_rotate_command();
 cli::Command agent_command();
+cli::Command proxy_command();
 cli::Command slurm_command();
 cli::Command ssh_gateway_command();
 cli::Command migrate_slurm_command();

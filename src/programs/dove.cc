@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
                              dove::programs::check_password_command(),
                              dove::programs::server_command(),
                              dove::programs::agent_command(),
+                             dove::programs::proxy_command(),
                              dove::programs::slurm_command(),
                              dove::programs::ssh_gateway_command(),
                              dove::programs::migrate_slurm_command(),

@@ -1,4 +1,5 @@
 // dove up: a whole cluster on this machine; Ctrl-C ends it and everything it runs.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <spawn.h>
@@ -16,6 +17,7 @@
 #include "files/text_file.h"
 #include "programs/commands.h"
 #include "programs/log_level.h"
+#include "programs/proxy/proxy_settings.h"
 #include "programs/retention.h"
 #include "programs/scheduling.h"
 #include "programs/server/notice_settings.h"
@@ -49,6 +51,9 @@ cli::CommandSpec spec() {
       {"host", 0, "ADDRESS", "address to listen on (127.0.0.1)", false},
       {"port", 0, "PORT", "port to listen on, 0 for a free one (7717)", false},
       {"ssh-port", 0, "PORT", "port of the SSH gateway on loopback (a free one)", false},
+      {"session-ports", 0, "FIRST-LAST",
+       "sessions for browsers at these ports of 127.0.0.1, or off (20000-20099; off with --port 0)",
+       false},
       {"fence-s", 0, "SECONDS", "a task ends this long after its agent is gone (5)", false},
       {"config", 0, "FILE", "YAML file of these settings (/etc/dove/up.yaml)", false},
   };
@@ -65,7 +70,11 @@ std::string usual_log_level() {
   return isatty(STDOUT_FILENO) == 1 && isatty(STDERR_FILENO) == 1 ? "warning" : "info";
 }
 
-constexpr char kSshGateway[] = "the SSH gateway";  // among the names of nodes, which have no spaces
+// Among the names of nodes, which have no spaces.
+constexpr char kSshGateway[] = "SSH gateway";
+constexpr char kProxy[] = "session proxy";
+
+bool is_helper(const std::string& name) { return name == kSshGateway || name == kProxy; }
 
 // The agents of a `dove up`, as children that do not outlive it.
 class Nodes {
@@ -121,6 +130,20 @@ class Nodes {
     return spawn(kSshGateway, args);
   }
 
+  // `dove proxy`, which dies with us as the agents do.
+  Result<void> start_proxy(const ServerSettings& server) {
+    if (server.sessions_url.empty()) return {};
+    const std::string ports = server.sessions_url.substr(server.sessions_url.rfind(':') + 1);
+    std::vector<std::string> args = {
+        "dove",    "proxy", "--url",       url_,
+        "--ports", ports,   "--log-level", given_.text("log-level", usual_log_level())};
+    if (!server.sign_in.public_url.empty()) {
+      args.insert(args.end(), {"--public-url", server.sign_in.public_url});
+    }
+    if (server.tls.on) args.insert(args.end(), {"--ca-file", data_ + "/ca.pem"});
+    return spawn(kProxy, args);
+  }
+
   bool has_token(const std::string& name) const {
     return fs::exists(data_ + "/nodes/" + name + "/agent_token");
   }
@@ -151,6 +174,7 @@ class Nodes {
     for (const std::string& arg : args) argv.push_back(const_cast<char*>(arg.c_str()));
     argv.push_back(nullptr);
     const pid_t parent = getpid();
+    const bool is_quiet = is_helper(name);
     const pid_t pid = fork();
     if (pid < 0) {
       return Error{ErrorKind::kExhausted, "fork", "no more processes can be started", ""};
@@ -159,6 +183,8 @@ class Nodes {
       setpgid(0, 0);  // Ctrl-C goes to dove up alone, which ends its agents in order
       prctl(PR_SET_PDEATHSIG, SIGTERM);
       if (getppid() != parent) _exit(1);
+      // The first lines are ours.
+      if (is_quiet) dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
       execv("/proc/self/exe", argv.data());
       _exit(127);
     }
@@ -178,18 +204,15 @@ class Nodes {
     found->second.exit.cancel();
     children_.erase(found);
     close(pidfd);
-    if (name == kSshGateway) {
-      if (!when_over_) fmt::print(stderr, "dove up: the SSH gateway ended; the rest goes on\n");
-      if (when_over_ && children_.empty()) over();
-      return;
-    }
-    if (!when_over_) {
+    if (!when_over_ && is_helper(name)) {
+      fmt::print(stderr, "dove up: the {} ended; the rest goes on\n", name);
+    } else if (!when_over_) {
       fmt::print(stderr,
                  "dove up: {}'s agent ended ({} {}); its node is lost until the next start\n", name,
                  WIFSIGNALED(status) ? "signal" : "exit code",
                  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     }
-    const bool tasks_over = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    const bool tasks_over = is_helper(name) || (WIFEXITED(status) && WEXITSTATUS(status) == 0);
     tasks_left_ = tasks_left_ || !tasks_over;
     if (when_over_ && children_.empty()) over();
   }
@@ -210,6 +233,19 @@ class Nodes {
   wire::Timer limit_;
 };
 
+// Two clusters on this machine cannot have the same ports: the second does without.
+Result<std::string> session_ports(const Settings& given, std::uint16_t port) {
+  const std::string ports = given.text("session-ports", port == 0 ? "off" : kUsualPorts);
+  if (ports == "off") return std::string();
+  TRY_ASSIGN(std::string url, sessions_url_of({"", ports, "127.0.0.1", 0, false}));
+  if (are_free(*text::SessionOrigins::parse(url))) return url;
+  if (given.has("session-ports")) {
+    return Error{ErrorKind::kConflict, "address_in_use",
+                 fmt::format("--session-ports {}: one of them is taken", ports), "--session-ports"};
+  }
+  return std::string();
+}
+
 Result<ServerSettings> server_settings(const Settings& given) {
   ServerSettings settings;
   settings.data_dir = fs::absolute(given.text("data", default_data_dir()));
@@ -219,6 +255,7 @@ Result<ServerSettings> server_settings(const Settings& given) {
   TRY(set_log_level(given, usual_log_level()));
   TRY_ASSIGN(const std::int64_t port, given.integer("port", 7717, 0, 65'535));
   settings.port = static_cast<std::uint16_t>(port);
+  TRY_ASSIGN(settings.sessions_url, session_ports(given, settings.port));
   TRY_ASSIGN(settings.tls, tls_settings(given, settings.host, settings.port));
   TRY_ASSIGN(settings.sign_in, sign_in_settings(given));
   TRY_ASSIGN(settings.notices, notice_settings(given));
@@ -314,6 +351,7 @@ int run(const cli::Invocation& invocation) {
   Nodes nodes(loop, *given, data, (*server)->url());
   start_nodes(**server, nodes, *count);
   if (const auto started = nodes.start_ssh_gateway(); !started.ok()) fail(started.error());
+  if (const auto started = nodes.start_proxy(*settings); !started.ok()) fail(started.error());
   Greeting greeting(loop, **server, *count, *given, data);
   bool ending = false;
   loop.on_signal({SIGTERM, SIGINT}, [&](int) {

@@ -44,8 +44,9 @@ inline std::string make_directory() {
 class LiveApi {
  public:
   template <class Store>
-  LiveApi(Store& store, const core::Policies& policies)
+  LiveApi(Store& store, const core::Policies& policies, std::string sessions_url = "")
       : directory_(make_directory()),
+        sessions_url_(std::move(sessions_url)),
         controller(store, store, backend_, controller::test_options(policies)) {
     begin(store);
   }
@@ -63,6 +64,7 @@ class LiveApi {
     options.data_dir = directory_;
     options.heartbeat_us = 50'000;
     options.report_burst = 2'000;
+    options.sessions_url = sessions_url_;
     options.on_fatal = [this](const Error& error) { fatal = error; };
     auto made = ApiServer::make(loop, options, controller, backend_, store);
     CHECK(made.ok(), "the server listens");
@@ -112,6 +114,7 @@ class LiveApi {
 
  private:
   std::string directory_;
+  std::string sessions_url_;
   backends::NativeBackend backend_;
 
  public:

@@ -95,6 +95,7 @@ void get_cluster(Context& context, CallPtr call) {
            {"epoch", state.epoch.value},
            {"now_us", telemetry::now_us()},
            {"troubles", context.desk.troubles()},
+           {"sessions_url", context.sessions_url},
            {"nodes",
             {{"total", totals.total},
              {"connected", totals.connected},

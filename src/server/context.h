@@ -3,17 +3,21 @@
 // Include only from .cc files of this part.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "backends/node_backend.h"
 #include "listener/desk.h"
 #include "notices/office.h"
+#include "server/activity.h"
 #include "server/event_feed.h"
 #include "server/executors/executor_syncs.h"
 #include "server/job_waits.h"
+#include "server/sessions/entry_codes.h"
 #include "server/sign_in/ways_in.h"
 #include "server/ssh/ssh_entries.h"
 #include "server/turns.h"
+#include "text/session_origins.h"
 
 namespace dove::server {
 
@@ -34,6 +38,10 @@ struct Context {
   notices::Office& office;
   SshEntries ssh = {};
   Turns declaring = {};  // of calls that change declared objects
+  Activity activity = {};
+  EntryCodes entry_codes = {};
+  std::optional<text::SessionOrigins> origins = {};  // none: there is no proxy
+  std::string sessions_url = {};                     // from which `origins` was read
 
   const core::State& state() const { return desk.state(); }
 };

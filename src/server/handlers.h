@@ -27,6 +27,14 @@ void write_step_input(Context& context, CallPtr call);
 void open_exec(Context& context, CallPtr call);
 void open_forward(Context& context, CallPtr call);
 
+// -- the apps of jobs
+void issue_entry(Context& context, CallPtr call);
+void trade_entry(Context& context, CallPtr call);
+void get_entry(Context& context, CallPtr call);
+void note_activity(Context& context, CallPtr call);
+void share_job(Context& context, CallPtr call);
+void unshare_job(Context& context, CallPtr call);
+
 // -- nodes
 void list_nodes(Context& context, CallPtr call);
 void get_node(Context& context, CallPtr call);

@@ -14,6 +14,7 @@
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/job_select.h"
+#include "server/sessions/session_app.h"
 
 namespace dove::server {
 namespace {
@@ -160,6 +161,19 @@ void visit_newest(const core::State& state, std::int64_t after,
   }
 }
 
+// How whoever may enter its app gets there, and who else may.
+void show_session(Context& context, const Call& call, const core::Job& job, Json& body) {
+  const core::State& state = context.state();
+  if (!accounts::may_enter(state, call.caller, job)) return;
+  const AppSpec app = app_of(context, job);
+  if (app.name.empty()) return;
+  body["app"] = exec_json(context, job).at("app");
+  const auto shared = state.shared.find(job.id);
+  body["shared_with"] = shared == state.shared.end() ? Json::array() : Json(shared->second);
+  const std::string url = session_url(context, job, app);
+  if (!url.empty()) body["session_url"] = url;
+}
+
 }  // namespace
 
 void list_jobs(Context& context, CallPtr call) {
@@ -212,6 +226,7 @@ void get_job(Context& context, CallPtr call) {
   context.nodes.observed.show_job((*job)->id, /*whole=*/true, body);
   listener::Goodput::show(**job, body);
   if (may_act(context.state(), call->caller, **job)) body["exec"] = exec_json(context, **job);
+  show_session(context, *call, **job, body);
   call->reply(200, body);
 }
 

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "accounts/access.h"
 #include "codec/json.h"
 #include "codec/json_reasons.h"
 #include "codec/words.h"
@@ -11,6 +12,7 @@
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/job_select.h"
+#include "server/sessions/session_app.h"
 
 namespace dove::server {
 namespace {
@@ -34,16 +36,40 @@ Error not_running(const Context& context, const core::Job& job, const char* reme
                ""};
 }
 
+Error not_yours(const char* what_they_do) {
+  return Error{ErrorKind::kDenied, "not_yours",
+               fmt::format("only the job's user and administrators {} its tasks", what_they_do),
+               ""};
+}
+
 // The job that the call names, when its caller may enter its tasks.
 Result<const core::Job*> job_to_enter(const Context& context, const Call& call,
                                       const char* what_they_do) {
   TRY_ASSIGN(const core::Job* job, find_job(context.state(), call.parameters[0]));
-  const Caller& caller = call.caller;
-  if (caller.ssh.job && caller.ssh.job != job->id) return not_found("job", call.parameters[0]);
-  const bool is_owner = caller.user == job->spec->user && (!caller.job || caller.job == job->id);
-  if (caller.admin || is_owner) return job;
+  if (call.caller.ssh.job && call.caller.ssh.job != job->id) {
+    return not_found("job", call.parameters[0]);
+  }
+  const core::State& state = context.state();
+  if (may_enter(state, call.caller, *job) && !is_guest(state, call.caller, *job)) return job;
+  return not_yours(what_they_do);
+}
+
+// Where the job's app serves.
+backends::ForwardRequest to_app(const AppSpec& app) {
+  backends::ForwardRequest wanted;
+  wanted.port = app.port;
+  if (app.port == 0) wanted.socket = app.socket;
+  return wanted;
+}
+
+// Whoever is let in to the app alone, be it because the job is shared with them or by an entry's
+// token, is connected to that and to nothing else.
+Result<void> check_app(const AppSpec& app, const backends::ForwardRequest& wanted) {
+  const backends::ForwardRequest own = to_app(app);
+  const bool is_rank_0 = wanted.task.empty() || wanted.task == "0";
+  if (is_rank_0 && wanted.port == own.port && wanted.socket == own.socket) return {};
   return Error{ErrorKind::kDenied, "not_yours",
-               fmt::format("only the job's user and administrators {} its tasks", what_they_do),
+               fmt::format("you may use the job's {}, and no other port or socket of it", app.name),
                ""};
 }
 
@@ -63,6 +89,23 @@ Result<backends::ForwardRequest> read_forward(const Call& call) {
   return wanted;
 }
 
+// What is to be connected to, if the caller may. REQUIRES: they may enter the job's app.
+Result<backends::ForwardRequest> read_link(Context& context, Call& call, const core::Job& job) {
+  const bool is_guest = accounts::is_guest(context.state(), call.caller, job);
+  const bool to_the_app = call.query_flag("app");
+  if (!is_guest && !call.caller.entry && !to_the_app) return read_forward(call);
+  TRY_ASSIGN(const AppSpec app, required_app(context, job));
+  backends::ForwardRequest wanted = to_app(app);
+  wanted.looks_only = call.query_flag("look");
+  if (!to_the_app) {
+    TRY_ASSIGN(wanted, read_forward(call));
+    TRY(check_app(app, wanted));
+  }
+  // So that a share which is taken back ends what is open (listener/open_access.h).
+  if (is_guest) call.caller.entry = job.id;
+  return wanted;
+}
+
 }  // namespace
 
 void open_exec(Context& context, CallPtr call) {
@@ -75,9 +118,12 @@ void open_exec(Context& context, CallPtr call) {
 }
 
 void open_forward(Context& context, CallPtr call) {
-  const auto job = job_to_enter(context, *call, "connect to");
+  const auto job = find_job(context.state(), call->parameters[0]);
   if (!job.ok()) return call->fail(job.error());
-  const Result<backends::ForwardRequest> wanted = read_forward(*call);
+  if (!may_enter(context.state(), call->caller, **job)) {
+    return call->fail(not_yours("connect to"));
+  }
+  const Result<backends::ForwardRequest> wanted = read_link(context, *call, **job);
   if (!wanted.ok()) return call->fail(wanted.error());
   if ((*job)->phase != JobPhase::kActive) {
     return call->fail(not_running(context, **job, "there is nothing to connect to"));

@@ -85,6 +85,8 @@ struct ApiServer::Impl {
                        options.check_password),
                 office},
         routes(listener::bind_routes(context, api_routes())) {
+    context.origins = text::SessionOrigins::parse(options.sessions_url);
+    context.sessions_url = options.sessions_url;
     backend.add_routes(routes);
     if (nodes != nullptr) part_routes();
     std::set<std::string, std::less<>> api;
@@ -159,6 +161,14 @@ Result<std::unique_ptr<ApiServer>> ApiServer::make(wire::Loop& loop, ApiOptions 
                                                    backends::NodeBackend& backend,
                                                    store::LogStore& log) {
   TRY_ASSIGN(auto identity, listener::Identity::open(options.data_dir));
+  if (!options.sessions_url.empty() && !text::SessionOrigins::parse(options.sessions_url)) {
+    return invalid("bad_sessions_url",
+                   fmt::format("{} is neither a name for each session, as "
+                               "https://*.apps.example.org, nor a range of ports, as "
+                               "http://127.0.0.1:20000-20099",
+                               options.sessions_url),
+                   "--sessions-url");
+  }
   TRY_ASSIGN(openid::Signer signer, openid::Signer::open(options.data_dir + "/identity.pem"));
   auto impl = std::make_unique<Impl>(loop, std::move(options), controller, backend, log,
                                      std::move(identity), std::move(signer));

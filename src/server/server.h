@@ -61,6 +61,9 @@ struct ApiOptions {
   std::vector<openid::Provider> sign_in = {};  // services that people sign in at
   std::string public_url = {};  // "https://gpu.example.org", by which others know this server
   notices::Settings notices = {};
+  // The origins of sessions, where there is a proxy: "https://*.apps.example.org", or
+  // "http://127.0.0.1:20000-20099" (text/session_origins.h).
+  std::string sessions_url = {};
   // Whether that is the password of a Linux account that people may sign in with; blocks, for
   // seconds at most, in any thread. Unset: they may not.
   std::function<Result<pam::Account>(const std::string& user, const std::string& password)>
@@ -73,7 +76,8 @@ struct ApiOptions {
 class ApiServer {
  public:
   // Listens and subscribes to `controller`. REQUIRES: the controller is open and not running.
-  // Errors: address_in_use, bind_denied, bad_address, data_dir, bad_identity_key.
+  // Errors: address_in_use, bind_denied, bad_address, data_dir, bad_identity_key,
+  // bad_sessions_url.
   static Result<std::unique_ptr<ApiServer>> make(wire::Loop& loop, ApiOptions options,
                                                  controller::Controller& controller,
                                                  backends::NodeBackend& backend,

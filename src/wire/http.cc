@@ -89,6 +89,7 @@ std::string_view reason_phrase(int status) {
       {413, "Content Too Large"},
       {415, "Unsupported Media Type"},
       {416, "Range Not Satisfiable"},
+      {421, "Misdirected Request"},
       {422, "Unprocessable Content"},
       {426, "Upgrade Required"},
       {428, "Precondition Required"},

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -72,12 +73,25 @@ def start_issuer(cluster):
     return issuer, settings
 
 
+def free_ports(count):
+    """The first of so many ports of this machine that nobody has."""
+    for first in range(30000, 60000, count):
+        try:
+            for port in range(first, first + count):
+                socket.create_server(("127.0.0.1", port)).close()
+            return first
+        except OSError:
+            continue
+    raise RuntimeError("no port is free")
+
+
 def run_browser(cluster, script, nodes, gpus):
     """Runs a script of console/browser against `dove up` and a sign-in service; its output."""
     data = os.path.join(cluster.folder, script)
     issuer, settings = start_issuer(cluster)
+    ports = free_ports(10)
     up = subprocess.Popen([DOVE, "up", "--nodes", str(nodes), "--gpus", str(gpus), "--port", "0", "--data", data,
-                           "--sign-in", settings], stdout=subprocess.PIPE, stderr=cluster.log, env=cluster.environment, start_new_session=True)
+                           "--session-ports", f"{ports}-{ports + 9}", "--sign-in", settings], stdout=subprocess.PIPE, stderr=cluster.log, env=cluster.environment, start_new_session=True)
     try:
         line = up.stdout.readline().decode()
         url = re.search(r"https?://\S+", line).group(0)

@@ -200,7 +200,16 @@ export function JobPage({ id, tab = '' }: { id: string; tab?: string }) {
           {job.start_failure && <span className="trouble-text">{job.start_failure}</span>}
         </>
       }
-      actions={<JobActions job={job} />}
+      actions={
+        <>
+          {job.session_url && job.phase !== 'ended' && (
+            <a className="button" href={job.session_url} target="_blank" rel="noreferrer">
+              Open
+            </a>
+          )}
+          <JobActions job={job} />
+        </>
+      }
     >
       <Trouble error={error} />
       <Tabs job={job} id={id} tab={tab} />

@@ -98,6 +98,7 @@ class Session {
   }
 
   void saw(const json& job) {
+    if (wanted_.takes_proxy) proxy_url_ = text_of(job, "session_url");
     const std::string state = text_of(job, "state");
     if (text_of(job, "phase") == "ended") return ended(job, state);
     if (state == "running") return started(job);
@@ -200,6 +201,11 @@ class Session {
     phase_ = Phase::kServing;
     served_ = true;
     told_.clear();
+    if (!proxy_url_.empty()) {
+      say_line(fmt::format("{} of job {} is at {}", wanted_.name, wanted_.target.job,
+                           printable(proxy_url_)));
+      return loop_.stop();
+    }
     say_line(fmt::format("{} of job {} is at {}", wanted_.name, wanted_.target.job, url()));
     say_line("Ctrl-C closes this way in" +
              std::string(wanted_.cancels ? " and cancels the job" : "; the job goes on"));
@@ -270,6 +276,7 @@ class Session {
   bool cancelling_ = false;
   int troubles_ = 0;
   std::int64_t deadline_us_ = 0;
+  std::string proxy_url_;  // "": there is none
   std::string told_;
   std::string trouble_;  // the latest of a connection to the app
   std::set<std::string> said_;

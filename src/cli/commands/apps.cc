@@ -14,7 +14,9 @@
 #include "cli/commands/job_options.h"
 #include "cli/families.h"
 #include "cli/terminal/output.h"
+#include "cli/terminal/table.h"
 #include "codec/json.h"
+#include "wire/http.h"
 
 namespace dove::cli {
 namespace {
@@ -44,6 +46,8 @@ Result<void> read_way_in(const Invocation& invocation, SessionWanted& wanted) {
   wanted.patience = std::chrono::seconds(patience);
   wanted.address = invocation.get("address", wanted.address);
   wanted.cancels = invocation.has("rm");
+  wanted.takes_proxy = !wanted.cancels && !invocation.has("local-port") &&
+                       !invocation.has("address") && !invocation.has("local");
   return {};
 }
 
@@ -52,6 +56,7 @@ std::vector<OptionSpec> way_in_options() {
       {"local-port", 0, "PORT", "port of this machine (any that is free)"},
       {"address", 0, "ADDRESS", "listen here (127.0.0.1); whoever reaches another address gets in"},
       {"patience", 0, "SECONDS", "how long the app may take to answer once the job runs (120)"},
+      {"local", 0, "", "lead a port of this machine there, though there is a proxy"},
       {"rm", 0, "", "cancel the job when this command is interrupted"}};
 }
 
@@ -142,19 +147,23 @@ Result<int> run_open(const Invocation& invocation) {
   const std::string& id = invocation.operands[0];
   TRY_ASSIGN(Api api, Api::connect(invocation));
   TRY_ASSIGN(const json job, api.get(job_target(id)));
-  const auto exec = job.find("exec");
-  if (exec == job.end() || !exec->is_object()) {
+  // Whom it is shared with sees the app, and not what the job runs.
+  const json exec = job.contains("app") ? job : job.value("exec", json());
+  if (!exec.is_object()) {
     return Error{ErrorKind::kDenied, "not_yours",
-                 fmt::format("only job {}'s user and administrators connect to its tasks", id), ""};
+                 fmt::format("only job {}'s user, administrators and whom it is shared with enter "
+                             "its app",
+                             id),
+                 ""};
   }
-  if (!exec->contains("app")) {
+  if (!exec.contains("app")) {
     return Error{ErrorKind::kConflict, "no_app",
                  fmt::format("job {} is no session; `dove port-forward {} PORT` leads to a port on "
                              "which it listens",
                              id, id),
                  ""};
   }
-  const json& app = exec->at("app");
+  const json& app = exec.at("app");
   const auto path_of = [&](const char* name) {
     const std::string path = text_of(app, name);
     return path.empty() ? std::string("/") : path;
@@ -171,6 +180,29 @@ Result<int> run_open(const Invocation& invocation) {
   }
   TRY(read_way_in(invocation, wanted));
   return serve_session(api.endpoint(), wanted);
+}
+
+Result<int> run_share(const Invocation& invocation) {
+  const std::string& id = invocation.operands[0];
+  const std::vector<std::string> users(invocation.operands.begin() + 1, invocation.operands.end());
+  if (users.empty() == !invocation.has("remove")) {
+    return usage_error("who? dove share JOB USER..., or dove share JOB --remove USER");
+  }
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  json answer;
+  if (users.empty()) {
+    const std::string user = wire::percent_encode(invocation.get("remove"));
+    TRY_ASSIGN(answer, api.send("DELETE", job_target(id, "/shares/" + user), json()));
+  } else {
+    TRY_ASSIGN(answer, api.send("POST", job_target(id, "/shares"), json{{"users", users}}));
+  }
+  std::string names;
+  for (const json& name : list_of(answer, "shared_with")) {
+    names += (names.empty() ? "" : ", ") + printable(name.get<std::string>());
+  }
+  print(names.empty() ? fmt::format("job {} is shared with nobody\n", id)
+                      : fmt::format("job {} is shared with {}\n", id, names));
+  return kExitOk;
 }
 
 // What people say of a session; --set says the rest.
@@ -241,9 +273,24 @@ std::vector<Command> app_commands() {
   open.description =
       "JOB runs an app: it was submitted by `dove notebook`, `dove code` or `dove tensorboard`, or "
       "has\n"
-      "an `app` of its own. Waits until it answers and prints its URL.";
+      "an `app` of its own. Waits until it answers and prints its URL: that of the cluster's "
+      "proxy,\n"
+      "where there is one, and else that of a port here.";
   open.options = way_in_options();
   commands.push_back({open, guarded("open", run_open)});
+  CommandSpec share;
+  share.name = "share";
+  share.summary = "Let others enter a session";
+  share.group = kGroup;
+  share.operands = "JOB [USER...]";
+  share.completes = "job";
+  share.operands_min = 1;
+  share.operands_max = -1;
+  share.description =
+      "They may use its app, in a browser or with `dove open`, and do nothing else to the job.\n"
+      "With --remove what that user has open ends within seconds.";
+  share.options = {{"remove", 0, "USER", "take it back"}};
+  commands.push_back({share, guarded("share", run_share)});
   return commands;
 }
 

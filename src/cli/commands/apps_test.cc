@@ -92,6 +92,27 @@ TEST_F(Apps, OpenSaysHowASessionEndedAndWhatItSaidLast) {
   EXPECT_EQ(outcome.err.find('\x1b'), std::string::npos) << "escapes stay out of the terminal";
 }
 
+TEST_F(Apps, ASessionIsSharedByName) {
+  server_.set("POST /v1/jobs/7/shares", {200, R"({"job":7,"shared_with":["bob","eve"]})"});
+  const Outcome shared = run({"dove", "share", "7", "eve", "bob"});
+  EXPECT_EQ(shared.out, "job 7 is shared with bob, eve\n") << shared.err;
+  EXPECT_EQ(json::parse(server_.body_of("POST /v1/jobs/7/shares")),
+            (json{{"users", {"eve", "bob"}}}));
+  server_.set("DELETE /v1/jobs/7/shares/b%2Fb", {200, R"({"job":7,"shared_with":[]})"});
+  server_.set("DELETE /v1/jobs/7/shares/b/b", {200, R"({"job":7,"shared_with":[]})"});
+  EXPECT_EQ(run({"dove", "share", "7", "--remove", "b/b"}).out, "job 7 is shared with nobody\n");
+  EXPECT_EQ(run({"dove", "share", "7"}).code, kExitUsage);
+  EXPECT_EQ(run({"dove", "share", "7", "bob", "--remove", "eve"}).code, kExitUsage);
+}
+
+TEST_F(Apps, AJobSaysWhereItsSessionIs) {
+  server_.set("GET /v1/jobs/7", {200, R"({"id":7,"name":"lab","state":"running","phase":"active",
+      "session_url":"https://j7.a.org/lab","shared_with":["bob"]})"});
+  const std::string shown = run({"dove", "show", "7"}).out;
+  EXPECT_NE(shown.find("Session: https://j7.a.org/lab\nShared with bob\n"), std::string::npos)
+      << shown;
+}
+
 TEST_F(Apps, WordsThatNameNoPortAreNamed) {
   for (const char* word :
        {"0", "65536", "x", "80:", ":80", "1:2:3", "unix:", "9000:unix:", "80:0"}) {

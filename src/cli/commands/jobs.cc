@@ -178,6 +178,21 @@ std::string refusal_text(Api& api, const JobView& job) {
                      printable(text_of(data, "why")));
 }
 
+// Where browsers find the job's app, and who else may; "" when it serves none, or not to the
+// caller.
+std::string session_text(const json& job) {
+  std::string text;
+  const std::string url = text_of(job, "session_url");
+  if (!url.empty()) text += fmt::format("\nSession: {}\n", printable(url));
+  std::string users;
+  for (const json& user : list_of(job, "shared_with")) {
+    if (!user.is_string()) continue;
+    users += (users.empty() ? "" : ", ") + printable(user.get<std::string>());
+  }
+  if (!users.empty()) text += fmt::format("{}Shared with {}\n", url.empty() ? "\n" : "", users);
+  return text;
+}
+
 Result<int> run_show(const Invocation& invocation) {
   TRY_ASSIGN(const Format format, output_format(invocation));
   TRY_ASSIGN(Api api, Api::connect(invocation));
@@ -202,7 +217,8 @@ Result<int> run_show(const Invocation& invocation) {
       }
       if (!first) print("\n");
       first = false;
-      print(job_text(jobs[0], telemetry::now_us(), colours_on()) + refusal_text(api, jobs[0]));
+      print(job_text(jobs[0], telemetry::now_us(), colours_on()) + refusal_text(api, jobs[0]) +
+            session_text(found[0]));
     }
     return kExitOk;
   });

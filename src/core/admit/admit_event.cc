@@ -47,6 +47,13 @@ class Admission {
     return not_ended(event.job);
   }
   Result<void> operator()(const JobReleased& event) const { return not_ended(event.job); }
+  Result<void> operator()(const JobShared& event) const {
+    constexpr std::size_t kSharedMax = 200;
+    TRY(not_ended(event.job));
+    if (event.users.size() <= kSharedMax) return {};
+    return conflict("shared_too_much",
+                    fmt::format("a job is shared with {} users at most", kSharedMax));
+  }
 
   Result<void> operator()(const JobHeld& event) const {
     TRY(not_ended(event.job));

@@ -43,6 +43,8 @@ cli::CommandSpec spec() {
        false},
       {"heartbeat-ms", 0, "MS", "how often agents report (2000)", false},
       {"accept-clock", 0, "", "take over the machine's clock though it leapt (clock_leapt)", false},
+      {"sessions-url", 0, "URL", "where `dove proxy` has sessions, as it prints at its start",
+       false},
       {"policies", 0, "FILE,...", "shared libraries with policies (api/dove/policy.h)", false},
       {"config", 0, "FILE", "YAML file of these settings (/etc/dove/server.yaml)", false},
   };
@@ -67,6 +69,7 @@ Result<ServerSettings> settings_of(const cli::Invocation& invocation) {
   TRY_ASSIGN(settings.log_kept, log_retention(given));
   TRY_ASSIGN(settings.sign_in, sign_in_settings(given));
   TRY_ASSIGN(settings.notices, notice_settings(given));
+  settings.sessions_url = given.text("sessions-url", "");
   TRY(set_log_level(given, "info"));
   if (given.has("cluster-name")) settings.cluster_name = given.text("cluster-name", "");
   TRY_ASSIGN(settings.scheduling, scheduling_option(given));

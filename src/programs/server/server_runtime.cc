@@ -190,6 +190,7 @@ Result<std::unique_ptr<ServerRuntime>> ServerRuntime::start(wire::Loop& loop,
   api.version = version();
   api.heartbeat_us = self.settings.heartbeat_us;
   api.on_fatal = give_up;
+  api.sessions_url = self.settings.sessions_url;
   take_sign_in(self.settings.sign_in, api);
   api.notices = self.settings.notices;
   if (self.settings.tls.on) {

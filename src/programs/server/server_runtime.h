@@ -38,6 +38,7 @@ struct ServerSettings {
   TlsSettings tls;
   SignInSettings sign_in;
   notices::Settings notices;
+  std::string sessions_url;           // "": there is no proxy
   bool accepts_clock = false;         // takes over the machine's clock though it leapt
   std::vector<std::string> policies;  // files of libraries (foreign/policy_library.h)
   // Given by flag, environment or file; the rest stays as declared with `dove apply`.

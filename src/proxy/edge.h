@@ -1,0 +1,34 @@
+// Edge: what all connections of a proxy share. One per proxy, loop thread only.
+//
+// Include only from .cc files of this part.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "proxy/api.h"
+#include "proxy/browser_sessions.h"
+#include "text/session_origins.h"
+#include "wire/loop.h"
+
+namespace dove::proxy {
+
+struct Edge {
+  Edge(wire::Loop& on, text::SessionOrigins with, std::string url, wire::Address to,
+       std::string prefix)
+      : loop(on),
+        origins(std::move(with)),
+        public_url(std::move(url)),
+        api(on, std::move(to), std::move(prefix)) {}
+
+  wire::Loop& loop;
+  const text::SessionOrigins origins;
+  const std::string public_url;  // of the console, as browsers know it
+  Api api;
+  BrowserSessions sessions;
+  std::map<std::uint16_t, std::uint64_t> jobs_of_ports;  // the last that was entered there
+};
+
+}  // namespace dove::proxy
