@@ -7,6 +7,7 @@
 
 #include "backends/node_backend.h"
 #include "listener/desk.h"
+#include "server/activity.h"
 #include "server/event_feed.h"
 #include "server/executors/executor_syncs.h"
 #include "server/job_waits.h"
@@ -30,6 +31,7 @@ struct Context {
   ExecutorSyncs syncs;
   WaysIn ways;
   Turns declaring = {};  // of calls that change declared objects
+  Activity activity = {};
 
   const core::State& state() const { return desk.state(); }
 };
