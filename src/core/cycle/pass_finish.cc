@@ -94,6 +94,8 @@ Decision over(const State& state, const Job& job, const Attempt& attempt) {
       return ends(Outcome::kCancelled, code);
     case StopReason::kTimeLimit:
       return ends(Outcome::kTimedOut, std::max(code, 1));
+    case StopReason::kIdle:
+      return ends(Outcome::kStoppedIdle, std::max(code, 1));
     case StopReason::kNodeLost:
       if (job.spec->requeue || job.requeue_requested) return again(false);
       return ends(Outcome::kNodeLost, std::max(code, 1));
