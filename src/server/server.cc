@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "server/context.h"
 #include "server/former_members.h"
+#include "server/idle/idle_sweep.h"
 #include "server/routes.h"
 #include "telemetry/clock.h"
 #include "telemetry/log.h"
@@ -54,6 +55,7 @@ struct ApiServer::Impl {
                 ExecutorSyncs(desk),
                 WaysIn(loop, options.sign_in, std::move(signer), options.public_url,
                        options.check_password)},
+        idle(context),
         routes(listener::bind_routes(context, api_routes())) {
     backend.add_routes(routes);
     if (nodes != nullptr) part_routes();
@@ -86,6 +88,7 @@ struct ApiServer::Impl {
   listener::Desk desk;
   backends::NodeBackend& backend;
   Context context;
+  IdleSweep idle;
   std::vector<listener::Route> routes;
   std::vector<listener::Route> agent_routes;  // with TLS
   std::unique_ptr<const webui::Site> site;
