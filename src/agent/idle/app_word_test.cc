@@ -68,10 +68,12 @@ class AskTest : public testing::Test {
   AskTest() {
     std::string name = std::filesystem::temp_directory_path() / "dove-app-XXXXXX";
     directory_ = mkdtemp(name.data());
+    std::filesystem::create_directory(directory_ + "/sockets");
     listener_ = ::socket(AF_UNIX, SOCK_STREAM, 0);
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
-    std::strncpy(address.sun_path, (directory_ + "/app").c_str(), sizeof address.sun_path - 1);
+    std::strncpy(address.sun_path, (directory_ + "/sockets/app").c_str(),
+                 sizeof address.sun_path - 1);
     EXPECT_EQ(::bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
     EXPECT_EQ(::listen(listener_, 8), 0);
   }
@@ -101,7 +103,8 @@ class AskTest : public testing::Test {
     });
   }
   Result<AppWord> ask(const std::string& activity, std::chrono::milliseconds limit) {
-    return ask_app(app_of(activity), ForwardTarget{{}, {directory_, directory_}}, limit);
+    return ask_app(app_of(activity), ForwardTarget{{}, {directory_, directory_ + "/sockets"}},
+                   limit);
   }
 
   std::string directory_;
