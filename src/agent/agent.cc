@@ -123,6 +123,7 @@ Result<void> Agent::start() {
   });
   if (options_.watches_health) health_->start();
   if (options_.keeps_records && options_.progress_every.count() > 0) watch_progress();
+  if (options_.keeps_records) watch_use();
   if (options_.has_ring && !uplink_.secure()) listen_for_rings();
   renew();
   look_at_networks();

@@ -26,6 +26,7 @@
 #include "agent/health/health.h"
 #include "agent/health/preflight.h"
 #include "agent/health/progress.h"
+#include "agent/idle/use_watch.h"
 #include "agent/session/clock_check.h"
 #include "agent/session/contact.h"
 #include "agent/session/relays.h"
@@ -123,7 +124,7 @@ class Agent {
   // What tasks may have here changed; the controller is told.
   void set_offer(TaskOffer offer);
   const std::optional<TaskOffer>& offer() const { return options_.offer; }
-  // What devices said a moment ago: whether they are idle.
+  // What devices said a moment ago: whether they are idle, and how much attempts use them.
   void saw(const std::vector<devices::DeviceSample>& samples);
   // Devices that are cut into slices at the moment.
   const Slices& slices() const { return cutter_.slices(); }
@@ -140,6 +141,8 @@ class Agent {
  private:
   DeviceAllocator::Plugins plugins();  // who asks which attempts live
   void watch_progress();
+  void watch_use();
+  UseWatch::Held used(const HeldAttempt& held) const;
   void load_attempts();
   void load_attempt(const std::string& directory, std::optional<LaunchOrder> order);
   void look_up_users(const std::set<std::string>& users);
@@ -244,6 +247,7 @@ class Agent {
   std::unique_ptr<Relays> relays_;
   std::unique_ptr<Health> health_;
   std::unique_ptr<ProgressWatch> progress_;
+  std::unique_ptr<UseWatch> use_;
   std::optional<FinishedAttempts> finished_;
   std::deque<protocol::Report> reports_;  // not yet acknowledged
   bool in_flight_ = false;                // a report

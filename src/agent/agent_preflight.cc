@@ -62,6 +62,7 @@ void Agent::preflight_ended(const LaunchOrder& order, const std::string& text,
 }
 
 void Agent::saw(const std::vector<devices::DeviceSample>& samples) {
+  if (use_ != nullptr) use_->saw(samples);
   device_used_mib_.clear();
   for (const devices::DeviceSample& sample : samples) {
     const double* used = sample.find(devices::Field::kMemoryUsed);

@@ -109,10 +109,35 @@ class Observations {
   virtual void add_to(telemetry::Exposition& out, const ShowsUser& shows) const = 0;
 };
 
+// Hundredths of a percent of what a job holds; unset: not measured.
+struct SeenUse {
+  std::optional<std::int32_t> mean;    // over the whole window that was asked for
+  std::optional<std::int32_t> lately;  // as it was told a moment ago
+};
+
+// What nodes and people's connections say of how a running job is used.
+struct JobUse {
+  SeenUse gpu;
+  SeenUse gpu_memory;
+  SeenUse cpu;
+  bool is_told = false;          // all of its nodes have said something a moment ago
+  bool is_app_told = false;      // so has its app
+  bool in_use = false;           // a program works in a terminal, or the app does for its user
+  Instant last_input = {};       // to the app, as it says, and to commands; 0: none
+  Instant last_connection = {};  // anything that came in by `dove port-forward`; 0: nothing
+};
+
+class UseMeter {
+ public:
+  virtual ~UseMeter() = default;
+  virtual JobUse use_of(const core::Job& job, Span window) const = 0;
+};
+
 struct NodeAccess {
   RunningWork& work;
   StepHost& steps;
   Observations& observed;
+  UseMeter& use;
 };
 
 class NodeBackend : public Backend {

@@ -218,6 +218,21 @@ TEST_F(CliTest, AJobSaysThatItHasSavedItsWork) {
   EXPECT_EQ(outcome.out, "job 7 has saved its work\n");
 }
 
+TEST_F(CliTest, AnIdleSessionSaysSoAndIsKept) {
+  server_.set("GET /v1/jobs/7", {
+  200, R"({"id":7,"name":"tab","state":"running","phase":"active",
+      "idle":{"check":"input","rule":"all","evidence":"no input for 1 h (limit 1 h)",
+      "ends_at_us" : 1000000}})"});
+  EXPECT_NE(run({"dove", "show", "7"}).out.find("no input for 1 h (limit 1 h); stopped at "),
+            std::string::npos);
+server_.set("POST /v1/jobs/7/keep", {200, R"({"id":7,"rule":"all","kept_until_us":1000000})"});
+const Outcome kept = run({"dove", "keep", "7", "--for", "4h"});
+EXPECT_EQ(kept.code, 0) << kept.err;
+EXPECT_TRUE(kept.out.starts_with("job 7 is kept until 1970-01-0")) << kept.out;
+EXPECT_EQ(json::parse(server_.requests().back().body), (json{{"for_us", 14'400'000'000}}));
+EXPECT_EQ(run({"dove", "keep", "7", "--for", "soon"}).code, 2);
+}
+
 TEST_F(CliTest, SrunInsideAJobIsAStep) {
   setenv("DOVE_JOB_ID", "7", 1);
   setenv("DOVE_JOB_TOKEN", "7.1.mac", 1);

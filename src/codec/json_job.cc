@@ -121,6 +121,21 @@ void put_start_failure(Json& object, const core::Job& job, const core::Attempt* 
   }
 }
 
+// Only of those that are idle, were stopped for it, or are kept.
+void put_idle(Json& object, const core::State& state, const core::Job& job) {
+  if (const auto idle = state.idle.find(job.id); idle != state.idle.end()) {
+    const core::IdleNotice& notice = idle->second;
+    Json& said = object["idle"] = {
+        {"check", word(notice.check)}, {"rule", notice.rule}, {"evidence", notice.evidence}};
+    put_instant(said, "observed_at", notice.observed_at);
+    put_instant(said, "ends_at", notice.ends_at);
+  }
+  const auto kept = state.kept.find(job.id);
+  if (kept != state.kept.end() && kept->second > state.now && job.phase == JobPhase::kActive) {
+    put_instant(object, "kept_until", kept->second);
+  }
+}
+
 }  // namespace
 
 void put_instant(Json& object, std::string_view name, Instant at, bool zero_counts) {
@@ -162,6 +177,7 @@ Json job_summary_json(const core::State& state, const core::Job& job) {
   put_instant(object, "started_at", attempt == nullptr ? Instant{} : attempt->started_at);
   put_instant(object, "ended_at", job.ended_at);
   put_start_failure(object, job, attempt);
+  put_idle(object, state, job);
   return object;
 }
 

@@ -81,7 +81,8 @@ std::vector<Report> one_of_each() {
       Warnings{key, {"one", "two"}},
       FindingSaid{Finding{"xid_79", Severity::kFault, Remedy::kReset, 3, "seen"}},
       Tested{true, "12 checks"},
-      RemedyOver{"reset", false, "why"}};
+      RemedyOver{"reset", false, "why"},
+      Use{key, 10, 4200, std::nullopt, 300, true, true, 42}};
 }
 
 TEST(Protocol, EachKindOfReportIsReadAsItIsWritten) {

@@ -77,6 +77,18 @@ struct Shares {
   AttemptKey key;
   std::string keeper;
 };
+// What the attempt has used here since it was told last; what could not be measured is not there.
+// The parts are hundredths of a percent of what it holds.
+struct Use {
+  AttemptKey key;
+  std::int64_t span_us = 0;                // since then
+  std::optional<std::int32_t> gpu;         // of its busiest device
+  std::optional<std::int32_t> gpu_memory;  // likewise
+  std::optional<std::int32_t> cpu;
+  bool in_use = false;    // a program works in a terminal, or the app does for its user
+  bool app_told = false;  // the app has answered since
+  std::optional<std::int64_t> unused_us;  // how long ago the app was used, as it says
+};
 // Which settings of the job have no effect on the node, and why.
 struct Warnings {
   AttemptKey key;
@@ -98,7 +110,7 @@ struct RemedyOver {
 
 using Report =
     std::variant<Prepared, Started, TaskOver, Ended, LaunchRefused, OrderRefused, StepOver,
-                 PreflightOver, Progress, Shares, Warnings, FindingSaid, Tested, RemedyOver>;
+                 PreflightOver, Progress, Shares, Warnings, FindingSaid, Tested, RemedyOver, Use>;
 
 // As it stands in a message; also how an agent keeps an end on disk.
 std::string report_text(const Report& report);

@@ -13,6 +13,7 @@ inline constexpr std::size_t kEvidence_bytes = 1024;
 inline constexpr std::size_t kCheck_bytes = 64;
 inline constexpr std::size_t kPhase_bytes = 24;
 inline constexpr std::size_t kWarningsMax = 16;
+inline constexpr std::int32_t kWhole_hundredths = 10'000;  // of a percent
 inline constexpr std::int64_t kYear_us = 366LL * 24 * 3600 * 1'000'000;
 // The most that a step's number or duration (microseconds) counts as: 10 000 times that is still a
 // 64-bit number.
@@ -20,9 +21,9 @@ inline constexpr std::int64_t kProgressMax = std::int64_t{1} << 49;
 
 // In the order of Report's types.
 inline constexpr std::array<std::string_view, std::variant_size_v<Report>> kReportKinds{
-    "prepared", "started",    "task_ended",       "ended",       "launch_failed",
-    "refused",  "step_ended", "preflight_failed", "progress",    "shares",
-    "warnings", "finding",    "tested",           "remedy_ended"};
+    "prepared", "started",    "task_ended",       "ended",        "launch_failed",
+    "refused",  "step_ended", "preflight_failed", "progress",     "shares",
+    "warnings", "finding",    "tested",           "remedy_ended", "use"};
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Prepared>& v) {
@@ -96,6 +97,23 @@ void fields(Ar& ar, typename Ar::template Of<Warnings>& v) {
   if constexpr (Ar::kReads) {
     if (v.texts.size() > kWarningsMax) v.texts.resize(kWarningsMax);
     for (std::string& text : v.texts) text.resize(std::min(text.size(), kEvidence_bytes));
+  }
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<Use>& v) {
+  fields(ar, v.key);
+  ar.clamped("span_us", v.span_us, 1, kYear_us);
+  ar.may("gpu", v.gpu);
+  ar.may("gpu_memory", v.gpu_memory);
+  ar.may("cpu", v.cpu);
+  if (Ar::kReads || v.in_use) ar.may("in_use", v.in_use);
+  if (Ar::kReads || v.app_told) ar.may("app_told", v.app_told);
+  ar.may("unused_us", v.unused_us);
+  if constexpr (Ar::kReads) {
+    for (auto* part : {&v.gpu, &v.gpu_memory, &v.cpu}) {
+      if (*part) *part = std::clamp(**part, 0, kWhole_hundredths);
+    }
+    if (v.unused_us) v.unused_us = std::clamp<std::int64_t>(*v.unused_us, 0, kYear_us);
   }
 }
 template <class Ar>

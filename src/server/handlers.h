@@ -16,6 +16,7 @@ void hold_job(Context& context, CallPtr call);
 void release_job(Context& context, CallPtr call);
 void requeue_job(Context& context, CallPtr call);
 void note_checkpoint(Context& context, CallPtr call);
+void keep_job(Context& context, CallPtr call);
 void set_job_priority(Context& context, CallPtr call);
 void signal_job(Context& context, CallPtr call);
 void why_job(Context& context, CallPtr call);

@@ -13,6 +13,7 @@
 #include "core/state/executors/placeholders.h"
 #include "server/context.h"
 #include "server/handlers.h"
+#include "server/idle/idle_sweep.h"
 #include "server/job_select.h"
 #include "server/sessions/session_app.h"
 
@@ -36,7 +37,7 @@ Result<JobQuery> read_query(const Call& call, const core::State& state) {
           "bad_parameter",
           fmt::format("there is no job state {}; states are waiting, held, active, "
                       "preparing, running, stopping, ended, and how jobs end: completed, "
-                      "failed, cancelled, timed_out, node_lost, dependency_never_met",
+                      "failed, cancelled, timed_out, stopped_idle, node_lost, dependency_never_met",
                       word.substr(0, 64)),
           "state");
     }
@@ -259,7 +260,12 @@ void why_job(Context& context, CallPtr call) {
   body["reasons"] = std::move(reasons);
   const std::string trouble = context.nodes.observed.trouble((*job)->id);
   const std::string missing = missing_placeholders(state, **job);
-  if (!trouble.empty() || !missing.empty()) body["text"] = trouble.empty() ? missing : trouble;
+  const std::string idle = idle_text(state, **job);
+  for (const std::string* text : {&idle, &trouble, &missing}) {
+    if (text->empty()) continue;
+    body["text"] = *text;
+    break;
+  }
   call->reply(200, body);
 }
 

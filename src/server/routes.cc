@@ -28,6 +28,7 @@ constexpr std::array kRoutes = {
     ApiRoute{{"POST", "/v1/jobs/{id}/release", "releaseJob"}, release_job},
     ApiRoute{{"POST", "/v1/jobs/{id}/requeue", "requeueJob"}, requeue_job},
     ApiRoute{{"POST", "/v1/jobs/{id}/checkpoint", "noteCheckpoint"}, note_checkpoint},
+    ApiRoute{{"POST", "/v1/jobs/{id}/keep", "keepJob", 4 << 10}, keep_job},
     ApiRoute{{"POST", "/v1/jobs/{id}/priority", "setJobPriority"}, set_job_priority},
     ApiRoute{{"POST", "/v1/jobs/{id}/signal", "signalJob"}, signal_job},
     ApiRoute{{"GET", "/v1/jobs/{id}/why", "whyJob"}, why_job},

@@ -12,6 +12,7 @@
 #include "notices/delivery.h"
 #include "server/context.h"
 #include "server/former_members.h"
+#include "server/idle/idle_sweep.h"
 #include "server/routes.h"
 #include "telemetry/clock.h"
 #include "telemetry/log.h"
@@ -84,6 +85,7 @@ struct ApiServer::Impl {
                 WaysIn(loop, options.sign_in, std::move(signer), options.public_url,
                        options.check_password),
                 office},
+        idle(context),
         routes(listener::bind_routes(context, api_routes())) {
     context.origins = text::SessionOrigins::parse(options.sessions_url);
     context.sessions_url = options.sessions_url;
@@ -120,6 +122,7 @@ struct ApiServer::Impl {
   backends::NodeBackend& backend;
   notices::Office office;
   Context context;
+  IdleSweep idle;
   std::vector<listener::Route> routes;
   std::vector<listener::Route> agent_routes;  // with TLS
   std::unique_ptr<const webui::Site> site;

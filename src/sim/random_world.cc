@@ -309,9 +309,16 @@ void RandomWorld::tell_progress() {
   if (one_in(10)) attempt += 1;
   if (one_in(10)) node = some_node();
   const std::int32_t ranks = 1 + number(4);
-  switch (number(4)) {
+  switch (number(7)) {
     case 0:
       return brain_.add(HangEnded{job, attempt});
+    case 4:
+      return brain_.add(IdleObserved{job, attempt, static_cast<IdleCheck>(number(3)), "all", "seen",
+                                     seconds(number(600))});
+    case 5:
+      return brain_.add(IdleEnded{job, attempt});
+    case 6:
+      return brain_.add(JobKept{job, state().now + seconds(number(600))});
     case 1:
       return brain_.add(ProgressReported{job, attempt, node, number(50), milliseconds(number(900)),
                                          static_cast<Rank>(number(ranks)), ranks,

@@ -13,6 +13,7 @@
 #include "core/state/state.h"
 #include "sim/checked_brain.h"
 #include "sim/scenario_executors.h"
+#include "sim/scenario_idle.h"
 #include "sim/scenario_words.h"
 
 namespace dove::sim {
@@ -131,6 +132,11 @@ class Runner {
     if (line.verb == "hang" || line.verb == "moves") return hang(line, options);
     TRY_ASSIGN(const bool report, take_report(line, options));
     if (report) return true;
+    const auto idle = idle_events(state(), line.verb, find_job(line.name), options);
+    if (idle.has_value()) {
+      brain_.add(*idle);
+      return true;
+    }
     const auto said = executor_events(state(), line.verb, line.name, options,
                                       [this](const std::string& job) { return find_job(job); });
     for (const Event& event : said) brain_.add(event);

@@ -172,7 +172,8 @@ class SessionTest(SessionBed):
                                bytes(byte ^ mask[index % 4] for index, byte in enumerate(text)))
             self.assertEqual(connection.recv(2 + len(text)), bytes([0x81, len(text)]) + text)
         job = self.cluster.job(session.job)
-        self.assertEqual(job["exec"]["app"], {"name": "notebook", "socket": "app", "health": "/api", "path": "/lab"})
+        self.assertEqual(job["exec"]["app"], {"name": "notebook", "socket": "app", "health": "/api", "path": "/lab",
+                                              "activity": "jupyter"})
         self.assertEqual(job["exec"]["workdir"], os.path.realpath(folder))
         self.assertEqual(job["exec"]["environment"]["MY_OWN"], "exported")
         # Nobody but the task's user enters the directory of its sockets.

@@ -94,6 +94,8 @@ class HeldAttempt {
   // batch script does not run, the command gets what the script has.
   void exec(const ExecOrder& order);
   void forward(const ForwardOrder& order);
+  // Where its task's ports and sockets are found; error not_running.
+  Result<ForwardTarget> forward_target(Rank rank) const;
   // Says again how far it is (the controller asks with a repeated order).
   void repeat_report();
   // Prepared, not told to stop, and without a barrier to wait at: its agent was killed before it
@@ -155,7 +157,6 @@ class HeldAttempt {
   void step_task_ended(std::int32_t step, Rank rank, TaskEnd end);
   void end_step_input(std::int32_t step);
   Result<TaskPlan> exec_target(const ExecOrder& order);
-  Result<ForwardTarget> forward_target(Rank rank);
   StepTaskOutput default_output(std::int32_t step, Rank rank) const;
   void settle();
   void fail(const Error& error);

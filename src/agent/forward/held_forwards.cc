@@ -10,7 +10,7 @@ void HeldAttempt::forward(const ForwardOrder& order) {
 }
 
 // A batch script's ports are those of all that it runs: its steps', too.
-Result<ForwardTarget> HeldAttempt::forward_target(Rank rank) {
+Result<ForwardTarget> HeldAttempt::forward_target(Rank rank) const {
   const Error not_running{ErrorKind::kConflict, "not_running",
                           "the task is not running, so there is nothing to connect to", ""};
   if (stage_ != Stage::kStarted || !context_.keeps_records) return not_running;

@@ -90,7 +90,8 @@ Result<int> connect_task_socket(const TaskSockets& sockets, const std::string& p
   files::Descriptor made(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
-  const std::string by_descriptor = fmt::format("/proc/self/fd/{}", socket_file.get());
+  // Side threads have descriptors of their own.
+  const std::string by_descriptor = fmt::format("/proc/thread-self/fd/{}", socket_file.get());
   std::memcpy(name.sun_path, by_descriptor.c_str(), by_descriptor.size() + 1);
   if (made.get() < 0 ||
       ::connect(made.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0) {

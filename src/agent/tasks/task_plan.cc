@@ -315,8 +315,12 @@ Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>&
 
 }  // namespace
 
+std::string attempt_mark(const std::string& node, AttemptKey key) {
+  return fmt::format("{}.{}", node, key.text());
+}
+
 std::string attempt_mark(const PlanContext& context) {
-  return fmt::format("{}.{}", context.facts.node, context.order.key.text());
+  return attempt_mark(context.facts.node, context.order.key);
 }
 
 Result<TaskPlan> plan_batch_script(const PlanContext& context) {

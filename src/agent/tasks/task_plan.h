@@ -32,6 +32,7 @@ Result<TaskPlan> plan_step_task(const PlanContext& context, const StepOrder& ste
 Result<TaskPlan> plan_batch_world(const PlanContext& context, const TaskGrant& grant);
 
 // "node1.7.1": whose memory its tasks share.
+std::string attempt_mark(const std::string& node, AttemptKey key);
 std::string attempt_mark(const PlanContext& context);
 
 // The FIFO of a task that reads what the step's client sends; it is there until the input ended.

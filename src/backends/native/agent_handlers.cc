@@ -355,6 +355,9 @@ std::vector<Event> take_apart(Agents& agents, const core::Node& node,
       agents.shares.take(state, node.id, *shares);
     } else if (const auto* warnings = std::get_if<protocol::Warnings>(&report)) {
       agents.warnings.take(state, node.id, *warnings);
+    } else if (const auto* use = std::get_if<protocol::Use>(&report)) {
+      agents.use.take(state, node.id, *use, agents.desk.loop.monotonic_us(),
+                      Instant{telemetry::now_us()});
     }
     auto event = event_of(report, state, node);
     if (const auto* progress = std::get_if<protocol::Progress>(&report)) {

@@ -29,7 +29,11 @@ Agents::Agents(listener::Desk& on_desk)
             }),
       forwards(desk.projection, links) {
   desk.on_batch([this](const listener::RecentBatch& recent) {
-    for (const Decision& decision : recent.committed->batch.decisions) progress.decided(decision);
+    for (const Decision& decision : recent.committed->batch.decisions) {
+      progress.decided(decision);
+      use.decided(decision);
+      if (const auto* end = std::get_if<EndJob>(&decision)) links.forget(end->job);
+    }
   });
   watch();
 }

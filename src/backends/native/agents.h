@@ -22,6 +22,7 @@
 #include "backends/native/relays.h"
 #include "backends/native/shares.h"
 #include "backends/native/steps/steps.h"
+#include "backends/native/use.h"
 #include "backends/native/warnings.h"
 #include "listener/desk.h"
 #include "listener/route.h"
@@ -36,6 +37,7 @@ struct Agents {
   std::string proof;
   ProgressBoard progress;
   ShareBoard shares;
+  UseBoard use;
   WarningBoard warnings;
   RefusalBoard refusals;
   Relays relays;

@@ -82,6 +82,21 @@ class NativeBackend::Notes : public Observations {
   Agents& agents_;
 };
 
+class NativeBackend::Meter : public UseMeter {
+ public:
+  explicit Meter(Agents& agents) : agents_(agents) {}
+
+  JobUse use_of(const core::Job& job, Span window) const override {
+    JobUse use = agents_.use.use_of(job, window, agents_.desk.loop.monotonic_us());
+    use.last_input = std::max(use.last_input, agents_.links.last_input(job.id, kCommand));
+    use.last_connection = agents_.links.last_input(job.id, kConnection);
+    return use;
+  }
+
+ private:
+  Agents& agents_;
+};
+
 NativeBackend::NativeBackend() = default;
 
 NativeBackend::~NativeBackend() = default;
@@ -99,9 +114,10 @@ NodeAccess NativeBackend::open(listener::Desk& desk) {
   agents_ = std::make_shared<Agents>(desk);
   work_ = std::make_unique<Work>(*agents_);
   notes_ = std::make_unique<Notes>(*agents_);
+  meter_ = std::make_unique<Meter>(*agents_);
   const std::lock_guard lock(mutex_);
   desk_ = &desk;
-  return NodeAccess{*work_, agents_->steps, *notes_};
+  return NodeAccess{*work_, agents_->steps, *notes_, *meter_};
 }
 
 void NativeBackend::add_routes(std::vector<listener::Route>& routes) {
@@ -115,6 +131,7 @@ void NativeBackend::end_streams() { agents_->end_all(); }
 void NativeBackend::close() {
   const std::lock_guard lock(mutex_);
   desk_ = nullptr;
+  meter_.reset();
   notes_.reset();
   work_.reset();
   agents_.reset();

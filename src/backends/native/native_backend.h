@@ -30,12 +30,14 @@ class NativeBackend : public NodeBackend {
  private:
   class Work;
   class Notes;
+  class Meter;
 
   std::mutex mutex_;                // guards desk_
   listener::Desk* desk_ = nullptr;  // null: orders are dropped
   std::shared_ptr<Agents> agents_;
   std::unique_ptr<Work> work_;
   std::unique_ptr<Notes> notes_;
+  std::unique_ptr<Meter> meter_;
 };
 
 }  // namespace dove::backends

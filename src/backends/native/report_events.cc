@@ -64,6 +64,7 @@ struct Reader {
   MaybeEvent operator()(const protocol::StepOver&) const { return std::nullopt; }
   MaybeEvent operator()(const protocol::Progress&) const { return std::nullopt; }
   MaybeEvent operator()(const protocol::Shares&) const { return std::nullopt; }
+  MaybeEvent operator()(const protocol::Use&) const { return std::nullopt; }
   MaybeEvent operator()(const protocol::Warnings&) const { return std::nullopt; }
 };
 

@@ -66,6 +66,14 @@ StepView read_step(const json& step) {
   return view;
 }
 
+std::string idle_line(const json& idle, bool ended) {
+  const std::string evidence = text_of(idle, "evidence");
+  const std::string rule = text_of(idle, "rule");
+  if (ended) return fmt::format("stopped by the rule {}: {}", rule, evidence);
+  return fmt::format("{}; stopped at {} by the rule {}", evidence,
+                     when_text(number_of(idle, "ends_at_us")), rule);
+}
+
 ProgressView read_progress(const json& progress) {
   ProgressView view;
   view.ranks = number_of(progress, "ranks");
@@ -301,6 +309,10 @@ JobView read_job(const json& job) {
   }
   if (job.contains("progress") && job["progress"].is_object()) {
     view.progress = read_progress(job["progress"]);
+  }
+  view.kept_until_us = number_of(job, "kept_until_us");
+  if (job.contains("idle") && job["idle"].is_object()) {
+    view.idle = idle_line(job["idle"], view.ended);
   }
   if (job.contains("shares") && job["shares"].is_object()) {
     view.shares = shares_text(job["shares"]);

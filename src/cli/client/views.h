@@ -82,6 +82,8 @@ struct JobView {
   std::vector<StepView> steps;  // of the last attempt, by number
   std::vector<ReasonView> reasons;
   ProgressView progress;
+  std::string idle;                   // why it is stopped as idle, and when; of one that was, why
+  std::int64_t kept_until_us = 0;     // 0: it is not
   std::string shares;                 // what holds its tasks to their shares of devices
   std::vector<std::string> warnings;  // of its last attempt, with the nodes that they are about
   std::string gpu_time;  // of attempts that ended: "3.2 h useful, 0.1 h lost (preempted 0.1 h)"

@@ -10,14 +10,15 @@
 namespace dove::cli {
 
 struct AppProgram {
-  const char* name;     // of the command, of the job, and of its app
-  const char* summary;  // of the command
-  const char* program;  // that --program replaces
-  const char* remedy;   // where it is missing
-  const char* operand;  // what its first argument is, for the usage line
-  const char* health;   // a path that it answers once it serves
-  const char* path;     // where a browser begins
-  bool is_python;       // `text` is for `program -c`; else for a shell, with the program as $1
+  const char* name;      // of the command, of the job, and of its app
+  const char* summary;   // of the command
+  const char* program;   // that --program replaces
+  const char* remedy;    // where it is missing
+  const char* operand;   // what its first argument is, for the usage line
+  const char* health;    // a path that it answers once it serves
+  const char* path;      // where a browser begins
+  const char* activity;  // who knows whether it is used (AppSpec)
+  bool is_python;        // `text` is for `program -c`; else for a shell, with the program as $1
   const char* text;
 };
 

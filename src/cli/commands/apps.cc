@@ -96,11 +96,14 @@ Result<jobfiles::ParsedJob> app_job(const Invocation& invocation, const AppProgr
   }
   const std::string program = invocation.get("program", app.program);
   jobfiles::Context context = local_context();
-  json body = {
-      {"command", app_command(app, program, arguments)},
-      {"name", app.name},
-      {"app",
-       {{"name", app.name}, {"socket", kAppSocket}, {"health", app.health}, {"path", app.path}}}};
+  json body = {{"command", app_command(app, program, arguments)},
+               {"name", app.name},
+               {"app",
+                {{"name", app.name},
+                 {"socket", kAppSocket},
+                 {"health", app.health},
+                 {"path", app.path},
+                 {"activity", app.activity}}}};
   context.options = job_options(invocation);
   const auto given = [&](const char* name) {
     return std::any_of(context.options.begin(), context.options.end(),

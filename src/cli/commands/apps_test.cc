@@ -28,8 +28,11 @@ TEST_F(Apps, ANotebookIsAJobWithAnApp) {
   setenv("OF_MY_SHELL", "yes", 1);
   const json body = submitted({"dove", "notebook", "--detach", "-c", "3", "-t", "60", "--",
                                "--ServerApp.root_dir=/it's $(mine)"});
-  EXPECT_EQ(body["app"],
-            (json{{"name", "notebook"}, {"socket", "app"}, {"health", "/api"}, {"path", "/lab"}}));
+  EXPECT_EQ(body["app"], (json{{"name", "notebook"},
+                               {"socket", "app"},
+                               {"health", "/api"},
+                               {"path", "/lab"},
+                               {"activity", "jupyter"}}));
   EXPECT_EQ(body["name"], "notebook");
   EXPECT_EQ(body["time_limit_s"], 3600);
   EXPECT_EQ(body["environment"]["OF_MY_SHELL"], "yes");

@@ -1,4 +1,4 @@
-// dove cancel, checkpoint, hold, release, requeue, priority: what a person does to jobs.
+// dove cancel, checkpoint, hold, keep, release, requeue, priority: what a person does to jobs.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -11,6 +11,7 @@
 #include "cli/families.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/table.h"
+#include "cli/terminal/times.h"
 
 namespace dove::cli {
 namespace {
@@ -73,6 +74,25 @@ Result<int> run_checkpoint(const Invocation& given) {
   return for_each_job(invocation, "checkpoint", json::object(), "has saved its work");
 }
 
+Result<int> run_keep(const Invocation& invocation) {
+  json body = json::object();
+  if (invocation.has("for")) {
+    const auto span_us = parse_span_us(invocation.get("for"));
+    if (!span_us || *span_us <= 0) {
+      return usage_error("--for is a length of time: 30m, 4h, 1d");
+    }
+    body["for_us"] = *span_us;
+  }
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  for (const std::string& id : invocation.operands) {
+    TRY_ASSIGN(const json kept, api.send("POST", job_target(id, "/keep"), body));
+    if (invocation.has("quiet")) continue;
+    print(
+        fmt::format("job {} is kept until {}\n", id, zoned_text(number_of(kept, "kept_until_us"))));
+  }
+  return kExitOk;
+}
+
 CommandSpec spec_of(const std::string& name, const std::string& summary,
                     const std::string& description) {
   CommandSpec spec;
@@ -113,8 +133,14 @@ std::vector<Command> job_action_commands() {
   checkpoint.operands = "[JOB]";
   checkpoint.operands_min = 0;
   checkpoint.operands_max = 1;
+  CommandSpec keep = spec_of(
+      "keep", "Keep sessions that would be ended because nobody uses them",
+      "For as long as the cluster's rule about idle sessions allows, or less. The lifetime\n"
+      "of a session stays as it is.");
+  keep.options.push_back({"for", 0, "SPAN", "how long: 30m, 4h"});
   return {
       {checkpoint, guarded("checkpoint", run_checkpoint)},
+      {keep, guarded("keep", run_keep)},
       {cancel, guarded("cancel", run_cancel)},
       simple("hold", "Keep waiting jobs from starting", "", "held"),
       simple("release", "Let held jobs start", "", "released"),

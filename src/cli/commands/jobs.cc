@@ -119,7 +119,8 @@ Table jobs_table(const std::vector<JobView>& jobs, Format format) {
     const std::vector<std::string> nodes = job.nodes();
     row.push_back(
         {nodes.empty() ? std::to_string(job.nodes_asked) : text::fold_sorted_hostlist(nodes), ""});
-    row.push_back({job.waiting() || job.ended ? reason_of(job) : "", ""});
+    const bool has_reasons = job.waiting() || job.ended;
+    row.push_back({has_reasons ? reason_of(job) : job.idle.empty() ? "" : "idle: " + job.idle, ""});
     table.add(std::move(row));
   }
   return table;

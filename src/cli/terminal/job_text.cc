@@ -167,6 +167,8 @@ std::string job_text(const JobView& job, std::int64_t now_us, bool colours) {
   line(out, "Reservation", job.reservation);
   line(out, "Progress", progress_line(job.progress));
   line(out, "Hangs", job.progress.hang);
+  line(out, "Idle", job.idle);
+  if (job.kept_until_us != 0) line(out, "Kept", "until " + when_text(job.kept_until_us));
   line(out, "Share", job.shares);
   for (const std::string& warning : job.warnings) line(out, "Warning", warning);
   line(out, "GPU time", job.gpu_time);

@@ -11,6 +11,8 @@
 namespace dove::core {
 namespace {
 
+constexpr Span kWindowMax = seconds(7 * 86'400);  // of an idle rule: so many measurements are kept
+
 constexpr std::ptrdiff_t kKeysOfOneMax = 100;
 constexpr std::size_t kNamedMax = 3;
 
@@ -82,7 +84,40 @@ Result<void> check(const State& state, const Executor& executor) {
   return {};
 }
 
+Error bad_rule(std::string message, std::string field) {
+  return Error{ErrorKind::kInvalid, "bad_idle_rule", std::move(message), std::move(field)};
+}
+
+Result<void> check_use(const IdleRule& rule) {
+  bool looks = false;
+  for (const auto& [percent, field] : {std::pair{rule.gpu_percent, "gpu_percent"},
+                                       {rule.gpu_memory_percent, "gpu_memory_percent"},
+                                       {rule.cpu_percent, "cpu_percent"}}) {
+    if (percent == 0)
+      return bad_rule("nothing is below 0 %: give 1 to 100, or leave it out", field);
+    looks = looks || percent > 0;
+  }
+  if (looks && rule.window.us <= 0) {
+    return bad_rule("say over which time use is averaged: window: 30m", "window");
+  }
+  if (!looks && rule.window.us > 0) {
+    return bad_rule("say of what little is used: gpu_percent, gpu_memory_percent or cpu_percent",
+                    "window");
+  }
+  if (rule.window > kWindowMax) return bad_rule("a window has at most 7 days", "window");
+  return {};
+}
+
 Result<void> check(const State& state, const IdleRule& rule) {
+  TRY(check_use(rule));
+  const bool looks = rule.no_input_for.us > 0 || rule.window.us > 0 || rule.lifetime.us > 0;
+  if (!looks && !rule.exempt) {
+    return bad_rule("it looks at nothing: give no_input_for, window or lifetime, or exempt: true",
+                    "no_input_for");
+  }
+  if (rule.lifetime.us > 0 && rule.warning >= rule.lifetime) {
+    return bad_rule("the warning is to come before the lifetime is over: it is shorter", "warning");
+  }
   for (const std::string& project : rule.projects) {
     TRY(check_known(state.projects, project, "project"));
   }

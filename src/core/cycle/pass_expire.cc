@@ -1,5 +1,6 @@
 // The pass kExpire: what was due by now. Nodes whose fence is over are lost; attempts are stopped
-// for an outage, their time limit, or an order that was not answered; waiting jobs miss deadlines.
+// for an outage, their time limit, being idle, or an order that was not answered; waiting jobs miss
+// deadlines.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "core/cycle/passes.h"
 #include "core/cycle/wake.h"
 #include "core/place/reservation.h"
+#include "core/state/sessions.h"
 
 namespace dove::core {
 namespace {
@@ -24,6 +26,8 @@ void expire_job(Cycle& cycle, const Job& job) {
     cycle.emit(Stop{job.id, attempt, StopReason::kPreempted, Purpose::kOutage});
   } else if (time_limit_at(cycle.state, job) <= now) {
     cycle.emit(Stop{job.id, attempt, StopReason::kTimeLimit});
+  } else if (idle_stop_at(cycle.state, job) <= now) {
+    cycle.emit(Stop{job.id, attempt, StopReason::kIdle});
   } else if (deadline_at(cycle.state, job) <= now) {
     cycle.emit(Stop{job.id, attempt, StopReason::kLaunchFailed});
   } else if (placeholders_at(cycle.state, job) <= now) {

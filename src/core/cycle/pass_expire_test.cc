@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "core/cycle/decide_fixture.h"
+#include "core/cycle/next_wake.h"
 #include "core/nodes/contact.h"
 
 namespace dove::core {
@@ -38,6 +39,23 @@ TEST(PassExpire, ANodeIsLostWhenItsFenceIsOver) {
   EXPECT_TRUE(decide_for<DeclareNodeLost>(cluster).empty());
   cluster.pass(Span{1});
   EXPECT_EQ(decide_for<DeclareNodeLost>(cluster).size(), 1u);
+}
+
+TEST(PassExpire, AnIdleJobIsStoppedWhenItsWarningIsOverAndEndsForIt) {
+  TestCluster cluster(1);
+  const JobId job = cluster.submit_and_start();
+  cluster.tell(IdleObserved{job, 1, IdleCheck::kUse, "all", "GPU at 0 %", seconds(60)});
+  cluster.pass(Span{seconds(60).us - 1});
+  EXPECT_TRUE(decide_for<Stop>(cluster).empty());
+  EXPECT_EQ(wake_at(cluster.state), cluster.state.now + Span{1});
+  cluster.pass(Span{1});
+  const auto stopped = decide_for<Stop>(cluster);
+  ASSERT_EQ(stopped.size(), 1u);
+  EXPECT_EQ(stopped[0].reason, StopReason::kIdle);
+  cluster.leave(job);
+  const auto ended = decide_for<EndJob>(cluster);
+  ASSERT_EQ(ended.size(), 1u);
+  EXPECT_EQ(ended[0].outcome, Outcome::kStoppedIdle);
 }
 
 TEST(PassExpire, AWaitingJobMissesItsDeadline) {

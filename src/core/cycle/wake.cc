@@ -7,6 +7,7 @@
 #include "core/state/books.h"
 #include "core/state/dependency.h"
 #include "core/state/executors/placeholders.h"
+#include "core/state/sessions.h"
 
 namespace dove::core {
 
@@ -45,7 +46,7 @@ Instant wake_of(const State& state, const Job& job, const Singletons* index) {
       if (job.attempts.back().stage == Stage::kStopping) return kNever;
       return std::min({time_limit_at(state, job), deadline_at(state, job),
                        placeholders_at(state, job), outage_stop_at(state, job),
-                       victim_wake(state, job)});
+                       idle_stop_at(state, job), victim_wake(state, job)});
     case JobPhase::kEnded:
       return kNever;
   }

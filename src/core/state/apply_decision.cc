@@ -233,7 +233,7 @@ class DecisionFold {
     }
     set_stage(state_, attempt, Stage::kEnded);
     end_hang(state_, job.id);
-    end_idle(state_, job.id);
+    if (attempt.stop_reason != StopReason::kIdle) end_idle(state_, job.id);  // else it says why
     state_.changes.touch(job.id);
   }
 

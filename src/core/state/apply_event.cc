@@ -35,6 +35,7 @@ class EventFold {
         state_.changes.touch(id);
       }
     }
+    renew_idle(state_);
   }
 
   void operator()(const TimeReached&) {}

@@ -268,9 +268,10 @@ std::optional<std::string> find_broken_invariant(const State& state) {
   }
   for (const auto& [id, idle] : state.idle) {
     const Job* job = state.find_job(id);
-    if (job == nullptr || job->phase != JobPhase::kActive ||
-        job->attempts.back().number != idle.attempt) {
-      return fmt::format("job {} is idle and not active", id.value);
+    if (job == nullptr || job->attempts.empty() || job->attempts.back().number != idle.attempt ||
+        (job->phase != JobPhase::kActive &&
+         job->attempts.back().stop_reason != StopReason::kIdle)) {
+      return fmt::format("job {} is idle, not active, and did not end for it", id.value);
     }
   }
   if (auto broken = check_usage("user", state.usage_by_user, sums.users)) return broken;

@@ -1,5 +1,7 @@
 #include "core/state/sessions.h"
 
+#include <algorithm>
+
 namespace dove::core {
 
 void fold_idle(State& state, const Job& job, const IdleObserved& event) {
@@ -11,6 +13,20 @@ void fold_idle(State& state, const Job& job, const IdleObserved& event) {
 }
 
 void end_idle(State& state, JobId job) { state.idle.erase(job); }
+
+// The warning is what the rule says, so that it does not grow with each start.
+void renew_idle(State& state) {
+  for (auto& [job, notice] : state.idle) {
+    const auto rule = state.idle_rules.find(notice.rule);
+    if (notice.check == IdleCheck::kLifetime || rule == state.idle_rules.end()) continue;
+    notice.ends_at = std::max(notice.ends_at, state.now + rule->second.warning);
+  }
+}
+
+Instant idle_stop_at(const State& state, const Job& job) {
+  const auto notice = state.idle.find(job.id);
+  return notice == state.idle.end() ? kNever : notice->second.ends_at;
+}
 
 void fold_kept(State& state, const Job& job, const JobKept& event) {
   if (job.phase == JobPhase::kEnded || event.until <= state.now) return;

@@ -13,6 +13,11 @@ namespace dove::core {
 void fold_idle(State& state, const Job& job, const IdleObserved& event);
 // Without a notice nothing changes.
 void end_idle(State& state, JobId job);
+// The controller started: whoever was warned could not be heard, and has as long again as the
+// warning was. A lifetime ends when it was said.
+void renew_idle(State& state);
+// When the active job is stopped for it; kNever: it is not idle.
+Instant idle_stop_at(const State& state, const Job& job);
 // Of a job that has ended, or an instant that has passed: changes nothing.
 void fold_kept(State& state, const Job& job, const JobKept& event);
 void fold_shared(State& state, const Job& job, const JobShared& event);

@@ -56,7 +56,7 @@ struct Hang {
   Instant at;
 };
 
-// A running job that is idle: see IdleObserved.
+// A running job that is idle: see IdleObserved. Once it was stopped for that, why.
 struct IdleNotice {
   AttemptNumber attempt = 0;
   IdleCheck check = IdleCheck::kInput;
@@ -273,7 +273,7 @@ struct State {
   bool counts_models = false;
   std::map<JobId, PromiseRecord> promises;  // of waiting jobs
   std::map<JobId, Hang> hangs;              // of active jobs, until a rank tells of a step
-  std::map<JobId, IdleNotice> idle;         // of active jobs, until somebody uses or keeps them
+  std::map<JobId, IdleNotice> idle;         // until somebody uses or keeps the job; see above
   std::map<JobId, Instant> kept;            // until when no rule but that of lifetime ends them
   std::map<JobId, std::vector<std::string>> shared;  // who else may enter the job's app
   // While placement goes by turns (core/place/score_board.h): where the last job that is placed by

@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr char kWhat[] = "command";
+constexpr const char* kWhat = kCommand;
 constexpr std::size_t kFirstBytesMax = 256 << 10;
 constexpr std::int32_t kSizeMax = 65'535;      // of a terminal
 constexpr std::size_t kProgramBytesMax = 256;  // of its name, in the log

@@ -9,7 +9,7 @@
 namespace dove::backends {
 namespace {
 
-constexpr char kWhat[] = "connection";
+constexpr const char* kWhat = kConnection;
 
 }  // namespace
 

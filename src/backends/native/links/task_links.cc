@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "codec/json.h"
+#include "telemetry/clock.h"
 #include "wire/secret.h"
 
 namespace dove::backends {
@@ -42,9 +43,11 @@ TaskLinkPtr TaskLinks::open(const CallPtr& call, JobId job, std::string what, On
     }
     if (held->agent != nullptr) held->agent->send_text(text);
   };
-  callbacks.on_bytes = [weak](std::string_view bytes) {
+  callbacks.on_bytes = [this, weak](std::string_view bytes) {
     const TaskLinkPtr held = weak.lock();
-    if (held != nullptr && held->agent != nullptr) held->agent->send_bytes(bytes);
+    if (held == nullptr || held->agent == nullptr) return;
+    inputs_[{held->job, held->what}] = Instant{telemetry::now_us()};
+    held->agent->send_bytes(bytes);
   };
   callbacks.on_closed = [this, weak](const Error&) {
     if (const TaskLinkPtr held = weak.lock()) end(held, "the client is gone");
@@ -141,6 +144,15 @@ void TaskLinks::end(const TaskLinkPtr& link, const std::string& why) {
   }
   link->timer.cancel();
   links_.erase(link->id);
+}
+
+Instant TaskLinks::last_input(JobId job, const std::string& what) const {
+  const auto found = inputs_.find({job, what});
+  return found == inputs_.end() ? Instant{} : found->second;
+}
+
+void TaskLinks::forget(JobId job) {
+  std::erase_if(inputs_, [job](const auto& entry) { return entry.first.first == job; });
 }
 
 void TaskLinks::close_all() {

@@ -21,6 +21,10 @@
 
 namespace dove::backends {
 
+// What links are for.
+constexpr const char kCommand[] = "command";
+constexpr const char kConnection[] = "connection";
+
 struct TaskLink {
   std::string id;    // that its agent is told, and nobody can guess
   std::string what;  // it is for, in messages: "command", "connection"
@@ -53,6 +57,10 @@ class TaskLinks {
   void fail(const TaskLinkPtr& link, const Error& error);
   void close_all();
 
+  // When a client's bytes last came for a link of that kind to the job; 0: never.
+  Instant last_input(JobId job, const std::string& what) const;
+  void forget(JobId job);
+
   bool has(const TaskLinkPtr& link) const { return links_.count(link->id) != 0; }
   std::size_t count(const std::string& what) const;
   std::size_t count(JobId job, const std::string& what) const;
@@ -63,7 +71,8 @@ class TaskLinks {
   wire::Loop& loop_;
   AgentSessions& sessions_;
   listener::OpenAccess& access_;
-  std::map<std::string, TaskLinkPtr> links_;  // by id
+  std::map<std::string, TaskLinkPtr> links_;                 // by id
+  std::map<std::pair<JobId, std::string>, Instant> inputs_;  // of jobs that are not forgotten
 };
 
 }  // namespace dove::backends

@@ -1,0 +1,35 @@
+// AppWord: what a session's program itself says of its use.
+//
+// It is asked over its own socket or port, as its user's browser would be, and is not trusted: what
+// it says concerns its own job alone. Blocks, for `limit` at most: on a side thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/forward/forward_session.h"
+#include "base/result.h"
+#include "model/exec.h"
+
+namespace dove::agent {
+
+struct AppWord {
+  bool in_use = false;       // it computes for its user: a busy kernel
+  std::int64_t last_us = 0;  // when it was last used, by this machine's clock; 0: it does not say
+};
+
+// The paths that answer, in the order in which they are asked; none: AppSpec::activity is "".
+std::vector<std::string> activity_paths(const AppSpec& app);
+// What the bodies of the answers mean. Errors: bad_answer.
+Result<AppWord> read_app_word(const AppSpec& app, const std::vector<std::string>& bodies);
+// The body of an answer to a GET; of anything but 200 an error: bad_answer.
+Result<std::string> body_of_answer(std::string_view answer);
+
+// REQUIRES: a side thread. Errors: those above, of the connection, and kTimeout.
+Result<AppWord> ask_app(const AppSpec& app, const ForwardTarget& target,
+                        std::chrono::milliseconds limit);
+
+}  // namespace dove::agent

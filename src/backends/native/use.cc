@@ -1,0 +1,123 @@
+#include "backends/native/use.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "backends/native/sync_plan.h"
+
+namespace dove::backends {
+namespace {
+
+// Of the window so much may be missing: its ends do not meet those of points.
+constexpr std::int64_t kMissing_percent = 10;
+
+std::optional<std::int32_t> together(std::optional<std::int32_t> a, std::int64_t a_us,
+                                     std::optional<std::int32_t> b, std::int64_t b_us) {
+  if (!a || !b) return std::nullopt;
+  return static_cast<std::int32_t>((*a * a_us + *b * b_us) /
+                                   std::max<std::int64_t>(a_us + b_us, 1));
+}
+
+}  // namespace
+
+void UseBoard::take(const core::State& state, NodeId node, const protocol::Use& said,
+                    std::int64_t now_us, Instant now) {
+  const auto [id, attempt] = said.key;
+  const core::Job* job = state.find_job(id);
+  const bool runs_here = job != nullptr && job->phase == JobPhase::kActive &&
+                         job->attempts.back().number == attempt &&
+                         find_placement(state, id, attempt, node) != nullptr;
+  if (!runs_here) return;
+  OfJob& of = jobs_[id];
+  if (of.attempt != attempt) of = OfJob{attempt, {}};
+  OfNode& here = of.nodes[node];
+  // What was measured while nobody could be told is told for the time since then alone.
+  here.points.push_back({now_us, said.span_us, {said.gpu, said.gpu_memory, said.cpu}});
+  make_room(here.points);
+  here.in_use = said.in_use;
+  if (said.app_told) here.app_told_us = now_us;
+  if (said.in_use) here.last_input = now;
+  if (said.unused_us) {
+    here.last_input = std::max(here.last_input, Instant{now.us - *said.unused_us});
+  }
+}
+
+void UseBoard::decided(const Decision& decision) {
+  const auto* requeue = std::get_if<Requeue>(&decision);
+  const auto* end = std::get_if<EndJob>(&decision);
+  if (requeue == nullptr && end == nullptr) return;
+  jobs_.erase(requeue != nullptr ? requeue->job : end->job);
+}
+
+// The older half is told in half as many points.
+void UseBoard::make_room(std::deque<Point>& points) {
+  if (points.size() <= kPoints_max) return;
+  std::deque<Point> fewer;
+  const std::size_t half = points.size() / 4 * 2;
+  for (std::size_t i = 0; i < half; i += 2) {
+    const Point& a = points[i];
+    const Point& b = points[i + 1];
+    Point both{b.end_us, b.end_us - a.end_us + a.span_us, {}};
+    for (std::size_t part = 0; part < kParts; ++part) {
+      both.parts[part] = together(a.parts[part], a.span_us, b.parts[part], b.span_us);
+    }
+    fewer.push_back(both);
+  }
+  fewer.insert(fewer.end(), points.begin() + static_cast<std::ptrdiff_t>(half), points.end());
+  points = std::move(fewer);
+}
+
+// Until the last point. Nothing: a part of the window was not measured.
+UseBoard::Part UseBoard::mean(const std::deque<Point>& points, std::size_t part, Span window) {
+  const std::int64_t begin_us = points.back().end_us - window.us;
+  std::int64_t covered_us = 0;
+  std::int64_t sum = 0;
+  for (auto point = points.rbegin(); point != points.rend(); ++point) {
+    const std::int64_t from_us = std::max(point->end_us - point->span_us, begin_us);
+    if (point->end_us <= begin_us) break;
+    if (!point->parts[part]) return std::nullopt;
+    covered_us += point->end_us - from_us;
+    sum += *point->parts[part] * (point->end_us - from_us);
+  }
+  const std::int64_t least_us = window.us / 100 * (100 - kMissing_percent);
+  if (covered_us <= 0 || covered_us < least_us) return std::nullopt;
+  return static_cast<std::int32_t>(sum / covered_us);
+}
+
+JobUse UseBoard::use_of(const core::Job& job, Span window, std::int64_t now_us) const {
+  JobUse use;
+  const auto found = jobs_.find(job.id);
+  if (found == jobs_.end() || job.phase != JobPhase::kActive ||
+      job.attempts.back().number != found->second.attempt) {
+    return use;
+  }
+  const std::array<SeenUse*, kParts> parts{&use.gpu, &use.gpu_memory, &use.cpu};
+  for (SeenUse* part : parts) *part = {0, 0};
+  use.is_told = true;
+  for (const core::PlacementRecord& record : job.attempts.back().placements) {
+    const auto at = found->second.nodes.find(record.placement->node);
+    if (at == found->second.nodes.end() || !is_fresh(at->second.points.back(), now_us)) {
+      return JobUse{};
+    }
+    const OfNode& node = at->second;
+    const bool has_gpus = !record.placement->devices.empty();
+    for (std::size_t i = 0; i < kParts; ++i) {
+      if (i < 2 && !has_gpus) continue;
+      const Part mean_here = mean(node.points, i, window);
+      const Part& lately_here = node.points.back().parts[i];
+      SeenUse& all = *parts[i];
+      all.mean =
+          all.mean && mean_here ? std::optional(std::max(*all.mean, *mean_here)) : std::nullopt;
+      all.lately = all.lately && lately_here ? std::optional(std::max(*all.lately, *lately_here))
+                                             : std::nullopt;
+    }
+    use.in_use = use.in_use || node.in_use;
+    use.last_input = std::max(use.last_input, node.last_input);
+    const bool said = node.app_told_us > 0 &&
+                      is_fresh({node.app_told_us, node.points.back().span_us, {}}, now_us);
+    use.is_app_told = use.is_app_told || said;
+  }
+  return use;
+}
+
+}  // namespace dove::backends

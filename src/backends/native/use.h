@@ -1,0 +1,65 @@
+// UseBoard: what running jobs use of what they hold, as their nodes tell again and again.
+//
+// In memory only: after a restart it is gathered anew, and until a window is full there is no mean
+// over it. At most kPoints_max points of each job and node are kept, the older ones together. What
+// a node says concerns only jobs that it runs. Loop thread only.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+
+#include "backends/node_backend.h"
+#include "core/state/state.h"
+#include "model/event.h"
+#include "protocol/reports.h"
+
+namespace dove::backends {
+
+class UseBoard {
+ public:
+  static constexpr std::size_t kPoints_max = 512;
+  // What was told so long ago says nothing of now, unless it is told seldom.
+  static constexpr std::int64_t kFresh_us = 60'000'000;
+
+  // What concerns an attempt that does not run there is dropped. `now_us` never goes back.
+  void take(const core::State& state, NodeId node, const protocol::Use& said, std::int64_t now_us,
+            Instant now);
+  // A decision that was just folded: the attempt is over with it.
+  void decided(const Decision& decision);
+  // The most of its nodes, by part. All but what people's connections say.
+  JobUse use_of(const core::Job& job, Span window, std::int64_t now_us) const;
+
+ private:
+  static constexpr std::size_t kParts = 3;  // GPU, GPU memory, CPU
+  using Part = std::optional<std::int32_t>;
+  struct Point {
+    std::int64_t end_us = 0;
+    std::int64_t span_us = 0;
+    std::array<Part, kParts> parts;
+  };
+  struct OfNode {
+    std::deque<Point> points;  // at least one
+    bool in_use = false;
+    std::int64_t app_told_us = 0;  // 0: never
+    Instant last_input;
+  };
+  struct OfJob {
+    AttemptNumber attempt = 0;
+    std::map<NodeId, OfNode> nodes;
+  };
+
+  static bool is_fresh(const Point& point, std::int64_t now_us) {
+    return point.end_us + std::max(kFresh_us, 3 * point.span_us) >= now_us;
+  }
+  static void make_room(std::deque<Point>& points);
+  static Part mean(const std::deque<Point>& points, std::size_t part, Span window);
+
+  std::map<JobId, OfJob> jobs_;
+};
+
+}  // namespace dove::backends

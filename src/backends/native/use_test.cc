@@ -1,0 +1,95 @@
+#include "backends/native/use.h"
+
+#include <gtest/gtest.h>
+
+#include "core/state/cluster_fixture.h"
+
+namespace dove::backends {
+namespace {
+
+constexpr std::int64_t kSecond_us = 1'000'000;
+
+class UseBoardTest : public testing::Test {
+ protected:
+  // At `s` seconds by the controller, of the ten before.
+  void tell(std::int64_t s, std::optional<std::int32_t> gpu, std::uint32_t node = 1) {
+    protocol::Use said;
+    said.key = {job, 1};
+    said.span_us = 10 * kSecond_us;
+    said.gpu = gpu;
+    said.gpu_memory = 100;
+    said.cpu = 200;
+    board.take(cluster.state, NodeId(node), said, s * kSecond_us, Instant{s * kSecond_us});
+  }
+  JobUse seen(std::int64_t s, std::int64_t window_s = 60) const {
+    return board.use_of(cluster.job(job), seconds(window_s), s * kSecond_us);
+  }
+
+  core::TestCluster cluster{2, {.gpus = 1}};
+  JobId job = cluster.submit_and_start({.gpus = 1});
+  UseBoard board;
+};
+
+TEST_F(UseBoardTest, TheMeanIsOfTheWholeWindowOrOfNone) {
+  for (std::int64_t s = 10; s <= 50; s += 10) tell(s, 1000);
+  EXPECT_FALSE(seen(50).gpu.mean) << "50 of 60 s";
+  EXPECT_EQ(seen(50).gpu.lately, 1000);
+  tell(60, 0);
+  EXPECT_EQ(seen(60).gpu.mean, 833);
+  EXPECT_EQ(seen(60).gpu.lately, 0);
+  EXPECT_EQ(seen(60).cpu.mean, 200);
+  EXPECT_EQ(seen(60, 10).gpu.mean, 0);
+}
+
+TEST_F(UseBoardTest, WhatWasNotMeasuredIsNotKnown) {
+  for (std::int64_t s = 10; s <= 60; s += 10) tell(s, s == 30 ? std::nullopt : std::optional(0));
+  EXPECT_FALSE(seen(60).gpu.mean);
+  EXPECT_EQ(seen(60, 20).gpu.mean, 0);
+  tell(100, 0);
+  EXPECT_FALSE(seen(100, 60).gpu.mean) << "30 s were told to nobody";
+  EXPECT_FALSE(seen(161).is_told) << "too long ago";
+  EXPECT_FALSE(seen(161).gpu.lately);
+}
+
+TEST_F(UseBoardTest, OfAGangTheBusiestNodeCountsAndNoneMayBeSilent) {
+  job = cluster.submit_and_start({.gpus = 1, .tasks = 2}, {1, 2});
+  // Node 1 has one device, which the first job holds: the second has none there.
+  tell(60, 0, 1);
+  EXPECT_FALSE(seen(60, 10).is_told);
+  tell(60, 900, 2);
+  EXPECT_TRUE(seen(60, 10).is_told);
+  EXPECT_EQ(seen(60, 10).gpu.mean, 900);
+}
+
+TEST_F(UseBoardTest, PointsBecomeFewerAndTheirMeanStays) {
+  std::int64_t s = 0;
+  for (int i = 0; i < 3000; ++i) tell(s += 10, i % 2 == 0 ? 100 : 300);
+  const auto day = seen(s, 20'000).gpu.mean;
+  ASSERT_TRUE(day);
+  EXPECT_NEAR(*day, 200, 2);
+}
+
+TEST_F(UseBoardTest, OthersAttemptsAreNotTheNodesToTellOf) {
+  tell(60, 0, 2);
+  EXPECT_FALSE(seen(60, 10).is_told);
+  tell(60, 0, 1);
+  EXPECT_TRUE(seen(60, 10).is_told);
+  board.decided(EndJob{job, Outcome::kCompleted, 0});
+  EXPECT_FALSE(seen(60, 10).is_told);
+}
+
+TEST_F(UseBoardTest, TheAppsWordIsAnInstant) {
+  protocol::Use said;
+  said.key = {job, 1};
+  said.span_us = 10 * kSecond_us;
+  said.app_told = true;
+  said.unused_us = 7 * kSecond_us;
+  board.take(cluster.state, NodeId(1), said, 0, Instant{100 * kSecond_us});
+  EXPECT_EQ(seen(0).last_input, Instant{93 * kSecond_us});
+  EXPECT_FALSE(seen(0).is_app_told) << "0 is never";
+  board.take(cluster.state, NodeId(1), said, 1, Instant{100 * kSecond_us});
+  EXPECT_TRUE(seen(1).is_app_told);
+}
+
+}  // namespace
+}  // namespace dove::backends

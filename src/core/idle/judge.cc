@@ -1,0 +1,204 @@
+#include "core/idle/judge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
+
+namespace dove::core {
+namespace {
+
+constexpr std::int32_t kHundredths = 100;  // of a percent
+
+enum class Low : std::uint8_t { kYes, kNo, kUnknown };
+
+struct Condition {
+  IdleCheck check = IdleCheck::kInput;
+  Low low = Low::kUnknown;
+  std::string evidence;
+};
+
+bool names(const std::vector<std::string>& list, const std::string& name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+// 0: it does not concern the job.
+int specificity(const IdleRule& rule, const JobSpec& spec) {
+  if (names(rule.users, spec.user)) return 3;
+  if (!spec.project.empty() && names(rule.projects, spec.project)) return 2;
+  return rule.users.empty() && rule.projects.empty() ? 1 : 0;
+}
+
+Condition input_condition(const IdleRule& rule, const IdleFacts& facts, Instant now) {
+  Condition condition;
+  if (facts.in_use) {
+    condition.low = Low::kNo;
+    return condition;
+  }
+  if (facts.notice) {
+    const bool was_used = facts.last_input > facts.notice->observed_at;
+    condition.low = was_used                                  ? Low::kNo
+                    : facts.input_known || facts.is_gathering ? Low::kYes
+                                                              : Low::kUnknown;
+    return condition;
+  }
+  const Span unused = now - std::max({facts.started_at, facts.last_input, facts.watched_since});
+  if (unused < rule.no_input_for) {
+    condition.low = Low::kNo;
+    return condition;
+  }
+  condition.low = facts.input_known ? Low::kYes : Low::kUnknown;
+  condition.evidence = fmt::format("no input for {} (limit {})", idle_span_text(unused),
+                                   idle_span_text(rule.no_input_for));
+  return condition;
+}
+
+Condition use_condition(const IdleRule& rule, const IdleFacts& facts, std::string_view what,
+                        const MeasuredUse& use, std::int32_t percent) {
+  Condition condition{IdleCheck::kUse, Low::kUnknown, ""};
+  const std::int32_t limit = percent * kHundredths;
+  if (use.lately.value_or(0) >= limit || use.mean.value_or(0) >= limit) {
+    condition.low = Low::kNo;
+    return condition;
+  }
+  if (facts.notice) {
+    const bool stands = use.lately.has_value() || facts.is_gathering;
+    condition.low = stands ? Low::kYes : Low::kUnknown;
+    return condition;
+  }
+  if (!use.mean || !use.lately) return condition;
+  condition.low = Low::kYes;
+  condition.evidence =
+      fmt::format("{} at {}.{:02} % for {} (limit {} %)", what, *use.mean / kHundredths,
+                  *use.mean % kHundredths, idle_span_text(rule.window), percent);
+  return condition;
+}
+
+std::vector<Condition> conditions_of(const IdleRule& rule, const IdleFacts& facts, Instant now) {
+  std::vector<Condition> conditions;
+  if (rule.no_input_for.us > 0 && facts.is_session) {
+    conditions.push_back(input_condition(rule, facts, now));
+  }
+  if (rule.window.us <= 0) return conditions;
+  const auto add = [&](std::string_view what, const MeasuredUse& use, std::int32_t percent) {
+    if (percent < 0) return;
+    conditions.push_back(use_condition(rule, facts, what, use, percent));
+  };
+  if (facts.holds_gpus) {
+    add("GPU", facts.gpu, rule.gpu_percent);
+    add("GPU memory", facts.gpu_memory, rule.gpu_memory_percent);
+  }
+  add("CPU", facts.cpu, rule.cpu_percent);
+  return conditions;
+}
+
+Low all_together(const IdleRule& rule, const std::vector<Condition>& conditions) {
+  const auto some = [&](Low low) {
+    return std::any_of(conditions.begin(), conditions.end(),
+                       [&](const Condition& condition) { return condition.low == low; });
+  };
+  if (conditions.empty()) return Low::kNo;
+  if (rule.any && some(Low::kYes)) return Low::kYes;
+  if (!rule.any && some(Low::kNo)) return Low::kNo;
+  if (some(Low::kUnknown)) return Low::kUnknown;
+  return some(Low::kNo) ? Low::kNo : Low::kYes;
+}
+
+std::string together(const std::vector<Condition>& conditions) {
+  std::string text;
+  for (const Condition& condition : conditions) {
+    if (condition.low != Low::kYes) continue;
+    text += (text.empty() ? "" : "; ") + condition.evidence;
+  }
+  return text;
+}
+
+IdleVerdict warned(const IdleNotice& notice, Instant now) {
+  return {notice.ends_at <= now ? IdleStanding::kDue : IdleStanding::kWarned, notice.check,
+          notice.ends_at, ""};
+}
+
+// Nothing: its lifetime is not nearly over, or something else ends it before.
+std::optional<IdleVerdict> lifetime_verdict(const IdleRule& rule, const IdleFacts& facts,
+                                            Instant now) {
+  if (rule.lifetime.us <= 0) return std::nullopt;
+  const Instant end = facts.started_at + rule.lifetime;
+  if (facts.notice && facts.notice->check == IdleCheck::kLifetime && end <= facts.notice->ends_at) {
+    return warned(*facts.notice, now);
+  }
+  if (now + rule.warning + kLifetimeLead < end) return std::nullopt;
+  IdleVerdict verdict{IdleStanding::kWarn, IdleCheck::kLifetime, std::max(end, now + rule.warning),
+                      ""};
+  if (facts.notice && facts.notice->check != IdleCheck::kLifetime &&
+      facts.notice->ends_at <= verdict.at) {
+    return std::nullopt;
+  }
+  verdict.evidence =
+      fmt::format("it has run for {} (limit {})", idle_span_text(verdict.at - facts.started_at),
+                  idle_span_text(rule.lifetime));
+  return verdict;
+}
+
+}  // namespace
+
+const IdleRule* idle_rule_of(const State& state, const JobSpec& spec) {
+  const IdleRule* best = nullptr;
+  int most = 0;
+  for (const auto& [name, rule] : state.idle_rules) {
+    const int here = specificity(rule, spec);
+    if (here <= most) continue;
+    most = here;
+    best = &rule;
+  }
+  return best;
+}
+
+IdleVerdict judge_idle(const IdleRule& rule, const IdleFacts& facts, Instant now) {
+  if (rule.exempt || (rule.sessions_only && !facts.is_session)) return {};
+  if (const auto verdict = lifetime_verdict(rule, facts, now)) return *verdict;
+  if (facts.kept_until.value_or(Instant{}) > now) {
+    return {IdleStanding::kKept, IdleCheck::kInput, *facts.kept_until, ""};
+  }
+  if (facts.started_at + rule.grace > now) {
+    return {IdleStanding::kGrace, IdleCheck::kInput, facts.started_at + rule.grace, ""};
+  }
+  IdleFacts seen = facts;  // the notice of another check says nothing about these
+  if (seen.notice && seen.notice->check == IdleCheck::kLifetime) seen.notice.reset();
+  const std::vector<Condition> conditions = conditions_of(rule, seen, now);
+  switch (all_together(rule, conditions)) {
+    case Low::kNo:
+      return {IdleStanding::kActive, IdleCheck::kInput, {}, ""};
+    case Low::kUnknown:
+      return {IdleStanding::kUnknown, IdleCheck::kInput, {}, ""};
+    case Low::kYes:
+      break;
+  }
+  if (seen.notice) return warned(*seen.notice, now);
+  const auto first =
+      std::find_if(conditions.begin(), conditions.end(),
+                   [](const Condition& condition) { return condition.low == Low::kYes; });
+  return {IdleStanding::kWarn, first->check, now + rule.warning, together(conditions)};
+}
+
+std::string idle_span_text(Span span) {
+  struct Unit {
+    std::int64_t s;
+    std::string_view name;
+  };
+  constexpr std::array kUnits{Unit{86'400, "d"}, Unit{3'600, "h"}, Unit{60, "min"}, Unit{1, "s"}};
+  std::int64_t left_s = std::max<std::int64_t>(span.us, 0) / 1'000'000;
+  std::string text;
+  int written = 0;
+  for (const Unit& unit : kUnits) {
+    const std::int64_t count = left_s / unit.s;
+    if (count == 0 || written == 2) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : " ", count, unit.name);
+    left_s %= unit.s;
+    ++written;
+  }
+  return text.empty() ? "0 s" : text;
+}
+
+}  // namespace dove::core

@@ -1,0 +1,52 @@
+// IdleSweep: looks again and again which running jobs are idle by their rules, and has it written
+// down when that changes (IdleObserved, IdleEnded). What follows is the core's to decide.
+//
+// It knows what people's connections, the nodes, and the apps have said; judging is core/idle. A
+// job about which something cannot be read is passed over, and said in the log, once. After a
+// restart input is counted from then on, and warnings that were given stand. Loop thread only.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "core/idle/judge.h"
+#include "model/event.h"
+#include "model/exec.h"
+#include "server/context.h"
+#include "wire/loop.h"
+
+namespace dove::server {
+
+class IdleSweep {
+ public:
+  // Begins to look. REQUIRES: `context` outlives it.
+  explicit IdleSweep(Context& context);
+
+  // What has changed by `now`; each is told once in a second at most.
+  std::vector<Event> look(Instant now);
+
+ private:
+  void look_again();
+  Result<const AppSpec*> app_of(const core::Job& job);
+  Result<void> look_at(const core::Job& job, Instant now, std::vector<Event>& found);
+  core::IdleFacts facts_of(const core::Job& job, const IdleRule& rule, const AppSpec& app,
+                           Instant now) const;
+
+  Context& context_;
+  const Instant begun_;
+  std::map<std::string, AppSpec> apps_;  // by the digest of what they are part of
+  std::map<JobId, Instant> told_;
+  std::set<JobId> unreadable_;  // that were logged
+  wire::Timer timer_;
+};
+
+// "nobody uses it: no input for 1 h (limit 1 h); by the rule all it is stopped at …"; "": it is not
+// idle.
+std::string idle_text(const core::State& state, const core::Job& job);
+
+}  // namespace dove::server
