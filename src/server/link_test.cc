@@ -131,6 +131,22 @@ TEST_F(Links, WhatCannotBeConnectedToIsRefusedBefore) {
   EXPECT_EQ(live.call("GET", "/v1/jobs/999/forward?port=80").status, 404);
 }
 
+TEST_F(Links, ATerminalHasASize) {
+  const std::string exec = "/v1/jobs/" + std::to_string(job_) + "/exec";
+  for (const Json& size : {Json{{"rows", 0}, {"columns", 0}}, Json{{"rows", 24}, {"columns", -1}},
+                           Json{{"rows", 70'000}, {"columns", 80}}}) {
+    Json asked{{"command", {"true"}}, {"terminal", true}};
+    asked.update(size);
+    const auto from = dial(exec, live.admin_token);
+    from->socket->send_text(Json{{"exec", asked}}.dump());
+    ASSERT_TRUE(live.until([&] { return !from->texts.empty(); }));
+    const Json error = Json::parse(from->texts[0]).at("error");
+    EXPECT_EQ(error.at("code"), "bad_terminal_size");
+    EXPECT_EQ(error.at("status"), 400);
+    EXPECT_NE(error.at("message").get<std::string>().find("24 x 80"), std::string::npos);
+  }
+}
+
 TEST_F(Links, AJobHasSoManyConnectionsAndNoMore) {
   constexpr std::size_t kMost = 256;
   std::vector<std::unique_ptr<End>> ends;

@@ -9,41 +9,55 @@ namespace dove::ssh {
 
 using wire::Channel;
 
+namespace {
+
+// Behind which nothing more is taken from libssh.
+constexpr std::size_t kWaitingBytes = 256 << 10;
+
+}  // namespace
+
 void ChannelPipe::join(wire::WebSocket& socket) {
   socket_ = &socket;
-  read_held();
-  end_input();
-}
-
-std::size_t ChannelPipe::send(std::string_view bytes) {
-  std::size_t sent = 0;
-  while (socket_ != nullptr && sent < bytes.size()) {
-    const std::size_t size = std::min({bytes.size() - sent, to_task_.left(), wire::kPiece_bytes});
-    if (size == 0) break;
-    to_task_.add(size);
-    socket_->send_bytes(wire::piece_bytes(Channel::kStdin, bytes.substr(sent, size)));
-    sent += size;
-  }
-  return sent;
+  send_some();
 }
 
 int ChannelPipe::take(std::string_view held) {
-  const std::size_t sent = send(held);
-  held_ = held.size() - sent;
-  return static_cast<int>(sent);
+  held_ = held.size();
+  if (pieces_bytes_ >= kWaitingBytes) return 0;
+  for (std::string_view left = held; !left.empty();) {
+    pieces_.emplace_back(left.substr(0, wire::kPiece_bytes));
+    left.remove_prefix(pieces_.back().size());
+  }
+  pieces_bytes_ += held.size();
+  held_ = 0;
+  send_some();
+  return static_cast<int>(held.size());
 }
 
 void ChannelPipe::read_held() {
-  char bytes[wire::kPiece_bytes];
-  while (socket_ != nullptr && held_ > 0 && to_task_.left() > 0) {
-    const std::size_t room = std::min({held_, to_task_.left(), sizeof bytes});
-    const int count =
-        ssh_channel_read_nonblocking(channel_, bytes, static_cast<std::uint32_t>(room), 0);
+  if (pieces_bytes_ >= kWaitingBytes) return;
+  while (held_ > 0) {
+    std::string piece(std::min(held_, wire::kPiece_bytes), '\0');
+    const int count = ssh_channel_read_nonblocking(channel_, piece.data(),
+                                                   static_cast<std::uint32_t>(piece.size()), 0);
     if (count <= 0) return;
-    const auto size = static_cast<std::size_t>(count);
-    held_ -= std::min(held_, size);
-    send({bytes, size});
+    piece.resize(static_cast<std::size_t>(count));
+    held_ -= std::min(held_, piece.size());
+    pieces_bytes_ += piece.size();
+    pieces_.push_back(std::move(piece));
   }
+}
+
+void ChannelPipe::send_some() {
+  while (socket_ != nullptr && !pieces_.empty() && to_task_.left() >= pieces_.front().size()) {
+    const std::string piece = std::move(pieces_.front());
+    pieces_.pop_front();
+    pieces_bytes_ -= piece.size();
+    to_task_.add(piece.size());
+    socket_->send_bytes(wire::piece_bytes(Channel::kStdin, piece));
+    read_held();
+  }
+  end_input();
 }
 
 void ChannelPipe::client_ended() {
@@ -52,7 +66,7 @@ void ChannelPipe::client_ended() {
 }
 
 void ChannelPipe::end_input() {
-  if (!client_ended_ || end_told_ || held_ > 0 || socket_ == nullptr) return;
+  if (!client_ended_ || end_told_ || held_ > 0 || !pieces_.empty() || socket_ == nullptr) return;
   end_told_ = true;
   socket_->send_text(R"({"end":true})");
 }
@@ -67,8 +81,7 @@ bool ChannelPipe::hear_piece(std::string_view message) {
 
 bool ChannelPipe::hear_took(std::int64_t bytes) {
   if (!to_task_.take(bytes)) return false;
-  read_held();
-  end_input();
+  send_some();
   return true;
 }
 

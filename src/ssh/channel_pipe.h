@@ -2,8 +2,9 @@
 // the other (pieces and windows: wire/web_socket/piece.h).
 //
 // Neither direction holds more than a window: we say that what the task sends is taken once it was
-// given to the SSH channel, whose own window is the client's to open; what the client sends stays
-// in the channel, whose window then stays shut, until the task has taken what came before. Loop
+// given to the SSH channel, whose own window is the client's to open; what the client sends is
+// taken from libssh whole, and not before most of what came before has left: until then the
+// channel's window stays shut. (Libssh moves all that it holds each time it is given more.) Loop
 // thread only.
 #pragma once
 
@@ -48,15 +49,17 @@ class ChannelPipe {
     std::string bytes;
     bool is_ours = false;  // nobody is told that it was taken
   };
-  std::size_t send(std::string_view bytes);
   bool write_first();
   void read_held();
+  void send_some();
   void end_input();
 
   const ssh_channel channel_;
   wire::WebSocket* socket_ = nullptr;
   wire::Window to_task_;
-  std::size_t held_ = 0;  // in libssh, for us
+  std::size_t held_ = 0;            // in libssh, for us
+  std::deque<std::string> pieces_;  // for the task
+  std::size_t pieces_bytes_ = 0;
   bool client_ended_ = false;
   bool end_told_ = false;
   wire::Window from_task_;
