@@ -101,7 +101,9 @@ void WebSocket::State::on_read(int error, std::size_t bytes) {
   } else if (!closing) {
     take(got);
   }
-  if (!over) read_more();
+  if (over) return;
+  if (bytes == scratch.size() && bytes < kScratchMost_bytes) scratch.resize(kScratchMost_bytes);
+  read_more();
 }
 
 void WebSocket::State::take(std::string_view bytes) {

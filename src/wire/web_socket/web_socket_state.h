@@ -13,6 +13,10 @@
 
 namespace dove::wire {
 
+// Thousands are open that say little; one that is sent much soon reads in larger pieces.
+inline constexpr std::size_t kScratchLeast_bytes = 4 << 10;
+inline constexpr std::size_t kScratchMost_bytes = 64 << 10;
+
 struct WebSocket::State : std::enable_shared_from_this<WebSocket::State> {
   State(Loop& of, bool client, WebSocketCallbacks with, WebSocketLimits given)
       : loop(of),
@@ -20,7 +24,7 @@ struct WebSocket::State : std::enable_shared_from_this<WebSocket::State> {
         callbacks(std::move(with)),
         limits(given),
         reader(/*masked=*/!client, given.message_bytes_max),
-        scratch(64 << 10, '\0') {}
+        scratch(kScratchLeast_bytes, '\0') {}
 
   // -- web_socket_connect.cc: a client until the answer's head
   void connect(const Address& to, Request request);
