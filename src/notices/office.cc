@@ -111,6 +111,7 @@ void Office::start(std::string url) {
 }
 
 void Office::restore() {
+  if (!keeps_) return;
   const Result<std::string> text = files::read_text(options_.path, kFileBytesMax);
   if (!text.ok() && text.error().kind == ErrorKind::kNotFound) return;
   const Json kept = text.ok() ? Json::parse(*text, nullptr, false) : Json();
@@ -342,12 +343,12 @@ std::optional<NoticeTarget> Office::find_target(const std::string& user,
 
 // Positions alone are written now and then: what is read again makes the same notices again.
 void Office::changed() {
-  if (stopped_) return;
+  if (stopped_ || !keeps_) return;
   if (is_changed_ && !write_timer_.pending()) {
     write_timer_ = loop_.after(kWriteSoon, [this] { write(); });
   }
-  if (!write_timer_.pending() && read_through_ != written_through_) {
-    write_timer_ = loop_.after(kWriteLate, [this] { write(); });
+  if (!write_timer_.pending() && !late_timer_.pending() && read_through_ != written_through_) {
+    late_timer_ = loop_.after(kWriteLate, [this] { write(); });
   }
 }
 
@@ -366,6 +367,7 @@ void Office::write() {
   outbox_.forget_targets_but(declared);
   is_changed_ = false;
   written_through_ = read_through_;
+  late_timer_.cancel();
   threads_->disk.queue([path = options_.path, text = kept()] {
     const auto written = files::write_atomically(path, text, 0600, files::Survives::kPowerCut);
     if (written.ok()) return;
@@ -379,6 +381,7 @@ void Office::stop() {
   pump_timer_.cancel();
   coming_timer_.cancel();
   write_timer_.cancel();
+  late_timer_.cancel();
   options_.stop();
   threads_->over = true;
   alive_.reset();
@@ -390,6 +393,7 @@ void Office::stop() {
 }
 
 void Office::write_now() const {
+  if (!keeps_) return;
   const auto written =
       files::write_atomically(options_.path, kept(), 0600, files::Survives::kPowerCut);
   if (written.ok()) return;

@@ -87,6 +87,7 @@ class Office {
   store::LogStore& log_;
   const OfficeOptions options_;
   std::string url_;
+  const bool keeps_ = loop_.world() == nullptr;  // a simulated disk has no such file
   Outbox outbox_;
   Seq read_through_;
   bool catching_up_ = false;
@@ -103,6 +104,7 @@ class Office {
   wire::Timer pump_timer_;
   wire::Timer coming_timer_;
   wire::Timer write_timer_;
+  wire::Timer late_timer_;
   // Held by what comes back to the loop, which looks whether the office is still there.
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
   struct Threads;

@@ -45,6 +45,16 @@ TEST_F(OwnKey, SignsWhatItsPublicKeyVerifies) {
   }
 }
 
+TEST_F(OwnKey, SaysWhatATokenIsFor) {
+  const auto signer = Signer::open(path());
+  const auto type_of = [](const std::string& token) {
+    const std::string head = base64url_decode(token.substr(0, token.find('.'))).value();
+    return nlohmann::json::parse(head).at("typ").get<std::string>();
+  };
+  EXPECT_EQ(type_of(signer->sign({{"sub", "x"}})), "JWT");
+  EXPECT_EQ(type_of(signer->sign({{"jti", "x"}}, "dove-notice+jwt")), "dove-notice+jwt");
+}
+
 TEST_F(OwnKey, IsTheSameAfterARestart) {
   const auto signer = Signer::open(path());
   const auto again = Signer::open(path());
