@@ -219,18 +219,18 @@ TEST_F(CliTest, AJobSaysThatItHasSavedItsWork) {
 }
 
 TEST_F(CliTest, AnIdleSessionSaysSoAndIsKept) {
-  server_.set("GET /v1/jobs/7", {
-  200, R"({"id":7,"name":"tab","state":"running","phase":"active",
-      "idle":{"check":"input","rule":"all","evidence":"no input for 1 h (limit 1 h)",
-      "ends_at_us" : 1000000}})"});
-  EXPECT_NE(run({"dove", "show", "7"}).out.find("no input for 1 h (limit 1 h); stopped at "),
-            std::string::npos);
-server_.set("POST /v1/jobs/7/keep", {200, R"({"id":7,"rule":"all","kept_until_us":1000000})"});
-const Outcome kept = run({"dove", "keep", "7", "--for", "4h"});
-EXPECT_EQ(kept.code, 0) << kept.err;
-EXPECT_TRUE(kept.out.starts_with("job 7 is kept until 1970-01-0")) << kept.out;
-EXPECT_EQ(json::parse(server_.requests().back().body), (json{{"for_us", 14'400'000'000}}));
-EXPECT_EQ(run({"dove", "keep", "7", "--for", "soon"}).code, 2);
+  server_.set(
+      "GET /v1/jobs/7",
+      {200, R"({"id":7,"name":"tab","state":"running","phase":"active","idle":{"check":"input",)"
+            R"("rule":"all","evidence":"no input for 1 h","ends_at_us":1000000}})"});
+  const std::string shown = run({"dove", "show", "7"}).out;
+  EXPECT_NE(shown.find("no input for 1 h; stopped at "), std::string::npos) << shown;
+  server_.set("POST /v1/jobs/7/keep", {200, R"({"id":7,"rule":"all","kept_until_us":1000000})"});
+  const Outcome kept = run({"dove", "keep", "7", "--for", "4h"});
+  EXPECT_EQ(kept.code, 0) << kept.err;
+  EXPECT_TRUE(kept.out.starts_with("job 7 is kept until 19")) << kept.out;
+  EXPECT_EQ(server_.requests().back().body, R"({"for_us":14400000000})");
+  EXPECT_EQ(run({"dove", "keep", "7", "--for", "soon"}).code, 2);
 }
 
 TEST_F(CliTest, SrunInsideAJobIsAStep) {

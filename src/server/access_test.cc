@@ -353,7 +353,7 @@ TEST_F(RoleAccessTest, EveryOperationOnAJobIsAsTheTableSays) {
       }
     }
   }
-  EXPECT_EQ(tried, 22 * 2 * 10);
+  EXPECT_EQ(tried, 23 * 2 * 10);
 }
 
 TEST_F(AccessTest, WhatAJobSubmitsIsItsFamilyToo) {

@@ -71,10 +71,14 @@ IdleSweep::IdleSweep(Context& context) : context_(context), begun_{telemetry::no
 
 void IdleSweep::look_again() {
   const Instant now{telemetry::now_us()};
-  timer_ = context_.desk.loop.after(std::chrono::microseconds(look_us(context_.state(), now)),
-                                    [this] { look_again(); });
-  if (context_.desk.stopping()) return;
-  for (Event& event : look(now)) context_.desk.observe(std::move(event));
+  if (!context_.desk.stopping()) {
+    for (Event& event : look(now)) context_.desk.observe(std::move(event));
+  }
+  // What was just told is looked at again as soon as it may be.
+  const std::int64_t wait_us = look_us(context_.state(), now);
+  timer_ = context_.desk.loop.after(
+      std::chrono::microseconds(told_.empty() ? wait_us : std::min(wait_us, kTellAgain.us)),
+      [this] { look_again(); });
 }
 
 std::vector<Event> IdleSweep::look(Instant now) {
