@@ -16,7 +16,7 @@ OPEN = {"/.well-known/openid-configuration", "/v1/identity-keys", "/healthz", "/
 
 # Whoever calls these has no token yet, or has it in the body.
 NO_TOKEN_YET = {"/v1/agents/join", "/v1/sign-in", "/v1/sign-in/{way}", "/v1/sign-in/{way}/callback", "/v1/device-sign-ins",
-                "/v1/device-sign-ins/wait"}
+                "/v1/device-sign-ins/wait", "/v1/entries"}
 
 
 def operations(text):
