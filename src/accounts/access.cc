@@ -90,13 +90,14 @@ bool may_act(const core::State& state, const Caller& caller, const core::Job& jo
 
 bool may_enter(const core::State& state, const Caller& caller, const core::Job& job) {
   if (caller.entry && caller.entry != job.id) return false;
+  if (caller.ssh.job && caller.ssh.job != job.id) return false;
   if (caller.admin) return true;
   if (caller.user == job.spec->user && (!caller.job || caller.job == job.id)) return true;
   return is_guest(state, caller, job);
 }
 
 bool is_guest(const core::State& state, const Caller& caller, const core::Job& job) {
-  if (caller.admin || caller.job || caller.user == job.spec->user) return false;
+  if (caller.admin || caller.job || caller.ssh.job || caller.user == job.spec->user) return false;
   const auto shared = state.shared.find(job.id);
   return shared != state.shared.end() && names(shared->second, caller.user);
 }

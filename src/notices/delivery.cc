@@ -21,6 +21,7 @@ constexpr int kGone = 410;
 
 // Whether nobody answered: then the host is left alone for a while.
 bool is_hosts(const Error& error) {
+  if (error.code == "mail_delayed") return false;  // it answered, about this recipient
   return error.kind == ErrorKind::kUnavailable || error.kind == ErrorKind::kTimeout ||
          error.code == "login_refused";
 }

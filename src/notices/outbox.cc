@@ -105,9 +105,8 @@ Outbox::Settled Outbox::settle(const std::string& id, const Attempted& result, I
   Lane& lane = lanes_.at(letter.lane);
   lane.busy = false;
   lane.troubles = result.is_hosts_trouble ? lane.troubles + 1 : 0;
-  if (lane.troubles > 0) {
-    lane.not_before = now + backoff(lane.troubles, kFirstOfHost, kMostOfHost);
-  }
+  lane.not_before =
+      lane.troubles > 0 ? now + backoff(lane.troubles, kFirstOfHost, kMostOfHost) : Instant{};
   note(letter.target_id, result, now);
   switch (result.ending) {
     case Attempted::Ending::kDelivered:

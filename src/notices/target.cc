@@ -134,7 +134,7 @@ Result<NoticeTarget> unshown(const NoticeTarget& target,
 std::string lane_of(const NoticeTarget& target) {
   if (target.by == NoticeBy::kMail) return "mail";
   const Result<wire::OutsideUrl> url = wire::parse_outside_url(target.to);
-  return url.ok() ? url->host : "?";
+  return url.ok() ? url->origin : "?";
 }
 
 std::string target_id(const std::string& user, const NoticeTarget& target) {

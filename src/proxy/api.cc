@@ -16,6 +16,7 @@ using nlohmann::json;
 constexpr std::size_t kAnswerMax = 1 << 20;
 constexpr std::chrono::seconds kAnswers{10};
 constexpr int kLines = 20;
+constexpr std::size_t kTradesMax = 64;
 
 std::string text_of(const json& object, const char* name) {
   const auto found = object.find(name);
@@ -68,6 +69,7 @@ Api::Api(wire::Loop& loop, wire::Address to, std::string prefix)
     : loop_(loop),
       to_(std::move(to)),
       prefix_(std::move(prefix)),
+      trades_(loop, to_, options()),
       calls_(loop, to_, options()),
       logs_(loop, to_, options()) {}
 
@@ -82,12 +84,20 @@ wire::Request Api::request(const char* method, const std::string& target,
 
 void Api::trade(const std::string& code, const std::string& nonce, const std::string& origin,
                 std::function<void(Result<Entry>)> done) {
+  if (trading_ >= kTradesMax) {
+    return loop_.post([done = std::move(done)] {
+      done(Error{ErrorKind::kUnavailable, "too_many_entries",
+                 "very many browsers are asking to be let in; try again in a moment", ""});
+    });
+  }
+  ++trading_;
   wire::Request asked = request("POST", "/v1/entries", "");
   asked.headers.emplace_back("Content-Type", "application/json");
   asked.body = codec::dump_json(json{{"code", code}, {"nonce", nonce}, {"origin", origin}});
-  calls_.call(
+  trades_.call(
       std::move(asked),
-      [done = std::move(done)](const Result<wire::Response>& answer) {
+      [this, done = std::move(done)](const Result<wire::Response>& answer) {
+        --trading_;
         const Result<json> said = object_of(answer);
         if (!said.ok()) return done(said.error());
         done(Entry{static_cast<std::uint64_t>(number_of(*said, "job")), text_of(*said, "token"),

@@ -62,6 +62,8 @@ class Api {
   wire::Loop& loop_;
   const wire::Address to_;
   const std::string prefix_;
+  wire::AsyncClient trades_;  // strangers cause them: they hold up nobody who is in
+  std::size_t trading_ = 0;
   wire::AsyncClient calls_;
   wire::AsyncClient logs_;  // of a node that answers slowly: they hold up nobody's entry
 };

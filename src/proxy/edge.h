@@ -12,6 +12,7 @@
 #include "proxy/browser_sessions.h"
 #include "text/session_origins.h"
 #include "wire/loop.h"
+#include "wire/secret.h"
 
 namespace dove::proxy {
 
@@ -24,6 +25,7 @@ struct Edge {
         api(on, std::move(to), std::move(prefix)) {}
 
   wire::Loop& loop;
+  const std::string nonce_key = wire::random_token(32);  // of this process: who asked here
   const text::SessionOrigins origins;
   const std::string public_url;  // of the console, as browsers know it
   Api api;

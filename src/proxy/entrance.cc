@@ -105,6 +105,20 @@ Asked read_target(const Head& request) {
 }
 
 // What is under /.dove/ is ours on every origin, and never the app's.
+// With a seal, so that the server is not asked about what nobody was given here.
+std::string sealed_nonce(const Edge& edge, std::string_view random) {
+  return fmt::format("{}.{}", random, wire::hmac_sha256_hex(edge.nonce_key, random));
+}
+
+std::string new_nonce(const Edge& edge) { return sealed_nonce(edge, wire::random_token(32)); }
+
+bool is_own_nonce(const Edge& edge, std::string_view nonce) {
+  constexpr std::size_t kNonceMax = 256;
+  const std::size_t end = nonce.find('.');
+  if (end == std::string_view::npos || nonce.size() > kNonceMax) return false;
+  return wire::equal_constant_time(nonce, sealed_nonce(edge, nonce.substr(0, end)));
+}
+
 Verdict judge_ours(Edge& edge, const Head& request) {
   const Asked asked = read_target(request);
   const std::string_view host = request.find("Host");
@@ -119,7 +133,7 @@ Verdict judge_ours(Edge& edge, const Head& request) {
     return refuse(404, "no_such_path", "there is nothing here", ErrorKind::kNotFound);
   }
   const auto sent = cookies_of(request, nonce_cookie(asked.job, edge.origins.secure()));
-  if (sent.size() != 1 || sent.front().empty() || sent.front().size() > 128) {
+  if (sent.size() != 1 || !is_own_nonce(edge, sent.front())) {
     Verdict verdict = refuse(400, "entry_code_invalid",
                              "this browser did not ask to be let in here, or asked more than ten "
                              "minutes ago",
@@ -185,7 +199,7 @@ Verdict send_to_console(Edge& edge, const Head& request, std::uint64_t job) {
         fmt::format("open the session in a browser first: {}/enter/{}", edge.public_url, job),
         ErrorKind::kUnauthenticated);
   }
-  const std::string nonce = wire::random_token(32);
+  const std::string nonce = new_nonce(edge);
   std::string where =
       fmt::format("{}/enter/{}?state={}", edge.public_url, job, wire::sha256_hex(nonce));
   if (is_own_path(request.target)) where += "&path=" + wire::percent_encode(request.target);

@@ -116,6 +116,7 @@ class Front final : public LinkUser, public std::enable_shared_from_this<Front> 
   bool sent_body_ = false;
   bool is_explained_ = false;
   std::string answer_;  // the head, as it comes
+  int interim_ = 0;     // answers of 1xx before it
   bool has_answer_ = false;
   bool app_keeps_ = false;
   BodyEnd down_;

@@ -10,6 +10,7 @@ namespace dove::proxy {
 namespace {
 
 constexpr std::size_t kAnswerHeadMax = 64 << 10;
+constexpr int kInterimMax = 8;  // answers of 1xx to one request, which nothing holds back
 constexpr std::int64_t kSecond_us = 1'000'000;
 constexpr std::int64_t kOpen_us = 40 * kSecond_us;
 constexpr std::int64_t kAnswer_us = 300 * kSecond_us;  // to the head; what follows may take ever
@@ -58,6 +59,7 @@ void Front::pass_request() {
   has_answer_ = false;
   sent_body_ = false;
   answer_.clear();
+  interim_ = 0;
   const Passing passing{peer_, session_->entry.user, edge_.origins.secure(), upgrades_};
   link_->send(request_for_app(head_, passing));
   send_up();
@@ -97,6 +99,10 @@ void Front::take_answer_head() {
                                "it speaks another protocol than it was asked to", ""});
     }
     if (head->status < 200 && !switches) {  // "100 Continue", "103 Early Hints"
+      if (++interim_ > kInterimMax) {
+        return link_failed(Error{ErrorKind::kInvalid, "malformed_response",
+                                 "it promises an answer again and again", ""});
+      }
       write(answer_for_browser(*head, false, false));
       answer_ = rest;
       continue;
@@ -183,6 +189,7 @@ void Front::link_failed(const Error& error) {
 void Front::explain(const Error& why) {
   link_.reset();
   phase_ = Phase::kAsking;
+  if (session_ == nullptr) return answer(error_page(504, why));  // while a code was traded
   const std::uint64_t job = session_->entry.job;
   if (lets_nobody_in(why)) {
     edge_.sessions.drop(session_);

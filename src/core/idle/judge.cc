@@ -24,6 +24,12 @@ bool names(const std::vector<std::string>& list, const std::string& name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
+// Whether the notice vouches for the condition: where all had to be low when it was given, it does
+// for each; where one was enough, for its own check alone.
+bool has_noticed(const IdleRule& rule, const IdleFacts& facts, IdleCheck check) {
+  return facts.notice && (!rule.any || facts.notice->check == check);
+}
+
 // 0: it does not concern the job.
 int specificity(const IdleRule& rule, const JobSpec& spec) {
   if (names(rule.users, spec.user)) return 3;
@@ -37,7 +43,7 @@ Condition input_condition(const IdleRule& rule, const IdleFacts& facts, Instant 
     condition.low = Low::kNo;
     return condition;
   }
-  if (facts.notice) {
+  if (has_noticed(rule, facts, IdleCheck::kInput)) {
     const bool was_used = facts.last_input > facts.notice->observed_at;
     condition.low = was_used                                  ? Low::kNo
                     : facts.input_known || facts.is_gathering ? Low::kYes
@@ -63,8 +69,10 @@ Condition use_condition(const IdleRule& rule, const IdleFacts& facts, std::strin
     condition.low = Low::kNo;
     return condition;
   }
-  if (facts.notice) {
-    const bool stands = use.lately.has_value() || facts.is_gathering;
+  if (has_noticed(rule, facts, IdleCheck::kUse)) {
+    // With `any` the notice may have been about another amount: this one is to be known in full.
+    const bool is_known = use.lately.has_value() && (!rule.any || use.mean.has_value());
+    const bool stands = is_known || facts.is_gathering;
     condition.low = stands ? Low::kYes : Low::kUnknown;
     return condition;
   }

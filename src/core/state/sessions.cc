@@ -14,12 +14,22 @@ void fold_idle(State& state, const Job& job, const IdleObserved& event) {
 
 void end_idle(State& state, JobId job) { state.idle.erase(job); }
 
-// The warning is what the rule says, so that it does not grow with each start.
+void end_idle_by(State& state, const std::string& rule) {
+  std::erase_if(state.idle, [&](const auto& one) {
+    if (one.second.rule != rule) return false;
+    state.changes.touch(one.first);
+    return true;
+  });
+}
+
+// The warning is what the rule says, so that it does not grow with each start; it lasts until those
+// who tell of use have been heard again.
 void renew_idle(State& state) {
   for (auto& [job, notice] : state.idle) {
     const auto rule = state.idle_rules.find(notice.rule);
     if (notice.check == IdleCheck::kLifetime || rule == state.idle_rules.end()) continue;
-    notice.ends_at = std::max(notice.ends_at, state.now + rule->second.warning);
+    notice.ends_at =
+        std::max(notice.ends_at, state.now + std::max(rule->second.warning, kIdleGathering));
   }
 }
 

@@ -8,11 +8,16 @@
 
 namespace dove::core {
 
+// So long after its start a controller may not have heard of all use.
+inline constexpr Span kIdleGathering = seconds(120);
+
 // REQUIRES: the event is about `job`'s current attempt. One that is not running, or is already
 // known as idle by that check, changes nothing.
 void fold_idle(State& state, const Job& job, const IdleObserved& event);
 // Without a notice nothing changes.
 void end_idle(State& state, JobId job);
+// What the rule found does not hold any more: it is another one now.
+void end_idle_by(State& state, const std::string& rule);
 // The controller started: whoever was warned could not be heard, and has as long again as the
 // warning was. A lifetime ends when it was said.
 void renew_idle(State& state);

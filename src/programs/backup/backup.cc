@@ -35,6 +35,9 @@ constexpr const char kSealed[] = "keys.cms";
 constexpr std::array<std::string_view, 6> kLeftOut{"log.sqlite", "log.sqlite-wal", "log.sqlite-shm",
                                                    "lock",       "head",           "url"};
 
+constexpr std::array<std::string_view, 5> kSecrets{"token", "secret", "identity.pem",
+                                                   "ssh_gateway_token", "notices.json"};
+
 Error error_at(ErrorKind kind, const char* code, const std::string& path, std::string why) {
   return Error{kind, code, fmt::format("{}: {}", path, why), path};
 }
@@ -60,8 +63,12 @@ Result<Kept> read_files(const std::string& data) {
     Result<std::string> text = files::read_text(entry.path(), kFileBytesMax);
     if (!text.ok() && text.error().kind == ErrorKind::kNotFound) continue;  // gone meanwhile
     if (!text.ok()) return text.error();
-    const bool is_secret = (entry.status().permissions() &
-                            (fs::perms::group_all | fs::perms::others_all)) == fs::perms::none;
+    const bool is_private = (entry.status().permissions() &
+                             (fs::perms::group_all | fs::perms::others_all)) == fs::perms::none;
+    // One that others may read by mistake is a secret all the same.
+    const bool is_named = name.ends_with(".key") ||
+                          std::find(kSecrets.begin(), kSecrets.end(), name) != kSecrets.end();
+    const bool is_secret = is_private || is_named;
     (is_secret ? kept.secrets : kept.open)[name] = std::move(text).value();
   }
   if (failed) return error_at(ErrorKind::kDenied, "data_not_accessible", data, failed.message());
@@ -159,6 +166,11 @@ Result<BackupFacts> read_manifest(const std::string& from) {
       return damaged(from + "/" + name, "it is not what was written");
     }
   }
+  for (const auto& [name, digest] : now["files"].items()) {
+    if (!manifest.at("files").contains(name)) {
+      return damaged(from + "/" + name, "the backup had no such file");
+    }
+  }
   facts.head = Seq(manifest.value("head", std::uint64_t{0}));
   facts.made_s = manifest.value("made_s", std::int64_t{0});
   facts.sealed = manifest.value("sealed", false);
@@ -193,10 +205,11 @@ Result<void> put_back(const std::string& from, const std::string& to, const Back
   TRY(store::copy_log(from, to));
   TRY_ASSIGN(const Seq head, verified_head(to));
   if (head != facts.head) return damaged(from, "its log does not end where its manifest says");
-  std::error_code failed;
   for (const fs::directory_entry& entry : fs::directory_iterator(from + "/files")) {
-    fs::copy_file(entry.path(), to / entry.path().filename(), failed);
-    if (failed) return error_at(ErrorKind::kInternal, "file_unwritable", to, failed.message());
+    TRY_ASSIGN(const std::string text, files::read_text(entry.path(), kFileBytesMax));
+    const unsigned mode = static_cast<unsigned>(entry.status().permissions()) & 0777U;
+    TRY(files::write_atomically(to + "/" + entry.path().filename().string(), text, mode,
+                                files::Survives::kPowerCut));
   }
   return sync_directory(to);
 }

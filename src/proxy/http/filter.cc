@@ -18,10 +18,9 @@ constexpr std::array<std::string_view, 8> kHopByHop{
 
 // What we say to the app, nobody else says in our name. Authorization is for us, or is nobody's:
 // the app is behind our sign-in.
-constexpr std::array<std::string_view, 9> kNotFromBrowsers{
-    "Authorization",    "Forwarded",        "X-Forwarded-For",
-    "X-Forwarded-Host", "X-Forwarded-User", "X-Forwarded-Proto",
-    "X-Forwarded-Port", "X-Real-IP",        "Cookie"};
+constexpr std::array<std::string_view, 4> kNotFromBrowsers{"Authorization", "Forwarded",
+                                                           "X-Real-IP", "Cookie"};
+constexpr std::string_view kOurPrefix = "X-Forwarded-";
 
 // They are about more than the app's own origin: all cookies and connections of the host.
 constexpr std::array<std::string_view, 3> kNotFromApps{"Clear-Site-Data",
@@ -41,6 +40,12 @@ std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
   return text;
+}
+
+// Some servers of apps read "X_Forwarded_User" as "X-Forwarded-User": no name with '_' passes.
+bool is_ours_to_say(std::string_view name) {
+  return is_one_of(name, kNotFromBrowsers) || starts_with_word(name, kOurPrefix) ||
+         name.find('_') != std::string_view::npos;
 }
 
 template <class Fn>
@@ -138,7 +143,7 @@ std::string request_for_app(const Head& request, const Passing& passing) {
   out.reserve(1024);
   out.append(request.method).append(" ").append(request.target).append(" HTTP/1.1\r\n");
   for (const Field& field : request.fields) {
-    if (!passes(request, field) || is_one_of(field.name, kNotFromBrowsers)) continue;
+    if (!passes(request, field) || is_ours_to_say(field.name)) continue;
     put(out, field.name, field.value);
   }
   put_cookies(out, request);

@@ -19,7 +19,6 @@ constexpr std::int64_t kLook_us = 5'000'000;
 constexpr std::int64_t kLookLeast_us = 50'000;
 constexpr std::size_t kApps_max = 10'000;
 // So long after its start the server does not expect to have heard of everybody.
-constexpr Span kGathering = seconds(120);
 constexpr Span kTellAgain = seconds(1);
 constexpr std::size_t kBlobBytesMax = 8 << 20;
 
@@ -155,7 +154,7 @@ core::IdleFacts IdleSweep::facts_of(const core::Job& job, const IdleRule& rule, 
   facts.gpu = measured(use.gpu);
   facts.gpu_memory = measured(use.gpu_memory);
   facts.cpu = measured(use.cpu);
-  facts.is_gathering = now < begun_ + kGathering;
+  facts.is_gathering = now < begun_ + core::kIdleGathering;
   const auto notice = state.idle.find(job.id);
   if (notice != state.idle.end() && notice->second.rule == rule.name) {
     facts.notice = notice->second;

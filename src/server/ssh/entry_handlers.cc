@@ -69,7 +69,10 @@ Result<Knock> read_knock(const Call& call) {
 Result<Knocker> whose(Context& context, const ssh::PublicKey& key, const core::Job* job) {
   const std::string digest = wire::sha256_hex(key.body);
   const auto* session = context.ssh.find(digest, telemetry::monotonic_us());
-  if (session != nullptr) return Knocker{session->user, session->by, session->job};
+  // Nobody has proved that the key of a session is theirs, so it opens nothing but its own job.
+  const bool is_its_job = session != nullptr && job != nullptr && session->job == job->id &&
+                          session->user == job->spec->user;
+  if (is_its_job) return Knocker{session->user, session->by, session->job};
   Knocker found;
   for (const auto& [name, user] : context.state().users) {
     const bool has = std::any_of(

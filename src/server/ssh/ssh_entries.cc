@@ -30,6 +30,11 @@ Result<void> SshEntries::open(const std::string& key_sha256, Session session, st
                  "key of your own (`dove ssh-key add`)",
                  ""};
   }
+  const auto other = sessions_.find(key_sha256);
+  if (other != sessions_.end() && other->second.user != session.user) {
+    return Error{ErrorKind::kConflict, "ssh_key_taken",
+                 "somebody else registered this key a moment ago; make a new one", "key"};
+  }
   session.ends_us = now_us + kSession_us;
   sessions_[key_sha256] = std::move(session);
   return {};

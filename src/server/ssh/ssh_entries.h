@@ -37,7 +37,7 @@ class SshEntries {
     std::int64_t ends_us = 0;
   };
   static constexpr std::int64_t kSession_us = 300'000'000;
-  // Error rate_limited: the user has too many.
+  // Errors: rate_limited: the user has too many; ssh_key_taken: the key is another user's.
   Result<void> open(const std::string& key_sha256, Session session, std::int64_t now_us);
   const Session* find(const std::string& key_sha256, std::int64_t now_us);
 

@@ -4,6 +4,7 @@
 #include "core/state/executors/fold_executors.h"
 #include "core/state/learned/learned.h"
 #include "core/state/people.h"
+#include "core/state/sessions.h"
 #include "core/state/turns.h"
 #include "core/state/usage.h"
 
@@ -66,6 +67,9 @@ struct Declaring {
   }
   void operator()(const Executor& executor) { declare_executor(state, executor); }
   void operator()(const IdleRule& rule) {
+    const auto known = state.idle_rules.find(rule.name);
+    if (known != state.idle_rules.end() && known->second == rule) return;
+    end_idle_by(state, rule.name);
     state.idle_rules[rule.name] = rule;
     state.changes.note_declared();
   }
@@ -93,7 +97,10 @@ void fold_deleted(State& state, const ObjectDeleted& event) {
   if (event.kind == "binding") state.bindings.erase(name);
   if (event.kind == "reservation") state.reservations.erase(name);
   if (event.kind == "executor") drop_executor(state, name);
-  if (event.kind == "idle_rule") state.idle_rules.erase(name);
+  if (event.kind == "idle_rule") {
+    end_idle_by(state, name);
+    state.idle_rules.erase(name);
+  }
   if (event.kind == "node" && state.node_declarations.erase(name) > 0) {
     NodeDeclaration nothing;
     nothing.name = name;
