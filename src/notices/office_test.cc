@@ -83,7 +83,7 @@ class OfficeTest : public testing::Test {
   }
   Attempted receive(const Letter& letter, const Origin& origin) {
     EXPECT_EQ(origin.url, "https://gpu");
-    if (letter.lane == "slow.example") hang_.get_future().wait();
+    if (letter.lane == "https://slow.example") hang_.get_future().wait();
     const std::lock_guard lock(mutex_);
     received_.emplace_back(letter.lane, letter.id);
     if (!is_down) return {};

@@ -108,7 +108,7 @@ TEST(Targets, UrlsAreShownByTheirHostAndComeBack) {
   EXPECT_EQ(unshown(back, {other, one})->to, one.to);
   EXPECT_EQ(unshown(back, {other}).error().code, "unknown_target");
   EXPECT_EQ(unshown(one, {})->to, one.to);
-  EXPECT_EQ(lane_of(one), "hooks.example.org");
+  EXPECT_EQ(lane_of(one), "https://hooks.example.org:8443") << "one port holds up no other";
   EXPECT_NE(target_id("ann", one), target_id("bob", one));
   EXPECT_NE(notice_id("c", "job.1", "t"), notice_id("c", "job.2", "t"));
   EXPECT_EQ(notice_id("c", "job.1", "t").size(), 32u);

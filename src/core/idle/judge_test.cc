@@ -251,6 +251,20 @@ std::vector<Told> rows_about_restarts() {
              facts.is_gathering = true;
              facts.notice = notice_of(IdleCheck::kUse, 60);
            }),
+      told("one was enough: its GPU works again, and input is not missed for long yet",
+           rule_of_both(true), S::kActive,
+           [](IdleFacts& facts) {
+             facts.gpu = {9000, 9000};
+             facts.last_input = kNow + seconds(-1800);
+             facts.notice = notice_of(IdleCheck::kUse, 60);
+           }),
+      told("one was enough: input came, and a moment of an idle GPU proves nothing",
+           rule_of_both(true), S::kUnknown,
+           [](IdleFacts& facts) {
+             facts.gpu = {std::nullopt, 0};
+             facts.last_input = kNow + seconds(-30);
+             facts.notice = notice_of(IdleCheck::kInput, 60);
+           }),
       told("the node has fallen silent after the warning", use, S::kUnknown,
            [](IdleFacts& facts) {
              facts.gpu = {};

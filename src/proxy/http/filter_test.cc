@@ -42,13 +42,13 @@ TEST(FilterTest, NorDoesAToken) {
 TEST(FilterTest, WhoAsksIsOursToSay) {
   const std::string got = to_app(
       "X-Forwarded-For: 10.0.0.1\r\nx-forwarded-user: root\r\nForwarded: for=1\r\n"
-      "X-Real-IP: 1\r\nAccept: a\r\n");
+      "X-Real-IP: 1\r\nX_Forwarded_User: eve\r\nX-Forwarded-Groups: wheel\r\nAccept: a\r\n");
   EXPECT_TRUE(has(got, "\r\nX-Forwarded-For: 192.0.2.7\r\n"));
   EXPECT_TRUE(has(got, "\r\nX-Forwarded-User: ada\r\n"));
   EXPECT_TRUE(has(got, "\r\nX-Forwarded-Proto: https\r\n"));
   EXPECT_TRUE(has(got, "\r\nHost: j42.a.org\r\n"));
   EXPECT_TRUE(has(got, "\r\nAccept: a\r\n"));
-  for (const char* theirs : {"10.0.0.1", "root", "for=1", "X-Real"}) {
+  for (const char* theirs : {"10.0.0.1", "root", "for=1", "X-Real", "eve", "wheel"}) {
     EXPECT_FALSE(has(got, theirs)) << theirs;
   }
 }

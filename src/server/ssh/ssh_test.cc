@@ -80,7 +80,9 @@ TEST_F(Ssh, AKeyEntersItsUsersJobsAndNothingElse) {
   EXPECT_EQ(sign_in(kAdasKey, job).body.at("token"), token);
   EXPECT_EQ(code("GET", "/v1/jobs/" + job, token), "");
   EXPECT_EQ(code("GET", "/v1/jobs/" + other, token), "not_yours");
-  EXPECT_EQ(live.call("GET", "/v1/jobs/" + other + "/exec", nullptr, {}, &token).status, 404);
+  EXPECT_EQ(code("GET", "/v1/jobs/" + other + "/exec", token), "not_yours");
+  EXPECT_EQ(code("GET", "/v1/jobs/" + other + "/forward?port=80", token), "not_yours");
+  EXPECT_EQ(code("GET", "/v1/jobs/" + job + "/forward?port=80", token), "not_running");
   EXPECT_EQ(code("GET", "/v1/jobs/" + job + "/exec", token), "not_running");
   EXPECT_EQ(code("POST", "/v1/sign-in", token, {{"token", token}}), "token_invalid");
 }
@@ -136,12 +138,27 @@ TEST_F(Ssh, ASessionsKeyIsForOneJobAndAsLongAsWhatOpenedIt) {
   const Answer opened = live.call("POST", "/v1/me/ssh-sessions", asked, {}, &secret);
   ASSERT_EQ(opened.status, 201) << opened.response.body;
   EXPECT_EQ(opened.body.at("gateway").at("port"), 7722);
-  EXPECT_EQ(sign_in(kOtherKey, submit(ada)).code(), "not_yours");
+  EXPECT_EQ(sign_in(kOtherKey, submit(ada)).code(), "ssh_key_unknown");
   const std::string token = sign_in(kOtherKey, job).body.at("token");
   EXPECT_EQ(code("GET", "/v1/jobs/" + job, token), "");
   live.call("DELETE", "/v1/keys/" + key.at("id").get<std::string>());
   EXPECT_EQ(code("GET", "/v1/jobs/" + job, token), "ssh_key_over");
   EXPECT_EQ(code("POST", "/v1/me/ssh-sessions", user_token("bob"), asked), "not_yours");
+}
+
+TEST_F(Ssh, NobodyLocksAnotherOutByRegisteringTheirKey) {
+  const std::string ada = user_token("ada");
+  const std::string bob = user_token("bob");
+  const std::string gateway = gateway_token();
+  const Json where{{"address", "127.0.0.1"}, {"port", 7722}, {"host_keys", {kAdasKey}}};
+  live.call("PUT", "/v1/ssh-gateway", where, {}, &gateway);
+  live.call("POST", "/v1/users/ada/ssh-keys", {{"key", kAdasKey}});
+  const std::string job = submit(ada);
+  const std::string bobs = submit(bob);
+  EXPECT_EQ(code("POST", "/v1/me/ssh-sessions", bob, {{"key", kAdasKey}, {"job", bobs}}), "");
+  EXPECT_EQ(sign_in(kAdasKey, job).body.at("user"), "ada");
+  EXPECT_EQ(code("POST", "/v1/me/ssh-sessions", ada, {{"key", kAdasKey}, {"job", job}}),
+            "ssh_key_taken");
 }
 
 TEST(SshEntries, WhatIsOldIsForgotten) {
