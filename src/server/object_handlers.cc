@@ -21,6 +21,7 @@
 #include "server/notices/declared_targets.h"
 #include "server/page.h"
 #include "server/record_json.h"
+#include "ssh/keys/public_key.h"
 #include "telemetry/clock.h"
 #include "wire/secret.h"
 
@@ -144,6 +145,19 @@ Result<void> check_version(const Json& version, const Kind& kind, const std::str
                "version"};
 }
 
+// A key that nobody would be let in by is refused before it is kept.
+Result<void> check_ssh_keys(const Declared& object) {
+  const auto* user = std::get_if<UserDeclaration>(&object);
+  for (std::size_t i = 0; user != nullptr && i < user->ssh_keys.size(); ++i) {
+    Result<ssh::PublicKey> key = ssh::read_public_key(user->ssh_keys[i]);
+    if (key.ok()) continue;
+    Error error = key.error();
+    error.field = fmt::format("ssh_keys[{}]", i);
+    return error;
+  }
+  return {};
+}
+
 // The fields of `body` over those that are declared.
 Result<Change> change_of(Json body, const Kind& kind, const std::string& name,
                          const core::State& state) {
@@ -170,6 +184,7 @@ Result<Change> change_of(Json body, const Kind& kind, const std::string& name,
   std::optional<Declared> before = find_object(state, kind, name);
   TRY_ASSIGN(Declared object,
              codec::read_declared(before.has_value() ? codec::patched(*before, body) : body));
+  TRY(check_ssh_keys(object));
   Change change{std::move(object), std::move(before)};
   TRY(check_version(version, kind, name, change));
   return change;

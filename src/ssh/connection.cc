@@ -139,6 +139,8 @@ class Connection {
       if (done != SSH_OK) break;
     }
     is_pumping_ = false;
+    for (const auto& [id, session] : sessions_) session->resume();
+    for (const auto& [id, forward] : forwards_) forward->resume();
     const bool is_closed = (ssh_get_status(session_) & (SSH_CLOSED | SSH_CLOSED_ERROR)) != 0 ||
                            ssh_is_connected(session_) == 0;
     if (is_added_ && is_closed) {

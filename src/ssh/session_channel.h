@@ -29,6 +29,12 @@ class SessionChannel {
   SessionChannel(const SessionChannel&) = delete;
   SessionChannel& operator=(const SessionChannel&) = delete;
 
+  // The client has said something, which may have opened its window: libssh does not always tell.
+  void resume() {
+    pipe_.write_some();
+    finish();
+  }
+
  private:
   void listen();
   // Whether the client may do that: one command a channel, and what belongs to it before.

@@ -55,6 +55,10 @@ TEST_F(Ssh, PeopleLookAfterTheirOwnKeys) {
   EXPECT_EQ(code("POST", path, ada, {{"key", "ssh-dss AAAA"}}), "weak_ssh_key");
   EXPECT_EQ(live.call("GET", path, nullptr, {}, &ada).body.at("keys").size(), 1U);
   EXPECT_EQ(code("GET", path, bob), "admin_only");
+  const Json declared{{"ssh_keys", {kAdasKey, "ssh-dss AAAA"}}};
+  const Answer refused = live.call("PUT", "/v1/objects/user/ada", declared);
+  EXPECT_EQ(refused.code(), "weak_ssh_key");
+  EXPECT_NE(refused.response.body.find("ssh_keys[1]"), std::string::npos);
   const std::string own = path + "/" + added.body.at("id").get<std::string>();
   EXPECT_EQ(code("DELETE", own, bob), "admin_only");
   EXPECT_EQ(live.call("DELETE", own, nullptr, {}, &ada).status, 204);
