@@ -9,6 +9,7 @@
 
 #include "codec/json.h"
 #include "codec/quantity.h"
+#include "core/state/sessions.h"
 #include "telemetry/clock.h"
 #include "telemetry/log.h"
 
