@@ -366,7 +366,8 @@ class SshTest(unittest.TestCase):
         self.assertEqual(own.call("GET", f"/v1/jobs/{self.job}")["id"], self.job)
         other = self.submit("ada", ["/bin/sleep", "600"])
         self.assertEqual(own.raw("GET", f"/v1/jobs/{other}")[0], 403)
-        self.assertEqual(own.raw("GET", f"/v1/jobs/{other}/exec")[0], 404)
+        self.assertEqual(own.raw("GET", f"/v1/jobs/{other}/exec")[0], 403)
+        self.assertEqual(own.raw("GET", f"/v1/jobs/{other}/forward?port=80")[0], 403)
         for method, path in (("GET", "/v1/jobs"), ("GET", "/v1/me"), ("POST", f"/v1/jobs/{self.job}/cancel"),
                              ("POST", "/v1/sign-in/code"), ("GET", "/v1/users/ada/ssh-keys")):
             self.assertIn(own.raw(method, path)[0], (401, 403, 404, 405), path)
