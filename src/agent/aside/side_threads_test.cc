@@ -100,6 +100,7 @@ TEST_F(SideThreadsTest, ALimitIsToldOnce) {
   EXPECT_EQ(seen_.find('!'), std::string::npos) << seen_;
 }
 
+#if !defined(__SANITIZE_THREAD__)  // under which the table is shared
 // Which descriptors of the loop's thread, and so of a process it forks, are this file.
 int held_by_the_loop(const std::string& path) {
   int found = 0;
@@ -110,7 +111,6 @@ int held_by_the_loop(const std::string& path) {
   return found;
 }
 
-#if !defined(__SANITIZE_THREAD__)  // under which the table is shared
 TEST_F(SideThreadsTest, TheLoopAndTheThreadsHoldNoFilesOfEachOther) {
   const std::string path = ::testing::TempDir() + "side_threads_test." + std::to_string(getpid());
   std::ofstream(path) << "x";

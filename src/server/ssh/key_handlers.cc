@@ -110,7 +110,10 @@ void remove_ssh_key(Context& context, CallPtr call) {
   const std::string& id = call->parameters[1];
   const auto gone =
       std::erase_if(user->ssh_keys, [&](const std::string& line) { return id_of(line) == id; });
-  if (gone == 0) return call->fail(not_found("SSH key", id));
+  if (gone == 0) {
+    return call->fail(Error{ErrorKind::kNotFound, "no_such_ssh_key",
+                            fmt::format("there is no SSH key {}", id), "id"});
+  }
   change(context, call, std::move(user).value(), [call] {
     call->responder->send(wire::Response{204, {}, ""});
   });
