@@ -39,7 +39,7 @@ void Agent::watch_use() {
       },
       [this](protocol::Use said) {
         if (session_.empty()) return;
-        reports_.emplace_back(std::move(said));
+        reports_.emplace_back(said);
         post_flush(0);
       }});
 }

@@ -458,7 +458,7 @@ void Office::test(const std::string& user, std::size_t index,
   letter->id = notice_id(options_.cluster_id, letter->notice.key, letter->target_id);
   const std::weak_ptr<int> alive = alive_;
   const bool by_mail = letter->target.by == NoticeBy::kMail;
-  const auto answer = std::make_shared<std::function<void(Result<Attempted>)>>(std::move(done));
+  auto answer = std::make_shared<std::function<void(Result<Attempted>)>>(std::move(done));
   const bool begun = (by_mail ? threads_->mails : threads_->posts)
                          .queue([this, alive, letter, answer, origin = origin(), &loop = loop_,
                                  &deliver = options_.deliver]() mutable {

@@ -47,7 +47,7 @@ class UseWatchTest : public testing::Test {
         work();
         done();
       },
-      [this](protocol::Use said) { told_.push_back(std::move(said)); }}};
+      [this](protocol::Use said) { told_.push_back(said); }}};
 };
 
 TEST_F(UseWatchTest, TellsOfTheBusiestDeviceSinceItToldLast) {

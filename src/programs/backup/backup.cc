@@ -162,7 +162,7 @@ Result<BackupFacts> read_manifest(const std::string& from) {
   TRY_ASSIGN(facts.bytes, list_files(from, now));
   now["files"].erase(kManifest);
   for (const auto& [name, digest] : manifest.at("files").items()) {
-    if (now["files"].value(name, "") != digest) {
+    if (!digest.is_string() || now["files"].value(name, "") != digest.get<std::string>()) {
       return damaged(from + "/" + name, "it is not what was written");
     }
   }
