@@ -56,7 +56,7 @@ class Backup(unittest.TestCase):
 
         def submit():
             while not over.is_set():
-                self.cluster.run("submit", "--wrap", "true")
+                self.cluster.run("submit", "--wrap", "true", cwd=self.folder)
 
         client = threading.Thread(target=submit)
         client.start()
