@@ -61,7 +61,7 @@ peers: all ## tests and comparisons against a real Slurm
 
 test-slurm: build ## Slurm and Dovetail on the same nodes, against a real Slurm (ROUNDS=300: races for the last GPU)
 	@tools/setup run test peers
-	@tools/run_tests $(RELEASE) --only peers --match '^slurm_'
+	@tools/run_tests $(RELEASE) --only peers --jobs 1 --match slurm_
 
 test-torch: ## PyTorch from PyPI on two virtual nodes: torchrun and env://, on CPUs (fetches some 4 GB)
 	@tools/setup build run
