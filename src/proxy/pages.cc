@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "codec/json.h"
+#include "text/html.h"
 #include "wire/http.h"
 
 namespace dove::proxy {
@@ -26,13 +27,15 @@ std::string html_of(const Page& page) {
       "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">"
       "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
       "<title>{} · Dovetail</title><style>{}</style></head><body><main><h1>{}</h1>",
-      escaped(page.title), kStyle, escaped(page.title));
-  if (!page.text.empty()) out += fmt::format("<p>{}</p>", escaped(page.text));
+      text::html_escaped(page.title), kStyle, text::html_escaped(page.title));
+  if (!page.text.empty()) out += fmt::format("<p>{}</p>", text::html_escaped(page.text));
   if (!page.lines.empty()) {
-    out += fmt::format("<p>It said last:</p><pre tabindex=\"0\">{}</pre>", escaped(page.lines));
+    out += fmt::format("<p>It said last:</p><pre tabindex=\"0\">{}</pre>",
+                       text::html_escaped(page.lines));
   }
   if (!page.link.empty()) {
-    out += fmt::format("<p><a href=\"{}\">{}</a></p>", escaped(page.link), escaped(page.link_text));
+    out += fmt::format("<p><a href=\"{}\">{}</a></p>", text::html_escaped(page.link),
+                       text::html_escaped(page.link_text));
   }
   if (page.refresh_s > 0) out += "<p>This page looks again by itself.</p>";
   return out + "</main></body></html>\n";
@@ -47,32 +50,6 @@ std::string problem_of(const Page& page) {
 }
 
 }  // namespace
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;
-    }
-  }
-  return out;
-}
 
 std::string answer_bytes(const Page& page, bool as_page, std::string_view headers, bool closes) {
   const std::string body = as_page ? html_of(page) : problem_of(page);

@@ -35,6 +35,4 @@ Page silent_page(const SessionView& view, const Error& why, std::string lines);
 Page ended_page(const SessionView& view, std::string lines);
 Page error_page(int status, const Error& error);
 
-std::string escaped(std::string_view text);
-
 }  // namespace dove::proxy

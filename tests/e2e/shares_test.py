@@ -172,7 +172,6 @@ class Library(unittest.TestCase):
     def test_a_child_goes_on_though_its_parent_was_killed_while_it_counted(self):
         # Many processes, so that counting them is most of what the parent does.
         slot = struct.pack("=iIQQ16Q", os.getpid(), 9, 0, os.stat("/proc/self/ns/pid").st_ino, *[0] * 16)
-        rounds = 0
         for _ in range(10):
             with open(self.folder + "/file", "wb") as file:
                 file.write((slot * 500).ljust(512 * len(slot), b"\0"))
@@ -184,14 +183,10 @@ class Library(unittest.TestCase):
                 said += os.read(parent.stdout.fileno(), 4096).decode()
             first, child, *rest = said.split()
             try:
-                if [first, *rest] == ["ok", "oom", "ok", "held"]:
-                    continue  # it asked while its parent was still dying
                 self.assertEqual([first, *rest], ["ok", "ok", "ok", "held"], "the child waits for what it holds itself")
                 self.assertEqual(self.said("dlsym", "alloc=24 alloc=1"), ["ok", "oom"])
-                rounds += 1
             finally:
                 os.kill(int(child), signal.SIGKILL)
-        self.assertGreater(rounds, 0)
 
     def test_tasks_of_an_attempt_have_a_cap_each_and_one_together(self):
         caps = f"{FIRST}={GIB}:{GIB * 3 // 2}"

@@ -19,11 +19,11 @@ namespace dove::core {
 // it was looked at.
 constexpr Span kLifetimeLead = seconds(10);
 
-// The rule that counts for the job; nullptr: none concerns it. Of several that are equally specific
+// The rule that counts for the job; nullptr: none concerns it. Among equally specific rules,
 // the one whose name comes first.
 const IdleRule* idle_rule_of(const State& state, const JobSpec& spec);
 
-// Of what the job holds, in hundredths of a percent. Unset: not measured.
+// The use of what the job holds, in hundredths of a percent. Unset: not measured.
 struct MeasuredUse {
   std::optional<std::int32_t> mean;    // over the rule's whole window
   std::optional<std::int32_t> lately;  // as last reported, a moment ago

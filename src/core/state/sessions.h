@@ -23,7 +23,7 @@ void end_idle_by(State& state, const std::string& rule);
 void renew_idle(State& state);
 // When the active job is stopped for it; kNever: it is not idle.
 Instant idle_stop_at(const State& state, const Job& job);
-// Of a job that has ended, or an instant that has passed: changes nothing.
+// They change nothing for a job that has ended, or an instant that has passed.
 void fold_kept(State& state, const Job& job, const JobKept& event);
 void fold_shared(State& state, const Job& job, const JobShared& event);
 // The job is forgotten.

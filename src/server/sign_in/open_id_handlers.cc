@@ -11,6 +11,7 @@
 #include "server/sign_in/session.h"
 #include "telemetry/clock.h"
 #include "telemetry/log.h"
+#include "text/html.h"
 
 namespace dove::server {
 namespace {
@@ -19,22 +20,6 @@ using Json = nlohmann::json;
 using IssuerPtr = std::shared_ptr<openid::Issuer>;
 
 constexpr char kPagePolicy[] = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'";
-
-std::string html_text(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&') {
-      out += "&amp;";
-    } else if (c == '<') {
-      out += "&lt;";
-    } else if (c == '"') {
-      out += "&quot;";
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
 
 wire::Response page(int status, const std::string& head, const std::string& body) {
   return {
@@ -56,10 +41,11 @@ void fail(const CallPtr& call, const Error& error) {
     return call->fail(error);
   }
   if (call->refused) call->refused(error);
-  call->responder->send(page(wire::status_of(error.kind), "",
-                             fmt::format("<h1>You are not signed in</h1><p>{}.</p><p>Code: <code>{}"
-                                         "</code></p><p><a href=\"/\">Back to the sign-in page</a>",
-                                         html_text(error.message), html_text(error.code))));
+  call->responder->send(
+      page(wire::status_of(error.kind), "",
+           fmt::format("<h1>You are not signed in</h1><p>{}.</p><p>Code: <code>{}"
+                       "</code></p><p><a href=\"/\">Back to the sign-in page</a>",
+                       text::html_escaped(error.message), text::html_escaped(error.code))));
 }
 
 // As the browser names us.
@@ -84,7 +70,7 @@ IssuerPtr issuer_of(Context& context, const CallPtr& call) {
 // A page of ours leads on: along a redirect that began elsewhere a browser would not send the
 // session's cookie (SameSite=Strict).
 void go_on(const CallPtr& call, const std::string& then, const std::string& cookie) {
-  const std::string where = html_text(then);
+  const std::string where = text::html_escaped(then);
   wire::Response answer =
       page(200, fmt::format("<meta http-equiv=\"refresh\" content=\"0;url={}\">", where),
            fmt::format("<p>You are signed in. <a href=\"{}\">Go on</a>", where));
