@@ -26,7 +26,7 @@ constexpr bool takes(std::index_sequence<I...>) {
 }
 
 // The most fields that T can be made of.
-template <class T, std::size_t N = 40>
+template <class T, std::size_t N = 48>
 constexpr std::size_t field_count() {
   if constexpr (N == 0 || takes<T>(std::make_index_sequence<N>())) {
     return N;
@@ -41,7 +41,7 @@ TEST(FieldCount, OfTheNounsOfTheModel) {
   EXPECT_EQ(field_count<TaskGroup>(), 7u);
   EXPECT_EQ(field_count<Dependency>(), 3u);
   EXPECT_EQ(field_count<ArraySpec>(), 2u);
-  EXPECT_EQ(field_count<JobSpec>(), 36u);
+  EXPECT_EQ(field_count<JobSpec>(), 40u);
   EXPECT_EQ(field_count<TaskExit>(), 4u);
   EXPECT_EQ(field_count<Device>(), 6u);
   EXPECT_EQ(field_count<Link>(), 3u);
@@ -59,23 +59,28 @@ TEST(FieldCount, OfTheNounsOfTheModel) {
 }
 
 TEST(FieldCount, OfDeclaredObjects) {
-  EXPECT_EQ(field_count<Limits>(), 7u);
+  EXPECT_EQ(field_count<Limits>(), 9u);
   EXPECT_EQ(field_count<Pool>(), 12u);
   EXPECT_EQ(field_count<Queue>(), 10u);
   EXPECT_EQ(field_count<NodeDeclaration>(), 8u);
   EXPECT_EQ(field_count<UserLimit>(), 2u);
-  EXPECT_EQ(field_count<UserDeclaration>(), 10u);
+  EXPECT_EQ(field_count<UserDeclaration>(), 12u);
   EXPECT_EQ(field_count<ClusterSettings>(), 26u);
   EXPECT_EQ(field_count<Quota>(), 5u);
   EXPECT_EQ(field_count<TopologyUnit>(), 2u);
   EXPECT_EQ(field_count<Project>(), 4u);
   EXPECT_EQ(field_count<Reservation>(), 8u);
-  EXPECT_EQ(field_count<Domain>(), 2u);
+  EXPECT_EQ(field_count<Domain>(), 3u);
   EXPECT_EQ(field_count<Group>(), 4u);
   EXPECT_EQ(field_count<Binding>(), 6u);
-  EXPECT_EQ(field_count<Executor>(), 5u);
+  EXPECT_EQ(field_count<Executor>(), 8u);
   EXPECT_EQ(field_count<IdleRule>(), 14u);
   EXPECT_EQ(field_count<NoticeTarget>(), 3u);
+  EXPECT_EQ(field_count<JobLimits>(), 5u);
+  EXPECT_EQ(field_count<Lendable>(), 4u);
+  EXPECT_EQ(field_count<App>(), 5u);
+  EXPECT_EQ(field_count<Settings>(), 5u);
+  EXPECT_EQ(field_count<Secret>(), 5u);
 }
 
 TEST(FieldCount, OfEvents) {
@@ -124,6 +129,7 @@ TEST(FieldCount, OfEvents) {
   EXPECT_EQ(field_count<IdleEnded>(), 2u);
   EXPECT_EQ(field_count<JobKept>(), 2u);
   EXPECT_EQ(field_count<JobShared>(), 2u);
+  EXPECT_EQ(field_count<ClusterRestored>(), 2u);
 }
 
 TEST(FieldCount, OfDecisions) {

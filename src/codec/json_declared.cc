@@ -13,6 +13,9 @@
 namespace dove::codec {
 namespace {
 
+using codec::read;  // of json_kinds.cc
+using codec::write;
+
 constexpr std::size_t kNodesListedMax = 10'000;
 // The name of a domain or a project; "": none.
 constexpr TextRule kLevelRule{256, TextRule::Kind::kLine};
@@ -21,13 +24,12 @@ constexpr std::size_t kLevelsMax = 16;
 constexpr TextRule kSshKeyRule{4096, TextRule::Kind::kLine};
 constexpr std::size_t kSshKeysMax = 32;
 constexpr std::size_t kNoticesMax = 32;
-constexpr std::size_t kAccountsMax = 10'000;  // of an executor
 constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();
 
 // In the order of Declared's alternatives.
 constexpr std::array<std::string_view, std::variant_size_v<Declared>> kKinds{
-    "Cluster",     "Pool",   "Queue", "Node",    "Limit",    "User",    "Project",
-    "Reservation", "Domain", "Group", "Binding", "Executor", "IdleRule"};
+    "Cluster", "Pool",  "Queue",   "Node",     "Limit",    "User", "Project",  "Reservation",
+    "Domain",  "Group", "Binding", "Executor", "IdleRule", "App",  "Settings", "Secret"};
 
 Json write(const ClusterSettings& v) {
   Json object{{"name", v.name},
@@ -233,31 +235,6 @@ void read(JsonFields& fields, UserLimit& v) {
   fields.object("limits", [&](JsonFields& inner) { read_limits(inner, v.limits); });
 }
 
-Json write(const NoticeTarget& v) {
-  Json about = Json::array();
-  for (const NoticeAbout each : v.about) about.push_back(word(each));
-  return {{"by", word(v.by)}, {"to", v.to}, {"about", std::move(about)}};
-}
-
-void read(JsonFields& fields, NoticeTarget& v) {
-  if (const int by = fields.one_of("by", notice_ways()); by >= 0) v.by = static_cast<NoticeBy>(by);
-  fields.text("to", v.to, {1024, TextRule::Kind::kLine});
-  std::vector<std::string> about;
-  fields.texts("about", about, kNameRule, notice_subjects().size());
-  v.about.clear();
-  for (const std::string& each : about) {
-    const auto found = std::find(notice_subjects().begin(), notice_subjects().end(), each);
-    if (found == notice_subjects().end()) {
-      fields.fail("about", "bad_value",
-                  fmt::format("write a list of some of {}", fmt::join(notice_subjects(), ", ")));
-      return;
-    }
-    v.about.push_back(static_cast<NoticeAbout>(found - notice_subjects().begin()));
-  }
-  std::sort(v.about.begin(), v.about.end());
-  v.about.erase(std::unique(v.about.begin(), v.about.end()), v.about.end());
-}
-
 // The former ways to say who is what are shown where a former log says it, and nowhere else.
 Json write(const UserDeclaration& v) {
   Json object{{"name", v.name},         {"linux_user", v.linux_user},
@@ -265,6 +242,8 @@ Json write(const UserDeclaration& v) {
               {"identity", v.identity}, {"token_sha256", v.token_sha256},
               {"domain", v.domain}};
   if (v.admin) object["admin"] = true;
+  if (!v.password_hash.empty()) object["password_hash"] = v.password_hash;
+  put_instant(object, "token_expires_at", v.token_expires_at);
   object["ssh_keys"] = v.ssh_keys;
   Json notices = Json::array();
   for (const NoticeTarget& target : v.notices) notices.push_back(write(target));
@@ -279,6 +258,8 @@ void read(JsonFields& fields, UserDeclaration& v) {
   fields.text("service_of", v.service_of, kLevelRule);
   fields.text("identity", v.identity, {512, TextRule::Kind::kLine});
   fields.text("token_sha256", v.token_sha256, {64, TextRule::Kind::kSha256});
+  fields.text("password_hash", v.password_hash, {256, TextRule::Kind::kLine});
+  fields.instant("token_expires_at", v.token_expires_at);
   fields.text("domain", v.domain, kLevelRule);
   fields.texts("ssh_keys", v.ssh_keys, kSshKeyRule, kSshKeysMax);
   if (fields.has("notices")) v.notices.clear();
@@ -298,9 +279,14 @@ void read(JsonFields& fields, Project& v) {
   fields.object("limits", [&](JsonFields& inner) { read_limits(inner, v.limits); });
 }
 
-Json write(const Domain& v) { return {{"name", v.name}, {"title", v.title}}; }
+Json write(const Domain& v) {
+  return {{"name", v.name}, {"title", v.title}, {"limits", limits_json(v.limits)}};
+}
 
-void read(JsonFields& fields, Domain& v) { fields.text("title", v.title); }
+void read(JsonFields& fields, Domain& v) {
+  fields.text("title", v.title);
+  fields.object("limits", [&](JsonFields& inner) { read_limits(inner, v.limits); });
+}
 
 // Lists of people are sets.
 void read_names(JsonFields& fields, const char* field, std::vector<std::string>& names) {
@@ -370,22 +356,6 @@ void read(JsonFields& fields, Reservation& v) {
   if (v.ends_at <= v.starts_at) {
     fields.fail("ends_at", "out_of_range", "must be later than starts_at");
   }
-}
-
-Json write(const Executor& v) {
-  return {{"name", v.name},
-          {"service_account", v.service_account},
-          {"nodes", v.nodes},
-          {"placeholders", v.placeholders},
-          {"queues", v.queues}};
-}
-
-void read(JsonFields& fields, Executor& v) {
-  fields.text("service_account", v.service_account, kLevelRule);
-  fields.texts("nodes", v.nodes, {1024, TextRule::Kind::kName}, kNodesListedMax);
-  fields.boolean("placeholders", v.placeholders);
-  fields.text_map("queues", v.queues, kNameRule, kLevelRule, kAccountsMax);
-  if (v.nodes.empty()) fields.fail("nodes", "missing_field", "name the nodes that it runs work on");
 }
 
 Json write(const IdleRule& v) {
@@ -468,7 +438,8 @@ Result<Declared> read_declared(const Json& value) {
       read_as<NodeDeclaration>, read_as<UserLimit>,   read_as<UserDeclaration>,
       read_as<Project>,         read_as<Reservation>, read_as<Domain>,
       read_as<Group>,           read_as<Binding>,     read_as<Executor>,
-      read_as<IdleRule>};
+      read_as<IdleRule>,        read_as<App>,         read_as<Settings>,
+      read_as<Secret>};
   Declared object = kReaders[static_cast<std::size_t>(kind)](fields);
   fields.done();
   if (failure.any()) return failure.error();

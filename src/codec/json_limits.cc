@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::int64_t kAmountMax = 2'000'000'000;
 constexpr std::int64_t kGpusMax = 1'000'000;
+constexpr std::int64_t kHour_ms = 3600 * 1000;
+constexpr std::int64_t kMonthMax = 1'000'000'000 * kHour_ms;
 constexpr std::size_t kNamesMax = 256;
 constexpr std::string_view kKubernetesSlice = "nvidia.com/mig-";
 
@@ -113,6 +115,38 @@ void read_slices(JsonFields& fields, std::vector<Countable>& out) {
 
 }  // namespace
 
+namespace {
+
+Json job_limits_json(const JobLimits& v) {
+  Json object = Json::object();
+  if (v.nodes >= 0) object["nodes"] = v.nodes;
+  if (v.cores >= 0) object["cores"] = v.cores;
+  if (v.gpus_milli >= 0) object["gpus_milli"] = v.gpus_milli;
+  if (v.memory_bytes >= 0) object["memory_bytes"] = v.memory_bytes;
+  if (v.time_limit.us > 0) put_span(object, "time_limit", v.time_limit);
+  return object;
+}
+
+// GPUs, whole ones or thousandths; one of the two names.
+void read_gpu_limit(JsonFields& fields, std::int32_t& milli) {
+  fields.integer("gpus_milli", milli, -1, kAmountMax);
+  if (!fields.has("gpus")) return;
+  if (fields.has("gpus_milli")) {
+    fields.fail("gpus", "given_twice", "gpus and gpus_milli say the same: give one of them");
+  }
+  read_gpus(fields, "gpus", milli);
+}
+
+void read_job_limits(JsonFields& fields, JobLimits& v) {
+  fields.integer("nodes", v.nodes, -1, kAmountMax);
+  fields.integer("cores", v.cores, -1, kAmountMax);
+  read_gpu_limit(fields, v.gpus_milli);
+  fields.bytes("memory", v.memory_bytes, -1);
+  fields.span("time_limit", v.time_limit);
+}
+
+}  // namespace
+
 Json limits_json(const Limits& v) {
   Json object = Json::object();
   if (v.jobs_running >= 0) object["jobs_running"] = v.jobs_running;
@@ -122,6 +156,8 @@ Json limits_json(const Limits& v) {
   if (v.memory_bytes >= 0) object["memory_bytes"] = v.memory_bytes;
   for (const Countable& one : v.countables) put(object, one);
   if (!v.gpus_by_model.empty()) object["gpus_milli_by_model"] = countables_json(v.gpus_by_model);
+  if (v.gpu_ms_month >= 0) object["gpu_ms_month"] = v.gpu_ms_month;
+  if (v.job != JobLimits{}) object["job"] = job_limits_json(v.job);
   return object;
 }
 
@@ -133,14 +169,15 @@ void read_limits(JsonFields& fields, Limits& v) {
   } else {
     fields.integer("cores", v.cores, -1, kAmountMax);
   }
-  fields.integer("gpus_milli", v.gpus_milli, -1, kAmountMax);
-  if (fields.has("gpus")) {
-    if (fields.has("gpus_milli")) {
-      fields.fail("gpus", "given_twice", "gpus and gpus_milli say the same: give one of them");
-    }
-    read_gpus(fields, "gpus", v.gpus_milli);
-  }
+  read_gpu_limit(fields, v.gpus_milli);
   fields.bytes("memory", v.memory_bytes, -1);
+  fields.integer("gpu_ms_month", v.gpu_ms_month, -1, kMonthMax);
+  if (fields.has("gpu_hours_month")) {
+    std::int64_t hours = 0;
+    fields.integer("gpu_hours_month", hours, 0, kMonthMax / kHour_ms);
+    v.gpu_ms_month = hours * kHour_ms;
+  }
+  fields.object("job", [&](JsonFields& inner) { read_job_limits(inner, v.job); });
   fields.countables("countables", v.countables, JsonFields::Zeros::kKept);
   read_slices(fields, v.countables);
   read_models(fields, v.gpus_by_model);
@@ -162,6 +199,10 @@ void read_quota(JsonFields& fields, Quota& v) {
   read_limits(fields, limits);
   if (limits.jobs_running >= 0 || limits.jobs_waiting >= 0) {
     fields.fail(limits.jobs_running >= 0 ? "jobs_running" : "jobs_waiting", "unknown_field",
+                "cannot be guaranteed: give cores, gpus, memory or countables");
+  }
+  if (limits.gpu_ms_month >= 0 || limits.job != JobLimits{}) {
+    fields.fail(limits.gpu_ms_month >= 0 ? "gpu_hours_month" : "job", "unknown_field",
                 "cannot be guaranteed: give cores, gpus, memory or countables");
   }
   v.cores = std::max(limits.cores, 0);

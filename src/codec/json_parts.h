@@ -27,6 +27,13 @@ Json request_json(const Request& request);
 Json group_json(const TaskGroup& group);
 Json limits_json(const Limits& limits);
 Json quota_json(const Quota& quota);
+Json notice_subjects_json(const std::vector<NoticeAbout>& about);
+// Declared objects, without their kind.
+Json write(const NoticeTarget& target);
+Json write(const Executor& executor);
+Json write(const App& app);
+Json write(const Settings& settings);
+Json write(const Secret& secret);
 // The fields of a JobSpec, flat, as a submission has them, with `user`.
 Json spec_json(const JobSpec& spec);
 // NAME (RFC 3339) and NAME_us; both null for kNever and, unless `zero_counts`, for 0.
@@ -45,6 +52,14 @@ void read_request(JsonFields& fields, Request& request);
 bool has_request(JsonFields& fields);
 void read_limits(JsonFields& fields, Limits& limits);
 void read_quota(JsonFields& fields, Quota& quota);
+// Sorted, each once.
+void read_notice_subjects(JsonFields& fields, std::string_view field,
+                          std::vector<NoticeAbout>& about);
+void read(JsonFields& fields, NoticeTarget& target);
+void read(JsonFields& fields, Executor& executor);
+void read(JsonFields& fields, App& app);
+void read(JsonFields& fields, Settings& settings);
+void read(JsonFields& fields, Secret& secret);
 // Checks the amounts of a group and fills what was left out.
 void read_group(JsonFields& fields, TaskGroup& group);
 void read_spec(JsonFields& fields, JobSpec& spec);

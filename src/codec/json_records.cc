@@ -168,6 +168,7 @@ Json write(const JobKept& v) {
   put_instant(object, "until", v.until);
   return object;
 }
+Json write(const ClusterRestored& v) { return {{"incarnation", v.incarnation}, {"why", v.why}}; }
 Json write(const JobShared& v) { return {{"job", v.job.value}, {"users", v.users}}; }
 
 Json write(const ExecStarted& v) {

@@ -172,6 +172,10 @@ void put_scheduling(Json& object, const JobSpec& v) {
   if (!v.label.empty()) object["label"] = v.label;
   if (!v.near_labels.empty()) object["near_labels"] = v.near_labels;
   if (!v.apart_labels.empty()) object["apart_labels"] = v.apart_labels;
+  if (!v.executor.empty()) object["executor"] = v.executor;
+  if (!v.foreign_job.empty()) object["foreign_job"] = v.foreign_job;
+  if (!v.mail_about.empty()) object["mail_about"] = notice_subjects_json(v.mail_about);
+  if (!v.mail_to.empty()) object["mail_to"] = v.mail_to;
 }
 
 void read_scheduling(JsonFields& fields, JobSpec& v) {
@@ -195,6 +199,9 @@ void read_scheduling(JsonFields& fields, JobSpec& v) {
   fields.text("label", v.label, {64, TextRule::Kind::kLine});
   fields.texts("near_labels", v.near_labels, {64, TextRule::Kind::kName}, kLabelsMax);
   fields.texts("apart_labels", v.apart_labels, {64, TextRule::Kind::kName}, kLabelsMax);
+  fields.text("executor", v.executor, {256, TextRule::Kind::kLine});
+  read_notice_subjects(fields, "mail_about", v.mail_about);
+  fields.text("mail_to", v.mail_to, {1024, TextRule::Kind::kLine});
 }
 
 }  // namespace

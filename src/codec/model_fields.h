@@ -53,7 +53,7 @@ void fields(Ar& ar, typename Ar::template Of<ArraySpec>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<JobSpec>& v) {
-  auto layout = ar.layout(3, "JobSpec");
+  auto layout = ar.layout(4, "JobSpec");
   ar(v.name, v.user, v.project, v.queue, v.pool, v.priority, v.launch, v.groups, v.cluster_requests,
      v.time_limit, v.kill_grace, v.begin_at, v.dependencies, v.any_dependency, v.array,
      v.retries_max, v.requeue, v.hold, v.exclusive, v.features, v.nodes_wanted, v.nodes_excluded,
@@ -71,6 +71,10 @@ void fields(Ar& ar, typename Ar::template Of<JobSpec>& v) {
   ar.since(2, v.near_labels);
   ar.since(2, v.apart_labels);
   ar.since(3, v.parent);
+  ar.since(4, v.executor);
+  ar.since(4, v.foreign_job);
+  ar.since(4, v.mail_about);
+  ar.since(4, v.mail_to);
 }
 
 template <class Ar>
@@ -151,10 +155,18 @@ void fields(Ar& ar, typename Ar::template Of<NodeRequest>& v) {
 // -- what is declared ----------------------------------------------------------------------------
 
 template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<JobLimits>& v) {
+  auto layout = ar.layout(1, "JobLimits");
+  ar(v.nodes, v.cores, v.gpus_milli, v.memory_bytes, v.time_limit);
+}
+
+template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Limits>& v) {
-  auto layout = ar.layout(2, "Limits");
+  auto layout = ar.layout(3, "Limits");
   ar(v.jobs_running, v.jobs_waiting, v.cores, v.gpus_milli, v.memory_bytes, v.countables);
   ar.since(2, v.gpus_by_model);
+  ar.since(3, v.gpu_ms_month);
+  ar.since(3, v.job);
 }
 
 template <class Ar>
@@ -214,7 +226,7 @@ void fields(Ar& ar, typename Ar::template Of<NoticeTarget>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<UserDeclaration>& v) {
-  auto layout = ar.layout(5, "UserDeclaration");
+  auto layout = ar.layout(6, "UserDeclaration");
   ar(v.name, v.linux_user, v.admin, v.token_sha256);
   ar.since(2, v.domain);
   ar.since(3, v.disabled);
@@ -222,12 +234,15 @@ void fields(Ar& ar, typename Ar::template Of<UserDeclaration>& v) {
   ar.since(4, v.identity);
   ar.since(5, v.ssh_keys);
   ar.since(5, v.notices);
+  ar.since(6, v.password_hash);
+  ar.since(6, v.token_expires_at);
 }
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Domain>& v) {
-  auto layout = ar.layout(1, "Domain");
+  auto layout = ar.layout(2, "Domain");
   ar(v.name, v.title);
+  ar.since(2, v.limits);
 }
 
 template <class Ar>
@@ -264,9 +279,18 @@ void fields(Ar& ar, typename Ar::template Of<Reservation>& v) {
 }
 
 template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<Lendable>& v) {
+  auto layout = ar.layout(1, "Lendable");
+  ar(v.nodes, v.devices, v.cores, v.memory_bytes);
+}
+
+template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Executor>& v) {
-  auto layout = ar.layout(1, "Executor");
+  auto layout = ar.layout(2, "Executor");
   ar(v.name, v.service_account, v.nodes, v.placeholders, v.queues);
+  ar.since(2, v.gate);
+  ar.since(2, v.runs_jobs);
+  ar.since(2, v.lendable);
 }
 
 template <class Ar>
@@ -274,6 +298,24 @@ void fields(Ar& ar, typename Ar::template Of<IdleRule>& v) {
   auto layout = ar.layout(1, "IdleRule");
   ar(v.name, v.users, v.projects, v.exempt, v.sessions_only, v.no_input_for, v.window,
      v.gpu_percent, v.gpu_memory_percent, v.cpu_percent, v.any, v.lifetime, v.grace, v.warning);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<App>& v) {
+  auto layout = ar.layout(1, "App");
+  ar(v.name, v.title, v.domain, v.project, v.job);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<Settings>& v) {
+  auto layout = ar.layout(1, "Settings");
+  ar(v.name, v.domain, v.project, v.job, v.locked);
+}
+
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<Secret>& v) {
+  auto layout = ar.layout(1, "Secret");
+  ar(v.name, v.user, v.project, v.sealed, v.set_at);
 }
 
 template <class Ar>

@@ -72,6 +72,7 @@ DOVE_RECORD_KIND(IdleObserved, 41, 1)
 DOVE_RECORD_KIND(IdleEnded, 42, 1)
 DOVE_RECORD_KIND(JobKept, 43, 1)
 DOVE_RECORD_KIND(JobShared, 44, 1)
+DOVE_RECORD_KIND(ClusterRestored, 45, 1)
 DOVE_RECORD_KIND(Launch, 101, 1)
 DOVE_RECORD_KIND(Start, 102, 1)
 DOVE_RECORD_KIND(Stop, 103, 2)
@@ -270,6 +271,10 @@ void fields(Ar& ar, typename Ar::template Of<JobKept>& v) {
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<JobShared>& v) {
   ar(v.job, v.users);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<ClusterRestored>& v) {
+  ar(v.incarnation, v.why);
 }
 
 // -- decisions -----------------------------------------------------------------------------------

@@ -55,6 +55,10 @@ JobSpec sample_spec() {
   spec.near_labels = {"cache"};
   spec.apart_labels = {"trainer"};
   spec.parent = JobId{12};
+  spec.executor = "slurm";
+  spec.foreign_job = "4711";
+  spec.mail_about = {NoticeAbout::kJobEnded};
+  spec.mail_to = "lab@example.org";
   return spec;
 }
 
@@ -141,7 +145,9 @@ UserDeclaration sample_user() {
                          "vision",
                          "https://id.example.org 248289761001",
                          {"ssh-ed25519 AAAAC3Nz ada@laptop"},
-                         {{NoticeBy::kMail, "ada@example.org", {NoticeAbout::kJobFailed}}}};
+                         {{NoticeBy::kMail, "ada@example.org", {NoticeAbout::kJobFailed}}},
+                         "$argon2id$v=19$m=65536,t=3,p=1$c2FsdA$aGFzaA",
+                         Instant{1'800'000'000'000'000}};
 }
 
 std::vector<StampedEvent> session_events(const Cause& full) {
@@ -150,13 +156,22 @@ std::vector<StampedEvent> session_events(const Cause& full) {
            {}},
           {IdleEnded{JobId{8}, 2}, {}},
           {JobKept{JobId{8}, Instant{1'800'000'000'000'000}}, full},
-          {JobShared{JobId{8}, {"bob", "eve"}}, full}};
+          {JobShared{JobId{8}, {"bob", "eve"}}, full},
+          {ClusterRestored{3, "the controller's disk failed"}, full}};
 }
 
 }  // namespace
 
 std::vector<Declared> sample_objects() {
-  const Limits limits{10, 100, 64, 8000, std::int64_t{1} << 40, {{"rdma", 4}}, {{"h200", 4000}}};
+  const Limits limits{10,
+                      100,
+                      64,
+                      8000,
+                      std::int64_t{1} << 40,
+                      {{"rdma", 4}},
+                      {{"h200", 4000}},
+                      std::int64_t{3'600'000},
+                      {4, 32, 16'000, std::int64_t{1} << 38, seconds(7200)}};
   return {
       sample_settings(),
       Pool{"gpu",
@@ -200,10 +215,20 @@ std::vector<Declared> sample_objects() {
                   {"ada"},
                   {"vision"}},
       Reservation{"spares", {"gpu-[003-004]"}, Instant{}, kNever, false, {}, {"vision"}, 16},
-      Domain{"corp", "The Corporation"},
+      Domain{"corp", "The Corporation", limits},
       Group{"staff", "corp", {"ada", "bob"}, {"interns"}},
       Binding{"visionaries", Role::kManager, "", "vision", {"ada"}, {"staff"}},
-      Executor{"slurm", "slurm-1", {"gpu-[001-004]"}, false, {{"lab", "long"}}},
+      Executor{"slurm",
+               "slurm-1",
+               {"gpu-[001-004]"},
+               false,
+               {{"lab", "long"}},
+               true,
+               true,
+               {{{"gpu-[001-002]"}, {0, 3}, 16, std::int64_t{1} << 38}}},
+      App{"jupyter", "JupyterLab", "", "vision", R"({"gpus":1})"},
+      Settings{"vision", "", "vision", R"({"queue":"long"})", {"queue"}},
+      Secret{"token", "ada", "", "c2VhbGVk", Instant{1'700'000'000'000'000}},
       IdleRule{"tabs",
                {"ada"},
                {"vision"},

@@ -12,7 +12,7 @@ namespace dove::codec {
 namespace {
 
 constexpr std::string_view kMagic = "dovesnap";
-constexpr std::uint64_t kLayout = 10;
+constexpr std::uint64_t kLayout = 11;
 
 // Elements of an array share one spec: it is written once and referred to by its number.
 class SpecTable {
@@ -165,6 +165,11 @@ void fields(Ar& ar, typename Ar::template Of<core::PastUse>& v) {
 }
 
 template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<core::MonthUse>& v) {
+  ar(v.month, v.gpu_ms, v.at);
+}
+
+template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<core::RunCounts>& v) {
   ar(v.ended, v.ran_ms);
 }
@@ -226,6 +231,17 @@ void state_fields(Ar& ar, typename Ar::template Of<core::State>& v) {
   ar.since(10, v.idle);
   ar.since(10, v.kept);
   ar.since(10, v.shared);
+  ar.since(11, v.apps);
+  ar.since(11, v.job_settings);
+  ar.since(11, v.secrets);
+  ar.since(11, v.month_by_user);
+  ar.since(11, v.month_by_project);
+  ar.since(11, v.month_by_domain);
+  ar.since(11, v.month_by_queue);
+  ar.since(11, v.usage_by_domain);
+  ar.since(11, v.asked_by_domain);
+  ar.since(11, v.incarnation);
+  ar.since(11, v.restored_at);
 }
 
 void write_jobs(ByteWriter& ar, const core::State& state) {

@@ -76,6 +76,11 @@ void declare_samples(core::State& state) {
       state.bindings[binding->name] = *binding;
     }
     if (const auto* rule = std::get_if<IdleRule>(&object)) state.idle_rules[rule->name] = *rule;
+    if (const auto* app = std::get_if<App>(&object)) state.apps[app->name] = *app;
+    if (const auto* settings = std::get_if<Settings>(&object)) {
+      state.job_settings[settings->name] = *settings;
+    }
+    if (const auto* secret = std::get_if<Secret>(&object)) state.secrets[secret->name] = *secret;
     if (const auto* one = std::get_if<Reservation>(&object)) state.reservations[one->name] = *one;
   }
 }
@@ -85,6 +90,23 @@ void note_sessions(core::State& state) {
                           Instant{45}, Instant{46}};
   state.kept[JobId{1}] = Instant{47};
   state.shared[JobId{1}] = {"bob"};
+}
+
+void note_months(core::State& state) {
+  state.month_by_user["ada"] = {682, 7'200'000, Instant{48}};
+  state.month_by_project["vision"] = {682, 3'600'000, Instant{48}};
+  state.month_by_domain["corp"] = {682, 3'600'000, Instant{48}};
+  state.month_by_queue["long"] = {682, 1'800'000, Instant{48}};
+  state.usage_by_domain["corp"].jobs_running = 2;
+  state.asked_by_domain["corp"].jobs_waiting = 3;
+  state.incarnation = 2;
+  state.restored_at = Instant{49};
+}
+
+// What came after the first versions.
+void note_later(core::State& state) {
+  note_sessions(state);
+  note_months(state);
 }
 
 core::State sample_state() {
@@ -153,7 +175,7 @@ core::State sample_state() {
   state.standings["slurm"] = {ExecutorContact::kAnswering, Instant{43}, "back"};
   state.placeholders[{JobId{1}, 2, NodeId{1}, "slurm"}] = {PlaceholderStage::kConfirmed,
                                                            Instant{44}, "1300", ""};
-  note_sessions(state);
+  note_later(state);
   state.promises[JobId{9}] = {Instant{50}, Instant{41}, {sample_placement()}};
   return state;
 }

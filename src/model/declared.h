@@ -12,6 +12,8 @@
 #include "model/idle.h"
 #include "model/people.h"
 #include "model/resources.h"
+#include "model/secret.h"
+#include "model/template.h"
 #include "model/time.h"
 
 namespace dove {
@@ -46,6 +48,16 @@ struct Pool {
   bool operator==(const Pool&) const = default;
 };
 
+// At most this much in one job; -1 is no limit.
+struct JobLimits {
+  std::int32_t nodes = -1;
+  std::int32_t cores = -1;
+  std::int32_t gpus_milli = -1;
+  std::int64_t memory_bytes = -1;
+  Span time_limit;  // 0: no limit; else the job has one, and it is not longer
+  bool operator==(const JobLimits&) const = default;
+};
+
 // At most this much at once; -1 (or an absent countable) is no limit.
 struct Limits {
   std::int32_t jobs_running = -1;
@@ -55,6 +67,8 @@ struct Limits {
   std::int64_t memory_bytes = -1;
   std::vector<Countable> countables;
   std::vector<Countable> gpus_by_model;  // milli, by model in lower case
+  std::int64_t gpu_ms_month = -1;        // whole GPUs times milliseconds in a calendar month (UTC)
+  JobLimits job = {};
   bool operator==(const Limits&) const = default;
 };
 
@@ -108,6 +122,14 @@ struct UserLimit {
   std::string name;  // a user, or "*" for everybody without one of their own
   Limits limits;
   bool operator==(const UserLimit&) const = default;
+};
+
+// An organisation that shares the cluster with others: projects and users name it.
+struct Domain {
+  std::string name;
+  std::string title;   // for people
+  Limits limits = {};  // of the jobs of its projects, and of its users outside projects
+  bool operator==(const Domain&) const = default;
 };
 
 // What several users work on together. Over its limits submissions are refused.
@@ -191,6 +213,6 @@ struct ClusterSettings {
 
 using Declared =
     std::variant<ClusterSettings, Pool, Queue, NodeDeclaration, UserLimit, UserDeclaration, Project,
-                 Reservation, Domain, Group, Binding, Executor, IdleRule>;
+                 Reservation, Domain, Group, Binding, Executor, IdleRule, App, Settings, Secret>;
 
 }  // namespace dove

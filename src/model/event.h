@@ -167,7 +167,8 @@ struct ObjectApplied {
 };
 struct ObjectDeleted {
   std::string kind;  // "pool", "queue", "node", "limit", "user", "project", "reservation",
-                     // "domain", "group", "binding", "executor", "idle_rule"
+                     // "domain", "group", "binding", "executor", "idle_rule", "app",
+                     // "settings", "secret"
   std::string name;
   bool operator==(const ObjectDeleted&) const = default;
 };
@@ -329,15 +330,25 @@ struct ExecutorNodeObserved {
   bool operator==(const ExecutorNodeObserved&) const = default;
 };
 
-using Event = std::variant<
-    ControllerStarted, TimeReached, JobSubmitted, JobCancelRequested, JobHeld, JobReleased,
-    JobRequeueRequested, JobPriorityChanged, NodeRegistered, NodeConnected, NodeDisconnected,
-    NodeRemoved, PlacementPrepared, PlacementStarted, TaskEnded, PlacementEnded, LaunchFailed,
-    UnknownTaskObserved, ObjectApplied, ObjectDeleted, JoinTokenIssued, CheckpointTaken,
-    FindingReported, NodeActionRequested, NodeTested, RemedyEnded, PreflightFailed,
-    ProgressReported, ExecStarted, HangObserved, HangEnded, NodeDeclaredOff, KeyIssued, KeyRevoked,
-    CallsRefused, ForeignAllocationObserved, ForeignAllocationEnded, PlaceholderMoved,
-    ExecutorContactChanged, ExecutorNodeObserved, IdleObserved, IdleEnded, JobKept, JobShared>;
+// The log goes on from a backup: what happened after its last record is not known here. Agents may
+// hold work that this log never decided.
+struct ClusterRestored {
+  std::int64_t incarnation = 0;  // one more than before
+  std::string why;
+  bool operator==(const ClusterRestored&) const = default;
+};
+
+using Event =
+    std::variant<ControllerStarted, TimeReached, JobSubmitted, JobCancelRequested, JobHeld,
+                 JobReleased, JobRequeueRequested, JobPriorityChanged, NodeRegistered,
+                 NodeConnected, NodeDisconnected, NodeRemoved, PlacementPrepared, PlacementStarted,
+                 TaskEnded, PlacementEnded, LaunchFailed, UnknownTaskObserved, ObjectApplied,
+                 ObjectDeleted, JoinTokenIssued, CheckpointTaken, FindingReported,
+                 NodeActionRequested, NodeTested, RemedyEnded, PreflightFailed, ProgressReported,
+                 ExecStarted, HangObserved, HangEnded, NodeDeclaredOff, KeyIssued, KeyRevoked,
+                 CallsRefused, ForeignAllocationObserved, ForeignAllocationEnded, PlaceholderMoved,
+                 ExecutorContactChanged, ExecutorNodeObserved, IdleObserved, IdleEnded, JobKept,
+                 JobShared, ClusterRestored>;
 
 // -- decisions -----------------------------------------------------------------------------------
 

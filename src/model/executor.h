@@ -17,6 +17,15 @@
 
 namespace dove {
 
+// The part of some nodes that an executor may be lent.
+struct Lendable {
+  std::vector<std::string> nodes;     // names or hostlists
+  std::vector<std::int32_t> devices;  // indices into Inventory::devices, ascending
+  std::int32_t cores = -1;            // at once, on each node; -1: all
+  std::int64_t memory_bytes = -1;     // at once, on each node; -1: all
+  bool operator==(const Lendable&) const = default;
+};
+
 // Declared by an administrator.
 struct Executor {
   std::string name;                           // also the word for it in messages
@@ -24,6 +33,11 @@ struct Executor {
   std::vector<std::string> nodes;             // names or hostlists
   bool placeholders = true;                   // jobs of ours wait for one there before they start
   std::map<std::string, std::string> queues;  // by the executor's account: in whose use it counts
+  // Its users' jobs wait there until the ledger has given them a place (docs/operate/slurm.md).
+  bool gate = false;
+  bool runs_jobs = false;  // jobs of ours may name it: it runs them
+  std::vector<Lendable> lendable =
+      {};  // the first that names a node counts; empty: all of its nodes
   bool operator==(const Executor&) const = default;
 };
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/ids.h"
+#include "model/people.h"
 #include "model/resources.h"
 #include "model/time.h"
 
@@ -99,6 +100,11 @@ struct JobSpec {
   std::vector<std::string> near_labels;   // only on nodes that hold a job of one of these labels
   std::vector<std::string> apart_labels;  // on no node that holds a job of one of these labels
   JobId parent;                           // the job whose token submitted it; none: a person did
+  std::string executor;                   // who runs it (model/executor.h); "": our agents
+  std::string foreign_job;  // what it is there, where it waits for us to place it; "": it is ours
+  // What is written to `mail_to` besides what its user has chosen; ascending.
+  std::vector<NoticeAbout> mail_about;
+  std::string mail_to;  // "": to the user's own addresses
   bool operator==(const JobSpec&) const = default;
 };
 

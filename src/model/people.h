@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "model/time.h"
+
 namespace dove {
 
 enum class NoticeBy : std::uint8_t { kMail, kWebhook, kSlack };
@@ -46,6 +48,8 @@ struct UserDeclaration {
   std::string identity;
   std::vector<std::string> ssh_keys;  // "ssh-ed25519 AAAA... comment", in the order given
   std::vector<NoticeTarget> notices;
+  std::string password_hash = {};  // of a password that is only known here (argon2id); "": none
+  Instant token_expires_at = {};   // of token_sha256; 0: never
   bool operator==(const UserDeclaration&) const = default;
 };
 
@@ -56,13 +60,6 @@ enum class Role : std::uint8_t {
   kManager,  // acts on all jobs there, and says who is a member
   kAdmin,    // changes all that is declared there
   kAuditor,  // looks at everything there, and at who did what
-};
-
-// An organisation that shares the cluster with others: projects and users name it.
-struct Domain {
-  std::string name;
-  std::string title;  // for people
-  bool operator==(const Domain&) const = default;
 };
 
 // Users who get roles together. Groups may hold groups, in no circle.

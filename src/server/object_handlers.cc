@@ -36,13 +36,14 @@ struct Kind {
   std::string_view path;
   std::string_view object;
 };
-constexpr std::array kKinds = {Kind{"cluster", "Cluster"},   Kind{"pool", "Pool"},
-                               Kind{"queue", "Queue"},       Kind{"node", "Node"},
-                               Kind{"limit", "Limit"},       Kind{"user", "User"},
-                               Kind{"project", "Project"},   Kind{"reservation", "Reservation"},
-                               Kind{"domain", "Domain"},     Kind{"group", "Group"},
-                               Kind{"binding", "Binding"},   Kind{"executor", "Executor"},
-                               Kind{"idle_rule", "IdleRule"}};
+constexpr std::array kKinds = {Kind{"cluster", "Cluster"},    Kind{"pool", "Pool"},
+                               Kind{"queue", "Queue"},        Kind{"node", "Node"},
+                               Kind{"limit", "Limit"},        Kind{"user", "User"},
+                               Kind{"project", "Project"},    Kind{"reservation", "Reservation"},
+                               Kind{"domain", "Domain"},      Kind{"group", "Group"},
+                               Kind{"binding", "Binding"},    Kind{"executor", "Executor"},
+                               Kind{"idle_rule", "IdleRule"}, Kind{"app", "App"},
+                               Kind{"settings", "Settings"},  Kind{"secret", "Secret"}};
 
 Result<Kind> read_kind(std::string_view text) {
   for (const Kind& kind : kKinds) {
@@ -51,7 +52,8 @@ Result<Kind> read_kind(std::string_view text) {
   return Error{
       ErrorKind::kNotFound, "no_such_kind",
       fmt::format("there is no kind {}; kinds are cluster, pool, queue, node, limit, user, "
-                  "project, reservation, domain, group, binding, executor, idle_rule",
+                  "project, reservation, domain, group, binding, executor, idle_rule, app, "
+                  "settings, secret",
                   text.substr(0, 64)),
       "kind"};
 }
@@ -71,6 +73,9 @@ void each_map(const core::State& state, Visit visit) {
   visit("binding", state.bindings);
   visit("executor", state.executors);
   visit("idle_rule", state.idle_rules);
+  visit("app", state.apps);
+  visit("settings", state.job_settings);
+  visit("secret", state.secrets);
 }
 
 std::vector<Declared> all_objects(const core::State& state, std::string_view kind) {

@@ -27,8 +27,8 @@ constexpr std::size_t kFileBytesMax = 16 << 20;
 
 const std::vector<std::string>& kinds() {
   static const std::vector<std::string> kKinds = {
-      "Cluster",     "Pool",   "Queue", "Node",    "Limit",    "User",    "Project",
-      "Reservation", "Domain", "Group", "Binding", "Executor", "IdleRule"};
+      "Cluster", "Pool",  "Queue",   "Node",     "Limit",    "User", "Project",  "Reservation",
+      "Domain",  "Group", "Binding", "Executor", "IdleRule", "App",  "Settings", "Secret"};
   return kKinds;
 }
 

@@ -169,7 +169,10 @@ class Admission {
                        (event.kind == "group" && state_.groups.contains(event.name)) ||
                        (event.kind == "binding" && state_.bindings.contains(event.name)) ||
                        (event.kind == "executor" && state_.executors.contains(event.name)) ||
-                       (event.kind == "idle_rule" && state_.idle_rules.contains(event.name));
+                       (event.kind == "idle_rule" && state_.idle_rules.contains(event.name)) ||
+                       (event.kind == "app" && state_.apps.contains(event.name)) ||
+                       (event.kind == "settings" && state_.job_settings.contains(event.name)) ||
+                       (event.kind == "secret" && state_.secrets.contains(event.name));
     if (!known) {
       return Error{ErrorKind::kNotFound, "object_unknown",
                    fmt::format("nothing is declared as {} \"{}\"", event.kind, event.name), ""};

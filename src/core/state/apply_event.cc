@@ -367,6 +367,12 @@ class EventFold {
     change(event.job, [&](Job& job) { fold_shared(state_, job, event); });
   }
 
+  void operator()(const ClusterRestored& event) {
+    if (event.incarnation <= state_.incarnation) return;
+    state_.incarnation = event.incarnation;
+    state_.restored_at = state_.now;
+  }
+
   void operator()(const HangEnded& event) {
     const auto hang = state_.hangs.find(event.job);
     if (hang == state_.hangs.end() || hang->second.attempt != event.attempt) return;

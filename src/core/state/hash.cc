@@ -76,6 +76,7 @@ class Hash {
         s.checkpoint_signal, s.checkpoint_grace, s.slice_min, s.deadline, s.reservation, s.spread,
         s.domain, s.domain_required, s.label, s.near_labels, s.apart_labels);
     since(3, s.parent);
+    since(9, s.executor, s.foreign_job, s.mail_about, s.mail_to);
   }
   void add(const SlicePlace& s) { all(s.start, s.size, s.compute); }
   void add(const DeviceGrant& g) { all(g.device, g.share_milli, g.slice); }
@@ -187,7 +188,18 @@ class Hash {
     all(k.id, k.user, k.name, k.scope, k.issued_at, k.expires_at);
     since(5, k.kind, k.is_administrators);
   }
-  void add(const Domain& d) { all(d.name, d.title); }
+  void add(const JobLimits& l) {
+    all(l.nodes, l.cores, l.gpus_milli, l.memory_bytes, l.time_limit);
+  }
+  void add(const Domain& d) {
+    all(d.name, d.title);
+    since(9, d.limits);
+  }
+  void add(const App& a) { all(a.name, a.title, a.domain, a.project, a.job); }
+  void add(const Settings& s) { all(s.name, s.domain, s.project, s.job, s.locked); }
+  void add(const Secret& s) { all(s.name, s.user, s.project, s.sealed, s.set_at); }
+  void add(const Lendable& l) { all(l.nodes, l.devices, l.cores, l.memory_bytes); }
+  void add(const MonthUse& u) { all(u.month, u.gpu_ms, u.at); }
   void add(const Group& g) { all(g.name, g.domain, g.users, g.groups); }
   void add(const Binding& b) { all(b.name, b.role, b.domain, b.project, b.users, b.groups); }
   void add(const Reservation& r) {
@@ -247,6 +259,9 @@ std::uint64_t state_hash(const State& s, int level) {
   hash.since(5, s.domains, s.groups, s.bindings);
   hash.since(7, s.executors, s.standings, s.placeholders);
   hash.since(8, s.idle_rules, s.idle, s.kept, s.shared);
+  hash.since(9, s.apps, s.job_settings, s.secrets, s.month_by_user, s.month_by_project,
+             s.month_by_domain, s.month_by_queue, s.usage_by_domain, s.asked_by_domain,
+             s.incarnation, s.restored_at);
   if (!s.turns.empty()) hash.add(s.turns);
   if (!s.keys.empty()) hash.add(s.keys);
   if (s.learned.kept) hash.add(s.learned);

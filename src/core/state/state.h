@@ -237,6 +237,13 @@ struct PastUse {
   Instant at;
 };
 
+// GPUs times milliseconds of attempts, from the month's first instant up to `at`.
+struct MonthUse {
+  std::int32_t month = 0;  // since January 1970 (UTC)
+  std::int64_t gpu_ms = 0;
+  Instant at;
+};
+
 struct State {
   State();
 
@@ -258,6 +265,9 @@ struct State {
   std::map<std::string, Binding> bindings;
   std::map<std::string, Executor> executors;
   std::map<std::string, IdleRule> idle_rules;
+  std::map<std::string, App> apps;
+  std::map<std::string, Settings> job_settings;  // by name
+  std::map<std::string, Secret> secrets;
   std::map<std::string, ExecutorStanding> standings;         // of all executors
   std::map<PlaceholderKey, Placeholder> placeholders;        // until they are gone
   std::map<std::string, NodeDeclaration> node_declarations;  // also of nodes not yet seen
@@ -276,6 +286,15 @@ struct State {
   std::map<JobId, IdleNotice> idle;         // until somebody uses or keeps the job; see above
   std::map<JobId, Instant> kept;            // until when no rule but that of lifetime ends them
   std::map<JobId, std::vector<std::string>> shared;  // who else may enter the job's app
+  // Use in the calendar month (UTC), of whom a limit by month holds.
+  std::map<std::string, MonthUse> month_by_user;
+  std::map<std::string, MonthUse> month_by_project;
+  std::map<std::string, MonthUse> month_by_domain;
+  std::map<std::string, MonthUse> month_by_queue;  // with all queues below it
+  std::map<std::string, Usage> usage_by_domain;
+  std::map<std::string, Usage> asked_by_domain;  // by all its jobs that have not ended
+  std::int64_t incarnation = 0;                  // times that the log went on from a backup
+  Instant restored_at;                           // the last time; 0: never
   // While placement goes by turns (core/place/score_board.h): where the last job that is placed by
   // score was launched, by pool.
   std::map<std::string, NodeId> turns;

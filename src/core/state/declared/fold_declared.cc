@@ -66,6 +66,9 @@ struct Declaring {
     state.changes.note_declared();
   }
   void operator()(const Executor& executor) { declare_executor(state, executor); }
+  void operator()(const App& app) { state.apps[app.name] = app; }
+  void operator()(const Settings& settings) { state.job_settings[settings.name] = settings; }
+  void operator()(const Secret& secret) { state.secrets[secret.name] = secret; }
   void operator()(const IdleRule& rule) {
     const auto known = state.idle_rules.find(rule.name);
     if (known != state.idle_rules.end() && known->second == rule) return;
@@ -101,6 +104,9 @@ void fold_deleted(State& state, const ObjectDeleted& event) {
     end_idle_by(state, name);
     state.idle_rules.erase(name);
   }
+  if (event.kind == "app") state.apps.erase(name);
+  if (event.kind == "settings") state.job_settings.erase(name);
+  if (event.kind == "secret") state.secrets.erase(name);
   if (event.kind == "node" && state.node_declarations.erase(name) > 0) {
     NodeDeclaration nothing;
     nothing.name = name;
