@@ -160,6 +160,37 @@ std::vector<StampedEvent> session_events(const Cause& full) {
           {ClusterRestored{3, "the controller's disk failed"}, full}};
 }
 
+// The kinds that came after the first ones.
+std::vector<Declared> later_objects() {
+  return {
+      Executor{"slurm",
+               "slurm-1",
+               {"gpu-[001-004]"},
+               false,
+               {{"lab", "long"}},
+               true,
+               true,
+               {{{"gpu-[001-002]"}, {0, 3}, 16, std::int64_t{1} << 38}}},
+      App{"jupyter", "JupyterLab", "", "vision", R"({"gpus":1})"},
+      Settings{"vision", "", "vision", R"({"queue":"long"})", {"queue"}},
+      Secret{"token", "ada", "", "c2VhbGVk", Instant{1'700'000'000'000'000}},
+      IdleRule{"tabs",
+               {"ada"},
+               {"vision"},
+               true,
+               false,
+               seconds(3600),
+               seconds(600),
+               5,
+               10,
+               15,
+               true,
+               seconds(43'200),
+               seconds(60),
+               seconds(120)},
+  };
+}
+
 }  // namespace
 
 std::vector<Declared> sample_objects() {
@@ -172,7 +203,7 @@ std::vector<Declared> sample_objects() {
                       {{"h200", 4000}},
                       std::int64_t{3'600'000},
                       {4, 32, 16'000, std::int64_t{1} << 38, seconds(7200)}};
-  return {
+  std::vector<Declared> objects = {
       sample_settings(),
       Pool{"gpu",
            {"gpu-[001-004]", "extra"},
@@ -218,32 +249,9 @@ std::vector<Declared> sample_objects() {
       Domain{"corp", "The Corporation", limits},
       Group{"staff", "corp", {"ada", "bob"}, {"interns"}},
       Binding{"visionaries", Role::kManager, "", "vision", {"ada"}, {"staff"}},
-      Executor{"slurm",
-               "slurm-1",
-               {"gpu-[001-004]"},
-               false,
-               {{"lab", "long"}},
-               true,
-               true,
-               {{{"gpu-[001-002]"}, {0, 3}, 16, std::int64_t{1} << 38}}},
-      App{"jupyter", "JupyterLab", "", "vision", R"({"gpus":1})"},
-      Settings{"vision", "", "vision", R"({"queue":"long"})", {"queue"}},
-      Secret{"token", "ada", "", "c2VhbGVk", Instant{1'700'000'000'000'000}},
-      IdleRule{"tabs",
-               {"ada"},
-               {"vision"},
-               true,
-               false,
-               seconds(3600),
-               seconds(600),
-               5,
-               10,
-               15,
-               true,
-               seconds(43'200),
-               seconds(60),
-               seconds(120)},
   };
+  for (Declared& each : later_objects()) objects.push_back(std::move(each));
+  return objects;
 }
 
 std::vector<StampedEvent> sample_events() {

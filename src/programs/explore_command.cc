@@ -80,6 +80,10 @@ void print(const sim::ExploreOptions& options, const sim::ExploreReport& report)
       report.completed, report.launches, report.tasks, report.controllers_killed,
       report.agents_killed, report.machines_rebooted, report.links_cut, report.component_failures,
       report.steps, report.batches, report.full_checks, report.fingerprint);
+  if (options.shared_nodes > 0) {
+    fmt::print("beside a Slurm on {} nodes: {} jobs of its own, {} placeholders, {} calls\n",
+               options.shared_nodes, report.foreign_jobs, report.placeholders, report.calls);
+  }
   if (report.failure.empty()) {
     fmt::print("nothing contradicts anything\n");
   } else {

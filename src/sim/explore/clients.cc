@@ -84,6 +84,10 @@ std::string Clients::next_body() {
                         random_.below(3) == 0 ? "afterany" : "afterok",
                         recent_jobs_[random_.below(recent_jobs_.size())]);
   }
+  if (options_.restless) {
+    body += fmt::format(R"(,"priority":{})", random_.below(4));
+    if (random_.below(3) == 0) body += R"(,"preempt":"restart")";
+  }
   return body + fmt::format(R"(,"name":"job{}"}})", submissions_);
 }
 
@@ -129,16 +133,19 @@ void Clients::answered(const std::shared_ptr<const Submission>& submission,
   oracle_.acknowledged(submission->key, id);
   recent_jobs_.push_back(id);
   if (recent_jobs_.size() > kRecentMax) recent_jobs_.erase(recent_jobs_.begin());
-  if (random_.below(15) == 0) change_mind(id);
+  if (random_.below(options_.restless ? 2 : 15) == 0) change_mind(id);
 }
 
 void Clients::change_mind(std::uint64_t job) {
   const auto wait_us = static_cast<std::int64_t>(random_.below(6 * kHour_us));
   const bool holds = random_.below(3) == 0;
-  agenda_.in(wait_us, [this, job, holds] {
+  const bool restarts = options_.restless && random_.below(2) == 0;
+  agenda_.in(wait_us, [this, job, holds, restarts] {
     if (stopped_) return;
     const std::string path = fmt::format("/v1/jobs/{}", job);
-    if (holds) {
+    if (restarts) {
+      call("POST", path + "/requeue");
+    } else if (holds) {
       call("POST", path + "/hold");
       agenda_.in(kHour_us, [this, path] { call("POST", path + "/release"); });
     } else {
@@ -149,6 +156,7 @@ void Clients::change_mind(std::uint64_t job) {
 }
 
 void Clients::call(const std::string& method, const std::string& target, std::string body) {
+  ++calls_;
   client_.call(request(method, target, body),
                [this, method, target, body](const Result<wire::Response>& answer) {
                  if (answer.ok() && answer->status < 500) return;

@@ -25,6 +25,8 @@ struct ClientOptions {
   std::int64_t mean_run_us = 0;
   std::int32_t gpus_per_node = 0;
   std::int32_t nodes = 0;
+  // They also ask for restarts, and submit jobs of several priorities that may be preempted.
+  bool restless = false;
 };
 
 class Clients {
@@ -39,6 +41,7 @@ class Clients {
   void call(const std::string& method, const std::string& target, std::string body = "");
   std::uint64_t acknowledged() const { return acknowledged_; }
   std::uint64_t waiting() const { return waiting_; }
+  std::uint64_t calls() const { return calls_; }  // to jobs and nodes; submissions not counted
 
  private:
   struct Submission {
@@ -67,6 +70,7 @@ class Clients {
   std::uint64_t submissions_ = 0;
   std::uint64_t acknowledged_ = 0;
   std::uint64_t waiting_ = 0;
+  std::uint64_t calls_ = 0;
   std::vector<std::uint64_t> recent_jobs_;  // for dependencies
 };
 

@@ -131,6 +131,7 @@ class Exploration {
     made.mean_run_us = 8 * kHour_us * 10 * options_.nodes / options_.jobs_per_day;
     made.gpus_per_node = options_.gpus_per_node;
     made.nodes = options_.nodes;
+    made.restless = options_.shared_nodes > 0;
     return made;
   }
 
@@ -248,6 +249,7 @@ class Exploration {
     weather_.count(made);
     made.foreign_jobs = slurm_.jobs_begun();
     made.placeholders = slurm_.placeholders_given();
+    made.calls = clients_.calls();
     if (!oracle_.broken().has_value()) return made;
     made.failure = fmt::format("{}: {}", virtual_time_text(agenda_.now_us()), *oracle_.broken());
     constexpr std::size_t kLines = 60;
