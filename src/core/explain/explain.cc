@@ -86,25 +86,29 @@ void add_array(const State& state, const Job& job, std::vector<Reason>& out) {
 std::vector<Reason> explain(const State& state, const Policies& policies, JobId id) {
   const Job* job = state.find_job(id);
   CHECK(job != nullptr, "explain is asked about jobs that exist");
+  return explain(state, policies, *job);
+}
+
+std::vector<Reason> explain(const State& state, const Policies& policies, const Job& job) {
   std::vector<Reason> out;
-  if (job->phase != JobPhase::kWaiting) return out;
-  const JobSpec& spec = *job->spec;
-  if (job->held) {
-    const bool by_requeues = job->requeues_in_a_row >= state.settings.requeues_max;
+  if (job.phase != JobPhase::kWaiting) return out;
+  const JobSpec& spec = *job.spec;
+  if (job.held) {
+    const bool by_requeues = job.requeues_in_a_row >= state.settings.requeues_max;
     out.push_back(reason(ReasonKind::kHeld, by_requeues ? "" : spec.user));
-    if (by_requeues) out.back().count = job->requeues_in_a_row;
+    if (by_requeues) out.back().count = job.requeues_in_a_row;
   }
-  if (const Instant begin = std::max(spec.begin_at, job->not_before); begin > state.now) {
-    const bool refused = job->not_before >= spec.begin_at;
+  if (const Instant begin = std::max(spec.begin_at, job.not_before); begin > state.now) {
+    const bool refused = job.not_before >= spec.begin_at;
     out.push_back(reason(ReasonKind::kBeginTime, refused ? "placeholder" : ""));
     out.back().until = begin;
   }
-  add_dependencies(state, *job, out);
-  add_array(state, *job, out);
+  add_dependencies(state, job, out);
+  add_array(state, job, out);
   auto limits = broken_limits(state, spec, least_amount(spec), false);
   std::vector<Reason> places;
-  add_places(state, policies, *job, limits, places);
-  add_foreign(state, *job, places);
+  add_places(state, policies, job, limits, places);
+  add_foreign(state, job, places);
   const bool has_no_place = !places.empty();
   const bool over_limit = !limits.empty();
   for (auto* more : {&limits, &places}) {
@@ -112,11 +116,11 @@ std::vector<Reason> explain(const State& state, const Policies& policies, JobId 
     if (more != &limits) continue;
     for (Reason& one : declared_obstacles(state, spec)) out.push_back(std::move(one));
   }
-  add_ahead(state, policies, *job, has_no_place, out);
+  add_ahead(state, policies, job, has_no_place, out);
   if (has_no_place || over_limit) {
-    if (auto preemption = explain_victims(state, policies, *job)) out.push_back(*preemption);
+    if (auto preemption = explain_victims(state, policies, job)) out.push_back(*preemption);
   }
-  explain_plan(state, policies, *job, out);
+  explain_plan(state, policies, job, out);
   return out;
 }
 

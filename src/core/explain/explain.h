@@ -14,4 +14,7 @@ namespace dove::core {
 // Empty for a job that is not waiting. REQUIRES: the job exists.
 std::vector<Reason> explain(const State& state, const Policies& policies, JobId job);
 
+// The same for a job that the state need not hold.
+std::vector<Reason> explain(const State& state, const Policies& policies, const Job& job);
+
 }  // namespace dove::core

@@ -59,5 +59,23 @@ TEST_F(ExplainTest, ADependencyIsNamed) {
   EXPECT_EQ(reasons[0].other, first);
 }
 
+TEST_F(ExplainTest, AJobThatIsNotSubmittedIsExplainedAsIfItWere) {
+  cluster.submit_and_start({.gpus = 2});
+  cluster.submit({.gpus = 1});
+  for (const Ask& ask : {Ask{.gpus = 1}, Ask{.gpus = 3}, Ask{.cores = 1}}) {
+    const auto spec = std::make_shared<const JobSpec>(spec_of(ask));
+    const auto tried = explain(cluster.state, plain_policies(), job_of(cluster.state, spec));
+    State with(cluster.state);
+    const JobId id(with.next_job);
+    apply(with, StampedEvent{JobSubmitted{spec}, {}});
+    const auto submitted = explain(with, plain_policies(), id);
+    ASSERT_EQ(tried.size(), submitted.size());
+    for (std::size_t i = 0; i < tried.size(); ++i) {
+      EXPECT_EQ(tried[i].kind, submitted[i].kind);
+      EXPECT_EQ(tried[i].other, submitted[i].other);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace dove::core

@@ -18,4 +18,8 @@ void begin_batch(State& state, Instant at, Epoch epoch);
 void apply(State& state, const StampedEvent& event);
 void apply(State& state, const Decision& decision);
 
+// The job that JobSubmitted makes of `spec`, or the first element of its array; it may also be
+// asked for to see what would become of it (core/explain).
+Job job_of(const State& state, std::shared_ptr<const JobSpec> spec);
+
 }  // namespace dove::core

@@ -43,20 +43,11 @@ class EventFold {
   void operator()(const JobSubmitted& event) {
     const auto& indices = event.spec->array.indices;
     const std::size_t count = std::max<std::size_t>(indices.size(), 1);
-    const JobId first(state_.next_job);
-    const std::shared_ptr<const JobSpec> spec = as_its_pool_has_it(event.spec);
+    const Job first = job_of(state_, event.spec);
     for (std::size_t i = 0; i < count; ++i) {
-      Job job;
+      Job job = first;
       job.id = JobId(state_.next_job++);
-      job.spec = spec;
-      job.held = event.spec->hold;
-      job.priority = event.spec->priority;
-      job.submitted_at = state_.now;
-      job.submitted_seq = state_.head;
-      if (!indices.empty()) {
-        job.array = first;
-        job.array_index = indices[i];
-      }
+      if (!indices.empty()) job.array_index = indices[i];
       learn_waits(state_, job);
       count_waiting(state_, job, +1);
       count_asked(state_, job, +1);
@@ -381,15 +372,6 @@ class EventFold {
   }
 
  private:
-  // A pool may give whole nodes to everybody.
-  std::shared_ptr<const JobSpec> as_its_pool_has_it(std::shared_ptr<const JobSpec> spec) const {
-    const Pool* pool = pool_of(state_, *spec);
-    if (pool == nullptr || !pool->exclusive || spec->exclusive) return spec;
-    auto whole = std::make_shared<JobSpec>(*spec);
-    whole->exclusive = true;
-    return whole;
-  }
-
   void move(Node& node, LifeStage to, const char* why) {
     node.life = to;
     node.life_since = state_.now;
@@ -448,6 +430,27 @@ void begin_batch(State& state, Instant at, Epoch epoch) {
   state.now = at;
   state.epoch = epoch;
   state.settled = {};
+}
+
+Job job_of(const State& state, std::shared_ptr<const JobSpec> spec) {
+  const Pool* pool = pool_of(state, *spec);
+  if (pool != nullptr && pool->exclusive && !spec->exclusive) {  // it gives everybody whole nodes
+    auto whole = std::make_shared<JobSpec>(*spec);
+    whole->exclusive = true;
+    spec = std::move(whole);
+  }
+  Job job;
+  job.id = JobId(state.next_job);
+  job.held = spec->hold;
+  job.priority = spec->priority;
+  job.submitted_at = state.now;
+  job.submitted_seq = state.head;
+  if (!spec->array.indices.empty()) {
+    job.array = job.id;
+    job.array_index = spec->array.indices.front();
+  }
+  job.spec = std::move(spec);
+  return job;
 }
 
 void apply(State& state, const StampedEvent& event) {
