@@ -133,10 +133,12 @@ Result<void> Controller::open() {
   TRY_ASSIGN(self.epoch, self.keeper.begin_epoch(self.options.holder));
   TRY(self.ledger.recover(self.log, self.keeper));
   if (self.clock) self.clock->not_before(self.ledger.state().now.us);
-  BatchMaker maker(self.ledger, self.options, self.epoch);
-  maker.begin(self.now_us());
   Cause cause;
   cause.principal = "controller";
+  BatchMaker restored(self.ledger, self.options, self.epoch);
+  if (restored.begin_incarnation(cause)) TRY(self.commit(restored));
+  BatchMaker maker(self.ledger, self.options, self.epoch);
+  maker.begin(self.now_us());
   const bool is_new = self.ledger.last_batch() == BatchNumber{};
   maker.add(ControllerStarted{self.options.build, self.options.policy_digest}, cause);
   if (is_new && self.options.new_cluster.has_value()) {
