@@ -141,9 +141,9 @@ class Restore(unittest.TestCase):
         self.stop_server()
         self.cluster.data = older
         with self.subTest("it is refused"):
-            refused = subprocess.Popen([DOVE, "server", "--data", older, "--port", str(self.cluster.port), *GRACE],
-                                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                       env=self.cluster.environment)
+            refused = subprocess.Popen([DOVE, "server", "--data", older, "--port", str(self.cluster.port),
+                                        *self.cluster.server_options], stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=self.cluster.environment)
             self.assertIn(b"dove restore --in-place", refused.communicate(timeout=60)[1])
             self.assertEqual(refused.returncode, 1)
         self.assertIn("goes on from record", self.cluster.run("restore", "--in-place", "--data", older).stdout)
