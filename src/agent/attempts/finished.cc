@@ -20,6 +20,7 @@ namespace {
 
 constexpr int kEntriesPerTurn = 200;
 constexpr std::chrono::seconds kWatchEvery{10};
+constexpr std::int64_t kReserve = std::int64_t{96} << 20;
 
 }  // namespace
 
@@ -111,7 +112,7 @@ void FinishedAttempts::start() {
 // Between two looks others may fill the disk.
 void FinishedAttempts::watch() {
   watch_timer_ = loop_.after(kWatchEvery, [this] { watch(); });
-  if (!looking() && kept_bytes_ > 0 && missing_bytes() > 0) look();
+  if (!looking() && missing_bytes() > 0) look();
 }
 
 std::int64_t FinishedAttempts::missing_bytes() const {
@@ -126,8 +127,9 @@ std::int64_t FinishedAttempts::missing_bytes() const {
   } else if (::fstatvfs(fd, &disk) == 0) {
     const auto block = static_cast<std::int64_t>(disk.f_frsize);
     free_bytes = static_cast<std::int64_t>(disk.f_bavail) * block;
-    // Of a small disk a tenth will do.
-    least = std::min(least, static_cast<std::int64_t>(disk.f_blocks) * block / 10);
+    // Of a small disk a tenth will do, but more than what closes the node (health.cc).
+    const std::int64_t tenth = static_cast<std::int64_t>(disk.f_blocks) * block / 10;
+    least = std::max(std::min(least, tenth), kReserve);
   }
   ::close(fd);
   return std::max<std::int64_t>(least - free_bytes, 0);
