@@ -297,7 +297,7 @@ void Controller::Impl::close() {
   for (PendingInput& input : queue) input.done(stopping_error());
   queue.clear();
   for (PendingInput& input : held_back) input.done(stopping_error());
-  housekeeping.finish();
+  housekeeping.finish_soon();
   std::optional<Error> refused;
   {
     const std::lock_guard lock(mutex);
@@ -305,7 +305,7 @@ void Controller::Impl::close() {
   }
   if (!refused.has_value() && ledger.records_since_snapshot() > 0) {
     housekeeping.snapshot(ledger, log.head(), options);
-    housekeeping.finish();
+    housekeeping.finish_soon();
   }
 }
 
