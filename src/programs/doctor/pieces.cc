@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
@@ -19,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kDay_s = 24 * 3600;
 constexpr std::size_t kFileBytesMax = 256 << 10;
-constexpr std::int64_t kFsyncSlow_us = 100'000;
+constexpr std::int64_t kFsyncSlow_us = 250'000;
 
 }  // namespace
 
@@ -81,9 +82,14 @@ Check check_fsync(const std::string& part, const std::string& directory) {
   command::Wanted wanted;
   wanted.words = {"sync", directory};
   wanted.limit = std::chrono::seconds(5);
-  const std::int64_t begun_us = telemetry::monotonic_us();
-  const Result<command::End> end = command::run(wanted);
-  const std::int64_t took_us = telemetry::monotonic_us() - begun_us;
+  Result<command::End> end = command::End{};
+  std::int64_t took_us = kFsyncSlow_us + 1;
+  // The fastest of three: a busy machine is slow to start a program.
+  for (int i = 0; i < 3 && end.ok() && end->code == 0 && took_us > kFsyncSlow_us; ++i) {
+    const std::int64_t begun_us = telemetry::monotonic_us();
+    end = command::run(wanted);
+    took_us = std::min(i == 0 ? INT64_MAX : took_us, telemetry::monotonic_us() - begun_us);
+  }
   const bool hangs = !end.ok() && end.error().code == "too_slow";
   if (!hangs && (!end.ok() || end->code != 0)) {
     check.verdict = Verdict::kUnknown;
