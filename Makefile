@@ -8,7 +8,7 @@ ROUNDS ?= 200
 SEED ?= 1
 CONFIGURE = [ $(RELEASE)/build.ninja -nt CMakePresets.json ] || cmake --preset release >/dev/null
 
-.PHONY: help build all demo test unit e2e test-browser console test-upgrade peers test-slurm test-torch test-isolation test-vm gpu check format bench chaos explore fuzz clean
+.PHONY: help build all demo test unit e2e test-corruption test-browser console test-upgrade peers test-slurm test-torch test-isolation test-vm gpu check format bench chaos explore fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1|/p' Makefile | awk -F'|' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -37,6 +37,13 @@ test: ## all tests; the last line counts them
 
 unit: all ## the tests beside the code, and those of the architecture
 	@tools/run_tests $(RELEASE) --only unit
+
+test-corruption: ## random damage to stores and agents' files: found, or healed, never taken (DAMAGES=2000 SEED=1)
+	@tools/setup build
+	@$(CONFIGURE)
+	@ninja -C $(RELEASE) -j$(JOBS) --quiet controller_test agent_test
+	@DOVE_DAMAGES=$(or $(DAMAGES),2000) DOVE_SEED=$(SEED) $(RELEASE)/src/controller_test --gtest_brief=1 --gtest_filter='Damage.*'
+	@$(RELEASE)/src/agent_test --gtest_brief=1 --gtest_filter='AttemptRecordTest.ABitThatFlippedIsNotBelieved:ShimTest.DamageToItsReportIsNotBelieved'
 
 test-upgrade: build ## agents are upgraded under running tasks of 20 nodes, then behind a link that loses messages
 	@DOVE=$(CURDIR)/$(RELEASE)/dove tests/e2e/upgrade_test.py

@@ -230,6 +230,7 @@ class Agent {
   std::optional<Contact> contact_;
   std::string agent_token_;
   std::string ticket_;                // what the next sync is to show; empty: it asks for one
+  bool brings_ends_ = false;          // the next sync; the cluster's log was restored
   std::string session_;               // empty: not connected
   std::uint64_t session_number_ = 0;  // answers that are for a former one are not heard
   std::optional<Error> refused_;

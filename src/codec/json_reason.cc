@@ -285,6 +285,12 @@ std::string promised_text(const core::State& state, const Reason& r) {
 
 std::string begin_text(const Reason& r) {
   if (r.subject.empty()) return fmt::format("starts after {}", to_the_second(r.until));
+  if (r.subject == "restored") {
+    return fmt::format(
+        "the cluster was restored from a backup, and this job may still run on a "
+        "node that was not heard of since; starts after {} at the latest",
+        to_the_second(r.until));
+  }
   return fmt::format("no {} was to be had for its last start; tried again after {}", r.subject,
                      to_the_second(r.until));
 }

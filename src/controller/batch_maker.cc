@@ -1,5 +1,7 @@
 #include "controller/batch_maker.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "codec/record.h"
@@ -7,6 +9,7 @@
 #include "core/queue/policy.h"
 #include "core/state/apply.h"
 #include "core/state/hash.h"
+#include "model/incarnation.h"
 
 namespace dove::controller {
 
@@ -19,6 +22,16 @@ void BatchMaker::begin(std::int64_t now_us) {
   batch_.at = at;
   batch_.first_seq = Seq(ledger_.state().head.value + 1);
   ledger_.begin_batch(at, epoch_);
+}
+
+bool BatchMaker::begin_incarnation(const Cause& cause) {
+  const core::State& state = ledger_.state();
+  if (restored_s(epoch_) == restored_s(state.epoch)) return false;
+  std::string why = fmt::format("the log ends at record {}: dove restore", state.head.value);
+  const std::int64_t incarnation = state.incarnation + 1;
+  begin(/*now_us=*/0);
+  add(ClusterRestored{incarnation, std::move(why)}, cause);
+  return true;
 }
 
 void BatchMaker::abandon() { ledger_.abandon_batch(now_before_, epoch_before_); }

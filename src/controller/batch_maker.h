@@ -24,6 +24,9 @@ class BatchMaker {
 
   // Stamps the batch: `now_us`, or the last batch's instant if that is later.
   void begin(std::int64_t now_us);
+  // True when the log was restored since its last batch (model/incarnation.h). ClusterRestored is
+  // stamped with that batch's instant, so that the fold knows how long the log was away.
+  bool begin_incarnation(const Cause& cause);
   // Applies what can be admitted. An error leaves nothing of the input in the batch.
   Result<Committed> add(Input& input);
   void add(Event event, const Cause& cause);

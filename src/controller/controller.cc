@@ -133,10 +133,12 @@ Result<void> Controller::open() {
   TRY_ASSIGN(self.epoch, self.keeper.begin_epoch(self.options.holder));
   TRY(self.ledger.recover(self.log, self.keeper));
   if (self.clock) self.clock->not_before(self.ledger.state().now.us);
-  BatchMaker maker(self.ledger, self.options, self.epoch);
-  maker.begin(self.now_us());
   Cause cause;
   cause.principal = "controller";
+  BatchMaker restored(self.ledger, self.options, self.epoch);
+  if (restored.begin_incarnation(cause)) TRY(self.commit(restored));
+  BatchMaker maker(self.ledger, self.options, self.epoch);
+  maker.begin(self.now_us());
   const bool is_new = self.ledger.last_batch() == BatchNumber{};
   maker.add(ControllerStarted{self.options.build, self.options.policy_digest}, cause);
   if (is_new && self.options.new_cluster.has_value()) {
@@ -295,7 +297,7 @@ void Controller::Impl::close() {
   for (PendingInput& input : queue) input.done(stopping_error());
   queue.clear();
   for (PendingInput& input : held_back) input.done(stopping_error());
-  housekeeping.finish();
+  housekeeping.finish_soon();
   std::optional<Error> refused;
   {
     const std::lock_guard lock(mutex);
@@ -303,7 +305,7 @@ void Controller::Impl::close() {
   }
   if (!refused.has_value() && ledger.records_since_snapshot() > 0) {
     housekeeping.snapshot(ledger, log.head(), options);
-    housekeeping.finish();
+    housekeeping.finish_soon();
   }
 }
 

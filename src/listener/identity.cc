@@ -89,6 +89,14 @@ Error wrong_token() {
                "Authorization"};
 }
 
+Error token_expired(const std::string& user) {
+  return Error{ErrorKind::kUnauthenticated, "token_expired",
+               fmt::format("the token of {0} has expired; ask an administrator for a new one "
+                           "(`dove token create {0}`)",
+                           user),
+               "Authorization"};
+}
+
 Error ended(const Key& key) {
   if (key.kind != KeyKind::kKey) {
     return Error{ErrorKind::kUnauthenticated, "session_over",
@@ -179,6 +187,8 @@ Result<Caller> token_caller(std::string_view token, const core::State& state, bo
   }
   for (const auto& [name, user] : state.users) {
     if (!user.token_sha256.empty() && wire::equal_constant_time(user.token_sha256, digest)) {
+      const std::int64_t ends_us = user.token_expires_at.us;
+      if (ends_us != 0 && ends_us <= telemetry::now_us()) return token_expired(name);
       return user_caller(name, state);
     }
   }

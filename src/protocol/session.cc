@@ -98,9 +98,12 @@ void fields(Ar& ar, typename Ar::template Of<Sync>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<SyncAnswer>& v) {
-  if (!Ar::kReads && !v.ticket.empty()) return ar.must("ticket", v.ticket);
+  if (!Ar::kReads && !v.ticket.empty()) {
+    ar.must("ticket", v.ticket);
+    return ar.must("epoch", v.epoch);
+  }
   ar.may("ticket", v.ticket);
-  if (!v.ticket.empty()) return;
+  if (!v.ticket.empty()) return ar.may("epoch", v.epoch);
   ar.must("session", v.session);
   ar.must("epoch", v.epoch);
   ar.may("log_head", v.log_head);

@@ -87,7 +87,7 @@ struct Sync {
 };
 
 struct SyncAnswer {
-  std::string ticket;  // not "": sync again with it; no other field is set
+  std::string ticket;  // not "": sync again with it; no other field but `epoch` is set
   std::string session;
   std::uint64_t epoch = 0;
   std::uint64_t log_head = 0;

@@ -16,6 +16,8 @@ namespace dove::server {
 using Json = nlohmann::json;
 using controller::Committed;
 
+constexpr std::int64_t kTokenLongest_s = std::int64_t{10} * 366 * 24 * 3600;
+
 void issue_user_token(Context& context, CallPtr call) {
   const std::string& name = call->parameters[0];
   if (!listener::is_name(name)) {
@@ -33,14 +35,25 @@ void issue_user_token(Context& context, CallPtr call) {
                                         name, name),
                             "name"});
   }
+  std::int64_t ttl_s = 0;
+  Result<void> read;
+  if (!call->request.body.empty()) {
+    read = call->read_body(
+        [&](codec::JsonFields& fields) { fields.integer("ttl_s", ttl_s, 1, kTokenLongest_s); });
+  }
+  if (!read.ok()) return call->fail(read.error());
   user.name = name;
+  const Instant expires_at = ttl_s == 0 ? Instant{} : Instant{telemetry::now_us()} + seconds(ttl_s);
+  user.token_expires_at = expires_at;
   const std::string token = wire::random_token(32);
   user.token_sha256 = wire::sha256_hex(token);
   const Call& asked = *call;
   context.desk.submit(asked, ObjectApplied{Declared(std::move(user))},
-                      [call, name, token](const Result<Committed>& committed) {
+                      [call, name, token, expires_at](const Result<Committed>& committed) {
                         if (!committed.ok()) return call->fail(committed.error());
-                        call->reply(201, Json{{"user", name}, {"token", token}});
+                        Json answer{{"user", name}, {"token", token}};
+                        if (expires_at.us != 0) answer["expires_at_us"] = expires_at.us;
+                        call->reply(201, std::move(answer));
                       });
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 
 namespace dove::agent::shim {
@@ -18,6 +19,16 @@ namespace dove::agent::shim {
 inline constexpr int kReportBytes = 2048;
 inline constexpr int kStartedBytes = 512;
 inline constexpr const char kHeldLine[] = "held=1";  // in place of how it was started
+
+// The line before `end=1` holds it over all before it, so that damage is not believed.
+inline constexpr const char kSum[] = "sum";
+constexpr std::int64_t sum_of(const char* text, std::size_t length) {
+  std::uint64_t sum = 0xCBF29CE484222325u;
+  for (std::size_t i = 0; i < length; ++i) {
+    sum = (sum ^ static_cast<unsigned char>(text[i])) * 0x100000001B3u;
+  }
+  return static_cast<std::int64_t>(sum >> 1);
+}
 
 // Keys. `arg`, `env`, `group`, `cpu`, `rlimit` and `cgroup_procs` may repeat.
 inline constexpr const char kMagic[] = "dove-shim";

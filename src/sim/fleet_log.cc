@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "backends/backend.h"
@@ -52,6 +53,10 @@ class SimulatedNodes : public backends::Backend {
   std::vector<backends::Order> orders_;
 };
 
+// What its jobs would run, and the digest of that.
+constexpr char kExec[] = "{}";
+constexpr char kExec_sha256[] = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";
+
 class Recorder {
  public:
   Recorder(store::LogStore& log, store::LogKeeper& keeper, const FleetOptions& options)
@@ -65,6 +70,7 @@ class Recorder {
     spec->name = "null";
     spec->user = "fleet";
     spec->groups.emplace_back().per_task.cores = 1;
+    spec->exec_digest = kExec_sha256;  // so that a server starts on such a log
     const std::int64_t step_us = 1'000'000 / options_.rate_per_s;
     while (done.ok() && events_ < options_.events) {
       now_us_ += step_us;
@@ -131,6 +137,7 @@ class Recorder {
     events_ += events.size();
     controller::Input input;
     input.events = std::move(events);
+    if (!std::exchange(exec_is_there_, true)) input.blobs.emplace_back(kExec_sha256, kExec);
     std::mutex mutex;
     std::condition_variable wake;
     std::optional<Result<controller::Committed>> answer;
@@ -150,6 +157,7 @@ class Recorder {
   std::atomic<std::int64_t> now_us_{kBegin_us};
   controller::Controller controller_;
   std::uint64_t events_ = 0;
+  bool exec_is_there_ = false;
   std::deque<std::pair<std::int64_t, PlacementEnded>> ends_;  // by time
 };
 

@@ -35,6 +35,8 @@ class Doctor(unittest.TestCase):
         self.assertEqual({check["verdict"] for check in checks.values()}, {"good"}, checks)
         self.assertIn("the chain holds from record 1 to ", checks["log/server"]["evidence"])
         self.assertEqual(checks["nodes/cluster"]["evidence"], "all 2 are connected")
+        self.assertRegex(checks[f"fsync {self.cluster.data}/server"]["evidence"], r"^\d+ ms$")
+        self.assertEqual(checks["lag/cluster"]["evidence"], "answers are 0 records behind the log")
         after = {name: os.stat(f"{self.cluster.data}/{name}").st_mtime_ns for name in ("secret", "head", "clock")}
         self.assertEqual(before, after)
 

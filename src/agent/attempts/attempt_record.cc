@@ -18,6 +18,7 @@
 #include "agent/aside/linux_user.h"
 #include "agent/devices/device_shares.h"
 #include "agent/forward/task_socket.h"
+#include "base/digest.h"
 #include "codec/json.h"
 
 namespace dove::agent {
@@ -28,6 +29,11 @@ constexpr char kLeftLine[] = "{\"left\":true}";
 constexpr char kNetworkLine[] = "{\"has_network\":true}";
 constexpr char kStartedAt[] = "started_us";  // {"started_us":N}, before an end
 constexpr char kShares[] = "shares";         // {"shares":"library"}
+// Lines of their own, so that former versions read the rest: what is not the line any more that was
+// written is not believed.
+constexpr char kOrderDigest[] = "order_digest";  // behind the order
+constexpr char kEndDigest[] = "end_digest";      // before the end
+constexpr char kDamaged[] = "(damaged)";
 constexpr std::size_t kEnded_bytes = std::size_t{64} << 20;
 
 std::string record_path(const std::string& directory) { return directory + "/record"; }
@@ -87,6 +93,16 @@ Result<void> write_batch_files(const std::string& directory, const LaunchOrder& 
   return {};
 }
 
+std::string digest_of(std::string_view line) {
+  Digest digest;
+  digest.add(line);
+  return fmt::format("{:016x}", digest.value());
+}
+
+std::string digest_line(const char* name, std::string_view line) {
+  return codec::dump_json(nlohmann::json{{name, digest_of(line)}}) + "\n";
+}
+
 bool is_end(const protocol::Report& report) {
   return std::holds_alternative<protocol::Ended>(report) ||
          std::holds_alternative<protocol::LaunchRefused>(report);
@@ -113,7 +129,7 @@ Result<void> write_attempt(const std::string& directory, const LaunchOrder& orde
     TRY(make_directory(shares_directory(directory), 0700, user_of(linux_user)));
   }
   if (order.launch == LaunchMode::kBatch) TRY(write_batch_files(directory, order));
-  std::string text = order_text + "\n";
+  std::string text = order_text + "\n" + digest_line(kOrderDigest, order_text);
   if (order.has_network) text += std::string(kNetworkLine) + "\n";
   return write_text(record_path(directory), O_CREAT | O_TRUNC, 0600, text);
 }
@@ -143,7 +159,8 @@ void write_ended(const std::string& directory, const protocol::Report& report,
   // A failure does no harm: what the tasks left says as much.
   std::string text;
   if (started_us != 0) text = codec::dump_json(nlohmann::json{{kStartedAt, started_us}}) + "\n";
-  (void)write_text(record_path(directory), 0, 0, text + protocol::report_text(report) + "\n");
+  const std::string end = protocol::report_text(report);
+  (void)write_text(record_path(directory), 0, 0, text + digest_line(kEndDigest, end) + end + "\n");
 }
 
 AttemptOnDisk read_attempt(const std::string& directory) {
@@ -158,6 +175,7 @@ AttemptOnDisk read_attempt(const std::string& directory) {
   std::stringstream text;
   text << file.rdbuf();
   std::string line;
+  std::string end_digest;
   for (bool first = true; std::getline(text, line) && !text.eof(); first = false) {
     if (first) {
       found.order = line;
@@ -173,13 +191,24 @@ AttemptOnDisk read_attempt(const std::string& directory) {
           found.shares = body->at(kShares).get<std::string>();
           continue;
         }
+        if (body->contains(kOrderDigest)) {
+          // Such an order is none that can be read, and what it started is ended.
+          const bool same = body->at(kOrderDigest).get<std::string>() == digest_of(found.order);
+          if (!same) found.order = kDamaged;
+          continue;
+        }
+        if (body->contains(kEndDigest)) {
+          end_digest = body->at(kEndDigest).get<std::string>();
+          continue;
+        }
         if (body->contains(kStartedAt)) {
           found.started_us = body->at(kStartedAt).get<std::int64_t>();
           continue;
         }
         Result<protocol::Report> end = protocol::read_report(*body);
         found.ended.reset();
-        if (end.ok() && is_end(*end)) found.ended = std::move(end).value();
+        const bool same = end_digest.empty() || end_digest == digest_of(line);
+        if (same && end.ok() && is_end(*end)) found.ended = std::move(end).value();
       } catch (const nlohmann::json::exception&) {
         found.ended.reset();  // not what was written: what the tasks left says more
       }

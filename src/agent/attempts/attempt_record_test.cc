@@ -6,6 +6,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "codec/json.h"
 
 namespace dove::agent {
 namespace {
@@ -70,6 +74,31 @@ TEST_F(AttemptRecordTest, AnEndNotWrittenToItsEndIsNone) {
   EXPECT_FALSE(read_attempt(attempt_).ended.has_value());
   append("\n{\"kind\":\"of a later version\"}\n");
   EXPECT_FALSE(read_attempt(attempt_).ended.has_value());
+}
+
+// Every bit of it, one at a time: what is read is what was written, or nothing.
+TEST_F(AttemptRecordTest, ABitThatFlippedIsNotBelieved) {
+  const std::string order = "{\"job\":3,\"cores\":[1,2]}";
+  ASSERT_TRUE(write_attempt(attempt_, order_, order, "").ok());
+  write_started(attempt_);
+  write_ended(attempt_, ended(), 0);
+  const std::string whole = [&] {
+    std::ifstream file(attempt_ + "/record", std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  }();
+  for (std::size_t bit = 0; bit < whole.size() * 8; ++bit) {
+    std::string text = whole;
+    text[bit / 8] = static_cast<char>(text[bit / 8] ^ (1 << bit % 8));
+    std::ofstream(attempt_ + "/record", std::ios::binary) << text;
+    const AttemptOnDisk found = read_attempt(attempt_);
+    if (found.order != order) {
+      EXPECT_NE(found.order, "") << "it may have been started";
+      EXPECT_FALSE(codec::parse_json(found.order, 4096).ok()) << bit << ": " << found.order;
+    }
+    if (!found.ended) continue;
+    const auto& read = std::get<protocol::Ended>(*found.ended);
+    EXPECT_EQ(protocol::report_text(read), protocol::report_text(ended())) << bit;
+  }
 }
 
 TEST_F(AttemptRecordTest, AnEndWithoutAnOrderIsNotWritten) {

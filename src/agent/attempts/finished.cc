@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +19,8 @@ namespace dove::agent {
 namespace {
 
 constexpr int kEntriesPerTurn = 200;
+constexpr std::chrono::seconds kWatchEvery{10};
+constexpr std::int64_t kReserve = std::int64_t{96} << 20;
 
 }  // namespace
 
@@ -101,7 +104,35 @@ FinishedAttempts::~FinishedAttempts() {
 }
 
 void FinishedAttempts::start() {
+  bytes_allowed_ = limits_.bytes_max;
   timer_ = loop_.after(std::chrono::microseconds(0), [this] { look(); });
+  watch_timer_ = loop_.after(kWatchEvery, [this] { watch(); });
+}
+
+// Between two looks others may fill the disk.
+void FinishedAttempts::watch() {
+  watch_timer_ = loop_.after(kWatchEvery, [this] { watch(); });
+  if (!looking() && missing_bytes() > 0) look();
+}
+
+std::int64_t FinishedAttempts::missing_bytes() const {
+  if (limits_.free_least == 0) return 0;
+  const int fd = ::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  struct statvfs disk {};
+  std::int64_t free_bytes = limits_.free_least;
+  std::int64_t least = limits_.free_least;
+  if (limits_.free_bytes) {
+    free_bytes = limits_.free_bytes(fd);
+  } else if (::fstatvfs(fd, &disk) == 0) {
+    const auto block = static_cast<std::int64_t>(disk.f_frsize);
+    free_bytes = static_cast<std::int64_t>(disk.f_bavail) * block;
+    // Of a small disk a tenth will do, but more than what closes the node (health.cc).
+    const std::int64_t tenth = static_cast<std::int64_t>(disk.f_blocks) * block / 10;
+    least = std::max(std::min(least, tenth), kReserve);
+  }
+  ::close(fd);
+  return std::max<std::int64_t>(least - free_bytes, 0);
 }
 
 void FinishedAttempts::look() {
@@ -126,6 +157,7 @@ void FinishedAttempts::look() {
   });
   oldest_kept_s_ = telemetry::now_us() / 1'000'000 - limits_.age_max_s;
   kept_bytes_ = 0;
+  no_room_ = false;
   step();
 }
 
@@ -135,7 +167,7 @@ void FinishedAttempts::step() {
     const Entry entry = std::move(entries_.front());
     entries_.pop_front();
     // What is older than the first that has no room has none either.
-    const bool goes = entry.changed_at_s < oldest_kept_s_ || kept_bytes_ > limits_.bytes_max;
+    const bool goes = entry.changed_at_s < oldest_kept_s_ || no_room_;
     walk_ = std::make_unique<TreeWalk>(directory_fd_, entry.name, goes);
   }
   if (walk_ != nullptr) {
@@ -143,7 +175,12 @@ void FinishedAttempts::step() {
     return;
   }
   ::close(std::exchange(directory_fd_, -1));
-  timer_ = loop_.after(std::chrono::seconds(limits_.look_every_s), [this] { look(); });
+  // What there is was measured now: so much less may stay.
+  const std::int64_t missing = missing_bytes();
+  bytes_allowed_ =
+      missing > 0 ? std::max<std::int64_t>(kept_bytes_ - missing, 0) : limits_.bytes_max;
+  const bool again = missing > 0 && kept_bytes_ > 0;
+  timer_ = loop_.after(std::chrono::seconds(again ? 0 : limits_.look_every_s), [this] { look(); });
 }
 
 void FinishedAttempts::walked() {
@@ -152,8 +189,10 @@ void FinishedAttempts::walked() {
     ++removed_;
     return;
   }
-  kept_bytes_ += walk->bytes();
-  if (kept_bytes_ > limits_.bytes_max) {
+  no_room_ = kept_bytes_ + walk->bytes() > bytes_allowed_;
+  if (!no_room_) {
+    kept_bytes_ += walk->bytes();
+  } else {
     walk_ = std::make_unique<TreeWalk>(directory_fd_, walk->name(), /*removes=*/true);
   }
 }

@@ -1,13 +1,14 @@
 // FinishedAttempts: what stays of attempts that are over (order, exits, output), bounded by age and
 // by size.
 //
-// Looks through its directory at the start and every few minutes, a little in each turn of the loop
-// so that nothing waits for it, and removes the oldest first. Never follows a link. Loop thread
-// only.
+// Looks through its directory at the start, every few minutes, and when the disk has little room, a
+// little in each turn of the loop so that nothing waits for it, and removes the oldest first. Never
+// follows a link. Loop thread only.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -19,6 +20,9 @@ struct FinishedLimits {
   std::int64_t age_max_s = 7 * 24 * 3600;
   std::int64_t bytes_max = std::int64_t{10} << 30;
   std::int64_t look_every_s = 300;
+  // The oldest go early while the disk has less than this; looked at every ten seconds.
+  std::int64_t free_least = std::int64_t{512} << 20;
+  std::function<std::int64_t(int directory)> free_bytes = {};  // empty: as the system says
 };
 
 class FinishedAttempts {
@@ -41,6 +45,8 @@ class FinishedAttempts {
   void look();
   void step();
   void walked();
+  void watch();
+  std::int64_t missing_bytes() const;  // of free_least
 
   wire::Loop& loop_;
   const std::string directory_;
@@ -50,8 +56,11 @@ class FinishedAttempts {
   std::unique_ptr<TreeWalk> walk_;
   std::int64_t oldest_kept_s_ = 0;
   std::int64_t kept_bytes_ = 0;
+  bool no_room_ = false;            // for what is older than the last one looked at
+  std::int64_t bytes_allowed_ = 0;  // bytes_max, or less for want of room
   int removed_ = 0;
   wire::Timer timer_;
+  wire::Timer watch_timer_;
 };
 
 }  // namespace dove::agent

@@ -67,6 +67,25 @@ TEST_F(FinishedTest, RemovesTheOldestBeyondTheSize) {
   EXPECT_FALSE(has("1.1"));
 }
 
+TEST_F(FinishedTest, TheOldestGoEarlyWhenTheDiskHasLittleRoom) {
+  for (int i = 1; i <= 5; ++i) put(std::to_string(i) + ".1", 100 - i, 100'000);
+  FinishedLimits limits{1'000, 1 << 30};
+  limits.free_least = 1'000'000;
+  limits.free_bytes = [this](int) {
+    std::int64_t free_bytes = 800'000;  // while all of them are there
+    for (int i = 1; i <= 5; ++i) free_bytes += has(std::to_string(i) + ".1") ? 0 : 102'400;
+    return free_bytes;
+  };
+  FinishedAttempts finished(loop_, root_ + "/finished", limits);
+  finished.start();
+  ASSERT_TRUE(loop_.run_until([&] { return finished.removed() == 2; }, std::chrono::seconds(10)));
+  EXPECT_FALSE(
+      loop_.run_until([&] { return finished.removed() > 2; }, std::chrono::milliseconds(200)));
+  EXPECT_FALSE(has("1.1"));
+  EXPECT_FALSE(has("2.1"));
+  EXPECT_TRUE(has("3.1"));
+}
+
 TEST_F(FinishedTest, NeverFollowsALink) {
   fs::create_directory(root_ + "/precious");
   std::ofstream(root_ + "/precious/thesis") << "years";

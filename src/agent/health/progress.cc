@@ -13,6 +13,7 @@
 #include <cstring>
 #include <utility>
 
+#include "agent/health/stray_files.h"
 #include "telemetry/log.h"
 #include "wire/secret.h"
 
@@ -22,6 +23,9 @@ namespace {
 constexpr std::size_t kSteps = 8;  // of which the median is told
 constexpr std::size_t kPhase_bytes = 24;
 constexpr std::size_t kEntries_max = 16'384;  // of a directory
+constexpr int kRemoved_max = 20'000;          // in one look
+constexpr std::int64_t kFile_bytes = 64 << 10;
+constexpr int kIdleLooks = 64;  // between two that remove what was put there while no task ran
 constexpr std::int64_t kStep_max = std::int64_t{1} << 53;
 constexpr double kSeconds_max = 1e6;
 
@@ -118,6 +122,7 @@ bool read_progress(const std::string& directory, bool removes, ProgressFound& fo
     return true;
   }
   std::size_t seen = 0;
+  int entries_left = kRemoved_max;
   for (const dirent* entry = readdir(entries); entry != nullptr; entry = readdir(entries)) {
     if (++seen > kEntries_max) break;
     const std::string_view name = entry->d_name;
@@ -125,9 +130,10 @@ bool read_progress(const std::string& directory, bool removes, ProgressFound& fo
     const std::size_t dot = std::min(name.rfind('.'), name.size());
     const auto attempt = found.find(std::string(name.substr(0, dot)));
     if (attempt == found.end()) {
-      if (removes) unlinkat(fd, entry->d_name, 0);
+      if (removes) remove_stray(fd, entry->d_name, entries_left);
       continue;
     }
+    if (removes) bound_file(fd, entry->d_name, kFile_bytes);
     const auto rank = number<Rank>(name.substr(std::min(dot + 1, name.size())));
     if (!rank || attempt->second.size() >= kProgressRanks_max) continue;
     if (auto said = read_progress_line(read_beginning(fd, entry->d_name))) {
@@ -216,7 +222,7 @@ void ProgressWatch::look() {
   timer_ = loop_.after(std::max(every_ / 8, std::chrono::milliseconds(50)), [this] { look(); });
   const std::vector<Held> all = held_();
   const bool was_idle = std::exchange(is_idle_, all.empty());
-  if (was_idle && is_idle_) return;
+  if (was_idle && is_idle_ && ++idle_looks_ % kIdleLooks != 0) return;
   ProgressFound found;
   for (const Held& held : all) found[held.prefix];
   const bool saw_all = read_progress(directory_, /*removes=*/true, found);

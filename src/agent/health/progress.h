@@ -48,7 +48,7 @@ std::string own_progress_directory(const std::string& attempt_directory);
 
 using ProgressFound = std::map<std::string, std::map<Rank, Said>>;  // by prefix
 // What stands in the directory's files, of those prefixes that `found` has. A file that is not a
-// plain one is not opened. With `removes` others are removed.
+// plain one is not opened. With `removes` others are removed, and those that grew large.
 // False: there are more names than are looked at, maybe a stranger's.
 bool read_progress(const std::string& directory, bool removes, ProgressFound& found);
 // Reads the files of these ranks alone, whatever else is there.
@@ -106,6 +106,7 @@ class ProgressWatch {
   std::function<void(protocol::Progress)> tell_;
   std::map<AttemptKey, Watched> watched_;
   bool is_idle_ = false;  // no task ran when it looked last: nothing can be new
+  int idle_looks_ = 0;
   wire::Timer timer_;
 };
 

@@ -1,7 +1,9 @@
 #include "agent/health/progress.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -71,6 +73,31 @@ TEST_F(ProgressFiles, OneFileForEachRankAndOthersAreRemoved) {
   EXPECT_TRUE(fs::exists(file("7.1.aa.0")));
   EXPECT_FALSE(fs::exists(file("7.2.bb.0")));
   EXPECT_FALSE(fs::exists(file("notes")));
+}
+
+// Everybody may make files there, and the agent's disk is not theirs to fill.
+TEST_F(ProgressFiles, WhatStrangersPutThereGoesAndNothingGrows) {
+  fs::create_directories(file("theirs/deep/er"));
+  write("theirs/deep/er/film", std::string(1 << 20, 'x'));
+  fs::create_directory(folder_ + ".precious");
+  std::ofstream(folder_ + ".precious/thesis") << "years";
+  fs::create_directory_symlink(folder_ + ".precious", file("theirs/link"));
+  write("7.1.aa.0", "step=4\n" + std::string(1 << 20, 'x'));
+  write("7.1.aa.1", "step=5\n");
+  std::ofstream still_open(file("7.1.aa.2"));
+  still_open << std::string(1 << 20, 'x') << std::flush;
+  struct stat facts {};
+  const int fd = ::open(file("7.1.aa.2").c_str(), O_RDONLY);
+  ProgressFound found{{"7.1.aa", {}}};
+  read_progress(folder_, /*removes=*/true, found);
+  EXPECT_FALSE(fs::exists(file("theirs")));
+  EXPECT_TRUE(fs::exists(folder_ + ".precious/thesis"));
+  EXPECT_FALSE(fs::exists(file("7.1.aa.0")));
+  EXPECT_TRUE(fs::exists(file("7.1.aa.1")));
+  ASSERT_EQ(::fstat(fd, &facts), 0);
+  EXPECT_EQ(facts.st_size, 0) << "who has it open keeps no room";
+  ::close(fd);
+  fs::remove_all(folder_ + ".precious");
 }
 
 // A job may put there what it likes: nothing of it holds up the agent or is followed.

@@ -7,9 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/agent.h"
+#include "agent/attempts/remembered.h"
 #include "agent/session/answer.h"
 #include "codec/json.h"
 #include "files/text_file.h"
+#include "model/incarnation.h"
 #include "telemetry/log.h"
 
 namespace dove::agent {
@@ -22,6 +24,7 @@ constexpr std::int64_t kReportAgain_us = 500'000;
 constexpr std::chrono::milliseconds kStartedWait{10};
 constexpr std::int64_t kFenceMin_us = 10'000;
 constexpr int kFailuresToAsk = 3;
+constexpr std::size_t kEndsMax = 1000;  // that a log which was restored is told of again
 
 protocol::HeldPlacement placement_of(const HeldAttempt& held) {
   protocol::HeldPlacement out;
@@ -132,6 +135,11 @@ void Agent::sync() {
       sync.steps.push_back({key.job, key.attempt, step});
     }
   }
+  if (brings_ends_ && !ticket_.empty()) {
+    for (auto& end : remembered_ends(options_.data_dir + "/finished", kEndsMax)) {
+      if (!held_.contains(end.key)) sync.placements.push_back(std::move(end));
+    }
+  }
   inventory_synced_ = inventory_version_;
   const std::int64_t sent_us = loop_.monotonic_us();
   if (!ticket_.empty()) contact_->may_be_heard(sent_us);
@@ -152,6 +160,7 @@ void Agent::sync_answered(const Result<wire::Response>& answer, std::int64_t sen
   if (!read.ok()) return connect_failed(read.error());
   const bool had_ticket = !ticket_.empty();
   ticket_ = read->ticket;
+  brings_ends_ = is_former_incarnation(Epoch(contact_->epoch()), Epoch(read->epoch));
   if (!ticket_.empty() && !had_ticket) return sync();
   if (!ticket_.empty()) {  // ours was given to somebody since; it came too late
     reconnect_timer_ = loop_.after(std::chrono::microseconds(backoff_us()), [this] { connect(); });

@@ -100,6 +100,28 @@ TEST_F(ShimTest, DirectoriesOfItsOutputAreMadeByTheTasksUserAlone) {
   EXPECT_EQ(made.st_uid, 61001u);
 }
 
+// A bit of each byte of what it says: how the task ended is what it was, or is not known.
+TEST_F(ShimTest, DamageToItsReportIsNotBelieved) {
+  ShimHandle task = spawn(shell("exit 7"), "task");
+  const ShimStatus ended = end_of(task, "task");
+  ASSERT_EQ(ended.record.exit_code, 7);
+  const std::string path = root_ + "/task";
+  const std::string whole = read("task");
+  int known = 0;
+  for (std::size_t at = whole.size() - shim::kReportBytes; at < whole.size(); ++at) {
+    std::string text = whole;
+    text[at] = static_cast<char>(text[at] ^ (1 << at % 8));
+    std::ofstream(path, std::ios::binary) << text;
+    const auto status = read_shim_status(path);
+    if (!status.ok() || !status->has_value()) continue;
+    ++known;
+    EXPECT_EQ((*status)->record.exit_code, 7) << at;
+    EXPECT_EQ((*status)->record.exit_signal, 0) << at;
+    EXPECT_EQ((*status)->record.cpu_user_us, ended.record.cpu_user_us) << at;
+  }
+  EXPECT_GT(known, 0) << "what is behind the report does no harm";
+}
+
 TEST_F(ShimTest, NamesTheWorkingDirectoryThatIsNot) {
   ShimConfig config = shell("true");
   config.workdir = root_ + "/nowhere";

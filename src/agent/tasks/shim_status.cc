@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -71,8 +72,15 @@ std::optional<ShimStatus> parse(std::string_view text, const std::string& path,
   ShimStatus status;
   status.record.kind = kind;
   status.record.tag = shim::task_tag(path.c_str());
+  const std::string_view whole = text;
+  std::size_t before = 0;
   while (std::optional<Line> line = next_line(text)) {
+    const std::size_t length = std::exchange(before, whole.size() - text.size());
     if (line->key == "end") return status;
+    if (line->key == shim::kSum) {  // a former version wrote none
+      if (line->value != std::to_string(shim::sum_of(whole.data(), length))) return std::nullopt;
+      continue;
+    }
     if (line->key == "start_error") {
       status.start_error = line->value;
     } else if (!take(*line, status.record)) {

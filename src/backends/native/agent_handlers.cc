@@ -7,10 +7,12 @@
 #include "backends/native/agents.h"
 #include "backends/native/node_offers.h"
 #include "backends/native/report_events.h"
+#include "backends/native/restored_work.h"
 #include "backends/native/sync_plan.h"
 #include "codec/json.h"
 #include "controller/orders.h"
 #include "core/admit/admit.h"
+#include "model/incarnation.h"
 #include "protocol/control.h"
 #include "protocol/orders.h"
 #include "protocol/session.h"
@@ -38,6 +40,8 @@ std::optional<Error> behind(const Agents& agents, const std::string& node,
   const std::uint64_t epoch = machine.epoch_seen;
   const std::uint64_t head = machine.log_head_seen;
   if (head <= state.head.value && epoch <= state.epoch.value) return std::nullopt;
+  // It was told so before the log was restored: docs/decisions/0030-incarnations.md.
+  if (is_former_incarnation(Epoch(epoch), state.epoch)) return std::nullopt;
   const std::string proof = agents.desk.identity.head_proof(Epoch(epoch), Seq(head));
   if (!wire::equal_constant_time(machine.head_proof, proof)) {
     return Error{
@@ -54,9 +58,18 @@ std::optional<Error> behind(const Agents& agents, const std::string& node,
       ErrorKind::kConflict, std::string(kLogBehind),
       fmt::format("node {} has seen record {} of term {}, this log ends at record {} of term {}: a "
                   "part of the log is lost, or a newer controller took over. Nothing is accepted, "
-                  "so that no work is run twice; see docs/operate/recovery.md",
+                  "so that no work is run twice. Put back the newer data; if they are gone, stop "
+                  "the server, say `dove restore --in-place --data DIR`, and start it "
+                  "(docs/operate/recovery.md)",
                   node, head, epoch, state.head.value, state.epoch.value),
       ""};
+}
+
+// Whether this cluster's controllers, of whatever incarnation, told it what it has seen.
+bool is_proven(const Agents& agents, const protocol::Machine& machine) {
+  const std::string proof =
+      agents.desk.identity.head_proof(Epoch(machine.epoch_seen), Seq(machine.log_head_seen));
+  return wire::equal_constant_time(machine.head_proof, proof);
 }
 
 // What comes is JSON that `read` makes a message of.
@@ -71,7 +84,7 @@ void reply_text(const Call& call, int status, std::string body) {
       wire::Response{status, {{"Content-Type", "application/json"}}, std::move(body)});
 }
 
-protocol::SyncAnswer sync_answer(Agents& agents, const AgentSession& session,
+protocol::SyncAnswer sync_answer(Agents& agents, AgentSession& session,
                                  const protocol::Sync& message) {
   const core::State& state = agents.state();
   protocol::SyncAnswer answer;
@@ -96,6 +109,7 @@ protocol::SyncAnswer sync_answer(Agents& agents, const AgentSession& session,
                               "unknown_to_ledger", 0, ""}));
   }
   answer.forget = std::move(left.forget);
+  session.kept = std::move(left.kept);
   return answer;
 }
 
@@ -120,8 +134,11 @@ Error session_over() {
 bool stays_different(Agents& agents, AgentSession& session,
                      const protocol::ReportMessage& message) {
   const core::Node* node = agents.state().find_node(session.node);
-  const bool same =
-      fmt::format("{:016x}", placements_hash(agents.state(), *node)) == message.placements_hash;
+  if (wants_resync(agents.state(), *node, /*something_ended=*/false, !session.kept.empty())) {
+    return true;
+  }
+  const std::uint64_t hash = placements_hash(agents.state(), *node, session.kept);
+  const bool same = fmt::format("{:016x}", hash) == message.placements_hash;
   if (same || message.applied < session.last_order.value) {
     session.differing = 0;
     return false;
@@ -155,7 +172,9 @@ void report_committed(Agents& agents, const Call& call, const Reported& reported
     agents.sessions.heard(*session);
   }
   if (!committed.ok()) return call.fail_agent(committed.error());
-  answer_report(agents, call, reported.number, false);
+  const core::Node& node = *agents.state().find_node(call.caller.node);
+  answer_report(agents, call, reported.number,
+                wants_resync(agents.state(), node, !reported.ended.empty(), false));
   protocol::Control control;
   for (const AttemptKey key : reported.ended) {
     const core::PlacementRecord* record =
@@ -311,10 +330,11 @@ void sync_agent(Agents& agents, CallPtr call) {
   if (!is_fresh(agents, node.id, message->ticket)) {
     protocol::SyncAnswer answer;
     answer.ticket = agents.sync_tickets[node.id] = wire::random_token(12);
+    answer.epoch = state.epoch.value;
     return reply_text(*call, 200, protocol::sync_answer_text(answer));
   }
   controller::Input input;
-  for (Event& event : sync_events(state, node, *message)) {
+  for (Event& event : sync_events(state, node, *message, is_proven(agents, machine))) {
     StampedEvent stamped{std::move(event), {}};
     stamped.cause.principal = call->caller.user;
     input.events.push_back(std::move(stamped));

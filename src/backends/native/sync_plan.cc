@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <csignal>
 
+#include "backends/native/restored_work.h"
 #include "base/digest.h"
+#include "core/state/restored/restored.h"
 
 namespace dove::backends {
 namespace {
@@ -13,6 +15,7 @@ using protocol::HeldPlacement;
 using protocol::HeldStage;
 
 constexpr std::size_t kUnknownMax = 100;  // that are written down of one sync
+const core::PlacementRecord kAdopted{{}, PlacementStage::kPrepared};
 
 PlacementEnded ended_event(const HeldPlacement& held, NodeId node) {
   return PlacementEnded{
@@ -71,6 +74,9 @@ void add_vanished(const core::State& state, const core::Node& node, const protoc
                                     [&](const TaskExit& exit) { return exit.rank == task.rank; });
       if (!told) ended.exits.push_back(TaskExit{task.rank, 0, 9, "agent_lost_its_record"});
     }
+    if (record->placement->tasks.empty()) {  // adopted, its ranks not known
+      ended.exits.push_back(TaskExit{0, 0, 9, "agent_lost_its_record"});
+    }
     events.push_back(std::move(ended));
   }
 }
@@ -111,7 +117,7 @@ NodeRegistered registration(const core::Node& node, const protocol::Machine& mac
 }
 
 std::vector<Event> sync_events(const core::State& state, const core::Node& node,
-                               const protocol::Sync& message) {
+                               const protocol::Sync& message, bool proven) {
   std::vector<Event> events;
   const protocol::Machine& machine = message.machine;
   const bool same_life = machine.boot_id == node.boot_id;
@@ -123,9 +129,16 @@ std::vector<Event> sync_events(const core::State& state, const core::Node& node,
     const bool active = record != nullptr && record->stage != PlacementStage::kEnded;
     if (active) {
       add_progress(same_life ? held : told_after_boot(held), *record, node.id, events);
-    } else if (record == nullptr && held.stage != HeldStage::kEnded && ++unknown <= kUnknownMax) {
-      events.push_back(UnknownTaskObserved{node.id, held.key.job, held.key.attempt});
+    } else if (record == nullptr) {
+      const UnknownTaskObserved seen{node.id, held.key.job, held.key.attempt};
+      const bool is_known = core::adopts(state, seen);
+      const bool told = !is_known && held.stage != HeldStage::kEnded && ++unknown <= kUnknownMax;
+      if (told || (is_known && proven)) events.push_back(seen);
+      if (is_known && proven) add_progress(held, kAdopted, node.id, events);
     }
+  }
+  for (Event& event : work_findings(state, node, message, proven)) {
+    events.push_back(std::move(event));
   }
   // After the reports: a new boot id ends what they are about.
   if (!same_life || machine.address != node.address || machine.machine_id != node.machine_id ||
@@ -145,6 +158,8 @@ Leftovers leftovers(const core::State& state, NodeId node, const protocol::Sync&
     if (active) continue;
     if (held.stage == HeldStage::kEnded) {
       found.forget.push_back(held.key);
+    } else if (record == nullptr && keeps_unknown(state, *state.find_node(node))) {
+      found.kept.push_back(held);
     } else {
       found.stop.push_back(held.key);
     }
@@ -152,18 +167,27 @@ Leftovers leftovers(const core::State& state, NodeId node, const protocol::Sync&
   return found;
 }
 
-std::uint64_t placements_hash(const core::State& state, const core::Node& node) {
-  Digest digest;
+std::uint64_t placements_hash(const core::State& state, const core::Node& node,
+                              const std::vector<HeldPlacement>& kept) {
+  std::vector<std::pair<AttemptKey, bool>> all;  // whether it was started
+  for (const HeldPlacement& held : kept) {
+    all.emplace_back(held.key, held.stage == HeldStage::kStarted);
+  }
   for (const JobId id : node.jobs) {
     const core::Job* job = state.find_job(id);
     if (job == nullptr) continue;
     for (const core::Attempt& attempt : job->attempts) {
       const core::PlacementRecord* record = find_placement(state, id, attempt.number, node.id);
       if (record == nullptr || record->stage == PlacementStage::kEnded) continue;
-      digest.add(id.value);
-      digest.add(attempt.number);
-      digest.add(record->stage == PlacementStage::kStarted ? 2u : 1u);
+      all.emplace_back(AttemptKey{id, attempt.number}, record->stage == PlacementStage::kStarted);
     }
+  }
+  std::sort(all.begin(), all.end());
+  Digest digest;
+  for (const auto& [key, started] : all) {
+    digest.add(key.job.value);
+    digest.add(key.attempt);
+    digest.add(started ? 2u : 1u);
   }
   return digest.value();
 }

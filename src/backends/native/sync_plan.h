@@ -16,14 +16,16 @@ using protocol::AttemptKey;
 // What the node becomes by it: also when nothing but this changes.
 NodeRegistered registration(const core::Node& node, const protocol::Machine& machine);
 
-// The events that bring the ledger up to what the agent tells.
+// The events that bring the ledger up to what the agent tells. `proven`: it shows that this
+// cluster's controller told it what it has seen, so that what it holds is this cluster's.
 std::vector<Event> sync_events(const core::State& state, const core::Node& node,
-                               const protocol::Sync& message);
+                               const protocol::Sync& message, bool proven);
 
 // What the agent holds and the ledger does not want: once the events are folded.
 struct Leftovers {
   std::vector<AttemptKey> stop;
   std::vector<AttemptKey> forget;
+  std::vector<protocol::HeldPlacement> kept;  // that a restored log does not know; not stopped
 };
 Leftovers leftovers(const core::State& state, NodeId node, const protocol::Sync& message);
 
@@ -31,7 +33,8 @@ Leftovers leftovers(const core::State& state, NodeId node, const protocol::Sync&
 const core::PlacementRecord* find_placement(const core::State& state, JobId job,
                                             AttemptNumber attempt, NodeId node);
 
-// As an agent computes it over what it holds.
-std::uint64_t placements_hash(const core::State& state, const core::Node& node);
+// As an agent computes it over what it holds; `kept`: beyond what the ledger knows.
+std::uint64_t placements_hash(const core::State& state, const core::Node& node,
+                              const std::vector<protocol::HeldPlacement>& kept);
 
 }  // namespace dove::backends

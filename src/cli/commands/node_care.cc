@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <time.h>
 
+#include <algorithm>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
@@ -163,6 +164,32 @@ Result<int> declare_off(const Invocation& invocation) {
   return kExitOk;
 }
 
+// What the restored log does not know: a finding that is no fault any more lets it be stopped, and
+// the log keeps who said so.
+Result<int> release_unknown(const Invocation& invocation) {
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  TRY_ASSIGN(const std::vector<std::string> names, nodes_of(invocation, api));
+  for (const std::string& name : names) {
+    TRY_ASSIGN(const json node, api.get(node_target(name, "")));
+    const json& findings = list_of(node, "findings");
+    const auto open = std::find_if(findings.begin(), findings.end(), [](const json& finding) {
+      return text_of(finding, "check") == "unknown_work";
+    });
+    if (open == findings.end()) {
+      print(fmt::format("node {}: it holds no work that the cluster does not know\n", name));
+      continue;
+    }
+    const json finding{{"check", "unknown_work"},
+                       {"severity", "warning"},
+                       {"remedy", "none"},
+                       {"device", -1},
+                       {"evidence", "is stopped: " + text_of(*open, "evidence")}};
+    TRY(api.send("POST", node_target(name, "/findings"), finding));
+    print(fmt::format("node {}: stops {}\n", name, text_of(*open, "evidence")));
+  }
+  return kExitOk;
+}
+
 CommandSpec spec_of(const std::string& name, const std::string& summary) {
   CommandSpec spec;
   spec.name = name;
@@ -193,6 +220,12 @@ std::vector<Command> node_care_commands() {
       "the fence, and after a start of the controller after the grace of an outage (24 hours).\n"
       "This says that it is off now, so that its jobs run elsewhere at once. It is logged.";
   lost.options.push_back({"is-off", 0, "", "somebody made sure: the machine is off"});
+  CommandSpec release =
+      spec_of("node release-unknown", "Stop work on nodes that a restored cluster does not know");
+  release.description =
+      "After `dove restore`, work that began after the backup goes on, and its nodes take nothing\n"
+      "new. This stops what belongs to no job that the cluster knows. It is logged.";
+  release.options.clear();
   CommandSpec all = spec_of("upgrade", "Upgrade agents, or with --drivers nodes, a few at a time");
   all.operands = "[NODE...]";
   all.operands_min = 0;
@@ -221,7 +254,8 @@ std::vector<Command> node_care_commands() {
           {upgrade, asks("node upgrade", "upgrade")},
           {agents, asks("node upgrade-agent", "upgrade_agent")},
           {resume, asks("node resume", "resume")},
-          {lost, guarded("node lost", declare_off)}};
+          {lost, guarded("node lost", declare_off)},
+          {release, guarded("node release-unknown", release_unknown)}};
 }
 
 }  // namespace dove::cli

@@ -21,20 +21,27 @@ using nlohmann::json;
 
 Result<int> run_token(const Invocation& invocation) {
   TRY_ASSIGN(const Format format, output_format(invocation));
+  json body = json::object();
+  if (invocation.has("expires")) {
+    const auto span_us = parse_span_us(invocation.get("expires"));
+    if (!span_us || *span_us < 1'000'000) return usage_error("--expires takes a time such as 30d");
+    body["ttl_s"] = *span_us / 1'000'000;
+  }
   TRY_ASSIGN(Api api, Api::connect(invocation));
   const std::string& user = invocation.operands[0];
   const std::string target = "/v1/users/" + wire::percent_encode(user) + "/token" +
                              (invocation.has("create") ? "?create=1" : "");
-  TRY_ASSIGN(const json answer, api.send("POST", target, json::object()));
+  TRY_ASSIGN(const json answer, api.send("POST", target, body));
   if (format == Format::kJson || format == Format::kYaml) {
     print_value(answer, format);
     return kExitOk;
   }
   print(text_of(answer, "token") + "\n");
+  const std::int64_t ends_us = number_of(answer, "expires_at_us");
   say(
-      fmt::format("this is the only time it is shown; {} keeps it in a file (mode 0600) named by "
-                  "DOVE_TOKEN_FILE",
-                  user));
+      fmt::format("it is good {}; this is the only time it is shown; {} keeps it in a file (mode "
+                  "0600) named by DOVE_TOKEN_FILE",
+                  ends_us == 0 ? "until there is another" : "until " + when_text(ends_us), user));
   return kExitOk;
 }
 
@@ -185,7 +192,9 @@ std::vector<Command> token_commands() {
   token.operands_min = token.operands_max = 1;
   token.description =
       "The former token is void. Users are declared by `dove apply` (kind: User) or --create.";
-  token.options = {{"create", 0, "", "declare the user if there is none"}, output_option()};
+  token.options = {{"create", 0, "", "declare the user if there is none"},
+                   {"expires", 0, "TIME", "when it ends: 12h, 30d (never)"},
+                   output_option()};
   CommandSpec join;
   join.name = "join-token create";
   join.summary = "Give a machine a token to join with, once";

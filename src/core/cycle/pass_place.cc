@@ -14,6 +14,7 @@
 #include "core/place/within_limits.h"
 #include "core/plan/promise.h"
 #include "core/state/books.h"
+#include "core/state/restored/restored.h"
 
 namespace dove::core {
 namespace {
@@ -136,8 +137,7 @@ Verdict try_place(Cycle& cycle, std::uint64_t id) {
   const bool lasts = it.monotone && !(is_bound && cycle.indexes.tree.depends_on_usage());
   if (!places) return lasts && !found ? Verdict::kNoPlace : Verdict::kChanging;
   withdraw_behind(cycle, job, *places, ignored);
-  const auto number =
-      job.attempts.empty() ? AttemptNumber{1} : AttemptNumber{job.attempts.back().number + 1};
+  const AttemptNumber number = next_attempt(cycle.state, job);
   cycle.emit(Launch{job.id, number, shared(std::move(*places))});
   return Verdict::kOpen;
 }

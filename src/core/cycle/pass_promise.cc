@@ -12,6 +12,7 @@
 #include "core/state/books.h"
 #include "core/state/executors/foreign.h"
 #include "core/state/findings.h"
+#include "core/state/restored/restored.h"
 
 namespace dove::core {
 namespace {
@@ -206,9 +207,7 @@ bool try_promised(Cycle& cycle, JobId id, const WaitClass& it) {
   if (is_over(cycle.state, *it.spec, *places)) return false;
   const Job& job = *cycle.state.find_job(id);
   withdraw_behind(cycle, job, *places, attempted.behind());
-  const auto& attempts = job.attempts;
-  const auto number =
-      attempts.empty() ? AttemptNumber{1} : AttemptNumber{attempts.back().number + 1};
+  const AttemptNumber number = next_attempt(cycle.state, job);
   cycle.emit(Launch{id, number, shared(std::move(*places))});
   return true;
 }

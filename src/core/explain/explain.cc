@@ -12,6 +12,7 @@
 #include "core/place/limits.h"
 #include "core/preempt/victim_explain.h"
 #include "core/state/dependency.h"
+#include "core/state/restored/restored.h"
 
 namespace dove::core {
 namespace {
@@ -98,7 +99,10 @@ std::vector<Reason> explain(const State& state, const Policies& policies, const 
     out.push_back(reason(ReasonKind::kHeld, by_requeues ? "" : spec.user));
     if (by_requeues) out.back().count = job.requeues_in_a_row;
   }
-  if (const Instant begin = std::max(spec.begin_at, job.not_before); begin > state.now) {
+  if (const auto until = awaits_nodes_until(state, job)) {
+    out.push_back(reason(ReasonKind::kBeginTime, "restored"));
+    out.back().until = *until;
+  } else if (const Instant begin = std::max(spec.begin_at, job.not_before); begin > state.now) {
     const bool refused = job.not_before >= spec.begin_at;
     out.push_back(reason(ReasonKind::kBeginTime, refused ? "placeholder" : ""));
     out.back().until = begin;

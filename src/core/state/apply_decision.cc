@@ -10,6 +10,7 @@
 #include "core/state/fold.h"
 #include "core/state/hang.h"
 #include "core/state/learned/learned.h"
+#include "core/state/restored/restored.h"
 #include "core/state/sessions.h"
 #include "core/state/turns.h"
 
@@ -112,6 +113,7 @@ class DecisionFold {
     if (node == nullptr || node->contact == Contact::kLost) return;
     lose_placements(state_, *node);
     set_contact(state_, *node, Contact::kLost);
+    node_settled(state_);
   }
 
   void operator()(const Requeue& decision) {

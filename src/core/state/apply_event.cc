@@ -12,6 +12,7 @@
 #include "core/state/health.h"
 #include "core/state/learned/learned.h"
 #include "core/state/people.h"
+#include "core/state/restored/restored.h"
 #include "core/state/sessions.h"
 #include "core/state/usage.h"
 
@@ -29,6 +30,7 @@ class EventFold {
       set_contact(state_, node, Contact::kSilent);
       node.awaited = true;
     }
+    node_settled(state_);  // a cluster without nodes waits for none
     for (auto& [id, job] : state_.jobs) {
       if (Attempt* attempt = current_attempt(job)) {
         attempt->stage_at = state_.now;
@@ -155,12 +157,13 @@ class EventFold {
       booted(*node);
       node->boot_id = event.boot_id;
     }
-    node->awaited = false;
+    const bool was_awaited = std::exchange(node->awaited, false);
     const ClusterSettings& settings = state_.settings;
     node->agreed = {settings.fence, settings.disconnect_grace, settings.outage_grace};
     node->version = event.version;
     node->preflight_port = event.preflight_port;
     if (node->contact != Contact::kConnected) set_contact(state_, *node, Contact::kConnected);
+    if (was_awaited) node_settled(state_);
   }
 
   void operator()(const NodeDisconnected& event) {
@@ -186,6 +189,7 @@ class EventFold {
     lose_placements(state_, *node);
     node->removed = true;
     set_contact(state_, *node, Contact::kLost);
+    node_settled(state_);
   }
 
   void operator()(const NodeDeclaredOff& event) {
@@ -193,6 +197,7 @@ class EventFold {
     if (node == nullptr || node->removed || node->contact == Contact::kLost) return;
     lose_placements(state_, *node);
     set_contact(state_, *node, Contact::kLost);
+    node_settled(state_);
   }
 
   void operator()(const PlacementPrepared& event) {
@@ -230,8 +235,7 @@ class EventFold {
     });
   }
 
-  // Recorded in the log for people and checkers; the ledger does not know it and owes it nothing.
-  void operator()(const UnknownTaskObserved&) {}
+  void operator()(const UnknownTaskObserved& event) { adopt(state_, event); }
   void operator()(const CallsRefused&) {}
 
   void operator()(const ObjectApplied& event) { fold_applied(state_, event.object); }
@@ -358,11 +362,7 @@ class EventFold {
     change(event.job, [&](Job& job) { fold_shared(state_, job, event); });
   }
 
-  void operator()(const ClusterRestored& event) {
-    if (event.incarnation <= state_.incarnation) return;
-    state_.incarnation = event.incarnation;
-    state_.restored_at = state_.now;
-  }
+  void operator()(const ClusterRestored& event) { fold_restored(state_, event); }
 
   void operator()(const HangEnded& event) {
     const auto hang = state_.hangs.find(event.job);

@@ -130,7 +130,8 @@ Result<std::int64_t> list_files(const std::string& directory, json& manifest) {
 
 Result<BackupFacts> write_backup(const std::string& data, const std::string& to,
                                  const std::string& certificate_pem, std::int64_t now_s) {
-  BackupFacts facts{.head = {}, .made_s = now_s, .bytes = 0, .sealed = !certificate_pem.empty()};
+  BackupFacts facts{
+      .head = {}, .dropped = 0, .made_s = now_s, .bytes = 0, .sealed = !certificate_pem.empty()};
   TRY(store::copy_log(data, to));
   TRY_ASSIGN(facts.head, verified_head(to));
   TRY(make_directory(to + "/files"));
@@ -253,19 +254,29 @@ Result<BackupFacts> make_backup(const std::string& data, const std::string& to,
 }
 
 Result<BackupFacts> restore_backup(const std::string& from, const std::string& data,
-                                   const std::string& key_pem) {
+                                   const std::string& key_pem, const RestoreTo& to) {
   std::error_code ignored;
   if (fs::exists(data) && !fs::is_empty(data, ignored)) {
     return error_at(ErrorKind::kConflict, "data_not_empty", data,
                     "a server's data are put into a new directory; move what is there away");
   }
-  TRY_ASSIGN(const BackupFacts facts, read_manifest(from));
+  TRY_ASSIGN(BackupFacts facts, read_manifest(from));
   const std::string partial = data + ".partial";
   TRY(make_directory(partial));
   Begun begun(partial);
   TRY(put_back(from, partial, facts, key_pem));
+  if (!to.is_moved) {
+    TRY_ASSIGN(const store::CutFacts cut, store::cut_log(partial, to.point, to.now_s));
+    facts.head = cut.head;
+    facts.dropped = cut.dropped;
+  }
   TRY(begun.becomes(data));  // a directory takes the place of an empty one
   return facts;
+}
+
+Result<store::CutFacts> restore_in_place(const std::string& data, std::int64_t now_s) {
+  TRY(verified_head(data));
+  return store::cut_log(data, {}, now_s);
 }
 
 }  // namespace dove::programs

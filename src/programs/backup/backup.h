@@ -14,12 +14,14 @@
 
 #include "base/result.h"
 #include "model/ids.h"
+#include "store/sqlite/cut.h"
 
 namespace dove::programs {
 
 struct BackupFacts {
-  Seq head;                 // the last record
-  std::int64_t made_s = 0;  // since 1970
+  Seq head;                   // the last record
+  std::uint64_t dropped = 0;  // records that a restore left out
+  std::int64_t made_s = 0;    // since 1970
   std::int64_t bytes = 0;
   bool sealed = false;
 };
@@ -29,9 +31,20 @@ struct BackupFacts {
 Result<BackupFacts> make_backup(const std::string& data, const std::string& to,
                                 const std::string& certificate_pem, std::int64_t now_s);
 
+struct RestoreTo {
+  store::CutPoint point;
+  std::int64_t now_s = 0;  // since 1970: names the incarnation
+  bool is_moved = false;   // nothing happened after the backup: no new incarnation
+};
+
 // Verifies all of it, and puts it where `data` is to be: a directory that is not there, or empty.
-// Errors: kConflict data_not_empty; kCorrupt backup_damaged; kInvalid key_needed.
+// Its log ends at `to`, and goes on as a new incarnation. Errors: kConflict data_not_empty;
+// kCorrupt backup_damaged; kInvalid key_needed; those of store::cut_log.
 Result<BackupFacts> restore_backup(const std::string& from, const std::string& data,
-                                   const std::string& key_pem);
+                                   const std::string& key_pem, const RestoreTo& to);
+
+// Makes the data that are there go on as a new incarnation, with all that they hold, once its log
+// is verified.
+Result<store::CutFacts> restore_in_place(const std::string& data, std::int64_t now_s);
 
 }  // namespace dove::programs

@@ -1,6 +1,8 @@
 // dove backup, dove restore.
 #include <fmt/format.h>
+#include <time.h>
 
+#include <ctime>
 #include <filesystem>
 
 #include "cli/client/endpoint.h"
@@ -44,15 +46,22 @@ cli::CommandSpec restore_spec() {
   spec.name = "restore";
   spec.summary = "Make a controller's data directory of a backup";
   spec.group = "Programs";
-  spec.operands = "BACKUP";
-  spec.operands_min = 1;
+  spec.operands = "[BACKUP]";
+  spec.operands_min = 0;
   spec.operands_max = 1;
   spec.completes = "file";
   spec.description =
-      "Verifies the whole backup first. The directory must not be there, or be empty. What "
-      "happened\n"
-      "after the backup is lost: docs/operate/recovery.md says what to do with the agents.";
+      "Verifies the whole backup first. The directory must not be there, or be empty. What comes\n"
+      "after the backup, or after --at, is lost; agents bring what they hold, and it goes on.\n"
+      "Without BACKUP, --in-place goes on from the data that are there: an older copy, or what a\n"
+      "disk has left. docs/operate/recovery.md says what follows.";
   spec.options = {
+      {"at", 0, "TIME|SEQ",
+       "the last moment, as 2026-11-23T14:05:07 (local) or with a Z (UTC), or the last record",
+       false},
+      {"in-place", 0, "", "go on from the data in --data as they are", false},
+      {"moved", 0, "", "nothing happened after the backup: the server was stopped before it",
+       false},
       {"data", 0, "DIR", "where the server's data are to be", false},
       {"key", 0, "FILE", "key (PEM) of the certificate that keys and secrets were sealed for",
        false},
@@ -97,20 +106,68 @@ int backup(const cli::Invocation& invocation) {
   return cli::kExitOk;
 }
 
+// A record's number, or a time.
+Result<store::CutPoint> cut_point(const std::string& text) {
+  if (text.empty()) return store::CutPoint{};
+  if (text.find_first_not_of("0123456789") == std::string::npos && text.size() < 19) {
+    return store::CutPoint{std::nullopt, Seq{std::stoull(text)}};
+  }
+  std::tm parts{};
+  const char* end = strptime(text.c_str(), "%Y-%m-%dT%H:%M", &parts);
+  if (end != nullptr && *end == ':') end = strptime(end, ":%S", &parts);
+  const bool is_utc = end != nullptr && std::string_view(end) == "Z";
+  if (end == nullptr || (*end != '\0' && !is_utc)) {
+    return bad_option("--at", "name a record, or a time such as 2026-11-23T14:05:07");
+  }
+  parts.tm_isdst = -1;
+  const std::time_t at = is_utc ? timegm(&parts) : std::mktime(&parts);
+  return store::CutPoint{Instant{std::int64_t{at} * 1'000'000}, std::nullopt};
+}
+
+void say_what_follows(std::uint64_t dropped) {
+  fmt::print(stderr,
+             "{} records after them are left out. Start the server: agents bring what they hold, "
+             "and it goes on; docs/operate/recovery.md says what becomes of it\n",
+             dropped);
+}
+
+int go_on_in_place(const cli::Invocation& invocation, const std::string& data) {
+  const bool is_alone = invocation.operands.empty() && !invocation.has("at") &&
+                        !invocation.has("moved") && !invocation.has("key");
+  if (!is_alone) {
+    return fail("restore", bad_option("--in-place",
+                                      "it takes no backup, --at, --key or --moved: "
+                                      "to go back, make a backup and restore that"));
+  }
+  const auto cut = restore_in_place(data, telemetry::now_us() / 1'000'000);
+  if (!cut.ok()) return fail("restore", cut.error());
+  fmt::print("{}: goes on from record {}\n", data, cut->head.value);
+  say_what_follows(cut->dropped);
+  return cli::kExitOk;
+}
+
 int restore(const cli::Invocation& invocation) {
   if (!invocation.has("data")) {
     return fail("restore", bad_option("--data", "name the directory that the data are to be in"));
   }
+  const std::string data = fs::absolute(invocation.get("data")).lexically_normal();
+  if (invocation.has("in-place")) return go_on_in_place(invocation, data);
+  if (invocation.operands.empty()) {
+    return fail("restore", bad_option("BACKUP", "name the backup, or say --in-place"));
+  }
+  if (invocation.has("at") && invocation.has("moved")) {
+    return fail("restore", bad_option("--moved", "with --at something is left out"));
+  }
   const Result<std::string> key = file_of(invocation, "key");
   if (!key.ok()) return fail("restore", key.error());
+  const Result<store::CutPoint> point = cut_point(invocation.get("at"));
+  if (!point.ok()) return fail("restore", point.error());
   const std::string from = fs::absolute(invocation.operands.front()).lexically_normal();
-  const std::string data = fs::absolute(invocation.get("data")).lexically_normal();
-  const Result<BackupFacts> restored = restore_backup(from, data, *key);
+  const RestoreTo to{*point, telemetry::now_us() / 1'000'000, invocation.has("moved")};
+  const Result<BackupFacts> restored = restore_backup(from, data, *key, to);
   if (!restored.ok()) return fail("restore", restored.error());
   fmt::print("{}: records to {}, verified\n", data, restored->head.value);
-  fmt::print(stderr,
-             "what came after them is lost; before you start the server, see \"When something "
-             "was lost\" in docs/operate/recovery.md\n");
+  if (!to.is_moved) say_what_follows(restored->dropped);
   return cli::kExitOk;
 }
 

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "cli/client/pages.h"
+#include "files/text_file.h"
 #include "programs/commands.h"
 #include "programs/doctor/checks.h"
+#include "store/sqlite/sqlite_store.h"
 
 namespace dove::programs {
 namespace {
@@ -18,6 +20,9 @@ using nlohmann::json;
 
 constexpr std::int64_t kSkewMax_s = 2;
 constexpr std::size_t kNamesMax = 5;
+constexpr std::size_t kUrlMax = 4096;
+constexpr std::uint64_t kLagMax = 10'000;
+constexpr std::int64_t kTokenSoon_s = 7 * 24 * 3600;
 
 std::string some_of(const std::vector<std::string>& names) {
   const std::size_t shown = std::min(names.size(), kNamesMax);
@@ -28,7 +33,7 @@ std::string some_of(const std::vector<std::string>& names) {
 
 Check check_controller(const json& cluster) {
   Check check{"cluster", "controller", Verdict::kGood,
-              fmt::format("ready, epoch {}, log at {}", cluster.value("epoch", 0),
+              fmt::format("ready, epoch {}, log at {}", cluster.value("epoch", std::uint64_t{0}),
                           cluster.value("log_head", std::uint64_t{0})),
               ""};
   for (const json& trouble : cluster.at("troubles")) {
@@ -46,6 +51,25 @@ Check check_skew(const json& cluster, std::int64_t now_s) {
           fmt::format("the controller's is {} s {} this machine's", std::abs(skew_s),
                       skew_s < 0 ? "behind" : "ahead of"),
           is_far ? "timedatectl, on both machines" : ""};
+}
+
+// How far what the API answers from is behind the log, where that one is on this machine.
+void check_lag(cli::Api& api, const DoctorOptions& options, std::vector<Check>& out) {
+  std::string url = files::text_or_empty(options.server_data + "/url", kUrlMax);
+  while (!url.empty() && url.back() == '\n') url.pop_back();
+  if (url.empty() || url != api.endpoint().url) return;
+  store::SqliteOptions quick;
+  quick.verifies_tail = false;
+  const auto store =
+      store::SqliteStore::open(options.server_data, store::OpenMode::kReadOnly, quick);
+  const Result<json> cluster = api.get("/v1/cluster");
+  if (!store.ok() || !cluster.ok()) return;
+  const std::uint64_t written = (*store)->head().seq.value;
+  const auto shown = cluster->value("log_head", std::uint64_t{0});
+  const std::uint64_t lag = written > shown ? written - shown : 0;
+  out.push_back({"cluster", "lag", lag > kLagMax ? Verdict::kWarning : Verdict::kGood,
+                 fmt::format("answers are {} records behind the log", lag),
+                 lag > kLagMax ? "the server has more to do than it gets done: dove top" : ""});
 }
 
 Check check_contact(const json& nodes) {
@@ -107,6 +131,35 @@ void check_findings(const json& nodes, std::vector<Check>& out) {
   }
 }
 
+// Users' own tokens that end, for administrators; others are not shown them.
+void check_tokens(cli::Api& api, std::int64_t now_s, std::vector<Check>& out) {
+  const Result<json> users = cli::get_all(api, "/v1/objects?kind=user", "objects");
+  if (!users.ok()) return;
+  std::vector<std::string> soon;
+  std::vector<std::string> over;
+  int ending = 0;
+  for (const json& user : users->at("objects")) {
+    const json ends = user.value("token_expires_at_us", json());
+    const std::int64_t ends_s = ends.is_number() ? ends.get<std::int64_t>() / 1'000'000 : 0;
+    if (ends_s == 0 || !user.value("has_token", false)) continue;
+    ++ending;
+    if (ends_s > now_s + kTokenSoon_s) continue;
+    (ends_s <= now_s ? over : soon).push_back(user.value("name", ""));
+  }
+  if (ending == 0) return;
+  Check check{"cluster", "tokens", Verdict::kGood,
+              fmt::format("{} of users end, none within a week", ending), ""};
+  if (!soon.empty() || !over.empty()) {
+    check.verdict = Verdict::kWarning;
+    check.evidence = over.empty()   ? "end within a week: " + some_of(soon)
+                     : soon.empty() ? "have expired: " + some_of(over)
+                                    : fmt::format("end within a week: {}; have expired: {}",
+                                                  some_of(soon), some_of(over));
+    check.remedy = "dove token create --expires 30d " + (soon.empty() ? over : soon).front();
+  }
+  out.push_back(std::move(check));
+}
+
 }  // namespace
 
 std::vector<Check> check_cluster(cli::Api& api, const DoctorOptions& options) {
@@ -119,6 +172,8 @@ std::vector<Check> check_cluster(cli::Api& api, const DoctorOptions& options) {
   }
   out.push_back(check_controller(*cluster));
   out.push_back(check_skew(*cluster, options.now_s));
+  check_lag(api, options, out);
+  check_tokens(api, options.now_s, out);
   const Result<json> nodes = cli::get_all(api, "/v1/nodes", "nodes");
   if (!nodes.ok()) {
     out.push_back({"cluster", "nodes", Verdict::kUnknown, nodes.error().message, ""});

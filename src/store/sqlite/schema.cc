@@ -26,7 +26,7 @@ INSERT INTO meta VALUES
 Result<void> check_version(std::int64_t version) {
   if (version <= kSchemaVersion) return {};
   return Error{ErrorKind::kConflict, "data_newer",
-               fmt::format("the data were written by a newer dove (schema {}, this one knows {}): "
+               fmt::format("log.sqlite was written by a newer dove (schema {}, this one knows {}): "
                            "run that version or a later one",
                            version, kSchemaVersion),
                ""};

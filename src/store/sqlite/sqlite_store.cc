@@ -12,6 +12,7 @@
 #include "store/sqlite/log_reader.h"
 #include "store/sqlite/record_columns.h"
 #include "store/sqlite/schema.h"
+#include "store/sqlite/terms.h"
 
 namespace dove::store {
 namespace {
@@ -95,11 +96,10 @@ Result<void> SqliteStore::open_for_writing(const SqliteOptions& options) {
   w->reserve.open(path);
   TRY_ASSIGN(const StoredHead stored, read_head(w->database));
   TRY_ASSIGN(w->head_file, HeadFile::open(directory_, stored.head.seq, lacks_rest));
+  TRY_ASSIGN(w->newest_epoch, newest_term(w->database, stored.head.epoch, directory_));
   if (in_use.value_or(0) == 0) TRY(say_in_use(w->database, true));
   w->in_order = true;
-  TRY_ASSIGN(const auto epoch, w->database.number("SELECT max(epoch) FROM epochs"));
   w->chain = stored.chain;
-  w->newest_epoch = Epoch{static_cast<std::uint64_t>(epoch.value_or(0))};
   head_ = stored.head;
   writer_ = std::move(w);
   return {};

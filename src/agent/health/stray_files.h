@@ -1,0 +1,16 @@
+// StrayFiles: what users put into a directory of the agent's beyond what it is for.
+//
+// By descriptors, never through a link, and a little at a time: the loop waits for it.
+#pragma once
+
+#include <cstdint>
+
+namespace dove::agent {
+
+// Removes `name` in the open directory with all that is below it, as long as `entries` lasts.
+void remove_stray(int directory, const char* name, int& entries);
+
+// A plain file that is larger than `bytes_max` is emptied, and removed.
+void bound_file(int directory, const char* name, std::int64_t bytes_max);
+
+}  // namespace dove::agent
