@@ -34,7 +34,7 @@ Error live_damage(const std::string& digest, const std::vector<JobId>& jobs,
 
 }  // namespace
 
-Result<void> check_live_blobs(store::SqliteStore& store, const BlobUsers& users) {
+Result<void> check_live_blobs(store::LogStore& store, const BlobUsers& users) {
   for (const auto& [digest, jobs] : users.live) {
     const Result<std::optional<std::string>> blob = store.blob(digest);
     if (blob.ok() && blob->has_value()) continue;
@@ -44,7 +44,7 @@ Result<void> check_live_blobs(store::SqliteStore& store, const BlobUsers& users)
   return {};
 }
 
-LogCheck::LogCheck(store::SqliteStore& store, BlobUsers users, std::function<void(Error)> on_damage)
+LogCheck::LogCheck(store::LogAuditor& store, BlobUsers users, std::function<void(Error)> on_damage)
     : store_(store), users_(std::move(users)), thread_([this, on_damage = std::move(on_damage)] {
         const std::int64_t begun_us = telemetry::monotonic_us();
         const Result<void> checked = run();

@@ -14,7 +14,8 @@
 
 #include "base/result.h"
 #include "model/ids.h"
-#include "store/sqlite/sqlite_store.h"
+#include "store/log_auditor.h"
+#include "store/log_store.h"
 
 namespace dove::programs {
 
@@ -27,20 +28,20 @@ struct BlobUsers {
 class LogCheck {
  public:
   // `store` outlives it. `on_damage` is called from its thread, at most once.
-  LogCheck(store::SqliteStore& store, BlobUsers users, std::function<void(Error)> on_damage);
+  LogCheck(store::LogAuditor& store, BlobUsers users, std::function<void(Error)> on_damage);
   ~LogCheck();  // gives up what it has not looked at
 
  private:
   Result<void> run();
   Result<void> check_blobs();
 
-  store::SqliteStore& store_;
+  store::LogAuditor& store_;
   const BlobUsers users_;
   std::atomic<bool> stops_ = false;
   std::thread thread_;
 };
 
 // What jobs that are not over are to run must be whole.
-Result<void> check_live_blobs(store::SqliteStore& store, const BlobUsers& users);
+Result<void> check_live_blobs(store::LogStore& store, const BlobUsers& users);
 
 }  // namespace dove::programs
