@@ -1,8 +1,8 @@
 // LogStore: the durable log, its snapshots and blobs. What is not in it has not happened.
 //
 // One writer thread; head(), read() and blob() may run on other threads at the same time, and a
-// visitor may append. Implementations: store/sqlite (one controller), store/postgres (several) and
-// store/memory (tests, simulation); all pass store/log_store_conformance.h.
+// visitor may append. Implementations: store/sqlite (the product) and store/memory (tests,
+// simulation); both pass store/log_store_conformance.h.
 #pragma once
 
 #include <cstdint>
@@ -55,9 +55,8 @@ class LogStore {
   // Durable on return. Fails with kConflict when `epoch` is not the newest (`epoch_stale`) or
   // `expected_head` is not the head (`head_moved`: another controller wrote), with kExhausted
   // (`disk_full`) when the disk is full; then nothing was written and the store can go on. Any
-  // other failure means that the caller must end; with `commit_unknown` it may be written or not.
-  // REQUIRES: batch.epoch == epoch, its number and first_seq follow the head, its instant is not
-  // before the head's. Blobs known already are fine.
+  // other failure means that the caller must end. REQUIRES: batch.epoch == epoch, its number and
+  // first_seq follow the head, its instant is not before the head's. Blobs known already are fine.
   virtual Result<void> append(Epoch epoch, Seq expected_head, const Batch& batch) = 0;
 
   // Calls `visit` for every batch that ends after `after`, in order, until it returns false.
@@ -75,7 +74,6 @@ class LogKeeper {
  public:
   virtual ~LogKeeper() = default;
   // Begins a new term: the returned epoch is larger than any before; others can append no more.
-  // Where controllers share a log, kConflict `lease_held` while the term of another one lasts.
   virtual Result<Epoch> begin_epoch(const std::string& holder) = 0;
   // Keeps the newest two. kConflict when the log does not have snapshot.head.
   virtual Result<void> put_snapshot(const Snapshot& snapshot) = 0;
