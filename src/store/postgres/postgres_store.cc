@@ -178,8 +178,22 @@ Result<std::optional<std::string>> PostgresStore::blob(const std::string& sha256
 
 // -- terms ---------------------------------------------------------------------------------------
 
+namespace {
+
+Error lease_held(std::string_view holder, std::int64_t left_us) {
+  return {ErrorKind::kConflict, "lease_held",
+          fmt::format("{} leads; its lease lasts for another {} ms unless it is renewed", holder,
+                      left_us / 1000),
+          ""};
+}
+
+}  // namespace
+
 Result<Epoch> PostgresStore::begin_epoch(const std::string& holder) {
   std::lock_guard lock(writer_mutex_);
+  // Who only waits for its turn must not hold up the leader's appends by a lock.
+  TRY_ASSIGN(const LeaderSeen now, leader());
+  if (now.left_us > 0 && now.epoch != epoch()) return lease_held(now.holder, now.left_us);
   TRY(open_writer());
   Connection& line = writer_->connection;
   TRY_ASSIGN(PgTransaction transaction, PgTransaction::begin(line, "BEGIN"));
@@ -194,10 +208,7 @@ Result<Epoch> PostgresStore::begin_epoch(const std::string& holder) {
   const std::uint64_t newest = found->unsigned_integer(0, 0);
   const bool is_ours = newest == writer_->newest_epoch.value && newest > 0;
   if (!is_ours && found->integer(0, 2) > 0) {
-    return Error{ErrorKind::kConflict, "lease_held",
-                 fmt::format("{} leads; its lease lasts for another {} ms unless it is renewed",
-                             found->bytes(0, 1), found->integer(0, 2) / 1000),
-                 ""};
+    return lease_held(found->bytes(0, 1), found->integer(0, 2));
   }
   const Epoch epoch{newest + 1};
   TRY_ASSIGN(const PgHead stored, LogTables(line).head());
@@ -280,6 +291,16 @@ void PostgresStore::release() {
   const Result<Rows> freed = lease_line_->run(
       "UPDATE leader SET until = 'epoch' WHERE id = 1 AND epoch = $1", Params().add(epoch));
   if (freed.ok()) (void)lease_line_->execute("NOTIFY dove_log");
+}
+
+Result<std::string> PostgresStore::agreed_keys(const std::string& mine) {
+  TRY_ASSIGN(Lent line, lend_alive());
+  if (!mine.empty()) {
+    TRY(line->run("INSERT INTO meta VALUES ('keys', NULL, $1) ON CONFLICT (key) DO NOTHING",
+                  Params().bytes(mine)));
+  }
+  TRY_ASSIGN(const Rows rows, line->run("SELECT bytes FROM meta WHERE key = 'keys'"));
+  return rows.size() == 0 ? std::string() : std::string(rows.bytes(0, 0));
 }
 
 void PostgresStore::wait_for_news(std::chrono::milliseconds at_most, int wakes) {

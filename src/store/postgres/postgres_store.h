@@ -70,6 +70,10 @@ class PostgresStore : public LogStore, public LogKeeper, public LogAuditor {
   Result<bool> renew();
   // Others need not wait for its end. What cannot be reached is left: it ends by itself.
   void release();
+  bool leads() const { return epoch().value != 0; }
+  // Something that all controllers of a log have in common: what the first one gave; with `mine`
+  // that is kept where there is none yet. "": nobody gave any.
+  Result<std::string> agreed_keys(const std::string& mine);
   const PostgresOptions& options() const { return options_; }
   // Waits until the log or the leader's row has changed, at most that long; `wakes`: readable to
   // return early, -1: none. For one thread.

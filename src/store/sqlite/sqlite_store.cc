@@ -35,6 +35,15 @@ bool was_used(const std::string& path) {
   return !failed && bytes > 0;
 }
 
+Error shared_log(const std::string& directory) {
+  return {
+      ErrorKind::kConflict, "shared_log",
+      fmt::format("the log of {} lies in PostgreSQL: start the server with --store URL; back it "
+                  "up and read it with PostgreSQL's own programs (docs/operate/standby.md)",
+                  directory),
+      directory};
+}
+
 Error read_only_error() {
   return {ErrorKind::kDenied, "read_only", "the log was opened for reading only", ""};
 }
@@ -52,6 +61,9 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::string& direct
                                                        const SqliteOptions& options) {
   static const bool ignored = std::signal(SIGXFSZ, SIG_IGN) != SIG_ERR;
   (void)ignored;
+  std::error_code failed;
+  if (std::filesystem::exists(directory + "/" + kSharedLogMark, failed))
+    return shared_log(directory);
   std::unique_ptr<SqliteStore> store(new SqliteStore(directory));
   switch (mode) {
     case OpenMode::kWrite:

@@ -24,6 +24,10 @@
 
 namespace dove::store {
 
+// A file of this name in a data directory says that the log lies in a database: there is none here,
+// and none is begun.
+constexpr char kSharedLogMark[] = "log_is_shared";
+
 enum class OpenMode { kWrite, kReadOnly };
 
 struct SqliteOptions {
@@ -35,9 +39,9 @@ struct SqliteOptions {
 class SqliteStore : public LogStore, public LogKeeper, public LogAuditor {
  public:
   // kWrite creates what is missing and holds the directory until destroyed. Errors: kConflict
-  // `data_in_use`, `data_newer` or `record_newer`, kDenied `data_not_accessible`, kCorrupt
-  // `log_corrupt` (names the seq), `data_damaged`, or `log_behind` or `wal_missing` (head_file.h),
-  // kNotFound (`data_missing`, `data_empty`) when read-only.
+  // `data_in_use`, `data_newer`, `record_newer` or `shared_log`, kDenied `data_not_accessible`,
+  // kCorrupt `log_corrupt` (names the seq), `data_damaged`, or `log_behind` or `wal_missing`
+  // (head_file.h), kNotFound (`data_missing`, `data_empty`) when read-only.
   static Result<std::unique_ptr<SqliteStore>> open(const std::string& directory, OpenMode mode,
                                                    const SqliteOptions& options = {});
   ~SqliteStore() override;
