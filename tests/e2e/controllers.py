@@ -9,6 +9,7 @@ import http.client
 import os
 import shutil
 import signal
+import ssl
 import time
 
 from cluster import Api, ApiError, Cluster, until
@@ -22,7 +23,7 @@ class Controller:
     def __init__(self, cluster, number):
         self.cluster, self.number = cluster, number
         self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"{'https' if cluster.tls else 'http'}://127.0.0.1:{self.port}"
         self.data = os.path.join(cluster.folder, f"server{number}")
         self.link = FlakyLink(cluster.postgres.port)  # between it and the database
         self.link.__enter__()
@@ -36,7 +37,11 @@ class Controller:
 
     def ask(self, path):
         """(status, body) of a GET; (0, "") when nobody answers."""
+        ca_file = self.cluster.ca_file()
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=2)
+        if ca_file:
+            tls = ssl.create_default_context(cafile=ca_file) if os.path.exists(ca_file) else None
+            connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=2, context=tls)
         try:
             connection.request("GET", path)
             answer = connection.getresponse()
@@ -66,8 +71,8 @@ class Controller:
 class AnyApi:
     """Api of the controller that leads; waits while none does. What may not happen twice needs a key."""
 
-    def __init__(self, urls, token, limit_s=60):
-        self.apis = [Api(url, token, timeout=5) for url in urls]
+    def __init__(self, urls, token, limit_s=60, ca_file=None):
+        self.apis = [Api(url, token, timeout=5, ca_file=ca_file) for url in urls]
         self.at, self.limit_s = 0, limit_s
 
     def raw(self, method, path, body=None, headers=None):
@@ -90,8 +95,9 @@ class AnyApi:
 
 
 class Controllers(Cluster):
-    def __init__(self, count=2, nodes=2, lease_ms=1500, **more):
-        super().__init__(nodes=nodes, tls=False, **more)
+    def __init__(self, count=2, nodes=2, lease_ms=1500, tls=False, **more):
+        super().__init__(nodes=nodes, tls=tls, **more)
+        self.tls = tls
         self.count, self.lease_ms = count, lease_ms
         self.postgres = Postgres(self.folder, ["fsync=off"])
         self.controllers = []
@@ -104,14 +110,21 @@ class Controllers(Cluster):
         until(first.leads, 30, "the first controller to lead")
         for other in self.controllers[1:]:
             os.makedirs(other.data, mode=0o700)
-            for name in KEYS:
+            for name in [*KEYS, *(["ca.pem", "ca.key"] if self.tls else [])]:
                 shutil.copy(os.path.join(first.data, name), other.data)
             other.start()
         urls = [one.url for one in self.controllers]
         self.agent_url = self.url = ",".join(urls)
         with open(os.path.join(first.data, "token")) as file:
-            self.api = AnyApi(urls, file.read().strip())
+            self.token = file.read().strip()
+        self.api = self.any_api()
         until(lambda: all("standby of" in one.ask("/readyz")[1] for one in self.controllers[1:]), 30, "standbys")
+
+    def any_api(self):
+        return AnyApi([one.url for one in self.controllers], self.token, ca_file=self.ca_file())
+
+    def ca_file(self):
+        return os.path.join(self.folder, "server0", "ca.pem") if self.tls else None
 
     def wait_leader(self, but=None, limit_s=30):
         def leading():

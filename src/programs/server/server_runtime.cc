@@ -234,7 +234,8 @@ server::ApiOptions ServerRuntime::Impl::api_options() {
 Result<void> ServerRuntime::Impl::lead() {
   const std::string data = settings.data_dir;
   BlobUsers users = blob_users(controller->state());
-  TRY(check_live_blobs(*log, users));
+  // Over a network it is done beside the work: the cluster waits for its new leader.
+  if (shared == nullptr) TRY(check_live_blobs(*log, users));
   warn_of_missing(controller->state(), policies);
   server::ApiOptions options = api_options();
   if (settings.tls.on) {
@@ -250,7 +251,7 @@ Result<void> ServerRuntime::Impl::lead() {
   const auto wanted = changed_settings(controller->state().settings, settings);
   controller->start();
   running = true;
-  check = std::make_unique<LogCheck>(*auditor, std::move(users), gives_up());
+  check = std::make_unique<LogCheck>(*auditor, shared.get(), std::move(users), gives_up());
   if (wanted.has_value()) {
     StampedEvent event{ObjectApplied{Declared(*wanted)}, {}};
     event.cause.principal = "controller";

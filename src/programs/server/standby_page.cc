@@ -22,7 +22,8 @@ Error not_leader(const Standing& now) {
   } else if (now.leader && now.leader->epoch) {
     who = fmt::format("standby of {}, whose lease is over", now.leader->holder);
   }
-  if (now.trouble) who += fmt::format("; the log cannot be followed: {}", now.trouble->message);
+  // The program's log says more; here anybody may ask.
+  if (now.trouble) who += fmt::format("; the log cannot be followed now ({})", now.trouble->code);
   return Error{ErrorKind::kUnavailable, "not_leader", who, ""};
 }
 

@@ -27,8 +27,11 @@ struct BlobUsers {
 
 class LogCheck {
  public:
-  // `store` outlives it. `on_damage` is called from its thread, at most once.
-  LogCheck(store::LogAuditor& store, BlobUsers users, std::function<void(Error)> on_damage);
+  // `store` and `live` outlive it. `on_damage` is called from its thread, at most once. `live`:
+  // where what live jobs are to run is looked at first, as check_live_blobs() does; nullptr: it
+  // was.
+  LogCheck(store::LogAuditor& store, store::LogStore* live, BlobUsers users,
+           std::function<void(Error)> on_damage);
   ~LogCheck();  // gives up what it has not looked at
 
  private:
@@ -36,12 +39,14 @@ class LogCheck {
   Result<void> check_blobs();
 
   store::LogAuditor& store_;
+  store::LogStore* const live_;
   const BlobUsers users_;
   std::atomic<bool> stops_ = false;
   std::thread thread_;
 };
 
 // What jobs that are not over are to run must be whole.
-Result<void> check_live_blobs(store::LogStore& store, const BlobUsers& users);
+Result<void> check_live_blobs(store::LogStore& store, const BlobUsers& users,
+                              const std::atomic<bool>* stops = nullptr);
 
 }  // namespace dove::programs

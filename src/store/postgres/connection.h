@@ -92,6 +92,8 @@ class Connection {
   // early, too; -1: none.
   Result<bool> wait_notified(std::chrono::milliseconds at_most, int wakes);
 
+  // How long an answer is waited for from now on, whatever the server's own time-out is.
+  void be_patient(std::chrono::seconds patience) { patience_ = patience; }
   bool is_over() const;
 
  private:

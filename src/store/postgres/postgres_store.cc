@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::chrono::seconds kAppendPatience{10};
 constexpr std::chrono::seconds kReadPatience{60};
+constexpr std::chrono::seconds kSlicePatience{10};
+constexpr std::chrono::seconds kBlobPatience{1};
 constexpr std::chrono::seconds kLeasePatience{2};
 
 // What libpq says of a URL that it cannot read may hold the password.
@@ -163,13 +165,28 @@ Result<void> PostgresStore::append(Epoch epoch, Seq expected_head, const Batch& 
 
 Result<void> PostgresStore::read(Seq after, const std::function<bool(const Batch&)>& visit) {
   TRY_ASSIGN(Lent line, lend_alive());
-  return LogTables(*line).read(after, visit);
+  line->be_patient(kSlicePatience);
+  const Result<void> done = LogTables(*line).read(after, visit);
+  line->be_patient(kReadPatience);
+  return done;
+}
+
+// For whoever must not wait: a connection that was lost since it was used is tried anew, once.
+Result<Rows> PostgresStore::blob_rows(const std::string& sha256) {
+  for (bool last = false;; last = true) {
+    TRY_ASSIGN(Lent line, lend());
+    line->be_patient(kBlobPatience);
+    Result<Rows> rows =
+        line->run("SELECT bytes FROM blobs WHERE sha256 = $1", Params().text(sha256));
+    line->be_patient(kReadPatience);
+    if (rows.ok() || last || !line->is_over()) return rows;
+    std::lock_guard lock(state_mutex_);
+    idle_.clear();
+  }
 }
 
 Result<std::optional<std::string>> PostgresStore::blob(const std::string& sha256) {
-  TRY_ASSIGN(Lent line, lend_alive());
-  TRY_ASSIGN(const Rows rows,
-             line->run("SELECT bytes FROM blobs WHERE sha256 = $1", Params().text(sha256)));
+  TRY_ASSIGN(const Rows rows, blob_rows(sha256));
   if (rows.size() == 0) return std::optional<std::string>();
   std::string bytes(rows.bytes(0, 0));
   if (hex_of(Chain().of(bytes)) != sha256) return pg_blob_damaged(sha256);

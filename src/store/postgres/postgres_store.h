@@ -26,6 +26,7 @@
 namespace dove::store {
 
 class Connection;
+class Rows;
 
 struct PostgresOptions {
   std::string url;                    // postgres://HOST,HOST/DATABASE
@@ -89,6 +90,7 @@ class PostgresStore : public LogStore, public LogKeeper, public LogAuditor {
   Epoch epoch() const;
   Result<Lent> lend();
   Result<Lent> lend_alive();
+  Result<Rows> blob_rows(const std::string& sha256);
   Result<void> open_writer();
   // Those of a leader whose lease is over, and who still holds on to a transaction.
   void end_other_writers();
