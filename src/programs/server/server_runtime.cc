@@ -307,6 +307,8 @@ void ServerRuntime::shut_down() {
     return;
   }
   impl_->stopping = true;
+  // Whoever may not lead any more says no farewell: agents would take it for one of their leader.
+  if (impl_->term != nullptr && !impl_->term->holds()) return impl_->loop.stop();
   impl_->api->shutdown([this] { impl_->loop.stop(); });
 }
 

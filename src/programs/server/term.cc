@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::int64_t kLook_us = 1'000'000;  // where nobody notifies
 constexpr std::int64_t kDatabaseLook_us = 10'000'000;
+constexpr std::int64_t kFoldPause_us = 20'000;
 constexpr std::int64_t kLeastWait_us = 5'000;
 
 // What another try may mend.
@@ -116,6 +117,7 @@ bool Term::stand_by() {
     standing_ = {*seen, controller_.state().head, {}};
   }
   said_.clear();
+  pause(kFoldPause_us);  // what is written meanwhile is folded together
   const std::int64_t wait_us = std::clamp(seen->left_us, kLeastWait_us, kLook_us);
   store_.wait_for_news(std::chrono::milliseconds(wait_us / 1000 + 1), wakes_);
   return true;

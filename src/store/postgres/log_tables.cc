@@ -91,7 +91,8 @@ Result<PgHead> LogTables::head() {
   return head;
 }
 
-Result<void> LogTables::read(Seq after, const std::function<bool(const Batch&)>& visit) {
+Result<void> LogTables::read(Seq after, const std::optional<Sha256>& chain,
+                             const std::function<bool(const Batch&)>& visit) {
   std::optional<Seq> end;
   is_placed_ = false;
   for (;;) {
@@ -109,6 +110,7 @@ Result<void> LogTables::read(Seq after, const std::function<bool(const Batch&)>&
                                  anchor.seq.value),
                      ""};
       }
+      if (!is_placed_ && chain.has_value()) TRY(check_goes_on(after, *chain));
       if (after >= *end) return {};
       if (!is_placed_) TRY(seek(anchor, after));
       is_placed_ = true;
@@ -125,6 +127,20 @@ Result<void> LogTables::read(Seq after, const std::function<bool(const Batch&)>&
       if (!visit(batch)) return {};
     }
   }
+}
+
+// A database that lost its last writes, and was written anew since, has another record there.
+Result<void> LogTables::check_goes_on(Seq after, const Sha256& chain) {
+  TRY_ASSIGN(const Rows rows, connection_.run("SELECT chain FROM records WHERE seq = $1",
+                                              Params().add(after.value)));
+  if (rows.size() == 1 && rows.bytes(0, 0) == bytes_of(chain)) return {};
+  TRY_ASSIGN(const Anchor anchor, this->anchor());
+  if (anchor.seq >= after) return {};  // retention has dropped it
+  return Error{ErrorKind::kConflict, "log_rewound",
+               fmt::format("record {} of the log is not the one that was read before: the database "
+                           "lost acknowledged writes (docs/operate/standby.md); start anew",
+                           after.value),
+               fmt::format("seq {}", after.value)};
 }
 
 // Puts links_ where the row before the first batch left it.

@@ -163,11 +163,23 @@ Result<void> PostgresStore::append(Epoch epoch, Seq expected_head, const Batch& 
   return {};
 }
 
+std::optional<Sha256> PostgresStore::chain_at(Seq seq) const {
+  std::lock_guard lock(state_mutex_);
+  if (!seq || seq != read_to_) return std::nullopt;
+  return read_chain_;
+}
+
 Result<void> PostgresStore::read(Seq after, const std::function<bool(const Batch&)>& visit) {
   TRY_ASSIGN(Lent line, lend_alive());
   line->be_patient(kSlicePatience);
-  const Result<void> done = LogTables(*line).read(after, visit);
+  LogTables tables(*line);
+  const Result<void> done = tables.read(after, chain_at(after), visit);
   line->be_patient(kReadPatience);
+  std::lock_guard lock(state_mutex_);
+  if (tables.last_read() > read_to_) {
+    read_to_ = tables.last_read();
+    read_chain_ = tables.last_chain();
+  }
   return done;
 }
 

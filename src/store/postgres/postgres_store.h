@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "store/chain/chain.h"
 #include "store/log_auditor.h"
 #include "store/log_store.h"
 
@@ -53,6 +54,8 @@ class PostgresStore : public LogStore, public LogKeeper, public LogAuditor {
   // After the last append or term here; reading does not move it.
   Head head() const override;
   Result<void> append(Epoch epoch, Seq expected_head, const Batch& batch) override;
+  // Also fails with kConflict `log_rewound`, when it is read on from where it was read to before
+  // and the database has another record there.
   Result<void> read(Seq after, const std::function<bool(const Batch&)>& visit) override;
   Result<std::optional<std::string>> blob(const std::string& sha256) override;
 
@@ -90,6 +93,8 @@ class PostgresStore : public LogStore, public LogKeeper, public LogAuditor {
   Epoch epoch() const;
   Result<Lent> lend();
   Result<Lent> lend_alive();
+  // That of the furthest record read.
+  std::optional<Sha256> chain_at(Seq seq) const;
   Result<Rows> blob_rows(const std::string& sha256);
   Result<void> open_writer();
   // Those of a leader whose lease is over, and who still holds on to a transaction.
@@ -104,6 +109,8 @@ class PostgresStore : public LogStore, public LogKeeper, public LogAuditor {
   mutable std::mutex state_mutex_;    // of the rest
   Head head_;
   Epoch epoch_;  // ours, 0: none
+  Seq read_to_;  // the furthest record read, and its chain
+  Sha256 read_chain_{};
   std::vector<std::unique_ptr<Connection>> idle_;
 };
 
