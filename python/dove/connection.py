@@ -70,8 +70,12 @@ class Patience:
     def pause(self, error: DoveError) -> None:
         """Waits before the next try; raises the error when there shall be none."""
         may_pass = isinstance(error, Unreachable) or (isinstance(error, ApiError) and error.status in _TRY_LATER)
-        if not may_pass or error.code in _LASTING or (error.code in _FIRST and not self._api.has_answered):
+        if not may_pass or error.code in _LASTING:
             raise error
+        if error.code in _FIRST and not self._api.has_answered and not self._api.has_several:
+            raise error
+        if self._api.has_several:
+            self._api.turn()
         now = time.monotonic()
         self._since = now if self._since is None else self._since
         if now - self._since >= self._limit_s or (self._deadline is not None and now >= self._deadline):
@@ -89,10 +93,20 @@ class Api:
     def __init__(self, endpoint: Endpoint, timeout_s: float = 60.0, patience_s: float = 60.0) -> None:
         self.endpoint, self.timeout_s, self.patience_s = endpoint, timeout_s, patience_s
         self.has_answered = False
-        parts = _parts_of(endpoint.url)
-        self._host, self._port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
-        self._prefix = parts.path.rstrip("/")
-        self._tls = _tls(endpoint.ca_file) if parts.scheme == "https" and not endpoint.unix_socket else None
+        all_parts = [_parts_of(url) for url in endpoint.url.split(",")]  # the controllers of one cluster
+        self._places = [(parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80),
+                         parts.path.rstrip("/"), parts.scheme == "https") for parts in all_parts]
+        self._at = 0
+        is_tls = any(place[3] for place in self._places) and not endpoint.unix_socket
+        self._tls = _tls(endpoint.ca_file) if is_tls else None
+
+    @property
+    def has_several(self) -> bool:
+        return len(self._places) > 1
+
+    def turn(self) -> None:
+        """From here on another controller of the cluster is asked: this one cannot be reached, or does not lead."""
+        self._at = (self._at + 1) % len(self._places)
 
     def get(self, path: str, **query: typing.Any) -> typing.Any:
         """The JSON of a read. Query values that are None are left out."""
@@ -158,7 +172,7 @@ class Api:
             headers["Authorization"] = "Bearer " + self.endpoint.token
         try:
             connection.sock.settimeout(max(silence_s, 0.001))
-            connection.request(method, self._prefix + target, payload, headers)
+            connection.request(method, self._places[self._at][2] + target, payload, headers)
             response = connection.getresponse()
         except (OSError, http.client.HTTPException) as error:
             raise _broken(error, self.endpoint.url) from None
@@ -170,10 +184,12 @@ class Api:
         connection: http.client.HTTPConnection
         if endpoint.unix_socket:
             connection = _UnixConnection(endpoint.unix_socket)
-        elif self._tls:
-            connection = http.client.HTTPSConnection(self._host, self._port, timeout=CONNECT_S, context=self._tls)
         else:
-            connection = http.client.HTTPConnection(self._host, self._port, timeout=CONNECT_S)
+            host, port, _, is_tls = self._places[self._at]
+            if is_tls:
+                connection = http.client.HTTPSConnection(host, port, timeout=CONNECT_S, context=self._tls)
+            else:
+                connection = http.client.HTTPConnection(host, port, timeout=CONNECT_S)
         try:
             connection.connect()
         except OSError as error:

@@ -36,6 +36,13 @@ constexpr std::chrono::seconds kForwardLook{10};  // at who listens
 constexpr std::int64_t kStopGrace_us = 3'000'000;
 constexpr std::int64_t kStopMax_us = 10'000'000;
 
+std::vector<wire::ServerUrl> controllers(const AgentOptions& options) {
+  std::vector<wire::ServerUrl> all = {{options.tls, options.host, options.port, ""}};
+  const auto& others = options.other_controllers;
+  all.insert(all.end(), others.begin(), others.end());
+  return all;
+}
+
 }  // namespace
 
 Agent::Agent(wire::Loop& loop, AgentOptions options, Inventory inventory, Runner& runner)
@@ -44,15 +51,17 @@ Agent::Agent(wire::Loop& loop, AgentOptions options, Inventory inventory, Runner
       inventory_(std::move(inventory)),
       runner_(runner),
       side_(loop, kSideThreads),
-      uplink_(loop, {options_.name, options_.data_dir,
-                     wire::ServerUrl{options_.tls, options_.host, options_.port, ""},
-                     options_.ca_file, options_.authority_digest}),
+      uplink_(loop, {options_.name, options_.data_dir, controllers(options_), options_.ca_file,
+                     options_.authority_digest}),
       cutter_(options_.arrange, options_.keeps_records ? options_.data_dir + "/slices" : ""),
       allocator_(plugins(), options_.keeps_records ? options_.data_dir + "/plug-ins" : ""),
       jitter_(std::hash<std::string>{}(options_.name)) {
   facts_.node = options_.name;
-  facts_.url = fmt::format("{}://{}", options_.tls ? "https" : "http",
-                           wire::Address{options_.host, options_.port}.text());
+  for (const wire::ServerUrl& url : controllers(options_)) {
+    facts_.url +=
+        fmt::format("{}{}://{}", facts_.url.empty() ? "" : ",", url.secure ? "https" : "http",
+                    wire::Address{url.host, url.port}.text());
+  }
   facts_.networks = options_.networks;
   if (options_.network_offer) {
     facts_.network_shortfall = [this] { return options_.network_offer().shortfall; };

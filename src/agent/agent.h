@@ -59,9 +59,10 @@ struct AgentOptions {
   std::string host = "127.0.0.1";  // of the controller
   std::uint16_t port = 0;
   bool tls = false;
-  std::string ca_file = {};           // UplinkOptions
-  std::string authority_digest = {};  // UplinkOptions
-  std::string join_token;             // used when there is no agent token yet
+  std::vector<wire::ServerUrl> other_controllers = {};  // of the same cluster; all are tried
+  std::string ca_file = {};                             // UplinkOptions
+  std::string authority_digest = {};                    // UplinkOptions
+  std::string join_token;                               // used when there is no agent token yet
   std::string bin_directory;
   std::string shared_directory;
   std::string version;

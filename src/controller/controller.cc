@@ -14,6 +14,7 @@
 #include "controller/housekeeping.h"
 #include "controller/ledger.h"
 #include "controller/orders.h"
+#include "controller/refusals.h"
 #include "telemetry/clock.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
@@ -24,19 +25,9 @@ namespace {
 constexpr std::int64_t kOverdueRetry_us = 1'000'000;
 constexpr std::int64_t kLongestSleep_us = 60'000'000;
 
-Error stopping_error() {
-  return Error{ErrorKind::kUnavailable, "stopping",
-               "the controller is stopping; try again once it has been started again", ""};
-}
-
 // Of what waits for the controller's thread; far beyond what all agents say at once.
 constexpr std::size_t kQueueMax = 200'000;
 constexpr std::size_t kQueueMax_bytes = std::size_t{512} << 20;  // of what jobs are to run
-
-Error busy_error() {
-  return Error{ErrorKind::kUnavailable, "busy",
-               "the controller has more to do than it gets done; try again later", ""};
-}
 
 std::size_t bytes_of(const Input& input) {
   std::size_t bytes = 0;
@@ -72,6 +63,7 @@ struct Controller::Impl {
   Ledger ledger;
   Epoch epoch;
   Housekeeping housekeeping;
+  bool has_followed = false;
   std::vector<std::function<void(std::shared_ptr<const CommittedBatch>)>> observers;
   std::thread thread;
   std::function<void()> by_hand;  // set in place of a thread
@@ -99,6 +91,7 @@ struct Controller::Impl {
   telemetry::Histogram& append_seconds =
       telemetry::metrics().histogram("dove_append_seconds", "Time to make a batch durable.");
 
+  Result<void> follow();
   void run();
   void close();
   bool wait_for_work(std::vector<PendingInput>& inputs);
@@ -130,8 +123,11 @@ Controller::~Controller() {
 
 Result<void> Controller::open() {
   Impl& self = *impl_;
-  TRY_ASSIGN(self.epoch, self.keeper.begin_epoch(self.options.holder));
-  TRY(self.ledger.recover(self.log, self.keeper));
+  const Result<Epoch> begun = self.keeper.begin_epoch(self.options.holder);
+  if (!begun.ok() && begun.error().code != "lease_held") return begun.error();
+  TRY(self.follow());
+  if (!begun.ok()) return begun.error();  // the next try has less to fold
+  self.epoch = *begun;
   if (self.clock) self.clock->not_before(self.ledger.state().now.us);
   Cause cause;
   cause.principal = "controller";
@@ -242,6 +238,17 @@ std::optional<Error> Controller::leap() const {
 std::optional<Error> Controller::refusal() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->refusal;
+}
+
+Result<void> Controller::Impl::follow() {
+  if (has_followed) {
+    const Result<void> followed = ledger.follow(log);
+    if (followed.ok() || followed.error().code != "records_forgotten") return followed;
+  }
+  has_followed = false;
+  TRY(ledger.recover(log, keeper));
+  has_followed = true;
+  return {};
 }
 
 // -- the controller's thread ---------------------------------------------------------------------
@@ -430,8 +437,8 @@ void Controller::Impl::step(std::vector<PendingInput> inputs) {
     maker.abandon();
   } else if (const Result<void> committed = commit(maker); !committed.ok()) {
     append_failed(committed.error());
-    put_back(inputs,
-             committed.error().kind == ErrorKind::kExhausted ? full_error() : committed.error());
+    const Error& why = committed.error();
+    put_back(inputs, why.kind == ErrorKind::kExhausted ? full_error() : refusal_of(why));
     return;
   }
   for (PendingInput& input : inputs) {

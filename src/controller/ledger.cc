@@ -73,6 +73,10 @@ Result<void> Ledger::recover(store::LogStore& log, store::LogKeeper& keeper) {
   snapshot_head_ = Seq();
   TRY_ASSIGN(std::optional<store::Snapshot> snapshot, keeper.latest_snapshot());
   if (snapshot.has_value()) TRY(load(*snapshot));
+  return follow(log);
+}
+
+Result<void> Ledger::follow(store::LogStore& log) {
   std::optional<Error> wrong;
   TRY(log.read(state().head, [&](const store::Batch& batch) {
     fold(batch);

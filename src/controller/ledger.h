@@ -28,6 +28,8 @@ class Ledger {
   // Reads everything back from the log. Verifies the state hashes that were recorded: kCorrupt
   // `state_hash_differs` names the batch and the remedy.
   Result<void> recover(store::LogStore& log, store::LogKeeper& keeper);
+  // Folds what came since, as recover(). Errors: also kNotFound `records_forgotten`.
+  Result<void> follow(store::LogStore& log);
 
   // Folds one event and the idempotency key that it came under.
   struct Submitted {

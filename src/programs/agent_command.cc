@@ -138,17 +138,33 @@ Result<void> make_tools(const agent::AgentOptions& options) {
   return agent::write_python_package(options.python_directory);
 }
 
-Result<void> read_address(const std::string& url, agent::AgentOptions& options) {
-  Result<wire::ServerUrl> read = wire::parse_server_url(url);
-  if (!read.ok() || !read->prefix.empty()) {
-    return Error{
-        ErrorKind::kInvalid, "bad_setting",
-        fmt::format("--url: '{}' is not of the form https://HOST:PORT or http://HOST:PORT", url),
-        "--url"};
+// "https://a:7717,https://b:7717": the controllers of one cluster.
+Result<void> read_address(const std::string& text, agent::AgentOptions& options) {
+  std::stringstream urls(text);
+  std::vector<wire::ServerUrl> all;
+  for (std::string url; std::getline(urls, url, ',');) {
+    Result<wire::ServerUrl> read = wire::parse_server_url(url);
+    if (!read.ok() || !read->prefix.empty()) {
+      return Error{
+          ErrorKind::kInvalid, "bad_setting",
+          fmt::format("--url: '{}' is not of the form https://HOST:PORT or http://HOST:PORT", url),
+          "--url"};
+    }
+    all.push_back(std::move(read).value());
   }
-  options.host = read->host;
-  options.port = read->port;
-  options.tls = read->secure;
+  if (all.empty() || all.size() > 16) {
+    return Error{ErrorKind::kInvalid, "bad_setting", "--url: give 1 to 16 URLs", "--url"};
+  }
+  options.host = all.front().host;
+  options.port = all.front().port;
+  options.tls = all.front().secure;
+  all.erase(all.begin());
+  for (const wire::ServerUrl& other : all) {
+    if (other.secure == options.tls) continue;
+    return Error{ErrorKind::kInvalid, "bad_setting",
+                 "--url: either all controllers are called by https:// or none", "--url"};
+  }
+  options.other_controllers = std::move(all);
   return {};
 }
 

@@ -2,6 +2,7 @@
 // (docs/decisions/0002-fence.md).
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "base/result.h"
@@ -15,5 +16,9 @@ namespace dove::programs {
 // once there is some; how long that takes is up to whoever frees space.
 Result<std::unique_ptr<ServerRuntime>> start_once_there_is_room(wire::Loop& loop,
                                                                 const ServerSettings& settings);
+
+// As ServerRuntime::stand_by; waits while PostgreSQL cannot be reached, and says so once.
+Result<std::unique_ptr<ServerRuntime>> stand_by_once_there_is_a_store(
+    wire::Loop& loop, const ServerSettings& settings, const std::function<void()>& on_leading);
 
 }  // namespace dove::programs

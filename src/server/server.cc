@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
 #include "base/check.h"
+#include "codec/json.h"
 #include "notices/delivery.h"
 #include "server/context.h"
 #include "server/former_members.h"
@@ -113,6 +115,12 @@ struct ApiServer::Impl {
     routes.erase(first, routes.end());
   }
   std::unique_ptr<wire::Server> serve(const std::vector<listener::Route>& table);
+  std::optional<Error> silence(const wire::Request& request) const {
+    if (!options.silence || request.target == "/healthz") return std::nullopt;
+    return options.silence();
+  }
+  // Whether it was a request for /readyz, and there is something to note.
+  bool noted(const wire::Request& request, wire::Responder& responder) const;
   // Whether it was a request for the console's files, which anybody may have.
   bool shown(const wire::Request& request, wire::Responder& responder) const;
 
@@ -139,15 +147,31 @@ std::unique_ptr<wire::Server> ApiServer::Impl::serve(const std::vector<listener:
     limits.peer_max = limits.connections_max;
   }
   limits.stream_buffer_bytes = 64 << 20;  // a sync's worth of orders may wait for its agent
-  limits.admit = [this, &table](const wire::Request& head) {
+  limits.admit = [this, &table](const wire::Request& head) -> Result<std::size_t> {
+    if (const auto silent = silence(head)) return *silent;
     return listener::admit(desk, table, head);
   };
   return std::make_unique<wire::Server>(
       desk.loop, limits,
       [this, &table](wire::Request request, std::shared_ptr<wire::Responder> responder) {
-        if (&table == &routes && shown(request, *responder)) return;
+        if (const auto silent = silence(request)) {
+          return responder->send(wire::problem(503, *silent));
+        }
+        if (&table == &routes && (noted(request, *responder) || shown(request, *responder))) {
+          return;
+        }
         listener::dispatch(desk, table, std::move(request), std::move(responder));
       });
+}
+
+bool ApiServer::Impl::noted(const wire::Request& request, wire::Responder& responder) const {
+  if (!options.log_note || request.method != "GET" || request.target != "/readyz") return false;
+  const std::string note = options.log_note();
+  if (note.empty() || desk.controller.refusal() || desk.controller.shortage()) return false;
+  responder.send({200,
+                  {{"Content-Type", "application/json"}},
+                  codec::dump_json(nlohmann::json{{"status", "ready"}, {"warning", note}})});
+  return true;
 }
 
 bool ApiServer::Impl::shown(const wire::Request& request, wire::Responder& responder) const {

@@ -68,6 +68,11 @@ struct ApiOptions {
   // seconds at most, in any thread. Unset: they may not.
   std::function<Result<pam::Account>(const std::string& user, const std::string& password)>
       check_password = {};
+  // Why nobody is to be answered now, though everything runs: the controller may not lead any more.
+  // Asked at every request but GET /healthz; unset: it always may.
+  std::function<std::optional<Error>()> silence = {};
+  // What is worth knowing of the log, as /readyz tells it; "": nothing. Any moment, loop thread.
+  std::function<std::string()> log_note = {};
   // The log is behind what an agent has seen, or the controller failed: the program must end with
   // this message. Called once, on the loop's thread.
   std::function<void(const Error&)> on_fatal;

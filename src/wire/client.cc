@@ -4,12 +4,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <mutex>
+#include <sstream>
+#include <thread>
+#include <vector>
 
 #include "wire/lines.h"
 
 namespace dove::wire {
 namespace {
+
+constexpr std::chrono::seconds kLeaderWait{15};
+constexpr std::chrono::milliseconds kLeaderPause{200};
 
 // What one transfer gathers; libcurl's callbacks write here.
 struct Transfer {
@@ -67,6 +74,38 @@ bool is_loopback(std::string_view url) {
   const std::size_t scheme = url.find("://");
   const std::string_view host = scheme == std::string_view::npos ? url : url.substr(scheme + 3);
   return host.starts_with("127.") || host.starts_with("localhost") || host.starts_with("[::1]");
+}
+
+// "https://a:7717,https://b:7717": the controllers of one cluster.
+std::vector<std::string> urls_of(const std::string& text) {
+  std::vector<std::string> all;
+  std::stringstream in(text);
+  for (std::string url; std::getline(in, url, ',');) {
+    while (url.ends_with('/')) url.pop_back();
+    all.push_back(std::move(url));
+  }
+  if (all.empty()) all.emplace_back();
+  return all;
+}
+
+// Whether asking twice does no harm, and nothing of an answer was used.
+bool may_repeat(const Request& request, bool is_stream) {
+  return !is_stream && (request.method == "GET" || request.has_header("idempotency-key"));
+}
+
+// Another one is to be asked, and nothing has happened at this one that must not happen twice.
+bool is_elsewhere(const Result<void>& done, const Response& answer, bool repeats) {
+  if (!done.ok()) {
+    const std::string& code = done.error().code;
+    return code == "connection_refused" || code == "host_unknown" ||
+           (repeats && code == "connection_broken");
+  }
+  if (answer.status == 503 && repeats &&
+      answer.body.find("\"commit_unknown\"") != std::string::npos) {
+    return true;
+  }
+  return answer.status == 503 && (answer.body.find("\"not_leader\"") != std::string::npos ||
+                                  answer.body.find("\"lease_over\"") != std::string::npos);
 }
 
 // "http://host:port": what of a URL people gave.
@@ -164,8 +203,8 @@ Error too_long(const std::string& url, const char* code, const char* what, std::
 }  // namespace
 
 struct Client::State {
-  State(std::string url, ClientOptions given)
-      : base_url(std::move(url)), options(std::move(given)) {
+  State(const std::string& text, ClientOptions given)
+      : base_urls(urls_of(text)), options(std::move(given)) {
     static std::once_flag once;
     std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
     easy = curl_easy_init();
@@ -177,11 +216,13 @@ struct Client::State {
 
   void prepare(const Request& request, const std::string& url, Transfer& transfer);
   Result<void> perform(const Request& request, Transfer& transfer, int timeout_ms);
+  Result<void> perform_once(const Request& request, Transfer& transfer, int timeout_ms);
   Result<void> stream(const Request& request,
                       const std::function<LineSplitter::Outcome(std::string_view)>& on_bytes,
                       LineSplitter::Outcome& outcome);
 
-  std::string base_url;
+  std::vector<std::string> base_urls;
+  std::size_t at = 0;  // the one that is asked
   ClientOptions options;
   CURL* easy = nullptr;
   char detail[CURL_ERROR_SIZE] = {};
@@ -222,8 +263,26 @@ void Client::State::prepare(const Request& request, const std::string& url, Tran
   }
 }
 
+// Where there are several, the one that leads; while there is none, for some seconds.
 Result<void> Client::State::perform(const Request& request, Transfer& transfer, int timeout_ms) {
-  const std::string url = base_url + request.target;
+  const auto until = std::chrono::steady_clock::now() + kLeaderWait;
+  for (std::size_t tried = 1;; ++tried) {
+    const Result<void> done = perform_once(request, transfer, timeout_ms);
+    const bool repeats = may_repeat(request, transfer.on_bytes != nullptr);
+    if (base_urls.size() == 1 || !is_elsewhere(done, transfer.response, repeats)) {
+      if (!done.ok()) at = (at + 1) % base_urls.size();  // the next call
+      return done;
+    }
+    if (std::chrono::steady_clock::now() >= until) return done;
+    at = (at + 1) % base_urls.size();
+    transfer.response = Response();
+    if (tried % base_urls.size() == 0) std::this_thread::sleep_for(kLeaderPause);
+  }
+}
+
+Result<void> Client::State::perform_once(const Request& request, Transfer& transfer,
+                                         int timeout_ms) {
+  const std::string url = base_urls[at] + request.target;
   prepare(request, url, transfer);
   curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(timeout_ms));
   curl_slist* list = nullptr;
@@ -253,15 +312,13 @@ Result<void> Client::State::perform(const Request& request, Transfer& transfer, 
   return error_of(code, url, detail);
 }
 
-Client::Client(std::string base_url, ClientOptions options) {
-  while (base_url.ends_with('/')) base_url.pop_back();
-  state_ = std::make_unique<State>(std::move(base_url), std::move(options));
-}
+Client::Client(std::string base_url, ClientOptions options)
+    : state_(std::make_unique<State>(base_url, std::move(options))) {}
 Client::~Client() = default;
 Client::Client(Client&&) noexcept = default;
 Client& Client::operator=(Client&&) noexcept = default;
 
-const std::string& Client::base_url() const { return state_->base_url; }
+const std::string& Client::base_url() const { return state_->base_urls[state_->at]; }
 
 Result<Response> Client::call(const Request& request) {
   Transfer transfer;

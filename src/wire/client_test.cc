@@ -53,6 +53,35 @@ TEST(Client, large_bodies_go_both_ways) {
   EXPECT_EQ(Client(at.url(), small).call("POST", "/", body).error().code, "response_too_large");
 }
 
+TEST(Client, of_several_servers_the_one_that_leads_is_asked) {
+  std::uint16_t gone = 0;
+  {
+    const TestServer at([](const Request&, const std::shared_ptr<Responder>&) {});
+    gone = at.port;
+  }
+  std::atomic<int> standby_asked{0};
+  TestServer standby([&](const Request&, const std::shared_ptr<Responder>& responder) {
+    ++standby_asked;
+    responder->send({503, {}, R"({"code":"not_leader"})"});
+  });
+  std::atomic<int> asked{0};
+  TestServer leader([&](const Request& request, const std::shared_ptr<Responder>& responder) {
+    // Nobody leads for a moment.
+    if (++asked == 1) return responder->send({503, {}, R"({"code":"lease_over"})"});
+    responder->send({200, {}, request.body});
+  });
+  const std::string nobody = "http://127.0.0.1:" + std::to_string(gone);
+  Client client(nobody + "," + standby.url() + "/," + leader.url());
+  for (const char* body : {"one", "two"}) {
+    const Result<Response> got = client.call("POST", "/", body);
+    ASSERT_TRUE(got.ok()) << got.error().message;
+    EXPECT_EQ(got->body, body);
+  }
+  EXPECT_EQ(client.base_url(), leader.url());
+  EXPECT_EQ(standby_asked, 2);
+  EXPECT_EQ(asked, 3);
+}
+
 TEST(Client, nobody_there_says_what_to_do) {
   std::uint16_t port = 0;
   {

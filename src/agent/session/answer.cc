@@ -26,8 +26,14 @@ bool says_full(const wire::Response& answer, const Json& body) {
   return code == "disk_full" || code == "too_many_reports";
 }
 
+bool is_elsewhere(const Error& error) {
+  return error.code == "not_leader" || error.code == "lease_over";
+}
+
 Error answer_refusal(const wire::Response& answer, const Json& body, const char* code) {
   const std::string detail = answer_text(body, "detail");
+  const Error elsewhere{ErrorKind::kTimeout, answer_text(body, "code"), detail, ""};
+  if (answer.status == 503 && is_elsewhere(elsewhere)) return elsewhere;
   return Error{wire::kind_of_status(answer.status), code,
                fmt::format("the controller answered {}: {}", answer.status,
                            detail.empty() ? "no reason given" : detail),

@@ -17,7 +17,9 @@ nlohmann::json answer_object(const wire::Response& answer);
 std::string answer_text(const nlohmann::json& object, const char* name);
 // The controller lives and does not write; not what somebody between says for it.
 bool says_full(const wire::Response& answer, const nlohmann::json& body);
-// What an answer other than 2xx says, as an Error with `code`.
+// Another controller may lead: who answers says so, or may not answer. It proves nothing.
+bool is_elsewhere(const Error& error);
+// What an answer other than 2xx says, as an Error with `code`; those of is_elsewhere() keep theirs.
 Error answer_refusal(const wire::Response& answer, const nlohmann::json& body, const char* code);
 
 // Somebody answers there who is not the controller as we know it, or does not know us.

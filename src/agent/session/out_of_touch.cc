@@ -61,15 +61,18 @@ void Agent::connect_failed(const Error& error) {
       telemetry::log(telemetry::Level::kError, "refused_by_controller",
                      {{"node", options_.name}, {"why", error.message}});
     }
-  } else if (error.code == "connection_refused") {
+  } else if (error.code == "connection_refused" && uplink_.led_here()) {
     refused_.reset();
     broken_ = false;
     counted_on_ = true;
-    contact_->outage(loop_.monotonic_us());
+    // Another one may have begun since; it counts from its own beginning, which came after the last
+    // answer of the one before it.
+    contact_->outage(uplink_.has_several() ? contact_->heard_at_us() : loop_.monotonic_us());
     renew();
   } else if (broken_) {
     counted_on_ = contact_->knows_outage();
   }
+  uplink_.turn();
   reconnect_timer_ = loop_.after(std::chrono::microseconds(backoff_us()), [this] { connect(); });
 }
 
@@ -88,7 +91,8 @@ void Agent::controller_full(std::int64_t sent_us) {
 // At once but for a jitter after a session that worked; within a second while there is nobody;
 // slower where the answer will hardly change.
 std::int64_t Agent::backoff_us() {
-  const std::int64_t most_us = refused_.has_value() ? 5'000'000 : 700'000;
+  const std::int64_t most_us =
+      refused_.has_value() ? 5'000'000 : (uplink_.has_several() ? 250'000 : 700'000);
   const std::int64_t wait_us =
       failures_ == 0 ? 0 : std::min<std::int64_t>(50'000LL << std::min(failures_, 8), most_us);
   const std::int64_t jitter_us = std::max<std::int64_t>(wait_us / 2, 100'000);

@@ -179,6 +179,7 @@ void Agent::sync_answered(const Result<wire::Response>& answer, std::int64_t sen
   contact_->agreed(fence_us_, disconnect_grace_us_, read->outage_grace_us);
   contact_->heard(sent_us);
   contact_->lives_in(options_.boot_id);
+  uplink_.leads_here();
   synced(*read);
 }
 
@@ -213,9 +214,10 @@ void Agent::open_orders(std::uint64_t after) {
   wire::StreamCallbacks callbacks;
   callbacks.on_open = [this](int status) {
     if (status != 200) {
-      lost_session(Error{wire::kind_of_status(status), "orders_refused",
-                         fmt::format("the controller answered {} to the orders stream", status),
-                         ""});
+      const bool is_elsewhere = status == 503 && uplink_.has_several();
+      lost_session(
+          Error{is_elsewhere ? ErrorKind::kTimeout : wire::kind_of_status(status), "orders_refused",
+                fmt::format("the controller answered {} to the orders stream", status), ""});
     }
   };
   callbacks.on_line = [this](std::string_view line) {

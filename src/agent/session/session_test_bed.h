@@ -74,6 +74,7 @@ class ScriptedController {
   std::int64_t outage_grace_us = 60'000'000;
   int sync_status = 200;
   int report_status = 200;
+  std::string unavailable = "disk_full";  // the code of a 503
   bool answers_reports = true;
   bool resync = false;
   bool gives_tickets = false;
@@ -124,10 +125,10 @@ class ScriptedController {
         return responder->send(wire::Response{200, {}, R"({"ticket":"ticket-1"})"});
       }
       if (sync_status != 200) {
-        return responder->send(
-            wire::Response{sync_status,
-                           {},
-                           sync_status == 503 ? R"({"code":"disk_full"})" : R"({"detail":"no"})"});
+        return responder->send(wire::Response{
+            sync_status,
+            {},
+            sync_status == 503 ? Json{{"code", unavailable}}.dump() : R"({"detail":"no"})"});
       }
       if (!holds_sync) return responder->send(sync_answer());
       held_sync_ = responder;
@@ -160,7 +161,7 @@ class ScriptedController {
       return;
     }
     Json answer{{"acked", body["report"]}, {"log_head", 10}, {"epoch", 5}, {"resync", resync}};
-    if (report_status == 503) answer["code"] = "disk_full";
+    if (report_status == 503) answer["code"] = unavailable;
     responder->send(wire::Response{report_status, {}, answer.dump()});
   }
 

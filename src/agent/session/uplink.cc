@@ -20,14 +20,30 @@ constexpr std::int64_t kLeastLeft_s = 2;
 }  // namespace
 
 Uplink::Uplink(wire::Loop& loop, UplinkOptions options)
-    : loop_(loop),
-      options_(std::move(options)),
-      agents_{options_.url.host, options_.url.port, nullptr} {
-  front_ = std::make_unique<wire::AsyncClient>(loop_, agents_);
-  line_ = std::make_unique<wire::AsyncClient>(loop_, agents_);
+    : loop_(loop), options_(std::move(options)) {
+  for (const wire::ServerUrl& url : options_.urls) {
+    const wire::Address address{url.host, url.port, nullptr};
+    places_.push_back({address, address, !url.secure, false,
+                       std::make_unique<wire::AsyncClient>(loop_, address),
+                       std::make_unique<wire::AsyncClient>(loop_, address)});
+  }
+}
+
+void Uplink::turn() { at_ = (at_ + 1) % places_.size(); }
+
+// Failing to write costs a restarted agent its grace at worst, the safe direction.
+void Uplink::leads_here() {
+  if (led_here()) return;
+  led_by_ = here().people.text();
+  (void)files::write_atomically(path("controller"), led_by_ + "\n", 0644);
 }
 
 Result<void> Uplink::open() {
+  led_by_ = files::text_or_empty(path("controller"), kFileBytesMax);
+  while (led_by_.ends_with('\n')) led_by_.pop_back();
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    if (places_[i].people.text() == led_by_) at_ = i;
+  }
   if (!secure()) return {};
   key_pem_ = files::text_or_empty(path("agent_key.pem"), kFileBytesMax);
   if (key_pem_.empty()) {
@@ -52,14 +68,15 @@ Result<void> Uplink::trust() {
   } else {
     options.authority_digest = options_.authority_digest;  // "": those of the system
   }
-  people_ = {options_.url.host, options_.url.port, nullptr};
-  TRY_ASSIGN(people_.tls, wire::Tls::for_client(options));
-  front_ = std::make_unique<wire::AsyncClient>(loop_, people_);
+  for (Place& place : places_) {
+    TRY_ASSIGN(place.people.tls, wire::Tls::for_client(options));
+    place.front = std::make_unique<wire::AsyncClient>(loop_, place.people);
+  }
   return {};
 }
 
 bool Uplink::certified(std::int64_t now_s) const {
-  return !secure() || until_s_ - now_s >= kLeastLeft_s;
+  return !secure() || (here().is_known && until_s_ - now_s >= kLeastLeft_s);
 }
 
 Result<std::string> Uplink::request() const {
@@ -90,14 +107,16 @@ Result<void> Uplink::take(const Json& answer, std::int64_t now_s) {
                  ""};
   }
   const auto number = port.get<std::uint16_t>();
-  is_stale_ = is_stale_ || number != agents_.port;
-  agents_.port = number;
+  Place& place = here();
+  place.is_stale = place.is_stale || number != place.agents.port;
+  place.agents.port = number;
+  place.is_known = true;
   TRY(show(certificate, text("authority")));
   uri_ = facts.uri;
   from_s_ = now_s;
   until_s_ = facts.not_after_s;
   // Until the next renewal it would hold a connection of people's port for nothing.
-  front_ = std::make_unique<wire::AsyncClient>(loop_, people_);
+  place.front = std::make_unique<wire::AsyncClient>(loop_, place.people);
   return {};
 }
 
@@ -111,8 +130,10 @@ Result<void> Uplink::show(const std::string& certificate_pem, const std::string&
     options.authorities_pem = authority_pem;
     options.own = own;
     TRY_ASSIGN(tls_, wire::Tls::for_client(options));
-    agents_.tls = tls_;
-    is_stale_ = true;
+    for (Place& each : places_) {
+      each.agents.tls = tls_;
+      each.is_stale = true;
+    }
   }
   TRY(files::write_atomically(path("agent_certificate.pem"), certificate_pem, 0644));
   own_ = own;
@@ -122,7 +143,7 @@ Result<void> Uplink::show(const std::string& certificate_pem, const std::string&
 void Uplink::OwnLine::call(wire::Request request, std::function<void(Result<wire::Response>)> done,
                            std::chrono::microseconds timeout) {
   const wire::Address& now = uplink_.address();
-  if (client_ == nullptr || now.port != to_.port || now.tls != to_.tls) {
+  if (client_ == nullptr || now.host != to_.host || now.port != to_.port || now.tls != to_.tls) {
     to_ = now;
     former_ = std::move(client_);
     client_ = std::make_unique<wire::AsyncClient>(loop_, to_);
@@ -162,8 +183,9 @@ Result<void> Uplink::keep(const std::string& authority_pem) {
 
 // Its calls are over, as the session was.
 void Uplink::begin_anew() {
-  if (is_stale_) line_ = std::make_unique<wire::AsyncClient>(loop_, agents_);
-  is_stale_ = false;
+  Place& place = here();
+  if (place.is_stale) place.line = std::make_unique<wire::AsyncClient>(loop_, place.agents);
+  place.is_stale = false;
 }
 
 std::chrono::microseconds Uplink::until_renewal(std::int64_t now_s, double random) const {

@@ -5,8 +5,13 @@
 // certificate, at the port of people, where the server alone shows one; all else goes to the port
 // of agents, where both ends do. The key is made here and never leaves the node. Loop thread only.
 //
-// In the agent's directory: agent_key.pem (0600), agent_certificate.pem; ca.pem, the cluster's
-// authority, and authority_digest, by which it was known when the node joined.
+// Where there are several controllers, one of them leads: turn() goes on to the next, and the
+// connections to those before are kept. led_here() says whether this is the one of the last
+// session, over restarts of the agent, too.
+//
+// In the agent's directory: controller, the address of that one; agent_key.pem (0600),
+// agent_certificate.pem; ca.pem, the cluster's authority, and authority_digest, by which it was
+// known when the node joined.
 #pragma once
 
 #include <chrono>
@@ -28,7 +33,7 @@ namespace dove::agent {
 struct UplinkOptions {
   std::string node;
   std::string data_dir;
-  wire::ServerUrl url;
+  std::vector<wire::ServerUrl> urls;  // one for each controller, all with TLS or none
   std::string ca_file;           // of the authorities that the server may have; "": the system's
   std::string authority_digest;  // from a join token: the cluster's authority; "": not known
 };
@@ -56,13 +61,18 @@ class Uplink {
   // Reads what a former life left. Errors name the file.
   Result<void> open();
 
-  bool secure() const { return options_.url.secure; }
+  bool secure() const { return options_.urls.front().secure; }
+  bool has_several() const { return places_.size() > 1; }
+  void turn();
+  bool led_here() const { return !has_several() || here().people.text() == led_by_; }
+  // There is a session at this controller.
+  void leads_here();
   // Joining and certificates.
-  wire::AsyncClient& front() { return *front_; }
+  wire::AsyncClient& front() { return *here().front; }
   // All other calls. REQUIRES: certified().
-  wire::AsyncClient& line() { return *line_; }
+  wire::AsyncClient& line() { return *here().line; }
   // Where further connections go, as line().
-  const wire::Address& address() const { return agents_; }
+  const wire::Address& address() const { return here().agents; }
   // Whether there is a certificate that is still good for a while, or none is needed.
   bool certified(std::int64_t now_s) const;
 
@@ -87,6 +97,16 @@ class Uplink {
   std::string authority_path() const;
 
  private:
+  struct Place {
+    wire::Address people;
+    wire::Address agents;
+    bool is_known = false;  // which port agents call
+    bool is_stale = false;  // line is of a former address
+    std::unique_ptr<wire::AsyncClient> front;
+    std::unique_ptr<wire::AsyncClient> line;
+  };
+  Place& here() { return places_[at_]; }
+  const Place& here() const { return places_[at_]; }
   std::string path(const char* name) const { return options_.data_dir + '/' + name; }
   Result<void> trust();
   Result<void> show(const std::string& certificate_pem, const std::string& authority_pem);
@@ -98,15 +118,13 @@ class Uplink {
   std::string authority_pem_;
   std::int64_t from_s_ = 0;   // of the certificate
   std::int64_t until_s_ = 0;  // 0: there is none
-  wire::Address people_;
-  wire::Address agents_;
-  std::shared_ptr<wire::Tls> tls_;  // of agents_
+  std::vector<Place> places_;
+  std::size_t at_ = 0;
+  std::string led_by_;
+  std::shared_ptr<wire::Tls> tls_;  // of the agents' addresses
   std::vector<std::shared_ptr<wire::Tls>> serving_;
   wire::Credentials own_;
-  std::string uri_;        // of the certificate: "dove://CLUSTER/node/NAME"
-  bool is_stale_ = false;  // line_ is of a former address
-  std::unique_ptr<wire::AsyncClient> front_;
-  std::unique_ptr<wire::AsyncClient> line_;
+  std::string uri_;  // of the certificate: "dove://CLUSTER/node/NAME"
 };
 
 }  // namespace dove::agent

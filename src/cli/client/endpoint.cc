@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 
 #include "cli/terminal/terminal.h"
 
@@ -87,6 +88,16 @@ std::string without_slash(std::string url) {
   return url;
 }
 
+// `urls`: one, or several controllers of one cluster.
+bool names(const std::string& urls, const std::string& one) {
+  if (without_slash(urls) == without_slash(one)) return true;
+  std::stringstream in(urls);
+  for (std::string url; std::getline(in, url, ',');) {
+    if (without_slash(url) == without_slash(one)) return true;
+  }
+  return false;
+}
+
 Result<std::string> find_token(const Found& stored, const std::string& url) {
   const std::string token = environment_value("DOVE_TOKEN");
   if (!token.empty()) return token;
@@ -95,8 +106,7 @@ Result<std::string> find_token(const Found& stored, const std::string& url) {
   // A task speaks for its job, to the server that started it.
   const std::string job_token = environment_value("DOVE_JOB_TOKEN");
   if (!job_token.empty() && url == environment_value("DOVE_URL")) return job_token;
-  if (stored.token_file.empty() || without_slash(stored.url) != without_slash(url))
-    return std::string();
+  if (stored.token_file.empty() || !names(url, stored.url)) return std::string();
   const Result<std::string> read = read_line_file(stored.token_file);
   return read.ok() ? *read : std::string();
 }
@@ -167,7 +177,7 @@ Result<Endpoint> find_endpoint(const Invocation& invocation) {
     stored.ca_file = ca_in(data);
   }
   endpoint.ca_file = environment_value("DOVE_CA_FILE");
-  if (endpoint.ca_file.empty() && without_slash(stored.url) == without_slash(endpoint.url)) {
+  if (endpoint.ca_file.empty() && names(endpoint.url, stored.url)) {
     endpoint.ca_file = stored.ca_file;
   }
   TRY_ASSIGN(endpoint.token, find_token(stored, endpoint.url));

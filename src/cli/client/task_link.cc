@@ -9,12 +9,27 @@
 #include "cli/client/api.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/terminal.h"
+#include "wire/client.h"
 #include "wire/tls/tls.h"
 
 namespace dove::cli {
 
+namespace {
+
+// Where there are several controllers: the one that leads.
+std::string leading_url(const Endpoint& endpoint) {
+  if (endpoint.url.find(',') == std::string::npos) return endpoint.url;
+  wire::ClientOptions options;
+  options.ca_file = endpoint.ca_file;
+  wire::Client client(endpoint.url, options);
+  (void)client.call("GET", "/readyz");
+  return client.base_url();
+}
+
+}  // namespace
+
 Result<TaskLink> TaskLink::find(const Endpoint& endpoint) {
-  Result<wire::ServerUrl> url = wire::parse_server_url(endpoint.url);
+  Result<wire::ServerUrl> url = wire::parse_server_url(leading_url(endpoint));
   if (!url.ok()) {
     Error bad = url.error();
     bad.message += fmt::format(" (the URL is from {})", endpoint.origin);

@@ -16,6 +16,7 @@
 #include "programs/server/sign_in_settings.h"
 #include "programs/service/notice.h"
 #include "programs/settings.h"
+#include "wire/address.h"
 
 namespace dove::programs {
 namespace {
@@ -32,6 +33,9 @@ cli::CommandSpec spec() {
       "certificate of its own authority, DATA/ca.pem.";
   spec.options = {
       {"data", 0, "DIR", "directory of the log (~/.local/state/dove)", false},
+      {"store", 0, "URL", "PostgreSQL with the log of several controllers (postgres://...)", false},
+      {"advertise", 0, "URL", "by which others reach this one of several controllers", false},
+      {"lease-ms", 0, "MS", "how long its term lasts once it is cut off (3000)", false},
       {"host", 0, "ADDRESS", "address to listen on (127.0.0.1)", false},
       {"port", 0, "PORT", "port to listen on, 0 for a free one (7717)", false},
       {"cluster-name", 0, "NAME", "the cluster's name (dove)", false},
@@ -55,6 +59,25 @@ cli::CommandSpec spec() {
   return spec;
 }
 
+Result<void> read_store(const Settings& given, ServerSettings& settings) {
+  settings.store = given.text("store", "");
+  settings.advertised = given.text("advertise", "");
+  TRY_ASSIGN(const std::int64_t lease_ms, given.integer("lease-ms", 3000, 500, 60'000));
+  settings.lease_us = lease_ms * 1000;
+  const auto bad = [](const char* why, const char* option) {
+    return Error{ErrorKind::kInvalid, "bad_setting", why, option};
+  };
+  const bool is_alone = settings.store.empty();
+  if (is_alone && (given.has("advertise") || given.has("lease-ms"))) {
+    return bad("--advertise and --lease-ms have an effect with --store only", "--store");
+  }
+  if (!is_alone && settings.port == 0) {
+    return bad("with --store others must know the port: give one with --port", "--port");
+  }
+  if (!settings.advertised.empty()) TRY(wire::parse_server_url(settings.advertised));
+  return {};
+}
+
 Result<ServerSettings> settings_of(const cli::Invocation& invocation) {
   TRY_ASSIGN(const Settings given, Settings::load(spec(), invocation));
   ServerSettings settings;
@@ -62,6 +85,7 @@ Result<ServerSettings> settings_of(const cli::Invocation& invocation) {
   settings.host = given.text("host", "127.0.0.1");
   TRY_ASSIGN(const std::int64_t port, given.integer("port", 7717, 0, 65'535));
   settings.port = static_cast<std::uint16_t>(port);
+  TRY(read_store(given, settings));
   TRY_ASSIGN(settings.tls, tls_settings(given, settings.host, settings.port));
   TRY_ASSIGN(const std::int64_t beat_ms, given.integer("heartbeat-ms", 2000, 10, 3000));
   settings.heartbeat_us = beat_ms * 1000;
@@ -96,7 +120,16 @@ int run(const cli::Invocation& invocation) {
   }
   wire::Loop loop;
   ServiceNotice notice(loop);
-  Result<std::unique_ptr<ServerRuntime>> server = start_once_there_is_room(loop, *settings);
+  const bool is_shared = !settings->store.empty();
+  std::string leads;  // what is said once it does
+  const auto on_leading = [&] {
+    notice.status(leads);
+    fmt::print("dove server: {}\n", leads);
+    std::fflush(stdout);
+  };
+  Result<std::unique_ptr<ServerRuntime>> server =
+      is_shared ? stand_by_once_there_is_a_store(loop, *settings, on_leading)
+                : start_once_there_is_room(loop, *settings);
   if (!server.ok()) {
     fmt::print(stderr, "dove server: {}\n", server.error().message);
     return cli::exit_code(server.error());
@@ -105,9 +138,10 @@ int run(const cli::Invocation& invocation) {
     notice.stopping();
     (*server)->shut_down();
   });
-  notice.ready("ready at " + (*server)->url(),
-               [&](std::function<void()> alive) { (*server)->look(std::move(alive)); });
-  fmt::print("dove server: ready at {}\n", (*server)->url());
+  leads = "ready at " + (*server)->url();
+  const std::string now = is_shared ? "stands by at " + (*server)->url() : leads;
+  notice.ready(now, [&](std::function<void()> alive) { (*server)->look(std::move(alive)); });
+  fmt::print("dove server: {}\n", now);
   std::fflush(stdout);
   loop.run();
   return (*server)->finish();

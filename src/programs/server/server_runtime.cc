@@ -21,9 +21,13 @@
 #include "pam/ask.h"
 #include "policies/standard.h"
 #include "programs/commands.h"
+#include "programs/server/shared_log.h"
+#include "programs/server/standby_page.h"
+#include "programs/server/term.h"
 #include "programs/service/log_check.h"
 #include "programs/settings.h"
 #include "server/server.h"
+#include "store/postgres/postgres_store.h"
 #include "store/sqlite/sqlite_store.h"
 #include "telemetry/clock.h"
 #include "telemetry/log.h"
@@ -35,18 +39,30 @@ struct ServerRuntime::Impl {
   ServerSettings settings;
   std::vector<std::unique_ptr<foreign::PolicyLibrary>> libraries;
   core::Policies policies;
-  std::unique_ptr<store::SqliteStore> store;
+  std::unique_ptr<store::SqliteStore> store;  // one of both
+  std::unique_ptr<store::PostgresStore> shared;
+  store::LogStore* log = nullptr;  // that one, as are the next two
+  store::LogKeeper* keeper = nullptr;
+  store::LogAuditor* auditor = nullptr;
   backends::NativeBackend backend;
   std::unique_ptr<controller::Controller> controller;
   std::unique_ptr<ServerTls> tls;
   std::unique_ptr<server::ApiServer> api;
   std::unique_ptr<LogCheck> check;
+  std::unique_ptr<Term> term;  // where controllers share a log
+  std::unique_ptr<StandbyPage> standby;
   std::string url;
   bool running = false;
   bool stopping = false;
   bool gave_up = false;
 
   Impl(wire::Loop& on, ServerSettings with) : loop(on), settings(std::move(with)) {}
+
+  void give_up(const Error& error);
+  std::function<void(const Error&)> gives_up();
+  Result<void> prepare();
+  server::ApiOptions api_options();
+  Result<void> lead();
 };
 
 namespace {
@@ -157,69 +173,126 @@ ServerRuntime::~ServerRuntime() {
   if (impl_ != nullptr) finish();
 }
 
-Result<std::unique_ptr<ServerRuntime>> ServerRuntime::start(wire::Loop& loop,
-                                                            ServerSettings settings) {
+void ServerRuntime::Impl::give_up(const Error& error) {
+  std::fprintf(stderr, "dove: %s\n", error.message.c_str());
+  gave_up = true;
+  loop.stop();
+}
+
+// From any thread.
+std::function<void(const Error&)> ServerRuntime::Impl::gives_up() {
+  return [this](const Error& error) { loop.post([this, error] { give_up(error); }); };
+}
+
+// Everything but the log's first reading.
+Result<void> ServerRuntime::Impl::prepare() {
   TRY(make_data_dir(settings.data_dir));
-  auto impl = std::make_unique<Impl>(loop, std::move(settings));
-  Impl& self = *impl;
-  const std::string data = self.settings.data_dir;
-  TRY(load_policies(self.settings.policies, self.libraries, self.policies));
-  // The controller reads what came since the last snapshot, and so verifies it.
-  store::SqliteOptions of_store;
-  of_store.verifies_tail = false;
-  TRY_ASSIGN(self.store, store::SqliteStore::open(data, store::OpenMode::kWrite, of_store));
-  const auto give_up = [&self](const Error& error) {
-    std::fprintf(stderr, "dove: %s\n", error.message.c_str());
-    self.gave_up = true;
-    self.loop.stop();
-  };
-  controller::ControllerOptions options = controller_options(self.settings, self.policies);
-  options.on_fatal = [&self, give_up](const Error& error) {
-    self.loop.post([give_up, error] { give_up(error); });
-  };
-  self.controller = std::make_unique<controller::Controller>(*self.store, *self.store, self.backend,
-                                                             std::move(options));
-  TRY(self.controller->open());
-  BlobUsers users = blob_users(self.controller->state());
-  TRY(check_live_blobs(*self.store, users));
-  warn_of_missing(self.controller->state(), self.policies);
-  server::ApiOptions api;
-  api.data_dir = data;
-  api.host = self.settings.host;
-  api.port = self.settings.port;
-  api.version = version();
-  api.heartbeat_us = self.settings.heartbeat_us;
-  api.on_fatal = give_up;
-  api.sessions_url = self.settings.sessions_url;
-  take_sign_in(self.settings.sign_in, api);
-  api.notices = self.settings.notices;
-  if (self.settings.tls.on) {
-    TRY_ASSIGN(self.tls, ServerTls::open(loop, self.settings.tls, data, self.settings.host));
-    api.tls = self.tls->for_api();
+  TRY(load_policies(settings.policies, libraries, policies));
+  controller::ControllerOptions options = controller_options(settings, policies);
+  options.on_fatal = gives_up();
+  if (settings.store.empty()) {
+    // The controller reads what came since the last snapshot, and so verifies it.
+    store::SqliteOptions of_store;
+    of_store.verifies_tail = false;
+    TRY_ASSIGN(auto opened,
+               store::SqliteStore::open(settings.data_dir, store::OpenMode::kWrite, of_store));
+    log = opened.get(), keeper = opened.get(), auditor = opened.get();
+    store = std::move(opened);
+  } else {
+    TRY_ASSIGN(shared, open_shared(settings));
+    log = shared.get(), keeper = shared.get(), auditor = shared.get();
+    options.free_bytes = {};
+    options.holder = name_of_this(settings);
   }
-  TRY_ASSIGN(self.api, server::ApiServer::make(loop, std::move(api), *self.controller, self.backend,
-                                               *self.store));
-  if (self.tls != nullptr) {
-    self.tls->on_authorities(
-        [&api = *self.api](const server::ApiAuthorities& all) { api.follow(all); });
+  controller = std::make_unique<controller::Controller>(*log, *keeper, backend, std::move(options));
+  return {};
+}
+
+server::ApiOptions ServerRuntime::Impl::api_options() {
+  server::ApiOptions made;
+  made.data_dir = settings.data_dir;
+  made.host = settings.host;
+  made.port = settings.port;
+  made.version = version();
+  made.heartbeat_us = settings.heartbeat_us;
+  made.on_fatal = [this](const Error& error) { give_up(error); };
+  made.sessions_url = settings.sessions_url;
+  take_sign_in(settings.sign_in, made);
+  made.notices = settings.notices;
+  if (term != nullptr) {
+    made.silence = [this]() -> std::optional<Error> {
+      if (term->holds()) return std::nullopt;
+      return Error{ErrorKind::kUnavailable, "lease_over",
+                   "this controller could not renew its lease, and another may lead by now", ""};
+    };
+    made.log_note = [this] { return term->can_be_lost(); };
   }
-  const auto wanted = changed_settings(self.controller->state().settings, self.settings);
-  self.controller->start();
-  self.running = true;
-  self.check = std::make_unique<LogCheck>(*self.store, std::move(users), [&self, give_up](Error e) {
-    self.loop.post([give_up, error = std::move(e)] { give_up(error); });
-  });
+  return made;
+}
+
+// The controller is open, and begins to decide and to answer.
+Result<void> ServerRuntime::Impl::lead() {
+  const std::string data = settings.data_dir;
+  BlobUsers users = blob_users(controller->state());
+  // Over a network it is done beside the work: the cluster waits for its new leader.
+  if (shared == nullptr) TRY(check_live_blobs(*log, users));
+  warn_of_missing(controller->state(), policies);
+  server::ApiOptions options = api_options();
+  if (settings.tls.on) {
+    TRY_ASSIGN(tls, ServerTls::open(loop, settings.tls, data, settings.host));
+    options.tls = tls->for_api();
+  }
+  standby.reset();  // it listens where the API is to
+  TRY_ASSIGN(api, server::ApiServer::make(loop, std::move(options), *controller, backend, *log));
+  if (shared != nullptr) TRY(agree_on_keys(*shared, data));
+  if (tls != nullptr) {
+    tls->on_authorities([&on = *api](const server::ApiAuthorities& all) { on.follow(all); });
+  }
+  const auto wanted = changed_settings(controller->state().settings, settings);
+  controller->start();
+  running = true;
+  check = std::make_unique<LogCheck>(*auditor, shared.get(), std::move(users), gives_up());
   if (wanted.has_value()) {
     StampedEvent event{ObjectApplied{Declared(*wanted)}, {}};
     event.cause.principal = "controller";
     controller::Input input;
     input.events.push_back(std::move(event));
-    self.controller->submit(std::move(input), [](Result<controller::Committed>) {});
+    controller->submit(std::move(input), [](Result<controller::Committed>) {});
   }
-  const bool anywhere = self.settings.host == "0.0.0.0" || self.settings.host == "::";
-  self.url = fmt::format("{}://{}:{}", self.settings.tls.on ? "https" : "http",
-                         anywhere ? "127.0.0.1" : self.settings.host, self.api->port());
-  TRY(files::write_atomically(data + "/url", self.url + "\n", 0644));
+  url = url_of(settings, api->port());
+  return files::write_atomically(data + "/url", url + "\n", 0644);
+}
+
+Result<std::unique_ptr<ServerRuntime>> ServerRuntime::start(wire::Loop& loop,
+                                                            ServerSettings settings) {
+  auto impl = std::make_unique<Impl>(loop, std::move(settings));
+  TRY(impl->prepare());
+  TRY(impl->controller->open());
+  TRY(impl->lead());
+  return std::unique_ptr<ServerRuntime>(new ServerRuntime(std::move(impl)));
+}
+
+Result<std::unique_ptr<ServerRuntime>> ServerRuntime::stand_by(wire::Loop& loop,
+                                                               ServerSettings settings,
+                                                               std::function<void()> on_leading) {
+  auto impl = std::make_unique<Impl>(loop, std::move(settings));
+  Impl& self = *impl;
+  TRY(self.prepare());
+  self.url = url_of(self.settings, self.settings.port);
+  TRY_ASSIGN(self.standby, StandbyPage::open(loop, self.settings, [&self] {
+               return self.term == nullptr ? Standing() : self.term->standing();
+             }));
+  Term::Calls calls;
+  calls.over = self.gives_up();
+  calls.leads = [&self, on_leading = std::move(on_leading)] {
+    self.loop.post([&self, on_leading] {
+      if (self.stopping) return;
+      const Result<void> led = self.lead();
+      if (!led.ok()) return self.give_up(led.error());
+      on_leading();
+    });
+  };
+  self.term = std::make_unique<Term>(*self.shared, *self.controller, std::move(calls));
   return std::unique_ptr<ServerRuntime>(new ServerRuntime(std::move(impl)));
 }
 
@@ -228,15 +301,19 @@ const std::string& ServerRuntime::url() const { return impl_->url; }
 server::ApiServer& ServerRuntime::api() { return *impl_->api; }
 
 void ServerRuntime::shut_down() {
-  if (impl_->stopping) {
+  if (impl_->stopping || impl_->api == nullptr) {
+    impl_->stopping = true;
     impl_->loop.stop();
     return;
   }
   impl_->stopping = true;
+  // Whoever may not lead any more says no farewell: agents would take it for one of their leader.
+  if (impl_->term != nullptr && !impl_->term->holds()) return impl_->loop.stop();
   impl_->api->shutdown([this] { impl_->loop.stop(); });
 }
 
 void ServerRuntime::look(std::function<void()> alive) {
+  if (!impl_->running) return alive();
   impl_->controller->submit(controller::Input{},
                             [&loop = impl_->loop, alive = std::move(alive)](
                                 const Result<controller::Committed>&) { loop.post(alive); });
@@ -245,6 +322,9 @@ void ServerRuntime::look(std::function<void()> alive) {
 int ServerRuntime::finish() {
   if (impl_->running) impl_->controller->stop();
   impl_->running = false;
+  impl_->check.reset();
+  impl_->term.reset();
+  if (impl_->shared != nullptr) impl_->shared->release();
   return impl_->gave_up ? 1 : 0;
 }
 

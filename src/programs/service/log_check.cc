@@ -34,21 +34,32 @@ Error live_damage(const std::string& digest, const std::vector<JobId>& jobs,
 
 }  // namespace
 
-Result<void> check_live_blobs(store::SqliteStore& store, const BlobUsers& users) {
+Result<void> check_live_blobs(store::LogStore& store, const BlobUsers& users,
+                              const std::atomic<bool>* stops) {
   for (const auto& [digest, jobs] : users.live) {
+    if (stops != nullptr && *stops) return {};
     const Result<std::optional<std::string>> blob = store.blob(digest);
     if (blob.ok() && blob->has_value()) continue;
+    if (!blob.ok() && blob.error().kind == ErrorKind::kUnavailable) return blob.error();
     return live_damage(
         digest, jobs, blob.ok() ? fmt::format("blob {} is missing", digest) : blob.error().message);
   }
   return {};
 }
 
-LogCheck::LogCheck(store::SqliteStore& store, BlobUsers users, std::function<void(Error)> on_damage)
-    : store_(store), users_(std::move(users)), thread_([this, on_damage = std::move(on_damage)] {
+LogCheck::LogCheck(store::LogAuditor& store, store::LogStore* live, BlobUsers users,
+                   std::function<void(Error)> on_damage)
+    : store_(store),
+      live_(live),
+      users_(std::move(users)),
+      thread_([this, on_damage = std::move(on_damage)] {
         const std::int64_t begun_us = telemetry::monotonic_us();
         const Result<void> checked = run();
         if (stops_) return;
+        if (!checked.ok() && checked.error().kind == ErrorKind::kUnavailable) {
+          return telemetry::log(telemetry::Level::kWarning, "log_not_verified",
+                                {{"why", checked.error().message}});
+        }
         if (!checked.ok()) return on_damage(checked.error());
         telemetry::log(telemetry::Level::kInfo, "log_verified",
                        {{"ms", (telemetry::monotonic_us() - begun_us) / 1'000}});
@@ -60,6 +71,7 @@ LogCheck::~LogCheck() {
 }
 
 Result<void> LogCheck::run() {
+  if (live_ != nullptr) TRY(check_live_blobs(*live_, users_, &stops_));
   TRY(store_.verify(&stops_));
   return check_blobs();
 }

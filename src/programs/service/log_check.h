@@ -14,7 +14,8 @@
 
 #include "base/result.h"
 #include "model/ids.h"
-#include "store/sqlite/sqlite_store.h"
+#include "store/log_auditor.h"
+#include "store/log_store.h"
 
 namespace dove::programs {
 
@@ -26,21 +27,26 @@ struct BlobUsers {
 
 class LogCheck {
  public:
-  // `store` outlives it. `on_damage` is called from its thread, at most once.
-  LogCheck(store::SqliteStore& store, BlobUsers users, std::function<void(Error)> on_damage);
+  // `store` and `live` outlive it. `on_damage` is called from its thread, at most once. `live`:
+  // where what live jobs are to run is looked at first, as check_live_blobs() does; nullptr: it
+  // was.
+  LogCheck(store::LogAuditor& store, store::LogStore* live, BlobUsers users,
+           std::function<void(Error)> on_damage);
   ~LogCheck();  // gives up what it has not looked at
 
  private:
   Result<void> run();
   Result<void> check_blobs();
 
-  store::SqliteStore& store_;
+  store::LogAuditor& store_;
+  store::LogStore* const live_;
   const BlobUsers users_;
   std::atomic<bool> stops_ = false;
   std::thread thread_;
 };
 
 // What jobs that are not over are to run must be whole.
-Result<void> check_live_blobs(store::SqliteStore& store, const BlobUsers& users);
+Result<void> check_live_blobs(store::LogStore& store, const BlobUsers& users,
+                              const std::atomic<bool>* stops = nullptr);
 
 }  // namespace dove::programs

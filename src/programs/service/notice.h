@@ -23,6 +23,8 @@ class ServiceNotice {
   // allows: it says, once, through `alive` and on this loop, that what it looked at gets on.
   using Look = std::function<void(std::function<void()> alive)>;
   void ready(const std::string& status, Look look);
+  // Another line for people.
+  void status(const std::string& status) { tell("STATUS=" + status); }
   void stopping();
 
   std::int64_t watchdog_us() const { return watchdog_us_; }  // 0: nobody watches

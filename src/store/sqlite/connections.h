@@ -7,7 +7,7 @@
 #include <mutex>
 #include <utility>
 
-#include "store/sqlite/chain.h"
+#include "store/chain/chain.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/directory.h"
 #include "store/sqlite/head_file.h"

@@ -1,7 +1,7 @@
 #include "store/sqlite/head_file.h"
 
+#include "store/chain/chain.h"
 #include "store/sqlite/bed_for_test.h"
-#include "store/sqlite/chain.h"
 
 namespace dove::store {
 namespace {

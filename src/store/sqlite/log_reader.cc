@@ -2,27 +2,13 @@
 
 #include <fmt/format.h>
 
-#include "codec/record.h"
-#include "store/sqlite/record_columns.h"
-
 namespace dove::store {
 namespace {
 
-Error damaged(std::uint64_t seq, std::string_view what) {
-  return Error{ErrorKind::kCorrupt, "log_corrupt",
-               fmt::format("record {} of the log: {}; nothing was dropped: restore the data "
-                           "directory from a backup, see docs/operate/recovery.md, and compare "
-                           "with `dove replay --verify`",
-                           seq, what),
-               fmt::format("seq {}", seq)};
-}
+constexpr char kRemedy[] = "restore the data directory from a backup";
 
-// Nothing is wrong with it but that it is read by an older program.
-Error unreadable(std::uint64_t seq, const Error& error) {
-  if (error.code != "record_newer") return damaged(seq, error.message);
-  return Error{ErrorKind::kConflict, error.code,
-               fmt::format("record {} of the log: {}", seq, error.message),
-               fmt::format("seq {}", seq)};
+Error damaged(std::uint64_t seq, std::string_view what) {
+  return LinkReader(kRemedy).damaged(seq, what);
 }
 
 BatchHeader header_at(const Statement& row) {
@@ -96,6 +82,8 @@ Result<StoredHead> read_head(Database& database) {
   return head;
 }
 
+LogReader::LogReader(Database& database) : database_(database), links_(kRemedy) {}
+
 Result<void> LogReader::read(Seq after, const std::function<bool(const Batch&)>& visit) {
   TRY_ASSIGN(Transaction transaction, Transaction::begin(database_, Transaction::Kind::kRead));
   TRY_ASSIGN(const Anchor anchor, read_anchor(database_));
@@ -124,14 +112,14 @@ Result<void> LogReader::run(const Anchor& anchor, Seq after,
     TRY_ASSIGN(first, batch_of(Seq{after.value + 1}));
   }
   TRY(seek(anchor, first));
-  if (seq_ > after.value) return damaged(after.value + 1, "a column of its row was changed");
+  if (links_.seq() > after) return damaged(after.value + 1, "a column of its row was changed");
   TRY_ASSIGN(Statement batches,
              database_.prepare(std::string(kBatchColumns) + "WHERE batch >= ? ORDER BY batch"));
   batches.bind(1, first.value);
   TRY_ASSIGN(Statement records,
              database_.prepare("SELECT seq, batch, is_decision, kind, job, node, body, chain "
                                "FROM records WHERE seq > ? ORDER BY seq"));
-  records.bind(1, seq_);
+  records.bind(1, links_.seq().value);
   for (;;) {
     TRY_ASSIGN(const bool row, batches.step());
     if (!row) break;
@@ -158,83 +146,47 @@ Result<void> LogReader::load_snapshot_chains() {
   }
 }
 
-// Puts chain_, seq_ and batch_ where the row before batch `first` left them.
+// Puts links_ where the row before batch `first` left it.
 Result<void> LogReader::seek(const Anchor& anchor, BatchNumber first) {
-  chain_ = anchor.chain;
-  seq_ = anchor.seq.value;
-  batch_ = anchor.batch.value;
+  links_.begin(anchor);
   if (first.value <= anchor.batch.value + 1) return {};
   TRY_ASSIGN(Statement before, database_.prepare(std::string(kBatchColumns) + "WHERE batch = ?"));
   before.bind(1, first.value - 1);
   TRY_ASSIGN(const bool found, before.step());
   const BatchHeader header = found ? header_at(before) : BatchHeader{};
-  if (!found) return damaged(seq_ + 1, fmt::format("batch {} is missing", first.value - 1));
-  chain_ = sha256_from(before.bytes(8));
-  seq_ = header.first_seq + header.events + header.decisions - 1;
-  batch_ = header.batch;
+  if (!found) {
+    return damaged(anchor.seq.value + 1, fmt::format("batch {} is missing", first.value - 1));
+  }
+  links_.begin({last_seq(header), BatchNumber{header.batch}, sha256_from(before.bytes(8))});
   return {};
 }
 
 Result<Batch> LogReader::next_batch(Statement& batches, Statement& records) {
-  const BatchHeader header = header_at(batches);
-  if (header.batch != batch_ + 1) {
-    return damaged(seq_ + 1, fmt::format("batch {} is missing", batch_ + 1));
+  TRY(links_.begin_batch(header_at(batches)));
+  while (links_.wants_record()) {
+    TRY_ASSIGN(const bool row, records.step());
+    if (!row) return links_.add(nullptr).error();
+    RecordRow record;
+    record.seq = records.unsigned_integer(0);
+    record.batch = records.unsigned_integer(1);
+    record.is_decision = records.integer(2) != 0;
+    record.kind = records.bytes(3);
+    record.job = records.unsigned_integer(4);
+    record.node = records.unsigned_integer(5);
+    record.body = records.bytes(6);
+    record.chain = records.bytes(7);
+    TRY(links_.add(&record));
   }
-  if (header.first_seq != seq_ + 1) {
-    return damaged(seq_ + 1, fmt::format("batch {} does not begin with it", header.batch));
-  }
-  Batch batch;
-  batch.number = BatchNumber{header.batch};
-  batch.epoch = Epoch{header.epoch};
-  batch.at = Instant{header.at_us};
-  batch.first_seq = Seq{header.first_seq};
-  batch.decisions_digest = header.decisions_digest;
-  batch.state_hash = header.state_hash;
-  chain_ = hasher_.link(chain_, header);
-  batch_ = header.batch;
-  for (std::uint64_t i = 0; i < header.events; ++i) TRY(next_record(records, batch, false));
-  for (std::uint64_t i = 0; i < header.decisions; ++i) TRY(next_record(records, batch, true));
-  if (bytes_of(chain_) != batches.bytes(8)) {
-    return damaged(seq_, fmt::format("the row of its batch {} was changed", header.batch));
-  }
+  TRY_ASSIGN(Batch batch, links_.end_batch(batches.bytes(8)));
   TRY(check_against_snapshots());
   return batch;
 }
 
-Result<void> LogReader::next_record(Statement& records, Batch& batch, bool is_decision) {
-  TRY_ASSIGN(const bool row, records.step());
-  const std::uint64_t seq = seq_ + 1;
-  if (!row || records.unsigned_integer(0) != seq) return damaged(seq, "it is missing");
-  const std::string_view body = records.bytes(6);
-  chain_ = hasher_.link(chain_, seq, is_decision, body);
-  seq_ = seq;
-  if (bytes_of(chain_) != records.bytes(7)) {
-    return damaged(seq, fmt::format("it, or the row of its batch {}, was changed", batch_));
-  }
-  RecordColumns columns;
-  if (is_decision) {
-    auto decision = codec::decode_decision(body);
-    if (!decision.ok()) return unreadable(seq, decision.error());
-    columns = columns_of(*decision);
-    batch.decisions.push_back(std::move(decision).value());
-  } else {
-    auto event = codec::decode_event(body);
-    if (!event.ok()) return unreadable(seq, event.error());
-    columns = columns_of(event->event);
-    batch.events.push_back(std::move(event).value());
-  }
-  const bool same =
-      records.unsigned_integer(1) == batch_ && records.integer(2) == (is_decision ? 1 : 0) &&
-      records.bytes(3) == columns.kind && records.unsigned_integer(4) == columns.job.value_or(0) &&
-      records.unsigned_integer(5) == columns.node.value_or(0);
-  if (!same) return damaged(seq, "a column of its row was changed");
-  return {};
-}
-
 Result<void> LogReader::check_against_snapshots() {
-  const auto anchor = snapshot_chains_.find(seq_);
-  if (anchor == snapshot_chains_.end() || anchor->second == chain_) return {};
-  return damaged(seq_, "the log up to here is not the one that the snapshot of it was made of");
+  const auto anchor = snapshot_chains_.find(links_.seq().value);
+  if (anchor == snapshot_chains_.end() || anchor->second == links_.chain()) return {};
+  return damaged(links_.seq().value,
+                 "the log up to here is not the one that the snapshot of it was made of");
 }
 
 }  // namespace dove::store

@@ -6,11 +6,10 @@
 #include <csignal>
 #include <filesystem>
 
-#include "codec/record.h"
 #include "store/append_check.h"
+#include "store/chain/links.h"
 #include "store/sqlite/connections.h"
 #include "store/sqlite/log_reader.h"
-#include "store/sqlite/record_columns.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/terms.h"
 
@@ -37,6 +36,15 @@ bool was_used(const std::string& path) {
   return !failed && bytes > 0;
 }
 
+Error shared_log(const std::string& directory) {
+  return {
+      ErrorKind::kConflict, "shared_log",
+      fmt::format("the log of {} lies in PostgreSQL: start the server with --store URL; back it "
+                  "up and read it with PostgreSQL's own programs (docs/operate/standby.md)",
+                  directory),
+      directory};
+}
+
 Error read_only_error() {
   return {ErrorKind::kDenied, "read_only", "the log was opened for reading only", ""};
 }
@@ -54,6 +62,9 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::string& direct
                                                        const SqliteOptions& options) {
   static const bool ignored = std::signal(SIGXFSZ, SIG_IGN) != SIG_ERR;
   (void)ignored;
+  std::error_code failed;
+  if (std::filesystem::exists(directory + "/" + kSharedLogMark, failed))
+    return shared_log(directory);
   std::unique_ptr<SqliteStore> store(new SqliteStore(directory));
   switch (mode) {
     case OpenMode::kWrite:
@@ -157,45 +168,17 @@ Head SqliteStore::head() const {
 
 namespace {
 
-// Inserts the records of one batch, one link of the chain each.
-class RecordInserter {
- public:
-  RecordInserter(Statement& insert, Chain& hasher, Sha256& chain, const Batch& batch)
-      : insert_(insert), hasher_(hasher), chain_(chain), batch_(batch) {}
-
-  Result<void> run() {
-    for (const StampedEvent& event : batch_.events) TRY(add(event, columns_of(event.event), false));
-    for (const Decision& decision : batch_.decisions) {
-      TRY(add(decision, columns_of(decision), true));
-    }
-    return {};
-  }
-
- private:
-  template <class Record>
-  Result<void> add(const Record& record, const RecordColumns& columns, bool is_decision) {
-    const std::uint64_t seq = batch_.first_seq.value + added_++;
-    body_.clear();
-    codec::encode(record, body_);
-    chain_ = hasher_.link(chain_, seq, is_decision, body_);
-    insert_.bind(1, seq);
-    insert_.bind(2, batch_.number.value);
-    insert_.bind(3, std::int64_t{is_decision});
-    insert_.bind_text(4, columns.kind);
-    insert_.bind(5, columns.job);
-    insert_.bind(6, columns.node);
-    insert_.bind_blob(7, body_);
-    insert_.bind_blob(8, bytes_of(chain_));
-    return insert_.run();
-  }
-
-  Statement& insert_;
-  Chain& hasher_;
-  Sha256& chain_;
-  const Batch& batch_;
-  std::uint64_t added_ = 0;
-  std::string body_;
-};
+Result<void> insert_record(Statement& insert, const Batch& batch, const LinkedRecord& record) {
+  insert.bind(1, record.seq);
+  insert.bind(2, batch.number.value);
+  insert.bind(3, std::int64_t{record.is_decision});
+  insert.bind_text(4, record.columns.kind);
+  insert.bind(5, record.columns.job);
+  insert.bind(6, record.columns.node);
+  insert.bind_blob(7, record.body);
+  insert.bind_blob(8, record.chain);
+  return insert.run();
+}
 
 Result<void> insert_batch_row(Statement& insert, const BatchHeader& header, const Sha256& chain) {
   insert.bind(1, header.batch);
@@ -216,13 +199,12 @@ Result<void> SqliteStore::append(Epoch epoch, Seq expected_head, const Batch& ba
   std::lock_guard lock(writer_mutex_);
   TRY_ASSIGN(Writer * w, writer());
   TRY(check_append(head(), w->newest_epoch, epoch, expected_head, batch));
-  const BatchHeader header{batch.number.value,     batch.epoch.value,   batch.at.us,
-                           batch.first_seq.value,  batch.events.size(), batch.decisions.size(),
-                           batch.decisions_digest, batch.state_hash};
-  Sha256 chain = w->hasher.link(w->chain, header);
+  Sha256 chain = w->chain;
   TRY_ASSIGN(Transaction transaction, Transaction::begin(w->database, Transaction::Kind::kWrite));
-  TRY(RecordInserter(w->insert_record, w->hasher, chain, batch).run());
-  TRY(insert_batch_row(w->insert_batch, header, chain));
+  TRY(link_batch(w->hasher, chain, batch, [&](const LinkedRecord& record) {
+    return insert_record(w->insert_record, batch, record);
+  }));
+  TRY(insert_batch_row(w->insert_batch, header_of(batch), chain));
   for (const auto& [sha256, bytes] : batch.blobs) {
     w->upsert_blob.bind_text(1, sha256);
     w->upsert_blob.bind(2, batch.first_seq.value);

@@ -19,9 +19,14 @@
 #include <string>
 #include <vector>
 
+#include "store/log_auditor.h"
 #include "store/log_store.h"
 
 namespace dove::store {
+
+// A file of this name in a data directory says that the log lies in a database: there is none here,
+// and none is begun.
+constexpr char kSharedLogMark[] = "log_is_shared";
 
 enum class OpenMode { kWrite, kReadOnly };
 
@@ -31,12 +36,12 @@ struct SqliteOptions {
   bool verifies_tail = true;
 };
 
-class SqliteStore : public LogStore, public LogKeeper {
+class SqliteStore : public LogStore, public LogKeeper, public LogAuditor {
  public:
   // kWrite creates what is missing and holds the directory until destroyed. Errors: kConflict
-  // `data_in_use`, `data_newer` or `record_newer`, kDenied `data_not_accessible`, kCorrupt
-  // `log_corrupt` (names the seq), `data_damaged`, or `log_behind` or `wal_missing` (head_file.h),
-  // kNotFound (`data_missing`, `data_empty`) when read-only.
+  // `data_in_use`, `data_newer`, `record_newer` or `shared_log`, kDenied `data_not_accessible`,
+  // kCorrupt `log_corrupt` (names the seq), `data_damaged`, or `log_behind` or `wal_missing`
+  // (head_file.h), kNotFound (`data_missing`, `data_empty`) when read-only.
   static Result<std::unique_ptr<SqliteStore>> open(const std::string& directory, OpenMode mode,
                                                    const SqliteOptions& options = {});
   ~SqliteStore() override;
@@ -57,15 +62,9 @@ class SqliteStore : public LogStore, public LogKeeper {
   // next call. The last batch always stays.
   Result<void> forget_before(Seq before, const std::vector<std::string>& blobs_in_use) override;
 
-  // Reads every record kept and the snapshot that counts; the first damage found. Once `stops` is
-  // true it ends early, and so does damages().
-  Result<void> verify(const std::atomic<bool>* stops = nullptr);
-  // Every snapshot and blob that is not what was written, each an error with the remedy, whose
-  // `field` is "blob SHA-256" or "snapshot SEQ".
-  Result<std::vector<Error>> damages(const std::atomic<bool>* stops = nullptr);
-  // Keeps what is left of a damaged blob under another name, so that it is not read any more. One
-  // that was stored anew since stays.
-  Result<void> set_aside(const std::string& sha256);
+  Result<void> verify(const std::atomic<bool>* stops = nullptr) override;
+  Result<std::vector<Error>> damages(const std::atomic<bool>* stops = nullptr) override;
+  Result<void> set_aside(const std::string& sha256) override;
   // The last record that retention dropped; read() from here on.
   Result<Seq> forgotten_through();
 

@@ -1,4 +1,4 @@
-#include "store/sqlite/chain.h"
+#include "store/chain/chain.h"
 
 #include <openssl/evp.h>
 

@@ -1,4 +1,4 @@
-// Chain: SHA-256 over the log, each link over the one before it. Internal to store/sqlite.
+// Chain: SHA-256 over the log, each link over the one before it. For the stores that keep one.
 //
 // A batch adds one link for its header and one for each of its records, so a changed, missing or
 // exchanged row breaks it at that row. One thread; fails only by ending the process.

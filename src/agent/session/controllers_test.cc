@@ -1,0 +1,112 @@
+// An agent that knows two controllers: whom it asks, and what it takes for proof
+// (docs/decisions/0002-fence.md).
+#include "agent/session/session_test_bed.h"
+
+namespace dove::agent {
+namespace {
+
+class ControllersTest : public SessionTestBed {
+ protected:
+  ControllersTest() : second_(loop_) {
+    options_.other_controllers = {{false, "127.0.0.1", second_.port(), ""}};
+    stand_by(second_);
+  }
+  static void stand_by(ScriptedController& controller) {
+    controller.sync_status = 503;
+    controller.unavailable = "not_leader";
+  }
+  bool passes(std::int64_t us) {
+    const std::int64_t begun_us = telemetry::monotonic_us();
+    return until([&] { return telemetry::monotonic_us() > begun_us + us; });
+  }
+
+  ScriptedController second_;
+};
+
+TEST_F(ControllersTest, TriesAllUntilOneLeads) {
+  stand_by(controller_);
+  make_agent();
+  ASSERT_TRUE(until([&] { return controller_.syncs.size() >= 2 && second_.syncs.size() >= 2; }));
+  EXPECT_TRUE(renewals_.empty());
+  second_.sync_status = 200;
+  ASSERT_TRUE(until([&] { return second_.streams == 1; }));
+  EXPECT_FALSE(agent_->refused().has_value());
+}
+
+TEST_F(ControllersTest, ItsTasksLiveOnWhileAnotherTakesOver) {
+  connect_agent();
+  controller_.kill();
+  ASSERT_TRUE(until([&] { return second_.syncs.size() >= 2; }));
+  const std::size_t before = renewals_.size();
+  ASSERT_TRUE(until([&] { return renewals_.size() >= before + 3; }));
+  second_.sync_status = 200;
+  ASSERT_TRUE(until([&] { return second_.streams == 1; }));
+}
+
+// The leader saw a break, and counts on the fence; that a standby answers changes nothing.
+TEST_F(ControllersTest, WhatAStandbySaysAfterABreakIsNoProof) {
+  connect_agent();
+  controller_.sync_status = 503;
+  controller_.unavailable = "stopping";
+  controller_.drop();
+  ASSERT_TRUE(until([&] { return second_.syncs.size() >= 1; }));
+  const std::size_t before = renewals_.size();
+  ASSERT_TRUE(passes(3 * controller_.fence_us));
+  ASSERT_TRUE(until([&] { return second_.syncs.size() >= 3; }));
+  EXPECT_EQ(renewals_.size(), before);
+}
+
+// Nor is it that the standby's process is down.
+TEST_F(ControllersTest, ARefusedConnectionAtAnotherControllerIsNoProof) {
+  connect_agent();
+  second_.kill();
+  controller_.sync_status = 503;
+  controller_.unavailable = "stopping";
+  controller_.drop();
+  ASSERT_TRUE(until([&] { return controller_.syncs.size() >= 2; }));
+  const std::size_t before = renewals_.size();
+  ASSERT_TRUE(passes(3 * controller_.fence_us));
+  ASSERT_TRUE(until([&] { return controller_.syncs.size() >= 4; }));
+  EXPECT_EQ(renewals_.size(), before);
+}
+
+// It decides nothing while it is silent, and to close its stream would be a break.
+TEST_F(ControllersTest, ALeaderWithoutItsLeaseIsTakenForSilent) {
+  connect_agent();
+  controller_.sync_status = controller_.report_status = 503;
+  controller_.unavailable = "lease_over";
+  ASSERT_TRUE(until([&] { return second_.syncs.size() >= 2; }));
+  EXPECT_EQ(controller_.streams_closed, 0);
+  const std::size_t before = renewals_.size();
+  ASSERT_TRUE(until([&] { return renewals_.size() >= before + 3; }));
+  controller_.sync_status = controller_.report_status = 200;  // it could renew its lease after all
+  ASSERT_TRUE(until([&] { return controller_.streams == 2; }));
+}
+
+// The next leader may have begun soon after the last answer of the one before it, and counts from
+// there: what is refused later does not lengthen the grace.
+TEST_F(ControllersTest, AnOutageCountsFromTheLastAnswer) {
+  controller_.grace_us = 50'000;
+  controller_.outage_grace_us = 400'000;
+  connect_agent();
+  controller_.kill();
+  const std::int64_t down_at_us = telemetry::monotonic_us();
+  ASSERT_TRUE(passes(1'000'000));
+  EXPECT_GT(renewals_.back(), down_at_us + 200'000);
+  EXPECT_LT(renewals_.back(), down_at_us + 400'000 + controller_.fence_us + 50'000);
+}
+
+TEST_F(ControllersTest, ARestartedAgentKnowsWhoLed) {
+  stand_by(controller_);
+  second_.sync_status = 200;
+  make_agent();
+  ASSERT_TRUE(until([&] { return second_.streams == 1; }));
+  stop_agent();
+  const std::size_t asked = controller_.syncs.size();
+  restart_agent();
+  ASSERT_TRUE(until([&] { return second_.streams == 2; }));
+  EXPECT_EQ(controller_.syncs.size(), asked);
+}
+
+}  // namespace
+}  // namespace dove::agent

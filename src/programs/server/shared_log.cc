@@ -1,0 +1,86 @@
+#include "programs/server/shared_log.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "files/text_file.h"
+#include "store/sqlite/sqlite_store.h"
+#include "wire/secret.h"
+
+namespace dove::programs {
+namespace {
+
+constexpr std::size_t kFileBytesMax = 64 << 10;
+
+// "" where one is missing.
+std::string keys_digest(const std::string& data_dir) {
+  const std::string secret = files::text_or_empty(data_dir + "/secret", kFileBytesMax);
+  const std::string identity = files::text_or_empty(data_dir + "/identity.pem", kFileBytesMax);
+  if (secret.empty() || identity.empty()) return "";
+  return wire::sha256_hex("dove keys\n" + secret + "\n" + identity);
+}
+
+Error keys_differ(const std::string& data_dir) {
+  return {ErrorKind::kConflict, "keys_differ",
+          fmt::format("{} does not hold the keys of the controllers that share this log: copy "
+                      "secret, token, identity.pem, ssh_gateway_token and ca.* from the data "
+                      "directory of one of them (docs/operate/standby.md)",
+                      data_dir),
+          data_dir};
+}
+
+std::string host_name() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
+}
+
+bool is_anywhere(const std::string& host) { return host == "0.0.0.0" || host == "::"; }
+
+}  // namespace
+
+std::string name_of_this(const ServerSettings& settings) {
+  return fmt::format("{}:{}", host_name(), settings.port);
+}
+
+std::string url_of(const ServerSettings& settings, std::uint16_t port) {
+  if (!settings.advertised.empty()) return settings.advertised;
+  std::string host = settings.host;
+  if (is_anywhere(host)) host = settings.store.empty() ? "127.0.0.1" : host_name();
+  return fmt::format("{}://{}:{}", settings.tls.on ? "https" : "http", host, port);
+}
+
+Result<std::unique_ptr<store::PostgresStore>> open_shared(const ServerSettings& settings) {
+  const std::string data = settings.data_dir;
+  if (access((data + "/log.sqlite").c_str(), F_OK) == 0) {
+    return Error{ErrorKind::kConflict, "log_is_here",
+                 fmt::format("{} holds a log already, which --store would leave behind: give "
+                             "another directory with --data, or start without --store",
+                             data),
+                 data};
+  }
+  store::PostgresOptions options;
+  options.url = settings.store;
+  options.leads_at = url_of(settings, settings.port);
+  options.lease_us = settings.lease_us;
+  TRY_ASSIGN(auto store, store::PostgresStore::open(std::move(options)));
+  TRY_ASSIGN(const std::string keys, store->agreed_keys(""));
+  if (!keys.empty() && keys != keys_digest(data)) {
+    return keys_differ(data);
+  }
+  // An authority is made where there is none, but only by the first.
+  const bool has_authority = access((data + "/ca.pem").c_str(), F_OK) == 0;
+  if (!keys.empty() && settings.tls.on && !has_authority) return keys_differ(data);
+  TRY(files::write_atomically(data + "/" + store::kSharedLogMark, "", 0644));
+  return store;
+}
+
+Result<void> agree_on_keys(store::PostgresStore& store, const std::string& data_dir) {
+  const std::string mine = keys_digest(data_dir);
+  TRY_ASSIGN(const std::string keys, store.agreed_keys(mine));
+  if (keys != mine) return keys_differ(data_dir);
+  return {};
+}
+
+}  // namespace dove::programs

@@ -1,0 +1,25 @@
+// The log that several controllers share: how it is opened, and what they must have in common.
+//
+// Their data directories hold the same keys (secret, identity.pem): with others a controller could
+// not verify what agents and people show. The log remembers a digest of them, so that a wrong
+// directory is found at its start and not when it is to take over.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "programs/server/server_settings.h"
+#include "store/postgres/postgres_store.h"
+
+namespace dove::programs {
+
+// Waits for nobody: `store_unreachable` is for the caller. `keys_differ` names the files.
+Result<std::unique_ptr<store::PostgresStore>> open_shared(const ServerSettings& settings);
+// The first controller's keys become those of the log. REQUIRES: the data directory is complete.
+Result<void> agree_on_keys(store::PostgresStore& store, const std::string& data_dir);
+// "gpu-head:7717", for people.
+std::string name_of_this(const ServerSettings& settings);
+// Where the API is when it listens on `port`.
+std::string url_of(const ServerSettings& settings, std::uint16_t port);
+
+}  // namespace dove::programs

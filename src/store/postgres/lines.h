@@ -1,0 +1,55 @@
+// The connections of a PostgresStore: one writer, and others lent one at a time. Internal.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "store/postgres/connection.h"
+#include "store/postgres/log_tables.h"
+#include "store/postgres/postgres_store.h"
+
+namespace dove::store {
+
+constexpr char kWriterName[] = "dove writer";
+
+// Guarded by PostgresStore::writer_mutex_.
+struct PostgresStore::Writer {
+  Connection connection;
+  Chain hasher;
+  Sha256 chain{};
+  Epoch newest_epoch;
+
+  explicit Writer(Connection opened) : connection(std::move(opened)) {}
+};
+
+// Gives its connection back when it goes, unless that is over.
+class PostgresStore::Lent {
+ public:
+  Lent(PostgresStore& store, std::unique_ptr<Connection> connection)
+      : store_(&store), connection_(std::move(connection)) {}
+  Lent(Lent&& other) noexcept = default;
+  Lent& operator=(Lent&&) = delete;
+  ~Lent() {
+    if (connection_ == nullptr || connection_->is_over()) return;
+    std::lock_guard lock(store_->state_mutex_);
+    store_->idle_.push_back(std::move(connection_));
+  }
+  Connection& operator*() { return *connection_; }
+  Connection* operator->() { return connection_.get(); }
+
+ private:
+  PostgresStore* store_;
+  std::unique_ptr<Connection> connection_;
+};
+
+inline Error pg_blob_damaged(const std::string& sha256) {
+  return {ErrorKind::kCorrupt, "blob_damaged",
+          "blob " + sha256 +
+              " in the table dove.blobs was changed: restore the database from a backup, see "
+              "docs/operate/recovery.md",
+          "blob " + sha256};
+}
+
+}  // namespace dove::store

@@ -1,0 +1,50 @@
+// LogTables: the log in the tables of one connection, verified while it is read. Internal to
+// store/postgres.
+//
+// Slice by slice, a transaction for each, so that no long one keeps the database from cleaning up.
+// One thread.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "store/chain/links.h"
+#include "store/log_store.h"
+#include "store/postgres/connection.h"
+
+namespace dove::store {
+
+struct PgHead {
+  Head head;
+  Sha256 chain{};
+};
+
+class LogTables {
+ public:
+  explicit LogTables(Connection& connection);
+
+  Result<Anchor> anchor();
+  // The last batch, or of the anchor without one. kCorrupt when its records are missing.
+  Result<PgHead> head();
+  // As LogStore::read(): what was there when it began. `chain`: that of record `after`, as it was
+  // read before; kConflict `log_rewound` when the log does not go on from it.
+  Result<void> read(Seq after, const std::optional<Sha256>& chain,
+                    const std::function<bool(const Batch&)>& visit);
+  // The last record that read() gave, and its chain; no record: nothing was read.
+  Seq last_read() const { return links_.seq(); }
+  const Sha256& last_chain() const { return links_.chain(); }
+
+ private:
+  struct Slice;
+  Result<Slice> slice(Seq end);
+  Result<void> check_goes_on(Seq after, const Sha256& chain);
+  Result<void> seek(const Anchor& anchor, Seq after);
+  Result<void> check_against_snapshot(const Rows& snapshots);
+  Result<Batch> next_batch(const Slice& slice, int batch, int& record);
+
+  Connection& connection_;
+  LinkReader links_;
+  bool is_placed_ = false;  // links_ is where the next slice begins
+};
+
+}  // namespace dove::store

@@ -1,0 +1,365 @@
+#include "store/postgres/postgres_store.h"
+
+#include <fmt/format.h>
+#include <libpq-fe.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "store/append_check.h"
+#include "store/postgres/lines.h"
+#include "store/postgres/schema.h"
+
+namespace dove::store {
+namespace {
+
+constexpr std::chrono::seconds kAppendPatience{10};
+constexpr std::chrono::seconds kReadPatience{60};
+constexpr std::chrono::seconds kSlicePatience{10};
+constexpr std::chrono::seconds kBlobPatience{1};
+constexpr std::chrono::seconds kLeasePatience{2};
+
+// What libpq says of a URL that it cannot read may hold the password.
+Result<void> check_url(const std::string& url) {
+  const bool is_url = url.starts_with("postgres://") || url.starts_with("postgresql://");
+  PQconninfoOption* read = is_url ? PQconninfoParse(url.c_str(), nullptr) : nullptr;
+  PQconninfoFree(read);
+  if (read != nullptr) return {};
+  return Error{ErrorKind::kInvalid, "bad_store",
+               "the store is no URL of PostgreSQL: write postgres://USER@HOST,HOST/DATABASE, with "
+               "the password in the file that PGPASSFILE names",
+               "store"};
+}
+
+struct Prepared {
+  const char* name;
+  const char* sql;
+};
+constexpr Prepared kStatements[] = {
+    {"begin", "BEGIN"},
+    {"hold", "SELECT hold_epoch($1, $2)"},
+    {"batch", "INSERT INTO batches VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"},
+    {"record", "INSERT INTO records VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"},
+    {"blob",
+     "INSERT INTO blobs VALUES ($1, $2, $3) ON CONFLICT (sha256) DO UPDATE SET seq = excluded.seq, "
+     "bytes = excluded.bytes"},
+    {"notify", "NOTIFY dove_log"},
+    {"commit", "COMMIT"},
+};
+
+}  // namespace
+
+PostgresStore::PostgresStore(PostgresOptions options) : options_(std::move(options)) {}
+
+PostgresStore::~PostgresStore() { release(); }
+
+Result<std::unique_ptr<PostgresStore>> PostgresStore::open(PostgresOptions options) {
+  TRY(check_url(options.url));
+  std::unique_ptr<PostgresStore> store(new PostgresStore(std::move(options)));
+  TRY_ASSIGN(Lent line, store->lend());
+  TRY(make_schema(*line));
+  TRY_ASSIGN(const PgHead stored, LogTables(*line).head());
+  store->head_ = stored.head;
+  return store;
+}
+
+Result<PostgresStore::Lent> PostgresStore::lend() {
+  {
+    std::lock_guard lock(state_mutex_);
+    if (!idle_.empty()) {
+      auto line = std::move(idle_.back());
+      idle_.pop_back();
+      return Lent(*this, std::move(line));
+    }
+  }
+  TRY_ASSIGN(Connection opened, Connection::open({options_.url, "dove reader", kReadPatience}));
+  return Lent(*this, std::make_unique<Connection>(std::move(opened)));
+}
+
+// A connection may have been lost since it was used: then those that wait are dropped.
+Result<PostgresStore::Lent> PostgresStore::lend_alive() {
+  for (;;) {
+    TRY_ASSIGN(Lent line, lend());
+    if (line->execute("SELECT 1").ok()) return line;
+    std::lock_guard lock(state_mutex_);
+    if (idle_.empty()) break;
+    idle_.clear();
+  }
+  return lend();
+}
+
+Head PostgresStore::head() const {
+  std::lock_guard lock(state_mutex_);
+  return head_;
+}
+
+Result<void> PostgresStore::open_writer() {
+  if (writer_ != nullptr && !writer_->connection.is_over()) return {};
+  writer_.reset();
+  TRY_ASSIGN(Connection opened, Connection::open({options_.url, kWriterName, kAppendPatience}));
+  auto w = std::make_unique<Writer>(std::move(opened));
+  for (const Prepared& one : kStatements) TRY(w->connection.prepare(one.name, one.sql));
+  writer_ = std::move(w);
+  return {};
+}
+
+namespace {
+
+Result<void> send_batch(Connection& line, Chain& hasher, Sha256& chain, const Batch& batch) {
+  TRY(line.send("begin"));
+  TRY(line.send("hold", Params().add(batch.epoch.value).add(batch.number.value - 1)));
+  TRY(link_batch(hasher, chain, batch, [&](const LinkedRecord& record) {
+    return line.send("record", Params()
+                                   .add(record.seq)
+                                   .add(batch.number.value)
+                                   .add(std::int64_t{record.is_decision})
+                                   .text(record.columns.kind)
+                                   .add(record.columns.job)
+                                   .add(record.columns.node)
+                                   .bytes(record.body)
+                                   .bytes(record.chain));
+  }));
+  const BatchHeader header = header_of(batch);
+  TRY(line.send("batch", Params()
+                             .add(header.batch)
+                             .add(header.epoch)
+                             .add(header.at_us)
+                             .add(header.first_seq)
+                             .add(header.events)
+                             .add(header.decisions)
+                             .add(header.decisions_digest)
+                             .add(header.state_hash)
+                             .bytes(bytes_of(chain))));
+  for (const auto& [sha256, bytes] : batch.blobs) {
+    TRY(line.send("blob", Params().text(sha256).add(header.first_seq).bytes(bytes)));
+  }
+  TRY(line.send("notify"));
+  return line.send("commit");
+}
+
+}  // namespace
+
+Result<void> PostgresStore::append(Epoch epoch, Seq expected_head, const Batch& batch) {
+  std::lock_guard lock(writer_mutex_);
+  const Epoch newest = writer_ == nullptr ? Epoch{} : writer_->newest_epoch;
+  TRY(check_append(head(), newest, epoch, expected_head, batch));
+  Connection& line = writer_->connection;
+  TRY(line.begin_pipeline());
+  Sha256 chain = writer_->chain;
+  const Result<void> sent = send_batch(line, writer_->hasher, chain, batch);
+  const Result<void> done = sent.ok() ? line.finish_pipeline() : sent;
+  if (line.is_over()) return commit_unknown(done.error().message);
+  if (!done.ok()) {
+    TRY(line.execute("ROLLBACK"));
+    return done;
+  }
+  if (const std::string warning = line.take_warning(); !warning.empty()) {
+    return commit_unknown(warning);
+  }
+  writer_->chain = chain;
+  std::lock_guard state_lock(state_mutex_);
+  head_ = Head{last_seq(batch), batch.number, batch.epoch, batch.at, hex_of(chain)};
+  return {};
+}
+
+std::optional<Sha256> PostgresStore::chain_at(Seq seq) const {
+  std::lock_guard lock(state_mutex_);
+  if (!seq || seq != read_to_) return std::nullopt;
+  return read_chain_;
+}
+
+Result<void> PostgresStore::read(Seq after, const std::function<bool(const Batch&)>& visit) {
+  TRY_ASSIGN(Lent line, lend_alive());
+  line->be_patient(kSlicePatience);
+  LogTables tables(*line);
+  const Result<void> done = tables.read(after, chain_at(after), visit);
+  line->be_patient(kReadPatience);
+  std::lock_guard lock(state_mutex_);
+  if (tables.last_read() > read_to_) {
+    read_to_ = tables.last_read();
+    read_chain_ = tables.last_chain();
+  }
+  return done;
+}
+
+// For whoever must not wait: a connection that was lost since it was used is tried anew, once.
+Result<Rows> PostgresStore::blob_rows(const std::string& sha256) {
+  for (bool last = false;; last = true) {
+    TRY_ASSIGN(Lent line, lend());
+    line->be_patient(kBlobPatience);
+    Result<Rows> rows =
+        line->run("SELECT bytes FROM blobs WHERE sha256 = $1", Params().text(sha256));
+    line->be_patient(kReadPatience);
+    if (rows.ok() || last || !line->is_over()) return rows;
+    std::lock_guard lock(state_mutex_);
+    idle_.clear();
+  }
+}
+
+Result<std::optional<std::string>> PostgresStore::blob(const std::string& sha256) {
+  TRY_ASSIGN(const Rows rows, blob_rows(sha256));
+  if (rows.size() == 0) return std::optional<std::string>();
+  std::string bytes(rows.bytes(0, 0));
+  if (hex_of(Chain().of(bytes)) != sha256) return pg_blob_damaged(sha256);
+  return std::optional<std::string>(std::move(bytes));
+}
+
+// -- terms ---------------------------------------------------------------------------------------
+
+namespace {
+
+Error lease_held(std::string_view holder, std::int64_t left_us) {
+  return {ErrorKind::kConflict, "lease_held",
+          fmt::format("{} leads; its lease lasts for another {} ms unless it is renewed", holder,
+                      left_us / 1000),
+          ""};
+}
+
+}  // namespace
+
+Result<Epoch> PostgresStore::begin_epoch(const std::string& holder) {
+  std::lock_guard lock(writer_mutex_);
+  // Who only waits for its turn must not hold up the leader's appends by a lock.
+  TRY_ASSIGN(const LeaderSeen now, leader());
+  if (now.left_us > 0 && now.epoch != epoch()) return lease_held(now.holder, now.left_us);
+  TRY(open_writer());
+  Connection& line = writer_->connection;
+  TRY_ASSIGN(PgTransaction transaction, PgTransaction::begin(line, "BEGIN"));
+  TRY(line.execute("SET LOCAL lock_timeout = 500"));
+  const Result<Rows> found = line.run(
+      "SELECT epoch, holder, (extract(epoch FROM until - clock_timestamp()) * 1000000)::bigint "
+      "FROM leader WHERE id = 1 FOR UPDATE");
+  if (!found.ok()) {
+    end_other_writers();
+    return found.error();
+  }
+  const std::uint64_t newest = found->unsigned_integer(0, 0);
+  const bool is_ours = newest == writer_->newest_epoch.value && newest > 0;
+  if (!is_ours && found->integer(0, 2) > 0) {
+    return lease_held(found->bytes(0, 1), found->integer(0, 2));
+  }
+  const Epoch epoch{newest + 1};
+  TRY_ASSIGN(const PgHead stored, LogTables(line).head());
+  TRY(line.run("INSERT INTO epochs VALUES ($1, $2, $3)",
+               Params().add(epoch.value).text(holder).add(stored.head.seq.value)));
+  TRY(line.run(
+      "UPDATE leader SET epoch = $1, holder = $2, url = $3, "
+      "until = clock_timestamp() + $4 * interval '1 microsecond'",
+      Params().add(epoch.value).text(holder).text(options_.leads_at).add(options_.lease_us)));
+  TRY(line.execute("NOTIFY dove_log"));
+  TRY(transaction.commit());
+  writer_->newest_epoch = epoch;
+  writer_->chain = stored.chain;
+  std::lock_guard state_lock(state_mutex_);
+  head_ = stored.head;
+  epoch_ = epoch;
+  return epoch;
+}
+
+void PostgresStore::end_other_writers() {
+  const Result<LeaderSeen> seen = leader();
+  if (!seen.ok() || seen->left_us > 0) return;
+  Result<Lent> line = lend_alive();
+  if (!line.ok()) return;
+  (void)(*line)->run(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
+      "AND usename = current_user AND application_name = $1 AND "
+      "xact_start < clock_timestamp() - interval '400 milliseconds' AND wait_event_type = 'Client'",
+      Params().text(kWriterName));
+}
+
+Result<LeaderSeen> PostgresStore::leader() {
+  TRY_ASSIGN(Lent line, lend_alive());
+  TRY_ASSIGN(
+      const Rows rows,
+      line->run("SELECT epoch, holder, url, greatest(0, "
+                "(extract(epoch FROM until - clock_timestamp()) * 1000000)::bigint), "
+                "coalesce((SELECT max(seq) FROM records), (SELECT number FROM meta WHERE key = "
+                "'anchor_seq')) FROM leader WHERE id = 1"));
+  if (rows.size() != 1) {
+    return Error{ErrorKind::kCorrupt, "store_damaged", "the row of dove.leader is missing", ""};
+  }
+  return LeaderSeen{Epoch{rows.unsigned_integer(0, 0)}, std::string(rows.bytes(0, 1)),
+                    std::string(rows.bytes(0, 2)), rows.integer(0, 3),
+                    Seq{rows.unsigned_integer(0, 4)}};
+}
+
+Result<bool> PostgresStore::renew() {
+  std::lock_guard lock(lease_mutex_);
+  const std::uint64_t epoch = this->epoch().value;
+  if (lease_line_ == nullptr || lease_line_->is_over()) {
+    lease_line_.reset();
+    TRY_ASSIGN(Connection opened, Connection::open({options_.url, "dove lease", kLeasePatience}));
+    lease_line_ = std::make_unique<Connection>(std::move(opened));
+  }
+  lease_line_->take_warning();
+  TRY_ASSIGN(const Rows rows,
+             lease_line_->run("UPDATE leader SET until = clock_timestamp() + $2 * interval "
+                              "'1 microsecond' WHERE id = 1 AND epoch = $1 RETURNING epoch",
+                              Params().add(epoch).add(options_.lease_us)));
+  if (const std::string warning = lease_line_->take_warning(); !warning.empty()) {
+    return commit_unknown(warning);
+  }
+  return rows.size() == 1;
+}
+
+void PostgresStore::release() {
+  std::lock_guard lock(lease_mutex_);
+  std::uint64_t epoch = 0;
+  {
+    std::lock_guard state_lock(state_mutex_);
+    epoch = std::exchange(epoch_, Epoch{}).value;
+  }
+  if (epoch == 0) return;
+  if (lease_line_ == nullptr || lease_line_->is_over()) {
+    Result<Connection> opened = Connection::open({options_.url, "dove lease", kLeasePatience});
+    if (!opened.ok()) return;
+    lease_line_ = std::make_unique<Connection>(std::move(opened).value());
+  }
+  const Result<Rows> freed = lease_line_->run(
+      "UPDATE leader SET until = 'epoch' WHERE id = 1 AND epoch = $1", Params().add(epoch));
+  if (freed.ok()) (void)lease_line_->execute("NOTIFY dove_log");
+}
+
+Result<std::string> PostgresStore::agreed_keys(const std::string& mine) {
+  TRY_ASSIGN(Lent line, lend_alive());
+  if (!mine.empty()) {
+    TRY(line->run("INSERT INTO meta VALUES ('keys', NULL, $1) ON CONFLICT (key) DO NOTHING",
+                  Params().bytes(mine)));
+  }
+  TRY_ASSIGN(const Rows rows, line->run("SELECT bytes FROM meta WHERE key = 'keys'"));
+  return rows.size() == 0 ? std::string() : std::string(rows.bytes(0, 0));
+}
+
+void PostgresStore::wait_for_news(std::chrono::milliseconds at_most, int wakes) {
+  if (news_ == nullptr || news_->is_over()) {
+    Result<Connection> opened = Connection::open({options_.url, "dove standby", kReadPatience});
+    if (opened.ok() && opened->execute("LISTEN dove_log").ok()) {
+      news_ = std::make_unique<Connection>(std::move(opened).value());
+      return;  // what came before it listened is news, too
+    }
+    pollfd woken{wakes, POLLIN, 0};
+    ::poll(&woken, wakes < 0 ? 0 : 1, static_cast<int>(at_most.count()));
+    return;
+  }
+  (void)news_->wait_notified(at_most, wakes);
+}
+
+Result<std::optional<std::string>> PostgresStore::can_be_lost() {
+  TRY_ASSIGN(Lent line, lend_alive());
+  TRY_ASSIGN(const Rows rows, line->run("SELECT current_setting('fsync') = 'off', "
+                                        "current_setting('synchronous_standby_names') = ''"));
+  if (rows.integer(0, 0) != 0) {
+    return std::optional<std::string>(
+        "PostgreSQL runs with fsync=off: a power cut loses what was acknowledged");
+  }
+  if (rows.integer(0, 1) != 0) {
+    return std::optional<std::string>(
+        "PostgreSQL has no synchronous standby: what was acknowledged in the last moments is lost "
+        "with its machine");
+  }
+  return std::optional<std::string>();
+}
+
+}  // namespace dove::store

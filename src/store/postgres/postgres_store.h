@@ -1,0 +1,117 @@
+// PostgresStore: the log in a PostgreSQL database, for more than one controller.
+//
+// One transaction per append, in one go (pipeline mode); it begins by holding the row of the leader
+// and fails unless that says our epoch. The chain is that of store/sqlite. Controllers share the
+// database: one leads, the others read. Whoever leads has a lease, by the clock of the database:
+// begin_epoch() fails with kConflict `lease_held` while another's lasts. An append or a term whose
+// COMMIT was not answered, or was answered with a warning (it stopped waiting for its synchronous
+// standby), fails with kUnavailable `commit_unknown`: neither done nor not done, the term is over.
+//
+// Any thread may call anything, as LogStore says; appends and terms exclude each other, and
+// snapshots and retention use other connections. Every wait has a deadline.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/chain/chain.h"
+#include "store/log_auditor.h"
+#include "store/log_store.h"
+
+namespace dove::store {
+
+class Connection;
+class Rows;
+
+struct PostgresOptions {
+  std::string url;                    // postgres://HOST,HOST/DATABASE
+  std::string leads_at;               // where the leader's API is, for those who ask others
+  std::int64_t lease_us = 3'000'000;  // how long it lasts unless renewed
+};
+
+// Whose term it is, as of one instant of the database.
+struct LeaderSeen {
+  Epoch epoch;  // 0: nobody has led
+  std::string holder;
+  std::string url;
+  std::int64_t left_us;  // of the lease; 0: it is over
+  Seq head;              // of the log
+};
+
+class PostgresStore : public LogStore, public LogKeeper, public LogAuditor {
+ public:
+  // Creates the tables of an empty database. Errors: `bad_store` (the URL), `store_unreachable`,
+  // `store_denied`, `data_newer`.
+  static Result<std::unique_ptr<PostgresStore>> open(PostgresOptions options);
+  ~PostgresStore() override;  // gives the lease back
+
+  // After the last append or term here; reading does not move it.
+  Head head() const override;
+  Result<void> append(Epoch epoch, Seq expected_head, const Batch& batch) override;
+  // Also fails with kConflict `log_rewound`, when it is read on from where it was read to before
+  // and the database has another record there.
+  Result<void> read(Seq after, const std::function<bool(const Batch&)>& visit) override;
+  Result<std::optional<std::string>> blob(const std::string& sha256) override;
+
+  Result<Epoch> begin_epoch(const std::string& holder) override;
+  Result<void> put_snapshot(const Snapshot& snapshot) override;
+  Result<std::optional<Snapshot>> latest_snapshot() override;
+  Result<void> forget_before(Seq before, const std::vector<std::string>& blobs_in_use) override;
+
+  Result<void> verify(const std::atomic<bool>* stops = nullptr) override;
+  Result<std::vector<Error>> damages(const std::atomic<bool>* stops = nullptr) override;
+  Result<void> set_aside(const std::string& sha256) override;
+
+  // -- terms
+  Result<LeaderSeen> leader();
+  // The lease lasts from now on again; false: another term has begun. REQUIRES: begin_epoch().
+  Result<bool> renew();
+  // Others need not wait for its end. What cannot be reached is left: it ends by itself.
+  void release();
+  bool leads() const { return epoch().value != 0; }
+  // Something that all controllers of a log have in common: what the first one gave; with `mine`
+  // that is kept where there is none yet. "": nobody gave any.
+  Result<std::string> agreed_keys(const std::string& mine);
+  const PostgresOptions& options() const { return options_; }
+  // Waits until the log or the leader's row has changed, at most that long; `wakes`: readable to
+  // return early, -1: none. For one thread.
+  void wait_for_news(std::chrono::milliseconds at_most, int wakes);
+  // What an acknowledged write does not survive; none: it waits for a second machine.
+  Result<std::optional<std::string>> can_be_lost();
+
+ private:
+  struct Writer;
+  class Lent;
+  explicit PostgresStore(PostgresOptions options);
+
+  Epoch epoch() const;
+  Result<Lent> lend();
+  Result<Lent> lend_alive();
+  // That of the furthest record read.
+  std::optional<Sha256> chain_at(Seq seq) const;
+  Result<Rows> blob_rows(const std::string& sha256);
+  Result<void> open_writer();
+  // Those of a leader whose lease is over, and who still holds on to a transaction.
+  void end_other_writers();
+
+  PostgresOptions options_;
+  std::mutex writer_mutex_;  // held for each use of writer_
+  std::unique_ptr<Writer> writer_;
+  std::mutex lease_mutex_;  // of lease_line_
+  std::unique_ptr<Connection> lease_line_;
+  std::unique_ptr<Connection> news_;  // of the thread that waits for them
+  mutable std::mutex state_mutex_;    // of the rest
+  Head head_;
+  Epoch epoch_;  // ours, 0: none
+  Seq read_to_;  // the furthest record read, and its chain
+  Sha256 read_chain_{};
+  std::vector<std::unique_ptr<Connection>> idle_;
+};
+
+}  // namespace dove::store

@@ -1,0 +1,255 @@
+#include "store/postgres/postgres_store.h"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "codec/record_samples.h"
+#include "store/log_store_conformance.h"
+#include "store/postgres/server_for_test.h"
+
+namespace dove::store {
+namespace {
+
+const auto* const kEnvironment = testing::AddGlobalTestEnvironment(new PostgresEnvironment);
+
+Connection line_to(const std::string& url) {
+  auto line = Connection::open({url, "test", std::chrono::seconds(30)});
+  EXPECT_TRUE(line.ok()) << (line.ok() ? "" : line.error().message);
+  return std::move(line).value();
+}
+
+std::unique_ptr<PostgresStore> open(const std::string& url, const std::string& name = "http://a") {
+  auto store = PostgresStore::open({url, name});
+  EXPECT_TRUE(store.ok()) << (store.ok() ? "" : store.error().message);
+  return store.ok() ? std::move(store).value() : nullptr;
+}
+
+class PostgresHarness {
+ public:
+  PostgresHarness() : url_(PostgresServer::instance().new_database()) { reopen(); }
+  LogStore& log() { return *store_; }
+  LogKeeper& keeper() { return *store_; }
+  void reopen() {
+    store_.reset();
+    store_ = open(url_);
+  }
+  // As the database says it when a table cannot grow.
+  void set_full(bool full) {
+    Connection line = line_to(url_);
+    const Result<void> done = line.execute(
+        full ? "CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+               "RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$;"
+               "CREATE TRIGGER no_room BEFORE INSERT ON blobs EXECUTE FUNCTION no_room()"
+             : "DROP TRIGGER no_room ON blobs");
+    EXPECT_TRUE(done.ok()) << (done.ok() ? "" : done.error().message);
+  }
+
+ private:
+  std::string url_;
+  std::unique_ptr<PostgresStore> store_;
+};
+
+void append(PostgresStore& store, Epoch epoch, int events, int decisions) {
+  auto done =
+      store.append(epoch, store.head().seq, batch_after(store.head(), epoch, events, decisions));
+  ASSERT_TRUE(done.ok()) << done.error().message;
+}
+
+std::size_t batches_in(PostgresStore& store) {
+  std::size_t count = 0;
+  auto done = store.read(Seq{}, [&](const Batch&) { return ++count > 0; });
+  EXPECT_TRUE(done.ok()) << (done.ok() ? "" : done.error().message);
+  return count;
+}
+
+TEST(PostgresStore, EveryKindOfRecordComesBack) {
+  auto store = open(PostgresServer::instance().new_database());
+  const Epoch epoch = *store->begin_epoch("test");
+  Batch batch;
+  batch.number = BatchNumber{1};
+  batch.epoch = epoch;
+  batch.at = Instant{5};
+  batch.first_seq = Seq{1};
+  batch.events = codec::sample_events();
+  batch.decisions = codec::sample_decisions();
+  ASSERT_TRUE(store->append(epoch, Seq{}, batch).ok());
+  int batches = 0;
+  const auto done = store->read(Seq{}, [&](const Batch& got) {
+    expect_same(got, batch);
+    return ++batches > 0;
+  });
+  ASSERT_TRUE(done.ok()) << done.error().message;
+  EXPECT_EQ(batches, 1);
+  EXPECT_TRUE(store->verify().ok());
+  EXPECT_TRUE(store->damages()->empty());
+}
+
+TEST(PostgresStore, WhoeverLedBeforeWritesNothing) {
+  const std::string url = PostgresServer::instance().new_database();
+  auto first = open(url, "http://a");
+  auto second = open(url, "http://b");
+  const Epoch old_epoch = *first->begin_epoch("a");
+  append(*first, old_epoch, 1, 1);
+  const auto refused = second->begin_epoch("b");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, "lease_held");
+  EXPECT_EQ(second->leader()->url, "http://a");
+  Connection line = line_to(url);
+  ASSERT_TRUE(line.execute("UPDATE leader SET until = clock_timestamp()").ok());
+  const auto epoch = second->begin_epoch("b");
+  ASSERT_TRUE(epoch.ok()) << epoch.error().message;
+  EXPECT_GT(*epoch, old_epoch);
+  EXPECT_EQ(second->head().seq, first->head().seq);
+  append(*second, *epoch, 1, 0);
+  const Batch late = batch_after(first->head(), old_epoch, 1, 0);
+  EXPECT_EQ(first->append(old_epoch, first->head().seq, late).error().code, "epoch_stale");
+  EXPECT_FALSE(*first->renew());
+  EXPECT_TRUE(*second->renew());
+  first.reset();  // which gives nothing back that is not its own
+  EXPECT_GT(second->leader()->left_us, 0);
+  EXPECT_EQ(batches_in(*second), 2u);
+}
+
+TEST(PostgresStore, ALeaseThatIsGivenBackIsOverAtOnce) {
+  const std::string url = PostgresServer::instance().new_database();
+  auto first = open(url);
+  auto second = open(url);
+  ASSERT_TRUE(first->begin_epoch("a").ok());
+  EXPECT_FALSE(second->begin_epoch("b").ok());
+  first.reset();
+  EXPECT_TRUE(second->begin_epoch("b").ok());
+}
+
+// A leader that was stopped in the middle of a transaction must not keep its successor waiting.
+TEST(PostgresStore, AWriterThatHangsIsEnded) {
+  const std::string url = PostgresServer::instance().new_database();
+  auto first = open(url);
+  ASSERT_TRUE(first->begin_epoch("a").ok());
+  auto hung = Connection::open({url, "dove writer", std::chrono::seconds(30)});
+  ASSERT_TRUE(hung->execute("BEGIN").ok());
+  ASSERT_TRUE(hung->run("SELECT hold_epoch(1, 0)").ok());
+  Connection line = line_to(url);
+  ASSERT_TRUE(line.execute("UPDATE leader SET until = clock_timestamp()").ok());
+  auto second = open(url);
+  auto epoch = second->begin_epoch("b");
+  for (int i = 0; i < 3 && !epoch.ok(); ++i) epoch = second->begin_epoch("b");
+  EXPECT_TRUE(epoch.ok()) << epoch.error().message;
+}
+
+TEST(PostgresStore, ReadingNamesWhatWasChanged) {
+  const std::string url = PostgresServer::instance().new_database();
+  auto store = open(url);
+  const Epoch epoch = *store->begin_epoch("a");
+  for (int i = 0; i < 5; ++i) append(*store, epoch, 1, 1);
+  Connection line = line_to(url);
+  ASSERT_TRUE(line.execute("UPDATE records SET body = body || '\\x00' WHERE seq = 7").ok());
+  const auto found = store->verify();
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.error().code, "log_corrupt");
+  EXPECT_EQ(found.error().field, "seq 7");
+}
+
+TEST(PostgresStore, ABlobThatWasChangedIsNotGiven) {
+  const std::string hello = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
+  const std::string url = PostgresServer::instance().new_database();
+  auto store = open(url);
+  const Epoch epoch = *store->begin_epoch("a");
+  Batch batch = batch_after(store->head(), epoch, 1, 0);
+  batch.blobs = {{hello, "hello"}};
+  ASSERT_TRUE(store->append(epoch, Seq{}, batch).ok());
+  ASSERT_TRUE(line_to(url).execute("UPDATE blobs SET bytes = 'hallo'").ok());
+  EXPECT_EQ(store->blob(hello).error().code, "blob_damaged");
+  ASSERT_EQ(store->damages()->size(), 1u);
+  EXPECT_EQ(store->damages()->front().field, "blob " + hello);
+  ASSERT_TRUE(store->set_aside(hello).ok());
+  EXPECT_TRUE(store->damages()->empty());
+  EXPECT_FALSE(store->blob(hello)->has_value());
+}
+
+// It was committed here, and nowhere else: neither done nor not done.
+TEST(PostgresStore, ACommitThatStoppedWaitingForItsStandbyIsUnknown) {
+  const std::string url = PostgresServer::instance().new_database();
+  auto store = open(url);
+  const Epoch epoch = *store->begin_epoch("a");
+  append(*store, epoch, 1, 0);
+  EXPECT_TRUE(store->can_be_lost()->has_value());
+  Connection line = line_to(url);
+  ASSERT_TRUE(line.execute("ALTER SYSTEM SET synchronous_standby_names = 'elsewhere'").ok());
+  ASSERT_TRUE(line.execute("SELECT pg_reload_conf()").ok());
+  std::atomic<bool> over = false;
+  std::thread cancels([&] {
+    Connection other = line_to(PostgresServer::instance().url("postgres"));
+    while (!over) {
+      (void)other.run(
+          "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = "
+          "'dove writer' AND wait_event = 'SyncRep'");
+    }
+  });
+  Result<void> unknown;
+  while (unknown.ok()) {  // the writer's server process may hear of the setting later
+    unknown = store->append(epoch, store->head().seq, batch_after(store->head(), epoch, 1, 0));
+  }
+  over = true;
+  cancels.join();
+  ASSERT_TRUE(line.execute("ALTER SYSTEM RESET synchronous_standby_names").ok());
+  ASSERT_TRUE(line.execute("SELECT pg_reload_conf()").ok());
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_EQ(unknown.error().code, "commit_unknown");
+  EXPECT_EQ(unknown.error().kind, ErrorKind::kUnavailable);
+}
+
+TEST(PostgresStore, WhatCannotBeReachedSaysSoWithoutThePassword) {
+  const auto store =
+      PostgresStore::open({"postgres://dove:hunter2@/nowhere?host=/nonexistent", "x"});
+  ASSERT_FALSE(store.ok());
+  EXPECT_EQ(store.error().code, "store_unreachable");
+  EXPECT_EQ(store.error().message.find("hunter2"), std::string::npos) << store.error().message;
+  const auto malformed = PostgresStore::open({"postgres://dove:hunter%2@/x", "x"});
+  ASSERT_FALSE(malformed.ok());
+  EXPECT_EQ(malformed.error().code, "bad_store");
+  EXPECT_EQ(malformed.error().message.find("hunter"), std::string::npos);
+}
+
+// A primary that failed without a synchronous standby, and its successor that was written to.
+TEST(PostgresStore, WhoeverFollowsNoticesThatTheLogIsAnotherOne) {
+  const std::string url = PostgresServer::instance().new_database();
+  auto leads = open(url);
+  auto follows = open(url);
+  const Epoch epoch = *leads->begin_epoch("a");
+  for (int i = 0; i < 3; ++i) append(*leads, epoch, 1, 0);
+  const auto read_on = [&](std::uint64_t after) {
+    return follows->read(Seq{after}, [](const Batch&) { return true; });
+  };
+  ASSERT_TRUE(read_on(0).ok());
+  EXPECT_TRUE(read_on(3).ok());
+  Connection line = line_to(url);
+  ASSERT_TRUE(
+      line.execute("DELETE FROM records WHERE seq = 3; DELETE FROM batches WHERE batch = 3").ok());
+  EXPECT_EQ(read_on(3).error().code, "log_rewound");
+  auto next = open(url);
+  leads.reset();
+  const Epoch later = *next->begin_epoch("b");
+  append(*next, later, 1, 1);
+  EXPECT_EQ(read_on(3).error().code, "log_rewound");
+  EXPECT_TRUE(read_on(2).ok());
+}
+
+TEST(PostgresStore, AStandbyIsWokenByAnAppend) {
+  const std::string url = PostgresServer::instance().new_database();
+  auto leads = open(url);
+  auto follows = open(url);
+  const Epoch epoch = *leads->begin_epoch("a");
+  follows->wait_for_news(std::chrono::milliseconds(1), -1);  // it listens from here on
+  append(*leads, epoch, 1, 0);
+  const auto begun = std::chrono::steady_clock::now();
+  follows->wait_for_news(std::chrono::seconds(60), -1);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(30));
+  EXPECT_EQ(batches_in(*follows), 1u);
+}
+
+}  // namespace
+
+INSTANTIATE_TYPED_TEST_SUITE_P(Postgres, LogStoreConformance, PostgresHarness);
+
+}  // namespace dove::store

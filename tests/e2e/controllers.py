@@ -1,0 +1,142 @@
+"""Several controllers of one cluster on this machine: one PostgreSQL, and agents that know all of them.
+
+    with Controllers(count=2, nodes=2) as cluster:
+        cluster.controllers[0].kill(); cluster.wait_leader(but=0)
+
+It is a Cluster (cluster.py) whose calls go to whichever controller leads.
+"""
+import http.client
+import os
+import shutil
+import signal
+import ssl
+import time
+
+from cluster import Api, ApiError, Cluster, until
+from flaky_link import FlakyLink
+from postgres import Postgres, free_port
+
+KEYS = ("secret", "token", "identity.pem", "ssh_gateway_token")
+
+
+class Controller:
+    def __init__(self, cluster, number):
+        self.cluster, self.number = cluster, number
+        self.port = free_port()
+        self.url = f"{'https' if cluster.tls else 'http'}://127.0.0.1:{self.port}"
+        self.data = os.path.join(cluster.folder, f"server{number}")
+        self.link = FlakyLink(cluster.postgres.port)  # between it and the database
+        self.link.__enter__()
+        self.process = None
+
+    def start(self):
+        self.process = self.cluster.spawn(
+            "server", "--data", self.data, "--port", str(self.port), "--store",
+            self.cluster.postgres.url(int(self.link.url.rsplit(":", 1)[1])), "--lease-ms", str(self.cluster.lease_ms),
+            *self.cluster.server_options, stdout=self.cluster.log)
+
+    def ask(self, path):
+        """(status, body) of a GET; (0, "") when nobody answers."""
+        ca_file = self.cluster.ca_file()
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=2)
+        if ca_file:
+            tls = ssl.create_default_context(cafile=ca_file) if os.path.exists(ca_file) else None
+            connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=2, context=tls)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        except (OSError, http.client.HTTPException):
+            return 0, ""
+        finally:
+            connection.close()
+
+    def leads(self):
+        return self.ask("/readyz")[0] == 200
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def kill(self):
+        self.signal(signal.SIGKILL)
+        self.process.wait(10)
+
+    def end(self):
+        if self.process and self.process.poll() is None:
+            self.signal(signal.SIGCONT)
+            self.kill()
+        self.link.__exit__()
+
+
+class AnyApi:
+    """Api of the controller that leads; waits while none does. What may not happen twice needs a key."""
+
+    def __init__(self, urls, token, limit_s=60, ca_file=None):
+        self.apis = [Api(url, token, timeout=5, ca_file=ca_file) for url in urls]
+        self.at, self.limit_s = 0, limit_s
+
+    def raw(self, method, path, body=None, headers=None):
+        deadline = time.monotonic() + self.limit_s
+        while True:
+            try:
+                answer = self.apis[self.at].raw(method, path, body, headers)
+                if answer[0] != 503:
+                    return answer
+            except (OSError, http.client.HTTPException):
+                if time.monotonic() > deadline:
+                    raise
+                self.apis[self.at].close()
+            if time.monotonic() > deadline:
+                return answer
+            self.at = (self.at + 1) % len(self.apis)
+            time.sleep(0.02)
+
+    call = Api.call
+
+
+class Controllers(Cluster):
+    def __init__(self, count=2, nodes=2, lease_ms=1500, tls=False, **more):
+        super().__init__(nodes=nodes, tls=tls, **more)
+        self.tls = tls
+        self.count, self.lease_ms = count, lease_ms
+        self.postgres = Postgres(self.folder, ["fsync=off"])
+        self.controllers = []
+
+    def start_server(self):
+        self.postgres.__enter__()
+        self.controllers = [Controller(self, number) for number in range(self.count)]
+        first = self.controllers[0]
+        first.start()
+        until(first.leads, 30, "the first controller to lead")
+        for other in self.controllers[1:]:
+            os.makedirs(other.data, mode=0o700)
+            for name in [*KEYS, *(["ca.pem", "ca.key"] if self.tls else [])]:
+                shutil.copy(os.path.join(first.data, name), other.data)
+            other.start()
+        urls = [one.url for one in self.controllers]
+        self.agent_url = self.url = ",".join(urls)
+        with open(os.path.join(first.data, "token")) as file:
+            self.token = file.read().strip()
+        self.api = self.any_api()
+        until(lambda: all("standby of" in one.ask("/readyz")[1] for one in self.controllers[1:]), 30, "standbys")
+
+    def any_api(self):
+        return AnyApi([one.url for one in self.controllers], self.token, ca_file=self.ca_file())
+
+    def ca_file(self):
+        return os.path.join(self.folder, "server0", "ca.pem") if self.tls else None
+
+    def wait_leader(self, but=None, limit_s=30):
+        def leading():
+            return [one for one in self.controllers if one.number != but and one.leads()]
+        return until(leading, limit_s, "a leader")[0]
+
+    def stop(self):
+        for one in self.controllers:
+            one.end()
+        super().stop()
+        if self.postgres.process:
+            self.postgres.__exit__()
+
+
+__all__ = ["AnyApi", "ApiError", "Controller", "Controllers", "until"]

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""Two controllers and one PostgreSQL: the leader is killed, stopped and continued, and cut from the database, while
+jobs are submitted and tasks run. Nothing is lost, nothing happens twice, no task is ended."""
+# limit_s: 600
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+import postgres
+from cluster import DOVE, SKIP
+from controllers import Controllers, until
+from flaky_link import FlakyLink
+
+# Batches of a former term after one of a later: a leader wrote whose time was over.
+LATE = """SELECT count(*) FROM dove.batches b WHERE epoch <
+          (SELECT max(epoch) FROM dove.batches e WHERE e.batch < b.batch)"""
+
+
+class Submissions:
+    """A thread that submits one small job after another, each under a key of its own, until it is stopped."""
+
+    def __init__(self, cluster):
+        self.cluster, self.ids, self.failed = cluster, [], []
+        self.api = cluster.any_api()
+        self.out = os.path.join(cluster.folder, "ran")
+        os.makedirs(self.out, exist_ok=True)
+        self.stops = threading.Event()
+        self.thread = threading.Thread(target=self.run)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stops.set()
+        self.thread.join(90)
+
+    def run(self):
+        while not self.stops.wait(0.02):
+            number = len(self.ids)
+            job = {"name": f"s{number}", "command": ["/bin/sh", "-c", f"echo $$ >> {self.out}/{number}"]}
+            try:
+                self.ids.append(self.api.call("POST", "/v1/jobs", job, {"Idempotency-Key": f"key-{number}"})["id"])
+            except Exception as error:  # the test says what it was
+                self.failed.append(error)
+                return
+
+
+class StandbyTest(unittest.TestCase):
+    tls = False
+
+    def setUp(self):
+        self.cluster = self.enterContext(Controllers(count=2, nodes=2, tls=self.tls))
+        self.long = [self.cluster.submit({"name": "long", "command": ["/bin/sh", "-c",
+                                          f"echo $$ >> {self.cluster.folder}/long{i}; sleep 1000"]}) for i in range(2)]
+        for job in self.long:
+            self.cluster.wait_state(job, "running")
+        until(lambda: all(self.pids(i) for i in range(2)), 20, "the tasks' files")
+        self.begun = [self.pids(i) for i in range(2)]
+
+    def enterContext(self, context):  # unittest has it from Python 3.11 on
+        value = context.__enter__()
+        self.addCleanup(context.__exit__, None, None, None)
+        return value
+
+    def pids(self, i):
+        try:
+            with open(f"{self.cluster.folder}/long{i}") as file:
+                return file.read().split()
+        except FileNotFoundError:
+            return []
+
+    def check(self, submissions):
+        """After a takeover, with nothing submitted any more."""
+        cluster = self.cluster
+        self.assertEqual(submissions.failed, [])
+        self.assertGreater(len(submissions.ids), 10)
+        self.assertEqual(len(set(submissions.ids)), len(submissions.ids))
+        for number, job in enumerate(submissions.ids):
+            self.assertEqual(cluster.wait(job, 120)["state"], "completed")
+            with open(f"{submissions.out}/{number}") as file:
+                self.assertEqual(len(file.read().split()), 1, f"job {job} ran once")
+        listed = [job for job in cluster.api.call("GET", "/v1/jobs?limit=1000")["jobs"] if job["name"].startswith("s")]
+        self.assertEqual(len(listed), len(submissions.ids))
+        for i, job in enumerate(self.long):
+            self.assertEqual(cluster.job(job)["state"], "running")
+            self.assertEqual(self.pids(i), self.begun[i], "its task went on")
+            os.kill(int(self.begun[i][0]), 0)
+        self.assertEqual(cluster.postgres.sql(LATE), [["0"]])
+        contacts = [node["contact"] for node in cluster.nodes()]
+        self.assertEqual(contacts, ["connected"] * 2)
+
+    def test_the_leader_is_killed(self):
+        first, second = self.cluster.controllers
+        self.assertIn("standby of", second.ask("/readyz")[1])
+        self.assertEqual(second.ask("/healthz")[0], 200)
+        status, body = second.ask("/v1/jobs")
+        self.assertEqual((status, json.loads(body)["code"]), (503, "not_leader"))
+        self.assertIn(first.url, body)
+        self.assertIn("fsync=off", first.ask("/readyz")[1])
+        with Submissions(self.cluster) as submissions:
+            time.sleep(0.5)
+            first.kill()
+            self.assertIs(self.cluster.wait_leader(but=0), second)
+            first.start()
+            until(lambda: "standby of" in first.ask("/readyz")[1], 30, "the first to stand by")
+            second.kill()
+            self.assertIs(self.cluster.wait_leader(but=1), first)
+            time.sleep(0.5)
+        self.check(submissions)
+
+    def test_the_leader_is_stopped_and_continued(self):
+        first, second = self.cluster.controllers
+        with Submissions(self.cluster) as submissions:
+            time.sleep(0.5)
+            first.signal(signal.SIGSTOP)
+            self.assertIs(self.cluster.wait_leader(but=0), second)
+            first.signal(signal.SIGCONT)
+            self.assertEqual(first.process.wait(30), 1, "it ends by itself")
+            time.sleep(0.5)
+        self.check(submissions)
+
+    def test_the_leader_is_cut_from_the_database(self):
+        first, second = self.cluster.controllers
+        with Submissions(self.cluster) as submissions:
+            time.sleep(0.5)
+            first.link.silent = True
+            self.assertIs(self.cluster.wait_leader(but=0), second)
+            code = json.loads(first.ask("/v1/jobs")[1])["code"] if first.process.poll() is None else "lease_over"
+            self.assertEqual(code, "lease_over")
+            first.link.silent = False
+            self.assertEqual(first.process.wait(60), 1, "it ends by itself")
+            time.sleep(0.5)
+        self.check(submissions)
+
+    def test_it_is_stopped_in_order_and_commands_know_both(self):
+        first, second = self.cluster.controllers
+        environment = {**os.environ, "DOVE_URL": self.cluster.url, "DOVE_TOKEN": self.cluster.token}
+        first.signal(signal.SIGTERM)
+        done = subprocess.run([DOVE, "squeue"], env=environment, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(first.process.wait(30), 0)
+        self.assertTrue(second.leads())
+        for i, job in enumerate(self.long):
+            self.assertEqual(self.cluster.job(job)["state"], "running")
+            self.assertEqual(self.pids(i), self.begun[i])
+
+    def test_what_reads_a_log_in_sqlite_says_what_to_use(self):
+        first = self.cluster.controllers[0]
+        for words in (["backup", os.path.join(self.cluster.folder, "copy"), "--data", first.data, "--plain"],
+                      ["replay", "--verify", first.data],
+                      ["server", "--data", first.data, "--port", "0"]):
+            done = subprocess.run([DOVE, *words], capture_output=True, text=True, timeout=60, check=False)
+            self.assertNotEqual(done.returncode, 0, words)
+            self.assertIn("PostgreSQL", done.stdout + done.stderr, words)
+
+    def test_keys_of_another_cluster_are_refused(self):
+        second = self.cluster.controllers[1]
+        second.kill()
+        with open(os.path.join(second.data, "secret"), "w") as file:
+            file.write("0" * 64)
+        second.start()
+        self.assertNotEqual(second.process.wait(30), 0)
+
+
+class TlsTest(StandbyTest):
+    """Where agents have a port of their own, and certificates that every controller must believe."""
+
+    tls = True
+    test_the_leader_is_cut_from_the_database = test_what_reads_a_log_in_sqlite_says_what_to_use = None
+    test_it_is_stopped_in_order_and_commands_know_both = test_keys_of_another_cluster_are_refused = None
+    test_the_leader_is_stopped_and_continued = None
+
+
+class ProofTest(unittest.TestCase):
+    def test_what_a_standby_says_is_no_proof(self):
+        """The leader sees a break and counts on the fence; the agent reaches the standby alone, and lets its task
+        end before another one begins."""
+        with Controllers(count=2, nodes=0, cores=1, server_options=["--fence-s", "2"]) as cluster:
+            first, second = cluster.controllers
+            with FlakyLink(first.port) as one, FlakyLink(first.port) as other:
+                links = {"node1": one, "node2": other}
+                for name, link in links.items():
+                    cluster.agent_url = f"{link.url},{second.url}"
+                    cluster.names.append(name)
+                    cluster.start_agent(name)
+                cluster.wait_connected()
+                marks = os.path.join(cluster.folder, "marks")
+                os.mkdir(marks)
+                script = f"while date +%s.%N > {marks}/$DOVE_NODE.new; do " \
+                         f"mv {marks}/$DOVE_NODE.new {marks}/$DOVE_NODE; sleep 0.05; done"
+                job = cluster.submit({"name": "long", "command": ["sh", "-c", script], "cores": 1})
+                cluster.wait_state(job, "running")
+                until(lambda: os.listdir(marks), 20, "the task's mark")
+                node = cluster.job(job)["attempts"][-1]["placements"][-1]["node_name"]
+                elsewhere = next(name for name in links if name != node)
+                links[node].drop = 1.0
+                until(lambda: links[node].cut > 0, 20, "the break")
+                links[node].silent = True
+                until(lambda: os.path.exists(f"{marks}/{elsewhere}"), 60, "the task to run elsewhere")
+                begun = time.time()
+                with open(f"{marks}/{node}") as file:
+                    self.assertLess(float(file.read()), begun - 0.1, "its former task had ended")
+                self.assertTrue(first.leads())
+
+
+if __name__ == "__main__":
+    if why := postgres.missing():
+        print(f"skipped: {why}")
+        sys.exit(SKIP)
+    unittest.main(verbosity=2)
