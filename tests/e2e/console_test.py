@@ -73,6 +73,15 @@ def start_issuer(cluster):
     return issuer, settings
 
 
+def notice_settings(cluster):
+    """Mail that nobody takes, and webhooks to this machine."""
+    path = os.path.join(cluster.folder, "notices.yaml")
+    with open(path, "w") as file:
+        file.write("smtp:\n  url: smtp://127.0.0.1:9\n  from: dove@example.org\n  starttls: false\n"
+                   "webhook_networks: [127.0.0.1]\nhttp_webhooks: true\n")
+    return path
+
+
 def free_ports(count):
     """The first of so many ports of this machine that nobody has."""
     for first in range(30000, 60000, count):
@@ -91,7 +100,8 @@ def run_browser(cluster, script, nodes, gpus):
     issuer, settings = start_issuer(cluster)
     ports = free_ports(10)
     up = subprocess.Popen([DOVE, "up", "--nodes", str(nodes), "--gpus", str(gpus), "--port", "0", "--data", data,
-                           "--session-ports", f"{ports}-{ports + 9}", "--sign-in", settings], stdout=subprocess.PIPE, stderr=cluster.log, env=cluster.environment, start_new_session=True)
+                           "--session-ports", f"{ports}-{ports + 9}", "--sign-in", settings, "--notices", notice_settings(cluster)],
+                          stdout=subprocess.PIPE, stderr=cluster.log, env=cluster.environment, start_new_session=True)
     try:
         line = up.stdout.readline().decode()
         url = re.search(r"https?://\S+", line).group(0)
