@@ -94,8 +94,9 @@ def free_ports(count):
     raise RuntimeError("no port is free")
 
 
-def run_browser(cluster, script, nodes, gpus):
-    """Runs a script of console/browser against `dove up` and a sign-in service; its output."""
+def run_browser(cluster, script, nodes, gpus, prepare=lambda url, ann: {}, limit_s=200):
+    """Runs a script of console/browser against `dove up` and a sign-in service; its output. `prepare` gives what else the
+    script finds in its environment."""
     data = os.path.join(cluster.folder, script)
     issuer, settings = start_issuer(cluster)
     ports = free_ports(10)
@@ -113,9 +114,10 @@ def run_browser(cluster, script, nodes, gpus):
         ann = api.call("POST", "/v1/users/ann/token?create=1")["token"]
         api.close()
         check_headers(url)
+        more = prepare(url, ann)
         return subprocess.run(
             ["node", "browser/" + script], cwd=CONSOLE, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            timeout=200, env={**ENVIRONMENT, "DOVE_URL": url, "DOVE_ADMIN_TOKEN": admin, "DOVE_ANN_TOKEN": ann,
+            timeout=limit_s, env={**ENVIRONMENT, **more, "DOVE_URL": url, "DOVE_ADMIN_TOKEN": admin, "DOVE_ANN_TOKEN": ann,
                               "DOVE_IMAGES": os.path.join(ROOT, "docs/images"), "DOVE_CHROMIUM": CHROMIUM}).stdout
     finally:
         up.send_signal(signal.SIGTERM)
