@@ -9,6 +9,8 @@ import { useSession } from '../session/session';
 import { FIELDS, jobsPath, readFilters, resourcesOf, STATES, typeOf, type Field } from './filters';
 
 const COLUMNS = ['ID', 'Name', 'Type', 'User', 'Queue', 'Priority', 'Status', 'Project', 'Resources', 'Create time'];
+// So long after a key the list is asked for: who types on does not ask for each letter.
+const STILL_MS = 30;
 const QUICK = [
   { name: 'All', state: '' },
   { name: 'Waiting', state: 'waiting' },
@@ -63,7 +65,7 @@ function Text({ value, set }: { value: string; set: (text: string) => void }) {
   useEffect(() => type(value), [value]);
   useEffect(() => {
     if (typed === value) return;
-    const timer = setTimeout(() => set(typed), 250);
+    const timer = setTimeout(() => set(typed), STILL_MS);
     return () => clearTimeout(timer);
   });
   return (
