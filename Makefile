@@ -95,6 +95,7 @@ format: ## format every C++ file
 
 bench: all ## every bar of bench/
 	@tools/setup run test peers
+	@tools/peer_tools hub
 	@tools/bench $(RELEASE)
 
 chaos: all ## kill everything at random, ROUNDS=200 times, and lose nothing
