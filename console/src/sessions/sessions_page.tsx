@@ -21,7 +21,7 @@ function SessionRow({ job }: { job: SessionJob }) {
           {job.name}
         </Link>
         {job.user !== me.user && <div className="faint">of {job.user}</div>}
-        {job.user === me.user && job.shared_with && job.shared_with.length > 0 && (
+        {(me.admin || job.user === me.user) && job.shared_with && job.shared_with.length > 0 && (
           <div className="faint">shared with {job.shared_with.join(', ')}</div>
         )}
       </td>
@@ -81,6 +81,7 @@ function Filters({ state, user, set }: { state: string; user: string; set: (name
 }
 
 export default function SessionsPage() {
+  const { me } = useSession();
   const [search, setSearch] = useSearchParams();
   const state = search.get('state') === 'stopped' ? 'stopped' : 'open';
   const user = search.get('user') ?? '';
@@ -95,7 +96,10 @@ export default function SessionsPage() {
       return next;
     });
   return (
-    <Page title="Sessions" detail={<span className="faint">Yours, and those that are shared with you.</span>}>
+    <Page
+      title="Sessions"
+      detail={<span className="faint">{me.admin ? 'Everybody’s.' : 'Yours, and those that are shared with you.'}</span>}
+    >
       <Filters state={state} user={user} set={set} />
       <Trouble error={error} />
       {data?.jobs.map((job) => (
