@@ -155,6 +155,29 @@ export async function ownPageTests({ test, browser, ann }) {
   });
 }
 
+export async function roleTests({ test, page, ann }) {
+  await test('a member is added to a project and taken out again: the binding is the membership', async () => {
+    await call('PUT', '/v1/objects/project/vision', {});
+    await call('PUT', '/v1/objects/binding/vision.members', { role: 'member', project: 'vision', users: ['bob'] });
+    const tries = () =>
+      call('POST', '/v1/jobs?dry_run=1', { name: 'in-vision', command: ['true'], project: 'vision' }, ann);
+    await assert.rejects(tries(), /not_in_project/);
+    await visit(page, '/people');
+    await page.getByRole('button', { name: 'Give a role' }).click();
+    await page.getByLabel('Project', { exact: true }).fill('vision');
+    await page.getByLabel('Name', { exact: true }).fill('ann');
+    assert.deepEqual(await findings(page), []);
+    await page.getByRole('button', { name: 'Give it' }).click();
+    await row(page, 'Roles', 'ann ✕').waitFor();
+    assert.deepEqual((await call('GET', '/v1/objects/binding/vision.members')).users.sort(), ['ann', 'bob']);
+    await tries();
+    await page.getByRole('button', { name: 'Take member of project vision from ann' }).click();
+    await page.getByRole('button', { name: 'Take it back' }).click();
+    await row(page, 'Roles', 'ann ✕').waitFor({ state: 'detached' });
+    await assert.rejects(tries(), /not_in_project/);
+  });
+}
+
 export async function limitTests({ test, page, ann }) {
   await test('an administrator raises a limit, and the job that waited for it starts', async () => {
     await visit(page, '/usage');

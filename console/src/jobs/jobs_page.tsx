@@ -1,5 +1,5 @@
 // The list of jobs: a page at a time from the server, filtered there, live.
-import { useEffect, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import { useQuery } from '../api/query';
 import type { JobsPage as Jobs, JobSummary, QueueInUse } from '../api/types';
@@ -149,7 +149,11 @@ export function JobsPage() {
   const [search, setSearch] = useSearchParams();
   const filters = readFilters(search);
   const after = search.get('after');
-  const { data, error } = useQuery<Jobs>(jobsPath(filters, after), ['jobs']);
+  const { data: read, error } = useQuery<Jobs>(jobsPath(filters, after), ['jobs']);
+  // The former list stays until the next is there: whoever types sees no flicker, and keeps the focus.
+  const former = useRef(read);
+  former.current = read ?? (error ? undefined : former.current);
+  const data = former.current;
   const set = (field: Field, value: string) =>
     setSearch(
       (now) => {
