@@ -53,9 +53,10 @@ e2e: all ## the end-to-end tests
 	@tools/setup run test
 	@tools/run_tests $(RELEASE) --only e2e
 
-test-browser: build ## the web console: its logic, and its pages in chromium (DOVE_SCREENSHOTS=1: docs/images anew)
+test-browser: build ## the web console: its logic, its pages in chromium, and a real JupyterLab in it (DOVE_SCREENSHOTS=1: docs/images anew)
 	@tools/setup run test
-	@tools/run_tests $(RELEASE) --only e2e --match console_test
+	@tools/peer_tools apps
+	@tools/run_tests $(RELEASE) --only e2e --only peers --match console_
 
 console: ## the web console alone, type-checked, into build/console
 	@tools/setup build
@@ -101,6 +102,7 @@ format: ## format every C++ file
 
 bench: all ## every bar of bench/
 	@tools/setup run test peers
+	@tools/peer_tools hub
 	@tools/bench $(RELEASE)
 
 chaos: all ## kill everything at random, ROUNDS=200 times, and lose nothing

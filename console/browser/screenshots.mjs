@@ -29,6 +29,27 @@ function declared() {
 
 const sleeps = { command: ['sleep', '600'] };
 
+// Apps that answer, and one that waits.
+async function openSessions(as) {
+  const app = (user, name, kind, at, more) => {
+    const port = 28_400 + at;
+    const command = ['/usr/bin/python3', '-m', 'http.server', '--bind', '127.0.0.1', String(port)];
+    return as(user, { name, command, app: { name: kind, port }, ...more });
+  };
+  const shared = await app('ann', 'paper-figures', 'notebook', 1, { gpus: '0.5', cores: 2 });
+  await app('bo', 'detector', 'code', 2, { gpus: 1, queue: 'vision', priority: 100 });
+  await app('cleo', 'losses', 'tensorboard', 3, { cores: 1 });
+  await app('dan', 'big-notebook', 'notebook', 4, { gpus: 8, tasks: 3 });
+  await call('POST', `/v1/jobs/${shared}/shares`, { users: ['bo', 'dan'] });
+  await untilState(shared, 'running');
+  await call('PUT', '/v1/objects/idle_rule/everybody', {
+    users: ['ann'],
+    no_input_for: '2s',
+    grace: '1s',
+    warning: '30m',
+  });
+}
+
 async function fill() {
   await call('POST', '/v1/objects', { objects: declared() });
   const as = (user, job) => submit({ queue: 'default', time_limit: '4h', ...job }, token, user);
@@ -59,6 +80,7 @@ async function fill() {
   await untilState(await as('cleo', { name: 'convert', command: ['true'] }), 'completed');
   await untilState(await as('dan', { name: 'smoke-test', command: ['false'] }), 'failed');
   await call('POST', '/v1/nodes/node12/drain', { reason: 'new fan' });
+  await openSessions(as);
   return { first, waits };
 }
 
@@ -81,6 +103,9 @@ await shoot(light, 'console-overview');
 await visit(light, `/jobs/${waits}`);
 await light.getByRole('region', { name: 'Why it waits' }).getByRole('listitem').first().waitFor();
 await shoot(light, 'console-why');
+await visit(light, '/sessions');
+await light.getByRole('region', { name: 'paper-figures is idle' }).waitFor({ timeout: 40_000 });
+await shoot(light, 'console-sessions');
 const dark = (await newPage(browser, { colorScheme: 'dark' })).page;
 await signIn(dark, '/jobs', token);
 await visit(dark, '/jobs');

@@ -3,12 +3,25 @@
 import assert from 'node:assert/strict';
 import { call, submit, until, untilState } from './api.mjs';
 import { findings, launch, newPage } from './chromium.mjs';
+import { limitTests, ownPageTests, roleTests, sessionTests } from './people_tests.mjs';
 import { heading, signIn, visit } from './person.mjs';
 
 const url = process.env.DOVE_URL;
 const admin = process.env.DOVE_ADMIN_TOKEN;
 const ann = process.env.DOVE_ANN_TOKEN;
-const PAGES = ['/', '/jobs', '/submit', '/nodes', '/nodes/node1', '/queues', '/plan', '/usage', '/people'];
+const PAGES = [
+  '/',
+  '/jobs',
+  '/sessions',
+  '/submit',
+  '/nodes',
+  '/nodes/node1',
+  '/queues',
+  '/plan',
+  '/usage',
+  '/people',
+  '/you',
+];
 
 let passed = 0;
 const failed = [];
@@ -159,6 +172,11 @@ await test('a session is opened from its job, and knows nothing of the console',
   assert.match(refused, /Failed to fetch/);
   await session.close();
 });
+
+await sessionTests({ test, page, browser });
+await ownPageTests({ test, browser, ann });
+await limitTests({ test, page, ann });
+await roleTests({ test, page, ann });
 
 await test('a job that waits says why, with numbers, and an order of its own', async () => {
   const blocked = await submit({ name: 'wide', command: ['true'], tasks: 2, gpus: 4, features: ['warp'] });

@@ -17,6 +17,8 @@ const QueuesPage = lazy(() => import('./queues/queues_page'));
 const PlanPage = lazy(() => import('./plan/plan_page'));
 const UsagePage = lazy(() => import('./usage/usage_page'));
 const PeoplePage = lazy(() => import('./people/people_page'));
+const SessionsPage = lazy(() => import('./sessions/sessions_page'));
+const OwnPage = lazy(() => import('./own/own_page'));
 
 const TITLES: Record<string, string> = {
   '': 'Overview',
@@ -27,6 +29,8 @@ const TITLES: Record<string, string> = {
   plan: 'Plan',
   usage: 'Usage',
   people: 'People',
+  sessions: 'Sessions',
+  you: 'Your page',
   device: 'Let a program in',
   enter: 'Session',
 };
@@ -54,7 +58,9 @@ function Pages() {
         <Route path="/queues" component={QueuesPage} />
         <Route path="/plan" component={PlanPage} />
         <Route path="/usage" component={UsagePage} />
+        <Route path="/sessions" component={SessionsPage} />
         <Route path="/people" component={PeoplePage} />
+        <Route path="/you" component={OwnPage} />
         <Route path="/device" component={DevicePage} />
         <Route path="/enter/:id">{({ id }) => <EnterPage key={id} id={id} />}</Route>
         <Route>

@@ -172,6 +172,23 @@ TEST_F(Api, WhyNamesTheCauses) {
   EXPECT_EQ(live.call("POST", "/v1/jobs/1/signal", Json{{"signal", "USR1"}}).code(), "not_running");
 }
 
+TEST_F(Api, AJobIsTriedWithoutBeingSubmitted) {
+  const Json jobs = live.call("GET", "/v1/jobs").body.at("jobs");
+  Json body = small_job_body("tried");
+  const Answer tried = live.call("POST", "/v1/jobs?dry_run=1", body);
+  ASSERT_EQ(tried.status, 200) << tried.response.body;
+  EXPECT_EQ(tried.body.at("starts_at_once"), tried.body.at("reasons").empty());
+  body["hold"] = true;
+  const Answer held = live.call("POST", "/v1/jobs?dry_run=1", body);
+  EXPECT_EQ(held.body.at("starts_at_once"), false);
+  EXPECT_NE(held.body.at("reasons").dump().find("\"kind\":\"held\""), std::string::npos);
+  body["queue"] = "nobodys";
+  const Answer refused = live.call("POST", "/v1/jobs?dry_run=1", body);
+  EXPECT_EQ(refused.status, live.call("POST", "/v1/jobs", body).status);
+  EXPECT_EQ(refused.body.at("field"), "queue");
+  EXPECT_EQ(live.call("GET", "/v1/jobs").body.at("jobs").size(), jobs.size());
+}
+
 TEST_F(Api, ObjectsAreAppliedNotScripted) {
   const Json pool{{"nodes", {"n[1-4]"}}, {"open", true}};
   const Answer dry = live.call("PUT", "/v1/objects/pool/gpu?dry_run=1", pool);

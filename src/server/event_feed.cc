@@ -1,6 +1,7 @@
 #include "server/event_feed.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <variant>
 
@@ -114,6 +115,7 @@ class Broadcast {
   Broadcast(const listener::RecentBatch& batch, const core::State& state) : state_(state) {
     each_record(batch.committed->batch, &batch.new_jobs, state, Seq(),
                 [this](const RecordHead& head, const auto& record) {
+                  if (head.job) by_job_[head.job].push_back(lines_.size());
                   lines_.push_back({head, &record, ""});
                   return true;
                 });
@@ -122,8 +124,8 @@ class Broadcast {
   // Those after `after`, as server-sent events.
   std::string text_for(const EventFilter& filter, const listener::Caller& caller, Seq after) {
     std::string text;
-    for (Line& line : lines_) {
-      if (line.head.seq <= after) continue;
+    const auto add = [&](Line& line) {
+      if (line.head.seq <= after) return;
       std::visit(
           [&](const auto* record) {
             if (!wants(state_, filter, caller, line.head.job, *record)) return;
@@ -131,6 +133,11 @@ class Broadcast {
             text += line.text;
           },
           line.record);
+    };
+    if (!filter.job.has_value()) {
+      for (Line& line : lines_) add(line);
+    } else if (const auto own = by_job_.find(*filter.job); own != by_job_.end()) {
+      for (const std::size_t at : own->second) add(lines_[at]);
     }
     return text;
   }
@@ -144,6 +151,7 @@ class Broadcast {
 
   const core::State& state_;
   std::vector<Line> lines_;
+  std::map<JobId, std::vector<std::size_t>> by_job_;  // places in lines_: most follow one job
 };
 
 }  // namespace

@@ -162,16 +162,26 @@ void visit_newest(const core::State& state, std::int64_t after,
   }
 }
 
-// How whoever may enter its app gets there, and who else may.
+// Whether it serves an app that the caller may enter.
+bool is_way_in(Context& context, const Call& call, const core::Job& job) {
+  if (!accounts::may_enter(context.state(), call.caller, job)) return false;
+  const auto blob = context.desk.blobs.find(job.spec->exec_digest);
+  // Most jobs serve none: their programs are not worth reading.
+  return blob != nullptr && blob->find("\"app\":") != std::string::npos &&
+         !app_of(context, job).name.empty();
+}
+
+// How whoever may enter its app gets there, what it runs in, and who else may.
 void show_session(Context& context, const Call& call, const core::Job& job, Json& body) {
+  if (!is_way_in(context, call, job)) return;
   const core::State& state = context.state();
-  if (!accounts::may_enter(state, call.caller, job)) return;
-  const AppSpec app = app_of(context, job);
-  if (app.name.empty()) return;
-  body["app"] = exec_json(context, job).at("app");
+  const Json exec = exec_json(context, job);
+  body["app"] = exec.at("app");
+  const auto container = exec.find("container");
+  body["image"] = container == exec.end() ? "" : container->value("image", "");
   const auto shared = state.shared.find(job.id);
   body["shared_with"] = shared == state.shared.end() ? Json::array() : Json(shared->second);
-  const std::string url = session_url(context, job, app);
+  const std::string url = session_url(context, job, app_of(context, job));
   if (!url.empty()) body["session_url"] = url;
 }
 
@@ -190,16 +200,19 @@ void list_jobs(Context& context, CallPtr call) {
   const Result<std::int64_t> after = call->query_number("after", 0, 0, INT64_MAX);
   if (!after.ok()) return call->fail(after.error());
   const bool full = call->query_flag("full");
+  const bool sessions = call->query_flag("app");
   Json jobs = Json::array();
   Json next = nullptr;
   const auto take = [&](const core::Job& job) {
     if (!is_wanted(state, job, *query) || !may_see(state, call->caller, job)) return true;
+    if (sessions && !is_way_in(context, *call, job)) return true;
     if (static_cast<std::int64_t>(jobs.size()) >= *limit) {
       next = jobs.back().at("id");
       return false;
     }
     jobs.push_back(full ? codec::job_json(state, job) : codec::job_summary_json(state, job));
     context.nodes.observed.show_job(job.id, /*whole=*/full, jobs.back());
+    if (sessions) show_session(context, *call, job, jobs.back());
     return true;
   };
   const JobId begin(static_cast<std::uint64_t>(*after) + 1);

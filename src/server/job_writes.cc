@@ -9,6 +9,10 @@
 #include "accounts/access.h"
 #include "codec/json.h"
 #include "codec/json_fields.h"
+#include "codec/json_reasons.h"
+#include "core/admit/admit.h"
+#include "core/explain/explain.h"
+#include "core/state/apply.h"
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/job_select.h"
@@ -134,6 +138,22 @@ void choose_network(const Context& context, const JobSpec& spec, ContainerSpec& 
   if (!is_one && all_have_overlay(context.state())) container.network = ContainerNetwork::kGang;
 }
 
+// What would become of it now. It is tried in a copy of the state, and nothing is written down.
+void try_job(Context& context, const CallPtr& call, JobSpec spec,
+             const std::vector<std::string>& more) {
+  Result<std::vector<std::string>> warnings = core::admit(context.state(), spec);
+  if (!warnings.ok()) return call->fail(warnings.error());
+  warnings->insert(warnings->end(), more.begin(), more.end());
+  core::State trial(context.state());
+  const JobId id(trial.next_job);
+  core::apply(trial, StampedEvent{JobSubmitted{std::make_shared<const JobSpec>(std::move(spec))},
+                                  call->cause()});
+  const std::vector<Reason> reasons = core::explain(trial, context.desk.controller.policies(), id);
+  call->reply(200, Json{{"warnings", std::move(warnings).value()},
+                        {"starts_at_once", reasons.empty()},
+                        {"reasons", codec::reasons_json(trial, *trial.find_job(id), reasons)}});
+}
+
 }  // namespace
 
 void submit_job(Context& context, CallPtr call) {
@@ -152,6 +172,9 @@ void submit_job(Context& context, CallPtr call) {
   submission.spec.parent = call->caller.job;
   choose_network(context, submission.spec, submission.exec.container);
   std::vector<std::string> warnings = offer_warnings(context, submission.spec, submission.exec);
+  if (call->query_flag("dry_run")) {
+    return try_job(context, call, std::move(submission.spec), warnings);
+  }
   std::string blob = codec::encode_exec(submission.exec);
   const std::string sha256 = wire::sha256_hex(blob);
   submission.spec.exec_digest = sha256;

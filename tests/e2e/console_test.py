@@ -73,6 +73,15 @@ def start_issuer(cluster):
     return issuer, settings
 
 
+def notice_settings(cluster):
+    """Mail that nobody takes, and webhooks to this machine."""
+    path = os.path.join(cluster.folder, "notices.yaml")
+    with open(path, "w") as file:
+        file.write("smtp:\n  url: smtp://127.0.0.1:9\n  from: dove@example.org\n  starttls: false\n"
+                   "webhook_networks: [127.0.0.1]\nhttp_webhooks: true\n")
+    return path
+
+
 def free_ports(count):
     """The first of so many ports of this machine that nobody has."""
     for first in range(30000, 60000, count):
@@ -85,13 +94,15 @@ def free_ports(count):
     raise RuntimeError("no port is free")
 
 
-def run_browser(cluster, script, nodes, gpus):
-    """Runs a script of console/browser against `dove up` and a sign-in service; its output."""
+def run_browser(cluster, script, nodes, gpus, prepare=lambda url, ann: {}, limit_s=200):
+    """Runs a script of console/browser against `dove up` and a sign-in service; its output. `prepare` gives what else the
+    script finds in its environment."""
     data = os.path.join(cluster.folder, script)
     issuer, settings = start_issuer(cluster)
     ports = free_ports(10)
     up = subprocess.Popen([DOVE, "up", "--nodes", str(nodes), "--gpus", str(gpus), "--port", "0", "--data", data,
-                           "--session-ports", f"{ports}-{ports + 9}", "--sign-in", settings], stdout=subprocess.PIPE, stderr=cluster.log, env=cluster.environment, start_new_session=True)
+                           "--session-ports", f"{ports}-{ports + 9}", "--sign-in", settings, "--notices", notice_settings(cluster)],
+                          stdout=subprocess.PIPE, stderr=cluster.log, env=cluster.environment, start_new_session=True)
     try:
         line = up.stdout.readline().decode()
         url = re.search(r"https?://\S+", line).group(0)
@@ -103,9 +114,10 @@ def run_browser(cluster, script, nodes, gpus):
         ann = api.call("POST", "/v1/users/ann/token?create=1")["token"]
         api.close()
         check_headers(url)
+        more = prepare(url, ann)
         return subprocess.run(
             ["node", "browser/" + script], cwd=CONSOLE, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            timeout=200, env={**ENVIRONMENT, "DOVE_URL": url, "DOVE_ADMIN_TOKEN": admin, "DOVE_ANN_TOKEN": ann,
+            timeout=limit_s, env={**ENVIRONMENT, **more, "DOVE_URL": url, "DOVE_ADMIN_TOKEN": admin, "DOVE_ANN_TOKEN": ann,
                               "DOVE_IMAGES": os.path.join(ROOT, "docs/images"), "DOVE_CHROMIUM": CHROMIUM}).stdout
     finally:
         up.send_signal(signal.SIGTERM)

@@ -13,8 +13,13 @@ export type Cluster = Schemas['Cluster'];
 export type QueueInUse = Schemas['QueueInUse'];
 export type Key = Schemas['Key'];
 export type NewKey = Schemas['NewKey'];
+export type SshKey = Schemas['SshKey'];
+export type SshGateway = Schemas['SshGateway'];
+export type NoticeTarget = Schemas['NoticeTarget'];
+export type NoticeStanding = Schemas['NoticeStanding'];
 export type Submission = Schemas['Submission'];
 export type Submitted = Schemas['Submitted'];
+export type TriedSubmission = Schemas['TriedSubmission'];
 export type Problem = Schemas['Problem'];
 export type Reservation = Schemas['ReservationObject'];
 

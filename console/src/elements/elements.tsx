@@ -157,9 +157,19 @@ export function Panel({
 }
 
 // A table that scrolls sideways on its own where the page is narrow.
-export function Table({ label, head, children }: { label: string; head: ReactNode; children: ReactNode }) {
+export function Table({
+  label,
+  head,
+  children,
+  className = '',
+}: {
+  label: string;
+  head: ReactNode;
+  children: ReactNode;
+  className?: string;
+}) {
   return (
-    <div className="table-frame" tabIndex={0} role="group" aria-label={label}>
+    <div className={`table-frame ${className}`} tabIndex={0} role="group" aria-label={label}>
       <table>
         <thead>
           <tr>{head}</tr>

@@ -11,11 +11,13 @@ import { MODES, mode, setMode, type Mode } from './mode';
 const PLACES = [
   { path: '/', name: 'Overview', icon: 'overview', keys: 'g o' },
   { path: '/jobs', name: 'Jobs', icon: 'jobs', keys: 'g j' },
+  { path: '/sessions', name: 'Sessions', icon: 'sessions', keys: 'g s' },
   { path: '/nodes', name: 'Nodes', icon: 'nodes', keys: 'g n' },
   { path: '/queues', name: 'Queues', icon: 'queues', keys: 'g q' },
   { path: '/plan', name: 'Plan', icon: 'plan', keys: 'g p' },
   { path: '/usage', name: 'Usage', icon: 'usage', keys: 'g u' },
   { path: '/people', name: 'People', icon: 'people', keys: 'g k' },
+  { path: '/you', name: 'Your page', icon: 'you', keys: 'g y' },
 ];
 
 function isAt(location: string, path: string): boolean {

@@ -32,6 +32,12 @@ export const ICONS: Record<string, ReactNode> = {
       <path d="M2 4h12M2 8h12M2 12h8" />
     </Icon>
   ),
+  sessions: (
+    <Icon>
+      <rect x="2" y="3" width="12" height="10" rx="1.5" />
+      <path d="M2 6h12M5 9l1.5 1.2L5 11.4M8.5 11h2.5" />
+    </Icon>
+  ),
   nodes: (
     <Icon>
       <rect x="2" y="2.5" width="12" height="4.5" rx="1" />
@@ -60,6 +66,13 @@ export const ICONS: Record<string, ReactNode> = {
     <Icon>
       <circle cx="8" cy="5" r="2.6" />
       <path d="M3 14c.4-3 2.4-4.4 5-4.4s4.600 1.400 5 4.400" />
+    </Icon>
+  ),
+  you: (
+    <Icon>
+      <circle cx="8" cy="8" r="6" />
+      <circle cx="8" cy="6.4" r="1.9" />
+      <path d="M4.2 12.4c.6-2 2-2.9 3.8-2.9s3.2.9 3.8 2.9" />
     </Icon>
   ),
   add: (

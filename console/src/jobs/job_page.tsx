@@ -8,6 +8,8 @@ import { Empty, Facts, Meter, Page, Panel, Skeleton, State, Time, Trouble } from
 import { duration, exact, words } from '../elements/format';
 import { mayEnter, mayReadOutput } from '../session/may';
 import { useSession } from '../session/session';
+import { IdleWarning } from '../sessions/idle_warning';
+import { SessionActions } from '../sessions/session_actions';
 import { JobActions } from './actions';
 import { Attempts } from './attempts';
 import { referenceOf, resourcesOf, typeOf } from './filters';
@@ -202,16 +204,13 @@ export function JobPage({ id, tab = '' }: { id: string; tab?: string }) {
       }
       actions={
         <>
-          {job.session_url && job.phase !== 'ended' && (
-            <a className="button" href={job.session_url} target="_blank" rel="noreferrer">
-              Open
-            </a>
-          )}
+          <SessionActions job={job} brief />
           <JobActions job={job} />
         </>
       }
     >
       <Trouble error={error} />
+      <IdleWarning job={job} />
       <Tabs job={job} id={id} tab={tab} />
     </Page>
   );

@@ -1,5 +1,5 @@
 // The list of jobs: a page at a time from the server, filtered there, live.
-import { useEffect, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import { useQuery } from '../api/query';
 import type { JobsPage as Jobs, JobSummary, QueueInUse } from '../api/types';
@@ -9,6 +9,8 @@ import { useSession } from '../session/session';
 import { FIELDS, jobsPath, readFilters, resourcesOf, STATES, typeOf, type Field } from './filters';
 
 const COLUMNS = ['ID', 'Name', 'Type', 'User', 'Queue', 'Priority', 'Status', 'Project', 'Resources', 'Create time'];
+// So long after a key the list is asked for: who types on does not ask for each letter.
+const STILL_MS = 30;
 const QUICK = [
   { name: 'All', state: '' },
   { name: 'Waiting', state: 'waiting' },
@@ -63,7 +65,7 @@ function Text({ value, set }: { value: string; set: (text: string) => void }) {
   useEffect(() => type(value), [value]);
   useEffect(() => {
     if (typed === value) return;
-    const timer = setTimeout(() => set(typed), 250);
+    const timer = setTimeout(() => set(typed), STILL_MS);
     return () => clearTimeout(timer);
   });
   return (
@@ -147,7 +149,11 @@ export function JobsPage() {
   const [search, setSearch] = useSearchParams();
   const filters = readFilters(search);
   const after = search.get('after');
-  const { data, error } = useQuery<Jobs>(jobsPath(filters, after), ['jobs']);
+  const { data: read, error } = useQuery<Jobs>(jobsPath(filters, after), ['jobs']);
+  // The former list stays until the next is there: whoever types sees no flicker, and keeps the focus.
+  const former = useRef(read);
+  former.current = read ?? (error ? undefined : former.current);
+  const data = former.current;
   const set = (field: Field, value: string) =>
     setSearch(
       (now) => {

@@ -1,11 +1,31 @@
 // Submitting a job by a form; the server says what is wrong with it, and where.
-import { useState, type FormEvent } from 'react';
+import { createContext, useContext, useMemo, useRef, useState, type FormEvent } from 'react';
 import { Link, useLocation, useSearchParams } from 'wouter';
 import { ApiError, change } from '../api/http';
 import { refresh, useQuery } from '../api/query';
 import type { Job, QueueInUse, Submitted } from '../api/types';
 import { Page, Panel, Skeleton, Trouble } from '../elements/elements';
 import { likeOf, submissionOf, type Shape } from './submission';
+import { fieldOf } from './trial';
+import { TrialPanel, useTrial } from './trial_panel';
+
+// What is wrong with the form, by field.
+const Wrong = createContext<{ field: string; text: string }>({ field: '', text: '' });
+
+// Says which text a field's is, besides its hint, and that it is wrong.
+function useWrong(name: string, hint = '') {
+  const wrong = useContext(Wrong);
+  const is = wrong.field === name;
+  const described = [hint, is ? `${name}-wrong` : ''].filter(Boolean).join(' ') || undefined;
+  return {
+    marks: { 'aria-invalid': is || undefined, 'aria-describedby': described },
+    note: is && (
+      <span id={`${name}-wrong`} className="trouble-text">
+        {wrong.text}
+      </span>
+    ),
+  };
+}
 
 function Field({
   name,
@@ -13,10 +33,12 @@ function Field({
   hint,
   ...input
 }: { name: string; label: string; hint?: string } & React.InputHTMLAttributes<HTMLInputElement>) {
+  const { marks, note } = useWrong(name, hint ? `${name}-hint` : '');
   return (
     <div className="field">
       <label htmlFor={name}>{label}</label>
-      <input id={name} name={name} aria-describedby={hint ? `${name}-hint` : undefined} maxLength={256} {...input} />
+      <input id={name} name={name} maxLength={256} {...marks} {...input} />
+      {note}
       {hint && (
         <span id={`${name}-hint`} className="faint">
           {hint}
@@ -34,19 +56,50 @@ function scriptOf(again: Job | undefined): string {
   return '#!/bin/bash\nhostname\n';
 }
 
+function ScriptField({ again }: { again?: Job }) {
+  const { marks, note } = useWrong('script');
+  return (
+    <div className="field wide">
+      <label htmlFor="script">Script</label>
+      <textarea
+        id="script"
+        name="script"
+        rows={10}
+        required
+        spellCheck={false}
+        maxLength={4194304}
+        defaultValue={scriptOf(again)}
+        {...marks}
+      />
+      {note}
+      <span className="faint">
+        It runs once, on the first node; <code>srun</code> and <code>mpirun</code> in it start the tasks.
+      </span>
+    </div>
+  );
+}
+
 function Fields({ again }: { again?: Job }) {
   const queues = useQuery<{ queues: QueueInUse[] }>('/v1/queues', ['queues']);
   const like = again && likeOf(again);
+  const queue = useWrong('queue');
   return (
     <div className="fields">
       <Field name="name" label="Name" required defaultValue={again?.name ?? 'console'} />
       <div className="field">
         <label htmlFor="queue">Queue</label>
-        <select id="queue" name="queue" key={queues.data ? 'known' : ''} defaultValue={again?.queue ?? 'default'}>
+        <select
+          id="queue"
+          name="queue"
+          key={queues.data ? 'known' : ''}
+          defaultValue={again?.queue ?? 'default'}
+          {...queue.marks}
+        >
           {(queues.data?.queues ?? [{ name: 'default' }]).map((queue) => (
             <option key={queue.name as string}>{queue.name as string}</option>
           ))}
         </select>
+        {queue.note}
       </div>
       <Field name="tasks" label="Tasks" type="number" min={1} max={100000} required defaultValue={like?.tasks ?? 1} />
       <Field
@@ -87,6 +140,10 @@ function SubmitForm({ again }: { again?: Job }) {
   const [error, setError] = useState<ApiError>();
   const [done, setDone] = useState<Submitted>();
   const [busy, setBusy] = useState(false);
+  const form = useRef<HTMLFormElement>(null);
+  const { trial, look } = useTrial(form);
+  const refused = error ?? trial.error;
+  const wrong = useMemo(() => ({ field: fieldOf(refused?.field), text: refused?.message ?? '' }), [refused]);
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     setBusy(true);
@@ -104,23 +161,12 @@ function SubmitForm({ again }: { again?: Job }) {
   };
   if (done) return <Warned done={done} />;
   return (
-    <form className="submit-form" onSubmit={submit}>
-      <div className="field wide">
-        <label htmlFor="script">Script</label>
-        <textarea
-          id="script"
-          name="script"
-          rows={10}
-          required
-          spellCheck={false}
-          maxLength={4194304}
-          defaultValue={scriptOf(again)}
-        />
-        <span className="faint">
-          It runs once, on the first node; <code>srun</code> and <code>mpirun</code> in it start the tasks.
-        </span>
-      </div>
-      <Fields again={again} />
+    <form ref={form} className="submit-form" onSubmit={submit} onInput={() => (setError(undefined), look())}>
+      <Wrong.Provider value={wrong}>
+        <ScriptField again={again} />
+        <Fields again={again} />
+      </Wrong.Provider>
+      <TrialPanel trial={trial} />
       <Trouble error={error} />
       {error?.field && <p className="faint">It is about the field {error.field}.</p>}
       <button type="submit" className="primary" disabled={busy}>

@@ -220,7 +220,7 @@ export function HeatMap({ nodes }: { nodes: Node[] | undefined }) {
   const [asTable, setAsTable] = useState(false);
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
-  const held = by === 'holder' || by === 'queue' || (nodes?.length ?? 0) <= 256;
+  const held = by === 'holder' || by === 'queue' || (nodes !== undefined && nodes.length <= 256);
   const { data } = useQuery<{ jobs: Job[] }>(held ? '/v1/jobs?state=active&full=1&limit=10000' : null, ['nodes']);
   const holders = useMemo(() => holdersOf(data?.jobs ?? []), [data]);
   const shown = useMemo(

@@ -55,8 +55,9 @@ export function Plot({ label, data, lines }: { label: string; data: number[][]; 
       );
     };
     make();
-    const watch = new ResizeObserver(() => plot.current?.setSize({ width: box.current!.clientWidth, height: 180 }));
-    watch.observe(box.current!);
+    const shown = box.current!;
+    const watch = new ResizeObserver(() => plot.current?.setSize({ width: shown.clientWidth, height: 180 }));
+    watch.observe(shown);
     const leave = onColours(make);
     return () => {
       leave();

@@ -1,6 +1,6 @@
 // Keys for programs: made here, shown once, revoked here.
 import { useState, type FormEvent } from 'react';
-import { ApiError, change } from '../api/http';
+import { ApiError, change, withQuery } from '../api/http';
 import { refresh, useQuery } from '../api/query';
 import type { Key, NewKey } from '../api/types';
 import { Confirm, Dialog } from '../elements/dialog';
@@ -20,7 +20,7 @@ const LIVES = [
   { ttl: 365 * 86400, says: '1 year' },
 ];
 
-function NewKeyForm({ onClose, onMade }: { onClose: () => void; onMade: (key: NewKey) => void }) {
+function NewKeyForm({ own, onClose, onMade }: { own: boolean; onClose: () => void; onMade: (key: NewKey) => void }) {
   const { me } = useSession();
   const [error, setError] = useState<ApiError>();
   const submit = async (event: FormEvent<HTMLFormElement>) => {
@@ -67,7 +67,7 @@ function NewKeyForm({ onClose, onMade }: { onClose: () => void; onMade: (key: Ne
             ))}
           </select>
         </label>
-        {me.admin && (
+        {me.admin && !own && (
           <label>
             User
             <input name="user" maxLength={64} placeholder={me.user || 'whose it is'} required={!me.user} />
@@ -110,9 +110,10 @@ function Made({ made, onClose }: { made: NewKey; onClose: () => void }) {
   );
 }
 
-export function Keys() {
+// Those of `user`; left out: all that the caller may see.
+export function Keys({ user }: { user?: string }) {
   const { me } = useSession();
-  const { data, error } = useQuery<{ keys: Key[] }>('/v1/keys?limit=1000', ['keys']);
+  const { data, error } = useQuery<{ keys: Key[] }>(withQuery('/v1/keys', { user, limit: 1000 }), ['keys']);
   const keys = (data?.keys ?? []).filter((key) => key.kind !== 'code');
   const [making, make] = useState(false);
   const [made, setMade] = useState<NewKey>();
@@ -155,7 +156,13 @@ export function Keys() {
           ))}
         </Table>
       )}
-      {making && <NewKeyForm onClose={() => make(false)} onMade={(key) => (make(false), setMade(key))} />}
+      {making && (
+        <NewKeyForm
+          own={user !== undefined}
+          onClose={() => make(false)}
+          onMade={(key) => (make(false), setMade(key))}
+        />
+      )}
       {made && <Made made={made} onClose={() => setMade(undefined)} />}
       {revoked && (
         <Confirm

@@ -1,12 +1,19 @@
-// Who holds which role, and where.
-import { useQuery } from '../api/query';
+// Who holds which role, and where; whoever may, gives roles here and takes them back.
+import { useState } from 'react';
+import { change } from '../api/http';
+import { refresh, useQuery } from '../api/query';
 import type { Declared } from '../api/types';
+import { Confirm } from '../elements/dialog';
 import { Empty, Panel, Skeleton, Table, Trouble } from '../elements/elements';
 import { words } from '../elements/format';
 import { useSession } from '../session/session';
+import { bindingName, granted, list, ROLES, takenBack, type Grant } from './grants';
 
-function list(value: unknown): string[] {
-  return Array.isArray(value) ? value.map(String) : [];
+type Field = 'users' | 'groups';
+interface Held {
+  binding: Declared;
+  field: Field;
+  who: string;
 }
 
 function levelOf(binding: Declared): string {
@@ -15,9 +22,86 @@ function levelOf(binding: Declared): string {
   return 'the cluster';
 }
 
+const put = async (name: string, body: unknown) => {
+  await change('PUT', `/v1/objects/binding/${encodeURIComponent(name)}`, body);
+  refresh('objects');
+};
+
+function GiveRole({ bindings, onClose }: { bindings: Declared[]; onClose: () => void }) {
+  const [level, setLevel] = useState<Grant['level']>('project');
+  const act = (form: FormData) => {
+    const text = (name: string) => String(form.get(name) ?? '').trim();
+    const grant: Grant = { role: text('role'), level, name: level === 'cluster' ? '' : text('at') };
+    const name = bindingName(grant);
+    const before = bindings.find((binding) => binding.name === name);
+    return put(name, granted(grant, text('field') as Field, text('who'), before));
+  };
+  return (
+    <Confirm title="Give a role" verb="Give it" act={act} onClose={onClose}>
+      <label>
+        Role
+        <select name="role" defaultValue="member">
+          {ROLES.map((role) => (
+            <option key={role} value={role}>
+              {words(role)}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        Where
+        <select value={level} onChange={(event) => setLevel(event.target.value as Grant['level'])}>
+          <option value="project">In a project</option>
+          <option value="domain">In a domain</option>
+          <option value="cluster">On the cluster</option>
+        </select>
+      </label>
+      {level !== 'cluster' && (
+        <label>
+          {words(level)}
+          <input name="at" required maxLength={256} spellCheck={false} autoComplete="off" />
+        </label>
+      )}
+      <label>
+        To a
+        <select name="field">
+          <option value="users">User</option>
+          <option value="groups">Group</option>
+        </select>
+      </label>
+      <label>
+        Name
+        <input name="who" required maxLength={256} spellCheck={false} autoComplete="off" />
+      </label>
+    </Confirm>
+  );
+}
+
+function Holders({ binding, field, take }: { binding: Declared; field: Field; take?: (held: Held) => void }) {
+  const names = list(binding[field]);
+  if (names.length === 0) return <>–</>;
+  if (!take) return <>{names.join(', ')}</>;
+  return (
+    <span className="node-links">
+      {names.map((who) => (
+        <button
+          key={who}
+          className="chip small"
+          aria-label={`Take ${String(binding.role)} of ${levelOf(binding)} from ${who}`}
+          onClick={() => take({ binding, field, who })}
+        >
+          {who} ✕
+        </button>
+      ))}
+    </span>
+  );
+}
+
 export function Roles() {
   const { me } = useSession();
   const { data, error } = useQuery<{ objects: Declared[] }>('/v1/objects?kind=binding&limit=1000', ['objects']);
+  const [giving, give] = useState(false);
+  const [held, take] = useState<Held>();
   const own = me.roles.map(
     (role) => `${role.role} of ${role.level === 'cluster' ? 'the cluster' : `${role.level} ${role.name}`}`,
   );
@@ -27,8 +111,17 @@ export function Roles() {
       : me.admin
         ? 'You are the administrator.'
         : 'You have no role beyond your own jobs.';
+  const may = me.admin || me.roles.some((role) => ['manager', 'admin'].includes(role.role));
   return (
-    <Panel title="Roles" actions={<span className="faint">{standing}</span>}>
+    <Panel
+      title="Roles"
+      actions={
+        <>
+          <span className="faint">{standing}</span>
+          {may && <button onClick={() => give(true)}>Give a role</button>}
+        </>
+      }
+    >
       <Trouble error={error} />
       {!data && !error && <Skeleton lines={3} />}
       {data && data.objects.length === 0 && (
@@ -49,11 +142,26 @@ export function Roles() {
             <tr key={binding.name}>
               <td className="strong">{words(String(binding.role ?? ''))}</td>
               <td>{levelOf(binding)}</td>
-              <td>{list(binding.users).join(', ') || '–'}</td>
-              <td>{list(binding.groups).join(', ') || '–'}</td>
+              {(['users', 'groups'] as const).map((field) => (
+                <td key={field} className="wrapped">
+                  <Holders binding={binding} field={field} take={may ? take : undefined} />
+                </td>
+              ))}
             </tr>
           ))}
         </Table>
+      )}
+      {giving && <GiveRole bindings={data?.objects ?? []} onClose={() => give(false)} />}
+      {held && (
+        <Confirm
+          title={`Take ${String(held.binding.role)} of ${levelOf(held.binding)} from ${held.who}`}
+          verb="Take it back"
+          danger
+          onClose={() => take(undefined)}
+          act={() => put(held.binding.name, takenBack(held.binding, held.field, held.who))}
+        >
+          <p>What it let them do is refused from now on.</p>
+        </Confirm>
       )}
     </Panel>
   );

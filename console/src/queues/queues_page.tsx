@@ -5,6 +5,7 @@ import type { QueueInUse } from '../api/types';
 import { Meter, Page, Skeleton, State, Table, Trouble } from '../elements/elements';
 import { bytes, thousandths } from '../elements/format';
 import { borrowed, treeOf, type Amounts } from './queue_tree';
+import { SharePanel } from './share_panel';
 
 function QueueLine({ queue, depth }: { queue: QueueInUse; depth: number }) {
   const name = queue.name as string;
@@ -77,6 +78,7 @@ export default function QueuesPage() {
           ))}
         </Table>
       )}
+      {data && <SharePanel queues={data.queues} />}
     </Page>
   );
 }

@@ -125,6 +125,24 @@ TEST_F(SessionsTest, WhoeverItIsSharedWithEntersAndDoesNothingElse) {
   EXPECT_FALSE(as(tokens["eve"], "GET", "/v1/jobs/1").body.contains("session_url"));
 }
 
+TEST_F(SessionsTest, AListOfThemIsOfThoseThatTheCallerMayEnter) {
+  live.call("POST", "/v1/jobs", small_job_body("no session"), {}, &tokens["ada"]);
+  const auto listed = [&](const std::string& token) {
+    return as(token, "GET", "/v1/jobs?app=1&state=waiting,active").body.at("jobs");
+  };
+  const Json own = listed(tokens["ada"]);
+  ASSERT_EQ(own.size(), 1u) << own;
+  EXPECT_EQ(own[0].at("id"), 1);
+  EXPECT_EQ(own[0].at("app").at("name"), "notebook");
+  EXPECT_EQ(own[0].at("image"), "");
+  EXPECT_EQ(own[0].at("session_url"), "https://j1.apps.example.org/lab");
+  EXPECT_FALSE(own[0].contains("exec"));
+  EXPECT_EQ(listed(tokens["bob"]).size(), 0u);
+  share("ada", {"bob"});
+  EXPECT_EQ(listed(tokens["bob"]).at(0).at("shared_with"), Json({"bob"}));
+  EXPECT_EQ(as(tokens["ada"], "GET", "/v1/jobs?app=maybe").code(), "bad_parameter");
+}
+
 TEST_F(SessionsTest, AShareThatIsTakenBackEndsWhatIsOpen) {
   share("ada", {"bob", "eve"});
   const std::string token = enter("bob");

@@ -1,0 +1,229 @@
+// What people do with their sessions, on their own page, and with limits; a part of suite.mjs.
+import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
+import { call, submit, until, untilState } from './api.mjs';
+import { findings, newPage } from './chromium.mjs';
+import { heading, signIn, visit } from './person.mjs';
+
+const row = (page, table, text) => page.getByRole('group', { name: table }).getByRole('row').filter({ hasText: text });
+
+// The public half of a new RSA key, as OpenSSH writes it.
+function rsaKey(bits, comment) {
+  const { n, e } = generateKeyPairSync('rsa', { modulusLength: bits }).publicKey.export({ format: 'jwk' });
+  const part = (bytes) => Buffer.concat([Buffer.from(Uint32Array.of(bytes.length).buffer).swap32(), bytes]);
+  const number = (text) => Buffer.concat([Buffer.from([0]), Buffer.from(text, 'base64url')]);
+  const exponent = Buffer.from(e, 'base64url');
+  return `ssh-rsa ${Buffer.concat([part(Buffer.from('ssh-rsa')), part(exponent), part(number(n))]).toString('base64')} ${comment}`;
+}
+
+// A page of somebody else, in a browser of their own.
+async function as(browser, path, token) {
+  const other = await newPage(browser);
+  await signIn(other.page, path, token);
+  return other;
+}
+
+export async function sessionTests({ test, page, browser }) {
+  const columns = ['Name', 'Queue', 'Image', 'Project', 'Type', 'Status', 'Priority', 'Resources', 'Create time'];
+  await test('sessions are listed with what they are and how they do', async () => {
+    await visit(page, '/sessions');
+    await row(page, 'Sessions', 'lab').waitFor();
+    assert.deepEqual(await page.getByRole('columnheader').allTextContents(), columns);
+    const cells = await row(page, 'Sessions', 'lab').getByRole('cell').allTextContents();
+    assert.deepEqual(cells.slice(0, 8), ['lab', 'default', 'none', '–', 'JupyterLab', 'Running', '0', '1 core']);
+  });
+
+  await test('a session is shared by name, and entered by whom it is shared with', async () => {
+    const bob = (await call('POST', '/v1/users/bob/token?create=1')).token;
+    await page.getByRole('button', { name: 'Share lab' }).click();
+    await page.getByLabel('User names').fill('bobby');
+    await page.getByRole('button', { name: 'Share', exact: true }).click();
+    await page.getByRole('alert').getByText('did you mean bob').waitFor();
+    assert.deepEqual(await findings(page), []);
+    await page.getByLabel('User names').fill('bob');
+    await page.getByRole('button', { name: 'Share', exact: true }).click();
+    await page.getByRole('list', { name: 'Shared with' }).getByText('bob').waitFor();
+    await page.getByRole('button', { name: 'Close' }).click();
+    await page.getByText('shared with bob').waitFor();
+    const other = await as(browser, '/sessions', bob);
+    await other.page.getByText('of admin').waitFor();
+    assert.equal(await other.page.getByRole('button', { name: /(Stop|Share|Keep) lab/ }).count(), 0);
+    const opened = other.context.waitForEvent('page');
+    await other.page.getByRole('link', { name: 'Open lab' }).click();
+    const session = await opened;
+    await session.locator('#seen').waitFor({ timeout: 30_000 });
+    assert.equal(await session.locator('#seen').textContent(), '/lab [] bob');
+    assert.deepEqual(other.wrong, []);
+    await other.context.close();
+  });
+
+  await test('an idle session says when it ends, and is kept', async () => {
+    const rule = { no_input_for: '5s', grace: '1s', warning: '10m' };
+    await call('PUT', '/v1/objects/idle_rule/soon', rule);
+    const warning = page.getByRole('region', { name: 'lab is idle' });
+    await warning.waitFor({ timeout: 40_000 });
+    assert.match(await warning.textContent(), /lab ends in (9 min \d+ s|10 min): nobody seems to use it/);
+    assert.deepEqual(await findings(page), []);
+    await warning.getByRole('button', { name: 'Keep it' }).click();
+    await warning.waitFor({ state: 'detached' });
+    await call('DELETE', '/v1/objects/idle_rule/soon');
+  });
+
+  await test('a session is found, shared and stopped by keys alone', async () => {
+    await visit(page, '/');
+    await page.locator('main').focus();
+    await page.keyboard.type('gs');
+    await heading(page, 'Sessions');
+    await row(page, 'Sessions', 'lab').waitFor();
+    const press = async (name) => {
+      for (let left = 60; left > 0; left--) {
+        await page.keyboard.press('Tab');
+        if ((await page.evaluate(() => document.activeElement.textContent)) === name)
+          return page.keyboard.press('Enter');
+      }
+      throw new Error(`Tab never comes to ${name}`);
+    };
+    await press('Share lab');
+    await page.getByRole('dialog').waitFor();
+    assert.equal(await page.evaluate(() => document.activeElement.name), 'users');
+    await page.keyboard.press('Escape');
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Share lab');
+    await press('Stop lab');
+    await press('Stop it');
+    await row(page, 'Sessions', 'lab').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Stopped' }).click();
+    await row(page, 'Sessions', 'lab').getByText('Cancelled').waitFor();
+  });
+}
+
+export async function ownPageTests({ test, browser, ann }) {
+  await test('SSH keys are added and removed, and a weak one is refused with the reason', async () => {
+    const { page, context, wrong } = await as(browser, '/you', ann);
+    await page.getByText('There is no SSH key.').waitFor();
+    const add = async (key) => {
+      await page.getByRole('button', { name: 'Add an SSH key' }).click();
+      await page.getByLabel('The line of the file').fill(key);
+      await page.getByRole('button', { name: 'Add the key' }).click();
+    };
+    await add(rsaKey(1024, 'ann@old'));
+    await page.getByRole('alert').getByText('weak_ssh_key').waitFor();
+    assert.deepEqual(await findings(page), []);
+    await page.getByRole('button', { name: 'Back' }).click();
+    await add(rsaKey(2048, 'ann@desk'));
+    await page.getByRole('dialog', { name: 'The key is added' }).getByRole('status').waitFor();
+    await page.getByRole('button', { name: 'Close' }).click();
+    await row(page, 'SSH keys', 'ann@desk').waitFor();
+    assert.equal((await call('GET', '/v1/users/ann/ssh-keys')).keys.length, 1);
+    await page.getByRole('button', { name: 'Remove ann@desk' }).click();
+    await page.getByRole('button', { name: 'Remove it' }).click();
+    await page.getByText('There is no SSH key.').waitFor();
+    assert.deepEqual(wrong, []);
+    await context.close();
+  });
+
+  await test('somebody chooses where they hear of what, and sees what does not arrive', async () => {
+    const { page, context, wrong } = await as(browser, '/you', ann);
+    await page.getByRole('button', { name: 'Add a target' }).click();
+    await page.getByLabel('How').selectOption('Webhook');
+    await page.getByLabel('URL').fill('https://user:secret@example.org/');
+    await page.getByRole('button', { name: 'Add it' }).click();
+    await page.getByRole('alert').waitFor();
+    assert.deepEqual(await findings(page), []);
+    await page.getByLabel('URL').fill('http://127.0.0.1:9/dove?key=secret'); // nobody listens there
+    await page.getByLabel('it fails').check();
+    await page.getByRole('button', { name: 'Add it' }).click();
+    await row(page, 'Notices', 'http://127.0.0.1:9/***').waitFor();
+    assert.ok(!(await page.content()).includes('key=secret'));
+    await page.getByRole('button', { name: /^Test/ }).click();
+    await page.getByRole('status').filter({ hasText: '(' }).waitFor();
+    await untilState(await submit({ name: 'fails', command: ['false'] }, ann), 'failed');
+    await row(page, 'Notices', 'to be tried again').waitFor();
+    await page.locator('.trouble-text').waitFor();
+    assert.deepEqual(await findings(page), []);
+    await page.getByRole('button', { name: /^Change/ }).click();
+    assert.ok(await page.getByLabel('it fails').isChecked());
+    await page.getByLabel('it fails').uncheck();
+    await page.getByRole('button', { name: 'Change it' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    const [target] = (await call('GET', '/v1/users/ann/notices')).targets;
+    assert.ok(!target.about.includes('job_failed') && target.about.includes('session_idle'));
+    await page.getByRole('button', { name: /^Remove/ }).click();
+    await page.getByRole('button', { name: 'Remove it' }).click();
+    await page.getByText('Nobody writes to you.').waitFor();
+    assert.deepEqual(wrong, []);
+    await context.close();
+  });
+}
+
+export async function roleTests({ test, page, ann }) {
+  await test('a member is added to a project and taken out again: the binding is the membership', async () => {
+    await call('PUT', '/v1/objects/project/vision', {});
+    await call('PUT', '/v1/objects/binding/vision.members', { role: 'member', project: 'vision', users: ['bob'] });
+    const tries = () =>
+      call('POST', '/v1/jobs?dry_run=1', { name: 'in-vision', command: ['true'], project: 'vision' }, ann);
+    await assert.rejects(tries(), /not_in_project/);
+    await visit(page, '/people');
+    await page.getByRole('button', { name: 'Give a role' }).click();
+    await page.getByLabel('Project', { exact: true }).fill('vision');
+    await page.getByLabel('Name', { exact: true }).fill('ann');
+    assert.deepEqual(await findings(page), []);
+    await page.getByRole('button', { name: 'Give it' }).click();
+    await row(page, 'Roles', 'ann ✕').waitFor();
+    assert.deepEqual((await call('GET', '/v1/objects/binding/vision.members')).users.sort(), ['ann', 'bob']);
+    await tries();
+    await page.getByRole('button', { name: 'Take member of project vision from ann' }).click();
+    await page.getByRole('button', { name: 'Take it back' }).click();
+    await row(page, 'Roles', 'ann ✕').waitFor({ state: 'detached' });
+    await assert.rejects(tries(), /not_in_project/);
+  });
+}
+
+export async function limitTests({ test, page, ann }) {
+  await test('an administrator raises a limit, and the job that waited for it starts', async () => {
+    await visit(page, '/usage');
+    await page.getByRole('button', { name: 'Limit a user' }).click();
+    await page.getByLabel('User, or *').fill('ann');
+    await page.getByLabel('GPUs at once').fill('1');
+    assert.deepEqual(await findings(page), []);
+    await page.getByRole('button', { name: 'Set them' }).click();
+    await row(page, 'Limits of users', 'ann').waitFor();
+    const sleeps = { command: ['sleep', '600'], gpus: 1 };
+    const first = await submit({ ...sleeps, name: 'within' }, ann);
+    await untilState(first, 'running');
+    const second = await submit({ ...sleeps, name: 'beyond' }, ann);
+    await visit(page, `/jobs/${second}`);
+    await page.getByRole('region', { name: 'Why it waits' }).getByText('User limit').waitFor();
+    await visit(page, '/usage');
+    await page.getByRole('button', { name: 'Change the limits of ann' }).click();
+    await page.getByLabel('GPUs at once').fill('2');
+    await page.getByRole('button', { name: 'Set them' }).click();
+    await untilState(second, 'running');
+    await visit(page, `/jobs/${second}`);
+    await page.locator('.page-head [data-state="running"]').waitFor();
+    for (const job of [first, second]) await call('POST', `/v1/jobs/${job}/cancel`);
+    await call('DELETE', '/v1/objects/limit/ann');
+  });
+
+  await test('the form says what would become of it, and submits nothing', async () => {
+    const before = (await call('GET', '/v1/jobs?order=newest&limit=1')).jobs[0].id;
+    await visit(page, '/submit');
+    const trial = page.getByRole('region', { name: 'If you submit it now' });
+    await trial.getByText('It starts at once.').waitFor();
+    await page.getByLabel('Time limit').fill('never');
+    await page.locator('#time_limit[aria-invalid="true"]').waitFor();
+    assert.ok((await page.locator('#time_limit-wrong').textContent()).length > 10);
+    assert.deepEqual(await findings(page), []);
+    await page.getByLabel('Time limit').fill('2h');
+    await trial.getByText('It starts at once.').waitFor();
+    await page.getByLabel('Tasks').fill('9');
+    await page.getByLabel('GPUs per task').fill('1');
+    await until('reasons', async () => /9|8/.test((await trial.textContent()) ?? ''));
+    assert.equal((await call('GET', '/v1/jobs?order=newest&limit=1')).jobs[0].id, before);
+  });
+
+  await test('the tree of queues shows what each has held', async () => {
+    await untilState(await submit({ name: 'holds-one', command: ['true'], gpus: 1 }), 'completed');
+    await visit(page, '/queues');
+    await page.getByRole('img', { name: /GPUs held by queue over the last .*default/ }).waitFor();
+  });
+}
