@@ -168,28 +168,6 @@ spec: {resources: [{name: cpu, nominalQuota: 2}, {name: memory, nominalQuota: 12
         refused = self.dove("submit", "-A", "vision", "-c1", "--wrap", "true", check=False)
         self.assertIn("cores: 3 used, 1 asked, limit 3, over by 1", refused.stderr)
 
-    def test_a_month_and_a_single_job_have_limits(self):
-        self.dove("apply", "-f", "-", input="""\
-kind: Limit
-name: "*"
-limits: {gpu_hours_month: 0, job: {cores: 2, time_limit: 1h}}
-""")
-        refused = self.dove("submit", "--wrap", "true", check=False)
-        self.assertIn("has no time limit: give it one (--time)", refused.stderr)
-        refused = self.dove("submit", "-t", "10", "-c3", "--wrap", "true", check=False)
-        self.assertIn("may have 2 cores in one job and this one asks for 3, over by 1", refused.stderr)
-        self.cluster.wait(self.submit("-t", "10", "-c2", "--wrap", "true"))
-        said = self.dove("submit", "-t", "10", "--gpus", "1", "--wrap", "true")
-        self.assertIn("the job waits for the next month", said.stderr)
-        job = int(said.stdout.split()[-1])
-        why = self.dove("why", str(job)).stdout
-        self.assertIn("has used 0 of 0 GPU hours in", why)
-        self.assertIn("the month ends", why)
-        self.assertIn("an administrator of the cluster may raise it", why)
-        shown = self.dove("quota").stdout
-        self.assertIn("GPU hours this month", shown)
-        self.assertIn("time limit of a job", shown)
-
     def test_limits_hold_and_why_names_them(self):
         self.dove("apply", "-f", self.file)
         first = self.submit("--queue", "night", "-c2", "--wrap", "sleep 60")
