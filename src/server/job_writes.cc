@@ -13,6 +13,7 @@
 #include "server/handlers.h"
 #include "server/job_select.h"
 #include "server/offer_warnings.h"
+#include "server/settings/job_settings.h"
 #include "wire/secret.h"
 
 namespace dove::server {
@@ -141,17 +142,22 @@ void submit_job(Context& context, CallPtr call) {
   if (!body.ok()) return call->fail(body.error());
   Result<codec::Submission> read = codec::read_submission(*body);
   if (!read.ok()) return call->fail(read.error());
-  codec::Submission& submission = read.value();
   const std::string key(call->request.header("Idempotency-Key"));
   if (key.size() > kKeyBytesMax) {
     return call->fail(invalid("bad_idempotency_key",
                               fmt::format("an Idempotency-Key has at most {} bytes", kKeyBytesMax),
                               "Idempotency-Key"));
   }
-  submission.spec.user = call->caller.user;
-  submission.spec.parent = call->caller.job;
+  read->spec.user = call->caller.user;
+  read->spec.parent = call->caller.job;
+  std::vector<std::string> warnings;
+  auto filled = with_settings(context.state(), std::move(read).value(), warnings);
+  if (!filled.ok()) return call->fail(filled.error());
+  codec::Submission& submission = filled.value();
   choose_network(context, submission.spec, submission.exec.container);
-  std::vector<std::string> warnings = offer_warnings(context, submission.spec, submission.exec);
+  for (std::string& one : offer_warnings(context, submission.spec, submission.exec)) {
+    warnings.push_back(std::move(one));
+  }
   std::string blob = codec::encode_exec(submission.exec);
   const std::string sha256 = wire::sha256_hex(blob);
   submission.spec.exec_digest = sha256;
