@@ -27,7 +27,8 @@ Needed needed(const Project& project) { return {Role::kAdmin, project.domain, ""
 // What a person's tasks run as, and who they are, is the cluster's to say.
 Needed needed(const UserDeclaration& user) {
   const bool is_harmless = user.linux_user.empty() && !user.admin && user.token_sha256.empty() &&
-                           user.identity.empty() && user.ssh_keys.empty();
+                           user.identity.empty() && user.ssh_keys.empty() &&
+                           user.password_hash.empty();
   if (!is_harmless) return {};
   if (!user.service_of.empty()) return {Role::kManager, "", user.service_of};
   return {Role::kAdmin, user.domain, ""};

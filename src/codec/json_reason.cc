@@ -15,6 +15,7 @@
 #include "core/place/limits.h"
 #include "core/state/executors/foreign.h"
 #include "core/state/findings.h"
+#include "core/state/holders/month_use.h"
 #include "model/huge_pages.h"
 
 namespace dove::codec {
@@ -69,15 +70,50 @@ std::string job_text(const core::State& state, JobId id) {
   return fmt::format("job {}", id.value);
 }
 
-std::string limit_text(const Reason& r, std::string_view who) {
+// rfc3339 without the fraction.
+std::string to_the_second(Instant instant) {
+  std::string text = rfc3339(instant);
+  if (const std::size_t dot = text.find('.'); dot != std::string::npos) text.resize(dot);
+  std::replace(text.begin(), text.end(), 'T', ' ');
+  if (text.ends_with('Z')) text.pop_back();
+  return text + " UTC";
+}
+
+// "user ann has used 103.5 of 100 GPU hours in November 2026 (UTC), over by 3.5: ...".
+std::string month_text(const core::State& state, const Reason& r, std::string_view who) {
+  std::string text =
+      fmt::format("{} has used {} of {} GPU hours in {} (UTC)", who, core::gpu_hours_text(r.used),
+                  core::gpu_hours_text(r.limit), core::month_name(core::month_of(state.now)));
+  if (r.used > r.limit) text += fmt::format(", over by {}", core::gpu_hours_text(r.used - r.limit));
+  return text + fmt::format(": the month ends {}", to_the_second(r.until));
+}
+
+std::string use_text(const core::State& state, const Reason& r, std::string_view who) {
+  if (r.resource == "gpu_ms_month") return month_text(state, r, who);
   if (r.resource == "jobs" || r.resource == "jobs_running") {
     return fmt::format("{} may run {} at a time, and {} {} running", who,
                        counted(r.limit, "job", "jobs"), r.used, r.used == 1 ? "is" : "are");
   }
+  if (r.resource.starts_with("job_")) {
+    const std::string resource = r.resource.substr(4);
+    return fmt::format("{} may use {} in one job; this one gets {}, over by {}", who,
+                       amount(resource, r.limit), bare(resource, r.needs),
+                       bare(resource, r.needs - r.limit));
+  }
   std::string text = fmt::format("{} may use {} at once; {} in use", who,
                                  amount(r.resource, r.limit), bare(r.resource, r.used));
-  if (r.needs > 0) text += fmt::format(", this job needs {}", bare(r.resource, r.needs));
+  if (r.needs > 0) {
+    text += fmt::format(", this job needs {}, over by {}", bare(r.resource, r.needs),
+                        bare(r.resource, r.used + r.needs - r.limit));
+  }
   return text;
+}
+
+std::string limit_text(const core::State& state, const Reason& r) {
+  const char* level = core::word(core::holder_of(r));
+  return fmt::format("{}; {} may raise it",
+                     use_text(state, r, fmt::format("{} {}", level, r.subject)),
+                     core::raised_by(state, level, r.subject));
 }
 
 std::string resources_text(const Reason& r) {
@@ -265,15 +301,6 @@ std::string unavailable_text(const core::State& state, const Reason& r) {
   return text + fault_text(state, r.subject);
 }
 
-// rfc3339 without the fraction.
-std::string to_the_second(Instant instant) {
-  std::string text = rfc3339(instant);
-  if (const std::size_t dot = text.find('.'); dot != std::string::npos) text.resize(dot);
-  std::replace(text.begin(), text.end(), 'T', ' ');
-  if (text.ends_with('Z')) text.pop_back();
-  return text + " UTC";
-}
-
 std::string promised_text(const core::State& state, const Reason& r) {
   if (r.until.us == 0) {
     return fmt::format("the nodes that have room are kept for {}, which has waited too long",
@@ -322,11 +349,9 @@ std::string text_of(const core::State& state, const Reason& r) {
       return fmt::format("{} of its array may run at once; {} do",
                          counted(r.limit, "element", "elements"), r.used);
     case ReasonKind::kQueueLimit:
-      return limit_text(r, "queue " + r.subject);
     case ReasonKind::kUserLimit:
-      return limit_text(r, "user " + r.subject);
     case ReasonKind::kProjectLimit:
-      return limit_text(r, "project " + r.subject);
+      return limit_text(state, r);
     case ReasonKind::kClusterLimit:
       return fmt::format("needs {}; {} of the cluster's {} are in use", amount(r.resource, r.needs),
                          bare(r.resource, r.used), bare(r.resource, r.limit));
@@ -374,7 +399,8 @@ std::string text_of(const core::State& state, const Reason& r) {
 }  // namespace
 
 Json reason_json(const core::State& state, const Reason& r) {
-  Json object{{"kind", word(r.kind)}, {"text", text_of(state, r)}};
+  const bool is_domains = r.kind == ReasonKind::kProjectLimit && !r.level.empty();
+  Json object{{"kind", is_domains ? "domain_limit" : word(r.kind)}, {"text", text_of(state, r)}};
   if (!r.subject.empty()) object["subject"] = r.subject;
   if (!r.resource.empty()) object["resource"] = r.resource;
   const auto put = [&](const char* name, std::int64_t value) {

@@ -7,6 +7,7 @@
 
 #include "codec/model_fields.h"
 #include "core/state/hash.h"
+#include "core/state/usage.h"
 
 namespace dove::codec {
 namespace {
@@ -333,6 +334,7 @@ Result<core::State> decode_snapshot(std::string_view bytes) {
   const bool matches = level == kUnnamed ? core::has_state_hash(state, hash)
                                          : level > 0 && core::state_hash(state, level) == hash;
   if (!matches) return damaged("its state hash does not match", false);
+  if (state.usage_by_domain.empty() && !state.domains.empty()) core::count_domains(state);
   return state;
 }
 

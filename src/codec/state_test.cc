@@ -342,7 +342,8 @@ TEST(StateJson, ReasonsAreSaidInWordsWithTheirNumbers) {
   queue.used = std::int64_t{32} << 30;
   queue.needs = std::int64_t{48} << 30;
   EXPECT_EQ(text(queue),
-            "queue long may use 64 GiB of memory at once; 32 GiB in use, this job needs 48 GiB");
+            "queue long may use 64 GiB of memory at once; 32 GiB in use, this job needs 48 GiB, "
+            "over by 16 GiB; an administrator of the cluster may raise it");
   Reason ahead = reason(ReasonKind::kAhead);
   ahead.count = 1;
   ahead.other = JobId{2};
@@ -357,7 +358,9 @@ TEST(StateJson, ReasonsAreSaidInWordsWithTheirNumbers) {
   EXPECT_NE(text(ahead).find("; the last of them is job 2 (train)"), std::string::npos);
   Reason jobs = reason(ReasonKind::kProjectLimit, "vision", "jobs_running");
   jobs.limit = jobs.used = jobs.needs = 1;
-  EXPECT_EQ(text(jobs), "project vision may run 1 job at a time, and 1 is running");
+  EXPECT_EQ(text(jobs),
+            "project vision may run 1 job at a time, and 1 is running; an administrator of "
+            "domain corp, or of the cluster may raise it");
   EXPECT_EQ(text(reason(ReasonKind::kExcluded)), "--nodelist and --exclude leave no node");
   Reason begin = reason(ReasonKind::kBeginTime);
   begin.until = Instant{1'772'620'200'123'456};

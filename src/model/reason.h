@@ -31,7 +31,7 @@ enum class ReasonKind {
                       // other `used`; subject: a queue that lets nothing pass;
                       // `limit`: only this number of jobs was looked at
   kExcluded,          // nodes wanted or excluded by the job leave `count`
-  kProjectLimit,      // subject: the project; submissions over it are refused
+  kProjectLimit,      // subject: the project, or the domain if `level` says "domain"; also refuses
   kDomain,      // no one unit of `level` has room: needs; of the best: free, total can be used
   kFragmented,  // enough is free, but of it only `total` can be used: the rest is in pieces on
                 // `count` nodes, held most by job `other`

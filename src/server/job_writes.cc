@@ -17,6 +17,7 @@
 #include "server/handlers.h"
 #include "server/job_select.h"
 #include "server/offer_warnings.h"
+#include "server/settings/job_settings.h"
 #include "wire/secret.h"
 
 namespace dove::server {
@@ -138,20 +139,18 @@ void choose_network(const Context& context, const JobSpec& spec, ContainerSpec& 
   if (!is_one && all_have_overlay(context.state())) container.network = ContainerNetwork::kGang;
 }
 
-// What would become of it now. It is tried in a copy of the state, and nothing is written down.
+// What would become of it now; nothing is written down.
 void try_job(Context& context, const CallPtr& call, JobSpec spec,
              const std::vector<std::string>& more) {
   Result<std::vector<std::string>> warnings = core::admit(context.state(), spec);
   if (!warnings.ok()) return call->fail(warnings.error());
   warnings->insert(warnings->end(), more.begin(), more.end());
-  core::State trial(context.state());
-  const JobId id(trial.next_job);
-  core::apply(trial, StampedEvent{JobSubmitted{std::make_shared<const JobSpec>(std::move(spec))},
-                                  call->cause()});
-  const std::vector<Reason> reasons = core::explain(trial, context.desk.controller.policies(), id);
+  const core::State& state = context.state();
+  const core::Job job = core::job_of(state, std::make_shared<const JobSpec>(std::move(spec)));
+  const std::vector<Reason> reasons = core::explain(state, context.desk.controller.policies(), job);
   call->reply(200, Json{{"warnings", std::move(warnings).value()},
                         {"starts_at_once", reasons.empty()},
-                        {"reasons", codec::reasons_json(trial, *trial.find_job(id), reasons)}});
+                        {"reasons", codec::reasons_json(state, job, reasons)}});
 }
 
 }  // namespace
@@ -161,17 +160,22 @@ void submit_job(Context& context, CallPtr call) {
   if (!body.ok()) return call->fail(body.error());
   Result<codec::Submission> read = codec::read_submission(*body);
   if (!read.ok()) return call->fail(read.error());
-  codec::Submission& submission = read.value();
   const std::string key(call->request.header("Idempotency-Key"));
   if (key.size() > kKeyBytesMax) {
     return call->fail(invalid("bad_idempotency_key",
                               fmt::format("an Idempotency-Key has at most {} bytes", kKeyBytesMax),
                               "Idempotency-Key"));
   }
-  submission.spec.user = call->caller.user;
-  submission.spec.parent = call->caller.job;
+  read->spec.user = call->caller.user;
+  read->spec.parent = call->caller.job;
+  std::vector<std::string> warnings;
+  auto filled = with_settings(context.state(), std::move(read).value(), warnings);
+  if (!filled.ok()) return call->fail(filled.error());
+  codec::Submission& submission = filled.value();
   choose_network(context, submission.spec, submission.exec.container);
-  std::vector<std::string> warnings = offer_warnings(context, submission.spec, submission.exec);
+  for (std::string& one : offer_warnings(context, submission.spec, submission.exec)) {
+    warnings.push_back(std::move(one));
+  }
   if (call->query_flag("dry_run")) {
     return try_job(context, call, std::move(submission.spec), warnings);
   }

@@ -21,6 +21,7 @@
 #include "server/notices/declared_targets.h"
 #include "server/page.h"
 #include "server/record_json.h"
+#include "server/settings/job_settings.h"
 #include "ssh/keys/public_key.h"
 
 namespace dove::server {
@@ -161,6 +162,12 @@ Result<void> check_ssh_keys(const Declared& object) {
   return {};
 }
 
+// A file with a secret in it would be one more place where it can be read.
+Result<void> check_no_secret(const Declared& object) {
+  if (!std::holds_alternative<Secret>(object)) return {};
+  return invalid("not_declared", "secrets are not declared in files: leave it out", "kind");
+}
+
 // The fields of `body` over those that are declared.
 Result<Change> change_of(Json body, const Kind& kind, const std::string& name,
                          const core::State& state) {
@@ -188,6 +195,8 @@ Result<Change> change_of(Json body, const Kind& kind, const std::string& name,
   TRY_ASSIGN(Declared object,
              codec::read_declared(before.has_value() ? codec::patched(*before, body) : body));
   TRY(check_ssh_keys(object));
+  TRY(check_no_secret(object));
+  if (const auto* settings = std::get_if<Settings>(&object)) TRY(check_settings(state, *settings));
   Change change{std::move(object), std::move(before)};
   TRY(check_version(version, kind, name, change));
   return change;
@@ -253,6 +262,11 @@ Result<std::vector<Change>> changes_of(const Json& objects, const Caller& caller
   for (Change& change : changes) {
     if (change.is_deletion) continue;
     for (std::string& one : core::declared_warnings(trial, policies, change.object)) {
+      change.warnings.push_back(std::move(one));
+    }
+    const auto* settings = std::get_if<Settings>(&change.object);
+    if (settings == nullptr) continue;
+    for (std::string& one : settings_warnings(trial, *settings)) {
       change.warnings.push_back(std::move(one));
     }
   }

@@ -40,12 +40,15 @@ void get_quota(Context& context, CallPtr call) {
   for (const core::QuotaRow& row : core::quota_of(
            state, user,
            project.empty() ? projects_of(state, user) : std::vector<std::string>{project})) {
-    rows.push_back({{"level", row.level},
-                    {"name", row.name},
-                    {"resource", row.resource},
-                    {"used", row.used},
-                    {"limit", row.limit},
-                    {"raised_by", core::raised_by(state, row.level, row.name)}});
+    Json object{
+        {"level", row.level},       {"name", row.name},
+        {"resource", row.resource}, {"used", row.used},
+        {"limit", row.limit},       {"raised_by", core::raised_by(state, row.level, row.name)}};
+    const bool waits = row.level == "project" || row.level == "domain";
+    if (waits && row.asked > 0) object["asked"] = row.asked;
+    if (row.used > row.limit) object["over"] = row.used - row.limit;
+    if (row.ends_at.us != 0) object["ends_at_us"] = row.ends_at.us;
+    rows.push_back(std::move(object));
   }
   call->reply(200, Json{{"user", user}, {"quota", rows}, {"log_head", state.head.value}});
 }

@@ -1,4 +1,6 @@
 // Roles: what bindings let people see and change, and that nothing else does.
+#include <fmt/format.h>
+
 #include <set>
 
 #include "server/api_fixture.h"
@@ -227,6 +229,7 @@ TEST_F(RolesApi, AQuotaSaysWhatIsLeftAndWhoMayRaiseIt) {
                   {"name", "vision"},
                   {"resource", "cores"},
                   {"used", 1},
+                  {"asked", 1},
                   {"limit", 3},
                   {"raised_by", "an administrator of domain corp, or of the cluster"}}));
   EXPECT_EQ(call("eve", "GET", "/v1/quota?user=ada").code(), "role_needed");
@@ -240,6 +243,50 @@ TEST_F(RolesApi, AQuotaSaysWhatIsLeftAndWhoMayRaiseIt) {
   const std::string said = refused.body.at("detail");
   EXPECT_NE(said.find("cores: 1 used, 4 asked, limit 3, over by 2"), std::string::npos) << said;
   EXPECT_NE(said.find("domain corp"), std::string::npos) << said;
+}
+
+TEST_F(RolesApi, LimitsOfDomainsOfOneJobAndOfAMonthAreShownAndHold) {
+  apply({{{"kind", "Domain"}, {"name", "corp"}, {"limits", {{"cores", 2}}}},
+         {{"kind", "Limit"},
+          {"name", "*"},
+          {"limits", {{"gpu_hours_month", 10}, {"job", {{"cores", 1}, {"time_limit", "1h"}}}}}}});
+  const Json quota = call("ada", "GET", "/v1/quota").body.at("quota");
+  const Json month = quota.at(0);
+  EXPECT_EQ(month.at("resource"), "gpu_ms_month");
+  EXPECT_EQ(month.at("limit"), 10 * 3'600'000);
+  EXPECT_GT(month.at("ends_at_us"), 0);
+  EXPECT_EQ(quota.at(1).at("resource"), "job_cores");
+  EXPECT_EQ(quota.at(2).at("resource"), "job_time_limit_s");
+  EXPECT_EQ(quota.at(3), (Json{{"level", "domain"},
+                               {"name", "corp"},
+                               {"resource", "cores"},
+                               {"used", 0},
+                               {"limit", 2},
+                               {"raised_by", "an administrator of the cluster"}}));
+  const auto refused = [&](const Json& more) {
+    Json body = small_job_body();
+    body["project"] = "vision";
+    body.update(more);
+    const Answer answer = call("ada", "POST", "/v1/jobs", body);
+    return fmt::format("{} {}", answer.code(),
+                       answer.status < 400 ? "" : answer.body.at("detail").get<std::string>());
+  };
+  EXPECT_EQ(refused({{"time_limit", nullptr}}),
+            "time_limit_needed jobs of user ada run for 3600 s at most, and this one has no time "
+            "limit: give it one (--time), or have an administrator of the cluster raise it");
+  EXPECT_EQ(refused({{"cores", 2}, {"time_limit", "1h"}}),
+            "job_limit user ada may have 1 cores in one job and this one asks for 2, over by 1: "
+            "ask for less, or have an administrator of the cluster raise it");
+  EXPECT_TRUE(refused({{"time_limit", "2h"}})
+                  .starts_with("job_limit jobs of user ada run for 3600 s"
+                               " at most, and the time limit"));
+  EXPECT_EQ(refused({{"time_limit", "1h"}}), " ");
+  EXPECT_EQ(refused({{"time_limit", "1h"}}), " ");
+  EXPECT_EQ(
+      refused({{"time_limit", "1h"}}),
+      "domain_quota domain \"corp\" would be over its quota (cores: 2 used, 1 asked, limit 2, "
+      "over by 1): cancel jobs of it, ask for less, or have an administrator of the cluster "
+      "raise it");
 }
 
 TEST_F(RolesApi, WhatIsWrongIsNamed) {

@@ -2,6 +2,7 @@
 // history.
 #include <gtest/gtest.h>
 
+#include "core/state/holders/month_use.h"
 #include "policies/standard.h"
 #include "sim/checked_brain.h"
 #include "sim/random_world.h"
@@ -45,6 +46,52 @@ TEST(BrainProperty, RandomHistoriesKeepTheInvariants) {
     const auto done = run(seed, 250);
     ASSERT_TRUE(done.ok()) << "DOVE_SEED=" << seed << ": " << done.error().message;
   }
+}
+
+// Limits of GPU hours are used up and begin anew while jobs come and go. The number of batches in
+// which somebody is over one.
+Result<std::uint64_t> run_across_a_month(std::uint64_t seed) {
+  CheckedBrain brain(policies::standard_policies(), /*declared=*/true);
+  RandomWorld world(brain, seed, /*varied=*/true, /*with_hangs=*/false, /*with_quotas=*/true);
+  brain.begin(Instant{core::month_start(1).us - seconds(400).us});
+  world.set_up();
+  UserLimit everybody;
+  everybody.name = "*";
+  everybody.limits.gpu_ms_month = 200'000;
+  brain.add(ObjectApplied{everybody});
+  Domain lab;
+  lab.name = "lab";
+  lab.limits.gpu_ms_month = 300'000;
+  lab.limits.cores = 30;
+  brain.add(ObjectApplied{lab});
+  UserDeclaration bob;
+  bob.name = "bob";
+  bob.domain = "lab";
+  brain.add(ObjectApplied{bob});
+  std::uint64_t over = 0;
+  for (int i = 0; i < 250; ++i) {
+    TRY(cycle(brain, world));
+    const core::State& state = brain.state();
+    over += core::month_use_of(state, state.month_by_user, state.usage_by_user, "ann") / 1000 >=
+                    everybody.limits.gpu_ms_month
+                ? 1
+                : 0;
+    world.some_events();
+  }
+  TRY(cycle(brain, world));
+  TRY(brain.check_fold());
+  return core::month_of(brain.state().now) > 0 ? over : 0;
+}
+
+TEST(BrainProperty, RandomHistoriesAcrossAMonthKeepTheInvariants) {
+  const auto [first, count, given] = seeds_for_test(25);
+  std::uint64_t over = 0;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    const auto done = run_across_a_month(seed);
+    ASSERT_TRUE(done.ok()) << "DOVE_SEED=" << seed << ": " << done.error().message;
+    over += *done;
+  }
+  EXPECT_GT(over, 0u);
 }
 
 TEST(BrainProperty, RandomHistoriesWithHangsKeepTheInvariants) {

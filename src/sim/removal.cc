@@ -49,6 +49,10 @@ void lift(Limits& limits, const std::string& resource) {
   if (resource == "cores") limits.cores = -1;
   if (resource == "gpus_milli") limits.gpus_milli = -1;
   if (resource == "memory_bytes") limits.memory_bytes = -1;
+  if (resource == "gpu_ms_month") limits.gpu_ms_month = -1;
+  if (resource == "job_cores") limits.job.cores = -1;
+  if (resource == "job_gpus_milli") limits.job.gpus_milli = -1;
+  if (resource == "job_memory_bytes") limits.job.memory_bytes = -1;
   std::erase_if(limits.countables, [&](const Countable& one) { return one.name == resource; });
   std::erase_if(limits.gpus_by_model, [&](const Countable& one) {
     return std::string(core::kByModel) + one.name == resource;
@@ -186,7 +190,9 @@ void remove_reason(State& state, JobId id, const Reason& reason) {
     case ReasonKind::kQueueLimit:
       return lift(state.queues.at(reason.subject).limits, reason.resource);
     case ReasonKind::kProjectLimit:
-      return lift(state.projects.at(reason.subject).limits, reason.resource);
+      return lift(reason.level.empty() ? state.projects.at(reason.subject).limits
+                                       : state.domains.at(reason.subject).limits,
+                  reason.resource);
     case ReasonKind::kUserLimit:
       return lift_user(state, reason.subject, reason.resource);
     case ReasonKind::kClusterLimit:

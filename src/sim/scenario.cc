@@ -422,20 +422,6 @@ class Runner {
       queue.band = static_cast<std::int32_t>(options.amount("band"));
       queue.order = options.text("order");
       return apply_object(queue);
-    } else if (line.verb == "project") {
-      Project project;
-      project.name = line.name;
-      project.domain = options.text("domain");
-      project.users = options.list("users");
-      project.limits = read_limits(options);
-      return apply_object(project);
-    } else if (line.verb == "user") {
-      UserDeclaration user;
-      user.name = line.name;
-      user.domain = options.text("domain");
-      return apply_object(user);
-    } else if (line.verb == "limit") {
-      brain_.add(ObjectApplied{UserLimit{line.name, read_limits(options)}});
     } else if (line.verb == "cluster") {
       ClusterSettings settings = state().settings;
       settings.fence = options.span("fence", settings.fence);
@@ -460,8 +446,29 @@ class Runner {
       settings.fair_share_half_life = options.span("half_life", settings.fair_share_half_life);
       return apply_object(settings);
     } else {
-      return false;
+      return declare_holder(line, options);
     }
+    return true;
+  }
+
+  bool declare_holder(const Line& line, Options& options) {
+    if (line.verb == "project") {
+      Project project;
+      project.name = line.name;
+      project.domain = options.text("domain");
+      project.users = options.list("users");
+      project.limits = read_limits(options);
+      return apply_object(project);
+    }
+    if (line.verb == "domain") return apply_object(Domain{line.name, "", read_limits(options)});
+    if (line.verb == "user") {
+      UserDeclaration user;
+      user.name = line.name;
+      user.domain = options.text("domain");
+      return apply_object(user);
+    }
+    if (line.verb != "limit") return false;
+    brain_.add(ObjectApplied{UserLimit{line.name, read_limits(options)}});
     return true;
   }
 

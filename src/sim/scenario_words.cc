@@ -332,6 +332,12 @@ Limits read_limits(Options& options) {
   limits.cores = static_cast<std::int32_t>(options.amount("cores", -1));
   limits.gpus_milli = static_cast<std::int32_t>(options.amount("gpus_milli", -1));
   limits.memory_bytes = options.amount("mem", -1);
+  const std::int64_t hours = options.amount("gpu_hours_month", -1);
+  if (hours >= 0) limits.gpu_ms_month = hours * 3600 * 1000;
+  limits.job.cores = static_cast<std::int32_t>(options.amount("job.cores", -1));
+  limits.job.gpus_milli = static_cast<std::int32_t>(options.amount("job.gpus_milli", -1));
+  limits.job.nodes = static_cast<std::int32_t>(options.amount("job.nodes", -1));
+  limits.job.time_limit = options.span("job.limit");
   limits.countables = options.countables("countable");  // "slice:1g.10gb" among them
   limits.gpus_by_model = options.countables("model");
   return limits;

@@ -2,9 +2,14 @@
 import { useQuery } from '../api/query';
 import { Empty, Meter, Panel, Skeleton, Table, Trouble } from '../elements/elements';
 import { words } from '../elements/format';
-import { amount, resourceName, type Quota } from './quota';
+import { amount, ofOneJob, resourceName, type Quota } from './quota';
 
 const COLUMNS = ['Limit of', 'What', 'Used', 'Limit', 'Who may raise it'];
+
+function used(one: Quota): string {
+  const text = amount(one.resource, one.used);
+  return one.over ? `${text}, over by ${amount(one.resource, one.over)}` : text;
+}
 
 export function QuotaPanel() {
   const { data, error } = useQuery<{ quota: Quota[] }>('/v1/quota', ['jobs', 'objects']);
@@ -27,12 +32,14 @@ export function QuotaPanel() {
               </td>
               <td>{resourceName(one.resource)}</td>
               <td className="with-meter">
-                {amount(one.resource, one.used)}
-                <Meter
-                  part={one.used}
-                  whole={one.limit}
-                  label={`${amount(one.resource, one.used)} of ${amount(one.resource, one.limit)} used`}
-                />
+                {ofOneJob(one.resource) ? '–' : used(one)}
+                {!ofOneJob(one.resource) && (
+                  <Meter
+                    part={one.used}
+                    whole={one.limit}
+                    label={`${amount(one.resource, one.used)} of ${amount(one.resource, one.limit)} used`}
+                  />
+                )}
               </td>
               <td>{amount(one.resource, one.limit)}</td>
               <td>{one.raised_by}</td>

@@ -49,12 +49,25 @@ std::string resource_text(const std::string& resource) {
   if (resource == "memory_bytes") return "memory";
   if (resource == "jobs_running") return "jobs running";
   if (resource == "jobs_waiting") return "jobs waiting";
+  if (resource == "gpu_ms_month") return "GPU hours this month";
+  if (resource == "job_time_limit_s") return "time limit of a job";
+  if (resource.starts_with("job_")) return resource_text(resource.substr(4)) + " of a job";
   return resource.starts_with("gpus_milli:") ? "GPUs " + resource.substr(11) : resource;
 }
 
+// "12.5": of GPUs times milliseconds.
+std::string hours_text(std::int64_t gpu_ms) {
+  const std::int64_t tenths = gpu_ms / 360'000;
+  return tenths % 10 == 0 ? std::to_string(tenths / 10)
+                          : fmt::format("{}.{}", tenths / 10, tenths % 10);
+}
+
 std::string amount_text(const std::string& resource, std::int64_t value) {
-  if (resource == "memory_bytes") return bytes_text(value);
-  if (resource == "gpus_milli" || resource.starts_with("gpus_milli:")) return milli_text(value);
+  if (resource.ends_with("memory_bytes")) return bytes_text(value);
+  if (resource == "gpu_ms_month") return hours_text(value);
+  if (resource == "job_time_limit_s") return span_text(value * 1'000'000);
+  if (resource.ends_with("gpus_milli") || resource.starts_with("gpus_milli:"))
+    return milli_text(value);
   return std::to_string(value);
 }
 
@@ -73,17 +86,24 @@ Result<int> run_quota(const Invocation& invocation) {
     print_value(answer, format);
     return kExitOk;
   }
-  Table table({{"OF"}, {"RESOURCE"}, {"USED"}, {"LIMIT"}, {"LEFT"}, {"RAISED BY"}});
+  Table table(
+      {{"OF"}, {"RESOURCE"}, {"USED"}, {"ASKED"}, {"LIMIT"}, {"LEFT"}, {"OVER"}, {"RAISED BY"}});
   for (const json& row : list_of(answer, "quota")) {
     const std::string resource = text_of(row, "resource");
     const std::int64_t used = number_of(row, "used");
+    const std::int64_t asked = number_of(row, "asked");
     const std::int64_t limit = number_of(row, "limit");
-    table.add({{fmt::format("{} {}", text_of(row, "level"), text_of(row, "name")), ""},
-               {resource_text(resource), ""},
-               {amount_text(resource, used), ""},
-               {amount_text(resource, limit), ""},
-               {amount_text(resource, std::max<std::int64_t>(limit - used, 0)), ""},
-               {text_of(row, "raised_by"), ""}});
+    const std::int64_t over = number_of(row, "over");
+    const bool of_a_job = resource.starts_with("job_");
+    table.add(
+        {{fmt::format("{} {}", text_of(row, "level"), text_of(row, "name")), ""},
+         {resource_text(resource), ""},
+         {of_a_job ? "-" : amount_text(resource, used - asked), ""},
+         {asked == 0 ? "-" : amount_text(resource, asked), ""},
+         {amount_text(resource, limit), ""},
+         {of_a_job ? "-" : amount_text(resource, std::max<std::int64_t>(limit - used, 0)), ""},
+         {over == 0 ? "-" : amount_text(resource, over), ""},
+         {text_of(row, "raised_by"), ""}});
   }
   if (table.empty()) {
     say(fmt::format("nothing limits {}", text_of(answer, "user")));

@@ -207,6 +207,19 @@ Result<void> check_pool(const State& state, const JobSpec& spec) {
       "pool"};
 }
 
+Result<void> quota_error(const State& state, const char* level, const char* code,
+                         const std::vector<Reason>& broken) {
+  if (broken.empty()) return {};
+  std::vector<std::string> texts;
+  for (const Reason& r : broken) texts.push_back(over_text(r));
+  const std::string& name = broken.front().subject;
+  return Error{ErrorKind::kExhausted, code,
+               fmt::format("{} \"{}\" would be over its quota ({}): cancel jobs of it, ask for "
+                           "less, or have {} raise it",
+                           level, name, fmt::join(texts, "; "), raised_by(state, level, name)),
+               "project"};
+}
+
 Result<void> check_project(const State& state, const JobSpec& spec, std::int64_t elements) {
   if (spec.project.empty() || state.projects.empty()) return {};
   const auto project = state.projects.find(spec.project);
@@ -219,17 +232,8 @@ Result<void> check_project(const State& state, const JobSpec& spec, std::int64_t
         "project");
   }
   TRY(check_member(state, project->second, spec.user));
-  std::vector<std::string> broken;
-  for (const Reason& r : broken_project_limits(state, spec, elements)) {
-    broken.push_back(over_text(r));
-  }
-  if (broken.empty()) return {};
-  return Error{
-      ErrorKind::kExhausted, "project_quota",
-      fmt::format("project \"{}\" would be over its quota ({}): cancel jobs of it, ask for "
-                  "less, or have {} raise it",
-                  spec.project, fmt::join(broken, "; "), raised_by(state, "project", spec.project)),
-      "project"};
+  return quota_error(state, "project", "project_quota",
+                     broken_project_limits(state, spec, elements));
 }
 
 Result<void> check_holders(const State& state, const JobSpec& spec) {
@@ -258,7 +262,10 @@ Result<void> check_holders(const State& state, const JobSpec& spec) {
   for (const Queue* each : queue_path(state, spec.queue)) {
     TRY(check_waiting("queue", each->name, each->limits, state.usage_by_queue, elements));
   }
+  TRY(check_job_limits(state, spec));
   TRY(check_project(state, spec, elements));
+  TRY(quota_error(state, "domain", "domain_quota", broken_domain_limits(state, spec, elements)));
+  TRY(check_month(state, spec));
   if (const Limits* limits = limits_of_user(state, spec.user)) {
     TRY(check_waiting("user", spec.user, *limits, state.usage_by_user, elements));
   }
@@ -282,6 +289,8 @@ std::vector<std::string> fit_warnings(const State& state, const JobSpec& spec) {
         fmt::format("pool \"{}\" gives whole nodes: the job gets all of each, whatever it asks for",
                     pool.name));
   }
+  if (std::string why = month_warning(state, spec); !why.empty())
+    warnings.push_back(std::move(why));
   const std::vector<std::string> never = cannot_start(state, spec);
   for (const std::string& why : never) {
     warnings.push_back(

@@ -2,7 +2,13 @@
 
 #include <fmt/format.h>
 
-#include "core/place/limits.h"
+#include <algorithm>
+#include <set>
+
+#include "core/place/reservation.h"
+#include "core/state/amount.h"
+#include "core/state/books.h"
+#include "core/state/holders/month_use.h"
 
 namespace dove::core {
 namespace {
@@ -14,36 +20,79 @@ std::int64_t amount_in(const std::map<std::string, std::int64_t>& used, const st
   return found == used.end() ? 0 : found->second;
 }
 
-void add_rows(const char* level, const std::string& name, const Limits& limits,
-              const Usages& usages, std::vector<QuotaRow>& rows) {
+Usage usage_in(const Usages& usages, const std::string& name) {
   const auto found = usages.find(name);
-  const Usage usage = found == usages.end() ? Usage() : found->second;
-  const auto add = [&](std::string resource, std::int64_t used, std::int64_t limit) {
-    if (limit >= 0) rows.push_back({level, name, std::move(resource), used, limit});
+  return found == usages.end() ? Usage() : found->second;
+}
+
+// What a holder's rows are made of. `counted` is what is held against limits at once, of which
+// `held` runs.
+struct Counted {
+  HolderKind holder;
+  const std::string& name;
+  const Limits& limits;
+  Usage counted;
+  Usage held;
+};
+
+void add_one_job(const Counted& of, std::vector<QuotaRow>& rows) {
+  const JobLimits& job = of.limits.job;
+  const auto add = [&](const char* resource, std::int64_t limit) {
+    if (limit >= 0) rows.push_back({word(of.holder), of.name, resource, 0, limit});
   };
-  add("jobs_running", usage.jobs_running, limits.jobs_running);
-  add("jobs_waiting", usage.jobs_waiting, limits.jobs_waiting);
-  add("cores", usage.cores, limits.cores);
-  add("gpus_milli", usage.gpus_milli, limits.gpus_milli);
-  add("memory_bytes", usage.memory_bytes, limits.memory_bytes);
-  for (const Countable& one : limits.countables) {
-    add(one.name, amount_in(usage.countables, one.name), one.amount);
+  add("job_nodes", job.nodes);
+  add("job_cores", job.cores);
+  add("job_gpus_milli", job.gpus_milli);
+  add("job_memory_bytes", job.memory_bytes);
+  add("job_time_limit_s", job.time_limit.us > 0 ? job.time_limit.us / 1'000'000 : -1);
+}
+
+void add_rows(const State& state, const Counted& of, std::vector<QuotaRow>& rows) {
+  const Usage& usage = of.counted;
+  const auto add = [&](std::string resource, std::int64_t used, std::int64_t held,
+                       std::int64_t limit) {
+    if (limit < 0) return;
+    rows.push_back({word(of.holder), of.name, std::move(resource), used, limit,
+                    std::max<std::int64_t>(used - held, 0)});
+  };
+  add("jobs_running", of.held.jobs_running, of.held.jobs_running, of.limits.jobs_running);
+  add("jobs_waiting", usage.jobs_waiting, usage.jobs_waiting, of.limits.jobs_waiting);
+  add("cores", usage.cores, of.held.cores, of.limits.cores);
+  add("gpus_milli", usage.gpus_milli, of.held.gpus_milli, of.limits.gpus_milli);
+  add("memory_bytes", usage.memory_bytes, of.held.memory_bytes, of.limits.memory_bytes);
+  for (const Countable& one : of.limits.countables) {
+    add(one.name, amount_in(usage.countables, one.name), amount_in(of.held.countables, one.name),
+        one.amount);
   }
-  for (const Countable& one : limits.gpus_by_model) {
-    add(std::string(kByModel) + one.name, amount_in(usage.gpus_by_model, one.name), one.amount);
+  for (const Countable& one : of.limits.gpus_by_model) {
+    add(std::string(kByModel) + one.name, amount_in(usage.gpus_by_model, one.name),
+        amount_in(of.held.gpus_by_model, one.name), one.amount);
   }
+  if (has_month(of.limits)) {
+    const std::int64_t used =
+        month_use_of(state, months_of(state, of.holder), usages_of(state, of.holder), of.name) /
+        1000;
+    rows.push_back({word(of.holder), of.name, "gpu_ms_month", used, of.limits.gpu_ms_month, 0,
+                    month_start(month_of(state.now) + 1)});
+  }
+  add_one_job(of, rows);
 }
 
 // Milli and bytes as people write them.
 std::string amount_text(const std::string& resource, std::int64_t value) {
-  const bool is_milli = resource == "gpus_milli" || resource.starts_with(kByModel);
+  const bool is_milli = resource.ends_with("gpus_milli") || resource.starts_with(kByModel);
   if (is_milli && value % 1000 != 0) return fmt::format("{}.{:03}", value / 1000, value % 1000);
   if (is_milli) return std::to_string(value / 1000);
-  if (resource != "memory_bytes") return std::to_string(value);
+  if (resource == "gpu_ms_month") return gpu_hours_text(value);
+  if (resource == "job_time_limit_s") return fmt::format("{} s", value);
+  if (!resource.ends_with("memory_bytes")) return std::to_string(value);
   return fmt::format("{} MiB", value >> 20);
 }
 
 std::string resource_text(const std::string& resource) {
+  if (resource == "gpu_ms_month") return "GPU hours this month";
+  if (resource == "job_time_limit_s") return "time limit of one job";
+  if (resource.starts_with("job_")) return resource_text(resource.substr(4)) + " of one job";
   if (resource == "gpus_milli") return "GPUs";
   if (resource == "memory_bytes") return "memory";
   if (resource.starts_with(kByModel)) {
@@ -52,32 +101,113 @@ std::string resource_text(const std::string& resource) {
   return resource;
 }
 
+std::int64_t least_nodes(const JobSpec& spec) {
+  std::int64_t nodes = 0;
+  for (const TaskGroup& group : spec.groups) {
+    const std::int64_t by_tasks =
+        group.tasks_per_node > 0 ? (group.tasks + group.tasks_per_node - 1) / group.tasks_per_node
+                                 : 1;
+    nodes += std::max<std::int64_t>(by_tasks, group.nodes_min);
+  }
+  return nodes;
+}
+
+std::string who(HolderKind holder, const std::string& name) {
+  return fmt::format("{} {}", word(holder), name);
+}
+
+Result<void> check_job(const State& state, const JobSpec& spec, HolderKind holder,
+                       const std::string& name, const JobLimits& limits) {
+  const Amount least = least_amount(spec);
+  const auto check = [&](const char* resource, std::int64_t asked,
+                         std::int64_t limit) -> Result<void> {
+    if (limit < 0 || asked <= limit) return {};
+    return Error{
+        ErrorKind::kInvalid, "job_limit",
+        fmt::format("{} may have {} {} in one job and this one asks for {}, over by {}: "
+                    "ask for less, or have {} raise it",
+                    who(holder, name), amount_text(resource, limit),
+                    resource_text(std::string(resource).substr(4)), amount_text(resource, asked),
+                    amount_text(resource, asked - limit), raised_by(state, word(holder), name)),
+        std::string(resource).substr(4)};
+  };
+  TRY(check("job_nodes", least_nodes(spec), limits.nodes));
+  TRY(check("job_cores", least.cores, limits.cores));
+  TRY(check("job_gpus_milli", least.gpus_milli, limits.gpus_milli));
+  TRY(check("job_memory_bytes", least.memory_bytes, limits.memory_bytes));
+  if (limits.time_limit.us <= 0) return {};
+  const Span asked = time_limit_of(state, spec);
+  const std::int64_t limit_s = limits.time_limit.us / 1'000'000;
+  if (asked.us == 0) {
+    return Error{ErrorKind::kInvalid, "time_limit_needed",
+                 fmt::format("jobs of {} run for {} s at most, and this one has no time limit: "
+                             "give it one (--time), or have {} raise it",
+                             who(holder, name), limit_s, raised_by(state, word(holder), name)),
+                 "time_limit"};
+  }
+  if (asked <= limits.time_limit) return {};
+  return Error{
+      ErrorKind::kInvalid, "job_limit",
+      fmt::format("jobs of {} run for {} s at most, and {} is {} s, over by {} s: give it a "
+                  "shorter one (--time), or have {} raise it",
+                  who(holder, name), limit_s,
+                  spec.time_limit.us > 0 ? "the time limit of this one" : "its pool's time limit",
+                  asked.us / 1'000'000, (asked.us - limits.time_limit.us + 999'999) / 1'000'000,
+                  raised_by(state, word(holder), name)),
+      "time_limit"};
+}
+
+// The holders that have used up this month, as far as the job has GPUs.
+std::vector<Reason> used_up(const State& state, const JobSpec& spec) {
+  std::vector<Reason> broken = broken_limits(state, spec, least_amount(spec), false);
+  std::erase_if(broken, [](const Reason& one) { return one.resource != "gpu_ms_month"; });
+  return broken;
+}
+
+std::string used_up_text(const State& state, const Reason& r) {
+  return fmt::format("{} has used {} of {} GPU hours in {} (UTC), over by {}",
+                     who(holder_of(r), r.subject), gpu_hours_text(r.used), gpu_hours_text(r.limit),
+                     month_name(month_of(state.now)), gpu_hours_text(r.used - r.limit));
+}
+
 }  // namespace
 
 std::vector<QuotaRow> quota_of(const State& state, const std::string& user,
                                const std::vector<std::string>& projects) {
   std::vector<QuotaRow> rows;
+  const auto simply = [&](HolderKind holder, const std::string& name, const Limits& limits) {
+    const Usage usage = usage_in(usages_of(state, holder), name);
+    add_rows(state, {holder, name, limits, usage, usage}, rows);
+  };
   if (const Limits* limits = limits_of_user(state, user)) {
-    add_rows("user", user, *limits, state.usage_by_user, rows);
+    simply(HolderKind::kUser, user, *limits);
+  }
+  std::set<std::string> domains;
+  if (const auto of = state.users.find(user); of != state.users.end()) {
+    domains.insert(of->second.domain);
   }
   for (const std::string& name : projects) {
     const auto project = state.projects.find(name);
     if (project == state.projects.end()) continue;
+    domains.insert(project->second.domain);
     // A project's limits are those of all its jobs that have not ended, waiting ones included.
-    add_rows("project", name, project->second.limits, state.asked_by_project, rows);
+    add_rows(state,
+             {HolderKind::kProject, name, project->second.limits,
+              usage_in(state.asked_by_project, name), usage_in(state.usage_by_project, name)},
+             rows);
+  }
+  for (const std::string& name : domains) {
+    const auto domain = state.domains.find(name);
+    if (domain == state.domains.end()) continue;
+    add_rows(state,
+             {HolderKind::kDomain, name, domain->second.limits,
+              usage_in(state.asked_by_domain, name), usage_in(state.usage_by_domain, name)},
+             rows);
   }
   for (const auto& [name, queue] : state.queues) {
-    add_rows("queue", name, queue.limits, state.usage_by_queue, rows);
+    simply(HolderKind::kQueue, name, queue.limits);
   }
   return rows;
-}
-
-std::string raised_by(const State& state, const std::string& level, const std::string& name) {
-  const auto project = level == "project" ? state.projects.find(name) : state.projects.end();
-  if (project == state.projects.end() || project->second.domain.empty()) {
-    return "an administrator of the cluster";
-  }
-  return fmt::format("an administrator of domain {}, or of the cluster", project->second.domain);
 }
 
 std::string over_text(const Reason& r) {
@@ -85,6 +215,36 @@ std::string over_text(const Reason& r) {
   return fmt::format("{}: {} used, {} asked, limit {}, over by {}", resource_text(r.resource),
                      amount(r.used), amount(r.needs), amount(r.limit),
                      amount(r.used + r.needs - r.limit));
+}
+
+Result<void> check_job_limits(const State& state, const JobSpec& spec) {
+  Result<void> verdict;
+  each_holder(state, spec, [&](HolderKind holder, const std::string& name, const Limits& limits) {
+    if (!verdict || limits.job == JobLimits{}) return;
+    verdict = check_job(state, spec, holder, name, limits.job);
+  });
+  return verdict;
+}
+
+Result<void> check_month(const State& state, const JobSpec& spec) {
+  for (const Reason& one : used_up(state, spec)) {
+    if (latest_start(state, spec) >= one.until) continue;
+    return Error{
+        ErrorKind::kExhausted, "month_used_up",
+        fmt::format("{}, and the deadline does not leave time to wait for the next month: "
+                    "give it a later deadline, or have {} raise the limit",
+                    used_up_text(state, one), raised_by(state, word(holder_of(one)), one.subject)),
+        "deadline"};
+  }
+  return {};
+}
+
+std::string month_warning(const State& state, const JobSpec& spec) {
+  const std::vector<Reason> broken = used_up(state, spec);
+  if (broken.empty()) return "";
+  const Reason& one = broken.front();
+  return fmt::format("{}: the job waits for the next month, or until {} raises the limit",
+                     used_up_text(state, one), raised_by(state, word(holder_of(one)), one.subject));
 }
 
 }  // namespace dove::core

@@ -11,6 +11,7 @@
 #include "core/preempt/victims.h"
 #include "core/state/books.h"
 #include "core/state/findings.h"
+#include "core/state/holders/month_use.h"
 #include "text/hostlist.h"
 
 namespace dove::core {
@@ -193,6 +194,7 @@ void build(State& state, Indexes& indexes, const Policies& policies, bool by_ord
   indexes = Indexes();
   indexes.policies = policies;
   indexes.by_order_policy = by_order_policy;
+  indexes.month = month_of(state.now);
   indexes.scores.use(find_score(policies, state.settings.placement));
   indexes.tree.build(state, indexes.policies);
   note_reservations(state, indexes.plan);
@@ -398,7 +400,7 @@ void prepare(State& state, Indexes& indexes, const Policies& policies,
   if (!state.changes.is_followed() || used.order != policies.order ||
       used.orders != policies.orders || used.placement != policies.placement ||
       used.scores != policies.scores || indexes.by_order_policy != by_order_policy ||
-      indexes.plan.boundary <= state.now) {
+      indexes.plan.boundary <= state.now || indexes.month != month_of(state.now)) {
     build(state, indexes, policies, by_order_policy);
   }
   sync(state, indexes);

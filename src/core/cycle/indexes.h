@@ -66,7 +66,8 @@ using KeptNodes = std::map<JobId, std::vector<NodeId>>;  // core/cycle/kept_node
 struct Indexes {
   Policies policies;
   bool by_order_policy = true;
-  Generation books;  // of what is free, used or promised
+  std::int32_t month = 0;  // that they were built in: limits by month are held against it
+  Generation books;        // of what is free, used or promised
 
   // what sync is at
   struct Batch {

@@ -8,6 +8,7 @@
 #include "core/nodes/contact.h"
 #include "core/place/reservation.h"
 #include "core/plan/promise.h"
+#include "core/state/holders/month_use.h"
 
 namespace dove::core {
 
@@ -35,11 +36,11 @@ Instant wake_at(const State& state) {
   for (const Node& node : state.nodes) {
     wake = std::min({wake, lost_at(state, node), care_wake(state, node)});
   }
-  return std::min({wake, next_promise(state), next_boundary(state)});
+  return std::min({wake, next_promise(state), next_boundary(state), month_end(state)});
 }
 
 Instant wake_at(const State& state, const Indexes& indexes) {
-  Instant wake = std::min(next_promise(state), next_boundary(state));
+  Instant wake = std::min({next_promise(state), next_boundary(state), month_end(state)});
   if (!indexes.job_wakes.empty()) wake = std::min(wake, indexes.job_wakes.begin()->first);
   if (!indexes.node_wakes.empty()) wake = std::min(wake, indexes.node_wakes.begin()->first);
   for (const NodeId id : indexes.in_care) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/cycle/decide_fixture.h"
 #include "core/cycle/next_wake.h"
 #include "core/state/hash.h"
@@ -11,6 +13,11 @@ namespace {
 
 void submit(Scheduler& brain, const Ask& ask) {
   brain.apply(StampedEvent{JobSubmitted{std::make_shared<const JobSpec>(spec_of(ask))}, {}});
+}
+
+std::ptrdiff_t launches(const std::vector<Decision>& decisions) {
+  return std::count_if(decisions.begin(), decisions.end(),
+                       [](const Decision& each) { return std::holds_alternative<Launch>(each); });
 }
 
 TEST(Scheduler, DecidesAsOneThatKeepsNothing) {
@@ -39,6 +46,28 @@ TEST(Scheduler, ADeclarationBetweenCyclesIsSeen) {
   closed.open = true;
   brain.apply(StampedEvent{ObjectApplied{closed}, {}});
   EXPECT_EQ(brain.decide().size(), 1u);
+}
+
+TEST(Scheduler, WhoUsedUpTheMonthStartsWithTheNext) {
+  TestCluster cluster(1, {.gpus = 2});
+  UserLimit limit;
+  limit.name = "*";
+  limit.limits.gpu_ms_month = 3600 * 1000;
+  cluster.declare(limit);
+  const JobId first = cluster.submit_and_start({.gpus = 1});
+  Scheduler brain(plain_policies(), cluster.state);
+  const Instant month_end = brain.wake_at();
+  brain.begin_batch(brain.state().now + seconds(3600), Epoch(1));
+  submit(brain, {.gpus = 1});
+  EXPECT_TRUE(brain.decide().empty());
+  // Also when what ran has gone: what was used is used.
+  brain.apply(StampedEvent{PlacementEnded{first, 1, NodeId(1), {}, 0, 0}, {}});
+  EXPECT_EQ(launches(brain.decide()), 0);
+  brain.begin_batch(brain.wake_at(), Epoch(1));  // the first job is forgotten
+  EXPECT_EQ(launches(brain.decide()), 0);
+  EXPECT_EQ(brain.wake_at(), month_end);
+  brain.begin_batch(month_end, Epoch(1));
+  EXPECT_EQ(launches(brain.decide()), 1);
 }
 
 TEST(Scheduler, ABatchThatHadNothingIsTakenBack) {

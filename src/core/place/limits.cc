@@ -1,10 +1,13 @@
 #include "core/place/limits.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "core/place/device_fit.h"
 #include "core/place/reservation.h"
 #include "core/state/books.h"
+#include "core/state/holders/month_use.h"
 #include "core/state/slices.h"
 
 namespace dove::core {
@@ -14,17 +17,43 @@ bool exceeds(std::int64_t needs, std::int64_t used, std::int64_t limit) {
   return limit >= 0 && used + needs > limit && needs != 0;
 }
 
+ReasonKind kind_of(HolderKind holder) {
+  if (holder == HolderKind::kQueue) return ReasonKind::kQueueLimit;
+  return holder == HolderKind::kUser ? ReasonKind::kUserLimit : ReasonKind::kProjectLimit;
+}
+
 // Collects what one holder of limits (a queue, a user) refuses.
 class Check {
  public:
+  Check(HolderKind holder, const std::string& subject, bool first_only, std::vector<Reason>& out)
+      : Check(kind_of(holder), subject, first_only, out) {
+    holder_ = holder;
+  }
   Check(ReasonKind kind, const std::string& subject, bool first_only, std::vector<Reason>& out)
       : kind_(kind), subject_(subject), first_only_(first_only), out_(out) {}
 
   void operator()(const char* resource, std::int64_t needs, std::int64_t used, std::int64_t limit) {
-    if (!exceeds(needs, used, limit)) return;
-    if (first_only_ && !out_.empty()) return;
+    if (exceeds(needs, used, limit)) add(resource, needs, used, limit);
+  }
+
+  // A job with GPUs starts while something of the month is left: what it will take of it is not
+  // known before it ends.
+  void month(const State& state, std::int64_t gpus_milli, const Limits& limits) {
+    if (!has_month(limits) || gpus_milli == 0) return;
+    const std::int64_t used =
+        month_use_of(state, months_of(state, holder_), usages_of(state, holder_), subject_) / 1000;
+    if (used < limits.gpu_ms_month) return;
+    if (Reason* reason = add("gpu_ms_month", 0, used, limits.gpu_ms_month)) {
+      reason->until = month_start(month_of(state.now) + 1);
+    }
+  }
+
+ private:
+  Reason* add(const char* resource, std::int64_t needs, std::int64_t used, std::int64_t limit) {
+    if (first_only_ && !out_.empty()) return nullptr;
     Reason reason;
     reason.kind = kind_;
+    if (holder_ == HolderKind::kDomain) reason.level = word(holder_);
     reason.subject = subject_;
     reason.resource = resource;
     reason.needs = needs;
@@ -32,10 +61,11 @@ class Check {
     reason.limit = limit;
     reason.free = std::max<std::int64_t>(limit - used, 0);
     out_.push_back(std::move(reason));
+    return &out_.back();
   }
 
- private:
   ReasonKind kind_;
+  HolderKind holder_ = HolderKind::kQueue;  // of limits of a holder
   const std::string& subject_;
   bool first_only_;
   std::vector<Reason>& out_;
@@ -48,7 +78,14 @@ std::int64_t used_of(const std::map<std::string, std::int64_t>& amounts, const s
 
 bool is_without(const Limits& limits) {
   return limits.jobs_running < 0 && limits.cores < 0 && limits.gpus_milli < 0 &&
-         limits.memory_bytes < 0 && limits.countables.empty() && limits.gpus_by_model.empty();
+         limits.memory_bytes < 0 && limits.countables.empty() && limits.gpus_by_model.empty() &&
+         limits.gpu_ms_month < 0 && limits.job == JobLimits{};
+}
+
+// What of them is_within_limits does not look at by itself.
+bool is_special(const Limits& limits) {
+  return !limits.countables.empty() || !limits.gpus_by_model.empty() || has_month(limits) ||
+         limits.job != JobLimits{};
 }
 
 void check_limits(const Limits& limits, const std::map<std::string, Usage>& usages,
@@ -72,35 +109,46 @@ void check_limits(const Limits& limits, const std::map<std::string, Usage>& usag
   }
 }
 
-}  // namespace
-
-const Limits* limits_of_user(const State& state, const std::string& user) {
-  if (state.user_limits.empty()) return nullptr;
-  auto at = state.user_limits.find(user);
-  if (at == state.user_limits.end()) at = state.user_limits.find("*");
-  return at == state.user_limits.end() ? nullptr : &at->second.limits;
+// And what holds for a start alone: limits of one job, now that it is known what it gets, and those
+// by month.
+void check_start(const State& state, const Limits& limits, const Amount& amount, Check check) {
+  check("job_cores", amount.cores, 0, limits.job.cores);
+  check("job_gpus_milli", amount.gpus_milli, 0, limits.job.gpus_milli);
+  check("job_memory_bytes", amount.memory_bytes, 0, limits.job.memory_bytes);
+  check.month(state, amount.gpus_milli, limits);
 }
+
+// What submitting `elements` such jobs would break of limits in which waiting jobs count.
+std::vector<Reason> broken_by_asking(HolderKind holder, const std::string& name,
+                                     const Limits& limits,
+                                     const std::map<std::string, Usage>& asked, const JobSpec& spec,
+                                     std::int64_t elements) {
+  std::vector<Reason> out;
+  Amount amount = least_amount(spec);
+  amount.cores *= elements;
+  amount.gpus_milli *= elements;
+  amount.memory_bytes *= elements;
+  for (Countable& one : amount.countables) one.amount *= elements;
+  for (Countable& one : amount.gpus_by_model) one.amount *= elements;
+  Check check(holder, name, false, out);
+  const auto at = asked.find(name);
+  const std::int64_t jobs = at == asked.end() ? 0 : at->second.jobs_waiting;
+  check("jobs", elements, jobs, limits.jobs_waiting);
+  check_limits(limits, asked, name, spec, amount, check);
+  return out;
+}
+
+}  // namespace
 
 std::vector<Reason> broken_limits(const State& state, const JobSpec& spec, const Amount& amount,
                                   bool first_only) {
   std::vector<Reason> out;
-  for (auto at = state.queues.find(spec.queue); at != state.queues.end();
-       at = state.queues.find(at->second.parent)) {
-    const Queue& queue = at->second;
-    check_limits(queue.limits, state.usage_by_queue, queue.name, spec, amount,
-                 Check(ReasonKind::kQueueLimit, queue.name, first_only, out));
-    if (queue.parent.empty()) break;
-  }
-  if (const Limits* limits = limits_of_user(state, spec.user)) {
-    check_limits(*limits, state.usage_by_user, spec.user, spec, amount,
-                 Check(ReasonKind::kUserLimit, spec.user, first_only, out));
-  }
-  const auto project =
-      spec.project.empty() ? state.projects.end() : state.projects.find(spec.project);
-  if (project != state.projects.end()) {
-    check_limits(project->second.limits, state.usage_by_project, spec.project, spec, amount,
-                 Check(ReasonKind::kProjectLimit, spec.project, first_only, out));
-  }
+  each_holder(state, spec, [&](HolderKind holder, const std::string& name, const Limits& limits) {
+    if (is_without(limits)) return;
+    const Check check(holder, name, first_only, out);
+    check_limits(limits, usages_of(state, holder), name, spec, amount, check);
+    check_start(state, limits, amount, check);
+  });
   Check cluster(ReasonKind::kClusterLimit, state.settings.name, first_only, out);
   for (const Countable& one : spec.cluster_requests) {
     cluster(one.name.c_str(), one.amount, used_of(state.usage.countables, one.name),
@@ -113,10 +161,9 @@ bool is_within_limits(const State& state, const JobSpec& spec, const Account& ac
                       const Amount& amount) {
   const bool by_name =
       !spec.cluster_requests.empty() || !state.user_limits.empty() ||
-      (!spec.project.empty() && !state.projects.empty()) ||
+      (!spec.project.empty() && !state.projects.empty()) || !state.domains.empty() ||
       std::any_of(account.queues.begin(), account.queues.end(), [](const Account::OfQueue& queue) {
-        return queue.declared != nullptr && (!queue.declared->limits.countables.empty() ||
-                                             !queue.declared->limits.gpus_by_model.empty());
+        return queue.declared != nullptr && is_special(queue.declared->limits);
       });
   if (by_name) return broken_limits(state, spec, amount, true).empty();
   return std::none_of(account.queues.begin(), account.queues.end(),
@@ -133,22 +180,74 @@ bool is_within_limits(const State& state, const JobSpec& spec, const Account& ac
 
 std::vector<Reason> broken_project_limits(const State& state, const JobSpec& spec,
                                           std::int64_t elements) {
-  std::vector<Reason> out;
   const auto project = state.projects.find(spec.project);
-  if (project == state.projects.end()) return out;
-  Amount amount = least_amount(spec);
-  amount.cores *= elements;
-  amount.gpus_milli *= elements;
-  amount.memory_bytes *= elements;
-  for (Countable& one : amount.countables) one.amount *= elements;
-  for (Countable& one : amount.gpus_by_model) one.amount *= elements;
-  const Limits& limits = project->second.limits;
-  Check check(ReasonKind::kProjectLimit, spec.project, false, out);
-  const auto asked = state.asked_by_project.find(spec.project);
-  const std::int64_t jobs = asked == state.asked_by_project.end() ? 0 : asked->second.jobs_waiting;
-  check("jobs", elements, jobs, limits.jobs_waiting);
-  check_limits(limits, state.asked_by_project, spec.project, spec, amount, check);
-  return out;
+  if (project == state.projects.end()) return {};
+  return broken_by_asking(HolderKind::kProject, spec.project, project->second.limits,
+                          state.asked_by_project, spec, elements);
+}
+
+std::vector<Reason> broken_domain_limits(const State& state, const JobSpec& spec,
+                                         std::int64_t elements) {
+  const auto domain = state.domains.find(domain_of(state, spec));
+  if (domain == state.domains.end()) return {};
+  return broken_by_asking(HolderKind::kDomain, domain->first, domain->second.limits,
+                          state.asked_by_domain, spec, elements);
+}
+
+std::string raised_by(const State& state, std::string_view level, const std::string& name) {
+  const auto project = level == "project" ? state.projects.find(name) : state.projects.end();
+  if (project == state.projects.end() || project->second.domain.empty()) {
+    return "an administrator of the cluster";
+  }
+  return fmt::format("an administrator of domain {}, or of the cluster", project->second.domain);
+}
+
+const char* word(HolderKind holder) {
+  switch (holder) {
+    case HolderKind::kUser:
+      return "user";
+    case HolderKind::kProject:
+      return "project";
+    case HolderKind::kDomain:
+      return "domain";
+    case HolderKind::kQueue:
+      return "queue";
+  }
+  return "";
+}
+
+HolderKind holder_of(const Reason& limit) {
+  if (limit.kind == ReasonKind::kUserLimit) return HolderKind::kUser;
+  if (limit.kind != ReasonKind::kProjectLimit) return HolderKind::kQueue;
+  return limit.level.empty() ? HolderKind::kProject : HolderKind::kDomain;
+}
+
+const std::map<std::string, Usage>& usages_of(const State& state, HolderKind holder) {
+  switch (holder) {
+    case HolderKind::kUser:
+      return state.usage_by_user;
+    case HolderKind::kProject:
+      return state.usage_by_project;
+    case HolderKind::kDomain:
+      return state.usage_by_domain;
+    case HolderKind::kQueue:
+      return state.usage_by_queue;
+  }
+  return state.usage_by_queue;
+}
+
+const std::map<std::string, MonthUse>& months_of(const State& state, HolderKind holder) {
+  switch (holder) {
+    case HolderKind::kUser:
+      return state.month_by_user;
+    case HolderKind::kProject:
+      return state.month_by_project;
+    case HolderKind::kDomain:
+      return state.month_by_domain;
+    case HolderKind::kQueue:
+      return state.month_by_queue;
+  }
+  return state.month_by_queue;
 }
 
 bool may_use(const State& state, const Pool& pool, const std::string& user,

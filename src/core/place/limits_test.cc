@@ -55,6 +55,50 @@ TEST_F(LimitsTest, AUsersOwnLimitsStandInForEverybodys) {
   EXPECT_FALSE(broken({.user = "bob"}).empty());
 }
 
+TEST_F(LimitsTest, ADomainHoldsItsProjectsAndItsUsersOutsideProjects) {
+  Domain corp;
+  corp.name = "corp";
+  corp.limits.gpus_milli = 2000;
+  cluster.declare(corp);
+  Project vision;
+  vision.name = "vision";
+  vision.domain = "corp";
+  cluster.declare(vision);
+  UserDeclaration ann;
+  ann.name = "ann";
+  ann.domain = "corp";
+  cluster.declare(ann);
+  cluster.submit_and_start({.gpus = 2});
+  EXPECT_TRUE(broken({.gpus = 1, .user = "bob"}).empty());
+  JobSpec spec = spec_of({.gpus = 1, .user = "bob"});
+  spec.project = "vision";
+  const auto over = broken_limits(cluster.state, spec, least_amount(spec), false);
+  ASSERT_EQ(over.size(), 1u);
+  EXPECT_EQ(over[0].subject, "corp");
+  EXPECT_EQ(over[0].level, "domain");
+  EXPECT_EQ(over[0].used, 2000);
+  EXPECT_EQ(raised_by(cluster.state, "project", "vision"),
+            "an administrator of domain corp, or of the cluster");
+}
+
+TEST_F(LimitsTest, AMonthIsUsedUpByWhatRanAndRunsAndOnlyForJobsWithGpus) {
+  Queue org = queue_of("org");
+  org.limits.gpu_ms_month = 2 * 3600 * 1000;
+  cluster.declare(org);
+  cluster.declare(queue_of("team", "org"));
+  cluster.submit_and_start({.gpus = 1, .queue = "team"});
+  cluster.pass(seconds(2 * 3600 - 1));
+  EXPECT_TRUE(broken({.gpus = 4, .queue = "team"}).empty()) << "something is left";
+  cluster.pass(seconds(3601));
+  const auto over = broken({.gpus = 1, .queue = "team"});
+  ASSERT_EQ(over.size(), 1u);
+  EXPECT_EQ(over[0].resource, "gpu_ms_month");
+  EXPECT_EQ(over[0].used, 3 * 3600 * 1000);
+  EXPECT_EQ(over[0].limit, 2 * 3600 * 1000);
+  EXPECT_EQ(over[0].until.us, std::int64_t{31} * 24 * 3600 * 1'000'000);
+  EXPECT_TRUE(broken({.queue = "team"}).empty());
+}
+
 TEST_F(LimitsTest, LicencesAreTheClusters) {
   ClusterSettings settings;
   settings.countables = {{"licence:x", 2}};

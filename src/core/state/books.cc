@@ -6,6 +6,8 @@
 #include "core/state/cores.h"
 #include "core/state/executors/foreign.h"
 #include "core/state/findings.h"
+#include "core/state/holders/holders.h"
+#include "core/state/holders/month_use.h"
 #include "core/state/past_use.h"
 #include "core/state/slices.h"
 
@@ -56,8 +58,42 @@ void change_usage(State& state, Job& job, Change change) {
   const Account& account = state.accounts.of(state, job);
   change(*account.user);
   if (account.project != nullptr) change(*account.project);
+  if (const std::string domain = domain_of(state, *job.spec); !domain.empty()) {
+    change(state.usage_by_domain[domain]);
+  }
   for (const Account::OfQueue& queue : account.queues) change(*queue.usage);
   change(state.usage);
+}
+
+void charge_month_of(std::map<std::string, MonthUse>& months, const std::string& name,
+                     const Limits& limits, const Usage& usage, Instant now) {
+  if (has_month(limits)) charge_month(month_from_now(months, name, now), usage, now);
+}
+
+// And as used in this month, where that is limited.
+void charge_months_of(State& state, const JobSpec& spec, const Account& account) {
+  const Instant now = state.now;
+  if (const Limits* limits = limits_of_user(state, spec.user)) {
+    charge_month_of(state.month_by_user, spec.user, *limits, *account.user, now);
+  }
+  if (account.project != nullptr && !state.projects.empty()) {
+    const auto project = state.projects.find(spec.project);
+    if (project != state.projects.end()) {
+      charge_month_of(state.month_by_project, spec.project, project->second.limits,
+                      *account.project, now);
+    }
+  }
+  if (!state.domains.empty()) {
+    const auto domain = state.domains.find(domain_of(state, spec));
+    if (domain != state.domains.end() && has_month(domain->second.limits)) {
+      charge_month_of(state.month_by_domain, domain->first, domain->second.limits,
+                      state.usage_by_domain[domain->first], now);
+    }
+  }
+  for (const Account::OfQueue& queue : account.queues) {
+    if (queue.declared == nullptr) continue;
+    charge_month_of(state.month_by_queue, queue.name, queue.declared->limits, *queue.usage, now);
+  }
 }
 
 // What was held up to now counts as past use.
@@ -70,6 +106,17 @@ void charge_holders(State& state, Job& job) {
     if (queue.past == nullptr) queue.past = &state.past_by_queue[queue.name];
     charge(*queue.past, *queue.usage, half_life, state.now);
   }
+  charge_months_of(state, *job.spec, account);
+}
+
+void add_asked(Usage& asked, const JobSpec& spec, const Amount& least, int sign) {
+  asked.jobs_waiting += sign;
+  asked.cores += sign * static_cast<std::int32_t>(least.cores);
+  asked.gpus_milli += sign * static_cast<std::int32_t>(least.gpus_milli);
+  asked.memory_bytes += sign * least.memory_bytes;
+  add_countables(asked.countables, least.countables, sign);
+  add_countables(asked.countables, spec.cluster_requests, sign);
+  add_countables(asked.gpus_by_model, least.gpus_by_model, sign);
 }
 
 }  // namespace
@@ -209,16 +256,13 @@ std::vector<JobId> jobs_on_nodes(const State& state) {
 }
 
 void count_asked(State& state, Job& job, int sign) {
-  if (job.spec->project.empty()) return;
+  const std::string domain = domain_of(state, *job.spec);
+  if (job.spec->project.empty() && domain.empty()) return;
   const Amount least = least_amount(*job.spec);
-  Usage& asked = state.asked_by_project[job.spec->project];
-  asked.jobs_waiting += sign;
-  asked.cores += sign * static_cast<std::int32_t>(least.cores);
-  asked.gpus_milli += sign * static_cast<std::int32_t>(least.gpus_milli);
-  asked.memory_bytes += sign * least.memory_bytes;
-  add_countables(asked.countables, least.countables, sign);
-  add_countables(asked.countables, job.spec->cluster_requests, sign);
-  add_countables(asked.gpus_by_model, least.gpus_by_model, sign);
+  if (!job.spec->project.empty()) {
+    add_asked(state.asked_by_project[job.spec->project], *job.spec, least, sign);
+  }
+  if (!domain.empty()) add_asked(state.asked_by_domain[domain], *job.spec, least, sign);
 }
 
 std::vector<const Queue*> queue_path(const State& state, const std::string& name) {

@@ -40,9 +40,9 @@ std::vector<const Queue*> queue_path(const State& state, const std::string& name
 // Jobs with a placement that has not ended, ascending: found on the nodes, not among all jobs.
 std::vector<JobId> jobs_on_nodes(const State& state);
 
-// The usage of the job's user, project, its queue with all above it, and the cluster.
+// The usage of the job's user, project, domain, its queues upwards, and the cluster.
 void count_waiting(State& state, Job& job, int sign);
-void count_asked(State& state, Job& job, int sign);    // of its project
+void count_asked(State& state, Job& job, int sign);    // of project, domain
 void count_running(State& state, Job& job, int sign);  // and its cluster-wide countables
 void count_placement(State& state, Job& job, const Placement& placement, int sign);
 

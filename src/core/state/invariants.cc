@@ -9,6 +9,7 @@
 #include "core/state/executors/foreign.h"
 #include "core/state/executors/foreign_use.h"
 #include "core/state/findings.h"
+#include "core/state/holders/holders.h"
 #include "core/state/slices.h"
 
 namespace dove::core {
@@ -23,7 +24,9 @@ struct Sums {
   std::map<std::string, Usage> users;
   std::map<std::string, Usage> queues;
   std::map<std::string, Usage> projects;
+  std::map<std::string, Usage> domains;
   std::map<std::string, std::int64_t> asked;  // jobs that have not ended, by project
+  std::map<std::string, std::int64_t> asked_of_domain;
   Usage all;
 };
 
@@ -37,6 +40,9 @@ Broken add_job(const State& state, const Job& job, Sums& sums) {
   std::vector<Usage*> usages = {&sums.users[job.spec->user], &sums.all};
   if (!job.spec->project.empty() && job.phase != JobPhase::kEnded) ++sums.asked[job.spec->project];
   if (!job.spec->project.empty()) usages.push_back(&sums.projects[job.spec->project]);
+  const std::string domain = domain_of(state, *job.spec);
+  if (!domain.empty() && job.phase != JobPhase::kEnded) ++sums.asked_of_domain[domain];
+  if (!domain.empty()) usages.push_back(&sums.domains[domain]);
   const std::vector<const Queue*> path = queue_path(state, job.spec->queue);
   if (path.empty()) usages.push_back(&sums.queues[job.spec->queue]);
   for (const Queue* queue : path) usages.push_back(&sums.queues[queue->name]);
@@ -241,7 +247,19 @@ Broken check_usage(const char* what, const std::map<std::string, Usage>& booked,
     }
   }
   for (const auto& [name, usage] : summed) {
-    if (!booked.contains(name)) return fmt::format("usage of {} {} is not booked", what, name);
+    if (!booked.contains(name) && !same(usage, nothing))
+      return fmt::format("usage of {} {} is not booked", what, name);
+  }
+  return std::nullopt;
+}
+
+Broken check_asked(const char* what, const std::map<std::string, Usage>& booked,
+                   const std::map<std::string, std::int64_t>& summed) {
+  for (const auto& [name, asked] : booked) {
+    const auto at = summed.find(name);
+    if (asked.jobs_waiting != (at == summed.end() ? 0 : at->second)) {
+      return fmt::format("what {} {} asks for does not add up", what, name);
+    }
   }
   return std::nullopt;
 }
@@ -277,11 +295,10 @@ std::optional<std::string> find_broken_invariant(const State& state) {
   if (auto broken = check_usage("user", state.usage_by_user, sums.users)) return broken;
   if (auto broken = check_usage("queue", state.usage_by_queue, sums.queues)) return broken;
   if (auto broken = check_usage("project", state.usage_by_project, sums.projects)) return broken;
-  for (const auto& [name, asked] : state.asked_by_project) {
-    const auto at = sums.asked.find(name);
-    if (asked.jobs_waiting != (at == sums.asked.end() ? 0 : at->second)) {
-      return fmt::format("what project {} asks for does not add up", name);
-    }
+  if (auto broken = check_usage("domain", state.usage_by_domain, sums.domains)) return broken;
+  if (auto broken = check_asked("project", state.asked_by_project, sums.asked)) return broken;
+  if (auto broken = check_asked("domain", state.asked_by_domain, sums.asked_of_domain)) {
+    return broken;
   }
   for (const auto& [id, promise] : state.promises) {
     const Job* job = state.find_job(id);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "core/state/usage.h"
+
 namespace dove::core {
 namespace {
 
@@ -168,7 +170,7 @@ void drop_user(State& state, const std::string& name) {
 }
 
 void drop_domain(State& state, const std::string& name) {
-  state.domains.erase(name);
+  drop_domain_limits(state, name);
   std::erase_if(state.bindings, [&](const auto& entry) {
     return entry.second.domain == name && entry.second.project.empty();
   });

@@ -8,6 +8,7 @@
 #include "core/state/amount.h"
 #include "core/state/books.h"
 #include "core/state/executors/foreign_use.h"
+#include "core/state/holders/month_use.h"
 #include "core/state/past_use.h"
 
 namespace dove::core {
@@ -30,13 +31,19 @@ bool names_kinds(const Queue& queue) {
 }
 bool names_kinds(const UserLimit& limit) { return names_kinds(limit.limits); }
 bool names_kinds(const Project& project) { return names_kinds(project.limits); }
+bool names_kinds(const Domain& domain) { return names_kinds(domain.limits); }
+
+const char* level_of(const Queue&) { return "queue"; }
+const char* level_of(const UserLimit&) { return "user"; }
+const char* level_of(const Project&) { return "project"; }
+const char* level_of(const Domain&) { return "domain"; }
 
 bool somebody_names_kinds(const State& state) {
   const auto any = [](const auto& objects) {
     return std::any_of(objects.begin(), objects.end(),
                        [](const auto& entry) { return names_kinds(entry.second); });
   };
-  return any(state.queues) || any(state.projects) || any(state.user_limits);
+  return any(state.queues) || any(state.projects) || any(state.user_limits) || any(state.domains);
 }
 
 void charge_all(const std::map<std::string, Usage>& usages, std::map<std::string, PastUse>& past,
@@ -52,6 +59,7 @@ void charge_all(const std::map<std::string, Usage>& usages, std::map<std::string
 void charge_all(State& state) {
   charge_all(state.usage_by_user, state.past_by_user, state);
   charge_all(state.usage_by_queue, state.past_by_queue, state);
+  charge_months(state);
 }
 
 // Or what an executor runs counts towards it.
@@ -90,6 +98,8 @@ void settle(State& state, bool kinds) {
     dropped = drop_unused(state.usage_by_queue) || dropped;
     dropped = drop_unused(state.usage_by_project) || dropped;
     dropped = drop_unused(state.asked_by_project) || dropped;
+    dropped = drop_unused(state.usage_by_domain) || dropped;
+    dropped = drop_unused(state.asked_by_domain) || dropped;
     if (dropped) state.accounts.forget();
   }
   state.settled = state.head;
@@ -105,7 +115,9 @@ template <class Object>
 void put(State& state, std::map<std::string, Object>& objects, const Object& object) {
   Object& kept = objects[object.name];
   const bool kinds = names_kinds(kept) != names_kinds(object);
+  const bool months = has_month(kept.limits) || has_month(object.limits);
   kept = object;
+  if (months) keep_months(state, level_of(object), object.name);
   settle(state, kinds);
 }
 
@@ -113,8 +125,29 @@ template <class Object>
 void drop(State& state, std::map<std::string, Object>& objects, const std::string& name) {
   const auto at = objects.find(name);
   const bool kinds = at != objects.end() && names_kinds(at->second);
+  const bool months = at != objects.end() && has_month(at->second.limits);
+  const char* level = level_of(Object());
   if (at != objects.end()) objects.erase(at);
+  if (months) keep_months(state, level, name);
   settle(state, kinds);
+}
+
+bool has_jobs(const std::map<std::string, Usage>& usages, const std::string& name) {
+  const auto at = usages.find(name);
+  return at != usages.end() && has_jobs(at->second);
+}
+
+// Jobs count towards other domains than before. Past use is not brought up to now: it does not
+// change by that, and did not in logs from before domains were counted.
+void jobs_moved(State& state) {
+  charge_months(state);
+  count_domains(state);
+  keep_months(state);
+}
+
+const std::string* domain_in(const State& state, const std::string& project) {
+  const auto at = state.projects.find(project);
+  return at == state.projects.end() ? nullptr : &at->second.domain;
 }
 
 }  // namespace
@@ -127,6 +160,8 @@ void rebuild_usage(State& state) {
   state.usage_by_queue.clear();
   state.usage_by_project.clear();
   state.asked_by_project.clear();
+  state.usage_by_domain.clear();
+  state.asked_by_domain.clear();
   state.usage = {};
   for (auto& [id, job] : state.jobs) {
     if (job.phase != JobPhase::kEnded) count_asked(state, job, +1);
@@ -138,20 +173,33 @@ void rebuild_usage(State& state) {
     }
   }
   count_all_foreign(state, +1);
+  keep_months(state);
+}
+
+void count_domains(State& state) {
+  State copy = state;
+  rebuild_usage(copy);
+  state.usage_by_domain = std::move(copy.usage_by_domain);
+  state.asked_by_domain = std::move(copy.asked_by_domain);
+  state.accounts.forget();
 }
 
 void put_queue(State& state, const Queue& queue) {
   const auto [at, is_new] = state.queues.try_emplace(queue.name);
   if (!is_new && at->second.parent == queue.parent) return put(state, state.queues, queue);
   const bool kinds = names_kinds(at->second) != names_kinds(queue);
+  const bool months = has_month(at->second.limits) || has_month(queue.limits);
   at->second = queue;
+  if (months) keep_months(state, "queue", queue.name);
   ways_changed(state, queue.name, kinds);
 }
 
 void drop_queue(State& state, const std::string& name) {
   const auto at = state.queues.find(name);
   const bool kinds = at != state.queues.end() && names_kinds(at->second);
+  const bool months = at != state.queues.end() && has_month(at->second.limits);
   if (name != "default" && at != state.queues.end()) state.queues.erase(at);
+  if (months) keep_months(state, "queue", name);
   ways_changed(state, name, kinds);
 }
 
@@ -159,8 +207,40 @@ void put_limit(State& state, const UserLimit& limit) { put(state, state.user_lim
 
 void drop_limit(State& state, const std::string& name) { drop(state, state.user_limits, name); }
 
-void put_project(State& state, const Project& project) { put(state, state.projects, project); }
+void put_project(State& state, const Project& project) {
+  const std::string* domain = domain_in(state, project.name);
+  const bool moves = (domain == nullptr || *domain != project.domain) &&
+                     has_jobs(state.asked_by_project, project.name);
+  put(state, state.projects, project);
+  if (moves) jobs_moved(state);
+}
 
-void drop_project(State& state, const std::string& name) { drop(state, state.projects, name); }
+void drop_project(State& state, const std::string& name) {
+  const bool moves = domain_in(state, name) != nullptr && has_jobs(state.asked_by_project, name);
+  drop(state, state.projects, name);
+  if (moves) jobs_moved(state);
+}
+
+void put_user(State& state, const UserDeclaration& user) {
+  UserDeclaration& kept = state.users[user.name];
+  const bool moves = kept.domain != user.domain && has_jobs(state.usage_by_user, user.name);
+  kept = user;
+  if (moves) jobs_moved(state);
+}
+
+// Those without limits, as all were once, leave past use where it is.
+void put_domain(State& state, const Domain& domain) {
+  Domain& kept = state.domains[domain.name];
+  if (kept.limits != Limits{} || domain.limits != Limits{})
+    return put(state, state.domains, domain);
+  kept = domain;
+}
+
+void drop_domain_limits(State& state, const std::string& name) {
+  const auto at = state.domains.find(name);
+  if (at == state.domains.end()) return;
+  if (at->second.limits != Limits{}) return drop(state, state.domains, name);
+  state.domains.erase(at);
+}
 
 }  // namespace dove::core

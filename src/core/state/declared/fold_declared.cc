@@ -50,15 +50,20 @@ struct Declaring {
     state.changes.note_declared();
   }
   void operator()(const UserDeclaration& user) {
-    state.users[user.name] = user;
+    put_user(state, user);
     state.changes.note_declared();
   }
   void operator()(const Project& project) {
     put_project(state, project);
     state.changes.note_declared();
   }
+  void operator()(const Domain& domain) {
+    const auto known = state.domains.find(domain.name);
+    const Limits before = known == state.domains.end() ? Limits() : known->second.limits;
+    put_domain(state, domain);
+    if (before != domain.limits) state.changes.note_declared();
+  }
   // Nothing that is decided depends on these.
-  void operator()(const Domain& domain) { state.domains[domain.name] = domain; }
   void operator()(const Group& group) { state.groups[group.name] = group; }
   void operator()(const Binding& binding) { state.bindings[binding.name] = binding; }
   void operator()(const Reservation& reservation) {

@@ -1,6 +1,7 @@
 #include "core/state/executors/foreign_use.h"
 
 #include "core/state/amount.h"
+#include "core/state/holders/month_use.h"
 #include "core/state/past_use.h"
 
 namespace dove::core {
@@ -51,6 +52,10 @@ void count_foreign(State& state, const Node& node, const std::string& executor,
   for_each_queue(state, *queue, [&](const std::string& name) {
     Usage& usage = state.usage_by_queue[name];
     charge(state.past_by_queue[name], usage, state.settings.fair_share_half_life, state.now);
+    const auto declared = state.queues.find(name);
+    if (declared != state.queues.end() && has_month(declared->second.limits)) {
+      charge_month(month_from_now(state.month_by_queue, name, state.now), usage, state.now);
+    }
     add_foreign_use(state, node, allocation, usage, sign);
   });
   state.changes.note_declared();  // the order of queues hangs on it
