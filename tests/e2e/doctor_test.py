@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import unittest
 
-from cluster import Cluster
+from cluster import Cluster, until
 
 
 class Doctor(unittest.TestCase):
@@ -67,6 +67,7 @@ class Doctor(unittest.TestCase):
         self.assertEqual(self.doctor("agent", "--agent-data", nowhere, code=1)[f"data {nowhere}/agent"]["verdict"], "fault")
         agent.kill()
         agent.wait()
+        until(lambda: any(node["contact"] != "connected" for node in self.cluster.nodes()), 20, "the loss to be noticed")
         try:
             nodes = self.doctor("cluster", code=1)["nodes/cluster"]
             self.assertIn(f"1 of 2 are not connected: {name}", nodes["evidence"])
