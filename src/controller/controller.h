@@ -41,8 +41,8 @@ class Controller {
   Controller(const Controller&) = delete;
   Controller& operator=(const Controller&) = delete;
 
-  // Begins an epoch, folds snapshot and log, verifies recorded state hashes, logs
-  // ControllerStarted. Errors: kCorrupt names the place and the remedy.
+  // Begins an epoch, folds snapshot and log, verifies state hashes, logs ControllerStarted. Errors:
+  // kCorrupt, with place and remedy; `lease_held`: another leads; it has folded, call it again.
   Result<void> open();
   // Thread-safe, as they never change.
   const core::Policies& policies() const;

@@ -1,8 +1,8 @@
 // LogStore: the durable log, its snapshots and blobs. What is not in it has not happened.
 //
 // One writer thread; head(), read() and blob() may run on other threads at the same time, and a
-// visitor may append. Implementations: store/sqlite (the product) and store/memory (tests,
-// simulation); both pass store/log_store_conformance.h.
+// visitor may append. Implementations: store/sqlite (one controller), store/postgres (several) and
+// store/memory (tests, simulation); all pass store/log_store_conformance.h.
 #pragma once
 
 #include <cstdint>
