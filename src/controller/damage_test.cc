@@ -15,7 +15,7 @@
 #include "controller/ledger.h"
 #include "core/state/hash.h"
 #include "policies/standard.h"
-#include "store/sqlite/chain.h"
+#include "store/chain/chain.h"
 #include "store/sqlite/sqlite_store.h"
 
 namespace dove::controller {
