@@ -31,7 +31,7 @@ enum class ReasonKind {
                       // other `used`; subject: a queue that lets nothing pass;
                       // `limit`: only this number of jobs was looked at
   kExcluded,          // nodes wanted or excluded by the job leave `count`
-  kProjectLimit,      // subject: the project, or the domain if `level` says "domain"; also refuses
+  kProjectLimit,      // subject: the project, or a domain: then `level` says so; see limits.h
   kDomain,      // no one unit of `level` has room: needs; of the best: free, total can be used
   kFragmented,  // enough is free, but of it only `total` can be used: the rest is in pieces on
                 // `count` nodes, held most by job `other`
@@ -59,7 +59,7 @@ struct Reason {
   ReasonKind kind = ReasonKind::kResources;
   std::string subject;
   std::string resource;  // "cores", "memory_bytes", "gpus", "share_milli", "nodes",
-                         // "slice:1g.10gb", or a countable; see kAhead
+                         // "slice:1g.10gb", or a countable; see kAhead, limits.h
   std::int64_t needs = 0;
   std::int64_t free = 0;
   std::int64_t used = 0;

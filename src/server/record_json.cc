@@ -63,7 +63,9 @@ void hide_digests(Json& value) {
     return;
   }
   if (!value.is_object()) return;
-  for (const char* name : {"agent_token_sha256", "token_sha256", "sha256", "sealed", "password_hash"}) value.erase(name);
+  for (const char* name :
+       {"agent_token_sha256", "token_sha256", "sha256", "sealed", "password_hash"})
+    value.erase(name);
   if (const auto targets = value.find("notices"); targets != value.end()) hide_urls(*targets);
   for (auto& [name, member] : value.items()) hide_digests(member);
 }
