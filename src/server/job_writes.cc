@@ -12,7 +12,9 @@
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/job_select.h"
+#include "server/notices/job_mail.h"
 #include "server/offer_warnings.h"
+#include "server/sessions/side_jobs.h"
 #include "wire/secret.h"
 
 namespace dove::server {
@@ -44,9 +46,10 @@ Result<std::vector<const core::Job*>> own_jobs(Context& context, const Call& cal
   return jobs;
 }
 
-// One event for each job that the path names; a whole array counts as done when one element was.
-void act(Context& context, CallPtr call, const std::function<Event(const core::Job&)>& event_of,
-         controller::InputKind kind = controller::InputKind::kRequest) {
+// The events for each job that the path names; a whole array counts as done when one element was.
+void act_with(Context& context, CallPtr call,
+              const std::function<std::vector<Event>(const core::Job&)>& events_of,
+              controller::InputKind kind = controller::InputKind::kRequest) {
   const Result<std::vector<const core::Job*>> jobs = own_jobs(context, *call);
   if (!jobs.ok()) return call->fail(jobs.error());
   controller::Input input;
@@ -54,10 +57,12 @@ void act(Context& context, CallPtr call, const std::function<Event(const core::J
   input.kind = kind;
   Json ids = Json::array();
   for (const core::Job* job : *jobs) {
-    StampedEvent event{event_of(*job), call->cause()};
-    event.cause.project = job->spec->project;
-    event.cause.queue = job->spec->queue;
-    input.events.push_back(std::move(event));
+    for (Event& each : events_of(*job)) {
+      StampedEvent event{std::move(each), call->cause()};
+      event.cause.project = job->spec->project;
+      event.cause.queue = job->spec->queue;
+      input.events.push_back(std::move(event));
+    }
     ids.push_back(job->id.value);
   }
   context.desk.submit(std::move(input), [call,
@@ -66,10 +71,16 @@ void act(Context& context, CallPtr call, const std::function<Event(const core::J
     if (committed->admitted == 0 && committed->first_refusal.has_value()) {
       return call->fail(*committed->first_refusal);
     }
-    call->reply(
-        200,
-        Json{{"ids", ids}, {"changed", committed->admitted}, {"log_head", committed->head.value}});
+    const std::size_t changed = std::min(static_cast<std::size_t>(committed->admitted), ids.size());
+    call->reply(200, Json{{"ids", ids}, {"changed", changed}, {"log_head", committed->head.value}});
   });
+}
+
+void act(Context& context, CallPtr call, const std::function<Event(const core::Job&)>& event_of,
+         controller::InputKind kind = controller::InputKind::kRequest) {
+  act_with(
+      context, std::move(call),
+      [&](const core::Job& job) { return std::vector<Event>{event_of(job)}; }, kind);
 }
 
 struct SignalName {
@@ -139,6 +150,8 @@ void choose_network(const Context& context, const JobSpec& spec, ContainerSpec& 
 void submit_job(Context& context, CallPtr call) {
   Result<Json> body = codec::parse_json(call->request.body, 8 << 20);
   if (!body.ok()) return call->fail(body.error());
+  const Result<JobId> main = take_side_of(context, call->caller, *body);
+  if (!main.ok()) return call->fail(main.error());
   Result<codec::Submission> read = codec::read_submission(*body);
   if (!read.ok()) return call->fail(read.error());
   codec::Submission& submission = read.value();
@@ -150,8 +163,15 @@ void submit_job(Context& context, CallPtr call) {
   }
   submission.spec.user = call->caller.user;
   submission.spec.parent = call->caller.job;
+  if (*main) {
+    const Result<void> made = make_side(submission, *main);
+    if (!made.ok()) return call->fail(made.error());
+  }
   choose_network(context, submission.spec, submission.exec.container);
+  Result<std::vector<std::string>> mailed = take_mail(context, submission.spec);
+  if (!mailed.ok()) return call->fail(mailed.error());
   std::vector<std::string> warnings = offer_warnings(context, submission.spec, submission.exec);
+  warnings.insert(warnings.end(), mailed->begin(), mailed->end());
   std::string blob = codec::encode_exec(submission.exec);
   const std::string sha256 = wire::sha256_hex(blob);
   submission.spec.exec_digest = sha256;
@@ -193,9 +213,19 @@ void release_job(Context& context, CallPtr call) {
 }
 
 void requeue_job(Context& context, CallPtr call) {
+  bool holds = false;
+  const Result<void> read =
+      call->request.body.empty()
+          ? Result<void>()
+          : call->read_body([&](codec::JsonFields& fields) { fields.boolean("hold", holds); });
+  if (!read.ok()) return call->fail(read.error());
   if (call->caller.job) context.nodes.work.expect_own_end(call->caller.job);
-  act(context, std::move(call),
-      [](const core::Job& job) { return Event(JobRequeueRequested{job.id}); });
+  act_with(context, std::move(call), [holds](const core::Job& job) {
+    std::vector<Event> events;
+    if (!holds || job.phase != JobPhase::kWaiting) events.emplace_back(JobRequeueRequested{job.id});
+    if (holds) events.emplace_back(JobHeld{job.id});
+    return events;
+  });
 }
 
 // The job itself knows when its work is saved; its user may say so for it.
