@@ -40,6 +40,25 @@ core::Roles roles_at(const core::State& state, const Caller& caller, const Bindi
                                  : caller.standing.in_project(state, binding.project);
 }
 
+// Bound there or in a project of it, or declared to be of it.
+bool is_in_domain(const core::State& state, const Caller& caller, const std::string& domain) {
+  const auto user = state.users.find(caller.user);
+  if (user != state.users.end() && user->second.domain == domain) return true;
+  if (!caller.standing.in_domain(domain).empty()) return true;
+  return std::any_of(caller.standing.projects.begin(), caller.standing.projects.end(),
+                     [&](const auto& entry) {
+                       const auto project = state.projects.find(entry.first);
+                       return project != state.projects.end() && project->second.domain == domain;
+                     });
+}
+
+bool is_open_to(const core::State& state, const Caller& caller, const App& app) {
+  if (!app.domain.empty()) return is_in_domain(state, caller, app.domain);
+  if (app.project.empty()) return true;
+  const auto project = state.projects.find(app.project);
+  return project != state.projects.end() && is_in(state, caller, project->second);
+}
+
 // Whether what the SSH connection was let in by is still good.
 bool is_open(const core::State& state, const UserDeclaration& user, const SshEntry& entry) {
   if (!entry.opened_by.empty()) return find_key(state, entry.opened_by) != nullptr;
@@ -134,6 +153,7 @@ bool may_see(const core::State& state, const Caller& caller, const core::Job& jo
 bool may_see(const core::State& state, const Caller& caller, const Declared& object) {
   if (may_audit(caller)) return true;
   if (const auto* pool = std::get_if<Pool>(&object)) return is_open_to(state, caller, *pool);
+  if (const auto* app = std::get_if<App>(&object)) return is_open_to(state, caller, *app);
   if (const auto* project = std::get_if<Project>(&object)) return is_in(state, caller, *project);
   if (const auto* user = std::get_if<UserDeclaration>(&object)) {
     return user->name == caller.user || may_keep_keys(state, caller, user->name) ||

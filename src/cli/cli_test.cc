@@ -167,7 +167,7 @@ TEST_F(CliTest, SubmitSendsTheJobOnce) {
 
 TEST_F(CliTest, DryRunPrintsTheJobAndItsWarnings) {
   const std::string script =
-      file("job.sh", "#!/bin/sh\n#SBATCH --ntasks=2\n#SBATCH --mail-user=a@b\necho hi\n");
+      file("job.sh", "#!/bin/sh\n#SBATCH --ntasks=2\n#SBATCH --mem-bind=local\necho hi\n");
   const Outcome outcome = run({"dove", "submit", "--dry-run", "-o", "json", script});
   EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
   EXPECT_EQ(json::parse(outcome.out)["launch"], "batch");

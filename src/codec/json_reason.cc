@@ -329,18 +329,25 @@ std::string foreign_text(const Reason& r) {
   return text;
 }
 
+std::string held_text(const Reason& r) {
+  if (r.count > 0) {
+    return fmt::format(
+        "held after nodes or launches failed it {} in a row; `dove show` names them, `dove "
+        "release` "
+        "lets it go",
+        counted(r.count, "time", "times"));
+  }
+  if (r.resource == "stopped") {
+    return "stopped by its user; `dove start` runs it again, `dove cancel` ends it";
+  }
+  return r.subject.empty() ? "held; `dove release` lets it go"
+                           : fmt::format("held by {}; `dove release` lets it go", r.subject);
+}
+
 std::string text_of(const core::State& state, const Reason& r) {
   switch (r.kind) {
     case ReasonKind::kHeld:
-      if (r.count > 0) {
-        return fmt::format(
-            "held after nodes or launches failed it {} in a row; `dove show` names them, `dove "
-            "release` "
-            "lets it go",
-            counted(r.count, "time", "times"));
-      }
-      return r.subject.empty() ? "held; `dove release` lets it go"
-                               : fmt::format("held by {}; `dove release` lets it go", r.subject);
+      return held_text(r);
     case ReasonKind::kBeginTime:
       return begin_text(r);
     case ReasonKind::kDependency:

@@ -178,6 +178,20 @@ void put_scheduling(Json& object, const JobSpec& v) {
   if (!v.mail_to.empty()) object["mail_to"] = v.mail_to;
 }
 
+// "mail_about" and "mail_to", or {"about": [...], "to": "..."} as "mail".
+void read_mail(JsonFields& fields, JobSpec& v) {
+  constexpr TextRule kAddress{1024, TextRule::Kind::kLine};
+  read_notice_subjects(fields, "mail_about", v.mail_about);
+  fields.text("mail_to", v.mail_to, kAddress);
+  if (fields.has("mail") && (fields.has("mail_about") || fields.has("mail_to"))) {
+    return fields.fail("mail", "given_twice", "give mail, or mail_about and mail_to");
+  }
+  fields.object("mail", [&](JsonFields& inner) {
+    read_notice_subjects(inner, "about", v.mail_about);
+    inner.text("to", v.mail_to, kAddress);
+  });
+}
+
 void read_scheduling(JsonFields& fields, JobSpec& v) {
   constexpr std::int64_t kSignalMax = 64;
   constexpr std::size_t kLabelsMax = 64;
@@ -200,8 +214,7 @@ void read_scheduling(JsonFields& fields, JobSpec& v) {
   fields.texts("near_labels", v.near_labels, {64, TextRule::Kind::kName}, kLabelsMax);
   fields.texts("apart_labels", v.apart_labels, {64, TextRule::Kind::kName}, kLabelsMax);
   fields.text("executor", v.executor, {256, TextRule::Kind::kLine});
-  read_notice_subjects(fields, "mail_about", v.mail_about);
-  fields.text("mail_to", v.mail_to, {1024, TextRule::Kind::kLine});
+  read_mail(fields, v);
 }
 
 }  // namespace

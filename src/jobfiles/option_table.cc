@@ -1,4 +1,5 @@
 // The table of sbatch's options: what each takes, and what it sets or why it is refused.
+#include "jobfiles/mail_setters.h"
 #include "jobfiles/option_setters.h"
 #include "jobfiles/options.h"
 
@@ -16,8 +17,6 @@ constexpr std::string_view kSockets =
     "nodes are cores and devices here; sockets and hardware threads cannot be asked for";
 constexpr std::string_view kBinding =
     "cores, memory and GPUs are bound by the agent, near each other";
-constexpr std::string_view kMail =
-    "mail is chosen for all your jobs: `dove notices add --mail ADDRESS --about job_ended`";
 constexpr std::string_view kBurstBuffer = "there are no burst buffers";
 constexpr std::string_view kFrequency = "clock frequencies are left as the node has them";
 
@@ -87,8 +86,8 @@ const std::vector<OptionRule> kRules = {
   {"job-name", 'J', kMayBeEmpty, set_job_name, "the job's name (that of the script)", "SBATCH_JOB_NAME"},
   {"kill-on-invalid-dep", 0, kRequired, set_kill_on_invalid_dependency, "`yes` is what happens; `no` is a warning"},
   {"licenses", 'L', kMayBeEmpty, set_licenses, "cluster-wide countables `licence:NAME`, `NAME[:COUNT]` joined by commas"},
-  {"mail-type", 0, kMayBeEmpty, nullptr, kMail},
-  {"mail-user", 0, kMayBeEmpty, nullptr, kMail},
+  {"mail-type", 0, kMayBeEmpty, set_mail_type, "mails about `BEGIN`, `END`, `FAIL`, `ALL`, `TIME_LIMIT_90`, ..., joined by commas"},
+  {"mail-user", 0, kMayBeEmpty, set_mail_user, "an address of yours, or one that the site allows (all of yours)"},
   {"mcs-label", 0, kMayBeEmpty, nullptr, "there are no security labels on nodes"},
   {"mem", 0, kRequired, set_memory, "memory of each node, MB without a unit; `0` is a warning", "SBATCH_MEM_PER_NODE"},
   {"mem-bind", 0, kMayBeEmpty, nullptr, kBinding, "SBATCH_MEM_BIND"},

@@ -46,6 +46,8 @@ std::string sample(std::string_view name) {
       {"input", "in.txt"},
       {"job-name", "fit"},
       {"kill-on-invalid-dep", "no"},
+      {"mail-type", "END,FAIL"},
+      {"mail-user", "ada@example.org"},
       {"licenses", "matlab:2"},
       {"mem", "4G"},
       {"mem-per-cpu", "1G"},

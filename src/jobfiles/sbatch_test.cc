@@ -58,7 +58,6 @@ TEST(Sbatch, AWholeScript) {
   std::string warnings;
   for (const Warning& w : job->warnings) warnings += to_text(w.place) + " " + w.code + "\n";
   EXPECT_EQ(warnings,
-            "sweep.sh:6:9 no_effect\n"
             "sweep.sh:8:1 not_a_directive\n"
             "sweep.sh:9:1 no_effect\n"
             "sweep.sh:11:1 no_effect\n");

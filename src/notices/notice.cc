@@ -8,6 +8,7 @@
 #include "codec/words.h"
 #include "core/state/books.h"
 #include "core/state/people.h"
+#include "notices/job_mail.h"
 
 namespace dove::notices {
 namespace {
@@ -21,6 +22,11 @@ bool is_wanted(const State& state, const std::string& user, NoticeAbout about) {
   return std::ranges::any_of(found->second.notices, [&](const NoticeTarget& target) {
     return std::ranges::find(target.about, about) != target.about.end();
   });
+}
+
+bool is_wanted(const State& state, const core::Job& job, NoticeAbout about) {
+  return is_wanted(state, job.spec->user, about) ||
+         (asks_for(*job.spec, about) && !job_targets(state, *job.spec).empty());
 }
 
 Notice about_job(NoticeAbout about, const core::Job& job, AttemptNumber attempt, Instant at) {
@@ -79,7 +85,7 @@ struct OfEvent {
   // Of a gang the first node says it for all.
   std::vector<Notice> operator()(const PlacementStarted& event) const {
     const core::Job* job = state.find_job(event.job);
-    if (job == nullptr || !is_wanted(state, job->spec->user, NoticeAbout::kJobStarted)) return {};
+    if (job == nullptr || !is_wanted(state, *job, NoticeAbout::kJobStarted)) return {};
     const auto attempt = std::ranges::find(job->attempts, event.attempt, &core::Attempt::number);
     if (attempt == job->attempts.end() || attempt->placements.empty()) return {};
     if (attempt->placements.front().placement->node != event.node) return {};
@@ -96,7 +102,7 @@ struct OfEvent {
 
   std::vector<Notice> operator()(const IdleObserved& event) const {
     const core::Job* job = state.find_job(event.job);
-    if (job == nullptr || !is_wanted(state, job->spec->user, NoticeAbout::kSessionIdle)) return {};
+    if (job == nullptr || !is_wanted(state, *job, NoticeAbout::kSessionIdle)) return {};
     Notice notice = about_job(NoticeAbout::kSessionIdle, *job, event.attempt, at);
     notice.key = key_of(notice, fmt::format("idle.{}", seq.value));
     notice.what = codec::word(event.check);
@@ -121,8 +127,7 @@ struct OfEvent {
     if (node == nullptr || !ends_jobs || event.action == NodeAction::kResume) return out;
     for (const JobId id : node->jobs) {
       const core::Job* job = state.find_job(id);
-      if (job == nullptr || !is_wanted(state, job->spec->user, NoticeAbout::kJobStopsSoon))
-        continue;
+      if (job == nullptr || !is_wanted(state, *job, NoticeAbout::kJobStopsSoon)) continue;
       Notice notice = about_job(NoticeAbout::kJobStopsSoon, *job, last_attempt(*job), at);
       notice.key = key_of(notice, fmt::format("drain.{}", seq.value));
       notice.node = node->name;
@@ -179,9 +184,8 @@ struct OfDecision {
     const core::Job* job = state.find_job(decision.job);
     if (job == nullptr) return {};
     const bool failed = is_failure(decision.outcome);
-    const std::string& user = job->spec->user;
-    if (!is_wanted(state, user, NoticeAbout::kJobEnded) &&
-        !(failed && is_wanted(state, user, NoticeAbout::kJobFailed))) {
+    if (!is_wanted(state, *job, NoticeAbout::kJobEnded) &&
+        !(failed && is_wanted(state, *job, NoticeAbout::kJobFailed))) {
       return {};
     }
     Notice notice = about_job(failed ? NoticeAbout::kJobFailed : NoticeAbout::kJobEnded, *job,
@@ -197,7 +201,7 @@ struct OfDecision {
   std::vector<Notice> operator()(const Stop& decision) const {
     if (decision.reason != StopReason::kPreempted) return {};
     const core::Job* job = state.find_job(decision.job);
-    if (job == nullptr || !is_wanted(state, job->spec->user, NoticeAbout::kJobStopsSoon)) return {};
+    if (job == nullptr || !is_wanted(state, *job, NoticeAbout::kJobStopsSoon)) return {};
     Notice notice = about_job(NoticeAbout::kJobStopsSoon, *job, decision.attempt, at);
     notice.key = key_of(notice, "preempted");
     notice.what = "preempted";
@@ -224,14 +228,14 @@ std::vector<Coming> limit_of(const State& state, Span soon, const core::Job& job
   const core::Attempt& attempt = job.attempts.back();
   const Span limit = core::time_limit_of(state, *job.spec);
   if (attempt.started_at.us == 0 || limit.us < 2 * soon.us) return {};
-  if (!is_wanted(state, job.spec->user, NoticeAbout::kJobStopsSoon)) return {};
+  if (!is_wanted(state, job, NoticeAbout::kJobStopsSoon)) return {};
   const Instant due{attempt.started_at.us + limit.us - soon.us};
   return {Coming{due, job.id, attempt.number, NoticeAbout::kJobStopsSoon}};
 }
 
 std::vector<Coming> start_of(const State& state, Span soon, JobId id, Instant start_at) {
   const core::Job* job = state.find_job(id);
-  if (job == nullptr || !is_wanted(state, job->spec->user, NoticeAbout::kJobStartsSoon)) return {};
+  if (job == nullptr || !is_wanted(state, *job, NoticeAbout::kJobStartsSoon)) return {};
   return {Coming{Instant{start_at.us - soon.us}, id, last_attempt(*job) + 1,
                  NoticeAbout::kJobStartsSoon}};
 }
@@ -243,7 +247,7 @@ std::vector<Notice> starts_soon(const State& state, Span soon, const Coming& com
   if (job->phase != JobPhase::kWaiting || last_attempt(*job) + 1 != coming.attempt) return {};
   // A promise that has moved comes again by its own record.
   if (promise->second.start_at.us - soon.us > coming.due.us) return {};
-  if (!is_wanted(state, job->spec->user, coming.about)) return {};
+  if (!is_wanted(state, *job, coming.about)) return {};
   Notice notice = about_job(coming.about, *job, coming.attempt, coming.due);
   notice.key = key_of(notice, "starts_soon");
   notice.what = "promised";

@@ -11,6 +11,7 @@
 #include "codec/json_parts.h"
 #include "codec/words.h"
 #include "files/text_file.h"
+#include "notices/job_mail.h"
 #include "notices/target.h"
 #include "notices/workers.h"
 #include "telemetry/log.h"
@@ -220,9 +221,7 @@ void Office::committed(const store::Batch& batch) {
 
 void Office::make(const std::vector<Notice>& notices) {
   for (const Notice& notice : notices) {
-    const auto user = state_.users.find(notice.user);
-    if (user == state_.users.end()) continue;
-    for (const NoticeTarget& target : user->second.notices) {
+    for (const NoticeTarget& target : targets_for(state_, notice.user, notice.job)) {
       if (!wants(target, notice)) continue;
       Letter letter;
       letter.target_id = target_id(notice.user, target);
@@ -334,11 +333,13 @@ void Office::arrived(const Letter& letter, const Attempted& result) {
 std::optional<NoticeTarget> Office::find_target(const std::string& user,
                                                 const std::string& id) const {
   const auto found = state_.users.find(user);
-  if (found == state_.users.end() || found->second.disabled) return std::nullopt;
-  for (const NoticeTarget& target : found->second.notices) {
-    if (target_id(user, target) == id) return target;
+  if (found != state_.users.end()) {
+    if (found->second.disabled) return std::nullopt;
+    for (const NoticeTarget& target : found->second.notices) {
+      if (target_id(user, target) == id) return target;
+    }
   }
-  return std::nullopt;
+  return find_job_target(state_, user, id);
 }
 
 // Positions alone are written now and then: what is read again makes the same notices again.

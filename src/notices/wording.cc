@@ -81,7 +81,10 @@ std::string headline(const Notice& notice) {
 std::string remedy_of(const Notice& notice) {
   switch (notice.about) {
     case NoticeAbout::kSessionIdle:
-      return "Use it, or keep it, or it is stopped then.";
+      return notice.what == "lifetime"
+                 ? std::string("Nothing puts that off: save your work in time.")
+                 : fmt::format("Use it, or `dove keep {}` keeps it; else it is stopped then.",
+                               notice.job.value);
     case NoticeAbout::kJobStopsSoon:
       return notice.then.us == 0 ? "" : "Save your work in time.";
     case NoticeAbout::kNodeSick:

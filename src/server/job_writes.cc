@@ -16,7 +16,9 @@
 #include "server/context.h"
 #include "server/handlers.h"
 #include "server/job_select.h"
+#include "server/notices/job_mail.h"
 #include "server/offer_warnings.h"
+#include "server/sessions/side_jobs.h"
 #include "server/settings/job_settings.h"
 #include "wire/secret.h"
 
@@ -49,9 +51,10 @@ Result<std::vector<const core::Job*>> own_jobs(Context& context, const Call& cal
   return jobs;
 }
 
-// One event for each job that the path names; a whole array counts as done when one element was.
-void act(Context& context, CallPtr call, const std::function<Event(const core::Job&)>& event_of,
-         controller::InputKind kind = controller::InputKind::kRequest) {
+// The events for each job that the path names; a whole array counts as done when one element was.
+void act_with(Context& context, CallPtr call,
+              const std::function<std::vector<Event>(const core::Job&)>& events_of,
+              controller::InputKind kind = controller::InputKind::kRequest) {
   const Result<std::vector<const core::Job*>> jobs = own_jobs(context, *call);
   if (!jobs.ok()) return call->fail(jobs.error());
   controller::Input input;
@@ -59,10 +62,12 @@ void act(Context& context, CallPtr call, const std::function<Event(const core::J
   input.kind = kind;
   Json ids = Json::array();
   for (const core::Job* job : *jobs) {
-    StampedEvent event{event_of(*job), call->cause()};
-    event.cause.project = job->spec->project;
-    event.cause.queue = job->spec->queue;
-    input.events.push_back(std::move(event));
+    for (Event& each : events_of(*job)) {
+      StampedEvent event{std::move(each), call->cause()};
+      event.cause.project = job->spec->project;
+      event.cause.queue = job->spec->queue;
+      input.events.push_back(std::move(event));
+    }
     ids.push_back(job->id.value);
   }
   context.desk.submit(std::move(input), [call,
@@ -71,10 +76,16 @@ void act(Context& context, CallPtr call, const std::function<Event(const core::J
     if (committed->admitted == 0 && committed->first_refusal.has_value()) {
       return call->fail(*committed->first_refusal);
     }
-    call->reply(
-        200,
-        Json{{"ids", ids}, {"changed", committed->admitted}, {"log_head", committed->head.value}});
+    const std::size_t changed = std::min(static_cast<std::size_t>(committed->admitted), ids.size());
+    call->reply(200, Json{{"ids", ids}, {"changed", changed}, {"log_head", committed->head.value}});
   });
+}
+
+void act(Context& context, CallPtr call, const std::function<Event(const core::Job&)>& event_of,
+         controller::InputKind kind = controller::InputKind::kRequest) {
+  act_with(
+      context, std::move(call),
+      [&](const core::Job& job) { return std::vector<Event>{event_of(job)}; }, kind);
 }
 
 struct SignalName {
@@ -139,6 +150,29 @@ void choose_network(const Context& context, const JobSpec& spec, ContainerSpec& 
   if (!is_one && all_have_overlay(context.state())) container.network = ContainerNetwork::kGang;
 }
 
+struct Taken {
+  codec::Submission submission;
+  std::vector<std::string> warnings;
+};
+
+// The submission as it is to be run: with its caller, and what settings add.
+Result<Taken> take_submission(Context& context, const accounts::Caller& caller, Json body) {
+  TRY_ASSIGN(const JobId main, take_side_of(context, caller, body));
+  TRY_ASSIGN(codec::Submission read, codec::read_submission(body));
+  read.spec.user = caller.user;
+  read.spec.parent = caller.job;
+  std::vector<std::string> warnings;
+  TRY_ASSIGN(codec::Submission submission,
+             with_settings(context.state(), std::move(read), warnings));
+  if (main) TRY(make_side(submission, main));
+  choose_network(context, submission.spec, submission.exec.container);
+  TRY_ASSIGN(const std::vector<std::string> mailed, take_mail(context, submission.spec));
+  for (const auto& more : {offer_warnings(context, submission.spec, submission.exec), mailed}) {
+    warnings.insert(warnings.end(), more.begin(), more.end());
+  }
+  return Taken{std::move(submission), std::move(warnings)};
+}
+
 // What would become of it now; nothing is written down.
 void try_job(Context& context, const CallPtr& call, JobSpec spec,
              const std::vector<std::string>& more) {
@@ -158,24 +192,16 @@ void try_job(Context& context, const CallPtr& call, JobSpec spec,
 void submit_job(Context& context, CallPtr call) {
   Result<Json> body = codec::parse_json(call->request.body, 8 << 20);
   if (!body.ok()) return call->fail(body.error());
-  Result<codec::Submission> read = codec::read_submission(*body);
-  if (!read.ok()) return call->fail(read.error());
   const std::string key(call->request.header("Idempotency-Key"));
   if (key.size() > kKeyBytesMax) {
     return call->fail(invalid("bad_idempotency_key",
                               fmt::format("an Idempotency-Key has at most {} bytes", kKeyBytesMax),
                               "Idempotency-Key"));
   }
-  read->spec.user = call->caller.user;
-  read->spec.parent = call->caller.job;
-  std::vector<std::string> warnings;
-  auto filled = with_settings(context.state(), std::move(read).value(), warnings);
-  if (!filled.ok()) return call->fail(filled.error());
-  codec::Submission& submission = filled.value();
-  choose_network(context, submission.spec, submission.exec.container);
-  for (std::string& one : offer_warnings(context, submission.spec, submission.exec)) {
-    warnings.push_back(std::move(one));
-  }
+  Result<Taken> taken = take_submission(context, call->caller, std::move(body).value());
+  if (!taken.ok()) return call->fail(taken.error());
+  codec::Submission& submission = taken->submission;
+  std::vector<std::string>& warnings = taken->warnings;
   if (call->query_flag("dry_run")) {
     return try_job(context, call, std::move(submission.spec), warnings);
   }
@@ -220,9 +246,19 @@ void release_job(Context& context, CallPtr call) {
 }
 
 void requeue_job(Context& context, CallPtr call) {
+  bool holds = false;
+  const Result<void> read =
+      call->request.body.empty()
+          ? Result<void>()
+          : call->read_body([&](codec::JsonFields& fields) { fields.boolean("hold", holds); });
+  if (!read.ok()) return call->fail(read.error());
   if (call->caller.job) context.nodes.work.expect_own_end(call->caller.job);
-  act(context, std::move(call),
-      [](const core::Job& job) { return Event(JobRequeueRequested{job.id}); });
+  act_with(context, std::move(call), [holds](const core::Job& job) {
+    std::vector<Event> events;
+    if (!holds || job.phase != JobPhase::kWaiting) events.emplace_back(JobRequeueRequested{job.id});
+    if (holds) events.emplace_back(JobHeld{job.id});
+    return events;
+  });
 }
 
 // The job itself knows when its work is saved; its user may say so for it.

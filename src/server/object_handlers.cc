@@ -21,6 +21,7 @@
 #include "server/notices/declared_targets.h"
 #include "server/page.h"
 #include "server/record_json.h"
+#include "server/sessions/declared_app.h"
 #include "server/settings/job_settings.h"
 #include "ssh/keys/public_key.h"
 
@@ -197,6 +198,7 @@ Result<Change> change_of(Json body, const Kind& kind, const std::string& name,
   TRY(check_ssh_keys(object));
   TRY(check_no_secret(object));
   if (const auto* settings = std::get_if<Settings>(&object)) TRY(check_settings(state, *settings));
+  if (const auto* app = std::get_if<App>(&object)) TRY(check_app(state, *app));
   Change change{std::move(object), std::move(before)};
   TRY(check_version(version, kind, name, change));
   return change;
@@ -273,8 +275,17 @@ Result<std::vector<Change>> changes_of(const Json& objects, const Caller& caller
   return changes;
 }
 
-Result<void> take_all_targets(const Context& context, std::vector<Change>& changes) {
-  for (Change& change : changes) TRY(take_targets(context, change.before, change.object));
+// What is checked with more than the state.
+Result<void> look_around(const Context& context, const Caller& caller,
+                         std::vector<Change>& changes) {
+  for (Change& change : changes) {
+    TRY(take_targets(context, change.before, change.object));
+    const auto* app = std::get_if<App>(&change.object);
+    if (app == nullptr || change.is_deletion) continue;
+    for (std::string& one : app_warnings(context, caller.user, *app)) {
+      change.warnings.push_back(std::move(one));
+    }
+  }
   return {};
 }
 
@@ -393,7 +404,7 @@ void apply_object(Context& context, CallPtr call) {
   auto changes =
       changes_of_one(std::move(body).value(), *kind, call->parameters[1], context.state());
   if (!changes.ok()) return call->fail(changes.error());
-  if (const auto taken = take_all_targets(context, *changes); !taken.ok()) {
+  if (const auto taken = look_around(context, call->caller, *changes); !taken.ok()) {
     return call->fail(taken.error());
   }
   const Change& own = changes->front();
@@ -432,7 +443,7 @@ void apply_objects(Context& context, CallPtr call) {
   auto changes =
       changes_of(objects, call->caller, context.state(), context.desk.controller.policies());
   if (!changes.ok()) return call->fail(changes.error());
-  if (const auto taken = take_all_targets(context, *changes); !taken.ok()) {
+  if (const auto taken = look_around(context, call->caller, *changes); !taken.ok()) {
     return call->fail(taken.error());
   }
   controller::Input input = input_of(*changes, *call);

@@ -16,6 +16,7 @@
 #include "server/former_members.h"
 #include "server/idle/idle_sweep.h"
 #include "server/routes.h"
+#include "server/sessions/side_jobs.h"
 #include "telemetry/clock.h"
 #include "telemetry/log.h"
 #include "webui/site.h"
@@ -88,6 +89,7 @@ struct ApiServer::Impl {
                        options.check_password),
                 office},
         idle(context),
+        sides(context),
         routes(listener::bind_routes(context, api_routes())) {
     context.origins = text::SessionOrigins::parse(options.sessions_url);
     context.sessions_url = options.sessions_url;
@@ -131,6 +133,7 @@ struct ApiServer::Impl {
   notices::Office office;
   Context context;
   IdleSweep idle;
+  SideJobs sides;
   std::vector<listener::Route> routes;
   std::vector<listener::Route> agent_routes;  // with TLS
   std::unique_ptr<const webui::Site> site;

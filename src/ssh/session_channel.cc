@@ -45,6 +45,13 @@ std::string text_of(const Json& object, const char* name) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+std::string one_line(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  return text;
+}
+
 }  // namespace
 
 SessionChannel::SessionChannel(const Host& host, ssh_channel channel, std::function<void()> over)
@@ -169,6 +176,11 @@ void SessionChannel::hear(std::string_view text) {
     if (!pipe_.hear_took(number_of(*said, "took"))) fail("the server breaks the protocol");
   } else if (said->contains("exit") && said->at("exit").is_object()) {
     hear_exit(said->at("exit"));
+  } else if (said->contains("notice")) {
+    const std::string line = text_of(*said, "notice");
+    if (has_terminal_ && !line.empty()) {
+      pipe_.tell(fmt::format("\r\n*** dove: {} ***\r\n", one_line(line)));
+    }
   } else if (said->contains("error") && said->at("error").is_object()) {
     fail(text_of(said->at("error"), "message"));
   }

@@ -97,7 +97,7 @@ class Faces(unittest.TestCase):
                 self.assertIn(words, self.call("sbatch", *arguments, code=1).stderr)
         self.assertEqual(self.call("sbatch", input=SCRIPT).stdout[:20], "Submitted batch job ")
         # What has no effect is said, with its place.
-        self.write("b.sh", "#!/bin/bash\n#SBATCH --mail-type=END\ntrue\n")
+        self.write("b.sh", "#!/bin/bash\n#SBATCH --mem-bind=local\ntrue\n")
         self.assertIn("b.sh:2:", self.call("sbatch", "b.sh").stderr)
 
     def test_squeue_and_scancel(self):

@@ -108,6 +108,21 @@ class Notices(unittest.TestCase):
         until(lambda: self.targets(api, "ada")[0]["waiting"] == 0, 10, "the answer")
         self.assertEqual(len(self.mail.messages), 1)
 
+    def test_what_a_job_asks_for_itself_is_mailed(self):
+        api = self.user("fay")
+        self.choose(api, "fay", ("mail", "fay@example.org", ["session_idle"]))
+        body = {"name": "mailed", "command": ["true"], "cores": 1}
+        api.call("POST", "/v1/jobs", {**body, "mail": {"about": ["job_ended"]}})
+        api.call("POST", "/v1/jobs", {**body, "mail_about": ["job_ended"], "mail_to": "fay@example.org"})
+        api.call("POST", "/v1/jobs", body)
+        mine = lambda: [text for _, to, text in self.mail.messages if to == ["fay@example.org"]]  # noqa: E731
+        until(lambda: len(mine()) == 2, 30, "two mails")
+        status, _, text = api.raw("POST", "/v1/jobs", {**body, "mail_about": ["job_ended"], "mail_to": "eve@example.org"})
+        self.assertEqual((status, json.loads(text)["code"]), (403, "mail_not_yours"))
+        status, _, text = api.raw("POST", "/v1/jobs", {**body, "mail_about": ["job_ended"], "mail_to": "a@b\nc"})
+        self.assertEqual(status, 400, text)
+        self.assertEqual(len(mine()), 2)
+
     def test_a_webhook_is_signed_and_a_chat_is_told(self):
         api = self.user("bea")
         self.choose(api, "bea", ("webhook", self.web.url("/bea/SECRET"), ["job_started", "job_ended"]),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/native/links/warning_lines.h"
 #include "telemetry/log.h"
 
 namespace dove::backends {
@@ -29,7 +30,13 @@ Agents::Agents(listener::Desk& on_desk)
             }),
       forwards(desk.projection, links) {
   desk.on_batch([this](const listener::RecentBatch& recent) {
-    for (const Decision& decision : recent.committed->batch.decisions) {
+    const auto& batch = recent.committed->batch;
+    const auto warn = [this](const WarningLine& line) {
+      if (line.has_value()) links.tell(line->first, line->second);
+    };
+    for (const StampedEvent& event : batch.events) warn(warning_line(event.event, batch.at));
+    for (const Decision& decision : batch.decisions) {
+      warn(warning_line(decision));
       progress.decided(decision);
       use.decided(decision);
       if (const auto* end = std::get_if<EndJob>(&decision)) links.forget(end->job);

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "cli/client/task_link.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/raw_terminal.h"
+#include "cli/terminal/table.h"
 #include "cli/terminal/terminal.h"
 #include "codec/json.h"
 #include "wire/loop.h"
@@ -43,11 +45,7 @@ class ExecClient {
     callbacks.on_bytes = [this](std::string_view message) { print(message); };
     callbacks.on_closed = [this](const Error& error) { closed(error); };
     writer_ = std::make_unique<OutputWriter>(
-        loop_,
-        [this](std::size_t bytes) {
-          say_word({{"took", bytes}});
-        },
-        [this] { leave(SIGPIPE); });
+        loop_, [this](std::size_t bytes) { took(bytes); }, [this] { leave(SIGPIPE); });
     socket_ = link.open(loop_, job_target(wanted_.job, "/exec"), std::move(callbacks));
     say_word(first_word());
     loop_.run();
@@ -85,6 +83,8 @@ class ExecClient {
       ask_input();
     } else if (said->contains("exit")) {
       tell_exit(said->at("exit"));
+    } else if (said->contains("notice")) {
+      warn(text_of(*said, "notice"));
     } else if (said->contains("error")) {
       fail(error_of_word(said->at("error")));
     }
@@ -116,6 +116,21 @@ class ExecClient {
     if (!piece.ok()) return fail(piece.error());
     const int fd = piece->channel == Channel::kStderr ? STDERR_FILENO : STDOUT_FILENO;
     writer_->write(fd, std::string(piece->bytes));
+  }
+
+  // What is ours was never under way.
+  void took(std::size_t bytes) {
+    const std::size_t own = std::min(bytes, own_bytes_);
+    own_bytes_ -= own;
+    if (bytes > own) say_word({{"took", bytes - own}});
+  }
+
+  // As wall(1) writes on the terminals of those who are signed in.
+  void warn(const std::string& line) {
+    if (!wanted_.terminal || line.empty()) return;
+    std::string text = fmt::format("\r\n*** dove: {} ***\r\n", printable(line));
+    own_bytes_ += text.size();
+    writer_->write(STDERR_FILENO, std::move(text));
   }
 
   void tell_exit(const json& exit) {
@@ -170,8 +185,9 @@ class ExecClient {
   std::unique_ptr<StdinReader> reader_;
   RawTerminal raw_;
   wire::Window window_;
-  bool waits_ = false;  // the reader, for next()
-  int passed_ = 0;      // the signal that the command got
+  bool waits_ = false;         // the reader, for next()
+  std::size_t own_bytes_ = 0;  // that are to be written, and are no output of the command
+  int passed_ = 0;             // the signal that the command got
   std::optional<int> code_;
   bool failed_ = false;
   Error failure_;

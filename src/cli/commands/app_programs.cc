@@ -63,17 +63,19 @@ sys.exit(board.main())
 
 const std::vector<AppProgram>& app_programs() {
   static const std::vector<AppProgram> kPrograms = {
-      {"notebook", "Run JupyterLab in a job and lead a port of this machine to it", "jupyter",
+      {"notebook", "JupyterLab", "Run JupyterLab in a job and lead a port of this machine to it",
+       "jupyter",
        "install it where the job runs (pip install jupyterlab), name its file with --program, or "
        "an "
        "image that has it with --image",
        "", "/api", "/lab", "jupyter", false, kNotebook},
-      {"code", "Run code-server, an editor, in a job and lead a port of this machine to it",
-       "code-server",
+      {"code", "code-server, an editor",
+       "Run code-server, an editor, in a job and lead a port of this machine to it", "code-server",
        "install it where the job runs (https://coder.com/docs/code-server/install), name its file "
        "with --program, or an image that has it with --image",
        "[DIRECTORY]", "/healthz", "/", "code_server", false, kCode},
-      {"tensorboard", "Run TensorBoard in a job and lead a port of this machine to it", "python3",
+      {"tensorboard", "TensorBoard",
+       "Run TensorBoard in a job and lead a port of this machine to it", "python3",
        "install it where the job runs (pip install tensorboard), name the Python that has it with "
        "--program, or an image with --image",
        "LOGDIR|JOB", "/", "/", "", true, kTensorBoard},

@@ -11,6 +11,7 @@ namespace dove::cli {
 
 struct AppProgram {
   const char* name;      // of the command, of the job, and of its app
+  const char* title;     // for people
   const char* summary;   // of the command
   const char* program;   // that --program replaces
   const char* remedy;    // where it is missing

@@ -2,15 +2,12 @@
 // back to one.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 
 #include "cli/client/session.h"
-#include "cli/client/submission.h"
-#include "cli/commands/app_programs.h"
+#include "cli/commands/app_job.h"
+#include "cli/commands/app_start.h"
 #include "cli/commands/job_options.h"
 #include "cli/families.h"
 #include "cli/terminal/output.h"
@@ -24,41 +21,6 @@ namespace {
 using nlohmann::json;
 
 constexpr char kGroup[] = "Sessions";
-constexpr std::int64_t kPatienceMax_s = 86'400;
-
-Result<std::int64_t> whole_number(const Invocation& invocation, const char* option,
-                                  std::int64_t otherwise, std::int64_t most) {
-  if (!invocation.has(option)) return otherwise;
-  const std::string text = invocation.get(option);
-  std::int64_t number = 0;
-  const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc() && at == text.data() + text.size() && number >= 0 && number <= most) {
-    return number;
-  }
-  return usage_error(fmt::format("--{}={}: give a number from 0 to {}", option, text, most));
-}
-
-Result<void> read_way_in(const Invocation& invocation, SessionWanted& wanted) {
-  TRY_ASSIGN(const std::int64_t port, whole_number(invocation, "local-port", 0, 65535));
-  TRY_ASSIGN(const std::int64_t patience,
-             whole_number(invocation, "patience", wanted.patience.count(), kPatienceMax_s));
-  wanted.port = static_cast<std::uint16_t>(port);
-  wanted.patience = std::chrono::seconds(patience);
-  wanted.address = invocation.get("address", wanted.address);
-  wanted.cancels = invocation.has("rm");
-  wanted.takes_proxy = !wanted.cancels && !invocation.has("local-port") &&
-                       !invocation.has("address") && !invocation.has("local");
-  return {};
-}
-
-std::vector<OptionSpec> way_in_options() {
-  return {
-      {"local-port", 0, "PORT", "port of this machine (any that is free)"},
-      {"address", 0, "ADDRESS", "listen here (127.0.0.1); whoever reaches another address gets in"},
-      {"patience", 0, "SECONDS", "how long the app may take to answer once the job runs (120)"},
-      {"local", 0, "", "lead a port of this machine there, though there is a proxy"},
-      {"rm", 0, "", "cancel the job when this command is interrupted"}};
-}
 
 bool is_job_id(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789_") == std::string::npos;
@@ -86,64 +48,25 @@ Result<std::string> log_directory(const Invocation& invocation, const std::strin
                ""};
 }
 
-// The job as a file would have it. Without an image it is as in a shell here: its directory, its
-// environment.
-Result<jobfiles::ParsedJob> app_job(const Invocation& invocation, const AppProgram& app) {
-  std::vector<std::string> arguments = invocation.operands;
-  if (app.is_python) {
-    if (arguments.empty()) return usage_error("whose logs? dove tensorboard LOGDIR, or a job's id");
-    TRY_ASSIGN(arguments[0], log_directory(invocation, arguments[0]));
-  }
-  const std::string program = invocation.get("program", app.program);
-  jobfiles::Context context = local_context();
-  json body = {{"command", app_command(app, program, arguments)},
-               {"name", app.name},
-               {"app",
-                {{"name", app.name},
-                 {"socket", kAppSocket},
-                 {"health", app.health},
-                 {"path", app.path},
-                 {"activity", app.activity}}}};
-  context.options = job_options(invocation);
-  const auto given = [&](const char* name) {
-    return std::any_of(context.options.begin(), context.options.end(),
-                       [&](const jobfiles::Option& option) { return option.name == name; });
-  };
-  if (!given("container-image")) {
-    body["workdir"] = context.physical_workdir;
-    if (!given("export")) context.options.push_back({"export", "ALL", {"command line", 0, 0}});
-  }
-  jobfiles::Source source;
-  source.name = "command line";
-  source.text = codec::dump_json(body);
-  source.format = jobfiles::Format::kNative;
-  TRY_ASSIGN(jobfiles::ParsedJob job, jobfiles::parse(source, context));
-  TRY(set_fields(invocation, job));
-  return job;
-}
-
 Result<int> run_app(const AppProgram& app, const Invocation& invocation) {
-  SessionWanted wanted;
-  wanted.name = app.name;
-  wanted.health = app.health;
-  wanted.path = app.path;
-  wanted.remedy = app.remedy;
-  wanted.is_new = true;
-  TRY(read_way_in(invocation, wanted));
-  TRY_ASSIGN(const jobfiles::ParsedJob job, app_job(invocation, app));
-  print_warnings(job.warnings);
-  TRY_ASSIGN(Api api, Api::connect(invocation));
-  TRY_ASSIGN(const Submitted submitted, submit(api, job));
-  print(fmt::format("Submitted job {}\n", submitted.id));
-  std::fflush(stdout);
-  if (invocation.has("detach")) {
-    print(fmt::format("`dove open {}` leads to it, `dove cancel {}` ends it\n", submitted.id,
-                      submitted.id));
-    return kExitOk;
+  AppUse use;
+  use.arguments = invocation.operands;
+  use.program = invocation.get("program");
+  use.options = job_options(invocation);
+  if (app.is_python) {
+    if (use.arguments.empty()) {
+      return usage_error("whose logs? dove tensorboard LOGDIR, or a job's id");
+    }
+    TRY_ASSIGN(use.log_directory, log_directory(invocation, use.arguments[0]));
+    use.arguments.erase(use.arguments.begin());
   }
-  wanted.target.job = submitted.id;
-  wanted.target.socket = kAppSocket;
-  return serve_session(api.endpoint(), wanted);
+  TRY_ASSIGN(Api api, Api::connect(invocation));
+  TRY_ASSIGN(const FoundApp found, find_app(api, app.name));
+  if (found.built_in == nullptr && !use.program.empty()) {
+    say(fmt::format("warning: --program has no effect: this site declares the app {} itself",
+                    app.name));
+  }
+  return start_app(api, invocation, found, use);
 }
 
 Result<int> run_open(const Invocation& invocation) {
@@ -208,23 +131,6 @@ Result<int> run_share(const Invocation& invocation) {
   return kExitOk;
 }
 
-// What people say of a session; --set says the rest.
-bool is_of_sessions(const OptionSpec& option) {
-  static const std::set<std::string> kNames = {
-      "account",       "begin",           "comment",
-      "constraint",    "container-image", "container-mounts",
-      "cores",         "cpus-per-task",   "dependency",
-      "exclude",       "export",          "gpus",
-      "gpus-per-node", "gpus-per-task",   "gres",
-      "image",         "job-name",        "mem",
-      "mem-per-cpu",   "mem-per-gpu",     "memory",
-      "name",          "nodelist",        "partition",
-      "pool",          "priority",        "qos",
-      "queue",         "reservation",     "signal",
-      "time",          "volume"};
-  return kNames.count(option.name) != 0;
-}
-
 CommandSpec app_spec(const AppProgram& app) {
   CommandSpec spec;
   spec.name = app.name;
@@ -244,15 +150,11 @@ CommandSpec app_spec(const AppProgram& app) {
       "here\n"
       "takes no connections of other users of this machine. Without an image it gets your "
       "environment and\n"
-      "the present directory. Further arguments are the program's own.";
-  spec.options = way_in_options();
-  spec.options.push_back(
-      {"detach", 0, "", "submit the job and leave; `dove open JOB` leads to it"});
+      "the present directory. Further arguments are the program's own. Where the site declares an "
+      "app\n"
+      "of this name (`dove app list`), that is what runs.";
+  spec.options = start_options();
   spec.options.push_back({"program", 0, "FILE", fmt::format("run this ({})", app.program)});
-  spec.options.push_back(set_option());
-  for (OptionSpec& option : job_option_specs()) {
-    if (is_of_sessions(option)) spec.options.push_back(std::move(option));
-  }
   return spec;
 }
 

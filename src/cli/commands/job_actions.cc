@@ -74,6 +74,13 @@ Result<int> run_checkpoint(const Invocation& given) {
   return for_each_job(invocation, "checkpoint", json::object(), "has saved its work");
 }
 
+Result<int> run_requeue(const Invocation& invocation) {
+  if (!invocation.has("hold")) {
+    return for_each_job(invocation, "requeue", json::object(), "requeued");
+  }
+  return for_each_job(invocation, "requeue", json{{"hold", true}}, "is held");
+}
+
 Result<int> run_keep(const Invocation& invocation) {
   json body = json::object();
   if (invocation.has("for")) {
@@ -138,16 +145,17 @@ std::vector<Command> job_action_commands() {
       "For as long as the cluster's rule about idle sessions allows, or less. The lifetime\n"
       "of a session stays as it is.");
   keep.options.push_back({"for", 0, "SPAN", "how long: 30m, 4h"});
-  return {
-      {checkpoint, guarded("checkpoint", run_checkpoint)},
-      {keep, guarded("keep", run_keep)},
-      {cancel, guarded("cancel", run_cancel)},
-      simple("hold", "Keep waiting jobs from starting", "", "held"),
-      simple("release", "Let held jobs start", "", "released"),
-      simple("requeue", "Run jobs again from the start",
-             "A running job is stopped and waits for its next attempt; an ended one waits anew.",
-             "requeued"),
-      {priority, guarded("priority", run_priority)}};
+  CommandSpec requeue =
+      spec_of("requeue", "Run jobs again from the start",
+              "A running job is stopped and waits for its next attempt; an ended one waits anew.");
+  requeue.options.push_back({"hold", 0, "", "have it wait until it is released"});
+  return {{checkpoint, guarded("checkpoint", run_checkpoint)},
+          {keep, guarded("keep", run_keep)},
+          {cancel, guarded("cancel", run_cancel)},
+          simple("hold", "Keep waiting jobs from starting", "", "held"),
+          simple("release", "Let held jobs start", "", "released"),
+          {requeue, guarded("requeue", run_requeue)},
+          {priority, guarded("priority", run_priority)}};
 }
 
 }  // namespace dove::cli

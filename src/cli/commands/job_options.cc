@@ -24,7 +24,8 @@ constexpr Synonym kSynonyms[] = {{"name", "job-name"},           {"queue", "qos"
                                  {"cores", "cpus-per-task"},     {"memory", "mem"},
                                  {"stdout", "output"},           {"stderr", "error"},
                                  {"workdir", "chdir"},           {"image", "container-image"},
-                                 {"volume", "container-mounts"}, {"publish", "container-publish"}};
+                                 {"volume", "container-mounts"}, {"publish", "container-publish"},
+                                 {"start-at", "begin"}};
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include "cli/client/follow.h"
 #include "cli/client/submission.h"
 #include "cli/commands/job_options.h"
+#include "cli/commands/side.h"
 #include "cli/families.h"
 #include "cli/terminal/output.h"
 #include "codec/json.h"
@@ -95,6 +96,7 @@ Result<int> run_submit(const Invocation& invocation) {
     return kExitOk;
   }
   TRY_ASSIGN(Api api, Api::connect(invocation));
+  TRY_ASSIGN(const std::vector<SideApp> sides, side_apps(api, invocation, job));
   TRY_ASSIGN(const Submitted submitted, submit(api, job));
   if (format == Format::kJson || format == Format::kYaml) {
     print_value(json{{"id", std::atoll(submitted.id.c_str())}}, format);
@@ -103,6 +105,8 @@ Result<int> run_submit(const Invocation& invocation) {
   } else if (!job.behaviour.quiet) {
     print(fmt::format("Submitted job {}\n", submitted.id));
   }
+  std::fflush(stdout);
+  submit_sides(api, sides, job, submitted.id);
   if (!job.behaviour.wait) return kExitOk;
   std::fflush(stdout);
   return run_to_end(api, submitted.id, 0, false);
@@ -128,6 +132,7 @@ std::vector<Command> submit_commands() {
                   {"format", 0, "FORMAT", "the file's format: auto, tuxiv, sbatch or native"},
                   set_option(),
                   output_option()};
+  for (OptionSpec& option : side_options()) spec.options.push_back(std::move(option));
   for (OptionSpec& option : job_option_specs()) spec.options.push_back(std::move(option));
   return {{spec, guarded("submit", run_submit)}};
 }

@@ -57,7 +57,8 @@ class Admission {
 
   Result<void> operator()(const JobHeld& event) const {
     TRY(not_ended(event.job));
-    if (state_.find_job(event.job)->phase == JobPhase::kWaiting) return {};
+    const Job* job = state_.find_job(event.job);
+    if (job->phase == JobPhase::kWaiting || job->requeue_requested) return {};
     return conflict("job_active",
                     fmt::format("job {} has been started: requeue or cancel it", event.job.value));
   }

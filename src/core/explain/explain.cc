@@ -42,6 +42,11 @@ const char* word(DependencyKind kind) {
   return "";
 }
 
+// A person stopped it while it ran.
+bool is_stopped(const Job& job) {
+  return !job.attempts.empty() && job.attempts.back().stop_reason == StopReason::kRequeued;
+}
+
 void add_dependencies(const State& state, const Job& job, std::vector<Reason>& out) {
   if (job.eligible_at.us != 0 || check_dependencies(state, job).level == DependencyLevel::kMet) {
     return;
@@ -98,6 +103,7 @@ std::vector<Reason> explain(const State& state, const Policies& policies, const 
     const bool by_requeues = job.requeues_in_a_row >= state.settings.requeues_max;
     out.push_back(reason(ReasonKind::kHeld, by_requeues ? "" : spec.user));
     if (by_requeues) out.back().count = job.requeues_in_a_row;
+    if (is_stopped(job)) out.back().resource = "stopped";
   }
   if (const auto until = awaits_nodes_until(state, job)) {
     out.push_back(reason(ReasonKind::kBeginTime, "restored"));

@@ -67,7 +67,7 @@ class EventFold {
 
   void operator()(const JobHeld& event) {
     change(event.job, [](Job& job) {
-      if (job.phase == JobPhase::kWaiting) job.held = true;
+      if (job.phase == JobPhase::kWaiting || job.requeue_requested) job.held = true;
     });
   }
 

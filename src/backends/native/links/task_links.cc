@@ -164,6 +164,15 @@ void TaskLinks::close_all() {
   }
 }
 
+void TaskLinks::tell(JobId job, const std::string& line) {
+  const std::string word = codec::dump_json(Json{{"notice", line}});
+  for (const auto& [id, link] : links_) {
+    if (link->job == job && link->what == kCommand && link->client != nullptr) {
+      link->client->send_text(word);
+    }
+  }
+}
+
 std::size_t TaskLinks::count(const std::string& what) const {
   return static_cast<std::size_t>(std::count_if(
       links_.begin(), links_.end(), [&](const auto& entry) { return entry.second->what == what; }));

@@ -56,6 +56,8 @@ class TaskLinks {
   // Tells the client why, and ends the link.
   void fail(const TaskLinkPtr& link, const Error& error);
   void close_all();
+  // Has the clients of the job's commands write a line on their terminals, if they have one.
+  void tell(JobId job, const std::string& line);
 
   // When a client's bytes last came for a link of that kind to the job; 0: never.
   Instant last_input(JobId job, const std::string& what) const;

@@ -1,0 +1,23 @@
+// StartWait: until a job runs, and why it does not run yet: on a terminal one line of stderr that
+// is rewritten, elsewhere a line whenever there is something new.
+//
+// An interrupt cancels the job; a second one leaves. Include only from .cc files of this part.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "cli/client/api.h"
+
+namespace dove::cli {
+
+enum class Started {
+  kRuns,
+  kEnded,        // before anybody came
+  kInterrupted,  // and cancelled
+};
+
+// REQUIRES: no other thread of the process has been started.
+Result<Started> wait_for_start(Api& api, const std::string& job);
+
+}  // namespace dove::cli

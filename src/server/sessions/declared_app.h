@@ -1,0 +1,23 @@
+// What a declared app may say, and what whoever declares it should know.
+//
+// Loop thread only. Include only from .cc files of this part.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "core/state/state.h"
+#include "model/template.h"
+#include "server/context.h"
+
+namespace dove::server {
+
+// Errors: those of a submission, at job.FIELD; app_without_port; level_unknown.
+Result<void> check_app(const core::State& state, const App& app);
+// Why a job of it, submitted by that user, would be refused, wait for ever or fail now.
+// REQUIRES: check_app() has passed.
+std::vector<std::string> app_warnings(const Context& context, const std::string& user,
+                                      const App& app);
+
+}  // namespace dove::server
