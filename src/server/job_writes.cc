@@ -10,6 +10,7 @@
 #include "codec/json.h"
 #include "codec/json_fields.h"
 #include "server/context.h"
+#include "server/executors/executor_jobs.h"
 #include "server/handlers.h"
 #include "server/job_select.h"
 #include "server/offer_warnings.h"
@@ -150,8 +151,13 @@ void submit_job(Context& context, CallPtr call) {
   }
   submission.spec.user = call->caller.user;
   submission.spec.parent = call->caller.job;
+  const Result<void> fits = check_executor_exec(submission.spec, submission.exec);
+  if (!fits.ok()) return call->fail(fits.error());
   choose_network(context, submission.spec, submission.exec.container);
-  std::vector<std::string> warnings = offer_warnings(context, submission.spec, submission.exec);
+  const bool is_ours = submission.spec.executor.empty();
+  std::vector<std::string> warnings =
+      is_ours ? offer_warnings(context, submission.spec, submission.exec)
+              : executor_warnings(submission.spec, submission.exec);
   std::string blob = codec::encode_exec(submission.exec);
   const std::string sha256 = wire::sha256_hex(blob);
   submission.spec.exec_digest = sha256;
@@ -253,6 +259,8 @@ void signal_job(Context& context, CallPtr call) {
   if (!read.ok()) return call->fail(read.error());
   const Result<std::vector<const core::Job*>> jobs = own_jobs(context, *call);
   if (!jobs.ok()) return call->fail(jobs.error());
+  const Result<void> reached_from_here = check_reachable(*jobs->front(), "its processes");
+  if (!reached_from_here.ok()) return call->fail(reached_from_here.error());
   if (wish.step >= 0) return signal_step(context, *call, *jobs->front(), wish);
   int reached = 0;
   for (const core::Job* job : *jobs) {
