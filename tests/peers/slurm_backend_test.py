@@ -93,7 +93,7 @@ class Backend(SharedNodes):
         self.running(theirs)
         self.known(theirs, "n0")
         script = "echo $DOVE_RANK of $SLURM_NTASKS on $SLURMD_NODENAME gpus $CUDA_VISIBLE_DEVICES; sleep 1"
-        job = self.sh(script, tasks=2, nodes=2, gpus_per_task=1, stdout_path="rank-%t.out")
+        job = self.sh(script, tasks=2, nodes=2, gpus=1, stdout_path="rank-%t.out")
         devices = self.started(job)
         self.assertEqual(len(devices), 2)
         self.assertNotIn(("n0", 0), devices)
@@ -108,7 +108,7 @@ class Backend(SharedNodes):
                              f"{rank} of 2 on {node} gpus {index}\n")
 
     def test_exit_codes_and_output_that_is_its_users(self):
-        job = self.sh("id -un; pwd; echo wrong >&2; echo $A; exit 3", environment={"A": "x  y; $(false)"})
+        job = self.sh("id -un; pwd; echo wrong >&2; echo \"$A\"; exit 3", environment={"A": "x  y; $(false)"})
         found = self.ended(job, "failed")
         self.assertEqual(found["exit_code"], 3)
         path, text = self.output(job)
