@@ -344,6 +344,27 @@ std::string held_text(const Reason& r) {
                            : fmt::format("held by {}; `dove release` lets it go", r.subject);
 }
 
+std::string executor_text(const Reason& r) {
+  const std::string who = "executor " + r.subject;
+  if (r.resource == "undeclared") return fmt::format("{} is to run it and is not declared", who);
+  if (r.resource == "silent") return fmt::format("{} is to run it: its adapter is silent", who);
+  if (r.resource == "mute") {
+    return fmt::format("{} is to run it and does not answer its adapter", who);
+  }
+  if (r.resource == "nodes") {
+    return fmt::format("{} is to run it and has no node of pool {}", who, r.level);
+  }
+  const std::string nodes = counted(r.total, "node", "nodes");
+  if (r.resource == "lent") {
+    return fmt::format("{} is to run it and is lent nothing of its {} of pool {}", who, nodes,
+                       r.level);
+  }
+  return fmt::format(
+      "{} is to run it, and all that it has of pool {} is down or drained there "
+      "({})",
+      who, r.level, nodes);
+}
+
 std::string text_of(const core::State& state, const Reason& r) {
   switch (r.kind) {
     case ReasonKind::kHeld:
@@ -396,6 +417,8 @@ std::string text_of(const core::State& state, const Reason& r) {
       return reservation_text(r);
     case ReasonKind::kForeign:
       return foreign_text(r);
+    case ReasonKind::kExecutor:
+      return executor_text(r);
     case ReasonKind::kNoPlan:
       return fmt::format("no start can be promised: {} without a time limit",
                          counted(r.count, "job runs", "jobs run"));

@@ -384,7 +384,7 @@ TEST(StateJson, ReasonsAreSaidInWordsWithTheirNumbers) {
           "needs 1 GiB of hugepages-2Mi at once; the most that is free on one node is 64 MiB"),
       std::string::npos)
       << text(pages);
-  for (int kind = 0; kind <= static_cast<int>(ReasonKind::kForeign); ++kind) {
+  for (int kind = 0; kind <= static_cast<int>(ReasonKind::kExecutor); ++kind) {
     const Json json = reason_json(state, reason(static_cast<ReasonKind>(kind), "x", "cores"));
     EXPECT_FALSE(json["text"].get<std::string>().empty());
     EXPECT_EQ(json["kind"], word(static_cast<ReasonKind>(kind)));

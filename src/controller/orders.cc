@@ -63,9 +63,13 @@ class OrderList {
   const core::State& state_;
 };
 
+// The adapter of its executor hears of it by the answers to its own calls (core/executors/sync.h).
+bool is_elsewhere(const core::Job& job) { return !job.spec->executor.empty(); }
+
+// Null also of a job that gets no orders.
 const core::Attempt* find_attempt(const core::State& state, JobId id, AttemptNumber number) {
   const core::Job* job = state.find_job(id);
-  if (job == nullptr) return nullptr;
+  if (job == nullptr || is_elsewhere(*job)) return nullptr;
   for (const core::Attempt& attempt : job->attempts) {
     if (attempt.number == number) return &attempt;
   }
@@ -79,7 +83,7 @@ struct Carrier {
 
   void operator()(const Launch& decision) const {
     const core::Job* job = state.find_job(decision.job);
-    if (job == nullptr) return;
+    if (job == nullptr || is_elsewhere(*job)) return;
     const auto shared = std::make_shared<const Launch>(decision);
     for (const Placement& placement : shared->placements) {
       list.launch(*job, shared, placement.node, seq);
@@ -131,7 +135,7 @@ bool start_was_decided(const core::Attempt& attempt) {
 
 void add_outstanding(const core::State& state, const core::Job& job, std::optional<NodeId> node,
                      OrderList& list) {
-  if (job.phase != JobPhase::kActive || job.attempts.empty()) return;
+  if (job.phase != JobPhase::kActive || job.attempts.empty() || is_elsewhere(job)) return;
   const core::Attempt& attempt = job.attempts.back();
   std::shared_ptr<const Launch> launch;
   for (const core::PlacementRecord& record : attempt.placements) {

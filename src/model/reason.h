@@ -46,6 +46,9 @@ enum class ReasonKind {
                  // (0: now); of `total` that come into question, `used` are preemptible
   kForeign,      // `subject` ("slurm job 1234 of ada") holds `resource` ("gpu 0,2") on node
                  // `level` until `until` (kNever: nobody knows); with `count` others of its kind
+  kExecutor,     // executor `subject`, which is to run the job, takes none on the `total` nodes of
+                 // pool `level` that it has, of which `count` are lent to it: by `resource` it is
+                 // "undeclared", "silent", "mute", without "nodes", "lent" nothing, or "down" there
 };
 
 // What a unit of the topology has free, and how much of that the job's tasks could use.

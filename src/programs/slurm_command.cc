@@ -12,6 +12,7 @@
 #include "programs/settings.h"
 #include "slurm/adapter.h"
 #include "slurm/command_cluster.h"
+#include "slurm/steps.h"
 #include "telemetry/clock.h"
 #include "telemetry/log.h"
 #include "wire/client.h"
@@ -43,6 +44,8 @@ cli::CommandSpec spec() {
       {"executor", 0, "NAME", "the declared executor (slurm)", false},
       {"cluster", 0, "NAME",
        "in the names of placeholders, if several clusters share a Slurm (dove)", false},
+      {"state-dir", 0, "DIR", "what is kept of jobs of ours that Slurm runs (/var/lib/dove-slurm)",
+       false},
       {"interval", 0, "TIME", "between looks at Slurm (1s)", false},
       {"config", 0, "FILE", "YAML file of these settings (/etc/dove/slurm.yaml)", false},
   };
@@ -57,6 +60,7 @@ struct SlurmSettings {
   std::int64_t interval_us = 0;
   wire::ClientOptions client;
   slurm::AdapterOptions adapter;
+  std::string steps;  // a directory
 };
 
 Error bad_setting(const char* option, const std::string& why) {
@@ -78,6 +82,7 @@ Result<SlurmSettings> settings_of(const cli::Invocation& invocation) {
   settings.client.ca_file = given.text("ca-file", "");
   TRY_ASSIGN(settings.interval_us, slurm::read_interval(given.text("interval", "1s")));
   settings.adapter.cluster = given.text("cluster", "dove");
+  settings.steps = given.text("state-dir", "/var/lib/dove-slurm") + "/" + settings.adapter.cluster;
   settings.adapter.incarnation = wire::sha256_hex(wire::random_token(16)).substr(0, 16);
   settings.adapter.wait_s = static_cast<int>(settings.interval_us / 1'000'000);
   settings.client.timeout_ms = settings.adapter.wait_s * 1000 + kAnswerLimit_ms;
@@ -145,9 +150,10 @@ int run(const cli::Invocation& invocation) {
   wire::Client client(settings->url, settings->client);
   const std::string target = "/v1/executors/" + wire::percent_encode(settings->executor) + "/sync";
   slurm::CommandCluster cluster;
+  slurm::StepDirectory steps(settings->steps);
   slurm::Adapter adapter(
       cluster, [&](const slurm::SyncRequest& request) { return sync(client, target, request); },
-      telemetry::now_us, settings->adapter);
+      telemetry::now_us, settings->adapter, &steps);
   telemetry::log(telemetry::Level::kInfo, "watches_slurm",
                  {{"url", settings->url},
                   {"executor", settings->executor},

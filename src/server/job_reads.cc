@@ -12,6 +12,7 @@
 #include "core/explain/explain.h"
 #include "core/state/executors/placeholders.h"
 #include "server/context.h"
+#include "server/executors/executor_jobs.h"
 #include "server/handlers.h"
 #include "server/idle/idle_sweep.h"
 #include "server/job_select.h"
@@ -306,6 +307,8 @@ void read_job_log(Context& context, CallPtr call) {
   const Result<const core::Job*> job = visible_job(context, *call);
   if (!job.ok()) return call->fail(job.error());
   if (!may_read(state, call->caller, **job)) return call->fail(not_yours(call->caller, **job));
+  const Result<void> reachable = check_reachable(**job, "its output");
+  if (!reachable.ok()) return call->fail(reachable.error());
   const Result<backends::LogRequest> request = read_log_request(*call, **job);
   if (!request.ok()) return call->fail(request.error());
   if (!context.nodes.work.reaches(request->node)) {

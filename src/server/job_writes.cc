@@ -14,6 +14,7 @@
 #include "core/explain/explain.h"
 #include "core/state/apply.h"
 #include "server/context.h"
+#include "server/executors/executor_jobs.h"
 #include "server/handlers.h"
 #include "server/job_select.h"
 #include "server/notices/job_mail.h"
@@ -165,6 +166,7 @@ Result<Taken> take_submission(Context& context, const accounts::Caller& caller, 
   TRY_ASSIGN(codec::Submission submission,
              with_settings(context.state(), std::move(read), warnings));
   if (main) TRY(make_side(submission, main));
+  TRY(check_executor_exec(submission.spec, submission.exec));
   choose_network(context, submission.spec, submission.exec.container);
   TRY_ASSIGN(const std::vector<std::string> mailed, take_mail(context, submission.spec));
   for (const auto& more : {offer_warnings(context, submission.spec, submission.exec), mailed}) {
@@ -316,6 +318,8 @@ void signal_job(Context& context, CallPtr call) {
   if (!read.ok()) return call->fail(read.error());
   const Result<std::vector<const core::Job*>> jobs = own_jobs(context, *call);
   if (!jobs.ok()) return call->fail(jobs.error());
+  const Result<void> reached_from_here = check_reachable(*jobs->front(), "its processes");
+  if (!reached_from_here.ok()) return call->fail(reached_from_here.error());
   if (wish.step >= 0) return signal_step(context, *call, *jobs->front(), wish);
   int reached = 0;
   for (const core::Job* job : *jobs) {

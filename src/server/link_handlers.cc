@@ -10,6 +10,7 @@
 #include "codec/words.h"
 #include "core/explain/explain.h"
 #include "server/context.h"
+#include "server/executors/executor_jobs.h"
 #include "server/handlers.h"
 #include "server/job_select.h"
 #include "server/sessions/session_app.h"
@@ -111,6 +112,8 @@ void open_exec(Context& context, CallPtr call) {
   if ((*job)->phase != JobPhase::kActive) {
     return call->fail(not_running(context, **job, "there is nothing to run a command in"));
   }
+  const Result<void> reachable = check_reachable(**job, "its processes");
+  if (!reachable.ok()) return call->fail(reachable.error());
   context.nodes.work.open_link(call, (*job)->id, std::nullopt);
 }
 
@@ -125,6 +128,8 @@ void open_forward(Context& context, CallPtr call) {
   if ((*job)->phase != JobPhase::kActive) {
     return call->fail(not_running(context, **job, "there is nothing to connect to"));
   }
+  const Result<void> reachable = check_reachable(**job, "its ports");
+  if (!reachable.ok()) return call->fail(reachable.error());
   context.nodes.work.open_link(call, (*job)->id, *wanted);
 }
 

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "server/context.h"
+#include "server/executors/executor_jobs.h"
 #include "server/handlers.h"
 #include "server/job_select.h"
 #include "server/step_body.h"
@@ -45,6 +46,8 @@ void run_step(Context& context, CallPtr call) {
     return call->fail(Error{ErrorKind::kConflict, "not_running",
                             "the job is not running, so it holds nothing to run a step on", ""});
   }
+  const Result<void> reachable = check_reachable(job, "its nodes");
+  if (!reachable.ok()) return call->fail(reachable.error());
   Result<Json> body = call->json_body();
   if (!body.ok()) return call->fail(body.error());
   Result<StepBody> step = read_step(*body);

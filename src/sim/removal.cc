@@ -228,6 +228,9 @@ void remove_reason(State& state, JobId id, const Reason& reason) {
     case ReasonKind::kReservation:
       OwnSpec(state, id)->reservation.clear();
       return;
+    case ReasonKind::kExecutor:
+      OwnSpec(state, id)->executor.clear();
+      return;
     case ReasonKind::kPromised:
       state.promises.clear();
       return;

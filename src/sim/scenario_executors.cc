@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "core/executors/sync.h"
+
 namespace dove::sim {
 namespace {
 
@@ -23,6 +25,14 @@ std::vector<Event> declared(const std::string& name, Options& options) {
   executor.name = name;
   executor.nodes = options.list("nodes");
   executor.placeholders = !options.flag("plain");
+  executor.runs_jobs = options.flag("runs");
+  executor.gate = options.flag("gate");
+  if (options.flag("lent_gpus") || options.flag("lent_cores")) {
+    Lendable& lent = executor.lendable.emplace_back();
+    lent.nodes = executor.nodes;
+    lent.devices = ids_of(options.text("lent_gpus"));
+    lent.cores = static_cast<std::int32_t>(options.amount("lent_cores", -1));
+  }
   for (const std::string& pair : options.list("queues")) {
     const auto parts = split(pair, ':');
     executor.queues[parts.front()] = parts.back();
@@ -59,6 +69,36 @@ Event foreign(const std::string& executor, const std::string& id, NodeId node, O
   return ForeignAllocationObserved{executor, node, std::move(one)};
 }
 
+// What an adapter says of a placement that its executor runs, and what its ledger takes as news.
+std::vector<Event> work(const core::State& state, const std::string& executor, JobId id,
+                        Options& options) {
+  const core::Job* job = state.find_job(id);
+  const auto declared = state.executors.find(executor);
+  if (job == nullptr || job->attempts.empty() || declared == state.executors.end()) return {};
+  core::Observation said;
+  said.complete = false;
+  core::SaidWork& one = said.works.emplace_back();
+  one.job = id;
+  one.attempt = job->attempts.back().number;
+  one.node = options.text("on");
+  one.why = options.text("why");
+  const std::string is = options.text("is");
+  one.has_ended = is == "ended";
+  if (options.flag("exit")) {
+    for (const core::PlacementRecord& record : job->attempts.back().placements) {
+      if (state.find_node(record.placement->node)->name != one.node) continue;
+      for (const TaskGrant& task : record.placement->tasks) {
+        one.exits.push_back({task.rank, static_cast<std::int32_t>(options.amount("exit")), 0, ""});
+      }
+    }
+  }
+  std::vector<Event> events = core::news(state, declared->second, said);
+  std::erase_if(events, [](const Event& event) {
+    return std::holds_alternative<ExecutorContactChanged>(event);
+  });
+  return events;
+}
+
 }  // namespace
 
 std::vector<Event> executor_events(const core::State& state, const std::string& verb,
@@ -78,6 +118,7 @@ std::vector<Event> executor_events(const core::State& state, const std::string& 
     return {ExecutorNodeObserved{executor, node_of(name), node_state_of(options.text("is")),
                                  options.text("why")}};
   }
+  if (verb == "work") return work(state, executor, find_job(name), options);
   if (verb != "placeholder") return {};
   const core::Job* job = state.find_job(find_job(name));
   const std::size_t current = job == nullptr ? 0 : job->attempts.size();

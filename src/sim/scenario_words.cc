@@ -259,6 +259,8 @@ JobSpec read_spec(const std::string& name, Options& options, const FindJob& find
   spec.retries_max = static_cast<std::int32_t>(options.amount("retries"));
   spec.requeue = !options.flag("norequeue");
   read_preempt(options, spec);
+  spec.executor = options.text("executor");
+  spec.foreign_job = options.text("foreign_job");
   spec.hold = options.flag("hold");
   spec.exclusive = options.flag("exclusive");
   spec.features = options.list("features");

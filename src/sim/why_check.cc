@@ -73,6 +73,7 @@ bool WhyCheck::is_cause(const Reason& reason) {
     case ReasonKind::kLabels:
     case ReasonKind::kReserved:
     case ReasonKind::kReservation:
+    case ReasonKind::kExecutor:
       return true;
   }
   return true;

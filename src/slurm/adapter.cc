@@ -41,8 +41,9 @@ Result<std::int64_t> read_interval(const std::string& text) {
                "--interval: give a time from 100ms to 60s, as 1s or 500ms", "--interval"};
 }
 
-Adapter::Adapter(SlurmCluster& slurm, Sync sync, Clock clock, AdapterOptions options)
+Adapter::Adapter(SlurmCluster& slurm, Sync sync, Clock clock, AdapterOptions options, Steps* steps)
     : slurm_(slurm),
+      steps_(steps),
       sync_(std::move(sync)),
       clock_(std::move(clock)),
       options_(std::move(options)) {}
@@ -183,6 +184,65 @@ bool Adapter::carry_out(const Plan& plan) {
   return changed || submitted > kSubmissionsMax;
 }
 
+WorkPlan Adapter::look_at_works() {
+  if (steps_ == nullptr) return {};
+  const Result<std::vector<StepSeen>> steps = steps_->all();
+  log_trouble(steps_trouble_, "steps", steps.ok() ? "" : steps.error().message);
+  if (!steps.ok()) return {};
+  std::map<PlaceholderKey, std::int64_t> held;
+  for (const PlaceholderReport& one : reports_) {
+    if (one.state == PlaceholderState::kConfirmed) held[one.key] = one.id;
+  }
+  std::erase_if(not_begun_, [&](const auto& entry) {
+    return std::none_of(works_.begin(), works_.end(),
+                        [&](const WantedWork& work) { return work.key == entry.first; });
+  });
+  return plan_works(works_, *steps, held, not_begun_, clock_() / 1'000'000);
+}
+
+bool Adapter::begin(const WantedWork& work) {
+  StepWanted step;
+  step.work = work;
+  for (const PlaceholderReport& one : reports_) {
+    if (one.key == work.key) step.slurm_job = one.id;
+  }
+  const NodeSeen* node = observed_.find_node(work.key.node);
+  if (node != nullptr) step.threads_per_core = node->threads_per_core;
+  const Result<void> begun = steps_->begin(step);
+  telemetry::log(begun.ok() ? telemetry::Level::kInfo : telemetry::Level::kWarning,
+                 begun.ok() ? "work_begun" : "work_not_begun",
+                 {{"job", work.key.job},
+                  {"attempt", work.key.attempt},
+                  {"node", work.key.node},
+                  {"slurm_job", step.slurm_job},
+                  {"user", work.user},
+                  {"why", begun.ok() ? "" : begun.error().message}});
+  if (!begun.ok()) not_begun_[work.key] = begun.error().message;
+  return true;
+}
+
+bool Adapter::carry_out(const WorkPlan& plan) {
+  bool changed = false;
+  for (const WantedWork* work : plan.begin) changed = begin(*work) || changed;
+  for (const StepSignal& one : plan.signals) {
+    const Result<void> sent =
+        steps_->signal(one.step, one.signal, one.number, clock_() / 1'000'000);
+    telemetry::log(telemetry::Level::kInfo, "work_signalled",
+                   {{"job", one.step.key.job},
+                    {"node", one.step.key.node},
+                    {"signal", one.signal},
+                    {"why_not", sent.ok() ? "" : sent.error().message}});
+  }
+  for (const std::int64_t id : plan.release) {
+    const Result<void> released = slurm_.release(id);
+    telemetry::log(telemetry::Level::kWarning, "work_lost",
+                   {{"slurm_job", id}, {"why_not", released.ok() ? "" : released.error().message}});
+    changed = changed || released.ok();
+  }
+  for (const PlaceholderKey& key : plan.forget) steps_->forget(key);
+  return changed;
+}
+
 void Adapter::drain(const std::vector<WantedDrain>& wanted) {
   for (const DrainChange& change : plan_drains(observed_, wanted, options_.cluster)) {
     // Slurm may show a reason otherwise than it was given.
@@ -209,6 +269,7 @@ CycleEnd Adapter::cycle(bool look) {
   }
   SyncRequest request = this->request();
   request.complete = end.slurm_answers;
+  request.works = look_at_works().reports;
   const std::string content = content_of(request);
   request.wait_s = content == told_ ? options_.wait_s : 0;
   Result<SyncAnswer> answer = sync_(request);
@@ -228,11 +289,13 @@ CycleEnd Adapter::cycle(bool look) {
   }
   seen_ = answer->version;
   wanted_ = std::move(answer->wanted);
+  works_ = std::move(answer->works);
   end.changed = !taken;
   if (!end.slurm_answers) return end;
   forget_unwanted();
   if (look) drain(answer->drains);
   end.changed = carry_out(plan(observed_, *wanted_, memory_, options_.cluster, now_s)) || !taken;
+  end.changed = carry_out(look_at_works()) || end.changed;
   return end;
 }
 

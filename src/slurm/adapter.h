@@ -19,6 +19,7 @@
 #include "slurm/exposure.h"
 #include "slurm/plan.h"
 #include "slurm/sync.h"
+#include "slurm/works.h"
 
 namespace dove::slurm {
 
@@ -44,7 +45,9 @@ class Adapter {
   using Sync = std::function<Result<SyncAnswer>(const SyncRequest& request)>;
   using Clock = std::function<std::int64_t()>;  // microseconds since 1970 UTC
 
-  Adapter(SlurmCluster& slurm, Sync sync, Clock clock, AdapterOptions options);
+  // `steps`: where jobs of ours are run; null: none are.
+  Adapter(SlurmCluster& slurm, Sync sync, Clock clock, AdapterOptions options,
+          Steps* steps = nullptr);
 
   // Without a look at Slurm it speaks of the last one.
   CycleEnd cycle(bool look = true);
@@ -59,18 +62,25 @@ class Adapter {
   void refuse(const PlaceholderKey& key, const std::string& why);
   bool carry_out(const Plan& plan);
   bool submit(const Submission& one);
+  // What of ours runs in Slurm, and what is to be done about it: by what was wanted last.
+  WorkPlan look_at_works();
+  bool carry_out(const WorkPlan& plan);
+  bool begin(const WantedWork& work);
   void drain(const std::vector<WantedDrain>& wanted);
   void log_trouble(std::string& last, const char* event, const std::string& now) const;
 
   SlurmCluster& slurm_;
+  Steps* const steps_;
   const Sync sync_;
   const Clock clock_;
   const AdapterOptions options_;
   Exposure exposure_;
-  Observed observed_;                          // at the last look that Slurm answered
-  std::optional<std::vector<Wanted>> wanted_;  // of the last answer; none: there was none yet
-  std::vector<PlaceholderReport> reports_;     // at the last look
-  std::string told_;                           // the last report that the controller took
+  Observed observed_;                                // at the last look that Slurm answered
+  std::optional<std::vector<Wanted>> wanted_;        // of the last answer; none: there was none yet
+  std::vector<PlaceholderReport> reports_;           // at the last look
+  std::vector<WantedWork> works_;                    // of the last answer
+  std::map<PlaceholderKey, std::string> not_begun_;  // why; while they are wanted
+  std::string told_;                                 // the last report that the controller took
   PlanMemory memory_;
   std::map<std::int64_t, std::vector<HeldOnNode>>
       last_held_;                               // by job, when its devices were known
@@ -80,6 +90,7 @@ class Adapter {
   std::int64_t seen_ = 0;
   std::string slurm_trouble_;
   std::string controller_trouble_;
+  std::string steps_trouble_;
 };
 
 }  // namespace dove::slurm

@@ -27,6 +27,7 @@ struct Ask {
   std::int64_t memory_bytes = 0;
   std::int64_t limit_minutes = 0;  // 0: none
   std::string user;                // whom Slurm accounts it to, if it is a Linux user here
+  bool is_users = false;  // it is that user\'s, who is to run something in it, or nobody\'s
 };
 
 class SlurmCluster {

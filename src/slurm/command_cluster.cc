@@ -112,9 +112,14 @@ Result<std::int64_t> CommandCluster::allocate(const Ask& ask, bool for_user) con
 
 Result<std::int64_t> CommandCluster::ask(const Ask& ask) {
   const bool for_user = is_linux_user(ask.user);
+  if (ask.is_users && !for_user) {
+    return Error{ErrorKind::kDenied, "no_linux_user",
+                 fmt::format("there is no Linux user \"{}\" beside Slurm", ask.user), ""};
+  }
   Result<std::int64_t> id = allocate(ask, for_user);
   // The user may have no account in Slurm; the devices are to be held all the same.
-  if (!id.ok() && for_user && id.error().code == "slurm_command") id = allocate(ask, false);
+  const bool may_be_ours = for_user && !ask.is_users;
+  if (!id.ok() && may_be_ours && id.error().code == "slurm_command") id = allocate(ask, false);
   if (!id.ok()) return id;
   const std::string number = std::to_string(*id);
   const auto marked =

@@ -173,6 +173,7 @@ class Planner {
     ask.memory_bytes = wanted.memory_bytes;
     ask.limit_minutes = limit_minutes(now_s_, wanted.until_s);
     ask.user = wanted.user;
+    ask.is_users = wanted.runs;
     std::string why = obstacle(observed_, wanted, cluster_, ask);
     if (!why.empty()) return refuse(wanted, std::move(why));
     plan_.submit.push_back({wanted.key, std::move(ask)});

@@ -35,6 +35,8 @@ struct Wanted {
   std::int64_t until_s = 0;  // since 1970 UTC; 0: no end
   std::string user;
   std::string name;
+  bool runs = false;        // Slurm runs the job: `user` is whose Slurm job it has to be
+  std::string foreign_job;  // a job of Slurm's users, which holds by itself; "": none
 };
 
 enum class PlaceholderState { kAsked, kConfirmed, kRefused, kEnded };

@@ -7,6 +7,7 @@
 #include "codec/json_fields.h"
 #include "codec/quantity.h"
 #include "slurm/gres.h"
+#include "slurm/works_json.h"
 #include "text/utf8.h"
 
 namespace dove::slurm {
@@ -87,6 +88,8 @@ void read_wanted(codec::JsonFields& fields, Wanted& wanted) {
   wanted.until_s = until == kNever ? 0 : (until.us + 999'999) / 1'000'000;
   fields.text("user", wanted.user);
   fields.text("name", wanted.name);
+  fields.boolean("runs", wanted.runs);
+  fields.text("foreign_job", wanted.foreign_job);
 }
 
 }  // namespace
@@ -110,6 +113,7 @@ std::string write_request(const SyncRequest& request) {
                            {"complete", request.complete},
                            {"allocations", std::move(allocations)},
                            {"placeholders", std::move(placeholders)},
+                           {"works", works_json(request.works)},
                            {"nodes", std::move(nodes)}});
 }
 
@@ -123,6 +127,9 @@ Result<SyncAnswer> read_answer(std::string_view body) {
   fields.integer("version", answer.version, 0, kNumberMax);
   fields.objects("wanted", kWantedMax, [&](codec::JsonFields& inner, std::size_t) {
     read_wanted(inner, answer.wanted.emplace_back());
+  });
+  fields.objects("works", kWantedMax, [&](codec::JsonFields& inner, std::size_t) {
+    read_work(inner, answer.works.emplace_back());
   });
   fields.objects("drains", kDrainsMax, [&](codec::JsonFields& inner, std::size_t) {
     WantedDrain& drain = answer.drains.emplace_back();

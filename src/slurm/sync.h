@@ -12,6 +12,7 @@
 #include "slurm/drains.h"
 #include "slurm/observed.h"
 #include "slurm/plan.h"
+#include "slurm/work.h"
 
 namespace dove::slurm {
 
@@ -24,11 +25,13 @@ struct SyncRequest {
   std::vector<NodeSeen> nodes;
   std::vector<JobSeen> foreign;  // those that hold something
   std::vector<PlaceholderReport> placeholders;
+  std::vector<WorkReport> works;
 };
 
 struct SyncAnswer {
   std::int64_t version = 0;
   std::vector<Wanted> wanted;
+  std::vector<WantedWork> works;
   std::vector<WantedDrain> drains;
 };
 

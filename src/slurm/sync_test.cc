@@ -46,7 +46,8 @@ TEST(Sync, RequestAsTheControllerReadsIt) {
        "devices": [3]},
       {"job": 18, "attempt": 1, "node": "n1", "id": "", "state": "refused", "why": "busy",
        "devices": []}],
-    "nodes": [{"name": "n1", "state": "drained", "reason": "bad fan"}]})"));
+    "nodes": [{"name": "n1", "state": "drained", "reason": "bad fan"}],
+    "works": []})"));
 }
 
 // A user's job by a strange name must not keep the whole report from being taken.

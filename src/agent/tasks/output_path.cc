@@ -2,21 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
+#include "text/output_pattern.h"
 
 namespace dove::agent {
 namespace {
 
-// "" for an unknown letter. File-name parts never bring in a slash.
+// "" for an unknown letter.
 std::string fill(char letter, const LaunchOrder& order, const std::string& node, Rank rank,
                  std::int32_t step) {
   const std::string job = std::to_string(order.key.job.value);
-  const auto safe = [](std::string text) {
-    for (char& c : text) {
-      if (c == '/') c = '_';
-    }
-    return text;
-  };
   switch (letter) {
     case 'A':
       return order.array ? std::to_string(order.array.value) : job;
@@ -35,11 +29,9 @@ std::string fill(char letter, const LaunchOrder& order, const std::string& node,
     case 't':
       return std::to_string(rank);
     case 'u':
-      return safe(order.user);
+      return text::as_file_name(order.user);
     case 'x':
-      return safe(order.job_name);
-    case '%':
-      return "%";
+      return text::as_file_name(order.job_name);
     default:
       return "";
   }
@@ -50,28 +42,8 @@ std::string fill(char letter, const LaunchOrder& order, const std::string& node,
 std::string output_path(const std::string& pattern, const LaunchOrder& order,
                         const std::string& node, const std::string& workdir, Rank rank,
                         std::int32_t step) {
-  std::string out;
-  for (std::size_t i = 0; i < pattern.size(); ++i) {
-    if (pattern[i] != '%') {
-      out += pattern[i];
-      continue;
-    }
-    std::size_t end = i + 1;
-    std::size_t width = 0;
-    while (end < pattern.size() && std::isdigit(static_cast<unsigned char>(pattern[end])) != 0) {
-      width = std::min<std::size_t>(width * 10 + static_cast<std::size_t>(pattern[end] - '0'), 10);
-      ++end;
-    }
-    const std::string text =
-        end < pattern.size() ? fill(pattern[end], order, node, rank, step) : "";
-    if (text.empty()) {
-      out += '%';
-      continue;
-    }
-    if (text.size() < width) out.append(width - text.size(), '0');
-    out += text;
-    i = end;
-  }
+  const std::string out = text::fill_pattern(
+      pattern, [&](char letter) { return fill(letter, order, node, rank, step); });
   if (out.empty() || out.front() == '/') return out;
   return workdir + "/" + out;
 }

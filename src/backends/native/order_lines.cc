@@ -5,6 +5,7 @@
 
 #include "codec/words.h"
 #include "core/state/books.h"
+#include "core/state/linux_user.h"
 #include "protocol/orders.h"
 
 namespace dove::backends {
@@ -85,20 +86,6 @@ void describe(const core::State& state, const core::Job* job, const JobSpec& spe
   for (const TaskGroup& group : spec.groups) out.group_names.push_back(group.name);
 }
 
-// The Linux user of a pool of submitters, where none is set: the one of the same name. Accounts
-// that others than the cluster's administrators can make, of a project, of a domain, or of a
-// sign-in service, have none by their name alone: it might be anybody's.
-std::string linux_user_of(const core::State& state, const std::string& submitter, RunAs run_as) {
-  const std::string own_name = run_as == RunAs::kSubmitter ? submitter : "";
-  const auto user = state.users.find(submitter);
-  if (user == state.users.end()) return own_name;
-  const UserDeclaration& declared = user->second;
-  if (!declared.linux_user.empty()) return declared.linux_user;
-  const bool is_ours =
-      declared.service_of.empty() && declared.domain.empty() && declared.identity.empty();
-  return is_ours ? own_name : "";
-}
-
 }  // namespace
 
 const std::string& OrderLines::launch_text(const Order& order) {
@@ -119,7 +106,7 @@ const std::string& OrderLines::launch_text(const Order& order) {
   }
   launch.exec_blob = sources_.exec(spec.exec_digest);
   launch.run_as = pool == nullptr ? RunAs::kNode : pool->run_as;
-  launch.linux_user = linux_user_of(state, spec.user, launch.run_as);
+  launch.linux_user = core::linux_user_of(state, spec.user, launch.run_as);
   launch.job_token = sources_.job_token(order.job, order.attempt);
   text_ = protocol::launch_text(launch);
   return text_;

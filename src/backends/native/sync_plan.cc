@@ -56,7 +56,7 @@ void add_vanished(const core::State& state, const core::Node& node, const protoc
                   std::vector<Event>& events) {
   for (const JobId id : node.jobs) {
     const core::Job* job = state.find_job(id);
-    if (job == nullptr || job->attempts.empty()) continue;
+    if (job == nullptr || job->attempts.empty() || !job->spec->executor.empty()) continue;
     const core::Attempt& attempt = job->attempts.back();
     const core::PlacementRecord* record = find_placement(state, id, attempt.number, node.id);
     if (record == nullptr || record->stage == PlacementStage::kEnded ||
@@ -95,7 +95,7 @@ HeldPlacement told_after_boot(HeldPlacement held) {
 const core::PlacementRecord* find_placement(const core::State& state, JobId job,
                                             AttemptNumber attempt, NodeId node) {
   const core::Job* found = state.find_job(job);
-  if (found == nullptr) return nullptr;
+  if (found == nullptr || !found->spec->executor.empty()) return nullptr;
   for (const core::Attempt& each : found->attempts) {
     if (each.number != attempt) continue;
     for (const core::PlacementRecord& record : each.placements) {

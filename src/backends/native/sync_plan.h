@@ -29,7 +29,8 @@ struct Leftovers {
 };
 Leftovers leftovers(const core::State& state, NodeId node, const protocol::Sync& message);
 
-// The placement of an attempt on a node; nullptr when there is none.
+// The placement of an attempt on a node; nullptr when there is none that is an agent's: what an
+// executor runs is its own.
 const core::PlacementRecord* find_placement(const core::State& state, JobId job,
                                             AttemptNumber attempt, NodeId node);
 

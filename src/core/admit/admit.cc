@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/admit/admit_executor.h"
 #include "core/admit/admit_people.h"
 #include "core/admit/admit_slices.h"
 #include "core/admit/admit_times.h"
@@ -322,6 +323,7 @@ Result<std::vector<std::string>> admit(const State& state, const JobSpec& spec) 
     TRY(check_dependency(state, spec.dependencies[i], fmt::format("dependencies[{}]", i)));
   }
   TRY(check_holders(state, spec));
+  TRY(admit_executor(state, spec));
   TRY(check_slices_of_pool(state, spec));
   TRY(admit_times(state, spec));
   return fit_warnings(state, spec);

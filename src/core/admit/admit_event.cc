@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/admit/admit.h"
+#include "core/admit/admit_executor.h"
 #include "core/admit/admit_people.h"
 #include "core/nodes/contact.h"
 #include "core/place/score_board.h"
@@ -83,6 +84,7 @@ class Admission {
   Result<void> operator()(const NodeRemoved& event) const {
     const Node* node = state_.find_node(event.node);
     if (node == nullptr || node->removed) return not_found("node", event.node.value);
+    TRY(check_removal(state_, *node));
     if (node->contact != Contact::kConnected) return {};
     return conflict("node_connected",
                     fmt::format("node {} is connected: stop its agent first", node->name));
@@ -144,6 +146,9 @@ class Admission {
       TRY(check_order(cluster->order));
       return check_placement(cluster->placement);
     }
+    if (const auto* executor = std::get_if<Executor>(&event.object)) {
+      TRY(check_executor(state_, *executor));
+    }
     return check_people(state_, event.object);
   }
 
@@ -180,6 +185,7 @@ class Admission {
     }
     if (event.kind == "domain") return domain_empty(state_, event.name);
     if (event.kind == "user") return user_idle(state_, event.name);
+    if (event.kind == "executor") return executor_idle(state_, event.name);
     return event.kind == "queue" ? queue_empty(event.name) : Result<void>();
   }
 

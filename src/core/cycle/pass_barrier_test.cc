@@ -103,5 +103,34 @@ TEST_F(WithPlaceholders, AnExecutorThatIsDeletedHoldsNobodyUp) {
   EXPECT_EQ(decide_for<Start>(cluster).size(), 1u);
 }
 
+// A job that the executor runs on n1.
+class RunByExecutor : public WithPlaceholders {
+ protected:
+  RunByExecutor() {
+    JobSpec spec = spec_of({});
+    spec.executor = "slurm";
+    job = cluster.submit(spec);
+    cluster.launch(job);
+  }
+  JobId job;
+};
+
+TEST_F(RunByExecutor, WithoutAnAnswerItIsPlacedAnewAndNoLaunchHasFailed) {
+  cluster.pass(cluster.state.settings.effect_deadline);
+  const auto stops = decide_for<Stop>(cluster);
+  ASSERT_EQ(stops.size(), 1u);
+  EXPECT_EQ(stops[0].reason, StopReason::kPlaceholder);
+}
+
+TEST_F(RunByExecutor, AStartThatIsNotHeardOfFails) {
+  move(job, PlaceholderStage::kConfirmed);
+  cluster.tell(PlacementPrepared{job, 1, NodeId(1)});
+  EXPECT_EQ(decide_for<Start>(cluster).size(), 1u);
+  cluster.pass(cluster.state.settings.effect_deadline);
+  const auto stops = decide_for<Stop>(cluster);
+  ASSERT_EQ(stops.size(), 1u);
+  EXPECT_EQ(stops[0].reason, StopReason::kLaunchFailed);
+}
+
 }  // namespace
 }  // namespace dove::core

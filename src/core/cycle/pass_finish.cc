@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/cycle/passes.h"
+#include "core/state/executors/foreign.h"
 #include "core/state/fold.h"
 #include "core/state/hang.h"
 
@@ -16,7 +17,7 @@ constexpr int kLaunch_failures_max = 5;
 bool was_lost(const TaskExit& exit) {
   return exit.cause == "fenced" || exit.cause == "shim_lost" ||
          exit.cause == "agent_lost_its_record" || exit.cause == "agent_stopped" ||
-         exit.cause == "machine_stopped";
+         exit.cause == "machine_stopped" || exit.cause == kExecutor_lost;
 }
 
 std::int32_t code_of(const TaskExit& exit) {

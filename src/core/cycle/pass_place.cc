@@ -93,6 +93,7 @@ std::optional<std::vector<Placement>> search(Cycle& cycle, const WaitClass& it,
   candidates.nodes = &state.nodes;
   candidates.domains = &it.pool->domains;
   candidates.jobs = &state.jobs;
+  candidates.executors = &state.executors;
   candidates.free = plan.is_empty() ? nullptr : &planned;
   NotKept not_kept(candidates.free, kept);
   if (!kept.empty()) candidates.free = &not_kept;

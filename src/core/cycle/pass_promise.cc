@@ -150,6 +150,7 @@ class Attempted {
     candidates.ranked = &pool_index_of(state_, cycle_.indexes, spec_)->nodes;
     candidates.nodes = &state_.nodes;
     candidates.jobs = &state_.jobs;
+    candidates.executors = &state_.executors;
     candidates.free = &planned;
     candidates.spares_last = planned.takes_spares();
     const PlacementPolicy& policy = *cycle_.policies.placement;

@@ -50,6 +50,7 @@ std::uint64_t class_digest(const Job& job) {
   }
   digest.add(spec.domain);
   digest.add(spec.label);
+  digest.add(spec.executor);
   for (NodeId node : job.nodes_avoided) digest.add(node.value);
   return digest.value();
 }
@@ -82,6 +83,7 @@ bool same_class(const WaitClass& it, const Job& job) {
          a.cluster_requests == b.cluster_requests && a.spread == b.spread && a.domain == b.domain &&
          a.domain_required == b.domain_required && a.label == b.label &&
          a.near_labels == b.near_labels && a.apart_labels == b.apart_labels &&
+         a.executor == b.executor &&
          std::equal(a.groups.begin(), a.groups.end(), b.groups.begin(), b.groups.end(), same_shape);
 }
 

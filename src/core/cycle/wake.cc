@@ -16,6 +16,9 @@ Instant deadline_at(const State& state, const Job& job) {
   switch (attempt.stage) {
     case Stage::kAllocated:
     case Stage::kPreparing:
+      // An executor prepares by confirming placeholders.
+      if (!job.spec->executor.empty()) return kNever;
+      return attempt.stage_at + state.settings.effect_deadline;
     case Stage::kStarting:
       return attempt.stage_at + state.settings.effect_deadline;
     case Stage::kBarrier:
@@ -29,8 +32,10 @@ Instant deadline_at(const State& state, const Job& job) {
 
 Instant placeholders_at(const State& state, const Job& job) {
   const Attempt& attempt = job.attempts.back();
-  const bool waits =
-      attempt.stage == Stage::kBarrier && !placeholders_confirmed(state, job.id, attempt);
+  const bool prepares =
+      attempt.stage == Stage::kBarrier ||
+      (!job.spec->executor.empty() && attempt.stage < Stage::kBarrier);
+  const bool waits = prepares && !placeholders_confirmed(state, job.id, attempt);
   return waits ? attempt.stage_at + state.settings.effect_deadline : kNever;
 }
 

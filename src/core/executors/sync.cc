@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <map>
 #include <set>
 #include <utility>
@@ -18,11 +19,22 @@ namespace {
 constexpr int kListBits = 32;
 constexpr std::uint64_t kEpochMask = (std::uint64_t{1} << 21) - 1;
 
-const NodeExecutor* executor_on(const Node& node, const std::string& name) {
-  for (const NodeExecutor& each : node.executors) {
-    if (each.name == name) return &each;
+// A placement of the job's current attempt that has not ended; null attempt: there is none.
+struct Living {
+  const Job* job = nullptr;
+  const Attempt* attempt = nullptr;
+  const PlacementRecord* record = nullptr;
+};
+
+Living living(const State& state, JobId id, NodeId node) {
+  const Job* job = state.find_job(id);
+  if (job == nullptr || job->phase != JobPhase::kActive) return {};
+  const Attempt& attempt = job->attempts.back();
+  for (const PlacementRecord& record : attempt.placements) {
+    if (record.placement->node != node || record.stage == PlacementStage::kEnded) continue;
+    return {job, &attempt, &record};
   }
-  return nullptr;
+  return {};
 }
 
 const Placement* placement_of(const State& state, const PlaceholderKey& key) {
@@ -44,6 +56,7 @@ class News {
   std::vector<Event> all() {
     for (const SaidNode& node : said_.nodes) add_node(node);
     add_allocations();
+    add_works();
     add_placeholders();
     add_contact();  // last: until then nothing is placed there
     return std::move(events_);
@@ -52,26 +65,28 @@ class News {
  private:
   const Node* node_of(const std::string& name) const {
     const Node* node = state_.find_node(name);
-    return node == nullptr || executor_on(*node, name_) == nullptr ? nullptr : node;
+    return node == nullptr || find_executor(*node, name_) == nullptr ? nullptr : node;
   }
 
   void add_node(const SaidNode& said) {
     const Node* node = node_of(said.name);
     if (node == nullptr) return;
-    const NodeExecutor& known = *executor_on(*node, name_);
+    const NodeExecutor& known = *find_executor(*node, name_);
     if (known.state == said.state && known.why == said.why) return;
     events_.push_back(ExecutorNodeObserved{name_, node->id, said.state, said.why});
   }
 
   void add_allocations() {
     std::map<std::pair<NodeId, std::string>, const ForeignAllocation*> now;
+    const std::set<std::string> ours = own_allocations();
     for (const SaidAllocation& said : said_.allocations) {
+      if (ours.contains(said.allocation.id)) continue;
       if (const Node* node = node_of(said.node)) {
         now[{node->id, said.allocation.id}] = &said.allocation;
       }
     }
     for (const Node& node : state_.nodes) {
-      const NodeExecutor* executor = executor_on(node, name_);
+      const NodeExecutor* executor = find_executor(node, name_);
       if (executor == nullptr) continue;
       for (const ForeignAllocation& known : executor->foreign) {
         const auto said = now.find({node.id, known.id});
@@ -84,6 +99,98 @@ class News {
     }
     for (const auto& [key, allocation] : now) {
       events_.push_back(ForeignAllocationObserved{name_, key.first, *allocation});
+    }
+  }
+
+  // What holds there what the ledger gave away: placeholders, and jobs that it placed.
+  std::set<std::string> own_allocations() const {
+    std::set<std::string> ids;
+    for (const auto& [key, placeholder] : state_.placeholders) {
+      if (key.executor != name_) continue;
+      if (!placeholder.id.empty()) ids.insert(placeholder.id);
+      const Job* job = state_.find_job(key.job);
+      if (job != nullptr && !job->spec->foreign_job.empty()) ids.insert(job->spec->foreign_job);
+    }
+    for (const SaidPlaceholder& said : said_.placeholders) {
+      if (!said.id.empty()) ids.insert(said.id);
+    }
+    return ids;
+  }
+
+  bool runs(const Living& it) const { return it.job != nullptr && it.job->spec->executor == name_; }
+
+  void add_works() {
+    std::set<PlaceholderKey> named;
+    for (const SaidWork& said : said_.works) {
+      const Node* node = state_.find_node(said.node);
+      if (node == nullptr) continue;
+      const Living it = living(state_, said.job, node->id);
+      if (!runs(it) || it.attempt->number != said.attempt) continue;
+      if (!named.insert({said.job, said.attempt, node->id, name_}).second) continue;
+      add_work(it, said);
+    }
+    if (!said_.complete) return;
+    std::set<PlaceholderKey> held;
+    for (const SaidPlaceholder& said : said_.placeholders) {
+      const Node* node = state_.find_node(said.node);
+      if (node == nullptr || said.stage == PlaceholderStage::kGone) continue;
+      held.insert({said.job, said.attempt, node->id, name_});
+    }
+    for (const auto& [key, known] : state_.placeholders) {
+      const bool is_lost = key.executor == name_ && known.stage == PlaceholderStage::kConfirmed &&
+                           !named.contains(key) && !held.contains(key);
+      if (is_lost) add_lost(key);
+    }
+  }
+
+  void add_work(const Living& it, const SaidWork& said) {
+    const NodeId node = it.record->placement->node;
+    const bool has_started = it.record->stage == PlacementStage::kStarted;
+    if (!said.has_ended) {
+      const bool may_start = it.attempt->stage >= Stage::kStarting;
+      if (may_start && !has_started) {
+        events_.push_back(PlacementStarted{said.job, said.attempt, node});
+      }
+      for (const TaskExit& exit : said.exits) {
+        if (may_start && !is_told(it, exit.rank)) {
+          events_.push_back(TaskEnded{said.job, said.attempt, node, exit});
+        }
+      }
+      return;
+    }
+    const bool stops = it.attempt->stage == Stage::kStopping;
+    if (said.exits.empty() && !has_started && !stops && !said.why.empty()) {
+      events_.push_back(LaunchFailed{said.job, said.attempt, node, said.why});
+      return;
+    }
+    PlacementEnded ended{said.job,    said.attempt,           node, said.exits,
+                         said.cpu_us, said.memory_peak_bytes, {}};
+    if (has_started) add_lost_ranks(it, ended.exits);
+    events_.push_back(std::move(ended));
+  }
+
+  // The executor no longer holds what the job runs in, and does not say how it ended. What waits
+  // for its start in an allocation of ours gets another one.
+  void add_lost(const PlaceholderKey& key) {
+    const Living it = living(state_, key.job, key.node);
+    if (!runs(it) || it.attempt->number != key.attempt) return;
+    if (it.job->spec->foreign_job.empty() && it.attempt->stage < Stage::kStarting) return;
+    PlacementEnded ended{key.job, key.attempt, key.node, {}, 0, 0, {}};
+    add_lost_ranks(it, ended.exits);
+    events_.push_back(std::move(ended));
+  }
+
+  static bool is_told(const Living& it, Rank rank) {
+    return std::any_of(it.attempt->exits.begin(), it.attempt->exits.end(),
+                       [&](const TaskExit& exit) { return exit.rank == rank; });
+  }
+
+  static void add_lost_ranks(const Living& it, std::vector<TaskExit>& exits) {
+    for (const TaskGrant& task : it.record->placement->tasks) {
+      const bool is_said = std::any_of(
+          exits.begin(), exits.end(), [&](const TaskExit& exit) { return exit.rank == task.rank; });
+      if (is_said || is_told(it, task.rank)) continue;
+      exits.push_back(TaskExit{task.rank, 0, SIGKILL, std::string(kExecutor_lost)});
     }
   }
 
@@ -116,6 +223,15 @@ class News {
       }
     }
     move(key, known, said.stage, said.id, said.why);
+    if (said.stage == PlaceholderStage::kConfirmed) add_prepared(key, known);
+  }
+
+  void add_prepared(const PlaceholderKey& key, const Placeholder& known) {
+    if (known.stage == PlaceholderStage::kReleased) return;
+    const Living it = living(state_, key.job, key.node);
+    if (!runs(it) || it.attempt->number != key.attempt) return;
+    if (it.record->stage != PlacementStage::kOrdered) return;
+    events_.push_back(PlacementPrepared{key.job, key.attempt, key.node});
   }
 
   void move(const PlaceholderKey& key, const Placeholder& known, PlaceholderStage to,
@@ -172,8 +288,24 @@ std::uint64_t version_of(const State& state, const Wanted& wanted) {
     digest.add(std::uint64_t{one.node->id.value});
     digest.add(std::string_view(one.why));
   }
+  for (const WantedWork& one : wanted.works) {
+    digest.add(one.job->id.value);
+    digest.add(std::uint64_t{one.attempt});
+    digest.add(std::uint64_t{one.node->id.value});
+    digest.add(std::uint64_t{one.stops ? 2u : one.has_started ? 1u : 0u});
+  }
   const std::uint64_t list = std::max<std::uint64_t>(digest.value() >> kListBits, 1);
   return (state.epoch.value & kEpochMask) << kListBits | list;
+}
+
+void add_work(const State& state, const Node& node, JobId id, const std::string& executor,
+              std::vector<WantedWork>& works) {
+  const Living it = living(state, id, node.id);
+  if (it.job == nullptr || it.job->spec->executor != executor) return;
+  if (it.attempt->stage < Stage::kStarting) return;
+  works.push_back({it.job, it.attempt->number, &node, &*it.record->placement,
+                   it.record->stage == PlacementStage::kStarted,
+                   it.attempt->stage == Stage::kStopping});
 }
 
 }  // namespace
@@ -198,6 +330,9 @@ Wanted wanted(const State& state, const std::string& executor) {
     if (placement == nullptr) continue;
     wanted.placeholders.push_back({key.job, key.attempt, state.find_node(key.node), placement,
                                    held_until(state, *state.find_job(key.job))});
+  }
+  for (const Node& node : state.nodes) {
+    for (const JobId id : node.jobs) add_work(state, node, id, executor, wanted.works);
   }
   wanted.drains = wanted_drains(state, executor);
   wanted.version = version_of(state, wanted);

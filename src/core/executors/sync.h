@@ -36,6 +36,19 @@ struct SaidNode {
   std::string why;
 };
 
+// A placement of a job that the executor runs. Nothing said of one: it has not begun, or the
+// executor has not heard of it.
+struct SaidWork {
+  JobId job;
+  AttemptNumber attempt = 0;
+  std::string node;
+  bool has_ended = false;
+  std::vector<TaskExit> exits;  // of the tasks that are over
+  std::int64_t cpu_us = 0;      // with `has_ended`, if they are known
+  std::int64_t memory_peak_bytes = 0;
+  std::string why;  // it could not begin, or ended otherwise than by its tasks
+};
+
 // One observation. What is left out of a complete one is not there; of one that is not complete,
 // because the executor did not answer, only what is in it counts.
 struct Observation {
@@ -43,10 +56,13 @@ struct Observation {
   std::vector<SaidAllocation> allocations;
   std::vector<SaidPlaceholder> placeholders;
   std::vector<SaidNode> nodes;
+  std::vector<SaidWork> works = {};
 };
 
 // What it tells that the ledger does not know. Nodes that are not the executor's are passed over. A
-// placeholder that was given other devices than its placement names counts as refused.
+// placeholder that was given other devices than its placement names counts as refused. One that is
+// confirmed for a job that the executor runs prepares its placement; where it is gone and the
+// executor says nothing of the work, the work is lost.
 std::vector<Event> news(const State& state, const Executor& executor, const Observation& said);
 
 struct WantedPlaceholder {
@@ -55,6 +71,17 @@ struct WantedPlaceholder {
   const Node* node = nullptr;
   const Placement* placement = nullptr;
   Instant until = kNever;  // its placement has ended by then; kNever: nobody knows
+};
+
+// A placement of a job that the executor runs: from the decision to start or stop it until it has
+// ended. One that is to stop may never have begun.
+struct WantedWork {
+  const Job* job = nullptr;
+  AttemptNumber attempt = 0;
+  const Node* node = nullptr;
+  const Placement* placement = nullptr;
+  bool has_started = false;
+  bool stops = false;
 };
 
 // The devices that the placement names, each once.
@@ -66,6 +93,7 @@ struct Wanted {
   // All that the executor is to hold now, ascending by job, attempt and node: what it holds beyond
   // that is to go.
   std::vector<WantedPlaceholder> placeholders;
+  std::vector<WantedWork> works;    // ascending by node and job
   std::vector<WantedDrain> drains;  // what it has drained beyond that for us is to be open again
 };
 Wanted wanted(const State& state, const std::string& executor);

@@ -184,5 +184,124 @@ TEST_F(Sync, WhatANodeIsThereIsSaidOnce) {
   EXPECT_NE(closing_executor(cluster.node(1)), nullptr);
 }
 
+// An executor that runs a job of ours on n1, and our agent's own work beside it.
+class RunBy : public Sync {
+ protected:
+  RunBy() {
+    Executor runs = executor;
+    runs.placeholders = false;
+    runs.runs_jobs = true;
+    cluster.declare(runs);
+    JobSpec spec = spec_of({.gpus = 1});
+    spec.executor = "slurm";
+    job = cluster.submit(spec);
+    cluster.launch(job);
+  }
+  Observation works(bool has_ended, std::vector<TaskExit> exits = {}, std::string why = "") const {
+    Observation said = holding(job, PlaceholderStage::kConfirmed, {0});
+    said.works.push_back({job, 1, "n1", has_ended, std::move(exits), 0, 0, std::move(why)});
+    return said;
+  }
+  // Confirmed, and started by decision.
+  void begin() {
+    tell(holding(job, PlaceholderStage::kConfirmed, {0}));
+    cluster.decided(Start{job, 1});
+  }
+  const Attempt& attempt() const { return cluster.job(job).attempts.back(); }
+  PlacementStage placement() const { return attempt().placements[0].stage; }
+  std::vector<WantedWork> works_now() const { return wanted(cluster.state, "slurm").works; }
+
+  JobId job;
+};
+
+TEST_F(RunBy, AConfirmedPlaceholderPreparesAndNothingElseDoes) {
+  EXPECT_EQ(wanted_now(), 1u) << "also of an executor that holds none for others";
+  EXPECT_EQ(cluster.state.placeholders.size(), 1u);
+  tell(holding(job, PlaceholderStage::kAsked));
+  EXPECT_EQ(attempt().stage, Stage::kPreparing);
+  EXPECT_TRUE(works_now().empty());
+  tell(holding(job, PlaceholderStage::kConfirmed, {0}));
+  EXPECT_EQ(attempt().stage, Stage::kBarrier);
+}
+
+TEST_F(RunBy, OthersOnTheNodeNeedNoPlaceholder) {
+  const JobId ours = cluster.submit({.gpus = 1});
+  cluster.launch(ours);
+  EXPECT_EQ(cluster.state.placeholders.size(), 1u);
+  EXPECT_FALSE(cluster.job(ours).attempts.back().held_back);
+}
+
+TEST_F(RunBy, ItIsToldToStartAndToStopIt) {
+  tell(works(false));
+  EXPECT_EQ(placement(), PlacementStage::kPrepared) << "nobody decided that it starts";
+  cluster.decided(Start{job, 1});
+  ASSERT_EQ(works_now().size(), 1u);
+  EXPECT_FALSE(works_now()[0].has_started);
+  tell(works(false));
+  EXPECT_EQ(attempt().stage, Stage::kRunning);
+  EXPECT_TRUE(works_now()[0].has_started);
+  const std::uint64_t before = version_now();
+  cluster.decided(Stop{job, 1, StopReason::kCancelled});
+  EXPECT_TRUE(works_now()[0].stops);
+  EXPECT_NE(version_now(), before) << "so that a waiting call is answered";
+  tell(works(true, {{0, 0, 15, ""}}));
+  EXPECT_EQ(placement(), PlacementStage::kEnded);
+  EXPECT_TRUE(works_now().empty());
+  EXPECT_EQ(wanted_now(), 0u) << "its allocation is to go";
+}
+
+TEST_F(RunBy, ExitsAreTakenOnce) {
+  begin();
+  tell(works(false, {{0, 3, 0, ""}}));
+  tell(works(true, {{0, 3, 0, ""}}));
+  ASSERT_EQ(attempt().exits.size(), 1u);
+  EXPECT_EQ(attempt().exits[0].exit_code, 3);
+}
+
+TEST_F(RunBy, WhatCouldNotBeginIsAFailedLaunch) {
+  begin();
+  tell(works(true, {}, "there is no user ann there"));
+  EXPECT_EQ(attempt().stop_reason, StopReason::kLaunchFailed);
+  EXPECT_EQ(placement(), PlacementStage::kEnded);
+}
+
+TEST_F(RunBy, WithoutAWordItIsLost) {
+  begin();
+  tell(works(false));
+  Observation silent;
+  silent.complete = false;
+  tell(silent);
+  EXPECT_EQ(placement(), PlacementStage::kStarted);
+  tell({});
+  EXPECT_EQ(placement(), PlacementStage::kEnded);
+  ASSERT_EQ(attempt().exits.size(), 1u);
+  EXPECT_EQ(attempt().exits[0].cause, "executor_lost");
+}
+
+TEST_F(RunBy, AnAllocationThatIsLostBeforeTheStartIsAskedForAgain) {
+  tell(holding(job, PlaceholderStage::kConfirmed, {0}));
+  tell({});
+  EXPECT_EQ(placement(), PlacementStage::kPrepared);
+  EXPECT_EQ(stage(job), PlaceholderStage::kWanted);
+}
+
+TEST_F(RunBy, TheSilenceOfOurAgentEndsNothing) {
+  begin();
+  tell(works(false));
+  cluster.tell(NodeDisconnected{NodeId(1), true});
+  cluster.decided(DeclareNodeLost{NodeId(1)});
+  EXPECT_EQ(placement(), PlacementStage::kStarted);
+  tell(works(true, {{0, 0, 0, ""}}));
+  EXPECT_EQ(placement(), PlacementStage::kEnded);
+}
+
+TEST_F(RunBy, ItsOwnAllocationIsNotForeign) {
+  Observation said = holding(job, PlaceholderStage::kConfirmed, {0});
+  said.allocations = running({"1300", "7"}).allocations;
+  tell(said);
+  tell(said);
+  EXPECT_EQ(foreign(), 1u);
+}
+
 }  // namespace
 }  // namespace dove::core

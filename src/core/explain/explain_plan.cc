@@ -46,6 +46,7 @@ class Now {
     candidates.ranked = &ranked_;
     candidates.nodes = &state_.nodes;
     candidates.jobs = &state_.jobs;
+    candidates.executors = &state_.executors;
     candidates.free = &planned;
     candidates.spares_last = planned.takes_spares();
     candidates.only_whether = !amount_hangs_on_places(state_, *job_.spec);

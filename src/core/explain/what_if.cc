@@ -93,6 +93,7 @@ Candidates WhatIf::candidates() const {
   all.nodes = &state_.nodes;
   if (!views_.empty()) all.views = &views_;
   if (!empty_) all.jobs = &state_.jobs;
+  all.executors = &state_.executors;
   return all;
 }
 

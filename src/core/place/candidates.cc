@@ -32,6 +32,10 @@ bool wants_some(const JobSpec& spec) {
 }
 
 bool allows(const JobSpec& spec, const Node& node) {
+  if (!spec.executor.empty()) {
+    const NodeExecutor* executor = find_executor(node, spec.executor);
+    if (executor == nullptr || !takes_jobs(*executor)) return false;
+  }
   for (const std::string& feature : spec.features) {
     if (!holds(node.declared.features, feature)) return false;
   }

@@ -1,6 +1,8 @@
 // Candidates: the nodes that a search for places chooses from, and which of them a job may use.
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "core/place/domain.h"
@@ -39,13 +41,15 @@ struct Candidates {
   // Where something is promised or reserved; null: nothing is.
   FreeNodes* free = nullptr;
   bool spares_last = false;  // some of these nodes may be spare
+  // What executors are lent, for jobs that they are to run. Null: all that there is.
+  const std::map<std::string, Executor>* executors = nullptr;
 };
 
 // Whether the wanted nodes are fewer than the job takes: they must be among its nodes, and it may
 // take others, too. Else it takes wanted ones only.
 bool wants_some(const JobSpec& spec);
 
-// Whether spec's features, wanted and excluded nodes allow the node.
+// Whether spec's executor, features, wanted and excluded nodes allow the node.
 bool allows(const JobSpec& spec, const Node& node);
 
 // Whether the labels of the jobs on the node allow it: it holds one that the job wants near, none

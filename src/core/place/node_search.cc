@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <tuple>
 
+#include "core/place/lent.h"
 #include "core/state/executors/foreign.h"
 
 namespace dove::core {
@@ -26,7 +28,8 @@ class Search {
         policy_(policy),
         spec_(spec),
         avoided_(avoided),
-        wants_some_(wants_some(spec)) {}
+        wants_some_(wants_some(spec)),
+        executor_(executor_of(candidates, spec)) {}
 
   // Nodes for all tasks of the group; empty when there is no room.
   Shares spread(const TaskGroup& group) const {
@@ -42,7 +45,21 @@ class Search {
  private:
   const Node& node(NodeId id) const { return (*candidates_.nodes)[id.value - 1]; }
 
+  static const Executor* executor_of(const Candidates& candidates, const JobSpec& spec) {
+    if (spec.executor.empty() || candidates.executors == nullptr) return nullptr;
+    const auto found = candidates.executors->find(spec.executor);
+    return found == candidates.executors->end() ? nullptr : &found->second;
+  }
+
   FreeView free_view(NodeId id) const {
+    if (executor_ == nullptr) return any_view(id);
+    const auto known = lent_.find(id);
+    if (known != lent_.end()) return known->second.view();
+    auto lent = lent_books(*executor_, node(id), candidates_.jobs, any_view(id));
+    return lent ? lent_.emplace(id, std::move(*lent)).first->second.view() : any_view(id);
+  }
+
+  FreeView any_view(NodeId id) const {
     const FreeBooks* free = candidates_.free == nullptr ? nullptr : candidates_.free->books(id);
     if (free != nullptr) return free->view();
     return candidates_.views == nullptr ? view_of(node(id)) : (*candidates_.views)[id.value - 1];
@@ -62,6 +79,7 @@ class Search {
     }
     if (std::find(avoided_.begin(), avoided_.end(), id) != avoided_.end()) return false;
     if (candidates_.jobs != nullptr && !labels_allow(spec_, it, *candidates_.jobs)) return false;
+    if (executor_ != nullptr && !is_lent(*executor_, it.name)) return false;
     return allows(spec_, it);
   }
 
@@ -165,6 +183,8 @@ class Search {
   const JobSpec& spec_;
   std::span<const NodeId> avoided_;
   const bool wants_some_;
+  const Executor* executor_;                                // that is to run it; null: no limits
+  mutable std::map<NodeId, FreeBooks> lent_;                // to it, of nodes that were looked at
   ShortList<Place, 1> places_;                              // on nodes in use by this job
   ShortList<std::pair<NodeId, std::uint32_t>, 4> by_node_;  // ascending; index in places_
 };

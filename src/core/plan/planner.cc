@@ -33,7 +33,8 @@ Span length_from(const Stay& stay, Instant start) {
 }
 
 bool chooses_nodes(const JobSpec& spec) {
-  return !spec.features.empty() || !spec.nodes_wanted.empty() || !spec.nodes_excluded.empty();
+  return !spec.features.empty() || !spec.nodes_wanted.empty() || !spec.nodes_excluded.empty() ||
+         !spec.executor.empty();
 }
 
 // Who is where decides, and nobody knows who will be where.
@@ -186,7 +187,7 @@ std::uint64_t digest_of(const Pool& pool, const JobSpec& spec, const Even& even,
 // Alike in what bounds by sums depend on, reservations aside. The rest is left to the look by id.
 bool same_bounds(const JobSpec& a, const JobSpec& b) {
   return a.features == b.features && a.nodes_wanted == b.nodes_wanted &&
-         a.nodes_excluded == b.nodes_excluded &&
+         a.nodes_excluded == b.nodes_excluded && a.executor == b.executor &&
          a.groups.front().per_task == b.groups.front().per_task &&
          a.groups.front().per_node == b.groups.front().per_node;
 }
@@ -304,6 +305,7 @@ const Planner::Shape* Planner::lesser_than(const Shape& shape) const {
         other->needs.memory_bytes <= shape.needs.memory_bytes && other->avoided == shape.avoided &&
         spec.features == shape.spec.features && spec.nodes_wanted == shape.spec.nodes_wanted &&
         spec.nodes_excluded == shape.spec.nodes_excluded &&
+        spec.executor == shape.spec.executor &&
         (!plan_.reserves || same_windows(other->guest(), shape.guest()));
     if (!is_lesser) continue;
     const auto size = [](const Shape& one) { return std::pair(one.needs.gpus_milli, one.least); };
@@ -440,6 +442,7 @@ std::optional<Planned> Planner::search_at(const Query& query, Instant at) {
   candidates.ranked = &ranked;
   candidates.nodes = &state_.nodes;
   candidates.views = &views;
+  candidates.executors = &state_.executors;
   auto found = find_places(candidates, policy_, query.spec, query.avoided);
   if (!found) return std::nullopt;
   return Planned{at, std::move(*found)};

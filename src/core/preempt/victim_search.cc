@@ -73,6 +73,7 @@ std::optional<std::vector<Placement>> VictimSearch::places(const std::vector<Nod
   candidates.ranked = &ranked;
   candidates.nodes = &nodes;
   candidates.jobs = &state_.jobs;
+  candidates.executors = &state_.executors;
   auto found = find_places(candidates, policy, spec_, beneficiary_.nodes_avoided);
   if (!found && !beneficiary_.nodes_avoided.empty()) {
     found = find_places(candidates, policy, spec_, {});
@@ -317,6 +318,7 @@ bool VictimSearch::can_move(const Preemption& found, const NodesOf& nodes_of) co
     candidates.ranked = &nodes_of(*job.spec);
     candidates.nodes = &nodes;
     candidates.jobs = &state_.jobs;
+    candidates.executors = &state_.executors;
     const auto elsewhere = find_places(candidates, ByCost(policy_), *job.spec, job.nodes_avoided);
     if (!elsewhere) return false;
     settle(victim.job, *elsewhere);

@@ -78,6 +78,8 @@ void lose_placements(State& state, Node& node) {
     Attempt* attempt = job == nullptr ? nullptr : current_attempt(*job);
     PlacementRecord* record = attempt == nullptr ? nullptr : find_placement(*attempt, node.id);
     if (record == nullptr || record->stage == PlacementStage::kEnded) continue;
+    // What an executor runs goes on until the executor says that it has ended.
+    if (!job->spec->executor.empty()) continue;
     end_placement(state, *job, *record);
     // Ranks that failed for want of a lost one did not fail by their own doing.
     if (attempt->stop_reason == StopReason::kNone ||

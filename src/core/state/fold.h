@@ -15,7 +15,7 @@ void advance_stage(State& state, Attempt& attempt);
 
 // What the placement held is free. REQUIRES: it has not ended.
 void end_placement(State& state, Job& job, PlacementRecord& record);
-// All that the node held has ended with it: it is lost, was rebooted, or is gone.
+// All that our agent held there has ended with it: the node is lost, was rebooted, or is gone.
 void lose_placements(State& state, Node& node);
 
 // How often in a row the job will have been requeued by what was not its own doing: nodes and shims

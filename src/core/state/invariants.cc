@@ -8,6 +8,7 @@
 #include "core/state/books.h"
 #include "core/state/executors/foreign.h"
 #include "core/state/executors/foreign_use.h"
+#include "core/state/executors/placeholders.h"
 #include "core/state/findings.h"
 #include "core/state/holders/holders.h"
 #include "core/state/slices.h"
@@ -218,8 +219,8 @@ Broken check_placeholders(const State& state) {
   }
   for (const Node& node : state.nodes) {
     for (const NodeExecutor& executor : node.executors) {
-      if (!executor.placeholders) continue;
       for (const JobId id : node.jobs) {
+        if (!holds_for(executor, *state.find_job(id)->spec)) continue;
         const PlaceholderKey key{id, state.find_job(id)->attempts.back().number, node.id,
                                  executor.name};
         if (state.placeholders.contains(key)) continue;

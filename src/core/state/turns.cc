@@ -26,6 +26,7 @@ bool takes_turns(const ClusterSettings& settings) {
 
 bool is_plain_task(const JobSpec& spec) {
   if (spec.exclusive || spec.groups.size() != 1 || spec.groups.front().tasks != 1) return false;
+  if (!spec.executor.empty()) return false;
   if (!spec.features.empty() || !spec.nodes_wanted.empty() || !spec.nodes_excluded.empty()) {
     return false;
   }

@@ -10,6 +10,8 @@
 #include "codec/json.h"
 #include "codec/quantity.h"
 #include "core/executors/sync.h"
+#include "core/state/linux_user.h"
+#include "server/executors/executor_jobs.h"
 
 namespace dove::server {
 namespace {
@@ -21,16 +23,20 @@ constexpr std::chrono::milliseconds kLookAfter{20};  // several batches are look
 constexpr std::int64_t kWatchMargin_us = 1'000'000;
 constexpr std::size_t kFormerMax = 16;
 
-Json wanted_json(const core::State& state, const core::WantedPlaceholder& one) {
+Json wanted_json(const core::State& state, const std::string& executor,
+                 const core::WantedPlaceholder& one) {
   const JobSpec& spec = *state.find_job(one.job)->spec;
+  const bool runs = spec.executor == executor;
   Json object{{"job", one.job.value},
               {"attempt", one.attempt},
               {"node", one.node->name},
               {"cores", one.placement->cores.ids()},
               {"devices", core::devices_of(*one.placement)},
               {"memory_bytes", one.placement->memory_bytes},
-              {"user", spec.user},
-              {"name", spec.name}};
+              {"user", runs ? core::linux_user_of(state, spec.user, RunAs::kSubmitter) : spec.user},
+              {"name", spec.name},
+              {"runs", runs},
+              {"foreign_job", runs ? spec.foreign_job : ""}};
   object["until"] = one.until == kNever ? Json(nullptr) : Json(codec::rfc3339(one.until));
   return object;
 }
@@ -90,15 +96,18 @@ void ExecutorSyncs::reply(Adapter& adapter, const std::string& executor) {
   const core::Wanted wanted = core::wanted(desk_.state(), executor);
   Json placeholders = Json::array();
   for (const core::WantedPlaceholder& one : wanted.placeholders) {
-    placeholders.push_back(wanted_json(desk_.state(), one));
+    placeholders.push_back(wanted_json(desk_.state(), executor, one));
   }
   Json drains = Json::array();
   for (const core::WantedDrain& one : wanted.drains) {
     drains.push_back({{"node", one.node->name}, {"why", one.why}});
   }
+  Json works = Json::array();
+  for (const core::WantedWork& one : wanted.works) works.push_back(work_json(desk_, one));
   const CallPtr call = std::exchange(adapter.waiting, nullptr);
   call->reply(200, Json{{"version", wanted.version},
                         {"wanted", std::move(placeholders)},
+                        {"works", std::move(works)},
                         {"drains", std::move(drains)}});
 }
 

@@ -214,5 +214,78 @@ TEST_F(ExecutorsTest, ARefusedPlacementEndsAndIsPlacedAnew) {
   })) << "after a second";
 }
 
+// Jobs that Slurm runs on n1.
+class ExecutorJobsTest : public ExecutorsTest {
+ protected:
+  void SetUp() override {
+    ExecutorsTest::SetUp();
+    ASSERT_LT(live.call("PUT", "/v1/objects/executor/slurm",
+                        {{"service_account", "slurm-1"},
+                         {"nodes", {"n[1-2]"}},
+                         {"placeholders", false},
+                         {"runs_jobs", true}})
+                  .status,
+              300);
+    sync(said());
+  }
+  static Json body_of(Json more = Json::object()) {
+    Json body = small_job_body();
+    body["executor"] = "slurm";
+    body.update(more);
+    return body;
+  }
+  std::string refused(const Json& more) {
+    const Answer answer = live.call("POST", "/v1/jobs", body_of(more));
+    return answer.status < 300 ? "accepted" : answer.code();
+  }
+  Json works(std::uint64_t job, const char* state, Json exits = Json::array()) {
+    Json all = holding(job, "confirmed");
+    all["works"] = {{{"job", job},
+                     {"attempt", 1},
+                     {"node", "n1"},
+                     {"state", state},
+                     {"exits", std::move(exits)}}};
+    return all;
+  }
+};
+
+TEST_F(ExecutorJobsTest, ItsAdapterRunsAJobAndOurAgentHearsNothing) {
+  const std::uint64_t job = live.submit(body_of());
+  EXPECT_TRUE(sync(said()).body.at("works").empty());
+  Answer answer = sync(said(holding(job, "confirmed")));
+  ASSERT_TRUE(live.until([&] {
+    answer = sync(said(holding(job, "confirmed")));
+    return !answer.body.at("works").empty();
+  }));
+  EXPECT_EQ(answer.body.at("wanted").at(0).at("runs"), true);
+  const Json work = answer.body.at("works").at(0);
+  EXPECT_EQ(work.at("stop"), false);
+  EXPECT_EQ(work.at("exec").at("outputs").at(0).at("stdout"),
+            "dove-" + std::to_string(job) + ".out");
+  sync(said(works(job, "running")));
+  EXPECT_EQ(attempt_of(job).at("stage"), "running");
+  EXPECT_EQ(live.call("GET", "/v1/jobs/1/logs").code(), "run_by_executor");
+  sync(said(works(job, "ended", {{{"rank", 0}, {"exit_code", 3}}})));
+  ASSERT_TRUE(
+      live.until([&] { return live.call("GET", "/v1/jobs/1").body.at("state") == "failed"; }));
+  EXPECT_EQ(live.call("GET", "/v1/jobs/1").body.at("exit_code"), 3);
+  for (const Json& line : agent.lines) EXPECT_NE(line.value("order", ""), "launch");
+}
+
+TEST_F(ExecutorJobsTest, WhatItCannotGiveIsRefused) {
+  const Answer unknown = live.call("POST", "/v1/jobs", body_of({{"executor", "slrum"}}));
+  EXPECT_EQ(unknown.code(), "executor_unknown");
+  EXPECT_NE(unknown.response.body.find("perhaps you mean slurm"), std::string::npos);
+  EXPECT_EQ(refused({{"container", {{"image", "debian"}}}}), "executor_no_images");
+  EXPECT_EQ(refused({{"app", {{"name", "notebook"}, {"port", 8888}}}}), "executor_no_sessions");
+  EXPECT_EQ(refused({{"environment", {{"SRUN_X", "1"}}}}), "executor_environment");
+  EXPECT_EQ(refused(Json::object()), "accepted");
+}
+
+TEST_F(ExecutorJobsTest, AnExecutorWithJobsStays) {
+  live.submit(body_of());
+  EXPECT_EQ(live.call("DELETE", "/v1/objects/executor/slurm").code(), "executor_in_use");
+}
+
 }  // namespace
 }  // namespace dove::server

@@ -19,6 +19,7 @@ using controller::Committed;
 
 constexpr std::size_t kSaidMax = 200'000;  // of each kind
 constexpr std::size_t kIdsMax = 4096;
+constexpr std::size_t kExitsMax = 100'000;  // of one placement
 constexpr std::int64_t kIndexMax = 1023;
 constexpr TextRule kIdRule{128, TextRule::Kind::kName};
 
@@ -80,6 +81,39 @@ void read_node(JsonFields& fields, core::SaidNode& said) {
   said.state = static_cast<ExecutorNodeState>(state);
 }
 
+void read_exit(JsonFields& fields, TaskExit& exit) {
+  std::int64_t rank = 0;
+  std::int64_t code = 0;
+  std::int64_t signal = 0;
+  fields.integer("rank", rank, 0, std::numeric_limits<Rank>::max());
+  fields.integer("exit_code", code, 0, 255);
+  fields.integer("signal", signal, 0, 127);
+  fields.text("cause", exit.cause);
+  exit.rank = static_cast<Rank>(rank);
+  exit.exit_code = static_cast<std::int32_t>(code);
+  exit.signal = static_cast<std::int32_t>(signal);
+}
+
+void read_work(JsonFields& fields, core::SaidWork& said) {
+  constexpr std::array<std::string_view, 2> kStates{"running", "ended"};
+  std::uint64_t job = 0;
+  std::int64_t attempt = 0;
+  fields.integer("job", job);
+  fields.integer("attempt", attempt, 0, std::numeric_limits<AttemptNumber>::max());
+  said.job = JobId(job);
+  said.attempt = static_cast<AttemptNumber>(attempt);
+  fields.text("node", said.node, codec::kNameRule);
+  fields.text("why", said.why);
+  fields.integer("cpu_us", said.cpu_us, 0, INT64_MAX);
+  fields.integer("memory_peak_bytes", said.memory_peak_bytes, 0, INT64_MAX);
+  fields.objects("exits", kExitsMax, [&](JsonFields& inner, std::size_t) {
+    read_exit(inner, said.exits.emplace_back());
+  });
+  const int state = fields.one_of("state", kStates);
+  if (state < 0) return fields.fail("state", "missing_field", "say running or ended");
+  said.has_ended = state == 1;
+}
+
 void read_said(JsonFields& fields, Said& said) {
   fields.text("incarnation", said.incarnation, kIdRule);
   fields.integer("number", said.number);
@@ -95,6 +129,9 @@ void read_said(JsonFields& fields, Said& said) {
   });
   fields.objects("nodes", kSaidMax, [&](JsonFields& inner, std::size_t) {
     read_node(inner, all.nodes.emplace_back());
+  });
+  fields.objects("works", kSaidMax, [&](JsonFields& inner, std::size_t) {
+    read_work(inner, all.works.emplace_back());
   });
   if (said.incarnation.empty()) {
     fields.fail("incarnation", "missing_field", "name this process of the adapter");

@@ -49,9 +49,12 @@ void want_all(State& state, const Node& node) {
   }
 }
 
-void forget_placeholders(State& state, const std::string& executor, NodeId node) {
+// `also_own`: those of jobs that the executor runs, too.
+void forget_placeholders(State& state, const std::string& executor, NodeId node, bool also_own) {
   std::erase_if(state.placeholders, [&](const auto& entry) {
     if (entry.first.executor != executor || entry.first.node != node) return false;
+    const Job* job = state.find_job(entry.first.job);
+    if (!also_own && job != nullptr && job->spec->executor == executor) return false;
     state.changes.touch(entry.first.job);  // it may have waited for this one
     return true;
   });
@@ -61,7 +64,7 @@ void leave_node(State& state, Node& node, const std::string& executor) {
   const auto at = place_of(node, executor);
   if (at == node.executors.end() || at->name != executor) return;
   node.executors.erase(at);
-  forget_placeholders(state, executor, node.id);
+  forget_placeholders(state, executor, node.id, true);
   books_changed(state, node);
 }
 
@@ -76,8 +79,8 @@ void settle(State& state, Node& node, const Executor& executor) {
   at->placeholders = executor.placeholders;
   at->contact = state.standings[executor.name].contact;
   state.changes.touch(node.id);
-  if (executor.placeholders) return want_all(state, node);
-  forget_placeholders(state, executor.name, node.id);
+  if (!executor.placeholders) forget_placeholders(state, executor.name, node.id, false);
+  want_all(state, node);
 }
 
 void refuse(State& state, const PlaceholderMoved& event) {

@@ -6,6 +6,18 @@
 
 namespace dove::core {
 
+const NodeExecutor* find_executor(const Node& node, std::string_view name) {
+  for (const NodeExecutor& executor : node.executors) {
+    if (executor.name == name) return &executor;
+  }
+  return nullptr;
+}
+
+bool takes_jobs(const NodeExecutor& executor) {
+  return executor.state == ExecutorNodeState::kUp &&
+         executor.contact == ExecutorContact::kAnswering;
+}
+
 bool closes_node(const NodeExecutor& executor) {
   if (executor.state == ExecutorNodeState::kDrained) return true;
   return executor.placeholders && (executor.state == ExecutorNodeState::kDown ||

@@ -16,6 +16,14 @@ namespace dove::core {
 
 // The finding that a device is held by an executor and by somebody else, too.
 inline constexpr std::string_view kForeign_check = "foreign";
+// The cause of exits of tasks that an executor no longer runs and says nothing more about.
+inline constexpr std::string_view kExecutor_lost = "executor_lost";
+
+// Null: it is not on the node.
+const NodeExecutor* find_executor(const Node& node, std::string_view name);
+
+// Whether it can be given a job to run there: it is up and answers.
+bool takes_jobs(const NodeExecutor& executor);
 
 // Whether the executor keeps new work of ours from the node: it is drained there, or no placeholder
 // could be had.

@@ -34,10 +34,15 @@ Span placeholder_backoff(const Job& job) {
   return std::min(wait, kBackoff_max);
 }
 
+bool holds_for(const NodeExecutor& executor, const JobSpec& spec) {
+  return executor.placeholders || executor.name == spec.executor;
+}
+
 bool want_placeholders(State& state, const Node& node, JobId job, AttemptNumber attempt) {
   bool any = false;
+  const JobSpec& spec = *state.find_job(job)->spec;
   for (const NodeExecutor& executor : node.executors) {
-    if (!executor.placeholders) continue;
+    if (!holds_for(executor, spec)) continue;
     any = true;
     const PlaceholderKey key{job, attempt, node.id, executor.name};
     state.placeholders.try_emplace(key, Placeholder{PlaceholderStage::kWanted, state.now, "", ""});

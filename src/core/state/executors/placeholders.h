@@ -1,6 +1,7 @@
 // Placeholders: what executors are to hold for placements of ours, and how far they are.
 //
-// One for each placement on a node of an executor that wants them, from the launch (or the
+// One for each placement on a node of an executor that wants them, and of the executor that runs
+// the job in any case, from the launch (or the
 // executor's declaration) on. With the end of its placement it is released; it is forgotten once
 // the executor does not have it any more. Pure; the folds are called by apply only.
 #pragma once
@@ -31,8 +32,11 @@ constexpr Span kBackoff_max = seconds(256);
 
 // -- folds ---------------------------------------------------------------------------------------
 
-// Wants one of each executor on the node that holds any; those that exist stay as they are. Returns
-// whether the node has such an executor. REQUIRES: the attempt's placement there has not ended.
+// Whether the executor is to hold one for each placement of the job on its nodes.
+bool holds_for(const NodeExecutor& executor, const JobSpec& spec);
+
+// Wants one of each executor on the node that is to hold one; those that exist stay as they are. Returns
+// whether there is such an executor. REQUIRES: the attempt's placement there has not ended.
 bool want_placeholders(State& state, const Node& node, JobId job, AttemptNumber attempt);
 void release_placeholders(State& state, JobId job, AttemptNumber attempt, NodeId node);
 

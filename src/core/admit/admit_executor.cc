@@ -1,0 +1,148 @@
+#include "core/admit/admit_executor.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <vector>
+
+#include "core/state/linux_user.h"
+#include "text/spelling.h"
+
+namespace dove::core {
+namespace {
+
+Error wrong(const char* code, std::string message, std::string field) {
+  return Error{ErrorKind::kInvalid, code, std::move(message), std::move(field)};
+}
+
+Error conflict(const char* code, std::string message) {
+  return Error{ErrorKind::kConflict, code, std::move(message), ""};
+}
+
+Error unknown(const State& state, const std::string& name) {
+  std::vector<std::string> able;
+  for (const auto& [each, executor] : state.executors) {
+    if (executor.runs_jobs) able.push_back(each);
+  }
+  const std::string_view near = text::nearest(name, able);
+  return wrong("executor_unknown",
+               fmt::format("there is no executor \"{}\"{}: those that run jobs are {}; leave "
+                           "`executor` out to have our agents run it",
+                           name, near.empty() ? "" : fmt::format(", perhaps you mean {}", near),
+                           able.empty() ? "none" : fmt::format("{}", fmt::join(able, ", "))),
+               "executor");
+}
+
+// Devices are given whole.
+Result<void> check_request(const Executor& executor, const Request& request,
+                           const std::string& field) {
+  if (request.share_milli > 0 || request.gpu_memory_bytes > 0) {
+    return wrong("executor_no_shares",
+                 fmt::format("executor {} gives whole GPUs only: ask for `gpus`, or leave "
+                             "`executor` out",
+                             executor.name),
+                 field + (request.share_milli > 0 ? ".share_milli" : ".gpu_memory_bytes"));
+  }
+  if (request.slice.empty() && request.slices == 0) return {};
+  return wrong("executor_no_slices",
+               fmt::format("executor {} gives whole GPUs only: ask for `gpus` in place of slices, "
+                           "or leave `executor` out",
+                           executor.name),
+               field + ".slice");
+}
+
+// A script runs on one node, and nothing of ours starts steps on others there.
+Result<void> check_script(const Executor& executor, const JobSpec& spec) {
+  if (spec.launch != LaunchMode::kBatch) return {};
+  const TaskGroup& group = spec.groups.front();
+  const bool on_one = spec.groups.size() == 1 && (group.tasks == 1 || group.nodes_max == 1);
+  if (on_one) return {};
+  return wrong("executor_script_nodes",
+               fmt::format("executor {} runs a script on one node: set `nodes_max` to 1, or give "
+                           "the program as a command that each task runs",
+                           executor.name),
+               "groups[0].nodes_max");
+}
+
+bool is_live(const Job& job, const std::string& executor) {
+  return job.phase != JobPhase::kEnded && job.spec->executor == executor;
+}
+
+}  // namespace
+
+Result<void> admit_executor(const State& state, const JobSpec& spec) {
+  if (spec.executor.empty()) {
+    if (spec.foreign_job.empty()) return {};
+    return wrong("foreign_job_of_nobody", "say in `executor` where this job waits", "executor");
+  }
+  const auto found = state.executors.find(spec.executor);
+  if (found == state.executors.end()) return unknown(state, spec.executor);
+  const Executor& executor = found->second;
+  if (!spec.foreign_job.empty()) {
+    if (executor.gate) return {};
+    return conflict("executor_no_gate",
+                    fmt::format("jobs of executor {} do not wait for the ledger: an administrator "
+                                "declares it with `gate: true`",
+                                executor.name));
+  }
+  if (!executor.runs_jobs) {
+    return Error{ErrorKind::kConflict, "executor_runs_no_jobs",
+                 fmt::format("executor {} runs no jobs of ours: leave `executor` out, or have an "
+                             "administrator declare it with `runs_jobs: true`",
+                             executor.name),
+                 "executor"};
+  }
+  for (std::size_t i = 0; i < spec.groups.size(); ++i) {
+    const std::string field = fmt::format("groups[{}]", i);
+    TRY(check_request(executor, spec.groups[i].per_task, field + ".per_task"));
+    TRY(check_request(executor, spec.groups[i].per_node, field + ".per_node"));
+  }
+  TRY(check_script(executor, spec));
+  if (!linux_user_of(state, spec.user, RunAs::kSubmitter).empty()) return {};
+  return Error{ErrorKind::kDenied, "no_linux_user",
+               fmt::format("executor {0} runs jobs as their submitter's Linux user, and user {1} "
+                           "has none: leave `executor` out, or have an administrator name one "
+                           "(`linux_user` of User {1})",
+                           executor.name, spec.user),
+               "executor"};
+}
+
+Result<void> check_executor(const State& state, const Executor& executor) {
+  const bool able = executor.runs_jobs && executor.gate;
+  if (able || !state.executors.contains(executor.name)) return {};
+  for (const auto& [id, job] : state.jobs) {
+    if (!is_live(job, executor.name)) continue;
+    const bool is_foreign = !job.spec->foreign_job.empty();
+    if (is_foreign ? executor.gate : executor.runs_jobs) continue;
+    return conflict("executor_in_use",
+                    fmt::format("job {} is still to be run by executor {}: keep `{}: true` until "
+                                "such jobs have ended, or cancel them",
+                                id.value, executor.name, is_foreign ? "gate" : "runs_jobs"));
+  }
+  return {};
+}
+
+Result<void> executor_idle(const State& state, const std::string& name) {
+  for (const auto& [id, job] : state.jobs) {
+    if (!is_live(job, name)) continue;
+    return conflict("executor_in_use",
+                    fmt::format("job {} is run by executor {} or waits for it: cancel such jobs, "
+                                "or let them end",
+                                id.value, name));
+  }
+  return {};
+}
+
+Result<void> check_removal(const State& state, const Node& node) {
+  for (const JobId id : node.jobs) {
+    const JobSpec& spec = *state.find_job(id)->spec;
+    if (spec.executor.empty()) continue;
+    return conflict("node_in_use",
+                    fmt::format("executor {} runs job {} on node {}: cancel it first, or let it "
+                                "end",
+                                spec.executor, id.value, node.name));
+  }
+  return {};
+}
+
+}  // namespace dove::core

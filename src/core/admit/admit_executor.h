@@ -1,0 +1,23 @@
+// Admission of jobs that an executor is to run: whether there is one by that name that may, and what
+// it cannot give. What the server knows beside the ledger is checked there
+// (server/executors/executor_jobs.h).
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "core/state/state.h"
+
+namespace dove::core {
+
+// Success for a job that names none. REQUIRES: the spec has groups.
+Result<void> admit_executor(const State& state, const JobSpec& spec);
+
+// An executor that jobs name is declared so that it goes on running them.
+Result<void> check_executor(const State& state, const Executor& executor);
+// No job that has not ended names it.
+Result<void> executor_idle(const State& state, const std::string& name);
+// Nothing runs there that only an executor can say the end of.
+Result<void> check_removal(const State& state, const Node& node);
+
+}  // namespace dove::core

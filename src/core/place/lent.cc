@@ -1,0 +1,78 @@
+#include "core/place/lent.h"
+
+#include <algorithm>
+
+#include "core/state/executors/foreign.h"
+#include "text/hostlist.h"
+
+namespace dove::core {
+namespace {
+
+const Lendable* lendable_on(const Executor& executor, const std::string& node) {
+  for (const Lendable& one : executor.lendable) {
+    if (text::any_hostlist_holds(one.nodes, node)) return &one;
+  }
+  return nullptr;
+}
+
+struct Held {
+  std::int64_t cores = 0;
+  std::int64_t memory_bytes = 0;
+};
+
+// By the executor on the node, for others and for jobs that it runs.
+Held held_by(const Executor& executor, const Node& node, const IdMap<JobId, Job>* jobs) {
+  Held held;
+  if (const NodeExecutor* here = find_executor(node, executor.name)) {
+    for (const ForeignAllocation& one : here->foreign) {
+      held.cores += static_cast<std::int64_t>(one.cores.size());
+      held.memory_bytes += one.memory_bytes;
+    }
+  }
+  if (jobs == nullptr) return held;
+  for (const JobId id : node.jobs) {
+    const auto job = jobs->find(id);
+    if (job == jobs->end() || job->second.spec->executor != executor.name) continue;
+    for (const PlacementRecord& record : job->second.attempts.back().placements) {
+      if (record.placement->node != node.id || record.stage == PlacementStage::kEnded) continue;
+      held.cores += static_cast<std::int64_t>(record.placement->cores.size());
+      held.memory_bytes += record.placement->memory_bytes;
+    }
+  }
+  return held;
+}
+
+}  // namespace
+
+bool is_lent(const Executor& executor, const std::string& node) {
+  return executor.lendable.empty() || lendable_on(executor, node) != nullptr;
+}
+
+std::optional<FreeBooks> lent_books(const Executor& executor, const Node& node,
+                                    const IdMap<JobId, Job>* jobs, const FreeView& free) {
+  if (executor.lendable.empty()) return std::nullopt;
+  static const Lendable nothing{{}, {}, 0, 0};
+  const Lendable* lendable = lendable_on(executor, node.name);
+  if (lendable == nullptr) lendable = &nothing;
+  const Held held = held_by(executor, node, jobs);
+  FreeBooks books(free);
+  auto& milli = books.devices.free_milli;
+  for (std::size_t i = 0; i < milli.size(); ++i) {
+    const bool lent = std::binary_search(lendable->devices.begin(), lendable->devices.end(),
+                                         static_cast<std::int32_t>(i));
+    if (!lent) milli[i] = 0;
+  }
+  if (lendable->cores >= 0) {
+    const std::int64_t left = std::max<std::int64_t>(lendable->cores - held.cores, 0);
+    if (static_cast<std::int64_t>(books.cores.size()) > left) {
+      books.cores = books.cores.first(static_cast<std::size_t>(left));
+    }
+  }
+  if (lendable->memory_bytes >= 0) {
+    books.memory_bytes = std::min(
+        books.memory_bytes, std::max<std::int64_t>(lendable->memory_bytes - held.memory_bytes, 0));
+  }
+  return books;
+}
+
+}  // namespace dove::core

@@ -1,0 +1,26 @@
+// What of a node an executor is lent, for a job that it is to run there.
+//
+// Declared by administrators (Executor::lendable) as devices, cores and memory that its work holds
+// at once; the rest of the node stays with our agents. Pure.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "core/place/fit.h"
+#include "core/state/state.h"
+
+namespace dove::core {
+
+using Executors = std::map<std::string, Executor>;
+
+// Whether it is lent anything of the node: the first entry that names the node says what.
+bool is_lent(const Executor& executor, const std::string& node);
+
+// What of `free` the executor may take for one more job; none: all of it. `jobs`: those on the
+// node, which it may be running there; null: there is nobody.
+std::optional<FreeBooks> lent_books(const Executor& executor, const Node& node,
+                                    const IdMap<JobId, Job>* jobs, const FreeView& free);
+
+}  // namespace dove::core

@@ -1,0 +1,212 @@
+#include "server/executors/executor_jobs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "codec/json.h"
+#include "core/state/linux_user.h"
+#include "text/hostlist.h"
+#include "text/output_pattern.h"
+
+namespace dove::server {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char kDefault_output[] = "dove-%j.out";
+
+Error cannot(const JobSpec& spec, const char* code, const char* what, const char* field) {
+  return Error{ErrorKind::kInvalid, code,
+               fmt::format("executor {} cannot give {}: leave it out, or leave `executor` out to "
+                           "have our agents run the job",
+                           spec.executor, what),
+               field};
+}
+
+std::int64_t whole_seconds(Span span) { return (span.us + 999'999) / 1'000'000; }
+
+// What names of files may hold; but for the rank, which is the task's.
+std::string path_of(const core::Job& job, const core::WantedWork& work, const std::string& pattern,
+                    Rank rank) {
+  const std::string id = std::to_string(job.id.value);
+  return text::fill_pattern(pattern, [&](char letter) -> std::string {
+    switch (letter) {
+      case 'A':
+        return job.array ? std::to_string(job.array.value) : id;
+      case 'a':
+        return job.array ? std::to_string(job.array_index) : "4294967294";
+      case 'j':
+      case 'J':
+        return id;
+      case 'N':
+        return work.node->name;
+      case 'n':
+        return std::to_string(work.placement->node_rank);
+      case 's':
+        return "batch";
+      case 't':
+        return std::to_string(rank);
+      case 'u':
+        return text::as_file_name(job.spec->user);
+      case 'x':
+        return text::as_file_name(job.spec->name);
+      default:
+        return "";
+    }
+  });
+}
+
+// What tasks find out about their job; their own variables come before.
+Json environment_of(const core::State& state, const core::WantedWork& work, const ExecSpec& exec) {
+  const core::Job& job = *work.job;
+  const core::Attempt& attempt = job.attempts.back();
+  std::vector<std::string> nodes;
+  std::size_t tasks = 0;
+  for (const core::PlacementRecord& record : attempt.placements) {
+    nodes.push_back(state.find_node(record.placement->node)->name);
+    tasks += record.placement->tasks.size();
+  }
+  Json all{{"DOVE_JOB_ID", std::to_string(job.id.value)},
+           {"DOVE_JOB_NAME", job.spec->name},
+           {"DOVE_JOB_USER", job.spec->user},
+           {"DOVE_ATTEMPT", std::to_string(attempt.number)},
+           {"DOVE_RESTART_COUNT", std::to_string(attempt.number - 1)},
+           {"DOVE_NODE", work.node->name},
+           {"DOVE_NODELIST", text::fold_hostlist(nodes)},
+           {"DOVE_TASKS", std::to_string(tasks)}};
+  if (job.array) {
+    all["SLURM_ARRAY_JOB_ID"] = std::to_string(job.array.value);
+    all["SLURM_ARRAY_TASK_ID"] = std::to_string(job.array_index);
+  }
+  for (const auto& [name, value] : exec.environment) all[name] = value;
+  return all;
+}
+
+// Which of the placement's devices, as it lists them, are the task's; null: all of them.
+Json positions_of(const TaskGrant& task, const Placement& placement) {
+  Json positions = Json::array();
+  const std::vector<std::int32_t> all = core::devices_of(placement);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool is_its =
+        std::any_of(task.devices.begin(), task.devices.end(),
+                    [&](const DeviceGrant& grant) { return grant.device == all[i]; });
+    if (is_its) positions.push_back(i);
+  }
+  return positions.size() == all.size() ? Json() : positions;
+}
+
+Json exec_of(const core::State& state, const core::WantedWork& work, const ExecSpec& exec) {
+  const core::Job& job = *work.job;
+  const bool is_script = job.spec->launch == LaunchMode::kBatch;
+  const std::string out =
+      exec.output.stdout_path.empty() ? kDefault_output : exec.output.stdout_path;
+  Json outputs = Json::array();
+  for (const TaskGrant& task : work.placement->tasks) {
+    outputs.push_back({{"rank", task.rank},
+                       {"devices", is_script ? Json() : positions_of(task, *work.placement)},
+                       {"stdout", path_of(job, work, out, task.rank)},
+                       {"stderr", path_of(job, work, exec.output.stderr_path, task.rank)}});
+    if (is_script) break;
+  }
+  return {{"script", is_script ? exec.script : ""},
+          {"command", is_script ? exec.script_arguments : exec.command},
+          {"environment", environment_of(state, work, exec)},
+          {"workdir", exec.workdir},
+          {"stdin", path_of(job, work, exec.output.stdin_path, 0)},
+          {"outputs", std::move(outputs)},
+          {"append", exec.output.append},
+          {"umask", exec.umask}};
+}
+
+}  // namespace
+
+Result<void> check_executor_exec(const JobSpec& spec, const ExecSpec& exec) {
+  if (spec.executor.empty() || !spec.foreign_job.empty()) return {};
+  const ContainerSpec& container = exec.container;
+  if (!container.image.empty() || !container.name.empty()) {
+    return cannot(spec, "executor_no_images", "a container", "container.image");
+  }
+  if (!exec.app.name.empty()) {
+    return cannot(spec, "executor_no_sessions", "a session, whose port we do not reach there",
+                  "app");
+  }
+  for (const auto& [name, value] : exec.environment) {
+    if (!name.starts_with("SRUN_") && !name.starts_with("SALLOC_")) continue;
+    return Error{ErrorKind::kInvalid, "executor_environment",
+                 fmt::format("{} would change how executor {} starts the job: leave it out", name,
+                             spec.executor),
+                 "environment." + name};
+  }
+  return {};
+}
+
+std::vector<std::string> executor_warnings(const JobSpec& spec, const ExecSpec& exec) {
+  std::vector<std::string> warnings;
+  if (spec.executor.empty() || !spec.foreign_job.empty()) return warnings;
+  const auto no_effect = [&](const char* what) {
+    warnings.push_back(
+        fmt::format("{} has no effect where executor {} runs the job", what, spec.executor));
+  };
+  if (exec.warn_signal != 0) no_effect("the signal before the time limit");
+  if (exec.output.rotate_bytes > 0) no_effect("rotate_bytes");
+  for (const auto& [name, value] : exec.environment) {
+    if (name.starts_with("SLURM_")) no_effect(name.c_str());
+  }
+  if (exec.output.stdout_path.empty()) {
+    warnings.push_back(
+        fmt::format("its output goes to {} in its working directory: executor {} "
+                    "runs it, so `dove logs` has none",
+                    kDefault_output, spec.executor));
+  }
+  return warnings;
+}
+
+Result<void> check_reachable(const core::Job& job, const char* what) {
+  if (job.spec->executor.empty()) return {};
+  return Error{ErrorKind::kConflict, "run_by_executor",
+               fmt::format("executor {} runs job {}, so {} cannot be reached from here: use the "
+                           "executor's own commands, and the job's output files",
+                           job.spec->executor, job.id.value, what),
+               ""};
+}
+
+Json work_json(listener::Desk& desk, const core::WantedWork& work) {
+  const core::Job& job = *work.job;
+  const core::Attempt& attempt = job.attempts.back();
+  const JobSpec& spec = *job.spec;
+  Json tasks = Json::array();
+  for (const TaskGrant& task : work.placement->tasks) tasks.push_back(task.rank);
+  Json object{{"job", job.id.value},
+              {"attempt", work.attempt},
+              {"node", work.node->name},
+              {"node_rank", work.placement->node_rank},
+              {"nodes", attempt.placements.size()},
+              {"foreign_job", spec.foreign_job},
+              {"started", work.has_started},
+              {"stop", work.stops},
+              {"stop_signal", 15},
+              {"grace_s", whole_seconds(spec.kill_grace)},
+              {"tasks", std::move(tasks)},
+              {"cores", work.placement->cores.size()},
+              {"user", core::linux_user_of(desk.state(), spec.user, RunAs::kSubmitter)},
+              {"name", spec.name}};
+  const bool saves = work.stops && attempt.stop_reason == StopReason::kPreempted;
+  if (saves && spec.checkpoint_signal > 0) {
+    object["checkpoint_signal"] = spec.checkpoint_signal;
+    object["checkpoint_grace_s"] = whole_seconds(spec.checkpoint_grace);
+  }
+  if (!spec.foreign_job.empty()) return object;
+  const auto blob = desk.blobs.find(spec.exec_digest);
+  const Json parsed =
+      blob == nullptr ? Json() : Json::parse(*blob, nullptr, /*allow_exceptions=*/false);
+  const Result<ExecSpec> exec = codec::decode_exec(parsed);
+  if (!exec.ok()) return object;
+  object["stop_signal"] = exec->stop_signal;
+  if (!work.has_started && !work.stops) object["exec"] = exec_of(desk.state(), work, *exec);
+  return object;
+}
+
+}  // namespace dove::server

@@ -1,0 +1,30 @@
+// Jobs of ours that an executor runs: what of a program it can be given, and what its adapter is
+// told of their placements.
+//
+// Include only from .cc files of this part. Loop thread only.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "core/executors/sync.h"
+#include "listener/desk.h"
+#include "model/exec.h"
+#include "model/job.h"
+
+namespace dove::server {
+
+// Refuses what no executor can give: images, sessions. Success for a job that names none.
+Result<void> check_executor_exec(const JobSpec& spec, const ExecSpec& exec);
+// What has no effect there.
+std::vector<std::string> executor_warnings(const JobSpec& spec, const ExecSpec& exec);
+
+// Where our agents do not reach: success for a job that they run. `what`: "its output".
+Result<void> check_reachable(const core::Job& job, const char* what);
+
+// An entry of `works` in the answer to a sync.
+nlohmann::json work_json(listener::Desk& desk, const core::WantedWork& work);
+
+}  // namespace dove::server

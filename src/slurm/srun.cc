@@ -1,0 +1,265 @@
+#include "slurm/srun.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+namespace dove::slurm {
+namespace {
+
+// What each task does first. Its arguments: for each task of the node its rank, output, error
+// output and devices; "--"; what it is to run.
+constexpr const char kBegin[] = R"sh(
+i=$SLURM_LOCALID
+while [ "$i" -gt 0 ]; do shift 4; i=$((i - 1)); done
+rank=$1 out=$2 err=$3 take=$4
+while [ "$1" != -- ]; do shift; done
+shift
+umask "$DOVE_UMASK"
+[ -z "$out" ] || if [ "$DOVE_APPEND" = 1 ]; then exec >>"$out"; else exec >"$out"; fi || exit 1
+if [ -n "$err" ]; then
+  if [ "$DOVE_APPEND" = 1 ]; then exec 2>>"$err"; else exec 2>"$err"; fi || exit 1
+elif [ -n "$out" ]; then exec 2>&1; fi
+if [ "$take" != all ]; then
+  list= n=0 IFS=,
+  for each in $CUDA_VISIBLE_DEVICES; do
+    case ",$take," in *",$n,"*) list=${list:+$list,}$each ;; esac
+    n=$((n + 1))
+  done
+  unset IFS
+  export CUDA_VISIBLE_DEVICES="$list"
+fi
+export DOVE_RANK="$rank" SLURM_PROCID="$rank" SLURM_NTASKS="$DOVE_TASKS" SLURM_NPROCS="$DOVE_TASKS"
+if [ "$DOVE_NODES" -gt 1 ]; then
+  export SLURM_NODEID="$DOVE_NODE_RANK" SLURM_NNODES="$DOVE_NODES" SLURM_NODELIST="$DOVE_NODELIST"
+  export SLURM_JOB_NUM_NODES="$DOVE_NODES" SLURM_JOB_NODELIST="$DOVE_NODELIST"
+fi
+cd -- "$DOVE_WORKDIR" || exit 1
+)sh";
+constexpr const char kRun[] = R"sh(
+exec "$@" <"$DOVE_STDIN"
+)sh";
+// The script comes in by standard input.
+constexpr const char kScript[] = R"sh(
+file=$(mktemp "${TMPDIR:-/tmp}/dove-script.XXXXXX") && cat >"$file" && chmod 700 "$file" || exit 1
+trap : TERM INT HUP USR1 USR2 ALRM CONT
+"$file" "$@" <"$DOVE_STDIN"
+code=$?
+rm -f -- "$file"
+exit $code
+)sh";
+
+constexpr std::string_view kError = "srun: error: ";
+constexpr std::string_view kExited = "Exited with exit code ";
+constexpr std::string_view kOut_of_memory = "Out Of Memory";
+constexpr int kSignalMax = 64;
+
+bool is_script(const WantedWork& work) { return !work.program->script.empty(); }
+
+std::string workdir_of(const StepWanted& step) {
+  const std::string& given = step.work.program->workdir;
+  if (given.empty()) return step.home;
+  return given.front() == '/' ? given : step.home + "/" + given;
+}
+
+std::string absolute(const std::string& path, const std::string& workdir) {
+  return path.empty() || path.front() == '/' ? path : workdir + "/" + path;
+}
+
+// As srun is to read it: it has patterns of its own.
+std::string as_pattern(const std::string& path) {
+  std::string text;
+  for (const char c : path) {
+    text += c;
+    if (c == '%') text += '%';
+  }
+  return text;
+}
+
+// Whether all tasks write to the same files: then srun writes them.
+bool share_files(const Program& program) {
+  return std::all_of(program.tasks.begin(), program.tasks.end(), [&](const TaskFiles& task) {
+    return task.output == program.tasks.front().output && task.error == program.tasks.front().error;
+  });
+}
+
+// "0-1,3".
+bool read_list(std::string_view text, std::vector<int>& found) {
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, text.find(','));
+    int first = 0;
+    const char* const end = part.data() + part.size();
+    auto at = std::from_chars(part.data(), end, first);
+    if (at.ec != std::errc()) return false;
+    int last = first;
+    if (at.ptr != end) {
+      if (*at.ptr != '-') return false;
+      at = std::from_chars(at.ptr + 1, end, last);
+      if (at.ec != std::errc() || at.ptr != end || last - first > 100'000) return false;
+    }
+    for (int i = first; i <= last; ++i) found.push_back(i);
+    text.remove_prefix(std::min(part.size() + 1, text.size()));
+  }
+  return !found.empty();
+}
+
+// How a task ended, as srun says it: "Exited with exit code 3", "Killed", "Terminated (core
+// dumped)".
+std::optional<TaskEnd> read_end(std::string_view text) {
+  TaskEnd end;
+  if (text.starts_with(kExited)) {
+    text.remove_prefix(kExited.size());
+    const auto at = std::from_chars(text.data(), text.data() + text.size(), end.exit_code);
+    return at.ec == std::errc() ? std::optional(end) : std::nullopt;
+  }
+  if (text.starts_with(kOut_of_memory)) {
+    end.signal = 9;
+    end.cause = "out_of_memory";
+    return end;
+  }
+  text = text.substr(0, text.find(" (core dumped)"));
+  for (int signal = 1; signal <= kSignalMax; ++signal) {
+    const char* name = ::sigdescr_np(signal);
+    if (name == nullptr || text != name) continue;
+    end.signal = signal;
+    return end;
+  }
+  return std::nullopt;
+}
+
+// "srun: error: n1: tasks 0-1: Exited with exit code 1".
+void read_line(std::string_view line, const std::vector<int>& ranks, std::vector<TaskEnd>& ends) {
+  if (!line.starts_with(kError)) return;
+  const std::size_t task = line.find(": task");
+  if (task == std::string_view::npos) return;
+  line.remove_prefix(task + std::string_view(": task").size());
+  if (line.starts_with('s')) line.remove_prefix(1);
+  if (!line.starts_with(' ')) return;
+  line.remove_prefix(1);
+  const std::size_t colon = line.find(": ");
+  if (colon == std::string_view::npos) return;
+  std::vector<int> tasks;
+  if (!read_list(line.substr(0, colon), tasks)) return;
+  const std::optional<TaskEnd> end = read_end(line.substr(colon + 2));
+  if (!end) return;
+  for (const int at : tasks) {
+    if (at < 0 || at >= static_cast<int>(ranks.size())) continue;
+    ends.push_back(*end);
+    ends.back().rank = ranks[static_cast<std::size_t>(at)];
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> srun_command(const StepWanted& step) {
+  const WantedWork& work = step.work;
+  const Program& program = *work.program;
+  const std::string workdir = workdir_of(step);
+  const int tasks = is_script(work) ? 1 : std::max<int>(static_cast<int>(work.ranks.size()), 1);
+  const int cpus = std::max(std::max(work.cores, 1) * step.threads_per_core / tasks, 1);
+  std::vector<std::string> words = {"srun",
+                                    fmt::format("--jobid={}", step.slurm_job),
+                                    "--overlap",
+                                    "--nodes=1",
+                                    fmt::format("--ntasks={}", tasks),
+                                    fmt::format("--cpus-per-task={}", cpus),
+                                    "--mem=0",
+                                    "--wait=0",
+                                    "--kill-on-bad-exit=0",
+                                    "--propagate=NONE",
+                                    "--export=ALL",
+                                    "--chdir=/",
+                                    "--job-name=" + (work.name.empty() ? "job" : work.name)};
+  const bool shared = !program.tasks.empty() && share_files(program);
+  if (shared) {
+    const TaskFiles& files = program.tasks.front();
+    const bool append = program.append || work.node_rank > 0;
+    words.push_back("--output=" + as_pattern(absolute(files.output, workdir)));
+    if (!files.error.empty()) {
+      words.push_back("--error=" + as_pattern(absolute(files.error, workdir)));
+    }
+    words.push_back(append ? "--open-mode=append" : "--open-mode=truncate");
+  } else {
+    words.push_back("--output=none");
+  }
+  words.insert(
+      words.end(),
+      {"/bin/sh", "-c", std::string(kBegin) + (is_script(work) ? kScript : kRun), "dove-task"});
+  for (const TaskFiles& task : program.tasks) {
+    words.push_back(std::to_string(task.rank));
+    words.push_back(shared ? "" : absolute(task.output, workdir));
+    words.push_back(shared ? "" : absolute(task.error, workdir));
+    words.push_back(task.devices ? fmt::format("{}", fmt::join(*task.devices, ",")) : "all");
+  }
+  words.emplace_back("--");
+  words.insert(words.end(), program.command.begin(), program.command.end());
+  return words;
+}
+
+std::vector<std::string> srun_environment(const StepWanted& step, const std::string& slurm_conf) {
+  const WantedWork& work = step.work;
+  const Program& program = *work.program;
+  std::map<std::string, std::string> all{{"PATH", "/usr/local/bin:/usr/bin:/bin"},
+                                         {"LANG", "C.UTF-8"}};
+  for (const auto& [name, value] : program.environment) {
+    const bool is_slurms = name.starts_with("SLURM_") && !name.starts_with("SLURM_ARRAY_");
+    if (!is_slurms && !name.starts_with("SRUN_") && !name.starts_with("SALLOC_")) all[name] = value;
+  }
+  const std::string workdir = workdir_of(step);
+  all["HOME"] = step.home;
+  all["USER"] = all["LOGNAME"] = work.user;
+  all["PWD"] = all["DOVE_WORKDIR"] = workdir;
+  all["DOVE_STDIN"] = program.input.empty() ? "/dev/null" : absolute(program.input, workdir);
+  all["DOVE_UMASK"] = program.umask;
+  all["DOVE_APPEND"] = program.append ? "1" : "0";
+  all["DOVE_NODES"] = std::to_string(work.nodes);
+  all["DOVE_NODE_RANK"] = std::to_string(work.node_rank);
+  all["DOVE_BACKEND"] = "slurm";
+  if (!slurm_conf.empty()) all["SLURM_CONF"] = slurm_conf;
+  std::vector<std::string> entries;
+  for (const auto& [name, value] : all) entries.push_back(name + "=" + value);
+  return entries;
+}
+
+std::vector<TaskEnd> ends_said(std::string_view said, const std::vector<int>& ranks) {
+  std::vector<TaskEnd> ends;
+  while (!said.empty()) {
+    const std::size_t end = said.find('\n');
+    if (end == std::string_view::npos) break;  // a line that is still being written
+    read_line(said.substr(0, end), ranks, ends);
+    said.remove_prefix(end + 1);
+  }
+  std::stable_sort(ends.begin(), ends.end(),
+                   [](const TaskEnd& a, const TaskEnd& b) { return a.rank < b.rank; });
+  const auto same = [](const TaskEnd& a, const TaskEnd& b) { return a.rank == b.rank; };
+  ends.erase(std::unique(ends.begin(), ends.end(), same), ends.end());
+  return ends;
+}
+
+std::vector<TaskEnd> ends_of(std::string_view said, int code, const std::vector<int>& ranks) {
+  std::vector<TaskEnd> ends = ends_said(said, ranks);
+  if (code != 0 && ends.empty()) return {};
+  // Of those that ended well nothing is said.
+  for (const int rank : ranks) {
+    const bool known = std::any_of(ends.begin(), ends.end(),
+                                   [rank](const TaskEnd& end) { return end.rank == rank; });
+    if (!known) ends.push_back({rank, 0, 0, ""});
+  }
+  std::sort(ends.begin(), ends.end(),
+            [](const TaskEnd& a, const TaskEnd& b) { return a.rank < b.rank; });
+  return ends;
+}
+
+std::string why_not_begun(std::string_view said, int code) {
+  while (!said.empty() && said.back() == '\n') said.remove_suffix(1);
+  const std::size_t last = said.rfind('\n');
+  const std::string_view line = last == std::string_view::npos ? said : said.substr(last + 1);
+  if (line.empty()) return fmt::format("srun exits with {} and says nothing", code);
+  return std::string(line.substr(0, 200));
+}
+
+}  // namespace dove::slurm

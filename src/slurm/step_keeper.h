@@ -1,0 +1,31 @@
+// The process beside a srun: it outlives the adapter, and writes down how the srun ended.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "files/descriptor.h"
+
+namespace dove::slurm {
+
+struct Kept {
+  std::string directory;  // of the step: `said` and `end` are written there
+  std::vector<std::string> words;
+  std::vector<std::string> environment;
+  std::string input;  // srun's standard input, at most kScriptMax
+  std::string user;   // whose process srun is
+  uid_t uid = 0;
+  gid_t gid = 0;
+  int lock = -1;  // is open and locked as long as the keeper lives
+};
+
+inline constexpr std::size_t kScriptMax = 8 << 20;
+
+// Returns once srun is being started. REQUIRES: this process has one thread. Errors: kInternal
+// cannot_start.
+Result<void> keep_step(const Kept& kept);
+
+}  // namespace dove::slurm

@@ -1,0 +1,64 @@
+// Steps: the sruns of placements, which go on when the adapter ends and are found by the next one.
+//
+// StepDirectory keeps one directory for each, with a process beside the srun that outlives the
+// adapter and writes down how it ended. What is kept there is the administrator's alone. Calls
+// block for a few seconds at most. One thread.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "files/descriptor.h"
+#include "slurm/command_run.h"
+#include "slurm/srun.h"
+
+namespace dove::slurm {
+
+struct StepSeen {
+  enum class State { kRunning, kEnded, kLost };  // kLost: nobody saw how it ended
+  PlaceholderKey key;
+  State state = State::kRunning;
+  std::int64_t slurm_job = 0;
+  int code = 0;                   // kEnded: srun's
+  std::string said;               // srun's standard error, its first part
+  std::int64_t stop_since_s = 0;  // since 1970 UTC: when it was first signalled to stop; 0: never
+  int signals = 0;                // of those that were sent to stop it
+};
+
+class Steps {
+ public:
+  virtual ~Steps() = default;
+  // All that were begun, here or by a former adapter, and are not forgotten.
+  virtual Result<std::vector<StepSeen>> all() = 0;
+  // REQUIRES: there is none of this key. Errors: kInvalid, kDenied: it will not do; others: not
+  // now.
+  virtual Result<void> begin(const StepWanted& step) = 0;
+  // Sends it a signal, and keeps that it was the `number`th, from `at_s` on.
+  virtual Result<void> signal(const StepSeen& step, int signal, int number, std::int64_t at_s) = 0;
+  // REQUIRES: it does not run.
+  virtual void forget(const PlaceholderKey& key) = 0;
+};
+
+class StepDirectory : public Steps {
+ public:
+  using Run = std::function<Result<CommandEnd>(const CommandWanted& wanted)>;
+  // `path` is made when it is needed. `run`: how scancel is run, for tests; else run_command().
+  explicit StepDirectory(std::string path, Run run = {});
+
+  Result<std::vector<StepSeen>> all() override;
+  Result<void> begin(const StepWanted& step) override;
+  Result<void> signal(const StepSeen& step, int signal, int number, std::int64_t at_s) override;
+  void forget(const PlaceholderKey& key) override;
+
+ private:
+  std::string path_;
+  Run run_;
+};
+
+// "17.2.gpu-001", and back.
+std::string step_name(const PlaceholderKey& key);
+std::optional<PlaceholderKey> read_step_name(const std::string& name);
+
+}  // namespace dove::slurm

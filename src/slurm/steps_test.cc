@@ -1,0 +1,147 @@
+#include "slurm/steps.h"
+
+#include <gtest/gtest.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <thread>
+
+namespace dove::slurm {
+namespace {
+
+using std::chrono::steady_clock;
+
+// A "srun" that is a script in a directory of our own, which comes first in PATH.
+class StepsTest : public testing::Test {
+ protected:
+  StepsTest() {
+    ::chmod(folder.c_str(), 0755);
+    ::setenv("PATH", (folder + ":" + path).c_str(), 1);
+  }
+  ~StepsTest() override {
+    ::setenv("PATH", path.c_str(), 1);
+    std::filesystem::remove_all(folder);
+  }
+  void srun(const std::string& script) const {
+    std::ofstream(folder + "/srun") << "#!/bin/sh\n" << script;
+    ::chmod((folder + "/srun").c_str(), 0755);
+  }
+  // Somebody who is not root, whom this process may become.
+  static std::string somebody() {
+    if (::geteuid() == 0) return "nobody";
+    return ::getpwuid(::geteuid())->pw_name;
+  }
+  StepWanted step(const std::string& user = somebody()) const {
+    StepWanted step;
+    step.slurm_job = 12;
+    step.work.key = key;
+    step.work.user = user;
+    step.work.ranks = {0};
+    step.work.program.emplace().script = "the script";
+    return step;
+  }
+  StepSeen seen() {
+    const auto all = steps.all();
+    EXPECT_TRUE(all.ok() && all->size() == 1);
+    return all.ok() && !all->empty() ? (*all)[0] : StepSeen{};
+  }
+  bool until(const std::function<bool()>& holds) const {
+    const auto end = steady_clock::now() + std::chrono::seconds(20);
+    while (!holds()) {
+      if (steady_clock::now() > end) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  }
+  static std::string new_folder() {
+    char name[] = "/tmp/dove-steps.XXXXXX";
+    return ::mkdtemp(name);
+  }
+  static std::string text_of(const std::string& file) {
+    std::ifstream in(file);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  const PlaceholderKey key{17, 2, "gpu-1.lab"};
+  const std::string folder = new_folder();
+  const std::string path = std::getenv("PATH");
+  std::vector<std::vector<std::string>> commands;
+  StepDirectory steps{folder + "/state/dove", [this](const CommandWanted& wanted) {
+                        commands.push_back(wanted.words);
+                        return Result<CommandEnd>(CommandEnd{});
+                      }};
+};
+
+TEST_F(StepsTest, NamesAreReadBack) {
+  EXPECT_EQ(step_name(key), "17.2.gpu-1.lab");
+  EXPECT_EQ(read_step_name("17.2.gpu-1.lab"), key);
+  for (const char* other : {"new.17.2.n1", "17.2.", "17.n1", "017.2.n1", ".."}) {
+    EXPECT_FALSE(read_step_name(other).has_value()) << other;
+  }
+}
+
+TEST_F(StepsTest, WithoutADirectoryThereAreNone) {
+  const auto all = steps.all();
+  ASSERT_TRUE(all.ok());
+  EXPECT_TRUE(all->empty());
+}
+
+TEST_F(StepsTest, ItEndsWithTheCodeOfSrunAndIsForgotten) {
+  srun("cat; id -un >&2; echo 'srun: error: n1: task 0: Killed' >&2; exit 5\n");
+  ASSERT_TRUE(steps.begin(step()).ok());
+  ASSERT_TRUE(until([&] { return seen().state == StepSeen::State::kEnded; }));
+  EXPECT_EQ(seen().code, 5);
+  EXPECT_EQ(seen().slurm_job, 12);
+  EXPECT_EQ(seen().said, somebody() + "\nsrun: error: n1: task 0: Killed\n");
+  struct stat info {};
+  ASSERT_EQ(::stat((folder + "/state/dove").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777U, 0700U);
+  steps.forget(key);
+  EXPECT_TRUE(steps.all()->empty());
+}
+
+TEST_F(StepsTest, AnotherAdapterFindsItRunning) {
+  const std::string gate = folder + "/gate";
+  srun("while [ ! -e " + gate + " ]; do sleep 0.02; done; exit 0\n");
+  ASSERT_TRUE(steps.begin(step()).ok());
+  EXPECT_EQ(seen().state, StepSeen::State::kRunning);
+  StepDirectory next(folder + "/state/dove");
+  ASSERT_EQ(next.all()->size(), 1u);
+  EXPECT_EQ((*next.all())[0].state, StepSeen::State::kRunning);
+  std::ofstream(gate) << "open";
+  EXPECT_TRUE(until([&] { return (*next.all())[0].state == StepSeen::State::kEnded; }));
+}
+
+TEST_F(StepsTest, WithoutAKeeperItIsLost) {
+  std::filesystem::create_directories(folder + "/state/dove/" + step_name(key));
+  std::ofstream(folder + "/state/dove/" + step_name(key) + "/lock") << "";
+  EXPECT_EQ(seen().state, StepSeen::State::kLost);
+}
+
+TEST_F(StepsTest, NobodyElseAndNotRoot) {
+  EXPECT_EQ(steps.begin(step("no-such-user")).error().code, "no_linux_user");
+  EXPECT_EQ(steps.begin(step("root")).error().code, "root_runs_nothing");
+  EXPECT_TRUE(steps.all()->empty());
+}
+
+TEST_F(StepsTest, SignalsAreCountedFromTheFirst) {
+  const std::string gate = folder + "/gate";
+  srun("while [ ! -e " + gate + " ]; do sleep 0.02; done\n");
+  ASSERT_TRUE(steps.begin(step()).ok());
+  ASSERT_TRUE(steps.signal(seen(), 15, 1, 1000).ok());
+  ASSERT_TRUE(steps.signal(seen(), 9, 2, 1010).ok());
+  EXPECT_EQ(seen().stop_since_s, 1000);
+  EXPECT_EQ(seen().signals, 2);
+  EXPECT_EQ(commands[0], (std::vector<std::string>{"scancel", "--signal=15", "12"}));
+  std::ofstream(gate) << "open";
+  EXPECT_TRUE(until([&] { return seen().state == StepSeen::State::kEnded; }));
+}
+
+}  // namespace
+}  // namespace dove::slurm

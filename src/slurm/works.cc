@@ -1,0 +1,134 @@
+#include "slurm/works.h"
+
+#include <algorithm>
+#include <csignal>
+#include <set>
+
+namespace dove::slurm {
+namespace {
+
+// The same again when it has not helped: the node may be the trouble.
+constexpr std::int64_t kKillAgain_s = 30;
+
+struct Due {
+  int signal = 0;
+  std::int64_t after_s = 0;  // since the first signal
+};
+
+// The signals that stop it, one after the other.
+std::vector<Due> signals_of(const WantedWork& work) {
+  std::vector<Due> all;
+  std::int64_t after_s = 0;
+  if (work.checkpoint_signal > 0) {
+    all.push_back({work.checkpoint_signal, 0});
+    after_s = work.checkpoint_grace_s;
+  }
+  all.push_back({work.stop_signal, after_s});
+  after_s += work.grace_s;
+  all.push_back({SIGKILL, after_s});
+  return all;
+}
+
+std::vector<TaskEnd> all_lost(const WantedWork& work) {
+  std::vector<TaskEnd> ends;
+  for (const int rank : work.ranks) ends.push_back({rank, 0, SIGKILL, "executor_lost"});
+  return ends;
+}
+
+class Planner {
+ public:
+  Planner(const std::map<PlaceholderKey, std::int64_t>& held,
+          const std::map<PlaceholderKey, std::string>& refused, std::int64_t now_s, WorkPlan& plan)
+      : held_(held), refused_(refused), now_s_(now_s), plan_(plan) {}
+
+  void meet(const WantedWork& work, const StepSeen* step) {
+    if (step == nullptr) return not_begun(work);
+    switch (step->state) {
+      case StepSeen::State::kRunning:
+        report(work, false, ends_said(step->said, work.ranks));
+        if (work.stop) stop(work, *step);
+        return;
+      case StepSeen::State::kEnded:
+        return ended(work, *step);
+      case StepSeen::State::kLost:
+        return lost(work);
+    }
+  }
+
+ private:
+  void report(const WantedWork& work, bool has_ended, std::vector<TaskEnd> exits,
+              std::string why = "") {
+    plan_.reports.push_back({work.key, has_ended, std::move(exits), std::move(why)});
+  }
+
+  void not_begun(const WantedWork& work) {
+    if (work.started) return lost(work);
+    if (work.stop) return report(work, true, {});
+    const auto refused = refused_.find(work.key);
+    if (refused != refused_.end()) return report(work, true, {}, refused->second);
+    if (!work.program) return report(work, true, {}, "what it is to run is not known any more");
+    if (held_.contains(work.key)) plan_.begin.push_back(&work);
+  }
+
+  void ended(const WantedWork& work, const StepSeen& step) {
+    std::vector<TaskEnd> ends = ends_of(step.said, step.code, work.ranks);
+    if (!ends.empty()) return report(work, true, std::move(ends));
+    if (work.stop) return report(work, true, {});
+    if (work.started) return report(work, true, all_lost(work));
+    report(work, true, {}, why_not_begun(step.said, step.code));
+  }
+
+  // What runs in its allocation ends with it; only then it is said to have ended.
+  void lost(const WantedWork& work) {
+    const auto held = held_.find(work.key);
+    if (held != held_.end()) {
+      plan_.release.push_back(held->second);
+      return;
+    }
+    report(work, true, all_lost(work));
+  }
+
+  void stop(const WantedWork& work, const StepSeen& step) {
+    const std::vector<Due> all = signals_of(work);
+    const std::int64_t since_s = step.stop_since_s > 0 ? step.stop_since_s : now_s_;
+    const auto sent = static_cast<std::size_t>(step.signals);
+    if (sent < all.size()) {
+      if (now_s_ - since_s < all[sent].after_s) return;
+      plan_.signals.push_back({step, all[sent].signal, step.signals + 1});
+      return;
+    }
+    if (now_s_ - since_s >= all.back().after_s + kKillAgain_s) {
+      plan_.release.push_back(step.slurm_job);
+    }
+  }
+
+  const std::map<PlaceholderKey, std::int64_t>& held_;
+  const std::map<PlaceholderKey, std::string>& refused_;
+  const std::int64_t now_s_;
+  WorkPlan& plan_;
+};
+
+}  // namespace
+
+WorkPlan plan_works(const std::vector<WantedWork>& wanted, const std::vector<StepSeen>& steps,
+                    const std::map<PlaceholderKey, std::int64_t>& held,
+                    const std::map<PlaceholderKey, std::string>& refused, std::int64_t now_s) {
+  WorkPlan plan;
+  std::map<PlaceholderKey, const StepSeen*> by_key;
+  for (const StepSeen& step : steps) by_key[step.key] = &step;
+  Planner planner(held, refused, now_s, plan);
+  std::set<PlaceholderKey> named;
+  for (const WantedWork& work : wanted) {
+    if (!work.foreign_job.empty() || !named.insert(work.key).second) continue;
+    const auto step = by_key.find(work.key);
+    planner.meet(work, step == by_key.end() ? nullptr : step->second);
+  }
+  for (const StepSeen& step : steps) {
+    if (named.contains(step.key)) continue;
+    // One that runs ends with its placeholder, which is not wanted either.
+    if (step.state != StepSeen::State::kRunning) plan.forget.push_back(step.key);
+  }
+  return plan;
+}
+
+}  // namespace dove::slurm

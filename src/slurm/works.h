@@ -1,0 +1,38 @@
+// What to begin, signal and give up of the placements that Slurm runs for us, and what to tell of
+// them.
+//
+// Pure and level-triggered, as plan(): it is computed anew each time, from what is wanted, which
+// sruns there are, and which allocations Slurm has.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "slurm/steps.h"
+#include "slurm/work.h"
+
+namespace dove::slurm {
+
+struct StepSignal {
+  StepSeen step;
+  int signal = 0;
+  int number = 0;  // the first is 1
+};
+
+struct WorkPlan {
+  std::vector<const WantedWork*> begin;  // each has a placeholder
+  std::vector<StepSignal> signals;
+  std::vector<std::int64_t> release;  // allocations in which nobody watches what runs
+  std::vector<PlaceholderKey> forget;
+  std::vector<WorkReport> reports;
+};
+
+// `held`: the Slurm jobs of placeholders that hold what they are to. `refused`: why what could not
+// be begun was not. Points into `wanted`, of which those of foreign jobs are passed over.
+WorkPlan plan_works(const std::vector<WantedWork>& wanted, const std::vector<StepSeen>& steps,
+                    const std::map<PlaceholderKey, std::int64_t>& held,
+                    const std::map<PlaceholderKey, std::string>& refused, std::int64_t now_s);
+
+}  // namespace dove::slurm

@@ -1,0 +1,17 @@
+// Placements that Slurm runs, in what the adapter and the controller say to each other.
+//
+// Include only from .cc files of this part.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "codec/json_fields.h"
+#include "slurm/work.h"
+
+namespace dove::slurm {
+
+nlohmann::json works_json(const std::vector<WorkReport>& works);
+void read_work(codec::JsonFields& fields, WantedWork& work);
+
+}  // namespace dove::slurm

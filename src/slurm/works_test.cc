@@ -1,0 +1,137 @@
+#include "slurm/works.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+namespace dove::slurm {
+namespace {
+
+const PlaceholderKey kKey{17, 1, "n1"};
+
+class WorksTest : public testing::Test {
+ protected:
+  WorksTest() {
+    WantedWork& work = wanted.emplace_back();
+    work.key = kKey;
+    work.ranks = {0, 1};
+    work.grace_s = 10;
+    work.program.emplace().command = {"true"};
+    held[kKey] = 12;
+  }
+  StepSeen& step(StepSeen::State state) {
+    steps = {StepSeen{}};
+    steps[0].key = kKey;
+    steps[0].state = state;
+    steps[0].slurm_job = 12;
+    return steps[0];
+  }
+  WorkPlan plan() const { return plan_works(wanted, steps, held, refused, now_s); }
+  // The signals that are sent from now on, as seconds and numbers, until `until_s`.
+  std::vector<std::pair<std::int64_t, int>> signals(std::int64_t until_s) {
+    std::vector<std::pair<std::int64_t, int>> sent;
+    for (; now_s <= until_s; ++now_s) {
+      for (const StepSignal& one : plan().signals) {
+        sent.emplace_back(now_s, one.signal);
+        if (steps[0].stop_since_s == 0) steps[0].stop_since_s = now_s;
+        steps[0].signals = one.number;
+      }
+    }
+    return sent;
+  }
+
+  std::vector<WantedWork> wanted;
+  std::vector<StepSeen> steps;
+  std::map<PlaceholderKey, std::int64_t> held;
+  std::map<PlaceholderKey, std::string> refused;
+  std::int64_t now_s = 1000;
+};
+
+TEST_F(WorksTest, ItBeginsInItsPlaceholderOnly) {
+  EXPECT_EQ(plan().begin.size(), 1u);
+  held.clear();
+  EXPECT_TRUE(plan().begin.empty());
+  EXPECT_TRUE(plan().reports.empty()) << "the ledger hears that the placeholder is gone";
+}
+
+TEST_F(WorksTest, JobsOfSlurmsUsersAreNotBegun) {
+  wanted[0].foreign_job = "77";
+  EXPECT_TRUE(plan().begin.empty());
+  EXPECT_TRUE(plan().reports.empty());
+}
+
+TEST_F(WorksTest, WhatRunsIsToldAndNotBegunAgain) {
+  step(StepSeen::State::kRunning).said = "srun: error: n1: task 1: Exited with exit code 2\n";
+  const WorkPlan now = plan();
+  EXPECT_TRUE(now.begin.empty());
+  ASSERT_EQ(now.reports.size(), 1u);
+  EXPECT_FALSE(now.reports[0].has_ended);
+  EXPECT_EQ(now.reports[0].exits, (std::vector<TaskEnd>{{1, 2, 0, ""}}));
+}
+
+TEST_F(WorksTest, AnEndIsToldUntilNobodyWantsIt) {
+  step(StepSeen::State::kEnded);
+  ASSERT_EQ(plan().reports.size(), 1u);
+  EXPECT_TRUE(plan().reports[0].has_ended);
+  EXPECT_EQ(plan().reports[0].exits.size(), 2u);
+  EXPECT_TRUE(plan().forget.empty());
+  wanted.clear();
+  EXPECT_EQ(plan().forget.size(), 1u);
+}
+
+TEST_F(WorksTest, WhatCouldNotBeginSaysWhy) {
+  StepSeen& ended = step(StepSeen::State::kEnded);
+  ended.code = 1;
+  ended.said = "srun: error: Unable to create step for job 12: Invalid user\n";
+  EXPECT_TRUE(plan().reports[0].exits.empty());
+  EXPECT_NE(plan().reports[0].why.find("Invalid user"), std::string::npos);
+  steps.clear();
+  refused[kKey] = "there is no Linux user";
+  EXPECT_TRUE(plan().begin.empty());
+  EXPECT_EQ(plan().reports[0].why, "there is no Linux user");
+}
+
+TEST_F(WorksTest, OneThatNobodyWatchedEndsWithItsAllocation) {
+  step(StepSeen::State::kLost);
+  EXPECT_EQ(plan().release, std::vector<std::int64_t>{12});
+  EXPECT_TRUE(plan().reports.empty()) << "it may still run";
+  held.clear();
+  ASSERT_EQ(plan().reports.size(), 1u);
+  EXPECT_EQ(plan().reports[0].exits[0].cause, "executor_lost");
+  // The same where the ledger knows that it runs, and we know nothing.
+  steps.clear();
+  wanted[0].started = true;
+  EXPECT_TRUE(plan().begin.empty());
+  EXPECT_TRUE(plan().reports[0].has_ended);
+}
+
+TEST_F(WorksTest, ItIsStoppedWithItsGrace) {
+  step(StepSeen::State::kRunning);
+  wanted[0].stop = true;
+  EXPECT_EQ(signals(1030),
+            (std::vector<std::pair<std::int64_t, int>>{{1000, 15}, {1010, SIGKILL}}));
+  EXPECT_TRUE(plan().release.empty());
+  now_s = 1040;
+  EXPECT_EQ(plan().release, std::vector<std::int64_t>{12}) << "the kill did not help";
+}
+
+TEST_F(WorksTest, ACheckpointComesFirst) {
+  step(StepSeen::State::kRunning);
+  wanted[0].stop = true;
+  wanted[0].checkpoint_signal = SIGUSR1;
+  wanted[0].checkpoint_grace_s = 5;
+  wanted[0].stop_signal = SIGINT;
+  EXPECT_EQ(signals(1030), (std::vector<std::pair<std::int64_t, int>>{
+                               {1000, SIGUSR1}, {1005, SIGINT}, {1015, SIGKILL}}));
+}
+
+TEST_F(WorksTest, OneThatIsStoppedBeforeItBeganHasEnded) {
+  wanted[0].stop = true;
+  EXPECT_TRUE(plan().begin.empty());
+  ASSERT_EQ(plan().reports.size(), 1u);
+  EXPECT_TRUE(plan().reports[0].has_ended);
+  EXPECT_TRUE(plan().reports[0].exits.empty());
+}
+
+}  // namespace
+}  // namespace dove::slurm

@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""Jobs of ours that a real Slurm runs: on the devices that the ledger chose, as their submitters, with their exit
+codes, through kills of the adapter and of the controller.
+
+Skips where Slurm (tools/setup peers, as root) is missing.
+"""
+import json
+import os
+import pwd
+import re
+import signal
+import subprocess
+
+import shared_nodes
+from shared_nodes import DOVE, SharedNodes, SlurmLab, main, until
+from slurm_lab import accounting_available
+
+PEOPLE = ["dovetest1", "dovetest2", "dovetest3"]
+OBJECTS = """\
+kind: Executor
+name: slurm
+service_account: slurm-1
+nodes: ["n[0-1]"]
+runs_jobs: true
+---
+kind: User
+name: robot
+service_of: infrastructure
+"""
+
+
+class Backend(SharedNodes):
+    @classmethod
+    def setUpClass(cls):
+        for name in PEOPLE:
+            subprocess.run(["useradd", "-M", "-N", "-s", "/bin/sh", "-d", "/tmp", name], check=True)
+            cls.addClassCleanup(subprocess.run, ["userdel", name], check=True)
+        shared_nodes.SlurmLab = lambda **options: SlurmLab(**options, accounting=bool(accounting_available()))
+        try:
+            super().setUpClass()
+        finally:
+            shared_nodes.SlurmLab = SlurmLab
+        if cls.lab.accounting:
+            for name in PEOPLE:
+                cls.lab.run(["sacctmgr", "-i", "add", "user", name, "Account=default", "Cluster=bench"])
+        cls.cluster.run("apply", "-f", "-", input=OBJECTS)
+        cls.homes = {}
+        for name in PEOPLE:
+            home = cls.homes[name] = f"{cls.lab.folder}/home-{name}"
+            os.makedirs(home)
+            os.chown(home, pwd.getpwnam(name).pw_uid, -1)
+
+    @classmethod
+    def start_adapter(cls):
+        ca = cls.cluster.ca_file()
+        with open(f"{cls.lab.folder}/log/adapter", "ab") as log:
+            cls.adapter = subprocess.Popen(
+                [DOVE, "slurm", "--url", cls.cluster.url, "--key-file", cls.key, "--state-dir",
+                 cls.lab.folder + "/steps", *(["--ca-file", ca] if ca else [])],
+                env=cls.lab.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def clear(self):
+        super().clear()
+        for name in PEOPLE:
+            self.lab.run(["scancel", "-u", name])
+        self.lab.until("squeue -h", lambda out: not out.strip())
+
+    def run_there(self, *command, user=PEOPLE[0], **more):
+        body = {"name": "there", "executor": "slurm", "command": list(command), "cores": 1, "memory": "100Mi",
+                "workdir": self.homes[user], "stdout_path": "%j.out", "time_limit": "10m", **more}
+        return self.cluster.submit(body, **{"X-Dove-User": user})
+
+    def sh(self, script, **more):
+        return self.run_there("/bin/sh", "-c", script, **more)
+
+    def output(self, job, user=PEOPLE[0], name=None):
+        path = f"{self.homes[user]}/{name or f'{job}.out'}"
+        with open(path) as file:
+            return path, file.read()
+
+    def written(self, job, text, user=PEOPLE[0]):
+        until(lambda: os.path.exists(f"{self.homes[user]}/{job}.out") and text in self.output(job, user)[1], 30,
+              f"job {job} to write {text}")
+
+    def ended(self, job, state="completed"):
+        found = self.cluster.wait(job, 60)
+        self.assertEqual(found["state"], state, found)
+        until(lambda: self.placeholder(job) is None, 20, "its allocation to go")
+        return found
+
+    def test_two_tasks_on_two_nodes_on_the_devices_that_were_chosen(self):
+        theirs = self.sbatch("--gres=gpu:1", "-w", "n0")  # Slurm gives it index 0
+        self.running(theirs)
+        self.known(theirs, "n0")
+        script = "echo $DOVE_RANK of $SLURM_NTASKS on $SLURMD_NODENAME gpus $CUDA_VISIBLE_DEVICES; sleep 1"
+        job = self.sh(script, tasks=2, nodes=2, gpus=1, stdout_path="rank-%t.out")
+        devices = self.started(job)
+        self.assertEqual(len(devices), 2)
+        self.assertNotIn(("n0", 0), devices)
+        held = {(node, i) for name, all_of_it in self.held_in_slurm().items() if name.startswith(f"dove-{job}.")
+                for node, i in all_of_it}
+        self.assertEqual(held, devices)
+        self.ended(job)
+        placements = self.cluster.job(job)["attempts"][-1]["placements"]
+        for rank, node in enumerate(one["node_name"] for one in placements):
+            index = next(i for name, i in devices if name == node)
+            self.assertEqual(self.output(job, name=f"rank-{rank}.out")[1],
+                             f"{rank} of 2 on {node} gpus {index}\n")
+
+    def test_exit_codes_and_output_that_is_its_users(self):
+        job = self.sh("id -un; pwd; echo wrong >&2; echo \"$A\"; exit 3", environment={"A": "x  y; $(false)"})
+        found = self.ended(job, "failed")
+        self.assertEqual(found["exit_code"], 3)
+        path, text = self.output(job)
+        self.assertEqual(text, f"{PEOPLE[0]}\n{self.homes[PEOPLE[0]]}\nwrong\nx  y; $(false)\n")
+        self.assertEqual(os.stat(path).st_uid, pwd.getpwnam(PEOPLE[0]).pw_uid)
+        killed = self.ended(self.sh("kill -9 $$"), "failed")
+        self.assertEqual(killed["attempts"][-1]["exits"][0]["signal"], 9)
+
+    def test_a_script_and_its_arguments(self):
+        body = {"name": "batch", "executor": "slurm", "script": "#!/bin/bash\necho \"$1\" $0 | grep -c two; exit 4\n",
+                "script_arguments": ["one two"], "cores": 2, "memory": "100Mi", "workdir": self.homes[PEOPLE[1]],
+                "stdout_path": "batch.out"}
+        job = self.cluster.submit(body, **{"X-Dove-User": PEOPLE[1]})
+        self.assertEqual(self.ended(job, "failed")["exit_code"], 4)
+        self.assertEqual(self.output(job, PEOPLE[1], "batch.out")[1], "1\n")
+
+    def test_a_cancelled_job_gets_its_signal_and_its_grace(self):
+        job = self.sh("trap 'echo stops; exit 0' TERM; echo begun; while :; do sleep 0.1; done")
+        self.written(job, "begun")
+        self.started(job)
+        self.cluster.run("cancel", str(job))
+        self.ended(job, "cancelled")
+        self.assertIn("stops", self.output(job)[1])
+        deaf = self.sh("trap '' TERM; echo begun; while :; do sleep 0.1; done", kill_grace="2s")
+        self.written(deaf, "begun")
+        self.cluster.run("cancel", str(deaf))
+        self.ended(deaf, "cancelled")
+
+    def test_the_time_limit_ends_it(self):
+        self.ended(self.sh("sleep 300", time_limit="3s"), "timed_out")
+
+    def test_the_adapter_is_killed_and_its_jobs_go_on(self):
+        gate = f"{self.homes[PEOPLE[0]]}/gate"
+        job = self.sh(f"echo begun; while [ ! -e {gate} ]; do sleep 0.1; done; exit 7")
+        devices = self.started(job)
+        self.written(job, "begun")
+        self.end_adapter(signal.SIGKILL)
+        self.assertEqual(self.placeholder(job), devices)
+        self.start_adapter()
+        until(lambda: self.cluster.api.call("GET", "/v1/nodes/n0")["executors"][0]["contact"] == "answering", 20,
+              "the next adapter")
+        self.assertEqual(self.cluster.job(job)["state"], "running")
+        # The one that ends while nobody watches is heard of all the same.
+        self.end_adapter(signal.SIGKILL)
+        with open(gate, "w"):
+            pass
+        self.lab.until("squeue -s -h", lambda out: ".0" not in out)
+        self.start_adapter()
+        found = self.ended(job, "failed")
+        self.assertEqual((found["exit_code"], len(found["attempts"])), (7, 1))
+        os.unlink(gate)
+
+    def test_the_controller_is_killed_and_nothing_is_lost(self):
+        job = self.sh("echo begun; sleep 4; exit 5")
+        self.written(job, "begun")
+        self.cluster.server.kill()
+        self.cluster.server.wait()
+        self.cluster.api.close()
+        self.cluster.start_server()
+        found = self.ended(job, "failed")
+        self.assertEqual((found["exit_code"], len(found["attempts"])), (5, 1))
+
+    def test_an_allocation_that_slurm_takes_away_is_a_lost_node(self):
+        job = self.sh("echo begun; sleep 300", requeue=False)
+        self.written(job, "begun")
+        self.started(job)
+        self.lab.run(["scancel", "-n", f"dove-{job}.1@dove"])
+        found = self.cluster.wait(job, 60)
+        self.assertIn(found["state"], ("failed", "node_lost"))
+
+    def test_three_users_are_accounted_as_themselves(self):
+        jobs = {name: self.sh("echo begun; sleep 2", user=name) for name in PEOPLE}
+        for name, job in jobs.items():
+            self.written(job, "begun", name)
+        users = dict(line.split() for line in self.lab.run("squeue -h -o '%j %u'").splitlines())
+        steps = self.lab.run("squeue -s -h -o '%u'").split()
+        for name, job in jobs.items():
+            self.assertEqual(users[f"dove-{job}.1@dove"], name)
+            self.assertIn(name, steps)
+            self.ended(job)
+        if not self.lab.accounting:
+            return
+        for name, job in jobs.items():
+            def rows():
+                return self.lab.run(["sacct", "-n", "-P", "-a", "-u", name, "-S", "today", "-o",
+                                     "JobName,User,Account,State"]).splitlines()
+            until(lambda: any(row.startswith(f"dove-{job}.") and row.split("|")[1] == name for row in rows()), 30,
+                  f"the accounting of {name}")
+            self.assertTrue(all(row.split("|")[1] in (name, "") for row in rows()), rows())
+
+    def test_users_whom_slurm_cannot_know_are_refused(self):
+        body = {"executor": "slurm", "command": ["true"], "cores": 1}
+        status, _, text = self.cluster.api.raw("POST", "/v1/jobs", body, {"X-Dove-User": "robot"})
+        problem = json.loads(text)
+        self.assertEqual((status, problem["code"]), (403, "no_linux_user"), problem)
+        self.assertRegex(problem["detail"], "`linux_user` of User robot")
+        # One with a name, and no account where Slurm is.
+        job = self.cluster.submit({**body, "name": "ghost"}, **{"X-Dove-User": "no-such-person"})
+        until(lambda: "no Linux user" in self.adapters_log(), 30, "the adapter to say so")
+        self.cluster.run("cancel", str(job))
+        self.cluster.wait(job)
+
+    def adapters_log(self):
+        with open(f"{self.lab.folder}/log/adapter") as file:
+            return file.read()
+
+    def test_what_is_kept_of_steps_goes_with_them(self):
+        self.ended(self.sh("true"))
+        until(lambda: not os.listdir(self.lab.folder + "/steps/dove"), 20, "the step to be forgotten")
+        self.assertTrue(re.fullmatch(r"0o40700", oct(os.stat(self.lab.folder + "/steps/dove").st_mode)))
+
+
+if __name__ == "__main__":
+    main()
