@@ -169,7 +169,10 @@ Result<Taken> take_submission(Context& context, const accounts::Caller& caller, 
   TRY(check_executor_exec(submission.spec, submission.exec));
   choose_network(context, submission.spec, submission.exec.container);
   TRY_ASSIGN(const std::vector<std::string> mailed, take_mail(context, submission.spec));
-  for (const auto& more : {offer_warnings(context, submission.spec, submission.exec), mailed}) {
+  const bool is_ours = submission.spec.executor.empty();
+  for (const auto& more : {is_ours ? offer_warnings(context, submission.spec, submission.exec)
+                                   : executor_warnings(submission.spec, submission.exec),
+                           mailed}) {
     warnings.insert(warnings.end(), more.begin(), more.end());
   }
   return Taken{std::move(submission), std::move(warnings)};

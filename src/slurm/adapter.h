@@ -62,7 +62,7 @@ class Adapter {
   void refuse(const PlaceholderKey& key, const std::string& why);
   bool carry_out(const Plan& plan);
   bool submit(const Submission& one);
-  // What of ours runs in Slurm, and what is to be done about it: by what was wanted last.
+  // The jobs of ours that run in Slurm, and what is to be done about them: by what was wanted last.
   WorkPlan look_at_works();
   bool carry_out(const WorkPlan& plan);
   bool begin(const WantedWork& work);

@@ -1,5 +1,5 @@
-// Placements of jobs of ours that Slurm runs: what the ledger wants of each, and what is told of
-// it.
+// Placements of jobs of ours that Slurm runs: what the ledger wants of each, and what the adapter
+// reports.
 //
 // Plain values.
 #pragma once
@@ -21,7 +21,7 @@ struct TaskFiles {
   std::optional<std::vector<int>> devices;  // of the placement's, by position; unset: all
 };
 
-// What a placement runs. Of a job whose Slurm job is somebody else's there is none.
+// What a placement runs. There is none for a job whose Slurm job is somebody else's.
 struct Program {
   std::string script;                // "": each task runs `command`; else its arguments
   std::vector<std::string> command;  // not empty without a script

@@ -1,5 +1,4 @@
-// What to begin, signal and give up of the placements that Slurm runs for us, and what to tell of
-// them.
+// The placements that Slurm runs for us: which to begin, signal and give up, and what to report.
 //
 // Pure and level-triggered, as plan(): it is computed anew each time, from what is wanted, which
 // sruns there are, and which allocations Slurm has.

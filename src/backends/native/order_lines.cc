@@ -5,7 +5,7 @@
 
 #include "codec/words.h"
 #include "core/state/books.h"
-#include "core/state/linux_user.h"
+#include "core/state/executors/linux_user.h"
 #include "protocol/orders.h"
 
 namespace dove::backends {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "core/state/linux_user.h"
+#include "core/state/executors/linux_user.h"
 #include "text/spelling.h"
 
 namespace dove::core {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "codec/json.h"
-#include "core/state/linux_user.h"
+#include "core/state/executors/linux_user.h"
 #include "text/hostlist.h"
 #include "text/output_pattern.h"
 

@@ -1,5 +1,5 @@
-// Jobs of ours that an executor runs: what of a program it can be given, and what its adapter is
-// told of their placements.
+// Jobs of ours that an executor runs: the part of a program that it can be given, and the orders
+// to its adapter for their placements.
 //
 // Include only from .cc files of this part. Loop thread only.
 #pragma once

@@ -10,7 +10,7 @@
 #include "codec/json.h"
 #include "codec/quantity.h"
 #include "core/executors/sync.h"
-#include "core/state/linux_user.h"
+#include "core/state/executors/linux_user.h"
 #include "server/executors/executor_jobs.h"
 
 namespace dove::server {

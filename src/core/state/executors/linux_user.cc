@@ -1,4 +1,4 @@
-#include "core/state/linux_user.h"
+#include "core/state/executors/linux_user.h"
 
 namespace dove::core {
 

@@ -1,0 +1,24 @@
+#!/bin/sh
+# The second line of Dovetail's gate in Slurm (PrologSlurmctld of slurm.conf, which runs as SlurmUser before a job's
+# first process): a job that bears the mark of the gate starts only if the ledger has given this very start a place.
+# The mark is the administrator's comment, which users cannot set; squeue prints nothing else that is theirs. A job
+# without a place goes back into the queue, held; one that cannot go back ends.
+set -u
+PATH=/usr/bin:/bin:/usr/sbin:/sbin
+
+said=$(squeue --noheader --states=all --jobs="$SLURM_JOB_ID" --Format=restartcnt:12,admin_comment:240) || exit 1
+set -f
+set -- $said
+restarts=${1:-}
+case ${2:-} in
+    dovetail-gate) ;;
+    *) exit 0 ;; # not of a gated partition
+esac
+case " $* " in
+    *" run="*" restarts=$restarts "*) exit 0 ;;
+esac
+logger -t dovetail "Slurm job $SLURM_JOB_ID has no place in the ledger: it is put back" 2>/dev/null
+# With any other exit code Slurm would put it back itself, and not held.
+scontrol requeuehold "$SLURM_JOB_ID" && exit 0
+scancel "$SLURM_JOB_ID"
+exit 1

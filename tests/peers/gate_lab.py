@@ -1,0 +1,82 @@
+"""A real Slurm with Dovetail's gate: deploy/slurm/job_submit.lua and prolog.sh, installed as docs/operate/slurm.md says."""
+import os
+import re
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(ROOT, "bench")]
+from slurm_lab import SlurmLab, available  # noqa: E402,F401
+
+LUA = next((path for path in ("/usr/lib/x86_64-linux-gnu/slurm-wlm/job_submit_lua.so",
+                              "/usr/lib/aarch64-linux-gnu/slurm-wlm/job_submit_lua.so") if os.path.exists(path)), None)
+
+
+class GateLab(SlurmLab):
+    """Its nodes are in the gated partition `main`, and in `open`, which has no gate."""
+
+    def write_config(self):
+        super().write_config()
+        self.gate = self.folder + "/gate"
+        os.mkdir(self.gate, 0o700)
+        self.set_gate(self.shipped_gate())
+        conf = self.folder + "/slurm.conf"
+        self.install("prolog.sh", self.shipped("prolog.sh").replace("\nPATH=", f"\nexport SLURM_CONF={conf}\nPATH=", 1))
+        with open(conf, "a") as file:
+            file.write(f"JobSubmitPlugins=lua\nPrologSlurmctld={self.folder}/prolog.sh\n"
+                       "AuthInfo=cred_expire=5\n"  # a requeued job waits for that long, two minutes without it
+                       "PartitionName=open Nodes=ALL Default=NO MaxTime=INFINITE State=UP OverSubscribe=NO\n")
+
+    @staticmethod
+    def shipped(name):
+        with open(f"{ROOT}/deploy/slurm/{name}") as file:
+            return file.read()
+
+    def shipped_gate(self):
+        text = self.shipped("job_submit.lua").replace('local GATED = { "*" }', 'local GATED = { "main" }')
+        return text.replace("/run/dovetail/gate", self.gate)
+
+    def set_gate(self, text):
+        """slurmctld reads it again when its time, in seconds, is another one."""
+        path = self.folder + "/job_submit.lua"
+        last = os.path.getmtime(path) if os.path.exists(path) else time.time()
+        self.install("job_submit.lua", text)
+        os.utime(path, (last + 2, last + 2))
+
+    def install(self, name, text):
+        with open(os.open(f"{self.folder}/{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o755), "w") as file:
+            file.write(text)
+
+    # -- what a user does, who is nobody
+
+    def as_user(self, *command):
+        """(exit code, output) of the user's command."""
+        done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *command], text=True,
+                              env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+        return done.returncode, done.stdout
+
+    def sbatch(self, *options, script="sleep 300"):
+        code, out = self.as_user("sbatch", "--parsable", "-D", "/", "-o", "/dev/null", "--mem=100", *options, "--wrap",
+                                 script)
+        if code != 0:
+            raise RuntimeError(out)
+        return int(out)
+
+    def fields(self, job):
+        return dict(re.findall(r"(\S+?)=(\S*)", self.run(f"scontrol show job -d {job}")))
+
+    def mark(self, job):
+        said = self.run(f"squeue -h -t all -j {job} -O admin_comment:200").strip()
+        return "" if said == "(null)" else said
+
+    def state(self, job):
+        return self.run(f"squeue -h -t all -j {job} -o %T", check=False).strip()
+
+    def indices(self, job):
+        """{(node, index)} of its GPUs."""
+        held = set()
+        for node, gres in re.findall(r"Nodes=(\S+) CPU_IDs=\S+ Mem=\d+ GRES=(\S*)",
+                                     self.run(f"scontrol show job -d -o {job}")):
+            held |= {(node, int(i)) for i in re.findall(r"\(IDX:(\d+)\)", gres)}
+        return held
