@@ -5,6 +5,7 @@
 #include "base/digest.h"
 #include "core/place/fit.h"
 #include "core/place/place.h"
+#include "core/plan/wishes.h"
 #include "core/state/books.h"
 
 namespace dove::core {
@@ -30,16 +31,6 @@ Span rounded_down(Span length) {
 Span length_from(const Stay& stay, Instant start) {
   const Instant end = stay.end(start);
   return end == kNever ? Span{kNever.us} : end - start;
-}
-
-bool chooses_nodes(const JobSpec& spec) {
-  return !spec.features.empty() || !spec.nodes_wanted.empty() || !spec.nodes_excluded.empty() ||
-         !spec.executor.empty();
-}
-
-// Who is where decides, and nobody knows who will be where.
-bool hangs_on_neighbours(const JobSpec& spec) {
-  return !spec.near_labels.empty() || !spec.apart_labels.empty();
 }
 
 }  // namespace
@@ -186,9 +177,7 @@ std::uint64_t digest_of(const Pool& pool, const JobSpec& spec, const Even& even,
 
 // Alike in what bounds by sums depend on, reservations aside. The rest is left to the look by id.
 bool same_bounds(const JobSpec& a, const JobSpec& b) {
-  return a.features == b.features && a.nodes_wanted == b.nodes_wanted &&
-         a.nodes_excluded == b.nodes_excluded && a.executor == b.executor &&
-         a.groups.front().per_task == b.groups.front().per_task &&
+  return choose_alike(a, b) && a.groups.front().per_task == b.groups.front().per_task &&
          a.groups.front().per_node == b.groups.front().per_node;
 }
 
@@ -214,7 +203,7 @@ std::optional<Planned> Planner::find(const Job& job) {
   gave_up_searching_ = false;
   seen_free_.reset();
   const Pool* pool = pool_of(state_, spec);
-  if (pool == nullptr || hangs_on_neighbours(spec)) return std::nullopt;
+  if (pool == nullptr || depends_on_neighbours(spec)) return std::nullopt;
   Query query{job.id,
               spec,
               guest_of(job).restart_nodes,
@@ -298,15 +287,13 @@ const Planner::Shape* Planner::lesser_than(const Shape& shape) const {
   const Shape* best = nullptr;
   for (const auto& other : shapes_) {
     const JobSpec& spec = other->spec;
-    const bool is_lesser =
-        other.get() != &shape && other->pool == shape.pool && !(shape.least < other->least) &&
-        other->needs.gpus_milli <= shape.needs.gpus_milli &&
-        other->needs.cores <= shape.needs.cores &&
-        other->needs.memory_bytes <= shape.needs.memory_bytes && other->avoided == shape.avoided &&
-        spec.features == shape.spec.features && spec.nodes_wanted == shape.spec.nodes_wanted &&
-        spec.nodes_excluded == shape.spec.nodes_excluded &&
-        spec.executor == shape.spec.executor &&
-        (!plan_.reserves || same_windows(other->guest(), shape.guest()));
+    const bool is_lesser = other.get() != &shape && other->pool == shape.pool &&
+                           !(shape.least < other->least) &&
+                           other->needs.gpus_milli <= shape.needs.gpus_milli &&
+                           other->needs.cores <= shape.needs.cores &&
+                           other->needs.memory_bytes <= shape.needs.memory_bytes &&
+                           other->avoided == shape.avoided && choose_alike(spec, shape.spec) &&
+                           (!plan_.reserves || same_windows(other->guest(), shape.guest()));
     if (!is_lesser) continue;
     const auto size = [](const Shape& one) { return std::pair(one.needs.gpus_milli, one.least); };
     if (best == nullptr || size(*best) < size(*other)) best = other.get();

@@ -1,0 +1,23 @@
+// What jobs ask of their nodes by name, feature, neighbour or executor. Pure.
+#pragma once
+
+#include "core/state/state.h"
+
+namespace dove::core {
+
+inline bool chooses_nodes(const JobSpec& spec) {
+  return !spec.features.empty() || !spec.nodes_wanted.empty() || !spec.nodes_excluded.empty() ||
+         !spec.executor.empty();
+}
+
+inline bool choose_alike(const JobSpec& a, const JobSpec& b) {
+  return a.features == b.features && a.nodes_wanted == b.nodes_wanted &&
+         a.nodes_excluded == b.nodes_excluded && a.executor == b.executor;
+}
+
+// Who is where decides, and nobody knows who will be where.
+inline bool depends_on_neighbours(const JobSpec& spec) {
+  return !spec.near_labels.empty() || !spec.apart_labels.empty();
+}
+
+}  // namespace dove::core
