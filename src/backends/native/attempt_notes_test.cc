@@ -16,6 +16,7 @@ core::State state_of(std::uint64_t jobs, std::uint64_t running = 0) {
   for (std::uint64_t id = 1; id <= jobs; ++id) {
     core::Job job;
     job.id = JobId(id);
+    job.spec = std::make_shared<const JobSpec>();
     job.phase = id <= running ? JobPhase::kActive : JobPhase::kEnded;
     for (const AttemptNumber number : {1, 2}) {
       core::Attempt attempt;

@@ -101,6 +101,11 @@ std::vector<OptionSpec> start_options() {
   return options;
 }
 
+Result<void> check_way_in(const Invocation& invocation) {
+  SessionWanted unused;
+  return read_way_in(invocation, unused);
+}
+
 Result<int> start_app(Api& api, const Invocation& invocation, const FoundApp& app,
                       const AppUse& use) {
   TRY_ASSIGN(jobfiles::ParsedJob job, app_job(app, use));

@@ -17,6 +17,8 @@ namespace dove::cli {
 // How a session is reached from here: --local-port, --address, ...
 std::vector<OptionSpec> way_in_options();
 Result<void> read_way_in(const Invocation& invocation, SessionWanted& wanted);
+// Whether they can be read: asked before the server is.
+Result<void> check_way_in(const Invocation& invocation);
 
 // These, --detach, --set, and what people say of a session's job.
 std::vector<OptionSpec> start_options();

@@ -60,6 +60,7 @@ Result<int> run_app(const AppProgram& app, const Invocation& invocation) {
     TRY_ASSIGN(use.log_directory, log_directory(invocation, use.arguments[0]));
     use.arguments.erase(use.arguments.begin());
   }
+  TRY(check_way_in(invocation));
   TRY_ASSIGN(Api api, Api::connect(invocation));
   TRY_ASSIGN(const FoundApp found, find_app(api, app.name));
   if (found.built_in == nullptr && !use.program.empty()) {

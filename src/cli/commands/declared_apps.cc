@@ -59,6 +59,7 @@ Result<int> run_start(const Invocation& invocation) {
   AppUse use;
   use.arguments.assign(invocation.operands.begin() + 1, invocation.operands.end());
   use.options = job_options(invocation);
+  TRY(check_way_in(invocation));
   TRY_ASSIGN(Api api, Api::connect(invocation));
   TRY_ASSIGN(const FoundApp app, find_app(api, invocation.operands[0]));
   if (app.built_in != nullptr && app.built_in->is_python) {
