@@ -52,10 +52,13 @@ bool is_in_domain(const core::State& state, const Caller& caller, const std::str
                      });
 }
 
-bool is_open_to(const core::State& state, const Caller& caller, const App& app) {
-  if (!app.domain.empty()) return is_in_domain(state, caller, app.domain);
-  if (app.project.empty()) return true;
-  const auto project = state.projects.find(app.project);
+// What is declared on a level: for whoever is in the project, else in the domain, else for
+// everybody.
+bool is_open_to(const core::State& state, const Caller& caller, const std::string& domain,
+                const std::string& of_project) {
+  if (!domain.empty()) return is_in_domain(state, caller, domain);
+  if (of_project.empty()) return true;
+  const auto project = state.projects.find(of_project);
   return project != state.projects.end() && is_in(state, caller, project->second);
 }
 
@@ -153,7 +156,13 @@ bool may_see(const core::State& state, const Caller& caller, const core::Job& jo
 bool may_see(const core::State& state, const Caller& caller, const Declared& object) {
   if (may_audit(caller)) return true;
   if (const auto* pool = std::get_if<Pool>(&object)) return is_open_to(state, caller, *pool);
-  if (const auto* app = std::get_if<App>(&object)) return is_open_to(state, caller, *app);
+  if (const auto* app = std::get_if<App>(&object)) {
+    return is_open_to(state, caller, app->domain, app->project);
+  }
+  if (const auto* settings = std::get_if<Settings>(&object)) {
+    return is_open_to(state, caller, settings->domain, settings->project);
+  }
+  if (const auto* secret = std::get_if<Secret>(&object)) return secret->user == caller.user;
   if (const auto* project = std::get_if<Project>(&object)) return is_in(state, caller, *project);
   if (const auto* user = std::get_if<UserDeclaration>(&object)) {
     return user->name == caller.user || may_keep_keys(state, caller, user->name) ||

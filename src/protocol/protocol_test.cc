@@ -165,7 +165,7 @@ TEST(Protocol, ASyncIsReadAsItIsWritten) {
 TEST(Protocol, ASyncsAnswerIsATicketOrASession) {
   SyncAnswer answer;
   answer.ticket = "t";
-  EXPECT_EQ(sync_answer_text(answer), R"({"ticket":"t"})");
+  EXPECT_EQ(sync_answer_text(answer), R"({"ticket":"t","epoch":0})");
   EXPECT_EQ(value_of(read_sync_answer(Json::parse(sync_answer_text(answer)))).ticket, "t");
   answer.ticket.clear();
   answer.session = "s";

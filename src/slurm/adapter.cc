@@ -193,6 +193,9 @@ WorkPlan Adapter::look_at_works() {
   for (const PlaceholderReport& one : reports_) {
     if (one.state == PlaceholderState::kConfirmed) held[one.key] = one.id;
   }
+  for (const PlaceholderKey& key : ending_placeholders(observed_, options_.cluster)) {
+    held.emplace(key, kEnding_job);
+  }
   std::erase_if(not_begun_, [&](const auto& entry) {
     return std::none_of(works_.begin(), works_.end(),
                         [&](const WantedWork& work) { return work.key == entry.first; });

@@ -13,9 +13,12 @@
 
 namespace dove::slurm {
 
-// The mark in the administrator's comment of each placeholder. It is its comment, too, which
-// prologs and epilogs see.
+// How the mark in the administrator's comment of each placeholder begins. It is its comment, too,
+// which prologs and epilogs see.
 inline constexpr const char kMark[] = "dovetail";
+inline std::string placeholder_mark(const std::string& name) {
+  return std::string(kMark) + " " + name;
+}
 
 // A placeholder: an allocation on one node that runs nothing.
 struct Ask {

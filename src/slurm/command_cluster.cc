@@ -123,7 +123,7 @@ Result<std::int64_t> CommandCluster::ask(const Ask& ask) {
   if (!id.ok()) return id;
   const std::string number = std::to_string(*id);
   const auto marked =
-      run({"scontrol", "update", "JobId=" + number, fmt::format("AdminComment={}", kMark)});
+      run({"scontrol", "update", "JobId=" + number, "AdminComment=" + placeholder_mark(ask.name)});
   if (marked.ok() && marked->code == 0) return id;
   TRY(release(*id));
   if (!marked.ok()) return marked.error();

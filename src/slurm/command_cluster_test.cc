@@ -79,7 +79,7 @@ TEST(CommandCluster, WhatIsGrantedIsMarked) {
   FakeCommands commands;
   EXPECT_EQ(*CommandCluster(commands.run()).ask(ask_for("root")), 316);
   EXPECT_EQ(commands.ran.back(),
-            (Words{"scontrol", "update", "JobId=316", "AdminComment=dovetail"}));
+            (Words{"scontrol", "update", "JobId=316", "AdminComment=dovetail dove-17.2@dove"}));
 }
 
 TEST(CommandCluster, WhatCannotBeMarkedIsReleased) {

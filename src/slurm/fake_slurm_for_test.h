@@ -34,7 +34,7 @@ class FakeSlurm : public SlurmCluster {
     for (const int device : devices) {
       if (holder(device) != nullptr) return Error{ErrorKind::kConflict, "no_room", "busy", ""};
     }
-    const std::int64_t id = add(ask.name, std::move(devices), kMark).id;
+    const std::int64_t id = add(ask.name, std::move(devices), placeholder_mark(ask.name)).id;
     if (loses_answers) return Error{ErrorKind::kTimeout, "too_slow", "no end", ""};
     return id;
   }
@@ -53,7 +53,7 @@ class FakeSlurm : public SlurmCluster {
     return {};
   }
 
-  JobSeen& add(const std::string& name, std::vector<int> devices, const char* mark = "") {
+  JobSeen& add(const std::string& name, std::vector<int> devices, const std::string& mark = "") {
     JobSeen job;
     job.id = ++last_id;
     job.name = name;

@@ -32,14 +32,29 @@ std::int64_t limit_minutes(std::int64_t from_s, std::int64_t until_s) {
 // Where it is or was; "" for one that holds nothing.
 std::string node_of(const JobSeen& job) { return job.held.empty() ? "" : job.held[0].node; }
 
+using JobAttempt = std::pair<std::int64_t, std::int64_t>;
+
+bool is_marked(const JobSeen& job) {
+  return job.mark == kMark || job.mark.starts_with(placeholder_mark(""));
+}
+
+// Which placeholder it is, or calls itself.
+std::optional<JobAttempt> identity_of(const JobSeen& job, const std::string& cluster) {
+  const std::string begin = placeholder_mark("");
+  const bool names_it = job.mark.starts_with(begin);
+  return read_placeholder_name(
+      names_it ? std::string_view(job.mark).substr(begin.size()) : std::string_view(job.name),
+      cluster);
+}
+
 FoundByKey find_all(const Observed& observed, const std::vector<Wanted>& wanted,
                     const std::string& cluster, std::vector<std::int64_t>& nowhere) {
   FoundByKey found;
   for (const JobSeen& job : observed.jobs) {
-    const auto name = read_placeholder_name(job.name, cluster);
+    const auto name = identity_of(job, cluster);
     if (!name) continue;
     const bool over = job.phase == JobPhase::kEnded || job.phase == JobPhase::kEnding;
-    const bool marked = job.mark == kMark;
+    const bool marked = is_marked(job);
     if (over && !marked) continue;
     const std::string node = node_of(job);
     if (over) {
@@ -223,7 +238,18 @@ std::optional<std::pair<std::int64_t, std::int64_t>> read_placeholder_name(
 }
 
 bool is_placeholder(const JobSeen& job, const std::string& cluster) {
-  return job.mark == kMark && read_placeholder_name(job.name, cluster).has_value();
+  return is_marked(job) && identity_of(job, cluster).has_value();
+}
+
+std::vector<PlaceholderKey> ending_placeholders(const Observed& observed,
+                                                const std::string& cluster) {
+  std::vector<PlaceholderKey> keys;
+  for (const JobSeen& job : observed.jobs) {
+    if (job.phase != JobPhase::kEnding || !is_placeholder(job, cluster)) continue;
+    const auto [id, attempt] = *identity_of(job, cluster);
+    keys.push_back({id, attempt, node_of(job)});
+  }
+  return keys;
 }
 
 Plan plan(const Observed& observed, const std::vector<Wanted>& wanted, const PlanMemory& memory,

@@ -90,8 +90,13 @@ struct Plan {
 std::string placeholder_name(std::int64_t job, std::int64_t attempt, const std::string& cluster);
 std::optional<std::pair<std::int64_t, std::int64_t>> read_placeholder_name(
     std::string_view name, const std::string& cluster);
-// Whether it is one of ours: by its name and our mark, which users cannot set.
+// Whether it is one of ours: by our mark, which users cannot set. The mark names it, since its user
+// may give it another name; that of a former version of this program does not.
 bool is_placeholder(const JobSeen& job, const std::string& cluster);
+
+// The placeholders whose processes Slurm is still ending.
+std::vector<PlaceholderKey> ending_placeholders(const Observed& observed,
+                                                const std::string& cluster);
 
 // `cluster`: whose placeholders these are. `now_s`: since 1970 UTC.
 Plan plan(const Observed& observed, const std::vector<Wanted>& wanted, const PlanMemory& memory,

@@ -128,6 +128,24 @@ TEST_F(PlanTest, AnotherClustersPlaceholdersAreForeign) {
   expect_refused(make({wanted(17, "n1", {2})}), "Slurm job 1300");
 }
 
+// The placeholder is its user's job in Slurm, who may give it another name.
+TEST_F(PlanTest, ItIsKnownByItsMarkWhateverItIsCalled) {
+  placeholder(1300, 17, "n1", {2}).mark = placeholder_mark("dove-17.1@dove");
+  JobSeen& renamed = placeholder(1290, 17, "n1", {1});
+  renamed.mark = placeholder_mark("dove-16.1@dove");
+  const Plan taken = make({wanted(16, "n1", {1}), wanted(17, "n1", {2})});
+  EXPECT_TRUE(taken.cancel.empty());
+  EXPECT_TRUE(taken.submit.empty());
+  seen_.jobs[1].name = "mine";
+  EXPECT_EQ(make({wanted(17, "n1", {2})}).cancel, Ids{1290}) << "it goes with its job";
+}
+
+TEST_F(PlanTest, OnesThatAreEndingAreListed) {
+  placeholder(1300, 17, "n1", {2}).phase = JobPhase::kEnding;
+  placeholder(1301, 18, "n1", {1});
+  EXPECT_EQ(ending_placeholders(seen_, "dove"), (std::vector<PlaceholderKey>{{17, 1, "n1"}}));
+}
+
 TEST_F(PlanTest, OtherDevicesThanWantedAreReleasedAndRefused) {
   placeholder(1300, 17, "n1", {1});
   const Plan plan = make({wanted(17, "n1", {2})});

@@ -8,6 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "text/loader_variables.h"
+
 namespace dove::slurm {
 namespace {
 
@@ -21,9 +23,11 @@ while [ "$1" != -- ]; do shift; done
 shift
 umask "$DOVE_UMASK"
 [ -z "$out" ] || if [ "$DOVE_APPEND" = 1 ]; then exec >>"$out"; else exec >"$out"; fi || exit 1
-if [ -n "$err" ]; then
-  if [ "$DOVE_APPEND" = 1 ]; then exec 2>>"$err"; else exec 2>"$err"; fi || exit 1
-elif [ -n "$out" ]; then exec 2>&1; fi
+case $err in
+  "") exec 2>&1 ;;
+  -) ;;
+  *) if [ "$DOVE_APPEND" = 1 ]; then exec 2>>"$err"; else exec 2>"$err"; fi || exit 1 ;;
+esac
 if [ "$take" != all ]; then
   list= n=0 IFS=,
   for each in $CUDA_VISIBLE_DEVICES; do
@@ -192,7 +196,9 @@ std::vector<std::string> srun_command(const StepWanted& step) {
   for (const TaskFiles& task : program.tasks) {
     words.push_back(std::to_string(task.rank));
     words.push_back(shared ? "" : absolute(task.output, workdir));
-    words.push_back(shared ? "" : absolute(task.error, workdir));
+    // srun writes two streams to one file in any order: the task joins them itself.
+    const bool is_sruns = shared && !task.error.empty();
+    words.push_back(is_sruns ? "-" : absolute(task.error, workdir));
     words.push_back(task.devices ? fmt::format("{}", fmt::join(*task.devices, ",")) : "all");
   }
   words.emplace_back("--");
@@ -207,7 +213,9 @@ std::vector<std::string> srun_environment(const StepWanted& step, const std::str
                                          {"LANG", "C.UTF-8"}};
   for (const auto& [name, value] : program.environment) {
     const bool is_slurms = name.starts_with("SLURM_") && !name.starts_with("SLURM_ARRAY_");
-    if (!is_slurms && !name.starts_with("SRUN_") && !name.starts_with("SALLOC_")) all[name] = value;
+    const bool is_clients = name.starts_with("SRUN_") || name.starts_with("SALLOC_");
+    // srun itself runs with these, beside the adapter.
+    if (!is_slurms && !is_clients && !text::is_loader_variable(name)) all[name] = value;
   }
   const std::string workdir = workdir_of(step);
   all["HOME"] = step.home;

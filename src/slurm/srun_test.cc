@@ -56,6 +56,7 @@ TEST(Srun, AFileOfAllTasksIsSruns) {
   EXPECT_TRUE(has(words, "--output=/data/100%%")) << "which fills in patterns of its own";
   EXPECT_TRUE(has(words, "--error=/e"));
   EXPECT_TRUE(has(words, "--open-mode=append")) << "the first node has made it";
+  EXPECT_TRUE(has(words, "-")) << "the task leaves its error output to srun";
   one.work.node_rank = 0;
   EXPECT_TRUE(has(srun_command(one), "--open-mode=truncate"));
 }

@@ -67,14 +67,17 @@ class Planner {
     const auto refused = refused_.find(work.key);
     if (refused != refused_.end()) return report(work, true, {}, refused->second);
     if (!work.program) return report(work, true, {}, "what it is to run is not known any more");
-    if (held_.contains(work.key)) plan_.begin.push_back(&work);
+    const auto held = held_.find(work.key);
+    if (held != held_.end() && held->second != kEnding_job) plan_.begin.push_back(&work);
   }
 
   void ended(const WantedWork& work, const StepSeen& step) {
     std::vector<TaskEnd> ends = ends_of(step.said, step.code, work.ranks);
     if (!ends.empty()) return report(work, true, std::move(ends));
+    // A srun that was killed, or said nothing of its tasks, leaves them running.
+    constexpr int kKilled = 128;
+    if (work.started || step.code >= kKilled) return lost(work);
     if (work.stop) return report(work, true, {});
-    if (work.started) return report(work, true, all_lost(work));
     report(work, true, {}, why_not_begun(step.said, step.code));
   }
 
@@ -82,7 +85,7 @@ class Planner {
   void lost(const WantedWork& work) {
     const auto held = held_.find(work.key);
     if (held != held_.end()) {
-      plan_.release.push_back(held->second);
+      if (held->second != kEnding_job) plan_.release.push_back(held->second);
       return;
     }
     report(work, true, all_lost(work));

@@ -28,8 +28,12 @@ struct WorkPlan {
   std::vector<WorkReport> reports;
 };
 
-// `held`: the Slurm jobs of placeholders that hold what they are to. `refused`: why what could not
-// be begun was not. Points into `wanted`, of which those of foreign jobs are passed over.
+// In `held` for a placeholder whose processes Slurm is still ending: they may use what it held.
+inline constexpr std::int64_t kEnding_job = 0;
+
+// `held`: the Slurm jobs of placeholders that hold what they are to, or kEnding_job. `refused`: why
+// what could not be begun was not. Points into `wanted`, of which those of foreign jobs are passed
+// over.
 WorkPlan plan_works(const std::vector<WantedWork>& wanted, const std::vector<StepSeen>& steps,
                     const std::map<PlaceholderKey, std::int64_t>& held,
                     const std::map<PlaceholderKey, std::string>& refused, std::int64_t now_s);

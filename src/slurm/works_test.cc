@@ -105,6 +105,23 @@ TEST_F(WorksTest, OneThatNobodyWatchedEndsWithItsAllocation) {
   EXPECT_TRUE(plan().reports[0].has_ended);
 }
 
+TEST_F(WorksTest, TheEndOfAKilledSrunIsNotTheEndOfItsTasks) {
+  step(StepSeen::State::kEnded).code = 137;
+  EXPECT_EQ(plan().release, std::vector<std::int64_t>{12});
+  EXPECT_TRUE(plan().reports.empty()) << "its tasks run on";
+  held[kKey] = kEnding_job;
+  EXPECT_TRUE(plan().release.empty());
+  EXPECT_TRUE(plan().reports.empty()) << "Slurm is still ending them";
+  held.clear();
+  ASSERT_EQ(plan().reports.size(), 1u);
+  EXPECT_EQ(plan().reports[0].exits[0].cause, "executor_lost");
+}
+
+TEST_F(WorksTest, NothingBeginsInAPlaceholderThatIsEnding) {
+  held[kKey] = kEnding_job;
+  EXPECT_TRUE(plan().begin.empty());
+}
+
 TEST_F(WorksTest, ItIsStoppedWithItsGrace) {
   step(StepSeen::State::kRunning);
   wanted[0].stop = true;

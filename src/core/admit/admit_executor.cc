@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/state/executors/linux_user.h"
+#include "text/hostlist.h"
 #include "text/spelling.h"
 
 namespace dove::core {
@@ -68,6 +69,21 @@ bool is_live(const Job& job, const std::string& executor) {
   return job.phase != JobPhase::kEnded && job.spec->executor == executor;
 }
 
+// A node cannot leave the executor while it runs a job of ours there.
+Result<void> check_nodes_stay(const State& state, const Executor& executor) {
+  for (const Node& node : state.nodes) {
+    if (text::any_hostlist_holds(executor.nodes, node.name)) continue;
+    for (const JobId id : node.jobs) {
+      if (state.find_job(id)->spec->executor != executor.name) continue;
+      return conflict("executor_in_use",
+                      fmt::format("executor {} runs job {} on node {}: leave the node in `nodes` "
+                                  "until the job has ended, or cancel it",
+                                  executor.name, id.value, node.name));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> admit_executor(const State& state, const JobSpec& spec) {
@@ -108,6 +124,7 @@ Result<void> admit_executor(const State& state, const JobSpec& spec) {
 }
 
 Result<void> check_executor(const State& state, const Executor& executor) {
+  TRY(check_nodes_stay(state, executor));
   const bool able = executor.runs_jobs && executor.gate;
   if (able || !state.executors.contains(executor.name)) return {};
   for (const auto& [id, job] : state.jobs) {

@@ -1,6 +1,7 @@
 #include "core/state/amount.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "core/state/books.h"
 #include "core/state/slices.h"
@@ -8,12 +9,23 @@
 namespace dove::core {
 namespace {
 
+// What is too much to be counted is more than any limit.
+std::int64_t product_of(std::int64_t a, std::int64_t b) {
+  std::int64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
+std::int64_t sum_of(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
 void add(std::vector<Countable>& to, const std::vector<Countable>& from, std::int64_t times) {
   for (const Countable& one : from) {
     auto at = std::lower_bound(to.begin(), to.end(), one.name,
                                [](const Countable& c, const std::string& n) { return c.name < n; });
     if (at == to.end() || at->name != one.name) at = to.insert(at, Countable{one.name, 0});
-    at->amount += times * one.amount;
+    at->amount = sum_of(at->amount, product_of(times, one.amount));
   }
 }
 
@@ -21,7 +33,7 @@ void add(Amount& amount, const Request& request, std::int64_t times) {
   amount.cores += times * request.cores;
   const std::int64_t milli = times * least_milli(request);
   amount.gpus_milli += milli;
-  amount.memory_bytes += times * request.memory_bytes;
+  amount.memory_bytes = sum_of(amount.memory_bytes, product_of(times, request.memory_bytes));
   add(amount.countables, request.countables, times);
   if (request.slices > 0) {
     add(amount.countables, {{std::string(kBySlice) + request.slice, request.slices}}, times);

@@ -9,6 +9,7 @@
 #include "codec/json.h"
 #include "core/state/executors/linux_user.h"
 #include "text/hostlist.h"
+#include "text/loader_variables.h"
 #include "text/output_pattern.h"
 
 namespace dove::server {
@@ -154,6 +155,12 @@ std::vector<std::string> executor_warnings(const JobSpec& spec, const ExecSpec& 
   if (exec.output.rotate_bytes > 0) no_effect("rotate_bytes");
   for (const auto& [name, value] : exec.environment) {
     if (name.starts_with("SLURM_")) no_effect(name.c_str());
+    if (text::is_loader_variable(name)) {
+      warnings.push_back(
+          fmt::format("{} is not passed on, because srun would take it: set it in "
+                      "the command or in the script",
+                      name));
+    }
   }
   if (exec.output.stdout_path.empty()) {
     warnings.push_back(

@@ -117,6 +117,9 @@ bool adopts(const State& state, const UnknownTaskObserved& event) {
   const Node* node = state.find_node(event.node);
   if (job == nullptr || node == nullptr || node->removed) return false;
   if (!is_of_before(state, *job) || job->phase == JobPhase::kEnded) return false;
+  // It is what a node first says after the restore that counts; later on one node's word must not
+  // end a job elsewhere.
+  if (!node->awaited || event.attempt >= next_attempt(state, *job)) return false;
   if (job->attempts.empty() || event.attempt > job->attempts.back().number) return true;
   const Attempt& last = job->attempts.back();
   if (event.attempt < last.number || job->phase != JobPhase::kActive) return false;

@@ -112,6 +112,18 @@ TEST_F(Restored, ALaterAttemptProvesThatTheOneBeforeHasEnded) {
   EXPECT_GT(next_attempt(cluster.state, cluster.job(job)), 3u);
 }
 
+// One node's word must not end what runs on another.
+TEST_F(Restored, OnlyWhatANodeSaysFirstIsAdopted) {
+  const JobId job = cluster.submit_and_start({}, {1});
+  restore();
+  const AttemptNumber beyond = next_attempt(cluster.state, cluster.job(job));
+  EXPECT_TRUE(adopts(cluster.state, {NodeId(2), job, beyond - 1}));
+  EXPECT_FALSE(adopts(cluster.state, {NodeId(2), job, beyond})) << "no controller gave it";
+  connect(2);
+  EXPECT_FALSE(adopts(cluster.state, {NodeId(2), job, 2}));
+  EXPECT_EQ(cluster.job(job).attempts.size(), 1u);
+}
+
 TEST_F(Restored, NodesOfAGangComeOneByOne) {
   const JobId job = cluster.submit({.tasks = 2});
   restore();
