@@ -48,7 +48,7 @@ void issue_user_token(Context& context, CallPtr call) {
   const std::string token = wire::random_token(32);
   user.token_sha256 = wire::sha256_hex(token);
   const Call& asked = *call;
-  context.desk.submit(asked, ObjectApplied{Declared(std::move(user))},
+  context.desk.submit(asked, ObjectApplied{Declared(user)},
                       [call, name, token, expires_at](const Result<Committed>& committed) {
                         if (!committed.ok()) return call->fail(committed.error());
                         Json answer{{"user", name}, {"token", token}};

@@ -122,7 +122,7 @@ class Gate(unittest.TestCase):
         ran = self.lab.folder + "/ran"
         os.mkdir(ran, 0o777)
         os.chmod(ran, 0o777)
-        job = self.lab.sbatch(script=f"touch {ran}/$SLURM_JOB_ID; sleep 300")
+        job = self.lab.sbatch(script=f"touch {ran}/$SLURM_JOB_ID; exec sleep 300")
         self.lab.run(f"scontrol release {job}")  # as an administrator may
         until(lambda: self.lab.fields(job)["Restarts"] == "1", 20, "it to be put back")
         self.lab.until(f"squeue -h -j {job} -o %T", lambda out: out.strip() == "PENDING")

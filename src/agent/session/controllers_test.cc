@@ -49,7 +49,7 @@ TEST_F(ControllersTest, WhatAStandbySaysAfterABreakIsNoProof) {
   controller_.sync_status = 503;
   controller_.unavailable = "stopping";
   controller_.drop();
-  ASSERT_TRUE(until([&] { return second_.syncs.size() >= 1; }));
+  ASSERT_TRUE(until([&] { return !second_.syncs.empty(); }));
   const std::size_t before = renewals_.size();
   ASSERT_TRUE(passes(3 * controller_.fence_us));
   ASSERT_TRUE(until([&] { return second_.syncs.size() >= 3; }));

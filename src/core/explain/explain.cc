@@ -120,7 +120,7 @@ std::vector<Reason> explain(const State& state, const Policies& policies, const 
   std::vector<Reason> places;
   add_places(state, policies, job, limits, places);
   add_foreign(state, job, places);
-  if (auto closed = executor_reason(state, job)) places.assign(1, std::move(*closed));
+  if (const auto closed = executor_reason(state, job)) places.assign(1, *closed);
   const bool has_no_place = !places.empty();
   const bool over_limit = !limits.empty();
   for (auto* more : {&limits, &places}) {
