@@ -25,10 +25,20 @@ async function runCell(session, code, expected) {
   await card.or(notebook).first().waitFor();
   if (await card.isVisible()) await card.click();
   await notebook.locator('.jp-Notebook-ExecutionIndicator[data-status="idle"]').waitFor();
-  await notebook.locator('.cm-content').last().click();
+  const cell = notebook.locator('.jp-CodeCell').nth((await notebook.locator('.jp-CodeCell').count()) - 1);
+  await cell.locator('.cm-content').click();
   await session.keyboard.type(code);
-  await session.keyboard.press('Shift+Enter');
-  await notebook.locator('.jp-OutputArea-output').getByText(expected).first().waitFor();
+  const output = cell.locator('.jp-OutputArea-output').getByText(expected).first();
+  // JupyterLab calls a kernel idle that it is not yet connected to, and forgets what is run then.
+  const end = Date.now() + PATIENCE_MS;
+  for (let done = false; !done;) {
+    await cell.locator('.cm-content').press('Control+Enter');
+    done = await output.waitFor({ timeout: 5_000 }).then(
+      () => true,
+      () => false,
+    );
+    assert(done || Date.now() < end, `the cell never said ${expected}`);
+  }
 }
 
 const browser = await launch();
