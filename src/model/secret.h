@@ -7,8 +7,8 @@
 
 namespace dove {
 
-// It belongs to a user or to a project, never to both. The log holds it sealed with the server's key
-// for secrets, which is not in the log.
+// It belongs to a user or to a project, never to both. The log holds it sealed with the server's
+// key for secrets, which is not in the log.
 struct Secret {
   std::string name;
   std::string user;

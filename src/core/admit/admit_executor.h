@@ -1,5 +1,5 @@
-// Admission of jobs that an executor is to run: whether there is one by that name that may, and what
-// it cannot give. What the server knows beside the ledger is checked there
+// Admission of jobs that an executor is to run: whether there is one by that name that may, and
+// what it cannot give. What the server knows beside the ledger is checked there
 // (server/executors/executor_jobs.h).
 #pragma once
 

@@ -32,9 +32,8 @@ Instant deadline_at(const State& state, const Job& job) {
 
 Instant placeholders_at(const State& state, const Job& job) {
   const Attempt& attempt = job.attempts.back();
-  const bool prepares =
-      attempt.stage == Stage::kBarrier ||
-      (!job.spec->executor.empty() && attempt.stage < Stage::kBarrier);
+  const bool prepares = attempt.stage == Stage::kBarrier ||
+                        (!job.spec->executor.empty() && attempt.stage < Stage::kBarrier);
   const bool waits = prepares && !placeholders_confirmed(state, job.id, attempt);
   return waits ? attempt.stage_at + state.settings.effect_deadline : kNever;
 }

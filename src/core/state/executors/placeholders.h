@@ -35,8 +35,8 @@ constexpr Span kBackoff_max = seconds(256);
 // Whether the executor is to hold one for each placement of the job on its nodes.
 bool holds_for(const NodeExecutor& executor, const JobSpec& spec);
 
-// Wants one of each executor on the node that is to hold one; those that exist stay as they are. Returns
-// whether there is such an executor. REQUIRES: the attempt's placement there has not ended.
+// Wants one of each executor on the node that is to hold one; those that exist stay as they are.
+// Returns whether there is such an executor. REQUIRES: the attempt's placement there has not ended.
 bool want_placeholders(State& state, const Node& node, JobId job, AttemptNumber attempt);
 void release_placeholders(State& state, JobId job, AttemptNumber attempt, NodeId node);
 
