@@ -4,7 +4,7 @@ import os
 import sys
 import unittest
 
-from cluster import Cluster
+from cluster import Api, Cluster
 
 OBJECTS = """\
 kind: Settings
@@ -48,6 +48,22 @@ class Settings(unittest.TestCase):
         own = int(self.dove("submit", "-t", "5", "-o", "name", "--wrap", "true").stdout)
         self.assertEqual(self.cluster.job(own)["time_limit_s"], 300)
         self.assertEqual(self.cluster.job(own)["queue"], "default")
+
+    def test_those_of_a_project_are_its_members_to_see(self):
+        token = self.cluster.api.call("POST", "/v1/users/eve/token?create=1")["token"]
+        eve = Api(self.cluster.url, token)
+        self.addCleanup(eve.close)
+        self.dove("apply", "-f", "-", input="kind: Binding\nname: v\nrole: member\nproject: vision\nusers: [ann]\n")
+        seen = [each["name"] for each in eve.call("GET", "/v1/objects?kind=settings")["objects"]]
+        self.assertEqual(seen, ["defaults"])
+
+    def test_what_nothing_acts_on_yet_is_refused(self):
+        for text, code in (("kind: Executor\nname: slurm\nnodes: [n1]\ngate: true\n", "no job in through a gate so far"),
+                           ("kind: User\nname: kim\npassword_hash: x\n", "passwords are those of PAM"),
+                           ("kind: Secret\nname: hf\n", "secrets are not declared in files")):
+            said = self.dove("apply", "-f", "-", input=text, check=False)
+            self.assertNotEqual(said.returncode, 0, text)
+            self.assertIn(code, said.stderr)
 
     def test_a_lock_holds(self):
         refused = self.dove("submit", "--export", "PROXY=mine", "--wrap", "true", check=False)
