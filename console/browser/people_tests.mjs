@@ -92,7 +92,50 @@ export async function sessionTests({ test, page, browser }) {
     await press('Stop it');
     await row(page, 'Sessions', 'lab').waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Stopped' }).click();
+    await row(page, 'Sessions', 'lab').getByText('Stopped').waitFor();
+  });
+
+  await test('a stopped session is started again as itself, and ended', async () => {
+    await page.getByRole('button', { name: 'Start lab' }).click();
+    await row(page, 'Sessions', 'lab').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Open', exact: true }).click();
+    await row(page, 'Sessions', 'lab').locator('[data-state="running"]').waitFor({ timeout: 30_000 });
+    await page.getByText('shared with bob').waitFor();
+    await page.getByRole('button', { name: 'End lab' }).click();
+    await page.getByRole('button', { name: 'End it' }).click();
+    await row(page, 'Sessions', 'lab').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Stopped' }).click();
     await row(page, 'Sessions', 'lab').getByText('Cancelled').waitFor();
+  });
+
+  await test('a session is started by its name, with amounts and at a time, as the page says', async () => {
+    const job = { command: ['sleep', '600'], app: { socket: 'app' }, cores: 2 };
+    await call('PUT', '/v1/objects/app/board', { title: 'Our board', job });
+    await visit(page, '/sessions');
+    await page.getByRole('link', { name: 'Start a session' }).click();
+    await heading(page, 'Start a session');
+    for (const title of ['Our board', 'JupyterLab', 'TensorBoard'])
+      await page.getByRole('radio', { name: title }).waitFor();
+    await page.getByRole('radio', { name: 'JupyterLab' }).focus();
+    await page.keyboard.press('Space');
+    await page.getByRole('button', { name: 'Start JupyterLab' }).waitFor();
+    await page.getByRole('radio', { name: 'Our board' }).check();
+    await page.getByRole('button', { name: 'Start Our board' }).waitFor();
+    assert.equal(await page.getByLabel('Cores').inputValue(), '2');
+    await page.getByLabel('Name', { exact: true }).fill('mine');
+    await page.getByLabel('GPUs').fill('1');
+    await page.getByLabel('Start at').fill('2099-11-23T10:00');
+    const trial = page.getByRole('region', { name: 'If you start it now' });
+    await trial.getByText('It waits:').waitFor();
+    assert.deepEqual(await findings(page), []);
+    await page.getByRole('button', { name: 'Start Our board' }).click();
+    await heading(page, 'mine');
+    const id = Number(new URL(page.url()).pathname.split('/')[2]);
+    const made = await call('GET', `/v1/jobs/${id}`);
+    assert.deepEqual([made.exec.app.name, made.request.gpus_milli, made.request.cores], ['board', 1000, 2]);
+    assert.match(made.begin_at, /^2099-11-2[234]T/);
+    await call('POST', `/v1/jobs/${id}/cancel`);
+    await call('DELETE', '/v1/objects/app/board');
   });
 }
 
@@ -175,6 +218,44 @@ export async function roleTests({ test, page, ann }) {
     await page.getByRole('button', { name: 'Take it back' }).click();
     await row(page, 'Roles', 'ann ✕').waitFor({ state: 'detached' });
     await assert.rejects(tries(), /not_in_project/);
+  });
+}
+
+export async function auditTests({ test, page, browser, ann }) {
+  await test('the audit says who did what, and what was refused to whom', async () => {
+    await assert.rejects(call('GET', '/v1/events?audit=1', undefined, ann), /role_needed/);
+    await until(
+      'the refusal',
+      async () =>
+        (await call('GET', '/v1/events?audit=1&kind=CallsRefused')).events.some(
+          ({ data }) => data.operation === 'getEvents',
+        ),
+    );
+    await visit(page, '/people');
+    await page.getByRole('link', { name: 'Audit' }).click();
+    await heading(page, 'Audit');
+    await page.getByLabel('Kind').selectOption('Refused');
+    await row(page, 'Audit', 'Refused: getEvents').first().waitFor();
+    assert.match(await row(page, 'Audit', 'Refused: getEvents').first().textContent(), /ann127\.0\.0\.1.*role_needed/);
+    await page.getByLabel('Kind').selectOption('Everything');
+    await page.getByLabel('Filter by user').fill('ann');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/user=ann/);
+    await row(page, 'Audit', 'Job submitted').first().waitFor();
+    const seen = (await page.locator('tbody td:first-child').allTextContents()).map(Number);
+    assert.deepEqual(
+      seen,
+      seen.toSorted((a, b) => b - a),
+    );
+    assert.deepEqual(await findings(page), []);
+    await visit(page, '/audit');
+    await page.getByRole('button', { name: 'Older' }).click();
+    await page.waitForURL(/after=/);
+    await page.getByRole('button', { name: 'Newest' }).waitFor();
+    const other = await as(browser, '/audit', ann);
+    await other.page.getByText('for auditors and administrators').waitFor();
+    assert.deepEqual(other.wrong, []);
+    await other.context.close();
   });
 }
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { call, submit, until, untilState } from './api.mjs';
 import { findings, launch, newPage } from './chromium.mjs';
-import { limitTests, ownPageTests, roleTests, sessionTests } from './people_tests.mjs';
+import { auditTests, limitTests, ownPageTests, roleTests, sessionTests } from './people_tests.mjs';
 import { heading, signIn, visit } from './person.mjs';
 
 const url = process.env.DOVE_URL;
@@ -13,6 +13,7 @@ const PAGES = [
   '/',
   '/jobs',
   '/sessions',
+  '/sessions/start',
   '/submit',
   '/nodes',
   '/nodes/node1',
@@ -20,6 +21,7 @@ const PAGES = [
   '/plan',
   '/usage',
   '/people',
+  '/audit',
   '/you',
 ];
 
@@ -177,6 +179,7 @@ await sessionTests({ test, page, browser });
 await ownPageTests({ test, browser, ann });
 await limitTests({ test, page, ann });
 await roleTests({ test, page, ann });
+await auditTests({ test, page, browser, ann });
 
 await test('a job that waits says why, with numbers, and an order of its own', async () => {
   const blocked = await submit({ name: 'wide', command: ['true'], tasks: 2, gpus: 4, features: ['warp'] });

@@ -18,6 +18,8 @@ const PlanPage = lazy(() => import('./plan/plan_page'));
 const UsagePage = lazy(() => import('./usage/usage_page'));
 const PeoplePage = lazy(() => import('./people/people_page'));
 const SessionsPage = lazy(() => import('./sessions/sessions_page'));
+const StartPage = lazy(() => import('./sessions/start_page'));
+const AuditPage = lazy(() => import('./audit/audit_page'));
 const OwnPage = lazy(() => import('./own/own_page'));
 
 const TITLES: Record<string, string> = {
@@ -30,6 +32,7 @@ const TITLES: Record<string, string> = {
   usage: 'Usage',
   people: 'People',
   sessions: 'Sessions',
+  audit: 'Audit',
   you: 'Your page',
   device: 'Let a program in',
   enter: 'Session',
@@ -59,7 +62,9 @@ function Pages() {
         <Route path="/plan" component={PlanPage} />
         <Route path="/usage" component={UsagePage} />
         <Route path="/sessions" component={SessionsPage} />
+        <Route path="/sessions/start" component={StartPage} />
         <Route path="/people" component={PeoplePage} />
+        <Route path="/audit" component={AuditPage} />
         <Route path="/you" component={OwnPage} />
         <Route path="/device" component={DevicePage} />
         <Route path="/enter/:id">{({ id }) => <EnterPage key={id} id={id} />}</Route>

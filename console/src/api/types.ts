@@ -20,6 +20,7 @@ export type NoticeStanding = Schemas['NoticeStanding'];
 export type Submission = Schemas['Submission'];
 export type Submitted = Schemas['Submitted'];
 export type TriedSubmission = Schemas['TriedSubmission'];
+export type StartableApp = Schemas['StartableApp'];
 export type Problem = Schemas['Problem'];
 export type Reservation = Schemas['ReservationObject'];
 

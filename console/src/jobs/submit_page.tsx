@@ -141,7 +141,7 @@ function SubmitForm({ again }: { again?: Job }) {
   const [done, setDone] = useState<Submitted>();
   const [busy, setBusy] = useState(false);
   const form = useRef<HTMLFormElement>(null);
-  const { trial, look } = useTrial(form);
+  const { trial, look } = useTrial(form, submissionOf);
   const refused = error ?? trial.error;
   const wrong = useMemo(() => ({ field: fieldOf(refused?.field), text: refused?.message ?? '' }), [refused]);
   const submit = async (event: FormEvent<HTMLFormElement>) => {

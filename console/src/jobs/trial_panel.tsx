@@ -4,7 +4,6 @@ import { ApiError, send } from '../api/http';
 import type { TriedSubmission } from '../api/types';
 import { Panel, Time } from '../elements/elements';
 import { words } from '../elements/format';
-import { submissionOf, type Shape } from './submission';
 
 const STILL_MS = 500;
 
@@ -13,12 +12,12 @@ export interface Trial {
   error?: ApiError;
 }
 
-async function tryIt(shape: Shape, signal: AbortSignal): Promise<Trial> {
+async function tryIt(job: unknown, signal: AbortSignal): Promise<Trial> {
   try {
     const answer = await send('/v1/jobs?dry_run=1', {
       method: 'POST',
       headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify(submissionOf(shape)),
+      body: JSON.stringify(job),
       signal,
     });
     return { tried: (await answer.json()) as TriedSubmission };
@@ -29,8 +28,11 @@ async function tryIt(shape: Shape, signal: AbortSignal): Promise<Trial> {
 }
 
 // Tries what the form says once nothing was typed for a moment; `look` says that it may have changed. What the browser
-// itself finds wrong is not tried.
-export function useTrial(form: React.RefObject<HTMLFormElement | null>): { trial: Trial; look: () => void } {
+// itself finds wrong is not tried. `jobOf` makes a submission of the form's fields.
+export function useTrial<Shape>(
+  form: React.RefObject<HTMLFormElement | null>,
+  jobOf: (shape: Shape) => unknown,
+): { trial: Trial; look: () => void } {
   const [trial, setTrial] = useState<Trial>({});
   const timer = useRef<number>(undefined);
   const asking = useRef<AbortController>(undefined);
@@ -42,7 +44,7 @@ export function useTrial(form: React.RefObject<HTMLFormElement | null>): { trial
       if (!form.current.checkValidity()) return setTrial({});
       const mine = (asking.current = new AbortController());
       const shape = Object.fromEntries(new FormData(form.current)) as unknown as Shape;
-      tryIt(shape, mine.signal).then(setTrial, () => undefined);
+      tryIt(jobOf(shape), mine.signal).then(setTrial, () => undefined);
     }, STILL_MS);
   });
   useEffect(() => {
@@ -55,10 +57,10 @@ export function useTrial(form: React.RefObject<HTMLFormElement | null>): { trial
   return { trial, look: look.current };
 }
 
-export function TrialPanel({ trial }: { trial: Trial }) {
+export function TrialPanel({ trial, title = 'If you submit it now' }: { trial: Trial; title?: string }) {
   const { tried, error } = trial;
   return (
-    <Panel title="If you submit it now" className="trial">
+    <Panel title={title} className="trial">
       <div role="status">
         {!tried && !error && <p className="faint">What you type is tried, and not submitted.</p>}
         {error && <p className="trouble-text">It is refused: {error.message}</p>}

@@ -1,7 +1,9 @@
 // People: users, projects, and keys for programs.
+import { Link } from 'wouter';
 import { useQuery } from '../api/query';
 import type { Declared } from '../api/types';
 import { Empty, Page, Panel, Skeleton, Table, Trouble } from '../elements/elements';
+import { mayAudit } from '../session/may';
 import { useSession } from '../session/session';
 import { Keys } from './keys';
 import { Roles } from './roles';
@@ -83,6 +85,13 @@ export default function PeoplePage() {
     <Page
       title="People"
       detail={<span className="faint">{me.admin ? 'Everybody.' : 'You, and the projects that you are in.'}</span>}
+      actions={
+        mayAudit(me) && (
+          <Link href="/audit" className="button">
+            Audit
+          </Link>
+        )
+      }
     >
       <Keys />
       <Users />

@@ -20,3 +20,9 @@ export function mayReadOutput(me: Roles, job: Owned): boolean {
 export function mayEnter(me: Roles, job: Owned): boolean {
   return me.admin || me.user === job.user;
 }
+
+export function mayAudit(me: Roles): boolean {
+  return (
+    me.admin || me.roles.some(({ role, level }) => level === 'cluster' && (role === 'auditor' || role === 'admin'))
+  );
+}

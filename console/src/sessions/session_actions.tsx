@@ -1,4 +1,4 @@
-// What may be done with a session: open it, share it by name, keep it from being idle, stop it.
+// What may be done with a session: open it, share it by name, keep it from being idle, stop it and start it again, end it.
 import { useState, type FormEvent } from 'react';
 import { ApiError, change } from '../api/http';
 import { refresh } from '../api/query';
@@ -9,6 +9,7 @@ import { mayAct, mayEnter } from '../session/may';
 import { useSession } from '../session/session';
 import { keep } from './idle_warning';
 import { namesIn, type SessionJob } from './sessions';
+import { endSession, restartSession, startSession, stopSession } from './stop_and_start';
 
 export function ShareDialog({ job, onClose }: { job: SessionJob; onClose: () => void }) {
   const [guests, setGuests] = useState(job.shared_with ?? []);
@@ -94,46 +95,82 @@ function KeepDialog({ job, onClose }: { job: SessionJob; onClose: () => void }) 
   );
 }
 
-type Chosen = 'share' | 'keep' | 'stop';
+type Chosen = 'share' | 'keep' | 'stop' | 'restart' | 'end';
+
+const ENDINGS = {
+  stop: {
+    verb: 'Stop it',
+    does: stopSession,
+    says: 'What it holds is given back. It keeps its id, its log and whom it is shared with, and is started again here.',
+  },
+  restart: { verb: 'Restart it', does: restartSession, says: 'It is stopped, and starts again when its turn comes.' },
+  end: { verb: 'End it', does: endSession, says: 'Its programs get SIGTERM, some time to end, and then SIGKILL.' },
+};
+
+function Ending({ job, how, onClose }: { job: SessionJob; how: keyof typeof ENDINGS; onClose: () => void }) {
+  const { verb, does, says } = ENDINGS[how];
+  const title = `${verb.split(' ')[0]} ${job.name} (job ${job.id})`;
+  return (
+    <Confirm title={title} verb={verb} danger onClose={onClose} act={() => does(job)}>
+      <p>{says} What is only in its memory is lost.</p>
+    </Confirm>
+  );
+}
+
+function StartAgain({ job }: { job: SessionJob }) {
+  const [error, setError] = useState<ApiError>();
+  const [busy, setBusy] = useState(false);
+  const start = async () => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      await startSession(job);
+    } catch (problem) {
+      setError(problem instanceof ApiError ? problem : new ApiError(0, 'failed', String(problem)));
+    }
+    setBusy(false);
+  };
+  return (
+    <>
+      <button disabled={busy} onClick={() => void start()}>
+        Start<span className="hidden"> {job.name}</span>
+      </button>
+      <Trouble error={error} />
+    </>
+  );
+}
 
 // `brief` leaves out what the page of the job has already.
 export function SessionActions({ job, brief = false }: { job: SessionJob; brief?: boolean }) {
   const { me } = useSession();
   const [chosen, choose] = useState<Chosen>();
-  if (job.phase === 'ended' || !job.app) return null;
+  if (!job.app) return null;
   const close = () => choose(undefined);
   const named = <span className="hidden"> {job.name}</span>;
+  const acts = mayAct(me, job);
+  const ended = job.phase === 'ended';
+  const stopped = ended || job.state === 'held';
   return (
     <>
-      {job.session_url && (
+      {!ended && job.session_url && (
         <a className="button" href={job.session_url} target="_blank" rel="noreferrer">
           Open{!brief && named}
         </a>
       )}
-      {mayEnter(me, job) && <button onClick={() => choose('share')}>Share{!brief && named}</button>}
-      {mayAct(me, job) && job.phase === 'active' && (
-        <button onClick={() => choose('keep')}>Keep{!brief && named}</button>
-      )}
-      {!brief && mayAct(me, job) && (
-        <button className="danger" onClick={() => choose('stop')}>
-          Stop{named}
+      {!ended && mayEnter(me, job) && <button onClick={() => choose('share')}>Share{!brief && named}</button>}
+      {acts && job.phase === 'active' && <button onClick={() => choose('keep')}>Keep{!brief && named}</button>}
+      {acts && stopped && <StartAgain job={job} />}
+      {acts && !stopped && <button onClick={() => choose('stop')}>Stop{named}</button>}
+      {acts && job.phase === 'active' && <button onClick={() => choose('restart')}>Restart{named}</button>}
+      {!brief && acts && !ended && (
+        <button className="danger" onClick={() => choose('end')}>
+          End{named}
         </button>
       )}
       {chosen === 'share' && <ShareDialog job={job} onClose={close} />}
       {chosen === 'keep' && <KeepDialog job={job} onClose={close} />}
-      {chosen === 'stop' && (
-        <Confirm
-          title={`Stop ${job.name} (job ${job.id})`}
-          verb="Stop it"
-          danger
-          onClose={close}
-          act={async () => (
-            await change('POST', `/v1/jobs/${referenceOf(job)}/cancel`),
-            refresh('jobs', `job:${job.id}`)
-          )}
-        >
-          <p>Its programs get SIGTERM, some time to end, and then SIGKILL. What is only in their memory is lost.</p>
-        </Confirm>
+      {(chosen === 'stop' || chosen === 'restart' || chosen === 'end') && (
+        <Ending job={job} how={chosen} onClose={close} />
       )}
     </>
   );

@@ -2,12 +2,15 @@ import { expect, it } from 'vitest';
 import { appName, namesIn, sessionsPath, statusOf, timeLeft } from './sessions';
 
 it('asks for the sessions that are open, or over', () => {
-  expect(sessionsPath('open', '')).toBe('/v1/jobs?app=1&state=waiting%2Cheld%2Cactive&order=newest&limit=50');
-  expect(sessionsPath('stopped', 'ann', '7')).toBe('/v1/jobs?app=1&state=ended&user=ann&order=newest&limit=50&after=7');
+  expect(sessionsPath('open', '')).toBe('/v1/jobs?app=1&state=waiting%2Cactive&order=newest&limit=50');
+  expect(sessionsPath('stopped', 'ann', '7')).toBe(
+    '/v1/jobs?app=1&state=held%2Cended&user=ann&order=newest&limit=50&after=7',
+  );
 });
 
 it('says how a session does, in few words', () => {
   expect(statusOf({ phase: 'active', state: 'running' })).toEqual({ word: 'running', how: '' });
+  expect(statusOf({ phase: 'waiting', state: 'held' })).toEqual({ word: 'stopped', how: '' });
   expect(statusOf({ phase: 'ended', state: 'stopped_idle' })).toEqual({ word: 'stopped', how: 'Stopped idle' });
   expect([appName('notebook'), appName('stream_lit'), appName(undefined)]).toEqual(['JupyterLab', 'Stream lit', '–']);
 });

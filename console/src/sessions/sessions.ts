@@ -13,12 +13,13 @@ export interface Sessions {
 export const PAGE = 50;
 
 export function sessionsPath(state: 'open' | 'stopped', user: string, after?: string | null): string {
-  const states = state === 'open' ? 'waiting,held,active' : 'ended';
+  const states = state === 'open' ? 'waiting,active' : 'held,ended';
   return withQuery('/v1/jobs', { app: 1, state: states, user, order: 'newest', limit: PAGE, after });
 }
 
-// "Running", "Waiting", "Stopped": how it ended is told beside it.
+// "Running", "Waiting", "Stopped": how it ended is told beside it. One that is held waits to be started again.
 export function statusOf(job: Pick<JobSummary, 'phase' | 'state'>): { word: string; how: string } {
+  if (job.state === 'held') return { word: 'stopped', how: '' };
   return job.phase === 'ended' ? { word: 'stopped', how: words(job.state) } : { word: job.state, how: '' };
 }
 

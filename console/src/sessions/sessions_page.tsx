@@ -87,6 +87,8 @@ export default function SessionsPage() {
   const user = search.get('user') ?? '';
   const after = search.get('after');
   const { data, error } = useQuery<Sessions>(sessionsPath(state, user, after), ['jobs']);
+  // To the server one that is held waits.
+  const jobs = data?.jobs.filter((job) => state === 'stopped' || job.state !== 'held') ?? [];
   const set = (name: string, value: string) =>
     setSearch((now) => {
       const next = new URLSearchParams(now);
@@ -99,21 +101,27 @@ export default function SessionsPage() {
     <Page
       title="Sessions"
       detail={<span className="faint">{me.admin ? 'Everybody’s.' : 'Yours, and those that are shared with you.'}</span>}
+      actions={
+        <Link href="/sessions/start" className="button primary">
+          Start a session
+        </Link>
+      }
     >
       <Filters state={state} user={user} set={set} />
       <Trouble error={error} />
-      {data?.jobs.map((job) => (
+      {jobs.map((job) => (
         <IdleWarning key={job.id} job={job} linked />
       ))}
       {!data && !error && <Skeleton />}
-      {data && data.jobs.length === 0 && (
-        <Empty title={state === 'open' ? 'No session is open.' : 'No session has ended.'}>
+      {data && jobs.length === 0 && (
+        <Empty title={state === 'open' ? 'No session is open.' : 'No session is stopped.'}>
           <p>
-            <code>dove notebook --gpus 1</code> starts JupyterLab, <code>dove code</code> an editor. They appear here.
+            <Link href="/sessions/start">Start one here</Link>; <code>dove notebook --gpus 1</code> starts JupyterLab
+            from a terminal.
           </p>
         </Empty>
       )}
-      {data && data.jobs.length > 0 && (
+      {data && jobs.length > 0 && (
         <Table
           label="Sessions"
           className="session-table"
@@ -128,7 +136,7 @@ export default function SessionsPage() {
             </>
           }
         >
-          {data.jobs.map((job) => (
+          {jobs.map((job) => (
             <SessionRow key={job.id} job={job} />
           ))}
         </Table>
