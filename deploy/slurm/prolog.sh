@@ -6,7 +6,11 @@
 set -u
 PATH=/usr/bin:/bin:/usr/sbin:/sbin
 
-said=$(squeue --noheader --states=all --jobs="$SLURM_JOB_ID" --Format=restartcnt:12,admin_comment:240) || exit 1
+# The number of an array's last task is that of the whole array.
+id=$SLURM_JOB_ID
+[ -n "${SLURM_ARRAY_JOB_ID:-}" ] && id=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID
+said=$(squeue --noheader --states=all --jobs="$id" --Format=restartcnt:12,admin_comment:240) || exit 1
+said=$(printf '%s\n' "$said" | head -n 1)
 set -f
 set -- $said
 restarts=${1:-}
@@ -17,8 +21,8 @@ esac
 case " $* " in
     *" run="*" restarts=$restarts "*) exit 0 ;;
 esac
-logger -t dovetail "Slurm job $SLURM_JOB_ID has no place in the ledger: it is put back" 2>/dev/null
+logger -t dovetail "Slurm job $id has no place in the ledger: it is put back" 2>/dev/null
 # With any other exit code Slurm would put it back itself, and not held.
-scontrol requeuehold "$SLURM_JOB_ID" && exit 0
-scancel "$SLURM_JOB_ID"
+scontrol requeuehold "$id" && exit 0
+scancel "$id"
 exit 1

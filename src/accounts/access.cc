@@ -162,7 +162,11 @@ bool may_see(const core::State& state, const Caller& caller, const Declared& obj
   if (const auto* settings = std::get_if<Settings>(&object)) {
     return is_open_to(state, caller, settings->domain, settings->project);
   }
-  if (const auto* secret = std::get_if<Secret>(&object)) return secret->user == caller.user;
+  if (const auto* secret = std::get_if<Secret>(&object)) {
+    if (caller.job) return false;
+    return secret->project.empty() ? secret->user == caller.user
+                                   : may_see_project(state, caller, secret->project);
+  }
   if (const auto* project = std::get_if<Project>(&object)) return is_in(state, caller, *project);
   if (const auto* user = std::get_if<UserDeclaration>(&object)) {
     return user->name == caller.user || may_keep_keys(state, caller, user->name) ||

@@ -14,7 +14,8 @@ struct SeesEvent {
   bool operator()(const ObjectDeleted& event) const {
     const bool is_about_people = event.kind == "user" || event.kind == "limit" ||
                                  event.kind == "group" || event.kind == "binding" ||
-                                 event.kind == "project" || event.kind == "pool";
+                                 event.kind == "project" || event.kind == "pool" ||
+                                 event.kind == "secret";
     return !is_about_people || cause.principal == caller.user;
   }
   bool operator()(const KeyIssued& event) const {

@@ -125,6 +125,9 @@ Result<void> Agent::start() {
   agent_token_ = read_text(options_.data_dir + "/agent_token");
   TRY(uplink_.open());
   facts_.authority_path = uplink_.authority_path();
+  if (options_.keeps_records) {
+    facts_.secrets_place = secrets_place(options_.data_dir, options_.memory_directory);
+  }
   load_attempts();
   health_ = std::make_unique<Health>(loop_, options_.health, [this](protocol::Report said) {
     reports_.push_back(std::move(said));
@@ -192,6 +195,9 @@ HeldAttempt& Agent::hold(LaunchOrder order) {
   };
   context.step_input = [this](const StepOrder& step, std::function<void()> on_end) {
     return step_input(step, std::move(on_end));
+  };
+  context.ask_secrets = [this, key = order.key](auto done) {
+    ask_secrets(key, 0, std::move(done));
   };
   context.exec_host = {options_.keeps_records ? &loop_ : nullptr, &runner_,
                        [this](const std::string& id, wire::WebSocketCallbacks callbacks) {
@@ -352,7 +358,7 @@ void Agent::stop(AttemptKey key, bool preempted, std::chrono::milliseconds grace
 
 void Agent::on_control(const protocol::Control& line) {
   if (line.ping.has_value()) contact_->saw(line.epoch.value, line.ping->value, line.proof);
-  if (line.bye) contact_->outage(loop_.monotonic_us());
+  if (line.bye) contact_->outage(outage_from_us());
   forget(line.forget);
   if (line.signal.has_value()) signal(*line.signal);
   if (line.step.has_value()) start_step(*line.step);
@@ -382,6 +388,7 @@ void Agent::start_step(const StepOrder& step) {
 
 void Agent::forget(const std::vector<AttemptKey>& list) {
   for (const AttemptKey key : list) {
+    secret_timers_.erase(key);
     const auto found = held_.find(key);
     if (found == held_.end() || found->second->stage() != HeldAttempt::Stage::kEnded) continue;
     held_.erase(found);

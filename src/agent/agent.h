@@ -71,6 +71,7 @@ struct AgentOptions {
   std::string machine_id;        // agent/session/machine_id.h; "": not known
   std::string stage_directory;   // of checkpoints on their way; "": there is none
   ShareOptions shares = {};
+  std::string memory_directory = "/dev/shm";  // a tmpfs, for secrets of tasks
   std::string not_enforced;  // limits that tasks do not have here, and why; "": they have all
   std::optional<TaskOffer> offer = {};  // unset: the controller hears nothing of it
   NetworkRule networks = NetworkRule::kAuto;
@@ -182,6 +183,7 @@ class Agent {
   void orders_closed(const Error& error);
   void lost_session(const Error& error);
   void connect_failed(const Error& error);
+  std::int64_t outage_from_us() const;  // of an outage that is heard of now
   void controller_full(std::int64_t sent_us);
   void report(protocol::Report report);
   void tell_shares(const HeldAttempt& held);
@@ -212,6 +214,9 @@ class Agent {
   std::uint64_t placements_hash() const;
   protocol::Machine machine() const;
   HeldAttempt& hold(LaunchOrder order);
+  // Asks until there is an answer, for a minute.
+  void ask_secrets(AttemptKey key, int tries,
+                   std::function<void(Result<std::vector<TaskSecret>>)> done);
   void meet(AttemptKey key, Needs needs, std::function<void(Result<void>)> done);
   std::unique_ptr<StepInput> step_input(const StepOrder& step, std::function<void()> on_end);
   wire::Request request(std::string method, std::string target, std::string body) const;
@@ -278,6 +283,7 @@ class Agent {
   wire::Timer silence_timer_;
   wire::Timer lease_timer_;
   wire::Timer certificate_timer_;
+  std::map<AttemptKey, wire::Timer> secret_timers_;
 };
 
 }  // namespace dove::agent

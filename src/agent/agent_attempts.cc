@@ -9,6 +9,7 @@
 #include "agent/agent.h"
 #include "agent/aside/linux_user.h"
 #include "agent/attempts/attempt_record.h"
+#include "agent/session/answer.h"
 #include "codec/json.h"
 #include "telemetry/log.h"
 
@@ -20,6 +21,9 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kOrder_bytes = std::size_t{64} << 20;
 constexpr std::chrono::seconds kUsersWait{1};
+constexpr std::chrono::seconds kSecretsAgain{1};
+constexpr std::chrono::seconds kSecretsTimeout{10};
+constexpr int kSecretTries = 60;
 
 std::optional<LaunchOrder> read_kept_order(const std::string& directory) {
   const AttemptOnDisk found = read_attempt(directory);
@@ -52,6 +56,35 @@ void Agent::meet(AttemptKey key, Needs needs, std::function<void(Result<void>)> 
       });
 }
 
+void Agent::ask_secrets(AttemptKey key, int tries,
+                        std::function<void(Result<std::vector<TaskSecret>>)> done) {
+  const auto held = held_.find(key);
+  const bool is_over = tries > 0 && (held == held_.end() || held->second->stopping());
+  if (stopped_ || is_over) return;
+  const auto later = [this, key, tries, done](const Error& why) {
+    if (tries >= kSecretTries) return done(why);
+    secret_timers_[key] =
+        loop_.after(kSecretsAgain, [this, key, tries, done] { ask_secrets(key, tries + 1, done); });
+  };
+  const Error nobody{ErrorKind::kUnavailable, "no_controller",
+                     "the controller did not give the job's secrets to its node in time", ""};
+  if (session_.empty()) return later(nobody);
+  const auto line = std::make_shared<Uplink::OwnLine>(loop_, uplink_);
+  line->call(
+      request("GET",
+              fmt::format("/v1/agents/{}/secrets/{}/{}", options_.name, key.job.value, key.attempt),
+              ""),
+      [later, nobody, done, line](Result<wire::Response> answer) {
+        if (!answer.ok()) return later(nobody);
+        const Json body = answer_object(*answer);
+        if (answer->status == 200) return done(read_secrets(body));
+        const Error refused = answer_refusal(*answer, body, "no_secrets");
+        if (answer->status / 100 == 4) return done(refused);
+        later(refused);
+      },
+      kSecretsTimeout);
+}
+
 void Agent::load_attempts() {
   std::vector<fs::path> found;
   std::error_code error;
@@ -68,6 +101,10 @@ void Agent::load_attempts() {
   }
   if (!found.empty() || options_.keeps_records) look_up_users(users);
   for (auto& [directory, order] : orders) load_attempt(directory, std::move(order));
+  sweep_secrets(facts_.secrets_place, [this](AttemptKey key) {
+    const auto held = held_.find(key);
+    return held != held_.end() && held->second->stage() != HeldAttempt::Stage::kEnded;
+  });
 }
 
 // What runs is taken up without them, if nobody can tell in time.

@@ -8,7 +8,8 @@
 namespace dove::backends {
 
 struct NodeOffer {
-  bool limits_memory = true;  // a task without a container cannot take more than it asked for
+  bool limits_memory = true;   // a task without a container cannot take more than it asked for
+  bool gives_secrets = false;  // to tasks whose job asks for some
   bool has_containers = false;
   bool pulls = false;               // images of registries too
   bool names_all = true;            // there are no more images than those of `images`

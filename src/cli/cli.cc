@@ -10,7 +10,6 @@
 #include "cli/client/api.h"
 #include "cli/client/program.h"
 #include "cli/commands/manual.h"
-#include "cli/commands/session_families.h"
 #include "cli/families.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/table.h"
@@ -122,24 +121,17 @@ void append_own(std::vector<Command>& all, const std::vector<Command>& extra) {
 
 std::vector<Command> table_of(const std::vector<Command>& extra) {
   std::vector<Command> table = extra;
-  for (auto family : {submit_commands,       job_commands,
-                      output_commands,       exec_commands,
-                      ssh_commands,          forward_commands,
-                      app_commands,          attach_commands,
-                      job_action_commands,   event_commands,
-                      node_commands,         node_care_commands,
-                      declared_commands,     key_commands,
-                      people_commands,       notice_commands,
-                      login_commands,        token_commands,
-                      tcloud_commands,       tcloud_file_commands,
-                      sbatch_commands,       squeue_commands,
-                      scancel_commands,      sacct_commands,
-                      sinfo_commands,        scontrol_commands,
-                      srun_commands,         salloc_commands,
-                      sacctmgr_commands,     sshare_commands,
-                      sprio_commands,        sstat_commands,
-                      declared_app_commands, session_action_commands,
-                      run_commands}) {
+  for (auto family :
+       {submit_commands,     job_commands,         output_commands,       exec_commands,
+        ssh_commands,        forward_commands,     app_commands,          attach_commands,
+        job_action_commands, event_commands,       node_commands,         node_care_commands,
+        declared_commands,   key_commands,         people_commands,       notice_commands,
+        login_commands,      secret_commands,      controller_commands,   token_commands,
+        tcloud_commands,     tcloud_file_commands, sbatch_commands,       squeue_commands,
+        scancel_commands,    sacct_commands,       sinfo_commands,        scontrol_commands,
+        srun_commands,       salloc_commands,      sacctmgr_commands,     sshare_commands,
+        sprio_commands,      sstat_commands,       declared_app_commands, session_action_commands,
+        run_commands}) {
     append(table, family());
   }
   return table;

@@ -41,7 +41,7 @@ TEST(FieldCount, OfTheNounsOfTheModel) {
   EXPECT_EQ(field_count<TaskGroup>(), 7u);
   EXPECT_EQ(field_count<Dependency>(), 3u);
   EXPECT_EQ(field_count<ArraySpec>(), 2u);
-  EXPECT_EQ(field_count<JobSpec>(), 40u);
+  EXPECT_EQ(field_count<JobSpec>(), 41u);
   EXPECT_EQ(field_count<TaskExit>(), 4u);
   EXPECT_EQ(field_count<Device>(), 6u);
   EXPECT_EQ(field_count<Link>(), 3u);

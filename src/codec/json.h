@@ -51,8 +51,6 @@ nlohmann::json job_json(const core::State& state, const core::Job& job);     // 
 nlohmann::json node_json(const core::State& state, const core::Node& node);  // GET /v1/nodes/{name}
 // job_json() without attempts and what only a closer look needs: for lists.
 nlohmann::json job_summary_json(const core::State& state, const core::Job& job);
-// "text" for people, "kind", and the numbers that are not 0.
-nlohmann::json reason_json(const core::State& state, const Reason& reason);
 // {"kind": "JobSubmitted", ...its fields}.
 nlohmann::json event_json(const Event& event);
 nlohmann::json decision_json(const Decision& decision);

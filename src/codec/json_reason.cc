@@ -63,8 +63,14 @@ std::string bare(const std::string& resource, std::int64_t value) {
   return human_amount(resource, value);
 }
 
-std::string job_text(const core::State& state, JobId id) {
-  if (const auto found = state.jobs.find(id); found != state.jobs.end()) {
+struct Sight {
+  const core::State& state;
+  const MayName& may_name;
+};
+
+std::string job_text(const Sight& sight, JobId id) {
+  const auto found = sight.state.jobs.find(id);
+  if (found != sight.state.jobs.end() && sight.may_name(found->second)) {
     return fmt::format("job {} ({})", id.value, found->second.spec->name);
   }
   return fmt::format("job {}", id.value);
@@ -171,22 +177,22 @@ std::string never_fits_text(const Reason& r) {
                      amount(r.resource, r.needs), pool, bare(r.resource, r.total));
 }
 
-std::string fragmented_text(const core::State& state, const Reason& r) {
+std::string fragmented_text(const Sight& sight, const Reason& r) {
   std::string text = fmt::format(
       "needs {}; {} free, but only {} where its tasks have room: ", amount(r.resource, r.needs),
       bare(r.resource, r.free), bare(r.resource, r.total));
   text += counted(r.count, "node has", "nodes have") + " too little left";
-  if (r.other) text += ", most of them because of " + job_text(state, r.other);
+  if (r.other) text += ", most of them because of " + job_text(sight, r.other);
   if (!r.units.empty()) text += fmt::format(" ({} {})", r.level, units_text(r));
   return text;
 }
 
-std::string dependency_text(const core::State& state, const Reason& r) {
+std::string dependency_text(const Sight& sight, const Reason& r) {
   if (!r.other) return "waits for earlier jobs of the same name and user (singleton)";
   const std::string kind = r.subject.empty() ? "" : fmt::format(" ({})", r.subject);
   const std::string or_else =
       r.count > 1 ? fmt::format(", or one of {} others", r.count - 1) : std::string();
-  return fmt::format("waits for {}{}{}", job_text(state, r.other), kind, or_else);
+  return fmt::format("waits for {}{}{}", job_text(sight, r.other), kind, or_else);
 }
 
 // "priority 5 over 0".
@@ -212,12 +218,12 @@ std::string by_text(const Reason& r) {
   return r.resource.empty() ? "" : fmt::format("by its queue's order, {}", r.resource);
 }
 
-std::string ahead_text(const core::State& state, const Reason& r) {
+std::string ahead_text(const Sight& sight, const Reason& r) {
   std::string text = r.limit > 0 ? "at least " : "";
   text += counted(r.count, "job is ahead of it", "jobs are ahead of it");
   if (!r.subject.empty()) text += fmt::format(" in queue {}, where nothing passes", r.subject);
   if (r.other) {
-    text += (r.count == 1 ? ": " : "; the last of them is ") + job_text(state, r.other);
+    text += (r.count == 1 ? ": " : "; the last of them is ") + job_text(sight, r.other);
   }
   const std::string by = by_text(r);
   return by.empty() ? text : fmt::format("{} ({})", text, by);
@@ -246,10 +252,10 @@ std::string reservation_text(const Reason& r) {
       r.subject);
 }
 
-std::string preemption_text(const core::State& state, const Reason& r) {
+std::string preemption_text(const Sight& sight, const Reason& r) {
   if (r.count > 0) {
     std::string text = counted(r.count, "running job", "running jobs") + " could be stopped for it";
-    text += fmt::format(", {}{}", r.count > 1 ? "first " : "", job_text(state, r.other));
+    text += fmt::format(", {}{}", r.count > 1 ? "first " : "", job_text(sight, r.other));
     if (r.until.us != 0) text += fmt::format(", not before {}", rfc3339(r.until));
     return text;
   }
@@ -301,13 +307,13 @@ std::string unavailable_text(const core::State& state, const Reason& r) {
   return text + fault_text(state, r.subject);
 }
 
-std::string promised_text(const core::State& state, const Reason& r) {
+std::string promised_text(const Sight& sight, const Reason& r) {
   if (r.until.us == 0) {
     return fmt::format("the nodes that have room are kept for {}, which has waited too long",
-                       job_text(state, r.other));
+                       job_text(sight, r.other));
   }
   return fmt::format("what is free is promised to {} from {} on, and this job could still hold it",
-                     job_text(state, r.other), rfc3339(r.until));
+                     job_text(sight, r.other), rfc3339(r.until));
 }
 
 std::string begin_text(const Reason& r) {
@@ -365,20 +371,22 @@ std::string executor_text(const Reason& r) {
       who, r.level, nodes);
 }
 
-std::string text_of(const core::State& state, const Reason& r) {
+std::string text_of(const Sight& sight, const Reason& r) {
+  const core::State& state = sight.state;
   switch (r.kind) {
     case ReasonKind::kHeld:
       return held_text(r);
     case ReasonKind::kBeginTime:
       return begin_text(r);
     case ReasonKind::kDependency:
-      return dependency_text(state, r);
+      return dependency_text(sight, r);
     case ReasonKind::kArrayLimit:
       return fmt::format("{} of its array may run at once; {} do",
                          counted(r.limit, "element", "elements"), r.used);
     case ReasonKind::kQueueLimit:
     case ReasonKind::kUserLimit:
     case ReasonKind::kProjectLimit:
+    case ReasonKind::kDomainLimit:
       return limit_text(state, r);
     case ReasonKind::kClusterLimit:
       return fmt::format("needs {}; {} of the cluster's {} are in use", amount(r.resource, r.needs),
@@ -395,22 +403,22 @@ std::string text_of(const core::State& state, const Reason& r) {
     case ReasonKind::kNodesUnavailable:
       return unavailable_text(state, r);
     case ReasonKind::kAhead:
-      return ahead_text(state, r);
+      return ahead_text(sight, r);
     case ReasonKind::kDomain:
       return domain_text(r);
     case ReasonKind::kFragmented:
-      return fragmented_text(state, r);
+      return fragmented_text(sight, r);
     case ReasonKind::kLabels:
       return fmt::format("{} of {} nodes are as it wants them ({})", r.count, r.total,
                          r.subject.empty() ? "apart from others" : r.subject);
     case ReasonKind::kPreemption:
-      return preemption_text(state, r);
+      return preemption_text(sight, r);
     case ReasonKind::kExcluded:
       if (r.count == 0) return "--nodelist and --exclude leave no node";
       return fmt::format("--nodelist and --exclude leave {}, which cannot hold it now",
                          counted(r.count, "node", "nodes"));
     case ReasonKind::kPromised:
-      return promised_text(state, r);
+      return promised_text(sight, r);
     case ReasonKind::kReserved:
       return reserved_text(r);
     case ReasonKind::kReservation:
@@ -428,9 +436,8 @@ std::string text_of(const core::State& state, const Reason& r) {
 
 }  // namespace
 
-Json reason_json(const core::State& state, const Reason& r) {
-  const bool is_domains = r.kind == ReasonKind::kProjectLimit && !r.level.empty();
-  Json object{{"kind", is_domains ? "domain_limit" : word(r.kind)}, {"text", text_of(state, r)}};
+Json reason_json(const core::State& state, const Reason& r, const MayName& may_name) {
+  Json object{{"kind", word(r.kind)}, {"text", text_of({state, may_name}, r)}};
   if (!r.subject.empty()) object["subject"] = r.subject;
   if (!r.resource.empty()) object["resource"] = r.resource;
   const auto put = [&](const char* name, std::int64_t value) {
@@ -451,8 +458,12 @@ Json reason_json(const core::State& state, const Reason& r) {
   return object;
 }
 
+MayName names_of_own(const core::Job& job) {
+  return [user = job.spec->user](const core::Job& other) { return other.spec->user == user; };
+}
+
 Json reasons_json(const core::State& state, const core::Job& job,
-                  const std::vector<Reason>& reasons) {
+                  const std::vector<Reason>& reasons, const MayName& may_name) {
   const auto impossible = [](const Reason& r) {
     return r.kind == ReasonKind::kNeverFits || (r.kind == ReasonKind::kExcluded && r.count == 0);
   };
@@ -464,7 +475,7 @@ Json reasons_json(const core::State& state, const core::Job& job,
   }
   for (const Reason& reason : reasons) {
     Json& list = impossible(reason) ? first : rest;
-    list.push_back(reason_json(state, reason));
+    list.push_back(reason_json(state, reason, may_name));
     if (!impossible(reason) || first.size() > texts.size()) continue;
     list.back()["text"] = texts[first.size() - 1];
   }

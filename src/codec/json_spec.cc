@@ -158,6 +158,60 @@ void read_array(JsonFields& fields, ArraySpec& array) {
   });
 }
 
+Json secrets_json(const std::vector<SecretUse>& secrets) {
+  Json all = Json::array();
+  for (const SecretUse& use : secrets) {
+    Json one{{"secret", use.secret}};
+    if (!use.variable.empty()) one["variable"] = use.variable;
+    if (!use.file.empty()) one["file"] = use.file;
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+// A name in a folder, which leads nowhere else.
+bool is_file_name(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string_view::npos;
+}
+
+void read_secret(JsonFields& fields, SecretUse& use) {
+  fields.text("secret", use.secret, kNameRule);
+  if (use.secret.empty()) fields.fail("secret", "missing_field", "name a secret of `dove secret`");
+  if (fields.has("variable")) {
+    fields.text("variable", use.variable, {256, TextRule::Kind::kEnvironmentName});
+  }
+  fields.text("file", use.file, {255, TextRule::Kind::kLine});
+  if (!use.file.empty() && !is_file_name(use.file)) {
+    fields.fail("file", "bad_value", "give a name, not a path: files lie in $DOVE_SECRETS");
+  }
+  if (use.variable.empty() && use.file.empty()) {
+    fields.fail("variable", "missing_field",
+                "say how the tasks get it: `variable: NAME`, `file: NAME`, or both");
+  }
+  if (use.variable.starts_with("DOVE_") || use.variable.starts_with("SLURM_")) {
+    fields.fail("variable", "bad_value",
+                "names that begin with DOVE_ or SLURM_ are the job's own: take another one");
+  }
+}
+
+void read_secrets(JsonFields& fields, std::vector<SecretUse>& secrets) {
+  constexpr std::size_t kSecretsMax = 32;
+  std::set<std::string> variables;
+  std::set<std::string> files;
+  if (fields.has("secrets")) secrets.clear();
+  fields.objects("secrets", kSecretsMax, [&](JsonFields& inner, std::size_t) {
+    SecretUse use;
+    read_secret(inner, use);
+    if (!use.variable.empty() && !variables.insert(use.variable).second) {
+      inner.fail("variable", "given_twice", "another secret has that variable");
+    }
+    if (!use.file.empty() && !files.insert(use.file).second) {
+      inner.fail("file", "given_twice", "another secret has that file");
+    }
+    secrets.push_back(std::move(use));
+  });
+}
+
 // How it may be stopped for others, and where its nodes are to lie: written when it says anything.
 void put_scheduling(Json& object, const JobSpec& v) {
   if (v.preempt != Preempt::kNone) object["preempt"] = word(v.preempt);
@@ -176,6 +230,7 @@ void put_scheduling(Json& object, const JobSpec& v) {
   if (!v.foreign_job.empty()) object["foreign_job"] = v.foreign_job;
   if (!v.mail_about.empty()) object["mail_about"] = notice_subjects_json(v.mail_about);
   if (!v.mail_to.empty()) object["mail_to"] = v.mail_to;
+  if (!v.secrets.empty()) object["secrets"] = secrets_json(v.secrets);
 }
 
 // "mail_about" and "mail_to", or {"about": [...], "to": "..."} as "mail".
@@ -215,6 +270,7 @@ void read_scheduling(JsonFields& fields, JobSpec& v) {
   fields.texts("apart_labels", v.apart_labels, {64, TextRule::Kind::kName}, kLabelsMax);
   fields.text("executor", v.executor, {256, TextRule::Kind::kLine});
   read_mail(fields, v);
+  read_secrets(fields, v.secrets);
 }
 
 }  // namespace

@@ -52,8 +52,13 @@ void fields(Ar& ar, typename Ar::template Of<ArraySpec>& v) {
 }
 
 template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<SecretUse>& v) {
+  ar(v.secret, v.variable, v.file);
+}
+
+template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<JobSpec>& v) {
-  auto layout = ar.layout(4, "JobSpec");
+  auto layout = ar.layout(5, "JobSpec");
   ar(v.name, v.user, v.project, v.queue, v.pool, v.priority, v.launch, v.groups, v.cluster_requests,
      v.time_limit, v.kill_grace, v.begin_at, v.dependencies, v.any_dependency, v.array,
      v.retries_max, v.requeue, v.hold, v.exclusive, v.features, v.nodes_wanted, v.nodes_excluded,
@@ -75,6 +80,7 @@ void fields(Ar& ar, typename Ar::template Of<JobSpec>& v) {
   ar.since(4, v.foreign_job);
   ar.since(4, v.mail_about);
   ar.since(4, v.mail_to);
+  ar.since(5, v.secrets);
 }
 
 template <class Ar>

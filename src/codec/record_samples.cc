@@ -59,6 +59,7 @@ JobSpec sample_spec() {
   spec.foreign_job = "4711";
   spec.mail_about = {NoticeAbout::kJobEnded};
   spec.mail_to = "lab@example.org";
+  spec.secrets = {{"hub", "HUB_TOKEN", ""}, {"deploy", "", "id_ed25519"}};
   return spec;
 }
 

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "codec/json.h"
+#include "codec/json_reasons.h"
 #include "codec/record_samples.h"
 #include "codec/snapshot.h"
 #include "codec/words.h"
@@ -323,10 +324,12 @@ Reason reason(ReasonKind kind, std::string subject = "", std::string resource = 
   return made;
 }
 
+const MayName kAll = [](const core::Job&) { return true; };
+
 TEST(StateJson, ReasonsAreSaidInWordsWithTheirNumbers) {
   const core::State state = sample_state();
   const auto text = [&](const Reason& r) {
-    return reason_json(state, r)["text"].get<std::string>();
+    return reason_json(state, r, kAll)["text"].get<std::string>();
   };
   Reason gpus = reason(ReasonKind::kResources, "", "gpus");
   gpus.needs = 16;
@@ -385,7 +388,7 @@ TEST(StateJson, ReasonsAreSaidInWordsWithTheirNumbers) {
       std::string::npos)
       << text(pages);
   for (int kind = 0; kind <= static_cast<int>(ReasonKind::kExecutor); ++kind) {
-    const Json json = reason_json(state, reason(static_cast<ReasonKind>(kind), "x", "cores"));
+    const Json json = reason_json(state, reason(static_cast<ReasonKind>(kind), "x", "cores"), kAll);
     EXPECT_FALSE(json["text"].get<std::string>().empty());
     EXPECT_EQ(json["kind"], word(static_cast<ReasonKind>(kind)));
   }

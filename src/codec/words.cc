@@ -58,12 +58,13 @@ constexpr std::array<Words, 6> kNodeActions{"none",    "drain",         "reboot"
                                             "upgrade", "upgrade_agent", "resume"};
 constexpr std::array<Words, 4> kContacts{"connected", "broken", "silent", "lost"};
 constexpr std::array<Words, 4> kPlacementStages{"ordered", "prepared", "started", "ended"};
-constexpr std::array<Words, 25> kReasons{
+constexpr std::array<Words, 26> kReasons{
     "held",        "begin_time",        "dependency",  "array_limit", "queue_limit",
     "user_limit",  "cluster_limit",     "pool_closed", "time_limit",  "resources",
     "never_fits",  "nodes_unavailable", "ahead",       "excluded",    "project_limit",
     "domain",      "fragmented",        "labels",      "promised",    "reserved",
-    "reservation", "no_plan",           "preemption",  "foreign",     "executor"};
+    "reservation", "no_plan",           "preemption",  "foreign",     "executor",
+    "domain_limit"};
 constexpr std::array<Words, 13> kJobStates{"waiting",
                                            "held",
                                            "preparing",

@@ -8,10 +8,41 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
+#include <string>
 
 #include "containers/place.h"
 
 namespace dove::contain {
+namespace {
+
+constexpr std::size_t kSecretsBytesMax = std::size_t{4} << 20;
+
+// Puts the values of secrets into the environment of what is executed next. False: errno says why
+// not.
+bool take_secrets() {
+  const int fd = ::open(containers::kSecrets, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return errno == ENOENT;
+  std::string text;
+  char piece[4096];
+  ssize_t got = 0;
+  while (text.size() < kSecretsBytesMax && (got = ::read(fd, piece, sizeof piece)) > 0) {
+    text.append(piece, static_cast<std::size_t>(got));
+  }
+  ::close(fd);
+  if (got < 0) return false;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string variable = text.substr(at, text.find('\0', at) - at);
+    at += variable.size() + 1;
+    const std::size_t equals = variable.find('=');
+    if (equals == std::string::npos) continue;
+    const std::string name = variable.substr(0, equals);
+    if (::setenv(name.c_str(), variable.c_str() + equals + 1, 1) != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 void hide() {
   sigset_t all;
@@ -39,7 +70,7 @@ pid_t start(char** argv, bool terminal) {
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    ::execvp(argv[0], argv);
+    if (take_secrets()) ::execvp(argv[0], argv);
     const int reason = errno;
     if (::write(failed[1], &reason, sizeof reason) < 0) ::_exit(126);
     ::_exit(127);

@@ -17,6 +17,8 @@ inline constexpr const char kSftpWord[] = "dove-sftp";
 inline constexpr const char kAuthority[] = "/dev/.dove-ca.pem";  // inside: DOVE_CA_FILE
 inline constexpr const char kPython[] = "/dev/.dove-python";  // inside: the package `dove` is in it
 inline constexpr const char kShares[] = "/dev/.dove-share.so";  // inside: libdove-share.so
+// Inside: NAME=VALUE, each with a NUL behind it, for the environment of what is started there.
+inline constexpr const char kSecrets[] = "/dev/.dove-secrets";
 inline constexpr int kInitWords = 3;  // before the program: it, "init", and ports or "-"
 inline constexpr const char kTerminalWord[] = "--terminal";  // behind "exec": descriptor 0 is one
 

@@ -122,6 +122,15 @@ Result<Committed> BatchMaker::add(Input& input) {
   return answer;
 }
 
+void BatchMaker::begin_after_full() {
+  Cause cause;
+  cause.principal = "controller";
+  for (const core::Node& node : ledger_.state().nodes) {
+    const bool waits = node.contact == Contact::kBroken || node.contact == Contact::kSilent;
+    if (waits && !node.removed) add(NodeDisconnected{node.id, /*silent=*/true}, cause);
+  }
+}
+
 store::Batch BatchMaker::finish() {
   CHECK(!empty(), "a batch has an event");
   batch_.decisions = ledger_.decide();

@@ -27,6 +27,9 @@ class BatchMaker {
   // True when the log was restored since its last batch (model/incarnation.h). ClusterRestored is
   // stamped with that batch's instant, so that the fold knows how long the log was away.
   bool begin_incarnation(const Cause& cause);
+  // While nothing could be written, agents were told that the controller lives and counts on them
+  // (docs/decisions/0002-fence.md): those that are not connected get a grace anew.
+  void begin_after_full();
   // Applies what can be admitted. An error leaves nothing of the input in the batch.
   Result<Committed> add(Input& input);
   void add(Event event, const Cause& cause);

@@ -1,7 +1,5 @@
 #include "controller/controller.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -37,8 +35,6 @@ std::size_t bytes_of(const Input& input) {
 
 constexpr std::int64_t kDiskLook_us = 5'000'000;
 
-std::string megabytes(std::int64_t bytes) { return fmt::format("{} MB", bytes >> 20); }
-
 // Of the log's disk: enough for everything, not for new work, not for anything but relief.
 enum class Room { kEnough, kLow, kNone };
 
@@ -70,11 +66,12 @@ struct Controller::Impl {
 
   mutable std::mutex mutex;
   std::condition_variable wake;
-  std::vector<PendingInput> queue;  // guarded by mutex, as are the next five
+  std::vector<PendingInput> queue;  // guarded by mutex, as are the next six
   std::size_t queue_bytes = 0;
   std::vector<PendingInput> held_back;  // facts that wait for room on the disk
   bool running = false;
   bool stopping = false;
+  bool stops_at_once = false;
   std::optional<Error> refusal;
   std::optional<Error> shortage;    // guarded by mutex
   std::optional<ClockWatch> clock;  // nothing: options.clock; controller thread only, as the next
@@ -107,7 +104,6 @@ struct Controller::Impl {
     if (clock) clock->look();
   }
   Error full_error() const;
-  void begin_after_full(BatchMaker& maker);
   std::int64_t now_us() { return clock ? clock->now_us() : options.clock(); }
   std::int64_t due_in_us();
   std::int64_t idle_us();
@@ -123,6 +119,13 @@ Controller::~Controller() {
 
 Result<void> Controller::open() {
   Impl& self = *impl_;
+  {
+    const std::lock_guard lock(self.mutex);
+    CHECK(!self.running, "a controller that runs is not opened");
+    self.stopping = self.stops_at_once = false;
+  }
+  // A lease may be shorter than the first reading of a long log.
+  if (!self.has_followed) TRY(self.follow());
   const Result<Epoch> begun = self.keeper.begin_epoch(self.options.holder);
   if (!begun.ok() && begun.error().code != "lease_held") return begun.error();
   TRY(self.follow());
@@ -153,6 +156,8 @@ void Controller::subscribe(std::function<void(std::shared_ptr<const CommittedBat
   impl_->observers.push_back(std::move(observer));
 }
 
+void Controller::forget_observers() { impl_->observers.clear(); }
+
 void Controller::start() {
   const std::lock_guard lock(impl_->mutex);
   CHECK(!impl_->running, "the controller is started once");
@@ -179,11 +184,12 @@ std::int64_t Controller::work() {
   return impl_->idle_us();
 }
 
-void Controller::stop() {
+void Controller::stop(bool at_once) {
   {
     const std::lock_guard lock(impl_->mutex);
-    if (!impl_->running) return;
+    if (!impl_->running || impl_->stopping) return;
     impl_->stopping = true;
+    impl_->stops_at_once = at_once;
   }
   if (impl_->by_hand) {
     impl_->close();
@@ -303,13 +309,16 @@ void Controller::Impl::close() {
   if (clock) clock->keep();
   for (PendingInput& input : queue) input.done(stopping_error());
   queue.clear();
+  queue_bytes = 0;
   for (PendingInput& input : held_back) input.done(stopping_error());
-  housekeeping.finish_soon();
+  held_back.clear();
   std::optional<Error> refused;
   {
     const std::lock_guard lock(mutex);
+    if (stops_at_once) return;
     refused = refusal;
   }
+  housekeeping.finish_soon();
   if (!refused.has_value() && ledger.records_since_snapshot() > 0) {
     housekeeping.snapshot(ledger, log.head(), options);
     housekeeping.finish_soon();
@@ -317,17 +326,9 @@ void Controller::Impl::close() {
 }
 
 Error Controller::Impl::full_error() const {
-  const std::int64_t floor_bytes =
-      room == Room::kNone ? options.full_floor_bytes : options.free_floor_bytes;
-  const std::string amounts =
-      options.free_bytes ? fmt::format(": it wants {} free, and has {}", megabytes(floor_bytes),
-                                       megabytes(options.free_bytes()))
-                         : "";
-  return Error{ErrorKind::kExhausted, "disk_full",
-               fmt::format("the disk of the controller's data directory is full{}; nothing was "
-                           "accepted, make room there and try again",
-                           amounts),
-               ""};
+  const bool is_low = room != Room::kNone;
+  return disk_full_error(is_low ? options.free_floor_bytes : options.full_floor_bytes,
+                         options.free_bytes ? std::optional(options.free_bytes()) : std::nullopt);
 }
 
 // Says once when it changes.
@@ -359,17 +360,6 @@ bool Controller::Impl::is_full() {
   }
   was_full = true;  // agents are refused meanwhile
   return full_until_us != 0;
-}
-
-// While nothing could be written, agents were told that the controller lives and counts on them
-// (docs/decisions/0002-fence.md): those that are not connected get a grace anew.
-void Controller::Impl::begin_after_full(BatchMaker& maker) {
-  Cause cause;
-  cause.principal = "controller";
-  for (const core::Node& node : ledger.state().nodes) {
-    const bool waits = node.contact == Contact::kBroken || node.contact == Contact::kSilent;
-    if (waits && !node.removed) maker.add(NodeDisconnected{node.id, /*silent=*/true}, cause);
-  }
 }
 
 // Answers the inputs that cannot be taken now; true when nothing is left to do.
@@ -423,7 +413,7 @@ void Controller::Impl::step(std::vector<PendingInput> inputs) {
   const Instant wake_at = inputs.empty() ? ledger.wake_at() : kNever;
   BatchMaker maker(ledger, options, epoch);
   maker.begin(now_us());
-  if (was_full) begin_after_full(maker);
+  if (was_full) maker.begin_after_full();
   for (PendingInput& input : inputs) {
     const bool refused = is_low && input.input.kind == InputKind::kNewWork;
     input.answer = refused ? Result<Committed>(full_error()) : maker.add(input.input);

@@ -12,9 +12,10 @@
 // to append ends the process through ControllerOptions::on_fatal: memory must never be ahead of the
 // log.
 //
-// Life: construct, open(), subscribe(), start(), ..., stop(). open() to start() belong to one
-// thread; submit(), refuse() and fatal_error() are thread-safe. A caller that controls time itself
-// calls start_by_hand() in place of start(), and then work(): no thread, the same batches.
+// Life: construct, open(), subscribe(), start(), ..., stop(), and where controllers share a log
+// open() again. open() to start() belong to one thread; submit(), refuse() and fatal_error() are
+// thread-safe. A caller that controls time itself calls start_by_hand() in place of start(), and
+// then work(): no thread, the same batches.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +42,9 @@ class Controller {
   Controller(const Controller&) = delete;
   Controller& operator=(const Controller&) = delete;
 
-  // Begins an epoch, folds snapshot and log, verifies state hashes, logs ControllerStarted. Errors:
+  // Folds snapshot and log, verifies state hashes, begins an epoch, logs ControllerStarted. Errors:
   // kCorrupt, with place and remedy; `lease_held`: another leads; it has folded, call it again.
+  // REQUIRES: not running.
   Result<void> open();
   // Thread-safe, as they never change.
   const core::Policies& policies() const;
@@ -51,6 +53,8 @@ class Controller {
   // `observer` gets each batch in order, before its completions, on the controller's thread.
   // REQUIRES: not running.
   void subscribe(std::function<void(std::shared_ptr<const CommittedBatch>)> observer);
+  // Nobody is told from now on. REQUIRES: not running.
+  void forget_observers();
 
   void start();
   // In place of start(): `wake` is called when there is something for work() to do at once, maybe
@@ -60,8 +64,9 @@ class Controller {
   // Makes one batch of what waits and is due, if anything. In how many microseconds time alone will
   // give it work. REQUIRES: start_by_hand(), not from within a callback of the controller.
   std::int64_t work();
-  // Finishes the present batch, refuses what waits, writes a snapshot, joins the thread. Once.
-  void stop();
+  // Finishes the present batch, refuses what waits, writes a snapshot, joins the thread. Another
+  // call waits for none of this. `at_once`: without the snapshot.
+  void stop(bool at_once = false);
 
   void submit(Input input, Completion done);
 

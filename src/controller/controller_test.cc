@@ -232,6 +232,45 @@ TEST(Controller, AnOlderControllerCannotWrite) {
   EXPECT_TRUE(submit_and_wait(newer.controller, submission(small_job())).ok());
 }
 
+TEST(Controller, AfterItsTermItFollowsTheNextAndMayLeadAgain) {
+  store::MemoryStore store;
+  Running first(store);
+  ASSERT_TRUE(submit_and_wait(first.controller, submission(small_job())).ok());
+  first.controller.stop(/*at_once=*/true);
+  EXPECT_FALSE(store.latest_snapshot()->has_value());
+  const std::size_t before = first.batch_count();
+  {
+    Running second(store);
+    ASSERT_TRUE(submit_and_wait(second.controller, submission(small_job())).ok());
+  }
+  first.controller.forget_observers();
+  ASSERT_TRUE(first.controller.open().ok());
+  EXPECT_EQ(first.controller.state().jobs.size(), 2u);
+  EXPECT_EQ(first.controller.state().head, store.head().seq);
+  first.controller.start();
+  EXPECT_EQ(submit_and_wait(first.controller, submission(small_job()))->first_job, JobId(3));
+  EXPECT_EQ(first.batch_count(), before) << "whoever looked during its first term is told nothing";
+}
+
+// Nobody else waits for a leader that has the log still to read.
+TEST(Controller, TheLogIsReadBeforeTheTermBegins) {
+  class Unreadable : public store::MemoryStore {
+   public:
+    Result<void> read(Seq, const std::function<bool(const store::Batch&)>&) override {
+      return Error{ErrorKind::kUnavailable, "store_unreachable", "nobody answers", ""};
+    }
+    Result<Epoch> begin_epoch(const std::string& holder) override {
+      has_begun = true;
+      return MemoryStore::begin_epoch(holder);
+    }
+    bool has_begun = false;
+  } store;
+  FakeBackend backend;
+  Controller controller(store, store, backend, test_options(policies::standard_policies()));
+  EXPECT_EQ(controller.open().error().code, "store_unreachable");
+  EXPECT_FALSE(store.has_begun);
+}
+
 TEST(Controller, RefusesEverythingOnceTold) {
   store::MemoryStore store;
   Running running(store);

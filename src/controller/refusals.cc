@@ -1,5 +1,7 @@
 #include "controller/refusals.h"
 
+#include <fmt/format.h>
+
 namespace dove::controller {
 
 Error stopping_error() {
@@ -10,6 +12,20 @@ Error stopping_error() {
 Error busy_error() {
   return Error{ErrorKind::kUnavailable, "busy",
                "the controller has more to do than it gets done; try again later", ""};
+}
+
+std::string megabytes(std::int64_t bytes) { return fmt::format("{} MB", bytes >> 20); }
+
+Error disk_full_error(std::int64_t floor_bytes, std::optional<std::int64_t> free_bytes) {
+  const std::string amounts = free_bytes
+                                  ? fmt::format(": it wants {} free, and has {}",
+                                                megabytes(floor_bytes), megabytes(*free_bytes))
+                                  : "";
+  return Error{ErrorKind::kExhausted, "disk_full",
+               fmt::format("the disk of the controller's data directory is full{}; nothing was "
+                           "accepted, make room there and try again",
+                           amounts),
+               ""};
 }
 
 Error refusal_of(const Error& error) {

@@ -82,6 +82,7 @@ constexpr FieldOption kFieldOptions[] = {
     {"container.workdir", "container-workdir"},
     {"deadline", "deadline"},
     {"dependencies", "dependency"},
+    {"executor", "executor"},
     {"features", "constraint"},
     {"groups[0].nodes", "nodes"},
     {"groups[0].per_node.cores", "cpus-per-gpu"},

@@ -31,7 +31,7 @@ const std::vector<Type>& types() {
       {"time_limit_50", {NoticeAbout::kJobStopsSoon}, "you are told 15 minutes before the limit"},
       {"requeue", {}, "nobody is mailed that a job is queued again"},
       {"stage_out", {}, "there are no burst buffers"},
-      {"array_tasks", {}},  // each element is told of by itself anyhow
+      {"array_tasks", {}},  // each element has a notice of its own anyhow
   };
   return kTypes;
 }

@@ -226,6 +226,10 @@ Result<void> set_deadline(Draft& draft, const Option& option) {
   return {};
 }
 
+Result<void> set_executor(Draft& draft, const Option& option) {
+  return put_text(spec(draft).executor, option.value, kNameMax);
+}
+
 Result<void> set_reservation(Draft& draft, const Option& option) {
   return put_text(spec(draft).reservation, option.value, kNameMax);
 }

@@ -23,7 +23,8 @@ Set set_time, set_begin, set_deadline, set_reservation, set_dependency, set_arra
     set_nice, set_priority, set_requeue, set_no_requeue, set_kill_on_invalid_dependency;
 // What runs.
 Set set_job_name, set_output, set_error_path, set_input, set_open_mode, set_chdir, set_export,
-    set_export_file, set_signal, set_preempt, set_slice_min, set_comment, set_extra, set_wckey;
+    set_export_file, set_signal, set_preempt, set_slice_min, set_executor, set_comment, set_extra,
+    set_wckey, set_secret;
 // What it runs in.
 Set set_container_option, set_container_network, set_container_publish;
 // What the command does.

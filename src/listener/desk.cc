@@ -22,7 +22,7 @@ Desk::Desk(wire::Loop& on_loop, DeskOptions with, controller::Controller& on,
       log(with_log),
       identity(std::move(who)),
       projection(controller.state()),
-      blobs(log) {
+      blobs(on_loop, log, options.log_is_remote) {
   restore_goodput();
   count_time();
   controller.subscribe([this](std::shared_ptr<const controller::CommittedBatch> batch) {
@@ -31,6 +31,12 @@ Desk::Desk(wire::Loop& on_loop, DeskOptions with, controller::Controller& on,
 }
 
 void Desk::submit(controller::Input input, Done done) {
+  if (is_cut_) {
+    loop.post([done = std::move(done)] {
+      done(Error{ErrorKind::kUnavailable, "stopping", "the server is stopping; try again", ""});
+    });
+    return;
+  }
   controller.submit(std::move(input), [this, done = std::move(done)](auto answer) mutable {
     loop.post([done = std::move(done), answer = std::move(answer)]() mutable {
       done(std::move(answer));
@@ -78,6 +84,12 @@ void Desk::give_up(const Error& why) {
                  {{"code", why.code}, {"why", why.message}});
   controller.refuse(why);
   if (options.on_fatal) options.on_fatal(why);
+}
+
+void Desk::cut() {
+  is_cut_ = true;
+  blobs.forget_fetches();
+  count_timer_.cancel();
 }
 
 void Desk::count_time() {

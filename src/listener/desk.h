@@ -29,6 +29,7 @@ struct DeskOptions {
   std::string data_dir;  // exists; holds `token`, `secret` and what a restart needs
   std::int64_t heartbeat_us = 2'000'000;  // what agents are told
   std::int64_t report_burst = 50'000;     // events that a node may have written down at once
+  bool log_is_remote = false;             // what it is asked is asked beside the loop
   std::shared_ptr<const NodeAuthority> nodes = nullptr;  // nullptr: there is no TLS
   // The log is behind what an agent has seen, or the controller failed: the program must end with
   // this message. Called once, on the loop's thread.
@@ -62,6 +63,8 @@ class Desk {
   // Streams are being ended: nothing that this causes is written down any more.
   void stop() { stopping_ = true; }
   bool stopping() const { return stopping_; }
+  // Nothing goes to the controller any more: it is another desk's.
+  void cut();
   // Writes down what a restart could not know: what was counted of GPU time.
   void keep_goodput();
 
@@ -72,6 +75,8 @@ class Desk {
   const Identity identity;
   Projection projection;
   Blobs blobs;
+  // The value of a secret, from whoever has its key; who gets it wipes it. Set before calls come.
+  std::function<Result<std::string>(const Secret& secret)> open_secret = {};
   const std::unique_ptr<Throttle> throttle = std::make_unique<Throttle>(options.throttle);
   const std::unique_ptr<OpenAccess> open_access = std::make_unique<OpenAccess>();
   const std::unique_ptr<Refusals> refusals = std::make_unique<Refusals>(loop, [this](Event event) {
@@ -88,6 +93,7 @@ class Desk {
   wire::Timer count_timer_;
   std::int64_t goodput_kept_us_ = 0;
   bool stopping_ = false;
+  bool is_cut_ = false;
 };
 
 }  // namespace dove::listener

@@ -63,6 +63,15 @@ enum class Preempt {
 // Over how many nodes a gang goes when several numbers would do.
 enum class Spread { kAny, kPack, kSpread };
 
+// A secret (model/secret.h) that a job's tasks get, as a variable, as a file, or as both; one of
+// them is set. `file` is a name in the folder that DOVE_SECRETS names.
+struct SecretUse {
+  std::string secret;
+  std::string variable;
+  std::string file;
+  bool operator==(const SecretUse&) const = default;
+};
+
 struct JobSpec {
   std::string name = "job";
   std::string user;     // the principal who submitted it
@@ -100,11 +109,12 @@ struct JobSpec {
   std::vector<std::string> near_labels;   // only on nodes that hold a job of one of these labels
   std::vector<std::string> apart_labels;  // on no node that holds a job of one of these labels
   JobId parent;                           // the job whose token submitted it; none: a person did
-  std::string executor;                   // who runs it (model/executor.h); "": our agents
+  std::string executor;                   // that runs it (model/executor.h); "": our agents do
   std::string foreign_job;  // what it is there, where it waits for us to place it; "": it is ours
   // What is written to `mail_to` besides what its user has chosen; ascending.
   std::vector<NoticeAbout> mail_about;
   std::string mail_to;  // "": to the user's own addresses
+  std::vector<SecretUse> secrets;
   bool operator==(const JobSpec&) const = default;
 };
 

@@ -31,7 +31,7 @@ enum class ReasonKind {
                       // other `used`; subject: a queue that lets nothing pass;
                       // `limit`: only this number of jobs was looked at
   kExcluded,          // nodes wanted or excluded by the job leave `count`
-  kProjectLimit,      // subject: the project, or a domain: then `level` says so; see limits.h
+  kProjectLimit,      // subject: the project; submissions over it are refused
   kDomain,      // no one unit of `level` has room: needs; of the best: free, total can be used
   kFragmented,  // enough is free, but of it only `total` can be used: the rest is in pieces on
                 // `count` nodes, held most by job `other`
@@ -49,6 +49,7 @@ enum class ReasonKind {
   kExecutor,     // executor `subject`, which is to run the job, takes none on the `total` nodes of
                  // pool `level` that it has, of which `count` are lent to it: by `resource` it is
                  // "undeclared", "silent", "mute", without "nodes", "lent" nothing, or "down" there
+  kDomainLimit,  // subject: the domain; submissions over it are refused
 };
 
 // What a unit of the topology has free, and how much of that the job's tasks could use.
@@ -61,8 +62,10 @@ struct UnitRoom {
 struct Reason {
   ReasonKind kind = ReasonKind::kResources;
   std::string subject;
-  std::string resource;  // "cores", "memory_bytes", "gpus", "share_milli", "nodes",
-                         // "slice:1g.10gb", or a countable; see kAhead, limits.h
+  // "cores", "memory_bytes", "gpus", "share_milli", "nodes", "slice:1g.10gb", or a countable; see
+  // kAhead. A limit also has "gpu_ms_month" (GPUs times milliseconds of the month that ends at
+  // `until`); that of one job has "job_cores", "job_gpus_milli", "job_memory_bytes".
+  std::string resource;
   std::int64_t needs = 0;
   std::int64_t free = 0;
   std::int64_t used = 0;

@@ -43,10 +43,11 @@ Result<std::unique_ptr<ServerRuntime>> start_once_there_is_room(wire::Loop& loop
 }
 
 Result<std::unique_ptr<ServerRuntime>> stand_by_once_there_is_a_store(
-    wire::Loop& loop, const ServerSettings& settings, const std::function<void()>& on_leading) {
+    wire::Loop& loop, const ServerSettings& settings,
+    const std::function<void(bool leads)>& on_turn) {
   std::string said;
   for (;;) {
-    auto started = ServerRuntime::stand_by(loop, settings, on_leading);
+    auto started = ServerRuntime::stand_by(loop, settings, on_turn);
     if (started.ok() || started.error().code != "store_unreachable") return started;
     if (said != started.error().message) {
       said = started.error().message;

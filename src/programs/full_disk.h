@@ -19,6 +19,7 @@ Result<std::unique_ptr<ServerRuntime>> start_once_there_is_room(wire::Loop& loop
 
 // As ServerRuntime::stand_by; waits while PostgreSQL cannot be reached, and says so once.
 Result<std::unique_ptr<ServerRuntime>> stand_by_once_there_is_a_store(
-    wire::Loop& loop, const ServerSettings& settings, const std::function<void()>& on_leading);
+    wire::Loop& loop, const ServerSettings& settings,
+    const std::function<void(bool leads)>& on_turn);
 
 }  // namespace dove::programs

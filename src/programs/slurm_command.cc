@@ -1,17 +1,26 @@
 // dove slurm: the adapter beside a Slurm. It dials out to the controller, as an agent does.
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
+#include <optional>
+#include <utility>
 
 #include "cli/client/api.h"
+#include "files/descriptor.h"
 #include "programs/commands.h"
 #include "programs/log_level.h"
 #include "programs/settings.h"
 #include "slurm/adapter.h"
 #include "slurm/command_cluster.h"
+#include "slurm/gate/gate_control.h"
+#include "slurm/gate/gate_folder.h"
+#include "slurm/gate/gate_keeper.h"
 #include "slurm/steps.h"
 #include "telemetry/clock.h"
 #include "telemetry/log.h"
@@ -23,6 +32,10 @@ namespace dove::programs {
 namespace {
 
 constexpr std::int64_t kPauseMin_us = 30'000;  // from one cycle to the next
+// With a gate nothing waits at the controller, which is asked for its word instead.
+constexpr std::int64_t kGateLook_us = 100'000;  // looks at Slurm while a job is being started
+constexpr std::int64_t kGateAsk_us = 50'000;    // while a job waits for the ledger
+constexpr std::int64_t kAsk_us = 250'000;
 constexpr std::int64_t kSummaryEvery_us = 60'000'000;
 constexpr int kAnswerLimit_ms = 10'000;  // beyond the time that an answer may wait
 
@@ -46,6 +59,10 @@ cli::CommandSpec spec() {
        "in the names of placeholders, if several clusters share a Slurm (dove)", false},
       {"state-dir", 0, "DIR", "what is kept of jobs of ours that Slurm runs (/var/lib/dove-slurm)",
        false},
+      {"gate", 0, "DIR",
+       "hold Slurm's own jobs until the ledger has a place for them: the folder of "
+       "deploy/slurm/job_submit.lua",
+       false},
       {"interval", 0, "TIME", "between looks at Slurm (1s)", false},
       {"config", 0, "FILE", "YAML file of these settings (/etc/dove/slurm.yaml)", false},
   };
@@ -61,6 +78,7 @@ struct SlurmSettings {
   wire::ClientOptions client;
   slurm::AdapterOptions adapter;
   std::string steps;  // a directory
+  std::string gate;   // a directory; "": there is no gate
 };
 
 Error bad_setting(const char* option, const std::string& why) {
@@ -83,6 +101,7 @@ Result<SlurmSettings> settings_of(const cli::Invocation& invocation) {
   TRY_ASSIGN(settings.interval_us, slurm::read_interval(given.text("interval", "1s")));
   settings.adapter.cluster = given.text("cluster", "dove");
   settings.steps = given.text("state-dir", "/var/lib/dove-slurm") + "/" + settings.adapter.cluster;
+  settings.gate = given.text("gate", "");
   settings.adapter.incarnation = wire::sha256_hex(wire::random_token(16)).substr(0, 16);
   settings.adapter.wait_s = static_cast<int>(settings.interval_us / 1'000'000);
   settings.client.timeout_ms = settings.adapter.wait_s * 1000 + kAnswerLimit_ms;
@@ -98,45 +117,62 @@ Result<slurm::SyncAnswer> sync(wire::Client& client, const std::string& target,
   return slurm::read_answer(answer.body);
 }
 
-// Whether SIGTERM or SIGINT came within that time; both are blocked, and wait here for us.
-bool ended_within(std::int64_t us) {
-  sigset_t ends;
-  ::sigemptyset(&ends);
-  ::sigaddset(&ends, SIGTERM);
-  ::sigaddset(&ends, SIGINT);
-  const timespec limit{us / 1'000'000, us % 1'000'000 * 1000};
-  return ::sigtimedwait(&ends, nullptr, &limit) > 0;
+Result<std::vector<slurm::GateJob>> tell_waiting(wire::Client& client, const std::string& target,
+                                                 const slurm::GateRequest& request,
+                                                 const std::vector<slurm::NodeSeen>& nodes) {
+  TRY_ASSIGN(const wire::Response answer,
+             client.call("POST", target, slurm::write_gate_request(request, nodes),
+                         {{"Content-Type", "application/json"}}));
+  if (answer.status >= 300) return cli::error_of_problem(answer.status, answer.body);
+  return slurm::read_gate_answer(answer.body);
 }
 
-void block_ends() {
+// Whether SIGTERM or SIGINT came within that time; both are blocked, and wait here for us. It
+// returns early when `poke` can be read; a negative one is none.
+bool ended_within(std::int64_t us, int ends, int poke) {
+  std::array<pollfd, 2> fds{pollfd{ends, POLLIN, 0}, pollfd{poke, POLLIN, 0}};
+  const timespec limit{us / 1'000'000, us % 1'000'000 * 1000};
+  ::ppoll(fds.data(), fds.size(), &limit, nullptr);
+  return (fds[0].revents & POLLIN) != 0;
+}
+
+// Readable once SIGTERM or SIGINT has come.
+files::Descriptor block_ends() {
   sigset_t ends;
   ::sigemptyset(&ends);
   ::sigaddset(&ends, SIGTERM);
   ::sigaddset(&ends, SIGINT);
   ::sigprocmask(SIG_BLOCK, &ends, nullptr);
+  return files::Descriptor(::signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
 // Until a signal ends it: true; or until another adapter has taken its place: false. Between two
 // looks at Slurm the controller's answer is waited for, so that what it wants is done at once.
-bool keep_in_step(slurm::Adapter& adapter, const SlurmSettings& settings) {
-  const bool may_wait = settings.adapter.wait_s > 0;
+bool keep_in_step(slurm::Adapter& adapter, const SlurmSettings& settings, int ends,
+                  slurm::GateFolder* gate) {
+  const bool may_wait = settings.adapter.wait_s > 0 && gate == nullptr;
   std::int64_t look_at_us = 0;
   std::int64_t summary_at_us = telemetry::monotonic_us() + kSummaryEvery_us;
   for (;;) {
     const std::int64_t began_us = telemetry::monotonic_us();
-    const bool look = began_us >= look_at_us;
+    const bool look = began_us >= look_at_us || (gate != nullptr && gate->was_poked());
     if (look) look_at_us = began_us + settings.interval_us;
     const slurm::CycleEnd end = adapter.cycle(look);
     if (end.replaced) return false;
     if (end.changed) look_at_us = 0;
+    if (end.gate_starts) look_at_us = std::min(look_at_us, began_us + kGateLook_us);
     const std::int64_t now_us = telemetry::monotonic_us();
     if (now_us >= summary_at_us) {
       adapter.log_exposure();
       summary_at_us = now_us + kSummaryEvery_us;
     }
     const bool idle = !end.changed && !(end.controller_answers && may_wait);
-    const std::int64_t next_us = idle ? look_at_us : began_us + kPauseMin_us;
-    if (ended_within(std::max<std::int64_t>(next_us - now_us, 0))) return true;
+    std::int64_t next_us = idle ? look_at_us : began_us + kPauseMin_us;
+    if (gate != nullptr && idle && end.controller_answers) {
+      next_us = std::min(next_us, began_us + (end.gate_waits ? kGateAsk_us : kAsk_us));
+    }
+    const int poke = gate == nullptr ? -1 : gate->poll_fd();
+    if (ended_within(std::max<std::int64_t>(next_us - now_us, 0), ends, poke)) return true;
   }
 }
 
@@ -146,20 +182,38 @@ int run(const cli::Invocation& invocation) {
     fmt::print(stderr, "dove slurm: {}\n", settings.error().message);
     return cli::exit_code(settings.error());
   }
-  block_ends();
+  const files::Descriptor ends = block_ends();
+  std::optional<slurm::GateFolder> folder;
+  if (!settings->gate.empty()) {
+    Result<slurm::GateFolder> opened = slurm::GateFolder::open(
+        settings->gate, [] { return slurm::slurm_user(slurm::run_command); });
+    if (!opened.ok()) {
+      fmt::print(stderr, "dove slurm: {}\n", opened.error().message);
+      return cli::exit_code(opened.error());
+    }
+    folder = std::move(opened).value();
+  }
   wire::Client client(settings->url, settings->client);
-  const std::string target = "/v1/executors/" + wire::percent_encode(settings->executor) + "/sync";
+  const std::string path = "/v1/executors/" + wire::percent_encode(settings->executor);
   slurm::CommandCluster cluster;
   slurm::StepDirectory steps(settings->steps);
+  slurm::CommandGate control;
+  slurm::GateKeeper gate(
+      cluster, control,
+      [&](const slurm::GateRequest& request, const std::vector<slurm::NodeSeen>& nodes) {
+        return tell_waiting(client, path + "/waiting", request, nodes);
+      },
+      folder ? &*folder : nullptr, settings->adapter.cluster, settings->adapter.incarnation);
   slurm::Adapter adapter(
-      cluster, [&](const slurm::SyncRequest& request) { return sync(client, target, request); },
-      telemetry::now_us, settings->adapter, &steps);
+      cluster,
+      [&](const slurm::SyncRequest& request) { return sync(client, path + "/sync", request); },
+      telemetry::now_us, settings->adapter, &steps, folder ? &gate : nullptr);
   telemetry::log(telemetry::Level::kInfo, "watches_slurm",
                  {{"url", settings->url},
                   {"executor", settings->executor},
-                  {"mode", "watch"},
+                  {"mode", folder ? "gate" : "watch"},
                   {"incarnation", settings->adapter.incarnation}});
-  const bool replaced = !keep_in_step(adapter, *settings);
+  const bool replaced = !keep_in_step(adapter, *settings, ends.get(), folder ? &*folder : nullptr);
   adapter.log_exposure();
   telemetry::log(telemetry::Level::kInfo, "ends", {{"placeholders", "stay in Slurm"}});
   if (!replaced) return cli::kExitOk;

@@ -68,6 +68,8 @@ struct Launch {
   std::int32_t tasks = 1;  // of the whole attempt
   std::int32_t cpus_per_task = 1;
   std::vector<std::string> group_names;
+  // Which secrets the tasks get. Their values are asked for (giveSecrets), and stand in no order.
+  std::vector<SecretUse> secrets;
   ExecSpec exec;                                           // as it is read
   std::shared_ptr<const std::string> exec_blob = nullptr;  // as it is written: ExecSpec's JSON
   RunAs run_as = RunAs::kNode;                             // of its pool

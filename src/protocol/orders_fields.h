@@ -38,6 +38,13 @@ void fields(Ar& ar, typename Ar::template Of<PeerNode>& v) {
 }
 
 template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<SecretUse>& v) {
+  ar.must("secret", v.secret);
+  ar.may("variable", v.variable);
+  ar.may("file", v.file);
+}
+
+template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Launch>& v) {
   ar.may("restart_count", v.restart_count);
   ar.may("barrier", v.barrier);
@@ -60,6 +67,7 @@ void fields(Ar& ar, typename Ar::template Of<Launch>& v) {
     spec.may("tasks", v.tasks);
     spec.may("cpus_per_task", v.cpus_per_task);
     spec.may("group_names", v.group_names);
+    if (Ar::kReads || !v.secrets.empty()) spec.may("secrets", v.secrets);
   });
   if constexpr (Ar::kReads) {
     ar.must("exec", v.exec);

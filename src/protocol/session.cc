@@ -81,6 +81,7 @@ template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Offer>& v) {
   ar.must("limits_memory", v.limits_memory);
   ar.may("containers", v.containers);
+  ar.may("gives_secrets", v.gives_secrets);
 }
 
 template <class Ar>

@@ -72,6 +72,7 @@ struct ContainerOffer {
 struct Offer {
   bool limits_memory = true;
   std::optional<ContainerOffer> containers;  // unset: none run there
+  bool gives_secrets = false;                // agents of before do not know them
 };
 
 struct Sync {

@@ -72,12 +72,27 @@ Result<EventFilter> read_filter(const Call& call, const core::State& state) {
     if (!may_see(state, call.caller, *found)) return not_yours(call.caller, *found);
     filter.job = found->id;
   }
+  filter.user = call.query_text("user");
   filter.audit = call.query_flag("audit");
   if (filter.audit && !accounts::may_audit(call.caller)) {
     return Error{ErrorKind::kDenied, "role_needed",
                  "this takes the role auditor or admin on the cluster", "audit"};
   }
   return filter;
+}
+
+// ?order=newest: `after` goes back in time.
+void get_older_events(Context& context, const CallPtr& call, const EventFilter& filter) {
+  const Result<std::int64_t> before = call->query_number("after", INT64_MAX, 1, INT64_MAX);
+  if (!before.ok()) return call->fail(before.error());
+  const Result<std::int64_t> limit = call->query_number("limit", 1000, 1, 10'000);
+  if (!limit.ok()) return call->fail(limit.error());
+  auto page = context.feed.page_before(Seq(static_cast<std::uint64_t>(*before)), filter,
+                                       call->caller, static_cast<std::size_t>(*limit));
+  if (!page.ok()) return call->fail(page.error());
+  call->reply(200, Json{{"events", std::move(page->records)},
+                        {"next", page->older ? Json(page->older->value) : Json(nullptr)},
+                        {"log_head", context.state().head.value}});
 }
 
 }  // namespace
@@ -116,6 +131,11 @@ void get_events(Context& context, CallPtr call) {
   if (!filter.ok()) return call->fail(filter.error());
   const bool streamed =
       call->request.header("Accept").find("text/event-stream") != std::string_view::npos;
+  if (const std::string order = call->query_text("order"); !order.empty()) {
+    if (order == "newest" && !streamed) return get_older_events(context, call, *filter);
+    return call->fail(
+        invalid("bad_parameter", "order is newest, of a page; a stream is in order", "order"));
+  }
   const Result<Seq> after = read_after(*call, streamed ? state.head : Seq());
   if (!after.ok()) return call->fail(after.error());
   if (streamed) {

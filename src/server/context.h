@@ -3,6 +3,7 @@
 // Include only from .cc files of this part.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -13,9 +14,11 @@
 #include "server/event_feed.h"
 #include "server/executors/executor_syncs.h"
 #include "server/job_waits.h"
+#include "server/secrets/vault.h"
 #include "server/sessions/entry_codes.h"
 #include "server/sign_in/ways_in.h"
 #include "server/ssh/ssh_entries.h"
+#include "server/standing/controllers.h"
 #include "server/turns.h"
 #include "text/session_origins.h"
 
@@ -36,12 +39,15 @@ struct Context {
   ExecutorSyncs syncs;
   WaysIn ways;
   notices::Office& office;
+  Vault vault;
   SshEntries ssh = {};
-  Turns declaring = {};  // of calls that change declared objects
+  Turns declaring = {};      // of calls that change declared objects
+  std::uint64_t routed = 0;  // submissions so far: the turn of the next (executors/routes.h)
   Activity activity = {};
   EntryCodes entry_codes = {};
   std::optional<text::SessionOrigins> origins = {};  // none: there is no proxy
   std::string sessions_url = {};                     // from which `origins` was read
+  ControllerPeers controllers = {};
 
   const core::State& state() const { return desk.state(); }
 };

@@ -20,7 +20,12 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kPiece_records = 500;
 constexpr std::size_t kWaiting_bytes = 1 << 20;
-constexpr std::size_t kLookedAtMax = 20'000;  // records of one piece, matching or not
+constexpr std::uint64_t kWindow_records = 2'000;  // of a piece that is read backwards
+constexpr std::size_t kLookedAtMax = 20'000;      // records of one piece, matching or not
+
+bool is_forgotten(const Result<void>& read) {
+  return !read.ok() && read.error().code == "records_forgotten";
+}
 
 // What people did, and what was refused to them: not what agents report, nor the passing of time.
 bool is_audited(const StampedEvent* event) {
@@ -33,6 +38,12 @@ bool is_audited(const StampedEvent* event) {
 const StampedEvent* event_of(const StampedEvent& event) { return &event; }
 const StampedEvent* event_of(const Decision&) { return nullptr; }
 
+bool is_of(const std::string& user, const StampedEvent* event) {
+  if (event == nullptr) return false;
+  if (const auto* refused = std::get_if<CallsRefused>(&event->event)) return refused->who == user;
+  return event->cause.principal == user;
+}
+
 std::string_view kind_of(const StampedEvent& event) { return codec::kind_name(event.event); }
 std::string_view kind_of(const Decision& decision) { return codec::kind_name(decision); }
 
@@ -41,6 +52,7 @@ bool wants(const core::State& state, const EventFilter& filter, const listener::
            JobId job, const Record& record) {
   if (filter.job.has_value() && job != *filter.job) return false;
   if (filter.audit && !is_audited(event_of(record))) return false;
+  if (!filter.user.empty() && !is_of(filter.user, event_of(record))) return false;
   if (!filter.kinds.empty() && filter.kinds.count(std::string(kind_of(record))) == 0) return false;
   return accounts::may_see_record(state, caller, job, event_of(record));
 }
@@ -67,39 +79,6 @@ bool each_record(const store::Batch& batch, const std::vector<JobId>* new_jobs,
   }
   return true;
 }
-
-class Collector {
- public:
-  Collector(const EventFilter& filter, const listener::Caller& caller, const core::State& state,
-            Seq after, std::size_t limit)
-      : filter_(filter), caller_(caller), state_(state), limit_(limit) {
-    page_.looked_through = after;
-  }
-
-  // False once there is enough.
-  bool add(const store::Batch& batch, const std::vector<JobId>* new_jobs) {
-    const Seq after = page_.looked_through;
-    const auto one = [this](const RecordHead& head, const auto& record) {
-      if (page_.records.size() >= limit_) return false;
-      page_.looked_through = head.seq;
-      ++looked_at_;
-      if (wants(state_, filter_, caller_, head.job, record)) {
-        page_.records.push_back(record_json(head, record));
-      }
-      return true;
-    };
-    return each_record(batch, new_jobs, state_, after, one) && looked_at_ < kLookedAtMax;
-  }
-  EventFeed::Page page() { return std::move(page_); }
-
- private:
-  const EventFilter& filter_;
-  const listener::Caller& caller_;
-  const core::State& state_;
-  std::size_t limit_;
-  std::size_t looked_at_ = 0;
-  EventFeed::Page page_;
-};
 
 std::string sse_text(const Json& record) {
   wire::SseEvent event;
@@ -165,16 +144,55 @@ struct EventFeed::Follower {
   wire::Timer timer;
 };
 
+class EventFeed::Collector {
+ public:
+  Collector(const EventFilter& filter, const listener::Caller& caller, const core::State& state,
+            Seq after, std::size_t limit, Seq before = Seq(UINT64_MAX))
+      : filter_(&filter), caller_(&caller), state_(&state), limit_(limit), before_(before) {
+    page_.looked_through = after;
+  }
+
+  // False once there is enough.
+  bool add(const store::Batch& batch, const std::vector<JobId>* new_jobs) {
+    const Seq after = page_.looked_through;
+    const auto one = [this](const RecordHead& head, const auto& record) {
+      if (page_.records.size() >= limit_ || head.seq >= before_) return false;
+      page_.looked_through = head.seq;
+      ++looked_at_;
+      if (wants(*state_, *filter_, *caller_, head.job, record)) {
+        page_.records.push_back(record_json(head, record));
+      }
+      return true;
+    };
+    return each_record(batch, new_jobs, *state_, after, one) && looked_at_ < kLookedAtMax;
+  }
+  EventFeed::Page page() { return std::move(page_); }
+
+ private:
+  const EventFilter* filter_;
+  const listener::Caller* caller_;
+  const core::State* state_;
+  std::size_t limit_;
+  Seq before_;  // exclusive
+  std::size_t looked_at_ = 0;
+  EventFeed::Page page_;
+};
+
 Result<EventFeed::Page> EventFeed::page(Seq after, const EventFilter& filter,
                                         const listener::Caller& caller, std::size_t limit) const {
   Collector collector(filter, caller, projection_.state(), after, limit);
+  TRY(collect(collector, after));
+  return collector.page();
+}
+
+Result<void> EventFeed::collect(Collector& collector, Seq after) const {
   const auto& recent = projection_.recent();
   const bool from_recent =
       after >= projection_.state().head ||
       (!recent.empty() && recent.front().committed->batch.first_seq.value <= after.value + 1);
   if (!from_recent) {
-    TRY(log_.read(after, [&](const store::Batch& batch) { return collector.add(batch, nullptr); }));
-    return collector.page();
+    return log_.read(after,
+                     [&](const store::Batch& batch) { return collector.add(batch, nullptr); });
   }
   auto batch = std::partition_point(
       recent.begin(), recent.end(),
@@ -182,7 +200,52 @@ Result<EventFeed::Page> EventFeed::page(Seq after, const EventFilter& filter,
   for (; batch != recent.end(); ++batch) {
     if (!collector.add(batch->committed->batch, &batch->new_jobs)) break;
   }
-  return collector.page();
+  return {};
+}
+
+// The log is read forwards: a window after the other, each before the last.
+Result<EventFeed::OlderPage> EventFeed::page_before(Seq before, const EventFilter& filter,
+                                                    const listener::Caller& caller,
+                                                    std::size_t limit) const {
+  OlderPage page;
+  Seq high(std::min(before.value, projection_.state().head.value + 1));
+  for (std::size_t looked_at = 0; high.value > 1; looked_at += kWindow_records) {
+    page.older = high;
+    if (page.records.size() >= limit || looked_at >= kLookedAtMax) return page;
+    Seq after(high.value > kWindow_records ? high.value - kWindow_records - 1 : 0);
+    Collector window(filter, caller, projection_.state(), after, kWindow_records, high);
+    Result<void> read = collect(window, after);
+    const bool is_bottom = is_forgotten(read);
+    if (is_bottom) {
+      after = oldest_after(after, Seq(high.value - 1));
+      window = Collector(filter, caller, projection_.state(), after, kWindow_records, high);
+      read = collect(window, after);
+      if (is_forgotten(read)) break;  // nothing before `high` is kept
+    }
+    if (!read.ok()) return read.error();
+    std::vector<Json> found = window.page().records;
+    for (auto record = found.rbegin(); record != found.rend(); ++record) {
+      page.records.push_back(std::move(*record));
+      if (page.records.size() < limit) continue;
+      page.older = Seq(page.records.back().at("seq").get<std::uint64_t>());
+      return page;
+    }
+    if (is_bottom) break;
+    high = Seq(after.value + 1);
+  }
+  page.older = std::nullopt;
+  return page;
+}
+
+// The first point behind which the log can be read, `kept` at the latest. REQUIRES: not at
+// `forgotten`.
+Seq EventFeed::oldest_after(Seq forgotten, Seq kept) const {
+  while (kept.value - forgotten.value > 1) {
+    const Seq middle(forgotten.value + (kept.value - forgotten.value) / 2);
+    const bool is_kept = log_.read(middle, [](const store::Batch&) { return false; }).ok();
+    (is_kept ? kept : forgotten) = middle;
+  }
+  return kept;
 }
 
 void EventFeed::follow(std::shared_ptr<wire::Outflow> out, Seq after, EventFilter filter,

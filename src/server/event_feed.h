@@ -29,6 +29,7 @@ struct EventFilter {
   std::optional<JobId> job;
   std::set<std::string> kinds;  // empty: all
   bool audit = false;           // only what people did, and what was refused to them
+  std::string user;             // "": whoever did it
 };
 
 class EventFeed {
@@ -45,6 +46,15 @@ class EventFeed {
   Result<Page> page(Seq after, const EventFilter& filter, const listener::Caller& caller,
                     std::size_t limit) const;
 
+  // The newest records before `before`, the newest first: at most `limit`. `older` is what to ask
+  // for next; none: nothing older is kept.
+  struct OlderPage {
+    std::vector<nlohmann::json> records;
+    std::optional<Seq> older;
+  };
+  Result<OlderPage> page_before(Seq before, const EventFilter& filter,
+                                const listener::Caller& caller, std::size_t limit) const;
+
   // Until the reader goes, or may not read any more.
   void follow(std::shared_ptr<wire::Outflow> out, Seq after, EventFilter filter,
               const listener::Caller& caller);
@@ -54,6 +64,9 @@ class EventFeed {
 
  private:
   struct Follower;
+  class Collector;
+  Result<void> collect(Collector& collector, Seq after) const;
+  Seq oldest_after(Seq forgotten, Seq kept) const;
   void catch_up(const std::shared_ptr<Follower>& follower);
   bool send(Follower& follower, const std::vector<nlohmann::json>& records);
   void keep_alive();

@@ -33,8 +33,13 @@ void issue_entry(Context& context, CallPtr call);
 void trade_entry(Context& context, CallPtr call);
 void get_entry(Context& context, CallPtr call);
 void note_activity(Context& context, CallPtr call);
+void list_apps(Context& context, CallPtr call);
 void share_job(Context& context, CallPtr call);
 void unshare_job(Context& context, CallPtr call);
+
+// -- controllers
+void list_controllers(Context& context, CallPtr call);
+void hand_over(Context& context, CallPtr call);
 
 // -- nodes
 void list_nodes(Context& context, CallPtr call);
@@ -46,6 +51,7 @@ void undrain_node(Context& context, CallPtr call);
 
 // -- executors
 void sync_executor(Context& context, CallPtr call);
+void sync_waiting_jobs(Context& context, CallPtr call);
 
 // -- declared state
 void list_pools(Context& context, CallPtr call);
@@ -60,6 +66,12 @@ void issue_join_token(Context& context, CallPtr call);
 void list_keys(Context& context, CallPtr call);
 void issue_key(Context& context, CallPtr call);
 void revoke_key(Context& context, CallPtr call);
+
+// -- secrets
+void list_secrets(Context& context, CallPtr call);
+void set_secret(Context& context, CallPtr call);
+void remove_secret(Context& context, CallPtr call);
+void rotate_secret_key(Context& context, CallPtr call);
 
 // -- people
 void list_ssh_keys(Context& context, CallPtr call);

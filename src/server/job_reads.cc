@@ -23,6 +23,7 @@ namespace {
 
 // The most jobs whose programs are read for one page of sessions.
 constexpr std::size_t kLookedAtForSessions = 1000;
+constexpr std::chrono::seconds kProgramsWait{5};
 
 using Json = nlohmann::json;
 
@@ -70,8 +71,8 @@ Result<JobQuery> read_query(const Call& call, const core::State& state) {
 
 Json exec_json(Context& context, const core::Job& job) {
   const auto blob = context.desk.blobs.find(job.spec->exec_digest);
-  if (blob == nullptr) return nullptr;
-  Json exec = Json::parse(*blob, nullptr, /*allow_exceptions=*/false);
+  if (!blob.ok()) return nullptr;
+  Json exec = Json::parse(**blob, nullptr, /*allow_exceptions=*/false);
   return exec.is_discarded() ? Json(nullptr) : exec;
 }
 
@@ -171,7 +172,7 @@ bool is_way_in(Context& context, const Call& call, const core::Job& job) {
   if (!accounts::may_enter(context.state(), call.caller, job)) return false;
   const auto blob = context.desk.blobs.find(job.spec->exec_digest);
   // Most jobs serve none: their programs are not worth reading.
-  return blob != nullptr && blob->find("\"app\":") != std::string::npos &&
+  return blob.ok() && (*blob)->find("\"app\":") != std::string::npos &&
          !app_of(context, job).name.empty();
 }
 
@@ -189,9 +190,15 @@ void show_session(Context& context, const Call& call, const core::Job& job, Json
   if (!url.empty()) body["session_url"] = url;
 }
 
-}  // namespace
+// Whether what it runs must be read from the store first, which this begins.
+bool is_unread(Context& context, const core::Job& job) {
+  const auto blob = context.desk.blobs.find(job.spec->exec_digest);
+  return !blob.ok() && blob.error().kind == ErrorKind::kUnavailable;
+}
 
-void list_jobs(Context& context, CallPtr call) {
+// `unread`: digests of what must be read before it can be known which of them are sessions; then
+// nothing is answered.
+void list_page(Context& context, const CallPtr& call, std::vector<std::string>& unread) {
   const core::State& state = context.state();
   const Result<JobQuery> query = read_query(*call, state);
   if (!query.ok()) return call->fail(query.error());
@@ -216,6 +223,7 @@ void list_jobs(Context& context, CallPtr call) {
       return false;
     }
     before = job.id;
+    if (sessions && is_unread(context, job)) unread.push_back(job.spec->exec_digest);
     if (sessions && !is_way_in(context, *call, job)) return true;
     if (static_cast<std::int64_t>(jobs.size()) >= *limit) {
       next = jobs.back().at("id");
@@ -239,9 +247,25 @@ void list_jobs(Context& context, CallPtr call) {
       if (!take(job->second)) break;
     }
   }
+  if (!unread.empty()) return;
   call->reply(
       200,
       Json{{"jobs", std::move(jobs)}, {"next", std::move(next)}, {"log_head", state.head.value}});
+}
+
+}  // namespace
+
+void list_jobs(Context& context, CallPtr call) {
+  std::vector<std::string> unread;
+  list_page(context, call, unread);
+  if (unread.empty()) return;
+  context.desk.blobs.fetch(unread, kProgramsWait,
+                           [&context, call](const Result<listener::Blobs::Found>& found) {
+                             if (!found.ok()) return call->fail(found.error());
+                             std::vector<std::string> still;
+                             list_page(context, call, still);
+                             if (!still.empty()) call->fail(listener::Blobs::later());
+                           });
 }
 
 void get_job(Context& context, CallPtr call) {
@@ -279,7 +303,8 @@ void why_job(Context& context, CallPtr call) {
   const Result<const core::Job*> job = visible_job(context, *call);
   if (!job.ok()) return call->fail(job.error());
   Json reasons = codec::reasons_json(
-      state, **job, core::explain(state, context.desk.controller.policies(), (*job)->id));
+      state, **job, core::explain(state, context.desk.controller.policies(), (*job)->id),
+      [&](const core::Job& other) { return may_see(state, call->caller, other); });
   Json body = codec::job_summary_json(state, **job);
   body["reasons"] = std::move(reasons);
   const std::string trouble = context.nodes.observed.trouble((*job)->id);

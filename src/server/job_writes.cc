@@ -19,6 +19,7 @@
 #include "server/job_select.h"
 #include "server/notices/job_mail.h"
 #include "server/offer_warnings.h"
+#include "server/secrets/job_secrets.h"
 #include "server/sessions/side_jobs.h"
 #include "server/settings/job_settings.h"
 #include "wire/secret.h"
@@ -164,9 +165,10 @@ Result<Taken> take_submission(Context& context, const accounts::Caller& caller, 
   read.spec.parent = caller.job;
   std::vector<std::string> warnings;
   TRY_ASSIGN(codec::Submission submission,
-             with_settings(context.state(), std::move(read), warnings));
+             with_settings(context.state(), std::move(read), context.routed++, warnings));
   if (main) TRY(make_side(submission, main));
   TRY(check_executor_exec(submission.spec, submission.exec));
+  TRY(check_secrets(context.state(), submission.spec, submission.exec));
   choose_network(context, submission.spec, submission.exec.container);
   TRY_ASSIGN(const std::vector<std::string> mailed, take_mail(context, submission.spec));
   const bool is_ours = submission.spec.executor.empty();
@@ -187,9 +189,10 @@ void try_job(Context& context, const CallPtr& call, JobSpec spec,
   const core::State& state = context.state();
   const core::Job job = core::job_of(state, std::make_shared<const JobSpec>(std::move(spec)));
   const std::vector<Reason> reasons = core::explain(state, context.desk.controller.policies(), job);
+  const auto may_name = [&](const core::Job& other) { return may_see(state, call->caller, other); };
   call->reply(200, Json{{"warnings", std::move(warnings).value()},
                         {"starts_at_once", reasons.empty()},
-                        {"reasons", codec::reasons_json(state, job, reasons)}});
+                        {"reasons", codec::reasons_json(state, job, reasons, may_name)}});
 }
 
 }  // namespace

@@ -25,7 +25,8 @@ std::string why_not(const Context& context, const core::Job& job) {
   if (job.phase == JobPhase::kEnded) return "";
   const core::State& state = context.state();
   const nlohmann::json reasons = codec::reasons_json(
-      state, job, core::explain(state, context.desk.controller.policies(), job.id));
+      state, job, core::explain(state, context.desk.controller.policies(), job.id),
+      codec::names_of_own(job));
   return reasons.empty() ? "" : reasons.front().value("text", "");
 }
 

@@ -166,13 +166,6 @@ Result<void> check_ssh_keys(const Declared& object) {
 // A file with a secret in it would be one more place where it can be read.
 // Fields that the log can hold, and nothing acts on yet.
 Result<void> check_built(const Declared& object) {
-  if (const auto* executor = std::get_if<Executor>(&object);
-      executor != nullptr && executor->gate) {
-    return invalid("no_gate",
-                   "dove slurm lets no job in through a gate so far: leave out `gate`, and its "
-                   "users' jobs start as ever",
-                   "gate");
-  }
   const auto* user = std::get_if<UserDeclaration>(&object);
   if (user != nullptr && !user->password_hash.empty()) {
     return invalid("no_local_passwords",

@@ -138,6 +138,20 @@ TEST_F(RolesApi, JobsOfOthersAreSeenAsTheClusterSays) {
   }
 }
 
+TEST_F(RolesApi, AReasonNamesTheJobsThatItsReaderMaySee) {
+  ASSERT_EQ(submit("ada", "vision").body.at("id"), 1);
+  constexpr const char* kNamed = "waits for job 1 (job) (afterok)";
+  const auto waits_for = [&](const std::string& as) {
+    Json body = small_job_body();
+    body["dependencies"] = {{{"kind", "afterok"}, {"job", 1}}};
+    return call(as, "POST", "/v1/jobs?dry_run=1", body).body.dump();
+  };
+  EXPECT_NE(waits_for("eve").find(kNamed), std::string::npos) << waits_for("eve");
+  call("", "PUT", "/v1/objects/cluster/cluster", {{"job_visibility", "members"}});
+  EXPECT_NE(waits_for("eve").find("waits for job 1 (afterok)"), std::string::npos);
+  EXPECT_NE(waits_for("bob").find(kNamed), std::string::npos);
+}
+
 TEST_F(RolesApi, TheLogIsSeenByRole) {
   const auto kinds = [&](const std::string& as, const std::string& more = "") {
     std::multiset<std::string> found;
@@ -152,6 +166,29 @@ TEST_F(RolesApi, TheLogIsSeenByRole) {
   EXPECT_EQ(call("eve", "GET", "/v1/events?audit=1").code(), "role_needed");
   EXPECT_EQ(kinds("aud", "&audit=1").count("KeyIssued"), 1U);
   EXPECT_EQ(kinds("aud", "&audit=1").count("ControllerStarted"), 0U);
+}
+
+TEST_F(RolesApi, TheAuditIsReadBackwards) {
+  for (const char* name : {"one", "two", "three"})
+    call("ada", "POST", "/v1/keys", {{"name", name}});
+  const auto page = [&](const std::string& more) {
+    return call("aud", "GET", "/v1/events?audit=1&order=newest" + more).body;
+  };
+  const std::string of_ada = "&user=ada&kind=KeyIssued&limit=2";
+  const Json first = page(of_ada);
+  ASSERT_EQ(first.at("events").size(), 2U) << first;
+  EXPECT_EQ(first.at("events").at(0).at("data").at("key").at("name"), "three");
+  EXPECT_EQ(first.at("events").at(1).at("data").at("key").at("name"), "two");
+  const Json second = page(of_ada + "&after=" + first.at("next").dump());
+  ASSERT_EQ(second.at("events").size(), 1U) << second;
+  EXPECT_EQ(second.at("events").at(0).at("data").at("key").at("name"), "one");
+  EXPECT_TRUE(second.at("next").is_null());
+  EXPECT_TRUE(page("&user=nobody").at("events").empty());
+  Json forwards = call("aud", "GET", "/v1/events?audit=1").body.at("events");
+  std::reverse(forwards.begin(), forwards.end());
+  EXPECT_EQ(page("").at("events"), forwards);
+  EXPECT_EQ(call("aud", "GET", "/v1/events?order=oldest").code(), "bad_parameter");
+  EXPECT_EQ(call("eve", "GET", "/v1/events?audit=1&order=newest").code(), "role_needed");
 }
 
 TEST_F(RolesApi, AStreamShowsNoMoreThanItsReaderMaySeeNow) {

@@ -1,12 +1,16 @@
 #include "server/routes.h"
 
 #include <array>
+#include <chrono>
 
 #include "server/handlers.h"
+#include "server/job_select.h"
 #include "server/node_care.h"
 
 namespace dove::server {
 namespace {
+
+constexpr std::chrono::seconds kProgramWait{5};
 
 // Calls that change declared objects are handled one after the other: each sees what the one before
 // it has changed.
@@ -18,10 +22,23 @@ void in_turn(Context& context, CallPtr call) {
   });
 }
 
+// Calls that tell what the named job runs wait until that was read from the store.
+template <void (*handle)(Context&, CallPtr)>
+void with_program(Context& context, CallPtr call) {
+  const Result<const core::Job*> job = find_job(context.state(), call->parameters.front());
+  if (!job.ok()) return handle(context, std::move(call));  // which says so
+  context.desk.blobs.fetch(
+      {(*job)->spec->exec_digest}, kProgramWait,
+      [&context, call](const Result<listener::Blobs::Found>& found) {
+        if (!found.ok()) return call->fail(found.error());
+        listener::run_guarded(call, [&context](CallPtr own) { handle(context, std::move(own)); });
+      });
+}
+
 constexpr std::array kRoutes = {
     ApiRoute{{"POST", "/v1/jobs", "submitJob", 8 * listener::kMiB}, submit_job},
     ApiRoute{{"GET", "/v1/jobs", "listJobs"}, list_jobs},
-    ApiRoute{{"GET", "/v1/jobs/{id}", "getJob"}, get_job},
+    ApiRoute{{"GET", "/v1/jobs/{id}", "getJob"}, with_program<get_job>},
     ApiRoute{{"DELETE", "/v1/jobs/{id}", "deleteJob"}, cancel_job},
     ApiRoute{{"POST", "/v1/jobs/{id}/cancel", "cancelJob"}, cancel_job},
     ApiRoute{{"POST", "/v1/jobs/{id}/hold", "holdJob"}, hold_job},
@@ -38,13 +55,16 @@ constexpr std::array kRoutes = {
     ApiRoute{{"POST", "/v1/jobs/{id}/steps/{step}/attach", "attachStep"}, attach_step},
     ApiRoute{{"POST", "/v1/jobs/{id}/steps/{step}/input", "writeStepInput"}, write_step_input},
     ApiRoute{{"GET", "/v1/jobs/{id}/exec", "openExec"}, open_exec},
-    ApiRoute{{"GET", "/v1/jobs/{id}/forward", "openForward"}, open_forward},
-    ApiRoute{{"POST", "/v1/jobs/{id}/entries", "issueEntry", 4 << 10}, issue_entry},
-    ApiRoute{{"GET", "/v1/jobs/{id}/entry", "getEntry"}, get_entry},
+    ApiRoute{{"GET", "/v1/jobs/{id}/forward", "openForward"}, with_program<open_forward>},
+    ApiRoute{{"POST", "/v1/jobs/{id}/entries", "issueEntry", 4 << 10}, with_program<issue_entry>},
+    ApiRoute{{"GET", "/v1/jobs/{id}/entry", "getEntry"}, with_program<get_entry>},
     ApiRoute{{"POST", "/v1/jobs/{id}/activity", "noteActivity", 4 << 10}, note_activity},
-    ApiRoute{{"POST", "/v1/jobs/{id}/shares", "shareJob", 64 << 10}, in_turn<share_job>},
+    ApiRoute{{"POST", "/v1/jobs/{id}/shares", "shareJob", 64 << 10},
+             in_turn<with_program<share_job>>},
     ApiRoute{{"DELETE", "/v1/jobs/{id}/shares/{name}", "unshareJob"}, in_turn<unshare_job>},
     ApiRoute{{"POST", "/v1/entries", "tradeEntry", 4 << 10}, trade_entry},
+    ApiRoute{{"GET", "/v1/controllers", "listControllers"}, list_controllers},
+    ApiRoute{{"POST", "/v1/controllers/hand-over", "handOver", 4 << 10}, hand_over},
     ApiRoute{{"GET", "/v1/nodes", "listNodes"}, list_nodes},
     ApiRoute{{"GET", "/v1/nodes/{name}", "getNode"}, get_node},
     ApiRoute{{"DELETE", "/v1/nodes/{name}", "removeNode"}, remove_node},
@@ -56,8 +76,11 @@ constexpr std::array kRoutes = {
     ApiRoute{{"POST", "/v1/nodes/{name}/undrain", "undrainNode"}, in_turn<undrain_node>},
     ApiRoute{{"POST", "/v1/executors/{name}/sync", "syncExecutor", 64 * listener::kMiB},
              sync_executor},
+    ApiRoute{{"POST", "/v1/executors/{name}/waiting", "syncWaitingJobs", 64 * listener::kMiB},
+             sync_waiting_jobs},
     ApiRoute{{"GET", "/v1/pools", "listPools"}, list_pools},
     ApiRoute{{"GET", "/v1/queues", "listQueues"}, list_queues},
+    ApiRoute{{"GET", "/v1/apps", "listApps"}, list_apps},
     ApiRoute{{"GET", "/v1/objects", "listObjects"}, list_objects},
     ApiRoute{{"POST", "/v1/objects", "applyObjects"}, in_turn<apply_objects>},
     ApiRoute{{"GET", "/v1/objects/{kind}/{name}", "getObject"}, get_object},
@@ -71,6 +94,10 @@ constexpr std::array kRoutes = {
     ApiRoute{{"GET", "/v1/keys", "listKeys"}, list_keys},
     ApiRoute{{"POST", "/v1/keys", "issueKey"}, issue_key},
     ApiRoute{{"DELETE", "/v1/keys/{id}", "revokeKey"}, revoke_key},
+    ApiRoute{{"GET", "/v1/secrets", "listSecrets"}, list_secrets},
+    ApiRoute{{"PUT", "/v1/secrets/{name}", "setSecret", 65 << 10}, in_turn<set_secret>},
+    ApiRoute{{"DELETE", "/v1/secrets/{name}", "removeSecret"}, in_turn<remove_secret>},
+    ApiRoute{{"POST", "/v1/secret-keys", "rotateSecretKey", 4 << 10}, in_turn<rotate_secret_key>},
     ApiRoute{{"GET", "/v1/users/{name}/ssh-keys", "listSshKeys"}, list_ssh_keys},
     ApiRoute{{"POST", "/v1/users/{name}/ssh-keys", "addSshKey"}, in_turn<add_ssh_key>},
     ApiRoute{{"DELETE", "/v1/users/{name}/ssh-keys/{id}", "removeSshKey"}, in_turn<remove_ssh_key>},

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "base/check.h"
 #include "codec/json.h"
@@ -38,8 +39,8 @@ std::shared_ptr<listener::NodeAuthority> authority_of(const ApiOptions& options,
 
 listener::DeskOptions desk_options(const ApiOptions& options,
                                    std::shared_ptr<const listener::NodeAuthority> nodes) {
-  return {options.data_dir, options.heartbeat_us, options.report_burst, std::move(nodes),
-          options.on_fatal};
+  return {options.data_dir,      options.heartbeat_us, options.report_burst,
+          options.log_is_remote, std::move(nodes),     options.on_fatal};
 }
 
 notices::OfficeOptions office_options(const ApiOptions& options, const listener::Identity& identity,
@@ -87,12 +88,15 @@ struct ApiServer::Impl {
                 ExecutorSyncs(desk),
                 WaysIn(loop, options.sign_in, std::move(signer), options.public_url,
                        options.check_password),
-                office},
+                office,
+                Vault(options.data_dir + "/secrets.key")},
         idle(context),
         sides(context),
         routes(listener::bind_routes(context, api_routes())) {
     context.origins = text::SessionOrigins::parse(options.sessions_url);
     context.sessions_url = options.sessions_url;
+    context.controllers = options.controllers;
+    desk.open_secret = [this](const Secret& secret) { return context.vault.open(secret); };
     backend.add_routes(routes);
     if (nodes != nullptr) part_routes();
     std::set<std::string, std::less<>> api;
@@ -139,6 +143,7 @@ struct ApiServer::Impl {
   std::unique_ptr<const webui::Site> site;
   std::unique_ptr<wire::Server> http;
   std::unique_ptr<wire::Server> agents_http;  // with TLS
+  bool is_retired = false;
 };
 
 std::unique_ptr<wire::Server> ApiServer::Impl::serve(const std::vector<listener::Route>& table) {
@@ -158,7 +163,9 @@ std::unique_ptr<wire::Server> ApiServer::Impl::serve(const std::vector<listener:
       desk.loop, limits,
       [this, &table](wire::Request request, std::shared_ptr<wire::Responder> responder) {
         if (const auto silent = silence(request)) {
-          return responder->send(wire::problem(503, *silent));
+          wire::Response answer = wire::problem(503, *silent);
+          answer.headers.emplace_back("Retry-After", "1");
+          return responder->send(std::move(answer));
         }
         if (&table == &routes && (noted(request, *responder) || shown(request, *responder))) {
           return;
@@ -225,8 +232,12 @@ Result<std::unique_ptr<ApiServer>> ApiServer::make(wire::Loop& loop, ApiOptions 
 
 ApiServer::ApiServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-ApiServer::~ApiServer() {
+ApiServer::~ApiServer() { retire(); }
+
+void ApiServer::retire() {
+  if (std::exchange(impl_->is_retired, true)) return;
   impl_->desk.stop();
+  impl_->desk.cut();
   impl_->agents_http.reset();
   impl_->http.reset();
   impl_->backend.close();

@@ -27,6 +27,7 @@
 #include "notices/settings.h"
 #include "openid/provider.h"
 #include "pam/check.h"
+#include "server/standing/controllers.h"
 #include "store/log_store.h"
 #include "wire/loop.h"
 #include "wire/tls/tls.h"
@@ -57,6 +58,7 @@ struct ApiOptions {
   std::string version = "0.1.0";
   std::int64_t heartbeat_us = 2'000'000;       // what agents are told
   std::int64_t report_burst = 50'000;          // events that a node may have written down at once
+  bool log_is_remote = false;                  // the store is across a network
   std::optional<ApiTls> tls = {};              // unset: one plain port for everybody
   std::vector<openid::Provider> sign_in = {};  // services that people sign in at
   std::string public_url = {};  // "https://gpu.example.org", by which others know this server
@@ -71,6 +73,7 @@ struct ApiOptions {
   // Why nobody is to be answered now, though everything runs: the controller may not lead any more.
   // Asked at every request but GET /healthz; unset: it always may.
   std::function<std::optional<Error>()> silence = {};
+  ControllerPeers controllers = {};
   // What is worth knowing of the log, as /readyz tells it; "": nothing. Any moment, loop thread.
   std::function<std::string()> log_note = {};
   // The log is behind what an agent has seen, or the controller failed: the program must end with
@@ -105,6 +108,10 @@ class ApiServer {
                         std::function<void(Result<std::string>)> done);
   // Stops accepting, ends streams, answers what is in progress for at most a few seconds.
   void shutdown(std::function<void()> on_done);
+  // It answers nobody any more, and the controller and the backend are free for another one. What
+  // was asked of others may still come back to it, so it is destroyed a while later. REQUIRES: the
+  // controller has stopped.
+  void retire();
 
  private:
   struct Impl;

@@ -1,8 +1,10 @@
 #include "shim/config.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
@@ -39,17 +41,12 @@ bool take_text(char* record, Config& config) {
     const char* key;
     const char** to;
   } texts[] = {
-      {keys::kCwd, &config.cwd},
-      {keys::kTerminal, &config.terminal},
-      {keys::kStdin, &config.stdin_path},
-      {keys::kStdout, &config.stdout_path},
-      {keys::kStderr, &config.stderr_path},
-      {keys::kOutputDir, &config.output_dir},
-      {keys::kLease, &config.lease},
-      {keys::kCgroupKill, &config.cgroup_kill},
-      {keys::kCgroupOom, &config.cgroup_oom},
-      {keys::kPidFile, &config.pid_file},
-      {keys::kProgram, &config.program},
+      {keys::kSecrets, &config.secrets},        {keys::kCwd, &config.cwd},
+      {keys::kTerminal, &config.terminal},      {keys::kStdin, &config.stdin_path},
+      {keys::kStdout, &config.stdout_path},     {keys::kStderr, &config.stderr_path},
+      {keys::kOutputDir, &config.output_dir},   {keys::kLease, &config.lease},
+      {keys::kCgroupKill, &config.cgroup_kill}, {keys::kCgroupOom, &config.cgroup_oom},
+      {keys::kPidFile, &config.pid_file},       {keys::kProgram, &config.program},
   };
   for (const auto& text : texts) {
     if (char* value = value_of(record, text.key)) {
@@ -136,6 +133,17 @@ char* read_all(int fd, std::size_t& size) {
   return bytes;
 }
 
+// In place of the variable of that name, if there is one.
+void put_variable(Array<char*>& environment, char* variable) {
+  const std::size_t name = static_cast<std::size_t>(end_at(variable, '=') - variable) + 1;
+  for (char*& one : environment) {
+    if (std::strncmp(one, variable, name) != 0) continue;
+    one = variable;
+    return;
+  }
+  push(environment, variable);
+}
+
 }  // namespace
 
 bool read_config(int fd, Config& config) {
@@ -163,6 +171,33 @@ bool read_config(int fd, Config& config) {
     break;
   }
   return whole && config.argv.count > 0;
+}
+
+bool take_secrets(Config& config) {
+  if (config.secrets == nullptr) return true;
+  const int fd = ::open(config.secrets, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return false;
+  struct stat facts;
+  if (::fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode)) {
+    ::close(fd);
+    errno = EINVAL;
+    return false;
+  }
+  std::size_t size = 0;
+  char* const bytes = facts.st_size == 0 ? nullptr : read_all(fd, size);
+  ::close(fd);
+  if (facts.st_size == 0) return true;
+  if (bytes == nullptr) return false;
+  int records = config.environment.count + 1;
+  for (std::size_t i = 0; i < size; ++i) records += bytes[i] == '\0' ? 1 : 0;
+  Array<char*> environment;
+  if (!reserve(environment, records)) return false;
+  for (char* one : config.environment) push(environment, one);
+  for (char* record = bytes; record < bytes + size; record += std::strlen(record) + 1) {
+    if (*end_at(record, '=') == '=') put_variable(environment, record);
+  }
+  config.environment = environment;
+  return true;
 }
 
 }  // namespace dove::shim

@@ -25,6 +25,7 @@ struct Rlimit {
 struct Config {
   Array<char*> argv;  // items[count] is nullptr, as execve wants it
   Array<char*> environment;
+  const char* secrets = nullptr;  // file of more of the environment; nullptr: none
   const char* cwd = "/";
   bool change_user = false;
   unsigned uid = 0;
@@ -58,5 +59,9 @@ struct Config {
 
 // Reads the configuration from the task's file. False: it is not whole, or not one.
 bool read_config(int fd, Config& config);
+
+// Adds what the file of secrets says to the environment, in place of what has its names. False:
+// errno says why it cannot be read.
+bool take_secrets(Config& config);
 
 }  // namespace dove::shim

@@ -35,6 +35,8 @@ inline constexpr const char kMagic[] = "dove-shim";
 inline constexpr const char kEnd[] = "end";
 inline constexpr const char kArg[] = "arg";
 inline constexpr const char kEnv[] = "env";  // NAME=VALUE
+// A file of NAME=VALUE, each with a NUL behind it, for the environment. Absent: none.
+inline constexpr const char kSecrets[] = "secrets";
 inline constexpr const char kCwd[] = "cwd";
 inline constexpr const char kUid[] = "uid";  // absent: the shim's own user
 inline constexpr const char kGid[] = "gid";

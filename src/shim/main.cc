@@ -94,6 +94,10 @@ bool Shim::set_up() {
     failure_ = Failure{EINVAL, "read", "the configuration of the task"};
     return false;
   }
+  if (!take_secrets(config_)) {
+    failure_ = Failure{errno, "read", "the secrets of the task"};
+    return false;
+  }
   if (!prepare(config_, streams_, failure_)) return false;
   if (config_.rotate_bytes == 0) return true;
   if (!open_rotated(config_.stdout_path, outputs_[0], streams_.out)) return false;

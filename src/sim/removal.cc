@@ -190,9 +190,9 @@ void remove_reason(State& state, JobId id, const Reason& reason) {
     case ReasonKind::kQueueLimit:
       return lift(state.queues.at(reason.subject).limits, reason.resource);
     case ReasonKind::kProjectLimit:
-      return lift(reason.level.empty() ? state.projects.at(reason.subject).limits
-                                       : state.domains.at(reason.subject).limits,
-                  reason.resource);
+      return lift(state.projects.at(reason.subject).limits, reason.resource);
+    case ReasonKind::kDomainLimit:
+      return lift(state.domains.at(reason.subject).limits, reason.resource);
     case ReasonKind::kUserLimit:
       return lift_user(state, reason.subject, reason.resource);
     case ReasonKind::kClusterLimit:

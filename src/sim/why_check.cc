@@ -69,6 +69,7 @@ bool WhyCheck::is_cause(const Reason& reason) {
     case ReasonKind::kNodesUnavailable:
     case ReasonKind::kExcluded:
     case ReasonKind::kProjectLimit:
+    case ReasonKind::kDomainLimit:
     case ReasonKind::kDomain:
     case ReasonKind::kLabels:
     case ReasonKind::kReserved:

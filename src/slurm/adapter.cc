@@ -41,9 +41,11 @@ Result<std::int64_t> read_interval(const std::string& text) {
                "--interval: give a time from 100ms to 60s, as 1s or 500ms", "--interval"};
 }
 
-Adapter::Adapter(SlurmCluster& slurm, Sync sync, Clock clock, AdapterOptions options, Steps* steps)
+Adapter::Adapter(SlurmCluster& slurm, Sync sync, Clock clock, AdapterOptions options, Steps* steps,
+                 GateKeeper* gate)
     : slurm_(slurm),
       steps_(steps),
+      gate_(gate),
       sync_(std::move(sync)),
       clock_(std::move(clock)),
       options_(std::move(options)) {}
@@ -97,6 +99,12 @@ bool Adapter::observe() {
   return true;
 }
 
+// It holds what the ledger gave away, or keeps it from others for a moment.
+bool Adapter::is_ours(const JobSeen& job) const {
+  return is_placeholder(job, options_.cluster) || is_fence(job, options_.cluster) ||
+         gate_confirmed_.contains(job.id);
+}
+
 SyncRequest Adapter::request() {
   SyncRequest request;
   request.incarnation = options_.incarnation;
@@ -109,7 +117,7 @@ SyncRequest Adapter::request() {
   }
   request.placeholders = reports_;
   for (const JobSeen& job : observed_.jobs) {
-    if (holds(job) && !is_placeholder(job, options_.cluster)) request.foreign.push_back(job);
+    if (holds(job) && !is_ours(job)) request.foreign.push_back(job);
   }
   return request;
 }
@@ -120,7 +128,7 @@ void Adapter::told(const SyncRequest& request, const std::string& content) {
   if (request.complete) {
     std::vector<JobSeen> theirs;
     for (const JobSeen& job : observed_.jobs) {
-      if (!is_placeholder(job, options_.cluster)) theirs.push_back(job);
+      if (!is_ours(job)) theirs.push_back(job);
     }
     exposure_.reported(theirs, clock_());
   }
@@ -189,18 +197,19 @@ WorkPlan Adapter::look_at_works() {
   const Result<std::vector<StepSeen>> steps = steps_->all();
   log_trouble(steps_trouble_, "steps", steps.ok() ? "" : steps.error().message);
   if (!steps.ok()) return {};
-  std::map<PlaceholderKey, std::int64_t> held;
+  Allocations allocations;
+  allocations.begun = begun_placeholders(observed_, options_.cluster);
   for (const PlaceholderReport& one : reports_) {
-    if (one.state == PlaceholderState::kConfirmed) held[one.key] = one.id;
+    if (one.state == PlaceholderState::kConfirmed) allocations.held[one.key] = one.id;
   }
   for (const PlaceholderKey& key : ending_placeholders(observed_, options_.cluster)) {
-    held.emplace(key, kEnding_job);
+    allocations.held.emplace(key, kEnding_job);
   }
   std::erase_if(not_begun_, [&](const auto& entry) {
     return std::none_of(works_.begin(), works_.end(),
                         [&](const WantedWork& work) { return work.key == entry.first; });
   });
-  return plan_works(works_, *steps, held, not_begun_, clock_() / 1'000'000);
+  return plan_works(works_, *steps, allocations, not_begun_, clock_() / 1'000'000);
 }
 
 bool Adapter::begin(const WantedWork& work) {
@@ -211,6 +220,12 @@ bool Adapter::begin(const WantedWork& work) {
   }
   const NodeSeen* node = observed_.find_node(work.key.node);
   if (node != nullptr) step.threads_per_core = node->threads_per_core;
+  const std::string name = placeholder_name(work.key.job, work.key.attempt, options_.cluster);
+  // Before it begins: whoever comes after this process, on whatever machine, does not begin it
+  // again.
+  const Result<void> marked = slurm_.mark(step.slurm_job, begun_mark(name));
+  log_trouble(mark_trouble_, "mark", marked.ok() ? "" : marked.error().message);
+  if (!marked.ok()) return false;
   const Result<void> begun = steps_->begin(step);
   telemetry::log(begun.ok() ? telemetry::Level::kInfo : telemetry::Level::kWarning,
                  begun.ok() ? "work_begun" : "work_not_begun",
@@ -270,11 +285,23 @@ CycleEnd Adapter::cycle(bool look) {
     Plan now = plan(observed_, *wanted_, memory_, options_.cluster, now_s);
     reports_ = std::move(now.reports);
   }
+  std::vector<WorkReport> gate_works;
+  if (gate_ != nullptr && end.slurm_answers) {
+    if (look) gate_->tell(observed_, now_s);
+    if (wanted_) {
+      GatePlan now = gate_->plan(observed_, *wanted_, works_, now_s);
+      reports_.insert(reports_.end(), now.reports.begin(), now.reports.end());
+      gate_confirmed_ = std::move(now.confirmed);
+      gate_works = std::move(now.works);
+    }
+  }
   SyncRequest request = this->request();
   request.complete = end.slurm_answers;
   request.works = look_at_works().reports;
+  request.works.insert(request.works.end(), gate_works.begin(), gate_works.end());
   const std::string content = content_of(request);
-  request.wait_s = content == told_ ? options_.wait_s : 0;
+  // Who waits for an answer does not hear that a job has come to the gate.
+  request.wait_s = content == told_ && gate_ == nullptr ? options_.wait_s : 0;
   Result<SyncAnswer> answer = sync_(request);
   log_trouble(controller_trouble_, "controller", answer.ok() ? "" : answer.error().message);
   if (!answer.ok()) {
@@ -299,6 +326,12 @@ CycleEnd Adapter::cycle(bool look) {
   if (look) drain(answer->drains);
   end.changed = carry_out(plan(observed_, *wanted_, memory_, options_.cluster, now_s)) || !taken;
   end.changed = carry_out(look_at_works()) || end.changed;
+  if (gate_ != nullptr) {
+    const GatePlan due = gate_->plan(observed_, *wanted_, works_, now_s);
+    end.changed = gate_->carry_out(due, observed_, now_s) || end.changed;
+    end.gate_starts = gate_->is_starting();
+    end.gate_waits = gate_->has_waiting();
+  }
   return end;
 }
 

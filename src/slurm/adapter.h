@@ -11,12 +11,14 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "slurm/cluster.h"
 #include "slurm/exposure.h"
+#include "slurm/gate/gate_keeper.h"
 #include "slurm/plan.h"
 #include "slurm/sync.h"
 #include "slurm/works.h"
@@ -35,8 +37,10 @@ Result<std::int64_t> read_interval(const std::string& text);
 struct CycleEnd {
   bool slurm_answers = false;
   bool controller_answers = false;
-  bool changed = false;   // the next cycle, with a look, is due at once
-  bool replaced = false;  // another adapter speaks for this executor: this one is to end
+  bool changed = false;      // the next cycle, with a look, is due at once
+  bool gate_starts = false;  // a job at the gate is being started: look again soon
+  bool gate_waits = false;   // one waits for the ledger's word
+  bool replaced = false;     // another adapter speaks for this executor: this one is to end
 };
 
 class Adapter {
@@ -45,9 +49,9 @@ class Adapter {
   using Sync = std::function<Result<SyncAnswer>(const SyncRequest& request)>;
   using Clock = std::function<std::int64_t()>;  // microseconds since 1970 UTC
 
-  // `steps`: where jobs of ours are run; null: none are.
+  // `steps`: where jobs of ours are run; null: none are. `gate`: null: there is none.
   Adapter(SlurmCluster& slurm, Sync sync, Clock clock, AdapterOptions options,
-          Steps* steps = nullptr);
+          Steps* steps = nullptr, GateKeeper* gate = nullptr);
 
   // Without a look at Slurm it speaks of the last one.
   CycleEnd cycle(bool look = true);
@@ -56,6 +60,7 @@ class Adapter {
  private:
   bool observe();
   void recall_devices(JobSeen& job) const;
+  bool is_ours(const JobSeen& job) const;
   SyncRequest request();
   void told(const SyncRequest& request, const std::string& content);
   void forget_unwanted();
@@ -71,14 +76,16 @@ class Adapter {
 
   SlurmCluster& slurm_;
   Steps* const steps_;
+  GateKeeper* const gate_;
   const Sync sync_;
   const Clock clock_;
   const AdapterOptions options_;
   Exposure exposure_;
-  Observed observed_;                                // at the last look that Slurm answered
-  std::optional<std::vector<Wanted>> wanted_;        // of the last answer; none: there was none yet
-  std::vector<PlaceholderReport> reports_;           // at the last look
-  std::vector<WantedWork> works_;                    // of the last answer
+  Observed observed_;                          // at the last look that Slurm answered
+  std::optional<std::vector<Wanted>> wanted_;  // of the last answer; none: there was none yet
+  std::vector<PlaceholderReport> reports_;     // at the last look
+  std::vector<WantedWork> works_;              // of the last answer
+  std::set<std::int64_t> gate_confirmed_;      // at the last look: Slurm's jobs in their place
   std::map<PlaceholderKey, std::string> not_begun_;  // why; while they are wanted
   std::string told_;                                 // the last report that the controller took
   PlanMemory memory_;
@@ -91,6 +98,7 @@ class Adapter {
   std::string slurm_trouble_;
   std::string controller_trouble_;
   std::string steps_trouble_;
+  std::string mark_trouble_;
 };
 
 }  // namespace dove::slurm

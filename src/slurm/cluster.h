@@ -20,6 +20,9 @@ inline std::string placeholder_mark(const std::string& name) {
   return std::string(kMark) + " " + name;
 }
 
+// The mark of one in which an adapter has begun to run something, or was about to.
+inline std::string begun_mark(const std::string& name) { return placeholder_mark(name) + " begun"; }
+
 // A placeholder: an allocation on one node that runs nothing.
 struct Ask {
   std::string name;  // of the Slurm job
@@ -44,6 +47,8 @@ class SlurmCluster {
   virtual Result<std::int64_t> ask(const Ask& ask) = 0;
   // Ends it. Success too when it had ended.
   virtual Result<void> release(std::int64_t job) = 0;
+  // Sets the administrator's comment.
+  virtual Result<void> mark(std::int64_t job, const std::string& text) = 0;
   // Gives it another time limit, counted from its start; 0: none.
   virtual Result<void> set_limit(std::int64_t job, std::int64_t limit_minutes) = 0;
   // Gives the node no new work, for that reason; with "", opens it again. What runs there goes on.

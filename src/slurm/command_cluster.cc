@@ -121,16 +121,21 @@ Result<std::int64_t> CommandCluster::ask(const Ask& ask) {
   const bool may_be_ours = for_user && !ask.is_users;
   if (!id.ok() && may_be_ours && id.error().code == "slurm_command") id = allocate(ask, false);
   if (!id.ok()) return id;
-  const std::string number = std::to_string(*id);
-  const auto marked =
-      run({"scontrol", "update", "JobId=" + number, "AdminComment=" + placeholder_mark(ask.name)});
-  if (marked.ok() && marked->code == 0) return id;
-  TRY(release(*id));
-  if (!marked.ok()) return marked.error();
+  if (Result<void> marked = mark(*id, placeholder_mark(ask.name)); !marked.ok()) {
+    TRY(release(*id));
+    return marked.error();
+  }
+  return id;
+}
+
+Result<void> CommandCluster::mark(std::int64_t job, const std::string& text) {
+  TRY_ASSIGN(const CommandEnd end,
+             run({"scontrol", "update", "JobId=" + std::to_string(job), "AdminComment=" + text}));
+  if (end.code == 0) return {};
   return Error{ErrorKind::kDenied, "not_administrator",
                fmt::format("the placeholder cannot be marked ({}); run dove slurm as root or as "
                            "SlurmUser",
-                           marked->said),
+                           end.said),
                ""};
 }
 

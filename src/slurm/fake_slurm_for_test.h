@@ -42,6 +42,12 @@ class FakeSlurm : public SlurmCluster {
     std::erase_if(state.jobs, [id](const JobSeen& job) { return job.id == id; });
     return {};
   }
+  Result<void> mark(std::int64_t id, const std::string& text) override {
+    for (JobSeen& job : state.jobs) {
+      if (job.id == id) job.mark = text;
+    }
+    return {};
+  }
   Result<void> set_limit(std::int64_t, std::int64_t) override { return {}; }
   Result<void> set_drain(const std::string& name, const std::string& reason) override {
     for (NodeSeen& node : state.nodes) {

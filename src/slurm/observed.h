@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,32 @@ struct HeldOnNode {
   bool operator==(const HeldOnNode&) const = default;
 };
 
+// What is known besides of a job that the gate holds, or has let go (docs/decisions/0026).
+struct GateSeen {
+  bool is_held = false;  // its priority is 0
+  bool is_batch = false;
+  bool may_requeue = false;
+  int restarts = 0;
+  int wait_status = 0;           // of one that has ended, as of waitpid()
+  std::int64_t submitted_s = 0;  // since 1970 UTC
+  std::int64_t begins_s = 0;     // not before; 0: it says nothing
+  std::int64_t limit_minutes = 0;
+  std::string reason;       // why Slurm does not start it, in its word
+  std::string comment;      // that its user, or we, wrote
+  std::string handle;       // what scontrol calls it: "17"; "17_3", for 17 may be a whole array
+  std::string array_tasks;  // "1-4,7%2": tasks that have no record of their own yet; "": none
+  std::int64_t array_job = 0;
+  bool depends = false;  // on a job that has not ended yet
+  int nodes = 1;
+  int cpus = 1;  // on all nodes
+  int gpus_per_node = 0;
+  std::int64_t memory_per_node = 0;
+  std::string nodes_wanted;    // a hostlist, as the next
+  std::string nodes_excluded;  //
+  std::string features;        // all of them: "h200&nvlink"
+  std::string cannot;          // what of it the ledger cannot place; "": it can
+};
+
 struct JobSeen {
   std::int64_t id = 0;
   std::string name;
@@ -54,6 +81,7 @@ struct JobSeen {
   bool wants_devices = false;
   bool devices_known = true;     // false: Slurm no longer says which devices it has
   std::vector<HeldOnNode> held;  // one that has ended: where it was, a hostlist
+  std::optional<GateSeen> gate;  // it bears the mark of the gate
 };
 
 struct Observed {

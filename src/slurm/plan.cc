@@ -41,10 +41,9 @@ bool is_marked(const JobSeen& job) {
 // Which placeholder it is, or calls itself.
 std::optional<JobAttempt> identity_of(const JobSeen& job, const std::string& cluster) {
   const std::string begin = placeholder_mark("");
-  const bool names_it = job.mark.starts_with(begin);
-  return read_placeholder_name(
-      names_it ? std::string_view(job.mark).substr(begin.size()) : std::string_view(job.name),
-      cluster);
+  if (!job.mark.starts_with(begin)) return read_placeholder_name(job.name, cluster);
+  const std::string_view named = std::string_view(job.mark).substr(begin.size());
+  return read_placeholder_name(named.substr(0, named.find(' ')), cluster);
 }
 
 FoundByKey find_all(const Observed& observed, const std::vector<Wanted>& wanted,
@@ -91,6 +90,21 @@ const JobSeen* holder_of(const Observed& observed, const Wanted& wanted,
         if (std::find(held.devices.begin(), held.devices.end(), device) != held.devices.end()) {
           return &job;
         }
+      }
+    }
+  }
+  return nullptr;
+}
+
+// The fence that holds one of the devices on the node; it goes within seconds.
+const JobSeen* fence_on(const Observed& observed, const Wanted& wanted,
+                        const std::string& cluster) {
+  for (const JobSeen& job : observed.jobs) {
+    if (!is_fence(job, cluster)) continue;
+    for (const HeldOnNode& held : job.held) {
+      if (held.node != wanted.key.node) continue;
+      for (const int device : wanted.devices) {
+        if (std::count(held.devices.begin(), held.devices.end(), device) > 0) return &job;
       }
     }
   }
@@ -178,6 +192,10 @@ class Planner {
   }
 
   void ask(const Wanted& wanted) {
+    if (const JobSeen* fence = fence_on(observed_, wanted, cluster_)) {
+      return report(wanted, 0, PlaceholderState::kAsked,
+                    fmt::format("Slurm job {} holds it while another job starts", fence->id));
+    }
     // After slurmctld's start no node has answered yet; that is no reason to refuse.
     const NodeSeen* node = observed_.find_node(wanted.key.node);
     if (node != nullptr && node->settles) {
@@ -237,8 +255,25 @@ std::optional<std::pair<std::int64_t, std::int64_t>> read_placeholder_name(
   return numbers;
 }
 
+bool is_fence(const JobSeen& job, const std::string& cluster) {
+  return job.mark.starts_with(placeholder_mark(kFence_name)) && job.mark.ends_with("@" + cluster);
+}
+
 bool is_placeholder(const JobSeen& job, const std::string& cluster) {
   return is_marked(job) && identity_of(job, cluster).has_value();
+}
+
+std::set<PlaceholderKey> begun_placeholders(const Observed& observed, const std::string& cluster) {
+  std::set<PlaceholderKey> keys;
+  for (const JobSeen& job : observed.jobs) {
+    const auto identity = identity_of(job, cluster);
+    if (!identity ||
+        job.mark != begun_mark(placeholder_name(identity->first, identity->second, cluster))) {
+      continue;
+    }
+    keys.insert({identity->first, identity->second, node_of(job)});
+  }
+  return keys;
 }
 
 std::vector<PlaceholderKey> ending_placeholders(const Observed& observed,
@@ -259,6 +294,7 @@ Plan plan(const Observed& observed, const std::vector<Wanted>& wanted, const Pla
   std::set<PlaceholderKey> named;
   Planner planner(observed, memory, cluster, now_s, plan);
   for (const Wanted& one : wanted) {
+    if (!one.foreign_job.empty()) continue;       // plan_gate() sees to it
     if (!named.insert(one.key).second) continue;  // named twice
     const auto at = found.find(one.key);
     planner.meet(one, at == found.end() ? Found() : at->second);

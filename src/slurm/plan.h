@@ -2,7 +2,7 @@
 //
 // Pure, level-triggered and idempotent: it is computed anew from each look at Slurm, so that
 // answers that were lost, late or doubled do no harm. There is at most one placeholder for each
-// (job, attempt, node).
+// (job, attempt, node). Jobs of Slurm's users that wait at the gate are plan_gate()'s.
 #pragma once
 
 #include <compare>
@@ -93,6 +93,13 @@ std::optional<std::pair<std::int64_t, std::int64_t>> read_placeholder_name(
 // Whether it is one of ours: by our mark, which users cannot set. The mark names it, since its user
 // may give it another name; that of a former version of this program does not.
 bool is_placeholder(const JobSeen& job, const std::string& cluster);
+
+// How the names of fences begin (gate/gate_plan.h). No placeholder's name does.
+inline constexpr const char kFence_name[] = "dove-fence-";
+bool is_fence(const JobSeen& job, const std::string& cluster);
+
+// Those in which something was begun, or was about to be.
+std::set<PlaceholderKey> begun_placeholders(const Observed& observed, const std::string& cluster);
 
 // The placeholders whose processes Slurm is still ending.
 std::vector<PlaceholderKey> ending_placeholders(const Observed& observed,

@@ -140,6 +140,15 @@ TEST_F(PlanTest, ItIsKnownByItsMarkWhateverItIsCalled) {
   EXPECT_EQ(make({wanted(17, "n1", {2})}).cancel, Ids{1290}) << "it goes with its job";
 }
 
+TEST_F(PlanTest, OneInWhichSomethingHasBegunIsStillItself) {
+  placeholder(1300, 17, "n1", {2}).mark = begun_mark("dove-17.1@dove");
+  placeholder(1301, 18, "n1", {1}).mark = placeholder_mark("dove-18.1@dove");
+  EXPECT_EQ(begun_placeholders(seen_, "dove"), (std::set<PlaceholderKey>{{17, 1, "n1"}}));
+  const Plan kept = make({wanted(17, "n1", {2}), wanted(18, "n1", {1})});
+  EXPECT_TRUE(kept.cancel.empty());
+  EXPECT_TRUE(kept.submit.empty());
+}
+
 TEST_F(PlanTest, OnesThatAreEndingAreListed) {
   placeholder(1300, 17, "n1", {2}).phase = JobPhase::kEnding;
   placeholder(1301, 18, "n1", {1});

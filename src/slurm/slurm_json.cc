@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "codec/json.h"
+#include "slurm/gate/mark.h"
 #include "slurm/gres.h"
 #include "text/utf8.h"
 
@@ -238,6 +240,125 @@ bool asks_for_devices(const json& object) {
   return text_of(object, "tres_alloc_str").find("gres/gpu") != std::string::npos;
 }
 
+// "gres:gpu:2,gres:nic:1" or "gpu=2": the number of GPUs. None: it is not understood.
+std::optional<int> gpus_in(std::string_view request) {
+  int gpus = 0;
+  while (!request.empty()) {
+    std::string_view part = request.substr(0, request.find(','));
+    request.remove_prefix(std::min(part.size() + 1, request.size()));
+    if (part.starts_with("gres:") || part.starts_with("gres/")) part.remove_prefix(5);
+    if (!part.starts_with("gpu")) continue;
+    part.remove_prefix(3);
+    int count = 1;
+    if (!part.empty()) {
+      if (part[0] != ':' && part[0] != '=') continue;  // "gpu_mem"
+      const auto end = std::from_chars(part.data() + 1, part.data() + part.size(), count);
+      // The gate took the types out.
+      if (end.ec != std::errc() || end.ptr != part.data() + part.size() || count < 0) {
+        return std::nullopt;
+      }
+    }
+    if (count > kDevicesMax - gpus) return std::nullopt;
+    gpus += count;
+  }
+  return gpus;
+}
+
+// Slurm makes cores and memory of these that the ledger does not hear of.
+void read_by_gpu(const json& object, const std::function<void(const char*)>& cannot) {
+  if (!text_of(object, "cpus_per_tres").empty()) cannot("CPUs by GPU (--cpus-per-gpu)");
+  if (!text_of(object, "memory_per_tres").empty()) cannot("memory by GPU (--mem-per-gpu)");
+  if (number_of(object, "threads_per_core").value_or(0) != 0) {
+    cannot("a number of threads of a core (--threads-per-core, --hint)");
+  }
+  for (const char* name : {"ntasks_per_tres", "tasks_per_tres"}) {
+    if (number_of(object, name).value_or(0) != 0) cannot("tasks by GPU (--ntasks-per-gpu)");
+  }
+}
+
+// What a node of the job has to give; gate.cannot says what we do not place.
+void read_shape(const json& object, GateSeen& gate) {
+  const auto number = [&](const char* name, std::int64_t otherwise) {
+    constexpr std::int64_t kMost = 1 << 30;
+    return static_cast<int>(std::min(number_of(object, name).value_or(otherwise), kMost));
+  };
+  gate.nodes = std::max(number("node_count", 1), 1);
+  gate.cpus = std::max(number("cpus", 1), 1);
+  const int most = number("max_nodes", 0);
+  const int tasks = std::max(number("tasks", 1), 1);
+  const auto cannot = [&](const char* what) {
+    if (gate.cannot.empty()) gate.cannot = what;
+  };
+  if (most > gate.nodes) cannot("a number of nodes that Slurm is to choose (--nodes=MIN-MAX)");
+  if (gate.nodes > 1 && (gate.cpus % gate.nodes != 0 || tasks % gate.nodes != 0)) {
+    cannot("other CPUs or tasks on one node than on the next");
+  }
+  const auto gpus = [&](const char* name, int times) {
+    const std::string text = text_of(object, name);
+    const std::optional<int> count = gpus_in(text);
+    if (!count) return cannot("GPUs in a form that is not understood");
+    const std::int64_t all = gate.gpus_per_node + std::int64_t{*count} * times;
+    if (all > kDevicesMax) return cannot("more GPUs than a node can have");
+    gate.gpus_per_node = static_cast<int>(all);
+    if (text.find("gpu") == std::string::npos && !text.empty()) {
+      cannot("generic resources other than GPUs");
+    }
+  };
+  gpus("tres_per_node", 1);
+  gpus("tres_per_task", std::max(tasks / gate.nodes, 1));
+  if (gate.nodes > 1 && !text_of(object, "tres_per_job").empty()) {
+    cannot("GPUs of the whole job on several nodes (--gpus): name those of a node (--gres)");
+  }
+  gpus("tres_per_job", 1);
+  if (!text_of(object, "tres_per_socket").empty()) cannot("GPUs by socket");
+  read_by_gpu(object, cannot);
+  constexpr std::int64_t kMemory_most = std::int64_t{1} << 40;  // in MiB
+  std::int64_t memory = number_of(object, "memory_per_node").value_or(0);
+  const std::int64_t per_cpu = number_of(object, "memory_per_cpu").value_or(0);
+  if (memory == 0 && per_cpu > 0)
+    memory = std::min(per_cpu, kMemory_most) * (gate.cpus / gate.nodes);
+  if (memory == 0) cannot("all the memory of its nodes (give --mem)");
+  gate.memory_per_node = std::min(memory, kMemory_most) * kMebibyte;
+  const std::string shared = text_of(object, "shared");
+  if (!shared.empty() && shared != "shared") {
+    cannot("nodes of its own (--exclusive)");
+  }
+  if (!text_of(object, "resv_name").empty()) cannot("a reservation of Slurm's");
+  if (!text_of(object, "licenses").empty()) cannot("licences of Slurm's");
+  if (number_of(object, "het_job_id").value_or(0) != 0) cannot("a heterogeneous job");
+}
+
+// What the gate has to know. Slurm's own words for "not said" are null.
+GateSeen read_gate(const json& object) {
+  GateSeen gate;
+  const auto number = [&](const char* name) { return number_of(object, name).value_or(0); };
+  const auto flag = [&](const char* name) {
+    const auto at = object.find(name);
+    return at != object.end() && (at->is_boolean() ? at->get<bool>() : number(name) != 0);
+  };
+  gate.is_held = number("priority") == 0;
+  gate.is_batch = flag("batch_flag");
+  gate.may_requeue = flag("requeue");
+  gate.restarts = static_cast<int>(std::min<std::int64_t>(number("restart_cnt"), 1 << 30));
+  gate.wait_status = static_cast<int>(number("exit_code") & 0xffff);
+  gate.submitted_s = number("submit_time");
+  gate.begins_s = number("eligible_time");
+  gate.limit_minutes = number("time_limit");
+  gate.reason = text_of(object, "state_reason");
+  gate.comment = text_of(object, "comment");
+  gate.array_tasks = text_of(object, "array_task_string");
+  gate.array_job = number("array_job_id");
+  const auto task = number_of(object, "array_task_id");
+  gate.handle = gate.array_job != 0 && task ? fmt::format("{}_{}", gate.array_job, *task)
+                                            : std::to_string(number("job_id"));
+  gate.depends = !text_of(object, "dependency").empty();
+  gate.nodes_wanted = text_of(object, "required_nodes");
+  gate.nodes_excluded = text_of(object, "excluded_nodes");
+  gate.features = text_of(object, "features");
+  read_shape(object, gate);
+  return gate;
+}
+
 Result<JobSeen> read_job(const json& object, const std::vector<NodeSeen>& nodes) {
   JobSeen job;
   const auto id = number_of(object, "job_id");
@@ -250,12 +371,14 @@ Result<JobSeen> read_job(const json& object, const std::vector<NodeSeen>& nodes)
   job.phase = *phase;
   job.name = text_of(object, "name");
   job.mark = text_of(object, "admin_comment");
-  if (job.phase == JobPhase::kWaiting) return job;
+  if (is_of_gate(job.mark)) job.gate = read_gate(object);
+  if (job.phase == JobPhase::kWaiting && !job.gate) return job;
   job.user = text_of(object, "user_name");
   if (job.user.empty()) job.user = std::to_string(number_of(object, "user_id").value_or(0));
   job.account = text_of(object, "account");
   job.partition = text_of(object, "partition");
   job.priority = number_of(object, "priority").value_or(0);
+  if (job.phase == JobPhase::kWaiting) return job;
   job.started_s = number_of(object, "start_time").value_or(0);
   if (number_of(object, "time_limit")) job.ends_s = number_of(object, "end_time").value_or(0);
   if (job.phase == JobPhase::kEnded) {

@@ -143,5 +143,30 @@ TEST(SlurmJson, NumbersAndStatesAsNewerVersionsWriteThem) {
   EXPECT_EQ(jobs->front().ends_s, 0);
 }
 
+// What the gate says of a job with these fields besides.
+GateSeen at_the_gate(const std::string& more) {
+  const auto jobs = read_jobs(R"({"jobs": [{"job_id": 1, "job_state": "PENDING",
+      "admin_comment": "dovetail-gate", "memory_per_node": 100, "cpus": 4)" +
+                                  more + "}]}",
+                              {});
+  EXPECT_TRUE(jobs.ok()) << jobs.error().message;
+  return jobs.ok() ? *jobs->front().gate : GateSeen();
+}
+
+TEST(SlurmJson, WhatTheGateCannotPlace) {
+  EXPECT_EQ(at_the_gate("").cannot, "");
+  EXPECT_EQ(at_the_gate(R"(, "tres_per_task": "gres:gpu:2", "tasks": 4)").gpus_per_node, 8);
+  const std::pair<const char*, const char*> kBad[] = {
+      {R"(, "cpus_per_tres": "gres:gpu:4")", "CPUs by GPU"},
+      {R"(, "memory_per_tres": "gres:gpu:100")", "memory by GPU"},
+      {R"(, "threads_per_core": 1)", "threads"},
+      {R"(, "ntasks_per_tres": 2)", "tasks by GPU"},
+      {R"(, "tres_per_task": "gres:gpu:1000", "tasks": 1000000000)", "more GPUs"},
+      {R"(, "tres_per_job": "gpu:64", "tasks": 2, "node_count": 2)", "several nodes"}};
+  for (const auto& [more, said] : kBad) {
+    EXPECT_NE(at_the_gate(more).cannot.find(said), std::string::npos) << more;
+  }
+}
+
 }  // namespace
 }  // namespace dove::slurm

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "text/loader_variables.h"
+#include "text/srun_variables.h"
 
 namespace dove::slurm {
 namespace {
@@ -38,23 +38,25 @@ if [ "$take" != all ]; then
   export CUDA_VISIBLE_DEVICES="$list"
 fi
 export DOVE_RANK="$rank" SLURM_PROCID="$rank" SLURM_NTASKS="$DOVE_TASKS" SLURM_NPROCS="$DOVE_TASKS"
+export SLURM_NNODES="$DOVE_NODES" SLURM_JOB_NUM_NODES="$DOVE_NODES"
+export SLURM_SUBMIT_DIR="${SLURM_SUBMIT_DIR:-$DOVE_WORKDIR}"
+export SLURM_JOB_CPUS_PER_NODE="${SLURM_JOB_CPUS_PER_NODE:-$SLURM_CPUS_ON_NODE}"
 if [ "$DOVE_NODES" -gt 1 ]; then
-  export SLURM_NODEID="$DOVE_NODE_RANK" SLURM_NNODES="$DOVE_NODES" SLURM_NODELIST="$DOVE_NODELIST"
-  export SLURM_JOB_NUM_NODES="$DOVE_NODES" SLURM_JOB_NODELIST="$DOVE_NODELIST"
+  export SLURM_NODEID="$DOVE_NODE_RANK"
+  export SLURM_NODELIST="$DOVE_NODELIST" SLURM_JOB_NODELIST="$DOVE_NODELIST"
 fi
 cd -- "$DOVE_WORKDIR" || exit 1
 )sh";
 constexpr const char kRun[] = R"sh(
 exec "$@" <"$DOVE_STDIN"
 )sh";
-// The script comes in by standard input.
+// The script comes in by standard input. It is run from a file without a name, so nothing is left
+// behind, and in place of this shell, so its end is the task's: 137 and SIGKILL are two ends.
 constexpr const char kScript[] = R"sh(
 file=$(mktemp "${TMPDIR:-/tmp}/dove-script.XXXXXX") && cat >"$file" && chmod 700 "$file" || exit 1
-trap : TERM INT HUP USR1 USR2 ALRM CONT
-"$file" "$@" <"$DOVE_STDIN"
-code=$?
+exec 9<"$file"
 rm -f -- "$file"
-exit $code
+exec /proc/self/fd/9 "$@" <"$DOVE_STDIN"
 )sh";
 
 constexpr std::string_view kError = "srun: error: ";
@@ -212,10 +214,8 @@ std::vector<std::string> srun_environment(const StepWanted& step, const std::str
   std::map<std::string, std::string> all{{"PATH", "/usr/local/bin:/usr/bin:/bin"},
                                          {"LANG", "C.UTF-8"}};
   for (const auto& [name, value] : program.environment) {
-    const bool is_slurms = name.starts_with("SLURM_") && !name.starts_with("SLURM_ARRAY_");
-    const bool is_clients = name.starts_with("SRUN_") || name.starts_with("SALLOC_");
     // srun itself runs with these, beside the adapter.
-    if (!is_slurms && !is_clients && !text::is_loader_variable(name)) all[name] = value;
+    if (text::passes_srun(name)) all[name] = value;
   }
   const std::string workdir = workdir_of(step);
   all["HOME"] = step.home;
@@ -251,7 +251,7 @@ std::vector<TaskEnd> ends_said(std::string_view said, const std::vector<int>& ra
 std::vector<TaskEnd> ends_of(std::string_view said, int code, const std::vector<int>& ranks) {
   std::vector<TaskEnd> ends = ends_said(said, ranks);
   if (code != 0 && ends.empty()) return {};
-  // Of those that ended well nothing is said.
+  // srun says nothing about tasks that ended well.
   for (const int rank : ranks) {
     const bool known = std::any_of(ends.begin(), ends.end(),
                                    [rank](const TaskEnd& end) { return end.rank == rank; });

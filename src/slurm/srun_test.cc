@@ -86,6 +86,7 @@ TEST(Srun, TheEnvironmentIsTheJobsAndNothingOfSruns) {
                                    {"SLURM_JOB_ID", "9"},
                                    {"SRUN_X", "1"},
                                    {"SLURM_ARRAY_TASK_ID", "3"},
+                                   {"SLURM_SUBMIT_HOST", "login"},
                                    {"HOME", "/root"}};
   const auto all = srun_environment(one, "/etc/s.conf");
   EXPECT_TRUE(has(all, "A=x y"));
@@ -93,6 +94,7 @@ TEST(Srun, TheEnvironmentIsTheJobsAndNothingOfSruns) {
   EXPECT_TRUE(has(all, "USER=ada"));
   EXPECT_TRUE(has(all, "SLURM_CONF=/etc/s.conf"));
   EXPECT_TRUE(has(all, "SLURM_ARRAY_TASK_ID=3"));
+  EXPECT_TRUE(has(all, "SLURM_SUBMIT_HOST=login"));
   EXPECT_FALSE(has(all, "SLURM_JOB_ID=9"));
   EXPECT_FALSE(has(all, "SRUN_X=1"));
 }

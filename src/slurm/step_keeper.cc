@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -76,6 +78,70 @@ bool become(const Kept& kept) {
   ::_exit(kNotStarted);
 }
 
+// What srun says, to a file that cannot grow beyond kSaidMax.
+class Said {
+ public:
+  Said(int source, int file) : source_(source), file_(file) {}
+
+  // False: there is no more at the moment, or at all.
+  bool take() {
+    const ssize_t bytes = ::read(source_, room_.data(), room_.size());
+    if (bytes < 0 && errno == EINTR) return true;
+    if (bytes <= 0) return false;
+    const auto size = static_cast<std::size_t>(bytes);
+    const std::size_t first = std::min(size, kHalf - first_bytes_);
+    put(room_.data(), first);
+    first_bytes_ += first;
+    for (std::size_t i = first; i < size; ++i) last_[last_bytes_++ % kHalf] = room_[i];
+    return true;
+  }
+
+  void put_last() const {
+    const std::size_t begin = last_bytes_ > kHalf ? last_bytes_ % kHalf : 0;
+    put(last_.data() + begin, std::min(last_bytes_, kHalf) - begin);
+    put(last_.data(), begin);
+  }
+
+ private:
+  static constexpr std::size_t kHalf = kSaidMax / 2;
+
+  void put(const char* text, std::size_t size) const {
+    while (size > 0) {
+      const ssize_t written = ::write(file_, text, size);
+      if (written <= 0) return;  // a full disk: the exit code is known all the same
+      text += written;
+      size -= static_cast<std::size_t>(written);
+    }
+  }
+
+  int source_;
+  int file_;
+  std::size_t first_bytes_ = 0;
+  std::size_t last_bytes_ = 0;  // that went by since
+  std::array<char, kHalf> last_{};
+  std::array<char, 16 << 10> room_{};
+};
+
+// Its wait status, once it has ended. What it leaves running may hold its standard error open.
+int listen_until_end(pid_t srun, int source, int file) {
+  Said said(source, file);
+  const files::Descriptor end(static_cast<int>(::syscall(SYS_pidfd_open, srun, 0)));
+  std::array<pollfd, 2> polls{{{source, POLLIN, 0}, {end.get(), POLLIN, 0}}};
+  while (end.is_open() && polls[1].revents == 0) {
+    if (::poll(polls.data(), polls.size(), -1) < 0 && errno != EINTR) break;
+    if (polls[0].revents != 0 && !said.take()) polls[0].fd = -1;
+  }
+  int status = kNotStarted << 8;
+  while (::waitpid(srun, &status, 0) < 0 && errno == EINTR) {
+  }
+  ::fcntl(source, F_SETFL, O_NONBLOCK);
+  // At most what the pipe holds: others may go on writing.
+  for (int left = 16; left > 0 && said.take(); --left) {
+  }
+  said.put_last();
+  return status;
+}
+
 // The end counts once it has its name.
 void write_end(int directory, int status) {
   const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -99,22 +165,22 @@ void close_others(std::array<int, 4> open) {
   ::close_range(next, ~0U, 0);
 }
 
-[[noreturn]] void keep(const Kept& kept, int directory, int input, int said) {
+[[noreturn]] void keep(const Kept& kept, int directory, int input, int file) {
   ::setsid();
-  close_others({directory, input, said, kept.lock});
+  close_others({directory, input, file, kept.lock});
   // Only the end of srun ends it.
-  for (const int number : {SIGHUP, SIGINT, SIGTERM, SIGQUIT}) ::signal(number, SIG_IGN);
+  for (const int number : {SIGHUP, SIGINT, SIGTERM, SIGQUIT, SIGPIPE}) ::signal(number, SIG_IGN);
   ::signal(SIGCHLD, SIG_DFL);
-  const pid_t srun = ::fork();
-  if (srun == 0) become_srun(kept, input, said);
-  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, fd);
-  ::close(input);
-  ::close(said);
   int status = kNotStarted << 8;
-  if (srun > 0) {
-    while (::waitpid(srun, &status, 0) < 0 && errno == EINTR) {
-    }
+  std::array<int, 2> pipe{};
+  if (::pipe2(pipe.data(), O_CLOEXEC) == 0) {
+    const pid_t srun = ::fork();
+    if (srun == 0) become_srun(kept, input, pipe[1]);
+    const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, fd);
+    ::close(input);
+    ::close(pipe[1]);
+    if (srun > 0) status = listen_until_end(srun, pipe[0], file);
   }
   write_end(directory, status);
   ::_exit(0);

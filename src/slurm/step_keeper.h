@@ -23,6 +23,9 @@ struct Kept {
 };
 
 inline constexpr std::size_t kScriptMax = 8 << 20;
+// The bytes of srun's standard error that are kept: the first half as it comes, the other half when
+// srun has ended, from the end, where srun names how tasks ended.
+inline constexpr std::size_t kSaidMax = 256 << 10;
 
 // Returns once srun is being started. REQUIRES: this process has one thread. Errors: kInternal
 // cannot_start.

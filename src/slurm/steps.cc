@@ -13,11 +13,12 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <memory>
-#include <system_error>
+#include <sstream>
+#include <string_view>
 #include <utility>
 
+#include "files/own_directory.h"
 #include "files/text_file.h"
 #include "slurm/step_keeper.h"
 
@@ -25,8 +26,8 @@ namespace dove::slurm {
 namespace {
 
 constexpr std::size_t kNumberBytesMax = 64;
-constexpr std::size_t kSaidBytesMax = 256 << 10;
 constexpr std::size_t kPasswdBytesMax = 64 << 10;
+constexpr std::size_t kLoginDefsBytesMax = 64 << 10;
 constexpr std::array<const char*, 6> kFiles{"lock", "job", "said", "end", "stop", "end.new"};
 
 struct LinuxUser {
@@ -40,6 +41,20 @@ Error not_here(const std::string& path, const char* what) {
                fmt::format("{} {}: {}; give --state-dir a directory that is kept", what, path,
                            std::strerror(errno)),
                "--state-dir"};
+}
+
+// The least id that is a person's, as useradd(8) gives them.
+uid_t least_person() {
+  constexpr uid_t kUsual = 1000;
+  constexpr std::string_view kName = "UID_MIN";
+  std::istringstream lines(files::text_or_empty("/etc/login.defs", kLoginDefsBytesMax));
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string name;
+    uid_t value = 0;
+    if (words >> name >> value && name == kName) return value;
+  }
+  return kUsual;
 }
 
 Result<LinuxUser> linux_user(const std::string& name) {
@@ -59,6 +74,15 @@ Result<LinuxUser> linux_user(const std::string& name) {
     return Error{ErrorKind::kDenied, "root_runs_nothing",
                  "Slurm's adapter starts no jobs as root: submit as another user, or leave "
                  "`executor` out",
+                 "executor"};
+  }
+  // SlurmUser is such an account, and may do everything in Slurm.
+  if (::geteuid() == 0 && entry.pw_uid < least_person()) {
+    return Error{ErrorKind::kDenied, "system_account",
+                 fmt::format("Slurm's adapter starts no jobs as \"{}\", an account of the system "
+                             "(UID_MIN in /etc/login.defs): give User a `linux_user` that is a "
+                             "person's, or leave `executor` out",
+                             name),
                  "executor"};
   }
   if (::geteuid() != 0 && ::geteuid() != entry.pw_uid) {
@@ -108,7 +132,7 @@ StepSeen look_at(const std::string& directory, const PlaceholderKey& key) {
   seen.signals = static_cast<int>(signals);
   const files::Descriptor said(::open((directory + "/said").c_str(), O_RDONLY | O_CLOEXEC));
   if (!said.is_open()) return seen;
-  seen.said.resize(kSaidBytesMax);
+  seen.said.resize(kSaidMax);
   const ssize_t bytes = ::read(said.get(), seen.said.data(), seen.said.size());
   seen.said.resize(bytes < 0 ? 0 : static_cast<std::size_t>(bytes));
   return seen;
@@ -162,10 +186,12 @@ Result<void> StepDirectory::begin(const StepWanted& wanted) {
   if (name.find('/') != std::string::npos) {
     return Error{ErrorKind::kInvalid, "bad_name", "the node's name has a slash", ""};
   }
-  std::error_code trouble;
-  std::filesystem::create_directories(path_, trouble);
-  ::chmod(path_.c_str(), 0700);
-  // Of this name only once it is locked: what is there without a lock is lost.
+  if (const Result<void> made = files::make_own_directory(path_); !made.ok()) {
+    return Error{ErrorKind::kUnavailable, "no_state_directory",
+                 made.error().message + "; give --state-dir a directory of its own",
+                 "--state-dir"};
+  }
+  // It gets this name only once it is locked: what is there without a lock is lost.
   const std::string fresh = path_ + "/new." + name;
   const std::string directory = path_ + "/" + name;
   if (::mkdir(fresh.c_str(), 0700) != 0 && errno != EEXIST) return not_here(fresh, "cannot make");

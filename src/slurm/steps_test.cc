@@ -12,6 +12,9 @@
 #include <functional>
 #include <thread>
 
+#include "slurm/srun.h"
+#include "slurm/step_keeper.h"
+
 namespace dove::slurm {
 namespace {
 
@@ -106,6 +109,30 @@ TEST_F(StepsTest, ItEndsWithTheCodeOfSrunAndIsForgotten) {
   EXPECT_TRUE(steps.all()->empty());
 }
 
+TEST_F(StepsTest, OfALongSpeechTheBeginningAndTheEndAreKept) {
+  srun(
+      "echo first >&2; yes 'no space left on the device' | head -n 100000 >&2\n"
+      "echo 'srun: error: n1: task 0: Exited with exit code 3' >&2; exit 3\n");
+  ASSERT_TRUE(steps.begin(step()).ok());
+  ASSERT_TRUE(until([&] { return seen().state == StepSeen::State::kEnded; }));
+  const std::string file = folder + "/state/dove/" + step_name(key) + "/said";
+  EXPECT_EQ(std::filesystem::file_size(file), kSaidMax);
+  EXPECT_TRUE(seen().said.starts_with("first\nno space"));
+  const std::vector<TaskEnd> ends = ends_of(seen().said, seen().code, {0});
+  ASSERT_EQ(ends.size(), 1u);
+  EXPECT_EQ(ends[0].exit_code, 3);
+}
+
+TEST_F(StepsTest, WhatSrunLeavesRunningKeepsNobodyWaiting) {
+  const std::string gate = folder + "/gate";
+  srun("while [ ! -e " + gate + " ]; do sleep 0.02; done &\necho 'srun: said' >&2; exit 4\n");
+  ASSERT_TRUE(steps.begin(step()).ok());
+  EXPECT_TRUE(until([&] { return seen().state == StepSeen::State::kEnded; }));
+  EXPECT_EQ(seen().code, 4);
+  EXPECT_EQ(seen().said, "srun: said\n");
+  std::ofstream(gate) << "open";
+}
+
 TEST_F(StepsTest, AnotherAdapterFindsItRunning) {
   const std::string gate = folder + "/gate";
   srun("while [ ! -e " + gate + " ]; do sleep 0.02; done; exit 0\n");
@@ -127,6 +154,8 @@ TEST_F(StepsTest, WithoutAKeeperItIsLost) {
 TEST_F(StepsTest, NobodyElseAndNotRoot) {
   EXPECT_EQ(steps.begin(step("no-such-user")).error().code, "no_linux_user");
   EXPECT_EQ(steps.begin(step("root")).error().code, "root_runs_nothing");
+  const char* const expected = ::geteuid() == 0 ? "system_account" : "adapter_not_root";
+  EXPECT_EQ(steps.begin(step("daemon")).error().code, expected);
   EXPECT_TRUE(steps.all()->empty());
 }
 

@@ -40,6 +40,7 @@ struct WantedWork {
   std::string foreign_job;  // "": a job of ours, which runs in its placeholder
   bool started = false;     // the ledger has heard that it runs
   bool stop = false;        // it may never have begun
+  bool put_back = false;    // stopped, a foreign job waits again; else it is ended
   int stop_signal = 15;
   std::int64_t grace_s = 30;  // from that signal to SIGKILL
   int checkpoint_signal = 0;  // comes first; 0: none

@@ -37,9 +37,13 @@ std::vector<TaskEnd> all_lost(const WantedWork& work) {
 
 class Planner {
  public:
-  Planner(const std::map<PlaceholderKey, std::int64_t>& held,
-          const std::map<PlaceholderKey, std::string>& refused, std::int64_t now_s, WorkPlan& plan)
-      : held_(held), refused_(refused), now_s_(now_s), plan_(plan) {}
+  Planner(const Allocations& allocations, const std::map<PlaceholderKey, std::string>& refused,
+          std::int64_t now_s, WorkPlan& plan)
+      : held_(allocations.held),
+        begun_(allocations.begun),
+        refused_(refused),
+        now_s_(now_s),
+        plan_(plan) {}
 
   void meet(const WantedWork& work, const StepSeen* step) {
     if (step == nullptr) return not_begun(work);
@@ -62,10 +66,11 @@ class Planner {
   }
 
   void not_begun(const WantedWork& work) {
-    if (work.started) return lost(work);
-    if (work.stop) return report(work, true, {});
     const auto refused = refused_.find(work.key);
     if (refused != refused_.end()) return report(work, true, {}, refused->second);
+    // Whoever began it may have gone with all that it knew: it is not begun again.
+    if (work.started || begun_.contains(work.key)) return lost(work);
+    if (work.stop) return report(work, true, {});
     if (!work.program) return report(work, true, {}, "what it is to run is not known any more");
     const auto held = held_.find(work.key);
     if (held != held_.end() && held->second != kEnding_job) plan_.begin.push_back(&work);
@@ -106,6 +111,7 @@ class Planner {
   }
 
   const std::map<PlaceholderKey, std::int64_t>& held_;
+  const std::set<PlaceholderKey>& begun_;
   const std::map<PlaceholderKey, std::string>& refused_;
   const std::int64_t now_s_;
   WorkPlan& plan_;
@@ -114,12 +120,12 @@ class Planner {
 }  // namespace
 
 WorkPlan plan_works(const std::vector<WantedWork>& wanted, const std::vector<StepSeen>& steps,
-                    const std::map<PlaceholderKey, std::int64_t>& held,
+                    const Allocations& allocations,
                     const std::map<PlaceholderKey, std::string>& refused, std::int64_t now_s) {
   WorkPlan plan;
   std::map<PlaceholderKey, const StepSeen*> by_key;
   for (const StepSeen& step : steps) by_key[step.key] = &step;
-  Planner planner(held, refused, now_s, plan);
+  Planner planner(allocations, refused, now_s, plan);
   std::set<PlaceholderKey> named;
   for (const WantedWork& work : wanted) {
     if (!work.foreign_job.empty() || !named.insert(work.key).second) continue;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,14 +29,21 @@ struct WorkPlan {
   std::vector<WorkReport> reports;
 };
 
-// In `held` for a placeholder whose processes Slurm is still ending: they may use what it held.
+// In Allocations::held for a placeholder whose processes Slurm is still ending: they may use what
+// it held.
 inline constexpr std::int64_t kEnding_job = 0;
 
-// `held`: the Slurm jobs of placeholders that hold what they are to, or kEnding_job. `refused`: why
-// what could not be begun was not. Points into `wanted`, of which those of foreign jobs are passed
-// over.
+// The placeholders that Slurm has.
+struct Allocations {
+  std::map<PlaceholderKey, std::int64_t>
+      held;                        // the Slurm jobs of those that hold what they are to
+  std::set<PlaceholderKey> begun;  // something was begun in them, here or by an adapter elsewhere
+};
+
+// `refused`: why what could not be begun was not. Points into `wanted`, of which those of foreign
+// jobs are passed over.
 WorkPlan plan_works(const std::vector<WantedWork>& wanted, const std::vector<StepSeen>& steps,
-                    const std::map<PlaceholderKey, std::int64_t>& held,
+                    const Allocations& allocations,
                     const std::map<PlaceholderKey, std::string>& refused, std::int64_t now_s);
 
 }  // namespace dove::slurm

@@ -85,6 +85,7 @@ void read_work(codec::JsonFields& fields, WantedWork& work) {
   fields.text("foreign_job", work.foreign_job);
   fields.boolean("started", work.started);
   fields.boolean("stop", work.stop);
+  fields.boolean("put_back", work.put_back);
   fields.integer("stop_signal", work.stop_signal, 1, kSignalMax);
   fields.integer("grace_s", work.grace_s, 0, kSecondsMax);
   fields.integer("checkpoint_signal", work.checkpoint_signal, 0, kSignalMax);

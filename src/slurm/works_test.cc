@@ -17,7 +17,7 @@ class WorksTest : public testing::Test {
     work.ranks = {0, 1};
     work.grace_s = 10;
     work.program.emplace().command = {"true"};
-    held[kKey] = 12;
+    allocations.held[kKey] = 12;
   }
   StepSeen& step(StepSeen::State state) {
     steps = {StepSeen{}};
@@ -26,7 +26,7 @@ class WorksTest : public testing::Test {
     steps[0].slurm_job = 12;
     return steps[0];
   }
-  WorkPlan plan() const { return plan_works(wanted, steps, held, refused, now_s); }
+  WorkPlan plan() const { return plan_works(wanted, steps, allocations, refused, now_s); }
   // The signals that are sent from now on, as seconds and numbers, until `until_s`.
   std::vector<std::pair<std::int64_t, int>> signals(std::int64_t until_s) {
     std::vector<std::pair<std::int64_t, int>> sent;
@@ -42,14 +42,14 @@ class WorksTest : public testing::Test {
 
   std::vector<WantedWork> wanted;
   std::vector<StepSeen> steps;
-  std::map<PlaceholderKey, std::int64_t> held;
+  Allocations allocations;
   std::map<PlaceholderKey, std::string> refused;
   std::int64_t now_s = 1000;
 };
 
 TEST_F(WorksTest, ItBeginsInItsPlaceholderOnly) {
   EXPECT_EQ(plan().begin.size(), 1u);
-  held.clear();
+  allocations.held.clear();
   EXPECT_TRUE(plan().begin.empty());
   EXPECT_TRUE(plan().reports.empty()) << "the ledger hears that the placeholder is gone";
 }
@@ -95,7 +95,7 @@ TEST_F(WorksTest, OneThatNobodyWatchedEndsWithItsAllocation) {
   step(StepSeen::State::kLost);
   EXPECT_EQ(plan().release, std::vector<std::int64_t>{12});
   EXPECT_TRUE(plan().reports.empty()) << "it may still run";
-  held.clear();
+  allocations.held.clear();
   ASSERT_EQ(plan().reports.size(), 1u);
   EXPECT_EQ(plan().reports[0].exits[0].cause, "executor_lost");
   // The same where the ledger knows that it runs, and we know nothing.
@@ -105,20 +105,32 @@ TEST_F(WorksTest, OneThatNobodyWatchedEndsWithItsAllocation) {
   EXPECT_TRUE(plan().reports[0].has_ended);
 }
 
+TEST_F(WorksTest, WhatAnAdapterElsewhereHasBegunIsNotBegunAgain) {
+  allocations.begun = {kKey};
+  EXPECT_TRUE(plan().begin.empty());
+  EXPECT_EQ(plan().release, std::vector<std::int64_t>{12}) << "it may run there";
+  EXPECT_TRUE(plan().reports.empty());
+  allocations.held.clear();
+  EXPECT_EQ(plan().reports.at(0).exits.at(0).cause, "executor_lost");
+  // One that could not begin has run nothing.
+  refused[kKey] = "there is no Linux user";
+  EXPECT_EQ(plan().reports.at(0).why, "there is no Linux user");
+}
+
 TEST_F(WorksTest, TheEndOfAKilledSrunIsNotTheEndOfItsTasks) {
   step(StepSeen::State::kEnded).code = 137;
   EXPECT_EQ(plan().release, std::vector<std::int64_t>{12});
   EXPECT_TRUE(plan().reports.empty()) << "its tasks run on";
-  held[kKey] = kEnding_job;
+  allocations.held[kKey] = kEnding_job;
   EXPECT_TRUE(plan().release.empty());
   EXPECT_TRUE(plan().reports.empty()) << "Slurm is still ending them";
-  held.clear();
+  allocations.held.clear();
   ASSERT_EQ(plan().reports.size(), 1u);
   EXPECT_EQ(plan().reports[0].exits[0].cause, "executor_lost");
 }
 
 TEST_F(WorksTest, NothingBeginsInAPlaceholderThatIsEnding) {
-  held[kKey] = kEnding_job;
+  allocations.held[kKey] = kEnding_job;
   EXPECT_TRUE(plan().begin.empty());
 }
 

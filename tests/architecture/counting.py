@@ -7,10 +7,12 @@ processes behind, and compares the counts and the exit code.
 import json
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -124,6 +126,15 @@ class Counting(unittest.TestCase):
         # Its environment cannot be read while it is becoming another program.
         self.script("leaves", "setsid sleep 60 >/dev/null 2>&1 &", "until grep -q sleep /proc/$!/comm; do :; done", "exit 0")
         self.assertIn("left running", self.counts("e2e", "0 passed, 1 failed, 0 skipped"))
+
+    def test_a_script_that_closes_the_folder_for_temporary_files(self):
+        folder = os.path.join(self.root, "tmp")
+        os.mkdir(folder)
+        os.chmod(folder, 0o1777)
+        with unittest.mock.patch.dict(os.environ, {"TMPDIR": folder}):
+            self.script("closes", f"chmod 700 {folder}")
+            self.assertIn("became 700", self.counts("e2e", "0 passed, 1 failed, 0 skipped"))
+        self.assertEqual(stat.S_IMODE(os.stat(folder).st_mode), 0o1777)
 
     def test_scripts_without_the_program(self):
         self.script("good", "exit 0")

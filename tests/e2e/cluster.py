@@ -165,8 +165,8 @@ class Cluster:
             print(f"the cluster's folder is kept: {self.folder}", file=sys.stderr)
         return False
 
-    def spawn(self, *arguments, **more):
-        return subprocess.Popen([DOVE, *arguments], stdin=subprocess.DEVNULL, stderr=self.log,
+    def spawn(self, *arguments, program=DOVE, **more):
+        return subprocess.Popen([program, *arguments], stdin=subprocess.DEVNULL, stderr=self.log,
                                 env=self.environment, start_new_session=True, **more)
 
     def start_server(self):

@@ -12,7 +12,7 @@ import signal
 import ssl
 import time
 
-from cluster import Api, ApiError, Cluster, until
+from cluster import DOVE, Api, ApiError, Cluster, until
 from flaky_link import FlakyLink
 from postgres import Postgres, free_port
 
@@ -28,12 +28,14 @@ class Controller:
         self.link = FlakyLink(cluster.postgres.port)  # between it and the database
         self.link.__enter__()
         self.process = None
+        self.program = DOVE
 
     def start(self):
         self.process = self.cluster.spawn(
             "server", "--data", self.data, "--port", str(self.port), "--store",
-            self.cluster.postgres.url(int(self.link.url.rsplit(":", 1)[1])), "--lease-ms", str(self.cluster.lease_ms),
-            *self.cluster.server_options, stdout=self.cluster.log)
+            self.cluster.postgres.url(int(self.link.url.rsplit(":", 1)[1])),
+            *(["--lease-ms", str(self.cluster.lease_ms)] if self.cluster.lease_ms else []),
+            *self.cluster.server_options, program=self.program, stdout=self.cluster.log)
 
     def ask(self, path):
         """(status, body) of a GET; (0, "") when nobody answers."""
@@ -95,7 +97,7 @@ class AnyApi:
 
 
 class Controllers(Cluster):
-    def __init__(self, count=2, nodes=2, lease_ms=1500, tls=False, **more):
+    def __init__(self, count=2, nodes=2, lease_ms=None, tls=False, **more):
         super().__init__(nodes=nodes, tls=tls, **more)
         self.tls = tls
         self.count, self.lease_ms = count, lease_ms

@@ -78,7 +78,7 @@ class Doctor(unittest.TestCase):
     def test_what_is_asked_wrongly(self):
         done = self.cluster.run("doctor", "servr", check=False)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("'servr' is none of server, agent, cluster", done.stderr)
+        self.assertIn("'servr' is none of server, agent, store, cluster", done.stderr)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ VALUES = {
 }
 # What asks the server for something that it may lack, reads files, or changes what the command does.
 LEFT_OUT = {"help", "usage", "version", "wait", "test-only", "wrap", "nodefile", "export-file", "partition", "qos",
-            "reservation", "quiet", "parsable", "verbose", "hold"}
+            "reservation", "executor", "quiet", "parsable", "verbose", "hold"}
 
 
 def table():

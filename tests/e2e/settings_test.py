@@ -58,8 +58,7 @@ class Settings(unittest.TestCase):
         self.assertEqual(seen, ["defaults"])
 
     def test_what_nothing_acts_on_yet_is_refused(self):
-        for text, code in (("kind: Executor\nname: slurm\nnodes: [n1]\ngate: true\n", "no job in through a gate so far"),
-                           ("kind: User\nname: kim\npassword_hash: x\n", "passwords are those of PAM"),
+        for text, code in (("kind: User\nname: kim\npassword_hash: x\n", "passwords are those of PAM"),
                            ("kind: Secret\nname: hf\n", "secrets are not declared in files")):
             said = self.dove("apply", "-f", "-", input=text, check=False)
             self.assertNotEqual(said.returncode, 0, text)

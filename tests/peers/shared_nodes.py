@@ -48,11 +48,16 @@ class SharedNodes(unittest.TestCase):
         cls.addClassCleanup(lambda: cls.end_adapter(signal.SIGTERM))
 
     @classmethod
+    def adapter_options(cls):
+        return []
+
+    @classmethod
     def start_adapter(cls):
         ca = cls.cluster.ca_file()
         with open(f"{cls.lab.folder}/log/adapter", "ab") as log:
             cls.adapter = subprocess.Popen(
-                [DOVE, "slurm", "--url", cls.cluster.url, "--key-file", cls.key, *(["--ca-file", ca] if ca else [])],
+                [DOVE, "slurm", "--url", cls.cluster.url, "--key-file", cls.key, *cls.adapter_options(),
+                 *(["--ca-file", ca] if ca else [])],
                 env=cls.lab.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     @classmethod

@@ -12,7 +12,7 @@ import signal
 import subprocess
 
 import shared_nodes
-from shared_nodes import DOVE, SharedNodes, SlurmLab, main, until
+from shared_nodes import SharedNodes, SlurmLab, main, until
 from slurm_lab import accounting_available
 
 PEOPLE = ["dovetest1", "dovetest2", "dovetest3"]
@@ -51,13 +51,8 @@ class Backend(SharedNodes):
             os.chown(home, pwd.getpwnam(name).pw_uid, -1)
 
     @classmethod
-    def start_adapter(cls):
-        ca = cls.cluster.ca_file()
-        with open(f"{cls.lab.folder}/log/adapter", "ab") as log:
-            cls.adapter = subprocess.Popen(
-                [DOVE, "slurm", "--url", cls.cluster.url, "--key-file", cls.key, "--state-dir",
-                 cls.lab.folder + "/steps", *(["--ca-file", ca] if ca else [])],
-                env=cls.lab.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    def adapter_options(cls):
+        return ["--state-dir", cls.lab.folder + "/steps"]
 
     def clear(self):
         super().clear()

@@ -138,6 +138,18 @@ class Gate(unittest.TestCase):
         until(lambda: self.lab.fields(job)["Restarts"] == "3", 60, "the second start to be put back")
         self.assertEqual(os.listdir(ran), [])
 
+    def test_the_last_task_of_an_array_is_put_back_alone(self):
+        """Its number is that of the array."""
+        array = self.lab.sbatch("--array=1-2")
+        self.lab.run(f"scontrol update JobId={array}_1 AdminComment='dovetail-gate run=7.1 restarts=0'")
+        self.lab.run(f"scontrol release {array}_1")
+        one = f"squeue -h -r -j {array}_1 -o %T"
+        self.lab.until(one, lambda out: out.strip() == "RUNNING")
+        self.lab.run(f"scontrol release {array}_2")
+        self.lab.until(f"squeue -h -r -j {array}_2 -O restartcnt,state", lambda out: out.split() == ["1", "PENDING"])
+        self.assertEqual(self.lab.run(one).strip(), "RUNNING")
+        self.assertEqual(self.lab.run(f"squeue -h -r -j {array}_1 -O restartcnt").strip(), "0")
+
     def test_srun_past_the_gate_is_ended_by_the_prolog(self):
         started = time.time()
         job = self.lab.sbatch("--no-requeue")

@@ -127,7 +127,7 @@ std::int64_t FinishedAttempts::missing_bytes() const {
   } else if (::fstatvfs(fd, &disk) == 0) {
     const auto block = static_cast<std::int64_t>(disk.f_frsize);
     free_bytes = static_cast<std::int64_t>(disk.f_bavail) * block;
-    // Of a small disk a tenth will do, but more than what closes the node (health.cc).
+    // A tenth of a small disk will do, but it is more than what closes the node (health.cc).
     const std::int64_t tenth = static_cast<std::int64_t>(disk.f_blocks) * block / 10;
     least = std::max(std::min(least, tenth), kReserve);
   }

@@ -62,7 +62,7 @@ void HeldAttempt::launch(const std::string& order_text) {
     needs_met_ = true;
     if (!met.ok()) return fail(met.error());
     prepare(order_text);
-    if (start_asked_) start();
+    if (start_asked_ && secrets_ready_) start();
   });
 }
 
@@ -79,7 +79,11 @@ void HeldAttempt::prepare(const std::string& order_text) {
     return;
   }
   note_shares();
-  if (!order_.barrier) return start();
+  with_secrets([this] { prepared(); });
+}
+
+void HeldAttempt::prepared() {
+  if (!order_.barrier || start_asked_) return start();
   with_image([this] {
     stage_ = Stage::kPrepared;
     say(protocol::Prepared{order_.key});
@@ -122,7 +126,10 @@ void HeldAttempt::bring_image(const std::string& image, std::function<void(Resul
 }
 
 // What was kept for its tasks goes.
-void HeldAttempt::drop_kept() { context_.runner->attempt_over(attempt_mark(plan_context(false))); }
+void HeldAttempt::drop_kept() {
+  drop_secrets();
+  context_.runner->attempt_over(attempt_mark(plan_context(false)));
+}
 
 std::string HeldAttempt::files_owner() const {
   return context_.mapped_users ? order_.linux_user : "";
@@ -160,7 +167,7 @@ std::set<std::string> HeldAttempt::warnings() const {
 
 void HeldAttempt::start() {
   if (stage_ == Stage::kStarted || stage_ == Stage::kEnded || stopping_ || leaving_) return;
-  if (!needs_met_) {
+  if (!needs_met_ || !secrets_ready_) {
     start_asked_ = true;
     return;
   }
@@ -186,7 +193,7 @@ void HeldAttempt::resume() {
   const std::vector<TaskOnDisk> tasks = read_tasks(plan_context(false));
   const bool runs = found.started || !tasks.empty();
   if (!runs) return resume_preparing();
-  needs_met_ = true;
+  needs_met_ = secrets_ready_ = true;
   const Result<void> planned = make_plans(/*checks_files=*/false);
   if (!planned.ok()) tasks_.clear();
   stage_ = Stage::kStarted;
@@ -215,7 +222,9 @@ void HeldAttempt::resume_preparing() {
     needs_met_ = true;
     if (met.ok()) met = make_plans(/*checks_files=*/true);
     if (!met.ok()) return fail(met.error());
-    if (start_asked_) start();
+    with_secrets([this] {
+      if (start_asked_) start();
+    });
   });
 }
 

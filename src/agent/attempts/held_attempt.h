@@ -20,6 +20,7 @@
 #include "agent/attempts/step_input.h"
 #include "agent/exec/execs.h"
 #include "agent/forward/forwards.h"
+#include "agent/secrets/task_secrets.h"
 #include "agent/tasks/environment.h"
 #include "agent/tasks/task.h"
 #include "agent/tasks/task_plan.h"
@@ -47,6 +48,9 @@ struct HeldContext {
   std::function<std::int64_t()> wall_us;  // this machine's clock (wire/loop.h)
   // Meets needs where that may take for ever, then says what was wrong; unset: here, at once.
   std::function<void(Needs, std::function<void(Result<void>)>)> meet;
+  // Asks the controller for the values of the attempt's secrets; may never answer once the attempt
+  // is over. Unset: nobody can be asked.
+  std::function<void(std::function<void(Result<std::vector<TaskSecret>>)>)> ask_secrets;
   // The relay of a step's task's output begins: from what its client has seen, and as long as the
   // task writes.
   std::function<void(const StepAttach&, const StepTaskOutput&)> step_output;
@@ -136,7 +140,12 @@ class HeldAttempt {
   PlanContext plan_context(bool checks_files) const;
   Needs needs(const ContainerSpec& container, const std::string& workdir) const;
   void meet(Needs needs, std::function<void(Result<void>)> next);
+  // Has what its job's secrets are in its tasks' reach, then goes on, unless it was stopped.
+  void with_secrets(std::function<void()> next);
+  Result<void> take_secrets(std::vector<TaskSecret> secrets);
+  void drop_secrets();
   void prepare(const std::string& order_text);
+  void prepared();
   void resume_preparing();
   Result<void> make_plans(bool checks_files);
   void note_shares();
@@ -188,6 +197,7 @@ class HeldAttempt {
   std::string shares_;
   bool needs_met_ = false;
   bool start_asked_ = false;  // before they were
+  bool secrets_ready_ = false;
   bool image_ready_ = false;
   bool image_asked_ = false;
   std::function<void()> after_image_;

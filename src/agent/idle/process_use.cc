@@ -67,8 +67,8 @@ std::string mark_in(const std::string& environment, const std::vector<std::strin
     if (!variable.starts_with(prefix)) continue;
     const std::string_view mark = variable.substr(prefix.size());
     for (const std::string& each : marks) {
-      const bool continues = mark.size() == each.size() || mark.substr(each.size(), 1) == ".";
-      if (mark.starts_with(each) && continues) return each;
+      if (!mark.starts_with(each)) continue;
+      if (mark.size() == each.size() || mark[each.size()] == '.') return each;
     }
     return "";
   }

@@ -117,5 +117,12 @@ TEST_F(ProcessUseTest, CountsWhatBelongsToEachAttempt) {
   EXPECT_EQ(found.at("n1.7.1").terminal_us, 20 * tick_us);
 }
 
+TEST_F(ProcessUseTest, MarksOfOtherLengthsAreOthers) {
+  process(10, 1, 0, 9, "n1.7.1");
+  process(11, 1, 0, 9, "n1.7");
+  EXPECT_TRUE(read_process_use({"n1.1000.1"}, proc_).empty());
+  EXPECT_EQ(read_process_use({"n1.1000.1", "n1.7.1"}, proc_).size(), 1u);
+}
+
 }  // namespace
 }  // namespace dove::agent

@@ -33,6 +33,23 @@ TEST_F(ControllersTest, TriesAllUntilOneLeads) {
   EXPECT_FALSE(agent_->refused().has_value());
 }
 
+// Another one may lead by then, which counts from its own beginning.
+TEST_F(ControllersTest, ALateFarewellCountsFromTheLastAnswer) {
+  controller_.grace_us = 150'000;
+  controller_.outage_grace_us = 900'000;
+  connect_agent();
+  controller_.answers_reports = false;
+  const std::int64_t last_us = telemetry::monotonic_us();
+  ASSERT_TRUE(passes(500'000));
+  controller_.line(R"({"bye":true,"epoch":5})");
+  ASSERT_TRUE(passes(50'000));
+  EXPECT_GT(renewals_.back(), last_us + 500'000) << "it has come";
+  controller_.mute = true;
+  controller_.drop();
+  ASSERT_TRUE(passes(1'200'000));
+  EXPECT_LE(renewals_.back(), last_us + 950'000 + controller_.fence_us);
+}
+
 TEST_F(ControllersTest, ItsTasksLiveOnWhileAnotherTakesOver) {
   connect_agent();
   controller_.kill();

@@ -65,15 +65,21 @@ void Agent::connect_failed(const Error& error) {
     refused_.reset();
     broken_ = false;
     counted_on_ = true;
-    // Another one may have begun since; it counts from its own beginning, which came after the last
-    // answer of the one before it.
-    contact_->outage(uplink_.has_several() ? contact_->heard_at_us() : loop_.monotonic_us());
+    contact_->outage(outage_from_us());
     renew();
   } else if (broken_) {
     counted_on_ = contact_->knows_outage();
   }
+  if (error.code == "connection_refused") uplink_.forget_port();
   uplink_.turn();
   reconnect_timer_ = loop_.after(std::chrono::microseconds(backoff_us()), [this] { connect(); });
+}
+
+// Where there are several, another one may have begun before we learn that this one is down, or
+// before its farewell comes. That one counts from its own beginning, which came after the last
+// answer of the one before it.
+std::int64_t Agent::outage_from_us() const {
+  return uplink_.has_several() ? contact_->heard_at_us() : loop_.monotonic_us();
 }
 
 // It lives, decides nothing while it cannot write, and gives this node a grace anew before it

@@ -24,7 +24,7 @@ constexpr std::int64_t kReportAgain_us = 500'000;
 constexpr std::chrono::milliseconds kStartedWait{10};
 constexpr std::int64_t kFenceMin_us = 10'000;
 constexpr int kFailuresToAsk = 3;
-constexpr std::size_t kEndsMax = 1000;  // that a log which was restored is told of again
+constexpr std::size_t kEndsMax = 1000;  // that a restored log hears of again
 
 protocol::HeldPlacement placement_of(const HeldAttempt& held) {
   protocol::HeldPlacement out;

@@ -29,6 +29,10 @@ Uplink::Uplink(wire::Loop& loop, UplinkOptions options)
   }
 }
 
+void Uplink::forget_port() {
+  if (secure() && has_several()) here().is_known = false;
+}
+
 void Uplink::turn() { at_ = (at_ + 1) % places_.size(); }
 
 // Failing to write costs a restarted agent its grace at worst, the safe direction.

@@ -64,6 +64,10 @@ class Uplink {
   bool secure() const { return options_.urls.front().secure; }
   bool has_several() const { return places_.size() > 1; }
   void turn();
+  // Nobody listens where agents called here: a controller that leads anew may have another port for
+  // them, and is asked for it before the next call. Only where there are several, as each asks for
+  // a certificate then.
+  void forget_port();
   bool led_here() const { return !has_several() || here().people.text() == led_by_; }
   // There is a session at this controller.
   void leads_here();

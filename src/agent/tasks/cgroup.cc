@@ -349,14 +349,14 @@ std::string CgroupRoot::runtime_path(const CgroupName& name) const {
   return first.directory.substr(first.directory.rfind('/') + 1) + "/" + name.text();
 }
 
-void CgroupRoot::clear(const CgroupName& name) const {
+void CgroupRoot::clear(const CgroupName& name, std::size_t shared) const {
   std::vector<std::string> directories = others_;
   for (const Hierarchy& hierarchy : hierarchies_) directories.push_back(hierarchy.directory);
   for (const std::string& directory : directories) {
     ::rmdir((directory + "/" + name.text()).c_str());
-    const std::vector<std::string> above = name.above();
-    for (auto each = above.rbegin(); each != above.rend(); ++each) {
-      ::rmdir((directory + "/" + *each).c_str());
+    std::vector<std::string> above = name.above();
+    for (; above.size() > shared; above.pop_back()) {
+      ::rmdir((directory + "/" + above.back()).c_str());
     }
   }
 }
@@ -370,6 +370,14 @@ std::vector<std::string> CgroupName::above() const {
   if (attempt.empty()) return {};
   if (step.empty()) return {attempt};
   return {attempt, attempt + "/" + step};
+}
+
+std::size_t CgroupName::shared_with(const CgroupName& other) const {
+  const std::vector<std::string> mine = above();
+  const std::vector<std::string> theirs = other.above();
+  std::size_t same = 0;
+  while (same < std::min(mine.size(), theirs.size()) && mine[same] == theirs[same]) ++same;
+  return same;
 }
 
 std::string CgroupName::text() const {
@@ -430,7 +438,7 @@ std::int64_t Cgroup::memory_limit_bytes() const {
   return least;
 }
 
-bool Cgroup::remove() const {
+bool Cgroup::remove(std::size_t shared) const {
   bool gone = true;
   for (const std::string& directory : directories_) {
     int error = EBUSY;
@@ -441,7 +449,9 @@ bool Cgroup::remove() const {
     gone = gone && error == 0;
   }
   // Fails while there is another task in it, whose end removes it then.
-  for (const std::string& directory : above_) ::rmdir(directory.c_str());
+  for (std::size_t i = 0; i < above_.size(); ++i) {
+    if (levels_ - i % levels_ > shared) ::rmdir(above_[i].c_str());
+  }
   return gone;
 }
 

@@ -39,6 +39,8 @@ struct CgroupName {
   std::string step = {};  // "": the task is of none; only with an attempt
   // Those above the task's, from the outermost.
   std::vector<std::string> above() const;
+  std::size_t shared_with(
+      const CgroupName& other) const;  // how many of above() are the other's too
   std::string text() const;
 };
 
@@ -52,16 +54,17 @@ class Cgroup {
   bool kill_all(std::chrono::milliseconds limit) const;
   std::int64_t memory_peak_bytes() const;   // 0: not known
   std::int64_t memory_limit_bytes() const;  // that holds for it; 0: none, or not known
-  // Removes the empty group, and its step's and attempt's with the last task; false if it is not
-  // empty, or not gone within 100 ms.
-  bool remove() const;
+  // Removes the empty group, and of those above it the empty ones that are not among the `shared`
+  // outermost, which other tasks use or are about to use. False if the group itself is not empty,
+  // or not gone within 100 ms.
+  bool remove(std::size_t shared = 0) const;
 
  private:
   friend class CgroupRoot;
   std::vector<pid_t> processes() const;
   std::vector<std::string> directories_;  // one per hierarchy, never empty
   std::string kill_path_;                 // v2
-  std::vector<std::string> above_;        // its step's and its attempt's, from the innermost
+  std::vector<std::string> above_;        // of each hierarchy levels_, from the innermost
   std::string memory_directory_;
   bool v2_memory_ = false;
   std::size_t levels_ = 0;  // of groups above it
@@ -91,8 +94,9 @@ class CgroupRoot {
   Cgroup find(const CgroupName& name) const;
   // Where an OCI runtime that this process starts finds the task's group: its cgroupsPath.
   std::string runtime_path(const CgroupName& name) const;
-  // Removes what a runtime left of the task's groups in any hierarchy, if it is empty.
-  void clear(const CgroupName& name) const;
+  // Removes what a runtime left of the task's groups in any hierarchy, if it is empty; `shared` as
+  // for Cgroup::remove.
+  void clear(const CgroupName& name, std::size_t shared = 0) const;
   // Removes the groups that detect() made, if they are empty.
   void remove() const;
 

@@ -131,6 +131,30 @@ TEST_F(CgroupTest, TasksShareTheMemoryOfTheirAttempt) {
   EXPECT_TRUE(cgroups_.find({"", "7.1"}).remove()) << "it is gone";
 }
 
+// A runtime makes the other's group in there, at a moment that nobody here sees.
+TEST_F(CgroupTest, GroupsAboveStayWhereAnotherTaskIsAboutToBegin) {
+  if (!limits("memory")) GTEST_SKIP() << cgroups_.not_enforced();
+  const CgroupName first{"7.1", "first", "step0"};
+  EXPECT_EQ(first.shared_with({"7.1", "second", "step0"}), 2U);
+  EXPECT_EQ(first.shared_with({"7.1", "second", "step1"}), 1U);
+  EXPECT_EQ(first.shared_with({"8.1", "second", "step0"}), 0U);
+  EXPECT_EQ(first.shared_with({"", "second"}), 0U);
+  CgroupLimits limits;
+  limits.memory_bytes = 64 << 20;
+  limits.step_bytes = 32 << 20;
+  Result<Cgroup> group = cgroups_.create(first, limits);
+  ASSERT_TRUE(group.ok()) << group.error().message;
+  const auto step = [this] { return cgroups_.find({"7.1", "step0"}).memory_limit_bytes(); };
+  const auto attempt = [this] { return cgroups_.find({"", "7.1"}).memory_limit_bytes(); };
+  EXPECT_TRUE(group->remove(2));
+  EXPECT_EQ(step(), 32 << 20);
+  cgroups_.clear(first, 1);
+  EXPECT_EQ(step(), 0) << "it is gone";
+  EXPECT_EQ(attempt(), 64 << 20);
+  cgroups_.clear(first);
+  EXPECT_EQ(attempt(), 0);
+}
+
 TEST_F(CgroupTest, ProcessesAndCpusAreLimited) {
   if (!limits("processes") || !limits("cpus")) GTEST_SKIP() << cgroups_.not_enforced();
   Result<Cgroup> group = cgroups_.create({"", "task"}, {0, 3, {0}, {0}});

@@ -1,6 +1,7 @@
 #include "agent/tasks/environment.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include "agent/aside/linux_user.h"
 #include "agent/forward/task_socket.h"
 #include "agent/health/progress.h"
+#include "agent/secrets/task_secrets.h"
 #include "agent/tasks/rendezvous.h"
 #include "text/hostlist.h"
 
@@ -151,6 +153,15 @@ void add_dove(const AgentFacts& facts, const LaunchOrder& order, Rank rank,
   e["DOVE_JOB_TOKEN"] = order.job_token;
   add_progress(facts, order, rank, attempt_directory, e);
   e["DOVE_SOCKETS"] = sockets_directory(attempt_directory, order.exec);
+  if (!order.secrets.empty()) {
+    e["DOVE_SECRETS"] = secret_files(secrets_directory(facts.secrets_place, order.key));
+    // What is in the environment from here on: our commands pass these on to nobody.
+    std::vector<std::string> names;
+    for (const SecretUse& use : order.secrets) {
+      if (!use.variable.empty()) names.push_back(use.variable);
+    }
+    e["DOVE_SECRET_VARIABLES"] = fmt::format("{}", fmt::join(names, ","));
+  }
   e["DOVE_CHECKPOINT_DIR"] = checkpoints_of(facts, order.key.job);
   e["DOVE_CHECKPOINT_LATEST"] = e["DOVE_CHECKPOINT_DIR"] + "/latest";
   e["DOVE_CHECKPOINT_SIGNAL"] = std::to_string(order.checkpoint_signal);

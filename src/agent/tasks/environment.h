@@ -39,6 +39,7 @@ struct AgentFacts {
   std::function<std::string()> network_shortfall = {};  // what networks of gangs lack; or unset
   std::string progress_directory;                       // agent/health/progress.h
   std::string python_directory;                         // with the package dove; "": there is none
+  std::string secrets_place = {};                       // agent/secrets/task_secrets.h
   std::string stage_directory;   // of checkpoints on their way; "": there is none
   std::string bin_directory;     // holds srun and the Open MPI launch agent; first in PATH
   std::string shared_directory;  // below it: checkpoints/<cluster_id>-<job>

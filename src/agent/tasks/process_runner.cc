@@ -8,6 +8,7 @@
 #include <chrono>
 
 #include "agent/aside/linux_user.h"
+#include "agent/secrets/task_secrets.h"
 #include "agent/tasks/process_sweep.h"
 #include "telemetry/log.h"
 
@@ -57,6 +58,7 @@ struct ProcessRunner::Watched {
   TaskCallbacks callbacks;
   bool started = false;
   bool over = false;  // its end is being told
+  bool left = false;  // its cgroup
   bool wanted_stop = false;
   int looks = 0;  // that found something left
   TaskEnd end;    // to be told once nothing is left
@@ -172,7 +174,18 @@ std::string ProcessRunner::cgroup_path(const TaskPlan& plan) {
 
 void ProcessRunner::clear_cgroup(const TaskPlan& plan) {
   detect_cgroups();
-  if (cgroups_) cgroups_->clear(cgroup_name(plan));
+  const CgroupName name = cgroup_name(plan);
+  if (cgroups_) cgroups_->clear(name, levels_in_use(name));
+}
+
+// The groups above it, from the outermost, that tasks which are not over are in. One of them may
+// be starting, and its runtime makes a group in there at any moment, without a lock.
+std::size_t ProcessRunner::levels_in_use(const CgroupName& name) const {
+  std::size_t used = 0;
+  for (const auto& [tag, other] : shims_) {
+    if (!other->left) used = std::max(used, name.shared_with(other->group));
+  }
+  return used;
 }
 
 bool ProcessRunner::only_v2() {
@@ -186,6 +199,7 @@ Result<ShimConfig> ProcessRunner::config_of(const TaskPlan& plan) const {
   ShimConfig config;
   config.argv = plan.argv;
   config.environment.assign(plan.environment.begin(), plan.environment.end());
+  if (!plan.secrets.empty()) config.secrets_path = secret_variables(plan.secrets);
   config.mark = plan.mark;
   config.workdir = plan.workdir;
   config.umask = plan.umask;
@@ -208,6 +222,7 @@ Result<ShimConfig> ProcessRunner::config_of(const TaskPlan& plan) const {
     config.program = plan.argv.empty() ? "" : plan.argv[0];
     config.argv = plan.launch.argv;
     config.environment = {{"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}};
+    config.secrets_path.clear();  // it finds them inside
     config.workdir = "/";
     config.pid_file = plan.launch.pid_file;
     config.joins = !plan.joins.empty();
@@ -404,7 +419,8 @@ void ProcessRunner::tell_swept(const std::shared_ptr<Watched>& watched) {
 }
 
 void ProcessRunner::tell_over(const std::shared_ptr<Watched>& watched) {
-  if (cgroups_) cgroups_->find(watched->group).remove();
+  watched->left = true;
+  if (cgroups_) cgroups_->find(watched->group).remove(levels_in_use(watched->group));
   const TaskCallbacks callbacks = watched->callbacks;
   if (callbacks.on_ended) callbacks.on_ended(watched->end);
 }

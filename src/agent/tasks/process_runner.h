@@ -73,6 +73,7 @@ class ProcessRunner : public Runner {
   void tell_over(const std::shared_ptr<Watched>& watched);
   Result<ShimConfig> config_of(const TaskPlan& plan) const;
   CgroupRoot* cgroups_of(const TaskPlan& plan);
+  std::size_t levels_in_use(const CgroupName& name) const;
   static void join(const CgroupRoot& cgroups, const TaskPlan& plan, ShimConfig& config);
   void detect_cgroups();
   TaskEnd end_of(const Watched& watched, const ShimStatus& status) const;

@@ -84,6 +84,7 @@ Result<std::string> shim_config_bytes(const ShimConfig& config) {
   if (!config.mark.empty()) {
     out.put(shim::kEnv, fmt::format("{}={}", shim::kMarkVariable, config.mark));
   }
+  out.put_path(shim::kSecrets, config.secrets_path);
   out.put_path(shim::kCwd, config.workdir);
   put_identity(config, out);
   out.put_path(shim::kTerminal, config.terminal);

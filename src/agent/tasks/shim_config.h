@@ -22,6 +22,9 @@ struct ShimRlimit {
 struct ShimConfig {
   std::vector<std::string> argv;  // argv[0] without a slash is searched in the environment's PATH
   std::vector<std::pair<std::string, std::string>> environment;  // complete: nothing is inherited
+  // A file of NAME=VALUE, each with a NUL behind it, that the shim adds to the environment; this
+  // one is not written down anywhere else. "": none.
+  std::string secrets_path;
   std::string mark;  // becomes DOVE_TASK_MARK of the environment; see process_sweep.h
   std::string workdir = "/";
 

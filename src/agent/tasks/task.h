@@ -71,6 +71,7 @@ struct TaskPlan {
   ContainerSpec container;       // workdir and environment are those inside then
   std::set<std::string> yields;  // of the environment, to an image that sets them too
   std::vector<SharedPath> shared;
+  std::string secrets;  // the attempt's folder of them (agent/secrets/task_secrets.h); "": none
   std::string authority_path;             // DOVE_CA_FILE on the node; "": none
   std::string script_path;                // argv[0] is this file of the node
   std::vector<std::string> device_nodes;  // in /dev, of the devices that the task was given

@@ -14,7 +14,9 @@
 #include "agent/devices/direct_storage.h"
 #include "agent/forward/task_socket.h"
 #include "agent/health/progress.h"
+#include "agent/secrets/task_secrets.h"
 #include "agent/tasks/output_path.h"
+#include "containers/place.h"
 #include "model/huge_pages.h"
 
 namespace dove::agent {
@@ -125,6 +127,9 @@ Result<TaskPlan> plan_basics(const PlanContext& context, const std::string& name
                       context.facts.node, order.user));
     }
     plan.linux_user = order.linux_user;
+  }
+  if (!order.secrets.empty()) {
+    plan.secrets = secrets_directory(context.facts.secrets_place, order.key);
   }
   plan.workdir =
       order.exec.workdir.empty() ? context.attempt_directory + "/work" : order.exec.workdir;
@@ -287,6 +292,11 @@ Result<void> contain(const PlanContext& context, const std::vector<DeviceGrant>&
   plan.shared.push_back({progress, progress, true, true});
   const std::string sockets = sockets_directory(context.attempt_directory, context.order.exec);
   plan.shared.push_back({sockets, sockets, true, true});
+  if (!plan.secrets.empty()) {
+    const std::string files = secret_files(plan.secrets);
+    plan.shared.push_back({files, files, false});
+    plan.shared.push_back({secret_variables(plan.secrets), containers::kSecrets, false});
+  }
   const DeviceEdits* const named =
       facts.allocator == nullptr ? nullptr : facts.allocator->find(grants);
   // A plug-in that names its devices for CDI knows better.

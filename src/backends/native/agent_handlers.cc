@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/native/agents.h"
+#include "backends/native/given_secrets.h"
 #include "backends/native/node_offers.h"
 #include "backends/native/report_events.h"
 #include "backends/native/restored_work.h"
@@ -85,7 +86,7 @@ void reply_text(const Call& call, int status, std::string body) {
 }
 
 protocol::SyncAnswer sync_answer(Agents& agents, AgentSession& session,
-                                 const protocol::Sync& message) {
+                                 const protocol::Sync& message, listener::Blobs::Found execs) {
   const core::State& state = agents.state();
   protocol::SyncAnswer answer;
   answer.session = session.id;
@@ -98,9 +99,9 @@ protocol::SyncAnswer sync_answer(Agents& agents, AgentSession& session,
   answer.heartbeat_us = agents.desk.options.heartbeat_us;
   answer.cluster = state.settings.name;
   answer.cluster_id = agents.desk.identity.cluster_id();
-  OrderLines lines(agents.order_sources());
+  OrderLines lines(agents.order_sources(std::move(execs)));
   for (const Order& order : controller::outstanding_orders(state, session.node)) {
-    answer.orders.push_back(lines.write(order));
+    if (agents.can_take(session, order)) answer.orders.push_back(lines.write(order));
   }
   Leftovers left = leftovers(state, session.node, message);
   for (const AttemptKey key : left.stop) {
@@ -291,24 +292,42 @@ void certify_node(Agents& agents, CallPtr call) {
   call->reply(200, *answer);
 }
 
-void synced(Agents& agents, const Call& call, const protocol::Sync& message,
+// What is to be launched there is read first; meanwhile more may have been decided.
+void begin_session(Agents& agents, const CallPtr& call,
+                   const std::shared_ptr<const protocol::Sync>& message) {
+  const auto programs = [&agents, node = call->caller.node] {
+    return programs_of(controller::outstanding_orders(agents.state(), node));
+  };
+  agents.desk.blobs.fetch(programs(), listener::Blobs::kForever,
+                          [&agents, call, message, programs](Result<listener::Blobs::Found> execs) {
+                            if (agents.desk.stopping()) return;
+                            if (!agents.desk.blobs.has_all(programs(), *execs)) {
+                              return begin_session(agents, call, message);
+                            }
+                            agents.refusals.admitted(call->caller.node, message->machine.address);
+                            AgentSession& session = agents.sessions.begin(call->caller.node);
+                            session.version = message->machine.version;
+                            session.agent_pid = message->agent_pid;
+                            session.not_enforced = message->not_enforced;
+                            session.offer = offer_of(message->offer);
+                            agents.steps.node_back(call->caller.node);
+                            agents.steps.found(call->caller.node, message->steps);
+                            reply_text(*call, 200,
+                                       protocol::sync_answer_text(sync_answer(
+                                           agents, session, *message, std::move(execs).value())));
+                          });
+}
+
+void synced(Agents& agents, const CallPtr& call,
+            const std::shared_ptr<const protocol::Sync>& message,
             const Result<Committed>& committed) {
   if (!committed.ok()) {
     // The answer to a full disk says that we count on it: only silence then.
     const bool full = committed.error().kind == ErrorKind::kExhausted;
-    agents.observe_disconnected(call.caller.node, /*silent=*/full);
-    return call.fail_agent(committed.error());
+    agents.observe_disconnected(call->caller.node, /*silent=*/full);
+    return call->fail_agent(committed.error());
   }
-  if (agents.desk.stopping()) return;
-  agents.refusals.admitted(call.caller.node, message.machine.address);
-  AgentSession& session = agents.sessions.begin(call.caller.node);
-  session.version = message.machine.version;
-  session.agent_pid = message.agent_pid;
-  session.not_enforced = message.not_enforced;
-  session.offer = offer_of(message.offer);
-  agents.steps.node_back(call.caller.node);
-  agents.steps.found(call.caller.node, message.steps);
-  reply_text(call, 200, protocol::sync_answer_text(sync_answer(agents, session, message)));
+  if (!agents.desk.stopping()) begin_session(agents, call, message);
 }
 
 void sync_agent(Agents& agents, CallPtr call) {
@@ -343,7 +362,7 @@ void sync_agent(Agents& agents, CallPtr call) {
   agents.drop_session(node.id);
   agents.desk.submit(std::move(input),
                      [&agents, call, message](const Result<Committed>& committed) {
-                       synced(agents, *call, *message, committed);
+                       synced(agents, call, message, committed);
                      });
 }
 
@@ -467,6 +486,7 @@ constexpr std::array kRoutes = {
     AgentRoute{{"POST", "/v1/agents/{name}/relays/{id}", "takeRelayed", kBodyMax}, take_relayed},
     AgentRoute{{"GET", "/v1/agents/{name}/relays/{id}/input", "readStepInput"}, read_step_input},
     AgentRoute{{"GET", "/v1/agents/{name}/execs/{id}", "joinExec"}, join_exec},
+    AgentRoute{{"GET", "/v1/agents/{name}/secrets/{job}/{attempt}", "giveSecrets"}, give_secrets},
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "backends/native/agents.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "backends/native/links/warning_lines.h"
@@ -12,6 +14,17 @@ constexpr std::int64_t kOwnStopAfter_ms = 1'000;
 constexpr std::int64_t kOwnStopKnown_us = 10'000'000;  // for the decision to come
 
 }  // namespace
+
+std::vector<std::string> programs_of(const std::vector<Order>& orders) {
+  std::vector<std::string> programs;
+  for (const Order& order : orders) {
+    if (order.kind != OrderKind::kLaunch) continue;
+    if (programs.empty() || programs.back() != order.spec->exec_digest) {
+      programs.push_back(order.spec->exec_digest);
+    }
+  }
+  return programs;
+}
 
 Agents::Agents(listener::Desk& on_desk)
     : desk(on_desk),
@@ -45,9 +58,9 @@ Agents::Agents(listener::Desk& on_desk)
   watch();
 }
 
-OrderSources Agents::order_sources() {
+OrderSources Agents::order_sources(listener::Blobs::Found programs) {
   return OrderSources{
-      state(), [this](const std::string& sha256) { return desk.blobs.find(sha256); },
+      state(), std::move(programs),
       [this](JobId job, AttemptNumber attempt) { return desk.identity.job_token(job, attempt); },
       [this](JobId job) {
         const auto found = ending_themselves_.find(job);
@@ -72,12 +85,44 @@ void Agents::expect_own_end(JobId job) {
   ending_themselves_[job] = now_us + kOwnStopKnown_us;
 }
 
-void Agents::send_orders(const std::vector<Order>& orders) {
-  OrderLines lines(order_sources());
+void Agents::send_orders(std::vector<Order> orders) {
+  Round round;
   for (const Order& order : orders) {
-    if (sessions.find(order.node) == nullptr) continue;
-    sessions.send(order.node, lines.write(order), order.seq);
+    if (const AgentSession* session = sessions.find(order.node)) round.to[order.node] = session->id;
   }
+  round.orders = std::move(orders);
+  unsent_.push_back(std::move(round));
+  if (unsent_.size() == 1) send_next();
+}
+
+// One round after the other, each once it is known what its launches run: a stop may not come
+// before its launch. Whoever synced meanwhile was told what is still wanted then, and no more.
+void Agents::send_next() {
+  desk.blobs.fetch(programs_of(unsent_.front().orders), listener::Blobs::kForever,
+                   [this](Result<listener::Blobs::Found> programs) {
+                     const Round round = std::move(unsent_.front());
+                     OrderLines lines(order_sources(std::move(programs).value()));
+                     for (const Order& order : round.orders) {
+                       const auto to = round.to.find(order.node);
+                       if (to == round.to.end()) continue;
+                       const AgentSession* session = sessions.find(order.node, to->second);
+                       if (session == nullptr || !can_take(*session, order)) continue;
+                       sessions.send(order.node, lines.write(order), order.seq);
+                     }
+                     unsent_.pop_front();
+                     if (!unsent_.empty()) send_next();
+                   });
+}
+
+bool Agents::can_take(const AgentSession& session, const Order& order) {
+  if (order.kind != OrderKind::kLaunch || order.spec->secrets.empty()) return true;
+  if (session.offer && session.offer->gives_secrets) return true;
+  const core::Node* node = state().find_node(order.node);
+  desk.observe(LaunchFailed{
+      order.job, order.attempt, order.node,
+      fmt::format("the agent of node {} (version {}) is too old to give tasks secrets; update it",
+                  node == nullptr ? "" : node->name, session.version)});
+  return false;
 }
 
 void Agents::watch() {

@@ -4,6 +4,7 @@
 // Include only from .cc files of this part.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <set>
 #include <span>
@@ -52,8 +53,11 @@ struct Agents {
 
   const core::State& state() const { return desk.state(); }
 
-  void send_orders(const std::vector<Order>& orders);
-  OrderSources order_sources();
+  void send_orders(std::vector<Order> orders);
+  // Whether the node's agent can carry the order out. One that cannot is not sent it, and the
+  // ledger is told.
+  bool can_take(const AgentSession& session, const Order& order);
+  OrderSources order_sources(listener::Blobs::Found programs);
   // Each record is asked about many times in a row.
   std::string head_proof(Epoch epoch, Seq head);
   // A sync has come: the former session's end must not be reported after the new one's beginning.
@@ -68,10 +72,19 @@ struct Agents {
   // Looks for jobs that hang, now and then.
   void watch();
   void session_ended(NodeId node, bool silent);
+  void send_next();
 
   std::map<JobId, std::int64_t> ending_themselves_;  // until when, by the steady clock
   wire::Timer watch_timer_;
+  struct Round {
+    std::vector<Order> orders;
+    std::map<NodeId, std::string> to;  // sessions when it was decided
+  };
+  std::deque<Round> unsent_;  // the first waits for what its launches run
 };
+
+// Digests of what launches among them run.
+std::vector<std::string> programs_of(const std::vector<Order>& orders);
 
 // The calls of api/agent-protocol.md.
 std::span<const listener::RouteOf<Agents>> agent_routes();

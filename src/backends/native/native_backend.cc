@@ -104,8 +104,8 @@ NativeBackend::~NativeBackend() = default;
 void NativeBackend::carry_out(std::vector<Order> orders) {
   const std::lock_guard lock(mutex_);
   if (desk_ == nullptr || orders.empty()) return;
-  desk_->loop.post([weak = std::weak_ptr<Agents>(agents_), orders = std::move(orders)] {
-    if (const auto agents = weak.lock()) agents->send_orders(orders);
+  desk_->loop.post([weak = std::weak_ptr<Agents>(agents_), orders = std::move(orders)]() mutable {
+    if (const auto agents = weak.lock()) agents->send_orders(std::move(orders));
   });
 }
 

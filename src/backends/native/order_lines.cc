@@ -84,6 +84,7 @@ void describe(const core::State& state, const core::Job* job, const JobSpec& spe
   }
   out.cpus_per_task = std::max(1, spec.groups.front().per_task.cores);
   for (const TaskGroup& group : spec.groups) out.group_names.push_back(group.name);
+  out.secrets = spec.secrets;
 }
 
 }  // namespace
@@ -104,7 +105,8 @@ const std::string& OrderLines::launch_text(const Order& order) {
   for (const protocol::PeerNode& peer : launch.nodes) {
     launch.tasks += static_cast<std::int32_t>(peer.ranks.size());
   }
-  launch.exec_blob = sources_.exec(spec.exec_digest);
+  const auto exec = sources_.execs.find(spec.exec_digest);
+  launch.exec_blob = exec == sources_.execs.end() ? nullptr : exec->second;
   launch.run_as = pool == nullptr ? RunAs::kNode : pool->run_as;
   launch.linux_user = core::linux_user_of(state, spec.user, launch.run_as);
   launch.job_token = sources_.job_token(order.job, order.attempt);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -17,8 +18,8 @@ namespace dove::backends {
 
 struct OrderSources {
   const core::State& state;
-  // The ExecSpec blob by digest; nullptr when it is gone.
-  std::function<std::shared_ptr<const std::string>(const std::string& sha256)> exec;
+  // The ExecSpec blobs by digest, without those that are gone.
+  std::map<std::string, std::shared_ptr<const std::string>> execs;
   std::function<std::string(JobId, AttemptNumber)> job_token;
   // How long a stop leaves the job that asked for it itself, so that it gets its answer first.
   std::function<std::int64_t(JobId)> stop_after_ms;

@@ -128,10 +128,11 @@ Result<json> Api::send(const std::string& method, const std::string& target, con
   return parse_answer(answer->body);
 }
 
-Result<json> Api::send_bytes(const std::string& target, const std::string& bytes) {
+Result<json> Api::send_bytes(const std::string& target, const std::string& bytes,
+                             const std::string& method) {
   wire::Pairs all = headers_with({{"Content-Type", "application/octet-stream"}});
   const Result<wire::Response> answer =
-      patiently([&] { return client_.call("POST", target, bytes, all); });
+      patiently([&] { return client_.call(method, target, bytes, all); });
   if (!answer.ok()) return failed(answer.error());
   if (answer->status >= 400) return error_of_problem(answer->status, answer->body);
   return parse_answer(answer->body);

@@ -26,7 +26,8 @@ class Api {
   Result<nlohmann::json> send(const std::string& method, const std::string& target,
                               const nlohmann::json& body, const wire::Pairs& headers = {});
   // Sends bytes as they are.
-  Result<nlohmann::json> send_bytes(const std::string& target, const std::string& bytes);
+  Result<nlohmann::json> send_bytes(const std::string& target, const std::string& bytes,
+                                    const std::string& method = "POST");
   // The answer's body as it is.
   Result<std::string> raw(const std::string& target);
   // Lines of a streamed answer until `on_line` gives false or the server ends it.

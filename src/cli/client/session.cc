@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "apps/app_programs.h"
 #include "cli/client/api.h"
 #include "cli/client/job_watch.h"
 #include "cli/client/task_link.h"
@@ -26,7 +27,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kAnswerMax = 16 << 20;
-constexpr int kNoProgram = 127;
 constexpr std::chrono::seconds kLookAtJob{1};
 constexpr std::chrono::milliseconds kLookAtApp{250};
 constexpr std::chrono::seconds kAppAnswers{5};
@@ -163,7 +163,7 @@ class Session {
     if (served_) return fail(Error{ErrorKind::kConflict, "session_over", how, ""});
     if (state == "failed") how += fmt::format(", exit code {}", code);
     if (!start_failure.empty()) how += ": " + printable(start_failure);
-    const bool is_missing = code == kNoProgram && !wanted_.remedy.empty();
+    const bool is_missing = code == apps::kNoProgram && !wanted_.remedy.empty();
     if (is_missing) how += fmt::format("; {}", wanted_.remedy);
     fail_with_log(Error{ErrorKind::kInternal, "app_ended", how, ""});
   }

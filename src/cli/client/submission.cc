@@ -114,6 +114,15 @@ Result<jobfiles::Source> read_source(const std::string& path) {
 
 namespace {
 
+// Names of variables that hold a secret of this task's job. What it submits or starts gets those
+// that it asks for itself, from the agent, and no order or log ever holds one.
+std::set<std::string, std::less<>> secret_variables() {
+  std::set<std::string, std::less<>> names{"DOVE_SECRET_VARIABLES", "DOVE_SECRETS"};
+  std::istringstream list(environment_value("DOVE_SECRET_VARIABLES"));
+  for (std::string name; std::getline(list, name, ',');) names.insert(name);
+  return names;
+}
+
 // "RANK=1": what makes a rank of this task makes none of what it submits or starts.
 std::set<std::string, std::less<>> given_to_this_task() {
   std::set<std::string, std::less<>> given;
@@ -136,10 +145,12 @@ jobfiles::Context local_context() {
   context.now = Instant{telemetry::now_us()};
   context.utc_offset_s = utc_offset_s(context.now.us);
   const std::set<std::string, std::less<>> given = given_to_this_task();
+  const std::set<std::string, std::less<>> secret = secret_variables();
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     const std::size_t equals = text.find('=');
     if (equals == std::string_view::npos || equals == 0 || given.contains(text)) continue;
+    if (secret.contains(text.substr(0, equals))) continue;
     context.environment.emplace(text.substr(0, equals), text.substr(equals + 1));
   }
   context.read_file = [](const std::string& path) { return read_file(path); };

@@ -15,26 +15,18 @@ namespace {
 
 using nlohmann::json;
 
-const AppProgram* built_in_app(const std::string& name) {
-  for (const AppProgram& each : app_programs()) {
+const apps::AppProgram* built_in_app(const std::string& name) {
+  for (const apps::AppProgram& each : apps::app_programs()) {
     if (name == each.name) return &each;
   }
   return nullptr;
 }
 
-json body_of_built_in(const AppProgram& app, const AppUse& use) {
+json body_of_built_in(const apps::AppProgram& app, const AppUse& use) {
   std::vector<std::string> arguments;
   if (!use.log_directory.empty()) arguments.push_back(use.log_directory);
   arguments.insert(arguments.end(), use.arguments.begin(), use.arguments.end());
-  const std::string program = use.program.empty() ? app.program : use.program;
-  return {{"command", app_command(app, program, arguments)},
-          {"name", app.name},
-          {"app",
-           {{"name", app.name},
-            {"socket", kAppSocket},
-            {"health", app.health},
-            {"path", app.path},
-            {"activity", app.activity}}}};
+  return apps::app_job(app, use.program, arguments);
 }
 
 // What the server has checked may still be of a newer one: whatever is odd is left to its parser.
@@ -64,7 +56,7 @@ Result<json> body_of_declared(const FoundApp& app, const AppUse& use) {
 }  // namespace
 
 Result<FoundApp> find_app(Api& api, const std::string& name) {
-  const AppProgram* built_in = built_in_app(name);
+  const apps::AppProgram* built_in = built_in_app(name);
   const Result<json> declared = api.get("/v1/objects/app/" + wire::percent_encode(name));
   if (declared.ok()) {
     const auto job = declared->find("job");

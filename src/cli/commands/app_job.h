@@ -1,5 +1,5 @@
 // AppJob: the job that runs an app: one that the site declares (kind App), else one that is built
-// in (app_programs.h).
+// in (apps/app_programs.h).
 //
 // Include only from .cc files of this part.
 #pragma once
@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "apps/app_programs.h"
 #include "base/result.h"
 #include "cli/client/api.h"
 #include "cli/client/session.h"
-#include "cli/commands/app_programs.h"
 #include "jobfiles/jobfile.h"
 
 namespace dove::cli {
@@ -20,9 +20,9 @@ inline constexpr char kLogDirectory[] = "DOVE_LOG_DIRECTORY";
 
 struct FoundApp {
   std::string name;
-  std::string job;                       // as declared: JSON, fields of a submission
-  std::string project;                   // of whoever says no other; "": none
-  const AppProgram* built_in = nullptr;  // then there is nothing declared
+  std::string job;                             // as declared: JSON, fields of a submission
+  std::string project;                         // of whoever says no other; "": none
+  const apps::AppProgram* built_in = nullptr;  // then there is nothing declared
 };
 
 // The declared one wins over what is built in. Error: kNotFound no_such_app.

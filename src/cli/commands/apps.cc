@@ -48,12 +48,12 @@ Result<std::string> log_directory(const Invocation& invocation, const std::strin
                ""};
 }
 
-Result<int> run_app(const AppProgram& app, const Invocation& invocation) {
+Result<int> run_app(const apps::AppProgram& app, const Invocation& invocation) {
   AppUse use;
   use.arguments = invocation.operands;
   use.program = invocation.get("program");
   use.options = job_options(invocation);
-  if (app.is_python) {
+  if (app.wants_logs) {
     if (use.arguments.empty()) {
       return usage_error("whose logs? dove tensorboard LOGDIR, or a job's id");
     }
@@ -102,7 +102,7 @@ Result<int> run_open(const Invocation& invocation) {
   wanted.target.job = id;
   wanted.target.port = static_cast<std::uint16_t>(number_of(app, "port"));
   wanted.target.socket = text_of(app, "socket");
-  for (const AppProgram& known : app_programs()) {
+  for (const apps::AppProgram& known : apps::app_programs()) {
     if (wanted.name == known.name) wanted.remedy = known.remedy;
   }
   TRY(read_way_in(invocation, wanted));
@@ -132,7 +132,7 @@ Result<int> run_share(const Invocation& invocation) {
   return kExitOk;
 }
 
-CommandSpec app_spec(const AppProgram& app) {
+CommandSpec app_spec(const apps::AppProgram& app) {
   CommandSpec spec;
   spec.name = app.name;
   spec.summary = app.summary;
@@ -163,7 +163,7 @@ CommandSpec app_spec(const AppProgram& app) {
 
 std::vector<Command> app_commands() {
   std::vector<Command> commands;
-  for (const AppProgram& app : app_programs()) {
+  for (const apps::AppProgram& app : apps::app_programs()) {
     commands.push_back({app_spec(app), guarded(app.name, [&app](const Invocation& invocation) {
                           return run_app(app, invocation);
                         })});

@@ -54,7 +54,8 @@ std::string bash_completion(const std::vector<Command>& commands,
                          options_of(command.spec), command.spec.completes);
   }
   std::string families;
-  for (const char* family : {"tcloud", "token", "join-token", "key", "ssh-key", "tcloud env"}) {
+  for (const char* family :
+       {"tcloud", "token", "join-token", "key", "ssh-key", "controller", "tcloud env"}) {
     const std::string words = words_behind(commands, family);
     if (!words.empty()) families += fmt::format("    \"{}\") more='{}' ;;\n", family, words);
   }
@@ -65,7 +66,7 @@ std::string bash_completion(const std::vector<Command>& commands,
   out += "  for ((i = 1; i < COMP_CWORD; ++i)); do\n";
   out += "    case ${COMP_WORDS[i]} in -*) continue ;; esac\n";
   out +=
-      "    case $command in ''|tcloud|token|join-token|key|ssh-key|'tcloud env') "
+      "    case $command in ''|tcloud|token|join-token|key|ssh-key|controller|'tcloud env') "
       "command=\"${command:+$command "
       "}${COMP_WORDS[i]}\" ;; esac\n";
   out += "  done\n  case $command in\n";
@@ -97,7 +98,7 @@ std::string zsh_completion(const std::vector<Command>& commands,
     if (command.spec.hidden || command.spec.name.find(' ') != std::string::npos) continue;
     out += fmt::format("    '{}:{}'\n", command.spec.name, quoted(command.spec.summary));
   }
-  for (const char* family : {"tcloud", "token", "join-token", "key", "ssh-key"}) {
+  for (const char* family : {"tcloud", "token", "join-token", "key", "ssh-key", "controller"}) {
     out += fmt::format("    '{}:{}'\n", family, words_behind(commands, family));
   }
   out += "  )\n  local name=${words[1]:t}\n";
@@ -119,7 +120,7 @@ std::string zsh_completion(const std::vector<Command>& commands,
                                                  : "file:_files";
     out += fmt::format(" \\\n        '*:{}' ;;\n", operand);
   }
-  for (const char* family : {"tcloud", "token", "join-token", "key", "ssh-key"}) {
+  for (const char* family : {"tcloud", "token", "join-token", "key", "ssh-key", "controller"}) {
     out += fmt::format("    {}) compadd {} ;;\n", family, words_behind(commands, family));
   }
   out += "  esac\n}\n";
@@ -168,7 +169,7 @@ std::string fish_completion(const std::vector<Command>& commands,
     if (!operands(spec.completes).empty()) out += head + operands(spec.completes) + "\n";
     if (is_face) out += options(spec, "complete -c " + spec.name);
   }
-  for (const char* name : {"tcloud", "token", "join-token", "key", "ssh-key"}) {
+  for (const char* name : {"tcloud", "token", "join-token", "key", "ssh-key", "controller"}) {
     out += fmt::format("complete -c dove -n __fish_use_subcommand -f -a {}\n", name);
   }
   return out;

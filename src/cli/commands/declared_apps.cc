@@ -8,7 +8,7 @@
 
 #include "cli/commands/app_start.h"
 #include "cli/commands/job_options.h"
-#include "cli/commands/session_families.h"
+#include "cli/families.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/table.h"
 
@@ -33,7 +33,7 @@ Result<int> run_list(const Invocation& invocation) {
   json apps = list_of(page, "objects");
   std::set<std::string> declared;
   for (const json& app : apps) declared.insert(text_of(app, "name"));
-  for (const AppProgram& app : app_programs()) {
+  for (const apps::AppProgram& app : apps::app_programs()) {
     if (declared.count(app.name) != 0) continue;
     apps.push_back({{"name", app.name}, {"title", app.title}, {"built_in", true}});
   }
@@ -62,7 +62,7 @@ Result<int> run_start(const Invocation& invocation) {
   TRY(check_way_in(invocation));
   TRY_ASSIGN(Api api, Api::connect(invocation));
   TRY_ASSIGN(const FoundApp app, find_app(api, invocation.operands[0]));
-  if (app.built_in != nullptr && app.built_in->is_python) {
+  if (app.built_in != nullptr && app.built_in->wants_logs) {
     if (use.arguments.empty()) {
       return usage_error(fmt::format(
           "{} shows the logs of a directory: dove app start {} -- LOGDIR", app.name, app.name));

@@ -11,7 +11,7 @@
 #include "cli/client/start_wait.h"
 #include "cli/client/submission.h"
 #include "cli/commands/job_options.h"
-#include "cli/commands/session_families.h"
+#include "cli/families.h"
 #include "cli/commands/side.h"
 #include "cli/terminal/output.h"
 #include "codec/json.h"

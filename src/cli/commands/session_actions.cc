@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/client/api.h"
-#include "cli/commands/session_families.h"
+#include "cli/families.h"
 #include "cli/terminal/output.h"
 
 namespace dove::cli {

@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-// Of a built-in app: it shows files, it computes nothing.
+// A built-in app gets these: it shows files, and computes nothing.
 constexpr int kCores = 1;
 constexpr char kMemory[] = "2Gi";
 

@@ -107,9 +107,10 @@ class News {
     std::set<std::string> ids;
     for (const auto& [key, placeholder] : state_.placeholders) {
       if (key.executor != name_) continue;
-      if (!placeholder.id.empty()) ids.insert(placeholder.id);
       const Job* job = state_.find_job(key.job);
-      if (job != nullptr && !job->spec->foreign_job.empty()) ids.insert(job->spec->foreign_job);
+      const bool is_foreign = job != nullptr && !job->spec->foreign_job.empty();
+      // A job of its users holds what it was given until it is confirmed otherwise, or put back.
+      if (!placeholder.id.empty() && !is_foreign) ids.insert(placeholder.id);
     }
     for (const SaidPlaceholder& said : said_.placeholders) {
       if (!said.id.empty()) ids.insert(said.id);
@@ -146,11 +147,12 @@ class News {
   void add_work(const Living& it, const SaidWork& said) {
     const NodeId node = it.record->placement->node;
     const bool has_started = it.record->stage == PlacementStage::kStarted;
+    const bool may_start = it.attempt->stage >= Stage::kStarting;
+    // What was over before anybody looked has started, too.
+    if (may_start && !has_started && (!said.has_ended || !said.exits.empty())) {
+      events_.push_back(PlacementStarted{said.job, said.attempt, node});
+    }
     if (!said.has_ended) {
-      const bool may_start = it.attempt->stage >= Stage::kStarting;
-      if (may_start && !has_started) {
-        events_.push_back(PlacementStarted{said.job, said.attempt, node});
-      }
       for (const TaskExit& exit : said.exits) {
         if (may_start && !is_told(it, exit.rank)) {
           events_.push_back(TaskEnded{said.job, said.attempt, node, exit});

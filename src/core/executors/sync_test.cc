@@ -258,6 +258,13 @@ TEST_F(RunBy, ExitsAreTakenOnce) {
   EXPECT_EQ(attempt().exits[0].exit_code, 3);
 }
 
+TEST_F(RunBy, WhatEndedBeforeAnybodyLookedHasStarted) {
+  begin();
+  tell(works(true, {{0, 0, 0, ""}}));
+  EXPECT_EQ(placement(), PlacementStage::kEnded);
+  EXPECT_GT(attempt().started_at.us, 0);
+}
+
 TEST_F(RunBy, WhatCouldNotBeginIsAFailedLaunch) {
   begin();
   tell(works(true, {}, "there is no user ann there"));

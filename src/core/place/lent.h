@@ -1,4 +1,4 @@
-// What of a node an executor is lent, for a job that it is to run there.
+// The part of a node that is lent to an executor, for a job that it is to run there.
 //
 // Declared by administrators (Executor::lendable) as devices, cores and memory that its work holds
 // at once; the rest of the node stays with our agents. Pure.
@@ -18,8 +18,8 @@ using Executors = std::map<std::string, Executor>;
 // Whether it is lent anything of the node: the first entry that names the node says what.
 bool is_lent(const Executor& executor, const std::string& node);
 
-// What of `free` the executor may take for one more job; none: all of it. `jobs`: those on the
-// node, which it may be running there; null: there is nobody.
+// The part of `free` that the executor may take for one more job; none: all of it. `jobs`: those on
+// the node, which it may be running there; null: the node is taken as empty.
 std::optional<FreeBooks> lent_books(const Executor& executor, const Node& node,
                                     const IdMap<JobId, Job>* jobs, const FreeView& free);
 

@@ -18,8 +18,17 @@ bool exceeds(std::int64_t needs, std::int64_t used, std::int64_t limit) {
 }
 
 ReasonKind kind_of(HolderKind holder) {
-  if (holder == HolderKind::kQueue) return ReasonKind::kQueueLimit;
-  return holder == HolderKind::kUser ? ReasonKind::kUserLimit : ReasonKind::kProjectLimit;
+  switch (holder) {
+    case HolderKind::kUser:
+      return ReasonKind::kUserLimit;
+    case HolderKind::kProject:
+      return ReasonKind::kProjectLimit;
+    case HolderKind::kDomain:
+      return ReasonKind::kDomainLimit;
+    case HolderKind::kQueue:
+      return ReasonKind::kQueueLimit;
+  }
+  return ReasonKind::kQueueLimit;
 }
 
 // Collects what one holder of limits (a queue, a user) refuses.
@@ -53,7 +62,6 @@ class Check {
     if (first_only_ && !out_.empty()) return nullptr;
     Reason reason;
     reason.kind = kind_;
-    if (holder_ == HolderKind::kDomain) reason.level = word(holder_);
     reason.subject = subject_;
     reason.resource = resource;
     reason.needs = needs;
@@ -82,7 +90,7 @@ bool is_without(const Limits& limits) {
          limits.gpu_ms_month < 0 && limits.job == JobLimits{};
 }
 
-// What of them is_within_limits does not look at by itself.
+// The limits that is_within_limits does not look at by itself.
 bool is_special(const Limits& limits) {
   return !limits.countables.empty() || !limits.gpus_by_model.empty() || has_month(limits) ||
          limits.job != JobLimits{};
@@ -218,8 +226,8 @@ const char* word(HolderKind holder) {
 
 HolderKind holder_of(const Reason& limit) {
   if (limit.kind == ReasonKind::kUserLimit) return HolderKind::kUser;
-  if (limit.kind != ReasonKind::kProjectLimit) return HolderKind::kQueue;
-  return limit.level.empty() ? HolderKind::kProject : HolderKind::kDomain;
+  if (limit.kind == ReasonKind::kProjectLimit) return HolderKind::kProject;
+  return limit.kind == ReasonKind::kDomainLimit ? HolderKind::kDomain : HolderKind::kQueue;
 }
 
 const std::map<std::string, Usage>& usages_of(const State& state, HolderKind holder) {

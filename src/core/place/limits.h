@@ -1,9 +1,5 @@
 // Limits: what of a queue, a user, a project, a domain, the cluster, an array or a pool keeps a job
 // waiting.
-//
-// A limit of a domain is a Reason of kind kProjectLimit whose `level` is "domain". Besides what
-// Reason::resource names, it may be "gpu_ms_month" (GPUs times milliseconds of the month that ends
-// at `until`), and of one job "job_cores", "job_gpus_milli" or "job_memory_bytes".
 #pragma once
 
 #include <map>
@@ -18,7 +14,7 @@
 
 namespace dove::core {
 
-// Who has limits.
+// The kinds of holders of limits.
 enum class HolderKind { kUser, kProject, kDomain, kQueue };
 
 // Every limit that the job would break by starting now; empty: none. `first_only` stops at one.

@@ -75,7 +75,7 @@ TEST_F(LimitsTest, ADomainHoldsItsProjectsAndItsUsersOutsideProjects) {
   const auto over = broken_limits(cluster.state, spec, least_amount(spec), false);
   ASSERT_EQ(over.size(), 1u);
   EXPECT_EQ(over[0].subject, "corp");
-  EXPECT_EQ(over[0].level, "domain");
+  EXPECT_EQ(over[0].kind, ReasonKind::kDomainLimit);
   EXPECT_EQ(over[0].used, 2000);
   EXPECT_EQ(raised_by(cluster.state, "project", "vision"),
             "an administrator of domain corp, or of the cluster");

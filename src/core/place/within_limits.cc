@@ -30,8 +30,7 @@ bool avoid_models(const State& state, const std::vector<Reason>& broken,
 }  // namespace
 
 bool same_limit(const Reason& a, const Reason& b) {
-  return a.kind == b.kind && a.level == b.level && a.subject == b.subject &&
-         a.resource == b.resource;
+  return a.kind == b.kind && a.subject == b.subject && a.resource == b.resource;
 }
 
 bool amount_hangs_on_places(const State& state, const JobSpec& spec) {

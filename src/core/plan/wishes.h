@@ -15,7 +15,7 @@ inline bool choose_alike(const JobSpec& a, const JobSpec& b) {
          a.nodes_excluded == b.nodes_excluded && a.executor == b.executor;
 }
 
-// Who is where decides, and nobody knows who will be where.
+// It depends on which jobs are where, and nobody knows that of a later time.
 inline bool depends_on_neighbours(const JobSpec& spec) {
   return !spec.near_labels.empty() || !spec.apart_labels.empty();
 }

@@ -9,10 +9,8 @@ namespace {
 
 bool counts_towards(const State& state, const Reason& limit, const JobSpec& spec) {
   if (limit.kind == ReasonKind::kUserLimit) return spec.user == limit.subject;
-  if (limit.kind == ReasonKind::kProjectLimit && !limit.level.empty()) {
-    return domain_of(state, spec) == limit.subject;
-  }
   if (limit.kind == ReasonKind::kProjectLimit) return spec.project == limit.subject;
+  if (limit.kind == ReasonKind::kDomainLimit) return domain_of(state, spec) == limit.subject;
   bool below = false;
   for_each_queue(state, spec.queue,
                  [&](const std::string& name) { below = below || name == limit.subject; });
@@ -37,8 +35,8 @@ VictimLimits::VictimLimits(const State& state, const Job& beneficiary, const Amo
                            std::span<const JobId> stopping)
     : state_(state) {
   for (Reason& limit : broken_limits(state, *beneficiary.spec, amount, false)) {
-    // Of the cluster's countables others may hold them for whom nobody here speaks, and what was
-    // used of a month is used.
+    // Preemption frees no countable of the cluster that somebody outside the queues holds, and gives
+    // no hour of a month back.
     could_hold_ = could_hold_ && limit.kind != ReasonKind::kClusterLimit &&
                   limit.resource != "gpu_ms_month" && limit.needs <= limit.limit;
     broken_.push_back({std::move(limit), 0});

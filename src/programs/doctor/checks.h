@@ -16,7 +16,7 @@ enum class Verdict { kGood, kWarning, kFault, kUnknown };
 const char* word(Verdict verdict);
 
 struct Check {
-  std::string part;  // "server", "agent", "cluster"
+  std::string part;  // "server", "agent", "store", "cluster"
   std::string subject;
   Verdict verdict = Verdict::kGood;
   std::string evidence;
@@ -26,12 +26,15 @@ struct Check {
 struct DoctorOptions {
   std::string server_data;
   std::string agent_data;
+  std::string store;       // URL of a PostgreSQL
   bool whole_log = false;  // not only what is newer than the last snapshot
   std::int64_t now_s = 0;  // since 1970
 };
 
 std::vector<Check> check_server(const DoctorOptions& options);
 std::vector<Check> check_agent(const DoctorOptions& options);
+// A PostgreSQL with the log of several controllers, or one that is to have it.
+std::vector<Check> check_store(const DoctorOptions& options);
 std::vector<Check> check_cluster(cli::Api& api, const DoctorOptions& options);
 
 // -- pieces that several of them have ------------------------------------------------------------

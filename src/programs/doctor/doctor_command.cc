@@ -24,18 +24,17 @@ cli::CommandSpec spec() {
   spec.summary = "Look for what is wrong, and say what to do about it";
   spec.group = "Programs";
   spec.operands = "[PART...]";
-  spec.operands_max = 3;
+  spec.operands_max = 4;
   spec.description =
-      "PART is server (the data of a controller on this machine), agent (that of an agent here) "
-      "or\n"
-      "cluster (as its API tells it). Without one it looks at all that is here. Writes nothing, "
-      "and\n"
-      "server and agent may run meanwhile. Exits 0 when all is well or there are warnings alone, "
-      "1\n"
-      "when there is a fault.";
+      "PART is server (the data of a controller on this machine), agent (that of an agent here),\n"
+      "store (the PostgreSQL of --store) or cluster (as its API tells it). Without one it looks "
+      "at\n"
+      "all that is here. Writes nothing, and server and agent may run meanwhile. Exits 0 when all\n"
+      "is well or there are warnings alone, 1 when there is a fault.";
   spec.options = {
       {"data", 0, "DIR", "the server's directory (DOVE_DATA, or ~/.local/state/dove)", false},
       {"agent-data", 0, "DIR", "the agent's directory (~/.local/state/dove-agent)", false},
+      {"store", 0, "URL", "PostgreSQL of several controllers (DOVE_STORE)", false},
       {"whole-log", 0, "", "verify every record that is kept, not only those after the snapshot",
        false},
       {"url", 0, "URL", "of the server (DOVE_URL)", false},
@@ -97,9 +96,9 @@ void append(std::vector<Check>& to, std::vector<Check> more) {
 
 int run(const cli::Invocation& invocation) {
   for (const std::string& part : invocation.operands) {
-    if (part == "server" || part == "agent" || part == "cluster") continue;
+    if (part == "server" || part == "agent" || part == "store" || part == "cluster") continue;
     return fail(Error{ErrorKind::kInvalid, "bad_operand",
-                      fmt::format("'{}' is none of server, agent, cluster", part), "PART"});
+                      fmt::format("'{}' is none of server, agent, store, cluster", part), "PART"});
   }
   const std::string& output = invocation.get("output", "table");
   if (output != "table" && output != "json") {
@@ -112,6 +111,7 @@ int run(const cli::Invocation& invocation) {
   options.server_data =
       fs::absolute(invocation.get("data", stated.empty() ? default_data_dir() : stated));
   options.agent_data = fs::absolute(invocation.get("agent-data", default_data_dir() + "-agent"));
+  options.store = invocation.get("store", cli::environment_value("DOVE_STORE"));
   const auto wants = [&](const char* part, bool is_here) {
     const auto& parts = invocation.operands;
     return parts.empty() ? is_here : std::find(parts.begin(), parts.end(), part) != parts.end();
@@ -123,6 +123,13 @@ int run(const cli::Invocation& invocation) {
   }
   if (wants("agent", fs::exists(options.agent_data + "/agent_token", ignored))) {
     append(checks, check_agent(options));
+  }
+  if (wants("store", !options.store.empty())) {
+    if (options.store.empty()) {
+      return fail(Error{ErrorKind::kInvalid, "no_store",
+                        "name the store: --store postgres://USER@HOST/DATABASE", "--store"});
+    }
+    append(checks, check_store(options));
   }
   Result<cli::Api> api = cli::Api::connect(invocation);
   if (wants("cluster", api.ok())) {

@@ -86,7 +86,8 @@ std::vector<Check> check_server(const DoctorOptions& options) {
                  is_open ? "chmod 700 " + data : ""});
   out.push_back(check_disk("server", data, kRoomLeast_bytes));
   out.push_back(check_fsync("server", data));
-  for (const char* name : {"ca.key", "ca.next.key", "identity.pem", "secret", "token"}) {
+  for (const char* name :
+       {"ca.key", "ca.next.key", "identity.pem", "secret", "secrets.key", "token"}) {
     Check check = check_private("server", data + "/" + name);
     if (check.evidence != "not there") out.push_back(std::move(check));
   }

@@ -35,7 +35,7 @@ cli::CommandSpec spec() {
       {"data", 0, "DIR", "directory of the log (~/.local/state/dove)", false},
       {"store", 0, "URL", "PostgreSQL with the log of several controllers (postgres://...)", false},
       {"advertise", 0, "URL", "by which others reach this one of several controllers", false},
-      {"lease-ms", 0, "MS", "how long its term lasts once it is cut off (3000)", false},
+      {"lease-ms", 0, "MS", "how long its term lasts once it is cut off (1500)", false},
       {"host", 0, "ADDRESS", "address to listen on (127.0.0.1)", false},
       {"port", 0, "PORT", "port to listen on, 0 for a free one (7717)", false},
       {"cluster-name", 0, "NAME", "the cluster's name (dove)", false},
@@ -62,7 +62,8 @@ cli::CommandSpec spec() {
 Result<void> read_store(const Settings& given, ServerSettings& settings) {
   settings.store = given.text("store", "");
   settings.advertised = given.text("advertise", "");
-  TRY_ASSIGN(const std::int64_t lease_ms, given.integer("lease-ms", 3000, 500, 60'000));
+  TRY_ASSIGN(const std::int64_t lease_ms,
+             given.integer("lease-ms", settings.lease_us / 1000, 500, 60'000));
   settings.lease_us = lease_ms * 1000;
   const auto bad = [](const char* why, const char* option) {
     return Error{ErrorKind::kInvalid, "bad_setting", why, option};
@@ -121,14 +122,15 @@ int run(const cli::Invocation& invocation) {
   wire::Loop loop;
   ServiceNotice notice(loop);
   const bool is_shared = !settings->store.empty();
-  std::string leads;  // what is said once it does
-  const auto on_leading = [&] {
-    notice.status(leads);
-    fmt::print("dove server: {}\n", leads);
+  std::string url;
+  const auto on_turn = [&](bool leads) {
+    const std::string now = (leads ? "ready at " : "stands by at ") + url;
+    notice.status(now);
+    fmt::print("dove server: {}\n", now);
     std::fflush(stdout);
   };
   Result<std::unique_ptr<ServerRuntime>> server =
-      is_shared ? stand_by_once_there_is_a_store(loop, *settings, on_leading)
+      is_shared ? stand_by_once_there_is_a_store(loop, *settings, on_turn)
                 : start_once_there_is_room(loop, *settings);
   if (!server.ok()) {
     fmt::print(stderr, "dove server: {}\n", server.error().message);
@@ -138,8 +140,8 @@ int run(const cli::Invocation& invocation) {
     notice.stopping();
     (*server)->shut_down();
   });
-  leads = "ready at " + (*server)->url();
-  const std::string now = is_shared ? "stands by at " + (*server)->url() : leads;
+  url = (*server)->url();
+  const std::string now = (is_shared ? "stands by at " : "ready at ") + url;
   notice.ready(now, [&](std::function<void()> alive) { (*server)->look(std::move(alive)); });
   fmt::print("dove server: {}\n", now);
   std::fflush(stdout);

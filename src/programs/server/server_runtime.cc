@@ -1,20 +1,21 @@
 #include "programs/server/server_runtime.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <atomic>
+#include <chrono>
 #include <cstdio>
-#include <cstring>
+#include <deque>
 #include <filesystem>
 
 #include "backends/native/native_backend.h"
 #include "controller/controller.h"
 #include "core/queue/queue_tree.h"
 #include "files/kept_time.h"
+#include "files/own_directory.h"
 #include "files/text_file.h"
 #include "foreign/policy_library.h"
 #include "model/new_cluster.h"
@@ -52,6 +53,13 @@ struct ServerRuntime::Impl {
   std::unique_ptr<Term> term;  // where controllers share a log
   std::unique_ptr<StandbyPage> standby;
   std::string url;
+  ServerRuntime::OnTurn on_turn;
+  std::atomic<bool> rests = false;  // handed over
+  struct Retired {
+    std::unique_ptr<server::ApiServer> api;
+    wire::Timer ends;
+  };
+  std::deque<Retired> retired;
   bool running = false;
   bool stopping = false;
   bool gave_up = false;
@@ -62,22 +70,24 @@ struct ServerRuntime::Impl {
   std::function<void(const Error&)> gives_up();
   Result<void> prepare();
   server::ApiOptions api_options();
+  server::ControllerPeers peers();
   Result<void> lead();
+  Result<void> begin_standing();
+  void take_turn();
+  void hand_on();
+  void stand_by_again();
 };
 
 namespace {
 
+// What a server had asked others before it handed over has come back by then.
+constexpr std::chrono::seconds kRetired{60};
+
 Result<void> make_data_dir(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (error || access(path.c_str(), W_OK) != 0) {
-    return Error{ErrorKind::kInvalid, "data_dir",
-                 fmt::format("{}: {}; give a directory that can be written with --data", path,
-                             error ? error.message() : strerror(errno)),
-                 path};
-  }
-  chmod(path.c_str(), 0700);
-  return {};
+  const Result<void> made = files::make_own_directory(path);
+  if (made.ok()) return {};
+  return Error{ErrorKind::kInvalid, "data_dir",
+               made.error().message + "; give the server a directory of its own with --data", path};
 }
 
 // What was given on the command line becomes declared state, as if applied.
@@ -221,12 +231,38 @@ server::ApiOptions ServerRuntime::Impl::api_options() {
   made.notices = settings.notices;
   if (term != nullptr) {
     made.silence = [this]() -> std::optional<Error> {
+      if (rests) {
+        return Error{ErrorKind::kUnavailable, "not_leader",
+                     "this controller hands over to another one", ""};
+      }
       if (term->holds()) return std::nullopt;
       return Error{ErrorKind::kUnavailable, "lease_over",
                    "this controller could not renew its lease, and another may lead by now", ""};
     };
+    made.log_is_remote = true;
     made.log_note = [this] { return term->can_be_lost(); };
+    made.controllers = peers();
   }
+  return made;
+}
+
+server::ControllerPeers ServerRuntime::Impl::peers() {
+  const auto line_of = [](const store::ControllerSeen& seen) {
+    return server::ControllerPeer{seen.name,       seen.url,          seen.version,
+                                  /*leads=*/false, seen.folded.value, seen.ago_us};
+  };
+  server::ControllerPeers made;
+  made.all = [this, line_of] {
+    const store::PostgresOptions& own = shared->options();
+    std::vector<server::ControllerPeer> all = {{own.name, own.leads_at, own.version,
+                                                /*leads=*/true, shared->head().seq.value, 0}};
+    for (const auto& seen : term->standbys()) all.push_back(line_of(seen));
+    return all;
+  };
+  made.hand_over = [this, line_of](const std::string& to) -> Result<server::ControllerPeer> {
+    TRY_ASSIGN(const store::ControllerSeen next, term->hand_over(to));
+    return line_of(next);
+  };
   return made;
 }
 
@@ -272,27 +308,58 @@ Result<std::unique_ptr<ServerRuntime>> ServerRuntime::start(wire::Loop& loop,
   return std::unique_ptr<ServerRuntime>(new ServerRuntime(std::move(impl)));
 }
 
-Result<std::unique_ptr<ServerRuntime>> ServerRuntime::stand_by(wire::Loop& loop,
-                                                               ServerSettings settings,
-                                                               std::function<void()> on_leading) {
-  auto impl = std::make_unique<Impl>(loop, std::move(settings));
-  Impl& self = *impl;
-  TRY(self.prepare());
-  self.url = url_of(self.settings, self.settings.port);
-  TRY_ASSIGN(self.standby, StandbyPage::open(loop, self.settings, [&self] {
-               return self.term == nullptr ? Standing() : self.term->standing();
+// Listens as a standby, and waits for its turn on a thread of its own.
+Result<void> ServerRuntime::Impl::begin_standing() {
+  TRY_ASSIGN(standby, StandbyPage::open(loop, settings, [this] {
+               return term == nullptr ? Standing() : term->standing();
              }));
   Term::Calls calls;
-  calls.over = self.gives_up();
-  calls.leads = [&self, on_leading = std::move(on_leading)] {
-    self.loop.post([&self, on_leading] {
-      if (self.stopping) return;
-      const Result<void> led = self.lead();
-      if (!led.ok()) return self.give_up(led.error());
-      on_leading();
-    });
+  calls.over = gives_up();
+  calls.leads = [this] { loop.post([this] { take_turn(); }); };
+  calls.rests = [this] { rests = true; };
+  calls.handed = [this] {
+    check.reset();  // here, as it may have to wait for the database
+    loop.post([this] { hand_on(); });
   };
-  self.term = std::make_unique<Term>(*self.shared, *self.controller, std::move(calls));
+  term = std::make_unique<Term>(*shared, *controller, std::move(calls));
+  return {};
+}
+
+void ServerRuntime::Impl::take_turn() {
+  if (stopping) return;
+  const Result<void> led = lead();
+  if (!led.ok()) return give_up(led.error());
+  on_turn(/*leads=*/true);
+}
+
+// Another controller leads or is about to: agents are told so, and what is in progress is answered.
+void ServerRuntime::Impl::hand_on() {
+  if (stopping) return;
+  running = false;
+  api->shutdown([this] { loop.post([this] { stand_by_again(); }); });
+}
+
+void ServerRuntime::Impl::stand_by_again() {
+  if (stopping) return;
+  term.reset();  // its thread is over
+  tls.reset();
+  api->retire();
+  controller->forget_observers();
+  retired.push_back({std::move(api), loop.after(kRetired, [this] { retired.pop_front(); })});
+  rests = false;
+  const Result<void> stands = begin_standing();
+  if (!stands.ok()) return give_up(stands.error());
+  on_turn(/*leads=*/false);
+}
+
+Result<std::unique_ptr<ServerRuntime>> ServerRuntime::stand_by(wire::Loop& loop,
+                                                               ServerSettings settings,
+                                                               OnTurn on_turn) {
+  auto impl = std::make_unique<Impl>(loop, std::move(settings));
+  TRY(impl->prepare());
+  impl->url = url_of(impl->settings, impl->settings.port);
+  impl->on_turn = std::move(on_turn);
+  TRY(impl->begin_standing());
   return std::unique_ptr<ServerRuntime>(new ServerRuntime(std::move(impl)));
 }
 
@@ -322,8 +389,8 @@ void ServerRuntime::look(std::function<void()> alive) {
 int ServerRuntime::finish() {
   if (impl_->running) impl_->controller->stop();
   impl_->running = false;
-  impl_->check.reset();
   impl_->term.reset();
+  impl_->check.reset();
   if (impl_->shared != nullptr) impl_->shared->release();
   return impl_->gave_up ? 1 : 0;
 }

@@ -27,10 +27,12 @@ class ServerRuntime {
   // Opens the log, listens, begins to decide, and writes <data>/url. Errors name what is in use or
   // damaged, and the remedy.
   static Result<std::unique_ptr<ServerRuntime>> start(wire::Loop& loop, ServerSettings settings);
-  // Where controllers share a log: listens, and leads once no other one does, which `on_leading` is
-  // told (loop thread). Until then the only answer is who leads. REQUIRES: settings.store.
+  // Where controllers share a log: listens, and leads once no other one does; `on_turn` is told
+  // whenever it leads, and when it stands by again after it handed over (loop thread). Until it
+  // leads the only answer is who does. REQUIRES: settings.store.
+  using OnTurn = std::function<void(bool leads)>;
   static Result<std::unique_ptr<ServerRuntime>> stand_by(wire::Loop& loop, ServerSettings settings,
-                                                         std::function<void()> on_leading);
+                                                         OnTurn on_turn);
   ~ServerRuntime();
 
   const std::string& url() const;

@@ -22,7 +22,7 @@ struct ServerSettings {
   std::string data_dir;
   std::string store;       // URL of a PostgreSQL with the log; "": it lies in data_dir
   std::string advertised;  // the URL that others know this controller by, where there are several
-  std::int64_t lease_us = 3'000'000;
+  std::int64_t lease_us = 1'500'000;
   std::string host = "127.0.0.1";
   std::uint16_t port = 7717;
   std::int64_t heartbeat_us = 2'000'000;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "files/text_file.h"
+#include "programs/commands.h"
 #include "store/sqlite/sqlite_store.h"
 #include "wire/secret.h"
 
@@ -24,10 +25,11 @@ std::string keys_digest(const std::string& data_dir) {
 
 Error keys_differ(const std::string& data_dir) {
   return {ErrorKind::kConflict, "keys_differ",
-          fmt::format("{} does not hold the keys of the controllers that share this log: copy "
-                      "secret, token, identity.pem, ssh_gateway_token and ca.* from the data "
-                      "directory of one of them (docs/operate/standby.md)",
-                      data_dir),
+          fmt::format(
+              "{} does not hold the keys of the controllers that share this log: copy "
+              "secret, secrets.key, token, identity.pem, ssh_gateway_token and ca.* from the data "
+              "directory of one of them (docs/operate/standby.md)",
+              data_dir),
           data_dir};
 }
 
@@ -64,6 +66,8 @@ Result<std::unique_ptr<store::PostgresStore>> open_shared(const ServerSettings& 
   options.url = settings.store;
   options.leads_at = url_of(settings, settings.port);
   options.lease_us = settings.lease_us;
+  options.name = name_of_this(settings);
+  options.version = version();
   TRY_ASSIGN(auto store, store::PostgresStore::open(std::move(options)));
   TRY_ASSIGN(const std::string keys, store->agreed_keys(""));
   if (!keys.empty() && keys != keys_digest(data)) {

@@ -9,8 +9,8 @@
 #include "codec/json.h"
 #include "core/state/executors/linux_user.h"
 #include "text/hostlist.h"
-#include "text/loader_variables.h"
 #include "text/output_pattern.h"
+#include "text/srun_variables.h"
 
 namespace dove::server {
 namespace {
@@ -122,6 +122,30 @@ Json exec_of(const core::State& state, const core::WantedWork& work, const ExecS
           {"umask", exec.umask}};
 }
 
+// Whether the job waits again once its stopped attempt has ended.
+bool waits_again(const core::Job& job) {
+  if (job.cancel_requested) return false;
+  switch (job.attempts.back().stop_reason) {
+    case StopReason::kPreempted:
+    case StopReason::kRequeued:
+    case StopReason::kPlaceholder:
+    case StopReason::kPreflight:
+    case StopReason::kLaunchFailed:
+    case StopReason::kHung:
+      return true;
+    case StopReason::kNodeLost:
+      return job.spec->requeue;
+    case StopReason::kNone:
+    case StopReason::kFinished:
+    case StopReason::kTaskFailed:
+    case StopReason::kCancelled:
+    case StopReason::kTimeLimit:
+    case StopReason::kIdle:
+      return false;
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<void> check_executor_exec(const JobSpec& spec, const ExecSpec& exec) {
@@ -135,7 +159,7 @@ Result<void> check_executor_exec(const JobSpec& spec, const ExecSpec& exec) {
                   "app");
   }
   for (const auto& [name, value] : exec.environment) {
-    if (!name.starts_with("SRUN_") && !name.starts_with("SALLOC_")) continue;
+    if (!text::steers_srun(name)) continue;
     return Error{ErrorKind::kInvalid, "executor_environment",
                  fmt::format("{} would change how executor {} starts the job: leave it out", name,
                              spec.executor),
@@ -154,7 +178,7 @@ std::vector<std::string> executor_warnings(const JobSpec& spec, const ExecSpec& 
   if (exec.warn_signal != 0) no_effect("the signal before the time limit");
   if (exec.output.rotate_bytes > 0) no_effect("rotate_bytes");
   for (const auto& [name, value] : exec.environment) {
-    if (name.starts_with("SLURM_")) no_effect(name.c_str());
+    if (text::is_sruns_own(name)) no_effect(name.c_str());
     if (text::is_loader_variable(name)) {
       warnings.push_back(
           fmt::format("{} is not passed on, because srun would take it: set it in "
@@ -180,7 +204,8 @@ Result<void> check_reachable(const core::Job& job, const char* what) {
                ""};
 }
 
-Json work_json(listener::Desk& desk, const core::WantedWork& work) {
+Json work_json(const core::State& state, const listener::Blobs::Found& blobs,
+               const core::WantedWork& work) {
   const core::Job& job = *work.job;
   const core::Attempt& attempt = job.attempts.back();
   const JobSpec& spec = *job.spec;
@@ -198,21 +223,25 @@ Json work_json(listener::Desk& desk, const core::WantedWork& work) {
               {"grace_s", whole_seconds(spec.kill_grace)},
               {"tasks", std::move(tasks)},
               {"cores", work.placement->cores.size()},
-              {"user", core::linux_user_of(desk.state(), spec.user, RunAs::kSubmitter)},
+              {"user", core::linux_user_of(state, spec.user, RunAs::kSubmitter)},
               {"name", spec.name}};
   const bool saves = work.stops && attempt.stop_reason == StopReason::kPreempted;
   if (saves && spec.checkpoint_signal > 0) {
     object["checkpoint_signal"] = spec.checkpoint_signal;
     object["checkpoint_grace_s"] = whole_seconds(spec.checkpoint_grace);
   }
-  if (!spec.foreign_job.empty()) return object;
-  const auto blob = desk.blobs.find(spec.exec_digest);
-  const Json parsed =
-      blob == nullptr ? Json() : Json::parse(*blob, nullptr, /*allow_exceptions=*/false);
+  if (!spec.foreign_job.empty()) {
+    object["put_back"] = work.stops && waits_again(job);
+    return object;
+  }
+  const auto blob = blobs.find(spec.exec_digest);
+  const Json parsed = blob == blobs.end()
+                          ? Json()
+                          : Json::parse(*blob->second, nullptr, /*allow_exceptions=*/false);
   const Result<ExecSpec> exec = codec::decode_exec(parsed);
   if (!exec.ok()) return object;
   object["stop_signal"] = exec->stop_signal;
-  if (!work.has_started && !work.stops) object["exec"] = exec_of(desk.state(), work, *exec);
+  if (!work.has_started && !work.stops) object["exec"] = exec_of(state, work, *exec);
   return object;
 }
 

@@ -24,7 +24,9 @@ std::vector<std::string> executor_warnings(const JobSpec& spec, const ExecSpec& 
 // Where our agents do not reach: success for a job that they run. `what`: "its output".
 Result<void> check_reachable(const core::Job& job, const char* what);
 
-// An entry of `works` in the answer to a sync.
-nlohmann::json work_json(listener::Desk& desk, const core::WantedWork& work);
+// An entry of `works` in the answer to a sync. `blobs`: what they run, without those that are
+// nowhere.
+nlohmann::json work_json(const core::State& state, const listener::Blobs::Found& blobs,
+                         const core::WantedWork& work);
 
 }  // namespace dove::server

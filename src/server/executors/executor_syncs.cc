@@ -22,6 +22,7 @@ using listener::CallPtr;
 constexpr std::chrono::milliseconds kLookAfter{20};  // several batches are looked at together
 constexpr std::int64_t kWatchMargin_us = 1'000'000;
 constexpr std::size_t kFormerMax = 16;
+constexpr std::chrono::seconds kProgramsWait{20};
 
 Json wanted_json(const core::State& state, const std::string& executor,
                  const core::WantedPlaceholder& one) {
@@ -41,7 +42,34 @@ Json wanted_json(const core::State& state, const std::string& executor,
   return object;
 }
 
+// Digests of what is to be run by it.
+std::vector<std::string> programs_of(const core::State& state, const std::string& executor) {
+  std::vector<std::string> programs;
+  for (const core::WantedWork& one : core::wanted(state, executor).works) {
+    if (one.job->spec->foreign_job.empty()) programs.push_back(one.job->spec->exec_digest);
+  }
+  return programs;
+}
+
 }  // namespace
+
+Result<const Executor*> executor_of(const core::State& state, const listener::Call& call) {
+  const auto found = state.executors.find(call.parameters[0]);
+  if (found == state.executors.end()) return listener::not_found("executor", call.parameters[0]);
+  const Executor& executor = found->second;
+  if (!executor.service_account.empty() && call.caller.user == executor.service_account) {
+    return &executor;
+  }
+  return Error{
+      ErrorKind::kDenied, "not_its_account",
+      executor.service_account.empty()
+          ? fmt::format("no service account speaks for executor {}: an administrator names "
+                        "one in its `service_account`",
+                        executor.name)
+          : fmt::format("only {} speaks for executor {}: call with a key of that account",
+                        executor.service_account, executor.name),
+      ""};
+}
 
 ExecutorSyncs::ExecutorSyncs(listener::Desk& desk)
     : desk_(desk), begun_us_(desk.loop.monotonic_us()) {
@@ -66,6 +94,7 @@ Result<void> ExecutorSyncs::begin(const std::string& executor, const std::string
                              adapter.number, number),
                  "number"};
   }
+  if (adapter.incarnation != incarnation) adapter.waiting_number = 0;
   if (adapter.incarnation != incarnation && !adapter.incarnation.empty()) {
     adapter.former.push_back(std::exchange(adapter.incarnation, incarnation));
     if (adapter.former.size() > kFormerMax) adapter.former.pop_front();
@@ -74,6 +103,26 @@ Result<void> ExecutorSyncs::begin(const std::string& executor, const std::string
   adapter.number = number;
   adapter.heard_us = desk_.loop.monotonic_us();
   reply(adapter, executor);  // the call before this one, if somebody still waits for it
+  return {};
+}
+
+Result<void> ExecutorSyncs::begin_waiting(const std::string& executor,
+                                          const std::string& incarnation, std::uint64_t number) {
+  const auto adapter = adapters_.find(executor);
+  if (adapter == adapters_.end() || adapter->second.incarnation != incarnation) {
+    return Error{ErrorKind::kConflict, "sync_first",
+                 fmt::format("another adapter speaks for {}, or this one has not synced since this "
+                             "controller began: sync first",
+                             executor),
+                 "incarnation"};
+  }
+  if (number <= adapter->second.waiting_number) {
+    return Error{ErrorKind::kConflict, "sync_late",
+                 fmt::format("number {} came before this one: what this one says is outdated",
+                             adapter->second.waiting_number),
+                 "number"};
+  }
+  adapter->second.waiting_number = number;
   return {};
 }
 
@@ -93,6 +142,22 @@ void ExecutorSyncs::reply(Adapter& adapter, const std::string& executor) {
   if (adapter.waiting == nullptr) return;
   adapter.deadline.cancel();
   adapter.heard_us = desk_.loop.monotonic_us();
+  tell(std::exchange(adapter.waiting, nullptr), executor);
+}
+
+// What its works run is read first; meanwhile others may have come.
+void ExecutorSyncs::tell(const CallPtr& call, const std::string& executor) {
+  desk_.blobs.fetch(programs_of(desk_.state(), executor), kProgramsWait,
+                    [this, call, executor](const Result<listener::Blobs::Found>& found) {
+                      if (!found.ok()) return call->fail(found.error());
+                      const auto now = programs_of(desk_.state(), executor);
+                      if (!desk_.blobs.has_all(now, *found)) return tell(call, executor);
+                      write(*call, executor, *found);
+                    });
+}
+
+void ExecutorSyncs::write(const listener::Call& call, const std::string& executor,
+                          const listener::Blobs::Found& blobs) {
   const core::Wanted wanted = core::wanted(desk_.state(), executor);
   Json placeholders = Json::array();
   for (const core::WantedPlaceholder& one : wanted.placeholders) {
@@ -103,12 +168,13 @@ void ExecutorSyncs::reply(Adapter& adapter, const std::string& executor) {
     drains.push_back({{"node", one.node->name}, {"why", one.why}});
   }
   Json works = Json::array();
-  for (const core::WantedWork& one : wanted.works) works.push_back(work_json(desk_, one));
-  const CallPtr call = std::exchange(adapter.waiting, nullptr);
-  call->reply(200, Json{{"version", wanted.version},
-                        {"wanted", std::move(placeholders)},
-                        {"works", std::move(works)},
-                        {"drains", std::move(drains)}});
+  for (const core::WantedWork& one : wanted.works) {
+    works.push_back(work_json(desk_.state(), blobs, one));
+  }
+  call.reply(200, Json{{"version", wanted.version},
+                       {"wanted", std::move(placeholders)},
+                       {"works", std::move(works)},
+                       {"drains", std::move(drains)}});
 }
 
 void ExecutorSyncs::published() {

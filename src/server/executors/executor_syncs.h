@@ -11,11 +11,16 @@
 #include <string>
 
 #include "base/result.h"
+#include "listener/call.h"
 #include "listener/desk.h"
+#include "model/executor.h"
 #include "model/time.h"
 #include "wire/loop.h"
 
 namespace dove::server {
+
+// The executor that the path names, if the caller speaks for it.
+Result<const Executor*> executor_of(const core::State& state, const listener::Call& call);
 
 class ExecutorSyncs {
  public:
@@ -28,6 +33,10 @@ class ExecutorSyncs {
   // sync_late (a later number came before), adapter_replaced (another process has taken over).
   Result<void> begin(const std::string& executor, const std::string& incarnation,
                      std::uint64_t number);
+  // The same for what waits there (gate_jobs.cc). Also kConflict sync_first: nothing was heard of
+  // that process yet.
+  Result<void> begin_waiting(const std::string& executor, const std::string& incarnation,
+                             std::uint64_t number);
   // Answers once what is wanted is another list than `seen` stands for, or after `wait`.
   void answer(const std::string& executor, listener::CallPtr call, std::uint64_t seen, Span wait);
 
@@ -38,7 +47,8 @@ class ExecutorSyncs {
   struct Adapter {
     std::string incarnation;
     std::uint64_t number = 0;
-    std::deque<std::string> former;  // incarnations, the last few
+    std::uint64_t waiting_number = 0;  // of the last call about what waits
+    std::deque<std::string> former;    // incarnations, the last few
     std::int64_t heard_us = 0;
     listener::CallPtr waiting;
     std::uint64_t seen = 0;
@@ -46,6 +56,9 @@ class ExecutorSyncs {
   };
 
   void reply(Adapter& adapter, const std::string& executor);
+  void tell(const listener::CallPtr& call, const std::string& executor);
+  void write(const listener::Call& call, const std::string& executor,
+             const listener::Blobs::Found& blobs);
   void look();
   void watch();
 

@@ -139,24 +139,6 @@ void read_said(JsonFields& fields, Said& said) {
   if (said.number == 0) fields.fail("number", "missing_field", "count the calls from 1");
 }
 
-Result<const Executor*> executor_of(const core::State& state, const Call& call) {
-  const auto found = state.executors.find(call.parameters[0]);
-  if (found == state.executors.end()) return not_found("executor", call.parameters[0]);
-  const Executor& executor = found->second;
-  if (!executor.service_account.empty() && call.caller.user == executor.service_account) {
-    return &executor;
-  }
-  return Error{
-      ErrorKind::kDenied, "not_its_account",
-      executor.service_account.empty()
-          ? fmt::format("no service account speaks for executor {}: an administrator names "
-                        "one in its `service_account`",
-                        executor.name)
-          : fmt::format("only {} speaks for executor {}: call with a key of that account",
-                        executor.service_account, executor.name),
-      ""};
-}
-
 }  // namespace
 
 void sync_executor(Context& context, CallPtr call) {

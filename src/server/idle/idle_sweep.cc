@@ -96,7 +96,8 @@ std::vector<Event> IdleSweep::look(Instant now) {
     const std::size_t before = found.size();
     const Result<void> looked = look_at(job, now, found);
     if (found.size() > before) told_[id] = now;
-    if (looked.ok() || !unreadable_.insert(id).second) continue;
+    if (looked.ok() || looked.error().kind == ErrorKind::kUnavailable) continue;
+    if (!unreadable_.insert(id).second) continue;
     telemetry::log(telemetry::Level::kWarning, "idle_not_judged",
                    {{"job", id.value}, {"why", looked.error().message}});
   }
@@ -166,10 +167,7 @@ core::IdleFacts IdleSweep::facts_of(const core::Job& job, const IdleRule& rule, 
 Result<const AppSpec*> IdleSweep::app_of(const core::Job& job) {
   const std::string& digest = job.spec->exec_digest;
   if (const auto known = apps_.find(digest); known != apps_.end()) return &known->second;
-  const auto blob = context_.desk.blobs.find(digest);
-  if (blob == nullptr) {
-    return Error{ErrorKind::kNotFound, "exec_unknown", "what it runs is not in the store", ""};
-  }
+  TRY_ASSIGN(const listener::Blobs::Bytes blob, context_.desk.blobs.find(digest));
   TRY_ASSIGN(const nlohmann::json parsed, codec::parse_json(*blob, kBlobBytesMax));
   TRY_ASSIGN(ExecSpec exec, codec::decode_exec(parsed));
   if (apps_.size() >= kApps_max) apps_.clear();

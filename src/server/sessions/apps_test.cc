@@ -89,10 +89,39 @@ TEST_F(AppsTest, MembersSeeTheAppsOfTheirProjectAndDomain) {
   EXPECT_EQ(names(ada), (std::vector<std::string>{"all", "of-domain", "of-project"}));
   EXPECT_EQ(names(bob), (std::vector<std::string>{"all"}));
   EXPECT_EQ(as(bob, "GET", "/v1/objects/app/of-project").status, 404);
-  // Who administers the project declares its apps; a member does not.
+  // Administrators of the project declare its apps; members do not.
   EXPECT_EQ(
       as(ada, "PUT", "/v1/objects/app/own", Json{{"job", app_job()}, {"project", "nlp"}}).code(),
       "role_needed");
+}
+
+TEST_F(AppsTest, WhoeverStartsAnAppReadsTheJobThatItIs) {
+  const std::string ada = user("ada");
+  user("bob");
+  ASSERT_EQ(live.call("PUT", "/v1/objects/project/nlp", Json::object()).status, 200);
+  const Json binding{{"role", "member"}, {"users", {"bob"}}, {"project", "nlp"}};
+  ASSERT_EQ(live.call("PUT", "/v1/objects/binding/b", binding).status, 200);
+  ASSERT_EQ(declare("board", Json{{"job", app_job()}, {"title", "Ours"}}).status, 200);
+  ASSERT_EQ(declare("secret", Json{{"job", app_job()}, {"project", "nlp"}}).status, 200);
+  ASSERT_EQ(declare("code", Json{{"job", app_job()}}).status, 200);
+  std::map<std::string, Json> apps;
+  const Answer page = as(ada, "GET", "/v1/apps");
+  ASSERT_EQ(page.status, 200) << page.response.body;
+  for (const Json& app : page.body.at("apps")) apps[app.at("name")] = app;
+  EXPECT_EQ(apps.count("secret"), 0U);
+  EXPECT_EQ(apps.at("board").at("title"), "Ours");
+  EXPECT_EQ(apps.at("board").at("job"), (Json{{"command", {"board"}},
+                                              {"name", "board"},
+                                              {"app", {{"name", "board"}, {"socket", "app"}}}}));
+  EXPECT_FALSE(apps.at("code").at("built_in").get<bool>()) << "the site's own wins";
+  for (const char* name : {"notebook", "tensorboard"}) {
+    const Json& app = apps.at(name);
+    EXPECT_TRUE(app.at("built_in").get<bool>());
+    const Answer tried = as(ada, "POST", "/v1/jobs?dry_run=1", app.at("job"));
+    EXPECT_EQ(tried.status, 200) << tried.response.body;
+  }
+  EXPECT_EQ(apps.at("notebook").at("job").at("command").at(4), "jupyter");
+  EXPECT_EQ(apps.at("notebook").at("program_at"), 4);
 }
 
 TEST_F(AppsTest, AStoppedSessionWaitsAndStartsAgainAsItself) {

@@ -21,8 +21,14 @@ Error in_job(Error error) {
   return error;
 }
 
-// The job as it is made when nobody says anything else.
 Result<codec::Submission> submission_of(const App& app) {
+  TRY_ASSIGN(const Json body, job_of_app(app));
+  return codec::read_submission(body);
+}
+
+}  // namespace
+
+Result<Json> job_of_app(const App& app) {
   TRY_ASSIGN(Json body, codec::parse_json(app.job.empty() ? "{}" : app.job, kJobBytesMax));
   Json& served = body["app"];
   if (served.is_null()) served = Json::object();
@@ -39,10 +45,8 @@ Result<codec::Submission> submission_of(const App& app) {
   if (!served.contains("name")) served["name"] = app.name;
   if (!body.contains("name")) body["name"] = app.name;
   if (!body.contains("project") && !app.project.empty()) body["project"] = app.project;
-  return codec::read_submission(body);
+  return body;
 }
-
-}  // namespace
 
 Result<void> check_app(const core::State& state, const App& app) {
   const auto unknown = [](const char* kind, const std::string& name) {

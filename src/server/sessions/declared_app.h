@@ -3,6 +3,7 @@
 // Loop thread only. Include only from .cc files of this part.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@
 
 namespace dove::server {
 
+// The job as it is when nobody says anything else, as JSON: its name, its app's and its project are
+// filled in. Error: app_without_port.
+Result<nlohmann::json> job_of_app(const App& app);
 // Errors: those of a submission, at job.FIELD; app_without_port; level_unknown.
 Result<void> check_app(const core::State& state, const App& app);
 // Why a job of it, submitted by that user, would be refused, wait for ever or fail now.

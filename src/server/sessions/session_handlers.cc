@@ -35,6 +35,7 @@ Result<const core::Job*> job_to_use(const Context& context, const Call& call) {
                ""};
 }
 
+constexpr std::chrono::seconds kProgramWait{5};
 constexpr codec::TextRule kSecretRule{128, codec::TextRule::Kind::kName};
 
 // Why it does not run, in a line; "" when there is nothing to say.
@@ -42,7 +43,8 @@ std::string why_not(const Context& context, const core::Job& job) {
   if (job.phase == JobPhase::kEnded) return "";
   const core::State& state = context.state();
   const Json reasons = codec::reasons_json(
-      state, job, core::explain(state, context.desk.controller.policies(), job.id));
+      state, job, core::explain(state, context.desk.controller.policies(), job.id),
+      codec::names_of_own(job));
   return reasons.empty() ? "" : reasons.front().value("text", "");
 }
 
@@ -50,14 +52,16 @@ std::string why_not(const Context& context, const core::Job& job) {
 
 AppSpec app_of(Context& context, const core::Job& job) {
   const auto blob = context.desk.blobs.find(job.spec->exec_digest);
-  if (blob == nullptr) return {};
-  const Json read = Json::parse(*blob, nullptr, /*allow_exceptions=*/false);
+  if (!blob.ok()) return {};
+  const Json read = Json::parse(**blob, nullptr, /*allow_exceptions=*/false);
   if (read.is_discarded()) return {};
   Result<ExecSpec> exec = codec::decode_exec(read);
   return exec.ok() ? std::move(exec->app) : AppSpec{};
 }
 
 Result<AppSpec> required_app(Context& context, const core::Job& job) {
+  const auto known = context.desk.blobs.find(job.spec->exec_digest);
+  if (!known.ok() && known.error().kind == ErrorKind::kUnavailable) return known.error();
   AppSpec app = app_of(context, job);
   if (!app.name.empty() && (app.port != 0 || !app.socket.empty())) return app;
   return Error{
@@ -140,13 +144,19 @@ void trade_entry(Context& context, CallPtr call) {
     return call->fail(context.desk.throttle->failed(host, wrong, context.desk.loop.monotonic_us()));
   }
   const core::Job* job = context.state().find_job(entry->job);
-  const AppSpec app = job == nullptr ? AppSpec{} : app_of(context, *job);
-  Json answer{{"token", context.desk.identity.entry_token(*entry)},
-              {"job", entry->job.value},
-              {"user", entry->user},
-              {"path", app.path.empty() ? "/" : app.path}};
-  codec::put_instant(answer, "expires_at", entry->ends);
-  call->reply(201, answer, {{"Cache-Control", "no-store"}});
+  std::vector<std::string> programs;
+  if (job != nullptr) programs.push_back(job->spec->exec_digest);
+  // The code is used up, so that this is answered in any case.
+  context.desk.blobs.fetch(programs, kProgramWait, [&context, call, entry](const auto&) {
+    const core::Job* now = context.state().find_job(entry->job);
+    const AppSpec app = now == nullptr ? AppSpec{} : app_of(context, *now);
+    Json answer{{"token", context.desk.identity.entry_token(*entry)},
+                {"job", entry->job.value},
+                {"user", entry->user},
+                {"path", app.path.empty() ? "/" : app.path}};
+    codec::put_instant(answer, "expires_at", entry->ends);
+    call->reply(201, answer, {{"Cache-Control", "no-store"}});
+  });
 }
 
 void get_entry(Context& context, CallPtr call) {

@@ -113,11 +113,18 @@ void SideJobs::end_those_of(JobId main) {
   sides_.erase(first, last);
   for (const JobId side : ending) {
     const core::Job* job = context_.state().find_job(side);
-    if (job == nullptr || job->phase == JobPhase::kEnded || app_of(context_, *job).name.empty()) {
-      continue;
-    }
-    if (!context_.desk.stopping()) context_.desk.observe(JobCancelRequested{side});
+    if (job == nullptr) continue;
+    context_.desk.blobs.fetch({job->spec->exec_digest}, listener::Blobs::kForever,
+                              [this, side](const auto&) { end_session(side); });
   }
+}
+
+void SideJobs::end_session(JobId side) {
+  const core::Job* job = context_.state().find_job(side);
+  if (job == nullptr || job->phase == JobPhase::kEnded || app_of(context_, *job).name.empty()) {
+    return;
+  }
+  if (!context_.desk.stopping()) context_.desk.observe(JobCancelRequested{side});
 }
 
 }  // namespace dove::server

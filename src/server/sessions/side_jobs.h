@@ -31,6 +31,7 @@ class SideJobs {
   void look_at(const store::Batch& batch);
   void learn_new();
   void end_those_of(JobId main);
+  void end_session(JobId side);
 
   Context& context_;
   JobId next_{1};                      // of jobs that were not looked at

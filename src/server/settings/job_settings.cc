@@ -11,7 +11,10 @@
 #include <set>
 #include <string_view>
 
+#include "core/admit/admit.h"
 #include "core/state/holders/holders.h"
+#include "server/executors/executor_jobs.h"
+#include "server/executors/routes.h"
 
 namespace dove::server {
 namespace {
@@ -97,7 +100,10 @@ struct Rule {
   const Settings* settings;
   Fields fields;  // that say something
   std::set<std::string> locked;
+  std::vector<Route> routes;  // of `executor`, which is then the first one's; empty: there are none
 };
+
+constexpr const char kExecutor[] = "executor";
 
 std::string level_text(const Settings& settings) {
   if (!settings.project.empty()) return "project " + settings.project;
@@ -112,6 +118,11 @@ Error at(const char* code, std::string message, std::string field) {
   return Error{ErrorKind::kInvalid, code, std::move(message), std::move(field)};
 }
 
+Error in_job(Error error) {
+  error.field = "job." + error.field;
+  return error;
+}
+
 // REQUIRES: checked when it was declared, else its fields may be empty.
 Result<Rule> read_rule(const Settings& settings) {
   Json given = settings.job.empty() ? Json::object() : Json::parse(settings.job, nullptr, false);
@@ -122,15 +133,18 @@ Result<Rule> read_rule(const Settings& settings) {
     return at("not_a_setting", fmt::format("{} is each job's own: leave it out", key),
               "job." + key);
   }
+  std::vector<Route> routes;
+  if (given.contains(kExecutor) && given[kExecutor].is_object()) {
+    Result<std::vector<Route>> read = read_routes(given[kExecutor]);
+    if (!read.ok()) return in_job(read.error());
+    routes = std::move(read).value();
+    given[kExecutor] = routes.front().executor;
+  }
   Json with_command = given;
   with_command["command"] = {"true"};
   auto read = codec::read_submission(with_command);
-  if (!read.ok()) {
-    Error error = read.error();
-    error.field = "job." + error.field;
-    return error;
-  }
-  Rule rule{&settings, {}, {}};
+  if (!read.ok()) return in_job(read.error());
+  Rule rule{&settings, {}, {}, std::move(routes)};
   const Fields all = fields_of(codec::write_submission(*read));
   if (!says_nothing(all, "groups")) {
     return at("not_a_setting",
@@ -152,6 +166,10 @@ Result<Rule> read_rule(const Settings& settings) {
       if (field != name && !(is_map(name) && field.starts_with(name + "."))) continue;
       rule.locked.insert(field);
       found = true;
+    }
+    if (name == kExecutor && !rule.routes.empty()) {
+      return at("bad_route", "shares of jobs cannot be locked: leave `executor` out of `locked`",
+                fmt::format("locked[{}]", i));
     }
     if (found) continue;
     return at("locks_nothing",
@@ -194,13 +212,51 @@ std::vector<Rule> rules_for(const core::State& state, const JobSpec& spec) {
   return rules;
 }
 
-// Of `rule`, what `other`, which is above it, has locked.
+// The fields of `rule` that `other`, which is above it, has locked.
 std::vector<std::string> locked_above(const Rule& rule, const Rule& other) {
   std::vector<std::string> names;
   for (const auto& [name, said] : rule.fields) {
     if (other.locked.contains(name)) names.push_back(name);
   }
   return names;
+}
+
+// What the body says now; whose it is stays.
+Result<codec::Submission> read_again(const Json& body, const codec::Submission& submission,
+                                     const std::vector<std::string>& texts) {
+  if (texts.empty()) return submission;
+  auto read = codec::read_submission(body);
+  if (!read.ok()) {
+    Error error = read.error();
+    error.message += fmt::format(" (with {})", fmt::join(texts, ", "));
+    return error;
+  }
+  read->spec.user = submission.spec.user;
+  read->spec.parent = submission.spec.parent;
+  return read;
+}
+
+// Jobs whose executor is not there would be refused one by one, or stay with our agents unseen.
+Result<void> check_executors(const core::State& state, const Rule& rule) {
+  std::vector<std::string> names;
+  for (const Route& each : rule.routes) names.push_back(each.executor);
+  const auto said = rule.fields.find(kExecutor);
+  if (names.empty() && said != rule.fields.end()) names.push_back(said->second.value);
+  for (const std::string& name : names) {
+    const auto executor = state.executors.find(name);
+    if (name.empty() || (executor != state.executors.end() && executor->second.runs_jobs)) continue;
+    return at("executor_unknown",
+              fmt::format("there is no executor \"{}\" that runs jobs: declare it with "
+                          "`runs_jobs: true` before",
+                          name),
+              "job.executor");
+  }
+  return {};
+}
+
+bool can_run(const core::State& state, const codec::Submission& submission) {
+  return check_executor_exec(submission.spec, submission.exec).ok() &&
+         core::admit(state, submission.spec).ok();
 }
 
 }  // namespace
@@ -215,6 +271,7 @@ Result<void> check_settings(const core::State& state, const Settings& settings) 
               "project");
   }
   TRY_ASSIGN(const Rule rule, read_rule(settings));
+  TRY(check_executors(state, rule));
   for (const auto& [name, other] : state.job_settings) {
     if (name == settings.name) continue;
     const auto theirs = read_rule(other);
@@ -261,7 +318,7 @@ std::vector<std::string> settings_warnings(const core::State& state, const Setti
 }
 
 Result<codec::Submission> with_settings(const core::State& state, codec::Submission submission,
-                                        std::vector<std::string>& applied) {
+                                        std::uint64_t turn, std::vector<std::string>& applied) {
   const std::vector<Rule> rules = rules_for(state, submission.spec);
   if (rules.empty()) return submission;
   Json body = codec::write_submission(submission);
@@ -287,6 +344,10 @@ Result<codec::Submission> with_settings(const core::State& state, codec::Submiss
       if (says_nothing(given, name)) taken.emplace(name, &*rule);
     }
   }
+  const auto routed = taken.find(kExecutor);
+  const Rule* routes =
+      routed == taken.end() || routed->second->routes.empty() ? nullptr : routed->second;
+  if (routes != nullptr) taken.erase(routed);
   std::vector<std::string> texts;
   for (const auto& [name, rule] : taken) {
     const Said& said = rule->fields.at(name);
@@ -295,16 +356,19 @@ Result<codec::Submission> with_settings(const core::State& state, codec::Submiss
     put(body, name, said);
     texts.push_back(fmt::format("{} = {} ({})", name, said.value.dump(), text_of(*rule->settings)));
   }
-  if (texts.empty()) return submission;
-  auto read = codec::read_submission(body);
-  if (!read.ok()) {
-    Error error = read.error();
-    error.message += fmt::format(" (with {})", fmt::join(texts, ", "));
-    return error;
+  TRY_ASSIGN(codec::Submission read, read_again(body, submission, texts));
+  if (routes != nullptr) {
+    read.spec.executor = route(routes->routes, read.spec, turn);
+    if (!read.spec.executor.empty() && !can_run(state, read)) read.spec.executor.clear();
+    if (!read.spec.executor.empty()) {
+      texts.push_back(
+          fmt::format("executor = \"{}\" ({})", read.spec.executor, text_of(*routes->settings)));
+    }
   }
-  read->spec.user = submission.spec.user;
-  read->spec.parent = submission.spec.parent;
-  applied.push_back(fmt::format("settings say what the job left out: {}", fmt::join(texts, ", ")));
+  if (!texts.empty()) {
+    applied.push_back(
+        fmt::format("settings say what the job left out: {}", fmt::join(texts, ", ")));
+  }
   return read;
 }
 

@@ -6,6 +6,7 @@
 // only.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,9 @@ Result<void> check_settings(const core::State& state, const Settings& settings);
 std::vector<std::string> settings_warnings(const core::State& state, const Settings& settings);
 
 // The submission with what the settings of its levels say; `applied` gets a line if they said
-// anything. REQUIRES: spec.user is set. Errors: kDenied setting_locked.
+// anything. `turn`: see server/executors/routes.h; an executor of shares that cannot run the job is
+// left out. REQUIRES: spec.user is set. Errors: kDenied setting_locked.
 Result<codec::Submission> with_settings(const core::State& state, codec::Submission submission,
-                                        std::vector<std::string>& applied);
+                                        std::uint64_t turn, std::vector<std::string>& applied);
 
 }  // namespace dove::server

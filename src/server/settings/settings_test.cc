@@ -90,6 +90,39 @@ TEST_F(SettingsApi, VariablesAreSettingsOfTheirOwn) {
   EXPECT_EQ(submit("", {{"environment", {{"OWN", "1"}, {"TEAM", "all"}}}}).status, 201);
 }
 
+TEST_F(SettingsApi, SharesSendJobsToExecutors) {
+  const auto shares = [&](const Json& executor, const Json& more = nullptr) {
+    return settings("vision", {{"executor", executor}},
+                    more.is_null() ? Json{{"project", "vision"}} : more);
+  };
+  EXPECT_EQ(declare(shares({{"slurm", 100}})).code(), "executor_unknown");
+  apply({{{"kind", "User"}, {"name", "slurm-1"}},
+         {{"kind", "Executor"},
+          {"name", "slurm"},
+          {"service_account", "slurm-1"},
+          {"nodes", {"n[1-2]"}},
+          {"runs_jobs", true}},
+         shares({{"slurm", 100}})});
+  const auto executor = [&](const Json& more = nullptr) {
+    return job(submit("vision", more)).value("executor", "");
+  };
+  EXPECT_EQ(executor(), "slurm");
+  EXPECT_EQ(executor({{"app", {{"name", "shell"}, {"port", 80}}}}), "") << "it runs no sessions";
+  const std::string first = submit("vision").body.at("warnings").dump();
+  EXPECT_NE(first.find("of project vision"), std::string::npos) << first;
+  apply(Json::array({shares({{"slurm", {{"queues", {"night"}}}}})}));
+  EXPECT_EQ(executor(), "");
+  EXPECT_EQ(executor({{"queue", "night"}}), "slurm");
+  apply(Json::array({shares({{"slurm", 0}})}));
+  EXPECT_EQ(executor(), "");
+  EXPECT_EQ(executor({{"executor", "slurm"}}), "slurm");
+  EXPECT_EQ(declare(shares({{"slurm", 101}})).code(), "out_of_range");
+  EXPECT_EQ(declare(shares({{"slurm", 30}},
+                           {{"project", "vision"}, {"locked", Json::array({"executor"})}}))
+                .code(),
+            "bad_route");
+}
+
 TEST_F(SettingsApi, WhatIsWrongIsRefusedWhereItIsDeclared) {
   const auto code = [&](const Json& object) { return declare(object).code(); };
   EXPECT_EQ(code(settings("x", {{"time_limitt", "1h"}})), "unknown_field");
@@ -101,7 +134,7 @@ TEST_F(SettingsApi, WhatIsWrongIsRefusedWhereItIsDeclared) {
   EXPECT_EQ(code(settings("x", {{"queue", "day"}}, {{"project", "none"}})), "project_unknown");
   EXPECT_EQ(code(settings("x", {{"queue", "day"}})), "");
   EXPECT_EQ(code(settings("y", {{"queue", "night"}})), "setting_twice");
-  // Who may say what runs is the cluster's alone.
+  // Only the cluster's administrators say what runs.
   const std::string token = live.call("POST", "/v1/users/max/token?create=1").body.at("token");
   apply(Json::array({{{"kind", "Binding"},
                       {"name", "max"},

@@ -1,6 +1,7 @@
 // The connections of a PostgresStore: one writer, and others lent one at a time. Internal.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -13,6 +14,7 @@
 namespace dove::store {
 
 constexpr char kWriterName[] = "dove writer";
+constexpr std::chrono::seconds kLeasePatience{2};
 
 // Guarded by PostgresStore::writer_mutex_.
 struct PostgresStore::Writer {

@@ -18,19 +18,6 @@ constexpr std::chrono::seconds kAppendPatience{10};
 constexpr std::chrono::seconds kReadPatience{60};
 constexpr std::chrono::seconds kSlicePatience{10};
 constexpr std::chrono::seconds kBlobPatience{1};
-constexpr std::chrono::seconds kLeasePatience{2};
-
-// What libpq says of a URL that it cannot read may hold the password.
-Result<void> check_url(const std::string& url) {
-  const bool is_url = url.starts_with("postgres://") || url.starts_with("postgresql://");
-  PQconninfoOption* read = is_url ? PQconninfoParse(url.c_str(), nullptr) : nullptr;
-  PQconninfoFree(read);
-  if (read != nullptr) return {};
-  return Error{ErrorKind::kInvalid, "bad_store",
-               "the store is no URL of PostgreSQL: write postgres://USER@HOST,HOST/DATABASE, with "
-               "the password in the file that PGPASSFILE names",
-               "store"};
-}
 
 struct Prepared {
   const char* name;
@@ -50,12 +37,24 @@ constexpr Prepared kStatements[] = {
 
 }  // namespace
 
+// What libpq says of a URL that it cannot read may hold the password.
+Result<void> check_store_url(const std::string& url) {
+  const bool is_url = url.starts_with("postgres://") || url.starts_with("postgresql://");
+  PQconninfoOption* read = is_url ? PQconninfoParse(url.c_str(), nullptr) : nullptr;
+  PQconninfoFree(read);
+  if (read != nullptr) return {};
+  return Error{ErrorKind::kInvalid, "bad_store",
+               "the store is no URL of PostgreSQL: write postgres://USER@HOST,HOST/DATABASE, with "
+               "the password in the file that PGPASSFILE names",
+               "store"};
+}
+
 PostgresStore::PostgresStore(PostgresOptions options) : options_(std::move(options)) {}
 
 PostgresStore::~PostgresStore() { release(); }
 
 Result<std::unique_ptr<PostgresStore>> PostgresStore::open(PostgresOptions options) {
-  TRY(check_url(options.url));
+  TRY(check_store_url(options.url));
   std::unique_ptr<PostgresStore> store(new PostgresStore(std::move(options)));
   TRY_ASSIGN(Lent line, store->lend());
   TRY(make_schema(*line));
@@ -81,7 +80,10 @@ Result<PostgresStore::Lent> PostgresStore::lend() {
 Result<PostgresStore::Lent> PostgresStore::lend_alive() {
   for (;;) {
     TRY_ASSIGN(Lent line, lend());
-    if (line->execute("SELECT 1").ok()) return line;
+    line->be_patient(kLeasePatience);
+    const bool is_alive = line->execute("SELECT 1").ok();
+    line->be_patient(kReadPatience);
+    if (is_alive) return line;
     std::lock_guard lock(state_mutex_);
     if (idle_.empty()) break;
     idle_.clear();
@@ -220,7 +222,7 @@ Error lease_held(std::string_view holder, std::int64_t left_us) {
 
 Result<Epoch> PostgresStore::begin_epoch(const std::string& holder) {
   std::lock_guard lock(writer_mutex_);
-  // Who only waits for its turn must not hold up the leader's appends by a lock.
+  // A standby that waits for its turn must not hold up the leader's appends by a lock.
   TRY_ASSIGN(const LeaderSeen now, leader());
   if (now.left_us > 0 && now.epoch != epoch()) return lease_held(now.holder, now.left_us);
   TRY(open_writer());
@@ -228,8 +230,9 @@ Result<Epoch> PostgresStore::begin_epoch(const std::string& holder) {
   TRY_ASSIGN(PgTransaction transaction, PgTransaction::begin(line, "BEGIN"));
   TRY(line.execute("SET LOCAL lock_timeout = 500"));
   const Result<Rows> found = line.run(
-      "SELECT epoch, holder, (extract(epoch FROM until - clock_timestamp()) * 1000000)::bigint "
-      "FROM leader WHERE id = 1 FOR UPDATE");
+      "SELECT epoch, holder, (extract(epoch FROM greatest(until, (SELECT until FROM handed WHERE "
+      "name <> $1)) - clock_timestamp()) * 1000000)::bigint FROM leader WHERE id = 1 FOR UPDATE",
+      Params().text(options_.name));
   if (!found.ok()) {
     end_other_writers();
     return found.error();
@@ -247,6 +250,7 @@ Result<Epoch> PostgresStore::begin_epoch(const std::string& holder) {
       "UPDATE leader SET epoch = $1, holder = $2, url = $3, "
       "until = clock_timestamp() + $4 * interval '1 microsecond'",
       Params().add(epoch.value).text(holder).text(options_.leads_at).add(options_.lease_us)));
+  TRY(line.execute("UPDATE handed SET name = '', until = 'epoch' WHERE until <> 'epoch'"));
   TRY(line.execute("NOTIFY dove_log"));
   TRY(transaction.commit());
   writer_->newest_epoch = epoch;
@@ -269,30 +273,18 @@ void PostgresStore::end_other_writers() {
       Params().text(kWriterName));
 }
 
-Result<LeaderSeen> PostgresStore::leader() {
-  TRY_ASSIGN(Lent line, lend_alive());
-  TRY_ASSIGN(
-      const Rows rows,
-      line->run("SELECT epoch, holder, url, greatest(0, "
-                "(extract(epoch FROM until - clock_timestamp()) * 1000000)::bigint), "
-                "coalesce((SELECT max(seq) FROM records), (SELECT number FROM meta WHERE key = "
-                "'anchor_seq')) FROM leader WHERE id = 1"));
-  if (rows.size() != 1) {
-    return Error{ErrorKind::kCorrupt, "store_damaged", "the row of dove.leader is missing", ""};
-  }
-  return LeaderSeen{Epoch{rows.unsigned_integer(0, 0)}, std::string(rows.bytes(0, 1)),
-                    std::string(rows.bytes(0, 2)), rows.integer(0, 3),
-                    Seq{rows.unsigned_integer(0, 4)}};
+Result<void> PostgresStore::open_lease_line() {
+  if (lease_line_ != nullptr && !lease_line_->is_over()) return {};
+  lease_line_.reset();
+  TRY_ASSIGN(Connection opened, Connection::open({options_.url, "dove lease", kLeasePatience}));
+  lease_line_ = std::make_unique<Connection>(std::move(opened));
+  return {};
 }
 
 Result<bool> PostgresStore::renew() {
   std::lock_guard lock(lease_mutex_);
   const std::uint64_t epoch = this->epoch().value;
-  if (lease_line_ == nullptr || lease_line_->is_over()) {
-    lease_line_.reset();
-    TRY_ASSIGN(Connection opened, Connection::open({options_.url, "dove lease", kLeasePatience}));
-    lease_line_ = std::make_unique<Connection>(std::move(opened));
-  }
+  TRY(open_lease_line());
   lease_line_->take_warning();
   TRY_ASSIGN(const Rows rows,
              lease_line_->run("UPDATE leader SET until = clock_timestamp() + $2 * interval "
@@ -302,24 +294,6 @@ Result<bool> PostgresStore::renew() {
     return commit_unknown(warning);
   }
   return rows.size() == 1;
-}
-
-void PostgresStore::release() {
-  std::lock_guard lock(lease_mutex_);
-  std::uint64_t epoch = 0;
-  {
-    std::lock_guard state_lock(state_mutex_);
-    epoch = std::exchange(epoch_, Epoch{}).value;
-  }
-  if (epoch == 0) return;
-  if (lease_line_ == nullptr || lease_line_->is_over()) {
-    Result<Connection> opened = Connection::open({options_.url, "dove lease", kLeasePatience});
-    if (!opened.ok()) return;
-    lease_line_ = std::make_unique<Connection>(std::move(opened).value());
-  }
-  const Result<Rows> freed = lease_line_->run(
-      "UPDATE leader SET until = 'epoch' WHERE id = 1 AND epoch = $1", Params().add(epoch));
-  if (freed.ok()) (void)lease_line_->execute("NOTIFY dove_log");
 }
 
 Result<std::string> PostgresStore::agreed_keys(const std::string& mine) {
@@ -347,9 +321,11 @@ void PostgresStore::wait_for_news(std::chrono::milliseconds at_most, int wakes) 
 }
 
 Result<std::optional<std::string>> PostgresStore::can_be_lost() {
-  TRY_ASSIGN(Lent line, lend_alive());
-  TRY_ASSIGN(const Rows rows, line->run("SELECT current_setting('fsync') = 'off', "
-                                        "current_setting('synchronous_standby_names') = ''"));
+  std::lock_guard lock(lease_mutex_);
+  TRY(open_lease_line());
+  TRY_ASSIGN(const Rows rows,
+             lease_line_->run("SELECT current_setting('fsync') = 'off', "
+                              "current_setting('synchronous_standby_names') = ''"));
   if (rows.integer(0, 0) != 0) {
     return std::optional<std::string>(
         "PostgreSQL runs with fsync=off: a power cut loses what was acknowledged");

@@ -32,7 +32,9 @@ class Rows;
 struct PostgresOptions {
   std::string url;                    // postgres://HOST,HOST/DATABASE
   std::string leads_at;               // where the leader's API is, for those who ask others
-  std::int64_t lease_us = 3'000'000;  // how long it lasts unless renewed
+  std::int64_t lease_us = 1'500'000;  // how long it lasts unless renewed
+  std::string name = {};              // of this controller, as others may name it
+  std::string version = {};
 };
 
 // Whose term it is, as of one instant of the database.
@@ -40,9 +42,24 @@ struct LeaderSeen {
   Epoch epoch;  // 0: nobody has led
   std::string holder;
   std::string url;
-  std::int64_t left_us;  // of the lease; 0: it is over
+  std::int64_t left_us;  // of the lease; 0: it is over, and this controller may begin a term
   Seq head;              // of the log
 };
+
+// A controller that stands by, as it last said.
+struct ControllerSeen {
+  std::string name;
+  std::string url;
+  std::string version;
+  Seq folded;
+  std::int64_t ago_us;
+};
+
+// `bad_store`, unless it is a URL of PostgreSQL.
+Result<void> check_store_url(const std::string& url);
+// As leader() and standbys() below, on a connection of the caller's.
+Result<LeaderSeen> leader_of(Connection& line, const std::string& own_name);
+Result<std::vector<ControllerSeen>> standbys_of(Connection& line, const std::string& own_name);
 
 class PostgresStore : public LogStore, public LogKeeper, public LogAuditor {
  public:
@@ -72,8 +89,13 @@ class PostgresStore : public LogStore, public LogKeeper, public LogAuditor {
   Result<LeaderSeen> leader();
   // The lease lasts from now on again; false: another term has begun. REQUIRES: begin_epoch().
   Result<bool> renew();
-  // Others need not wait for its end. What cannot be reached is left: it ends by itself.
-  void release();
+  // Others need not wait for its end. What cannot be reached is left: it ends by itself. `to`: that
+  // controller alone, for as long as a lease lasts.
+  void release(const std::string& to = "");
+  // This controller stands by, and has folded the log up to there.
+  Result<void> stands_by(Seq folded);
+  // Those that said so in the last minute, the most recent first.
+  Result<std::vector<ControllerSeen>> standbys();
   bool leads() const { return epoch().value != 0; }
   // Something that all controllers of a log have in common: what the first one gave; with `mine`
   // that is kept where there is none yet. "": nobody gave any.
@@ -97,6 +119,7 @@ class PostgresStore : public LogStore, public LogKeeper, public LogAuditor {
   std::optional<Sha256> chain_at(Seq seq) const;
   Result<Rows> blob_rows(const std::string& sha256);
   Result<void> open_writer();
+  Result<void> open_lease_line();  // REQUIRES: lease_mutex_
   // Those of a leader whose lease is over, and who still holds on to a transaction.
   void end_other_writers();
 

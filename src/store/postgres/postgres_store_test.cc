@@ -2,10 +2,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <thread>
 
 #include "codec/record_samples.h"
 #include "store/log_store_conformance.h"
+#include "store/postgres/facts.h"
 #include "store/postgres/server_for_test.h"
 
 namespace dove::store {
@@ -119,6 +121,76 @@ TEST(PostgresStore, ALeaseThatIsGivenBackIsOverAtOnce) {
   EXPECT_FALSE(second->begin_epoch("b").ok());
   first.reset();
   EXPECT_TRUE(second->begin_epoch("b").ok());
+}
+
+TEST(PostgresStore, ALeaseThatIsHandedOverIsForOneAlone) {
+  const std::string url = PostgresServer::instance().new_database();
+  const auto open_as = [&](const std::string& name) {
+    PostgresOptions options;
+    options.url = url;
+    options.leads_at = "http://" + name;
+    options.name = name;
+    options.version = "1";
+    return std::move(PostgresStore::open(options)).value();
+  };
+  auto a = open_as("a");
+  auto b = open_as("b");
+  auto c = open_as("c");
+  ASSERT_TRUE(a->begin_epoch("a").ok());
+  ASSERT_TRUE(b->stands_by(Seq{1}).ok());
+  ASSERT_TRUE(c->stands_by(Seq{2}).ok());
+  ASSERT_TRUE(b->stands_by(Seq{3}).ok());
+  const auto standbys = a->standbys();
+  ASSERT_EQ(standbys->size(), 2u);
+  EXPECT_EQ(standbys->front().name, "b");
+  EXPECT_EQ(standbys->front().url, "http://b");
+  EXPECT_EQ(standbys->front().folded, Seq{3});
+  a->release("b");
+  EXPECT_EQ(c->begin_epoch("c").error().code, "lease_held");
+  EXPECT_EQ(a->begin_epoch("a").error().code, "lease_held");
+  EXPECT_GT(c->leader()->left_us, 0);
+  EXPECT_EQ(b->leader()->left_us, 0);
+  ASSERT_TRUE(b->begin_epoch("b").ok());
+  b->release();
+  EXPECT_TRUE(c->begin_epoch("c").ok());
+  // Who does not come leaves it to all others when the time of a lease has passed.
+  c->release("gone");
+  EXPECT_EQ(a->begin_epoch("a").error().code, "lease_held");
+  Connection line = line_to(url);
+  ASSERT_TRUE(line.execute("UPDATE handed SET until = clock_timestamp()").ok());
+  EXPECT_TRUE(a->begin_epoch("a").ok());
+}
+
+TEST(PostgresStore, ALogOfAFormerVersionGetsTheTablesThatItLacks) {
+  const std::string url = PostgresServer::instance().new_database();
+  open(url).reset();
+  Connection line = line_to(url);
+  ASSERT_TRUE(line.execute("DROP TABLE handed; DROP TABLE controllers").ok());
+  EXPECT_FALSE(look_at_postgres(url)->leader.has_value());
+  auto store = open(url);
+  ASSERT_TRUE(store->begin_epoch("a").ok());
+  EXPECT_TRUE(store->standbys()->empty());
+  const auto facts = look_at_postgres(url);
+  ASSERT_TRUE(facts.ok()) << facts.error().message;
+  EXPECT_EQ(facts->leader->holder, "a");
+  EXPECT_TRUE(facts->has_log && facts->may_write && facts->may_see_replicas);
+  EXPECT_GE(facts->version_num, 130'000);
+  EXPECT_LT(std::abs(facts->ahead_us), facts->doubt_us + 1'000'000);
+}
+
+TEST(PostgresStore, ARoleThatMayNotWriteAllIsSeen) {
+  const std::string url = PostgresServer::instance().new_database();
+  open(url).reset();
+  Connection line = line_to(url);
+  ASSERT_TRUE(line.execute("CREATE ROLE half LOGIN; GRANT USAGE ON SCHEMA dove TO half;"
+                           "GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA dove TO half")
+                  .ok());
+  std::string of_half = url;
+  of_half.replace(of_half.find("dove@"), 5, "half@");
+  const auto facts = look_at_postgres(of_half);
+  ASSERT_TRUE(facts.ok()) << facts.error().message;
+  EXPECT_TRUE(facts->has_log);
+  EXPECT_FALSE(facts->may_write || facts->may_create || facts->may_see_replicas);
 }
 
 // A leader that was stopped in the middle of a transaction must not keep its successor waiting.

@@ -45,6 +45,16 @@ INSERT INTO meta VALUES
   ('anchor_chain', NULL, decode(repeat('00', 32), 'hex'));
 )sql";
 
+// Came later. A controller of a former version works without them.
+constexpr char kLaterTables[] = R"sql(
+CREATE TABLE controllers(
+  name TEXT PRIMARY KEY, url TEXT NOT NULL, version TEXT NOT NULL, folded BIGINT NOT NULL,
+  seen TIMESTAMPTZ NOT NULL);
+CREATE TABLE handed(
+  id BIGINT PRIMARY KEY CHECK (id = 1), name TEXT NOT NULL, until TIMESTAMPTZ NOT NULL);
+INSERT INTO handed VALUES (1, '', 'epoch');
+)sql";
+
 constexpr char kAlone[] = "SELECT pg_advisory_xact_lock(7717)";
 
 }  // namespace
@@ -52,15 +62,21 @@ constexpr char kAlone[] = "SELECT pg_advisory_xact_lock(7717)";
 Result<void> make_schema(Connection& connection) {
   TRY_ASSIGN(PgTransaction transaction, PgTransaction::begin(connection, "BEGIN"));
   TRY(connection.run(kAlone));
-  TRY_ASSIGN(const Rows tables, connection.run("SELECT to_regclass('dove.meta') IS NOT NULL"));
+  TRY_ASSIGN(const Rows tables, connection.run("SELECT to_regclass('dove.meta') IS NOT NULL, "
+                                               "to_regclass('dove.handed') IS NOT NULL"));
   if (tables.integer(0, 0) == 0) {
     TRY(connection.execute(kTables));
+    TRY(connection.execute(kLaterTables));
     return transaction.commit();
   }
   TRY_ASSIGN(const Rows rows,
              connection.run("SELECT number FROM meta WHERE key = 'schema_version'"));
   const std::int64_t version = rows.size() == 1 ? rows.integer(0, 0) : kPgSchemaVersion + 1;
-  if (version <= kPgSchemaVersion) return {};
+  if (version <= kPgSchemaVersion && tables.integer(0, 1) != 0) return {};
+  if (version <= kPgSchemaVersion) {
+    TRY(connection.execute(kLaterTables));
+    return transaction.commit();
+  }
   return Error{ErrorKind::kConflict, "data_newer",
                fmt::format("the data were written by a newer dove (schema {}, this one knows {}): "
                            "run that version or a later one",

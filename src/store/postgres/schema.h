@@ -3,6 +3,9 @@
 //   meta, epochs, batches, records, blobs, snapshots   as in store/sqlite/schema.h
 //   leader(epoch, holder, url, until)   one row: whose term it is, and until when, by the clock of
 //                                       the database, nobody else may begin one
+//   controllers(name, url, version, folded, seen)   who stands by, as each says every second
+//   handed(name, until)   one row: to whom the leader gave its lease; until then nobody else may
+//                         begin a term
 //   hold_epoch(epoch, batch)   what an append begins with: fails unless that is the term and that
 //                              batch the last one, and keeps both from changing until its end
 #pragma once

@@ -95,10 +95,15 @@ void fold_deleted(State& state, const ObjectDeleted& event) {
   }
   if (event.kind == "queue") drop_queue(state, name);
   if (event.kind == "limit") drop_limit(state, name);
-  if (event.kind == "user") drop_user(state, name);
+  if (event.kind == "user") {
+    drop_user(state, name);
+    // Whoever gets the name later gets none of these.
+    std::erase_if(state.secrets, [&](const auto& entry) { return entry.second.user == name; });
+  }
   if (event.kind == "project") {
     drop_project(state, name);
     drop_project_bindings(state, name);
+    std::erase_if(state.secrets, [&](const auto& entry) { return entry.second.project == name; });
   }
   if (event.kind == "domain") drop_domain(state, name);
   if (event.kind == "group") drop_group(state, name);

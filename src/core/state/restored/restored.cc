@@ -34,7 +34,7 @@ Placement unknown_placement(const Job& job, NodeId node, std::size_t rank) {
   placement.node = node;
   placement.node_rank = static_cast<std::int32_t>(rank);
   const auto& groups = job.spec->groups;
-  // Of several it is not known which are here.
+  // With several tasks nobody knows which of them are here.
   if (groups.size() == 1 && groups.front().tasks == 1) placement.tasks.emplace_back();
   return placement;
 }

@@ -1,7 +1,12 @@
-#include "cli/commands/app_programs.h"
+#include "apps/app_programs.h"
 
-namespace dove::cli {
+#include <nlohmann/json.hpp>
+
+namespace dove::apps {
 namespace {
+
+// Name of each app's socket in DOVE_SOCKETS.
+constexpr char kSocket[] = "app";
 
 constexpr char kNotebook[] = R"sh(
 program=$1
@@ -68,17 +73,17 @@ const std::vector<AppProgram>& app_programs() {
        "install it where the job runs (pip install jupyterlab), name its file with --program, or "
        "an "
        "image that has it with --image",
-       "", "/api", "/lab", "jupyter", false, kNotebook},
+       "", "/api", "/lab", "jupyter", false, false, kNotebook},
       {"code", "code-server, an editor",
        "Run code-server, an editor, in a job and lead a port of this machine to it", "code-server",
        "install it where the job runs (https://coder.com/docs/code-server/install), name its file "
        "with --program, or an image that has it with --image",
-       "[DIRECTORY]", "/healthz", "/", "code_server", false, kCode},
+       "[DIRECTORY]", "/healthz", "/", "code_server", false, false, kCode},
       {"tensorboard", "TensorBoard",
        "Run TensorBoard in a job and lead a port of this machine to it", "python3",
        "install it where the job runs (pip install tensorboard), name the Python that has it with "
        "--program, or an image with --image",
-       "LOGDIR|JOB", "/", "/", "", true, kTensorBoard},
+       "LOGDIR|JOB", "/", "/", "", true, true, kTensorBoard},
   };
   return kPrograms;
 }
@@ -95,4 +100,18 @@ std::vector<std::string> app_command(const AppProgram& app, const std::string& p
   return command;
 }
 
-}  // namespace dove::cli
+std::size_t program_at(const AppProgram& app) { return app.is_python ? 0 : 4; }
+
+nlohmann::json app_job(const AppProgram& app, const std::string& program,
+                       const std::vector<std::string>& arguments) {
+  return {{"command", app_command(app, program.empty() ? app.program : program, arguments)},
+          {"name", app.name},
+          {"app",
+           {{"name", app.name},
+            {"socket", kSocket},
+            {"health", app.health},
+            {"path", app.path},
+            {"activity", app.activity}}}};
+}
+
+}  // namespace dove::apps

@@ -1,0 +1,14 @@
+// What somebody types that nobody is to see: passwords, secrets.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+
+namespace dove::cli {
+
+// Asks on the terminal itself, whatever stdin is, and shows nothing of the answer. Errors: kInvalid
+// no_terminal, input_ended.
+Result<std::string> ask_hidden(const std::string& question);
+
+}  // namespace dove::cli

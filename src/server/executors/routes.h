@@ -1,0 +1,34 @@
+// Routes: which executor runs a job that does not say so, where settings share jobs among several
+// (docs/operate/settings.md).
+//
+// In settings the field `executor` may be an object: {"slurm": 30} sends 30 of 100 jobs to Slurm,
+// and {"slurm": {"percent": 100, "users": ["ada"], "queues": ["night"]}} those of ada in that
+// queue. All others are run by our agents. Pure; any thread.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/job.h"
+
+namespace dove::server {
+
+struct Route {
+  std::string executor;
+  int percent = 100;                // of the jobs that it is for
+  std::vector<std::string> users;   // empty: of all users
+  std::vector<std::string> queues;  // empty: in all queues
+};
+
+// Errors: kInvalid bad_route at `executor`. REQUIRES: `given` is an object.
+Result<std::vector<Route>> read_routes(const nlohmann::json& given);
+
+// The executor for such a job; "": our agents. `turn` is another number for each job; shares are
+// as they should be over many.
+std::string route(const std::vector<Route>& routes, const JobSpec& spec, std::uint64_t turn);
+
+}  // namespace dove::server

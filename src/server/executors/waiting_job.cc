@@ -1,0 +1,92 @@
+#include "server/executors/waiting_job.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/state/executors/linux_user.h"
+
+namespace dove::server {
+namespace {
+
+constexpr codec::TextRule kIdRule{128, codec::TextRule::Kind::kName};
+constexpr codec::TextRule kUserRule{255, codec::TextRule::Kind::kName};
+constexpr codec::TextRule kFeatureRule{64, codec::TextRule::Kind::kName};
+constexpr std::size_t kFeaturesMax = 64;
+constexpr std::size_t kNodesMax = 100'000;
+constexpr std::int64_t kSecondsMax = 10LL * 365 * 86'400;
+// The executor ends it by its own limit first.
+constexpr std::int64_t kLimitMargin_s = 120;
+
+Result<std::string> user_of(const core::State& state, const std::string& linux_user) {
+  if (core::linux_user_of(state, linux_user, RunAs::kSubmitter) == linux_user) return linux_user;
+  for (const auto& [name, user] : state.users) {
+    if (user.linux_user == linux_user) return name;
+  }
+  return Error{ErrorKind::kDenied, "no_user",
+               fmt::format("no user here has the Linux user {0}: an administrator sets "
+                           "`linux_user: {0}` of a User",
+                           linux_user),
+               "user"};
+}
+
+}  // namespace
+
+void read_waiting_job(codec::JsonFields& fields, WaitingJob& job) {
+  fields.text("id", job.id, kIdRule);
+  fields.instant("submitted_at", job.submitted_at);
+  fields.integer("restarts", job.restarts, 0, INT32_MAX);
+  fields.text("user", job.user, kUserRule);
+  fields.text("account", job.account);
+  fields.text("name", job.name);
+  fields.text("partition", job.partition);
+  fields.integer("nodes", job.nodes, 1, kNodesMax);
+  fields.integer("cores", job.cores, 1, 1 << 20);
+  fields.integer("gpus", job.gpus, 0, 1024);
+  fields.text("gpu_model", job.gpu_model);
+  fields.bytes("memory", job.memory_bytes);
+  fields.integer("time_limit_s", job.time_limit_s, 0, kSecondsMax);
+  fields.texts("features", job.features, kFeatureRule, kFeaturesMax);
+  fields.texts("nodes_wanted", job.nodes_wanted, codec::kNameRule, kNodesMax);
+  fields.texts("nodes_excluded", job.nodes_excluded, codec::kNameRule, kNodesMax);
+  fields.boolean("requeue", job.requeue);
+  fields.boolean("batch", job.batch);
+  fields.boolean("hold", job.hold);
+  if (job.id.empty()) fields.fail("id", "missing_field", "name the job as its executor does");
+  if (job.user.empty()) fields.fail("user", "missing_field", "say whose it is");
+  if (job.submitted_at.us == 0) fields.fail("submitted_at", "missing_field", "say since when");
+}
+
+Result<codec::Submission> submission_of(const core::State& state, const Executor& executor,
+                                        const WaitingJob& job) {
+  codec::Submission made;
+  JobSpec& spec = made.spec;
+  TRY_ASSIGN(spec.user, user_of(state, job.user));
+  spec.executor = executor.name;
+  spec.foreign_job = job.id;
+  spec.name = job.name.empty() ? executor.name + "-" + job.id : job.name;
+  if (const auto queue = executor.queues.find(job.account); queue != executor.queues.end()) {
+    spec.queue = queue->second;
+  }
+  if (state.pools.contains(job.partition)) spec.pool = job.partition;
+  TaskGroup group;
+  group.tasks = group.nodes_min = group.nodes_max = job.nodes;
+  group.tasks_per_node = 1;
+  group.per_task.cores = job.cores;
+  group.per_task.gpus = job.gpus;
+  group.per_task.gpu_model = job.gpus > 0 ? job.gpu_model : "";
+  group.per_task.memory_bytes = job.memory_bytes;
+  spec.groups.push_back(std::move(group));
+  if (job.time_limit_s > 0) spec.time_limit = seconds(job.time_limit_s + kLimitMargin_s);
+  spec.features = job.features;
+  spec.nodes_wanted = job.nodes_wanted;
+  spec.nodes_excluded = job.nodes_excluded;
+  spec.requeue = job.requeue;
+  // Who waits for an allocation (salloc, srun) loses it for good.
+  if (job.requeue && job.batch) spec.preempt = Preempt::kRestart;
+  spec.hold = job.hold;
+  made.exec.command = {executor.name, job.id};
+  return made;
+}
+
+}  // namespace dove::server

@@ -1,0 +1,50 @@
+// A job of an executor's users that waits for the ledger, as its adapter describes it, and the job
+// of ours that stands for it.
+//
+// Include only from .cc files of this part. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "codec/json.h"
+#include "codec/json_fields.h"
+#include "core/state/state.h"
+#include "model/executor.h"
+#include "model/time.h"
+
+namespace dove::server {
+
+// Amounts are those of each of its nodes.
+struct WaitingJob {
+  std::string id;
+  Instant submitted_at;
+  std::int64_t restarts = 0;
+  std::string user;  // a Linux user
+  std::string account;
+  std::string name;
+  std::string partition;
+  std::int32_t nodes = 1;
+  std::int32_t cores = 1;
+  std::int32_t gpus = 0;
+  std::string gpu_model;
+  std::int64_t memory_bytes = 0;
+  std::int64_t time_limit_s = 0;  // 0: none
+  std::vector<std::string> features;
+  std::vector<std::string> nodes_wanted;
+  std::vector<std::string> nodes_excluded;
+  bool requeue = false;
+  bool batch = false;
+  bool hold = false;
+};
+
+void read_waiting_job(codec::JsonFields& fields, WaitingJob& job);
+
+// Its user is the one of ours whose Linux user it is, its queue that of its account, its pool the
+// one of its partition's name, where there are such. kDenied: nobody of ours is that Linux user.
+Result<codec::Submission> submission_of(const core::State& state, const Executor& executor,
+                                        const WaitingJob& job);
+
+}  // namespace dove::server

@@ -1,0 +1,169 @@
+// /v1/secrets: who keeps and sees what, and that no value comes out but to the agent that starts
+// the job's tasks.
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "server/api_fixture.h"
+#include "server/secrets/vault.h"
+
+namespace dove::server {
+namespace {
+
+const char kValue[] = "hunter2-hunter2";
+
+class SecretsApi : public WithApi {
+ protected:
+  std::string user_token(const std::string& name) {
+    return live.call("POST", "/v1/users/" + name + "/token?create=1").body.at("token");
+  }
+  Answer set(const std::string& target, const std::string& token, const std::string& value) {
+    return live.call("PUT", "/v1/secrets/" + target, Json(value), {}, &token);
+  }
+  std::string key_text() {
+    std::ifstream file(live.directory() + "/secrets.key");
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  static Json job_with(const Json& secrets) {
+    Json body = small_job_body();
+    body["secrets"] = secrets;
+    return body;
+  }
+  // What the agent is told of the job's secrets.
+  Answer given(const FakeAgent& agent, int job, int attempt = 1) {
+    return live.call("GET", fmt::format("/v1/agents/n1/secrets/{}/{}", job, attempt), nullptr, {},
+                     &agent.token);
+  }
+};
+
+TEST_F(SecretsApi, AreOnesOwnAndNeverShown) {
+  const std::string ada = user_token("ada");
+  const std::string bob = user_token("bob");
+  ASSERT_EQ(set("hub", ada, kValue).status, 200);
+  ASSERT_EQ(set("hub", bob, "another").status, 200);
+  const Answer own = live.call("GET", "/v1/secrets", nullptr, {}, &ada);
+  ASSERT_EQ(own.body.at("secrets").size(), 1U) << own.response.body;
+  EXPECT_EQ(own.body.at("secrets").at(0).at("user"), "ada");
+  EXPECT_EQ(live.call("GET", "/v1/secrets").body.at("secrets").size(), 2U);
+  for (const char* path : {"/v1/secrets", "/v1/objects", "/v1/objects?kind=secret", "/v1/events"}) {
+    const std::string text = live.call("GET", path).response.body;
+    EXPECT_EQ(text.find(kValue), std::string::npos) << path;
+    EXPECT_EQ(text.find("sealed"), std::string::npos) << path;
+  }
+  EXPECT_EQ(live.call("DELETE", "/v1/secrets/hub?user=ada", nullptr, {}, &bob).code(),
+            "admin_only");
+  EXPECT_EQ(live.call("DELETE", "/v1/secrets/hub", nullptr, {}, &ada).status, 204);
+  EXPECT_EQ(live.call("GET", "/v1/secrets").body.at("secrets").size(), 1U);
+}
+
+TEST_F(SecretsApi, AProjectsAreItsManagersToKeep) {
+  const std::string ada = user_token("ada");
+  const std::string max = user_token("max");
+  const std::string bob = user_token("bob");
+  live.call("PUT", "/v1/objects/project/vision", Json::object());
+  const auto bind = [&](const char* role, const char* user) {
+    live.call("PUT", fmt::format("/v1/objects/binding/{}", role),
+              {{"role", role}, {"project", "vision"}, {"users", {user}}});
+  };
+  bind("member", "ada");
+  bind("manager", "max");
+  EXPECT_EQ(set("hub?project=vision", ada, kValue).code(), "role_needed");
+  EXPECT_EQ(set("hub?project=vision", bob, kValue).code(), "no_such_project");
+  EXPECT_EQ(set("hub?project=vision", max, kValue).status, 200);
+  EXPECT_EQ(live.call("GET", "/v1/secrets", nullptr, {}, &ada).body.at("secrets").size(), 1U);
+  EXPECT_EQ(live.call("GET", "/v1/secrets", nullptr, {}, &bob).body.at("secrets").size(), 0U);
+  Json body = job_with({{{"secret", "vision/hub"}, {"variable", "HUB"}}});
+  EXPECT_EQ(live.call("POST", "/v1/jobs", body, {}, &ada).code(), "secret_elsewhere");
+  body["project"] = "vision";
+  EXPECT_EQ(live.call("POST", "/v1/jobs", body, {}, &ada).status, 201);
+  live.call("DELETE", "/v1/objects/project/vision");
+}
+
+TEST_F(SecretsApi, WhatIsOddIsRefused) {
+  const std::string ada = user_token("ada");
+  EXPECT_EQ(set("hub", ada, std::string(65537, 'x')).status, 413);
+  EXPECT_EQ(set("hub", ada, "").code(), "missing_field");
+  EXPECT_EQ(set("a%2Fb", ada, "x").code(), "bad_name");
+  EXPECT_EQ(set("hub?user=bob&project=vision", ada, "x").code(), "given_twice");
+  const auto code = [&](const Json& use) {
+    return live.call("POST", "/v1/jobs", job_with(Json::array({use})), {}, &ada).code();
+  };
+  EXPECT_EQ(code({{"secret", "hub"}, {"variable", "HUB"}}), "secret_unknown");
+  set("hub", ada, kValue);
+  EXPECT_EQ(code({{"secret", "hub"}}), "missing_field");
+  EXPECT_EQ(code({{"secret", "hub"}, {"file", "a/b"}}), "bad_value");
+  EXPECT_EQ(code({{"secret", "hub"}, {"file", ".."}}), "bad_value");
+  EXPECT_EQ(code({{"secret", "hub"}, {"variable", "DOVE_URL"}}), "bad_value");
+  EXPECT_EQ(code({{"secret", "hub"}, {"variable", "A"}, {"executor", "slurm"}}), "unknown_field");
+}
+
+TEST_F(SecretsApi, OnlyTheNodeOfTheAttemptGetsTheValue) {
+  const std::string ada = user_token("ada");
+  set("hub", ada, kValue);
+  FakeAgent agent(live, "n1");
+  agent.also_said = {{"offers", {{"limits_memory", true}, {"gives_secrets", true}}}};
+  agent.connect();
+  const Json body = job_with({{{"secret", "hub"}, {"variable", "HUB"}}});
+  ASSERT_EQ(live.call("POST", "/v1/jobs", body, {}, &ada).status, 201);
+  const Json order = agent.wait_line("launch");
+  EXPECT_EQ(order.dump().find(kValue), std::string::npos);
+  const Answer values = given(agent, 1);
+  ASSERT_EQ(values.status, 200) << values.response.body;
+  EXPECT_EQ(values.body.at("secrets").at(0).at("value"), "aHVudGVyMi1odW50ZXIy");
+  EXPECT_EQ(given(agent, 1, 2).code(), "not_here");
+  EXPECT_EQ(given(agent, 7).code(), "not_here");
+  agent.tell("launch_failed", 1, 1, {{"why", "no"}});
+  EXPECT_TRUE(live.until([&] { return given(agent, 1).code() == "not_here"; }));
+}
+
+TEST_F(SecretsApi, AnAgentThatCannotGiveThemIsNotSentTheJob) {
+  const std::string ada = user_token("ada");
+  set("hub", ada, kValue);
+  FakeAgent agent(live, "n1");
+  agent.connect();
+  const Json body = job_with({{{"secret", "hub"}, {"variable", "HUB"}}});
+  ASSERT_EQ(live.call("POST", "/v1/jobs", body, {}, &ada).status, 201);
+  ASSERT_TRUE(live.until([&] {
+    return live.call("GET", "/v1/events").response.body.find("too old to give tasks secrets") !=
+           std::string::npos;
+  }));
+  for (const Json& line : agent.lines) EXPECT_NE(line.value("order", ""), "launch");
+}
+
+TEST_F(SecretsApi, ANewKeySealsThemAll) {
+  const std::string ada = user_token("ada");
+  for (int i = 0; i < 60; ++i) set(fmt::format("s{}", i), ada, kValue);
+  const std::string before = key_text();
+  EXPECT_EQ(before.size(), 65U);
+  const Answer rotated = live.call("POST", "/v1/secret-keys");
+  EXPECT_EQ(rotated.status, 200) << rotated.response.body;
+  EXPECT_EQ(rotated.body.at("resealed"), 60);
+  EXPECT_EQ(key_text().size(), 65U);
+  EXPECT_NE(key_text(), before);
+  EXPECT_EQ(live.call("POST", "/v1/secret-keys", nullptr, {}, &ada).code(), "admin_only");
+}
+
+TEST_F(SecretsApi, TheyGoWithTheirUser) {
+  const std::string ada = user_token("ada");
+  set("hub", ada, kValue);
+  live.call("DELETE", "/v1/objects/user/ada");
+  EXPECT_EQ(live.call("GET", "/v1/secrets").body.at("secrets").size(), 0U);
+}
+
+TEST(Vault, AnotherKeyIsNamedInTheRefusal) {
+  const std::string folder = make_directory();
+  Vault ours(folder + "/secrets.key");
+  Vault other(folder + "/other.key");
+  Secret secret{"user/ada/hub", "ada", "", *ours.seal("user/ada/hub", "value", true), {}};
+  EXPECT_EQ(*ours.open(secret), "value");
+  EXPECT_EQ(*Vault(folder + "/secrets.key").open(secret), "value");
+  EXPECT_EQ(other.open(secret).error().code, "secrets_key_missing");
+  EXPECT_EQ(other.seal("user/ada/hub", "x", false).error().code, "secrets_key_missing");
+  secret.name = "user/bob/hub";
+  EXPECT_EQ(ours.open(secret).error().code, "cannot_unseal");
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace dove::server

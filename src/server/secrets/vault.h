@@ -1,0 +1,51 @@
+// Vault: the server's keys for secrets, and what is sealed with them.
+//
+// The keys lie in a file of the data directory (mode 0600), one a line in hexadecimal digits; the
+// first seals, all of them open. A value is sealed about the path of its secret, so that nobody can
+// pass one off as another's. Nothing here is ever logged. The file is read when a value names a key
+// that is not known, and written by rotations: both are rare. Loop thread only.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "model/secret.h"
+
+namespace dove::server {
+
+class Vault {
+ public:
+  explicit Vault(std::string path) : path_(std::move(path)) {}
+  ~Vault();
+  Vault(const Vault&) = delete;
+  Vault& operator=(const Vault&) = delete;
+
+  // What the state keeps: "KEY:BASE64". `is_first`: there is no secret yet, so a missing file is
+  // made. Errors: kUnavailable secrets_key_missing; file_unwritable.
+  Result<std::string> seal(const std::string& path, std::string_view value, bool is_first);
+  // The value. Whoever gets it wipes it. Errors: kUnavailable secrets_key_missing; kDenied
+  // cannot_unseal.
+  Result<std::string> open(const Secret& secret);
+
+  // A new key seals from now on; the former ones still open, until end_rotation().
+  Result<void> begin_rotation();
+  Result<void> end_rotation();
+
+ private:
+  struct Key {
+    std::string id;
+    std::string bytes;
+  };
+  const Key* find(std::string_view id) const;
+  void read();
+  Result<void> write() const;
+  void forget();
+  Error missing(std::string_view what) const;
+
+  std::string path_;
+  std::vector<Key> keys_;
+};
+
+}  // namespace dove::server

@@ -1,0 +1,48 @@
+// The controllers of a cluster, and whose turn it is to lead.
+#include <nlohmann/json.hpp>
+
+#include "codec/json_fields.h"
+#include "server/context.h"
+#include "server/handlers.h"
+#include "telemetry/log.h"
+
+namespace dove::server {
+namespace {
+
+using Json = nlohmann::json;
+
+Json json_of(const ControllerPeer& peer) {
+  return Json{{"name", peer.name},   {"url", peer.url},       {"version", peer.version},
+              {"leads", peer.leads}, {"folded", peer.folded}, {"seen_ms_ago", peer.ago_us / 1000}};
+}
+
+Error one_controller() {
+  return Error{ErrorKind::kConflict, "one_controller",
+               "this cluster has one controller, with its log in its own directory: see "
+               "docs/operate/standby.md",
+               ""};
+}
+
+}  // namespace
+
+void list_controllers(Context& context, CallPtr call) {
+  if (!context.controllers.all) return call->fail(one_controller());
+  Json all = Json::array();
+  for (const ControllerPeer& peer : context.controllers.all()) all.push_back(json_of(peer));
+  call->reply(200, Json{{"controllers", std::move(all)}});
+}
+
+void hand_over(Context& context, CallPtr call) {
+  if (!context.controllers.hand_over) return call->fail(one_controller());
+  std::string to;
+  const Result<void> read =
+      call->read_body([&](codec::JsonFields& fields) { fields.text("to", to); });
+  if (!read.ok()) return call->fail(read.error());
+  const Result<ControllerPeer> next = context.controllers.hand_over(to);
+  if (!next.ok()) return call->fail(next.error());
+  telemetry::log(telemetry::Level::kInfo, "hand_over_asked",
+                 {{"by", call->caller.user}, {"to", next->name}});
+  call->reply(202, json_of(*next));
+}
+
+}  // namespace dove::server

@@ -1,0 +1,162 @@
+#include "slurm/gate/gate_json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "codec/json.h"
+#include "codec/json_fields.h"
+#include "codec/quantity.h"
+#include "slurm/gate/mark.h"
+#include "slurm/sync.h"
+#include "text/hostlist.h"
+#include "text/utf8.h"
+
+namespace dove::slurm {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kJobsMax = 200'000;
+constexpr std::size_t kHostlistBytesMax = 4096;
+constexpr std::size_t kLineBytesMax = 256;
+constexpr std::size_t kNamedBytesMax = 100;
+constexpr std::int64_t kNumberMax = std::int64_t{1} << 53;
+
+std::string line_of(std::string_view text) {
+  std::string line(text.substr(0, text::utf8_bytes(text.substr(0, kLineBytesMax))));
+  std::replace_if(
+      line.begin(), line.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  return line;
+}
+
+std::vector<std::string> split(std::string_view text, std::string_view at) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find_first_of(at), text.size());
+    if (end > 0) parts.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
+// The nodes that its user named.
+std::string nodes_named(const JobSeen& job) {
+  return read_mark(job.mark).nodes.value_or(job.gate->nodes_wanted);
+}
+
+std::vector<std::string> expanded(const std::string& hostlist) {
+  return text::expand_hostlist(hostlist.substr(0, kHostlistBytesMax));
+}
+
+// Those of its partitions; none: all of them are.
+std::vector<std::string> nodes_of_partitions(const JobSeen& job,
+                                             const std::vector<NodeSeen>& nodes) {
+  const std::vector<std::string> partitions = split(job.partition, ",");
+  std::vector<std::string> names;
+  for (const NodeSeen& node : nodes) {
+    const bool is_in = std::any_of(
+        node.partitions.begin(), node.partitions.end(), [&](const std::string& partition) {
+          return std::find(partitions.begin(), partitions.end(), partition) != partitions.end();
+        });
+    if (is_in) names.push_back(node.name);
+  }
+  if (names.size() == nodes.size()) names.clear();
+  return names;
+}
+
+json job_json(const JobSeen& job, const std::vector<NodeSeen>& nodes) {
+  const GateSeen& gate = *job.gate;
+  std::vector<std::string> wanted = expanded(nodes_named(job));
+  if (wanted.empty()) wanted = nodes_of_partitions(job, nodes);
+  int threads = nodes.empty() ? 1 : nodes.front().threads_per_core;
+  for (const NodeSeen& node : nodes) threads = std::min(threads, node.threads_per_core);
+  threads = std::max(threads, 1);
+  const int cpus = (gate.cpus + gate.nodes - 1) / gate.nodes;
+  return {
+      {"id", std::to_string(job.id)},
+      {"submitted_at", codec::rfc3339(Instant{gate.submitted_s * 1'000'000})},
+      {"restarts", gate.restarts},
+      {"user", line_of(job.user)},
+      {"account", line_of(job.account)},
+      {"name", line_of(job.name)},
+      {"partition", line_of(split(job.partition, ",").empty() ? "" : split(job.partition, ",")[0])},
+      {"nodes", gate.nodes},
+      {"cores", (cpus + threads - 1) / threads},
+      {"gpus", gate.gpus_per_node},
+      {"gpu_model", line_of(read_mark(job.mark).model)},
+      {"memory_bytes", gate.memory_per_node},
+      {"time_limit_s", gate.limit_minutes * 60},
+      {"features", split(gate.features, "&,")},
+      {"nodes_wanted", wanted},
+      {"nodes_excluded", expanded(gate.nodes_excluded)},
+      {"requeue", gate.may_requeue},
+      {"batch", gate.is_batch}};
+}
+
+}  // namespace
+
+std::string why_not_placed(const JobSeen& job) {
+  const GateSeen& gate = *job.gate;
+  if (!gate.cannot.empty()) return gate.cannot;
+  if (gate.features.find_first_of("|[]()*!") != std::string::npos) {
+    return "features other than a plain list of them";
+  }
+  const std::string named = nodes_named(job);
+  // The mark has to hold it, too.
+  if (named.size() > kNamedBytesMax) return "a list of nodes of more than 100 characters";
+  if (gate.nodes_excluded.size() > kHostlistBytesMax) return "a long list of excluded nodes";
+  if (!named.empty() && expanded(named).size() != static_cast<std::size_t>(gate.nodes)) {
+    return "some of its nodes by name, and others not";
+  }
+  return "";
+}
+
+std::string write_gate_request(const GateRequest& request, const std::vector<NodeSeen>& nodes) {
+  json present = json::array();
+  for (const GatePresent& one : request.present) {
+    json object{{"id", std::to_string(one.id)}};
+    if (one.job != 0) object["job"] = one.job;
+    if (one.word == UserWord::kHold) object["word"] = "hold";
+    if (one.word == UserWord::kRelease) object["word"] = "release";
+    if (one.asks_why) object["asks_why"] = true;
+    present.push_back(std::move(object));
+  }
+  json jobs = json::array();
+  for (const JobSeen* job : request.jobs) {
+    jobs.push_back(job_json(*job, nodes));
+    jobs.back()["hold"] = request.user_holds.contains(job->id);
+  }
+  return codec::dump_json({{"incarnation", request.incarnation},
+                           {"number", request.number},
+                           {"present", std::move(present)},
+                           {"jobs", std::move(jobs)}});
+}
+
+Result<std::vector<GateJob>> read_gate_answer(std::string_view body) {
+  constexpr std::array<std::string_view, 5> kStates{"unknown", "waiting", "active", "ended",
+                                                    "refused"};
+  TRY_ASSIGN(const json value, codec::parse_json(body, kAnswerBytesMax));
+  std::vector<GateJob> jobs;
+  codec::Failure failure;
+  codec::JsonFields fields(value, "", failure);
+  fields.allow_unknown();
+  fields.objects("jobs", kJobsMax, [&](codec::JsonFields& inner, std::size_t) {
+    GateJob& job = jobs.emplace_back();
+    inner.allow_unknown();
+    std::string id;
+    inner.text("id", id, codec::kNameRule);
+    std::from_chars(id.data(), id.data() + id.size(), job.id);
+    inner.integer("job", job.job, 0, kNumberMax);
+    inner.text("why", job.why);
+    const int state = inner.one_of("state", kStates);
+    if (state > 0) job.state = static_cast<GateJob::State>(state);
+  });
+  if (failure.any()) return failure.error();
+  return jobs;
+}
+
+}  // namespace dove::slurm

@@ -1,0 +1,89 @@
+// GateKeeper: the adapter's part of the gate. It tells the controller which jobs wait, and starts
+// those that the ledger gave a place.
+//
+// What it remembers may be lost: after a restart it tells everything again, and the marks and
+// fences in Slurm say how far each start is. One thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "slurm/cluster.h"
+#include "slurm/gate/gate_control.h"
+#include "slurm/gate/gate_folder.h"
+#include "slurm/gate/gate_json.h"
+#include "slurm/gate/gate_plan.h"
+
+namespace dove::slurm {
+
+class GateKeeper {
+ public:
+  using Tell = std::function<Result<std::vector<GateJob>>(const GateRequest& request,
+                                                          const std::vector<NodeSeen>& nodes)>;
+
+  // `folder`: of Lua's files; null: there are none (tests).
+  GateKeeper(SlurmCluster& slurm, GateControl& control, Tell tell, GateFolder* folder,
+             std::string cluster, std::string incarnation);
+
+  // Reads the users' words, takes tasks out of arrays, and tells the controller what waits.
+  // `observed`: a look that Slurm has answered.
+  void tell(const Observed& observed, std::int64_t now_s);
+
+  // What to report, and to do, about jobs with a place.
+  GatePlan plan(const Observed& observed, const std::vector<Wanted>& wanted,
+                const std::vector<WantedWork>& works, std::int64_t now_s);
+  // Whether anything has changed in Slurm.
+  bool carry_out(const GatePlan& plan, const Observed& observed, std::int64_t now_s);
+
+  // A job is being started: Slurm is to be looked at often.
+  bool is_starting() const { return !memory_.since_s.empty(); }
+  // A job waits for the ledger: its answer is to be asked for often.
+  bool has_waiting() const { return has_waiting_; }
+
+ private:
+  struct Known {
+    std::int64_t job = 0;  // of the ledger
+    int restarts = 0;      // when it was handed in
+    std::string refused;
+    std::int64_t told_s = 0;  // when it was handed in last
+    std::int64_t asked_why_s = 0;
+  };
+
+  void read_words(const Observed& observed);
+  void words_taken(const std::map<std::int64_t, const JobSeen*>& jobs);
+  void take_out(const Observed& observed, std::int64_t now_s);
+  bool is_told(const JobSeen& job, std::int64_t now_s) const;
+  void hear(const GateJob& said, const JobSeen& job, std::int64_t now_s);
+  void say(const JobSeen& job, const std::string& words);
+  void say_what_cannot(const Observed& observed);
+  bool may_end(std::int64_t slurm_job, std::int64_t now_s);
+  // Whether it did anything, as the next.
+  bool put_back(const JobSeen& job, const GatePutBack& one);
+  bool ask_fences(const std::vector<Ask>& fences, std::int64_t now_s);
+
+  SlurmCluster& slurm_;
+  GateControl& control_;
+  const Tell tell_;
+  GateFolder* const folder_;
+  const std::string cluster_;
+  const std::string incarnation_;
+  std::map<std::int64_t, Known> known_;
+  std::map<std::int64_t, bool> words_;  // what users said since: held, or not
+  std::set<std::int64_t> user_holds_;
+  std::map<std::int64_t, std::int64_t> ended_s_;         // Slurm job: when it was told to end
+  std::map<std::int64_t, std::string> said_;             // the comment of each, as we wrote it last
+  std::map<std::string, std::int64_t> not_taken_out_s_;  // tasks of arrays: tried last
+  std::map<std::string, std::int64_t> no_fence_s_;       // by node: when there was none
+  GateMemory memory_;
+  bool has_waiting_ = false;
+  int says_left_ = 0;  // comments that may be written before the next look
+  std::int64_t number_ = 0;
+  std::string trouble_;
+};
+
+}  // namespace dove::slurm

@@ -1,0 +1,123 @@
+#include "slurm/gate/gate_keeper.h"
+
+#include <gtest/gtest.h>
+
+#include "slurm/fake_slurm_for_test.h"
+
+namespace dove::slurm {
+namespace {
+
+class FakeControl : public GateControl {
+ public:
+  Result<void> place(const std::string&, const GatePlacing&) override { return done(placed); }
+  Result<void> let_go(const std::string&) override { return {}; }
+  Result<void> put_back(const std::string&, const GatePutBack&) override { return done(ended); }
+  Result<void> say(const std::string&, const std::string&) override { return {}; }
+  Result<void> mark(const std::string& handle, const std::string&) override {
+    marked.push_back(handle);
+    return done(marks);
+  }
+  Result<void> done(int& count) {
+    ++count;
+    if (fails) return Error{ErrorKind::kUnavailable, "slurm_command", "no", ""};
+    return {};
+  }
+
+  int placed = 0, ended = 0, marks = 0;
+  std::vector<std::string> marked;
+  bool fails = false;
+};
+
+// Slurm job 5 waits at the gate.
+class GateKeeperTest : public testing::Test {
+ protected:
+  GateKeeperTest() {
+    JobSeen job;
+    job.id = 5;
+    job.user = "ada";
+    job.mark = "dovetail-gate";
+    job.gate.emplace();
+    job.gate->is_held = job.gate->may_requeue = true;
+    job.gate->memory_per_node = 1;
+    job.gate->handle = "5";
+    seen.nodes = slurm.state.nodes;
+    seen.jobs.push_back(job);
+  }
+  JobSeen& job() { return seen.jobs[0]; }
+  GatePlan placing() const {
+    GatePlan plan;
+    plan.place.push_back({5, "dovetail-gate run=1.1 restarts=0", "n1"});
+    return plan;
+  }
+  GatePlan fences(int nodes) const {
+    GatePlan plan;
+    for (int i = 0; i < nodes; ++i) {
+      plan.fences.emplace_back().name = "dove-fence-1.1@dove";
+      plan.fences.back().node = "n" + std::to_string(i);
+    }
+    return plan;
+  }
+
+  FakeSlurm slurm;
+  FakeControl control;
+  Observed seen;
+  GateRequest told;
+  GateKeeper keeper{slurm,
+                    control,
+                    [this](const GateRequest& request, const std::vector<NodeSeen>&) {
+                      told = request;
+                      std::vector<GateJob> answer;
+                      for (const GatePresent& one : request.present) {
+                        answer.push_back({one.id, 17, GateJob::State::kWaiting, ""});
+                      }
+                      return Result<std::vector<GateJob>>(answer);
+                    },
+                    nullptr,
+                    "dove",
+                    "a1"};
+};
+
+TEST_F(GateKeeperTest, WhatItsUserHoldsIsNotLetGoAndTheLedgerHearsItAgain) {
+  job().mark = "dovetail-gate user_hold";
+  keeper.tell(seen, 1000);
+  keeper.tell(seen, 1001);
+  EXPECT_EQ(told.present.at(0).word, UserWord::kHold);
+  EXPECT_FALSE(keeper.carry_out(placing(), seen, 1001));
+  EXPECT_EQ(control.placed, 0);
+  job().mark = "dovetail-gate";
+  keeper.tell(seen, 1002);
+  EXPECT_TRUE(keeper.carry_out(placing(), seen, 1002));
+  EXPECT_EQ(control.placed, 1);
+}
+
+TEST_F(GateKeeperTest, WhatFailedHasChangedNothing) {
+  control.fails = true;
+  EXPECT_FALSE(keeper.carry_out(placing(), seen, 1000));
+  EXPECT_EQ(control.placed, 1);
+}
+
+TEST_F(GateKeeperTest, AFewFencesAtATimeAndNoneWhereThereWasTrouble) {
+  EXPECT_TRUE(keeper.carry_out(fences(6), seen, 1000));
+  EXPECT_EQ(slurm.asked, 4);
+  slurm.refusal = Error{ErrorKind::kConflict, "no_room", "no core is free", ""};
+  EXPECT_FALSE(keeper.carry_out(fences(1), seen, 1000));
+  EXPECT_EQ(slurm.asked, 5);
+  slurm.refusal = Error{};
+  EXPECT_FALSE(keeper.carry_out(fences(1), seen, 1002));
+  EXPECT_EQ(slurm.asked, 5) << "it had none lately";
+  EXPECT_TRUE(keeper.carry_out(fences(2), seen, 1003));
+  EXPECT_EQ(slurm.asked, 7);
+}
+
+TEST_F(GateKeeperTest, ATaskThatCannotBeTakenOutIsTriedAgainLater) {
+  job().gate->array_job = 5;
+  job().gate->array_tasks = "1-3";
+  control.fails = true;
+  for (const std::int64_t now_s : {1000, 1001, 1029}) keeper.tell(seen, now_s);
+  EXPECT_EQ(control.marked, std::vector<std::string>{"5_1"});
+  keeper.tell(seen, 1030);
+  EXPECT_EQ(control.marked.size(), 2u);
+}
+
+}  // namespace
+}  // namespace dove::slurm

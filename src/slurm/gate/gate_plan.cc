@@ -1,0 +1,453 @@
+#include "slurm/gate/gate_plan.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <csignal>
+#include <optional>
+#include <utility>
+
+#include "slurm/gres.h"
+#include "text/hostlist.h"
+
+namespace dove::slurm {
+namespace {
+
+constexpr std::int64_t kFence_memory_bytes = 1 << 20;
+// One that nobody remembers ends by itself.
+constexpr std::int64_t kFence_minutes = 2;
+
+using Keys = std::vector<const Wanted*>;
+
+bool has_place(const JobSeen& job) {
+  return read_mark(job.mark).job != 0 && read_mark(job.mark).restarts == job.gate->restarts;
+}
+
+bool is_placed_for(const JobSeen& job, const GateStart& start) {
+  const GateMark mark = read_mark(job.mark);
+  return has_place(job) && mark.job == start.job && mark.attempt == start.attempt;
+}
+
+std::string mark_without_place(const JobSeen& job) {
+  GateMark mark = read_mark(job.mark);
+  mark.job = mark.attempt = 0;
+  mark.is_seen = false;
+  return write_mark(mark);
+}
+
+GatePutBack back(const JobSeen& job, std::string why) {
+  return {job.id, mark_without_place(job), job.phase == JobPhase::kWaiting, job.gate->may_requeue,
+          std::move(why)};
+}
+
+const HeldOnNode* held_on(const JobSeen& job, const std::string& node) {
+  for (const HeldOnNode& held : job.held) {
+    if (held.node == node) return &held;
+  }
+  return nullptr;
+}
+
+std::vector<int> sorted(std::vector<int> list) {
+  std::sort(list.begin(), list.end());
+  return list;
+}
+
+// Its adapter was ended before it could mark it, or somebody has taken the name.
+bool is_unmarked_fence(const JobSeen& job, const std::string& cluster) {
+  return job.mark.empty() && job.name.starts_with(kFence_name) && job.name.ends_with("@" + cluster);
+}
+
+// "" : it has no more cores and memory there than the ledger gave it. Slurm gives whole cores, and
+// for each task of its own, where a CPU is one of a core's threads.
+std::string excess(const HeldOnNode& held, const Wanted& wanted, const NodeSeen* node) {
+  const std::int64_t times = node == nullptr ? 1 : std::max(node->threads_per_core, 1);
+  if (held.cores.size() > wanted.cores.size() * static_cast<std::size_t>(times)) {
+    return fmt::format("Slurm gave {} cores of {} in place of {}", held.cores.size(), held.node,
+                       wanted.cores.size());
+  }
+  if (held.memory_bytes / times > wanted.memory_bytes) {
+    return fmt::format("Slurm gave {} MiB of {} in place of {}", held.memory_bytes >> 20, held.node,
+                       wanted.memory_bytes >> 20);
+  }
+  return "";
+}
+
+// "" : it holds on each of the nodes what the ledger gave it, and nothing elsewhere.
+std::string difference(const JobSeen& job, const Keys& keys, const Observed& observed) {
+  if (job.held.size() != keys.size()) {
+    return fmt::format("Slurm started it on {} nodes in place of {}", job.held.size(), keys.size());
+  }
+  for (const Wanted* one : keys) {
+    const HeldOnNode* held = held_on(job, one->key.node);
+    if (held == nullptr) return fmt::format("Slurm started it elsewhere than on {}", one->key.node);
+    const bool same_devices = job.devices_known && sorted(held->devices) == sorted(one->devices);
+    std::string more = excess(*held, *one, observed.find_node(held->node));
+    if (same_devices && !more.empty()) return more;
+    if (same_devices) continue;
+    return fmt::format("Slurm gave devices {} of {} in place of {}", fmt::join(held->devices, ","),
+                       one->key.node, fmt::join(one->devices, ","));
+  }
+  return "";
+}
+
+class GatePlanner {
+ public:
+  GatePlanner(const Observed& observed, const std::vector<WantedWork>& works,
+              const GateMemory& memory, const std::string& cluster, std::int64_t now_s,
+              GatePlan& plan)
+      : observed_(observed), memory_(memory), cluster_(cluster), now_s_(now_s), plan_(plan) {
+    for (const WantedWork& work : works) {
+      if (!work.foreign_job.empty()) works_[work.key] = &work;
+    }
+    for (const JobSeen& job : observed.jobs) {
+      if (job.gate) jobs_[job.id] = &job;
+    }
+  }
+
+  void meet(const GateStart& start, const Keys& keys) {
+    const JobSeen* job = job_of(*keys.front());
+    if (job == nullptr) return gone(start, keys);
+    known_.insert(job->id);
+    switch (job->phase) {
+      case JobPhase::kWaiting:
+        return waits(start, keys, *job);
+      case JobPhase::kHolding:
+        return holds(start, keys, *job);
+      case JobPhase::kEnding:
+        return ends(start, keys, *job);
+      case JobPhase::kEnded:
+        return ended(start, keys, *job);
+    }
+  }
+
+  // Those that were let go come first: their fences stand already.
+  void start_all() {
+    std::stable_partition(starts_.begin(), starts_.end(),
+                          [](const Starting& one) { return !one.job->gate->is_held; });
+    for (const Starting& one : starts_) start(one);
+    for (const JobSeen& job : observed_.jobs) {
+      if (!is_fence(job, cluster_) && !is_unmarked_fence(job, cluster_)) continue;
+      const bool over = job.phase == JobPhase::kEnding || job.phase == JobPhase::kEnded;
+      if (!over && !fences_kept_.contains(job.id)) plan_.release.push_back(job.id);
+    }
+  }
+
+  // Stopped attempts for which nothing is to be held any more: the ledger waits for their ends.
+  void leftovers(const std::map<GateStart, Keys>& starts) {
+    std::set<std::int64_t> stopped;
+    for (const auto& [key, work] : works_) {
+      const GateStart start{key.job, key.attempt};
+      if (!work->stop || starts.contains(start)) continue;
+      const JobSeen* job = job_named(work->foreign_job);
+      const bool is_its = job != nullptr && is_placed_for(*job, start);
+      if (is_its && job->phase == JobPhase::kHolding) {
+        known_.insert(job->id);
+        if (stopped.insert(job->id).second) stop(*work, *job);
+        continue;
+      }
+      const bool may_start = is_its && job->phase == JobPhase::kWaiting && !job->gate->is_held;
+      if (may_start || (is_its && job->phase == JobPhase::kEnding)) continue;
+      plan_.works.push_back({key, true, {}, ""});
+    }
+  }
+
+  // What runs or was let go and is nobody's whom the ledger wants.
+  void strays() {
+    for (const auto& [id, job] : jobs_) {
+      if (known_.contains(id)) continue;
+      if (job->phase == JobPhase::kWaiting && !job->gate->is_held) {
+        plan_.put_back.push_back(back(*job, "it has no place"));
+      }
+      const bool is_late =
+          job->phase == JobPhase::kHolding && has_place(*job) && !read_mark(job->mark).is_seen;
+      if (is_late) plan_.put_back.push_back(back(*job, "its place was taken back"));
+    }
+  }
+
+ private:
+  struct Starting {
+    GateStart start;
+    const Keys* keys;
+    const JobSeen* job;
+  };
+
+  const JobSeen* job_of(const Wanted& wanted) const { return job_named(wanted.foreign_job); }
+
+  const JobSeen* job_named(const std::string& text) const {
+    std::int64_t id = 0;
+    std::from_chars(text.data(), text.data() + text.size(), id);
+    const auto found = jobs_.find(id);
+    return found == jobs_.end() ? nullptr : found->second;
+  }
+
+  void report(const Keys& keys, PlaceholderState state, std::int64_t id, const std::string& why) {
+    for (const Wanted* one : keys) {
+      const bool confirmed = state == PlaceholderState::kConfirmed;
+      plan_.reports.push_back(
+          {one->key, id, state, why, confirmed ? sorted(one->devices) : std::vector<int>{}});
+    }
+  }
+
+  void refuse(const GateStart& start, const Keys& keys, const std::string& why) {
+    plan_.newly_refused[start] = why;
+    report(keys, PlaceholderState::kRefused, 0, why);
+  }
+
+  void confirm(const Keys& keys, const JobSeen& job) {
+    plan_.confirmed.insert(job.id);
+    report(keys, PlaceholderState::kConfirmed, job.id, "");
+  }
+
+  // Whether the ledger has decided the start, or a stop.
+  bool has_work(const Keys& keys) const {
+    return std::any_of(keys.begin(), keys.end(),
+                       [&](const Wanted* one) { return works_.contains(one->key); });
+  }
+
+  void end_works(const Keys& keys, int wait_status, const std::string& cause) {
+    for (const Wanted* one : keys) {
+      const auto work = works_.find(one->key);
+      if (work == works_.end()) continue;
+      WorkReport over{one->key, true, {}, ""};
+      for (const int rank : work->second->ranks) {
+        over.exits.push_back({rank, (wait_status >> 8) & 0xff, wait_status & 0x7f, cause});
+      }
+      plan_.works.push_back(std::move(over));
+    }
+  }
+
+  void gone(const GateStart& start, const Keys& keys) {
+    const std::string why = fmt::format("Slurm has no job {} any more", keys.front()->foreign_job);
+    if (!has_work(keys)) return refuse(start, keys, why);
+    report(keys, PlaceholderState::kEnded, 0, why);
+    end_works(keys, SIGKILL, "executor_lost");
+  }
+
+  void waits(const GateStart& start, const Keys& keys, const JobSeen& job) {
+    if (has_work(keys)) {  // it was put back into Slurm's queue
+      report(keys, PlaceholderState::kEnded, job.id, "it waits in Slurm again");
+      return end_works(keys, SIGKILL, "executor_lost");
+    }
+    if (const auto refused = memory_.refused.find(start); refused != memory_.refused.end()) {
+      if (!job.gate->is_held) plan_.put_back.push_back(back(job, refused->second));
+      return report(keys, PlaceholderState::kRefused, 0, refused->second);
+    }
+    if (!job.gate->is_held && !is_placed_for(job, start)) {
+      plan_.put_back.push_back(back(job, "it has another place now"));
+      return report(keys, PlaceholderState::kAsked, 0, "");
+    }
+    starts_.push_back({start, &keys, &job});
+  }
+
+  void holds(const GateStart& start, const Keys& keys, const JobSeen& job) {
+    if (!is_placed_for(job, start)) {  // the prolog puts it back
+      return report(keys, PlaceholderState::kAsked, 0, "");
+    }
+    const std::string wrong = difference(job, keys, observed_);
+    if (!wrong.empty() && !has_work(keys)) {
+      plan_.put_back.push_back(back(job, wrong));
+      return refuse(start, keys, wrong);
+    }
+    confirm(keys, job);
+    bool stops = false;
+    for (const Wanted* one : keys) {
+      const auto work = works_.find(one->key);
+      if (work == works_.end()) continue;
+      plan_.works.push_back({one->key, false, {}, ""});
+      if (work->second->stop && !std::exchange(stops, true)) stop(*work->second, job);
+    }
+    if (!has_work(keys) || read_mark(job.mark).is_seen) return;
+    GateMark mark = read_mark(job.mark);
+    mark.is_seen = true;
+    plan_.marks.emplace_back(job.id, write_mark(mark));
+  }
+
+  void stop(const WantedWork& work, const JobSeen& job) {
+    if (!work.put_back) return plan_.cancel.push_back(job.id);
+    plan_.put_back.push_back(back(job, "the ledger gives its place to another"));
+  }
+
+  void ends(const GateStart& start, const Keys& keys, const JobSeen& job) {
+    if (is_placed_for(job, start) || has_work(keys)) return confirm(keys, job);
+    report(keys, PlaceholderState::kAsked, 0, "");
+  }
+
+  void ended(const GateStart& start, const Keys& keys, const JobSeen& job) {
+    if (!is_placed_for(job, start) && !has_work(keys)) {
+      return refuse(start, keys, fmt::format("Slurm job {} is {}", job.id, job.state));
+    }
+    // Its devices are free in Slurm; the ledger hears of the end as soon as it knows of the start.
+    confirm(keys, job);
+    const bool is_lost = job.state.find("NODE_FAIL") != std::string::npos;
+    int status = job.gate->wait_status;
+    if (status == 0 && job.state != "COMPLETED") status = SIGTERM;
+    end_works(keys, status, is_lost ? "executor_lost" : "");
+  }
+
+  // -- fences
+
+  bool is_fence_of(const JobSeen& job, const GateStart& start) const {
+    return job.mark == placeholder_mark(fence_name(start, cluster_));
+  }
+
+  // What is held there as Slurm sees it, by others than the fences of that start.
+  std::set<int> taken_on(const std::string& node, const GateStart& start) const {
+    std::set<int> taken;
+    for (const JobSeen& job : observed_.jobs) {
+      if (job.phase != JobPhase::kHolding || is_fence_of(job, start)) continue;
+      if (const HeldOnNode* held = held_on(job, node)) {
+        taken.insert(held->devices.begin(), held->devices.end());
+      }
+    }
+    return taken;
+  }
+
+  // Why it cannot start there now; "": nothing keeps it. A refusal is for good.
+  std::string obstacle(const Starting& one, const Wanted& wanted, bool& for_good) const {
+    const NodeSeen* node = observed_.find_node(wanted.key.node);
+    for_good = true;
+    if (node == nullptr) return fmt::format("Slurm has no node {}", wanted.key.node);
+    if (node->state != NodeSeen::State::kUp && !node->settles) {
+      return fmt::format("node {} is {} in Slurm: {}", node->name,
+                         node->state == NodeSeen::State::kDown ? "down" : "drained", node->reason);
+    }
+    const Result<std::string> gres = pinned_gres(node->device_types, wanted.devices);
+    if (!gres.ok()) return gres.error().message;
+    for_good = false;
+    const std::set<int> taken = taken_on(node->name, one.start);
+    for (const int device : wanted.devices) {
+      if (taken.contains(device)) {
+        return fmt::format("Slurm has not freed device {} of {} yet", device, node->name);
+      }
+    }
+    const bool is_free = wanted.devices.empty() || !busy_.contains(node->name);
+    return is_free ? "" : fmt::format("another job is starting on {}", node->name);
+  }
+
+  // Whether all devices there that are not the job's are held; asks for what is missing.
+  bool fence(const Starting& one, const Wanted& wanted) {
+    const NodeSeen& node = *observed_.find_node(wanted.key.node);
+    std::set<int> missing;
+    for (int i = 0; i < static_cast<int>(node.device_types.size()); ++i) missing.insert(i);
+    for (const int device : wanted.devices) missing.erase(device);
+    for (const int device : taken_on(node.name, one.start)) missing.erase(device);
+    for (const JobSeen& job : observed_.jobs) {
+      if (!is_fence_of(job, one.start) || job.phase != JobPhase::kHolding) continue;
+      const HeldOnNode* held = held_on(job, node.name);
+      if (held == nullptr) continue;
+      fences_kept_.insert(job.id);
+      for (const int device : held->devices) missing.erase(device);
+    }
+    if (missing.empty()) return true;
+    Ask ask;
+    ask.name = fence_name(one.start, cluster_);
+    ask.node = node.name;
+    ask.partitions = node.partitions;
+    ask.cpus = node.threads_per_core;
+    ask.memory_bytes = kFence_memory_bytes;
+    ask.limit_minutes = kFence_minutes;
+    const Result<std::string> gres =
+        pinned_gres(node.device_types, std::vector<int>(missing.begin(), missing.end()));
+    if (gres.ok()) ask.gres = *gres;
+    plan_.fences.push_back(std::move(ask));
+    return false;
+  }
+
+  void start(const Starting& one) {
+    plan_.tried.insert(one.start);
+    if (is_late(one)) return give_up(one, why_late(one));
+    for (const Wanted* wanted : *one.keys) {
+      bool for_good = false;
+      const std::string why = obstacle(one, *wanted, for_good);
+      if (why.empty()) continue;
+      if (for_good) return give_up(one, why);
+      return report(*one.keys, PlaceholderState::kAsked, 0, why);
+    }
+    bool fenced = true;
+    for (const Wanted* wanted : *one.keys) {
+      if (wanted->devices.empty()) continue;
+      busy_.insert(wanted->key.node);
+      fenced = fence(one, *wanted) && fenced;
+    }
+    report(*one.keys, PlaceholderState::kAsked, 0, "");
+    if (fenced && one.job->gate->is_held) place(one);
+  }
+
+  std::string why_late(const Starting& one) const {
+    if (!one.job->gate->is_held) {
+      return fmt::format("Slurm has not started it within {} s ({})", kGateStartWithin_s,
+                         one.job->gate->reason);
+    }
+    for (const Wanted* wanted : *one.keys) {
+      const auto last = memory_.fence_trouble.find(wanted->key.node);
+      if (last == memory_.fence_trouble.end()) continue;
+      return fmt::format("no fence on {}, which takes one free core there: {}", wanted->key.node,
+                         last->second);
+    }
+    return fmt::format("its devices were not free in Slurm within {} s", kGateStartWithin_s);
+  }
+
+  bool is_late(const Starting& one) const {
+    const auto since = memory_.since_s.find(one.start);
+    return since != memory_.since_s.end() && now_s_ - since->second >= kGateStartWithin_s;
+  }
+
+  // What was let go is taken back first; until then it may start.
+  void give_up(const Starting& one, const std::string& why) {
+    if (!one.job->gate->is_held) {
+      plan_.put_back.push_back(back(*one.job, why));
+      return report(*one.keys, PlaceholderState::kAsked, 0, why);
+    }
+    refuse(one.start, *one.keys, why);
+  }
+
+  void place(const Starting& one) {
+    GateMark mark = read_mark(one.job->mark);
+    mark.job = one.start.job;
+    mark.attempt = one.start.attempt;
+    mark.restarts = one.job->gate->restarts;
+    mark.is_seen = mark.user_hold = false;
+    if (!mark.nodes) mark.nodes = one.job->gate->nodes_wanted;
+    std::vector<std::string> nodes;
+    for (const Wanted* wanted : *one.keys) nodes.push_back(wanted->key.node);
+    plan_.place.push_back({one.job->id, write_mark(mark), text::fold_hostlist(nodes)});
+  }
+
+  const Observed& observed_;
+  const GateMemory& memory_;
+  const std::string& cluster_;
+  const std::int64_t now_s_;
+  GatePlan& plan_;
+  std::map<PlaceholderKey, const WantedWork*> works_;
+  std::map<std::int64_t, const JobSeen*> jobs_;
+  std::set<std::int64_t> known_;
+  std::vector<Starting> starts_;
+  std::set<std::string> busy_;  // nodes on which a job with devices is starting
+  std::set<std::int64_t> fences_kept_;
+};
+
+}  // namespace
+
+std::string fence_name(const GateStart& start, const std::string& cluster) {
+  return fmt::format("{}{}.{}@{}", kFence_name, start.job, start.attempt, cluster);
+}
+
+GatePlan plan_gate(const Observed& observed, const std::vector<Wanted>& wanted,
+                   const std::vector<WantedWork>& works, const GateMemory& memory,
+                   const std::string& cluster, std::int64_t now_s) {
+  GatePlan plan;
+  std::map<GateStart, Keys> starts;
+  for (const Wanted& one : wanted) {
+    if (!one.foreign_job.empty()) starts[{one.key.job, one.key.attempt}].push_back(&one);
+  }
+  GatePlanner planner(observed, works, memory, cluster, now_s, plan);
+  for (const auto& [start, keys] : starts) planner.meet(start, keys);
+  planner.leftovers(starts);
+  planner.start_all();
+  planner.strays();
+  return plan;
+}
+
+}  // namespace dove::slurm

@@ -1,0 +1,77 @@
+// What to do about the jobs at the gate to which the ledger gave a place: hold the other devices by
+// fences, let them go, read back what Slurm gave, and tell the ledger.
+//
+// Pure and level-triggered, as plan(): computed anew from each look at Slurm. Slurm chooses devices
+// by itself, so on each of a job's nodes a fence, an allocation that runs nothing, holds every
+// device that is free in Slurm and not the job's, until it has started. Only one job
+// with devices at a time starts on a node.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "slurm/cluster.h"
+#include "slurm/gate/mark.h"
+#include "slurm/observed.h"
+#include "slurm/plan.h"
+#include "slurm/work.h"
+
+namespace dove::slurm {
+
+// An attempt of the ledger's: one start of a job at the gate.
+struct GateStart {
+  std::int64_t job = 0;
+  std::int64_t attempt = 0;
+  auto operator<=>(const GateStart&) const = default;
+};
+
+// What this process remembers; all of it may be lost.
+struct GateMemory {
+  std::map<GateStart, std::int64_t> since_s;         // it is tried
+  std::map<GateStart, std::string> refused;          // why; while it is wanted
+  std::map<std::string, std::string> fence_trouble;  // by node: why there was no fence lately
+};
+
+// A start that Slurm has not made within this time is given up.
+inline constexpr std::int64_t kGateStartWithin_s = 20;
+
+struct GatePlacing {
+  std::int64_t slurm_job = 0;
+  std::string mark;
+  std::string nodes;
+};
+
+struct GatePutBack {
+  std::int64_t slurm_job = 0;
+  std::string mark = {};     // without a place
+  bool waits = false;        // it has not started: it is held again
+  bool may_requeue = false;  // else it can only be ended
+  std::string why = {};
+};
+
+struct GatePlan {
+  std::vector<PlaceholderReport> reports;  // one for each that is wanted
+  std::vector<WorkReport> works;
+  std::vector<Ask> fences;
+  std::vector<std::int64_t> release;  // fences without a reason
+  std::vector<GatePlacing> place;
+  std::vector<GatePutBack> put_back;
+  std::vector<std::int64_t> cancel;  // jobs that the ledger has stopped for good
+  std::vector<std::pair<std::int64_t, std::string>> marks;
+  std::set<GateStart> tried;
+  std::map<GateStart, std::string> newly_refused;
+  std::set<std::int64_t> confirmed;  // Slurm's jobs that hold what the ledger gave them
+};
+
+std::string fence_name(const GateStart& start, const std::string& cluster);
+
+// `wanted`, `works`: those of foreign jobs alone count. `cluster`: whose fences these are.
+GatePlan plan_gate(const Observed& observed, const std::vector<Wanted>& wanted,
+                   const std::vector<WantedWork>& works, const GateMemory& memory,
+                   const std::string& cluster, std::int64_t now_s);
+
+}  // namespace dove::slurm

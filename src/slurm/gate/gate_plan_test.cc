@@ -1,0 +1,270 @@
+#include "slurm/gate/gate_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "slurm/fake_slurm_for_test.h"
+#include "slurm/gate/gate_json.h"
+
+namespace dove::slurm {
+namespace {
+
+constexpr const char kHere[] = "dovetail-gate run=17.1 restarts=0 nodes=-";
+
+// Slurm job 5 waits at the gate, and the ledger gave it device 2 of n1.
+class GatePlanTest : public testing::Test {
+ protected:
+  GatePlanTest() {
+    Wanted one;
+    one.key = {17, 1, "n1"};
+    one.devices = {2};
+    one.cores = {0, 1};
+    one.memory_bytes = 100 << 20;
+    one.foreign_job = "5";
+    wanted.push_back(one);
+    JobSeen job;
+    job.id = 5;
+    job.mark = "dovetail-gate";
+    job.wants_devices = true;
+    job.gate.emplace();
+    job.gate->is_held = job.gate->may_requeue = true;
+    job.gate->memory_per_node = 1;
+    seen.nodes = FakeSlurm().state.nodes;
+    seen.jobs.push_back(job);
+  }
+  JobSeen& job() { return seen.jobs[0]; }
+  void let_go() {
+    job().mark = kHere;
+    job().gate->is_held = false;
+  }
+  void starts(std::vector<int> devices) {
+    let_go();
+    job().phase = JobPhase::kHolding;
+    job().held = {{"n1", {0}, std::move(devices), 0}};
+  }
+  void add(const std::string& mark, std::vector<int> devices, JobPhase phase = JobPhase::kHolding) {
+    JobSeen other;
+    other.id = 100 + static_cast<std::int64_t>(seen.jobs.size());
+    other.mark = mark;
+    other.phase = phase;
+    other.held = {{"n1", {1}, std::move(devices), 0}};
+    seen.jobs.push_back(other);
+  }
+  void fence(std::vector<int> devices) {
+    add(placeholder_mark(fence_name({17, 1}, "dove")), std::move(devices));
+  }
+  void decided(bool stop = false, bool put_back = false) {
+    WantedWork work;
+    work.key = wanted[0].key;
+    work.foreign_job = "5";
+    work.ranks = {0};
+    work.stop = stop;
+    work.put_back = put_back;
+    works = {work};
+  }
+  GatePlan plan() { return plan_gate(seen, wanted, works, memory, "dove", 1000); }
+
+  Observed seen;
+  std::vector<Wanted> wanted;
+  std::vector<WantedWork> works;
+  GateMemory memory;
+};
+
+TEST_F(GatePlanTest, FirstTheOtherDevicesAreFencedThenItIsLetGo) {
+  add("", {0});
+  GatePlan now = plan();
+  ASSERT_EQ(now.fences.size(), 1u);
+  EXPECT_EQ(now.fences[0].gres, "gpu:h_1:1,gpu:h_3:1");
+  EXPECT_TRUE(now.place.empty());
+  EXPECT_EQ(now.reports[0].state, PlaceholderState::kAsked);
+  fence({1, 3});
+  now = plan();
+  EXPECT_TRUE(now.fences.empty() && now.release.empty());
+  ASSERT_EQ(now.place.size(), 1u);
+  EXPECT_EQ(now.place[0].mark, kHere);
+  EXPECT_EQ(now.place[0].nodes, "n1");
+}
+
+TEST_F(GatePlanTest, WhatBecomesFreeMeanwhileIsFencedToo) {
+  let_go();
+  add("", {0});
+  fence({1, 3});
+  EXPECT_TRUE(plan().fences.empty());
+  seen.jobs[1].phase = JobPhase::kEnding;  // free for Slurm
+  ASSERT_EQ(plan().fences.size(), 1u);
+  EXPECT_EQ(plan().fences[0].gres, "gpu:h_0:1");
+}
+
+TEST_F(GatePlanTest, ItsDeviceIsToBeFreeInSlurm) {
+  add("", {2});
+  EXPECT_TRUE(plan().fences.empty() && plan().place.empty());
+}
+
+TEST_F(GatePlanTest, OneAtATimeStartsOnANode) {
+  Wanted other = wanted[0];
+  other.key.job = 18;
+  other.devices = {0};
+  other.foreign_job = "6";
+  wanted.push_back(other);
+  JobSeen second = job();
+  second.id = 6;
+  seen.jobs.push_back(second);
+  EXPECT_EQ(plan().fences.size(), 1u);
+  wanted[1].devices.clear();  // without devices it waits for nobody
+  EXPECT_EQ(plan().place.size(), 1u);
+}
+
+TEST_F(GatePlanTest, WhatHoldsItsDevicesIsConfirmedAndTheFenceGoes) {
+  starts({2});
+  fence({0, 1, 3});
+  GatePlan now = plan();
+  EXPECT_EQ(now.reports[0].state, PlaceholderState::kConfirmed);
+  EXPECT_EQ(now.reports[0].id, 5);
+  EXPECT_TRUE(now.confirmed.contains(5));
+  EXPECT_EQ(now.release.size(), 1u);
+  EXPECT_TRUE(now.marks.empty());
+  decided();
+  now = plan();
+  ASSERT_EQ(now.marks.size(), 1u);
+  EXPECT_TRUE(read_mark(now.marks[0].second).is_seen);
+  EXPECT_FALSE(now.works.at(0).has_ended);
+}
+
+TEST_F(GatePlanTest, OtherDevicesThanItsOwnAreGivenBack) {
+  starts({3});
+  const GatePlan now = plan();
+  EXPECT_EQ(now.reports[0].state, PlaceholderState::kRefused);
+  EXPECT_FALSE(now.confirmed.contains(5)) << "until then it holds what nobody gave it";
+  ASSERT_EQ(now.put_back.size(), 1u);
+  EXPECT_FALSE(now.put_back[0].waits);
+  EXPECT_EQ(now.put_back[0].mark, "dovetail-gate nodes=-");
+}
+
+TEST_F(GatePlanTest, MoreCoresOrMemoryThanItsOwnAreGivenBack) {
+  starts({2});
+  job().held[0].cores = {0, 1};
+  job().held[0].memory_bytes = 100 << 20;
+  EXPECT_TRUE(plan().put_back.empty());
+  job().held[0].cores = {0, 1, 2};
+  EXPECT_EQ(plan().put_back.size(), 1u);
+  seen.nodes[0].threads_per_core = 2;  // three tasks of one CPU
+  EXPECT_TRUE(plan().put_back.empty());
+  job().held[0].memory_bytes = 300 << 20;
+  EXPECT_EQ(plan().put_back.size(), 1u);
+}
+
+TEST_F(GatePlanTest, AFenceThatNobodyRemembersGoes) {
+  EXPECT_GT(plan().fences.at(0).limit_minutes, 0);
+  add("", {1});  // its adapter was ended before it marked it
+  seen.jobs[1].name = fence_name({16, 1}, "dove");
+  add("", {3});
+  seen.jobs[2].name = fence_name({16, 1}, "other");
+  EXPECT_EQ(plan().release, std::vector<std::int64_t>{seen.jobs[1].id});
+}
+
+TEST_F(GatePlanTest, APlaceIsGoodForOneStart) {
+  starts({2});
+  job().gate->restarts = 1;
+  const GatePlan now = plan();
+  EXPECT_NE(now.reports[0].state, PlaceholderState::kConfirmed);
+  EXPECT_FALSE(now.confirmed.contains(5));
+}
+
+TEST_F(GatePlanTest, WhatSlurmDoesNotStartIsTakenBackAndThenRefused) {
+  let_go();
+  memory.since_s[{17, 1}] = 1000 - kGateStartWithin_s;
+  GatePlan now = plan();
+  ASSERT_EQ(now.put_back.size(), 1u);
+  EXPECT_TRUE(now.put_back[0].waits);
+  EXPECT_EQ(now.reports[0].state, PlaceholderState::kAsked) << "it may start until then";
+  job().gate->is_held = true;
+  job().mark = now.put_back[0].mark;
+  memory.fence_trouble["n1"] = "no core is free";
+  now = plan();
+  EXPECT_EQ(now.reports[0].state, PlaceholderState::kRefused);
+  EXPECT_NE(now.reports[0].why.find("no core is free"), std::string::npos);
+}
+
+TEST_F(GatePlanTest, WhatTheLedgerTookBackIsHeldAgain) {
+  let_go();
+  wanted.clear();
+  ASSERT_EQ(plan().put_back.size(), 1u);
+  starts({2});
+  EXPECT_EQ(plan().put_back.size(), 1u);
+  job().mark += " seen";
+  EXPECT_TRUE(plan().put_back.empty()) << "it ran with the ledger's knowledge";
+}
+
+TEST_F(GatePlanTest, AnEndIsReportedAsSlurmSaysIt) {
+  starts({2});
+  decided();
+  job().phase = JobPhase::kEnding;
+  EXPECT_EQ(plan().reports[0].state, PlaceholderState::kConfirmed) << "processes may still run";
+  EXPECT_TRUE(plan().works.empty());
+  job().phase = JobPhase::kEnded;
+  job().state = "FAILED";
+  job().gate->wait_status = 3 << 8;
+  ASSERT_EQ(plan().works.size(), 1u);
+  EXPECT_EQ(plan().works[0].exits, (std::vector<TaskEnd>{{0, 3, 0, ""}}));
+  job().gate->wait_status = 0;
+  job().state = "CANCELLED";
+  EXPECT_EQ(plan().works[0].exits[0].signal, SIGTERM);
+}
+
+TEST_F(GatePlanTest, AJobThatWaitsAgainIsAsLost) {
+  let_go();
+  decided();
+  job().gate->is_held = true;
+  job().gate->restarts = 1;
+  ASSERT_EQ(plan().works.size(), 1u);
+  EXPECT_EQ(plan().works[0].exits[0].cause, "executor_lost");
+  EXPECT_TRUE(plan().fences.empty());
+}
+
+TEST_F(GatePlanTest, StoppedJobsEndOrWaitAgain) {
+  starts({2});
+  decided(/*stop=*/true);
+  EXPECT_EQ(plan().cancel, std::vector<std::int64_t>{5});
+  decided(/*stop=*/true, /*put_back=*/true);
+  EXPECT_TRUE(plan().cancel.empty());
+  EXPECT_EQ(plan().put_back.size(), 1u);
+}
+
+TEST_F(GatePlanTest, AStoppedAttemptEndsWhenNothingIsWantedOfIt) {
+  starts({2});
+  wanted.clear();
+  decided();
+  EXPECT_TRUE(plan().works.empty()) << "it is not stopped";
+  decided(/*stop=*/true);
+  EXPECT_TRUE(plan().works.empty()) << "it holds what it was given";
+  EXPECT_EQ(plan().cancel, std::vector<std::int64_t>{5});
+  job().phase = JobPhase::kEnded;
+  ASSERT_EQ(plan().works.size(), 1u);
+  EXPECT_TRUE(plan().works[0].has_ended);
+  seen.jobs.clear();
+  EXPECT_EQ(plan().works.size(), 1u);
+}
+
+TEST(GateMark, IsReadAsItIsWritten) {
+  GateMark mark{true, "h200", 17, 2, 3, true, "n[1-2]"};
+  EXPECT_EQ(read_mark(write_mark(mark)), mark);
+  EXPECT_EQ(write_mark(mark),
+            "dovetail-gate run=17.2 restarts=3 seen user_hold model=h200 nodes=n[1-2]");
+  EXPECT_EQ(read_mark("dovetail-gate run=17. restarts=x").job, 0);
+  EXPECT_FALSE(is_of_gate("dovetail-gated"));
+  EXPECT_FALSE(is_of_gate("dovetail dove-1.1@dove"));
+}
+
+TEST_F(GatePlanTest, TheLedgerIsToldWhatItCannotPlace) {
+  EXPECT_EQ(why_not_placed(job()), "");
+  job().gate->nodes_wanted = "n[1-2]";
+  EXPECT_NE(why_not_placed(job()), "");
+  job().mark = "dovetail-gate nodes=-";  // they were the ledger's own
+  EXPECT_EQ(why_not_placed(job()), "");
+  job().gate->features = "a|b";
+  EXPECT_NE(why_not_placed(job()), "");
+}
+
+}  // namespace
+}  // namespace dove::slurm

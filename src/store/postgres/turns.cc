@@ -1,0 +1,85 @@
+// Whose turn it is to lead: the rows of leader, controllers and handed.
+#include <utility>
+
+#include "store/postgres/lines.h"
+#include "store/postgres/postgres_store.h"
+
+namespace dove::store {
+
+Result<LeaderSeen> leader_of(Connection& line, const std::string& own_name) {
+  TRY_ASSIGN(
+      const Rows rows,
+      line.run("SELECT epoch, holder, url, greatest(0, (extract(epoch FROM greatest(until, "
+               "(SELECT until FROM handed WHERE name <> $1)) - clock_timestamp()) * "
+               "1000000)::bigint), coalesce((SELECT max(seq) FROM records), (SELECT number FROM "
+               "meta WHERE key = 'anchor_seq')) FROM leader WHERE id = 1",
+               Params().text(own_name)));
+  if (rows.size() != 1) {
+    return Error{ErrorKind::kCorrupt, "store_damaged", "the row of dove.leader is missing", ""};
+  }
+  return LeaderSeen{Epoch{rows.unsigned_integer(0, 0)}, std::string(rows.bytes(0, 1)),
+                    std::string(rows.bytes(0, 2)), rows.integer(0, 3),
+                    Seq{rows.unsigned_integer(0, 4)}};
+}
+
+Result<std::vector<ControllerSeen>> standbys_of(Connection& line, const std::string& own_name) {
+  TRY_ASSIGN(const Rows rows,
+             line.run("SELECT name, url, version, folded, (extract(epoch FROM clock_timestamp() - "
+                      "seen) * 1000000)::bigint FROM controllers WHERE name <> $1 AND seen > "
+                      "clock_timestamp() - interval '1 minute' ORDER BY seen DESC LIMIT 100",
+                      Params().text(own_name)));
+  std::vector<ControllerSeen> all;
+  for (int row = 0; row < rows.size(); ++row) {
+    all.push_back({std::string(rows.bytes(row, 0)), std::string(rows.bytes(row, 1)),
+                   std::string(rows.bytes(row, 2)), Seq{rows.unsigned_integer(row, 3)},
+                   rows.integer(row, 4)});
+  }
+  return all;
+}
+
+Result<LeaderSeen> PostgresStore::leader() {
+  TRY_ASSIGN(Lent line, lend_alive());
+  return leader_of(*line, options_.name);
+}
+
+void PostgresStore::release(const std::string& to) {
+  std::lock_guard lock(lease_mutex_);
+  std::uint64_t epoch = 0;
+  {
+    std::lock_guard state_lock(state_mutex_);
+    epoch = std::exchange(epoch_, Epoch{}).value;
+  }
+  if (epoch == 0) return;
+  if (!open_lease_line().ok()) return;
+  // In one statement: whoever sees the lease free sees for whom.
+  const Result<Rows> freed = lease_line_->run(
+      "WITH freed AS (UPDATE leader SET until = 'epoch' WHERE id = 1 AND epoch = $1 RETURNING id) "
+      "UPDATE handed SET name = $2, until = CASE WHEN $2 = '' THEN 'epoch' ELSE clock_timestamp() "
+      "+ $3 * interval '1 microsecond' END FROM freed WHERE handed.id = freed.id",
+      Params().add(epoch).text(to).add(options_.lease_us));
+  if (freed.ok()) (void)lease_line_->execute("NOTIFY dove_log");
+}
+
+// It is said again every second, so it waits for no disk and for no second machine.
+Result<void> PostgresStore::stands_by(Seq folded) {
+  TRY_ASSIGN(Lent line, lend_alive());
+  TRY(
+      line->run("WITH quick AS (SELECT set_config('synchronous_commit', 'off', true)) "
+                "INSERT INTO controllers SELECT $1, $2, $3, $4, clock_timestamp() FROM quick ON "
+                "CONFLICT (name) DO UPDATE SET url = excluded.url, version = excluded.version, "
+                "folded = excluded.folded, seen = excluded.seen",
+                Params()
+                    .text(options_.name)
+                    .text(options_.leads_at)
+                    .text(options_.version)
+                    .add(folded.value)));
+  return {};
+}
+
+Result<std::vector<ControllerSeen>> PostgresStore::standbys() {
+  std::lock_guard lock(lease_mutex_);
+  TRY(open_lease_line());
+  return standbys_of(*lease_line_, options_.name);
+}
+
+}  // namespace dove::store

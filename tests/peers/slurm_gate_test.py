@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+"""The gate in a real Slurm with a real cluster of ours: no foreign job starts before the ledger has given it devices,
+and each holds exactly those that it was given.
+
+Skips where Slurm with its Lua plug-in (tools/setup peers, as root) is missing.
+"""
+import json
+import os
+import pwd
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import shared_nodes
+from gate_lab import LUA, GateLab
+from shared_nodes import GPUS, NODES, SKIP, SharedNodes, available, until
+
+PEOPLE = ["dovegate1", "dovegate2", "dovegate3"]
+OBJECTS = """\
+kind: Executor
+name: slurm
+service_account: slurm-1
+nodes: ["n[0-1]"]
+gate: true
+"""
+
+
+class Gate(SharedNodes):
+    @classmethod
+    def setUpClass(cls):
+        for name in PEOPLE:
+            subprocess.run(["useradd", "-M", "-N", "-s", "/bin/sh", "-d", "/tmp", name], check=True)
+            cls.addClassCleanup(subprocess.run, ["userdel", name], check=True)
+        lab, objects = shared_nodes.SlurmLab, shared_nodes.OBJECTS
+        shared_nodes.SlurmLab = GateLab
+        shared_nodes.OBJECTS = objects.split("kind: Executor")[0] + OBJECTS
+        try:
+            super().setUpClass()
+        finally:
+            shared_nodes.SlurmLab, shared_nodes.OBJECTS = lab, objects
+
+    @classmethod
+    def adapter_options(cls):
+        return ["--gate", cls.lab.gate, "--state-dir", cls.lab.folder + "/steps"]
+
+    def clear(self):
+        if self.adapter.poll() is not None:
+            self.start_adapter()
+        for name in PEOPLE:
+            self.lab.run(["scancel", "-u", name])
+        super().clear()
+
+    # -- Slurm's side
+
+    def gated(self, *options, user="nobody", script="sleep 300"):
+        if user == "nobody":
+            return self.lab.sbatch(*options, script=script)
+        entry = pwd.getpwnam(user)
+        done = subprocess.run(
+            ["setpriv", f"--reuid={entry.pw_uid}", f"--regid={entry.pw_gid}", "--clear-groups", "sbatch", "--parsable",
+             "-D", "/", "-o", "/dev/null", "--mem=100", *options, "--wrap", script],
+            text=True, env=self.lab.environment, capture_output=True, timeout=60, check=True)
+        return int(done.stdout)
+
+    def state(self, job):
+        return self.lab.state(job)
+
+    def runs(self, job, limit_s=40):
+        self.lab.until(f"squeue -h -t all -j {job} -o %T", lambda out: out.strip() == "RUNNING", limit_s)
+
+    # -- our side
+
+    def ledger(self, job):
+        """The ledger's job that stands for a Slurm job: the youngest."""
+        all_of_it = [one for one in self.cluster.api.call("GET", "/v1/jobs?limit=1000")["jobs"]
+                     if str(self.cluster.job(one["id"]).get("foreign_job", self.cluster.job(one["id"]).get(
+                         "spec", {}).get("foreign_job"))) == str(job)]
+        return max(all_of_it, key=lambda one: one["id"]) if all_of_it else None
+
+    def known_as(self, job):
+        until(lambda: self.ledger(job) is not None, 20, f"the ledger to know Slurm job {job}")
+        return self.ledger(job)["id"]
+
+    def in_its_place(self, job):
+        """It runs, and on exactly the devices that the ledger gave it."""
+        self.runs(job)
+        ours = self.known_as(job)
+        self.cluster.wait_state(ours, "running", 20)
+        self.assertEqual(self.lab.indices(job), self.devices(ours))
+        return self.devices(ours)
+
+    # -- tests
+
+    def test_a_job_starts_in_the_place_that_the_ledger_gave_and_ends(self):
+        job = self.gated("--gres=gpu:h200:2", script="sleep 3; exit 3")
+        devices = self.in_its_place(job)
+        self.assertEqual(len(devices), 2)
+        ours = self.known_as(job)
+        self.assertEqual(self.cluster.job(ours)["user"], "nobody")
+        found = self.cluster.wait(ours, 40)
+        self.assertEqual((found["state"], found["exit_code"]), ("failed", 3))
+        until(lambda: "dove-fence" not in self.lab.run("squeue -h -o %j"), 20, "no fence to be left")
+
+    def test_a_job_that_is_over_before_anybody_looks(self):
+        job = self.gated("--gres=gpu:1", script="true")
+        found = self.cluster.wait(self.known_as(job), 40)
+        self.assertEqual((found["state"], found["exit_code"]), ("completed", 0))
+
+    def test_t19_out_of_order(self):
+        """A has 0, B has 1, A ends, and ours takes what is free; the next of Slurm's gets what the ledger says."""
+        first = self.gated("--gres=gpu:1", "-w", "n0")
+        a = self.in_its_place(first)
+        second = self.gated("--gres=gpu:1", "-w", "n0")
+        b = self.in_its_place(second)
+        self.lab.run(f"scancel {first}")
+        self.lab.until(f"squeue -h -j {first}", lambda out: not out.strip())
+        ours = self.submit(1, node="n0")
+        c = self.started(ours)
+        third = self.gated("--gres=gpu:2", "-w", "n0")
+        d = self.in_its_place(third)
+        self.assertEqual(len(a | b), 2)
+        self.assertEqual(len(b | c | d), 4)
+
+    def test_three_users(self):
+        jobs = {name: self.gated("--gres=gpu:1", user=name) for name in PEOPLE}
+        held = set()
+        for name, job in jobs.items():
+            devices = self.in_its_place(job)
+            self.assertFalse(devices & held)
+            held |= devices
+            self.assertEqual(self.cluster.job(self.known_as(job))["user"], name)
+            self.assertEqual(self.lab.fields(job)["UserId"].split("(")[0], name)
+
+    def test_a_job_waits_with_our_words_until_there_is_room(self):
+        ours = [self.submit(GPUS, node=f"n{i}") for i in range(NODES)]
+        for job in ours:
+            self.started(job)
+        theirs = self.gated("--gres=gpu:1")
+        until(lambda: "dovetail: " in self.lab.run(f"squeue -h -j {theirs} -o %k"), 60, "our words")
+        self.assertEqual(self.state(theirs), "PENDING")
+        self.assertEqual(self.lab.fields(theirs)["Priority"], "0")
+        self.cluster.run("cancel", str(ours[1]))
+        self.assertTrue(all(node == "n1" for node, _ in self.in_its_place(theirs)))
+        self.assertNotIn("dovetail", self.lab.run(f"squeue -h -j {theirs} -o %k"))
+
+    def test_cancelled_on_either_side_while_it_is_held(self):
+        ours = [self.submit(GPUS, node=f"n{i}") for i in range(NODES)]
+        for job in ours:
+            self.started(job)
+        first, second = self.gated("--gres=gpu:1"), self.gated("--gres=gpu:1")
+        a, b = self.known_as(first), self.known_as(second)
+        self.lab.run(f"scancel {first}")
+        self.assertEqual(self.cluster.wait(a, 20)["state"], "cancelled")
+        self.cluster.run("cancel", str(b))
+        self.lab.until(f"squeue -h -t all -j {second} -o %T", lambda out: out.strip() == "CANCELLED", 20)
+
+    def test_cancelled_in_the_ledger_while_it_runs(self):
+        job = self.gated("--gres=gpu:1")
+        self.in_its_place(job)
+        self.cluster.run("cancel", str(self.known_as(job)))
+        self.lab.until(f"squeue -h -t all -j {job} -o %T", lambda out: out.strip() == "CANCELLED", 40)
+        self.assertEqual(self.cluster.wait(self.known_as(job), 20)["state"], "cancelled")
+
+    def test_a_users_hold_and_release(self):
+        ours = [self.submit(GPUS, node=f"n{i}") for i in range(NODES)]
+        for job in ours:
+            self.started(job)
+        job = self.gated("--gres=gpu:1", "--hold")
+        known = self.known_as(job)
+        self.assertTrue(self.cluster.job(known)["held"])
+        self.lab.as_user("scontrol", "release", str(job))
+        until(lambda: not self.cluster.job(known)["held"], 20, "the release to be heard")
+        self.lab.as_user("scontrol", "hold", str(job))
+        until(lambda: self.cluster.job(known)["held"], 20, "the hold to be heard")
+        for one in ours:
+            self.cluster.run("cancel", str(one))
+        self.lab.as_user("scontrol", "release", str(job))
+        self.in_its_place(job)
+
+    def test_a_requeued_job_waits_for_another_place(self):
+        job = self.gated("--gres=gpu:1")
+        self.in_its_place(job)
+        self.lab.run(f"scontrol requeue {job}")
+        until(lambda: self.lab.fields(job)["Restarts"] != "0", 20, "it to be requeued")
+        self.in_its_place(job)
+
+    def test_an_array(self):
+        job = self.gated("--gres=gpu:1", "--array=1-3")
+        self.lab.until(f"squeue -h -r -j {job} -o %T", lambda out: out.split() == ["RUNNING"] * 3, 60)
+        held = [self.lab.indices(int(task)) for task in self.lab.run(f"squeue -h -r -j {job} -o %A").split()]
+        self.assertEqual(len(set().union(*held)), 3)
+
+    def test_what_the_gate_cannot_place_stays_held_and_says_so(self):
+        job = self.gated("--exclusive")
+        until(lambda: "exclusive" in self.lab.run(f"squeue -h -j {job} -o %k"), 30, "our words")
+        self.assertEqual(self.state(job), "PENDING")
+
+    def test_killed_and_back(self):
+        """The adapter and the controller are killed while a job is at the gate, and slurmctld while one runs."""
+        running = self.gated("--gres=gpu:1")
+        devices = self.in_its_place(running)
+        self.end_adapter(signal.SIGKILL)
+        waiting = self.gated("--gres=gpu:1")
+        self.cluster.server.kill()
+        self.cluster.server.wait()
+        self.cluster.api.close()
+        self.assertEqual(self.state(waiting), "PENDING")
+        self.cluster.start_server()
+        self.start_adapter()
+        self.in_its_place(waiting)
+        self.assertEqual(self.devices(self.known_as(running)), devices)
+        self.lab.kill_controller()
+        self.lab.start_controller()
+        third = self.gated("--gres=gpu:1")
+        self.in_its_place(third)
+        for job in (running, waiting, third):
+            self.assertEqual(self.lab.fields(job)["Restarts"], "0")
+
+    def test_the_adapter_is_killed_between_steps(self):
+        rng = random.Random(5)
+        for _ in range(4):
+            job = self.gated("--gres=gpu:1")
+            time.sleep(rng.random() * 0.8)  # where it is killed is the test
+            self.end_adapter(signal.SIGKILL)
+            self.start_adapter()
+            self.in_its_place(job)
+        until(lambda: "dove-fence" not in self.lab.run("squeue -h -o %j"), 20, "no fence to be left")
+
+    def test_no_index_is_given_twice_in_a_crowd(self):
+        rng = random.Random(19)
+        ours, theirs = [], []
+        deadline = time.monotonic() + 40
+        samples = 0
+        while time.monotonic() < deadline:
+            kind = rng.randrange(30)
+            if kind == 0 and len(ours) < 40:
+                ours.append(self.submit(rng.randint(1, 2), command=("sleep", str(rng.randint(1, 5)))))
+            elif kind == 1 and len(theirs) < 40:
+                theirs.append(self.gated(f"--gres=gpu:{rng.randint(1, 2)}", script=f"sleep {rng.randint(1, 5)}"))
+            elif kind == 2 and theirs:
+                self.lab.run(["scancel", str(rng.choice(theirs))])
+            samples += 1
+            seen = {}
+            for name, held in self.held_in_slurm().items():
+                for device in held:
+                    self.assertNotIn(device, seen, f"{name} and {seen.get(device)}")
+                    seen[device] = name
+        self.assertGreater(samples, 50)
+        for job in ours:
+            self.cluster.wait(job, 120)
+        self.lab.until("squeue -h -t pending,running,completing", lambda out: not out.strip(), 120)
+        self.assertTrue(any(self.state(job) == "COMPLETED" for job in theirs))
+
+
+if __name__ == "__main__":
+    if not available() or LUA is None:
+        print("no Slurm with its Lua plug-in here: tools/setup peers installs it (as root)")
+        sys.exit(SKIP)
+    sys.exit(unittest.main())
