@@ -74,6 +74,7 @@ local function without_model(request)
 				end
 			end
 			if kind then
+				if not kind:match("^[%w_.-]+$") then return nil end -- the mark holds it as one word
 				local name = kind:gsub("_%d+$", ""):lower()
 				if model and model ~= name then return nil end
 				model = name

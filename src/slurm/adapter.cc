@@ -286,14 +286,13 @@ CycleEnd Adapter::cycle(bool look) {
     reports_ = std::move(now.reports);
   }
   std::vector<WorkReport> gate_works;
-  if (gate_ != nullptr && end.slurm_answers) {
+  // The controller hears of the gate from an adapter that it knows.
+  if (gate_ != nullptr && end.slurm_answers && wanted_) {
     if (look) gate_->tell(observed_, now_s);
-    if (wanted_) {
-      GatePlan now = gate_->plan(observed_, *wanted_, works_, now_s);
-      reports_.insert(reports_.end(), now.reports.begin(), now.reports.end());
-      gate_confirmed_ = std::move(now.confirmed);
-      gate_works = std::move(now.works);
-    }
+    GatePlan now = gate_->plan(observed_, *wanted_, works_, now_s);
+    reports_.insert(reports_.end(), now.reports.begin(), now.reports.end());
+    gate_confirmed_ = std::move(now.confirmed);
+    gate_works = std::move(now.works);
   }
   SyncRequest request = this->request();
   request.complete = end.slurm_answers;

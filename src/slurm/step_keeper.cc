@@ -131,6 +131,10 @@ int listen_until_end(pid_t srun, int source, int file) {
     if (::poll(polls.data(), polls.size(), -1) < 0 && errno != EINTR) break;
     if (polls[0].revents != 0 && !said.take()) polls[0].fd = -1;
   }
+  // Where a kernel or a sandbox has no such descriptors: until all have closed it. A full pipe
+  // would stop srun.
+  while (!end.is_open() && said.take()) {
+  }
   int status = kNotStarted << 8;
   while (::waitpid(srun, &status, 0) < 0 && errno == EINTR) {
   }

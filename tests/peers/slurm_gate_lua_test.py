@@ -66,6 +66,8 @@ class Gate(unittest.TestCase):
         self.assertEqual(self.lab.fields(job)["TresPerTask"], "gres:gpu:1")
         with self.assertRaisesRegex(RuntimeError, "one model"):
             self.lab.sbatch("--gres=gpu:h200:1,gpu:b200:1")
+        with self.assertRaises(RuntimeError):  # it would be two words of the mark
+            self.lab.sbatch("--gres=gpu:h200 seen:1")
 
     def test_no_user_gets_past_it(self):
         job = self.lab.sbatch("--gres=gpu:1")

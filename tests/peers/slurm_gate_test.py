@@ -1,14 +1,12 @@
 #!/usr/bin/env python3
+# limit_s: 900
 """The gate in a real Slurm with a real cluster of ours: no foreign job starts before the ledger has given it devices,
 and each holds exactly those that it was given.
 
 Skips where Slurm with its Lua plug-in (tools/setup peers, as root) is missing.
 """
-import json
-import os
 import pwd
 import random
-import re
 import signal
 import subprocess
 import sys

@@ -149,9 +149,8 @@ class News {
     const bool has_started = it.record->stage == PlacementStage::kStarted;
     const bool may_start = it.attempt->stage >= Stage::kStarting;
     // What was over before anybody looked has started, too.
-    if (may_start && !has_started && (!said.has_ended || !said.exits.empty())) {
-      events_.push_back(PlacementStarted{said.job, said.attempt, node});
-    }
+    const bool starts = may_start && !has_started && (!said.has_ended || !said.exits.empty());
+    if (starts) events_.push_back(PlacementStarted{said.job, said.attempt, node});
     if (!said.has_ended) {
       for (const TaskExit& exit : said.exits) {
         if (may_start && !is_told(it, exit.rank)) {
@@ -167,7 +166,7 @@ class News {
     }
     PlacementEnded ended{said.job,    said.attempt,           node, said.exits,
                          said.cpu_us, said.memory_peak_bytes, {}};
-    if (has_started) add_lost_ranks(it, ended.exits);
+    if (has_started || starts) add_lost_ranks(it, ended.exits);
     events_.push_back(std::move(ended));
   }
 

@@ -265,6 +265,12 @@ TEST_F(RunBy, WhatEndedBeforeAnybodyLookedHasStarted) {
   EXPECT_GT(attempt().started_at.us, 0);
 }
 
+TEST_F(RunBy, OfWhatEndedBeforeAnybodyLookedTheOthersAreLost) {
+  begin();
+  tell(works(true, {{1, 0, 0, ""}}));
+  EXPECT_EQ(attempt().exits.back().cause, "executor_lost");
+}
+
 TEST_F(RunBy, WhatCouldNotBeginIsAFailedLaunch) {
   begin();
   tell(works(true, {}, "there is no user ann there"));

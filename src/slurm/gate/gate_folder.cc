@@ -57,6 +57,10 @@ Result<GateFolder> GateFolder::open(const std::string& path,
     TRY_ASSIGN(const uid_t owner, slurm_user());
     if (seen.st_uid != owner) return unfit(path, "it is neither root's nor SlurmUser's");
   }
+  // Words that have been heard are taken away.
+  if (::faccessat(folder.get(), ".", W_OK, AT_EACCESS) != 0) {
+    return unfit(path, fmt::format("the adapter cannot write in it ({})", std::strerror(errno)));
+  }
   files::Descriptor watch(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   const std::string same = fmt::format("/proc/self/fd/{}", folder.get());
   if (!watch.is_open() ||

@@ -19,8 +19,8 @@ namespace dove::slurm {
 class GateFolder {
  public:
   // It is root's, our own user's or SlurmUser's, who is asked for only then.
-  // Errors: kInvalid gate_folder, when it is not there or others may write in it; those of
-  // `slurm_user`.
+  // Errors: kInvalid gate_folder, when it is not there, we cannot write in it or others may; those
+  // of `slurm_user`.
   static Result<GateFolder> open(const std::string& path,
                                  const std::function<Result<uid_t>()>& slurm_user);
 

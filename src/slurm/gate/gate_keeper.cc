@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <charconv>
 #include <utility>
 
 #include "slurm/gate/mark.h"
@@ -17,7 +17,7 @@ namespace {
 constexpr const char kOurWords[] = "dovetail: ";
 constexpr std::size_t kWordsBytesMax = 200;
 constexpr int kSays_per_look = 4;
-constexpr int kTakeOuts_per_look = 16;
+constexpr std::size_t kTakeOuts_per_look = 16;
 constexpr int kWhys_per_look = 8;
 constexpr std::int64_t kWhyEvery_s = 30;
 constexpr std::int64_t kRefusedAgain_s = 30;  // what was refused is handed in again
@@ -33,11 +33,29 @@ std::string line_of(std::string_view text) {
   return line;
 }
 
-// The first of "1-4,7%2"; none: it is not understood.
-std::optional<int> first_task(const std::string& tasks) {
-  const auto list = read_index_list(tasks.substr(0, tasks.find_first_of(",-%:")));
-  if (!list || list->empty()) return std::nullopt;
-  return list->front();
+// The first of "1-4,7%2" or "0-8:2", before a comma; those after it come first at a later look.
+// None: they are not understood.
+std::vector<int> first_tasks(std::string_view tasks) {
+  tasks = tasks.substr(0, tasks.find_first_of(",%"));
+  const char* at = tasks.data();
+  const char* const end = at + tasks.size();
+  const auto read = [&at, end](int& number) {
+    const auto [after, error] = std::from_chars(at, end, number);
+    at = after;
+    return error == std::errc();
+  };
+  const auto follows = [&at, end](char c) { return at != end && *at == c && ++at != end; };
+  int first = 0;
+  if (!read(first) || first < 0) return {};
+  int last = first;
+  int step = 1;
+  if (follows('-') && !read(last)) return {};
+  if (follows(':') && (!read(step) || step < 1)) return {};
+  std::vector<int> found;
+  for (std::int64_t task = first; task <= last && found.size() < kTakeOuts_per_look; task += step) {
+    found.push_back(static_cast<int>(task));
+  }
+  return found;
 }
 
 // How many of its tasks may run at once; 0: any number.
@@ -101,29 +119,40 @@ void GateKeeper::take_out(const Observed& observed, std::int64_t now_s) {
     if (!job.gate || job.gate->array_job == 0 || !job.gate->array_tasks.empty()) continue;
     if (job.phase != JobPhase::kEnded) ++apart[job.gate->array_job];
   }
-  int left = kTakeOuts_per_look;
+  took_out_ = false;
+  std::size_t left = kTakeOuts_per_look;
   std::map<std::string, std::int64_t> failed;
   for (const JobSeen& job : observed.jobs) {
     if (!job.gate || job.gate->array_tasks.empty() || job.gate->depends) continue;
     if (!why_not_placed(job).empty() || user_holds_.contains(job.id)) continue;
+    // Its user may have let go what was submitted with a hold; the word names the array alone.
+    GateMark mark = read_mark(job.mark);
+    mark.user_hold = false;
     const int most = tasks_at_once(job.gate->array_tasks);
-    const std::optional<int> task = first_task(job.gate->array_tasks);
-    if (!task || left <= 0 || (most > 0 && apart[job.gate->array_job] >= most)) continue;
-    const std::string handle = fmt::format("{}_{}", job.gate->array_job, *task);
-    const auto before = not_taken_out_s_.find(handle);
-    const bool is_known = before != not_taken_out_s_.end();
-    if (is_known && now_s - before->second < kTakeOutAgain_s) {
-      failed[handle] = before->second;
-      continue;
-    }
-    --left;
-    const Result<void> taken = control_.mark(handle, job.mark);
-    if (taken.ok()) continue;
-    failed[handle] = now_s;
-    if (!is_known) {
-      telemetry::log(
-          telemetry::Level::kWarning, "array_task_not_taken_out",
-          {{"slurm_job", job.gate->array_job}, {"task", *task}, {"why", taken.error().message}});
+    for (const int task : first_tasks(job.gate->array_tasks)) {
+      int& running = apart[job.gate->array_job];
+      if (left == 0 || (most > 0 && running >= most)) break;
+      const std::string handle = fmt::format("{}_{}", job.gate->array_job, task);
+      const auto before = not_taken_out_s_.find(handle);
+      const bool is_known = before != not_taken_out_s_.end();
+      if (is_known && now_s - before->second < kTakeOutAgain_s) {
+        failed[handle] = before->second;
+        break;
+      }
+      --left;
+      const Result<void> taken = control_.mark(handle, write_mark(mark));
+      if (taken.ok()) {
+        ++running;
+        took_out_ = true;
+        continue;
+      }
+      failed[handle] = now_s;
+      if (!is_known) {
+        telemetry::log(
+            telemetry::Level::kWarning, "array_task_not_taken_out",
+            {{"slurm_job", job.gate->array_job}, {"task", task}, {"why", taken.error().message}});
+      }
+      break;
     }
   }
   not_taken_out_s_ = std::move(failed);
@@ -131,9 +160,11 @@ void GateKeeper::take_out(const Observed& observed, std::int64_t now_s) {
 
 bool GateKeeper::is_told(const JobSeen& job, std::int64_t now_s) const {
   if (!job.gate || job.phase == JobPhase::kEnded || !job.gate->array_tasks.empty()) return false;
+  if (job.phase != JobPhase::kWaiting) return true;
+  // Its user may have made it depend on another one since: Slurm would not start it.
+  if (job.gate->depends && job.gate->is_held) return false;
   const auto known = known_.find(job.id);
   if (known != known_.end() && known->second.job != 0) return true;
-  if (job.phase != JobPhase::kWaiting) return true;
   const bool is_begun = job.gate->restarts > 0 || job.gate->begins_s <= now_s;
   return !job.gate->depends && is_begun && why_not_placed(job).empty();
 }

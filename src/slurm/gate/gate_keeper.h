@@ -40,8 +40,8 @@ class GateKeeper {
   // Whether anything has changed in Slurm.
   bool carry_out(const GatePlan& plan, const Observed& observed, std::int64_t now_s);
 
-  // A job is being started: Slurm is to be looked at often.
-  bool is_starting() const { return !memory_.since_s.empty(); }
+  // A job is being started, or was taken out of its array: Slurm is to be looked at soon.
+  bool is_starting() const { return took_out_ || !memory_.since_s.empty(); }
   // A job waits for the ledger: its answer is to be asked for often.
   bool has_waiting() const { return has_waiting_; }
 
@@ -81,7 +81,8 @@ class GateKeeper {
   std::map<std::string, std::int64_t> no_fence_s_;       // by node: when there was none
   GateMemory memory_;
   bool has_waiting_ = false;
-  int says_left_ = 0;  // comments that may be written before the next look
+  bool took_out_ = false;  // tasks of arrays, at the last look
+  int says_left_ = 0;      // comments that may be written before the next look
   std::int64_t number_ = 0;
   std::string trouble_;
 };

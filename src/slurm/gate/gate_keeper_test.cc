@@ -1,6 +1,11 @@
 #include "slurm/gate/gate_keeper.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include "slurm/fake_slurm_for_test.h"
 
@@ -13,8 +18,9 @@ class FakeControl : public GateControl {
   Result<void> let_go(const std::string&) override { return {}; }
   Result<void> put_back(const std::string&, const GatePutBack&) override { return done(ended); }
   Result<void> say(const std::string&, const std::string&) override { return {}; }
-  Result<void> mark(const std::string& handle, const std::string&) override {
+  Result<void> mark(const std::string& handle, const std::string& text) override {
     marked.push_back(handle);
+    last_mark = text;
     return done(marks);
   }
   Result<void> done(int& count) {
@@ -25,6 +31,7 @@ class FakeControl : public GateControl {
 
   int placed = 0, ended = 0, marks = 0;
   std::vector<std::string> marked;
+  std::string last_mark;
   bool fails = false;
 };
 
@@ -117,6 +124,57 @@ TEST_F(GateKeeperTest, ATaskThatCannotBeTakenOutIsTriedAgainLater) {
   EXPECT_EQ(control.marked, std::vector<std::string>{"5_1"});
   keeper.tell(seen, 1030);
   EXPECT_EQ(control.marked.size(), 2u);
+}
+
+TEST_F(GateKeeperTest, SeveralTasksAreTakenOutAtOnceAsManyAsMayRun) {
+  using Handles = std::vector<std::string>;
+  job().gate->array_job = 5;
+  const auto taken = [&](const char* tasks) {
+    job().gate->array_tasks = tasks;
+    control.marked.clear();
+    keeper.tell(seen, 1000);
+    return control.marked;
+  };
+  EXPECT_EQ(taken("0-8:4,11"), (Handles{"5_0", "5_4", "5_8"}));
+  EXPECT_TRUE(keeper.is_starting()) << "the others are due soon";
+  EXPECT_EQ(taken("7,9"), Handles{"5_7"});
+  EXPECT_EQ(taken("1-4000%2"), (Handles{"5_1", "5_2"}));
+  EXPECT_EQ(taken("1-4000").size(), 16u);
+  EXPECT_EQ(taken("x"), Handles{});
+  EXPECT_FALSE(keeper.is_starting());
+}
+
+TEST_F(GateKeeperTest, TasksOfAnArrayThatItsUserHasLetGoAreNotHeld) {
+  std::string folder = testing::TempDir() + "/dove-gate-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  auto files = GateFolder::open(folder, [] { return Result<uid_t>(::geteuid()); });
+  ASSERT_TRUE(files.ok());
+  GateKeeper with_words(
+      slurm, control,
+      [](const GateRequest&, const std::vector<NodeSeen>&) {
+        return Result<std::vector<GateJob>>(std::vector<GateJob>());
+      },
+      &*files, "dove", "a1");
+  job().gate->array_job = 5;
+  job().gate->array_tasks = "1";
+  job().mark = "dovetail-gate user_hold model=h200";
+  with_words.tell(seen, 1000);
+  EXPECT_TRUE(control.marked.empty()) << "its user holds it";
+  std::ofstream(folder + "/release.5") << "";
+  with_words.tell(seen, 1001);
+  EXPECT_EQ(control.last_mark, "dovetail-gate model=h200");
+  std::filesystem::remove_all(folder);
+}
+
+TEST_F(GateKeeperTest, OneThatDependsOnAnotherSinceItWasToldWaitsInSlurm) {
+  keeper.tell(seen, 1000);
+  EXPECT_EQ(told.present.size(), 1u);
+  job().gate->depends = true;
+  keeper.tell(seen, 1001);
+  EXPECT_TRUE(told.present.empty());
+  job().gate->is_held = false;
+  keeper.tell(seen, 1002);
+  EXPECT_EQ(told.present.size(), 1u) << "it was let go before";
 }
 
 }  // namespace

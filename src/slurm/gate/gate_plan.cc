@@ -242,7 +242,10 @@ class GatePlanner {
   }
 
   void holds(const GateStart& start, const Keys& keys, const JobSeen& job) {
-    if (!is_placed_for(job, start)) {  // the prolog puts it back
+    if (!is_placed_for(job, start)) {
+      // It may have started while its place was taken back, after the prolog had looked.
+      const bool is_known = has_place(job) && read_mark(job.mark).is_seen;
+      if (!is_known) plan_.put_back.push_back(back(job, "it has started without a place"));
       return report(keys, PlaceholderState::kAsked, 0, "");
     }
     const std::string wrong = difference(job, keys, observed_);

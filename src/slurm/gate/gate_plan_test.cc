@@ -171,6 +171,17 @@ TEST_F(GatePlanTest, APlaceIsGoodForOneStart) {
   EXPECT_FALSE(now.confirmed.contains(5));
 }
 
+TEST_F(GatePlanTest, WhatStartedWithoutItsPlaceIsPutBack) {
+  starts({2});
+  job().mark = "dovetail-gate nodes=-";  // it was taken back too late for the prolog
+  ASSERT_EQ(plan().put_back.size(), 1u);
+  EXPECT_EQ(plan().reports[0].state, PlaceholderState::kAsked);
+  job().mark = "dovetail-gate run=16.1 restarts=0 nodes=-";
+  EXPECT_EQ(plan().put_back.size(), 1u);
+  job().mark += " seen";
+  EXPECT_TRUE(plan().put_back.empty()) << "it ran with the ledger's knowledge";
+}
+
 TEST_F(GatePlanTest, WhatSlurmDoesNotStartIsTakenBackAndThenRefused) {
   let_go();
   memory.since_s[{17, 1}] = 1000 - kGateStartWithin_s;
