@@ -184,10 +184,15 @@ bool take_secrets(Config& config) {
     return false;
   }
   std::size_t size = 0;
+  errno = EINVAL;  // unless the reason is another one
   char* const bytes = facts.st_size == 0 ? nullptr : read_all(fd, size);
+  const int reason = errno;
   ::close(fd);
   if (facts.st_size == 0) return true;
-  if (bytes == nullptr) return false;
+  if (bytes == nullptr) {
+    errno = reason;
+    return false;
+  }
   int records = config.environment.count + 1;
   for (std::size_t i = 0; i < size; ++i) records += bytes[i] == '\0' ? 1 : 0;
   Array<char*> environment;

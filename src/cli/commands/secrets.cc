@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <iostream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "cli/client/api.h"
@@ -44,7 +43,13 @@ Result<std::string> value_of(const Invocation& invocation) {
   if (from.empty() && ::isatty(STDIN_FILENO) != 0) {
     return ask_hidden(fmt::format("value of {}: ", invocation.operands[0]));
   }
-  return std::string(std::istreambuf_iterator<char>(std::cin), {});
+  // One byte more than is allowed says that there is too much.
+  std::string value(kValueBytesMax + 1, '\0');
+  std::cin.read(value.data(), static_cast<std::streamsize>(value.size()));
+  value.resize(static_cast<std::size_t>(std::cin.gcount()));
+  if (value.size() <= kValueBytesMax) return value;
+  return Error{ErrorKind::kTooLarge, "secret_too_large",
+               fmt::format("a secret has at most {} bytes, and this is more", kValueBytesMax), ""};
 }
 
 Result<int> run_set(const Invocation& invocation) {

@@ -12,7 +12,9 @@
 namespace dove::cli {
 namespace {
 
-constexpr std::size_t kBytesMax = 64 << 10;
+// A terminal gives no longer line, and drops the rest without a word.
+constexpr std::size_t kBytesMax = 4095;
+constexpr char kInterrupt = 3;
 
 // The terminal's echo, off while it lives; signals wait, so that it comes back.
 class NoEcho {
@@ -26,6 +28,7 @@ class NoEcho {
     termios quiet = former_;
     quiet.c_lflag &= ~static_cast<tcflag_t>(ECHO | ISIG);
     quiet.c_lflag |= ICANON;
+    quiet.c_cc[VEOL] = kInterrupt;  // ends the line, so that Ctrl-C is heard at once
     is_off_ = tcsetattr(fd_, TCSAFLUSH, &quiet) == 0;
   }
   ~NoEcho() {
@@ -58,7 +61,6 @@ Result<std::string> ask_hidden(const std::string& question) {
   const NoEcho quiet(terminal.get());
   if (!quiet.is_off()) return none;
   write_text(terminal.get(), question);
-  constexpr char kInterrupt = 3;
   std::string line;
   char c = 0;
   ssize_t got = 0;
@@ -69,6 +71,10 @@ Result<std::string> ask_hidden(const std::string& question) {
     line += c;
   }
   write_text(terminal.get(), "\n");
+  if (line.size() >= kBytesMax) {
+    return Error{ErrorKind::kInvalid, "input_too_long",
+                 "a terminal takes lines of less than 4095 bytes; give the text in a file", ""};
+  }
   if (got > 0 && c != kInterrupt) return line;
   return Error{ErrorKind::kInvalid, "input_ended", "nothing was given, and nothing is changed", ""};
 }

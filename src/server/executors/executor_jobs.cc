@@ -154,6 +154,8 @@ Result<void> check_executor_exec(const JobSpec& spec, const ExecSpec& exec) {
   if (!container.image.empty() || !container.name.empty()) {
     return cannot(spec, "executor_no_images", "a container", "container.image");
   }
+  if (!spec.secrets.empty())
+    return cannot(spec, "secrets_elsewhere", "secrets to tasks", "secrets");
   if (!exec.app.name.empty()) {
     return cannot(spec, "executor_no_sessions", "a session, whose port we do not reach there",
                   "app");

@@ -16,7 +16,7 @@
 
 namespace dove::server {
 
-// Refuses what no executor can give: images, sessions. Success for a job that names none.
+// Refuses what no executor can give: images, sessions, secrets. Success for a job that names none.
 Result<void> check_executor_exec(const JobSpec& spec, const ExecSpec& exec);
 // What has no effect there.
 std::vector<std::string> executor_warnings(const JobSpec& spec, const ExecSpec& exec);

@@ -277,6 +277,8 @@ TEST_F(ExecutorJobsTest, WhatItCannotGiveIsRefused) {
   EXPECT_EQ(unknown.code(), "executor_unknown");
   EXPECT_NE(unknown.response.body.find("perhaps you mean slurm"), std::string::npos);
   EXPECT_EQ(refused({{"container", {{"image", "debian"}}}}), "executor_no_images");
+  EXPECT_EQ(refused({{"secrets", {{{"secret", "hub"}, {"variable", "HUB"}}}}}),
+            "secrets_elsewhere");
   EXPECT_EQ(refused({{"app", {{"name", "notebook"}, {"port", 8888}}}}), "executor_no_sessions");
   EXPECT_EQ(refused({{"environment", {{"SRUN_X", "1"}}}}), "executor_environment");
   EXPECT_EQ(refused(Json::object()), "accepted");

@@ -7,13 +7,6 @@
 namespace dove::server {
 
 Result<void> check_secrets(const core::State& state, const JobSpec& spec, const ExecSpec& exec) {
-  if (!spec.secrets.empty() && !spec.executor.empty()) {
-    return Error{ErrorKind::kInvalid, "secrets_elsewhere",
-                 fmt::format("executor \"{}\" runs the job with its own means, which keep no "
-                             "secrets of ours: leave out `secrets`, or `executor`",
-                             spec.executor),
-                 "secrets"};
-  }
   for (std::size_t i = 0; i < spec.secrets.size(); ++i) {
     const SecretUse& use = spec.secrets[i];
     const auto found = accounts::secret_of(state, spec, use.secret);

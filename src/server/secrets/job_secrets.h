@@ -7,8 +7,7 @@
 
 namespace dove::server {
 
-// REQUIRES: spec.user is set. Errors: kInvalid secret_unknown, secret_elsewhere, secrets_elsewhere,
-// given_twice.
+// REQUIRES: spec.user is set. Errors: kInvalid secret_unknown, secret_elsewhere, given_twice.
 Result<void> check_secrets(const core::State& state, const JobSpec& spec, const ExecSpec& exec);
 
 }  // namespace dove::server

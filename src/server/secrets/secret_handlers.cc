@@ -109,6 +109,10 @@ Result<Secret> sealed_secret(Context& context, const Call& call) {
   const std::string& name = call.parameters[0];
   TRY(check_name(name));
   TRY_ASSIGN(const Owner owner, owner_of(state, call));
+  // Whoever gets that name later would get the secret with it.
+  if (!owner.user.empty() && owner.user != call.caller.user && !state.users.contains(owner.user)) {
+    return not_found("user", owner.user);
+  }
   TRY(check_value(call.request.body));
   const std::string path = accounts::secret_path(owner.user, owner.project, name);
   TRY(check_room(state, owner, path));
@@ -199,7 +203,7 @@ void remove_secret(Context& context, CallPtr call) {
 }
 
 void rotate_secret_key(Context& context, CallPtr call) {
-  const Result<void> begun = context.vault.begin_rotation();
+  const Result<void> begun = context.vault.begin_rotation(context.state().secrets);
   if (!begun.ok()) return call->fail(begun.error());
   const auto rotation = std::make_shared<Rotation>();
   for (const auto& [path, secret] : context.state().secrets) rotation->paths.push_back(path);

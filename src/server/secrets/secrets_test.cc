@@ -86,6 +86,7 @@ TEST_F(SecretsApi, WhatIsOddIsRefused) {
   EXPECT_EQ(set("hub", ada, "").code(), "missing_field");
   EXPECT_EQ(set("a%2Fb", ada, "x").code(), "bad_name");
   EXPECT_EQ(set("hub?user=bob&project=vision", ada, "x").code(), "given_twice");
+  EXPECT_EQ(live.call("PUT", "/v1/secrets/hub?user=nobody", Json("x")).code(), "no_such_user");
   const auto code = [&](const Json& use) {
     return live.call("POST", "/v1/jobs", job_with(Json::array({use})), {}, &ada).code();
   };
@@ -144,6 +145,16 @@ TEST_F(SecretsApi, ANewKeySealsThemAll) {
   EXPECT_EQ(live.call("POST", "/v1/secret-keys", nullptr, {}, &ada).code(), "admin_only");
 }
 
+TEST_F(SecretsApi, NoNewKeyIsMadeWhereOneIsMissing) {
+  const std::string ada = user_token("ada");
+  set("hub", ada, kValue);
+  const std::string path = live.directory() + "/secrets.key";
+  const std::string other = std::string(64, 'a') + "\n";
+  std::ofstream(path) << other;
+  EXPECT_EQ(live.call("POST", "/v1/secret-keys").code(), "secrets_key_missing");
+  EXPECT_EQ(key_text(), other);
+}
+
 TEST_F(SecretsApi, TheyGoWithTheirUser) {
   const std::string ada = user_token("ada");
   set("hub", ada, kValue);
@@ -162,6 +173,30 @@ TEST(Vault, AnotherKeyIsNamedInTheRefusal) {
   EXPECT_EQ(other.seal("user/ada/hub", "x", false).error().code, "secrets_key_missing");
   secret.name = "user/bob/hub";
   EXPECT_EQ(ours.open(secret).error().code, "cannot_unseal");
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Vault, AFileOfKeysThatCannotBeReadIsNeverWrittenOver) {
+  const std::string folder = make_directory();
+  const std::string path = folder + "/secrets.key";
+  const auto text = [&] {
+    std::ifstream file(path);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  Vault ours(path);
+  const Secret secret{"user/ada/hub", "ada", "", *ours.seal("user/ada/hub", "value", true), {}};
+  const std::string damaged = text().substr(0, 60) + "\n";
+  std::ofstream(path) << damaged;
+  Vault anew(path);
+  EXPECT_EQ(anew.open(secret).error().code, "secrets_key_damaged");
+  EXPECT_EQ(anew.seal("user/ada/key", "x", true).error().code, "secrets_key_damaged");
+  EXPECT_EQ(anew.begin_rotation({}).error().code, "secrets_key_damaged");
+  EXPECT_EQ(text(), damaged);
+  std::filesystem::remove(path);
+  std::filesystem::create_directory(path);
+  EXPECT_EQ(anew.seal("user/ada/key", "x", true).error().code, "file_unreadable");
+  EXPECT_EQ(anew.begin_rotation({}).error().code, "file_unreadable");
+  EXPECT_EQ(anew.open(secret).error().code, "file_unreadable");
   std::filesystem::remove_all(folder);
 }
 

@@ -56,17 +56,29 @@ const Vault::Key* Vault::find(std::string_view id) const {
   return found == keys_.end() ? nullptr : &*found;
 }
 
-void Vault::read() {
-  std::string text = files::text_or_empty(path_, kFileBytesMax);
-  forget();
-  std::istringstream lines(text);
+Result<void> Vault::read() {
+  Result<std::string> text = files::read_text(path_, kFileBytesMax);
+  if (!text.ok() && text.error().kind != ErrorKind::kNotFound) return text.error();
+  std::vector<Key> keys;
+  bool whole = true;
+  std::istringstream lines(text.ok() ? *text : "");
   for (std::string line; std::getline(lines, line);) {
     std::string key = key_of(line);
-    if (!key.empty()) keys_.push_back({id_of(key), key});
+    whole = whole && (line.empty() || !key.empty());
+    if (!key.empty()) keys.push_back({id_of(key), key});
     wire::wipe(key);
     wire::wipe(line);
   }
-  wire::wipe(text);
+  if (text.ok()) wire::wipe(*text);
+  keys_.swap(keys);
+  for (Key& former : keys) wire::wipe(former.bytes);
+  if (whole) return {};
+  forget();
+  return Error{ErrorKind::kUnavailable, "secrets_key_damaged",
+               fmt::format("{} has a line that is not a key of {} hexadecimal digits: repair it, "
+                           "or put it there from a backup",
+                           path_, 2 * wire::kBoxKeyBytes),
+               "secret"};
 }
 
 Result<void> Vault::write() const {
@@ -88,27 +100,33 @@ Error Vault::missing(std::string_view what) const {
 }
 
 Result<std::string> Vault::seal(const std::string& path, std::string_view value, bool is_first) {
-  if (keys_.empty()) read();
+  if (keys_.empty()) TRY(read());
   if (keys_.empty()) {
     if (!is_first) return missing("what is there");
-    TRY(begin_rotation());
+    TRY(begin_rotation({}));
   }
   const Key& key = keys_.front();
   return key.id + ":" + wire::seal_box(key.bytes, value, path);
 }
 
-Result<std::string> Vault::open(const Secret& secret) {
-  const std::size_t colon = std::min(secret.sealed.find(':'), secret.sealed.size());
-  const std::string_view sealed = secret.sealed;
-  const std::string_view id = sealed.substr(0, colon);
-  if (find(id) == nullptr) read();
+Result<const Vault::Key*> Vault::key_of_secret(const Secret& secret) {
+  const std::string_view id = std::string_view(secret.sealed).substr(0, secret.sealed.find(':'));
+  if (find(id) == nullptr) TRY(read());
   const Key* key = find(id);
   if (key == nullptr) return missing(secret.name);
+  return key;
+}
+
+Result<std::string> Vault::open(const Secret& secret) {
+  TRY_ASSIGN(const Key* key, key_of_secret(secret));
+  const std::string_view sealed = secret.sealed;
+  const std::size_t colon = std::min(sealed.find(':'), sealed.size());
   return wire::open_box(key->bytes, sealed.substr(std::min(colon + 1, sealed.size())), secret.name);
 }
 
-Result<void> Vault::begin_rotation() {
-  read();
+Result<void> Vault::begin_rotation(const std::map<std::string, Secret>& kept) {
+  TRY(read());
+  for (const auto& [path, secret] : kept) TRY(key_of_secret(secret));
   std::string key = wire::random_bytes(wire::kBoxKeyBytes);
   keys_.insert(keys_.begin(), Key{id_of(key), key});
   wire::wipe(key);

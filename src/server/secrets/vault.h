@@ -3,9 +3,11 @@
 // The keys lie in a file of the data directory (mode 0600), one a line in hexadecimal digits; the
 // first seals, all of them open. A value is sealed about the path of its secret, so that nobody can
 // pass one off as another's. Nothing here is ever logged. The file is read when a value names a key
-// that is not known, and written by rotations: both are rare. Loop thread only.
+// that is not known, and written by rotations: both are rare. A file that cannot be read, or that
+// holds anything but keys, is never written over. Loop thread only.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,14 +25,17 @@ class Vault {
   Vault& operator=(const Vault&) = delete;
 
   // What the state keeps: "KEY:BASE64". `is_first`: there is no secret yet, so a missing file is
-  // made. Errors: kUnavailable secrets_key_missing; file_unwritable.
+  // made. Errors: kUnavailable secrets_key_missing, secrets_key_damaged; file_unreadable,
+  // file_unwritable.
   Result<std::string> seal(const std::string& path, std::string_view value, bool is_first);
-  // The value. Whoever gets it wipes it. Errors: kUnavailable secrets_key_missing; kDenied
-  // cannot_unseal.
+  // The value. Whoever gets it wipes it. Errors: kUnavailable secrets_key_missing,
+  // secrets_key_damaged; file_unreadable; kDenied cannot_unseal.
   Result<std::string> open(const Secret& secret);
 
-  // A new key seals from now on; the former ones still open, until end_rotation().
-  Result<void> begin_rotation();
+  // A new key seals from now on; the former ones still open, until end_rotation(). None is made
+  // where a key of those that are kept is missing: it would stay beside the one to be put there.
+  // Errors: as seal().
+  Result<void> begin_rotation(const std::map<std::string, Secret>& kept);
   Result<void> end_rotation();
 
  private:
@@ -39,7 +44,8 @@ class Vault {
     std::string bytes;
   };
   const Key* find(std::string_view id) const;
-  void read();
+  Result<const Key*> key_of_secret(const Secret& secret);
+  Result<void> read();
   Result<void> write() const;
   void forget();
   Error missing(std::string_view what) const;

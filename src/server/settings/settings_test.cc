@@ -108,6 +108,10 @@ TEST_F(SettingsApi, SharesSendJobsToExecutors) {
   };
   EXPECT_EQ(executor(), "slurm");
   EXPECT_EQ(executor({{"app", {{"name", "shell"}, {"port", 80}}}}), "") << "it runs no sessions";
+  ASSERT_EQ(live.call("PUT", "/v1/secrets/hub", Json("x")).status, 200);
+  const Json secrets = {{"secrets", {{{"secret", "hub"}, {"variable", "HUB"}}}}};
+  EXPECT_EQ(executor(secrets), "") << "it gives no secrets";
+  EXPECT_EQ(live.call("DELETE", "/v1/secrets/hub").status, 204);
   const std::string first = submit("vision").body.at("warnings").dump();
   EXPECT_NE(first.find("of project vision"), std::string::npos) << first;
   apply(Json::array({shares({{"slurm", {{"queues", {"night"}}}}})}));
