@@ -224,12 +224,10 @@ export async function roleTests({ test, page, ann }) {
 export async function auditTests({ test, page, browser, ann }) {
   await test('the audit says who did what, and what was refused to whom', async () => {
     await assert.rejects(call('GET', '/v1/events?audit=1', undefined, ann), /role_needed/);
-    await until(
-      'the refusal',
-      async () =>
-        (await call('GET', '/v1/events?audit=1&kind=CallsRefused')).events.some(
-          ({ data }) => data.operation === 'getEvents',
-        ),
+    await until('the refusal', async () =>
+      (await call('GET', '/v1/events?audit=1&kind=CallsRefused')).events.some(
+        ({ data }) => data.operation === 'getEvents',
+      ),
     );
     await visit(page, '/people');
     await page.getByRole('link', { name: 'Audit' }).click();

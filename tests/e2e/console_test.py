@@ -4,7 +4,7 @@
 Skips where the console was left out, or no chromium is. With DOVE_SCREENSHOTS=1 it also takes the pictures
 in docs/images.
 """
-# limit_s: 240
+# limit_s: 300
 import os
 import re
 import shutil
@@ -94,7 +94,7 @@ def free_ports(count):
     raise RuntimeError("no port is free")
 
 
-def run_browser(cluster, script, nodes, gpus, prepare=lambda url, ann: {}, limit_s=200):
+def run_browser(cluster, script, nodes, gpus, prepare=lambda url, ann: {}, limit_s=270):
     """Runs a script of console/browser against `dove up` and a sign-in service; its output. `prepare` gives what else the
     script finds in its environment."""
     data = os.path.join(cluster.folder, script)

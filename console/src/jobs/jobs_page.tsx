@@ -60,14 +60,27 @@ export function JobTable({ label, jobs }: { label: string; jobs: JobSummary[] })
   );
 }
 
+// Only typing sets the text, and only once it rests. What comes from outside, such as "Show all jobs",
+// ends the rest of what was typed before.
 function Text({ value, set }: { value: string; set: (text: string) => void }) {
-  const [typed, type] = useState(value);
-  useEffect(() => type(value), [value]);
+  const [typed, setTyped] = useState(value);
+  const told = useRef(value);
+  const rest = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => {
-    if (typed === value) return;
-    const timer = setTimeout(() => set(typed), STILL_MS);
-    return () => clearTimeout(timer);
-  });
+    if (value === told.current) return;
+    clearTimeout(rest.current);
+    told.current = value;
+    setTyped(value);
+  }, [value]);
+  useEffect(() => () => clearTimeout(rest.current), []);
+  const type = (text: string) => {
+    setTyped(text);
+    clearTimeout(rest.current);
+    rest.current = setTimeout(() => {
+      told.current = text;
+      set(text);
+    }, STILL_MS);
+  };
   return (
     <input
       type="search"
