@@ -48,7 +48,7 @@ bool can_wait_for_nodes(const JobSpec& spec) {
 // The instant from which on the job has waited for a place and nothing else; none while it does
 // not, or not for long.
 std::optional<Instant> waiting_since(const State& state, const Job& job) {
-  const Instant last = job.attempts.empty() ? job.submitted_at : job.attempts.back().ended_at;
+  const Instant last = waits_again_at(job);
   if (last + kWaits_too_long > state.now) return std::nullopt;
   const std::optional<Instant> eligible = eligible_at(state, job);
   if (!eligible || *eligible + kWaits_too_long > state.now) return std::nullopt;
@@ -58,6 +58,7 @@ std::optional<Instant> waiting_since(const State& state, const Job& job) {
 // How long jobs of the class have waited: the oldest of the first ones, as their order is not quite
 // that of submission. Nodes are kept for the first, which is tried before the others.
 std::optional<Instant> waiting_since(const State& state, const WaitClass& it) {
+  if (it.waits_from + kWaits_too_long > state.now) return std::nullopt;
   std::optional<Instant> oldest;
   int looked_at = 0;
   for (const QueueKey& key : it.jobs) {

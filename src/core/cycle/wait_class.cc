@@ -4,9 +4,11 @@
 
 #include "base/digest.h"
 #include "core/cycle/indexes.h"
+#include "core/place/fit.h"
 #include "core/place/limits.h"
 #include "core/place/place.h"
 #include "core/place/reservation.h"
+#include "core/state/dependency.h"
 #include "core/state/findings.h"
 
 namespace dove::core {
@@ -87,6 +89,17 @@ bool same_class(const WaitClass& it, const Job& job) {
          std::equal(a.groups.begin(), a.groups.end(), b.groups.begin(), b.groups.end(), same_shape);
 }
 
+NodeNeeds least_task_of(const JobSpec& spec) {
+  NodeNeeds least = needs_of(spec.groups.front(), 1);
+  for (const TaskGroup& group : spec.groups) {
+    const NodeNeeds needs = needs_of(group, 1);
+    least.gpus_milli = std::min(least.gpus_milli, needs.gpus_milli);
+    least.cores = std::min(least.cores, needs.cores);
+    least.memory_bytes = std::min(least.memory_bytes, needs.memory_bytes);
+  }
+  return least;
+}
+
 std::uint64_t class_for(const State& state, Indexes& indexes, const Job& job) {
   const std::uint64_t digest = class_digest(job);
   const auto [begin, end] = indexes.classes_by_digest.equal_range(digest);
@@ -105,6 +118,7 @@ std::uint64_t class_for(const State& state, Indexes& indexes, const Job& job) {
   made.pool = pool_index_of(state, indexes, *job.spec);
   made.least = least_amount(*job.spec);
   made.needs = needs_of(*job.spec);
+  made.least_task = least_task_of(*job.spec);
   made.monotone = search_is_monotone(*job.spec);
   made.lane = indexes.tree.lane_of(*job.spec);
   indexes.classes_by_digest.emplace(digest, id);
@@ -122,11 +136,19 @@ void place_in_tree(Indexes& indexes, std::uint64_t id, WaitClass& it) {
   it.open = open;
 }
 
+// Every class without a place is held against every freed node. The note lies in one line of
+// memory, the node's books in many, and on a busy cluster most nodes are too full for most classes:
+// those are told apart by the note. Memory is left to the books, where who asks for none always fits.
+bool may_fit_one(const NodeNote& note, const NodeNeeds& least) {
+  return note.available && note.free.gpus_milli >= least.gpus_milli &&
+         note.free.cores >= least.cores;
+}
+
 bool helped_by(const State& state, const Indexes& indexes, const WaitClass& it,
                const std::vector<NodeId>& freed) {
   return std::any_of(freed.begin(), freed.end(), [&](NodeId id) {
-    const Node& node = state.nodes[id.value - 1];
-    return is_available(node) && could_help(node, *indexes.policies.placement, *it.spec);
+    return may_fit_one(indexes.nodes[id.value - 1], it.least_task) &&
+           could_help(state.nodes[id.value - 1], *indexes.policies.placement, *it.spec);
   });
 }
 
@@ -171,9 +193,12 @@ void enqueue(const State& state, Indexes& indexes, const Job& job, JobNote& note
     note.wait_class = static_cast<std::uint32_t>(class_for(state, indexes, job));
     note.key = key;
     WaitClass& it = indexes.classes.at(note.wait_class);
+    if (it.jobs.empty()) it.waits_from = kNever;
     it.jobs.insert(key);
     place_in_tree(indexes, note.wait_class, it);
   }
+  WaitClass& it = indexes.classes.at(note.wait_class);
+  it.waits_from = std::min(it.waits_from, waits_again_at(job));
 }
 
 void dequeue(Indexes& indexes, JobNote& note) {

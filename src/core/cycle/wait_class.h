@@ -41,8 +41,10 @@ struct WaitClass {
   std::uint32_t account = 0;        // as of its jobs
   Amount least;                     // that a job of it can hold
   NodeNeeds needs;                  // of a job of it, on all its nodes together
+  NodeNeeds least_task;             // no task of any of its groups needs less
   bool monotone = true;             // what did not fit cannot fit until something is freed
   OrderedSet<QueueKey> jobs;
+  Instant waits_from = kNever;  // none of its jobs has waited since before; may be too early
   Verdict verdict = Verdict::kOpen;
   Generation books;              // when the verdict was found
   std::int32_t lane = 0;         // in Indexes::tree

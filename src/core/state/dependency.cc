@@ -181,6 +181,10 @@ Instant startable_at(const State& state, const Job& job, const Singletons* index
   return kNever;
 }
 
+Instant waits_again_at(const Job& job) {
+  return job.attempts.empty() ? job.submitted_at : job.attempts.back().ended_at;
+}
+
 std::optional<Instant> eligible_at(const State& state, const Job& job) {
   if (job.eligible_at.us != 0) return job.eligible_at;
   const Instant at = startable_at(state, job);

@@ -42,6 +42,9 @@ DependencyVerdict check_dependencies(const State& state, const Job& job,
 // first. In the future: its begin time or a delay has not passed.
 Instant startable_at(const State& state, const Job& job, const Singletons* index = nullptr);
 
+// When it was submitted, or its last attempt ended: it has not waited since before.
+Instant waits_again_at(const Job& job);
+
 // Since when the job could have been started, had there been room: its begin_at and the end of its
 // dependencies. None while it cannot. Ignores holds. Job::eligible_at holds it from the first
 // launch on.
