@@ -169,6 +169,9 @@ KeptNodes kept_nodes(const State& state, const Policies& policies) {
   if (!state.learned.kept) return {};
   bool some = false;
   for (const auto& [id, job] : state.jobs) {
+    // Later jobs were submitted later still, and are not looked at: that would take milliseconds
+    // where a hundred thousand wait.
+    if (job.submitted_at + kWaits_too_long > state.now) break;
     some = job.phase == JobPhase::kWaiting && waiting_since(state, job).has_value();
     if (some) break;
   }
