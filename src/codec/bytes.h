@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/by_id.h"
 #include "model/core_set.h"
 #include "model/ids.h"
 #include "model/time.h"
@@ -104,6 +105,10 @@ class ByteWriter {
   void whole(const std::vector<T>& values) {
     varint(values.size());
     for (const T& value : values) one(value);
+  }
+  template <class Of, class T>
+  void whole(const ById<Of, T>& values) {
+    whole(values.values());
   }
   void whole(const CoreSet& cores) { whole(cores.ids()); }
   template <class T>
@@ -253,6 +258,10 @@ class ByteReader {
     values.clear();
     values.reserve(size < 1024 ? size : 1024);  // more only as elements really come
     for (std::uint64_t i = 0; i < size && !failed_; ++i) one(values.emplace_back());
+  }
+  template <class Of, class T>
+  void whole(ById<Of, T>& values) {
+    whole(values.values());
   }
   void whole(CoreSet& cores) {
     const std::uint64_t size = count();

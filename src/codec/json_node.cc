@@ -157,7 +157,7 @@ void put_amounts(Json& object, const core::Node& node) {
 }  // namespace
 
 std::string node_name(const core::State& state, NodeId id) {
-  if (id.value >= 1 && id.value <= state.nodes.size()) return state.nodes[id.value - 1].name;
+  if (state.nodes.holds(id)) return state.nodes[id].name;
   return fmt::format("node {}", id.value);
 }
 

@@ -189,7 +189,7 @@ TEST(Snapshot, AStateComesBackWithItsHash) {
   EXPECT_EQ(core::state_hash(*decoded), core::state_hash(state));
   EXPECT_EQ(encode_snapshot(*decoded), bytes);
   EXPECT_EQ(decoded->jobs.at(JobId{1}).spec, decoded->jobs.at(JobId{2}).spec) << "shared again";
-  EXPECT_EQ(decoded->find_node("gpu-001")->cores_free, state.nodes[0].cores_free);
+  EXPECT_EQ(decoded->find_node("gpu-001")->cores_free, state.nodes.front().cores_free);
 }
 
 TEST(Snapshot, AnEmptyStateComesBack) {
@@ -301,9 +301,9 @@ TEST(StateJson, AJobHasWhatACommandLineShows) {
 
 TEST(StateJson, ANodeShowsWhatIsFree) {
   core::State state = sample_state();
-  EXPECT_EQ(node_json(state, state.nodes[0])["state"], "repair");
-  state.nodes[0].life = LifeStage::kProduction;
-  const Json node = node_json(state, state.nodes[0]);
+  EXPECT_EQ(node_json(state, state.nodes.front())["state"], "repair");
+  state.nodes.front().life = LifeStage::kProduction;
+  const Json node = node_json(state, state.nodes.front());
   EXPECT_EQ(node["state"], "ready");
   EXPECT_EQ(node["cores"], 8);
   EXPECT_EQ(node["cores_free"], 4);

@@ -142,7 +142,7 @@ TEST(Controller, AfterAFullDiskNodesOutOfTouchGetAGraceAnew) {
   running.log.fail_appends(0);
   while (!submit_and_wait(running.controller, submission(small_job())).ok()) continue;
   running.controller.stop();
-  const core::Node& node = running.controller.state().nodes.at(0);
+  const core::Node& node = running.controller.state().nodes.front();
   EXPECT_EQ(node.contact, Contact::kSilent);
   EXPECT_EQ(node.contact_since.us, now.load());
 }

@@ -127,10 +127,9 @@ void Goodput::passed(const core::State& state, std::int64_t now_us) {
   unheld_.resize(state.nodes.size());
   double all_free_milli = 0;
   double all_away_milli = 0;
-  for (std::size_t place = 0; place < state.nodes.size(); ++place) {
-    const core::Node& node = state.nodes[place];
+  for (const core::Node& node : state.nodes) {
     if (node.removed || node.inventory == nullptr) continue;
-    Unheld& unheld = unheld_[place];
+    Unheld& unheld = unheld_[node.id];
     if (unheld.inventory != node.inventory) find_gpus(node, unheld);
     const bool is_open = core::is_available(node);
     double free_milli = 0;
@@ -164,9 +163,9 @@ void Goodput::find_gpus(const core::Node& node, Unheld& unheld) {
 
 Goodput::ByNode Goodput::all_by_node() const {
   ByNode all = by_node_;
-  for (std::size_t place = 0; place < unheld_.size(); ++place) {
-    const NodeId node(static_cast<std::uint32_t>(place + 1));
-    const Unheld& unheld = unheld_[place];
+  NodeId node;
+  for (const Unheld& unheld : unheld_) {
+    ++node.value;
     if (unheld.idle > 0) all[{node, kIdle}] += unheld.idle;
     if (unheld.idle_while_waiting > 0) all[{node, kIdleWhileWaiting}] += unheld.idle_while_waiting;
     if (unheld.unavailable > 0) all[{node, kAway}] += unheld.unavailable;
@@ -221,7 +220,7 @@ void Goodput::add_families(telemetry::Exposition& out, const core::State& state,
   out.family(prefix + "_node_gpu_seconds_total", Kind::kCounter,
              warning + "GPU time of attempts that ended, useful or lost, by node; idle.");
   for (const auto& [key, amount] : all_by_node()) {
-    out.add({{"cause", key.second}, {"node", state.nodes[key.first.value - 1].name}},
+    out.add({{"cause", key.second}, {"node", state.nodes[key.first].name}},
             amount / kMilliMicroseconds);
   }
 }

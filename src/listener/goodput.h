@@ -75,9 +75,9 @@ class Goodput {
                     const std::string& prefix, const std::string& warning) const;
 
   std::map<std::tuple<std::string, std::string, std::string>, double> by_user_;
-  ByNode by_node_;              // of attempts, and what was restored
-  std::vector<Unheld> unheld_;  // by the node's place in the state, since the process began
-  std::int64_t passed_us_ = 0;  // at the last call of passed(); 0: there was none
+  ByNode by_node_;               // of attempts, and what was restored
+  ById<NodeId, Unheld> unheld_;  // since the process began
+  std::int64_t passed_us_ = 0;   // at the last call of passed(); 0: there was none
 };
 
 }  // namespace dove::listener

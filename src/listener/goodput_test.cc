@@ -173,7 +173,7 @@ TEST(Goodput, WhatNobodyHoldsIsIdleByItsReason) {
   auto inventory = std::make_shared<Inventory>();
   inventory->devices.resize(2);
   inventory->devices[0].kind = inventory->devices[1].kind = "gpu";
-  core::Node& node = state.nodes[0];
+  core::Node& node = state.nodes.front();
   node.inventory = inventory;
   node.contact = Contact::kConnected;
   node.device_free_milli = {500, 1000};

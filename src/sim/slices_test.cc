@@ -123,7 +123,7 @@ TEST_F(Slices, SmallOnesLeaveRoomForLargeOnesOnTheirDevice) {
   const std::vector<Launch> launches = decide();
   ASSERT_EQ(launches.size(), 3u);
   for (const Launch& launch : launches) EXPECT_EQ(launch.placements[0]->devices[0].device, 0);
-  EXPECT_EQ(brain_.state().nodes[0].device_free_milli[0], 1000 - 125 - 500 - 250);
+  EXPECT_EQ(brain_.state().nodes.front().device_free_milli[0], 1000 - 125 - 500 - 250);
 }
 
 TEST_F(Slices, WhatNoDeviceCanBeCutIntoIsRefusedWithWhatIsKnown) {

@@ -257,8 +257,8 @@ const PoolIndex* pool_index_of(const State& state, const Indexes& indexes, const
 
 void sync_node(const State& state, Indexes& indexes, NodeId id) {
   if (indexes.nodes.size() < state.nodes.size()) indexes.nodes.resize(state.nodes.size());
-  const Node& node = state.nodes[id.value - 1];
-  NodeNote& note = indexes.nodes[id.value - 1];
+  const Node& node = state.nodes[id];
+  NodeNote& note = indexes.nodes[id];
   if (!note.known) {
     note.known = true;
     note.pools = pools_of(state, indexes, node);
@@ -281,10 +281,10 @@ void sync_node(const State& state, Indexes& indexes, NodeId id) {
 void sync_free(const State& state, Indexes& indexes, NodeId id) {
   indexes.scores.touch(id);
   indexes.books.move_on();
-  if (indexes.nodes.size() < id.value) return;  // it is new: all of it is looked at next
-  NodeNote& note = indexes.nodes[id.value - 1];
+  if (!indexes.nodes.holds(id)) return;  // it is new: all of it is looked at next
+  NodeNote& note = indexes.nodes[id];
   if (!note.available) return;
-  const NodeFree free = free_of(state.nodes[id.value - 1]);
+  const NodeFree free = free_of(state.nodes[id]);
   const NodeRank rank = indexes.policies.placement->rank(free);
   for (PoolIndex* pool : note.pools) {
     if (rank != note.rank) move_in(pool->nodes, {{note.rank, id}}, {{rank, id}});

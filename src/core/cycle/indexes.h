@@ -90,7 +90,7 @@ struct Indexes {
   std::set<JobId> stopping;     // active ones that are being stopped
 
   IdMap<JobId, JobNote> jobs;
-  std::vector<NodeNote> nodes;  // by NodeId - 1
+  ById<NodeId, NodeNote> nodes;
   std::map<JobId, ArrayNote> arrays;
   std::map<JobId, std::set<JobId>> dependents;  // live jobs by the id that they name
   Singletons singletons;

@@ -110,7 +110,7 @@ std::vector<Draining> drained_soonest(const State& state, const Indexes& indexes
   }
   std::vector<Draining> nodes;
   for (const NodeId id : ids) {
-    const Node& node = state.nodes[id.value - 1];
+    const Node& node = state.nodes[id];
     if (!allows(*waits.of->spec, node) || indexes.plan.reserved.contains(id)) continue;
     nodes.push_back({-oldest_start(state, node).us, id});
   }
@@ -134,7 +134,7 @@ std::vector<NodeId> enough_of(const State& state, const PlacementPolicy& policy,
     for (std::int32_t left = group.tasks; left > 0; ++next) {
       if (next == nodes.end()) return {};
       if (taken.contains(next->node)) continue;
-      const FreeBooks books = books_of_empty(state.nodes[next->node.value - 1]);
+      const FreeBooks books = books_of_empty(state.nodes[next->node]);
       const std::int32_t most = std::min(left, tasks_a_node(group));
       const std::int32_t here = capacity(books.view(), group, policy, most);
       if (here == 0) continue;

@@ -68,13 +68,13 @@ std::optional<std::vector<Placement>> search_by_score(Cycle& cycle, const WaitCl
                                                       Candidates candidates) {
   Indexes& indexes = cycle.indexes;
   const auto open = [&](NodeId id) {
-    const NodeNote& note = indexes.nodes[id.value - 1];
+    const NodeNote& note = indexes.nodes[id];
     return note.available &&
            std::find(note.pools.begin(), note.pools.end(), it.pool) != note.pools.end();
   };
   const auto best = indexes.scores.choose(cycle.state, it.pool->name, *it.spec, open);
   if (!best) return std::nullopt;
-  const RankedNodes only = {{indexes.nodes[best->node.value - 1].rank, best->node}};
+  const RankedNodes only = {{indexes.nodes[best->node].rank, best->node}};
   candidates.ranked = &only;
   return find_places(candidates, OnDevice(*cycle.policies.placement, best->device), *it.spec, {});
 }

@@ -171,7 +171,7 @@ class Round {
   Instant all_gone_at(const std::vector<Placement>& placements) const {
     Instant at = state_.now;
     for (const Placement& placement : placements) {
-      for (JobId id : state_.nodes[placement.node.value - 1].jobs) {
+      for (JobId id : state_.nodes[placement.node].jobs) {
         const Job& holder = *state_.find_job(id);
         if (holder.attempts.back().stage != Stage::kStopping) continue;
         at = std::max(at, held_until(state_, holder));

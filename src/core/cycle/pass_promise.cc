@@ -60,8 +60,8 @@ bool is_void(Cycle& cycle, JobId id, const PromiseRecord& promise) {
   const Instant end = stay_of(state, spec).end(start);
   return std::any_of(
       promise.placements.begin(), promise.placements.end(), [&](const Placement& placement) {
-        const Node& node = state.nodes[placement.node.value - 1];
-        const auto& pools = indexes.nodes[placement.node.value - 1].pools;
+        const Node& node = state.nodes[placement.node];
+        const auto& pools = indexes.nodes[placement.node].pools;
         const NodePlan& plan = plan_of(state, indexes.plan, placement.node);
         return is_gone(node) || is_overruled(state, plan, id, placement, promise.start_at) ||
                !still_exists(node, placement) || !allows(spec, node) ||
@@ -76,7 +76,7 @@ Instant earlier_on(const State& state, Plan& all, const Job& job, const Placemen
                    Instant from, Instant promised) {
   const JobSpec& spec = *job.spec;
   const NodePlan& plan = plan_of(state, all, placement.node);
-  const Node& node = state.nodes[placement.node.value - 1];
+  const Node& node = state.nodes[placement.node];
   const Stay stay = stay_of(state, spec);
   for (Instant at = from; at < promised;) {
     const Claim claim{&spec, guest_of(job).restart_nodes, job.id, at, stay.end(at)};
@@ -168,7 +168,7 @@ class Attempted {
     claim.but_after = but_after;
     return std::all_of(
         promise_.placements.begin(), promise_.placements.end(), [&](const Placement& placement) {
-          const Node& node = state_.nodes[placement.node.value - 1];
+          const Node& node = state_.nodes[placement.node];
           if (!is_available(node) || !labels_allow(spec_, node, state_.jobs)) return false;
           const auto books =
               free_during(state_, plan_of(state_, plan_, placement.node), node, claim);
@@ -331,7 +331,7 @@ bool is_helped(const WaitClass& it, const std::vector<NodeFree>& grown, const No
 void renew_plans(const State& state, Indexes& indexes) {
   Plan& plan = indexes.plan;
   for (NodeId node : std::exchange(plan.stale, {})) {
-    plan.nodes[node.value - 1].listed = false;
+    plan.nodes[node].listed = false;
     plan_of(state, plan, node);
   }
   std::vector<NodeFree> grown;
@@ -390,7 +390,7 @@ void withdraw_behind(Cycle& cycle, const Job& job, const std::vector<Placement>&
   std::set<JobId> hit;
   for (const Placement& placement : places) {
     const NodePlan& plan = plan_of(state, cycle.indexes.plan, placement.node);
-    const auto books = free_during(state, plan, state.nodes[placement.node.value - 1], claim);
+    const auto books = free_during(state, plan, state.nodes[placement.node], claim);
     if (books && holds_all(*books, placement)) continue;
     for (const Hold& hold : plan.holds) {
       if (hold.promised && ignored.contains(hold.job)) hit.insert(hold.job);

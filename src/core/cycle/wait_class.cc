@@ -147,8 +147,8 @@ bool may_fit_one(const NodeNote& note, const NodeNeeds& least) {
 bool helped_by(const State& state, const Indexes& indexes, const WaitClass& it,
                const std::vector<NodeId>& freed) {
   return std::any_of(freed.begin(), freed.end(), [&](NodeId id) {
-    return may_fit_one(indexes.nodes[id.value - 1], it.least_task) &&
-           could_help(state.nodes[id.value - 1], *indexes.policies.placement, *it.spec);
+    return may_fit_one(indexes.nodes[id], it.least_task) &&
+           could_help(state.nodes[id], *indexes.policies.placement, *it.spec);
   });
 }
 

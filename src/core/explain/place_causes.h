@@ -81,8 +81,8 @@ class PlaceCauses {
   const Pool& pool_;
   const JobSpec& spec_;
   const std::int32_t restart_nodes_;
-  Ignored reservations_;                      // that may close nodes to it
-  std::vector<std::vector<Window>> windows_;  // of nodes, by NodeId - 1; none without reservations
+  Ignored reservations_;                       // that may close nodes to it
+  ById<NodeId, std::vector<Window>> windows_;  // none without reservations
   std::vector<Kind> kinds_;
   Causes applicable_ = 0;
   mutable std::vector<std::pair<Causes, std::unique_ptr<WhatIf>>> made_;

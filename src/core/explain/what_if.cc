@@ -38,10 +38,10 @@ void WhatIf::add_nodes(const Pool& pool, Nodes nodes, const Freed* freed, const 
   for (const Node& node : state_.nodes) {
     if (node.removed || node.inventory == nullptr) continue;
     if (nodes == Nodes::kAvailable && !is_available(node)) continue;
-    if (node.id.value <= closed.size() && closed[node.id.value - 1]) continue;
+    if (closed.holds(node.id) && closed[node.id]) continue;
     if (!text::any_hostlist_holds(pool.nodes, node.name)) continue;
-    if (empty_) views_[node.id.value - 1] = empty_books(node).view();
-    if (freed != nullptr) views_[node.id.value - 1] = freed_view(node, *freed);
+    if (empty_) views_[node.id] = empty_books(node).view();
+    if (freed != nullptr) views_[node.id] = freed_view(node, *freed);
     entries.push_back({policy_.rank(free(node.id)), node.id});
   }
   if (!std::is_sorted(entries.begin(), entries.end())) std::sort(entries.begin(), entries.end());
@@ -84,7 +84,7 @@ FreeView WhatIf::freed_view(const Node& node, const Freed& freed) {
 }
 
 FreeView WhatIf::view(NodeId node) const {
-  return views_.empty() ? view_of(state_.nodes[node.value - 1]) : views_[node.value - 1];
+  return views_.empty() ? view_of(state_.nodes[node]) : views_[node];
 }
 
 Candidates WhatIf::candidates() const {
@@ -127,7 +127,7 @@ std::optional<std::vector<Placement>> WhatIf::places(const JobSpec& spec,
 std::vector<const Node*> WhatIf::matching(const JobSpec& spec) const {
   std::vector<const Node*> found;
   for (const NodeEntry& entry : ranked_) {
-    const Node& node = state_.nodes[entry.node.value - 1];
+    const Node& node = state_.nodes[entry.node];
     if (allows(spec, node)) found.push_back(&node);
   }
   return found;

@@ -30,8 +30,8 @@ class WhatIf {
   enum class Books { kAsTheyAre, kEmpty };
   enum class Nodes { kAvailable, kAll };  // all: but not the removed ones
 
-  // By NodeId - 1, those that are not to be used; short ones leave out none of the rest.
-  using Closed = std::vector<bool>;
+  // Those that are not to be used; short ones leave out none of the rest.
+  using Closed = ById<NodeId, bool>;
 
   // On empty books nobody is on the nodes either.
   WhatIf(const State& state, const PlacementPolicy& policy, const Pool& pool, Books books,
@@ -54,7 +54,7 @@ class WhatIf {
   std::int64_t count_with_room(const JobSpec& spec) const;
 
   Candidates candidates() const;
-  const Node& node(NodeId id) const { return state_.nodes[id.value - 1]; }
+  const Node& node(NodeId id) const { return state_.nodes[id]; }
   // What the node has free here.
   FreeView view(NodeId node) const;
   NodeFree free(NodeId node) const { return free_of(view(node)); }
@@ -71,7 +71,7 @@ class WhatIf {
   const bool empty_;
   std::deque<std::pair<const Node*, FreeBooks>> kinds_;  // of empty nodes; by one of the kind
   std::deque<std::vector<Countable>> countables_;        // that views_ look at
-  std::vector<FreeView> views_;                          // by NodeId - 1; empty: as the nodes say
+  ById<NodeId, FreeView> views_;                         // empty: as the nodes say
   RankedNodes ranked_;
   const WhatIf* alike_ = nullptr;           // may be null
   mutable std::optional<Domains> domains_;  // made when it is first asked for

@@ -29,13 +29,13 @@ class FreeNodes {
 // The nodes to choose from, ascending by the policy's rank of what they have free.
 struct Candidates {
   const RankedNodes* ranked = nullptr;
-  const std::vector<Node>* nodes = nullptr;  // by NodeId - 1
+  const ById<NodeId, Node>* nodes = nullptr;
   // The domains of these nodes; null: they are made when the job names a level.
   const Domains* domains = nullptr;
   // The jobs that the nodes name, for their labels. Null: there is nobody on the nodes.
   const IdMap<JobId, Job>* jobs = nullptr;
-  // What is free, by NodeId - 1, instead of what the nodes say.
-  const std::vector<FreeView>* views = nullptr;
+  // What is free, instead of what the nodes say.
+  const ById<NodeId, FreeView>* views = nullptr;
   // Whether there are places is all that is asked: those found are not listed.
   bool only_whether = false;
   // Where something is promised or reserved; null: nothing is.

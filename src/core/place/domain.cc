@@ -56,8 +56,8 @@ std::int32_t Domains::unit_of(const std::vector<TopologyUnit>& topology) {
 void Domains::put(const Node& node, const NodeRank& rank, const NodeFree& free) {
   drop(node.id);
   if (node.declared.topology.empty()) return;
-  if (members_.size() < node.id.value) members_.resize(node.id.value);
-  Member& member = members_[node.id.value - 1];
+  members_.reach(node.id);
+  Member& member = members_[node.id];
   member.unit = unit_of(node.declared.topology);
   for (std::int32_t at = member.unit; at >= 0; at = unit(at).parent) {
     std::vector<NodeId>& nodes = units_[static_cast<std::size_t>(at)].nodes;
@@ -67,8 +67,8 @@ void Domains::put(const Node& node, const NodeRank& rank, const NodeFree& free) 
 }
 
 void Domains::update(NodeId node, const NodeRank& rank, const NodeFree& free) {
-  if (members_.size() < node.value) return;
-  Member& member = members_[node.value - 1];
+  if (!members_.holds(node)) return;
+  Member& member = members_[node];
   if (member.unit < 0) return;
   for (std::int32_t at = member.unit; at >= 0; at = unit(at).parent) {
     NodeFree& sum = units_[static_cast<std::size_t>(at)].free;
@@ -80,8 +80,8 @@ void Domains::update(NodeId node, const NodeRank& rank, const NodeFree& free) {
 }
 
 void Domains::drop(NodeId node) {
-  if (members_.size() < node.value) return;
-  Member& member = members_[node.value - 1];
+  if (!members_.holds(node)) return;
+  Member& member = members_[node];
   for (std::int32_t at = member.unit; at >= 0; at = unit(at).parent) {
     Unit& each = units_[static_cast<std::size_t>(at)];
     add(each.free, member.free, -1);
@@ -94,7 +94,7 @@ RankedNodes Domains::ranked(std::int32_t index, const NodeNeeds& least) const {
   RankedNodes entries;
   if (!covers(unit(index).free, least)) return entries;
   for (NodeId node : unit(index).nodes) {
-    const Member& member = members_[node.value - 1];
+    const Member& member = members_[node];
     if (covers(member.free, least)) entries.insert({member.rank, node});
   }
   return entries;

@@ -79,7 +79,7 @@ class Domains {
   std::int32_t last_unit_ = -1;
   std::map<std::pair<std::int32_t, std::pair<std::string, std::string>>, std::int32_t> index_;
   std::map<std::string, std::vector<std::int32_t>, std::less<>> by_level_;
-  std::vector<Member> members_;  // by NodeId - 1
+  ById<NodeId, Member> members_;
 };
 
 // Whether `a` comes before `b` along the tree: neighbours in this order are neighbours in it.

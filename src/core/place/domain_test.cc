@@ -34,7 +34,7 @@ class FullestFirst final : public PlacementPolicy {
 };
 
 struct Cluster {
-  std::vector<Node> nodes;
+  ById<NodeId, Node> nodes;
   IdMap<JobId, Job> jobs;
   RankedNodes ranked;
   Domains domains;
@@ -51,6 +51,11 @@ struct Cluster {
 
 const FullestFirst kPolicy;
 constexpr std::int32_t kDevices = 4;
+
+// Of any of the nodes.
+NodeId some_id(const ById<NodeId, Node>& nodes, Random& random) {
+  return NodeId(static_cast<std::uint32_t>(1 + random.below(nodes.size())));
+}
 
 // Up to nine nodes in racks under switches; some say no rack, some nothing.
 Cluster some_cluster(Random& random) {
@@ -173,8 +178,7 @@ void expect_ranks_along_the_tree(const Cluster& cluster, const std::vector<Place
     EXPECT_EQ(places[i].node_rank, static_cast<std::int32_t>(i));
     for (const TaskGrant& task : places[i].tasks) EXPECT_EQ(task.rank, rank++);
     if (i == 0) continue;
-    EXPECT_TRUE(before_in_tree(cluster.nodes[places[i - 1].node.value - 1],
-                               cluster.nodes[places[i].node.value - 1]));
+    EXPECT_TRUE(before_in_tree(cluster.nodes[places[i - 1].node], cluster.nodes[places[i].node]));
   }
 }
 
@@ -198,7 +202,7 @@ TEST(Domain, TheChosenUnitsAreTheBestByTheStatedOrder) {
     std::set<char> switches;
     if (found) {
       for (const Placement& place : *found) {
-        used.insert(path_of(cluster.nodes[place.node.value - 1], spec.domain));
+        used.insert(path_of(cluster.nodes[place.node], spec.domain));
         switches.insert(used.rbegin()->empty() ? '-' : used.rbegin()->front());
       }
       expect_ranks_along_the_tree(cluster, *found);
@@ -251,7 +255,7 @@ TEST(Domain, SumsFollowWhateverNodesDo) {
   for (int round = 0; round < 300; ++round) {
     Cluster cluster = some_cluster(random);
     for (int step = 0; step < 20; ++step) {
-      Node& node = cluster.nodes[random.below(cluster.nodes.size())];
+      Node& node = cluster.nodes[some_id(cluster.nodes, random)];
       const NodeFree before = free_of(node);
       const auto entry = std::find_if(cluster.ranked.begin(), cluster.ranked.end(),
                                       [&](const NodeEntry& e) { return e.node == node.id; });
@@ -270,7 +274,7 @@ TEST(Domain, SumsFollowWhateverNodesDo) {
     }
     Domains anew;
     for (const NodeEntry& entry : cluster.ranked) {
-      const Node& node = cluster.nodes[entry.node.value - 1];
+      const Node& node = cluster.nodes[entry.node];
       anew.put(node, entry.rank, free_of(node));
     }
     for (const char* level : {"switch", "rack"}) {
@@ -326,7 +330,7 @@ TEST(Domain, LabelsAreKeptAndOnlyThey) {
     Cluster cluster = some_cluster(random);
     for (std::uint64_t id = 1; id <= 6; ++id) {
       cluster.jobs[JobId(id)] = labelled(random, JobId(id));
-      cluster.nodes[random.below(cluster.nodes.size())].jobs.push_back(JobId(id));
+      cluster.nodes[some_id(cluster.nodes, random)].jobs.push_back(JobId(id));
     }
     JobSpec spec = some_gang(random);
     spec.domain.clear();
@@ -344,7 +348,7 @@ TEST(Domain, LabelsAreKeptAndOnlyThey) {
     ++(found ? found_count : none_count);
     if (!found) continue;
     for (const Placement& place : *found) {
-      EXPECT_TRUE(allowed(cluster, spec, cluster.nodes[place.node.value - 1]));
+      EXPECT_TRUE(allowed(cluster, spec, cluster.nodes[place.node]));
     }
   }
   EXPECT_GT(found_count, 1000);

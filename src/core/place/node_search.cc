@@ -43,7 +43,7 @@ class Search {
   std::vector<Placement> finish();
 
  private:
-  const Node& node(NodeId id) const { return (*candidates_.nodes)[id.value - 1]; }
+  const Node& node(NodeId id) const { return (*candidates_.nodes)[id]; }
 
   static const Executor* executor_of(const Candidates& candidates, const JobSpec& spec) {
     if (spec.executor.empty() || candidates.executors == nullptr) return nullptr;
@@ -62,7 +62,7 @@ class Search {
   FreeView any_view(NodeId id) const {
     const FreeBooks* free = candidates_.free == nullptr ? nullptr : candidates_.free->books(id);
     if (free != nullptr) return free->view();
-    return candidates_.views == nullptr ? view_of(node(id)) : (*candidates_.views)[id.value - 1];
+    return candidates_.views == nullptr ? view_of(node(id)) : (*candidates_.views)[id];
   }
 
   FreeView view(NodeId id) const {

@@ -94,10 +94,9 @@ Places Choice::on_one_node() const {
   const auto& ranked = *candidates_.ranked;
   auto at = ranked.lower_bound({policy_.skip({kLeast, kLeast, kLeast}, needs_), NodeId{}});
   for (; at != ranked.end(); ++at) {
-    const Node& node = (*candidates_.nodes)[at->node.value - 1];
-    const NodeFree free = candidates_.views == nullptr
-                              ? free_of(node)
-                              : free_of((*candidates_.views)[at->node.value - 1]);
+    const Node& node = (*candidates_.nodes)[at->node];
+    const NodeFree free =
+        candidates_.views == nullptr ? free_of(node) : free_of((*candidates_.views)[at->node]);
     if (!covers(free, needs_)) continue;
     if (Places found = among({*at})) return found;
   }
@@ -188,10 +187,10 @@ Places Choice::in_fewest(const std::vector<std::int32_t>& units) const {
 Domains domains_of(const Candidates& candidates) {
   Domains domains;
   for (const NodeEntry& entry : *candidates.ranked) {
-    const Node& node = (*candidates.nodes)[entry.node.value - 1];
-    domains.put(node, entry.rank,
-                candidates.views == nullptr ? free_of(node)
-                                            : free_of((*candidates.views)[entry.node.value - 1]));
+    const Node& node = (*candidates.nodes)[entry.node];
+    domains.put(
+        node, entry.rank,
+        candidates.views == nullptr ? free_of(node) : free_of((*candidates.views)[entry.node]));
   }
   return domains;
 }

@@ -147,7 +147,7 @@ Instant outage_stop_at(const State& state, const Job& job) {
     if (!reservation.outage || reservation.ends_at <= state.now) continue;
     const auto& placements = job.attempts.back().placements;
     const bool hit = std::any_of(placements.begin(), placements.end(), [&](const auto& record) {
-      const Node& node = state.nodes[record.placement->node.value - 1];
+      const Node& node = state.nodes[record.placement->node];
       return record.stage != PlacementStage::kEnded &&
              text::any_hostlist_holds(reservation.nodes, node.name);
     });

@@ -71,8 +71,8 @@ void ScoreBoard::count(const JobSpec& spec, std::int64_t sign) {
   }
 }
 
-void ScoreBoard::set_devices(std::size_t node, const std::optional<Devices>& devices) {
-  if (devices_.size() <= node) devices_.resize(node + 1);
+void ScoreBoard::set_devices(NodeId node, const std::optional<Devices>& devices) {
+  devices_.reach(node);
   std::optional<Devices>& now = devices_[node];
   if (now == devices) return;
   is_stale_ = true;
@@ -101,13 +101,13 @@ void ScoreBoard::set_devices(std::size_t node, const std::optional<Devices>& dev
 void ScoreBoard::look_at_touched(const State& state) {
   inventories_.resize(state.nodes.size());
   for (NodeId id : touched_) {
-    is_touched_[id.value - 1] = false;
-    const Node& node = state.nodes[id.value - 1];
+    is_touched_[id] = false;
+    const Node& node = state.nodes[id];
     for (auto& [name, index] : indexes_) index.changed.insert(id);
-    auto& seen = inventories_[id.value - 1];
+    auto& seen = inventories_[id];
     if (seen == node.inventory && node.inventory != nullptr) continue;
     seen = node.inventory;
-    set_devices(id.value - 1, devices_of(node));
+    set_devices(id, devices_of(node));
   }
   touched_.clear();
 }
@@ -118,7 +118,7 @@ NodeClass ScoreBoard::class_of(const Devices& devices) const {
 }
 
 FreeState ScoreBoard::state_of(const Node& node) const {
-  const std::optional<Devices>& devices = devices_[node.id.value - 1];
+  const std::optional<Devices>& devices = devices_[node.id];
   if (!devices) return closed();
   FreeState state;
   state.node_class = class_of(*devices);
@@ -175,14 +175,14 @@ ScoreBoard::PoolIndex& ScoreBoard::index_of(const State& state, const std::strin
     }
     devices_.resize(state.nodes.size());
     const auto count_of = [&](NodeId id) {
-      const std::optional<Devices>& devices = devices_[id.value - 1];
+      const std::optional<Devices>& devices = devices_[id];
       return devices ? devices->count : 0;
     };
     std::stable_sort(index.order.begin(), index.order.end(),
                      [&](NodeId a, NodeId b) { return count_of(a) < count_of(b); });
     index.places.resize(index.order.size());
     for (std::size_t i = 0; i < index.order.size(); ++i) {
-      index.places[index.order[i].value - 1] = static_cast<std::int32_t>(i);
+      index.places[index.order[i]] = static_cast<std::int32_t>(i);
     }
   }
   if (index.index.shapes() > kShapesMax) index.index.forget_shapes();
@@ -207,8 +207,8 @@ std::optional<ScoreBoard::Choice> ScoreBoard::choose(const State& state, const s
   }
   PoolIndex& index = index_of(state, pool);
   for (NodeId id : index.changed) {
-    FreeState now = open(id) ? state_of(state.nodes[id.value - 1]) : closed();
-    index.index.set_state(index.places[id.value - 1], std::move(now));
+    FreeState now = open(id) ? state_of(state.nodes[id]) : closed();
+    index.index.set_state(index.places[id], std::move(now));
   }
   index.changed.clear();
   if (index.scorer != number_) {
@@ -217,9 +217,8 @@ std::optional<ScoreBoard::Choice> ScoreBoard::choose(const State& state, const s
   }
   if (policy_->ties() == Ties::kNext) {
     const auto last = state.turns.find(pool);
-    index.index.set_taken(last == state.turns.end()
-                              ? std::nullopt
-                              : std::optional(index.places[last->second.value - 1]));
+    index.index.set_taken(last == state.turns.end() ? std::nullopt
+                                                    : std::optional(index.places[last->second]));
   }
   const auto choice =
       index.index.choose(index.index.shape_id(shape_of(spec.groups.front().per_task)));

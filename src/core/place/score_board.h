@@ -39,9 +39,9 @@ class ScoreBoard {
   // Something of the node may have changed: what is free, whether it is available.
   void touch(NodeId node) {
     if (policy_ == nullptr) return;
-    if (is_touched_.size() < node.value) is_touched_.resize(node.value);
-    if (!is_touched_[node.value - 1]) touched_.push_back(node);
-    is_touched_[node.value - 1] = true;
+    is_touched_.reach(node);
+    if (!is_touched_[node]) touched_.push_back(node);
+    is_touched_[node] = true;
   }
 
   struct Choice {
@@ -89,15 +89,15 @@ class ScoreBoard {
     explicit PoolIndex(Ties ties) : index({}, ties, 0) {}
     ScoreIndex index;
     std::vector<NodeId> order;
-    std::vector<std::int32_t> places;  // in that order, by NodeId - 1
-    std::set<NodeId> changed;          // since it was asked last
-    std::uint64_t scorer = 0;          // the number of the one it uses
+    ById<NodeId, std::int32_t> places;  // in that order
+    std::set<NodeId> changed;           // since it was asked last
+    std::uint64_t scorer = 0;           // the number of the one it uses
   };
 
   static std::optional<Devices> devices_of(const Node& node);
   void count(const JobSpec& spec, std::int64_t sign);
   void look_at_touched(const State& state);
-  void set_devices(std::size_t node, const std::optional<Devices>& devices);
+  void set_devices(NodeId node, const std::optional<Devices>& devices);
   NodeClass class_of(const Devices& devices) const;
   PoolIndex& index_of(const State& state, const std::string& pool);
   FreeState state_of(const Node& node) const;
@@ -105,12 +105,12 @@ class ScoreBoard {
   void prepare();
 
   const ScorePolicy* policy_ = nullptr;
-  std::vector<NodeId> touched_;                                // each once
-  std::vector<bool> is_touched_;                               // by NodeId - 1
-  std::vector<std::shared_ptr<const Inventory>> inventories_;  // as last looked at, by NodeId - 1
+  std::vector<NodeId> touched_;  // each once
+  ById<NodeId, bool> is_touched_;
+  ById<NodeId, std::shared_ptr<const Inventory>> inventories_;  // as last looked at
   std::map<DeviceKind, KindNote> kinds_;
-  std::vector<std::optional<Devices>> devices_;  // by NodeId - 1; none unless all are alike
-  std::map<Devices, std::int64_t> alike_;        // so many nodes are alike
+  ById<NodeId, std::optional<Devices>> devices_;  // none unless all are alike
+  std::map<Devices, std::int64_t> alike_;         // so many nodes are alike
   std::map<std::string, PoolIndex> indexes_;
   std::map<Asked, std::int64_t> live_;    // tasks with devices
   bool is_stale_ = true;                  // the scorer is not that of mix, classes and kinds

@@ -42,6 +42,11 @@ std::shared_ptr<const Inventory> inventory(const std::string& model, int devices
   return made;
 }
 
+// Of any of the nodes.
+NodeId some_id(const ById<NodeId, Node>& nodes, Random& random) {
+  return NodeId(static_cast<std::uint32_t>(1 + random.below(nodes.size())));
+}
+
 Node some_node(std::uint32_t id, Random& random) {
   Node node;
   node.id = NodeId(id);
@@ -94,7 +99,7 @@ TEST(ScoreBoard, AnswersAreAFunctionOfTheState) {
   std::vector<JobSpec> live;
   int chosen = 0;
   for (int round = 0; round < 1500; ++round) {
-    Node& node = state.nodes[random.below(state.nodes.size())];
+    Node& node = state.nodes[some_id(state.nodes, random)];
     if (random.below(20) == 0) node.inventory = inventory("m9", 2);
     fill(node, random);
     kept.touch(node.id);

@@ -70,7 +70,7 @@ void add_promised(const State& state, const Plan& all, NodeId node, NodePlan& pl
 }
 
 void refresh(const State& state, Plan& all, NodeId id, NodePlan& plan) {
-  const Node& node = state.nodes[id.value - 1];
+  const Node& node = state.nodes[id];
   const bool was_bounded = plan.is_bounded;
   const std::uint64_t was_endless = plan.endless;
   const bool is_listed = plan.listed;
@@ -113,8 +113,8 @@ void refresh(const State& state, Plan& all, NodeId id, NodePlan& plan) {
 }
 
 void mark_stale(Plan& plan, NodeId node) {
-  if (plan.nodes.size() < node.value) plan.nodes.resize(node.value);
-  NodePlan& it = plan.nodes[node.value - 1];
+  plan.nodes.reach(node);
+  NodePlan& it = plan.nodes[node];
   plan.changes.move_on();
   it.stale = true;
   if (!std::exchange(it.listed, true)) plan.stale.push_back(node);
@@ -152,7 +152,7 @@ bool forget_promise(Plan& plan, JobId job) {
 void add_or_mark(const State& state, Plan& plan, JobId job, const PromiseRecord& promise,
                  const Placement& placement) {
   if (plan.nodes.size() < state.nodes.size()) plan.nodes.resize(state.nodes.size());
-  NodePlan& node = plan.nodes[placement.node.value - 1];
+  NodePlan& node = plan.nodes[placement.node];
   const bool stands = !node.stale && node.valid_until > state.now && promise.start_at > state.now;
   if (!stands) return mark_stale(plan, placement.node);
   const JobSpec& spec = *state.find_job(job)->spec;
@@ -312,7 +312,7 @@ void note_promises(const State& state, Plan& plan) {
 
 const NodePlan& fresh_plan_of(const State& state, Plan& plan, NodeId node) {
   if (plan.nodes.size() < state.nodes.size()) plan.nodes.resize(state.nodes.size());
-  NodePlan& it = plan.nodes[node.value - 1];
+  NodePlan& it = plan.nodes[node];
   refresh(state, plan, node, it);
   return it;
 }
@@ -430,7 +430,7 @@ const PlannedBooks::Entry& PlannedBooks::entry(NodeId id) {
   const auto [at, added] = entries_.try_emplace(id);
   if (!added) return at->second;
   Entry& entry = at->second;
-  const Node& node = state_.nodes[id.value - 1];
+  const Node& node = state_.nodes[id];
   const bool plain = claim_.from <= state_.now && !plan_.promised.contains(id) &&
                      !plan_.reserved.contains(id) && claim_.spec->reservation.empty();
   if (plain) {

@@ -57,7 +57,7 @@ struct PromiseNote {
 };
 
 struct Plan {
-  std::vector<NodePlan> nodes;  // by NodeId - 1
+  ById<NodeId, NodePlan> nodes;
   std::map<NodeId, std::set<JobId>> promised;
   std::map<JobId, PromiseNote> notes;
   std::set<JobId> to_check;              // promises that may be void, or kept earlier
@@ -106,8 +106,8 @@ const NodePlan& fresh_plan_of(const State& state, Plan& plan, NodeId node);
 
 // The node's plan as of now, brought up to date if need be.
 inline const NodePlan& plan_of(const State& state, Plan& plan, NodeId node) {
-  if (node.value <= plan.nodes.size()) {
-    const NodePlan& it = plan.nodes[node.value - 1];
+  if (plan.nodes.holds(node)) {
+    const NodePlan& it = plan.nodes[node];
     if (!it.stale && it.valid_until > state.now) return it;
   }
   return fresh_plan_of(state, plan, node);

@@ -132,7 +132,7 @@ bool fits_on_one(const State& state, Plan& plan, const PlacementPolicy& policy,
   const TaskGroup& group = spec.groups.front();
   const NodeNeeds needs = needs_of(group, group.tasks);
   for (const NodeEntry& entry : nodes) {
-    const Node& node = state.nodes[entry.node.value - 1];
+    const Node& node = state.nodes[entry.node];
     if (!allows(spec, node)) continue;
     const NodeFree& last = plan_of(state, plan, entry.node).steps.back().free;
     if (last.gpus_milli < needs.gpus_milli || last.cores < needs.cores) continue;
@@ -237,7 +237,7 @@ void Planner::keep(JobId job, const JobSpec& spec, Planned planned) {
   const Planned& it = kept_.emplace_back(std::move(planned));
   const Instant to = stay_of(state_, spec).end(it.start_at);
   for (const Placement& placement : it.placements) {
-    NodePlan& node = plan_.nodes[placement.node.value - 1];
+    NodePlan& node = plan_.nodes[placement.node];
     add_hold(node, {job, &placement, it.start_at, to, true, spec.exclusive});
     node.is_bounded = false;
   }
@@ -274,7 +274,7 @@ Planner::Shape& Planner::shape_of(const Query& query) {
     if (std::find(query.avoided.begin(), query.avoided.end(), entry.node) != query.avoided.end()) {
       continue;
     }
-    if (chooses && !allows(query.spec, state_.nodes[entry.node.value - 1])) continue;
+    if (chooses && !allows(query.spec, state_.nodes[entry.node])) continue;
     shape.bounds.push_back({query.from, entry.node});
   }
   std::make_heap(shape.bounds.begin(), shape.bounds.end());
@@ -303,7 +303,7 @@ const Planner::Shape* Planner::lesser_than(const Shape& shape) const {
 
 Instant Planner::earliest(const Query& query, NodeId id, Instant from) {
   const NodePlan& plan = plan_of(state_, plan_, id);
-  const Node& node = state_.nodes[id.value - 1];
+  const Node& node = state_.nodes[id];
   const TaskGroup& group = query.spec.groups.front();
   for (Instant at = from; at != kNever;) {
     at =
@@ -383,7 +383,7 @@ Planned Planner::placed(const Query& query, std::vector<Fit>& fits) {
   const Claim claim = query.claim(planned.start_at);
   Rank rank = 0;
   for (const Fit& fit : fits) {
-    const Node& node = state_.nodes[fit.node.value - 1];
+    const Node& node = state_.nodes[fit.node];
     const bool is_seen = seen_free_ && seen_free_->node == fit.node && seen_free_->at == claim.from;
     FreeBooks books = is_seen ? std::move(seen_free_->books)
                               : *free_during(state_, plan_of(state_, plan_, fit.node), node, claim);
@@ -416,12 +416,12 @@ std::optional<Planned> Planner::search_at(const Query& query, Instant at) {
   if (!query.is_in_time(at)) return std::nullopt;
   PlannedBooks planned(state_, plan_, query.claim(at));
   RankedNodes ranked;
-  std::vector<FreeView> views(state_.nodes.size());
+  ById<NodeId, FreeView> views(state_.nodes.size());
   for (const NodeEntry& entry : query.nodes) {
     if (!planned.is_open(entry.node)) continue;
     const FreeBooks* books = planned.books(entry.node);
-    const Node& node = state_.nodes[entry.node.value - 1];
-    FreeView& view = views[entry.node.value - 1];
+    const Node& node = state_.nodes[entry.node];
+    FreeView& view = views[entry.node];
     view = books == nullptr ? view_of(node) : books->view();
     ranked.insert({policy_.rank(free_of(view)), entry.node});
   }

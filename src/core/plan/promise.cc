@@ -65,7 +65,7 @@ Instant next_promise(const State& state) {
 std::optional<std::string> find_broken_promise(const State& state) {
   for (const auto& [id, promise] : state.promises) {
     for (const Placement& placement : promise.placements) {
-      for (JobId other : state.nodes[placement.node.value - 1].jobs) {
+      for (JobId other : state.nodes[placement.node].jobs) {
         const Job& job = *state.find_job(other);
         const Attempt& attempt = job.attempts.back();
         if (attempt.allocated_at <= promise.made_at) continue;

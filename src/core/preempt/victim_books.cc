@@ -11,7 +11,7 @@ VictimBooks::VictimBooks(const State& state, std::span<const JobId> stopping,
   for (JobId id : stopping) {
     for (const PlacementRecord& record : state.find_job(id)->attempts.back().placements) {
       if (record.stage == PlacementStage::kEnded) continue;
-      Node& node = base_[record.placement->node.value - 1];
+      Node& node = base_[record.placement->node];
       give(node, record.placement);
       drop_sorted(node.jobs, id);
     }
@@ -21,10 +21,10 @@ VictimBooks::VictimBooks(const State& state, std::span<const JobId> stopping,
 
 void VictimBooks::keep_promised(JobId job) {
   for (const Placement& placement : state_.promises.at(job).placements) {
-    Node& node = base_[placement.node.value - 1];
+    Node& node = base_[placement.node];
     take(node, placement);
     add_sorted(node.jobs, job);  // it will be there: nobody has the node for themselves
-    cores_promised_[placement.node.value - 1] |= placement.cores;
+    cores_promised_[placement.node] |= placement.cores;
   }
 }
 
@@ -34,7 +34,7 @@ Placement VictimBooks::left_of(const Placement& placement) const {
   left.devices = placement.devices;
   left.memory_bytes = placement.memory_bytes;
   left.countables = placement.countables;
-  left.cores = placement.cores - cores_promised_[placement.node.value - 1];
+  left.cores = placement.cores - cores_promised_[placement.node];
   return left;
 }
 
@@ -48,14 +48,14 @@ void VictimBooks::list(const std::vector<Victim>& victims) {
          state_.find_job(victims[i].job)->attempts.back().placements) {
       if (record.stage == PlacementStage::kEnded) continue;
       const NodeId node = record.placement->node;
-      pieces_[node.value - 1].push_back({i, left_of(record.placement)});
+      pieces_[node].push_back({i, left_of(record.placement)});
       nodes_of_[i].push_back(node);
     }
   }
 }
 
-std::vector<Node> VictimBooks::without(const std::vector<bool>& gone) const {
-  std::vector<Node> nodes = base_;
+ById<NodeId, Node> VictimBooks::without(const std::vector<bool>& gone) const {
+  ById<NodeId, Node> nodes = base_;
   for (Node& node : nodes) {
     for (const Piece& piece : pieces(node.id)) {
       if (gone[piece.victim]) release(node, piece);

@@ -28,10 +28,10 @@ class VictimBooks {
   // From now on it is about these victims.
   void list(const std::vector<Victim>& victims);
 
-  const std::vector<Node>& base() const { return base_; }  // by NodeId - 1; nobody is gone
+  const ById<NodeId, Node>& base() const { return base_; }  // nobody is gone
   // `gone`: by victim.
-  std::vector<Node> without(const std::vector<bool>& gone) const;
-  const std::vector<Piece>& pieces(NodeId node) const { return pieces_[node.value - 1]; }
+  ById<NodeId, Node> without(const std::vector<bool>& gone) const;
+  const std::vector<Piece>& pieces(NodeId node) const { return pieces_[node]; }
   const std::vector<NodeId>& nodes_of(std::size_t victim) const { return nodes_of_[victim]; }
   const Piece* piece(NodeId node, std::size_t victim) const;
 
@@ -43,9 +43,9 @@ class VictimBooks {
   Placement left_of(const Placement& placement) const;
 
   const State& state_;
-  std::vector<Node> base_;
-  std::vector<CoreSet> cores_promised_;     // by NodeId - 1
-  std::vector<std::vector<Piece>> pieces_;  // by NodeId - 1
+  ById<NodeId, Node> base_;
+  ById<NodeId, CoreSet> cores_promised_;
+  ById<NodeId, std::vector<Piece>> pieces_;
   std::vector<std::vector<NodeId>> nodes_of_;
   std::vector<JobId> jobs_;  // by victim
 };

@@ -34,10 +34,10 @@ class ByCost final : public PlacementPolicy {
   const PlacementPolicy& policy_;
 };
 
-Amount free_in_sum(const std::vector<Node>& nodes, const RankedNodes& ranked) {
+Amount free_in_sum(const ById<NodeId, Node>& nodes, const RankedNodes& ranked) {
   Amount sum;
   for (const NodeEntry& entry : ranked) {
-    const NodeFree free = free_of(nodes[entry.node.value - 1]);
+    const NodeFree free = free_of(nodes[entry.node]);
     sum.gpus_milli += std::max<std::int64_t>(free.gpus_milli, 0);
     sum.cores += free.cores;
   }
@@ -66,7 +66,7 @@ VictimSearch::VictimSearch(const State& state, const PlacementPolicy& policy,
   books_.list(victims_);
 }
 
-std::optional<std::vector<Placement>> VictimSearch::places(const std::vector<Node>& nodes,
+std::optional<std::vector<Placement>> VictimSearch::places(const ById<NodeId, Node>& nodes,
                                                            const RankedNodes& ranked,
                                                            const PlacementPolicy& policy) const {
   Candidates candidates;
@@ -86,17 +86,17 @@ bool VictimSearch::fits(const std::vector<bool>& gone) const {
 }
 
 std::optional<std::vector<Placement>> VictimSearch::best_places(
-    const std::vector<Node>& nodes) const {
+    const ById<NodeId, Node>& nodes) const {
   RankedNodes ranked;
   for (const NodeEntry& entry : ranked_) {
-    const Node& node = nodes[entry.node.value - 1];
+    const Node& node = nodes[entry.node];
     ranked.insert({policy_.rank(free_of(node)), node.id});
   }
   return places(nodes, ranked, policy_);
 }
 
 // Not less in sum than what is needed: cheaper to know than whether it is in the right places.
-bool VictimSearch::could_fit(const std::vector<Node>& nodes) const {
+bool VictimSearch::could_fit(const ById<NodeId, Node>& nodes) const {
   const Amount needs = least_amount(spec_);
   const Amount has = free_in_sum(nodes, ranked_);
   return has.gpus_milli >= needs.gpus_milli && has.cores >= needs.cores;
@@ -110,7 +110,7 @@ std::vector<bool> VictimSearch::up_to(std::size_t step) const {
 
 std::optional<std::size_t> VictimSearch::least_step() const {
   std::size_t most = steps_.back();
-  const std::vector<Node> nodes = books_.without(up_to(most));
+  const ById<NodeId, Node> nodes = books_.without(up_to(most));
   if (!could_fit(nodes) || !places(nodes, ranked_, ByCost(policy_))) return std::nullopt;
   // Each step's victims include those of the steps before it, and fewer victims never leave more
   // room. What fits after one step therefore fits after every later one, and halving finds the
@@ -166,7 +166,7 @@ VictimSearch::Choice VictimSearch::spare(Node node, const std::vector<std::size_
 
 std::optional<VictimSearch::Choice> VictimSearch::least(NodeId id, std::size_t step,
                                                         std::span<const Wanted> wanted) const {
-  Node node = books_.base()[id.value - 1];
+  Node node = books_.base()[id];
   if (holds(node, wanted)) return Choice{};
   std::vector<std::size_t> order;
   for (const VictimBooks::Piece& piece : books_.pieces(id)) {
@@ -202,7 +202,7 @@ std::int32_t VictimSearch::tasks_on_a_node(NodeId id, std::size_t step) const {
   if (group.nodes_min > 0 && group.nodes_min == group.nodes_max) {
     return (group.tasks + group.nodes_min - 1) / group.nodes_min;
   }
-  Node node = books_.base()[id.value - 1];
+  Node node = books_.base()[id];
   for (const VictimBooks::Piece& piece : books_.pieces(id)) {
     if (steps_[piece.victim] <= step) books_.release(node, piece);
   }
@@ -252,21 +252,21 @@ std::vector<std::size_t> VictimSearch::dearest_first(const std::vector<bool>& go
 
 // A victim of several nodes, or of one where another shape fits, may turn out not to be needed.
 void VictimSearch::spare_anywhere(std::vector<bool>& gone) const {
-  std::vector<Node> nodes = books_.without(gone);
+  ById<NodeId, Node> nodes = books_.without(gone);
   const ByCost policy(policy_);
   std::size_t looked_at = 0;
   for (std::size_t victim : dearest_first(gone)) {
     looked_at += ranked_.size();
     if (looked_at > kNodes_looked_at_max) return;
     for (NodeId id : books_.nodes_of(victim)) {
-      books_.hold(nodes[id.value - 1], *books_.piece(id, victim));
+      books_.hold(nodes[id], *books_.piece(id, victim));
     }
     if (places(nodes, ranked_, policy)) {
       gone[victim] = false;
       continue;
     }
     for (NodeId id : books_.nodes_of(victim)) {
-      books_.release(nodes[id.value - 1], *books_.piece(id, victim));
+      books_.release(nodes[id], *books_.piece(id, victim));
     }
   }
 }
@@ -303,10 +303,10 @@ bool VictimSearch::can_move(const Preemption& found, const NodesOf& nodes_of) co
       if (victims_[i].job == victim.job) gone[i] = true;
     }
   }
-  std::vector<Node> nodes = books_.without(gone);
+  ById<NodeId, Node> nodes = books_.without(gone);
   const auto settle = [&](JobId id, const std::vector<Placement>& placements) {
     for (const Placement& placement : placements) {
-      Node& node = nodes[placement.node.value - 1];
+      Node& node = nodes[placement.node];
       take(node, placement);
       add_sorted(node.jobs, id);
     }

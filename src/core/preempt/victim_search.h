@@ -51,13 +51,13 @@ class VictimSearch {
     std::vector<std::size_t> victims;
   };
 
-  bool could_fit(const std::vector<Node>& nodes) const;
-  std::optional<std::vector<Placement>> places(const std::vector<Node>& nodes,
+  bool could_fit(const ById<NodeId, Node>& nodes) const;
+  std::optional<std::vector<Placement>> places(const ById<NodeId, Node>& nodes,
                                                const RankedNodes& ranked,
                                                const PlacementPolicy& policy) const;
   bool fits(const std::vector<bool>& gone) const;
   // Places on the nodes as they would be, in the policy's own order.
-  std::optional<std::vector<Placement>> best_places(const std::vector<Node>& nodes) const;
+  std::optional<std::vector<Placement>> best_places(const ById<NodeId, Node>& nodes) const;
   // The least step up to which all victims together make room; none when all do not.
   std::optional<std::size_t> least_step() const;
   std::vector<bool> up_to(std::size_t step) const;

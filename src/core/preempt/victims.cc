@@ -132,12 +132,11 @@ bool suits(const TaskGroup& group, const Node& node) {
   return true;
 }
 
-// By NodeId - 1.
-std::vector<bool> usable_nodes(const State& state, const JobSpec& spec, const RankedNodes& nodes) {
-  std::vector<bool> usable(state.nodes.size(), false);
+ById<NodeId, bool> usable_nodes(const State& state, const JobSpec& spec, const RankedNodes& nodes) {
+  ById<NodeId, bool> usable(state.nodes.size(), false);
   for (const NodeEntry& entry : nodes) {
-    const Node& node = state.nodes[entry.node.value - 1];
-    usable[entry.node.value - 1] =
+    const Node& node = state.nodes[entry.node];
+    usable[entry.node] =
         allows(spec, node) && std::any_of(spec.groups.begin(), spec.groups.end(),
                                           [&](const TaskGroup& g) { return suits(g, node); });
   }
@@ -234,7 +233,7 @@ RankedNodes open_nodes(const State& state, const Job& job, const RankedNodes& ra
   const Guest guest = guest_of(job);
   RankedNodes open;
   for (const NodeEntry& entry : ranked) {
-    const std::vector<Window> windows = windows_of(state, state.nodes[entry.node.value - 1]);
+    const std::vector<Window> windows = windows_of(state, state.nodes[entry.node]);
     if (is_open(state, guest, windows, start, end)) open.insert(entry);
   }
   return open;
@@ -251,12 +250,12 @@ std::vector<Victim> find_victims(const State& state, const Job& beneficiary,
     if (auto victim = choice.consider(*job)) victims.push_back(*victim);
   }
   if (victims.empty()) return victims;
-  const std::vector<bool> usable = usable_nodes(state, *beneficiary.spec, nodes);
+  const ById<NodeId, bool> usable = usable_nodes(state, *beneficiary.spec, nodes);
   std::erase_if(victims, [&](const Victim& victim) {
     const Attempt& attempt = state.find_job(victim.job)->attempts.back();
     return std::none_of(
         attempt.placements.begin(), attempt.placements.end(), [&](const PlacementRecord& record) {
-          return record.stage != PlacementStage::kEnded && usable[record.placement->node.value - 1];
+          return record.stage != PlacementStage::kEnded && usable[record.placement->node];
         });
   });
   const auto key = [](const Victim& v) { return std::tuple(v.kind, v.level, v.lost, v.job); };

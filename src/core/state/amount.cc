@@ -91,7 +91,7 @@ void add_amount(const State& state, const Placement& placement, Amount& amount) 
   amount.memory_bytes += placement.memory_bytes;
   add(amount.countables, placement.countables, 1);
   if (!state.counts_models) return;
-  add_kinds(*state.nodes[placement.node.value - 1].inventory, placement, amount);
+  add_kinds(*state.nodes[placement.node].inventory, placement, amount);
 }
 
 Amount amount_of(const State& state, const std::vector<Placement>& placements) {

@@ -234,7 +234,7 @@ void count_placement(State& state, Job& job, const Placement& placement, int sig
   for (const DeviceGrant& grant : placement.devices) gpus_milli += grant.share_milli;
   Amount kinds;
   if (state.counts_models) {
-    add_kinds(*state.nodes[placement.node.value - 1].inventory, placement, kinds);
+    add_kinds(*state.nodes[placement.node].inventory, placement, kinds);
   }
   change_usage(state, job, [&](Usage& usage) {
     usage.cores += sign * static_cast<std::int32_t>(placement.cores.size());

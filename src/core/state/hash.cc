@@ -38,6 +38,10 @@ class Hash {
     add(std::uint64_t{list.size()});
     for (const T& one : list) add(one);
   }
+  template <class Of, class T>
+  void add(const ById<Of, T>& list) {
+    add(list.values());
+  }
   void add(const CoreSet& cores) { add(cores.ids()); }
   template <class T>
   void add(const std::set<T>& list) {

@@ -74,8 +74,7 @@ Broken add_job(const State& state, const Job& job, Sums& sums) {
       sums.jobs_by_node[record.placement->node].insert(job.id);
       Amount kinds;
       if (state.counts_models) {
-        add_kinds(*state.nodes[record.placement->node.value - 1].inventory, record.placement,
-                  kinds);
+        add_kinds(*state.nodes[record.placement->node].inventory, record.placement, kinds);
       }
       for (Usage* usage : usages) {
         usage->cores += static_cast<std::int32_t>(record.placement->cores.size());

@@ -23,13 +23,9 @@ Job* State::find_job(JobId id) {
   return at == jobs.end() ? nullptr : &at->second;
 }
 
-Node* State::find_node(NodeId id) {
-  return id.value == 0 || id.value > nodes.size() ? nullptr : &nodes[id.value - 1];
-}
+Node* State::find_node(NodeId id) { return nodes.holds(id) ? &nodes[id] : nullptr; }
 
-const Node* State::find_node(NodeId id) const {
-  return id.value == 0 || id.value > nodes.size() ? nullptr : &nodes[id.value - 1];
-}
+const Node* State::find_node(NodeId id) const { return nodes.holds(id) ? &nodes[id] : nullptr; }
 
 const Node* State::find_node(const std::string& name) const {
   for (const Node& node : nodes) {

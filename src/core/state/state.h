@@ -16,6 +16,7 @@
 #include "core/state/accounts.h"
 #include "core/state/changes.h"
 #include "core/state/learned/history.h"
+#include "model/by_id.h"
 #include "model/declared.h"
 #include "model/event.h"
 #include "model/executor.h"
@@ -252,7 +253,7 @@ struct State {
   Epoch epoch;
   std::uint64_t next_job = 1;
   IdMap<JobId, Job> jobs;
-  std::vector<Node> nodes;  // NodeId n is nodes[n.value - 1]
+  ById<NodeId, Node> nodes;
   ClusterSettings settings;
   std::map<std::string, Pool> pools;    // "default" always exists
   std::map<std::string, Queue> queues;  // "default" always exists

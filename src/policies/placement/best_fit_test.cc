@@ -53,7 +53,7 @@ TEST(BestFit, SkipNeverPassesANodeThatFits) {
 }
 
 struct Cluster {
-  std::vector<core::Node> nodes;
+  ById<NodeId, core::Node> nodes;
   core::RankedNodes ranked;
 };
 

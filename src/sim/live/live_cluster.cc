@@ -69,7 +69,7 @@ JobId LiveCluster::submit(std::shared_ptr<const JobSpec> spec, Span work, Span l
   job.left = work;
   job.loss = loss;
   lossy_ = lossy_ || loss.us > 0;
-  jobs_.resize(id.value);
+  jobs_.reach(id);
   at(id) = job;
   eventful_ = true;
   return id;

@@ -15,6 +15,7 @@
 
 #include "base/result.h"
 #include "core/cycle/scheduler.h"
+#include "model/by_id.h"
 #include "model/event.h"
 
 namespace dove::sim {
@@ -38,7 +39,7 @@ class LiveCluster {
   const core::State& state() const { return state_; }
   Instant now() const { return state_.now; }
   std::int64_t running() const { return running_; }
-  const LiveJob& job(JobId id) const { return jobs_[id.value - 1]; }
+  const LiveJob& job(JobId id) const { return jobs_[id]; }
 
   // Before the first job.
   void declare(Declared object);
@@ -56,7 +57,7 @@ class LiveCluster {
 
  private:
   void add(Event event);
-  LiveJob& at(JobId id) { return jobs_[id.value - 1]; }
+  LiveJob& at(JobId id) { return jobs_[id]; }
   template <class Report>
   void report(JobId id);
   void carry_out(const Decision& decision);
@@ -66,7 +67,7 @@ class LiveCluster {
 
   core::Scheduler brain_;
   const core::State& state_ = brain_.state();
-  std::vector<LiveJob> jobs_;                 // by JobId - 1
+  ById<JobId, LiveJob> jobs_;
   std::set<std::pair<Instant, JobId>> ends_;  // of those that run
   std::int64_t running_ = 0;
   bool lossy_ = false;
