@@ -30,6 +30,7 @@ std::size_t step_at(std::vector<Step>& steps, Instant at) {
   auto next = std::upper_bound(steps.begin(), steps.end(), at,
                                [](Instant t, const Step& step) { return t < step.at; });
   const auto index = static_cast<std::size_t>(next - steps.begin());
+  // Before the first step lies the past: whatever is asked from then on begins with that step.
   if (index == 0) return 0;
   if (steps[index - 1].at == at) return index - 1;
   steps.insert(next, {at, steps[index - 1].free});
@@ -49,6 +50,8 @@ void add_running(const State& state, const Node& node, NodePlan& plan) {
     for (const PlacementRecord& record : job.attempts.back().placements) {
       if (record.placement->node != node.id || record.stage == PlacementStage::kEnded) continue;
       const Instant to = held_until(state, job);
+      // A job that should have ended by now shows that its limit does not bind it (its node may be
+      // silent). No later instant would be better founded, so nothing is planned behind it.
       plan.holds.push_back({id, &*record.placement, state.now, to <= state.now ? kNever : to});
     }
   }
@@ -80,6 +83,8 @@ void refresh(const State& state, Plan& all, NodeId id, NodePlan& plan) {
   if (all.reserved.contains(id)) plan.windows = windows_of(state, node);
   plan.steps.push_back({state.now, free_of(node)});
   add_running(state, node, plan);
+  // Two holds may end at one instant; step_at then finds the step of the first, so that `steps`
+  // stays strictly ascending.
   for (const Hold& hold : plan.holds) {
     if (hold.to == kNever) continue;
     const std::size_t begin = step_at(plan.steps, hold.to);
@@ -87,12 +92,16 @@ void refresh(const State& state, Plan& all, NodeId id, NodePlan& plan) {
       add(plan.steps[i].free, amount_held(*hold.placement), +1);
     }
   }
+  // Only now: a promise takes from the steps that the ends of the running jobs have opened.
   add_promised(state, all, id, plan);
+  // `endless` stands for all that a job without a plan depends on: what is free when all that ends
+  // has ended. While it stays, such a job need not be looked at again.
   Digest endless;
   endless.add(static_cast<std::uint64_t>(is_available(node)));
   plan.valid_until = kNever;
   for (const Hold& hold : plan.holds) {
     plan.is_bounded = plan.is_bounded && !hold.promised;
+    // The plan changes by the mere passing of time when a hold is over, or a promise becomes late.
     plan.valid_until = std::min(plan.valid_until, hold.to);
     if (hold.promised && hold.from > state.now) {
       plan.valid_until = std::min(plan.valid_until, hold.from);
@@ -108,12 +117,16 @@ void refresh(const State& state, Plan& all, NodeId id, NodePlan& plan) {
     endless.add(static_cast<std::uint64_t>(free));
   }
   plan.endless = endless.value();
+  // Between promises and windows there can be room that the last step does not show, so any change
+  // of such a node may give a job its plan.
   if (!plan.is_bounded || !was_bounded) all.endless_ended.move_on();
   if (plan.endless != was_endless) all.grown.insert(id);
 }
 
 void mark_stale(Plan& plan, NodeId node) {
   plan.nodes.reach(node);
+  // `changes` moves on even if the node is stale already: who noted its value since then has read a
+  // plan, perhaps of another node, that rests on this one.
   NodePlan& it = plan.nodes[node];
   plan.changes.move_on();
   it.stale = true;
@@ -127,6 +140,7 @@ void check_promises(Plan& plan, NodeId node) {
   for (JobId job : promised->second) {
     plan.to_check.insert(job);
     NodeId& blocker = plan.notes.at(job).blocker;
+    // Without a blocker the promise is looked for again, and may be brought forward.
     if (blocker == node) blocker = {};
   }
 }
@@ -144,6 +158,7 @@ bool forget_promise(Plan& plan, JobId job) {
   }
   plan.to_check.erase(job);
   plan.notes.erase(note);
+  // What it had can be promised to others now, also where no hold of a running job has ended.
   plan.freed.move_on();
   return true;
 }
@@ -151,6 +166,7 @@ bool forget_promise(Plan& plan, JobId job) {
 // A plan that stands gets the hold of a new promise; any other is built anew when it is needed.
 void add_or_mark(const State& state, Plan& plan, JobId job, const PromiseRecord& promise,
                  const Placement& placement) {
+  // A promise may name a node that nobody has asked about yet.
   if (plan.nodes.size() < state.nodes.size()) plan.nodes.resize(state.nodes.size());
   NodePlan& node = plan.nodes[placement.node];
   const bool stands = !node.stale && node.valid_until > state.now && promise.start_at > state.now;
@@ -172,8 +188,10 @@ bool note_promise(const State& state, Plan& plan, JobId job) {
   const auto note = plan.notes.find(job);
   const bool same = note != plan.notes.end() && note->second.nodes == nodes &&
                     note->second.start_at == promise->second.start_at;
+  // It is checked even when it is the same: what stands in its way may have changed.
   plan.to_check.insert(job);
   if (same) return false;
+  // The old one first, so that its nodes do not keep holds for both.
   forget_promise(plan, job);
   PromiseNote made;
   made.start_at = promise->second.start_at;
@@ -201,6 +219,7 @@ void keep_open(FreeBooks& books, const Node& node) {
 void change_amounts(FreeBooks& books, const Placement& placement, int sign) {
   for (const DeviceGrant& grant : placement.devices) {
     const auto device = static_cast<std::size_t>(grant.device);
+    // A node's inventory may have shrunk since the placement was made.
     if (device >= books.devices.free_milli.size()) continue;
     books.devices.free_milli[device] += sign * grant.share_milli;
     if (!grant.is_slice()) continue;
@@ -218,6 +237,8 @@ void change_amounts(FreeBooks& books, const Placement& placement, int sign) {
 
 // A device is never shared and sliced at once: what will be one is not offered as the other.
 void close_mixed(FreeBooks& books, const Placement& placement) {
+  // The hold alone would leave the rest of the device open to the other kind of use, so the whole
+  // device is closed, not only what is held.
   for (const DeviceGrant& grant : placement.devices) {
     const auto device = static_cast<std::size_t>(grant.device);
     if (device >= books.devices.free_milli.size()) continue;
@@ -244,6 +265,8 @@ void keep_least(FreeBooks& books, const FreeBooks& other) {
   }
 }
 
+// A job may use what it was promised itself, and what was promised to those that it comes before:
+// that is not backfill.
 bool counts(const Hold& hold, const Claim& claim) {
   if (hold.promised) {
     if (hold.job == claim.job || hold.from > claim.but_after) return false;
@@ -254,6 +277,8 @@ bool counts(const Hold& hold, const Claim& claim) {
 
 bool is_open_to(const State& state, const NodePlan& plan, const Claim& claim) {
   const JobSpec& spec = *claim.spec;
+  // An exclusive job bears nobody beside it, and nobody comes beside it, even where amounts would
+  // do.
   if (!is_open(state, {spec, claim.restart_nodes}, plan.windows, claim.from, claim.to))
     return false;
   return std::none_of(plan.holds.begin(), plan.holds.end(), [&](const Hold& hold) {
@@ -263,6 +288,7 @@ bool is_open_to(const State& state, const NodePlan& plan, const Claim& claim) {
 
 void note_node(Plan& plan, NodeId node, bool freed) {
   mark_stale(plan, node);
+  // Less free on a node cannot let anybody start: it voids plans, but opens nothing.
   check_promises(plan, node);
   if (!freed) return;
   plan.freed.move_on();
@@ -279,6 +305,7 @@ bool note_job(const State& state, Plan& plan, JobId id) {
     mark_stale(plan, record.placement->node);
     check_promises(plan, record.placement->node);
   }
+  // Its limit may have been shortened: then others can be planned for earlier.
   plan.sooner.move_on();
   return promised;
 }
@@ -290,6 +317,7 @@ bool note_changes(const State& state, Plan& plan, const Touched& touched) {
   for (NodeId node : touched.freed) note_node(plan, node, true);
   bool promised = false;
   for (JobId job : touched.jobs) promised = note_job(state, plan, job) || promised;
+  // Quotas are no amounts of a node, but who was kept out by one may be let in now.
   if (touched.usage_fell) plan.freed.move_on();
   return promised;
 }
@@ -336,6 +364,8 @@ std::optional<FreeBooks> free_during(const State& state, const NodePlan& plan, c
     books.cores |= hold.placement->cores;
     change_amounts(books, *hold.placement, +1);
   }
+  // Cores are taken for the whole time: which of them a promise uses is known by id, and a core
+  // that is free for a part of the time is of no use.
   for (const Hold& hold : plan.holds) {
     if (hold.promised && counts(hold, claim)) books.cores -= hold.placement->cores;
   }
@@ -345,6 +375,8 @@ std::optional<FreeBooks> free_during(const State& state, const NodePlan& plan, c
   const FreeBooks at_first = books;
   const auto at = [&](Instant point) {
     FreeBooks then = at_first;
+    // From the books at the start each time, as a running total would have to undo holds that end
+    // between two points.
     for (const Hold& hold : plan.holds) {
       if (!hold.promised && hold.to > claim.from && hold.to <= point) {
         change_amounts(then, *hold.placement, +1);
@@ -357,6 +389,8 @@ std::optional<FreeBooks> free_during(const State& state, const NodePlan& plan, c
   keep_least(books, at(claim.from));
   for (const Hold& hold : plan.holds) {
     if (!hold.promised || !counts(hold, claim)) continue;
+    // Between two beginnings of promises amounts only rise, so these instants are all that have to
+    // be looked at.
     if (hold.from > claim.from) keep_least(books, at(hold.from));
     close_mixed(books, *hold.placement);
   }
@@ -402,12 +436,17 @@ Instant earliest_by_sums(const State& state, const NodePlan& plan, const NodeNee
                                 [](Instant t, const Step& step) { return t < step.at; });
   auto i = static_cast<std::size_t>(first - steps.begin());
   if (i > 0) --i;
+  // Start at the step that `from` lies in, not at the next: what is free there is free at `from`.
   Instant start = std::max(from, steps[i].at);
   while (true) {
     const Instant end = start + length;
     std::size_t j = i;
+    // The first step always counts, however short the stay is: the job has to be able to start in
+    // it.
     const auto counts = [&] { return j < steps.size() && (j == i || steps[j].at < end); };
     while (counts() && enough(steps[j].free)) ++j;
+    // A step inside the stay lacks something. No start up to it can do, so the search goes on
+    // behind it: each step is looked at once, though there may be several candidates for the start.
     if (counts()) {
       i = j + 1;
       if (i >= steps.size()) return kNever;
@@ -419,6 +458,7 @@ Instant earliest_by_sums(const State& state, const NodePlan& plan, const NodeNee
       if (window.from >= end || window.to <= start) continue;
       if (must_be_gone(state, guest, window, start)) shut = &window;
     }
+    // Later windows are looked at once the start has moved behind this one.
     if (shut == nullptr) return start;
     if (shut->to == kNever) return kNever;
     start = shut->to;
@@ -431,6 +471,8 @@ const PlannedBooks::Entry& PlannedBooks::entry(NodeId id) {
   if (!added) return at->second;
   Entry& entry = at->second;
   const Node& node = state_.nodes[id];
+  // Most nodes, most of the time: nothing is promised there, so the node's own books are right and
+  // no copy is made.
   const bool plain = claim_.from <= state_.now && !plan_.promised.contains(id) &&
                      !plan_.reserved.contains(id) && claim_.spec->reservation.empty();
   if (plain) {

@@ -134,6 +134,8 @@ bool fits_on_one(const State& state, Plan& plan, const PlacementPolicy& policy,
   for (const NodeEntry& entry : nodes) {
     const Node& node = state.nodes[entry.node];
     if (!allows(spec, node)) continue;
+    // Steps leave out what never ends, which books_of_empty would give back: the cheaper test
+    // first.
     const NodeFree& last = plan_of(state, plan, entry.node).steps.back().free;
     if (last.gpus_milli < needs.gpus_milli || last.cores < needs.cores) continue;
     if (capacity(books_of_empty(node).view(), group, policy, group.tasks) >= group.tasks)
@@ -203,6 +205,8 @@ std::optional<Planned> Planner::find(const Job& job) {
   gave_up_searching_ = false;
   seen_free_.reset();
   const Pool* pool = pool_of(state_, spec);
+  // Jobs that ask for neighbours or for distance wait for people, not for amounts: no instant can
+  // be promised to them.
   if (pool == nullptr || depends_on_neighbours(spec)) return std::nullopt;
   Query query{job.id,
               spec,
@@ -265,6 +269,7 @@ Planner::Shape& Planner::shape_of(const Query& query) {
   shape.even = query.even;
   shape.needs = query.needs;
   shape.least = least;
+  // Its bounds are further on than a fresh heap's, and as true for this shape.
   if (const Shape* lesser = lesser_than(shape)) {
     shape.bounds = lesser->bounds;
     return shape;
@@ -328,6 +333,8 @@ bool Planner::collect(const Query& query, Shape& shape, Looked& looked) {
     const bool by_own = !looked.bounds.empty() && (!next || *next < looked.bounds.front());
     if (by_own) next = &looked.bounds.front();
     if (next == nullptr) break;
+    // No node left can be earlier than the last one wanted. Equal is not better, as ties go by
+    // node.
     if (fits.size() >= wanted && fits[wanted - 1].at <= next->at) break;
     if (by_own) {
       const Bound bound = pop(looked.bounds);
@@ -406,6 +413,7 @@ std::optional<Planned> Planner::find_even(const Query& query) {
     if (!collect(query, shape, looked)) break;
     settled = settle(query, looked.fits);
   }
+  // As they were for the shape: what is true of the shape stays, what this query found does not.
   for (const Bound& bound : looked.seen) push(shape.bounds, bound);
   if (!settled) return std::nullopt;
   return placed(query, looked.fits);
@@ -468,11 +476,14 @@ std::optional<Planned> Planner::find_any(const Query& query) {
   std::sort(instants.begin(), instants.end());
   instants.erase(std::unique(instants.begin(), instants.end()), instants.end());
   if (instants.empty()) return std::nullopt;
+  // The latest instant first: without places then, there are none at any (nearly: see below).
   std::optional<Planned> best = search_at(query, instants.back());
   if (!best) return std::nullopt;
   std::size_t begin = 0;
   std::size_t end = instants.size() - 1;
   while (begin < end) {
+    // Halving takes it that what fits stays fitting. Promises break that now and then: the start is
+    // then late, never wrong.
     const std::size_t middle = begin + (end - begin) / 2;
     auto found = search_at(query, instants[middle]);
     if (found) {
