@@ -10,7 +10,10 @@ VictimBooks::VictimBooks(const State& state, std::span<const JobId> stopping,
     : state_(state), base_(state.nodes), cores_promised_(state.nodes.size()) {
   for (JobId id : stopping) {
     for (const PlacementRecord& record : state.find_job(id)->attempts.back().placements) {
+      // Ended ones have given their places back in the state already.
       if (record.stage == PlacementStage::kEnded) continue;
+      // A copy of all nodes is made once for a search; what victims give and get back is done on
+      // copies of that.
       Node& node = base_[record.placement->node];
       give(node, record.placement);
       drop_sorted(node.jobs, id);
@@ -34,6 +37,8 @@ Placement VictimBooks::left_of(const Placement& placement) const {
   left.devices = placement.devices;
   left.memory_bytes = placement.memory_bytes;
   left.countables = placement.countables;
+  // A core is owned whole and by id: one that is promised is not the victim's to leave. Of devices
+  // and memory, amounts were taken off above, and do not need ids.
   left.cores = placement.cores - cores_promised_[placement.node];
   return left;
 }

@@ -11,6 +11,7 @@ bool counts_towards(const State& state, const Reason& limit, const JobSpec& spec
   if (limit.kind == ReasonKind::kUserLimit) return spec.user == limit.subject;
   if (limit.kind == ReasonKind::kProjectLimit) return spec.project == limit.subject;
   if (limit.kind == ReasonKind::kDomainLimit) return domain_of(state, spec) == limit.subject;
+  // A limit of a queue holds for all queues below it.
   bool below = false;
   for_each_queue(state, spec.queue,
                  [&](const std::string& name) { below = below || name == limit.subject; });
@@ -19,6 +20,7 @@ bool counts_towards(const State& state, const Reason& limit, const JobSpec& spec
 
 std::int64_t amount_of_limit(const Reason& limit, const Amount& held, const JobSpec& spec) {
   const std::string& resource = limit.resource;
+  // A limit on the number of jobs: each victim counts for one, whatever it holds.
   if (resource == "jobs") return 1;
   if (resource == "cores") return held.cores;
   if (resource == "gpus_milli") return held.gpus_milli;
@@ -35,14 +37,15 @@ VictimLimits::VictimLimits(const State& state, const Job& beneficiary, const Amo
                            std::span<const JobId> stopping)
     : state_(state) {
   for (Reason& limit : broken_limits(state, *beneficiary.spec, amount, false)) {
-    // Preemption frees no countable of the cluster that somebody outside the queues holds, and gives
-    // no hour of a month back.
+    // Preemption frees no countable of the cluster that somebody outside the queues holds, and
+    // gives no hour of a month back.
     could_hold_ = could_hold_ && limit.kind != ReasonKind::kClusterLimit &&
                   limit.resource != "gpu_ms_month" && limit.needs <= limit.limit;
     broken_.push_back({std::move(limit), 0});
     broken_.back().over =
         broken_.back().limit.used + broken_.back().limit.needs - broken_.back().limit.limit;
   }
+  // Those who are being stopped count as gone, as in the books.
   for (JobId id : stopping) lose(*state.find_job(id));
 }
 
@@ -64,6 +67,7 @@ bool VictimLimits::lose(const Job& job) {
   bool helped = false;
   for (Broken& each : broken_) {
     const std::int64_t amount = counted(each.limit, job);
+    // Only while the limit is still broken: who gives back more than is needed does not help.
     helped = helped || (amount > 0 && each.over > 0);
     each.over -= amount;
   }
@@ -76,12 +80,15 @@ void VictimLimits::regain(const Job& job) {
 
 bool keep_limits(const State& state, const Job& beneficiary, std::span<const JobId> stopping,
                  const std::vector<Victim>& victims, Preemption& found) {
+  // By what was really found: whole nodes and per-node amounts are more than the spec's least.
   VictimLimits limits(state, beneficiary, amount_of(state, found.placements), stopping);
   if (!limits.could_hold()) return false;
   for (const Victim& victim : found.victims) limits.lose(*state.find_job(victim.job));
   std::vector<Victim> more;
   for (const Victim& victim : victims) {
     if (limits.hold()) break;
+    // Only whom the beneficiary outranks. A taking by share was allowed for the places, and says
+    // nothing about limits that both are under.
     const bool by_level = victim.kind == VictimKind::kPriority || victim.kind == VictimKind::kTurn;
     const bool has = std::any_of(found.victims.begin(), found.victims.end(),
                                  [&](const Victim& other) { return other.job == victim.job; });
@@ -90,6 +97,7 @@ bool keep_limits(const State& state, const Job& beneficiary, std::span<const Job
     if (limits.lose(job)) {
       more.push_back(victim);
     } else {
+      // To lose it changed the books of other limits, too: that is undone.
       limits.regain(job);
     }
   }

@@ -7,11 +7,14 @@
 namespace dove::core {
 namespace {
 
+// Shares are compared after a division. With billionths of the cluster, one core among a million
+// still shows.
 constexpr std::int64_t kShare_scale = 1'000'000'000;
 constexpr std::int64_t kMebi = std::int64_t{1} << 20;
 
 void add_countables(std::vector<Countable>& to, const std::vector<Countable>& from, int sign) {
   for (const Countable& one : from) {
+    // Sorted by name, as amount_of looks names up by halving.
     auto at = std::lower_bound(to.begin(), to.end(), one.name,
                                [](const Countable& c, const std::string& n) { return c.name < n; });
     if (at == to.end() || at->name != one.name) at = to.insert(at, Countable{one.name, 0});
@@ -37,6 +40,7 @@ Amount amount_of(const Usage& usage) {
   return amount;
 }
 
+// A queue without a guarantee has nothing to keep and nothing to take back.
 bool guarantees(const Quota& quota) {
   return quota.cores > 0 || quota.gpus_milli > 0 || quota.memory_bytes > 0 ||
          !quota.countables.empty() || !quota.gpus_by_model.empty();
@@ -45,6 +49,7 @@ bool guarantees(const Quota& quota) {
 // Calls test(guaranteed, held, changed) for each resource that the quota names.
 template <class Test>
 bool each_resource(const Quota& quota, const Amount& held, const Amount& change, Test test) {
+  // A resource that is not named is not guaranteed: it neither protects nor entitles.
   if (quota.cores > 0 && !test(quota.cores, held.cores, change.cores)) return false;
   if (quota.gpus_milli > 0 && !test(quota.gpus_milli, held.gpus_milli, change.gpus_milli)) {
     return false;
@@ -72,6 +77,7 @@ std::int64_t part(std::int64_t held, std::int64_t guaranteed, std::int64_t total
 
 Instant soon(const State& state, std::span<const JobId> stopping) {
   Instant until = state.now + kSoon;
+  // Whoever is being stopped has been given until then by its grace times.
   for (JobId id : stopping) {
     const Job& job = *state.find_job(id);
     until = std::max(
@@ -84,6 +90,8 @@ VictimQueues::VictimQueues(const State& state, const Job& beneficiary,
                            std::span<const JobId> stopping)
     : state_(state), gain_(least_amount(*beneficiary.spec)) {
   for (const Node& node : state.nodes) {
+    // The whole of the cluster, closed nodes included: shares must not jump because a node is being
+    // repaired.
     if (node.removed || node.inventory == nullptr) continue;
     total_.gpus_milli +=
         static_cast<std::int64_t>(node.device_free_milli.size()) * kWholeDevice_milli;
@@ -105,6 +113,8 @@ void VictimQueues::rank_bands() {
     std::reverse(path.begin(), path.end());
     std::vector<std::int32_t> bands;
     for (const Queue* each : path) bands.push_back(each->band);
+    // Zeros at the end say nothing, as missing bands are zeros: queues below one another then
+    // compare equal, as they should.
     while (!bands.empty() && bands.back() == 0) bands.pop_back();
     sides_[name].path = std::move(path);
     all.emplace_back(std::move(bands), name);
@@ -118,9 +128,12 @@ void VictimQueues::rank_bands() {
     }
     return false;
   };
+  // Stable, and state_.queues is sorted by name: the ranks are a function of the state.
   std::stable_sort(all.begin(), all.end(), before);
   std::int32_t rank = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
+    // Queues with the same bands share a rank. A total order of levels rests on it, and thereby
+    // that preemption ends.
     if (i > 0 && before(all[i - 1], all[i])) ++rank;
     sides_[all[i].second].bands = rank;
   }
@@ -128,6 +141,8 @@ void VictimQueues::rank_bands() {
 
 void VictimQueues::count_changes(JobId beneficiary, std::span<const JobId> stopping) {
   for (const auto& [name, usage] : state_.usage_by_queue) held_[name] = amount_of(usage);
+  // Usage counts them until they have ended. For this search they are gone, or the same surplus
+  // would be taken twice.
   for (JobId id : stopping) {
     const Job& job = *state_.find_job(id);
     for (const PlacementRecord& record : job.attempts.back().placements) {
@@ -138,6 +153,7 @@ void VictimQueues::count_changes(JobId beneficiary, std::span<const JobId> stopp
   const Instant until = soon(state_, stopping);
   for (const auto& [id, promise] : state_.promises) {
     const Job* job = state_.find_job(id);
+    // A promise that is due later does not compete: until then others may use the places.
     if (job == nullptr || id == beneficiary || promise.start_at > until) continue;
     add(comes_, job->spec->queue, core::amount_of(state_, promise.placements), +1);
   }
@@ -145,6 +161,7 @@ void VictimQueues::count_changes(JobId beneficiary, std::span<const JobId> stopp
 
 void VictimQueues::add(std::map<std::string, Amount>& to, const std::string& queue,
                        const Amount& amount, int sign) {
+  // A queue's use is that of all queues below it, too.
   for (const Queue* each : side(queue).path) core::add(to[each->name], amount, sign);
 }
 
@@ -173,15 +190,20 @@ Level VictimQueues::level(const Job& job) {
 bool VictimQueues::is_apart(const Job& victim) {
   const Side& theirs = side(victim.spec->queue);
   const std::size_t at = parting(theirs);
+  // Equal paths have no parting queue: within one queue levels and turns decide. A queue and one
+  // below it compete as little, for what the lower one holds is the upper one's as well.
   return at < theirs.path.size() && at < mine_.path.size();
 }
 
 bool VictimQueues::keeps_guaranteed(const Job& victim, const Amount& loss) {
   const Side& theirs = side(victim.spec->queue);
+  // Queues above the parting point are common to both. What one loses there the other gains.
   for (std::size_t i = parting(theirs); i < theirs.path.size(); ++i) {
     const Queue& queue = *theirs.path[i];
     if (!guarantees(queue.guaranteed)) continue;
     const auto keeps = [](std::int64_t guaranteed, std::int64_t held, std::int64_t lost) {
+      // A resource that the victim does not hold cannot fall below its guarantee, even if it is
+      // below it already: such a victim would protect its queue by accident.
       return lost == 0 || held - lost >= guaranteed;
     };
     if (!each_resource(queue.guaranteed, held(queue), loss, keeps)) return false;
@@ -195,6 +217,8 @@ bool VictimQueues::within(const Queue& queue, const Amount& gain) const {
   const auto fits = [&](std::int64_t guaranteed, std::int64_t held, std::int64_t more) {
     uses = uses || more > 0;
     return held + more <= guaranteed;
+  // Something of what is guaranteed must be used: a job of none of these resources could otherwise
+  // reclaim for nothing.
   };
   return each_resource(queue.guaranteed, held(queue), gain, fits) && uses;
 }
@@ -202,6 +226,8 @@ bool VictimQueues::within(const Queue& queue, const Amount& gain) const {
 bool VictimQueues::reclaims(const Job& victim) {
   if (!is_apart(victim)) return false;
   const Queue& queue = *mine_.path[parting(side(victim.spec->queue))];
+  // What is promised to others of the queue counts before this job: a guarantee is not to be spent
+  // twice.
   Amount gain = gain_;
   const auto comes = comes_.find(queue.name);
   if (comes != comes_.end()) core::add(gain, comes->second, +1);
@@ -219,11 +245,14 @@ std::int64_t VictimQueues::share(const Queue& queue, const Amount& gain) const {
                              core::amount_of(gain.gpus_by_model, one.name);
     by_model += std::min(has, one.amount);
   }
+  // The dominant share (DRF, Ghodsi et al., NSDI 2011) of what exceeds the guarantee: what a queue
+  // is guaranteed is its own and puts it at no disadvantage.
   const std::int64_t most = std::max({part(now.cores + gain.cores, own.cores, total_.cores),
                                       part(now.gpus_milli + gain.gpus_milli,
                                            std::max(own.gpus_milli, by_model), total_.gpus_milli),
                                       part((now.memory_bytes + gain.memory_bytes) / kMebi,
                                            own.memory_bytes / kMebi, total_.memory_bytes / kMebi)});
+  // By weight: a queue of twice the weight may have twice as much before it counts as ahead.
   return most / std::max(queue.weight, 1);
 }
 
@@ -234,6 +263,8 @@ bool VictimQueues::has_less(const Job& victim) {
   Amount gain = gain_;
   const auto comes = comes_.find(mine_.path[at]->name);
   if (comes != comes_.end()) core::add(gain, comes->second, +1);
+  // The one's share afterwards against the other's now: were it equal, the two could take from each
+  // other in turns.
   return share(*mine_.path[at], gain) < share(*theirs.path[at], {});
 }
 

@@ -21,6 +21,7 @@ class ByCost final : public PlacementPolicy {
  public:
   explicit ByCost(const PlacementPolicy& policy) : policy_(policy) {}
   std::string_view name() const override { return "by_cost/1"; }
+  // All nodes are alike: the rank that counts is the one in `ranked`, which says what each costs.
   NodeRank rank(const NodeFree&) const override { return {}; }
   NodeRank skip(const NodeRank& from, const NodeNeeds&) const override { return from; }
   DeviceIds whole_devices(const DeviceChoice& choice) const override {
@@ -38,6 +39,8 @@ Amount free_in_sum(const ById<NodeId, Node>& nodes, const RankedNodes& ranked) {
   Amount sum;
   for (const NodeEntry& entry : ranked) {
     const NodeFree free = free_of(nodes[entry.node]);
+    // An administrator may have reserved more than is free. Such a node has nothing to give, but it
+    // takes nothing from the others either.
     sum.gpus_milli += std::max<std::int64_t>(free.gpus_milli, 0);
     sum.cores += free.cores;
   }
@@ -56,6 +59,8 @@ VictimSearch::VictimSearch(const State& state, const PlacementPolicy& policy,
       ranked_(ranked),
       victims_(std::move(victims)),
       books_(state, stopping, promises_to_keep(state, beneficiary, stopping)) {
+  // victims_ ascends by kind and level, so a step is a run of equals. What is taken is decided step
+  // by step: one victim of a later step is worse than any number of an earlier one.
   std::size_t step = 0;
   for (std::size_t i = 0; i < victims_.size(); ++i) {
     const bool next = i > 0 && std::tie(victims_[i - 1].kind, victims_[i - 1].level) !=
@@ -74,6 +79,8 @@ std::optional<std::vector<Placement>> VictimSearch::places(const ById<NodeId, No
   candidates.nodes = &nodes;
   candidates.jobs = &state_.jobs;
   candidates.executors = &state_.executors;
+  // To avoid nodes that failed the job before is a wish, as it is for a launch: no places at all
+  // are worse.
   auto found = find_places(candidates, policy, spec_, beneficiary_.nodes_avoided);
   if (!found && !beneficiary_.nodes_avoided.empty()) {
     found = find_places(candidates, policy, spec_, {});
@@ -109,6 +116,8 @@ std::vector<bool> VictimSearch::up_to(std::size_t step) const {
 }
 
 std::optional<std::size_t> VictimSearch::least_step() const {
+  // All victims together come first: most beneficiaries that wait cannot be helped at all, and this
+  // one search says so.
   std::size_t most = steps_.back();
   const ById<NodeId, Node> nodes = books_.without(up_to(most));
   if (!could_fit(nodes) || !places(nodes, ranked_, ByCost(policy_))) return std::nullopt;
@@ -129,6 +138,7 @@ std::optional<std::size_t> VictimSearch::least_step() const {
 
 bool VictimSearch::holds(const Node& node, std::span<const Wanted> wanted) const {
   if (spec_.exclusive && !is_idle(node)) return false;
+  // One group is the usual case, and needs no copy of the books.
   if (wanted.size() == 1) {
     const TaskGroup& group = spec_.groups[wanted[0].group];
     return capacity(view_of(node), group, policy_, wanted[0].tasks) >= wanted[0].tasks;
@@ -157,6 +167,8 @@ VictimSearch::Choice VictimSearch::spare(Node node, const std::vector<std::size_
     // A gang's loss is shared among its nodes: stopping it frees all of them.
     const auto nodes = static_cast<std::int64_t>(books_.nodes_of(victim).size());
     choice.victims.push_back(victim);
+    // A step outweighs any loss, and a loss any number of victims. The node is as bad as its worst
+    // victim.
     choice.rank[0] = std::max(choice.rank[0], static_cast<std::int64_t>(steps_[victim]) + 1);
     choice.rank[1] += victims_[victim].lost / nodes;
     ++choice.rank[2];
@@ -174,6 +186,8 @@ std::optional<VictimSearch::Choice> VictimSearch::least(NodeId id, std::size_t s
     books_.release(node, piece);
     order.push_back(piece.victim);
   }
+  // Not even all of them are enough. That cannot be helped by taking a later step: `step` is the
+  // bound for the whole search.
   if (order.empty() || !holds(node, wanted)) return std::nullopt;
   const auto dearer = [this](std::size_t a, std::size_t b) {
     return std::tuple(steps_[a], victims_[a].lost, victims_[a].job) >
@@ -181,6 +195,7 @@ std::optional<VictimSearch::Choice> VictimSearch::least(NodeId id, std::size_t s
   };
   std::sort(order.begin(), order.end(), dearer);
   Choice choice = spare(node, order, wanted);
+  // Nobody could be spared in the best order, so there is nothing for another order to find.
   if (choice.victims.size() == order.size()) return choice;
   // The least loss that frees enough is a knapsack problem. Two greedy orders come close: by loss,
   // as above, and by loss for each unit freed, since one large victim may lose less than several
@@ -206,6 +221,7 @@ std::int32_t VictimSearch::tasks_on_a_node(NodeId id, std::size_t step) const {
   for (const VictimBooks::Piece& piece : books_.pieces(id)) {
     if (steps_[piece.victim] <= step) books_.release(node, piece);
   }
+  // At least one: a node without room for any task is rated by the price of one, and comes last.
   return std::max(capacity(view_of(node), group, policy_, group.tasks), 1);
 }
 
@@ -219,6 +235,8 @@ std::optional<std::vector<bool>> VictimSearch::choose(std::size_t step) const {
     const auto choice = least(entry.node, step, wanted);
     by_cost.insert({choice ? choice->rank : NodeRank{kNot_alone, 0, 0}, entry.node});
   }
+  // With everybody of the step gone there are places (least_step saw to that), unless costs lead
+  // the search past them: it takes the first nodes that do.
   const auto gang = places(books_.without(up_to(step)), by_cost, ByCost(policy_));
   if (!gang) return std::nullopt;
   // Then the gang takes the cheapest nodes, and each is asked again, now for the tasks that it
@@ -254,6 +272,8 @@ std::vector<std::size_t> VictimSearch::dearest_first(const std::vector<bool>& go
 void VictimSearch::spare_anywhere(std::vector<bool>& gone) const {
   ById<NodeId, Node> nodes = books_.without(gone);
   const ByCost policy(policy_);
+  // Each round is a search over all nodes; the bound is on nodes, so that a large cluster spares
+  // fewer victims instead of taking longer.
   std::size_t looked_at = 0;
   for (std::size_t victim : dearest_first(gone)) {
     looked_at += ranked_.size();
@@ -273,6 +293,7 @@ void VictimSearch::spare_anywhere(std::vector<bool>& gone) const {
 
 std::optional<Preemption> VictimSearch::find() {
   Preemption found;
+  // What is being stopped already may be enough. To take more then would stop somebody for nothing.
   if (auto now = best_places(books_.base())) {
     found.placements = std::move(*now);
     return found;
@@ -286,6 +307,8 @@ std::optional<Preemption> VictimSearch::find() {
   auto gone = choose(*step);
   if (!gone || !fits(*gone)) gone = up_to(*step);
   spare_anywhere(*gone);
+  // The victims were chosen by cost; where the job goes is up to the policy again, with all their
+  // places free.
   auto places_then = best_places(books_.without(*gone));
   if (!places_then) return std::nullopt;
   found.placements = std::move(*places_then);
@@ -311,6 +334,8 @@ bool VictimSearch::can_move(const Preemption& found, const NodesOf& nodes_of) co
       add_sorted(node.jobs, id);
     }
   };
+  // The beneficiary first: it has the places that it was found. The victims then share the rest,
+  // one after the other, as they would be launched.
   settle(beneficiary_.id, found.placements);
   for (const Victim& victim : found.victims) {
     const Job& job = *state_.find_job(victim.job);

@@ -12,9 +12,12 @@
 namespace dove::core {
 namespace {
 
+// One minute, doubled with each preemption up to 64: an hour apart, a long job still gets on.
 constexpr Span kPause = seconds(60);
 constexpr std::int32_t kPause_doublings_max = 6;
 
+// A job needs some time to show what it is worth; before that, two jobs could take over from one
+// another for ever.
 constexpr Span kRun_min = seconds(600);  // of an attempt before another takes over
 
 Span pause_after(std::int32_t preemptions) {
@@ -26,6 +29,7 @@ std::int64_t weight_of(const Attempt& attempt) {
   for (const PlacementRecord& record : attempt.placements) {
     if (record.stage == PlacementStage::kEnded) continue;
     weight += static_cast<std::int64_t>(record.placement->cores.size());
+    // A whole GPU weighs as much as a thousand cores, as in Victim::lost.
     for (const DeviceGrant& grant : record.placement->devices) weight += grant.share_milli;
   }
   return weight;
@@ -54,6 +58,7 @@ class Choice {
   }
 
   std::optional<Victim> consider(const Job& job) {
+    // What ends by itself, or on somebody's order, frees its places without a victim.
     if (job.phase != JobPhase::kActive || job.attempts.back().stage >= Stage::kStopping) return {};
     if (job.cancel_requested || job.requeue_requested) return {};
     if (!is_preemptible(*job.spec)) return {};
@@ -65,7 +70,10 @@ class Choice {
 
   // Whether it may be taken beside those that were let through before.
   bool lets_through(const Victim& victim) {
+    // Asked in the order of the list, and each answer counts for the next ones: what one victim
+    // gives up of its queue's surplus is no surplus for the others.
     const Job& job = *state_.find_job(victim.job);
+    // A moved job starts elsewhere at once, so its queue holds as much as before.
     if (victim.kind == VictimKind::kMove) return true;
     const Amount loss = held_by(state_, job.attempts.back());
     if (!queues_.keeps_guaranteed(job, loss)) return false;
@@ -78,8 +86,11 @@ class Choice {
 
  private:
   bool is_protected(const Job& job, VictimKind kind) const {
+    // Asked for what would do later: protection ends by itself.
     if (rules_.soon) return false;
     if (slice_end(job) > state_.now) return true;
+    // A turn may come at once after the slice; to take over takes more, as what was learned may be
+    // wrong.
     if (kind == VictimKind::kService && job.attempts.back().started_at + kRun_min > state_.now)
       return true;
     return kind != VictimKind::kTurn && pause_end(job) > state_.now;
@@ -87,12 +98,16 @@ class Choice {
 
   std::optional<VictimKind> kind_of(const Job& job) {
     const Level theirs = queues_.level(job);
+    // Only smaller ones, or two jobs of equal size could move each other to and fro. A job of a
+    // higher level is never moved for one of a lower.
     if (rules_.moves) {
       const bool smaller = weight_of(job.attempts.back()) < weight_;
       return smaller && theirs <= level_ ? std::optional(VictimKind::kMove) : std::nullopt;
     }
+    // The order of these questions is that of VictimKind: the first that holds gives the kind.
     if (theirs < level_) return VictimKind::kPriority;
     if (theirs == level_ && rules_.turns && job.spec->slice_min.us > 0 && !queues_.is_apart(job)) {
+      // Turns and takings-over settle who of one queue comes next. Between queues shares do that.
       return VictimKind::kTurn;
     }
     if (theirs == level_ && rules_.takes_over && !queues_.is_apart(job) && takes_over(job)) {
@@ -100,12 +115,16 @@ class Choice {
     }
     // What whole nodes add to its queue is not known before they are: it could come out above.
     if (exclusive_) return std::nullopt;
+    // Guarantees are taken back whatever the levels are: priority within one queue cannot outbid
+    // what another is guaranteed.
     if (queues_.reclaims(job)) return VictimKind::kShare;
     if (theirs == level_ && queues_.has_less(job)) return VictimKind::kShare;
     return std::nullopt;
   }
 
   bool takes_over(const Job& job) const {
+    // Half as much again, not merely less: estimates are coarse, and each change of hands costs a
+    // start.
     const std::int64_t behind = learned_key(state_, job) - beneficiary_.learned_key;
     return behind > half_as_much_again(state_).us;
   }
@@ -120,6 +139,8 @@ class Choice {
 };
 
 // Whether a task of the group could be there at all.
+// As far as models and kinds go; whether it has room is a question for the search, with the victims
+// gone.
 bool suits(const TaskGroup& group, const Node& node) {
   for (const Request* request : {&group.per_task, &group.per_node}) {
     if (!wants_devices(*request)) continue;
@@ -160,6 +181,7 @@ Purpose purpose_of(VictimKind kind) {
   return Purpose::kNone;
 }
 
+// Spelled out: a new value of Preempt has to be looked at here.
 bool is_preemptible(const JobSpec& spec) {
   switch (spec.preempt) {
     case Preempt::kNone:
@@ -173,6 +195,7 @@ bool is_preemptible(const JobSpec& spec) {
 
 Instant slice_end(const Job& job) {
   if (job.spec->slice_min.us == 0) return {};
+  // A slice is counted from the start of its tasks. Before that the job has had nothing of it.
   const Instant started = job.attempts.back().started_at;
   return started.us == 0 ? kNever : started + job.spec->slice_min;
 }
@@ -202,18 +225,23 @@ Instant victim_wake(const State& state, const Job& job) {
 }
 
 std::int64_t lost_work(const State& state, const Job& job) {
+  // A job that has not begun has nothing to lose.
   const Attempt& attempt = job.attempts.back();
   Instant since = attempt.started_at;
   if (since.us == 0) return 0;
+  // Without checkpoints the work of former attempts has to be done again as well. A job that was
+  // stopped before is thereby dearer, and the same one is not stopped again and again.
   if (job.spec->preempt == Preempt::kCheckpoint) since = std::max(since, job.checkpoint_at);
   std::int64_t before_ms = 0;
   if (job.spec->preempt == Preempt::kRestart) before_ms = job.ran_before.us / 1000;
+  // Milliseconds, as microseconds times a weight of thousands of devices could leave 64 bits.
   return ((state.now - since).us / 1000 + before_ms) * weight_of(attempt);
 }
 
 std::vector<JobId> promises_to_keep(const State& state, const Job& beneficiary,
                                     std::span<const JobId> stopping) {
   if (state.promises.empty()) return {};
+  // Nobody can be gone before that. A promise that is due sooner finds its places as they are now.
   const Instant until = soon(state, stopping);
   VictimQueues queues(state, beneficiary, stopping);
   const Level mine = queues.level(beneficiary);
@@ -228,6 +256,7 @@ std::vector<JobId> promises_to_keep(const State& state, const Job& beneficiary,
 
 RankedNodes open_nodes(const State& state, const Job& job, const RankedNodes& ranked) {
   if (state.reservations.empty()) return ranked;
+  // It cannot start before the victims are gone, so that is the start to compare with windows.
   const Instant start = state.now + kSoon;
   const Instant end = stay_of(state, *job.spec).end(start);
   const Guest guest = guest_of(job);
@@ -244,12 +273,15 @@ std::vector<Victim> find_victims(const State& state, const Job& beneficiary,
                                  std::span<const JobId> stopping, const VictimRules& rules) {
   Choice choice(state, beneficiary, stopping, rules);
   std::vector<Victim> victims;
+  // `running` is ascending, so ties below end up by age whatever was asked before.
   for (JobId id : running) {
     const Job* job = state.find_job(id);
     if (job == nullptr) continue;
     if (auto victim = choice.consider(*job)) victims.push_back(*victim);
   }
   if (victims.empty()) return victims;
+  // Late, for those who may be stopped are few: to look at all nodes for nobody would be the larger
+  // part of the work.
   const ById<NodeId, bool> usable = usable_nodes(state, *beneficiary.spec, nodes);
   std::erase_if(victims, [&](const Victim& victim) {
     const Attempt& attempt = state.find_job(victim.job)->attempts.back();
@@ -258,6 +290,8 @@ std::vector<Victim> find_victims(const State& state, const Job& beneficiary,
           return record.stage != PlacementStage::kEnded && usable[record.placement->node];
         });
   });
+  // lets_through must see them in the order in which they will be taken: what it allows depends on
+  // those before. The job's id makes the order total.
   const auto key = [](const Victim& v) { return std::tuple(v.kind, v.level, v.lost, v.job); };
   std::sort(victims.begin(), victims.end(),
             [&](const Victim& a, const Victim& b) { return key(a) < key(b); });
