@@ -50,6 +50,7 @@ std::int64_t countable_of(const Node& node, const std::string& name) {
 // "4 H200", "2 A100 and 4 H200", "no GPUs".
 std::string gpus_of(const Nodes& nodes) {
   std::map<std::string, std::int64_t> models;
+  // By model, sorted: the sentence is the same on every run.
   for (const Node* node : nodes) {
     for (const Device& device : node->inventory->devices) {
       if (matches(Request{}, device)) ++models[std::string(device.model)];
@@ -64,6 +65,8 @@ std::string gpus_of(const Nodes& nodes) {
 
 // How many tasks of the group the node can hold when it is empty.
 std::int64_t tasks_on(const TaskGroup& group, const Node& node) {
+  // A bound by each resource alone. That all fit together by id (NUMA nodes, slices, links) is not
+  // asked, so "cannot start" is always true, and "can" only probable.
   std::int64_t most = group.tasks;
   const auto bound = [&](std::int64_t has, std::int64_t of_node, std::int64_t of_task) {
     if (of_node > has) most = 0;
@@ -84,6 +87,7 @@ std::int64_t tasks_on(const TaskGroup& group, const Node& node) {
 }
 
 bool can_hold(const TaskGroup& group, const Node& node) {
+  // A node that holds fewer tasks than one node has to hold is of no use to the group.
   return tasks_on(group, node) >= std::max(group.tasks_per_node, 1);
 }
 
@@ -94,11 +98,14 @@ std::int64_t nodes_needed(const TaskGroup& group) {
 
 // The usual case, told by the first nodes that will do: there are enough of them.
 bool is_evident(const State& state, const JobSpec& spec) {
+  // With a list of nodes, which of them count is for choose() to say.
   if (!spec.nodes_wanted.empty()) return false;
   const Pool& pool = *pool_of(state, spec);
   std::vector<std::int64_t> nodes(spec.groups.size());
   std::vector<std::int64_t> room(spec.groups.size());
   for (const Node& node : state.nodes) {
+    // Drained ones do not count as evident, though they may come back: the sentence about them is
+    // the caller's.
     if (node.removed || node.inventory == nullptr || node.declared.drained) continue;
     if (holds(spec.nodes_excluded, node.name) || !text::any_hostlist_holds(pool.nodes, node.name))
       continue;
@@ -116,6 +123,8 @@ bool is_evident(const State& state, const JobSpec& spec) {
       }
       all = all && nodes[i] >= nodes_needed(group) && (spec.exclusive || room[i] >= group.tasks);
     }
+    // On a large cluster a few nodes answer for almost every submission; the rest of this file is
+    // for refusals, and may be slow.
     if (all) return true;
   }
   return false;
@@ -148,6 +157,7 @@ class Finder {
 };
 
 std::string Finder::choose(Nodes& chosen) const {
+  // In the order in which a person would correct the file: a wrong name first.
   for (const std::string& wanted : spec_.nodes_wanted) {
     const bool known =
         std::any_of(all_.begin(), all_.end(), [&](const Node* n) { return n->name == wanted; });
@@ -181,6 +191,8 @@ std::string Finder::choose(Nodes& chosen) const {
 }
 
 // What of it alone no node has.
+// One resource after the other, and the first that is too much is named: a list of all would hide
+// the one to change.
 std::string Finder::lacks(const TaskGroup& group, const Nodes& chosen) const {
   const auto most = [&](auto of) {
     std::int64_t found = 0;
@@ -196,6 +208,7 @@ std::string Finder::lacks(const TaskGroup& group, const Nodes& chosen) const {
   const Request& devices = group.per_task.gpus > 0 ? group.per_task : group.per_node;
   const std::int64_t gpus = group.per_task.gpus * tasks + group.per_node.gpus;
   const std::int64_t gpus_most = most([&](const Node& n) { return devices_of(n, devices); });
+  // Another model is the usual mistake, so what the pool has instead is said.
   if (gpus > gpus_most && gpus_most == 0 && !devices.gpu_model.empty()) {
     return fmt::format("needs {} {}; {} has no {} (it has {})", gpus, devices.gpu_model, name_,
                        devices.gpu_model, gpus_of(chosen));
@@ -222,6 +235,7 @@ std::string Finder::lacks(const TaskGroup& group, const Nodes& chosen) const {
     for (const Countable& one : request->countables) {
       const std::int64_t has = most([&](const Node& n) { return countable_of(n, one.name); });
       if (one.amount <= has) continue;
+      // Huge pages are counted in bytes, and read as such.
       const bool is_bytes = huge_page_bytes(one.name) != 0;
       const std::string wanted = is_bytes ? bytes_text(one.amount) + " of " + one.name
                                           : fmt::format("{} {}", one.amount, one.name);
@@ -241,6 +255,7 @@ std::string Finder::too_few(const TaskGroup& group, const Nodes& able) const {
     return fmt::format("needs {}; {} has {}{}", counted(needed, "node"), name_, nodes,
                        all ? "" : " that can hold what it asks of each");
   }
+  // Whole nodes: enough of them is enough, whatever the tasks are.
   if (spec_.exclusive) return "";
   std::int64_t room = 0;
   for (const Node* node : able) room += tasks_on(group, *node);
@@ -273,6 +288,7 @@ std::vector<std::string> cannot_start(const State& state, const JobSpec& spec) {
   if (std::string why = finder.choose(chosen); !why.empty()) return {why};
   std::vector<std::string> found;
   for (const TaskGroup& group : spec.groups) {
+    // Every group is reported, so that a file is corrected once.
     Nodes able;
     if (std::string why = finder.group(group, chosen, able); !why.empty()) found.push_back(why);
   }

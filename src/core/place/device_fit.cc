@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::string_view kGpu = "gpu";
 
+// ASCII only: the names come from drivers and job files, and a locale must not change a decision.
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 bool same_model(const std::string& asked, const std::string& found) {
@@ -41,6 +42,8 @@ class Cuts {
   explicit Cuts(const std::string& name) : name_(name) {}
 
   const Cut& of(const Device& device) {
+    // slice_table compares names; a node's devices are nearly always equal, so the last answer is
+    // kept.
     if (last_ != nullptr && last_->memory_bytes == device.memory_bytes &&
         last_->model == device.model) {
       return cut_;
@@ -66,10 +69,13 @@ class CoresBeside {
  public:
   CoresBeside(const Inventory& inventory, const CoreSet& cores, bool wanted)
       : all_(static_cast<std::int32_t>(cores.size())) {
+    // One NUMA node: all cores are beside all devices, and nothing has to be counted.
     if (wanted && inventory.numa.size() > 1) by_numa_ = count_cores(inventory, cores);
   }
   std::int32_t of(const Device& device) const {
     const auto numa = static_cast<std::size_t>(device.numa_node);
+    // Drivers report -1 where the firmware says nothing: such a device is near to no cores more
+    // than to others.
     return device.numa_node >= 0 && numa < by_numa_.size() ? by_numa_[numa] : all_;
   }
 
@@ -90,6 +96,7 @@ class Taking {
         request_(request) {}
 
   bool take_whole(const PlacementPolicy& policy, std::vector<DeviceGrant>& out) {
+    // As many as there are, not `gpus` of them: which ones to take is for the policy to choose.
     const Offers whole = offers(kWholeDevice_milli, request_.gpus);
     if (static_cast<std::int32_t>(whole.size()) < request_.gpus) return false;
     out.reserve(out.size() + static_cast<std::size_t>(request_.gpus));
@@ -111,6 +118,8 @@ class Taking {
   }
 
   bool take_slices(std::vector<DeviceGrant>& out) {
+    // Checked first for all slices together. Taking some and finding no place for the next would
+    // leave the books half changed.
     if (device_capacity({inventory_, books_.free_milli, books_.slots_taken, cores_}, request_, 1) ==
         0) {
       return false;
@@ -118,6 +127,7 @@ class Taking {
     books_.slots_taken.resize(books_.free_milli.size());
     Cuts cuts(request_.slice);
     const CoresBeside beside(inventory_, cores_, cores_wanted_ > 0);
+    // One after the other: where the first slice lies decides where the next can.
     for (std::int32_t i = 0; i < request_.slices; ++i) out.push_back(take_slice(cuts, beside));
     return true;
   }
@@ -132,10 +142,13 @@ class Taking {
     for (std::size_t i = 0; i < books_.free_milli.size(); ++i) {
       const Device& device = inventory_.devices[i];
       const std::int32_t milli = books_.free_milli[i];
+      // A sliced device is closed to whole and shared use, however much of it is free: MIG mode is
+      // one or the other.
       if (milli < at_least_milli || is_sliced(books_.slots_taken, i)) continue;
       if (!matches(request_, device)) continue;
       found.push_back({static_cast<std::int32_t>(i), device.numa_node, milli, 0});
     }
+    // There is no choice to make, so nobody needs to know the cores beside.
     if (found.size() <= static_cast<std::size_t>(wanted)) return found;
     const CoresBeside beside(inventory_, cores_, cores_wanted_ > 0);
     for (DeviceOffer& offer : found) {
@@ -145,13 +158,15 @@ class Taking {
   }
 
   DeviceGrant take_slice(Cuts& cuts, const CoresBeside& beside) {
-    // Smaller is better: an idle device, too few cores beside it, places lost, what it has free.
+    // An idle device comes last, so that whole ones stay whole. Places lost: at some starts a slice
+    // shuts out more of the larger slices that could still follow than at others.
     std::array<std::int64_t, 4> best{};
     DeviceGrant chosen;
     for (std::size_t i = 0; i < books_.free_milli.size(); ++i) {
       const Device& device = inventory_.devices[i];
       const SlotSet taken = books_.slots_taken[i];
       if (books_.free_milli[i] <= 0) continue;
+      // It is shared: what is free of it is not to be sliced.
       if (taken == 0 && books_.free_milli[i] < kWholeDevice_milli) continue;
       if (!matches(request_, device)) continue;
       const Cuts::Cut& cut = cuts.of(device);
@@ -168,6 +183,7 @@ class Taking {
     }
     CHECK(chosen.is_slice(), "capacity promised this slice");
     const auto device = static_cast<std::size_t>(chosen.device);
+    // Both books: slots say what can be cut, thousandths what limits and users are charged.
     books_.slots_taken[device] |= slots_of(chosen.slice);
     books_.free_milli[device] -= chosen.share_milli;
     return chosen;
@@ -183,6 +199,7 @@ class Taking {
 }  // namespace
 
 bool matches(const Request& request, const Device& device) {
+  // Only GPUs are asked for in this way; NICs and others come as custom resources or by affinity.
   if (std::string_view(device.kind) != kGpu) return false;
   if (!request.gpu_model.empty() && !is_of_model(request.gpu_model, device.model)) return false;
   return device.memory_bytes >= request.gpu_memory_bytes;
@@ -198,6 +215,7 @@ bool is_sliced(std::span<const SlotSet> slots_taken, std::size_t device) {
 
 std::int32_t device_capacity(const DeviceView& free, const Request& request, std::int32_t most) {
   std::int64_t fits = 0;
+  // No more is counted than is asked for: this runs for every node of a search.
   const std::int64_t enough = std::int64_t{most} * std::max({request.gpus, request.slices, 1});
   Cuts cuts(request.slice);
   for (std::size_t i = 0; i < free.free_milli.size() && fits < enough; ++i) {
@@ -215,6 +233,8 @@ std::int32_t device_capacity(const DeviceView& free, const Request& request, std
       fits += request.gpus > 0 ? milli / kWholeDevice_milli : milli / request.share_milli;
     }
   }
+  // Slices of one task may lie on several devices, whole GPUs anyway: so the sum is divided, not
+  // each device's count.
   if (request.gpus > 0) fits /= request.gpus;
   if (request.slices > 0) fits /= request.slices;
   return static_cast<std::int32_t>(std::min<std::int64_t>(most, fits));

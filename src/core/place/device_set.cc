@@ -27,8 +27,11 @@ class Offers {
     read_links();
     for (std::size_t a = 0; a < count_; ++a) {
       for (std::size_t b = 0; b < count_; ++b) rows_[a] += worth(a, b);
+      // With row sums and the total, what is left beside a set costs a step for each device in it,
+      // not one for each pair.
       total_ += rows_[a];
     }
+    // Each pair was counted from both ends.
     total_ /= 2;
     top_worth_ = *std::max_element(worth_.begin(), worth_.end());
   }
@@ -41,6 +44,7 @@ class Offers {
 
   // Whether exchanging the two changes nothing but ids.
   bool alike(std::size_t a, std::size_t b) const {
+    // Equal to all others but each other: an exchange then leaves the sum of every set as it is.
     if (numa_[a] != numa_[b] || rows_[a] != rows_[b]) return false;
     for (std::size_t c = 0; c < count_; ++c) {
       if (c != a && c != b && worth(a, c) != worth(b, c)) return false;
@@ -50,6 +54,7 @@ class Offers {
 
   // `sum`: the worth of the set's pairs.
   Key key(const Positions& set, std::int64_t sum) {
+    // total - rows of the set counts pairs within the set twice, so they are added back.
     std::int64_t left = total_ + sum;
     for (NumaOffers& numa : numas_) numa.taken = 0;
     for (std::size_t at : set) {
@@ -65,9 +70,13 @@ class Offers {
       pairs_left += rest * (rest - 1) / 2;
       if (numa.taken == 0) continue;
       ++used;
+      // Cores near the set: those of its NUMA nodes only, as others are a socket away.
       beside += numa.cores_free;
       if (choice_.cores > 0 && numa.cores_free == 0) ++bare;
     }
+    // In this order: links inside the set first, as collectives run over them. Then few NUMA nodes
+    // with cores for the tasks, so that memory is near. What is left for others comes last: links,
+    // then pairs on one NUMA node.
     return {-sum,  used,       bare, std::max<std::int64_t>(choice_.cores - beside, 0),
             -left, -pairs_left};
   }
@@ -91,6 +100,7 @@ class Offers {
     }
   }
 
+  // What is known without measured links: devices of one NUMA node are nearer.
   void read_worth() {
     const std::int32_t near = link_worth("NODE");
     const std::int32_t far = link_worth("SYS");
@@ -103,6 +113,7 @@ class Offers {
 
   void read_links() {
     if (choice_.inventory.links.empty()) return;
+    // Links name devices by id; only those on offer matter.
     Positions position(choice_.inventory.devices.size(), count_);
     for (std::size_t i = 0; i < count_; ++i) {
       position[static_cast<std::size_t>(choice_.offers[i].device)] = i;
@@ -112,6 +123,8 @@ class Offers {
       const auto b = static_cast<std::size_t>(link.device_b);
       if (a == b || a >= position.size() || b >= position.size()) continue;
       if (position[a] == count_ || position[b] == count_) continue;
+      // A link that was seen says more than the NUMA nodes do, even where it says less than they
+      // would.
       const std::int32_t worth = link_worth(link.kind);
       worth_[position[a] * count_ + position[b]] = worth;
       worth_[position[b] * count_ + position[a]] = worth;
@@ -139,6 +152,8 @@ class Best {
   void show(const Positions& set, std::int64_t sum) {
     if (!could_take(sum)) return;
     const Key key = offers_.key(set, sum);
+    // A tie on every count goes to the lower ids: the set is the same in whatever order sets were
+    // tried.
     if (!set_.empty() && key > key_) return;
     Positions sorted = set;
     std::sort(sorted.begin(), sorted.end());
@@ -162,6 +177,7 @@ class ExactSearch {
   explicit ExactSearch(Offers& offers) : offers_(offers), best_(offers) {
     for (std::size_t i = 0; i < offers.size(); ++i) {
       const auto of_kind = std::find_if(kinds_.begin(), kinds_.end(), [&](const Positions& kind) {
+        // Being alike is an equivalence, so comparing with the first of a kind is enough.
         return offers.alike(kind.front(), i);
       });
       if (of_kind == kinds_.end()) {
@@ -171,6 +187,7 @@ class ExactSearch {
       }
     }
     after_.assign(kinds_.size() + 1, 0);
+    // Counted from the end: a branch that has too few devices left is cut off at once.
     for (std::size_t k = kinds_.size(); k > 0; --k) {
       after_[k - 1] = after_[k] + kinds_[k - 1].size();
     }
@@ -187,8 +204,12 @@ class ExactSearch {
     const auto taken = static_cast<std::int64_t>(set_.size());
     if (taken == wanted) return best_.show(set_, sum);
     if (taken + static_cast<std::int64_t>(after_[kind]) < wanted) return;
+    // The bound: if every pair still to come were as good as the best pair there is. Without it,
+    // eight devices of sixteen would be 12 870 sets; with it, few are left where links differ.
     const std::int64_t pairs = (wanted * (wanted - 1) - taken * (taken - 1)) / 2;
     if (!best_.could_take(sum + pairs * offers_.top_worth())) return;
+    // Without this kind, then with one, two, … of it, always its lowest ids: others would be equal
+    // but for the ids.
     visit(kind + 1, sum);
     const std::size_t before = set_.size();
     for (std::size_t device : kinds_[kind]) {
@@ -214,6 +235,8 @@ class GrowingSearch {
 
   const Positions& find() {
     constexpr std::size_t kSteps_max = std::size_t{1} << 20;
+    // About as many steps as the exact search may take, so that the largest machines cannot stall a
+    // decision.
     const std::size_t steps = offers_.size() * offers_.wanted();
     const std::size_t seeds = std::clamp<std::size_t>(kSteps_max / steps, 1, offers_.size());
     for (std::size_t seed = 0; seed < seeds; ++seed) grow(seed);
@@ -235,6 +258,8 @@ class GrowingSearch {
       for (std::size_t i = 0; i < offers_.size(); ++i) {
         gain[i] += offers_.worth(next, i);
         if (taken[i]) continue;
+        // Among equals, one of the seed's NUMA node: growing has no look-ahead, and would otherwise
+        // wander to where no cores are near.
         if (closest == offers_.size() || gain[i] > gain[closest] ||
             (gain[i] == gain[closest] && offers_.same_numa(seed, i) &&
              !offers_.same_numa(seed, closest))) {
@@ -263,6 +288,8 @@ constexpr std::int32_t kNvlinks_max = 64;
 }  // namespace
 
 std::int32_t link_worth(std::string_view kind) {
+  // A kind that nobody knows counts as the farthest: a wrong guess upwards would tie a job to a
+  // slow link.
   for (const LinkKind& known : kLinkKinds) {
     if (known.name == kind) return known.worth;
   }
@@ -281,6 +308,7 @@ DeviceIds closest_devices(const DeviceChoice& choice) {
   DeviceIds ids;
   if (count == 0) return ids;
   ids.reserve(count);
+  // All that is offered is wanted: there is nothing to choose.
   if (count == choice.offers.size()) {
     for (const DeviceOffer& offer : choice.offers) ids.push_back(offer.device);
     return ids;

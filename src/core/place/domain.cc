@@ -33,10 +33,13 @@ bool covers(const NodeFree& sum, const NodeNeeds& needs) {
 }
 
 std::int32_t Domains::unit_of(const std::vector<TopologyUnit>& topology) {
+  // Nodes of one rack are declared and changed one after another: the same path is often asked for
+  // twice.
   if (last_unit_ >= 0 && topology == last_) return last_unit_;
   std::int32_t at = -1;
   for (const TopologyUnit& each : topology) {
     const auto [found, made] =
+        // By parent as well as by name: rack 1 of one pod is not rack 1 of another.
         index_.try_emplace({at, {each.level, each.name}}, static_cast<std::int32_t>(units_.size()));
     if (made) {
       Unit unit;
@@ -54,11 +57,15 @@ std::int32_t Domains::unit_of(const std::vector<TopologyUnit>& topology) {
 }
 
 void Domains::put(const Node& node, const NodeRank& rank, const NodeFree& free) {
+  // It may have been in another unit, or have had another sum. To take it out first makes both
+  // cases one.
   drop(node.id);
+  // Without a topology it belongs to no unit, and only searches of all nodes see it.
   if (node.declared.topology.empty()) return;
   members_.reach(node.id);
   Member& member = members_[node.id];
   member.unit = unit_of(node.declared.topology);
+  // All the way up: each unit holds the sum and the nodes of everything below it.
   for (std::int32_t at = member.unit; at >= 0; at = unit(at).parent) {
     std::vector<NodeId>& nodes = units_[static_cast<std::size_t>(at)].nodes;
     nodes.insert(std::lower_bound(nodes.begin(), nodes.end(), node.id), node.id);
@@ -71,6 +78,7 @@ void Domains::update(NodeId node, const NodeRank& rank, const NodeFree& free) {
   Member& member = members_[node];
   if (member.unit < 0) return;
   for (std::int32_t at = member.unit; at >= 0; at = unit(at).parent) {
+    // Units are a handful of levels deep, so a change costs a few additions, and a search none.
     NodeFree& sum = units_[static_cast<std::size_t>(at)].free;
     add(sum, member.free, -1);
     add(sum, free, +1);
@@ -86,6 +94,7 @@ void Domains::drop(NodeId node) {
     Unit& each = units_[static_cast<std::size_t>(at)];
     add(each.free, member.free, -1);
     each.nodes.erase(std::lower_bound(each.nodes.begin(), each.nodes.end(), node));
+    // The unit stays, empty: its index is held by others, and nodes come back.
   }
   member = {};
 }
@@ -94,6 +103,8 @@ RankedNodes Domains::ranked(std::int32_t index, const NodeNeeds& least) const {
   RankedNodes entries;
   if (!covers(unit(index).free, least)) return entries;
   for (NodeId node : unit(index).nodes) {
+    // What the sum allows, nodes may not: only those that can hold a task at least are worth
+    // ranking.
     const Member& member = members_[node];
     if (covers(member.free, least)) entries.insert({member.rank, node});
   }
@@ -101,7 +112,10 @@ RankedNodes Domains::ranked(std::int32_t index, const NodeNeeds& least) const {
 }
 
 void Domains::order(std::vector<std::int32_t>& units) const {
+  // An emptied unit would be the tightest of all.
   std::erase_if(units, [&](std::int32_t at) { return unit(at).nodes.empty(); });
+  // A total order: amounts first, and the path where they are equal, so that the order in which
+  // nodes joined does not matter.
   std::sort(units.begin(), units.end(), [&](std::int32_t a, std::int32_t b) {
     const Unit& one = unit(a);
     const Unit& two = unit(b);
@@ -121,6 +135,8 @@ std::vector<std::int32_t> Domains::tightest_first(std::string_view level) const 
 std::vector<std::vector<std::int32_t>> Domains::above(std::string_view level) const {
   std::vector<std::vector<std::int32_t>> steps;
   std::vector<std::int32_t> units = tightest_first(level);
+  // Levels may be uneven: some nodes name a rack only, others a pod and a rack. The walk ends when
+  // all of them are at their tops, and units that are there already drop out.
   while (true) {
     std::set<std::int32_t> parents;
     for (std::int32_t at : units) {

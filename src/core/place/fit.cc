@@ -16,8 +16,12 @@ std::int32_t device_room(const FreeView& free, const TaskGroup& group,
   const bool per_node = wants_devices(group.per_node);
   const bool per_task = wants_devices(group.per_task);
   const DeviceView view = free.devices();
+  // One of the two kinds of requests is the rule; then no device has to be taken to count the
+  // others.
   if (!per_node) return per_task ? device_capacity(view, group.per_task, most) : most;
   if (!per_task) return device_capacity(view, group.per_node, 1) > 0 ? most : 0;
+  // Both: what the node's request takes is not there for the tasks, and which devices it takes is
+  // the policy's choice. So it is tried on a copy.
   DeviceBooks books{{view.free_milli.begin(), view.free_milli.end()},
                     {view.slots_taken.begin(), view.slots_taken.end()}};
   std::vector<DeviceGrant> ignored;
@@ -35,9 +39,11 @@ std::int32_t countable_capacity(const FreeView& free, const TaskGroup& group, st
   }
   for (const Countable& one : group.per_task.countables) {
     const std::int64_t left =
+        // The node's share is held once, however many tasks follow.
         amount_of(*free.countables, one.name) - amount_of(group.per_node.countables, one.name);
     if (one.amount > 0) fits = std::min(fits, left / one.amount);
   }
+  // Below zero: more is reserved on the node than it has.
   return static_cast<std::int32_t>(std::max<std::int64_t>(fits, 0));
 }
 
@@ -48,6 +54,7 @@ bool comes_before(const DeviceGrant& a, const DeviceGrant& b) {
 void add_devices(std::vector<DeviceGrant>& to, const std::vector<DeviceGrant>& from) {
   if (to.empty()) to.reserve(from.size());
   for (const DeviceGrant& one : from) {
+    // Two tasks may share a device: the placement names it once, with the sum.
     auto at = std::lower_bound(to.begin(), to.end(), one, comes_before);
     if (at != to.end() && at->device == one.device && at->slice == one.slice) {
       at->share_milli += one.share_milli;
@@ -60,6 +67,7 @@ void add_devices(std::vector<DeviceGrant>& to, const std::vector<DeviceGrant>& f
 void take_countables(FreeBooks& books, const std::vector<Countable>& asked, Placement& placement) {
   for (const Countable& one : asked) {
     if (one.amount == 0) continue;
+    // Books name every resource of the node; one that is not there was refused by capacity().
     for (Countable& free : books.countables) {
       if (free.name == one.name) free.amount -= one.amount;
     }
@@ -83,6 +91,8 @@ struct Granted {
 Granted take_request(FreeBooks& books, const Request& request, std::int32_t cores_wanted,
                      const PlacementPolicy& policy, NumaDemands& beside, Placement& placement) {
   Granted granted;
+  // Devices before cores: the cores are chosen beside them, while moving a device to the cores is
+  // not possible.
   if (wants_devices(request)) {
     const bool taken = take_devices(*books.inventory, books.devices, books.cores, cores_wanted,
                                     request, policy, granted.devices);
@@ -91,12 +101,15 @@ Granted take_request(FreeBooks& books, const Request& request, std::int32_t core
     beside = numa_demands(*books.inventory, granted.devices);
   }
   if (request.cores > 0) {
+    // From the NUMA nodes of the devices, in proportion, and only then from others.
     granted.cores = choose_cores(*books.inventory, books.cores, request.cores, beside);
     books.cores -= granted.cores;
   }
   books.memory_bytes -= request.memory_bytes;
   placement.memory_bytes += request.memory_bytes;
   take_countables(books, request.countables, placement);
+  // Cores of a node-wide request are seen by all its tasks, so the placement's set is a union, not
+  // a sum.
   placement.cores |= granted.cores;
   add_devices(placement.devices, granted.devices);
   return granted;
@@ -127,18 +140,23 @@ std::int32_t capacity(const FreeView& free, const TaskGroup& group, const Placem
                       std::int32_t most) {
   const std::int64_t cores = static_cast<std::int64_t>(free.cores->size()) - group.per_node.cores;
   const std::int64_t memory = free.memory_bytes - group.per_node.memory_bytes;
+  // Negative memory (reserved by an administrator since) bars only those who ask for some.
   if (cores < 0 || (memory < 0 && group.per_node.memory_bytes + group.per_task.memory_bytes > 0)) {
     return 0;
   }
   std::int64_t fits = most;
   if (group.per_task.cores > 0) fits = std::min(fits, cores / group.per_task.cores);
   if (group.per_task.memory_bytes > 0) fits = std::min(fits, memory / group.per_task.memory_bytes);
+  // Cores and memory are a division each; devices take a loop, so they come last and only when it
+  // matters.
   if (fits <= 0) return 0;
   most = countable_capacity(free, group, static_cast<std::int32_t>(fits));
   return most == 0 ? 0 : device_room(free, group, policy, most);
 }
 
 NodeNeeds needs_of(const TaskGroup& group, std::int32_t tasks) {
+  // A lower bound in every part: a node with less cannot hold the tasks, one with as much may still
+  // not. Ranks and sums are compared with it.
   NodeNeeds needs;
   for (const auto& [request, times] :
        {std::pair<const Request&, std::int64_t>{group.per_task, tasks},
@@ -153,6 +171,8 @@ NodeNeeds needs_of(const TaskGroup& group, std::int32_t tasks) {
 void grant(FreeBooks& books, const TaskGroup& group, std::int32_t group_index, Rank first_rank,
            std::int32_t tasks, const PlacementPolicy& policy, Placement& placement) {
   const bool own_devices = wants_devices(group.per_task);
+  // Tasks without devices of their own work on the node's: their cores count when devices are
+  // chosen, so that devices and cores end up together.
   const std::int64_t of_tasks = own_devices ? 0 : std::int64_t{tasks} * group.per_task.cores;
   NumaDemands beside;
   const Granted shared = take_request(books, group.per_node,
@@ -162,6 +182,7 @@ void grant(FreeBooks& books, const TaskGroup& group, std::int32_t group_index, R
     Granted own =
         take_request(books, group.per_task, group.per_task.cores, policy, beside, placement);
     TaskGrant task;
+    // Ranks ascend within a placement, and across placements in the order of the topology.
     task.rank = first_rank + static_cast<Rank>(i);
     task.group = group_index;
     task.local_rank = static_cast<std::int32_t>(placement.tasks.size());
@@ -173,6 +194,8 @@ void grant(FreeBooks& books, const TaskGroup& group, std::int32_t group_index, R
 }
 
 void grant_rest(FreeBooks& books, Placement& placement) {
+  // All that is left of the node goes to the job, which then sees every core and device, as
+  // `--exclusive` in Slurm. Sliced devices stay out: a slice is what was asked for.
   std::vector<DeviceGrant> rest;
   for (std::size_t i = 0; i < books.devices.free_milli.size(); ++i) {
     std::int32_t& milli = books.devices.free_milli[i];

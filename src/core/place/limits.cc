@@ -14,6 +14,8 @@ namespace dove::core {
 namespace {
 
 bool exceeds(std::int64_t needs, std::int64_t used, std::int64_t limit) {
+  // A negative limit is none. Who needs nothing of a resource is not stopped by its limit, even
+  // where it is exceeded already (it may have been lowered).
   return limit >= 0 && used + needs > limit && needs != 0;
 }
 
@@ -50,7 +52,10 @@ class Check {
   void month(const State& state, std::int64_t gpus_milli, const Limits& limits) {
     if (!has_month(limits) || gpus_milli == 0) return;
     const std::int64_t used =
+        // Milliseconds, as the limit is; use is kept in thousandths of them.
         month_use_of(state, months_of(state, holder_), usages_of(state, holder_), subject_) / 1000;
+    // What is used up is the month itself: `needs` is 0, and waiting for the first of the month is
+    // the remedy.
     if (used < limits.gpu_ms_month) return;
     if (Reason* reason = add("gpu_ms_month", 0, used, limits.gpu_ms_month)) {
       reason->until = month_start(month_of(state.now) + 1);
@@ -59,6 +64,7 @@ class Check {
 
  private:
   Reason* add(const char* resource, std::int64_t needs, std::int64_t used, std::int64_t limit) {
+    // For a yes or no the first reason is enough. The others would cost an allocation each.
     if (first_only_ && !out_.empty()) return nullptr;
     Reason reason;
     reason.kind = kind_;
@@ -67,6 +73,7 @@ class Check {
     reason.needs = needs;
     reason.used = used;
     reason.limit = limit;
+    // A limit may have been lowered under what is used.
     reason.free = std::max<std::int64_t>(limit - used, 0);
     out_.push_back(std::move(reason));
     return &out_.back();
@@ -84,6 +91,7 @@ std::int64_t used_of(const std::map<std::string, std::int64_t>& amounts, const s
   return at == amounts.end() ? 0 : at->second;
 }
 
+// Nearly every queue and user. Asked before any look-up by name.
 bool is_without(const Limits& limits) {
   return limits.jobs_running < 0 && limits.cores < 0 && limits.gpus_milli < 0 &&
          limits.memory_bytes < 0 && limits.countables.empty() && limits.gpus_by_model.empty() &&
@@ -101,12 +109,15 @@ void check_limits(const Limits& limits, const std::map<std::string, Usage>& usag
   if (is_without(limits)) return;
   static const Usage nothing;
   const auto at = usages.find(name);
+  // A holder that has never used anything has no entry.
   const Usage& usage = at == usages.end() ? nothing : at->second;
   check("jobs", 1, usage.jobs_running, limits.jobs_running);
   check("cores", amount.cores, usage.cores, limits.cores);
   check("gpus_milli", amount.gpus_milli, usage.gpus_milli, limits.gpus_milli);
   check("memory_bytes", amount.memory_bytes, usage.memory_bytes, limits.memory_bytes);
   for (const Countable& limit : limits.countables) {
+    // A custom resource of the cluster (licences) is asked for by the job as a whole, beside what
+    // its tasks ask for on nodes.
     const std::int64_t needs =
         amount_of(amount.countables, limit.name) + amount_of(spec.cluster_requests, limit.name);
     check(limit.name.c_str(), needs, used_of(usage.countables, limit.name), limit.amount);
@@ -132,6 +143,8 @@ std::vector<Reason> broken_by_asking(HolderKind holder, const std::string& name,
                                      const std::map<std::string, Usage>& asked, const JobSpec& spec,
                                      std::int64_t elements) {
   std::vector<Reason> out;
+  // What elements would hold at least, all at once: a limit on what is asked for counts waiting and
+  // running alike.
   Amount amount = least_amount(spec);
   amount.cores *= elements;
   amount.gpus_milli *= elements;
@@ -151,12 +164,14 @@ std::vector<Reason> broken_by_asking(HolderKind holder, const std::string& name,
 std::vector<Reason> broken_limits(const State& state, const JobSpec& spec, const Amount& amount,
                                   bool first_only) {
   std::vector<Reason> out;
+  // From the queue up to the root, and the user, project and domain: each may refuse on its own.
   each_holder(state, spec, [&](HolderKind holder, const std::string& name, const Limits& limits) {
     if (is_without(limits)) return;
     const Check check(holder, name, first_only, out);
     check_limits(limits, usages_of(state, holder), name, spec, amount, check);
     check_start(state, limits, amount, check);
   });
+  // Licences and the like are limits of the whole cluster.
   Check cluster(ReasonKind::kClusterLimit, state.settings.name, first_only, out);
   for (const Countable& one : spec.cluster_requests) {
     cluster(one.name.c_str(), one.amount, used_of(state.usage.countables, one.name),
@@ -167,6 +182,8 @@ std::vector<Reason> broken_limits(const State& state, const JobSpec& spec, const
 
 bool is_within_limits(const State& state, const JobSpec& spec, const Account& account,
                       const Amount& amount) {
+  // The short way for the usual cluster: limits on queues alone, by plain numbers. Both ways give
+  // the same answer (within_limits_test).
   const bool by_name =
       !spec.cluster_requests.empty() || !state.user_limits.empty() ||
       (!spec.project.empty() && !state.projects.empty()) || !state.domains.empty() ||
@@ -174,6 +191,7 @@ bool is_within_limits(const State& state, const JobSpec& spec, const Account& ac
         return queue.declared != nullptr && is_special(queue.declared->limits);
       });
   if (by_name) return broken_limits(state, spec, amount, true).empty();
+  // No look-ups: the account holds pointers to its queues and to their use.
   return std::none_of(account.queues.begin(), account.queues.end(),
                       [&](const Account::OfQueue& queue) {
                         if (queue.declared == nullptr) return false;
@@ -203,6 +221,7 @@ std::vector<Reason> broken_domain_limits(const State& state, const JobSpec& spec
 }
 
 std::string raised_by(const State& state, std::string_view level, const std::string& name) {
+  // Only a project's domain has an administrator of its own who may raise it.
   const auto project = level == "project" ? state.projects.find(name) : state.projects.end();
   if (project == state.projects.end() || project->second.domain.empty()) {
     return "an administrator of the cluster";
@@ -260,6 +279,7 @@ const std::map<std::string, MonthUse>& months_of(const State& state, HolderKind 
 
 bool may_use(const State& state, const Pool& pool, const std::string& user,
              const std::string& project) {
+  // A pool that names nobody is open to all.
   if (pool.users.empty() && pool.projects.empty() && pool.domains.empty()) return true;
   const auto holds = [](const std::vector<std::string>& list, const std::string& name) {
     return !name.empty() && std::find(list.begin(), list.end(), name) != list.end();
@@ -276,10 +296,12 @@ std::vector<Reason> declared_obstacles(const State& state, const JobSpec& spec) 
   Reason reason;
   const Pool* pool = pool_of(state, spec);
   reason.subject = pool == nullptr ? spec.pool : pool->name;
+  // To the job it is the same: no such pool, or one that takes nothing now.
   if (pool == nullptr || !pool->open) {
     reason.kind = ReasonKind::kPoolClosed;
     out.push_back(reason);
   }
+  // The pool's longest time may have been shortened since the job was admitted.
   if (pool != nullptr && pool->time_limit_max.us > 0 && spec.time_limit > pool->time_limit_max) {
     reason.kind = ReasonKind::kTimeLimit;
     reason.resource = "seconds";

@@ -52,6 +52,7 @@ class Search {
   }
 
   FreeView free_view(NodeId id) const {
+    // Most jobs name no executor, so what one is lent is worked out only where it is asked for.
     if (executor_ == nullptr) return any_view(id);
     const auto known = lent_.find(id);
     if (known != lent_.end()) return known->second.view();
@@ -72,11 +73,14 @@ class Search {
 
   bool usable(NodeId id) const {
     const Node& it = node(id);
+    // Planned books know who is on the node all through the job's stay, also who comes later;
+    // without them, who is there now decides.
     if (candidates_.free != nullptr) {
       if (!candidates_.free->is_open(id)) return false;
     } else if (spec_.exclusive && candidates_.jobs != nullptr && !is_idle(it)) {
       return false;
     }
+    // The cheap questions first: most nodes of a search are refused by one of them.
     if (std::find(avoided_.begin(), avoided_.end(), id) != avoided_.end()) return false;
     if (candidates_.jobs != nullptr && !labels_allow(spec_, it, *candidates_.jobs)) return false;
     if (executor_ != nullptr && !is_lent(*executor_, it.name)) return false;
@@ -89,6 +93,8 @@ class Search {
   void for_each_node(const NodeNeeds& needs, Visit visit) const {
     if (!wants_some_) return for_each_kind(needs, visit);
     bool goes_on = true;
+    // Two passes over the nodes instead of a sort by two keys: skip() needs them in the order of
+    // ranks.
     for (const bool wanted : {true, false}) {
       const auto of_kind = [&](NodeId id) {
         goes_on = is_wanted(id) != wanted || visit(id);
@@ -102,6 +108,8 @@ class Search {
   void for_each_kind(const NodeNeeds& needs, Visit visit) const {
     if (!takes_spares()) return for_each_ranked(needs, visit);
     bool goes_on = true;
+    // Spare nodes are for gangs that a bad node has stopped. Until the last they stay free for the
+    // next one.
     for (const bool spare : {false, true}) {
       const auto of_kind = [&](NodeId id) {
         goes_on = candidates_.free->is_spare(id) != spare || visit(id);
@@ -163,6 +171,7 @@ class Search {
 
   // Of those in use by this job; places_.size() for others.
   std::size_t place_at(NodeId id) const {
+    // A job uses few nodes, so an insertion into a short sorted list beats a tree.
     const auto at = std::lower_bound(by_node_.begin(), by_node_.end(), std::pair(id, 0u));
     return at == by_node_.end() || at->first != id ? places_.size() : at->second;
   }
@@ -172,6 +181,7 @@ class Search {
     if (at < places_.size()) return places_[at];
     const std::pair entry(id, static_cast<std::uint32_t>(places_.size()));
     by_node_.insert(std::lower_bound(by_node_.begin(), by_node_.end(), entry), entry);
+    // A copy, from which each group takes: the next group sees what is left.
     Place& place = places_.emplace_back(Place{FreeBooks(free_view(id)), {}});
     place.placement.node = id;
     return place;
@@ -194,6 +204,7 @@ void Search::add_tightest(const TaskGroup& group, std::int32_t tasks, std::size_
   if (count == 0) return;
   std::vector<NodeId> used;
   for (const Share& share : shares) used.push_back(share.node);
+  // Sorted, since a group may ask for hundreds of nodes, and every one visited is looked up here.
   std::sort(used.begin(), used.end());
   for_each_node(needs_of(group, tasks), [&](NodeId id) {
     if (std::binary_search(used.begin(), used.end(), id)) return true;
@@ -226,6 +237,8 @@ std::int64_t Search::room(const TaskGroup& group) const {
   const std::int32_t each = std::max(std::min(group.tasks_per_node, group.tasks), 1);
   std::int64_t room = 0;
   for_each_node(needs_of(group, each), [&](NodeId id) {
+    // A search for whether there is room may stop at enough; how much more there is would cost a
+    // look at every node.
     const std::int32_t here = capacity(view(id), group, policy_, group.tasks);
     room += group.tasks_per_node > 0 ? (here >= each ? each : 0) : here;
     return room < group.tasks;
@@ -236,6 +249,8 @@ std::int64_t Search::room(const TaskGroup& group) const {
 // Evenly if possible; each node gets a task at least.
 Shares Search::spread_over(const TaskGroup& group, std::int32_t nodes) const {
   // The level split on the tightest nodes keeps roomy nodes whole for others.
+  // The larger shares first: whichever node can hold one could hold a smaller share, but not the
+  // other way round.
   Shares shares;
   const std::int32_t each = group.tasks / nodes;
   const auto more = static_cast<std::size_t>(group.tasks % nodes);
@@ -255,6 +270,8 @@ Shares Search::spread_over(const TaskGroup& group, std::int32_t nodes) const {
   const bool level = spec_.spread == Spread::kSpread;
   if (level) std::reverse(shares.begin(), shares.end());  // who has least room decides first
   for (Share& share : shares) {
+    // Level: an equal part of what is left for each, rounded up. Packed: as much as leaves one task
+    // for each of those that follow.
     const std::int32_t part = level ? (left + after - 1) / after : left - (after - 1);
     --after;
     share.tasks = std::min(share.tasks, part);
@@ -270,6 +287,7 @@ Shares Search::spread_packed(const TaskGroup& group) const {
   Shares shares;
   const bool beside = spec_.spread == Spread::kPack && !places_.empty();
   if (least == 1 && !beside) {
+    // Everything on one node, the tightest that will do, needs no list of all the others by room.
     add_tightest(group, group.tasks, 1, shares);
     if (!shares.empty() || group.tasks == 1) return shares;
   }
@@ -277,6 +295,7 @@ Shares Search::spread_packed(const TaskGroup& group) const {
   // The roomiest first makes for the fewest nodes. What is left for the last node may fit on one
   // that is tighter, which spares the roomy one.
   for (const Share& room : by_room(group)) {
+    // Not more than `most` nodes: what is left then has no place, which is refused below.
     if (left == 0 || static_cast<std::int32_t>(shares.size()) == most) break;
     const std::int32_t tasks = std::min(room.tasks, left);
     left -= tasks;
@@ -289,12 +308,15 @@ Shares Search::spread_packed(const TaskGroup& group) const {
     shares.push_back({room.node, tasks});
   }
   if (left > 0) return {};
+  // Packing took fewer nodes than the job asks for at least.
   if (static_cast<std::int32_t>(shares.size()) < least) return spread_over(group, least);
   return shares;
 }
 
 // On as many nodes as possible.
 Shares Search::spread_widely(const TaskGroup& group) const {
+  // A node without room for one task would make the level share fail, so only those with room are
+  // counted.
   const auto rooms = static_cast<std::int32_t>(by_room(group).size());
   const std::int32_t most = group.nodes_max > 0 ? group.nodes_max : group.tasks;
   const std::int32_t nodes = std::min({group.tasks, most, rooms});
@@ -307,6 +329,8 @@ Shares Search::spread_freely(const TaskGroup& group) const {
   if (group.tasks_per_node > 0) {
     const std::int32_t each = std::min(group.tasks_per_node, group.tasks);
     const auto nodes = static_cast<std::size_t>(group.tasks / each);
+    // The remainder gets a node of its own: every node that holds a full share is full as far as
+    // the job's shape goes.
     const std::int32_t rest = group.tasks % each;
     add_tightest(group, each, nodes, shares);
     if (shares.size() == nodes && rest > 0) add_tightest(group, rest, 1, shares);
@@ -319,6 +343,8 @@ Shares Search::spread_freely(const TaskGroup& group) const {
 }
 
 void Search::take(const TaskGroup& group, std::int32_t index, Rank first_rank, Shares shares) {
+  // Ranks follow the topology, so that neighbours in rank, which talk most (rings, pipelines), are
+  // neighbours on the network.
   std::sort(shares.begin(), shares.end(), [&](const Share& a, const Share& b) {
     return before_in_tree(node(a.node), node(b.node));
   });

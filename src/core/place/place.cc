@@ -15,6 +15,8 @@ constexpr std::size_t kUnions_max = 16;
 using Places = std::optional<std::vector<Placement>>;
 
 // What a task of any group needs at least.
+// The smallest of each part, over groups: below that a node can hold no task of any group, so
+// leaving it out loses nothing.
 NodeNeeds least_of(const JobSpec& spec) {
   NodeNeeds least = core::needs_of(spec.groups.front(), 1);
   for (const TaskGroup& group : spec.groups) {
@@ -28,6 +30,7 @@ NodeNeeds least_of(const JobSpec& spec) {
 
 // The group that asks for most: by its room units are compared.
 const TaskGroup& main_group(const JobSpec& spec) {
+  // Devices before cores: they are scarce, and what splits a gang over units.
   const auto weight = [](const TaskGroup& group) {
     const NodeNeeds needs = core::needs_of(group, group.tasks);
     return std::tuple(needs.gpus_milli, needs.cores, needs.memory_bytes, group.tasks);
@@ -83,7 +86,10 @@ class Choice {
 Places Choice::in_one(const std::vector<std::int32_t>& units) const {
   for (std::int32_t at : units) {
     const Domains::Unit& unit = domains_.unit(at);
+    // A unit's sum says no without a visit to its nodes: most switches of a full cluster are passed
+    // over in one comparison.
     if (!covers(unit.free, needs_)) continue;
+    // Units come tightest first: the first that will do leaves the larger ones whole.
     if (Places found = among(domains_.ranked(at, least_))) return found;
   }
   return std::nullopt;
@@ -92,7 +98,9 @@ Places Choice::in_one(const std::vector<std::int32_t>& units) const {
 Places Choice::on_one_node() const {
   constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
   const auto& ranked = *candidates_.ranked;
+  // A node's rank says what it has free, as for a search, so runs of full nodes are skipped.
   auto at = ranked.lower_bound({policy_.skip({kLeast, kLeast, kLeast}, needs_), NodeId{}});
+  // One node after the other, as the policy would take them.
   for (; at != ranked.end(); ++at) {
     const Node& node = (*candidates_.nodes)[at->node];
     const NodeFree free =
@@ -120,6 +128,8 @@ std::vector<Choice::Room> Choice::roomiest_first(const std::vector<std::int32_t>
 // How many of the units, roomiest first, have room for so many tasks together; 0: not all have.
 std::size_t fewest(const auto& rooms, std::int64_t tasks) {
   for (std::size_t i = 0; i < rooms.size(); ++i) {
+    // By the room of the main group alone. Other groups may not fit then, which the search itself
+    // finds out.
     tasks -= rooms[i].tasks;
     if (tasks <= 0) return i + 1;
   }
@@ -135,6 +145,8 @@ Places Choice::in_first(const std::vector<Room>& rooms, std::size_t count) const
     left -= rooms[i].tasks;
   }
   std::size_t last = count - 1;
+  // The last unit only has to take what the others leave. The one with the least room that can
+  // spares a roomier one.
   for (std::size_t i = count; i < rooms.size() && rooms[i].tasks >= left; ++i) {
     if (rooms[i].tasks < rooms[last].tasks) last = i;
   }
@@ -168,15 +180,21 @@ Places Choice::in_fewest(const std::vector<std::int32_t>& units) const {
   const std::size_t least = fewest(rooms, tasks);
   if (least == 0) return std::nullopt;
   if (least > 1) {
+    // Units that are near one another first: as few as possible, and among those the ones that meet
+    // lowest in the tree.
     for (const std::vector<std::int32_t>& step : domains_.above(spec_.domain)) {
       for (std::int32_t above : step) {
         const std::vector<Room> near = below(rooms, above);
+        // More units than needed would trade fewer hops for wider spread: a union further up is
+        // tried before that.
         if (fewest(near, tasks) != least) continue;
         if (Places found = in_first(near, least)) return found;
       }
     }
     if (Places found = in_first(rooms, least)) return found;
   }
+  // Rooms may not add up (several groups, a shape that splits badly), so some larger unions are
+  // tried, and no more than that: each is a full search.
   const std::size_t most = std::min(rooms.size(), least + kUnions_max);
   for (std::size_t count = least; count <= most; ++count) {
     if (Places found = in_roomiest(rooms, count)) return found;
@@ -213,16 +231,19 @@ Places find_places(const Candidates& candidates, const PlacementPolicy& policy, 
   if (!spec.domain.empty()) {
     const bool node = spec.domain == kNodeLevel;
     const bool make = candidates.domains == nullptr && !node;
+    // Nodes are no units of the tree, so their level needs none built.
     const Domains made = make ? domains_of(candidates) : Domains{};
     const Domains& domains = make || node ? made : *candidates.domains;
     const Choice choice(candidates, domains, policy, spec, avoided);
     const auto units = domains.tightest_first(spec.domain);
     if (Places found = node ? choice.on_one_node() : choice.in_one(units)) return found;
+    // Required: to wait is better than to be apart.
     if (spec.domain_required) return std::nullopt;
     if (!node) {
       if (Places found = choice.in_fewest(units)) return found;
     }
   }
+  // Preferred, and not possible now: anywhere.
   return find_places_among(*candidates.ranked, candidates, policy, spec, avoided);
 }
 

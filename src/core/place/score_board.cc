@@ -43,6 +43,8 @@ std::optional<ScoreBoard::Devices> ScoreBoard::devices_of(const Node& node) {
   };
   if (!inventory.devices.empty()) found.kind = kind_of(inventory.devices.front());
   if (std::any_of(inventory.devices.begin(), inventory.devices.end(),
+                  // One device that differs makes scores by class wrong, and such nodes are rare:
+                  // they are left to the search.
                   [&](const Device& device) { return kind_of(device) != found.kind; })) {
     return std::nullopt;
   }
@@ -57,6 +59,7 @@ std::optional<ScoreBoard::Devices> ScoreBoard::devices_of(const Node& node) {
 // Counts matter to a power of two: the scorer is good for a while.
 void ScoreBoard::count(const JobSpec& spec, std::int64_t sign) {
   if (policy_ == nullptr || !policy_->learns()) return;
+  // Score policies are about devices: the tasks without any would only blur the mix.
   for (const TaskGroup& group : spec.groups) {
     const Request& it = group.per_task;
     if (it.gpus == 0 && it.share_milli == 0) continue;
@@ -65,6 +68,8 @@ void ScoreBoard::count(const JobSpec& spec, std::int64_t sign) {
             .first;
     const std::uint64_t before = coarse(at->second);
     at->second += sign * group.tasks;
+    // Only a change of its power of two makes the scorer stale. To prepare one costs far more than
+    // to use it, and a mix that is a little off decides the same.
     if (coarse(at->second) != before) is_stale_ = true;
     CHECK(at->second >= 0, "a job is removed that was not added");
     if (at->second == 0) live_.erase(at);
@@ -75,6 +80,8 @@ void ScoreBoard::set_devices(NodeId node, const std::optional<Devices>& devices)
   devices_.reach(node);
   std::optional<Devices>& now = devices_[node];
   if (now == devices) return;
+  // What a class is has changed, and with it every score: indexes are built anew when they are
+  // asked.
   is_stale_ = true;
   indexes_.clear();
   if (now) {
@@ -90,6 +97,8 @@ void ScoreBoard::set_devices(NodeId node, const std::optional<Devices>& devices)
   ++at->second.nodes;
   if (!is_new) return;
   std::set<std::int32_t> taken;
+  // The smallest number that is free: numbers are bits of a mask (TaskShape::models), of which
+  // there are few.
   for (const auto& [other, note] : kinds_) {
     if (other != devices->kind) taken.insert(note.number);
   }
@@ -103,8 +112,11 @@ void ScoreBoard::look_at_touched(const State& state) {
   for (NodeId id : touched_) {
     is_touched_[id] = false;
     const Node& node = state.nodes[id];
+    // What is free is read when somebody asks; a node that changes ten times before is looked at
+    // once.
     for (auto& [name, index] : indexes_) index.changed.insert(id);
     auto& seen = inventories_[id];
+    // Inventories are shared and never changed in place, so an equal pointer is an equal inventory.
     if (seen == node.inventory && node.inventory != nullptr) continue;
     seen = node.inventory;
     set_devices(id, devices_of(node));
@@ -123,6 +135,7 @@ FreeState ScoreBoard::state_of(const Node& node) const {
   FreeState state;
   state.node_class = class_of(*devices);
   state.cpu_milli = static_cast<std::int64_t>(node.cores_free.size()) * kCore_milli;
+  // Copied: the index groups nodes by it.
   state.memory_bytes = node.memory_free_bytes;
   state.devices_milli = node.device_free_milli;
   return state;
@@ -135,6 +148,7 @@ TaskShape ScoreBoard::shape_of(const Request& request) const {
   shape.devices = request.share_milli > 0 ? 1 : request.gpus;
   if (shape.devices == 0) return shape;
   shape.device_milli = request.share_milli > 0 ? request.share_milli : kWholeDevice_milli;
+  // Which kinds of devices will do, as a mask: the name is compared here once, not on each node.
   shape.models = 0;
   for (const auto& [kind, note] : kinds_) {
     Device device;
@@ -146,6 +160,8 @@ TaskShape ScoreBoard::shape_of(const Request& request) const {
   return shape;
 }
 
+// From the mix in powers of two, so that equal counts of that kind give equal scores, whatever came
+// in between.
 void ScoreBoard::prepare() {
   Mix mix;
   for (const auto& [asked, count] : live_) {
@@ -158,6 +174,7 @@ void ScoreBoard::prepare() {
     mix.add(shape_of(request), static_cast<std::int64_t>(coarse(count)));
   }
   std::vector<NodeClass> classes;
+  // alike_ is sorted: the classes come in the same order on every run.
   for (const auto& [devices, nodes] : alike_) classes.push_back(class_of(devices));
   scorer_ = policy_->prepare(mix.typical(), classes);
   ++number_;
@@ -166,11 +183,13 @@ void ScoreBoard::prepare() {
 
 ScoreBoard::PoolIndex& ScoreBoard::index_of(const State& state, const std::string& pool) {
   PoolIndex& index = indexes_.try_emplace(pool, policy_->ties()).first->second;
+  // Nodes have joined. That is rare, and a new index is simpler than a renumbered one.
   if (index.order.size() != state.nodes.size()) {
     index = PoolIndex(policy_->ties());
     for (const Node& node : state.nodes) {
       index.order.push_back(node.id);
       index.changed.insert(node.id);
+      // Closed at first: each is opened below, when its state is read with those that changed.
       index.index.add(closed());
     }
     devices_.resize(state.nodes.size());
@@ -185,6 +204,7 @@ ScoreBoard::PoolIndex& ScoreBoard::index_of(const State& state, const std::strin
       index.places[index.order[i]] = static_cast<std::int32_t>(i);
     }
   }
+  // A site that submits ever new shapes would have it grow without end.
   if (index.index.shapes() > kShapesMax) index.index.forget_shapes();
   return index;
 }
@@ -196,15 +216,20 @@ std::optional<ScoreBoard::Choice> ScoreBoard::choose(const State& state, const s
   // Cores that devices will need are worth something only where it is known what is to come.
   if (!policy_->learns() && !is_scored(spec)) return std::nullopt;
   look_at_touched(state);
+  // The masks are full. A choice by a part of the kinds would depend on which came first, so the
+  // search decides all.
   if (kinds_.size() > static_cast<std::size_t>(kModelsMax)) {
     indexes_.clear();
     return std::nullopt;
   }
   if (is_stale_) prepare();
+  // The policy has nothing to gain from this mix: an index that nobody asks is not kept up to date.
   if (scorer_ == nullptr) {
     indexes_.clear();
     return std::nullopt;
   }
+  // Built or not, it is a function of the state: replay asks other questions first, and gets the
+  // same node.
   PoolIndex& index = index_of(state, pool);
   for (NodeId id : index.changed) {
     FreeState now = open(id) ? state_of(state.nodes[id]) : closed();

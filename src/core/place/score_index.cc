@@ -21,6 +21,8 @@ ScoreIndex::ScoreIndex(std::vector<FreeState> nodes, Ties ties, std::uint64_t se
 
 void ScoreIndex::use(const Scorer* scorer) {
   scorer_ = scorer;
+  // Nothing that was scored by another scorer is of use; a new epoch makes every shape score anew
+  // when it is next asked about.
   changes_.clear();
   ++epoch_;
 }
@@ -39,6 +41,8 @@ const FreeState& ScoreIndex::state(std::int32_t node) const {
 }
 
 void ScoreIndex::set_state(std::int32_t node, FreeState state) {
+  // The group of the old state may vanish and its number be used again at once. `changes_` then
+  // names it, so no shape keeps a score of what it was.
   leave(node);
   join(node, std::move(state));
 }
@@ -54,12 +58,15 @@ void ScoreIndex::forget_shapes() {
 }
 
 void ScoreIndex::leave(std::int32_t node) {
+  // Nodes lie sorted in their group, which makes ties independent of the order of changes.
   const std::int32_t id = group_of_[static_cast<std::size_t>(node)];
   Group& group = groups_[static_cast<std::size_t>(id)];
   group.nodes.erase(std::lower_bound(group.nodes.begin(), group.nodes.end(), node));
   first_[static_cast<std::size_t>(id)] = group.nodes.empty() ? kNobody : group.nodes.front();
   if (!group.nodes.empty()) return;
   by_state_.erase(group.state);
+  // Numbers are used again: the arrays of scores stay as long as there ever were groups at one
+  // time, not as there were states.
   vacant_.push_back(id);
 }
 
@@ -75,6 +82,8 @@ void ScoreIndex::join(std::int32_t node, FreeState state) {
       vacant_.pop_back();
     }
     groups_[static_cast<std::size_t>(at->second)].state = at->first;
+    // The bound keeps the list in proportion to the groups; a round through it costs a shape no
+    // more than four scorings of all.
     // Shapes that have seen little of a long list are better off scoring all groups again.
     if (changes_.size() > 4 * groups_.size() + 1024) {
       changes_.clear();
@@ -90,6 +99,7 @@ void ScoreIndex::join(std::int32_t node, FreeState state) {
 
 void ScoreIndex::score_group(Scored& scored, std::size_t group) const {
   const FreeState& state = groups_[group].state;
+  // A vacant group scores as one without room. It may be asked about before it is used again.
   if (groups_[group].nodes.empty() || !fits(state, scored.shape)) {
     scored.values[group] = kNoRoom;
     return;
@@ -101,6 +111,7 @@ void ScoreIndex::score_group(Scored& scored, std::size_t group) const {
 
 void ScoreIndex::refresh(Scored& scored) {
   CHECK(scorer_ != nullptr, "scores need a scorer");
+  // New groups are in changes_ as well, so growing with kNoRoom never leaves one unscored.
   scored.values.resize(groups_.size(), kNoRoom);
   scored.devices.resize(groups_.size(), kAnyDevice);
   if (scored.epoch != epoch_) {
@@ -118,13 +129,18 @@ std::vector<std::int32_t> ScoreIndex::best_groups(const Scored& scored) const {
   std::vector<std::int32_t> best;
   std::int64_t best_value = kNoRoom;
   std::int32_t best_first = kNobody;
+  // A loop over plain arrays: with some thousand groups this scan is most of a choice, and needs no
+  // heap that changes would have to be sifted through.
   for (std::size_t i = 0; i < first_.size(); ++i) {
     const std::int64_t value = scored.values[i];
+    // Comparing values first settles nearly all; only ties look at the order.
     if (value < best_value || value == kNoRoom || first_[i] == kNobody) continue;
     const bool tie = value == best_value;
     if (tie && ties_ == Ties::kFirst && first_[i] > best_first) continue;
     if (!tie || ties_ == Ties::kFirst) best.clear();
     best.push_back(static_cast<std::int32_t>(i));
+    // For kFirst only the group with the foremost node is needed; for the others all that are as
+    // good.
     best_value = value;
     best_first = first_[i];
   }
@@ -139,6 +155,8 @@ std::int32_t ScoreIndex::pick_node(const std::vector<std::int32_t>& groups) {
     case Ties::kFirst:
       return nodes_of(groups.front()).front();
     case Ties::kNext: {
+      // A round-robin cursor: the first node behind the one taken last, or the first of all behind
+      // the end.
       std::int32_t first = std::numeric_limits<std::int32_t>::max();
       std::int32_t next = first;
       for (std::int32_t id : groups) {
@@ -152,6 +170,7 @@ std::int32_t ScoreIndex::pick_node(const std::vector<std::int32_t>& groups) {
     case Ties::kRandom:
       break;
   }
+  // A random node of all tied ones, not of a random group: each node is as likely as another.
   std::uint64_t total = 0;
   for (std::int32_t id : groups) total += nodes_of(id).size();
   std::uint64_t at = random_.below(total);
@@ -161,6 +180,8 @@ std::int32_t ScoreIndex::pick_node(const std::vector<std::int32_t>& groups) {
 }
 
 std::int32_t ScoreIndex::any_device(const FreeState& state, const TaskShape& shape) {
+  // Which device of a node is as open as which node: policies that break ties at random do so here,
+  // too.
   if (ties_ != Ties::kRandom) return tightest_device(state, shape);
   std::vector<std::int32_t> with_room;
   for (std::size_t i = 0; i < state.devices_milli.size(); ++i) {
@@ -181,6 +202,7 @@ std::optional<ScoreIndex::Choice> ScoreIndex::choose(std::int32_t shape_id) {
   if (scored.shape.is_share()) {
     const auto group = static_cast<std::size_t>(group_of_[static_cast<std::size_t>(choice.node)]);
     choice.device = scored.devices[group];
+    // The scorer said that devices do not matter to it.
     if (choice.device == kAnyDevice) choice.device = any_device(state(choice.node), scored.shape);
   }
   return choice;
