@@ -19,6 +19,7 @@ namespace {
 
 template <class Id>
 void set_wake(OrderedSet<std::pair<Instant, Id>>& wakes, Id id, Instant& noted, Instant wake) {
+  // Most jobs have no instant that wakes them, and most changes leave it as it is.
   if (noted == wake) return;
   const auto entry = [&](Instant at) {
     return at == kNever ? std::nullopt : std::optional(std::pair(at, id));
@@ -34,6 +35,8 @@ bool is_forgettable(const Indexes& indexes, const Job& job) {
   if (job.phase != JobPhase::kEnded || has_dependents(indexes, job.id)) return false;
   if (!job.array) return true;
   const auto array = indexes.arrays.find(job.array);
+  // An array is forgotten as a whole: a later element, or a job after it, may ask for any of its
+  // elements.
   return !has_dependents(indexes, job.array) &&
          (array == indexes.arrays.end() || array->second.live == 0);
 }
@@ -41,6 +44,7 @@ bool is_forgettable(const Indexes& indexes, const Job& job) {
 void set_forgettable(Indexes& indexes, const Job& job) {
   const auto note = indexes.jobs.find(job.id);
   if (note == indexes.jobs.end()) return;
+  // The set is the queue of the purge pass, by when a job ended.
   const bool now = is_forgettable(indexes, job);
   if (now == note->second.forgettable) return;
   note->second.forgettable = now;
@@ -53,6 +57,7 @@ void set_forgettable(Indexes& indexes, const Job& job) {
 
 // What `id` names: a job, or all elements of an array.
 void set_forgettable_named(const State& state, Indexes& indexes, JobId id) {
+  // Elements of an array have the ids that follow its own.
   for (auto at = state.jobs.lower_bound(id); at != state.jobs.end(); ++at) {
     if (at->second.id != id && at->second.array != id) return;
     set_forgettable(indexes, at->second);
@@ -75,6 +80,8 @@ bool is_singleton(const JobSpec& spec) {
 }
 
 void link_named(const State& state, Indexes& indexes, const Job& job) {
+  // Names are indexed from the first singleton on. Hardly any cluster has one, and then no job pays
+  // for it.
   const bool was_kept = !indexes.singletons.jobs.empty();
   if (is_singleton(*job.spec)) indexes.singletons.jobs.insert(job.id);
   if (indexes.singletons.jobs.empty()) return;
@@ -99,6 +106,7 @@ void unlink_named(Indexes& indexes, JobId id, const JobSpec& spec) {
     if (named->second.empty()) indexes.singletons.named.erase(named);
   }
   indexes.singletons.jobs.erase(id);
+  // The last one is gone: nobody asks for names any more.
   if (indexes.singletons.jobs.empty()) indexes.singletons.named.clear();
 }
 
@@ -107,9 +115,11 @@ void link(const State& state, Indexes& indexes, const Job& job) {
   indexes.scores.add(*job.spec);
   for (const Dependency& one : job.spec->dependencies) {
     if (!one.job) continue;
+    // A job that something depends on must stay, even ended.
     indexes.dependents[one.job].insert(job.id);
     set_forgettable_named(state, indexes, one.job);
   }
+  // The first live element of an array makes all its ended ones unforgettable.
   if (job.array && indexes.arrays[job.array].live++ == 0)
     set_forgettable_named(state, indexes, job.array);
 }
@@ -123,11 +133,14 @@ void unlink(const State& state, Indexes& indexes, JobId id, const JobSpec& spec,
     at->second.erase(id);
     if (!at->second.empty()) continue;
     indexes.dependents.erase(at);
+    // Nobody depends on it now; it may be forgotten.
     set_forgettable_named(state, indexes, one.job);
   }
   if (array && --indexes.arrays[array].live == 0) set_forgettable_named(state, indexes, array);
 }
 
+// All of them, though most will find nothing new: only the dependency itself knows what it waits
+// for.
 void check_dependents(Indexes& indexes, JobId id) {
   const auto at = indexes.dependents.find(id);
   if (at != indexes.dependents.end()) indexes.to_check.insert(at->second.begin(), at->second.end());
@@ -138,6 +151,7 @@ void forget(Indexes& indexes, JobId id) {
   if (at == indexes.jobs.end()) return;
   if (at->second.forgettable) indexes.forgettable.erase({at->second.ended_at, id});
   indexes.plan.ends -= at->second.ends ? 1 : 0;
+  // Only ended ones are in that count. A job that is deleted while it lives was never counted.
   if (!at->second.live) --indexes.ended_count;
   indexes.preemptible.erase(id);
   indexes.stopping.erase(id);
@@ -148,6 +162,7 @@ template <class Id>
 void keep(std::set<Id>& ids, Id id, bool in) {
   if (in) {
     ids.insert(id);
+    // Erasing from an empty set is the usual case.
   } else if (!ids.empty()) {
     ids.erase(id);
   }
@@ -163,6 +178,7 @@ bool count_places(const Job& job, JobNote& note) {
       places += record.stage != PlacementStage::kEnded ? 1 : 0;
     }
   }
+  // Attempt and number of places together: an attempt may end and the next begin within one batch.
   const bool changed = attempt != note.attempt || places != note.places;
   note.attempt = attempt;
   note.places = places;
@@ -184,6 +200,7 @@ void note_victim(Indexes& indexes, const Job& job) {
 
 ShortList<PoolIndex*, 1> pools_of(const State& state, Indexes& indexes, const Node& node) {
   ShortList<PoolIndex*, 1> pools;
+  // A host list is matched once for a node, not in every search.
   for (const auto& [name, pool] : state.pools) {
     if (text::any_hostlist_holds(pool.nodes, node.name)) pools.push_back(&indexes.pools.at(name));
   }
@@ -201,6 +218,7 @@ void build(State& state, Indexes& indexes, const Policies& policies, bool by_ord
   for (const auto& [name, pool] : state.pools) indexes.pools[name].name = name;
   state.changes.follow();
   state.changes.note_usage_fell();
+  // Everything counts as touched: the same code builds and follows, so the two cannot differ.
   for (const Node& node : state.nodes) state.changes.touch(node.id);
   for (const auto& [id, job] : state.jobs) state.changes.touch(id);
 }
@@ -211,6 +229,7 @@ Total total_of(const Node& node) {
   for (const NumaNode& numa : node.inventory->numa) {
     total.cores += static_cast<std::int64_t>(numa.cores.size());
   }
+  // Reserved cores are not there for jobs, so they are no part of what shares are shares of.
   total.cores = std::max<std::int64_t>(total.cores - node.declared.cores_reserved, 0);
   total.gpus_milli = static_cast<std::int64_t>(node.inventory->devices.size()) * kWholeDevice_milli;
   total.memory_bytes = node.inventory->memory_bytes - node.declared.memory_reserved_bytes;
@@ -218,6 +237,7 @@ Total total_of(const Node& node) {
 }
 
 void count_total(Indexes& indexes, NodeNote& note, const Total& now) {
+  // The tree divides by the total, and works every share out again when it changes.
   if (note.total == now) return;
   indexes.total.cores += now.cores - note.total.cores;
   indexes.total.gpus_milli += now.gpus_milli - note.total.gpus_milli;
@@ -251,6 +271,7 @@ void take_sorted(std::vector<T>& noted, std::vector<T>& batch) {
 }  // namespace
 
 const PoolIndex* pool_index_of(const State& state, const Indexes& indexes, const JobSpec& spec) {
+  // Nodes that joined since are not known yet.
   const Pool* pool = pool_of(state, spec);
   return pool == nullptr ? nullptr : &indexes.pools.at(pool->name);
 }
@@ -268,6 +289,7 @@ void sync_node(const State& state, Indexes& indexes, NodeId id) {
   for (PoolIndex* pool : note.pools) {
     if (available && !note.available) pool->nodes.insert({note.rank, id});
     if (!available && note.available) pool->nodes.erase({note.rank, id});
+    // A node that comes back is put before its sums are counted; sync_free below does that.
     available ? pool->domains.put(node, note.rank, {}) : pool->domains.drop(id);
   }
   note.available = available;
@@ -280,12 +302,14 @@ void sync_node(const State& state, Indexes& indexes, NodeId id) {
 
 void sync_free(const State& state, Indexes& indexes, NodeId id) {
   indexes.scores.touch(id);
+  // Anything that searches have read may be another now.
   indexes.books.move_on();
   if (!indexes.nodes.holds(id)) return;  // it is new: all of it is looked at next
   NodeNote& note = indexes.nodes[id];
   if (!note.available) return;
   const NodeFree free = free_of(state.nodes[id]);
   const NodeRank rank = indexes.policies.placement->rank(free);
+  // A rank that stays leaves the order of nodes as it is, and that is where the time would go.
   for (PoolIndex* pool : note.pools) {
     if (rank != note.rank) move_in(pool->nodes, {{note.rank, id}}, {{rank, id}});
     pool->domains.update(id, rank, free);
@@ -302,6 +326,7 @@ void sync_job(State& state, Indexes& indexes, JobId id) {
   JobNote& note = at->second;
   const bool live = job.phase != JobPhase::kEnded;
   const bool active = job.phase == JobPhase::kActive;
+  // As if it had been the opposite, so that the first look links it or counts it as ended.
   if (added) note.live = !live;
   if (live != note.live) {
     note.live = live;
@@ -323,10 +348,13 @@ void sync_job(State& state, Indexes& indexes, JobId id) {
   note_victim(indexes, job);
   count_end(state, indexes, job, note);
   set_wake(indexes.job_wakes, id, note.wake, wake_of(state, job, &indexes.singletons));
+  // Shares depend on what is held, and to work them out again is dear: only when it has really
+  // changed, and only if some order reads them.
   if (count_places(job, note) && indexes.tree.depends_on_usage()) {
     state.accounts.of(state, job);
     indexes.tree.usage_changed(indexes.tree.holder_of(job));
   }
+  // Those who wait for this job, or for its array, may have become eligible or lost all hope.
   check_dependents(indexes, id);
   if (job.array && job.array != id) check_dependents(indexes, job.array);
   switch (job.phase) {
@@ -335,6 +363,7 @@ void sync_job(State& state, Indexes& indexes, JobId id) {
       if (job.cancel_requested) indexes.to_finish.insert(id);
       return;
     case JobPhase::kActive:
+      // It left the queue: to be queued again it needs a new key anyway.
       dequeue(indexes, note);
       indexes.to_finish.insert(id);
       indexes.to_start.insert(id);
@@ -371,8 +400,12 @@ void add_promised_nodes(const State& state, const Plan& plan, const std::vector<
 }  // namespace
 
 void sync(State& state, Indexes& indexes) {
+  // In this order: nodes with less, with more, then those of which anything may have changed. What
+  // is freed is known only when all of them are in.
   auto& [jobs, touched, given, freed, taken] = indexes.batch;
   Changes& changes = state.changes;
+  // Ascending and each once, whatever the order in which the fold touched them: decisions must not
+  // depend on it.
   take_sorted(changes.nodes_taken, taken);
   for (NodeId id : taken) sync_free(state, indexes, id);
   take_sorted(changes.nodes_given, given);
@@ -387,6 +420,7 @@ void sync(State& state, Indexes& indexes) {
   const bool usage_fell = std::exchange(changes.usage_fell, false);
   const bool plan_changed = note_changes(state, indexes.plan, {taken, freed, jobs, usage_fell});
   if (plan_changed) indexes.books.move_on();
+  // Jobs may be gone sooner from promised nodes; that too can open a class.
   const std::size_t freed_now = freed.size();
   add_promised_nodes(state, indexes.plan, jobs, freed);
   if (usage_fell || freed.size() > freed_now) indexes.books.move_on();
@@ -397,6 +431,8 @@ void prepare(State& state, Indexes& indexes, const Policies& policies,
              const CycleOptions& options) {
   const bool by_order_policy = options.runs(Pass::kOrder);
   const Policies& used = indexes.policies;
+  // Kept indexes are good for this State under these policies in this month. Anything else: build
+  // anew.
   if (!state.changes.is_followed() || used.order != policies.order ||
       used.orders != policies.orders || used.placement != policies.placement ||
       used.scores != policies.scores || indexes.by_order_policy != by_order_policy ||

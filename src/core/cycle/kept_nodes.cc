@@ -18,6 +18,7 @@
 namespace dove::core {
 namespace {
 
+// At most a quarter of the pool stands idle for one job: more would cost everybody else too much.
 constexpr std::size_t kPart_max = 4;
 // How many jobs of a class are looked at, the first ones.
 constexpr int kWaiting_looked_at_max = 64;
@@ -48,6 +49,7 @@ bool can_wait_for_nodes(const JobSpec& spec) {
 // The instant from which on the job has waited for a place and nothing else; none while it does
 // not, or not for long.
 std::optional<Instant> waiting_since(const State& state, const Job& job) {
+  // Waiting starts anew with each attempt: what was preempted was served.
   const Instant last = waits_again_at(job);
   if (last + kWaits_too_long > state.now) return std::nullopt;
   const std::optional<Instant> eligible = eligible_at(state, job);
@@ -75,13 +77,20 @@ std::map<std::string, Waits> longest_waiting(const State& state, const Indexes& 
   for (std::uint64_t id = 1; id <= indexes.classes.last(); ++id) {
     const WaitClass* it = indexes.classes.find(id);
     if (it == nullptr || it->jobs.empty() || it->pool == nullptr) continue;
+    // One GPU and less finds its place as others end; only larger jobs need somebody to keep nodes
+    // for them.
     if (it->needs.gpus_milli <= kWholeDevice_milli) continue;
     if (!can_wait_for_nodes(*it->spec)) continue;
     const Job& job = *state.find_job(it->jobs.begin()->job);
     const auto since = waiting_since(state, *it);
     if (!since) continue;
+    // Queues whose order lets later jobs pass earlier ones are where a large job may wait for ever.
+    // In the others, those behind it wait as well.
     if (indexes.tree.order_of(it->spec->queue).head() != Head::kTakesOver) continue;
+    // A promise protects it already, and what something declared keeps waiting is not helped by
+    // nodes.
     if (state.promises.contains(job.id) || !declared_obstacles(state, *it->spec).empty()) continue;
+    // Nor does a node help where a limit is in the way.
     if (array_is_full(indexes, *it) ||
         !broken_limits(state, *it->spec, least_amount(*it->spec), true).empty()) {
       continue;
@@ -93,6 +102,8 @@ std::map<std::string, Waits> longest_waiting(const State& state, const Indexes& 
   return longest;
 }
 
+// The longer a job has run, the longer it is likely to run on (service times have heavy tails). The
+// age of its oldest job therefore says how soon a node will be empty.
 Instant oldest_start(const State& state, const Node& node) {
   Instant oldest = kNever;
   for (const JobId id : node.jobs) {
@@ -105,6 +116,7 @@ std::vector<Draining> drained_soonest(const State& state, const Indexes& indexes
                                       const Waits& waits) {
   std::vector<NodeId> ids;
   for (const NodeEntry& entry : waits.of->pool->nodes) ids.push_back(entry.node);
+  // Ranks ascend by what is free, so the last ones have most.
   if (ids.size() > kLooked_at_max) {
     ids.erase(ids.begin(), ids.end() - static_cast<std::ptrdiff_t>(kLooked_at_max));
   }
@@ -134,6 +146,7 @@ std::vector<NodeId> enough_of(const State& state, const PlacementPolicy& policy,
     for (std::int32_t left = group.tasks; left > 0; ++next) {
       if (next == nodes.end()) return {};
       if (taken.contains(next->node)) continue;
+      // Empty: whoever is there now will have gone.
       const FreeBooks books = books_of_empty(state.nodes[next->node]);
       const std::int32_t most = std::min(left, tasks_a_node(group));
       const std::int32_t here = capacity(books.view(), group, policy, most);
@@ -156,6 +169,7 @@ KeptNodes kept_nodes(const State& state, const Indexes& indexes, const Placement
   for (const auto& [pool, waits] : longest_waiting(state, indexes)) longest.push_back(waits);
   std::sort(longest.begin(), longest.end());
   std::set<NodeId> taken;  // pools may share nodes
+  // Who has waited longest chooses first.
   for (const Waits& waits : longest) {
     auto nodes = enough_of(state, policy, drained_soonest(state, indexes, waits), waits, taken);
     if (nodes.empty()) continue;
@@ -176,6 +190,7 @@ KeptNodes kept_nodes(const State& state, const Policies& policies) {
     if (some) break;
   }
   if (!some) return {};
+  // On a copy of the state, with the order pass alone: to say what is kept, nothing may be decided.
   State copy(state);
   Indexes indexes;
   CycleOptions order_only;
@@ -189,6 +204,8 @@ KeptNodes kept_nodes(const State& state, const Policies& policies) {
 std::vector<NodeId> nodes_kept_from(const State& state, const KeptNodes& kept, const Job& job) {
   std::vector<NodeId> nodes;
   for (const auto& [id, its] : kept) {
+    // A job that comes before the keeper is not kept out, or a low job could hold nodes against a
+    // higher one.
     if (id == job.id || comes_before(state, job, *state.find_job(id))) continue;
     nodes.insert(nodes.end(), its.begin(), its.end());
   }

@@ -40,6 +40,8 @@ bool is_gone(const Node& node) {
 bool is_overruled(const State& state, const NodePlan& plan, JobId id, const Placement& placement,
                   Instant start) {
   return std::any_of(plan.holds.begin(), plan.holds.end(), [&](const Hold& hold) {
+    // Among promises the earlier one stands, and of equals the older job's. That is an order, so
+    // two promises never withdraw one another.
     if (!hold.promised || std::pair(hold.from, hold.job) >= std::pair(start, id)) return false;
     const Instant to = stay_of(state, *state.find_job(hold.job)->spec).end(hold.from);
     return to > start && share_ids(*hold.placement, placement);
@@ -51,6 +53,7 @@ bool is_void(Cycle& cycle, JobId id, const PromiseRecord& promise) {
   const State& state = cycle.state;
   Indexes& indexes = cycle.indexes;
   const auto note = indexes.jobs.find(id);
+  // It was started, cancelled or held: it waits for no place now.
   if (note == indexes.jobs.end() || note->second.wait_class == 0) return true;
   const Job& job = *state.find_job(id);
   const JobSpec& spec = *job.spec;
@@ -78,6 +81,7 @@ Instant earlier_on(const State& state, Plan& all, const Job& job, const Placemen
   const NodePlan& plan = plan_of(state, all, placement.node);
   const Node& node = state.nodes[placement.node];
   const Stay stay = stay_of(state, spec);
+  // From step to step: between two of them a node never has more.
   for (Instant at = from; at < promised;) {
     const Claim claim{&spec, guest_of(job).restart_nodes, job.id, at, stay.end(at)};
     const auto books = free_during(state, plan, node, claim);
@@ -98,6 +102,9 @@ std::optional<Instant> earlier(const State& state, Plan& all, JobId id,
     at = std::max(at, reservation->starts_at);
   }
   const Instant first = at;
+  // A gang starts when the last of its places is free, and a place that was free may not be then.
+  // So the round is repeated until none moves the instant; it only ever moves on, and ends at the
+  // promised one.
   for (bool moved = true; moved;) {
     moved = false;
     for (const Placement& placement : promise.placements) {
@@ -144,6 +151,7 @@ class Attempted {
   const std::set<JobId>& behind() const { return behind_; }
 
   std::optional<std::vector<Placement>> places() {
+    // Its own places first: the search could find others, and give away what was kept for it.
     if (promised_are_free(kNever)) return promise_.placements;
     PlannedBooks planned(state_, plan_, claim_);
     Candidates candidates;
@@ -157,6 +165,8 @@ class Attempted {
     auto found = find_places(candidates, policy, spec_, class_.avoided);
     if (!found && !class_.avoided.empty()) found = find_places(candidates, policy, spec_, {});
     if (found) return found;
+    // It is due, and nothing else will do. The promises after it give way, for it comes before
+    // them.
     if (!is_due() || !promised_are_free(promise_.start_at)) return std::nullopt;
     withdraw_later();
     return promise_.placements;
@@ -252,6 +262,8 @@ class Blocked {
     const auto [key, id] = *next_.begin();
     next_.erase(next_.begin());
     const auto after = it.jobs.upper_bound(key);
+    // The next of its class only: a class may be a thousand jobs long, and a few of them get
+    // promises.
     if (after != it.jobs.end()) next_.insert({*after, id});
   }
 
@@ -272,6 +284,8 @@ bool promise_first(Cycle& cycle, Planner& planner, Blocked& blocked, std::int32_
   State& state = cycle.state;
   Indexes& indexes = cycle.indexes;
   bool looks = false;
+  // A queue of jobs that cannot be planned must not take the cycle: EASY looks at one job, this at
+  // the first few that fail.
   for (int failures = 0; free > 0 && failures < kFailures_max && !blocked.empty();) {
     const JobId id = blocked.job();
     const std::uint64_t class_id = blocked.wait_class();
@@ -280,12 +294,15 @@ bool promise_first(Cycle& cycle, Planner& planner, Blocked& blocked, std::int32_
       blocked.pass_over_job(it);
       continue;
     }
+    // The verdict was found before others were promised places or usage fell.
     // Its verdict may be older than that.
     if (is_refused(state, indexes, it)) {
       blocked.pass_over_class();
       continue;
     }
     std::optional<Planned> planned;
+    // Classes without a plan are remembered, for that is the dear answer: the planner has looked at
+    // all nodes.
     if (!indexes.plan.without_plan.contains(class_id)) {
       planned = planner.find(*state.find_job(id));
       if (planner.gave_up_searching()) {
@@ -307,6 +324,7 @@ bool promise_first(Cycle& cycle, Planner& planner, Blocked& blocked, std::int32_
       blocked.pass_over_class();
       continue;
     }
+    // Jobs of one class follow one another: the next may be promised the places behind this one's.
     blocked.pass_over_job(it);
     cycle.emit(Promise{id, planned->start_at, std::move(planned->placements), false});
     --free;
@@ -342,6 +360,8 @@ void renew_plans(const State& state, Indexes& indexes) {
     most.cores = std::max(most.cores, free.cores);
     most.memory_bytes = std::max(most.memory_bytes, free.memory_bytes);
   }
+  // Where nothing is promised and nothing reserved, free amounts only grow with time, so what is
+  // freed now changes nothing about the end. Otherwise a gap between promises may open, too.
   Plan::Version version{plan.endless_ended, std::nullopt};
   if (!plan.is_empty()) version.second = {plan.freed, plan.sooner};
   if (std::exchange(plan.without_plan_at, version) != version) return plan.without_plan.clear();
@@ -358,12 +378,15 @@ bool promise_round(Cycle& cycle) {
   Indexes& indexes = cycle.indexes;
   if (!indexes.plan.has_future()) return false;
   std::map<std::string, std::int32_t> free;
+  // What a queue may promise at a time (`promises`, 1 as in EASY backfill; Lifka, JSSPP 1995) less
+  // what it has promised.
   for (const auto& [name, queue] : state.queues) free[name] = queue.promises;
   for (const auto& [id, promise] : state.promises) --free[state.find_job(id)->spec->queue];
   std::map<std::string, Blocked> blocked;
   for (const auto* classes : {&indexes.no_place, &indexes.changing}) {
     for (std::uint64_t id : *classes) {
       const WaitClass& it = indexes.classes.at(id);
+      // A job behind another that its queue must not pass is not promised anything either.
       if (it.jobs.empty() || indexes.tree.is_behind(it.lane, id)) continue;
       if (free[it.spec->queue] > 0) blocked[it.spec->queue].add(id, it);
     }
@@ -391,6 +414,7 @@ void withdraw_behind(Cycle& cycle, const Job& job, const std::vector<Placement>&
   for (const Placement& placement : places) {
     const NodePlan& plan = plan_of(state, cycle.indexes.plan, placement.node);
     const auto books = free_during(state, plan, state.nodes[placement.node], claim);
+    // Its places are free without the promises behind it: nobody has to give way on this node.
     if (books && holds_all(*books, placement)) continue;
     for (const Hold& hold : plan.holds) {
       if (hold.promised && ignored.contains(hold.job)) hit.insert(hold.job);
@@ -423,6 +447,7 @@ bool launch_promised(Cycle& cycle, std::uint64_t wait_class) {
   const Indexes& indexes = cycle.indexes;
   const OrderedSet<QueueKey>& jobs = indexes.classes.at(wait_class).jobs;
   std::vector<std::pair<Instant, JobId>> in_order;
+  // Whichever list is the shorter one: classes and promises may both be thousands.
   if (jobs.size() < cycle.state.promises.size()) {
     for (const QueueKey& key : jobs) {
       const auto promise = cycle.state.promises.find(key.job);
@@ -460,6 +485,7 @@ Back promise(Cycle& cycle) {
     plan.looks = true;
   }
   if (plan.looks) plan.gave_up_at.reset();
+  // It ends: each round that goes on has made a promise, and a queue may make only so many.
   while (std::exchange(plan.looks, false) && promise_round(cycle)) continue;
   // What was promised may have come in the way of what could have been kept earlier.
   if (!plan.to_check.empty()) return Pass::kPromise;

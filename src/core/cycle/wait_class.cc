@@ -24,9 +24,13 @@ void add(Digest& digest, const Request& request) {
   digest.add(request.slice);
   digest.add(static_cast<std::uint64_t>(request.slices));
   digest.add(request.countables.size());
+  // Their number only: a digest narrows the search, same_class decides. The same goes for all that
+  // is left out below.
 }
 
 JobId limiting_array(const Job& job) {
+  // Elements of an array with a limit of its own share its count, which jobs of other arrays do not
+  // have.
   return job.spec->array.running_max > 0 ? job.array : JobId{};
 }
 
@@ -73,6 +77,7 @@ bool same_standing(const WaitClass& it, const Job& job) {
 bool same_class(const WaitClass& it, const Job& job) {
   if (it.array != limiting_array(job) || it.avoided != job.nodes_avoided) return false;
   if (!same_standing(it, job)) return false;
+  // Elements of an array share their spec, so most comparisons end here.
   if (it.spec == job.spec) return true;
   const JobSpec& a = *it.spec;
   const JobSpec& b = *job.spec;
@@ -103,6 +108,8 @@ NodeNeeds least_task_of(const JobSpec& spec) {
 std::uint64_t class_for(const State& state, Indexes& indexes, const Job& job) {
   const std::uint64_t digest = class_digest(job);
   const auto [begin, end] = indexes.classes_by_digest.equal_range(digest);
+  // Several classes of one digest are possible, if rare: nobody's verdict is another's by accident
+  // of a hash.
   for (auto at = begin; at != end; ++at) {
     if (same_class(indexes.classes.at(at->second), job)) return at->second;
   }
@@ -130,6 +137,8 @@ void place_in_tree(Indexes& indexes, std::uint64_t id, WaitClass& it) {
   std::optional<QueueKey> head;
   if (!it.jobs.empty()) head = *it.jobs.begin();
   const bool open = it.verdict == Verdict::kOpen;
+  // Updates of the tree cost a walk to its root; most changes of a class leave its first job as it
+  // is.
   if (head == it.head && open == it.open) return;
   indexes.tree.update(it.lane, id, it.head, head, open);
   it.head = head;
@@ -154,6 +163,8 @@ bool helped_by(const State& state, const Indexes& indexes, const WaitClass& it,
 
 }  // namespace
 
+// Sets by verdict, so that what reopens a class (something freed, usage fell) visits only those
+// that it concerns.
 void set_verdict(Indexes& indexes, std::uint64_t id, Verdict verdict) {
   WaitClass& it = indexes.classes.at(id);
   if (it.verdict == Verdict::kNoPlace) indexes.no_place.erase(id);
@@ -167,13 +178,17 @@ void set_verdict(Indexes& indexes, std::uint64_t id, Verdict verdict) {
   place_in_tree(indexes, id, it);
 }
 
+// Sums over the pool's nodes: when they do not suffice, no search can find places. It costs three
+// comparisons.
 bool is_too_much(const WaitClass& it) { return !covers(it.pool->free, it.needs); }
 
 void close_too_much(State& state, Indexes& indexes, const PoolIndex* pool) {
   for (std::uint64_t id = 1; id <= indexes.classes.last(); ++id) {
     WaitClass* it = indexes.classes.find(id);
     const bool is_tried = it != nullptr && it->open && it->head && it->pool == pool;
+    // Not monotone: less that is free could mean places, so sums say nothing.
     if (!is_tried || !it->monotone || !is_too_much(*it)) continue;
+    // In a queue of strict order the first job holds the others back, so only a search closes it.
     const bool has_turn = !indexes.tree.is_strict(it->lane);
     if (has_turn && declared_obstacles(state, *it->spec).empty() &&
         !is_over_limit(state, indexes, *it)) {
@@ -182,6 +197,8 @@ void close_too_much(State& state, Indexes& indexes, const PoolIndex* pool) {
   }
 }
 
+// A job keeps its place as long as nothing changes about it: an equal key and an equal standing
+// mean the same class.
 void enqueue(const State& state, Indexes& indexes, const Job& job, JobNote& note) {
   const std::int64_t rank =
       indexes.by_order_policy ? indexes.tree.order_of(job.spec->queue).rank(state, job) : 0;
@@ -223,9 +240,11 @@ bool is_over_limit(State& state, const Indexes& indexes, WaitClass& it) {
 
 void reopen(State& state, Indexes& indexes, const std::vector<NodeId>& freed, bool usage_fell) {
   std::vector<std::uint64_t> again;
+  // By class, not by job: a million waiting jobs of a hundred shapes are a hundred questions.
   for (std::uint64_t id : indexes.no_place) {
     if (helped_by(state, indexes, indexes.classes.at(id), freed)) again.push_back(id);
   }
+  // What a limit keeps out does not care for what is free.
   if (usage_fell) {
     for (std::uint64_t id : indexes.over_limit) {
       WaitClass& it = indexes.classes.at(id);
@@ -244,9 +263,12 @@ void reopen_all(Indexes& indexes) {
 }
 
 void reopen_changing(Indexes& indexes) {
+  // To change a verdict changes the set that is walked here.
   std::vector<std::uint64_t> again;
   for (std::uint64_t id : indexes.changing) {
     const bool changed = indexes.classes.at(id).books != indexes.books;
+    // Others will be tried in this cycle: what they start or are promised may be what these
+    // searches stumble on.
     if (changed || indexes.tree.any_open()) again.push_back(id);
   }
   for (std::uint64_t id : again) set_verdict(indexes, id, Verdict::kOpen);
@@ -254,13 +276,17 @@ void reopen_changing(Indexes& indexes) {
 
 void purge_classes(Indexes& indexes) {
   constexpr std::size_t kClasses_kept = 4096;
+  // Classes without jobs are kept for the next job of their shape. Too many of them would only make
+  // every walk over the classes longer.
   if (indexes.classes.size() <= kClasses_kept) return;
   for (std::uint64_t id = 1; id <= indexes.classes.last(); ++id) {
     const WaitClass* it = indexes.classes.find(id);
     if (it == nullptr || !it->jobs.empty()) continue;
+    // A closed verdict takes it out of every set and out of the tree.
     set_verdict(indexes, id, Verdict::kDeclared);
     indexes.plan.without_plan.erase(id);
     const auto [begin, end] = indexes.classes_by_digest.equal_range(it->digest);
+    // Several entries may have this digest; only its own is erased.
     for (auto entry = begin; entry != end; ++entry) {
       if (entry->second == id) {
         indexes.classes_by_digest.erase(entry);
