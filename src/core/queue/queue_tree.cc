@@ -56,6 +56,7 @@ void QueueTree::build(const State& state, const Policies& policies) {
   *this = QueueTree();
   default_order_ = find_order(policies, state.settings.order);
   if (default_order_ == nullptr) default_order_ = policies.order;
+  // The cluster is the root: a job whose queue has been deleted still waits somewhere.
   branches_.emplace_back().order = default_order_;
   depends_on_usage_ = default_order_->basis() != Basis::kJob;
   for (const auto& [name, queue] : state.queues) add_queue(state, queue, policies);
@@ -64,6 +65,7 @@ void QueueTree::build(const State& state, const Policies& policies) {
 std::int32_t QueueTree::add_queue(const State& state, const Queue& queue,
                                   const Policies& policies) {
   const auto known = queues_.find(queue.name);
+  // A queue is added with its parents, whatever order the names are in.
   if (known != queues_.end()) return known->second;
   std::int32_t parent = kRoot;
   const auto above = state.queues.find(queue.parent);
@@ -74,9 +76,13 @@ std::int32_t QueueTree::add_queue(const State& state, const Queue& queue,
   made.queue = &queue;
   made.guaranteed = !(queue.guaranteed == Quota{});
   made.order = queue.order.empty() ? nullptr : find_order(policies, queue.order);
+  // An order that nobody knows (its library is not loaded) gives way to the parent's: jobs still
+  // start.
   if (made.order == nullptr) made.order = at(parent).order;
   made.by_head = at(parent).by_head || by_first_job(at(parent));
   queues_.emplace(queue.name, index);
+  // Heads are compared only where all orders below agree; otherwise head_of falls back to what
+  // every job has.
   const bool agrees = by_job(made) && made.order == at(parent).order;
   mixes_orders_ = mixes_orders_ || (made.by_head && !agrees);
   depends_on_usage_ = depends_on_usage_ || !by_job(made) || made.guaranteed;
@@ -94,6 +100,7 @@ std::int32_t QueueTree::lane_of(const JobSpec& spec) {
   const auto queue = queues_.find(spec.queue);
   const std::int32_t parent = queue == queues_.end() ? kRoot : queue->second;
   const Branch& above = at(parent);
+  // An order by job needs no lanes of users: one lane keeps all its classes.
   const std::string& user = by_job(above) ? std::string() : spec.user;
   const auto [at, added] =
       lanes_.try_emplace({parent, user}, static_cast<std::int32_t>(branches_.size()));
@@ -105,6 +112,7 @@ std::int32_t QueueTree::lane_of(const JobSpec& spec) {
   made.lane = true;
   made.order = above.order;
   made.by_head = above.by_head || by_first_job(above);
+  // A lane is never dropped: users come back, and an index is a small price for it.
   branches_.push_back(std::move(made));
   if (!user.empty()) {
     lanes_by_user_[static_cast<std::size_t>(user_of(user))].push_back(at->second);
@@ -126,9 +134,12 @@ void QueueTree::update(std::int32_t lane, std::uint64_t wait_class,
   const auto entry = [&](const std::optional<QueueKey>& key) {
     return key ? std::optional(std::pair(*key, wait_class)) : std::nullopt;
   };
+  // Strict orders need to know the first class of all, also a closed one, as nothing passes it.
   if (branch.order->head() == Head::kBlocks) move_in(branch.classes, entry(before), entry(now));
   move_in(branch.open_classes, entry(before), open ? entry(now) : std::nullopt);
   const int change = (first_of(branch) != nullptr ? 1 : 0) - (was_open ? 1 : 0);
+  // Only when the lane opens or closes: as long as it has another class to try, nothing above it
+  // changes.
   for (std::int32_t each = lane; change != 0 && each >= 0; each = at(each).parent) {
     at(each).open_count += change;
     // It comes among its siblings, or goes.
@@ -148,6 +159,8 @@ const std::pair<QueueKey, std::uint64_t>* QueueTree::first_of(const Branch& lane
 std::optional<std::uint64_t> QueueTree::first(const State& state) {
   if (!any_open()) return std::nullopt;
   std::int32_t index = kRoot;
+  // From the top down, one comparison at each level: a choice costs the depth of the tree, not its
+  // width.
   while (!at(index).lane) index = first_child(state, index);
   return first_of(at(index))->second;
 }
@@ -177,11 +190,13 @@ std::int32_t QueueTree::first_child(const State& state, std::int32_t index) {
 // Keys of branches change with every launch and end. A stale branch is noted at its parent and its
 // key computed when the parent is next asked for its first child, once for all changes until then.
 void QueueTree::mark(std::int32_t index) {
+  // A stale branch is on its parent's list already, and so are those above it, if they care.
   while (index != kRoot && !at(index).is_stale) {
     Branch& branch = at(index);
     Branch& parent = at(branch.parent);
     branch.is_stale = true;
     branch.next_stale = std::exchange(parent.stale, index);
+    // The parent's key does not contain heads, so nothing further up can change.
     if (!parent.by_head) return;
     index = branch.parent;
   }
@@ -196,6 +211,7 @@ void QueueTree::freshen(const State& state, std::int32_t index) {
     next = std::exchange(branch.next_stale, kNone);
     branch.is_stale = false;
     const std::optional<BranchKey> key = key_of(state, child);
+    // Keys that come out as before leave the set untouched: that is most of them.
     if (key == branch.key) continue;
     const auto entry = [child](const std::optional<BranchKey>& at) {
       return at ? std::optional(std::pair(*at, child)) : std::nullopt;
@@ -209,6 +225,7 @@ QueueKey QueueTree::head_of(const State& state, std::int32_t index) {
   std::int32_t below = index;
   while (!at(below).lane) below = first_child(state, below);
   const QueueKey& first = first_of(at(below))->first;
+  // One order throughout: its keys compare, and are used as they are.
   if (at(index).lane || at(below).order == default_order_) return first;
   // Keys of different orders do not compare: above a lane priority and age count.
   const Job* job = state.find_job(first.job);
@@ -220,6 +237,7 @@ QueueKey QueueTree::head_of(const State& state, std::int32_t index) {
 
 void QueueTree::find_usage(const State& state, Branch& branch) const {
   const std::string& name = branch.lane ? branch.user : branch.queue->name;
+  // Looked up once: entries stay in their maps as long as the tree is built for this state.
   if (branch.usage == nullptr) {
     branch.usage = find_in(branch.lane ? state.usage_by_user : state.usage_by_queue, name);
   }
@@ -236,6 +254,7 @@ bool QueueTree::is_below_guarantee(const State& state, Branch& branch) const {
 
 std::int64_t QueueTree::share_of(const State& state, Branch& branch) const {
   find_usage(state, branch);
+  // The order that compares is the parent's, not the branch's own.
   const OrderPolicy& order = *at(branch.parent).order;
   ShareView view;
   view.used = branch.usage == nullptr ? &kNothing : branch.usage;
@@ -245,19 +264,24 @@ std::int64_t QueueTree::share_of(const State& state, Branch& branch) const {
     view.past_milli_ms = past_use_at(branch.past == nullptr ? PastUse{} : *branch.past, *view.used,
                                      state.settings.fair_share_half_life, state.now);
   }
+  // Users have no weight among themselves.
   view.weight = branch.lane ? 1 : branch.queue->weight;
   return order.share(view);
 }
 
 std::optional<BranchKey> QueueTree::key_of(const State& state, std::int32_t index) {
   Branch& branch = at(index);
+  // A branch without anything to try is not among its siblings at all.
   if (branch.open_count == 0) return std::nullopt;
   BranchKey key;
+  // Without heads in the key it stays as it is while jobs come and go, which saves the walk up.
   if (branch.lane || branch.by_head) key.head = head_of(state, index);
   if (!branch.lane) {
+    // Bands before guarantees before shares: each decides only among equals of the one before.
     key.band_negated = -std::int64_t{branch.queue->band};
     key.guaranteed_first = is_below_guarantee(state, branch) ? 0 : 1;
   }
+  // The lane of all users has no owner whose share could be asked.
   const bool by_share = !by_job(at(branch.parent)) && !(branch.lane && branch.user.empty());
   if (by_share) key.share = share_of(state, branch);
   // Who comes first does so among the users of its queue too.
@@ -273,6 +297,7 @@ std::optional<BranchKey> QueueTree::key_of(const State& state, std::int32_t inde
 
 const QueueTree::Holder& QueueTree::holder_of(const Job& job) {
   CHECK(job.account > 0, "its usage was counted");
+  // By account: to find queue and user by name would cost two look-ups for each launch and end.
   if (holders_.size() <= job.account) holders_.resize(job.account + 1);
   Holder& known = holders_[job.account];
   if (known.user < 0) {
@@ -283,9 +308,11 @@ const QueueTree::Holder& QueueTree::holder_of(const Job& job) {
 }
 
 void QueueTree::usage_changed(const Holder& holder) {
+  // All lanes of the user: what they hold counts wherever they wait.
   for (const std::int32_t lane : lanes_by_user_[static_cast<std::size_t>(holder.user)]) {
     if (at(lane).open_count > 0) mark(lane);
   }
+  // Closed branches are not marked. Their key is computed when they open.
   for (std::int32_t each = holder.queue; each != kRoot; each = at(each).parent) {
     if (at(each).open_count > 0) mark(each);
   }
@@ -294,6 +321,7 @@ void QueueTree::usage_changed(const Holder& holder) {
 void QueueTree::mark_shares(bool past_only) {
   for (std::size_t i = 1; i < branches_.size(); ++i) {
     const Basis basis = at(branches_[i].parent).order->basis();
+    // Past use decays by itself; what is held now, and the shares by it, do not.
     if (counts_past_use(basis) || (!past_only && basis == Basis::kUse)) {
       mark(static_cast<std::int32_t>(i));
     }
