@@ -45,7 +45,10 @@ class DecisionFold {
 
   void operator()(const Launch& decision) {
     Job* job = state_.find_job(decision.job);
+    // The fold does not trust decisions, as another version of the program made them: what no
+    // longer holds is passed over.
     if (job == nullptr || job->phase != JobPhase::kWaiting) return;
+    // From now on it does not matter what becomes of what it depended on.
     if (job->eligible_at.us == 0) {
       job->eligible_at = std::min(state_.now, startable_at(state_, *job));
     }
@@ -60,6 +63,7 @@ class DecisionFold {
     job->attempts.push_back(std::move(attempt));
     job->phase = JobPhase::kActive;
     job->at_head = false;
+    // Before the places are taken: they may be the promised ones.
     release_promise(job->id);
     learn_leaves(state_, *job);
     count_waiting(state_, *job, -1);
@@ -67,19 +71,23 @@ class DecisionFold {
     for (const Placement& placement : decision.placements) {
       Node& node = *state_.find_node(placement.node);
       take(node, placement);
+      // Sorted, so that whoever goes over the jobs of a node does so by age.
       add_sorted(node.jobs, job->id);
       count_placement(state_, *job, placement, +1);
       if (want_placeholders(state_, node, job->id, decision.attempt)) {
+        // Other executors have to keep off before it may start (decision 18).
         job->attempts.back().held_back = true;
       }
       state_.changes.take(node.id);
     }
     state_.changes.touch(job->id);
+    // Last, as the cursor of ties goes by where it was really put.
     note_turn(*job->spec, decision.placements);
   }
 
   void operator()(const Start& decision) {
     Attempt* attempt = attempt_of(decision.job, decision.attempt);
+    // Another attempt, or one that is being stopped, is not started by an old decision.
     if (attempt != nullptr && attempt->stage == Stage::kBarrier) {
       set_stage(state_, *attempt, Stage::kStarting);
     }
@@ -91,16 +99,20 @@ class DecisionFold {
     if (decision.reason == StopReason::kLaunchFailed) avoid_unanswering(*attempt, decision.job);
     if (decision.reason == StopReason::kPlaceholder) avoid_unconfirmed(*attempt, decision.job);
     const auto hang = state_.hangs.find(decision.job);
+    // Only one rank hung: that node is avoided. If several did, nobody knows which is to blame.
     if (decision.reason == StopReason::kHung && hang != state_.hangs.end() && hang->second.is_one) {
       avoid(*state_.find_job(decision.job), hang->second.node);
     }
+    // The first reason stands: what follows is its consequence.
     if (attempt->stop_reason == StopReason::kNone) attempt->stop_reason = decision.reason;
     attempt->stop_at = state_.now;
+    // So many exits are the job's own; those after it are our doing.
     attempt->exits_at_stop = static_cast<std::uint32_t>(attempt->exits.size());
     if (decision.reason == StopReason::kPreempted) {
       Job& job = *state_.find_job(decision.job);
       ++job.preemptions;
       job.preempted_at = state_.now;
+      // It lost its place by no fault of its own, so it does not queue again.
       const bool by_node =
           decision.purpose == Purpose::kOutage && is_on_untrusted(*attempt, job.id);
       if (by_node) job.at_head = true;
@@ -123,8 +135,10 @@ class DecisionFold {
     if (decision.held) job->held = true;
     end_attempt(*job, decision.reason);
     if (decision.counted) ++job->retries_used;
+    // The tests before the start failed: it has had nothing yet, and does not wait again.
     if (decision.reason == StopReason::kPreflight) job->at_head = true;
     if (decision.reason == StopReason::kPlaceholder) {
+      // An executor that does not confirm is asked less and less often.
       job->not_before = state_.now + placeholder_backoff(*job);
     }
     job->requeue_requested = false;
@@ -132,11 +146,13 @@ class DecisionFold {
     learn_waits(state_, *job);
     count_running(state_, *job, -1);
     count_waiting(state_, *job, +1);
+    // Limits may let in others.
     state_.changes.note_usage_fell();
   }
 
   void operator()(const EndJob& decision) {
     Job* job = state_.find_job(decision.job);
+    // A job that was forgotten has ended.
     if (job == nullptr) return;
     switch (job->phase) {
       case JobPhase::kWaiting:
@@ -152,6 +168,7 @@ class DecisionFold {
       case JobPhase::kEnded:
         return;
     }
+    // While its phase still says what it was: learn_end and the counts go by that.
     count_asked(state_, *job, -1);
     if (job->phase == JobPhase::kActive) learn_end(state_, *job);
     job->phase = JobPhase::kEnded;
@@ -169,8 +186,10 @@ class DecisionFold {
   }
 
   void operator()(const Promise& decision) {
+    // Started or ended since: there is nothing to promise.
     const Job* job = state_.find_job(decision.job);
     if (job == nullptr || job->phase != JobPhase::kWaiting) return;
+    // Another promise than before: others may start on the old places, and fewer on the new ones.
     if (release_promise(job->id)) {
       for (const Placement& placement : decision.placements) state_.changes.take(placement.node);
     }
@@ -191,6 +210,7 @@ class DecisionFold {
     node->life_why = decision.why;
     node->life_who = decision.who;
     node->remedy = decision.remedy;
+    // Each stage asks anew; the former answer was to something else.
     node->answer = Answer::kAwaited;
     // To be drained outlasts a repair that came in between.
     const NodeAction asked = node->request.action;
@@ -201,6 +221,7 @@ class DecisionFold {
 
  private:
   // Others may start on what is promised no more.
+  // The nodes are touched, as what a promise keeps free counts as changed books.
   bool release_promise(JobId id) {
     const auto promise = state_.promises.find(id);
     if (promise == state_.promises.end()) return false;
@@ -219,6 +240,7 @@ class DecisionFold {
   Attempt* attempt_of(JobId id, AttemptNumber number) {
     Job* job = state_.find_job(id);
     Attempt* attempt = job == nullptr ? nullptr : current_attempt(*job);
+    // The number: orders and reports are keyed by attempt, and the latest may be a newer one.
     if (attempt == nullptr || attempt->number != number) return nullptr;
     state_.changes.touch(id);
     return attempt;
@@ -226,8 +248,10 @@ class DecisionFold {
 
   void end_attempt(Job& job, StopReason reason) {
     Attempt& attempt = job.attempts.back();
+    // Ended without a stop: the decision that ends it says why.
     if (attempt.stop_reason == StopReason::kNone) attempt.stop_reason = reason;
     attempt.ended_at = state_.now;
+    // What never started has run for no time, and teaches nothing.
     if (attempt.started_at.us != 0) {
       const Span before = job.ran_before;
       job.ran_before = before + (state_.now - attempt.started_at);
@@ -248,6 +272,7 @@ class DecisionFold {
 
   // A deadline has passed: the next attempt goes elsewhere, if it can.
   void avoid_unanswering(const Attempt& attempt, JobId id) {
+    // By what was asked of it last: a start is answered by "started", all before by "prepared".
     const PlacementStage answered =
         attempt.stage == Stage::kStarting ? PlacementStage::kStarted : PlacementStage::kPrepared;
     for (const PlacementRecord& record : attempt.placements) {
@@ -258,6 +283,7 @@ class DecisionFold {
   void avoid_unconfirmed(const Attempt& attempt, JobId id) {
     each_placeholder(state_, id, attempt.number,
                      [&](const PlaceholderKey& key, const Placeholder& placeholder) {
+                       // Those that did confirm are not to blame.
                        if (placeholder.stage == PlaceholderStage::kConfirmed) return;
                        avoid(*state_.find_job(id), key.node);
                      });

@@ -26,6 +26,7 @@ class EventFold {
   // Silence starts anew for every node, and orders are sent anew: their deadlines too.
   void operator()(const ControllerStarted&) {
     for (Node& node : state_.nodes) {
+      // What was lost stays lost: its placements have ended, and its tasks may run elsewhere.
       if (node.contact == Contact::kLost) continue;
       set_contact(state_, node, Contact::kSilent);
       node.awaited = true;
@@ -33,6 +34,8 @@ class EventFold {
     node_settled(state_);  // a cluster without nodes waits for none
     for (auto& [id, job] : state_.jobs) {
       if (Attempt* attempt = current_attempt(job)) {
+        // From now on, or every deadline that passed while nobody listened would stop an attempt at
+        // once.
         attempt->stage_at = state_.now;
         state_.changes.touch(id);
       }
@@ -40,16 +43,20 @@ class EventFold {
     renew_idle(state_);
   }
 
+  // Time passes by the batch's stamp; the event only makes the batch.
   void operator()(const TimeReached&) {}
 
   void operator()(const JobSubmitted& event) {
     const auto& indices = event.spec->array.indices;
+    // An array is one record, and as many jobs. All share the spec.
     const std::size_t count = std::max<std::size_t>(indices.size(), 1);
     const Job first = job_of(state_, event.spec);
     for (std::size_t i = 0; i < count; ++i) {
       Job job = first;
       job.id = JobId(state_.next_job++);
       if (!indices.empty()) job.array_index = indices[i];
+      // Learned and counted before it is in the state: the job is as it will be, and nobody has
+      // seen it yet.
       learn_waits(state_, job);
       count_waiting(state_, job, +1);
       count_asked(state_, job, +1);
@@ -67,6 +74,8 @@ class EventFold {
 
   void operator()(const JobHeld& event) {
     change(event.job, [](Job& job) {
+      // An active job cannot be held, except that it will wait again once its requeue is carried
+      // out.
       if (job.phase == JobPhase::kWaiting || job.requeue_requested) job.held = true;
     });
   }
@@ -74,6 +83,7 @@ class EventFold {
   void operator()(const JobReleased& event) {
     change(event.job, [](Job& job) {
       job.held = false;
+      // Somebody has looked at it: the count of failures in a row begins anew.
       job.requeues_in_a_row = 0;
     });
   }
@@ -83,9 +93,11 @@ class EventFold {
       switch (job.phase) {
         case JobPhase::kWaiting:
           return;
+        // The attempt has to be stopped first; a decision does that.
         case JobPhase::kActive:
           job.requeue_requested = true;
           return;
+        // A new life: what earlier attempts used up or avoided does not count against it.
         case JobPhase::kEnded:
           job.phase = JobPhase::kWaiting;
           job.outcome = Outcome::kNone;
@@ -114,15 +126,19 @@ class EventFold {
   }
 
   void operator()(const NodeRegistered& event) {
+    // A token to join with is good for one node. It is spent by the record that it let in.
     state_.join_tokens.erase(cause_.body_sha256);
     const Node* known = state_.find_node(event.name);
     if (known == nullptr) {
       Node node;
+      // Ids are dense and never used again: a removed node keeps its own, for the jobs that name
+      // it.
       node.id = NodeId(static_cast<std::uint32_t>(state_.nodes.size() + 1));
       node.name = event.name;
       node.contact_since = state_.now;
       node.declared.name = event.name;
       if (state_.settings.node_tests) move(node, LifeStage::kOnboard, "joined");
+      // It may have been declared before it was ever seen.
       const auto declared = state_.node_declarations.find(event.name);
       if (declared != state_.node_declarations.end()) node.declared = declared->second;
       state_.nodes.push_back(std::move(node));
@@ -130,12 +146,14 @@ class EventFold {
     }
     Node& node = *state_.find_node(known->id);
     const bool was_here = !node.boot_id.empty() && !node.removed && node.contact != Contact::kLost;
+    // Another boot is proof that nothing of the one before still runs (decision 2).
     if (node.boot_id != event.boot_id) booted(node);
     node.boot_id = event.boot_id;
     node.machine_id = event.machine_id;
     node.backend = event.backend;
     node.address = event.address;
     node.agent_token_sha256 = event.agent_token_sha256;
+    // Shared and never changed in place: equal pointers are equal inventories.
     const auto before = std::exchange(node.inventory, event.inventory);
     node.removed = false;
     if (!was_here) set_contact(state_, node, Contact::kSilent);
@@ -153,12 +171,15 @@ class EventFold {
   void operator()(const NodeConnected& event) {
     Node* node = state_.find_node(event.node);
     if (node == nullptr || node->removed) return;
+    // A reboot may be noticed here first, when the agent came back faster than its silence was.
     if (node->boot_id != event.boot_id) {
       booted(*node);
       node->boot_id = event.boot_id;
     }
     const bool was_awaited = std::exchange(node->awaited, false);
     const ClusterSettings& settings = state_.settings;
+    // What the agent was told it may count on. Fences are computed from that, not from settings
+    // that changed since.
     node->agreed = {settings.fence, settings.disconnect_grace, settings.outage_grace};
     node->version = event.version;
     node->preflight_port = event.preflight_port;
@@ -171,6 +192,8 @@ class EventFold {
     if (node == nullptr) return;
     switch (node->contact) {
       case Contact::kConnected:
+        // A broken connection is proof that the agent is not reached from now on, silence only that
+        // it may be not: the waits differ.
         set_contact(state_, *node, event.silent ? Contact::kSilent : Contact::kBroken);
         return;
       case Contact::kBroken:
@@ -186,6 +209,8 @@ class EventFold {
   void operator()(const NodeRemoved& event) {
     Node* node = state_.find_node(event.node);
     if (node == nullptr || node->removed) return;
+    // An administrator's word that the machine is gone ends what is there; it is the one proof that
+    // nobody checks.
     lose_placements(state_, *node);
     node->removed = true;
     set_contact(state_, *node, Contact::kLost);
@@ -193,6 +218,7 @@ class EventFold {
   }
 
   void operator()(const NodeDeclaredOff& event) {
+    // Off, not gone: it may come back and register.
     Node* node = state_.find_node(event.node);
     if (node == nullptr || node->removed || node->contact == Contact::kLost) return;
     lose_placements(state_, *node);
@@ -202,6 +228,7 @@ class EventFold {
 
   void operator()(const PlacementPrepared& event) {
     report(event, [](Attempt&, PlacementRecord& record) {
+      // A report may come twice, or late. It only ever moves the stage forward.
       if (record.stage == PlacementStage::kOrdered) record.stage = PlacementStage::kPrepared;
     });
   }
@@ -229,6 +256,7 @@ class EventFold {
     report(event, [&](Attempt& attempt, PlacementRecord& record) {
       Job& job = *state_.find_job(event.job);
       end_placement(state_, job, record);
+      // Somebody stopped it already, and knows a better reason.
       if (attempt.stop_reason != StopReason::kNone) return;
       attempt.stop_reason = StopReason::kLaunchFailed;
       avoid(job, event.node);
@@ -248,6 +276,7 @@ class EventFold {
   void operator()(const ExecutorNodeObserved& event) { fold(state_, event); }
 
   void operator()(const JoinTokenIssued& event) {
+    // Old tokens are dropped when new ones come: no timer is needed for it.
     std::erase_if(state_.join_tokens,
                   [this](const auto& token) { return token.second.expires_at < state_.now; });
     state_.join_tokens[event.sha256] = JoinToken{event.node_name, event.expires_at};
@@ -285,6 +314,7 @@ class EventFold {
   void operator()(const NodeTested& event) {
     Node* node = state_.find_node(event.node);
     if (node == nullptr || node->life != LifeStage::kTest) return;
+    // Asked once, answered once: a second answer belongs to a former test.
     if (node->answer != Answer::kAwaited) return;
     node->answer = event.passed ? Answer::kDone : Answer::kFailed;
     if (event.passed) {
@@ -342,6 +372,7 @@ class EventFold {
   void operator()(const IdleObserved& event) {
     Job* job = state_.find_job(event.job);
     const Attempt* attempt = job == nullptr ? nullptr : current_attempt(*job);
+    // Reports of an earlier attempt say nothing about this one.
     if (attempt == nullptr || attempt->number != event.attempt) return;
     fold_idle(state_, *job, event);
     state_.changes.touch(event.job);
@@ -408,11 +439,15 @@ class EventFold {
   }
 
   void note_start(Attempt& attempt, Span ago) const {
+    // The first start counts; ranks of a gang report one after the other.
     if (attempt.started_at.us != 0) return;
+    // Agents say how long ago, not when: their clocks are not trusted. Nothing starts before it was
+    // allocated.
     attempt.started_at = std::max(attempt.allocated_at, Instant{state_.now.us - ago.us});
   }
 
   static void add_exit(Attempt& attempt, const TaskExit& exit) {
+    // Each rank ends once, whoever tells of it first.
     const bool told = std::any_of(attempt.exits.begin(), attempt.exits.end(),
                                   [&](const TaskExit& e) { return e.rank == exit.rank; });
     if (!told) attempt.exits.push_back(exit);
@@ -429,6 +464,7 @@ void begin_batch(State& state, Instant at, Epoch epoch) {
   CHECK(epoch >= state.epoch, "epochs never go back");
   state.now = at;
   state.epoch = epoch;
+  // What was settled in one batch is settled again in the next: time has passed.
   state.settled = {};
 }
 
@@ -437,6 +473,7 @@ Job job_of(const State& state, std::shared_ptr<const JobSpec> spec) {
   if (pool != nullptr && pool->exclusive && !spec->exclusive) {  // it gives everybody whole nodes
     auto whole = std::make_shared<JobSpec>(*spec);
     whole->exclusive = true;
+    // The spec is shared by all who hold it; a pool's rule makes a copy.
     spec = std::move(whole);
   }
   Job job;
@@ -454,6 +491,8 @@ Job job_of(const State& state, std::shared_ptr<const JobSpec> spec) {
 }
 
 void apply(State& state, const StampedEvent& event) {
+  // Every record moves the head, also one that changes nothing: it is the log's position, and equal
+  // on every replica.
   ++state.head.value;
   std::visit(EventFold(state, event.cause), event.event);
 }

@@ -16,6 +16,7 @@ namespace {
 
 void add_countables(std::vector<Countable>& to, const std::vector<Countable>& from, int sign) {
   for (const Countable& one : from) {
+    // Sorted by name: readers find by halving, and two nodes with equal books compare as equal.
     auto at = std::lower_bound(to.begin(), to.end(), one.name,
                                [](const Countable& c, const std::string& n) { return c.name < n; });
     if (at == to.end() || at->name != one.name) at = to.insert(at, Countable{one.name, 0});
@@ -28,6 +29,8 @@ void add_countables(std::map<std::string, std::int64_t>& to, const std::vector<C
   for (const Countable& one : from) {
     auto [at, added] = to.try_emplace(one.name, 0);
     at->second += sign * one.amount;
+    // Zeros are erased, so that usage that came and went leaves no trace: a fold from a snapshot
+    // and one from the start are equal.
     if (at->second == 0) to.erase(at);
   }
 }
@@ -35,6 +38,7 @@ void add_countables(std::map<std::string, std::int64_t>& to, const std::vector<C
 void take_slots(Node& node, const Placement& placement) {
   for (const DeviceGrant& grant : placement.devices) {
     const auto device = static_cast<std::size_t>(grant.device);
+    // A grant may name a device that a later inventory does not have. Nothing is kept of it.
     if (!grant.is_slice() || device >= node.device_free_milli.size()) continue;
     node.slots_taken.resize(node.device_free_milli.size());
     node.slots_taken[device] |= slots_of(grant.slice);
@@ -50,6 +54,7 @@ void give_slots(Node& node, const Placement& placement) {
   }
   const bool none = std::all_of(node.slots_taken.begin(), node.slots_taken.end(),
                                 [](SlotSet taken) { return taken == 0; });
+  // Most nodes have no slices, and an empty list says so to every search.
   if (none) node.slots_taken.clear();
 }
 
@@ -57,6 +62,7 @@ template <class Change>
 void change_usage(State& state, Job& job, Change change) {
   const Account& account = state.accounts.of(state, job);
   change(*account.user);
+  // A job without a project counts towards none.
   if (account.project != nullptr) change(*account.project);
   if (const std::string domain = domain_of(state, *job.spec); !domain.empty()) {
     change(state.usage_by_domain[domain]);
@@ -67,6 +73,7 @@ void change_usage(State& state, Job& job, Change change) {
 
 void charge_month_of(std::map<std::string, MonthUse>& months, const std::string& name,
                      const Limits& limits, const Usage& usage, Instant now) {
+  // Only where something by month is declared: the rest of the cluster pays nothing for it.
   if (has_month(limits)) charge_month(month_from_now(months, name, now), usage, now);
 }
 
@@ -76,6 +83,7 @@ void charge_months_of(State& state, const JobSpec& spec, const Account& account)
   if (const Limits* limits = limits_of_user(state, spec.user)) {
     charge_month_of(state.month_by_user, spec.user, *limits, *account.user, now);
   }
+  // With no project declared, none can limit.
   if (account.project != nullptr && !state.projects.empty()) {
     const auto project = state.projects.find(spec.project);
     if (project != state.projects.end()) {
@@ -99,6 +107,7 @@ void charge_months_of(State& state, const JobSpec& spec, const Account& account)
 // What was held up to now counts as past use.
 void charge_holders(State& state, Job& job) {
   const Span half_life = state.settings.fair_share_half_life;
+  // Use is charged before it changes, at the level that it had up to now.
   Account& account = state.accounts.of(state, job);
   if (account.user_past == nullptr) account.user_past = &state.past_by_user[job.spec->user];
   charge(*account.user_past, *account.user, half_life, state.now);
@@ -114,6 +123,7 @@ void add_asked(Usage& asked, const JobSpec& spec, const Amount& least, int sign)
   asked.cores += sign * static_cast<std::int32_t>(least.cores);
   asked.gpus_milli += sign * static_cast<std::int32_t>(least.gpus_milli);
   asked.memory_bytes += sign * least.memory_bytes;
+  // What is asked by waiting jobs, at least: places are not known yet.
   add_countables(asked.countables, least.countables, sign);
   add_countables(asked.countables, spec.cluster_requests, sign);
   add_countables(asked.gpus_by_model, least.gpus_by_model, sign);
@@ -122,6 +132,7 @@ void add_asked(Usage& asked, const JobSpec& spec, const Amount& least, int sign)
 }  // namespace
 
 std::int64_t amount_of(const std::vector<Countable>& countables, std::string_view name) {
+  // Sorted, see above.
   const auto at =
       std::lower_bound(countables.begin(), countables.end(), name,
                        [](const Countable& c, std::string_view n) { return c.name < n; });
@@ -133,6 +144,7 @@ bool is_device_open(const Node& node, std::size_t device) {
 }
 
 CoreSet open_cores(const Node& node) {
+  // Nearly no node has a second executor.
   CoreSet cores = usable_cores(node);
   if (!node.executors.empty()) cores -= foreign_cores(node);
   return cores;
@@ -142,6 +154,7 @@ CoreSet usable_cores(const Node& node) {
   CoreSet cores;
   if (node.inventory == nullptr) return cores;
   for (const NumaNode& numa : node.inventory->numa) cores |= numa.cores;
+  // The first cores are the system's: interrupts and daemons run there by default.
   if (node.declared.cores_reserved > 0) {
     cores -= cores.first(static_cast<std::size_t>(node.declared.cores_reserved));
   }
@@ -149,9 +162,13 @@ CoreSet usable_cores(const Node& node) {
 }
 
 void take(Node& node, const Placement& placement) {
+  // What is held is never free at the same time; taking a core twice would go unnoticed here, so
+  // `invariants` counts after every step in tests.
   node.cores_free -= placement.cores;
   for (const DeviceGrant& grant : placement.devices) {
     const auto device = static_cast<std::size_t>(grant.device);
+    // A closed or foreign device has nothing free, and must not go below it. Its grants end without
+    // giving back, in the same way.
     if (device < node.device_free_milli.size() && is_device_open(node, device)) {
       node.device_free_milli[device] -= grant.share_milli;
     }
@@ -176,9 +193,12 @@ void give(Node& node, const Placement& placement) {
 }
 
 void rebuild_books(const State& state, Node& node) {
+  // From scratch: what is there, less what is closed, reserved or held. Whatever changed
+  // (inventory, findings, executors), nothing of the former books can survive.
   node.cores_free = open_cores(node);
   node.device_free_milli.assign(node.inventory->devices.size(), kWholeDevice_milli);
   for (std::size_t i = 0; i < node.device_free_milli.size(); ++i) {
+    // A closed device counts as full: no search has to know about findings.
     if (!is_device_open(node, i)) node.device_free_milli[i] = 0;
   }
   node.slots_taken.clear();
@@ -187,6 +207,7 @@ void rebuild_books(const State& state, Node& node) {
   node.countables_free.clear();
   add_countables(node.countables_free, node.inventory->countables, +1);
   add_countables(node.countables_free, node.declared.countables, +1);
+  // Those that are there still hold what they hold.
   for (JobId id : node.jobs) {
     const Job* job = state.find_job(id);
     if (job == nullptr || job->attempts.empty()) continue;
@@ -206,6 +227,7 @@ const Pool* pool_of(const State& state, const JobSpec& spec) {
   for (const auto& [name, pool] : state.pools) {
     if (pool.is_default) return &pool;
   }
+  // Nobody declared a default: then it is the pool of that name.
   const auto at = state.pools.find("default");
   return at == state.pools.end() ? nullptr : &at->second;
 }
@@ -214,6 +236,7 @@ Span time_limit_of(const State& state, const JobSpec& spec) {
   if (spec.time_limit.us > 0) return spec.time_limit;
   const Pool* pool = pool_of(state, spec);
   if (pool == nullptr) return Span{};
+  // A pool without a default still has a longest time, which then holds for whoever does not say.
   return pool->time_limit_default.us > 0 ? pool->time_limit_default : pool->time_limit_max;
 }
 
@@ -224,15 +247,18 @@ void count_waiting(State& state, Job& job, int sign) {
 void count_running(State& state, Job& job, int sign) {
   change_usage(state, job, [&](Usage& usage) {
     usage.jobs_running += sign;
+    // Licences are held by the job as a whole, from launch to end.
     add_countables(usage.countables, job.spec->cluster_requests, sign);
   });
 }
 
 void count_placement(State& state, Job& job, const Placement& placement, int sign) {
+  // Use up to now is charged first.
   charge_holders(state, job);
   std::int32_t gpus_milli = 0;
   for (const DeviceGrant& grant : placement.devices) gpus_milli += grant.share_milli;
   Amount kinds;
+  // By model only where somebody limits by it: to find the models costs more than all the rest.
   if (state.counts_models) {
     add_kinds(*state.nodes[placement.node].inventory, placement, kinds);
   }
@@ -240,6 +266,8 @@ void count_placement(State& state, Job& job, const Placement& placement, int sig
     usage.cores += sign * static_cast<std::int32_t>(placement.cores.size());
     usage.gpus_milli += sign * gpus_milli;
     usage.memory_bytes += sign * placement.memory_bytes;
+    // Custom resources of nodes are not counted for the cluster: there the name stands for its own
+    // licences.
     if (&usage != &state.usage) add_countables(usage.countables, placement.countables, sign);
     if (&usage != &state.usage) add_countables(usage.countables, kinds.countables, sign);
     add_countables(usage.gpus_by_model, kinds.gpus_by_model, sign);
@@ -248,6 +276,7 @@ void count_placement(State& state, Job& job, const Placement& placement, int sig
 
 std::vector<JobId> jobs_on_nodes(const State& state) {
   std::vector<JobId> found;
+  // A gang is on several nodes, and is listed once.
   for (const Node& node : state.nodes)
     found.insert(found.end(), node.jobs.begin(), node.jobs.end());
   std::sort(found.begin(), found.end());
@@ -257,6 +286,7 @@ std::vector<JobId> jobs_on_nodes(const State& state) {
 
 void count_asked(State& state, Job& job, int sign) {
   const std::string domain = domain_of(state, *job.spec);
+  // Nothing is limited by what these ask for.
   if (job.spec->project.empty() && domain.empty()) return;
   const Amount least = least_amount(*job.spec);
   if (!job.spec->project.empty()) {

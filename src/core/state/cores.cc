@@ -22,8 +22,10 @@ NumaDemand* next_demand(NumaDemands& demands, const CoreCounts& left) {
   for (NumaDemand& each : demands) {
     if (left[static_cast<std::size_t>(each.numa_node)] == 0) continue;
     const bool first = each.cores == 0;
+    // Whoever has none yet comes first: from none to one core matters more than from one to two.
     if (next == nullptr || (first && next->cores > 0)) {
       next = &each;
+      // Quotients are compared by cross-multiplying: whole numbers, and exact.
     } else if (first == (next->cores == 0) && std::int64_t{each.cores + 1} * next->devices <
                                                   std::int64_t{next->cores + 1} * each.devices) {
       next = &each;
@@ -39,6 +41,7 @@ std::int32_t deal_sure_parts(NumaDemands& demands, std::int32_t count, CoreCount
                              CoreCounts& taken_on) {
   std::int64_t devices = 0;
   for (const NumaDemand& each : demands) devices += each.devices;
+  // All or nothing: with one demand short of room the dealing one by one decides, and is exact.
   const auto part = [&](const NumaDemand& each) {
     return std::int64_t{count} * each.devices / devices;
   };
@@ -48,6 +51,8 @@ std::int32_t deal_sure_parts(NumaDemands& demands, std::int32_t count, CoreCount
   });
   if (!is_sure) return count;
   std::int32_t missing = count;
+  // What is left is less than the number of demands: at most a few rounds instead of one for each
+  // core.
   for (NumaDemand& each : demands) {
     const auto cores = static_cast<std::int32_t>(part(each));
     each.cores = cores;
@@ -69,6 +74,8 @@ std::size_t next_anywhere(const CoreCounts& left, std::int32_t wanted) {
     }
     const bool holds = left[i] >= wanted;
     const bool best_holds = left[best] >= wanted;
+    // The tightest that holds all; if none does, the roomiest, so that as few NUMA nodes as
+    // possible are used.
     if (holds != best_holds ? holds : holds ? left[i] < left[best] : left[i] > left[best]) best = i;
   }
   return best;
@@ -79,8 +86,10 @@ std::size_t next_anywhere(const CoreCounts& left, std::int32_t wanted) {
 NumaDemands numa_demands(const Inventory& inventory, std::span<const DeviceGrant> devices) {
   NumaDemands demands;
   for (const DeviceGrant& grant : devices) {
+    // A device that the inventory no longer has demands nothing.
     if (grant.device >= static_cast<std::int32_t>(inventory.devices.size())) continue;
     const std::int32_t numa = inventory.devices[static_cast<std::size_t>(grant.device)].numa_node;
+    // Unknown locality: any core is as good.
     if (numa < 0 || numa >= static_cast<std::int32_t>(inventory.numa.size())) continue;
     auto at = std::lower_bound(
         demands.begin(), demands.end(), numa,
@@ -101,11 +110,14 @@ CoreCounts count_cores(const Inventory& inventory, const CoreSet& free) {
 CoreSet choose_cores(const Inventory& inventory, const CoreSet& free, std::int32_t count,
                      NumaDemands& demands) {
   if (count <= 0) return {};
+  // One NUMA node, or one that has all the cores: no dealing. That is nearly every call of a large
+  // cluster.
   if (inventory.numa.size() == 1) {
     CHECK(static_cast<std::size_t>(count) <= free.size(), "capacity promised these cores");
     if (!demands.empty()) demands.front().cores += count;
     return free.first(static_cast<std::size_t>(count));
   }
+  // All devices on one NUMA node with enough cores.
   if (demands.size() == 1) {
     const NumaNode& numa = inventory.numa[static_cast<std::size_t>(demands.front().numa_node)];
     if (count_on(numa, free) >= count) {
@@ -114,6 +126,7 @@ CoreSet choose_cores(const Inventory& inventory, const CoreSet& free, std::int32
     }
   }
   CoreCounts left = count_cores(inventory, free);
+  // No devices: all cores from one NUMA node, if there is one with room.
   if (demands.empty()) {
     const std::size_t numa = next_anywhere(left, count);
     if (numa < left.size() && left[numa] >= count) {
@@ -131,6 +144,7 @@ CoreSet choose_cores(const Inventory& inventory, const CoreSet& free, std::int32
     --left[numa];
     --missing;
   }
+  // What cannot be beside devices is anywhere. capacity() promised the sum, not the places.
   while (missing > 0) {
     const std::size_t numa = next_anywhere(left, missing);
     CHECK(numa < left.size(), "capacity promised these cores");
@@ -140,6 +154,7 @@ CoreSet choose_cores(const Inventory& inventory, const CoreSet& free, std::int32
     missing -= some;
   }
   CoreSet taken;
+  // The lowest ids of each: the same choice on every run, and contiguous ranges for the kernel.
   for (std::size_t i = 0; i < taken_on.size(); ++i) {
     if (taken_on[i] > 0) taken |= first_of(inventory.numa[i], free, taken_on[i]);
   }
@@ -147,6 +162,7 @@ CoreSet choose_cores(const Inventory& inventory, const CoreSet& free, std::int32
 }
 
 std::int32_t numa_nodes_without_core(const Inventory& inventory, const Placement& placement) {
+  // A job without cores asks for none beside its devices.
   if (placement.cores.empty()) return 0;
   std::int32_t without = 0;
   for (const NumaDemand& demand : numa_demands(inventory, placement.devices)) {

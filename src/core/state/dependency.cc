@@ -11,6 +11,7 @@ bool ended_well(const Job& job) {
 }
 
 // When the job first began, or ended without having begun.
+// The first begin counts, also of an attempt that was requeued: Slurm's `after` is satisfied once.
 std::optional<Instant> begun_at(const Job& job) {
   for (const Attempt& attempt : job.attempts) {
     if (attempt.started_at.us != 0) return attempt.started_at;
@@ -28,6 +29,7 @@ DependencyVerdict never(JobId other) { return {DependencyLevel::kNever, {}, kNev
 // Calls visit for the job, or for each element of the array, that `id` names.
 template <class Visit>
 void each_named(const State& state, JobId id, Visit visit) {
+  // The elements of an array have the ids that follow its own.
   for (auto at = state.jobs.lower_bound(id); at != state.jobs.end(); ++at) {
     const Job& job = at->second;
     if (job.array == id) {
@@ -49,6 +51,7 @@ struct Tally {
   Instant last_end;
   Instant last_begin;
 
+  // The first of each kind is kept, for the reason that people read.
   void add(const Job& job) {
     ++count;
     const auto began = begun_at(job);
@@ -73,6 +76,7 @@ Tally tally(const State& state, JobId id) {
 }
 
 DependencyVerdict all_well(const Tally& sum) {
+  // One that ended badly decides, whatever the others are still doing.
   if (sum.bad) return never(sum.bad);
   return sum.unfinished ? waits(sum.unfinished) : met(sum.last_end);
 }
@@ -80,21 +84,27 @@ DependencyVerdict all_well(const Tally& sum) {
 DependencyVerdict element_well(const State& state, const Job& job, JobId other) {
   Tally sum;
   bool is_array = false;
+  // Slurm's aftercorr: element n waits for element n. A job that is no array is waited for as a
+  // whole.
   each_named(state, other, [&](const Job& each) {
     is_array = is_array || each.array == other;
     if (each.array != other || each.array_index == job.array_index) sum.add(each);
   });
+  // No such element, and none can come: it would wait for ever.
   if (sum.count == 0) return never(other);
   return all_well(sum);
 }
 
 DependencyVerdict no_earlier_left(const State& state, const Job& job, const Singletons* index) {
+  // With the index this is one look-up, without it a walk over all older jobs. Explanations have no
+  // index.
   if (index != nullptr && index->jobs.contains(job.id)) {
     const auto named = index->named.find({job.spec->user, job.spec->name});
     if (named == index->named.end() || *named->second.begin() >= job.id) return met({});
     return waits(*named->second.begin());
   }
   for (const auto& [id, other] : state.jobs) {
+    // Only older ones: two singletons never wait for one another.
     if (id >= job.id) break;
     if (other.phase != JobPhase::kEnded && other.spec->user == job.spec->user &&
         other.spec->name == job.spec->name) {
@@ -110,6 +120,7 @@ DependencyVerdict check_dependency(const State& state, const Job& job, const Dep
                                    const Singletons* index) {
   if (one.kind == DependencyKind::kSingleton) return no_earlier_left(state, job, index);
   if (one.kind == DependencyKind::kAfterCorr) return element_well(state, job, one.job);
+  // It may name jobs that were forgotten: they ended, so what only waits for an end is met.
   const Tally sum = tally(state, one.job);
   switch (one.kind) {
     case DependencyKind::kAfter: {
@@ -120,6 +131,7 @@ DependencyVerdict check_dependency(const State& state, const Job& job, const Dep
     case DependencyKind::kAfterAny:
       return sum.unfinished ? waits(sum.unfinished) : met(sum.last_end);
     case DependencyKind::kAfterOk:
+      // How a forgotten job ended is not known. To guess "well" could start what must not run.
       return sum.count == 0 ? never(one.job) : all_well(sum);
     case DependencyKind::kAfterNotOk:
       if (sum.unfinished) return waits(sum.unfinished);
@@ -132,6 +144,8 @@ DependencyVerdict check_dependency(const State& state, const Job& job, const Dep
 }
 
 DependencyVerdict check_dependencies(const State& state, const Job& job, const Singletons* index) {
+  // Both answers in one pass: `all` for dependencies joined by commas, `best` for those joined by
+  // question marks.
   const bool any = job.spec->any_dependency;
   DependencyVerdict all = met({});
   std::optional<DependencyVerdict> best;
@@ -139,7 +153,9 @@ DependencyVerdict check_dependencies(const State& state, const Job& job, const S
     const DependencyVerdict verdict = check_dependency(state, job, one, index);
     switch (verdict.level) {
       case DependencyLevel::kMet:
+        // All have been met since the last of them was.
         all.since = std::max(all.since, verdict.since);
+        // Any has been met since the first of them was.
         if (!best || best->level != DependencyLevel::kMet || verdict.since < best->since) {
           best = verdict;
         }
@@ -154,6 +170,7 @@ DependencyVerdict check_dependencies(const State& state, const Job& job, const S
         if (!best || best->level == DependencyLevel::kNever) {
           best = verdict;
         } else if (best->level == DependencyLevel::kWaiting) {
+          // The first to come is enough.
           best->until = std::min(best->until, verdict.until);
         }
         break;
@@ -168,6 +185,7 @@ DependencyVerdict check_dependencies(const State& state, const Job& job, const S
 
 Instant startable_at(const State& state, const Job& job, const Singletons* index) {
   const Instant begin = std::max({job.submitted_at, job.spec->begin_at, job.not_before});
+  // Eligible once, eligible for good: a dependency that is forgotten later takes nothing back.
   if (job.eligible_at.us != 0 || job.spec->dependencies.empty()) return begin;
   const DependencyVerdict verdict = check_dependencies(state, job, index);
   switch (verdict.level) {

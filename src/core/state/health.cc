@@ -17,6 +17,7 @@ bool before(const Finding& a, const Finding& b) {
 void note_fault(State& state, Node& node) {
   std::erase_if(node.faults,
                 [&](Instant at) { return at + state.settings.lemon_window < state.now; });
+  // A node that fails without end keeps the youngest faults only; more than that decides nothing.
   if (node.faults.size() >= kFaults_max) node.faults.erase(node.faults.begin());
   node.faults.push_back(state.now);
 }
@@ -29,6 +30,7 @@ void books_changed(State& state, Node& node) {
 Span pace_of(const Attempt& attempt) {
   std::vector<NodePace> nodes;
   for (const PlacementRecord& record : attempt.placements) {
+    // A rank that has not yet finished a step would make the gang look fast or slow at random.
     if (record.stage != PlacementStage::kStarted || record.busy.us <= 0) continue;
     const Span typical = record.typical.us > 0 ? record.typical : record.busy;
     nodes.push_back({record.busy, typical, std::max(record.ranks, 1)});
@@ -38,6 +40,7 @@ Span pace_of(const Attempt& attempt) {
 
 // The one device of the slowest rank, when the other ranks of the node keep up; -1: the node.
 std::int32_t slow_device(const State& state, const PlacementRecord& record, Span pace) {
+  // All ranks are slow: that is the node (its CPU, its network), not one device.
   const bool others_keep_up = record.ranks > 1 && !is_slow(state, record.typical, pace);
   if (!others_keep_up) return -1;
   for (const TaskGrant& task : record.placement->tasks) {
@@ -49,6 +52,7 @@ std::int32_t slow_device(const State& state, const PlacementRecord& record, Span
 // Jobs say what warnings tell of, so they close nothing; but people should look at the node.
 void note_warning(State& state, Node& node, const std::string& what) {
   note_fault(state, node);
+  // Not yet a lemon: one bad hour makes no bad node.
   if (!is_lemon(state, node)) return;
   open_finding(state, node,
                {std::string(kLemon_check), Severity::kWarning, Remedy::kReplace, -1,
@@ -57,6 +61,7 @@ void note_warning(State& state, Node& node, const std::string& what) {
 }
 
 void end_slow(State& state, Node& node, const Placement& placement) {
+  // On these devices only: another job's finding about another device stands.
   const auto is_here = [&](const OpenFinding& open) {
     const std::int32_t device = open.finding.device;
     return open.finding.check == kSlow_check &&
@@ -75,15 +80,19 @@ void open_finding(State& state, Node& node, const Finding& finding) {
   const bool known = at != node.findings.end() && !before(finding, at->finding);
   const bool was_fault = known && at->finding.severity >= Severity::kFault;
   const bool is_fault = finding.severity >= Severity::kFault;
+  // "Good" is how a check takes back what it found.
   if (finding.severity == Severity::kGood) {
     if (!known) return;
     node.findings.erase(at);
   } else if (known) {
+    // The same check on the same device: newer evidence, and the instant when it began stays.
     at->finding = finding;
   } else {
+    // Bounded, as agents are not trusted to be sensible.
     if (node.findings.size() >= kFindings_max) return;
     node.findings.insert(at, OpenFinding{finding, state.now});
   }
+  // When it turns into a fault, not each time that it is reported.
   if (is_fault && !was_fault) note_fault(state, node);
   books_changed(state, node);
   const bool hung = finding.check == kRankHang_check && finding.severity > Severity::kGood;
@@ -91,6 +100,7 @@ void open_finding(State& state, Node& node, const Finding& finding) {
 }
 
 void close_findings(State& state, Node& node) {
+  // Votes too: the tests asked the links anew.
   node.findings.clear();
   node.votes.clear();
   books_changed(state, node);
@@ -100,10 +110,12 @@ void vote(State& state, Node& node, NodeId peer) {
   const auto at = std::lower_bound(node.votes.begin(), node.votes.end(), peer,
                                    [](const LinkVote& vote, NodeId id) { return vote.peer < id; });
   if (at != node.votes.end() && at->peer == peer) {
+    // One vote a peer: an impatient one counts no more than the others.
     at->at = state.now;
   } else {
     node.votes.insert(at, LinkVote{peer, state.now});
   }
+  // Old votes say nothing about now.
   std::erase_if(node.votes, [&](const LinkVote& one) {
     return one.at + state.settings.lemon_window < state.now;
   });
@@ -111,6 +123,8 @@ void vote(State& state, Node& node, NodeId peer) {
 
 void fold_progress(State& state, Attempt& attempt, PlacementRecord& record,
                    const ProgressReported& report) {
+  // A report may come late and tell of an earlier step. The step only ever rises, or a hang would
+  // seem to be over.
   if (report.step > record.step || record.step_at.us == 0) record.step_at = state.now;
   record.step = std::max(record.step, report.step);
   record.busy = report.busy;
@@ -119,9 +133,12 @@ void fold_progress(State& state, Attempt& attempt, PlacementRecord& record,
   record.typical = report.typical;
   const Span pace = pace_of(attempt);
   const bool slow = is_slow(state, report.busy, pace);
+  // In a row: one slow checkpoint in between starts the count again.
   record.slow_reports = slow ? record.slow_reports + 1 : 0;
   Node& node = *state.find_node(record.placement->node);
+  // Without a pace nobody can be slow, nor shown to be well.
   if (!slow && pace.us > 0) end_slow(state, node, record.placement);
+  // Equal, so it is reported once, not at every report that follows.
   if (record.slow_reports != state.settings.slow_reports) return;
   const std::int32_t device = slow_device(state, record, pace);
   const Finding finding{
@@ -131,6 +148,7 @@ void fold_progress(State& state, Attempt& attempt, PlacementRecord& record,
                   report.job.value, report.slowest, report.busy.us / 1000, pace.us / 1000,
                   record.slow_reports)};
   open_finding(state, node, finding);
+  // One warning for each placement, however often it slows down and recovers.
   if (!std::exchange(record.slow_noted, true)) note_warning(state, node, finding_text(finding));
 }
 

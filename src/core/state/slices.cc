@@ -44,6 +44,7 @@ constexpr std::array<SliceProfile, 6> kH200 = {{{"1g.18gb", 1, 1, kEach},
                                                 {"7g.141gb", 7, 8, kFirst}}};
 
 constexpr std::int64_t kAnyMemory_gib = std::int64_t{1} << 20;
+// In this order: of several tables of a family the first whose memory suffices is the device's.
 constexpr std::array<SliceTable, 6> kTables = {{{"A30", kAnyMemory_gib, 4, kA30},
                                                 {"A100", 48, 8, kA100_40},
                                                 {"A100", kAnyMemory_gib, 8, kOf80},
@@ -60,6 +61,7 @@ bool same_word(std::string_view a, std::string_view b) {
 
 // Whether one of the words of "NVIDIA A100-SXM4-40GB" is the family.
 bool has_word(std::string_view model, std::string_view family) {
+  // By words: A100 is not part of A1000.
   while (!model.empty()) {
     const std::size_t end = std::min(model.find_first_of(" -_"), model.size());
     if (same_word(model.substr(0, end), family)) return true;
@@ -72,6 +74,7 @@ bool has_word(std::string_view model, std::string_view family) {
 bool take_digits(std::string_view& text) {
   const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
   text.remove_prefix(end);
+  // Four digits at most: no profile is larger, and no number can overflow.
   return end > 0 && end <= 4;
 }
 
@@ -88,6 +91,7 @@ SlotSet slots_from(std::int32_t start, std::int32_t size) {
 // Calls `use` with each legal start of which all slots are free.
 template <class Use>
 void for_free_starts(const SliceProfile& profile, SlotSet taken, Use use) {
+  // Bit by bit, lowest first: ties go to the lowest start.
   for (SlotSet starts = profile.starts; starts != 0; starts &= starts - 1) {
     const std::int32_t start = std::countr_zero(starts);
     if ((taken & slots_from(start, profile.size)) == 0) use(start);
@@ -100,6 +104,7 @@ std::span<const SliceTable> slice_tables() { return kTables; }
 
 const SliceTable* slice_table(const Device& device) {
   for (const SliceTable& table : kTables) {
+    // The bounds lie well above the nominal sizes: what drivers report differs a little.
     if (device.memory_bytes > table.memory_max_gib << 30) continue;
     if (has_word(device.model, table.family)) return &table;
   }
@@ -117,6 +122,7 @@ std::optional<std::string> slice_name(std::string_view text) {
   std::string name;
   for (char c : text) name.push_back(lower(c));
   std::string_view rest = name;
+  // Names as Kubernetes ("nvidia.com/mig-1g.5gb") and Slurm write them.
   take_word(rest, "nvidia.com/");
   take_word(rest, "mig-");
   const std::string_view bare = rest;
@@ -129,10 +135,12 @@ std::optional<std::string> slice_name(std::string_view text) {
 SlotSet slots_of(const SlicePlace& place) { return slots_from(place.start, place.size); }
 
 std::int32_t share_milli_of(const SliceTable& table, const SliceProfile& profile) {
+  // By memory slots: 3g of an A100 has half of its memory, though three sevenths of its processors.
   return kWholeDevice_milli * profile.size / table.slots;
 }
 
 std::int32_t least_share_milli(std::string_view name) {
+  // The same profile means different parts of different models; a limit must hold on the smallest.
   std::int32_t least = 0;
   for (const SliceTable& table : kTables) {
     const SliceProfile* profile = find_profile(table, name);
@@ -144,6 +152,8 @@ std::int32_t least_share_milli(std::string_view name) {
 }
 
 std::int32_t places_left(const SliceTable& table, SlotSet taken) {
+  // Over all profiles: a start that spoils a rare large profile counts less than one that spoils
+  // several.
   std::int32_t places = 0;
   for (const SliceProfile& profile : table.profiles) places += slices_left(profile, taken);
   return places;
@@ -156,6 +166,8 @@ std::int32_t slices_left(const SliceProfile& profile, SlotSet taken) {
 }
 
 std::optional<SlicePlace> best_place(const SliceTable& table, const SliceProfile& profile,
+                                     // Greedy, one slice at a time: with eight slots and a few
+                                     // starts that is close to the best packing.
                                      SlotSet taken) {
   std::optional<SlicePlace> best;
   std::int32_t most = -1;

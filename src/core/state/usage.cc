@@ -48,6 +48,8 @@ bool somebody_names_kinds(const State& state) {
 
 void charge_all(const std::map<std::string, Usage>& usages, std::map<std::string, PastUse>& past,
                 const State& state) {
+  // Both maps are in order of names, so the hint makes each insertion constant: this runs for
+  // thousands of users after a change of limits.
   auto at = past.begin();
   for (const auto& [name, usage] : usages) {
     at = past.try_emplace(at, name);
@@ -57,6 +59,7 @@ void charge_all(const std::map<std::string, Usage>& usages, std::map<std::string
 }
 
 void charge_all(State& state) {
+  // Before anything is counted in another way: past use is what was held, as it was counted then.
   charge_all(state.usage_by_user, state.past_by_user, state);
   charge_all(state.usage_by_queue, state.past_by_queue, state);
   charge_months(state);
@@ -74,6 +77,7 @@ bool drop_unused(std::map<std::string, Usage>& usages) {
 }
 
 // Whether jobs count towards those above the queue, or would if it were declared.
+// Only then can a change of parents move anybody's usage.
 bool is_way_of_jobs(const State& state, const std::string& name) {
   const auto holds_jobs = [&](const std::string& queue) {
     const auto usage = state.usage_by_queue.find(queue);
@@ -88,25 +92,34 @@ bool is_way_of_jobs(const State& state, const std::string& name) {
 // After limits or guarantees changed. `kinds`: one more, or one less, names kinds of devices.
 // Nothing else is to be done again where the record before has left usage settled.
 void settle(State& state, bool kinds) {
+  // A file with many objects is applied as one batch of records. What the first has settled is not
+  // settled again by each.
   const bool again = state.settled.value + 1 == state.head.value;
   if (!again || kinds) {
+    // To count models, or to stop counting them, takes another pass over all jobs.
     if (somebody_names_kinds(state) != state.counts_models) return rebuild_usage(state);
   }
   if (!again) {
     charge_all(state);
+    // Entries of nobody would otherwise stay for ever, and a fold that began with a snapshot would
+    // lack them.
     bool dropped = drop_unused(state.usage_by_user);
     dropped = drop_unused(state.usage_by_queue) || dropped;
     dropped = drop_unused(state.usage_by_project) || dropped;
     dropped = drop_unused(state.asked_by_project) || dropped;
     dropped = drop_unused(state.usage_by_domain) || dropped;
     dropped = drop_unused(state.asked_by_domain) || dropped;
+    // Accounts hold pointers into these maps.
     if (dropped) state.accounts.forget();
   }
   state.settled = state.head;
 }
 
 void ways_changed(State& state, const std::string& queue, bool kinds) {
+  // Jobs count towards other queues now: everything is counted again. It is rare, and right by
+  // construction.
   if (is_way_of_jobs(state, queue)) return rebuild_usage(state);
+  // Nobody counts there; only pointers may have changed.
   state.accounts.forget();
   settle(state, kinds);
 }
@@ -114,6 +127,7 @@ void ways_changed(State& state, const std::string& queue, bool kinds) {
 template <class Object>
 void put(State& state, std::map<std::string, Object>& objects, const Object& object) {
   Object& kept = objects[object.name];
+  // Before the object is replaced.
   const bool kinds = names_kinds(kept) != names_kinds(object);
   const bool months = has_month(kept.limits) || has_month(object.limits);
   kept = object;
@@ -127,6 +141,7 @@ void drop(State& state, std::map<std::string, Object>& objects, const std::strin
   const bool kinds = at != objects.end() && names_kinds(at->second);
   const bool months = at != objects.end() && has_month(at->second.limits);
   const char* level = level_of(Object());
+  // After it is gone, so that what the remaining limits need is kept.
   if (at != objects.end()) objects.erase(at);
   if (months) keep_months(state, level, name);
   settle(state, kinds);
@@ -153,7 +168,10 @@ const std::string* domain_in(const State& state, const std::string& project) {
 }  // namespace
 
 void rebuild_usage(State& state) {
+  // First, as count_placement goes by it.
   state.counts_models = somebody_names_kinds(state);
+  // Past use is brought up to now under the old counts; count_placement below then charges no time
+  // at all.
   charge_all(state);
   state.accounts.forget();
   state.usage_by_user.clear();
@@ -164,19 +182,24 @@ void rebuild_usage(State& state) {
   state.asked_by_domain.clear();
   state.usage = {};
   for (auto& [id, job] : state.jobs) {
+    // What is limited by asking counts waiting and active jobs alike.
     if (job.phase != JobPhase::kEnded) count_asked(state, job, +1);
     if (job.phase == JobPhase::kWaiting) count_waiting(state, job, +1);
+    // What is active was counted as waiting until its launch, and never is both.
     if (job.phase != JobPhase::kActive) continue;
     count_running(state, job, +1);
     for (const PlacementRecord& record : job.attempts.back().placements) {
       if (record.stage != PlacementStage::kEnded) count_placement(state, job, record.placement, +1);
     }
   }
+  // What executors run outside the queues' jobs counts towards users too.
   count_all_foreign(state, +1);
   keep_months(state);
 }
 
 void count_domains(State& state) {
+  // Domains are counted on a copy: they were added later, and the other counts of old logs must
+  // stay bit for bit as they were.
   State copy = state;
   rebuild_usage(copy);
   state.usage_by_domain = std::move(copy.usage_by_domain);
@@ -198,6 +221,7 @@ void drop_queue(State& state, const std::string& name) {
   const auto at = state.queues.find(name);
   const bool kinds = at != state.queues.end() && names_kinds(at->second);
   const bool months = at != state.queues.end() && has_month(at->second.limits);
+  // The default queue exists always; to delete it resets what was declared.
   if (name != "default" && at != state.queues.end()) state.queues.erase(at);
   if (months) keep_months(state, "queue", name);
   ways_changed(state, name, kinds);
