@@ -19,10 +19,13 @@ bool takes_turn(const Node& node) {
     case LifeStage::kOnboard:
     case LifeStage::kSuspect:
       return false;
+    // Drained by hand, nobody expects it back: it does not use up what may be away at once.
     case LifeStage::kDraining:
       return node.remedy != Remedy::kNone;
     case LifeStage::kTest:
       return true;
+    // Replacement is up to people, and may take weeks. It must not keep other nodes from their
+    // upgrades.
     case LifeStage::kRepair:
       return node.remedy != Remedy::kReplace;
   }
@@ -45,6 +48,8 @@ Remedy remedy_of(NodeAction action) {
   return Remedy::kNone;
 }
 
+// From the gentlest to the harshest: a reset loses a device for seconds, a reboot the node for
+// minutes.
 // What is tried when a remedy did not help; kNone: people must look.
 Remedy next_remedy(Remedy remedy) {
   switch (remedy) {
@@ -64,6 +69,7 @@ Remedy next_remedy(Remedy remedy) {
 class Tending {
  public:
   explicit Tending(Cycle& cycle) : cycle_(cycle), state_(cycle.state) {
+    // Counted anew in each cycle, over the few nodes that are not simply in production.
     for (const NodeId id : cycle.indexes.in_care) {
       if (takes_turn(*state_.find_node(id))) ++away_;
     }
@@ -71,6 +77,8 @@ class Tending {
 
   // Those that are free first, then those whose work ends first.
   void run() {
+    // Few nodes may be away at once (max_unavailable). The ones that are free go first, as nobody
+    // loses anything by it.
     std::vector<std::pair<Instant, NodeId>> nodes;
     for (const NodeId id : cycle_.indexes.in_care) {
       nodes.emplace_back(idle_at(*state_.find_node(id)), id);
@@ -89,14 +97,18 @@ class Tending {
   }
 
   void tend(NodeId id) {
+    // Before the node moves on: what runs there is not to be trusted, whatever becomes of the node.
     stop_untrusted(id);
     // A node takes a few steps at most before something must come from outside.
+    // A node moves through several stages within one instant (suspect, draining, repair), when
+    // nothing stands in between. The bound is a guard against a circle.
     for (int steps = 0; steps < 4; ++steps) {
       const Node& it = node(id);
       const LifeStage before = it.life;
       const Instant since = it.life_since;
       const Remedy remedy = it.remedy;
       step(it);
+      // The fold may have changed it; `it` is only good until the decision.
       const Node& now = node(id);
       if (now.life == before && now.life_since == since && now.remedy == remedy) return;
       if (now.life == before) return;
@@ -121,6 +133,7 @@ class Tending {
   }
 
   void leave_production(const Node& node) {
+    // A fault first: it needs no turn, as the node is of no use either way.
     if (const Finding* finding = closing_finding(node)) {
       return move(node, LifeStage::kSuspect, finding->remedy, finding_text(*finding));
     }
@@ -133,6 +146,7 @@ class Tending {
       return move(node, LifeStage::kDraining, Remedy::kNone, request.why, request.who);
     }
     if (remedy == Remedy::kNone || !has_turn()) return;
+    // An agent is upgraded under running tasks: no drain.
     const LifeStage to = remedy == Remedy::kAgent ? LifeStage::kRepair : LifeStage::kDraining;
     move(node, to, remedy, request.why, request.who);
   }
@@ -147,11 +161,13 @@ class Tending {
     const bool asked_reboot = node.request.action == NodeAction::kReboot;
     Remedy remedy = finding == nullptr ? Remedy::kNone : finding->remedy;
     if (asked_reboot) remedy = Remedy::kReboot;
+    // It was repaired often enough: another reboot would only cost the next job its work.
     if (is_lemon(state_, node) && !asked_reboot) {
       return move(node, LifeStage::kRepair, Remedy::kReplace,
                   fmt::format("{} faults within {} days, the last: {}", node.faults.size(),
                               state_.settings.lemon_window.us / 86'400'000'000, node.life_why));
     }
+    // A failed test before a job's start says nothing certain. The node's own tests do.
     const bool to_test = finding != nullptr && finding->check == kPreflight_check;
     if (to_test && node.jobs.empty() && has_turn()) {
       return move(node, LifeStage::kTest, Remedy::kNone, node.life_why);
@@ -166,6 +182,7 @@ class Tending {
     if (node.remedy == Remedy::kNone && wanted != Remedy::kNone && has_turn()) {
       return move(node, LifeStage::kDraining, wanted, node.request.why, node.request.who);
     }
+    // Jobs are told to end in time for when the node is wanted; until then they run on.
     stop_in_time(node);
     if (!node.jobs.empty() || node.remedy == Remedy::kNone) return;
     move(node, LifeStage::kRepair, node.remedy, node.life_why, node.life_who);
@@ -175,11 +192,13 @@ class Tending {
     if (resumed(node)) return;
     const bool late = care_wake(state_, node) <= state_.now;
     if (node.answer == Answer::kDone) {
+      // After its agent was renewed nothing of the hardware is in doubt.
       const LifeStage to =
           node.remedy == Remedy::kAgent ? LifeStage::kProduction : LifeStage::kTest;
       return move(node, to, Remedy::kNone, node.life_why, node.life_who);
     }
     if (node.answer != Answer::kFailed && !late) return;
+    // The next, harsher remedy; when none is left, people must look.
     const Remedy next = next_remedy(node.remedy);
     const std::string why = late ? "its agent did not answer" : node.life_why;
     if (next != Remedy::kNone) return move(node, LifeStage::kRepair, next, why);
@@ -187,6 +206,7 @@ class Tending {
   }
 
   void test(const Node& node) {
+    // Tests are the only way back into production.
     if (node.answer == Answer::kDone) {
       return move(node, LifeStage::kProduction, Remedy::kNone, "its tests passed");
     }
@@ -202,6 +222,7 @@ class Tending {
   // Somebody wants it back: through the tests, unless it was only drained.
   bool resumed(const Node& node) {
     if (node.request.action != NodeAction::kResume) return false;
+    // What was closed by a finding has to prove itself first.
     const bool only_drained = node.life == LifeStage::kDraining && !is_closed(node);
     move(node, only_drained ? LifeStage::kProduction : LifeStage::kTest, Remedy::kNone,
          node.request.why, node.request.who);
@@ -212,6 +233,7 @@ class Tending {
 
   void move(const Node& from, LifeStage to, Remedy remedy, std::string why, std::string who = "") {
     const NodeId id = from.id;
+    // The count is kept while nodes move, so that one pass never takes more than may be away.
     away_ -= takes_turn(from) ? 1 : 0;
     cycle_.emit(MoveNode{id, to, remedy, std::move(why), std::move(who)});
     away_ += takes_turn(node(id)) ? 1 : 0;
@@ -224,6 +246,7 @@ class Tending {
   }
 
   void stop_untrusted(NodeId id) {
+    // A copy: to stop a job may change the list.
     const std::vector<JobId> jobs = node(id).jobs;
     for (const JobId job : jobs) {
       if (is_untrusted(state_, node(id), job)) stop(job);

@@ -26,6 +26,7 @@ struct Living {
   const PlacementRecord* record = nullptr;
 };
 
+// Reports may be old: what they name counts only as far as it is still what the ledger says.
 Living living(const State& state, JobId id, NodeId node) {
   const Job* job = state.find_job(id);
   if (job == nullptr || job->phase != JobPhase::kActive) return {};
@@ -39,6 +40,7 @@ Living living(const State& state, JobId id, NodeId node) {
 
 const Placement* placement_of(const State& state, const PlaceholderKey& key) {
   const Job* job = state.find_job(key.job);
+  // A placeholder may outlive its attempt: it is released, not yet gone.
   if (job == nullptr || job->attempts.empty()) return nullptr;
   const Attempt& attempt = job->attempts.back();
   if (attempt.number != key.attempt) return nullptr;
@@ -65,6 +67,7 @@ class News {
  private:
   const Node* node_of(const std::string& name) const {
     const Node* node = state_.find_node(name);
+    // An executor speaks for its own nodes alone. What it says about others is not recorded.
     return node == nullptr || find_executor(*node, name_) == nullptr ? nullptr : node;
   }
 
@@ -72,12 +75,16 @@ class News {
     const Node* node = node_of(said.name);
     if (node == nullptr) return;
     const NodeExecutor& known = *find_executor(*node, name_);
+    // Only differences become events: an adapter says everything every few seconds, and the log
+    // must not grow by it.
     if (known.state == said.state && known.why == said.why) return;
     events_.push_back(ExecutorNodeObserved{name_, node->id, said.state, said.why});
   }
 
   void add_allocations() {
     std::map<std::pair<NodeId, std::string>, const ForeignAllocation*> now;
+    // The adapter may list what holds our places among all that is allocated there: that is no
+    // foreign use.
     const std::set<std::string> ours = own_allocations();
     for (const SaidAllocation& said : said_.allocations) {
       if (ours.contains(said.allocation.id)) continue;
@@ -91,9 +98,11 @@ class News {
       for (const ForeignAllocation& known : executor->foreign) {
         const auto said = now.find({node.id, known.id});
         if (said == now.end()) {
+          // What is missing from a list that is not complete may only not have been listed.
           if (said_.complete) events_.push_back(ForeignAllocationEnded{name_, node.id, known.id});
           continue;
         }
+        // What remains in `now` afterwards is new or has changed.
         if (*said->second == known) now.erase(said);
       }
     }
@@ -121,23 +130,28 @@ class News {
   bool runs(const Living& it) const { return it.job != nullptr && it.job->spec->executor == name_; }
 
   void add_works() {
+    // In order of key, each once: a doubled line in a report is no second event.
     std::set<PlaceholderKey> named;
     for (const SaidWork& said : said_.works) {
       const Node* node = state_.find_node(said.node);
       if (node == nullptr) continue;
       const Living it = living(state_, said.job, node->id);
+      // The attempt number guards against a report about an earlier life of the job.
       if (!runs(it) || it.attempt->number != said.attempt) continue;
       if (!named.insert({said.job, said.attempt, node->id, name_}).second) continue;
       add_work(it, said);
     }
     if (!said_.complete) return;
     std::set<PlaceholderKey> held;
+    // A job whose allocation is held is not lost, even if no work is listed for it.
     for (const SaidPlaceholder& said : said_.placeholders) {
       const Node* node = state_.find_node(said.node);
       if (node == nullptr || said.stage == PlaceholderStage::kGone) continue;
       held.insert({said.job, said.attempt, node->id, name_});
     }
     for (const auto& [key, known] : state_.placeholders) {
+      // Only what was confirmed can be lost. What was just asked for may not have got to the
+      // executor's list.
       const bool is_lost = key.executor == name_ && known.stage == PlaceholderStage::kConfirmed &&
                            !named.contains(key) && !held.contains(key);
       if (is_lost) add_lost(key);
@@ -148,7 +162,7 @@ class News {
     const NodeId node = it.record->placement->node;
     const bool has_started = it.record->stage == PlacementStage::kStarted;
     const bool may_start = it.attempt->stage >= Stage::kStarting;
-    // What was over before anybody looked has started, too.
+    // An executor polls: a short task may have started and ended between two looks.
     const bool starts = may_start && !has_started && (!said.has_ended || !said.exits.empty());
     if (starts) events_.push_back(PlacementStarted{said.job, said.attempt, node});
     if (!said.has_ended) {
@@ -160,6 +174,7 @@ class News {
       return;
     }
     const bool stops = it.attempt->stage == Stage::kStopping;
+    // It never began, and the executor says why: no exit codes are made up for it.
     if (said.exits.empty() && !has_started && !stops && !said.why.empty()) {
       events_.push_back(LaunchFailed{said.job, said.attempt, node, said.why});
       return;
@@ -175,6 +190,8 @@ class News {
   void add_lost(const PlaceholderKey& key) {
     const Living it = living(state_, key.job, key.node);
     if (!runs(it) || it.attempt->number != key.attempt) return;
+    // In an allocation of ours that has not started: the placeholder is asked for again, and
+    // nothing was lost.
     if (it.job->spec->foreign_job.empty() && it.attempt->stage < Stage::kStarting) return;
     PlacementEnded ended{key.job, key.attempt, key.node, {}, 0, 0, {}};
     add_lost_ranks(it, ended.exits);
@@ -191,6 +208,7 @@ class News {
       const bool is_said = std::any_of(
           exits.begin(), exits.end(), [&](const TaskExit& exit) { return exit.rank == task.rank; });
       if (is_said || is_told(it, task.rank)) continue;
+      // As if by SIGKILL: the executor took the node away, and no better code is known.
       exits.push_back(TaskExit{task.rank, 0, SIGKILL, std::string(kExecutor_lost)});
     }
   }
@@ -202,6 +220,8 @@ class News {
       if (node == nullptr) continue;
       const PlaceholderKey key{said.job, said.attempt, node->id, name_};
       const auto known = state_.placeholders.find(key);
+      // Placeholders that the ledger never wanted, or has forgotten, are the adapter's to remove;
+      // they are no news.
       if (known == state_.placeholders.end() || !named.insert(key).second) continue;
       add_placeholder(key, known->second, said);
     }
@@ -217,6 +237,8 @@ class News {
     const Placement* placement = placement_of(state_, key);
     if (said.stage == PlaceholderStage::kConfirmed && placement != nullptr) {
       const std::vector<std::int32_t> wanted = devices_of(*placement);
+      // The ledger gives devices by id. If another scheduler gave other ones, two jobs would share
+      // a GPU: better to refuse it and try again.
       if (said.devices != wanted) {
         return move(key, known, PlaceholderStage::kRefused, said.id,
                     fmt::format("it was given the devices [{}] instead of [{}]",
@@ -224,6 +246,8 @@ class News {
       }
     }
     move(key, known, said.stage, said.id, said.why);
+    // Prepared follows confirmed within the same batch, or a restart in between could leave the
+    // attempt waiting for ever.
     if (said.stage == PlaceholderStage::kConfirmed) add_prepared(key, known);
   }
 
@@ -238,6 +262,8 @@ class News {
   void move(const PlaceholderKey& key, const Placeholder& known, PlaceholderStage to,
             const std::string& id, const std::string& why) {
     const bool is_gone = to == PlaceholderStage::kGone;
+    // Stages only go forward. What is released must end, what is wanted or refused has not begun to
+    // be, so neither is "gone" by not being listed.
     if (known.stage == PlaceholderStage::kReleased && !is_gone) return;
     if (known.stage == PlaceholderStage::kWanted && is_gone) return;
     if (known.stage == PlaceholderStage::kRefused && is_gone) return;
@@ -248,6 +274,7 @@ class News {
   void add_contact() {
     const auto standing = state_.standings.find(name_);
     const ExecutorContact now =
+        // Mute as soon as it cannot list everything: then nothing new is placed there.
         said_.complete ? ExecutorContact::kAnswering : ExecutorContact::kMute;
     if (standing == state_.standings.end() || standing->second.contact == now) return;
     events_.push_back(ExecutorContactChanged{name_, now, ""});
@@ -295,7 +322,10 @@ std::uint64_t version_of(const State& state, const Wanted& wanted) {
     digest.add(std::uint64_t{one.node->id.value});
     digest.add(std::uint64_t{one.stops ? 2u : one.has_started ? 1u : 0u});
   }
+  // Never 0, which stands for "no version yet".
   const std::uint64_t list = std::max<std::uint64_t>(digest.value() >> kListBits, 1);
+  // The epoch above the digest: a version of another controller's term is never mistaken for this
+  // one's.
   return (state.epoch.value & kEpochMask) << kListBits | list;
 }
 
@@ -303,6 +333,7 @@ void add_work(const State& state, const Node& node, JobId id, const std::string&
               std::vector<WantedWork>& works) {
   const Living it = living(state, id, node.id);
   if (it.job == nullptr || it.job->spec->executor != executor) return;
+  // Until the barrier is open, the executor only holds places; work is what it may start.
   if (it.attempt->stage < Stage::kStarting) return;
   works.push_back({it.job, it.attempt->number, &node, &*it.record->placement,
                    it.record->stage == PlacementStage::kStarted,
@@ -314,6 +345,7 @@ void add_work(const State& state, const Node& node, JobId id, const std::string&
 std::vector<std::int32_t> devices_of(const Placement& placement) {
   std::vector<std::int32_t> devices;
   for (const DeviceGrant& grant : placement.devices) {
+    // Grants of one device, by share or slice, follow one another.
     if (devices.empty() || devices.back() != grant.device) devices.push_back(grant.device);
   }
   return devices;
@@ -332,6 +364,7 @@ Wanted wanted(const State& state, const std::string& executor) {
     wanted.placeholders.push_back({key.job, key.attempt, state.find_node(key.node), placement,
                                    held_until(state, *state.find_job(key.job))});
   }
+  // Works are found by node, as many as run there, and not by a walk over all jobs.
   for (const Node& node : state.nodes) {
     for (const JobId id : node.jobs) add_work(state, node, id, executor, wanted.works);
   }

@@ -63,6 +63,8 @@ class Ahead {
     std::reverse(path_.begin(), path_.end());
     Standing own;
     own.order = &own_;
+    // Two keys: between queues of different orders ranks do not compare, so priority and age stand
+    // in.
     mine_[1] = key(own, job);
     own.ranks_compare = &own_ == &common_;
     mine_[0] = key(own, job);
@@ -106,6 +108,8 @@ class Ahead {
   const Standing* next_standing_ = nullptr;
 };
 
+// As sync counts it for the tree (core/cycle/indexes.cc): an explanation must not divide by another
+// total than the scheduler.
 Total Ahead::total() const {
   Total sum;
   for (const Node& node : state_.nodes) {
@@ -124,6 +128,7 @@ Total Ahead::total() const {
 
 ShareView Ahead::view_of(const OrderPolicy& order, const Queue* queue,
                          const std::string& user) const {
+  // An entry that is missing is a user who holds nothing.
   static const Usage nothing;
   const std::string& name = queue == nullptr ? user : queue->name;
   const auto& usages = queue == nullptr ? state_.usage_by_user : state_.usage_by_queue;
@@ -155,6 +160,7 @@ void Ahead::by_branch(const Queue* above, const Queue* mine, const Queue* theirs
                       const JobSpec& spec, Standing& out) const {
   const auto decide = [&](const char* by, std::int64_t of_mine, std::int64_t of_theirs,
                           bool more_is_ahead) {
+    // A tie is decided by what comes next.
     if (of_mine == of_theirs) return false;
     out.side =
         (of_theirs > of_mine) == more_is_ahead ? Standing::Side::kAhead : Standing::Side::kBehind;
@@ -167,12 +173,16 @@ void Ahead::by_branch(const Queue* above, const Queue* mine, const Queue* theirs
   const auto below = [&](const Queue* queue) {
     return std::int64_t{queue != nullptr && is_below_guarantee(state_, *queue) ? 1 : 0};
   };
+  // In the order of BranchKey, as the tree compares.
   if (decide("band", band(mine), band(theirs), true)) return;
   if (decide("guarantee", below(mine), below(theirs), true)) {
+    // Of a branch that is ahead only its next job stands before this one: once that has started,
+    // the shares are different.
     out.branch = theirs == nullptr ? "/" + spec.user : theirs->name;
     return;
   }
   const OrderPolicy& order = above == nullptr ? common_ : order_of(state_, policies_, above->name);
+  // No shares: the jobs themselves decide.
   if (order.basis() == Basis::kJob) return;
   const ShareView of_mine = view_of(order, mine, job_.spec->user);
   const ShareView of_theirs = view_of(order, theirs, spec.user);
@@ -182,8 +192,10 @@ void Ahead::by_branch(const Queue* above, const Queue* mine, const Queue* theirs
     out.theirs = order.share(of_theirs);
     return;
   }
+  // The smaller share goes first.
   if (!decide("share", order.share(of_mine), order.share(of_theirs), false)) return;
   out.branch = theirs == nullptr ? "/" + spec.user : theirs->name;
+  // People understand what was used; the order's own number may be anything.
   if (order.basis() != Basis::kPastUse) return;
   out.by = "past_use";
   out.mine = past_part_of(of_mine);
@@ -194,6 +206,8 @@ Standing Ahead::find_standing(const JobSpec& spec, bool* of_user) const {
   Standing found;
   std::vector<const Queue*> path = queue_path(state_, spec.queue);
   std::reverse(path.begin(), path.end());
+  // From the root down, to where the two paths part: above that both are the same, below it only
+  // siblings compare.
   std::size_t same = 0;
   while (same < path.size() && same < path_.size() && path[same] == path_[same]) ++same;
   const bool one_queue = same == path.size() && same == path_.size();
@@ -217,6 +231,7 @@ Lane Ahead::find_lane(const JobSpec& spec, bool* of_user) {
   const std::string& branch = made.standing.branch;
   if (branch.empty()) return made;
   const auto known = std::find_if(branches_.begin(), branches_.end(),
+                                  // A list, as only queues and users that are ahead get into it.
                                   [&](const auto& each) { return each.first == branch; });
   made.branch = static_cast<std::int32_t>(known - branches_.begin());
   if (known == branches_.end()) branches_.emplace_back(branch, false);
@@ -225,6 +240,8 @@ Lane Ahead::find_lane(const JobSpec& spec, bool* of_user) {
 
 const Lane& Ahead::lane_of(const JobSpec& spec) {
   QueueLanes& queue = lanes_[spec.queue];
+  // Jobs of a queue stand alike unless its users compete: one look-up by name instead of the
+  // comparison for each of thousands of jobs.
   if (queue.all) return *queue.all;
   const auto known = queue.by_user.find(spec.user);
   if (known != queue.by_user.end()) return known->second;
@@ -236,6 +253,7 @@ const Lane& Ahead::lane_of(const JobSpec& spec) {
 
 QueueKey Ahead::sum_key(const Standing& standing, const Job& job) const {
   std::int64_t share = &job == &job_ ? standing.mine : standing.theirs;
+  // What is at the head of its queue is not put back by its owner's share.
   if (comes_first(job)) share = 0;
   return {queue_rank(job, standing.sum->rank(state_, job)) + share, job.submitted_seq, job.id};
 }
@@ -255,6 +273,7 @@ void Ahead::count(const Job& other, const Lane& lane, const QueueKey& key) {
   if (lane.branch >= 0) branches_[static_cast<std::size_t>(lane.branch)].second = true;
   ++count_;
   // The last of those in the job's own lane is next before it; of others any of them may be.
+  // The nearest one is named: it is the one whose start would bring this job forward.
   const bool nearer = next_ == nullptr || (standing.same_lane && !next_standing_->same_lane) ||
                       (standing.same_lane == next_standing_->same_lane && next_key_ < key);
   if (!nearer) return;
@@ -267,9 +286,11 @@ void Ahead::look(const Job& other, bool lane_only) {
   const JobSpec& spec = *other.spec;
   const Lane& lane = lane_of(spec);
   const Standing& standing = lane.standing;
+  // The cheap questions first; most waiting jobs of a busy cluster are behind.
   if (standing.side == Standing::Side::kBehind) return;
   // Shares of users say nothing to who is at the head of its queue.
   if (standing.branch.starts_with('/') && comes_first(job_)) return;
+  // That branch has its job already.
   if (lane.branch >= 0 && branches_[static_cast<std::size_t>(lane.branch)].second) return;
   const bool blocks = strict() && standing.same_lane;
   if (!blocks && lane_only) return;
@@ -278,6 +299,7 @@ void Ahead::look(const Job& other, bool lane_only) {
     const QueueKey& mine = mine_[standing.same_queue ? 1 : 0];
     if (!(theirs < (standing.sum != nullptr ? sum_key(standing, job_) : mine))) return;
   }
+  // In another pool it takes none of its nodes. In a strict order it blocks all the same.
   const bool other_pool = spec.pool != job_.spec->pool && pool_of(state_, spec) != pool_;
   if ((!blocks && other_pool) || startable_at(state_, other) > state_.now) return;
   count(other, lane, theirs);
@@ -286,6 +308,8 @@ void Ahead::look(const Job& other, bool lane_only) {
 void Ahead::look_at_all(bool lane_only) {
   std::array<const Job*, kAhead_of_look> soon = {};
   std::size_t at = 0;
+  // Ids ascend with age, and those before this job are mostly older: a window before it finds
+  // nearly all that are ahead, in bounded time.
   const std::uint64_t first = std::max(job_.id.value, kBefore_max) - kBefore_max;
   not_all_ = !state_.jobs.empty() && state_.jobs.begin()->first.value < first;
   std::size_t looked_at = 0;
@@ -297,6 +321,8 @@ void Ahead::look_at_all(bool lane_only) {
     }
     __builtin_prefetch(&other.spec->user);
     __builtin_prefetch(&other.spec->pool);
+    // A ring: a job is looked at some jobs after its spec was asked for, when it has come from
+    // memory.
     const Job* now = std::exchange(soon[at], &other);
     at = (at + 1) % soon.size();
     if (now != nullptr) look(*now, lane_only);
@@ -318,6 +344,7 @@ std::int64_t Ahead::minutes_of(const QueueKey& sum) const {
 bool Ahead::by_priority() const {
   if (!next_standing_->ranks_compare) return true;
   const OrderPolicy& order = *next_standing_->order;
+  // Asked of the policy, by trying: it alone knows what it goes by.
   Job other = *next_;
   other.priority = job_.priority;
   return order.rank(state_, other) != order.rank(state_, *next_);
@@ -328,12 +355,15 @@ std::optional<Reason> Ahead::reason() const {
   Reason made;
   made.kind = ReasonKind::kAhead;
   made.count = count_;
+  // "At least so many", as not all were looked at.
   if (not_all_) made.limit = static_cast<std::int64_t>(kLooked_at_max);
   made.other = next_->id;
   if (strict() && next_standing_->same_lane) made.subject = job_.spec->queue;
   made.resource = next_standing_->by;
   made.needs = next_standing_->mine;
   made.used = next_standing_->theirs;
+  // By branch: what decided has been said. By job it has yet to be found, in the order in which
+  // keys compare.
   if (next_standing_->side != Standing::Side::kByJob) return made;
   if (comes_first(*next_) && !comes_first(job_)) {
     made.resource = "head";
@@ -347,6 +377,7 @@ std::optional<Reason> Ahead::reason() const {
     made.used = next_->priority;
   } else if (next_->submitted_seq < job_.submitted_seq && next_->priority >= job_.priority) {
     made.resource = "submission";
+    // Neither priority nor age: the order has its own reason, and its name says it.
   } else {
     const std::string_view name = next_standing_->order->name();
     made.resource = name.substr(0, name.find('/'));
@@ -359,6 +390,7 @@ std::optional<Reason> Ahead::reason() const {
 void add_ahead(const State& state, const Policies& policies, const Job& job, bool blocked,
                std::vector<Reason>& out) {
   Ahead ahead(state, policies, job);
+  // What is not blocked is next in turn, unless its order is strict.
   if (!blocked && !ahead.strict()) return;
   ahead.look_at_all(!blocked);
   if (auto made = ahead.reason()) out.push_back(std::move(*made));

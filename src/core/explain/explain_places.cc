@@ -25,6 +25,7 @@ class Explainer {
 
   void run() {
     const Causes found = smallest();
+    // Limits that were told before may be those of a job that can never start.
     forget_limits(found);
     tell(found);
     if ((found & kTooFewCause) == 0) tell_limits(found);
@@ -61,6 +62,8 @@ class Explainer {
 
 Causes Explainer::drop(Causes found, std::initializer_list<Causes> order) const {
   for (const Causes each : order) {
+    // Tried without it: what still fits did not need this cause to go. Each cause that is left is
+    // thereby verified.
     if ((found & each) != 0 && fits(found & ~each)) found &= ~each;
   }
   return found;
@@ -78,12 +81,16 @@ Causes Explainer::smallest() {
   // Then what others hold is needed whatever else there is, and less need not be asked.
   needs_room_ = search_is_monotone(spec_) && !fits(soft);
   if (!needs_room_) {
+    // Nothing is in the way now; something else keeps it waiting.
     if (fits(0)) return 0;
+    // One cause alone is the usual case, and reads best. In this order: what the job's owner can
+    // change comes before what administrators can.
     for (const Causes each : {kLabelsCause, kDomainCause, kChoiceCause, kInsideCause,
                               kReservedCause, kUnavailableCause}) {
       if ((soft & each) != 0 && fits(each)) return each;
     }
   }
+  // With everything soft gone and everybody off the nodes: if it fits, the hardware is enough.
   const bool will_fit = fits(soft | kOccupiedCause);
   return confirmed(drop_each(will_fit ? without_hardware(soft) : with_hardware(soft)));
 }
@@ -97,12 +104,16 @@ Causes Explainer::confirmed(Causes found) const {
       continue;
     }
     found = drop_each(other);
+    // The order of these trials decides which of several smallest sets is named; it is fixed, so
+    // that an answer stays the same from one question to the next.
     i = 0;  // with less gone, another may do too
   }
   return found;
 }
 
 Causes Explainer::without_hardware(Causes soft) const {
+  // Tried early means dropped early: the wishes of the job are blamed only where the rest is not
+  // enough.
   Causes found = drop(soft | kOccupiedCause, {kChoiceCause, kInsideCause, kReservedCause,
                                               kLabelsCause, kDomainCause, kUnavailableCause});
   if (!needs_room_) found = drop(found, {kOccupiedCause});
@@ -112,15 +123,18 @@ Causes Explainer::without_hardware(Causes soft) const {
 // Names the resources that other jobs hold too much of, where that can be said of one at a time.
 Causes Explainer::by_kinds(Causes found) const {
   const Causes rest = found & ~kOccupiedCause;
+  // With nothing asked of it at all, it still does not fit.
   if (!causes_.fits_only(rest, nullptr)) return found;  // it is the nodes themselves
   Causes alone = 0;
   for (std::size_t i = 0; i < causes_.kinds().size(); ++i) {
+    // A resource that is not needed alone may be needed together with others.
     const bool scarce = (rest & scarce_cause(i)) != 0;
     if (!scarce && !causes_.fits_only(rest, &causes_.kinds()[i])) alone |= held_cause(i);
   }
   if (alone == 0) return found;
   Causes kinds = alone;
   if (!fits(rest | kinds)) {
+    // Several resources together: first all, then without those that were not scarce alone.
     kinds = causes_.all_held();
     if (!fits(rest | kinds)) return found;
     for (std::size_t i = 0; i < causes_.kinds().size(); ++i) {
@@ -136,11 +150,13 @@ Causes Explainer::with_hardware(Causes soft) const {
   const Causes near = spec_.near_labels.empty() ? 0 : kLabelsCause;
   const Causes empty = (soft & kClosedCauses) | kOccupiedCause | near;
   Causes scarce = 0;
+  // Each resource by itself on empty nodes: the ones that fail are never there in such a size.
   if (causes_.fits_only(empty, nullptr)) {
     for (std::size_t i = 0; i < causes_.kinds().size(); ++i) {
       if (!causes_.fits_only(empty, &causes_.kinds()[i])) scarce |= scarce_cause(i);
     }
   }
+  // No resource alone is to blame: the nodes together are too few, or none has all at once.
   if (scarce == 0 || !fits(soft | kOccupiedCause | scarce)) {
     return drop(kTooFewCause | near | (soft & kInsideCause), {kInsideCause, kLabelsCause});
   }
@@ -154,6 +170,7 @@ Causes Explainer::with_hardware(Causes soft) const {
 void Explainer::forget_limits(Causes found) {
   const JobSpec spec = causes_.spec_without(found);
   const auto broken = broken_limits(state_, spec, least_amount(spec), false);
+  // A limit that the job without its impossible part would keep is no obstacle of its own.
   std::erase_if(told_, [&](const Reason& one) {
     return std::none_of(broken.begin(), broken.end(),
                         [&](const Reason& other) { return same_limit(one, other); });
@@ -168,6 +185,7 @@ std::int32_t least_nodes(const TaskGroup& group) {
 
 // The name of the first of `all` that is not `open` and has a fault; "": none has.
 std::string first_with_fault(const std::vector<const Node*>& all,
+                             // A fault says more than "not available", and names where to look.
                              const std::vector<const Node*>& open) {
   for (const Node* node : all) {
     const bool has_fault = std::any_of(
@@ -184,6 +202,7 @@ void Explainer::tell_reservations(Causes found) {
     made.kind = ReasonKind::kReservation;
     made.subject = spec_.reservation;
     for (const TaskGroup& group : spec_.groups) made.needs += least_nodes(group);
+    // Its nodes in the end, whoever uses them now.
     made.total = static_cast<std::int64_t>(
         causes_.nodes(kUnavailableCause | kReservedCause).matching(spec_).size());
     out_.push_back(std::move(made));
@@ -206,6 +225,7 @@ void Explainer::tell(Causes found) {
   }
   if ((found & kDomainCause) != 0) {
     const Causes empty = (causes_.applicable() & ~kDomainCause) | kOccupiedCause;
+    // Whether a unit would do with nobody on it tells "never" from "not now".
     const bool never = !fits(empty);
     out_.push_back(no_unit(never, causes_.nodes(never ? empty : closed), policy_, spec_));
   }
@@ -219,6 +239,7 @@ void Explainer::tell(Causes found) {
     out_.push_back(std::move(made));
   }
   if ((found & kUnavailableCause) != 0) {
+    // Without the choice if that is a cause of its own: else nodes would be counted twice.
     const JobSpec spec = causes_.spec_without(found & kChoiceCause);
     Reason made;
     made.kind = ReasonKind::kNodesUnavailable;
@@ -242,6 +263,7 @@ void Explainer::tell(Causes found) {
   if ((found & kTooFewCause) != 0) {
     tell_nodes(ReasonKind::kNeverFits, kClosedCauses | kOccupiedCause);
   }
+  // Enough may be free in sum, in pieces: that is said as well.
   if (held || (found & kOccupiedCause) != 0) {
     add_fragments(causes_.nodes(closed), policy_,
                   causes_.spec_without(found & (kChoiceCause | kDomainCause | kLabelsCause)), out_);
@@ -258,6 +280,7 @@ void Explainer::tell_kind(ReasonKind kind, const Kind& each, Causes nodes_gone) 
   }
   const WhatIf& nodes = causes_.nodes(nodes_gone);
   const WhatIf& empty = causes_.nodes(kUnavailableCause | kOccupiedCause | nodes_gone);
+  // The most on one node, as a task cannot be spread.
   for (const Node* node : nodes.matching(spec_)) {
     made.free = std::max(made.free, each.free(nodes.view(node->id)));
   }
@@ -281,6 +304,7 @@ void Explainer::tell_limits(Causes found) {
   if (!amount_hangs_on_places(state_, spec_)) return;
   const JobSpec spec = causes_.spec_without(found);
   LimitedSearch search{state_, spec, job_.nodes_avoided};
+  // Only found by search, as which nodes it gets decides how much counts: a limit by model, say.
   search.find = [&](std::span<const NodeId> avoided) { return causes_.places(found, avoided); };
   search.excused = told_;
   std::vector<Reason> broken;

@@ -17,6 +17,7 @@ constexpr Causes kNodeCauses = kClosedCauses | kOccupiedCause;
 std::int64_t free_whole_devices(const FreeView& free, const Request& request) {
   std::int64_t count = 0;
   for (std::size_t i = 0; i < free.devices_milli.size(); ++i) {
+    // A sliced device has less than a whole one free, so it need not be asked for.
     const bool whole = free.devices_milli[i] >= kWholeDevice_milli;
     if (whole && matches(request, free.inventory->devices[i])) ++count;
   }
@@ -40,6 +41,7 @@ std::int64_t free_slices(const FreeView& free, Request request) {
 
 // The first request of the job that asks for devices, whole ones before slices before shares.
 Request device_request(const JobSpec& spec) {
+  // The scarcest first: a job that asks for GPUs waits for GPUs, whatever else it asks for.
   for (std::int32_t Request::*amount : {&Request::gpus, &Request::slices, &Request::share_milli}) {
     for (const TaskGroup& group : spec.groups) {
       for (const Request* request : {&group.per_task, &group.per_node}) {
@@ -55,6 +57,7 @@ bool needs_several_nodes(const TaskGroup& group) {
 }
 
 bool contradicts_itself(const JobSpec& spec) {
+  // No node is several nodes: such a job never starts, and nothing about the cluster helps.
   return spec.domain == kNodeLevel && spec.domain_required &&
          std::any_of(spec.groups.begin(), spec.groups.end(), needs_several_nodes);
 }
@@ -78,6 +81,7 @@ std::int64_t Kind::asked(const Request& request) const {
     case What::kMemory:
       return request.memory_bytes;
     case What::kDevices:
+      // Devices are asked for in one of three ways, and the amount is in that one's unit.
       if (devices.gpus > 0) return request.gpus;
       return devices.slices > 0 ? request.slices : request.share_milli;
     case What::kCountable:
@@ -192,6 +196,7 @@ JobSpec PlaceCauses::lighten(JobSpec spec, Causes gone) const {
     spec.nodes_wanted.clear();
     spec.nodes_excluded.clear();
   }
+  // Nothing is left to ask for but the nodes themselves.
   if ((gone & kTooFewCause) != 0) {
     spec.groups.assign(1, TaskGroup{});
     spec.exclusive = false;
@@ -209,8 +214,10 @@ JobSpec PlaceCauses::lighten(JobSpec spec, Causes gone) const {
 
 WhatIf::Closed PlaceCauses::closed_nodes(Causes gone, const Ignored& ignored) const {
   WhatIf::Closed closed;
+  // No reservation: nobody is kept off. An empty list closes no node.
   if (windows_.empty()) return closed;
   JobSpec spec = spec_;
+  // With that cause gone, it may run outside its reservation.
   if ((applicable_ & ~gone & kInsideCause) == 0) spec.reservation.clear();
   const Instant end = stay_of(state_, spec).end(state_.now);
   for (std::vector<Window> windows : windows_) {
@@ -224,6 +231,7 @@ WhatIf::Closed PlaceCauses::closed_nodes(Causes gone, const Ignored& ignored) co
 }
 
 std::vector<const Reservation*> PlaceCauses::reservations_in(Causes gone) const {
+  // Each one that it can do without is left out for the rest: what remains is needed, all of it.
   Ignored needed = reservations_;
   for (const Reservation* each : reservations_) {
     Ignored fewer = needed;
@@ -235,13 +243,17 @@ std::vector<const Reservation*> PlaceCauses::reservations_in(Causes gone) const 
 }
 
 const WhatIf& PlaceCauses::nodes(Causes gone) const {
+  // Which nodes and which books depends on these causes alone, so the many trials share a few of
+  // them. Making one visits every node; a search over it does not.
   const Causes which = gone & (kNodeCauses | all_held());
   for (const auto& [causes, nodes] : made_) {
     if (causes == which) return *nodes;
   }
+  // Together here; which of them matter is asked by reservations_in.
   const bool none_reserved = (which & kReservedCause) != 0;
   auto nodes = make_nodes(which, closed_nodes(which, none_reserved ? reservations_ : Ignored{}));
   for (const auto& [causes, others] : made_) {
+    // Which nodes there are is the same, so their units can be shared too.
     if ((causes & kClosedCauses) != (which & kClosedCauses)) continue;
     nodes->has_nodes_of(*others);
     break;
@@ -253,6 +265,7 @@ const WhatIf& PlaceCauses::nodes(Causes gone) const {
 std::unique_ptr<WhatIf> PlaceCauses::make_nodes(Causes which, const WhatIf::Closed& closed) const {
   const auto which_nodes =
       (which & kUnavailableCause) != 0 ? WhatIf::Nodes::kAll : WhatIf::Nodes::kAvailable;
+  // Only some resources are given back, to see which of them the job lacks.
   if ((which & all_held()) != 0 && (which & kOccupiedCause) == 0) {
     Freed freed;
     for (std::size_t i = 0; i < kinds_.size(); ++i) {
@@ -275,6 +288,7 @@ bool PlaceCauses::fits(Causes gone, const JobSpec& spec) const {
   const bool near = !spec.near_labels.empty() && (gone & kLabelsCause) == 0;
   if (near && (gone & kOccupiedCause) != 0) return false;
   const bool confined = (applicable_ & ~gone & kInsideCause) != 0;
+  // Nothing of the job is left that a node could lack.
   if (!near && !confined && (gone & kTooFewCause) != 0) return true;
   const Causes of_job = gone & ~(kNodeCauses | all_held());
   return of_job == 0 ? nodes(gone).fits(spec) : nodes(gone).fits(lighten(spec, of_job));

@@ -35,6 +35,7 @@ WhatIf::WhatIf(const State& state, const PlacementPolicy& policy, const Pool& po
 
 void WhatIf::add_nodes(const Pool& pool, Nodes nodes, const Freed* freed, const Closed& closed) {
   std::vector<NodeEntry> entries;
+  // Removed nodes come back under another registration, if at all: not even "all nodes" has them.
   for (const Node& node : state_.nodes) {
     if (node.removed || node.inventory == nullptr) continue;
     if (nodes == Nodes::kAvailable && !is_available(node)) continue;
@@ -44,12 +45,16 @@ void WhatIf::add_nodes(const Pool& pool, Nodes nodes, const Freed* freed, const 
     if (freed != nullptr) views_[node.id] = freed_view(node, *freed);
     entries.push_back({policy_.rank(free(node.id)), node.id});
   }
+  // Nodes mostly come in the order of their ranks on an idle cluster, so it is worth a look before
+  // the sort.
   if (!std::is_sorted(entries.begin(), entries.end())) std::sort(entries.begin(), entries.end());
   ranked_ = {entries.begin(), entries.end()};
 }
 
 const FreeBooks& WhatIf::empty_books(const Node& node) {
   constexpr std::size_t kKinds_looked_at = 16;
+  // Clusters have a handful of kinds of nodes, in runs. The last few are compared; an odd one out
+  // costs a copy of its own, not a wrong answer.
   std::size_t looked_at = 0;
   for (auto kind = kinds_.rbegin(); kind != kinds_.rend() && looked_at < kKinds_looked_at;
        ++kind, ++looked_at) {
@@ -58,6 +63,8 @@ const FreeBooks& WhatIf::empty_books(const Node& node) {
   Node empty = node;
   empty.jobs.clear();
   empty.executors.clear();
+  // The books of a copy without jobs are the same that the fold would keep (rebuild_books), so an
+  // explanation cannot differ from the ledger.
   rebuild_books(state_, empty);
   kinds_.emplace_back(&node, FreeBooks(empty));
   return kinds_.back().second;
@@ -72,8 +79,10 @@ FreeView WhatIf::freed_view(const Node& node, const Freed& freed) {
     view.devices_milli = empty.devices_milli;
     view.slots_taken = empty.slots_taken;
   }
+  // The rest stays as it is held now: that is what tells one resource from another.
   if (freed.countables.empty()) return view;
   countables_.push_back(*view.countables);
+  // Views only point; what they look at lives here, and a deque never moves it.
   for (Countable& one : countables_.back()) {
     const auto& names = freed.countables;
     if (!std::binary_search(names.begin(), names.end(), one.name)) continue;
@@ -93,6 +102,7 @@ Candidates WhatIf::candidates() const {
   all.nodes = &state_.nodes;
   if (!views_.empty()) all.views = &views_;
   if (!empty_) all.jobs = &state_.jobs;
+  // On empty books nobody is near or apart from the job.
   all.executors = &state_.executors;
   return all;
 }
@@ -101,6 +111,7 @@ const Domains& WhatIf::domains() const {
   if (!domains_) {
     domains_ = alike_ == nullptr ? Domains() : alike_->domains();
     std::vector<NodeEntry> entries(ranked_.begin(), ranked_.end());
+    // By id: neighbours share their units, which Domains remembers.
     std::sort(entries.begin(), entries.end(),
               [](const NodeEntry& a, const NodeEntry& b) { return a.node < b.node; });
     for (const NodeEntry& entry : entries) {
