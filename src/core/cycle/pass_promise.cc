@@ -81,7 +81,6 @@ Instant earlier_on(const State& state, Plan& all, const Job& job, const Placemen
   const NodePlan& plan = plan_of(state, all, placement.node);
   const Node& node = state.nodes[placement.node];
   const Stay stay = stay_of(state, spec);
-  // From step to step: between two of them a node never has more.
   for (Instant at = from; at < promised;) {
     const Claim claim{&spec, guest_of(job).restart_nodes, job.id, at, stay.end(at)};
     const auto books = free_during(state, plan, node, claim);

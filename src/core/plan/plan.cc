@@ -188,7 +188,6 @@ bool note_promise(const State& state, Plan& plan, JobId job) {
   const auto note = plan.notes.find(job);
   const bool same = note != plan.notes.end() && note->second.nodes == nodes &&
                     note->second.start_at == promise->second.start_at;
-  // It is checked even when it is the same: what stands in its way may have changed.
   plan.to_check.insert(job);
   if (same) return false;
   // The old one first, so that its nodes do not keep holds for both.
@@ -265,8 +264,7 @@ void keep_least(FreeBooks& books, const FreeBooks& other) {
   }
 }
 
-// A job may use what it was promised itself, and what was promised to those that it comes before:
-// that is not backfill.
+// Neither its own promise nor those behind it: to start before them is no backfill.
 bool counts(const Hold& hold, const Claim& claim) {
   if (hold.promised) {
     if (hold.job == claim.job || hold.from > claim.but_after) return false;
