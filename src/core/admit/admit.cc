@@ -20,6 +20,8 @@
 namespace dove::core {
 namespace {
 
+// Bounds far above any cluster. They keep sums of amounts times tasks within 64 bits, so that no
+// check below can overflow.
 constexpr std::int32_t kTasks_max = 100'000;
 constexpr std::int32_t kPer_request_max = 1'000'000;
 constexpr std::int64_t kBytes_max = std::int64_t{1} << 50;
@@ -40,6 +42,7 @@ Result<void> check_amount(std::int64_t amount, std::int64_t most, const std::str
 
 Result<void> check_countable(const Countable& one, const std::string& field) {
   const std::int64_t page_bytes = huge_page_bytes(one.name);
+  // Pages are reserved whole: a part of one could be asked for, but never given.
   TRY(check_amount(one.amount, page_bytes > 0 ? kBytes_max : kAmount_max, field));
   if (page_bytes == 0 || one.amount % page_bytes == 0) return {};
   return wrong("huge_pages_cut",
@@ -54,6 +57,7 @@ Result<void> check_request(const Request& request, const std::string& field) {
   TRY(check_amount(request.gpus, kPer_request_max, field + ".gpus"));
   TRY(check_amount(request.share_milli, kWholeDevice_milli - 1, field + ".share_milli"));
   TRY(check_amount(request.gpu_memory_bytes, kBytes_max, field + ".gpu_memory_bytes"));
+  // Two ways to hold a device, and one task has one.
   if (request.gpus > 0 && request.share_milli > 0) {
     return wrong("gpus_and_share",
                  "a task gets whole devices or a share of one: leave out gpus or share_milli",
@@ -63,6 +67,7 @@ Result<void> check_request(const Request& request, const std::string& field) {
   std::string last;
   for (const Countable& one : request.countables) {
     TRY(check_countable(one, field + ".countables." + one.name));
+    // Ascending, each once: readers look names up by halving.
     if (one.name <= last) {
       return wrong("countables_order", "name each countable once, in ascending order",
                    field + ".countables");
@@ -88,6 +93,7 @@ Result<void> check_group(const TaskGroup& group, const std::string& field) {
         field + ".nodes_max");
   }
   if (group.tasks_per_node > 0) {
+    // Found here, where it can be put right, and not by a search that never succeeds.
     const std::int32_t nodes = (group.tasks + group.tasks_per_node - 1) / group.tasks_per_node;
     if (nodes < group.nodes_min || (group.nodes_max > 0 && nodes > group.nodes_max)) {
       return wrong("tasks_and_nodes_disagree",
@@ -117,6 +123,7 @@ Result<void> check_spans(const JobSpec& spec) {
   return {};
 }
 
+// A job, or an array of which an element is still known.
 bool knows(const State& state, JobId id) {
   const auto at = state.jobs.lower_bound(id);
   return at != state.jobs.end() && (at->first == id || at->second.array == id);
@@ -130,6 +137,7 @@ Result<void> check_dependency(const State& state, const Dependency& one, const s
                  fmt::format("job {} does not exist: name a job submitted before", one.job.value),
                  field + ".job");
   }
+  // An outcome has to be known; that a job has ended is known by its being forgotten.
   const bool needs_outcome =
       one.kind != DependencyKind::kAfter && one.kind != DependencyKind::kAfterAny;
   if (needs_outcome && !knows(state, one.job)) {
@@ -150,6 +158,7 @@ Result<void> check_array(const State& state, const ArraySpec& array) {
                  "array"};
   }
   for (std::size_t i = 0; i < array.indices.size(); ++i) {
+    // Ascending, so that element and index can be found from one another.
     if (array.indices[i] < 0 || (i > 0 && array.indices[i] <= array.indices[i - 1])) {
       return wrong("array_indices", "array indices ascend from 0 upwards, each once", "array");
     }
@@ -159,6 +168,7 @@ Result<void> check_array(const State& state, const ArraySpec& array) {
 
 Result<void> check_waiting(const char* what, const std::string& name, const Limits& limits,
                            const std::map<std::string, Usage>& usage, std::int64_t elements) {
+  // Unlimited: nothing has to be looked up.
   if (limits.jobs_waiting < 0) return {};
   const auto at = usage.find(name);
   const std::int64_t waiting = at == usage.end() ? 0 : at->second.jobs_waiting;
@@ -180,6 +190,7 @@ std::string listed(const std::vector<std::string>& names) {
 Result<void> check_leaf(const State& state, const JobSpec& spec) {
   std::vector<std::string> below;
   for (const auto& [name, queue] : state.queues) {
+    // Few clusters have more than some dozens of queues, and a submission is rare beside decisions.
     if (queue.parent == spec.queue) below.push_back(name);
   }
   if (below.empty()) return {};
@@ -196,6 +207,7 @@ Result<void> check_pool(const State& state, const JobSpec& spec) {
     return wrong("pool_unknown", fmt::format("there is no pool \"{}\"", spec.pool), "pool");
   }
   if (may_use(state, *pool, spec.user, spec.project)) return {};
+  // Only those open to the user are named: the others are of no use to it.
   std::vector<std::string> open;
   for (const auto& [name, other] : state.pools) {
     if (may_use(state, other, spec.user, spec.project)) open.push_back(name);
@@ -222,6 +234,7 @@ Result<void> quota_error(const State& state, const char* level, const char* code
 }
 
 Result<void> check_project(const State& state, const JobSpec& spec, std::int64_t elements) {
+  // Projects are free text until the first is declared.
   if (spec.project.empty() || state.projects.empty()) return {};
   const auto project = state.projects.find(spec.project);
   if (project == state.projects.end()) {
@@ -253,6 +266,8 @@ Result<void> check_holders(const State& state, const JobSpec& spec) {
   const auto elements =
       std::max<std::int64_t>(static_cast<std::int64_t>(spec.array.indices.size()), 1);
   const std::int64_t live = state.usage.jobs_running + state.usage.jobs_waiting;
+  // What the cluster holds bounds its memory and the time of a restart, so it is checked before
+  // anybody's quota.
   if (live + elements > state.settings.jobs_max) {
     return Error{ErrorKind::kExhausted, "too_many_jobs",
                  fmt::format("the cluster holds {} jobs at most (jobs_max): submit again when some "
@@ -260,6 +275,7 @@ Result<void> check_holders(const State& state, const JobSpec& spec) {
                              state.settings.jobs_max),
                  ""};
   }
+  // Each queue up to the root counts the jobs below it.
   for (const Queue* each : queue_path(state, spec.queue)) {
     TRY(check_waiting("queue", each->name, each->limits, state.usage_by_queue, elements));
   }
@@ -272,6 +288,8 @@ Result<void> check_holders(const State& state, const JobSpec& spec) {
   }
   for (const Countable& one : spec.cluster_requests) {
     TRY(check_amount(one.amount, kAmount_max, "cluster_requests." + one.name));
+    // A licence that nobody declared will never be there: refused now, or the job would wait for
+    // ever.
     if (amount_of(state.settings.countables, one.name) == 0) {
       return wrong("countable_unknown",
                    fmt::format("the cluster has no countable \"{}\"", one.name),
@@ -306,6 +324,8 @@ std::vector<std::string> fit_warnings(const State& state, const JobSpec& spec) {
 }  // namespace
 
 Result<std::vector<std::string>> admit(const State& state, const JobSpec& spec) {
+  // The shape first, then what depends on the state: an error about the file is worth more than one
+  // about the cluster.
   if (spec.groups.empty() || spec.groups.size() > kGroups_max) {
     return wrong("groups_count", fmt::format("a job has 1 to {} groups", kGroups_max), "groups");
   }
@@ -326,6 +346,7 @@ Result<std::vector<std::string>> admit(const State& state, const JobSpec& spec) 
   TRY(admit_executor(state, spec));
   TRY(check_slices_of_pool(state, spec));
   TRY(admit_times(state, spec));
+  // Whatever remains is no error. Nodes may join, and the job may wait for them.
   return fit_warnings(state, spec);
 }
 

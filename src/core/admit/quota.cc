@@ -51,8 +51,10 @@ void add_rows(const State& state, const Counted& of, std::vector<QuotaRow>& rows
   const Usage& usage = of.counted;
   const auto add = [&](std::string resource, std::int64_t used, std::int64_t held,
                        std::int64_t limit) {
+    // What is not limited is no row.
     if (limit < 0) return;
     rows.push_back({word(of.holder), of.name, std::move(resource), used, limit,
+                    // What is counted beyond what is held is asked for by waiting jobs.
                     std::max<std::int64_t>(used - held, 0)});
   };
   add("jobs_running", of.held.jobs_running, of.held.jobs_running, of.limits.jobs_running);
@@ -68,6 +70,7 @@ void add_rows(const State& state, const Counted& of, std::vector<QuotaRow>& rows
     add(std::string(kByModel) + one.name, amount_in(usage.gpus_by_model, one.name),
         amount_in(of.held.gpus_by_model, one.name), one.amount);
   }
+  // Use is kept in thousandths of a GPU.
   if (has_month(of.limits)) {
     const std::int64_t used =
         month_use_of(state, months_of(state, of.holder), usages_of(state, of.holder), of.name) /
@@ -118,6 +121,8 @@ std::string who(HolderKind holder, const std::string& name) {
 
 Result<void> check_job(const State& state, const JobSpec& spec, HolderKind holder,
                        const std::string& name, const JobLimits& limits) {
+  // The least that it can take. What it really takes may be more, and is checked again at the
+  // launch.
   const Amount least = least_amount(spec);
   const auto check = [&](const char* resource, std::int64_t asked,
                          std::int64_t limit) -> Result<void> {
@@ -138,6 +143,7 @@ Result<void> check_job(const State& state, const JobSpec& spec, HolderKind holde
   if (limits.time_limit.us <= 0) return {};
   const Span asked = time_limit_of(state, spec);
   const std::int64_t limit_s = limits.time_limit.us / 1'000'000;
+  // Without a limit it would run past any.
   if (asked.us == 0) {
     return Error{ErrorKind::kInvalid, "time_limit_needed",
                  fmt::format("jobs of {} run for {} s at most, and this one has no time limit: "
@@ -152,6 +158,7 @@ Result<void> check_job(const State& state, const JobSpec& spec, HolderKind holde
                   "shorter one (--time), or have {} raise it",
                   who(holder, name), limit_s,
                   spec.time_limit.us > 0 ? "the time limit of this one" : "its pool's time limit",
+                  // Rounded up: what is over by less than a second would read "over by 0 s".
                   asked.us / 1'000'000, (asked.us - limits.time_limit.us + 999'999) / 1'000'000,
                   raised_by(state, word(holder), name)),
       "time_limit"};
@@ -159,6 +166,7 @@ Result<void> check_job(const State& state, const JobSpec& spec, HolderKind holde
 
 // The holders that have used up this month, as far as the job has GPUs.
 std::vector<Reason> used_up(const State& state, const JobSpec& spec) {
+  // One function says what is broken, here and at the launch; the month is picked out.
   std::vector<Reason> broken = broken_limits(state, spec, least_amount(spec), false);
   std::erase_if(broken, [](const Reason& one) { return one.resource != "gpu_ms_month"; });
   return broken;
@@ -182,11 +190,13 @@ std::vector<QuotaRow> quota_of(const State& state, const std::string& user,
   if (const Limits* limits = limits_of_user(state, user)) {
     simply(HolderKind::kUser, user, *limits);
   }
+  // A set: several projects of one domain show it once.
   std::set<std::string> domains;
   if (const auto of = state.users.find(user); of != state.users.end()) {
     domains.insert(of->second.domain);
   }
   for (const std::string& name : projects) {
+    // Projects that were deleted since are left out.
     const auto project = state.projects.find(name);
     if (project == state.projects.end()) continue;
     domains.insert(project->second.domain);
@@ -220,6 +230,7 @@ std::string over_text(const Reason& r) {
 Result<void> check_job_limits(const State& state, const JobSpec& spec) {
   Result<void> verdict;
   each_holder(state, spec, [&](HolderKind holder, const std::string& name, const Limits& limits) {
+    // The first refusal stands. A list of all would mostly repeat it, level by level.
     if (!verdict || limits.job == JobLimits{}) return;
     verdict = check_job(state, spec, holder, name, limits.job);
   });
@@ -228,6 +239,7 @@ Result<void> check_job_limits(const State& state, const JobSpec& spec) {
 
 Result<void> check_month(const State& state, const JobSpec& spec) {
   for (const Reason& one : used_up(state, spec)) {
+    // It can wait for the next month; then this is a warning, not a refusal.
     if (latest_start(state, spec) >= one.until) continue;
     return Error{
         ErrorKind::kExhausted, "month_used_up",

@@ -21,6 +21,7 @@ bool was_lost(const TaskExit& exit) {
 }
 
 std::int32_t code_of(const TaskExit& exit) {
+  // As shells report it, so that scripts that know 137 know ours.
   if (exit.signal > 0) return 128 + exit.signal;
   return exit.exit_code == 0 && !exit.ok() ? 1 : exit.exit_code;
 }
@@ -28,6 +29,7 @@ std::int32_t code_of(const TaskExit& exit) {
 // The highest of those that ended by themselves: what Stop did to the others tells nothing.
 std::int32_t exit_code_of(const Attempt& attempt) {
   std::int32_t code = 0;
+  // Exits from before the stop, if there was one: what Stop did is no verdict about the program.
   const std::size_t count =
       attempt.exits_at_stop > 0 ? attempt.exits_at_stop : attempt.exits.size();
   for (std::size_t i = 0; i < count; ++i) code = std::max(code, code_of(attempt.exits[i]));
@@ -39,9 +41,12 @@ StopReason reason_by_exits(const Job& job, const Attempt& attempt) {
   StopReason reason = StopReason::kNone;
   for (const TaskExit& exit : attempt.exits) {
     if (exit.ok()) continue;
+    // One lost task outweighs failed ones: a gang whose node went away fails everywhere else as a
+    // consequence.
     if (was_lost(exit)) return StopReason::kNodeLost;
     reason = StopReason::kTaskFailed;
   }
+  // A batch job is over when its main task is, whatever its steps still do (Slurm).
   if (reason != StopReason::kNone || job.spec->launch != LaunchMode::kBatch) return reason;
   const bool main_ended = std::any_of(attempt.exits.begin(), attempt.exits.end(),
                                       [](const TaskExit& exit) { return exit.rank == 0; });
@@ -52,6 +57,7 @@ StopReason reason_by_exits(const Job& job, const Attempt& attempt) {
 
 // Why an attempt that still holds nodes must stop now; kNone: it goes on.
 StopReason stop_reason_now(const State& state, const Job& job, const Attempt& attempt) {
+  // In this order: what people asked for comes before what the attempt did.
   if (job.cancel_requested) return StopReason::kCancelled;
   if (job.requeue_requested) return StopReason::kRequeued;
   if (attempt.stop_reason != StopReason::kNone) return attempt.stop_reason;
@@ -71,6 +77,8 @@ int launch_failures_in_a_row(const Job& job) {
 // What becomes of a job whose attempt is over on all its nodes.
 Decision over(const State& state, const Job& job, const Attempt& attempt) {
   StopReason reason = attempt.stop_reason;
+  // No reason of ours, or only the first task's: the exits say what it was after all of them are
+  // in.
   if (reason == StopReason::kNone || reason == StopReason::kTaskFailed) {
     reason = reason_by_exits(job, attempt);
   }
@@ -79,6 +87,7 @@ Decision over(const State& state, const Job& job, const Attempt& attempt) {
     return EndJob{job.id, outcome, with};
   };
   const auto again = [&](bool counted) -> Decision {
+    // Cancelled while it was on its way back to the queue: it does not go there.
     if (job.cancel_requested) return ends(Outcome::kCancelled, code);
     const bool held = requeues_after(state, job, reason) >= state.settings.requeues_max;
     return Requeue{job.id, reason, counted, held};
@@ -89,6 +98,8 @@ Decision over(const State& state, const Job& job, const Attempt& attempt) {
       return ends(Outcome::kCompleted, code);
     case StopReason::kTaskFailed:
       if (job.requeue_requested) return again(false);
+      // A failure is counted, a loss is not: retries are for the program, and a node is none of its
+      // doing.
       if (job.retries_used < job.spec->retries_max) return again(true);
       return ends(Outcome::kFailed, std::max(code, 1));
     case StopReason::kCancelled:
@@ -114,6 +125,8 @@ Decision over(const State& state, const Job& job, const Attempt& attempt) {
       if (job.requeue_requested || state.settings.on_hang != OnHang::kRetry) return again(false);
       if (job.retries_used < job.spec->retries_max) return again(true);
       return ends(Outcome::kFailed, std::max(code, 1));
+    // A launch that fails again and again on different nodes is the job's fault (an image that is
+    // not there, say).
     case StopReason::kLaunchFailed:
       if (launch_failures_in_a_row(job) < kLaunch_failures_max) return again(false);
       return ends(Outcome::kFailed, std::max(code, 1));
@@ -135,6 +148,7 @@ void finish_job(Cycle& cycle, const Job& job) {
         cycle.emit(over(cycle.state, job, attempt));
         return;
       }
+      // Stopping already: the next report ends it, or a deadline does.
       if (attempt.stage == Stage::kStopping) return;
       const StopReason reason = stop_reason_now(cycle.state, job, attempt);
       if (reason != StopReason::kNone) cycle.emit(Stop{job.id, attempt.number, reason});
@@ -148,6 +162,8 @@ void finish_job(Cycle& cycle, const Job& job) {
 }  // namespace
 
 Back finish(Cycle& cycle) {
+  // Each job that changed, once, in ascending order: the emitted decisions are the same however the
+  // work came in.
   WorkList<JobId>& work = cycle.indexes.to_finish;
   while (!work.empty()) {
     const JobId id = work.take_first();

@@ -17,6 +17,8 @@ class Ahead {
  public:
   Ahead(const State& state, const Policies& policies, const CareWish& wish)
       : brain_(policies, state), wish_(wish) {
+    // Nodes and ends alone matter here. Nothing new is started on nodes that are about to go, and
+    // the plan is for what runs now.
     for (const Pass pass : {Pass::kDependencies, Pass::kPlace, Pass::kPromise, Pass::kPreempt,
                             Pass::kBarrier, Pass::kPurge}) {
       options_.switch_off(pass);
@@ -36,10 +38,12 @@ class Ahead {
     for (const NodeId node : wish_.nodes) {
       tell(NodeActionRequested{node, asked.action, asked.now, asked.by, asked.why});
     }
+    // Bounded by what can happen: each node takes a few steps, each job ends once.
     std::size_t steps = kSteps_per_node * state_.nodes.size() + kSteps_per_job;
     for (const auto& [node, care] : planned_) {
       steps += kSteps_per_job * state_.find_node(node)->jobs.size();
     }
+    // Time jumps from one instant at which something is due to the next.
     for (; steps > 0; --steps) {
       decide_now();
       if (is_done()) break;
@@ -60,6 +64,7 @@ class Ahead {
       if (const auto* stop = std::get_if<Stop>(&decision)) stopped(*stop);
     }
     for (auto& [node, care] : planned_) {
+      // Asked after each decision, so that the first instant without jobs is the one that counts.
       const Node& now = *state_.find_node(node);
       if (care.from != kNever && care.idle == kNever && is_idle(now)) care.idle = state_.now;
     }
@@ -78,8 +83,10 @@ class Ahead {
       care.from = state_.now;
       order_.push_back(move.node);
       const std::vector<JobId>& jobs = state_.find_node(move.node)->jobs;
+      // A new agent leaves tasks running.
       (move.remedy == Remedy::kAgent ? care.go_on : care.end).assign(jobs.begin(), jobs.end());
     }
+    // Back counts only after it was taken: it may have been in production all along.
     if (move.to == LifeStage::kProduction && care.from != kNever) care.back = state_.now;
   }
 
@@ -87,6 +94,7 @@ class Ahead {
     if (stop.purpose != Purpose::kOutage) return;
     const Job& job = *state_.find_job(stop.job);
     for (auto& [node, care] : planned_) {
+      // An upper bound until now: it was to end in time; now it is stopped.
       if (std::erase(care.end, stop.job) == 0) continue;
       const bool saves =
           job.spec->checkpoint_signal != 0 || job.spec->preempt == Preempt::kCheckpoint;
@@ -104,12 +112,14 @@ class Ahead {
 
   bool is_away(const Node& node) const {
     const bool ordered = node.life == LifeStage::kRepair || node.life == LifeStage::kTest;
+    // Replacement waits for people, whose time is not known.
     return ordered && node.answer == Answer::kAwaited && node.remedy != Remedy::kReplace;
   }
 
   // The test that follows a remedy is in its time.
   Instant back_at(const Node& node) const {
     const bool after = node.life == LifeStage::kTest && planned_.contains(node.id);
+    // A remedy is said to take `each`; the test that follows it is counted in that.
     return after ? state_.now : node.life_since + wish_.each;
   }
 
@@ -126,12 +136,14 @@ class Ahead {
     for (const Node& node : state_.nodes) {
       at = std::min(at, is_away(node) ? back_at(node) : care_wake(state_, node));
     }
+    // By limits, as no better is known: jobs end at the latest then.
     each_awaited([&](JobId id) { at = std::min(at, held_until(state_, *state_.find_job(id))); });
     return at;
   }
 
   // What the agents would say by now.
   void answer() {
+    // Collected first: to tell them changes the nodes that are walked.
     std::vector<Event> said;
     for (const Node& node : state_.nodes) {
       if (!is_away(node) || back_at(node) > state_.now) continue;
@@ -158,6 +170,7 @@ class Ahead {
   CarePlan result() {
     CarePlan plan;
     plan.done = state_.now;
+    // Those that were never taken come last, in order of id.
     for (const auto& [node, care] : planned_) {
       if (care.from == kNever) order_.push_back(node);
     }
@@ -168,6 +181,7 @@ class Ahead {
       plan.done = std::max(plan.done, drains ? care.idle : care.back);
       plan.nodes.push_back(care);
     }
+    // These are why there is no end: people have to stop them.
     each_awaited([&](JobId id) {
       if (held_until(state_, *state_.find_job(id)) == kNever) endless.insert(id);
     });
