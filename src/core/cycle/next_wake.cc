@@ -14,8 +14,11 @@ namespace dove::core {
 
 Instant wake_at(const State& state) {
   Instant wake = kNever;
+  // Ended jobs that somebody still refers to are not forgotten, however old.
   std::set<JobId> pinned;
   std::int64_t ended = 0;
+  // From the state alone, by going over all of it: what the indexes say below must be the same or
+  // earlier.
   for (const auto& [id, job] : state.jobs) {
     if (job.phase == JobPhase::kEnded) {
       ++ended;
@@ -31,6 +34,7 @@ Instant wake_at(const State& state) {
     if (job.phase != JobPhase::kEnded || pinned.contains(id) || pinned.contains(job.array))
       continue;
     wake = std::min(wake, job.ended_at + state.settings.ended_jobs_kept);
+    // Too many: the purge pass has work at once.
     if (ended > state.settings.ended_jobs_max) wake = state.now;
   }
   for (const Node& node : state.nodes) {
@@ -40,9 +44,11 @@ Instant wake_at(const State& state) {
 }
 
 Instant wake_at(const State& state, const Indexes& indexes) {
+  // Each set ascends by instant, so the first says it all.
   Instant wake = std::min({next_promise(state), next_boundary(state), month_end(state)});
   if (!indexes.job_wakes.empty()) wake = std::min(wake, indexes.job_wakes.begin()->first);
   if (!indexes.node_wakes.empty()) wake = std::min(wake, indexes.node_wakes.begin()->first);
+  // A few nodes at most; to index what they wait for would cost more than to ask.
   for (const NodeId id : indexes.in_care) {
     wake = std::min(wake, care_wake(state, *state.find_node(id)));
   }

@@ -18,6 +18,7 @@ Copies::Copies(std::span<const core::MixEntry> mix) {
   for (const core::MixEntry& it : mix) {
     if (it.shape.devices > 0) sizes_.push_back(size_of(it.shape));
   }
+  // Many entries share a size and differ in CPU: the room for a size is worked out once.
   std::sort(sizes_.begin(), sizes_.end());
   sizes_.erase(std::unique(sizes_.begin(), sizes_.end()), sizes_.end());
   for (const core::MixEntry& it : mix) {
@@ -35,6 +36,7 @@ Copies::Copies(std::span<const core::MixEntry> mix) {
 std::int64_t Copies::room_of(const core::TaskShape& size, const core::FreeState& node,
                              const core::TaskShape& task, std::int32_t device,
                              std::int64_t whole) const {
+  // What is left on a partly free device is of no use to tasks of whole ones.
   if (!size.is_share()) return whole / size.devices;
   std::int64_t room = 0;
   for (std::size_t i = 0; i < node.devices_milli.size(); ++i) {
@@ -42,6 +44,7 @@ std::int64_t Copies::room_of(const core::TaskShape& size, const core::FreeState&
     if (static_cast<std::int32_t>(i) == device) milli -= task.device_milli;
     room += milli / size.device_milli;
   }
+  // Each device that it takes was wholly free, and had room for so many.
   if (!task.is_share()) room -= task.devices * (kWholeDevice_milli / size.device_milli);
   return room;
 }
@@ -52,6 +55,7 @@ std::int64_t Copies::after(const core::FreeState& node, const core::TaskShape& t
   std::int64_t whole = node.whole_devices();
   if (!task.is_share()) {
     whole -= task.devices;
+    // A share on a device that was wholly free opens it.
   } else if (device != core::kAnyDevice &&
              node.devices_milli[static_cast<std::size_t>(device)] == kWholeDevice_milli) {
     --whole;
@@ -65,6 +69,7 @@ std::int64_t Copies::after(const core::FreeState& node, const core::TaskShape& t
       room = room_of(sizes_[size], node, task, device, whole);
     }
     if (room == 0) continue;
+    // The product may not be needed: CPU lasts in most cases, and then nothing is divided.
     const bool cpu_lasts = room * it.cpu_milli <= cpu_milli;
     sum += it.milli_weight * (cpu_lasts ? room : cpu_milli / it.cpu_milli);
   }

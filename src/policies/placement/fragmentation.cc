@@ -22,12 +22,16 @@ Fragmentation::Fragmentation(std::span<const core::MixEntry> mix,
   for (const core::MixEntry& entry : mix) {
     weight_ += entry.count;
     if (entry.shape.devices == 0) continue;
+    // Between two amounts that tasks of the mix ask for, nothing changes: only those are steps of
+    // the tables, which stay small.
     cpu_steps_.push_back(entry.shape.cpu_milli);
     if (entry.shape.is_share()) milli_steps_.push_back(entry.shape.device_milli);
   }
   sort_distinct(cpu_steps_);
   sort_distinct(milli_steps_);
   ranks_ = milli_steps_.size() + 1;
+  // A look-up for each thousandth in place of a search: score is asked for each device of each
+  // group of nodes.
   rank_.resize(kWholeDevice_milli + 1);
   for (std::int32_t milli = 0; milli <= kWholeDevice_milli; ++milli) {
     rank_[static_cast<std::size_t>(milli)] = static_cast<std::int32_t>(
@@ -36,6 +40,7 @@ Fragmentation::Fragmentation(std::span<const core::MixEntry> mix,
   const std::size_t rows = models_ * (cpu_steps_.size() + 1);
   shares_.resize(rows * ranks_);
   wholes_.resize(rows * devices_);
+  // Cumulative: an entry counts in every row with enough CPU, so a reader needs one row and no sum.
   for (const core::MixEntry& entry : mix) {
     if (entry.shape.devices == 0) continue;
     for (std::size_t model = 0; model < models_; ++model) {
@@ -47,6 +52,7 @@ Fragmentation::Fragmentation(std::span<const core::MixEntry> mix,
 void Fragmentation::add(const core::MixEntry& entry, std::size_t model) {
   const auto step = std::lower_bound(cpu_steps_.begin(), cpu_steps_.end(), entry.shape.cpu_milli);
   const std::size_t steps = cpu_steps_.size() + 1;
+  // One step up: row 0 is for less CPU than any task asks for.
   for (auto cpu = static_cast<std::size_t>(step - cpu_steps_.begin()) + 1; cpu < steps; ++cpu) {
     const std::size_t row = model * steps + cpu;
     if (entry.shape.is_share()) {
@@ -69,6 +75,7 @@ Fragmentation::Tables Fragmentation::tables_of(std::int32_t model, std::int64_t 
 }
 
 std::int64_t Fragmentation::of(const core::FreeState& node) const {
+  // After nothing: the same sums serve both.
   return after(node, core::TaskShape{}, core::kAnyDevice);
 }
 
@@ -79,6 +86,7 @@ std::int64_t Fragmentation::after(const core::FreeState& node, const core::TaskS
   std::int64_t used = 0;
   std::int64_t whole = 0;
   for (std::size_t i = 0; i < node.devices_milli.size(); ++i) {
+    // The device that the share goes to; any other keeps what it has.
     std::int32_t milli = node.devices_milli[i];
     if (static_cast<std::int32_t>(i) == device) milli -= task.device_milli;
     idle += milli;
@@ -90,6 +98,7 @@ std::int64_t Fragmentation::after(const core::FreeState& node, const core::TaskS
     idle -= task.gpus_milli();
     used -= task.devices * useful(tables, kWholeDevice_milli);
   }
+  // Tasks of whole devices use all whole devices or, with too few of them, none.
   used += whole * kWholeDevice_milli * tables.wholes[whole];
   return idle * weight_ - used;
 }

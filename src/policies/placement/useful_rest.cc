@@ -15,6 +15,7 @@ constexpr std::int64_t kParts = 10;
 // Gains are told apart in steps of this.
 constexpr std::int64_t kStep_milli = 10;
 
+// Towards minus infinity: with C++'s truncation gains around zero would share a step twice as wide.
 std::int64_t divided_down(std::int64_t value, std::int64_t by) {
   return value >= 0 ? value / by : -((by - 1 - value) / by);
 }
@@ -22,6 +23,8 @@ std::int64_t divided_down(std::int64_t value, std::int64_t by) {
 // The mix as if every task could run on every model; those that differ in nothing else are one.
 std::vector<core::MixEntry> of_any_model(std::span<const core::MixEntry> mix) {
   std::vector<core::MixEntry> all(mix.begin(), mix.end());
+  // Jobs that name a model are few and change; by what any model could run, the mix says more about
+  // those to come.
   for (core::MixEntry& it : all) it.shape.models = core::kAnyModel;
   std::sort(all.begin(), all.end(),
             [](const core::MixEntry& a, const core::MixEntry& b) { return a.shape < b.shape; });
@@ -41,17 +44,20 @@ class UsefulRestScorer final : public core::Scorer {
   UsefulRestScorer(std::span<const core::MixEntry> mix, std::span<const core::NodeClass> classes)
       : fragmentation_(mix, classes),
         copies_(mix),
+        // Differences smaller than this are ties: the mix is an estimate, and no finer than that.
         step_(std::max<std::int64_t>(kStep_milli * kParts * fragmentation_.weight(), 1)) {}
 
   core::Score score(const core::FreeState& node, const core::TaskShape& task) const override {
     const std::int64_t before = useless(node, core::TaskShape{}, core::kAnyDevice);
     const bool idle = node.whole_devices() == node.node_class.devices;
+    // Opening an idle node costs half a step: it decides ties, and never outweighs a gain.
     const std::int64_t opens = task.devices > 0 && idle ? 1 : 0;
     if (!task.is_share())
       return {2 * steps(before - useless(node, task, core::kAnyDevice)) - opens};
     core::Score best;
     for (std::size_t i = 0; i < node.devices_milli.size(); ++i) {
       const std::int32_t milli = node.devices_milli[i];
+      // Devices with equal amounts free score alike; comparing neighbours skips most of them.
       if (milli < task.device_milli || (i > 0 && milli == node.devices_milli[i - 1])) continue;
       const auto device = static_cast<std::int32_t>(i);
       const std::int64_t value = 2 * steps(before - useless(node, task, device)) - opens;
@@ -80,6 +86,8 @@ class UsefulRestScorer final : public core::Scorer {
 bool suits_all(const core::TaskShape& task, std::span<const core::NodeClass> classes) {
   if (task.devices == 0 || task.is_share()) return false;
   return std::all_of(classes.begin(), classes.end(), [&](const core::NodeClass& node) {
+    // CPU for each device of the task at most as much as the node has for each of its devices: then
+    // the last device is as useful as the first.
     return node.devices == 0 || task.cpu_milli * node.devices <= node.cpu_milli * task.devices;
   });
 }
@@ -88,6 +96,8 @@ bool suits_all(const core::TaskShape& task, std::span<const core::NodeClass> cla
 
 std::unique_ptr<const core::Scorer> UsefulRest::prepare(
     std::span<const core::MixEntry> mix, std::span<const core::NodeClass> classes) const {
+  // Nothing in the mix can spoil anything, so the policy has no opinion, and the caller saves the
+  // index.
   if (std::all_of(mix.begin(), mix.end(),
                   [&](const core::MixEntry& it) { return suits_all(it.shape, classes); })) {
     return nullptr;

@@ -33,6 +33,7 @@ auto place_in(std::vector<ForeignAllocation>& foreign, const std::string& id) {
 
 // What of the node is free has changed.
 void books_changed(State& state, Node& node) {
+  // Conflicts first: what two executors claim is closed, and the books are rebuilt without it.
   settle_conflicts(state, node);
   if (node.inventory != nullptr) rebuild_books(state, node);
   state.changes.touch(node.id);
@@ -69,6 +70,7 @@ void leave_node(State& state, Node& node, const std::string& executor) {
 }
 
 void settle(State& state, Node& node, const Executor& executor) {
+  // The host list decides, and may have changed since.
   if (!text::any_hostlist_holds(executor.nodes, node.name)) {
     return leave_node(state, node, executor.name);
   }
@@ -77,9 +79,12 @@ void settle(State& state, Node& node, const Executor& executor) {
     at = node.executors.insert(at, NodeExecutor{executor.name});
   }
   at->placeholders = executor.placeholders;
+  // A new one is silent until it speaks: until then nothing is placed there.
   at->contact = state.standings[executor.name].contact;
   state.changes.touch(node.id);
   if (!executor.placeholders) forget_placeholders(state, executor.name, node.id, false);
+  // What runs there already is protected as well: its place must not be given away by the other
+  // scheduler.
   want_all(state, node);
 }
 
@@ -87,6 +92,7 @@ void refuse(State& state, const PlaceholderMoved& event) {
   Job* job = state.find_job(event.job);
   Attempt* attempt = job == nullptr ? nullptr : current_attempt(*job);
   if (attempt == nullptr || attempt->number != event.attempt) return;
+  // Too late to be refused: it runs, or is being stopped.
   if (attempt->stage >= Stage::kStarting || attempt->stop_reason != StopReason::kNone) return;
   attempt->stop_reason = StopReason::kPlaceholder;
   avoid(*job, event.node);
@@ -95,6 +101,8 @@ void refuse(State& state, const PlaceholderMoved& event) {
 }  // namespace
 
 void declare_executor(State& state, const Executor& executor) {
+  // Taken off under the old declaration and put back under the new, so that neither leaves a
+  // remainder.
   count_all_foreign(state, executor.name, -1);
   state.executors[executor.name] = executor;
   state.standings.try_emplace(executor.name,
@@ -124,6 +132,7 @@ void fold(State& state, const ForeignAllocationObserved& event) {
   Node& node = *state.find_node(event.node);
   const auto at = place_in(executor->foreign, event.allocation.id);
   if (at != executor->foreign.end() && at->id == event.allocation.id) {
+    // The same id with other contents: it grew or shrank.
     count_foreign(state, node, event.executor, *at, -1);
     *at = event.allocation;
   } else {
@@ -158,6 +167,7 @@ void fold(State& state, const ExecutorContactChanged& event) {
   standing->second = {event.contact, state.now, event.why};
   for (Node& node : state.nodes) {
     const auto at = place_of(node, event.executor);
+    // Contact counts for the executor as a whole, on all of its nodes.
     if (at == node.executors.end() || at->name != event.executor) continue;
     at->contact = event.contact;
     state.changes.touch(node.id);
@@ -170,6 +180,7 @@ void fold(State& state, const PlaceholderMoved& event) {
   if (found == state.placeholders.end()) return;
   Placeholder& it = found->second;
   state.changes.touch(event.job);
+  // Given back already: only that it is gone is of interest.
   if (it.stage == PlaceholderStage::kReleased) {
     if (event.to == PlaceholderStage::kGone) state.placeholders.erase(found);
     return;

@@ -12,6 +12,7 @@ namespace dove::core {
 namespace {
 
 // Jobs are taken to have come at this rate since the backup, and so many at once beside.
+// Faster than any cluster takes jobs: ids that were given after the backup are never given again.
 constexpr std::uint64_t kJobsPerSecond = 1000;
 constexpr std::uint64_t kJobsAtOnce = 1'000'000;
 // An attempt a second since the job came, and so many beside.
@@ -21,6 +22,7 @@ std::int64_t seconds_between(Instant from, Instant to) {
   return std::max<std::int64_t>((to - from).us / 1'000'000, 0);
 }
 
+// Only jobs that the backup knows can have run on unseen.
 bool is_of_before(const State& state, const Job& job) {
   return state.incarnation > 0 && job.submitted_at <= state.restored_at;
 }
@@ -42,6 +44,7 @@ Placement unknown_placement(const Job& job, NodeId node, std::size_t rank) {
 void hold(State& state, Job& job, NodeId id) {
   Attempt& attempt = job.attempts.back();
   PlacementRecord record{unknown_placement(job, id, attempt.placements.size())};
+  // Its task runs already, from before the restore.
   record.stage = PlacementStage::kPrepared;  // so that nobody orders it anew
   Node& node = *state.find_node(id);
   take(node, record.placement);
@@ -70,6 +73,7 @@ void leave_queue(State& state, Job& job) {
     }
     state.promises.erase(promise);
   }
+  // What it depended on was met, or it would not run.
   if (job.eligible_at.us == 0) job.eligible_at = state.now;
   job.at_head = false;
   learn_leaves(state, job);
@@ -81,20 +85,26 @@ void leave_queue(State& state, Job& job) {
 }  // namespace
 
 void fold_restored(State& state, const ClusterRestored& event) {
+  // Each restore counts once; a record that comes twice changes nothing.
   if (event.incarnation <= state.incarnation) return;
   state.incarnation = event.incarnation;
   const Instant restored{restored_s(state.epoch) * 1'000'000};
   const auto away = static_cast<std::uint64_t>(seconds_between(state.now, restored));
+  // The clock of the machine that restores may be behind the log.
   state.restored_at = std::max(state.now, restored);
+  // Rounded up to thousands, so that people see where the gap is.
   const std::uint64_t beyond = state.next_job + kJobsAtOnce + kJobsPerSecond * away;
   state.next_job = (beyond + kJobsPerSecond - 1) / kJobsPerSecond * kJobsPerSecond + 1;
   for (Node& node : state.nodes) {
     if (node.removed || node.contact == Contact::kLost) continue;
+    // As after a restart of the controller: every node gets its grace anew, as what ran there may
+    // still run.
     set_contact(state, node, Contact::kSilent);
     node.awaited = true;
   }
   for (auto& [id, job] : state.jobs) {
     if (job.phase == JobPhase::kEnded) continue;
+    // Nothing starts before all nodes have told what runs on them: it could be running twice.
     job.not_before = kNever;
     state.changes.touch(id);
   }
@@ -102,8 +112,10 @@ void fold_restored(State& state, const ClusterRestored& event) {
 
 void node_settled(State& state) {
   if (state.incarnation == 0) return;
+  // One that stays silent is waited for until it is lost.
   if (std::any_of(state.nodes.begin(), state.nodes.end(), is_awaited)) return;
   const ClusterSettings& settings = state.settings;
+  // Even then: a task on a node that the backup does not know ends by its fence.
   const Instant from = state.now + settings.disconnect_grace + settings.fence;
   for (auto& [id, job] : state.jobs) {
     if (job.not_before != kNever) continue;
@@ -119,7 +131,9 @@ bool adopts(const State& state, const UnknownTaskObserved& event) {
   if (!is_of_before(state, *job) || job->phase == JobPhase::kEnded) return false;
   // It is what a node first says after the restore that counts; later on one node's word must not
   // end a job elsewhere.
+  // A number that could have been given before the backup's end is no proof of a later attempt.
   if (!node->awaited || event.attempt >= next_attempt(state, *job)) return false;
+  // It is the first that is told of, or a later one than the backup knows.
   if (job->attempts.empty() || event.attempt > job->attempts.back().number) return true;
   const Attempt& last = job->attempts.back();
   if (event.attempt < last.number || job->phase != JobPhase::kActive) return false;
@@ -137,6 +151,7 @@ void adopt(State& state, const UnknownTaskObserved& event) {
   }
   if (job.phase == JobPhase::kActive) {
     end_former(state, job);
+    // It waited by the backup; in truth it had been started.
   } else {
     leave_queue(state, job);
   }
@@ -150,6 +165,8 @@ void adopt(State& state, const UnknownTaskObserved& event) {
 
 AttemptNumber next_attempt(const State& state, const Job& job) {
   const AttemptNumber next = job.attempts.empty() ? 1 : job.attempts.back().number + 1;
+  // Numbers that may have been given since the backup are left out: effects are keyed by attempt,
+  // and must not meet an old one.
   if (!is_of_before(state, job)) return next;
   const std::int64_t given = seconds_between(job.submitted_at, state.restored_at) + kAttemptsBeside;
   return std::max(next, static_cast<AttemptNumber>(std::min<std::int64_t>(given, 1 << 30)));
@@ -170,6 +187,7 @@ std::optional<Instant> awaits_nodes_until(const State& state, const Job& job) {
 }
 
 bool is_adopted(const Placement& placement) {
+  // What it holds is not known, so nothing is booked for it.
   return placement.cores.empty() && placement.devices.empty() && placement.memory_bytes == 0 &&
          placement.countables.empty();
 }
