@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/check.h"
 #include "jobfiles/draft.h"
 #include "jobfiles/native.h"
 #include "jobfiles/sbatch.h"
@@ -65,9 +66,6 @@ Result<ParsedJob> parse_as(Format format, const Source& source, const Context& c
   return invalid("unknown format");
 }
 
-// What `-- PROGRAM` is read from.
-constexpr std::string_view kCommandLine = "command line";
-
 struct FieldOption {
   std::string_view field;   // of the API, or how it begins
   std::string_view option;  // long, without dashes
@@ -126,6 +124,20 @@ Error in_typed_words(Error error, const ParsedJob& job) {
   return error;
 }
 
+namespace {
+
+// A job that is native is spoken of in the API's words, but for what the command line changed.
+Result<ParsedJob> checked(ParsedJob job, const Context& context, bool is_native) {
+  for (const Option& option : context.options) job.typed.insert(option.name);
+  if (!is_native) job.typed.insert("*");
+  // As the server will read it: what is accepted here is accepted there.
+  auto read = codec::read_submission(codec::write_submission(job.submission));
+  if (!read.ok()) return in_typed_words(read.error(), job);
+  return job;
+}
+
+}  // namespace
+
 Result<ParsedJob> parse(const Source& source, const Context& context) {
   TRY(check_context(context));
   if (source.text.size() > kFileBytesMax) {
@@ -140,14 +152,27 @@ Result<ParsedJob> parse(const Source& source, const Context& context) {
                     place_of(source, good));
   }
   TRY_ASSIGN(ParsedJob job, parse_as(format_of(source), source, context));
-  // A file in the API's words is spoken of in these, but for what the command line changed.
-  const bool native = format_of(source) == Format::kNative && source.name != kCommandLine;
-  for (const Option& option : context.options) job.typed.insert(option.name);
-  if (!native) job.typed.insert("*");
-  // As the server will read it: what is accepted here is accepted there.
-  auto read = codec::read_submission(codec::write_submission(job.submission));
-  if (!read.ok()) return in_typed_words(read.error(), job);
+  return checked(std::move(job), context, format_of(source) == Format::kNative);
+}
+
+codec::Submission command_job(const std::vector<std::string>& command) {
+  CHECK(!command.empty(), "a job without a command");
+  codec::Submission job;
+  const std::string& program = command[0];
+  const std::string base = program.substr(program.rfind('/') + 1);
+  if (!base.empty()) job.spec.name = base;
+  TaskGroup group;
+  group.per_task.cores = 1;
+  job.spec.groups = {group};
+  job.exec.command = command;
   return job;
+}
+
+Result<ParsedJob> complete(codec::Submission given, const std::string& name,
+                           const Context& context) {
+  TRY(check_context(context));
+  TRY_ASSIGN(ParsedJob job, finish_native(std::move(given), name, context));
+  return checked(std::move(job), context, name != kTyped);
 }
 
 }  // namespace dove::jobfiles

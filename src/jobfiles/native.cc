@@ -154,11 +154,16 @@ Result<ParsedJob> parse_native(const Source& source, const Context& context) {
     error.field.clear();
     return at_place(std::move(error), place);
   }
+  return finish_native(std::move(*submission), source.name, context);
+}
+
+Result<ParsedJob> finish_native(codec::Submission submission, const std::string& name,
+                                const Context& context) {
   Draft draft;
   draft.context = &context;
-  draft.submission = std::move(*submission);
+  draft.submission = std::move(submission);
   ExecSpec& exec = draft.submission.exec;
-  if (exec.source_name.empty()) exec.source_name = source.name;
+  if (exec.source_name.empty()) exec.source_name = name;
   const std::string own_name = draft.submission.spec.name;
   TRY(apply_overrides(draft, false));
   if (draft.submission.spec.name.empty()) draft.submission.spec.name = own_name;

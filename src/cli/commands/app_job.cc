@@ -97,11 +97,15 @@ Result<jobfiles::ParsedJob> app_job(const FoundApp& app, const AppUse& use) {
       context.options.push_back({"export", "ALL", {"command line", 0, 0}});
     }
   }
-  jobfiles::Source source;
-  source.name = app.built_in != nullptr ? "command line" : "app " + app.name;
-  source.text = codec::dump_json(body);
-  source.format = jobfiles::Format::kNative;
-  return jobfiles::parse(source, context);
+  const std::string name = app.built_in != nullptr ? jobfiles::kTyped : "app " + app.name;
+  Result<codec::Submission> submission = codec::read_submission(body);
+  if (!submission.ok()) {
+    Error error = submission.error();
+    error.message = fmt::format("{}: {}: {}", name, error.field, error.message);
+    error.field = name;
+    return error;
+  }
+  return jobfiles::complete(std::move(*submission), name, context);
 }
 
 SessionWanted session_of(const FoundApp& app, const jobfiles::ParsedJob& job) {

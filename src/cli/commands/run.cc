@@ -11,8 +11,8 @@
 #include "cli/client/start_wait.h"
 #include "cli/client/submission.h"
 #include "cli/commands/job_options.h"
-#include "cli/families.h"
 #include "cli/commands/side.h"
+#include "cli/families.h"
 #include "cli/terminal/output.h"
 #include "codec/json.h"
 
@@ -54,13 +54,11 @@ exit "$code"
 
 // The job as a file would have it. Without an image it is as in a shell here.
 Result<jobfiles::ParsedJob> parse_job(const Invocation& invocation, bool with_terminal) {
-  const std::string& program = invocation.operands[0];
-  json body = {{"command", invocation.operands}, {"name", program.substr(program.rfind('/') + 1)}};
-  if (body["name"].get<std::string>().empty()) body.erase("name");
+  codec::Submission wanted = jobfiles::command_job(invocation.operands);
   if (with_terminal) {
-    body["command"] = {
+    wanted.exec.command = {
         "/bin/sh", "-c", kTask, "dove-run", std::to_string(kComes_s), std::to_string(kLeft)};
-    body["requeue"] = false;
+    wanted.spec.requeue = false;
   }
   jobfiles::Context context = local_context();
   context.options = job_options(invocation);
@@ -69,11 +67,11 @@ Result<jobfiles::ParsedJob> parse_job(const Invocation& invocation, bool with_te
                        [&](const jobfiles::Option& option) { return option.name == name; });
   };
   if (!given("container-image")) {
-    body["workdir"] = context.physical_workdir;
+    wanted.exec.workdir = context.physical_workdir;
     if (!given("export")) context.options.push_back({"export", "ALL", {"command line", 0, 0}});
   }
-  jobfiles::Source source{"command line", codec::dump_json(body), jobfiles::Format::kNative, {}};
-  TRY_ASSIGN(jobfiles::ParsedJob job, jobfiles::parse(source, context));
+  TRY_ASSIGN(jobfiles::ParsedJob job,
+             jobfiles::complete(std::move(wanted), jobfiles::kTyped, context));
   TRY(set_fields(invocation, job));
   return job;
 }

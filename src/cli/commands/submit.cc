@@ -31,32 +31,20 @@ Result<jobfiles::Format> input_format(const Invocation& invocation) {
   return usage_error(fmt::format("--format takes auto, tuxiv, sbatch or native, not '{}'", word));
 }
 
-// `dove submit -- PROGRAM ARGS`: the program once per task, without a shell.
-jobfiles::Source command_source(const std::vector<std::string>& command) {
-  const std::string& program = command[0];
-  json body = {{"command", command}, {"name", program.substr(program.rfind('/') + 1)}};
-  if (body["name"].get<std::string>().empty()) body.erase("name");
-  jobfiles::Source source;
-  source.name = "command line";
-  source.text = codec::dump_json(body);
-  source.format = jobfiles::Format::kNative;
-  return source;
-}
-
 Result<jobfiles::ParsedJob> parse_job(const Invocation& invocation) {
   const std::vector<std::string>& operands = invocation.operands;
+  // `-- PROGRAM ARGS`: the program once per task, without a shell.
+  const bool is_command = invocation.operands_before_dashes == 0 && !operands.empty();
   jobfiles::Source source;
   jobfiles::Context context = local_context();
   if (invocation.has("wrap")) {
     if (!operands.empty()) return usage_error("give either --wrap or a file, not both");
     source = {"--wrap", invocation.get("wrap"), jobfiles::Format::kWrap, {}};
-  } else if (invocation.operands_before_dashes == 0 && !operands.empty()) {
-    source = command_source(operands);
   } else if (operands.empty()) {
     return usage_error(
         "what shall run? give a file, a directory, - for stdin, --wrap='COMMAND', or -- PROGRAM "
         "ARGS");
-  } else {
+  } else if (!is_command) {
     TRY_ASSIGN(source, read_source(operands[0]));
     TRY_ASSIGN(source.format, input_format(invocation));
     source.arguments.assign(operands.begin() + 1, operands.end());
@@ -66,7 +54,10 @@ Result<jobfiles::ParsedJob> parse_job(const Invocation& invocation) {
   context.find_element = [&invocation](JobId array, std::int32_t index) {
     return find_element(invocation, array, index);
   };
-  TRY_ASSIGN(jobfiles::ParsedJob job, jobfiles::parse(source, context));
+  auto parsed = is_command
+                    ? jobfiles::complete(jobfiles::command_job(operands), jobfiles::kTyped, context)
+                    : jobfiles::parse(source, context);
+  TRY_ASSIGN(jobfiles::ParsedJob job, std::move(parsed));
   TRY(set_fields(invocation, job));
   return job;
 }

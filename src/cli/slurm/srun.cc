@@ -146,18 +146,15 @@ void tell_failures(Api& api, const std::string& id) {
 
 // Outside of an allocation: a job whose tasks are the program.
 Result<int> run_as_job(const Invocation& invocation) {
-  const std::string& program = invocation.operands[0];
-  json body = {{"command", invocation.operands},
-               {"name", program.substr(program.rfind('/') + 1)},
-               {"environment", own_environment(invocation.get("export"))},
-               {"workdir", local_context().workdir}};
+  codec::Submission wanted = jobfiles::command_job(invocation.operands);
+  wanted.exec.environment = own_environment(invocation.get("export"));
   TRY_ASSIGN(const std::optional<int> limit_s, immediate_s(invocation));
-  jobfiles::Source source{"srun", codec::dump_json(body), jobfiles::Format::kNative, {}};
   jobfiles::Context context = local_context();
+  wanted.exec.workdir = context.workdir;
   for (const jobfiles::Option& option : sbatch_options_of(invocation)) {
     if (option.name != "export") context.options.push_back(option);
   }
-  TRY_ASSIGN(const jobfiles::ParsedJob job, jobfiles::parse(source, context));
+  TRY_ASSIGN(const jobfiles::ParsedJob job, jobfiles::complete(std::move(wanted), "srun", context));
   if (!invocation.has("quiet")) print_warnings(job.warnings);
   std::int64_t tasks = 0;
   for (const TaskGroup& group : job.submission.spec.groups) tasks += group.tasks;
