@@ -68,6 +68,10 @@ constexpr OnHang last_of<OnHang>() {
   return OnHang::kRetry;
 }
 template <>
+constexpr Affinity last_of<Affinity>() {
+  return Affinity::kInterleaved;
+}
+template <>
 constexpr Spread last_of<Spread>() {
   return Spread::kSpread;
 }

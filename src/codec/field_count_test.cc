@@ -38,7 +38,7 @@ constexpr std::size_t field_count() {
 TEST(FieldCount, OfTheNounsOfTheModel) {
   EXPECT_EQ(field_count<Countable>(), 2u);
   EXPECT_EQ(field_count<Request>(), 9u);
-  EXPECT_EQ(field_count<TaskGroup>(), 7u);
+  EXPECT_EQ(field_count<TaskGroup>(), 8u);
   EXPECT_EQ(field_count<Dependency>(), 3u);
   EXPECT_EQ(field_count<ArraySpec>(), 2u);
   EXPECT_EQ(field_count<JobSpec>(), 41u);
@@ -49,7 +49,7 @@ TEST(FieldCount, OfTheNounsOfTheModel) {
   EXPECT_EQ(field_count<Finding>(), 5u);
   EXPECT_EQ(field_count<NodeRequest>(), 5u);
   EXPECT_EQ(field_count<core::OpenFinding>(), 2u);
-  EXPECT_EQ(field_count<core::LinkVote>(), 2u);
+  EXPECT_EQ(field_count<core::LinkVote>(), 3u);
   EXPECT_EQ(field_count<Inventory>(), 6u);
   EXPECT_EQ(field_count<SlicePlace>(), 3u);
   EXPECT_EQ(field_count<DeviceGrant>(), 3u);
@@ -60,12 +60,12 @@ TEST(FieldCount, OfTheNounsOfTheModel) {
 
 TEST(FieldCount, OfDeclaredObjects) {
   EXPECT_EQ(field_count<Limits>(), 9u);
-  EXPECT_EQ(field_count<Pool>(), 12u);
+  EXPECT_EQ(field_count<Pool>(), 13u);
   EXPECT_EQ(field_count<Queue>(), 10u);
   EXPECT_EQ(field_count<NodeDeclaration>(), 8u);
   EXPECT_EQ(field_count<UserLimit>(), 2u);
   EXPECT_EQ(field_count<UserDeclaration>(), 12u);
-  EXPECT_EQ(field_count<ClusterSettings>(), 26u);
+  EXPECT_EQ(field_count<ClusterSettings>(), 28u);
   EXPECT_EQ(field_count<Quota>(), 5u);
   EXPECT_EQ(field_count<TopologyUnit>(), 2u);
   EXPECT_EQ(field_count<Project>(), 4u);

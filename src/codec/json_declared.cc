@@ -40,6 +40,8 @@ Json write(const ClusterSettings& v) {
               {"max_unavailable", v.max_unavailable},
               {"node_tests", v.node_tests},
               {"preflight", v.preflight},
+              {"affinity", word(v.affinity)},
+              {"job_link_votes", v.job_link_votes},
               {"lemon_faults", v.lemon_faults},
               {"countables", countables_json(v.countables)}};
   put_span(object, "fence", v.fence);
@@ -100,6 +102,11 @@ void read(JsonFields& fields, ClusterSettings& v) {
   fields.integer("max_unavailable", v.max_unavailable, 1, 1'000'000);
   fields.boolean("node_tests", v.node_tests);
   fields.boolean("preflight", v.preflight);
+  fields.boolean("job_link_votes", v.job_link_votes);
+  read_affinity(fields, v.affinity);
+  if (v.affinity == Affinity::kDefault) {
+    fields.fail("affinity", "bad_value", "say single or interleaved: the cluster has no default");
+  }
   fields.integer("lemon_faults", v.lemon_faults, 1, 16);
   fields.span("lemon_window", v.lemon_window);
   fields.countables("countables", v.countables);
@@ -134,6 +141,7 @@ Json write(const Pool& v) {
   object["preflight"] =
       v.preflight == PoolSwitch::kCluster ? Json(nullptr) : Json(v.preflight == PoolSwitch::kOn);
   object["exclusive"] = v.exclusive;
+  object["affinity"] = word(v.affinity);
   put_span(object, "time_limit_default", v.time_limit_default);
   put_span(object, "time_limit_max", v.time_limit_max);
   return object;
@@ -144,6 +152,7 @@ void read(JsonFields& fields, Pool& v) {
   fields.boolean("default", v.is_default);
   fields.boolean("open", v.open);
   fields.boolean("exclusive", v.exclusive);
+  read_affinity(fields, v.affinity);
   fields.span("time_limit_default", v.time_limit_default);
   fields.span("time_limit_max", v.time_limit_max);
   fields.texts("users", v.users, kNameRule, kNodesListedMax);

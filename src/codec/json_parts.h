@@ -60,6 +60,7 @@ void read(JsonFields& fields, Executor& executor);
 void read(JsonFields& fields, App& app);
 void read(JsonFields& fields, Settings& settings);
 void read(JsonFields& fields, Secret& secret);
+void read_affinity(JsonFields& fields, Affinity& affinity);
 // Checks the amounts of a group and fills what was left out.
 void read_group(JsonFields& fields, TaskGroup& group);
 void read_spec(JsonFields& fields, JobSpec& spec);

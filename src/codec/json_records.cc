@@ -109,6 +109,13 @@ Json write(const PreflightFailed& v) {
   object["evidence"] = v.evidence;
   return object;
 }
+Json write(const LinkBlamed& v) {
+  Json object = placement_key(v.job, v.attempt, v.node);
+  object["peer"] = v.peer.value;
+  object["rank"] = v.rank;
+  object["peer_rank"] = v.peer_rank;
+  return object;
+}
 Json write(const ProgressReported& v) {
   Json object = placement_key(v.job, v.attempt, v.node);
   object["step"] = v.step;

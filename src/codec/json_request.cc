@@ -5,6 +5,7 @@
 
 #include "codec/json_parts.h"
 #include "codec/quantity.h"
+#include "codec/words.h"
 
 namespace dove::codec {
 namespace {
@@ -178,10 +179,17 @@ Json group_json(const TaskGroup& v) {
   if (v.nodes_max != 0) object["nodes_max"] = v.nodes_max;
   if (v.tasks_per_node != 0) object["tasks_per_node"] = v.tasks_per_node;
   if (v.per_node != Request{}) object["per_node"] = request_json(v.per_node);
+  if (v.affinity != Affinity::kDefault) object["affinity"] = word(v.affinity);
   return object;
 }
 
+void read_affinity(JsonFields& fields, Affinity& affinity) {
+  const int found = fields.one_of("affinity", affinities());
+  if (found >= 0) affinity = static_cast<Affinity>(found);
+}
+
 void read_group(JsonFields& fields, TaskGroup& v) {
+  read_affinity(fields, v.affinity);
   read_nodes(fields, v);
   fields.integer("tasks_per_node", v.tasks_per_node, 0, kTasksMax);
   const std::int64_t whole_nodes =

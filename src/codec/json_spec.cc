@@ -41,8 +41,11 @@ void read_groups(JsonFields& fields, JobSpec& spec) {
   std::set<std::string> names;
   std::int64_t tasks = 0;
   spec.groups.clear();
+  Affinity affinity = Affinity::kDefault;  // of groups that do not say
+  read_affinity(fields, affinity);
   fields.objects("groups", kGroupsMax, [&](JsonFields& inner, std::size_t i) {
     TaskGroup group;
+    group.affinity = affinity;
     if (i > 0) group.name = fmt::format("group{}", i);
     inner.text("name", group.name, {64, TextRule::Kind::kName});
     read_group(inner, group);

@@ -37,8 +37,9 @@ void fields(Ar& ar, typename Ar::template Of<Request>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<TaskGroup>& v) {
-  auto layout = ar.layout(2, "TaskGroup");
+  auto layout = ar.layout(3, "TaskGroup");
   ar(v.name, v.tasks, v.nodes_min, v.nodes_max, v.tasks_per_node, v.per_task, v.per_node);
+  ar.since(3, v.affinity);
 }
 
 template <class Ar>
@@ -188,7 +189,7 @@ void fields(Ar& ar, typename Ar::template Of<TopologyUnit>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Pool>& v) {
-  auto layout = ar.layout(4, "Pool");
+  auto layout = ar.layout(5, "Pool");
   ar(v.name, v.nodes, v.is_default, v.time_limit_default, v.time_limit_max, v.open);
   ar.since(2, v.users);
   ar.since(2, v.projects);
@@ -196,6 +197,7 @@ void fields(Ar& ar, typename Ar::template Of<Pool>& v) {
   ar.since(3, v.run_as);
   ar.since(3, v.preflight);
   ar.since(4, v.exclusive);
+  ar.since(5, v.affinity);
 }
 
 template <class Ar>
@@ -333,7 +335,7 @@ void fields(Ar& ar, typename Ar::template Of<ForeignAllocation>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<ClusterSettings>& v) {
-  auto layout = ar.layout(8, "ClusterSettings");
+  auto layout = ar.layout(9, "ClusterSettings");
   ar(v.name, v.fence, v.disconnect_grace, v.silent_after, v.effect_deadline, v.array_max,
      v.jobs_max, v.ended_jobs_kept, v.ended_jobs_max, v.countables);
   ar.since(2, v.order);
@@ -352,6 +354,8 @@ void fields(Ar& ar, typename Ar::template Of<ClusterSettings>& v) {
   ar.since(6, v.slow_reports);
   ar.since(7, v.outage_grace);
   ar.since(8, v.job_visibility);
+  ar.since(9, v.affinity);
+  ar.since(9, v.job_link_votes);
 }
 
 // Alternatives are numbered by their place in Declared: new ones go to its end.

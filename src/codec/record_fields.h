@@ -73,6 +73,7 @@ DOVE_RECORD_KIND(IdleEnded, 42, 1)
 DOVE_RECORD_KIND(JobKept, 43, 1)
 DOVE_RECORD_KIND(JobShared, 44, 1)
 DOVE_RECORD_KIND(ClusterRestored, 45, 1)
+DOVE_RECORD_KIND(LinkBlamed, 46, 1)
 DOVE_RECORD_KIND(Launch, 101, 1)
 DOVE_RECORD_KIND(Start, 102, 1)
 DOVE_RECORD_KIND(Stop, 103, 2)
@@ -215,6 +216,10 @@ void fields(Ar& ar, typename Ar::template Of<RemedyEnded>& v) {
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<PreflightFailed>& v) {
   ar(v.job, v.attempt, v.node, v.peer, v.check, v.evidence);
+}
+template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<LinkBlamed>& v) {
+  ar(v.job, v.attempt, v.node, v.peer, v.rank, v.peer_rank);
 }
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<ProgressReported>& v) {

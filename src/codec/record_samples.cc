@@ -25,7 +25,7 @@ JobSpec sample_spec() {
   spec.priority = -5;
   spec.launch = LaunchMode::kBatch;
   spec.groups = {TaskGroup{"workers", 16, 2, 4, 8, per_task, per_node},
-                 TaskGroup{"server", 1, 0, 0, 0, sliced, {}}};
+                 TaskGroup{"server", 1, 0, 0, 0, sliced, {}, Affinity::kInterleaved}};
   spec.cluster_requests = {{"licence:matlab", 2}};
   spec.time_limit = seconds(7200);
   spec.kill_grace = seconds(15);
@@ -133,6 +133,8 @@ ClusterSettings sample_settings() {
   settings.slow_percent = 150;
   settings.slow_reports = 5;
   settings.job_visibility = JobVisibility::kMembers;
+  settings.affinity = Affinity::kInterleaved;
+  settings.job_link_votes = false;
   return settings;
 }
 
@@ -310,6 +312,7 @@ std::vector<StampedEvent> sample_events() {
       {ExecStarted{JobId{8}, 2, NodeId{3}, 5, true, "bash"}, {}},
       {HangObserved{JobId{8}, 2, NodeId{3}, true, 5, 16, 1200, seconds(1800)}, {}},
       {HangEnded{JobId{8}, 2}, {}},
+      {LinkBlamed{JobId{8}, 2, NodeId{3}, NodeId{4}, 5, 9}, {}},
       {NodeDeclaredOff{NodeId{4}, "the rack has no power"}, full},
       {ForeignAllocationObserved{"slurm", NodeId{3}, sample_allocation()}, full},
       {ForeignAllocationEnded{"slurm", NodeId{3}, "1234"}, full},

@@ -82,6 +82,7 @@ void fields(Ar& ar, typename Ar::template Of<core::OpenFinding>& v) {
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<core::LinkVote>& v) {
   ar(v.peer, v.at);
+  ar.since(6, v.job);  // of the node's layout
 }
 
 template <class Ar>
@@ -114,7 +115,7 @@ void fields(Ar& ar, typename Ar::template Of<core::ExecutorStanding>& v) {
 
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<core::Node>& v) {
-  auto layout = ar.layout(5, "Node");
+  auto layout = ar.layout(6, "Node");
   ar(v.id, v.name, v.boot_id, v.backend, v.address, v.agent_token_sha256, v.inventory, v.declared,
      v.contact, v.contact_since, v.removed, v.cores_free, v.device_free_milli, v.memory_free_bytes,
      v.countables_free, v.jobs);

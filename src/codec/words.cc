@@ -46,6 +46,7 @@ constexpr std::array<Words, 3> kKeyKinds{"key", "session", "code"};
 constexpr std::array<Words, 3> kKeyScopes{"read", "jobs", "all"};
 constexpr std::array<Words, 4> kRunAs{"node", "submitter", "agent", "virtual"};
 constexpr std::array<Words, 3> kOnHang{"show", "requeue", "retry"};
+constexpr std::array<Words, 3> kAffinities{"default", "single", "interleaved"};
 constexpr std::array<Words, 3> kSpreads{"any", "pack", "spread"};
 constexpr std::array<Words, 6> kPurposes{"",      "starvation",      "fairness",
                                          "slice", "defragmentation", "outage"};
@@ -123,6 +124,7 @@ std::string_view word(KeyKind kind) { return at(kKeyKinds, kind); }
 std::string_view word(KeyScope scope) { return at(kKeyScopes, scope); }
 std::string_view word(RunAs run_as) { return at(kRunAs, run_as); }
 std::string_view word(OnHang on_hang) { return at(kOnHang, on_hang); }
+std::string_view word(Affinity affinity) { return at(kAffinities, affinity); }
 std::string_view word(Spread spread) { return at(kSpreads, spread); }
 std::string_view word(Purpose purpose) { return at(kPurposes, purpose); }
 std::string_view word(Severity severity) { return at(kSeverities, severity); }
@@ -177,6 +179,7 @@ std::span<const std::string_view> roles() { return kRoles; }
 std::span<const std::string_view> job_visibilities() { return kJobVisibilities; }
 std::span<const std::string_view> notice_ways() { return kNoticeWays; }
 std::span<const std::string_view> notice_subjects() { return kNoticeSubjects; }
+std::span<const std::string_view> affinities() { return kAffinities; }
 std::span<const std::string_view> spreads() { return kSpreads; }
 std::span<const std::string_view> severities() { return kSeverities; }
 std::span<const std::string_view> remedies() { return kRemedies; }

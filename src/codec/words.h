@@ -35,6 +35,7 @@ std::string_view word(NoticeAbout about);           // "job_started" ... "node_s
 std::string_view word(IdleCheck check);             // "input" "use" "lifetime"
 std::string_view word(KeyScope scope);              // "read" "jobs" "all"
 std::string_view word(OnHang on_hang);              // "show" "requeue" "retry"
+std::string_view word(Affinity affinity);           // "default" "single" "interleaved"
 std::string_view word(Spread spread);               // "any" "pack" "spread"
 std::string_view word(Purpose purpose);             // "" "starvation" "fairness" ...
 std::string_view word(Severity severity);           // "good" "warning" "fault" "critical"
@@ -64,6 +65,7 @@ std::span<const std::string_view> roles();
 std::span<const std::string_view> job_visibilities();
 std::span<const std::string_view> notice_ways();
 std::span<const std::string_view> notice_subjects();
+std::span<const std::string_view> affinities();
 std::span<const std::string_view> spreads();
 std::span<const std::string_view> severities();
 std::span<const std::string_view> remedies();

@@ -44,7 +44,8 @@ struct Pool {
   std::vector<std::string> domains = {};
   RunAs run_as = RunAs::kNode;
   PoolSwitch preflight = PoolSwitch::kCluster;
-  bool exclusive = false;  // its jobs get whole nodes, whatever they ask for
+  bool exclusive = false;                  // its jobs get whole nodes, whatever they ask for
+  Affinity affinity = Affinity::kDefault;  // of jobs that do not say; kDefault: as the cluster
   bool operator==(const Pool&) const = default;
 };
 
@@ -208,6 +209,8 @@ struct ClusterSettings {
   // waits this long for nodes that it has not heard of.
   Span outage_grace = seconds(24 * 3600);
   JobVisibility job_visibility = JobVisibility::kEveryone;
+  Affinity affinity = Affinity::kSingle;  // of jobs whose pool does not say either
+  bool job_link_votes = true;  // failed collectives of running jobs are votes against links
   bool operator==(const ClusterSettings&) const = default;
 };
 

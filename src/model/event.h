@@ -248,6 +248,16 @@ struct PreflightFailed {
   std::string evidence;
   bool operator==(const PreflightFailed&) const = default;
 };
+// A task of a running attempt says that a collective with a task on `peer` failed or timed out.
+struct LinkBlamed {
+  JobId job;
+  AttemptNumber attempt = 0;
+  NodeId node;
+  NodeId peer;         // another node of the attempt
+  Rank rank = 0;       // that says so, on `node`
+  Rank peer_rank = 0;  // on `peer`
+  bool operator==(const LinkBlamed&) const = default;
+};
 // How far the tasks of a placement are, as they say themselves; told now and then, not each step.
 struct ProgressReported {
   JobId job;
@@ -348,7 +358,7 @@ using Event =
                  ExecStarted, HangObserved, HangEnded, NodeDeclaredOff, KeyIssued, KeyRevoked,
                  CallsRefused, ForeignAllocationObserved, ForeignAllocationEnded, PlaceholderMoved,
                  ExecutorContactChanged, ExecutorNodeObserved, IdleObserved, IdleEnded, JobKept,
-                 JobShared, ClusterRestored>;
+                 JobShared, ClusterRestored, LinkBlamed>;
 
 // -- decisions -----------------------------------------------------------------------------------
 

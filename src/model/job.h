@@ -26,6 +26,7 @@ struct TaskGroup {
   std::int32_t tasks_per_node = 0;  // 0: any; otherwise exactly this many on each node
   Request per_task;
   Request per_node;
+  Affinity affinity = Affinity::kDefault;  // of a job in the ledger: kDefault is kSingle
   bool operator==(const TaskGroup&) const = default;
 };
 

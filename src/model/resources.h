@@ -20,6 +20,13 @@ struct Countable {
   bool operator==(const Countable&) const = default;
 };
 
+// How what a task gets lies on its node's NUMA nodes.
+enum class Affinity : std::uint8_t {
+  kDefault,      // as the pool says, else as the cluster says
+  kSingle,       // on as few of them as possible
+  kInterleaved,  // evenly over as many of them as possible, first on those with the most free
+};
+
 // What is asked for, per task or per node. A zero asks for nothing of that kind. Whole devices, a
 // share and slices exclude each other.
 struct Request {

@@ -85,6 +85,7 @@ std::optional<std::string> blame(const State& state, const Node& node) {
     if (blamed_unit(state, *peer)) continue;
     ++witnesses;
     names += (names.empty() ? "" : ", ") + peer->name;
+    if (vote.job) names += fmt::format(" (says job {})", vote.job.value);
   }
   if (witnesses < kVotes || blamed_unit(state, node)) return std::nullopt;
   return fmt::format("the network to it failed from {}", names);

@@ -42,6 +42,14 @@ TEST(Care, TwoWitnessesBlameANode) {
   EXPECT_EQ(blame(cluster.state, node), "the network to it failed from n2, n3");
 }
 
+TEST(Care, AJobThatIsAWitnessIsNamed) {
+  TestCluster cluster(3);
+  Node& node = *cluster.state.find_node(NodeId(1));
+  vote(cluster.state, node, NodeId(2), JobId(7));
+  vote(cluster.state, node, NodeId(3));
+  EXPECT_EQ(blame(cluster.state, node), "the network to it failed from n2 (says job 7), n3");
+}
+
 TEST(Care, ASwitchIsBlamedForNodesThatAreCutOffTogether) {
   TestCluster cluster(4);
   for (const char* name : {"n1", "n2"}) {

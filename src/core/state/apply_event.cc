@@ -342,16 +342,22 @@ class EventFold {
       avoid(job, event.node);
       if (state_.find_node(event.peer) != nullptr && event.peer != event.node) {
         avoid(job, event.peer);
-        vote(state_, *state_.find_node(event.node), event.peer);
-        vote(state_, *state_.find_node(event.peer), event.node);
-        state_.changes.touch(event.node);
-        state_.changes.touch(event.peer);
+        vote_on_link(state_, event.node, event.peer);
       } else {
         open_finding(state_, *state_.find_node(event.node),
                      {std::string(kPreflight_check), Severity::kFault, Remedy::kNone, -1,
                       event.check + ": " + event.evidence});
       }
       if (attempt.stop_reason == StopReason::kNone) attempt.stop_reason = StopReason::kPreflight;
+    });
+  }
+
+  // What a job says counts for links between its own nodes alone.
+  void operator()(const LinkBlamed& event) {
+    report(event, [&](Attempt& attempt, PlacementRecord&) {
+      const bool is_peer = event.peer != event.node && find_placement(attempt, event.peer);
+      if (!is_peer || attempt.started_at.us == 0 || !state_.settings.job_link_votes) return;
+      vote_on_link(state_, event.node, event.peer, event.job);
     });
   }
 
@@ -466,28 +472,6 @@ void begin_batch(State& state, Instant at, Epoch epoch) {
   state.epoch = epoch;
   // What was settled in one batch is settled again in the next: time has passed.
   state.settled = {};
-}
-
-Job job_of(const State& state, std::shared_ptr<const JobSpec> spec) {
-  const Pool* pool = pool_of(state, *spec);
-  if (pool != nullptr && pool->exclusive && !spec->exclusive) {  // it gives everybody whole nodes
-    auto whole = std::make_shared<JobSpec>(*spec);
-    whole->exclusive = true;
-    // The spec is shared by all who hold it; a pool's rule makes a copy.
-    spec = std::move(whole);
-  }
-  Job job;
-  job.id = JobId(state.next_job);
-  job.held = spec->hold;
-  job.priority = spec->priority;
-  job.submitted_at = state.now;
-  job.submitted_seq = state.head;
-  if (!spec->array.indices.empty()) {
-    job.array = job.id;
-    job.array_index = spec->array.indices.front();
-  }
-  job.spec = std::move(spec);
-  return job;
 }
 
 void apply(State& state, const StampedEvent& event) {

@@ -70,6 +70,7 @@ class Hash {
   }
   void add(const TaskGroup& g) {
     all(g.name, g.tasks, g.nodes_min, g.nodes_max, g.tasks_per_node, g.per_task, g.per_node);
+    if (g.affinity != Affinity::kDefault) add(g.affinity);  // logs without it keep their hashes
   }
   void add(const Dependency& d) { all(d.kind, d.job, d.delay); }
   void add(const JobSpec& s) {
@@ -159,7 +160,10 @@ class Hash {
   void add(const Placeholder& p) { all(p.stage, p.since, p.id, p.why); }
   void add(const Finding& v) { all(v.check, v.severity, v.remedy, v.device, v.evidence); }
   void add(const OpenFinding& v) { all(v.finding, v.since); }
-  void add(const LinkVote& v) { all(v.peer, v.at); }
+  void add(const LinkVote& v) {
+    all(v.peer, v.at);
+    if (v.job) add(v.job);
+  }
   void add(const Agreed& a) { all(a.fence, a.disconnect_grace, a.outage_grace); }
   void add(const NodeRequest& r) { all(r.action, r.now, r.by, r.why, r.who); }
   void add(const Limits& l) {
@@ -174,6 +178,7 @@ class Hash {
         p.projects, p.domains, p.run_as, p.preflight);
     // Snapshots from before it was there keep their hash.
     if (p.exclusive) add(true);
+    if (p.affinity != Affinity::kDefault) add(p.affinity);
   }
   void add(const Queue& q) {
     all(q.name, q.priority, q.limits, q.open, q.parent, q.guaranteed, q.weight, q.band, q.order,
@@ -223,6 +228,8 @@ class Hash {
         s.slow_percent, s.slow_reports);
     since(4, s.outage_grace);
     since(5, s.job_visibility);
+    if (s.affinity != Affinity::kSingle) add(s.affinity);
+    if (!s.job_link_votes) add(s.job_link_votes);
   }
   void add(const JoinToken& t) { all(t.node_name, t.expires_at); }
   void add(const Usage& u) {

@@ -106,19 +106,25 @@ void close_findings(State& state, Node& node) {
   books_changed(state, node);
 }
 
-void vote(State& state, Node& node, NodeId peer) {
+void vote(State& state, Node& node, NodeId peer, JobId job) {
   const auto at = std::lower_bound(node.votes.begin(), node.votes.end(), peer,
                                    [](const LinkVote& vote, NodeId id) { return vote.peer < id; });
   if (at != node.votes.end() && at->peer == peer) {
     // One vote a peer: an impatient one counts no more than the others.
-    at->at = state.now;
+    *at = LinkVote{peer, state.now, job};
   } else {
-    node.votes.insert(at, LinkVote{peer, state.now});
+    node.votes.insert(at, LinkVote{peer, state.now, job});
   }
   // Old votes say nothing about now.
   std::erase_if(node.votes, [&](const LinkVote& one) {
     return one.at + state.settings.lemon_window < state.now;
   });
+  state.changes.touch(node.id);
+}
+
+void vote_on_link(State& state, NodeId a, NodeId b, JobId job) {
+  vote(state, *state.find_node(a), b, job);
+  vote(state, *state.find_node(b), a, job);
 }
 
 void fold_progress(State& state, Attempt& attempt, PlacementRecord& record,

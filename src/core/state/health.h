@@ -23,8 +23,11 @@ void open_finding(State& state, Node& node, const Finding& finding);
 // All of them: the node was tested and found good.
 void close_findings(State& state, Node& node);
 
-// The network between the two failed. A node that several others do not reach is suspected.
-void vote(State& state, Node& node, NodeId peer);
+// The network between the two failed: a vote against both ends. A node that several others do not
+// reach is suspected. `job`: whose running tasks say so; none: preflight found it.
+void vote_on_link(State& state, NodeId a, NodeId b, JobId job = {});
+// The vote against one end.
+void vote(State& state, Node& node, NodeId peer, JobId job = {});
 
 // Several slow reports in a row are a finding `slow` on the node, or on the slowest rank's device
 // when the rest of the node keeps up; once in an attempt it counts among the node's faults. It ends

@@ -136,6 +136,7 @@ struct OpenFinding {
 struct LinkVote {
   NodeId peer;
   Instant at;
+  JobId job = {};  // whose tasks say so; none: preflight
 };
 
 // What an executor does on a node, and whether new work of ours may go there.
