@@ -250,8 +250,8 @@ class Runner {
 
   // prepared|started|ended|failed|task JOB NODE: a report of the current attempt; NODE may be *.
   Result<bool> take_report(const Line& line, Options& options) {
-    static const std::set<std::string> verbs = {"prepared", "started", "ended",
-                                                "failed",   "task",    "unfit"};
+    static const std::set<std::string> verbs = {"prepared", "started", "ended", "failed",
+                                                "task",     "unfit",   "link"};
     if (!verbs.contains(line.verb)) return false;
     const core::Job* job = state().find_job(find_job(line.name));
     if (job == nullptr || job->attempts.empty()) return bad("a report of an unknown attempt");
@@ -282,6 +282,7 @@ class Runner {
       const NodeId peer = find_node(exit.cause);
       brain_.add(PreflightFailed{job.id, number, node, peer, "scenario", "no answer"});
     }
+    if (verb == "link") brain_.add(LinkBlamed{job.id, number, node, find_node(exit.cause), 0, 0});
     if (verb == "failed") brain_.add(LaunchFailed{job.id, number, node, "scenario"});
     if (verb == "task") {
       exit.rank = rank;
@@ -407,6 +408,7 @@ class Runner {
       pool.users = options.list("users");
       pool.projects = options.list("projects");
       pool.exclusive = options.flag("exclusive");
+      pool.affinity = read_affinity(options.text("affinity"));
       pool.domains = options.list("domains");
       brain_.add(ObjectApplied{pool});
     } else if (line.verb == "queue") {
@@ -438,6 +440,7 @@ class Runner {
       settings.lemon_faults =
           static_cast<std::int32_t>(options.amount("lemon_faults", settings.lemon_faults));
       settings.node_tests = options.flag("node_tests");
+      settings.job_link_votes = !options.flag("no_job_link_votes");
       settings.on_hang = read_on_hang(options.text("on_hang"));
       settings.countables = options.countables("countable");
       settings.preemption = !options.flag("no_preemption");

@@ -71,6 +71,7 @@ TaskGroup read_group(Options& options, const std::string& prefix) {
   group.tasks_per_node = static_cast<std::int32_t>(options.amount(prefix + "tpn"));
   group.per_task = read_request(options, prefix);
   group.per_node = read_request(options, prefix + "node.");
+  group.affinity = read_affinity(options.text(prefix + "affinity"));
   return group;
 }
 
@@ -321,6 +322,11 @@ Finding read_finding(Options& options) {
 
 NodeAction read_action(const std::string& word) {
   return static_cast<NodeAction>(index_of(codec::node_actions(), word));
+}
+
+Affinity read_affinity(const std::string& word) {
+  if (word == "single") return Affinity::kSingle;
+  return word == "interleaved" ? Affinity::kInterleaved : Affinity::kDefault;
 }
 
 OnHang read_on_hang(const std::string& word) {

@@ -62,6 +62,8 @@ Limits read_limits(Options& options);
 Finding read_finding(Options& options);
 // As in the API: "reboot"; kNone for another word.
 NodeAction read_action(const std::string& word);
+// "single", "interleaved"; kDefault for another word.
+Affinity read_affinity(const std::string& word);
 OnHang read_on_hang(const std::string& word);
 Quota read_quota(Options& options);
 

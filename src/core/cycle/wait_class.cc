@@ -51,6 +51,7 @@ std::uint64_t class_digest(const Job& job) {
     digest.add(static_cast<std::uint64_t>(group.tasks));
     digest.add(static_cast<std::uint64_t>(group.nodes_min));
     digest.add(static_cast<std::uint64_t>(group.tasks_per_node));
+    digest.add(static_cast<std::uint64_t>(group.affinity));
     add(digest, group.per_task);
     add(digest, group.per_node);
   }
@@ -64,7 +65,7 @@ std::uint64_t class_digest(const Job& job) {
 bool same_shape(const TaskGroup& a, const TaskGroup& b) {
   return a.tasks == b.tasks && a.nodes_min == b.nodes_min && a.nodes_max == b.nodes_max &&
          a.tasks_per_node == b.tasks_per_node && a.per_task == b.per_task &&
-         a.per_node == b.per_node;
+         a.per_node == b.per_node && a.affinity == b.affinity;
 }
 
 // Whether the same promises (core/plan/promise.cc) and reservations bind it: an order need not go

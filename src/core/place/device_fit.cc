@@ -87,21 +87,17 @@ class CoresBeside {
 // One search for one request.
 class Taking {
  public:
-  Taking(const Inventory& inventory, DeviceBooks& books, const CoreSet& cores,
-         std::int32_t cores_wanted, const Request& request)
-      : inventory_(inventory),
-        books_(books),
-        cores_(cores),
-        cores_wanted_(cores_wanted),
-        request_(request) {}
+  Taking(const Inventory& inventory, DeviceBooks& books, const DeviceWish& wish,
+         const Request& request)
+      : inventory_(inventory), books_(books), wish_(wish), request_(request) {}
 
   bool take_whole(const PlacementPolicy& policy, std::vector<DeviceGrant>& out) {
     // As many as there are, not `gpus` of them: which ones to take is for the policy to choose.
     const Offers whole = offers(kWholeDevice_milli, request_.gpus);
     if (static_cast<std::int32_t>(whole.size()) < request_.gpus) return false;
     out.reserve(out.size() + static_cast<std::size_t>(request_.gpus));
-    for (std::int32_t device :
-         policy.whole_devices({inventory_, whole, request_.gpus, cores_wanted_})) {
+    for (std::int32_t device : policy.whole_devices(
+             {inventory_, whole, request_.gpus, wish_.cores_wanted, wish_.affinity})) {
       books_.free_milli[static_cast<std::size_t>(device)] -= kWholeDevice_milli;
       out.push_back({device, kWholeDevice_milli, {}});
     }
@@ -111,7 +107,8 @@ class Taking {
   bool take_share(const PlacementPolicy& policy, std::vector<DeviceGrant>& out) {
     const Offers roomy = offers(request_.share_milli, 1);
     if (roomy.empty()) return false;
-    const std::int32_t device = policy.share_device({inventory_, roomy, 1, cores_wanted_});
+    const std::int32_t device =
+        policy.share_device({inventory_, roomy, 1, wish_.cores_wanted, wish_.affinity});
     books_.free_milli[static_cast<std::size_t>(device)] -= request_.share_milli;
     out.push_back({device, request_.share_milli, {}});
     return true;
@@ -120,13 +117,13 @@ class Taking {
   bool take_slices(std::vector<DeviceGrant>& out) {
     // Checked first for all slices together. Taking some and finding no place for the next would
     // leave the books half changed.
-    if (device_capacity({inventory_, books_.free_milli, books_.slots_taken, cores_}, request_, 1) ==
-        0) {
+    if (device_capacity({inventory_, books_.free_milli, books_.slots_taken, wish_.cores}, request_,
+                        1) == 0) {
       return false;
     }
     books_.slots_taken.resize(books_.free_milli.size());
     Cuts cuts(request_.slice);
-    const CoresBeside beside(inventory_, cores_, cores_wanted_ > 0);
+    const CoresBeside beside(inventory_, wish_.cores, wish_.cores_wanted > 0);
     // One after the other: where the first slice lies decides where the next can.
     for (std::int32_t i = 0; i < request_.slices; ++i) out.push_back(take_slice(cuts, beside));
     return true;
@@ -150,7 +147,7 @@ class Taking {
     }
     // There is no choice to make, so nobody needs to know the cores beside.
     if (found.size() <= static_cast<std::size_t>(wanted)) return found;
-    const CoresBeside beside(inventory_, cores_, cores_wanted_ > 0);
+    const CoresBeside beside(inventory_, wish_.cores, wish_.cores_wanted > 0);
     for (DeviceOffer& offer : found) {
       offer.cores_free = beside.of(inventory_.devices[static_cast<std::size_t>(offer.device)]);
     }
@@ -175,8 +172,8 @@ class Taking {
       if (!place) continue;
       const std::int32_t lost =
           places_left(*cut.table, taken) - places_left(*cut.table, taken | slots_of(*place));
-      const std::array<std::int64_t, 4> key = {taken == 0, beside.of(device) < cores_wanted_, lost,
-                                               books_.free_milli[i]};
+      const std::array<std::int64_t, 4> key = {taken == 0, beside.of(device) < wish_.cores_wanted,
+                                               lost, books_.free_milli[i]};
       if (chosen.is_slice() && best <= key) continue;
       best = key;
       chosen = {static_cast<std::int32_t>(i), share_milli_of(*cut.table, *cut.profile), *place};
@@ -191,8 +188,7 @@ class Taking {
 
   const Inventory& inventory_;
   DeviceBooks& books_;
-  const CoreSet& cores_;
-  std::int32_t cores_wanted_;
+  const DeviceWish& wish_;
   const Request& request_;
 };
 
@@ -240,10 +236,10 @@ std::int32_t device_capacity(const DeviceView& free, const Request& request, std
   return static_cast<std::int32_t>(std::min<std::int64_t>(most, fits));
 }
 
-bool take_devices(const Inventory& inventory, DeviceBooks& books, const CoreSet& cores,
-                  std::int32_t cores_wanted, const Request& request, const PlacementPolicy& policy,
+bool take_devices(const Inventory& inventory, DeviceBooks& books, const DeviceWish& wish,
+                  const Request& request, const PlacementPolicy& policy,
                   std::vector<DeviceGrant>& out) {
-  Taking taking(inventory, books, cores, cores_wanted, request);
+  Taking taking(inventory, books, wish, request);
   if (request.gpus > 0) return taking.take_whole(policy, out);
   if (request.share_milli > 0) return taking.take_share(policy, out);
   if (request.slices > 0) return taking.take_slices(out);

@@ -39,10 +39,17 @@ bool is_sliced(std::span<const SlotSet> slots_taken, std::size_t device);
 // How often the request could be met, 0 to `most`. REQUIRES: wants_devices(request).
 std::int32_t device_capacity(const DeviceView& free, const Request& request, std::int32_t most);
 
+// What the choice among a node's devices goes by, besides the devices.
+struct DeviceWish {
+  const CoreSet& cores;       // free ones of the node
+  std::int32_t cores_wanted;  // of them, with the devices
+  Affinity affinity = Affinity::kSingle;
+};
+
 // Takes the request's devices off `books` and adds them to `out`; false, with nothing taken, when
-// they are not there. `cores`: the node's free ones, of which `cores_wanted` go with the devices.
-bool take_devices(const Inventory& inventory, DeviceBooks& books, const CoreSet& cores,
-                  std::int32_t cores_wanted, const Request& request, const PlacementPolicy& policy,
+// they are not there.
+bool take_devices(const Inventory& inventory, DeviceBooks& books, const DeviceWish& wish,
+                  const Request& request, const PlacementPolicy& policy,
                   std::vector<DeviceGrant>& out);
 
 }  // namespace dove::core

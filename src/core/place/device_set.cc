@@ -41,6 +41,14 @@ class Offers {
   std::int32_t top_worth() const { return top_worth_; }
   std::int32_t worth(std::size_t a, std::size_t b) const { return worth_[a * count_ + b]; }
   bool same_numa(std::size_t a, std::size_t b) const { return numa_[a] == numa_[b]; }
+  std::size_t numa_of(std::size_t at) const { return numa_[at]; }
+  // So many of the offers each NUMA node has.
+  ShortList<std::int32_t, 4> per_numa() const {
+    ShortList<std::int32_t, 4> counts;
+    for (const NumaOffers& numa : numas_) counts.push_back(numa.devices);
+    return counts;
+  }
+  bool is_interleaved() const { return choice_.affinity == Affinity::kInterleaved; }
 
   // Whether exchanging the two changes nothing but ids.
   bool alike(std::size_t a, std::size_t b) const {
@@ -74,11 +82,12 @@ class Offers {
       beside += numa.cores_free;
       if (choice_.cores > 0 && numa.cores_free == 0) ++bare;
     }
+    const std::int64_t elsewhere = std::max<std::int64_t>(choice_.cores - beside, 0);
     // In this order: links inside the set first, as collectives run over them. Then few NUMA nodes
     // with cores for the tasks, so that memory is near. What is left for others comes last: links,
     // then pairs on one NUMA node.
-    return {-sum,  used,       bare, std::max<std::int64_t>(choice_.cores - beside, 0),
-            -left, -pairs_left};
+    if (is_interleaved()) return {-sum, used, bare, elsewhere, pairs_left, -left};
+    return {-sum, used, bare, elsewhere, -left, -pairs_left};
   }
 
  private:
@@ -141,6 +150,43 @@ class Offers {
   std::int32_t top_worth_ = 0;
 };
 
+// How many devices a growing set may have on each NUMA node, so that it ends as even as can be:
+// all that have them give `level_`, and `extra_` of those with more one more. Any set that is
+// grown by these rules can be completed, and is no less even than any other.
+class Evenness {
+ public:
+  explicit Evenness(const Offers& offers) : is_on_(offers.is_interleaved()) {
+    if (!is_on_) return;
+    const auto per_numa = offers.per_numa();
+    taken_.assign(per_numa.size(), 0);
+    extra_ = static_cast<std::int32_t>(offers.wanted());
+    for (;;) {
+      const auto more = static_cast<std::int32_t>(std::count_if(
+          per_numa.begin(), per_numa.end(), [&](std::int32_t count) { return count > level_; }));
+      if (more == 0 || extra_ < more) return;
+      extra_ -= more;
+      ++level_;
+    }
+  }
+
+  bool allows(std::size_t numa) const {
+    return !is_on_ || taken_[numa] < level_ || (taken_[numa] == level_ && extra_ > 0);
+  }
+  // REQUIRES: allows(numa).
+  void take(std::size_t numa) {
+    if (is_on_ && taken_[numa]++ == level_) --extra_;
+  }
+  void give_back(std::size_t numa) {
+    if (is_on_ && --taken_[numa] == level_) ++extra_;
+  }
+
+ private:
+  bool is_on_;
+  std::int32_t level_ = 0;
+  std::int32_t extra_ = 0;
+  ShortList<std::int32_t, 4> taken_;  // by NUMA node
+};
+
 // Keeps the better of the sets that it is shown.
 class Best {
  public:
@@ -174,7 +220,7 @@ class Best {
 // takes the lowest ids.
 class ExactSearch {
  public:
-  explicit ExactSearch(Offers& offers) : offers_(offers), best_(offers) {
+  explicit ExactSearch(Offers& offers) : offers_(offers), best_(offers), evenness_(offers) {
     for (std::size_t i = 0; i < offers.size(); ++i) {
       const auto of_kind = std::find_if(kinds_.begin(), kinds_.end(), [&](const Positions& kind) {
         // Being alike is an equivalence, so comparing with the first of a kind is enough.
@@ -212,17 +258,23 @@ class ExactSearch {
     // but for the ids.
     visit(kind + 1, sum);
     const std::size_t before = set_.size();
+    const std::size_t numa = offers_.numa_of(kinds_[kind].front());  // of all that are alike
     for (std::size_t device : kinds_[kind]) {
-      if (set_.size() == offers_.wanted()) break;
+      if (set_.size() == offers_.wanted() || !evenness_.allows(numa)) break;
       for (std::size_t other : set_) sum += offers_.worth(device, other);
       set_.push_back(device);
+      evenness_.take(numa);
       visit(kind + 1, sum);
     }
-    set_.resize(before);
+    while (set_.size() > before) {
+      set_.pop_back();
+      evenness_.give_back(numa);
+    }
   }
 
   Offers& offers_;
   Best best_;
+  Evenness evenness_;
   ShortList<Positions, 4> kinds_;  // devices that are alike, ascending
   Positions after_;                // how many devices this kind and the later ones have
   Positions set_;
@@ -248,16 +300,18 @@ class GrowingSearch {
     std::vector<std::int64_t> gain(offers_.size(), 0);
     std::vector<bool> taken(offers_.size(), false);
     Positions set;
+    Evenness evenness(offers_);
     std::int64_t sum = 0;
     for (std::size_t next = seed;;) {
       sum += gain[next];
       taken[next] = true;
       set.push_back(next);
+      evenness.take(offers_.numa_of(next));
       if (set.size() == offers_.wanted()) return best_.show(set, sum);
       std::size_t closest = offers_.size();
       for (std::size_t i = 0; i < offers_.size(); ++i) {
         gain[i] += offers_.worth(next, i);
-        if (taken[i]) continue;
+        if (taken[i] || !evenness.allows(offers_.numa_of(i))) continue;
         // Among equals, one of the seed's NUMA node: growing has no look-ahead, and would otherwise
         // wander to where no cores are near.
         if (closest == offers_.size() || gain[i] > gain[closest] ||

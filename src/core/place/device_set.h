@@ -6,6 +6,9 @@
 // when cores are asked for; for which fewer cores must come from other NUMA nodes; that leaves the
 // larger sum of link_worth among the devices not taken; that leaves more pairs of these on one NUMA
 // node; whose ids are lower. Pure; links are as `nvidia-smi topo -m` names them.
+//
+// An interleaved choice only looks at sets that lie as evenly over the NUMA nodes as the offers
+// allow. Of these, what is left for others should be even too: that comes before the links there.
 #pragma once
 
 #include <cstdint>

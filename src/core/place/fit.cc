@@ -25,8 +25,9 @@ std::int32_t device_room(const FreeView& free, const TaskGroup& group,
   DeviceBooks books{{view.free_milli.begin(), view.free_milli.end()},
                     {view.slots_taken.begin(), view.slots_taken.end()}};
   std::vector<DeviceGrant> ignored;
-  const bool taken = take_devices(view.inventory, books, view.cores, group.per_node.cores,
-                                  group.per_node, policy, ignored);
+  const bool taken =
+      take_devices(view.inventory, books, {view.cores, group.per_node.cores, group.affinity},
+                   group.per_node, policy, ignored);
   if (!taken) return 0;
   return device_capacity({view.inventory, books.free_milli, books.slots_taken, view.cores},
                          group.per_task, most);
@@ -86,23 +87,33 @@ struct Granted {
   std::vector<DeviceGrant> devices;
 };
 
-// `beside`: the NUMA nodes of devices that the cores go with when the request has none itself.
+// What goes for all requests of a group on one node.
+struct Taken {
+  Affinity affinity;
+  const PlacementPolicy& policy;
+  NumaDemands beside = {};  // of devices that the cores go with when the request has none itself
+};
+
 // `cores_wanted`: cores that go with the request's devices.
 Granted take_request(FreeBooks& books, const Request& request, std::int32_t cores_wanted,
-                     const PlacementPolicy& policy, NumaDemands& beside, Placement& placement) {
+                     Taken& taken, Placement& placement) {
   Granted granted;
   // Devices before cores: the cores are chosen beside them, while moving a device to the cores is
   // not possible.
   if (wants_devices(request)) {
-    const bool taken = take_devices(*books.inventory, books.devices, books.cores, cores_wanted,
-                                    request, policy, granted.devices);
-    CHECK(taken, "capacity promised these devices");
+    const DeviceWish wish{books.cores, cores_wanted, taken.affinity};
+    const bool all =
+        take_devices(*books.inventory, books.devices, wish, request, taken.policy, granted.devices);
+    CHECK(all, "capacity promised these devices");
     std::sort(granted.devices.begin(), granted.devices.end(), comes_before);
-    beside = numa_demands(*books.inventory, granted.devices);
+    taken.beside = numa_demands(*books.inventory, granted.devices);
   }
   if (request.cores > 0) {
+    if (taken.affinity == Affinity::kInterleaved && taken.beside.empty()) {
+      taken.beside = even_demands(*books.inventory, books.cores);
+    }
     // From the NUMA nodes of the devices, in proportion, and only then from others.
-    granted.cores = choose_cores(*books.inventory, books.cores, request.cores, beside);
+    granted.cores = choose_cores(*books.inventory, books.cores, request.cores, taken.beside);
     books.cores -= granted.cores;
   }
   books.memory_bytes -= request.memory_bytes;
@@ -174,13 +185,12 @@ void grant(FreeBooks& books, const TaskGroup& group, std::int32_t group_index, R
   // Tasks without devices of their own work on the node's: their cores count when devices are
   // chosen, so that devices and cores end up together.
   const std::int64_t of_tasks = own_devices ? 0 : std::int64_t{tasks} * group.per_task.cores;
-  NumaDemands beside;
-  const Granted shared = take_request(books, group.per_node,
-                                      static_cast<std::int32_t>(group.per_node.cores + of_tasks),
-                                      policy, beside, placement);
+  Taken taken{group.affinity, policy};
+  const Granted shared =
+      take_request(books, group.per_node,
+                   static_cast<std::int32_t>(group.per_node.cores + of_tasks), taken, placement);
   for (std::int32_t i = 0; i < tasks; ++i) {
-    Granted own =
-        take_request(books, group.per_task, group.per_task.cores, policy, beside, placement);
+    Granted own = take_request(books, group.per_task, group.per_task.cores, taken, placement);
     TaskGrant task;
     // Ranks ascend within a placement, and across placements in the order of the topology.
     task.rank = first_rank + static_cast<Rank>(i);

@@ -98,6 +98,7 @@ struct DeviceChoice {
   std::span<const DeviceOffer> offers;
   std::int32_t count = 0;
   std::int32_t cores = 0;  // that are asked for with them
+  Affinity affinity = Affinity::kSingle;
 };
 
 class ScorePolicy;  // core/place/score.h

@@ -100,6 +100,19 @@ NumaDemands numa_demands(const Inventory& inventory, std::span<const DeviceGrant
   return demands;
 }
 
+NumaDemands even_demands(const Inventory& inventory, const CoreSet& free) {
+  NumaDemands demands;
+  const CoreCounts counts = count_cores(inventory, free);
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    demands.push_back({static_cast<std::int32_t>(i), 1, 0});
+  }
+  std::stable_sort(demands.begin(), demands.end(), [&](const NumaDemand& a, const NumaDemand& b) {
+    return counts[static_cast<std::size_t>(a.numa_node)] >
+           counts[static_cast<std::size_t>(b.numa_node)];
+  });
+  return demands;
+}
+
 CoreCounts count_cores(const Inventory& inventory, const CoreSet& free) {
   CoreCounts counts;
   counts.reserve(inventory.numa.size());

@@ -28,6 +28,10 @@ using CoreCounts = ShortList<std::int32_t, 8>;  // by NUMA node
 // Ascending by numa_node; devices of no known NUMA node, or that are gone, are left out.
 NumaDemands numa_demands(const Inventory& inventory, std::span<const DeviceGrant> devices);
 
+// One for each NUMA node, those with the most free cores first: cores that are to lie evenly over
+// all of them.
+NumaDemands even_demands(const Inventory& inventory, const CoreSet& free);
+
 // `count` of the free cores; adds them to `demands`. REQUIRES: 0 <= count <= free.size().
 CoreSet choose_cores(const Inventory& inventory, const CoreSet& free, std::int32_t count,
                      NumaDemands& demands);

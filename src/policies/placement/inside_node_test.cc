@@ -88,11 +88,11 @@ void use_some(core::Node& node, Random& random) {
   node.cores_free -= used;
 }
 
-class Affinity : public testing::TestWithParam<std::int32_t> {};
+class InsideNodeOf : public testing::TestWithParam<std::int32_t> {};
 
 // One NUMA node that has room for all of it gives all of it; and whatever is given, each NUMA node
 // with devices of the job has a core of it when it has a free one and enough cores are asked.
-TEST_P(Affinity, SingleNodeWhereItFitsAndACoreBesideEveryDevice) {
+TEST_P(InsideNodeOf, SingleNodeWhereItFitsAndACoreBesideEveryDevice) {
   Random random(static_cast<std::uint64_t>(GetParam()));
   const BestFit policy;
   int single = 0;
@@ -145,7 +145,7 @@ TEST_P(Affinity, SingleNodeWhereItFitsAndACoreBesideEveryDevice) {
   EXPECT_TRUE(GetParam() == 1 || spread > 100) << spread;
 }
 
-TEST_P(Affinity, ARefusalTakesNothing) {
+TEST_P(InsideNodeOf, ARefusalTakesNothing) {
   Random random(77);
   const BestFit policy;
   for (int i = 0; i < 300; ++i) {
@@ -165,7 +165,9 @@ TEST_P(Affinity, ARefusalTakesNothing) {
         request.slices = static_cast<std::int32_t>(1 + random.below(20));
     }
     std::vector<DeviceGrant> out;
-    if (core::take_devices(*node.inventory, books.devices, books.cores, 1, request, policy, out)) {
+    const core::DeviceWish wish{books.cores, 1,
+                                random.below(2) == 0 ? Affinity::kSingle : Affinity::kInterleaved};
+    if (core::take_devices(*node.inventory, books.devices, wish, request, policy, out)) {
       continue;
     }
     EXPECT_TRUE(out.empty());
@@ -174,7 +176,66 @@ TEST_P(Affinity, ARefusalTakesNothing) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(NumaNodes, Affinity, testing::Values(1, 2, 4, 8));
+// How many of the placement's devices, or of its cores, each NUMA node gives.
+core::CoreCounts devices_by_numa(const Inventory& inventory,
+                                 const std::vector<DeviceGrant>& devices) {
+  core::CoreCounts counts(inventory.numa.size(), 0);
+  for (const DeviceGrant& grant : devices) {
+    const Device& device = inventory.devices[static_cast<std::size_t>(grant.device)];
+    ++counts[static_cast<std::size_t>(device.numa_node)];
+  }
+  return counts;
+}
+
+// No NUMA node that has more to give gave two fewer than another.
+void expect_even(const core::CoreCounts& given, const core::CoreCounts& had) {
+  for (std::size_t a = 0; a < given.size(); ++a) {
+    if (given[a] == had[a]) continue;
+    for (std::size_t b = 0; b < given.size(); ++b) EXPECT_LE(given[b], given[a] + 1);
+  }
+}
+
+// As many NUMA nodes as there can be give as evenly as they can; and as for single ones, each that
+// has devices of the job has a core of it when it has a free one and enough cores are asked.
+TEST_P(InsideNodeOf, InterleavedLiesEvenlyOverTheNumaNodes) {
+  Random random(static_cast<std::uint64_t>(100 + GetParam()));
+  const BestFit policy;
+  int with_devices = 0;
+  for (int i = 0; i < 1000; ++i) {
+    core::Node node = make_node(GetParam(), 8, random.below(4) == 0 ? 1 + 16 / GetParam() : 3);
+    use_some(node, random);
+    const Inventory& inventory = *node.inventory;
+    TaskGroup group;
+    group.affinity = Affinity::kInterleaved;
+    group.per_task.gpus = static_cast<std::int32_t>(random.below(7));
+    group.per_task.cores = static_cast<std::int32_t>(1 + random.below(12));
+    if (core::capacity(core::view_of(node), group, policy, 1) == 0) continue;
+    const Placement placement = place(node, group);
+    const core::CoreCounts free_cores = core::count_cores(inventory, node.cores_free);
+    if (group.per_task.gpus == 0) {
+      expect_even(core::count_cores(inventory, placement.cores), free_cores);
+      continue;
+    }
+    ++with_devices;
+    core::CoreCounts free_devices(inventory.numa.size(), 0);
+    for (std::size_t d = 0; d < inventory.devices.size(); ++d) {
+      const auto numa = static_cast<std::size_t>(inventory.devices[d].numa_node);
+      free_devices[numa] += node.device_free_milli[d] == kWholeDevice_milli ? 1 : 0;
+    }
+    expect_even(devices_by_numa(inventory, placement.devices), free_devices);
+    const auto of_devices = numas_of_devices(inventory, placement.devices);
+    std::int32_t reachable = 0;
+    for (const std::int32_t numa : of_devices) {
+      reachable += free_cores[static_cast<std::size_t>(numa)] > 0 ? 1 : 0;
+    }
+    EXPECT_EQ(
+        core::numa_nodes_without_core(inventory, placement),
+        static_cast<std::int32_t>(of_devices.size()) - std::min(reachable, group.per_task.cores));
+  }
+  EXPECT_GT(with_devices, 100);
+}
+
+INSTANTIATE_TEST_SUITE_P(NumaNodes, InsideNodeOf, testing::Values(1, 2, 4, 8));
 
 TEST(InsideNode, CoresOfTasksLieBesideTheDevicesOfTheirNode) {
   const core::Node node = make_node(2, 8, 2);
@@ -206,6 +267,31 @@ TEST(InsideNode, TwoFreeOnOneSideAndFiveOnTheOtherAreNotSplit) {
   group.per_task.cores = 1;
   const Placement placement = place(node, group);
   EXPECT_EQ(numas_of_devices(*node.inventory, placement.devices), (std::set<std::int32_t>{1}));
+}
+
+TEST(InsideNode, InterleavedTasksOfOneDeviceGoToTheEmptierNumaNodeInTurn) {
+  core::Node node = make_node(2, 8, 4);
+  node.device_free_milli = {0, 1000, 1000, 1000, 1000, 1000, 1000, 1000};
+  TaskGroup group;
+  group.tasks = 3;
+  group.affinity = Affinity::kInterleaved;
+  group.per_task.gpus = 1;
+  group.per_task.cores = 1;
+  const Placement placement = place(node, group);
+  std::vector<std::int32_t> devices;
+  for (const TaskGrant& task : placement.tasks) devices.push_back(task.devices.front().device);
+  EXPECT_EQ(devices, (std::vector<std::int32_t>{4, 1, 5}));
+  EXPECT_EQ(core::count_cores(*node.inventory, placement.cores), (core::CoreCounts{1, 2}));
+}
+
+TEST(InsideNode, InterleavedCoresOfManyTasksAreDealtInTurn) {
+  const core::Node node = make_node(4, 8, 1);
+  TaskGroup group;
+  group.tasks = 8;
+  group.affinity = Affinity::kInterleaved;
+  group.per_task.cores = 1;
+  const Placement placement = place(node, group);
+  EXPECT_EQ(core::count_cores(*node.inventory, placement.cores), (core::CoreCounts{2, 2, 2, 2}));
 }
 
 TEST(InsideNode, SlicesGoToSlicedDevicesFirstAndNeverBesideAShare) {
