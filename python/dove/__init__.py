@@ -4,6 +4,7 @@
     map, Results                       a function over items, as an array of jobs (dove.array_map)
     Executor                           the same as concurrent.futures has it (dove.executor)
     checkpoint, progress, once         what a job says and asks, from inside
+    collective_failed                  a collective with these ranks failed (dove.progress)
 
 Standard library only. Every job finds this package in its PYTHONPATH; outside of a job checkpoint and progress work and
 are told to nobody.
@@ -11,6 +12,7 @@ are told to nobody.
 import importlib
 
 from dove import checkpoint, progress
+from dove.progress import collective_failed
 
 # Found when they are first used: a task that only tells its progress loads no HTTP client.
 _HOMES = {
@@ -21,7 +23,7 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = ["checkpoint", "progress", *_HOME_OF]
+__all__ = ["checkpoint", "collective_failed", "progress", *_HOME_OF]
 
 
 def __getattr__(name):

@@ -14,7 +14,10 @@ import time
 
 _WIDTH = 256  # of the line with its padding, so that a shorter one covers a longer one
 
-_said = ""  # the last line, without its phase
+_BLAMED_MAX = 8
+
+_said = ""  # the last line, without its phase and what is blamed
+_blamed = []
 _phase = ""
 _file = None  # its descriptor; -1: nobody listens
 _last = time.monotonic()
@@ -49,7 +52,8 @@ def waiting():
 
 
 def _write(said, phase):
-    line = f"{said} phase={phase}\n".encode()
+    blamed = f" blamed={','.join(map(str, _blamed))}" if _blamed else ""
+    line = f"{said} phase={phase}{blamed}\n".encode()
     with contextlib.suppress(OSError):
         if said and _descriptor() >= 0 and len(line) <= _WIDTH:
             os.pwrite(_file, line.ljust(_WIDTH), 0)
@@ -67,4 +71,15 @@ def step(number, seconds=None, wait=None, samples=None, loss=None, phase=None):
         words.append(f"loss={float(loss):.6g}")
     _last, _waited = now, 0.0
     _said, _phase = " ".join(words), "" if phase is None else str(phase)
+    _write(_said, _phase)
+
+
+def collective_failed(*peers):
+    """A collective with these ranks failed or timed out: a vote against the network between their nodes and this one."""
+    global _said
+    for peer in peers:
+        if int(peer) not in _blamed and int(peer) >= 0:
+            _blamed.append(int(peer))
+    del _blamed[:-_BLAMED_MAX]
+    _said = _said or "step=0"
     _write(_said, _phase)

@@ -67,6 +67,7 @@ struct RankProgress {
   std::int64_t samples = 0;
   std::optional<double> loss;
   std::string phase;
+  std::vector<Rank> blamed = {};  // of which it says that a collective with them failed
 };
 struct Progress {
   AttemptKey key;

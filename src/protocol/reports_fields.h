@@ -79,6 +79,7 @@ void fields(Ar& ar, typename Ar::template Of<RankProgress>& v) {
   if (Ar::kReads || v.samples > 0) ar.clamped("samples", v.samples, 0, kProgressMax);
   ar.may("loss", v.loss);
   if (Ar::kReads || !v.phase.empty()) ar.cut("phase", v.phase, kPhase_bytes);
+  if (Ar::kReads || !v.blamed.empty()) ar.may("blamed", v.blamed);
 }
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<Progress>& v) {

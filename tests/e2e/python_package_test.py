@@ -132,6 +132,22 @@ class Progress(unittest.TestCase):
             run(text, DOVE_PROGRESS=path, RANK="3")  # one of torchrun's workers
             self.assertEqual(sorted(os.listdir(folder)), ["7.1.aa.0", "7.1.aa.3"])
 
+    def test_failed_collectives_name_their_peers(self):
+        with tempfile.TemporaryDirectory(prefix="dove-python.") as folder:
+            path = os.path.join(folder, "7.1.aa.0")
+
+            def written(text):
+                run("import dove\n" + text, DOVE_PROGRESS=path)
+                with open(path, "rb") as file:
+                    return file.readline()
+
+            self.assertEqual(written("dove.collective_failed(3)"), b"step=0 phase= blamed=3\n")
+            line = written("dove.progress.step(2, phase='train'); dove.collective_failed(1, 2); "
+                           "dove.collective_failed(2)")
+            self.assertRegex(line, rb"^step=2 .* phase=train blamed=1,2\n$")
+            self.assertRegex(written("[dove.collective_failed(rank) for rank in range(20)]"),
+                             rb"blamed=12,13,14,15,16,17,18,19\n$")
+
     def test_outside_of_a_job_nothing_happens(self):
         self.assertEqual(run("from dove import progress; progress.step(1); progress.step(2, loss=1); print('on')"),
                          "on")

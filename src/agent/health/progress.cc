@@ -11,6 +11,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "agent/health/stray_files.h"
@@ -25,6 +26,7 @@ constexpr std::size_t kPhase_bytes = 24;
 constexpr std::size_t kEntries_max = 16'384;  // of a directory
 constexpr int kRemoved_max = 20'000;          // in one look
 constexpr std::int64_t kFile_bytes = 64 << 10;
+constexpr int kBlames_max = 16;
 constexpr int kIdleLooks = 64;  // between two that remove what was put there while no task ran
 constexpr std::int64_t kStep_max = std::int64_t{1} << 53;
 constexpr double kSeconds_max = 1e6;
@@ -55,11 +57,23 @@ bool is_word(std::string_view text) {
          });
 }
 
+// "3,7": as many of them as are looked at.
+std::vector<Rank> read_ranks(std::string_view text) {
+  std::set<Rank> ranks;
+  while (!text.empty() && ranks.size() < kBlamed_max) {
+    const std::string_view one = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(one.size() + 1, text.size()));
+    if (const auto rank = number<Rank>(one)) ranks.insert(*rank);
+  }
+  return {ranks.begin(), ranks.end()};
+}
+
 void take_word(std::string_view name, std::string_view value, Said& said) {
   if (name == "seconds") said.step_us = span_us(value).value_or(0);
   if (name == "wait") said.wait_us = span_us(value).value_or(0);
   if (name == "samples") said.samples = whole(value).value_or(0);
   if (name == "phase" && is_word(value)) said.phase = value;
+  if (name == "blamed") said.blamed = read_ranks(value);
   if (name != "loss") return;
   const auto loss = number<double>(value);
   if (loss && std::isfinite(*loss)) said.loss = loss;
@@ -164,6 +178,7 @@ bool AttemptProgress::take(const std::map<Rank, Said>& said) {
     Ranked& ranked = at->second;
     if (!is_first && ranked.last == now) continue;
     is_news = true;
+    has_new_blame_ |= now.blamed != ranked.last.blamed && !now.blamed.empty();
     if (now.step_us > 0 && (is_first || ranked.last.step != now.step)) {
       ranked.busy_us.push_back(now.step_us - now.wait_us);
       if (ranked.busy_us.size() > kSteps) ranked.busy_us.pop_front();
@@ -184,7 +199,8 @@ protocol::Progress AttemptProgress::report(AttemptKey key) const {
   protocol::Progress said{key, {}};
   for (const auto& [rank, ranked] : ranks_) {
     said.ranks.push_back({rank, ranked.last.step, ranked.last.step_us, median_us(ranked),
-                          ranked.last.samples, ranked.last.loss, ranked.last.phase});
+                          ranked.last.samples, ranked.last.loss, ranked.last.phase,
+                          ranked.last.blamed});
   }
   return said;
 }
@@ -217,6 +233,21 @@ void ProgressWatch::repeat() {
   }
 }
 
+void ProgressWatch::last_words(AttemptKey key) {
+  const auto at = watched_.find(key);
+  if (at == watched_.end()) return;
+  Watched& watched = at->second;
+  const Held& held = watched.held;
+  ProgressFound found;
+  read_progress_of(held.own_directory.empty() ? directory_ : held.own_directory, held.prefix,
+                   held.ranks, found);
+  watched.is_news |= watched.progress.take(found[held.prefix]);
+  if (!watched.progress.has_new_blame()) return;
+  watched.is_news = false;
+  watched.told_us = loop_.monotonic_us();
+  tell_(watched.progress.report(key));
+}
+
 void ProgressWatch::look() {
   // Some looks between two tellings: the median is of several steps.
   timer_ = loop_.after(std::max(every_ / 8, std::chrono::milliseconds(50)), [this] { look(); });
@@ -235,8 +266,10 @@ void ProgressWatch::look() {
   for (const Held& held : all) {
     const auto before = watched_.find(held.key);
     Watched watched = before == watched_.end() ? Watched{} : std::move(before->second);
+    watched.held = held;
     watched.is_news |= watched.progress.take(found[held.prefix]);
-    const bool due = watched.told_us == 0 ||
+    const bool blames = watched.progress.has_new_blame() && ++watched.blames <= kBlames_max;
+    const bool due = watched.told_us == 0 || blames ||
                      now_us - watched.told_us >= std::chrono::microseconds(every_).count();
     if (watched.is_news && due) {
       watched.is_news = false;

@@ -1,11 +1,11 @@
 // Progress: how far the tasks of an attempt are, as they say themselves.
 //
 // Each task has a file of its own, named DOVE_PROGRESS in its environment, in which it writes one
-// line over the former one: `step=120 seconds=0.81 wait=0.1 samples=512 loss=2.3 phase=train`. Only
-// `step` must be there. All of them lie in one directory of the agent where everybody may make
-// files and nobody list them; their names begin with a secret of the job. Those of a container lie
-// in its attempt's directory. A job that writes none costs none. Nothing in them is trusted: of
-// each no more than kProgressLine_bytes are read. Loop thread only.
+// line over the former one: `step=120 seconds=0.81 wait=0.1 samples=512 loss=2.3 phase=train
+// blamed=3,7`. Only `step` must be there. All of them lie in one directory of the agent where
+// everybody may make files and nobody list them; their names begin with a secret of the job. Those
+// of a container lie in its attempt's directory. A job that writes none costs none. Nothing in them
+// is trusted: of each no more than kProgressLine_bytes are read. Loop thread only.
 #pragma once
 
 #include <chrono>
@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "agent/attempts/order.h"
@@ -26,6 +27,7 @@ namespace dove::agent {
 
 constexpr std::size_t kProgressLine_bytes = 512;
 constexpr std::size_t kProgressRanks_max = 256;
+constexpr std::size_t kBlamed_max = 8;  // ranks that one rank blames
 
 // What one line says. `wait_us` is the part of the step that was spent waiting for other ranks.
 struct Said {
@@ -34,7 +36,8 @@ struct Said {
   std::int64_t wait_us = 0;
   std::int64_t samples = 0;
   std::optional<double> loss;
-  std::string phase;  // a word
+  std::string phase;         // a word
+  std::vector<Rank> blamed;  // with which a collective failed, ascending, each once
   bool operator==(const Said&) const = default;
 };
 
@@ -60,6 +63,8 @@ class AttemptProgress {
  public:
   // Whether anything is new.
   bool take(const std::map<Rank, Said>& said);
+  // Whether a rank has blamed another since this was asked last.
+  bool has_new_blame() { return std::exchange(has_new_blame_, false); }
   // An entry of a report's "events" (api/agent-protocol.md). REQUIRES: take() was true once.
   protocol::Progress report(AttemptKey key) const;
 
@@ -71,9 +76,11 @@ class AttemptProgress {
   static std::int64_t median_us(const Ranked& ranked);
 
   std::map<Rank, Ranked> ranks_;
+  bool has_new_blame_ = false;
 };
 
-// Looks at the files again and again, and tells at most once in `every` for an attempt.
+// Looks at the files again and again, and tells at most once in `every` for an attempt; who blames
+// another rank is told at once, kBlames_max times in an attempt.
 class ProgressWatch {
  public:
   struct Held {
@@ -90,12 +97,16 @@ class ProgressWatch {
   void start(bool shared);
   // Whoever listens is new: everything is told again.
   void repeat();
+  // Some of its tasks are over, and that is about to be told: what they said last comes before it.
+  void last_words(AttemptKey key);
 
  private:
   struct Watched {
+    Held held;
     AttemptProgress progress;
     bool is_news = false;
     std::int64_t told_us = 0;
+    int blames = 0;  // that were told at once
   };
   void look();
 

@@ -39,9 +39,15 @@ TEST(ProgressLine, ValuesOutOfBoundsAreLeftOut) {
   const auto said =
       read_progress_line("step=1 seconds=nan wait=-1 samples=-3 loss=inf phase=a/b\n");
   ASSERT_TRUE(said.has_value());
-  EXPECT_EQ(*said, (Said{1, 0, 0, 0, std::nullopt, ""}));
+  EXPECT_EQ(*said, (Said{1, 0, 0, 0, std::nullopt, "", {}}));
   EXPECT_EQ(read_progress_line("step=1 seconds=1e99\n")->step_us, 0);
   EXPECT_EQ(read_progress_line("step=1 seconds=1 wait=5\n")->wait_us, 1'000'000);
+}
+
+TEST(ProgressLine, NamesRanksWithWhichACollectiveFailed) {
+  EXPECT_EQ(read_progress_line("step=0 blamed=7,3,3\n")->blamed, (std::vector<Rank>{3, 7}));
+  EXPECT_EQ(read_progress_line("step=0 blamed=-1,x,,2\n")->blamed, (std::vector<Rank>{2}));
+  EXPECT_EQ(read_progress_line("step=0 blamed=1,2,3,4,5,6,7,8,9,10\n")->blamed.size(), kBlamed_max);
 }
 
 class ProgressFiles : public testing::Test {
@@ -128,7 +134,7 @@ TEST_F(ProgressFiles, StrangersNamesHideNobodys) {
 TEST(AttemptProgress, TellsTheMedianOfTheTimeWithoutWaiting) {
   AttemptProgress progress;
   const auto at = [&](std::int64_t step, std::int64_t step_us, std::int64_t wait_us) {
-    return progress.take({{3, Said{step, step_us, wait_us, 0, std::nullopt, "train"}}});
+    return progress.take({{3, Said{step, step_us, wait_us, 0, std::nullopt, "train", {}}}});
   };
   EXPECT_TRUE(at(1, 900'000, 100'000));
   EXPECT_FALSE(at(1, 900'000, 100'000));
@@ -158,6 +164,29 @@ TEST_F(ProgressFiles, IsToldAtOnceAndThenNowAndThen) {
   write("1.1.aa.0", "step=2\n");
   ASSERT_TRUE(loop.run_until([&] { return told.size() == 2; }, std::chrono::seconds(20)));
   EXPECT_EQ(told[1].ranks[0].step, 2);
+}
+
+TEST_F(ProgressFiles, BlameIsToldAtOnceAndBeforeTheEnd) {
+  wire::Loop loop;
+  std::vector<protocol::Progress> told;
+  const AttemptKey key{JobId(1), 1};
+  ProgressWatch watch(
+      loop, folder_, std::chrono::hours(1),
+      [&]() -> std::vector<ProgressWatch::Held> {
+        return {{key, "1.1.aa", "", {0}}};
+      },
+      [&](const protocol::Progress& report) { told.push_back(report); });
+  write("1.1.aa.0", "step=1\n");
+  watch.start(/*shared=*/false);
+  ASSERT_EQ(told.size(), 1u);
+  watch.last_words(key);
+  EXPECT_EQ(told.size(), 1u);
+  write("1.1.aa.0", "step=1 blamed=3\n");
+  watch.last_words(key);
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_EQ(told[1].ranks[0].blamed, (std::vector<Rank>{3}));
+  watch.last_words(key);
+  EXPECT_EQ(told.size(), 2u);
 }
 
 }  // namespace

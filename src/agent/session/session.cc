@@ -245,6 +245,15 @@ void Agent::watch_silence() {
 }
 
 void Agent::report(protocol::Report said) {
+  const bool is_end = std::holds_alternative<protocol::Ended>(said) ||
+                      std::holds_alternative<protocol::TaskOver>(said);
+  if (is_end && progress_ != nullptr) {
+    // Only gangs blame links. What ended may be of a former process of the agent's.
+    const auto held = held_.find(*protocol::key_of(said));
+    if (held != held_.end() && held->second->order().nodes.size() > 1) {
+      progress_->last_words(held->first);
+    }
+  }
   if (const auto* over = std::get_if<protocol::StepOver>(&said)) {
     // The step's client hears of the end after its output.
     const std::string id = fmt::format("{}.{}", over->key.text(), over->step);

@@ -401,6 +401,9 @@ std::vector<Event> take_apart(Agents& agents, const core::Node& node,
     auto event = event_of(report, state, node);
     if (const auto* progress = std::get_if<protocol::Progress>(&report)) {
       event = agents.progress.take(state, node.id, *progress, agents.desk.loop.monotonic_us());
+      for (Event& blame : agents.blames.take(state, node.id, *progress)) {
+        events.push_back(std::move(blame));
+      }
     }
     if (event.has_value()) events.push_back(std::move(*event));
   }

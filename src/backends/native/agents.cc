@@ -51,6 +51,7 @@ Agents::Agents(listener::Desk& on_desk)
     for (const Decision& decision : batch.decisions) {
       warn(warning_line(decision));
       progress.decided(decision);
+      blames.decided(decision);
       use.decided(decision);
       if (const auto* end = std::get_if<EndJob>(&decision)) links.forget(end->job);
     }

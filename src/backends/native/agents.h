@@ -14,6 +14,7 @@
 #include "backends/backend.h"
 #include "backends/native/agent_sessions.h"
 #include "backends/native/allowance.h"
+#include "backends/native/link_blames.h"
 #include "backends/native/links/execs.h"
 #include "backends/native/links/forwards.h"
 #include "backends/native/links/task_links.h"
@@ -39,6 +40,7 @@ struct Agents {
   ProgressBoard progress;
   ShareBoard shares;
   UseBoard use;
+  LinkBlames blames;
   WarningBoard warnings;
   RefusalBoard refusals;
   Relays relays;
