@@ -27,7 +27,9 @@ std::string stem_of(std::string_view name) {
   return std::string(name);
 }
 
-bool has_own_fields(std::string_view name) { return name == "limits" || name == "guaranteed"; }
+bool has_own_fields(std::string_view name) {
+  return name == "limits" || name == "guaranteed" || name == "multifactor";
+}
 
 // Slices can be named among the countables as Kubernetes names them.
 bool names_slices(const Json& countables) {

@@ -98,6 +98,22 @@ TEST(DeclaredPatch, LimitsAreFieldsAndMapsAreWhole) {
   EXPECT_EQ(applied(before, R"({"limits": null})").limits, Limits{});
 }
 
+TEST(DeclaredPatch, WeightsAreFieldsWithinBounds) {
+  ClusterSettings before;
+  before.multifactor.size = 7;
+  const auto got = read_declared(
+      patched(Declared(before), {{"multifactor", {{"age", 1000}, {"age_span", "14d"}}}}));
+  ASSERT_TRUE(got.ok()) << got.error().message;
+  MultifactorWeights weights = before.multifactor;
+  weights.age = 1000;
+  weights.age_span = seconds(14 * 86400);
+  EXPECT_EQ(std::get<ClusterSettings>(*got).multifactor, weights);
+  const auto fast = read_declared(
+      patched(Declared(before), {{"multifactor", {{"age", 1001}, {"age_span_s", 60}}}}));
+  ASSERT_FALSE(fast.ok());
+  EXPECT_NE(fast.error().message.find("1000 points"), std::string::npos) << fast.error().message;
+}
+
 TEST(DeclaredPatch, AVersionIsOfTheWholeObject) {
   UserDeclaration user;
   user.name = "ada";

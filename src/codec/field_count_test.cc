@@ -65,7 +65,8 @@ TEST(FieldCount, OfDeclaredObjects) {
   EXPECT_EQ(field_count<NodeDeclaration>(), 8u);
   EXPECT_EQ(field_count<UserLimit>(), 2u);
   EXPECT_EQ(field_count<UserDeclaration>(), 12u);
-  EXPECT_EQ(field_count<ClusterSettings>(), 28u);
+  EXPECT_EQ(field_count<ClusterSettings>(), 29u);
+  EXPECT_EQ(field_count<MultifactorWeights>(), 6u);
   EXPECT_EQ(field_count<Quota>(), 5u);
   EXPECT_EQ(field_count<TopologyUnit>(), 2u);
   EXPECT_EQ(field_count<Project>(), 4u);

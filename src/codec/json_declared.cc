@@ -31,6 +31,35 @@ constexpr std::array<std::string_view, std::variant_size_v<Declared>> kKinds{
     "Cluster", "Pool",  "Queue",   "Node",     "Limit",    "User", "Project",  "Reservation",
     "Domain",  "Group", "Binding", "Executor", "IdleRule", "App",  "Settings", "Secret"};
 
+Json write(const MultifactorWeights& v) {
+  Json object{{"age", v.age},
+              {"fair_share", v.fair_share},
+              {"size", v.size},
+              {"priority", v.priority},
+              {"queue_priority", v.queue_priority}};
+  put_span(object, "age_span", v.age_span);
+  return object;
+}
+
+void read(JsonFields& fields, MultifactorWeights& v) {
+  constexpr std::int64_t kMost = 1'000'000'000;
+  fields.integer("age", v.age, 0, kMost);
+  fields.span("age_span", v.age_span);
+  fields.integer("fair_share", v.fair_share, 0, kMost);
+  fields.integer("size", v.size, -kMost, kMost);
+  fields.integer("priority", v.priority, 0, kMost);
+  fields.integer("queue_priority", v.queue_priority, 0, kMost);
+  if (v.age_span < seconds(1)) {
+    return fields.fail("age_span", "out_of_range", "must be at least one second");
+  }
+  if (v.age * 60 > kPoints_minute_max * (v.age_span.us / 1'000'000)) {
+    fields.fail("age", "out_of_range",
+                fmt::format("is more than {} points for each minute of age_span: lower all weights "
+                            "alike, or give a longer age_span",
+                            kPoints_minute_max));
+  }
+}
+
 Json write(const ClusterSettings& v) {
   Json object{{"name", v.name},
               {"array_max", v.array_max},
@@ -60,6 +89,7 @@ Json write(const ClusterSettings& v) {
   object["slow_reports"] = v.slow_reports;
   object["preemption"] = v.preemption;
   put_span(object, "fair_share_half_life", v.fair_share_half_life);
+  object["multifactor"] = write(v.multifactor);
   return object;
 }
 
@@ -122,6 +152,7 @@ void read(JsonFields& fields, ClusterSettings& v) {
   fields.integer("slow_reports", v.slow_reports, 1, 1000);
   fields.boolean("preemption", v.preemption);
   fields.span("fair_share_half_life", v.fair_share_half_life);
+  fields.object("multifactor", [&](JsonFields& inner) { read(inner, v.multifactor); });
   const auto at_least = [&](std::string_view name, Span value, Span least) {
     if (value >= least) return;
     fields.fail(

@@ -212,7 +212,7 @@ std::string by_text(const Reason& r) {
         static_cast<double>(r.used) / 1e7, static_cast<double>(r.needs) / 1e7);
   }
   if (r.resource == "sum") {
-    return fmt::format("by priority, waiting, size and past use together, {} minutes over {}",
+    return fmt::format("by priority, waiting, size and past use together, {} points over {}",
                        r.used, r.needs);
   }
   return r.resource.empty() ? "" : fmt::format("by its queue's order, {}", r.resource);

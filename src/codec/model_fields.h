@@ -334,6 +334,12 @@ void fields(Ar& ar, typename Ar::template Of<ForeignAllocation>& v) {
 }
 
 template <class Ar>
+void fields(Ar& ar, typename Ar::template Of<MultifactorWeights>& v) {
+  auto layout = ar.layout(1, "MultifactorWeights");
+  ar(v.age, v.age_span, v.fair_share, v.size, v.priority, v.queue_priority);
+}
+
+template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<ClusterSettings>& v) {
   auto layout = ar.layout(9, "ClusterSettings");
   ar(v.name, v.fence, v.disconnect_grace, v.silent_after, v.effect_deadline, v.array_max,
@@ -356,6 +362,7 @@ void fields(Ar& ar, typename Ar::template Of<ClusterSettings>& v) {
   ar.since(8, v.job_visibility);
   ar.since(9, v.affinity);
   ar.since(9, v.job_link_votes);
+  ar.since(9, v.multifactor);
 }
 
 // Alternatives are numbered by their place in Declared: new ones go to its end.

@@ -135,6 +135,7 @@ ClusterSettings sample_settings() {
   settings.job_visibility = JobVisibility::kMembers;
   settings.affinity = Affinity::kInterleaved;
   settings.job_link_votes = false;
+  settings.multifactor = {1000, seconds(14 * 86400), 100'000, -2, 500, 10};
   return settings;
 }
 

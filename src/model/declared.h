@@ -171,6 +171,21 @@ enum class JobVisibility : std::uint8_t {
   kMembers,   // those of projects where they have a role
 };
 
+// The most points for a minute of waiting: sums of a century fit into 64 bits.
+constexpr std::int64_t kPoints_minute_max = 1000;
+
+// What each part of the order multifactor weighs, in points. A new cluster gives one for each
+// minute of waiting.
+struct MultifactorWeights {
+  std::int64_t age = 10'080;  // for each age_span of waiting, without end
+  Span age_span = seconds(7 * 24 * 3600);
+  std::int64_t fair_share = 6'000;  // lost by who recently used all of the cluster
+  std::int64_t size = 1;  // for each GPU, or ten cores, that a job asks for; < 0: small ones first
+  std::int64_t priority = 60;        // for each point of a job's own priority
+  std::int64_t queue_priority = 60;  // for each point of its queue's (Slurm: QOS)
+  bool operator==(const MultifactorWeights&) const = default;
+};
+
 // One object named "cluster".
 struct ClusterSettings {
   std::string name = "dove";
@@ -211,6 +226,7 @@ struct ClusterSettings {
   JobVisibility job_visibility = JobVisibility::kEveryone;
   Affinity affinity = Affinity::kSingle;  // of jobs whose pool does not say either
   bool job_link_votes = true;  // failed collectives of running jobs are votes against links
+  MultifactorWeights multifactor = {};
   bool operator==(const ClusterSettings&) const = default;
 };
 

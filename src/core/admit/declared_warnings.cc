@@ -58,11 +58,25 @@ void warn_of_limit(const State& state, const Queue& queue, std::vector<std::stri
   }
 }
 
+// Weights that nothing adds up.
+void warn_of_weights(const State& state, const Policies& policies, std::vector<std::string>& out) {
+  if (state.settings.multifactor == MultifactorWeights{}) return;
+  const auto sums = [&](const OrderPolicy& order) { return order.basis() == Basis::kRank; };
+  if (sums(order_of(state, policies, ""))) return;
+  for (const auto& [name, queue] : state.queues) {
+    if (sums(order_of(state, policies, name))) return;
+  }
+  out.push_back(
+      "multifactor has no effect: these are the weights of order multifactor, which neither the "
+      "cluster nor a queue has");
+}
+
 }  // namespace
 
 std::vector<std::string> declared_warnings(const State& state, const Policies& policies,
                                            const Declared& object) {
   std::vector<std::string> out = people_warnings(state, object);
+  if (std::holds_alternative<ClusterSettings>(object)) warn_of_weights(state, policies, out);
   const auto* queue = std::get_if<Queue>(&object);
   if (queue == nullptr || !state.queues.contains(queue->name)) return out;
   const OrderPolicy& order = order_of(state, policies, queue->parent);

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "core/queue/points.h"
 #include "core/queue/queue_tree.h"
 #include "core/state/books.h"
 #include "core/state/dependency.h"
@@ -86,7 +87,7 @@ class Ahead {
   std::int64_t past_part_of(const ShareView& view) const;
   QueueKey key(const Standing& standing, const Job& job) const;
   QueueKey sum_key(const Standing& standing, const Job& job) const;
-  std::int64_t minutes_of(const QueueKey& sum) const;
+  std::int64_t points_of(const QueueKey& sum) const;
   bool by_priority() const;
   void count(const Job& other, const Lane& lane, const QueueKey& key);
 
@@ -138,6 +139,7 @@ ShareView Ahead::view_of(const OrderPolicy& order, const Queue* queue,
   view.used = usage == usages.end() ? &nothing : &usage->second;
   view.total = &total_;
   view.half_life = state_.settings.fair_share_half_life;
+  view.fair_share = state_.settings.multifactor.fair_share;
   if (counts_past_use(order.basis())) {
     const auto past = pasts.find(name);
     view.past_milli_ms = past_use_at(past == pasts.end() ? PastUse{} : past->second, *view.used,
@@ -333,11 +335,11 @@ void Ahead::look_at_all(bool lane_only) {
   }
 }
 
-// Of waiting, or what counts as much.
-std::int64_t Ahead::minutes_of(const QueueKey& sum) const {
-  constexpr std::int64_t kMinute_us = 60'000'000;
-  constexpr std::int64_t kLeast_us = std::numeric_limits<std::int64_t>::min() / 2;
-  return (state_.now.us - std::max(sum.rank_negated, kLeast_us)) / kMinute_us;
+// What the sum is by now: keys count from the epoch.
+std::int64_t Ahead::points_of(const QueueKey& sum) const {
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min() / 2;
+  const std::int64_t age = age_parts(state_.settings.multifactor, state_.now);
+  return (age - std::max(sum.rank_negated, kLeast)) / kPoint;
 }
 
 // Whether the order heeds priorities.
@@ -369,8 +371,8 @@ std::optional<Reason> Ahead::reason() const {
     made.resource = "head";
   } else if (next_standing_->sum != nullptr) {
     made.resource = "sum";
-    made.needs = minutes_of(sum_key(*next_standing_, job_));
-    made.used = minutes_of(next_key_);
+    made.needs = points_of(sum_key(*next_standing_, job_));
+    made.used = points_of(next_key_);
   } else if (next_->priority > job_.priority && by_priority()) {
     made.resource = "priority";
     made.needs = job_.priority;

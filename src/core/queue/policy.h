@@ -32,7 +32,8 @@ struct ShareView {
   const Total* total = nullptr;    // of the cluster; never null
   std::int64_t past_milli_ms = 0;  // decayed, what is held now included (core/state/past_use.h)
   std::int32_t weight = 1;
-  Span half_life;  // of past_milli_ms
+  Span half_life;               // of past_milli_ms
+  std::int64_t fair_share = 0;  // of the cluster's MultifactorWeights
 };
 
 // What users, and queues below one parent, are served by.
@@ -61,7 +62,7 @@ class OrderPolicy {
   virtual ~OrderPolicy() = default;
   virtual std::string_view name() const = 0;  // with a version: "priority_fifo/1"
   // Higher ranks come first, equal ranks in order of submission. May depend on what does not
-  // change while the job waits and on its queue's declaration only.
+  // change while the job waits, on its queue's declaration and on the cluster's settings only.
   virtual std::int64_t rank(const State& state, const Job& job) const = 0;
   virtual Basis basis() const { return Basis::kJob; }
   virtual std::int64_t share(const ShareView&) const { return 0; }

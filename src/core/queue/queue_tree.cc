@@ -261,6 +261,7 @@ std::int64_t QueueTree::share_of(const State& state, Branch& branch) const {
   view.total = &total_;
   if (counts_past_use(order.basis())) {
     view.half_life = state.settings.fair_share_half_life;
+    view.fair_share = state.settings.multifactor.fair_share;
     view.past_milli_ms = past_use_at(branch.past == nullptr ? PastUse{} : *branch.past, *view.used,
                                      state.settings.fair_share_half_life, state.now);
   }

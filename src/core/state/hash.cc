@@ -230,6 +230,11 @@ class Hash {
     since(5, s.job_visibility);
     if (s.affinity != Affinity::kSingle) add(s.affinity);
     if (!s.job_link_votes) add(s.job_link_votes);
+    // Snapshots from before it was there keep their hash.
+    if (s.multifactor != MultifactorWeights{}) add(s.multifactor);
+  }
+  void add(const MultifactorWeights& w) {
+    all(w.age, w.age_span, w.fair_share, w.size, w.priority, w.queue_priority);
   }
   void add(const JoinToken& t) { all(t.node_name, t.expires_at); }
   void add(const Usage& u) {

@@ -1,0 +1,38 @@
+#include "core/admit/declared_warnings.h"
+
+#include <gtest/gtest.h>
+
+#include "core/queue/policies_fixture.h"
+#include "core/state/cluster_fixture.h"
+
+namespace dove::core {
+namespace {
+
+class SumOfAll final : public OrderPolicy {
+ public:
+  std::string_view name() const override { return "sum/1"; }
+  std::int64_t rank(const State&, const Job&) const override { return 0; }
+  Basis basis() const override { return Basis::kRank; }
+};
+
+TEST(DeclaredWarnings, WeightsThatNoOrderAddsUp) {
+  static const SumOfAll sum;
+  Policies policies = plain_policies();
+  policies.orders.push_back(&sum);
+  TestCluster cluster;
+  ClusterSettings settings;
+  cluster.declare(settings);
+  EXPECT_TRUE(declared_warnings(cluster.state, policies, settings).empty());
+  settings.multifactor.age = 0;
+  cluster.declare(settings);
+  const auto warned = declared_warnings(cluster.state, policies, settings);
+  ASSERT_EQ(warned.size(), 1U);
+  EXPECT_TRUE(warned[0].starts_with("multifactor has no effect")) << warned[0];
+  Queue queue = queue_of("team");
+  queue.order = "sum";
+  cluster.declare(queue);
+  EXPECT_TRUE(declared_warnings(cluster.state, policies, settings).empty());
+}
+
+}  // namespace
+}  // namespace dove::core

@@ -1,0 +1,25 @@
+// Points: what the order multifactor adds up, and what an explanation shows of its sums.
+//
+// Ranks and shares of that order are in parts of a point. All jobs of a cluster age at one pace, so
+// a rank counts from the instant of submission and stays as it is while the job waits.
+#pragma once
+
+#include <cstdint>
+
+#include "model/declared.h"
+#include "model/time.h"
+
+namespace dove::core {
+
+// Parts of a point. With the weights of a new cluster each is a microsecond of waiting.
+constexpr std::int64_t kPoint = 60'000'000;
+
+// What who waits at `at` has gained since the epoch, in parts of a point; rounded down. REQUIRES:
+// age_span > 0, at >= 0.
+inline std::int64_t age_parts(const MultifactorWeights& weights, Instant at) {
+  const std::int64_t parts = weights.age * kPoint;
+  if (parts % weights.age_span.us == 0) return at.us * (parts / weights.age_span.us);
+  return static_cast<std::int64_t>(static_cast<__int128>(at.us) * parts / weights.age_span.us);
+}
+
+}  // namespace dove::core
