@@ -220,6 +220,7 @@ class Accounting(unittest.TestCase):
         waits = self.sbatch("--wrap", "true")
         self.addCleanup(self.call, "scancel", waits)
         self.assertEqual(self.call("sprio", "-h", "-j", waits, "-o", "%i %Y %u").stdout, f"{waits} 0 root\n")
+        self.assertEqual(self.call("sprio", "-h", "-w", "-o", "%i %S %q").stdout, "Weights 1 1\n")
         until(lambda: self.cluster.job(blocker)["steps"], 20, "the step")
         said = self.call("sstat", "-n", "-P", "-a", "-j", blocker, "-o", "JobID,NTasks,MaxRSS").stdout
         self.assertEqual(said, f"{blocker}.batch|1|\n{blocker}.0|1|\n")

@@ -85,6 +85,8 @@ class Migrate(unittest.TestCase):
         self.assertEqual((pools["gpu"]["nodes"], pools["gpu"]["projects"], pools["gpu"]["time_limit_max_s"]),
                          (["gpu[01-04]"], ["lab", "vision"], 7 * 24 * 3600))
         self.assertTrue(pools["whole"]["exclusive"])
+        cluster = self.cluster.api.call("GET", "/v1/objects?kind=Cluster")["objects"][0]
+        self.assertEqual(cluster["multifactor"]["fair_share"], 100000)
         self.assertFalse(pools["off"]["open"] or pools["closed"]["open"])
 
     def test_each_option_has_a_verdict_and_its_line(self):

@@ -266,8 +266,9 @@ void migrate_accounts(std::string_view dump, Objects& objects, Reporter& report)
   accounts.finish();
 }
 
-void migrate_qos(std::string_view table, Objects& objects, Reporter& report) {
-  if (table.empty()) return;
+std::int64_t migrate_qos(std::string_view table, Objects& objects, Reporter& report) {
+  std::int64_t highest = 0;
+  if (table.empty()) return highest;
   const std::vector<std::string> names = columns_of(next_line(table));
   Preempted preempted;
   std::map<std::string, std::string> queues;  // by QoS
@@ -283,6 +284,9 @@ void migrate_qos(std::string_view table, Objects& objects, Reporter& report) {
       report.option(OptionPlace::kQos, fmt::format("qos:{}", number), i == 0 ? "" : "QOS " + qos,
                     names[i], values[i]);
       set_qos(names[i], values[i], queue, report);
+      if (same_word(names[i], "Priority")) {
+        highest = std::max(highest, count_of(values[i], kCountMax));
+      }
       if (!same_word(names[i], "Preempt")) continue;
       std::string_view rest = values[i];
       while (!rest.empty()) {
@@ -296,6 +300,7 @@ void migrate_qos(std::string_view table, Objects& objects, Reporter& report) {
     const std::int64_t band = band_of(qos, preempted);
     if (band > 0) objects.of("Queue", queue).number("band", band);
   }
+  return highest;
 }
 
 }  // namespace dove::slurm

@@ -3,6 +3,7 @@
 // Pure; adds to the objects and to the report.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "slurm/migrate/objects.h"
@@ -14,7 +15,8 @@ namespace dove::slurm {
 void migrate_accounts(std::string_view dump, Objects& objects, Reporter& report);
 
 // The text of `sacctmgr -P show qos`: a line of column names, then one of values for each QoS.
-// REQUIRES: after migrate_accounts, for a QoS may have an account's name.
-void migrate_qos(std::string_view table, Objects& objects, Reporter& report);
+// Returns the highest priority of a QoS. REQUIRES: after migrate_accounts, for a QoS may have an
+// account's name.
+std::int64_t migrate_qos(std::string_view table, Objects& objects, Reporter& report);
 
 }  // namespace dove::slurm

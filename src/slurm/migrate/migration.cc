@@ -8,6 +8,7 @@
 
 #include "slurm/migrate/accounts.h"
 #include "slurm/migrate/objects.h"
+#include "slurm/migrate/priority_weights.h"
 #include "slurm/migrate/reporter.h"
 #include "text/hostlist.h"
 
@@ -52,6 +53,8 @@ class Conf {
       read_plain(line, OptionPlace::kGres, line.pairs[0].name + "=" + line.pairs[0].value);
     }
   }
+
+  const PriorityWeights& weights() const { return weights_; }
 
  private:
   using Settings = std::map<std::string, std::string>;  // by lower-case name
@@ -124,6 +127,7 @@ class Conf {
   void set_global(const ConfPair& pair) {
     Object& cluster = objects_.of("Cluster", "");
     const std::string name = lower(pair.name);
+    weights_.read(name, pair.value, report_);
     if (name == "maxarraysize") {
       const std::int64_t most = number_of(pair.value, 2, 100'001);
       if (most > 0) cluster.number("array_max", most - 1);
@@ -181,10 +185,30 @@ class Conf {
     const std::vector<std::string> names = text::expand_hostlist(line.pairs[0].value);
     const auto set = [&](const ConfPair& pair) {
       if (same_word(line.pairs[0].value, "DEFAULT")) return;
+      const auto count = static_cast<std::int64_t>(names.size());
+      weights_.add_node(gpus_of(pair) * count, cpus_of(pair) * count);
       for (const std::string& name : names) set_node(pair, line, objects_.of("Node", name));
     };
     with_defaults(line, node_defaults_, set);
     each(line, OptionPlace::kNode, about, set);
+  }
+
+  static std::int64_t cpus_of(const ConfPair& pair) {
+    if (!same_word(pair.name, "CPUs")) return 0;
+    return std::max<std::int64_t>(number_of(pair.value, 0, 65'536), 0);
+  }
+
+  // "gpu:h200:4", "gpu:4", "gpu".
+  static std::int64_t gpus_of(const ConfPair& pair) {
+    if (!same_word(pair.name, "Gres")) return 0;
+    std::int64_t gpus = 0;
+    for (const std::string& one : split(pair.value)) {
+      if (one.substr(0, one.find_first_of(":(")) != "gpu") continue;
+      const std::string counted = one.substr(0, one.find('('));
+      const std::int64_t count = number_of(counted.substr(counted.rfind(':') + 1), 0, 1024);
+      gpus += count < 0 ? 1 : count;
+    }
+    return gpus;
   }
 
   void set_node(const ConfPair& pair, const ConfLine& line, Object& node) {
@@ -297,6 +321,7 @@ class Conf {
                     "its users and open it");
   }
 
+  PriorityWeights weights_;
   const MigrationInput& input_;
   Objects& objects_;
   Reporter& report_;
@@ -312,9 +337,11 @@ class Conf {
 Migration migrate(const MigrationInput& input) {
   Objects objects;
   Reporter report;
-  Conf(input, objects, report).run();
+  Conf conf(input, objects, report);
+  conf.run();
   migrate_accounts(input.associations, objects, report);
-  migrate_qos(input.qos, objects, report);
+  const std::int64_t highest = migrate_qos(input.qos, objects, report);
+  conf.weights().write(highest, objects.of("Cluster", ""));
   return {objects.yaml(kComment), report.take()};
 }
 

@@ -14,6 +14,12 @@ ClusterName=lab
 MaxArraySize=1001   # the index, not the count
 PriorityType=priority/multifactor
 PriorityDecayHalfLife=7-0
+PriorityWeightAge=1000
+PriorityMaxAge=14-0
+PriorityWeightFairshare=100000
+PriorityWeightJobSize=90
+PriorityFavorSmall=YES
+PriorityWeightQOS=10000
 PreemptType=preempt/qos
 PrivateData=jobs,usage
 Licenses=matlab:10,fluent@server:3
@@ -88,7 +94,19 @@ TEST_F(MigrationTest, SettingsOfTheCluster) {
   EXPECT_EQ(object("Cluster", ""),
             "array_max: 1000\nfair_share_half_life: \"604800s\"\njob_visibility: members\n"
             "order: multifactor\npreemption: true\ncountables: {\"licence:fluent\": 3, "
-            "\"licence:matlab\": 10}\n");
+            "\"licence:matlab\": 10}\n"
+            // 8 GPUs and 16 cores; the highest QoS has 5000.
+            "multifactor: {age: 1000, age_span_s: 1209600, fair_share: 100000, priority: 1, "
+            "queue_priority: 2, size: -10}\n");
+  EXPECT_EQ(line("PriorityWeightAge=1000")->verdict, Verdict::kCarried);
+}
+
+TEST(PriorityWeightsTest, AgeIsKeptWithinItsBoundAndThatIsSaid) {
+  MigrationInput input;
+  input.conf = read_conf("slurm.conf", "PriorityWeightAge=100000000\n");
+  const Migration made = migrate(input);
+  EXPECT_NE(made.yaml.find("age: 10080000,"), std::string::npos) << made.yaml;
+  EXPECT_EQ(made.report.front().verdict, Verdict::kApproximated);
 }
 
 TEST_F(MigrationTest, PartitionsBecomePools) {

@@ -39,6 +39,43 @@ std::string title_of(char field) {
   return found == titles().end() ? "" : found->second;
 }
 
+constexpr const char* kWeightsFormat = "%.15i %9r %.10Y %.10S %.10a %.10f %.10j %.10q";
+
+// In the columns of their parts. Other orders than multifactor add up priorities alone.
+Result<std::string> weights_line(Api& api, const std::vector<FormatPiece>& pieces) {
+  TRY_ASSIGN(const json objects, api.get("/v1/objects?kind=Cluster"));
+  const json& list = items_of(objects, "objects");
+  const json settings = list.empty() ? json::object() : list[0];
+  const bool sums = text_of(settings, "order") == "multifactor";
+  const json weights = sums ? settings.value("multifactor", json::object())
+                            : json{{"priority", 1}, {"queue_priority", 1}};
+  const auto points = [&](const char* name) { return std::to_string(number_of(weights, name)); };
+  return format_line(pieces,
+                     [&](char field) -> std::string {
+                       switch (field) {
+                         case 'i':
+                           return "Weights";
+                         case 'a':
+                         case 'A':
+                           return points("age");
+                         case 'f':
+                         case 'F':
+                           return points("fair_share");
+                         case 'j':
+                         case 'J':
+                           return points("size");
+                         case 'S':
+                           return points("priority");
+                         case 'q':
+                         case 'Q':
+                           return points("queue_priority");
+                         default:
+                           return "";
+                       }
+                     }) +
+         "\n";
+}
+
 struct Priority {
   JobView job;
   std::int64_t of_queue = 0;
@@ -102,8 +139,8 @@ Result<int> run_sprio(const Invocation& invocation) {
     print("slurm 22.05 (dove)\n");
     return 0;
   }
-  const std::string format =
-      invocation.get("format", invocation.has("long") ? kLongFormat : kFormat);
+  const char* usual = invocation.has("weights") ? kWeightsFormat : kFormat;
+  const std::string format = invocation.get("format", invocation.has("long") ? kLongFormat : usual);
   TRY_ASSIGN(const std::vector<FormatPiece> pieces, parse_percent_format(format));
   for (const FormatPiece& piece : pieces) {
     if (piece.field != 0 && title_of(piece.field).empty()) {
@@ -114,7 +151,8 @@ Result<int> run_sprio(const Invocation& invocation) {
   std::string out;
   if (!invocation.has("noheader")) out += format_line(pieces, title_of) + "\n";
   if (invocation.has("weights")) {
-    print(out + "          Weights                             1          1\n");
+    TRY_ASSIGN(const std::string weights, weights_line(api, pieces));
+    print(out + weights);
     return 0;
   }
   TRY_ASSIGN(const std::vector<Priority> priorities, read_priorities(api, invocation));
