@@ -447,6 +447,7 @@ class Runner {
       settings.order = options.text("order", settings.order);
       settings.placement = options.text("placement", settings.placement);
       settings.fair_share_half_life = options.span("half_life", settings.fair_share_half_life);
+      read_weights(options, settings.multifactor);
       return apply_object(settings);
     } else {
       return declare_holder(line, options);

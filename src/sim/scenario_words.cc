@@ -351,6 +351,15 @@ Limits read_limits(Options& options) {
   return limits;
 }
 
+void read_weights(Options& options, MultifactorWeights& weights) {
+  weights.age = options.amount("weight_age", weights.age);
+  weights.age_span = options.span("age_span", weights.age_span);
+  weights.fair_share = options.amount("weight_fair_share", weights.fair_share);
+  weights.size = options.amount("weight_size", weights.size);
+  weights.priority = options.amount("weight_priority", weights.priority);
+  weights.queue_priority = options.amount("weight_queue_priority", weights.queue_priority);
+}
+
 Quota read_quota(Options& options) {
   Quota quota;
   quota.cores = options.amount("guaranteed.cores");

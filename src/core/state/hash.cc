@@ -228,9 +228,9 @@ class Hash {
         s.slow_percent, s.slow_reports);
     since(4, s.outage_grace);
     since(5, s.job_visibility);
+    // Snapshots from before these were there keep their hash.
     if (s.affinity != Affinity::kSingle) add(s.affinity);
     if (!s.job_link_votes) add(s.job_link_votes);
-    // Snapshots from before it was there keep their hash.
     if (s.multifactor != MultifactorWeights{}) add(s.multifactor);
   }
   void add(const MultifactorWeights& w) {

@@ -166,16 +166,16 @@ TEST_F(MigrationTest, EachOptionHasAVerdictAndAPlace) {
   EXPECT_EQ(tier->verdict, Verdict::kNone);
   const ReportLine* spec = line("NodeName=n[0-1] CoreSpecCount=2");
   ASSERT_NE(spec, nullptr);
-  EXPECT_EQ(spec->place, "slurm.conf:11") << "the line where it begins";
+  EXPECT_EQ(spec->place, "slurm.conf:17") << "the line where it begins";
   const ReportLine* unknown = line("Colour=blue");
   ASSERT_NE(unknown, nullptr);
-  EXPECT_EQ(unknown->place, "slurm.conf:9");
+  EXPECT_EQ(unknown->place, "slurm.conf:15");
   EXPECT_FALSE(unknown->known);
   const ReportLine* limits = line("Account - lab GrpTRES=cpu=8,mem=64G,gres/gpu:h200=4,node=2");
   ASSERT_NE(limits, nullptr);
   EXPECT_EQ(limits->note, "without node=2, which has no limit here");
   EXPECT_EQ(line("Account - lab Description=the: lab")->verdict, Verdict::kNone);
-  EXPECT_NE(report_text(made_.report).find("slurm.conf:9: Colour=blue: unknown: "),
+  EXPECT_NE(report_text(made_.report).find("slurm.conf:15: Colour=blue: unknown: "),
             std::string::npos);
 }
 
