@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/state/apply.h"
+#include "core/state/books.h"
 #include "core/state/state.h"
 
 namespace dove::core {
