@@ -83,7 +83,16 @@ bool Uplink::certified(std::int64_t now_s) const {
   return !secure() || (here().is_known && until_s_ - now_s >= kLeastLeft_s);
 }
 
-Result<std::string> Uplink::request() const {
+wire::Request Uplink::request(std::string method, const std::string& tail, std::string body) const {
+  wire::Request out;
+  out.method = std::move(method);
+  out.target = fmt::format("/v1/agents/{}/{}", options_.node, tail);
+  out.headers = {{"Authorization", "Bearer " + token_}, {"Content-Type", "application/json"}};
+  out.body = std::move(body);
+  return out;
+}
+
+Result<std::string> Uplink::certificate_request() const {
   TRY_ASSIGN(std::string request, wire::certificate_request(key_pem_));
   return codec::dump_json(Json{{"request", std::move(request)}});
 }

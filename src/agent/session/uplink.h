@@ -75,6 +75,11 @@ class Uplink {
   wire::AsyncClient& front() { return *here().front; }
   // All other calls. REQUIRES: certified().
   wire::AsyncClient& line() { return *here().line; }
+  // The token that the controller gave this node; "": it has not joined.
+  const std::string& token() const { return token_; }
+  void show_token(std::string token) { token_ = std::move(token); }
+  // A request to /v1/agents/NODE/`tail`, in the node's name.
+  wire::Request request(std::string method, const std::string& tail, std::string body) const;
   // Where further connections go, as line().
   const wire::Address& address() const { return here().agents; }
   // Whether there is a certificate that is still good for a while, or none is needed.
@@ -83,7 +88,7 @@ class Uplink {
   // Before a new session: what was taken during the last one holds for the next.
   void begin_anew();
   // The body of a request for a certificate.
-  Result<std::string> request() const;
+  Result<std::string> certificate_request() const;
   // Takes what the controller answered to it. Errors: malformed_answer, and files that cannot be
   // written.
   Result<void> take(const nlohmann::json& answer, std::int64_t now_s);
@@ -118,6 +123,7 @@ class Uplink {
 
   wire::Loop& loop_;
   UplinkOptions options_;
+  std::string token_;
   std::string key_pem_;
   std::string authority_pem_;
   std::int64_t from_s_ = 0;   // of the certificate

@@ -1,0 +1,120 @@
+// Attempts at the beginning of a life: what a former one left of them, and what they need of
+// others.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <future>
+#include <nlohmann/json.hpp>
+
+#include "agent/aside/linux_user.h"
+#include "agent/attempts/attempt_record.h"
+#include "agent/attempts/attempts.h"
+#include "codec/json.h"
+#include "telemetry/log.h"
+
+namespace dove::agent {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr std::size_t kOrder_bytes = std::size_t{64} << 20;
+constexpr std::chrono::seconds kUsersWait{1};
+
+std::optional<LaunchOrder> read_kept_order(const std::string& directory) {
+  const AttemptOnDisk found = read_attempt(directory);
+  const Result<Json> line = codec::parse_json(found.order, kOrder_bytes);
+  if (!line.ok()) return std::nullopt;
+  Result<LaunchOrder> order = read_launch_order(*line, found.has_network);
+  if (order.ok()) return std::move(order).value();
+  telemetry::log(telemetry::Level::kError, "attempt_order_unreadable",
+                 {{"directory", directory}, {"why", order.error().message}});
+  return std::nullopt;
+}
+
+}  // namespace
+
+// In two passes: the users of all attempts are looked up together, as a directory of users that
+// does not answer would cost its time-out for each.
+void Attempts::load() {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(options_.data_dir + "/attempts", error)) {
+    found.push_back(entry.path());
+  }
+  std::sort(found.begin(), found.end());
+  std::map<std::string, std::optional<LaunchOrder>> orders;
+  std::set<std::string> users{""};
+  for (const fs::path& path : found) {
+    std::optional<LaunchOrder>& order = orders[path.string()];
+    order = read_kept_order(path.string());
+    if (order) users.insert(order->linux_user);
+  }
+  if (!found.empty() || options_.keeps_records) look_up_users(users);
+  for (auto& [directory, order] : orders) load_one(directory, std::move(order));
+  // Of attempts that ended while no agent was there to remove them.
+  sweep_secrets(facts_.secrets_place, [this](AttemptKey key) { return lives(key); });
+}
+
+// What runs is taken up without them, if nobody can tell in time.
+void Attempts::look_up_users(const std::set<std::string>& users) {
+  if (loop_.world() != nullptr) {
+    for (const std::string& user : users) look_up_linux_user(user);
+    return;
+  }
+  const auto told = std::make_shared<std::promise<void>>();
+  std::future<void> over = told->get_future();
+  side_.run(
+      "users",
+      [users, told] {
+        for (const std::string& user : users) look_up_linux_user(user);
+        told->set_value();
+      },
+      nullptr);
+  if (over.wait_for(kUsersWait) == std::future_status::ready) return;
+  telemetry::log(telemetry::Level::kWarning, "users_unknown",
+                 {{"why", "the directory of users does not answer"}});
+}
+
+// The order is written before anything starts: without one, nothing was started. With one that
+// cannot be read (another version's), what was started is ended.
+void Attempts::load_one(const std::string& directory, std::optional<LaunchOrder> order) {
+  const std::optional<AttemptKey> key = read_key(fs::path(directory).filename().string());
+  std::error_code error;
+  if (!key.has_value() || read_attempt(directory).order.empty()) {
+    telemetry::log(telemetry::Level::kWarning, "attempt_without_order", {{"directory", directory}});
+    // What has another name is not ours to remove.
+    if (key.has_value()) fs::remove_all(directory, error);
+    return;
+  }
+  if (order && order->key == *key) return hold(*std::move(order)).resume();
+  telemetry::log(telemetry::Level::kError, "attempt_order_unreadable", {{"directory", directory}});
+  // Held under the directory's name, with an order that says nothing: the tasks' own files say
+  // what runs, and the controller hears of its end.
+  LaunchOrder unknown;
+  unknown.key = *key;
+  HeldAttempt& held = hold(std::move(unknown));
+  held.resume();
+  held.stop();
+}
+
+// A look at users and file systems that may not answer, on the attempt's own side thread.
+void Attempts::meet(AttemptKey key, Needs needs, std::function<void(Result<void>)> done) {
+  const auto met = std::make_shared<Result<void>>();
+  side_.run(
+      key.text(), options_.needs_limit, [met, needs] { *met = agent::meet(needs); },
+      [this, met, needs, done = std::move(done)](bool in_time) {
+        if (in_time) return done(std::move(*met));
+        done(Error{ErrorKind::kTimeout, "no_answer",
+                   fmt::format("node {} did not get an answer within {} s from its directory of "
+                               "users ({}), from {} or from the directory of checkpoints; look at "
+                               "its mounts",
+                               facts_.node, options_.needs_limit.count() / 1000,
+                               needs.linux_user.empty() ? "its own user" : needs.linux_user,
+                               needs.workdir.empty() ? "its images" : needs.workdir),
+                   ""});
+      });
+}
+
+}  // namespace dove::agent

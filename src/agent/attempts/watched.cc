@@ -1,0 +1,55 @@
+#include "agent/attempts/watched.h"
+
+#include <utility>
+
+#include "agent/tasks/task_plan.h"
+
+namespace dove::agent {
+namespace {
+
+UseWatch::Held used(const HeldAttempt& held, const std::string& node, const Inventory& inventory) {
+  const LaunchOrder& order = held.order();
+  UseWatch::Held use;
+  use.key = order.key;
+  use.mark = attempt_mark(node, order.key);
+  use.cores = static_cast<std::int32_t>(order.placement.cores.size());
+  for (const DeviceGrant& grant : order.placement.devices) {
+    const auto index = static_cast<std::size_t>(grant.device);
+    if (index < inventory.devices.size()) use.gpus.push_back(inventory.devices[index].uuid);
+  }
+  // The app is asked by one node of its job: that of the first task, where its port is.
+  const auto& tasks = order.placement.tasks;
+  const bool has_app = !order.exec.app.name.empty() && !tasks.empty() && tasks.front().rank == 0;
+  if (!has_app) return use;
+  use.app = order.exec.app;
+  if (Result<ForwardTarget> way = held.forward_target(0); way.ok()) {
+    use.way = std::move(way).value();
+  }
+  return use;
+}
+
+}  // namespace
+
+std::vector<ProgressWatch::Held> watched_progress(const Attempts& attempts) {
+  std::vector<ProgressWatch::Held> all;
+  for (const HeldAttempt* held : attempts.living()) {
+    const LaunchOrder& order = held->order();
+    const bool contained = !order.exec.container.image.empty();
+    std::vector<Rank> ranks;
+    for (const TaskGrant& task : order.placement.tasks) ranks.push_back(task.rank);
+    all.push_back({order.key, progress_prefix(order),
+                   contained ? own_progress_directory(held->directory()) : "", std::move(ranks)});
+  }
+  return all;
+}
+
+std::vector<UseWatch::Held> watched_use(const Attempts& attempts, const std::string& node,
+                                        const Inventory& inventory) {
+  std::vector<UseWatch::Held> all;
+  for (const auto& [key, held] : attempts.held()) {
+    if (held->runs() && !held->stopping()) all.push_back(used(*held, node, inventory));
+  }
+  return all;
+}
+
+}  // namespace dove::agent

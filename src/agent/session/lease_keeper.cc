@@ -1,0 +1,86 @@
+#include "agent/session/lease_keeper.h"
+
+#include <utility>
+
+namespace dove::agent {
+namespace {
+
+constexpr std::int64_t kBeatsUnderWay = 4;
+
+}  // namespace
+
+LeaseKeeper::LeaseKeeper(wire::Loop& loop, Contact& contact, Renew renew)
+    : loop_(loop), contact_(contact), renew_(std::move(renew)) {
+  if (contact_.fence_us() <= 0) return;
+  terms_.fence_us = contact_.fence_us();
+  terms_.disconnect_grace_us = contact_.disconnect_grace_us();
+}
+
+void LeaseKeeper::session_began(const Terms& terms, std::int64_t sent_us) {
+  terms_ = terms;
+  contact_.agreed(terms.fence_us, terms.disconnect_grace_us, terms.outage_grace_us);
+  // The answer proves that the controller had the message, so it counts from its sending at the
+  // earliest; from the answer's coming we would count later than it does.
+  contact_.heard(sent_us);
+  in_session_ = true;
+  broken_ = false;
+  counted_on_ = true;
+  renew();
+}
+
+// Unless it was mere silence, the controller may count on the fence from now on: the lease is not
+// renewed until we know better.
+void LeaseKeeper::session_lost(bool in_silence) {
+  in_session_ = false;
+  broken_ = !in_silence;
+  if (broken_) counted_on_ = contact_.knows_outage();
+}
+
+void LeaseKeeper::silence_broken() {
+  broken_ = true;
+  counted_on_ = false;
+}
+
+void LeaseKeeper::refused() { counted_on_ = false; }
+
+// A refused connection means that the controller's process is down: its successor gives nodes that
+// it has not heard of the grace of an outage.
+void LeaseKeeper::controller_down(std::int64_t at_us) {
+  broken_ = false;
+  counted_on_ = true;
+  contact_.outage(at_us);
+  renew();
+}
+
+// One that cannot be reached after the connection was closed from outside may count on the fence;
+// one that merely fell silent may still wait for us.
+void LeaseKeeper::unreachable() {
+  if (broken_) counted_on_ = contact_.knows_outage();
+}
+
+// It decides nothing while it cannot write, and gives this node a grace anew before it does again.
+void LeaseKeeper::controller_full(std::int64_t sent_us) {
+  broken_ = false;
+  counted_on_ = true;
+  contact_.heard(sent_us);
+  renew();
+}
+
+// Tasks live on as long as the controller can count on them (invariant 5). It counts from the last
+// message that it answered, which it had after we sent it; in a session some may be on their way.
+// While its process is down nobody decides, and the next one waits for the grace of an outage.
+void LeaseKeeper::renew() {
+  // Four times in a fence: three renewals may come late before a healthy node's tasks are ended.
+  timer_ = loop_.after(std::chrono::microseconds(terms_.fence_us / 4), [this] { renew(); });
+  if (!renew_ || !counted_on_ || contact_.heard_at_us() == 0) return;
+  const std::int64_t now_us = loop_.monotonic_us();
+  const std::int64_t quiet_us = now_us - contact_.heard_at_us();
+  const std::int64_t most_us =
+      terms_.disconnect_grace_us + (in_session_ ? kBeatsUnderWay * terms_.heartbeat_us : 0);
+  const bool in_grace = quiet_us >= 0 && quiet_us < most_us;
+  // The deadline is a fence from now, however little of the grace is left: when the controller
+  // begins to count on the fence, it waits for a whole one.
+  if (in_grace || contact_.in_outage_grace(now_us)) renew_(now_us + terms_.fence_us);
+}
+
+}  // namespace dove::agent

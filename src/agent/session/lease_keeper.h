@@ -1,0 +1,66 @@
+// LeaseKeeper: whether the controller counts on this node's tasks, and so until when they may run
+// (docs/decisions/0002-fence.md).
+//
+// A controller that has not heard of a node for the disconnect grace waits for the fence as well,
+// then starts the node's tasks elsewhere. So the lease, which is as long as the fence, is renewed
+// only while the controller cannot have begun to count on the fence: its last word is young enough,
+// and nothing that happened since may look like a break to it. Whenever that is in doubt the lease
+// is left to run out, and the shims end their tasks. Owned by Session. Loop thread only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "agent/session/contact.h"
+#include "wire/loop.h"
+
+namespace dove::agent {
+
+class LeaseKeeper {
+ public:
+  // Told each renewal: the lease's new deadline (CLOCK_BOOTTIME). Unset: there are no shims.
+  using Renew = std::function<void(std::int64_t deadline_us)>;
+
+  // What a controller agreed on with this node.
+  struct Terms {
+    std::int64_t fence_us = 5'000'000;
+    std::int64_t disconnect_grace_us = 300'000'000;
+    std::int64_t outage_grace_us = 0;
+    std::int64_t heartbeat_us = 2'000'000;
+  };
+
+  // Goes on with the terms of the contact, if there was one in this boot. `contact` outlives it.
+  LeaseKeeper(wire::Loop& loop, Contact& contact, Renew renew);
+
+  // From here on renews four times in a fence.
+  void begin() { renew(); }
+  // `sent_us`: when the message was sent that the session's answer came to.
+  void session_began(const Terms& terms, std::int64_t sent_us);
+  // `in_silence`: nothing was closed, so the controller may not have noticed.
+  void session_lost(bool in_silence);
+  // The connection of a session that was lost in silence was closed after all, not by the
+  // controller.
+  void silence_broken();
+  // A controller answers, but does not take this node.
+  void refused();
+  // Its process was not there at that instant.
+  void controller_down(std::int64_t at_us);
+  // It cannot be reached, and why is not known.
+  void unreachable();
+  // It answered what was sent then, and can write nothing.
+  void controller_full(std::int64_t sent_us);
+
+ private:
+  void renew();
+
+  wire::Loop& loop_;
+  Contact& contact_;
+  const Renew renew_;
+  Terms terms_;
+  bool in_session_ = false;
+  bool broken_ = true;       // the last session ended other than by silence
+  bool counted_on_ = false;  // the controller counts on our tasks: the lease may be renewed
+  wire::Timer timer_;
+};
+
+}  // namespace dove::agent

@@ -1,0 +1,96 @@
+#include "agent/session/lease_keeper.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+namespace dove::agent {
+namespace {
+
+class LeaseKeeperTest : public ::testing::Test {
+ protected:
+  LeaseKeeperTest() {
+    std::string pattern = ::testing::TempDir() + "lease_keeper.XXXXXX";
+    data_ = mkdtemp(pattern.data());
+    Result<Contact> opened = Contact::open(data_ + "/contact", std::chrono::seconds(0));
+    contact_ = std::make_unique<Contact>(std::move(opened).value());
+    contact_->begin_boot("boot-1");
+    keeper_ = std::make_unique<LeaseKeeper>(loop_, *contact_, [this](std::int64_t) { ++renewed_; });
+  }
+  ~LeaseKeeperTest() override {
+    keeper_.reset();
+    contact_.reset();
+    std::filesystem::remove_all(data_);
+  }
+  void begin_session() {
+    keeper_->begin();
+    keeper_->session_began({/*fence_us=*/8'000, /*disconnect_grace_us=*/60'000'000,
+                            /*outage_grace_us=*/60'000'000, /*heartbeat_us=*/1'000},
+                           loop_.monotonic_us());
+  }
+  // Whether it is still renewed, some fences later.
+  bool renews() {
+    renewed_ = 0;
+    bool over = false;
+    const wire::Timer timer = loop_.after(std::chrono::milliseconds(40), [&over] { over = true; });
+    loop_.run_until([&over] { return over; }, std::chrono::seconds(10));
+    return renewed_ > 0;
+  }
+
+  std::string data_;
+  wire::Loop loop_;
+  std::unique_ptr<Contact> contact_;
+  int renewed_ = 0;
+  std::unique_ptr<LeaseKeeper> keeper_;
+};
+
+TEST_F(LeaseKeeperTest, NothingIsRenewedBeforeTheFirstSession) {
+  keeper_->begin();
+  EXPECT_EQ(renewed_, 0);
+  begin_session();
+  EXPECT_EQ(renewed_, 1);
+  EXPECT_TRUE(renews());
+}
+
+TEST_F(LeaseKeeperTest, OutlivesSilenceButNotABreak) {
+  begin_session();
+  keeper_->session_lost(/*in_silence=*/true);
+  keeper_->unreachable();
+  EXPECT_TRUE(renews());
+  begin_session();
+  keeper_->session_lost(/*in_silence=*/false);
+  EXPECT_FALSE(renews());
+}
+
+TEST_F(LeaseKeeperTest, SilenceThatIsBrokenLaterIsABreak) {
+  begin_session();
+  keeper_->session_lost(/*in_silence=*/true);
+  keeper_->silence_broken();
+  EXPECT_FALSE(renews());
+}
+
+TEST_F(LeaseKeeperTest, ARefusalEndsItAndASessionBeginsItAgain) {
+  begin_session();
+  keeper_->session_lost(/*in_silence=*/true);
+  keeper_->refused();
+  EXPECT_FALSE(renews());
+  begin_session();
+  EXPECT_TRUE(renews());
+}
+
+TEST_F(LeaseKeeperTest, AControllerThatIsDownOrFullCountsOnNobodysEnd) {
+  begin_session();
+  keeper_->session_lost(/*in_silence=*/false);
+  keeper_->controller_down(loop_.monotonic_us());
+  EXPECT_TRUE(renews());
+  keeper_->unreachable();  // it is being started
+  EXPECT_TRUE(renews());
+  keeper_->refused();
+  keeper_->controller_full(loop_.monotonic_us());
+  EXPECT_TRUE(renews());
+}
+
+}  // namespace
+}  // namespace dove::agent
