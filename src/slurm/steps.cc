@@ -188,8 +188,7 @@ Result<void> StepDirectory::begin(const StepWanted& wanted) {
   }
   if (const Result<void> made = files::make_own_directory(path_); !made.ok()) {
     return Error{ErrorKind::kUnavailable, "no_state_directory",
-                 made.error().message + "; give --state-dir a directory of its own",
-                 "--state-dir"};
+                 made.error().message + "; give --state-dir a directory of its own", "--state-dir"};
   }
   // It gets this name only once it is locked: what is there without a lock is lost.
   const std::string fresh = path_ + "/new." + name;

@@ -148,7 +148,8 @@ void place_in_tree(Indexes& indexes, std::uint64_t id, WaitClass& it) {
 
 // Every class without a place is held against every freed node. The note lies in one line of
 // memory, the node's books in many, and on a busy cluster most nodes are too full for most classes:
-// those are told apart by the note. Memory is left to the books, where who asks for none always fits.
+// those are told apart by the note. Memory is left to the books, where who asks for none always
+// fits.
 bool may_fit_one(const NodeNote& note, const NodeNeeds& least) {
   return note.available && note.free.gpus_milli >= least.gpus_milli &&
          note.free.cores >= least.cores;

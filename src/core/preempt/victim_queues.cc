@@ -217,8 +217,8 @@ bool VictimQueues::within(const Queue& queue, const Amount& gain) const {
   const auto fits = [&](std::int64_t guaranteed, std::int64_t held, std::int64_t more) {
     uses = uses || more > 0;
     return held + more <= guaranteed;
-  // Something of what is guaranteed must be used: a job of none of these resources could otherwise
-  // reclaim for nothing.
+    // Something of what is guaranteed must be used: a job of none of these resources could
+    // otherwise reclaim for nothing.
   };
   return each_resource(queue.guaranteed, held(queue), gain, fits) && uses;
 }
