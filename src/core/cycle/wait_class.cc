@@ -101,7 +101,6 @@ NodeNeeds least_task_of(const JobSpec& spec) {
     const NodeNeeds needs = needs_of(group, 1);
     least.gpus_milli = std::min(least.gpus_milli, needs.gpus_milli);
     least.cores = std::min(least.cores, needs.cores);
-    least.memory_bytes = std::min(least.memory_bytes, needs.memory_bytes);
   }
   return least;
 }

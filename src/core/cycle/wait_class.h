@@ -41,7 +41,7 @@ struct WaitClass {
   std::uint32_t account = 0;        // as of its jobs
   Amount least;                     // that a job of it can hold
   NodeNeeds needs;                  // of a job of it, on all its nodes together
-  NodeNeeds least_task;             // no task of any of its groups needs less
+  NodeNeeds least_task;             // no task needs fewer cores or devices; memory is not looked at
   bool monotone = true;             // what did not fit cannot fit until something is freed
   OrderedSet<QueueKey> jobs;
   Instant waits_from = kNever;  // none of its jobs has waited since before; may be too early

@@ -39,7 +39,7 @@ bool is_sliced(std::span<const SlotSet> slots_taken, std::size_t device);
 // How often the request could be met, 0 to `most`. REQUIRES: wants_devices(request).
 std::int32_t device_capacity(const DeviceView& free, const Request& request, std::int32_t most);
 
-// What the choice among a node's devices goes by, besides the devices.
+// What decides which of a node's devices are chosen, besides the devices themselves.
 struct DeviceWish {
   const CoreSet& cores;       // free ones of the node
   std::int32_t cores_wanted;  // of them, with the devices

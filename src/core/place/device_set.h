@@ -8,7 +8,8 @@
 // node; whose ids are lower. Pure; links are as `nvidia-smi topo -m` names them.
 //
 // An interleaved choice only looks at sets that lie as evenly over the NUMA nodes as the offers
-// allow. Of these, what is left for others should be even too: that comes before the links there.
+// allow. Among those it prefers sets that also leave an even choice to others; links among what is
+// left come after that.
 #pragma once
 
 #include <cstdint>

@@ -14,8 +14,8 @@ namespace dove::core {
 // Parts of a point. With the weights of a new cluster each is a microsecond of waiting.
 constexpr std::int64_t kPoint = 60'000'000;
 
-// What who waits at `at` has gained since the epoch, in parts of a point; rounded down. REQUIRES:
-// age_span > 0, at >= 0.
+// The points that waiting from the epoch until `at` gains, in parts of a point; rounded down.
+// REQUIRES: age_span > 0, at >= 0.
 inline std::int64_t age_parts(const MultifactorWeights& weights, Instant at) {
   const std::int64_t parts = weights.age * kPoint;
   if (parts % weights.age_span.us == 0) return at.us * (parts / weights.age_span.us);
