@@ -173,12 +173,17 @@ class ForwardTest(ForwardBed):
         job, port = self.serve(ECHO.format(family="AF_INET", address="127.0.0.1"))
         forward = self.forward(job, f"0:{port}", f"0:{port}")
         open_ones = [forward.connect(index % 2) for index in range(60)]
-        for index, connection in enumerate(open_ones):
-            connection.sendall(f"only {index}".encode())
-        for index, connection in enumerate(open_ones):
-            connection.shutdown(socket.SHUT_WR)
-            self.assertEqual(read_all(connection), f"only {index}over".encode())
-            connection.close()
+        try:
+            for index, connection in enumerate(open_ones):
+                connection.sendall(f"only {index}".encode())
+            for index, connection in enumerate(open_ones):
+                connection.shutdown(socket.SHUT_WR)
+                self.assertEqual(read_all(connection), f"only {index}over".encode())
+        except OSError as error:
+            self.fail(f"{error}; the forwarder says: {forward.end()}")
+        finally:
+            for connection in open_ones:
+                connection.close()
 
     def test_a_slow_server_holds_up_the_client(self):
         job, port = self.serve(SINK)
