@@ -2,6 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -66,6 +69,70 @@ End end_of(const sockaddr_storage& name) {
   return end;
 }
 
+struct Owner {
+  uid_t uid;
+  std::uint32_t inode;  // 0: no process holds the socket
+};
+
+inet_diag_req_v2 question(const sockaddr_storage& local, const sockaddr_storage& remote) {
+  inet_diag_req_v2 asked{};
+  asked.sdiag_family = static_cast<__u8>(local.ss_family);
+  asked.sdiag_protocol = IPPROTO_TCP;
+  asked.idiag_states = ~0U;
+  for (__u32& word : asked.id.idiag_cookie) word = INET_DIAG_NOCOOKIE;
+  if (local.ss_family == AF_INET) {
+    sockaddr_in from{};
+    sockaddr_in to{};
+    std::memcpy(&from, &local, sizeof from);
+    std::memcpy(&to, &remote, sizeof to);
+    asked.id.idiag_sport = from.sin_port;
+    asked.id.idiag_dport = to.sin_port;
+    std::memcpy(asked.id.idiag_src, &from.sin_addr, sizeof from.sin_addr);
+    std::memcpy(asked.id.idiag_dst, &to.sin_addr, sizeof to.sin_addr);
+  } else {
+    sockaddr_in6 from{};
+    sockaddr_in6 to{};
+    std::memcpy(&from, &local, sizeof from);
+    std::memcpy(&to, &remote, sizeof to);
+    asked.id.idiag_sport = from.sin6_port;
+    asked.id.idiag_dport = to.sin6_port;
+    std::memcpy(asked.id.idiag_src, &from.sin6_addr, sizeof from.sin6_addr);
+    std::memcpy(asked.id.idiag_dst, &to.sin6_addr, sizeof to.sin6_addr);
+  }
+  return asked;
+}
+
+// The kernel's answer about this one socket (sock_diag(7)). The tables below are read in pieces,
+// and a socket can be missing from them when others come and go between two pieces. Nothing: this
+// kernel does not answer, or there is no such socket.
+std::optional<Owner> asked_owner(const sockaddr_storage& local, const sockaddr_storage& remote) {
+  struct {
+    nlmsghdr header;
+    inet_diag_req_v2 body;
+  } request{};
+  request.header.nlmsg_len = sizeof request;
+  request.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
+  request.header.nlmsg_flags = NLM_F_REQUEST;
+  request.body = question(local, remote);
+  const int fd = ::socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+  if (fd < 0) return std::nullopt;
+  std::optional<Owner> owner;
+  alignas(nlmsghdr) char answer[4096];
+  // The kernel answers within send(), so there is nothing to wait for.
+  if (::send(fd, &request, sizeof request, 0) == static_cast<ssize_t>(sizeof request)) {
+    const ssize_t got = ::recv(fd, answer, sizeof answer, MSG_DONTWAIT);
+    const auto* const header = reinterpret_cast<const nlmsghdr*>(answer);
+    if (got > 0 && NLMSG_OK(header, static_cast<unsigned>(got)) &&
+        header->nlmsg_type == SOCK_DIAG_BY_FAMILY &&
+        header->nlmsg_len >= NLMSG_LENGTH(sizeof(inet_diag_msg))) {
+      const auto* const found = reinterpret_cast<const inet_diag_msg*>(NLMSG_DATA(header));
+      owner = Owner{found->idiag_uid, found->idiag_inode};
+    }
+  }
+  ::close(fd);
+  return owner;
+}
+
 }  // namespace
 
 std::optional<uid_t> find_owner(std::string_view table, const std::string& local,
@@ -96,6 +163,9 @@ std::optional<uid_t> owner_of_peer(int fd) {
   if (::getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_size) != 0 ||
       ::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &peer_size) != 0) {
     return std::nullopt;
+  }
+  if (const auto found = asked_owner(peer, own)) {
+    return found->inode != 0 ? std::optional(found->uid) : std::nullopt;
   }
   const End here = end_of(own);
   const End there = end_of(peer);

@@ -5,6 +5,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
+#include <vector>
+
 namespace dove::cli {
 namespace {
 
@@ -57,6 +61,52 @@ TEST(OwnerOfPeer, IsThisUserOfAConnectionOfThisProcess) {
     EXPECT_EQ(owner_of_peer(accepted), std::nullopt) << "nobody is there any more";
     for (const int fd : {listener, accepted}) ::close(fd);
   }
+}
+
+// However many connections the machine carries besides: reading all of them took 30 ms each time.
+TEST(OwnerOfPeer, IsFoundWhileOtherConnectionsComeAndGo) {
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof name;
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(::bind(listener, reinterpret_cast<sockaddr*>(&name), size), 0);
+  ASSERT_EQ(::listen(listener, 8), 0);
+  ASSERT_EQ(::getsockname(listener, reinterpret_cast<sockaddr*>(&name), &size), 0);
+  std::atomic<bool> over = false;
+  std::thread others([&over] {
+    sockaddr_in theirs{};
+    theirs.sin_family = AF_INET;
+    theirs.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof theirs;
+    auto* const at = reinterpret_cast<sockaddr*>(&theirs);
+    const int server = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (::bind(server, at, length) != 0 || ::listen(server, 128) != 0) return;
+    ::getsockname(server, at, &length);
+    while (!over) {
+      std::vector<int> fds;
+      for (int each = 0; each < 100; ++each) {
+        fds.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        if (::connect(fds.back(), at, length) == 0)
+          fds.push_back(::accept(server, nullptr, nullptr));
+      }
+      for (const int fd : fds) ::close(fd);
+    }
+    ::close(server);
+  });
+  int found = 0;
+  constexpr int kLooks = 300;
+  for (int look = 0; look < kLooks; ++look) {
+    const int client = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ASSERT_EQ(::connect(client, reinterpret_cast<sockaddr*>(&name), size), 0);
+    const int accepted = ::accept(listener, nullptr, nullptr);
+    found += owner_of_peer(accepted) == std::optional<uid_t>(::geteuid()) ? 1 : 0;
+    for (const int fd : {client, accepted}) ::close(fd);
+  }
+  over = true;
+  others.join();
+  ::close(listener);
+  EXPECT_EQ(found, kLooks);
 }
 
 }  // namespace
