@@ -14,6 +14,7 @@
 #include "server/event_feed.h"
 #include "server/executors/executor_syncs.h"
 #include "server/job_waits.h"
+#include "server/list_watches.h"
 #include "server/secrets/vault.h"
 #include "server/sessions/entry_codes.h"
 #include "server/sign_in/ways_in.h"
@@ -36,6 +37,7 @@ struct Context {
   std::string version;
   EventFeed feed;
   JobWaits waits;
+  ListWatches lists;
   ExecutorSyncs syncs;
   WaysIn ways;
   notices::Office& office;

@@ -255,7 +255,7 @@ void list_page(Context& context, const CallPtr& call, std::vector<std::string>& 
 
 }  // namespace
 
-void list_jobs(Context& context, CallPtr call) {
+static void list_now(Context& context, const CallPtr& call) {
   std::vector<std::string> unread;
   list_page(context, call, unread);
   if (unread.empty()) return;
@@ -266,6 +266,14 @@ void list_jobs(Context& context, CallPtr call) {
                              list_page(context, call, still);
                              if (!still.empty()) call->fail(listener::Blobs::later());
                            });
+}
+
+void list_jobs(Context& context, CallPtr call) {
+  Result<JobQuery> query = read_query(*call, context.state());
+  if (!query.ok()) return call->fail(query.error());
+  query->states.clear();  // a job that leaves the list changes it, too
+  context.lists.answer(ListOf::kJobs, std::move(call), std::move(*query),
+                       [&context](const CallPtr& own) { list_now(context, own); });
 }
 
 void get_job(Context& context, CallPtr call) {

@@ -2,6 +2,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <functional>
+#include <optional>
+
 #include "server/api_fixture.h"
 #include "server/job_select.h"
 
@@ -99,6 +103,75 @@ TEST_F(Lists, JobsAreListedFromTheNewestAndFoundByText) {
             (Pages{{"Train-vision", "eval"}, {"train-llm"}}));
   EXPECT_EQ(pages("/v1/jobs?text=train&limit=1", "jobs"), (Pages{{"train-llm"}, {"Train-vision"}}));
   EXPECT_EQ(live.call("GET", "/v1/jobs?order=best").code(), "bad_parameter");
+}
+
+// -- lists that are answered once they have changed
+
+class WatchedLists : public Lists {
+ protected:
+  // The answer to `target`, held when `meanwhile` runs.
+  Json once_changed(const std::string& target, const std::function<void()>& meanwhile) {
+    const std::string since = live.call("GET", target).body.at("log_head").dump();
+    const char joint = target.find('?') == std::string::npos ? '?' : '&';
+    wire::AsyncClient other(live.loop, "127.0.0.1", live.api->port());
+    wire::Request request;
+    request.method = "GET";
+    request.target = target + joint + "since=" + since + "&wait_s=15";
+    request.headers = {{"Authorization", "Bearer " + live.admin_token}};
+    std::optional<Json> answer;
+    other.call(std::move(request), [&answer](const Result<wire::Response>& response) {
+      answer = response.ok() ? Json::parse(response->body, nullptr, false) : Json();
+    });
+    live.call("GET", "/healthz");  // which the server hears after that
+    EXPECT_FALSE(answer.has_value());
+    meanwhile();
+    const auto began = std::chrono::steady_clock::now();
+    EXPECT_TRUE(live.until([&] { return answer.has_value(); }));
+    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(10));
+    return answer.value_or(Json());
+  }
+};
+
+TEST_F(WatchedLists, AListOfJobsIsAnsweredWhenOneComesOrChanges) {
+  const Json first = once_changed("/v1/jobs", [&] { live.submit(small_job_body("first")); });
+  EXPECT_EQ(first.at("jobs").at(0).at("name"), "first");
+  live.call("POST", "/v1/jobs/1/hold", Json::object());
+  const Json held = once_changed("/v1/jobs?state=held",
+                                 [&] { live.call("POST", "/v1/jobs/1/release", Json::object()); });
+  EXPECT_TRUE(held.at("jobs").empty()) << "it left the list";
+}
+
+TEST_F(WatchedLists, WhatIsNotOnTheListWakesNobody) {
+  live.submit(small_job_body("first"));
+  const Json before = live.call("GET", "/v1/jobs?name=first").body;
+  live.submit(small_job_body("second"));
+  const auto began = std::chrono::steady_clock::now();
+  const Answer after =
+      live.call("GET", "/v1/jobs?name=first&wait_s=1&since=" + before.at("log_head").dump());
+  EXPECT_GE(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(900));
+  EXPECT_EQ(after.body.at("jobs"), before.at("jobs")) << "after its time it is answered as it is";
+}
+
+TEST_F(WatchedLists, NodesAndObjects) {
+  const Json queues = once_changed("/v1/queues", [&] { declare("Queue", {"a"}); });
+  EXPECT_EQ(queues.at("queues").at(0).at("name"), "a");
+  const Json objects = once_changed("/v1/objects?kind=queue", [&] { declare("Queue", {"b"}); });
+  EXPECT_EQ(objects.at("objects").size(), 3U);
+  std::optional<FakeAgent> agent;
+  const Json nodes = once_changed("/v1/nodes", [&] {
+    agent.emplace(live, "n1");
+    agent->connect();
+  });
+  EXPECT_EQ(nodes.at("nodes").at(0).at("name"), "n1");
+}
+
+TEST_F(WatchedLists, ALogThatIsNotTheClientsIsAnsweredAtOnce) {
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(live.call("GET", "/v1/jobs?since=99999999").status, 200);
+  EXPECT_EQ(live.call("GET", "/v1/jobs?since=0").status, 200);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(10));
+  EXPECT_EQ(live.call("GET", "/v1/jobs?since=soon").code(), "bad_parameter");
+  EXPECT_EQ(live.call("GET", "/v1/jobs?wait_s=5").code(), "bad_parameter");
 }
 
 TEST_F(Lists, AFlagIsOneOfFourWords) {

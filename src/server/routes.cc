@@ -35,6 +35,13 @@ void with_program(Context& context, CallPtr call) {
       });
 }
 
+// Lists that a client can have answered once they have changed.
+template <ListOf what, void (*handle)(Context&, CallPtr)>
+void once_changed(Context& context, CallPtr call) {
+  context.lists.answer(what, std::move(call), {},
+                       [&context](CallPtr own) { handle(context, std::move(own)); });
+}
+
 constexpr std::array kRoutes = {
     ApiRoute{{"POST", "/v1/jobs", "submitJob", 8 * listener::kMiB}, submit_job},
     ApiRoute{{"GET", "/v1/jobs", "listJobs"}, list_jobs},
@@ -65,7 +72,7 @@ constexpr std::array kRoutes = {
     ApiRoute{{"POST", "/v1/entries", "tradeEntry", 4 << 10}, trade_entry},
     ApiRoute{{"GET", "/v1/controllers", "listControllers"}, list_controllers},
     ApiRoute{{"POST", "/v1/controllers/hand-over", "handOver", 4 << 10}, hand_over},
-    ApiRoute{{"GET", "/v1/nodes", "listNodes"}, list_nodes},
+    ApiRoute{{"GET", "/v1/nodes", "listNodes"}, once_changed<ListOf::kNodes, list_nodes>},
     ApiRoute{{"GET", "/v1/nodes/{name}", "getNode"}, get_node},
     ApiRoute{{"DELETE", "/v1/nodes/{name}", "removeNode"}, remove_node},
     ApiRoute{{"POST", "/v1/nodes/{name}/drain", "drainNode"}, in_turn<drain_node>},
@@ -78,10 +85,10 @@ constexpr std::array kRoutes = {
              sync_executor},
     ApiRoute{{"POST", "/v1/executors/{name}/waiting", "syncWaitingJobs", 64 * listener::kMiB},
              sync_waiting_jobs},
-    ApiRoute{{"GET", "/v1/pools", "listPools"}, list_pools},
-    ApiRoute{{"GET", "/v1/queues", "listQueues"}, list_queues},
-    ApiRoute{{"GET", "/v1/apps", "listApps"}, list_apps},
-    ApiRoute{{"GET", "/v1/objects", "listObjects"}, list_objects},
+    ApiRoute{{"GET", "/v1/pools", "listPools"}, once_changed<ListOf::kUse, list_pools>},
+    ApiRoute{{"GET", "/v1/queues", "listQueues"}, once_changed<ListOf::kUse, list_queues>},
+    ApiRoute{{"GET", "/v1/apps", "listApps"}, once_changed<ListOf::kObjects, list_apps>},
+    ApiRoute{{"GET", "/v1/objects", "listObjects"}, once_changed<ListOf::kObjects, list_objects>},
     ApiRoute{{"POST", "/v1/objects", "applyObjects"}, in_turn<apply_objects>},
     ApiRoute{{"GET", "/v1/objects/{kind}/{name}", "getObject"}, get_object},
     ApiRoute{{"PUT", "/v1/objects/{kind}/{name}", "applyObject"}, in_turn<apply_object>},

@@ -85,6 +85,7 @@ struct ApiServer::Impl {
                 options.version,
                 EventFeed(loop, desk.projection, log, *desk.open_access),
                 JobWaits(loop, desk.projection),
+                ListWatches(loop, desk.projection, *desk.open_access),
                 ExecutorSyncs(desk),
                 WaysIn(loop, options.sign_in, std::move(signer), options.public_url,
                        options.check_password),
@@ -105,6 +106,7 @@ struct ApiServer::Impl {
     desk.on_batch([this](const listener::RecentBatch& recent) {
       context.feed.published(recent);
       context.waits.published(recent);
+      context.lists.published(recent);
       context.syncs.published();
       office.committed(recent.committed->batch);
     });
@@ -290,6 +292,7 @@ void ApiServer::shutdown(std::function<void()> on_done) {
   impl_->backend.end_streams();
   impl_->context.feed.close_all();
   impl_->context.waits.close_all();
+  impl_->context.lists.close_all();
   impl_->context.ways.devices.close_all();
   impl_->context.syncs.close_all();
   impl_->office.stop();
