@@ -1,12 +1,9 @@
 #include "listener/blobs.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <deque>
-#include <mutex>
-#include <thread>
 #include <utility>
 
+#include "listener/log_thread.h"
 #include "telemetry/log.h"
 
 namespace dove::listener {
@@ -27,56 +24,22 @@ void log_missing(const std::string& sha256, const Result<std::optional<std::stri
 
 }  // namespace
 
-// One thread, which reads what it is asked for in order.
 class Blobs::Reader {
  public:
   using Bytes = Result<std::optional<std::string>>;
   Reader(wire::Loop& loop, store::LogStore& log,
          std::function<void(const std::string&, Bytes)> done)
-      : loop_(loop), log_(log), done_(std::move(done)), thread_([this] { run(); }) {}
-  ~Reader() {
-    {
-      const std::lock_guard lock(mutex_);
-      over_ = true;
-    }
-    wake_.notify_one();
-    thread_.join();
-  }
+      : done_(std::move(done)), log_(loop, log, /*aside=*/true) {}
 
   void want(const std::string& sha256) {
-    {
-      const std::lock_guard lock(mutex_);
-      waiting_.push_back(sha256);
-    }
-    wake_.notify_one();
+    const auto bytes = std::make_shared<Bytes>(Error{});
+    log_.ask([sha256, bytes](store::LogStore& log) { *bytes = log.blob(sha256); },
+             [this, sha256, bytes] { done_(sha256, std::move(*bytes)); });
   }
 
  private:
-  void run() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      wake_.wait(lock, [this] { return over_ || !waiting_.empty(); });
-      if (over_) return;
-      const std::string sha256 = std::move(waiting_.front());
-      waiting_.pop_front();
-      lock.unlock();
-      auto bytes = std::make_shared<Bytes>(log_.blob(sha256));
-      loop_.post([this, alive = std::weak_ptr<int>(alive_), sha256, bytes] {
-        if (!alive.expired()) done_(sha256, std::move(*bytes));
-      });
-      lock.lock();
-    }
-  }
-
-  wire::Loop& loop_;
-  store::LogStore& log_;
   const std::function<void(const std::string&, Bytes)> done_;
-  const std::shared_ptr<int> alive_ = std::make_shared<int>();
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<std::string> waiting_;
-  bool over_ = false;
-  std::thread thread_;
+  LogThread log_;
 };
 
 Blobs::Blobs(wire::Loop& loop, store::LogStore& log, bool aside) : loop_(loop), log_(log) {

@@ -87,12 +87,14 @@ void get_older_events(Context& context, const CallPtr& call, const EventFilter& 
   if (!before.ok()) return call->fail(before.error());
   const Result<std::int64_t> limit = call->query_number("limit", 1000, 1, 10'000);
   if (!limit.ok()) return call->fail(limit.error());
-  auto page = context.feed.page_before(Seq(static_cast<std::uint64_t>(*before)), filter,
-                                       call->caller, static_cast<std::size_t>(*limit));
-  if (!page.ok()) return call->fail(page.error());
-  call->reply(200, Json{{"events", std::move(page->records)},
-                        {"next", page->older ? Json(page->older->value) : Json(nullptr)},
-                        {"log_head", context.state().head.value}});
+  context.feed.page_before(
+      Seq(static_cast<std::uint64_t>(*before)), filter, call->caller,
+      static_cast<std::size_t>(*limit), [&context, call](const Result<EventFeed::OlderPage>& page) {
+        if (!page.ok()) return call->fail(page.error());
+        call->reply(200, Json{{"events", page->records},
+                              {"next", page->older ? Json(page->older->value) : Json(nullptr)},
+                              {"log_head", context.state().head.value}});
+      });
 }
 
 }  // namespace
@@ -145,13 +147,16 @@ void get_events(Context& context, CallPtr call) {
   }
   const Result<std::int64_t> limit = call->query_number("limit", 1000, 1, 10'000);
   if (!limit.ok()) return call->fail(limit.error());
-  Result<EventFeed::Page> page =
-      context.feed.page(*after, *filter, call->caller, static_cast<std::size_t>(*limit));
-  if (!page.ok()) return call->fail(page.error());
-  const bool more = page->looked_through < state.head;
-  call->reply(200, Json{{"events", std::move(page->records)},
-                        {"next", more ? Json(page->looked_through.value) : Json(nullptr)},
-                        {"log_head", state.head.value}});
+  context.feed.page(
+      *after, *filter, call->caller, static_cast<std::size_t>(*limit),
+      [&context, call](const Result<EventFeed::Page>& page) {
+        if (!page.ok()) return call->fail(page.error());
+        const Seq head = context.state().head;
+        const bool more = page->looked_through < head;
+        call->reply(200, Json{{"events", page->records},
+                              {"next", more ? Json(page->looked_through.value) : Json(nullptr)},
+                              {"log_head", head.value}});
+      });
 }
 
 void get_health(Context&, CallPtr call) { call->reply(200, Json{{"status", "ok"}}); }

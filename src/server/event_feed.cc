@@ -23,8 +23,33 @@ constexpr std::size_t kWaiting_bytes = 1 << 20;
 constexpr std::uint64_t kWindow_records = 2'000;  // of a piece that is read backwards
 constexpr std::size_t kLookedAtMax = 20'000;      // records of one piece, matching or not
 
-bool is_forgotten(const Result<void>& read) {
+template <class Value>
+bool is_forgotten(const Result<Value>& read) {
   return !read.ok() && read.error().code == "records_forgotten";
+}
+
+// Whole batches after `after`, with `records` records at least where there are so many.
+Result<std::vector<store::Batch>> read_window(store::LogStore& log, Seq after,
+                                              std::size_t records) {
+  std::vector<store::Batch> batches;
+  std::size_t read = 0;
+  TRY(log.read(after, [&](const store::Batch& batch) {
+    batches.push_back(batch);
+    read += batch.events.size() + batch.decisions.size();
+    return read < records;
+  }));
+  return batches;
+}
+
+// The first point behind which the log can be read, `kept` at the latest. REQUIRES: not at
+// `forgotten`.
+Seq oldest_after(store::LogStore& log, Seq forgotten, Seq kept) {
+  while (kept.value - forgotten.value > 1) {
+    const Seq middle(forgotten.value + (kept.value - forgotten.value) / 2);
+    const bool is_kept = log.read(middle, [](const store::Batch&) { return false; }).ok();
+    (is_kept ? kept : forgotten) = middle;
+  }
+  return kept;
 }
 
 // What people did, and what was refused to them: not what agents report, nor the passing of time.
@@ -146,9 +171,13 @@ struct EventFeed::Follower {
 
 class EventFeed::Collector {
  public:
-  Collector(const EventFilter& filter, const listener::Caller& caller, const core::State& state,
-            Seq after, std::size_t limit, Seq before = Seq(UINT64_MAX))
-      : filter_(&filter), caller_(&caller), state_(&state), limit_(limit), before_(before) {
+  Collector(EventFilter filter, listener::Caller caller, const core::State& state, Seq after,
+            std::size_t limit, Seq before = Seq(UINT64_MAX))
+      : filter_(std::move(filter)),
+        caller_(std::move(caller)),
+        state_(state),
+        limit_(limit),
+        before_(before) {
     page_.looked_through = after;
   }
 
@@ -159,93 +188,158 @@ class EventFeed::Collector {
       if (page_.records.size() >= limit_ || head.seq >= before_) return false;
       page_.looked_through = head.seq;
       ++looked_at_;
-      if (wants(*state_, *filter_, *caller_, head.job, record)) {
+      if (wants(state_, filter_, caller_, head.job, record)) {
         page_.records.push_back(record_json(head, record));
       }
       return true;
     };
-    return each_record(batch, new_jobs, *state_, after, one) && looked_at_ < kLookedAtMax;
+    return each_record(batch, new_jobs, state_, after, one) && looked_at_ < kLookedAtMax;
   }
+  Seq looked_through() const { return page_.looked_through; }
   EventFeed::Page page() { return std::move(page_); }
 
  private:
-  const EventFilter* filter_;
-  const listener::Caller* caller_;
-  const core::State* state_;
-  std::size_t limit_;
-  Seq before_;  // exclusive
+  const EventFilter filter_;
+  const listener::Caller caller_;
+  const core::State& state_;
+  const std::size_t limit_;
+  const Seq before_;  // exclusive
   std::size_t looked_at_ = 0;
   EventFeed::Page page_;
 };
 
-Result<EventFeed::Page> EventFeed::page(Seq after, const EventFilter& filter,
-                                        const listener::Caller& caller, std::size_t limit) const {
-  Collector collector(filter, caller, projection_.state(), after, limit);
-  TRY(collect(collector, after));
-  return collector.page();
+// A page on its way: the log is read in windows until the collector has enough.
+struct EventFeed::Gathering {
+  Collector collector;
+  std::size_t window;  // records that are read next
+  std::function<void(Result<Page>)> done;
+};
+
+EventFeed::EventFeed(wire::Loop& loop, const listener::Projection& projection, store::LogStore& log,
+                     bool aside, listener::OpenAccess& access)
+    : loop_(loop), projection_(projection), access_(access), log_(loop, log, aside) {}
+
+EventFeed::~EventFeed() = default;
+
+void EventFeed::page(Seq after, const EventFilter& filter, const listener::Caller& caller,
+                     std::size_t limit, std::function<void(Result<Page>)> done) {
+  gather(std::make_shared<Gathering>(
+      Gathering{Collector(filter, caller, projection_.state(), after, limit),
+                std::min<std::size_t>(limit, kWindow_records), std::move(done)}));
 }
 
-Result<void> EventFeed::collect(Collector& collector, Seq after) const {
+// Whether all that comes after `after` is in memory.
+bool EventFeed::add_recent(Collector& collector, Seq after) const {
   const auto& recent = projection_.recent();
-  const bool from_recent =
+  const bool is_recent =
       after >= projection_.state().head ||
       (!recent.empty() && recent.front().committed->batch.first_seq.value <= after.value + 1);
-  if (!from_recent) {
-    return log_.read(after,
-                     [&](const store::Batch& batch) { return collector.add(batch, nullptr); });
-  }
+  if (!is_recent) return false;
   auto batch = std::partition_point(
       recent.begin(), recent.end(),
       [&](const listener::RecentBatch& each) { return each.committed->last() <= after; });
   for (; batch != recent.end(); ++batch) {
     if (!collector.add(batch->committed->batch, &batch->new_jobs)) break;
   }
-  return {};
+  return true;
 }
 
-// The log is read forwards: a window after the other, each before the last.
-Result<EventFeed::OlderPage> EventFeed::page_before(Seq before, const EventFilter& filter,
-                                                    const listener::Caller& caller,
-                                                    std::size_t limit) const {
-  OlderPage page;
-  Seq high(std::min(before.value, projection_.state().head.value + 1));
-  for (std::size_t looked_at = 0; high.value > 1; looked_at += kWindow_records) {
-    page.older = high;
-    if (page.records.size() >= limit || looked_at >= kLookedAtMax) return page;
-    Seq after(high.value > kWindow_records ? high.value - kWindow_records - 1 : 0);
-    Collector window(filter, caller, projection_.state(), after, kWindow_records, high);
-    Result<void> read = collect(window, after);
-    const bool is_bottom = is_forgotten(read);
-    if (is_bottom) {
-      after = oldest_after(after, Seq(high.value - 1));
-      window = Collector(filter, caller, projection_.state(), after, kWindow_records, high);
-      read = collect(window, after);
-      if (is_forgotten(read)) break;  // nothing before `high` is kept
-    }
-    if (!read.ok()) return read.error();
-    std::vector<Json> found = window.page().records;
+void EventFeed::gather(const std::shared_ptr<Gathering>& gathering) {
+  const Seq after = gathering->collector.looked_through();
+  if (add_recent(gathering->collector, after)) {
+    return gathering->done(gathering->collector.page());
+  }
+  const auto window = std::make_shared<Result<std::vector<store::Batch>>>(Error{});
+  log_.ask([window, after, records = gathering->window](
+               store::LogStore& log) { *window = read_window(log, after, records); },
+           [this, gathering, window] {
+             if (!window->ok()) return gathering->done(window->error());
+             for (const store::Batch& batch : **window) {
+               if (gathering->collector.add(batch, nullptr)) continue;
+               return gathering->done(gathering->collector.page());
+             }
+             if ((*window)->empty()) return gathering->done(gathering->collector.page());
+             gathering->window = kWindow_records;
+             gather(gathering);
+           });
+}
+
+// The log is read forwards only: a window after the other, each before the last.
+class EventFeed::BackwardWalk : public std::enable_shared_from_this<BackwardWalk> {
+ public:
+  BackwardWalk(EventFeed& feed, Seq before, EventFilter filter, listener::Caller caller,
+               std::size_t limit, std::function<void(Result<OlderPage>)> done)
+      : feed_(feed),
+        high_(before),
+        filter_(std::move(filter)),
+        caller_(std::move(caller)),
+        limit_(limit),
+        done_(std::move(done)) {}
+
+  void go_on() {
+    if (high_.value <= 1) return end(std::nullopt);
+    if (page_.records.size() >= limit_ || looked_at_ >= kLookedAtMax) return end(high_);
+    const std::uint64_t high = high_.value;
+    const Seq after(high > kWindow_records ? high - kWindow_records - 1 : 0);
+    read(after, [self = shared_from_this(), after](Result<Page> window) {
+      if (!is_forgotten(window)) return self->take(after, std::move(window), false);
+      self->read_oldest(after);
+    });
+  }
+
+ private:
+  void read(Seq after, std::function<void(Result<Page>)> done) {
+    feed_.gather(std::make_shared<Gathering>(Gathering{
+        Collector(filter_, caller_, feed_.projection_.state(), after, kWindow_records, high_),
+        kWindow_records, std::move(done)}));
+  }
+
+  // The log is kept from somewhere in this window on.
+  void read_oldest(Seq forgotten) {
+    const auto after = std::make_shared<Seq>();
+    feed_.log_.ask([after, forgotten, kept = Seq(high_.value - 1)](
+                       store::LogStore& log) { *after = oldest_after(log, forgotten, kept); },
+                   [self = shared_from_this(), after] {
+                     self->read(*after, [self, after](Result<Page> window) {
+                       if (is_forgotten(window)) return self->end(std::nullopt);
+                       self->take(*after, std::move(window), true);
+                     });
+                   });
+  }
+
+  void take(Seq after, Result<Page> window, bool is_bottom) {
+    if (!window.ok()) return done_(window.error());
+    std::vector<Json>& found = window->records;
     for (auto record = found.rbegin(); record != found.rend(); ++record) {
-      page.records.push_back(std::move(*record));
-      if (page.records.size() < limit) continue;
-      page.older = Seq(page.records.back().at("seq").get<std::uint64_t>());
-      return page;
+      page_.records.push_back(std::move(*record));
+      if (page_.records.size() < limit_) continue;
+      return end(Seq(page_.records.back().at("seq").get<std::uint64_t>()));
     }
-    if (is_bottom) break;
-    high = Seq(after.value + 1);
+    if (is_bottom) return end(std::nullopt);
+    high_ = Seq(after.value + 1);
+    looked_at_ += kWindow_records;
+    go_on();
   }
-  page.older = std::nullopt;
-  return page;
-}
 
-// The first point behind which the log can be read, `kept` at the latest. REQUIRES: not at
-// `forgotten`.
-Seq EventFeed::oldest_after(Seq forgotten, Seq kept) const {
-  while (kept.value - forgotten.value > 1) {
-    const Seq middle(forgotten.value + (kept.value - forgotten.value) / 2);
-    const bool is_kept = log_.read(middle, [](const store::Batch&) { return false; }).ok();
-    (is_kept ? kept : forgotten) = middle;
+  void end(std::optional<Seq> older) {
+    page_.older = older;
+    done_(std::move(page_));
   }
-  return kept;
+
+  EventFeed& feed_;
+  Seq high_;  // what comes before it is still to be read
+  const EventFilter filter_;
+  const listener::Caller caller_;
+  const std::size_t limit_;
+  const std::function<void(Result<OlderPage>)> done_;
+  OlderPage page_;
+  std::size_t looked_at_ = 0;
+};
+
+void EventFeed::page_before(Seq before, const EventFilter& filter, const listener::Caller& caller,
+                            std::size_t limit, std::function<void(Result<OlderPage>)> done) {
+  const Seq high(std::min(before.value, projection_.state().head.value + 1));
+  std::make_shared<BackwardWalk>(*this, high, filter, caller, limit, std::move(done))->go_on();
 }
 
 void EventFeed::follow(std::shared_ptr<wire::Outflow> out, Seq after, EventFilter filter,
@@ -274,18 +368,24 @@ bool EventFeed::send(Follower& follower, const std::vector<Json>& records) {
   return text.empty() || follower.out->write(text);
 }
 
+void EventFeed::catch_up_later(const std::shared_ptr<Follower>& follower,
+                               std::chrono::milliseconds wait) {
+  follower->timer = loop_.after(wait, [this, weak = std::weak_ptr<Follower>(follower)] {
+    if (const auto held = weak.lock()) catch_up(held);
+  });
+}
+
 void EventFeed::catch_up(const std::shared_ptr<Follower>& follower) {
-  const std::weak_ptr<Follower> weak = follower;
-  const auto later = [this, weak](std::chrono::milliseconds wait) {
-    if (const auto held = weak.lock()) {
-      held->timer = loop_.after(wait, [this, weak] {
-        if (const auto again = weak.lock()) catch_up(again);
-      });
-    }
-  };
-  if (follower->out->buffered_bytes() > kWaiting_bytes) return later(std::chrono::milliseconds(20));
-  Result<Page> found =
-      page(follower->sent_through, follower->filter, follower->access->caller, kPiece_records);
+  if (follower->out->buffered_bytes() > kWaiting_bytes) {
+    return catch_up_later(follower, std::chrono::milliseconds(20));
+  }
+  page(follower->sent_through, follower->filter, follower->access->caller, kPiece_records,
+       [this, weak = std::weak_ptr<Follower>(follower)](const Result<Page>& found) {
+         if (const auto held = weak.lock()) caught(held, found);
+       });
+}
+
+void EventFeed::caught(const std::shared_ptr<Follower>& follower, const Result<Page>& found) {
   if (!found.ok()) {
     follower->out->write(wire::format_sse(
         {"", "error",
@@ -297,7 +397,7 @@ void EventFeed::catch_up(const std::shared_ptr<Follower>& follower) {
   if (!send(*follower, found->records)) return;
   follower->sent_through = found->looked_through;
   follower->live = follower->sent_through >= projection_.state().head;
-  if (!follower->live) later(std::chrono::milliseconds(0));
+  if (!follower->live) catch_up_later(follower, std::chrono::milliseconds(0));
 }
 
 void EventFeed::published(const listener::RecentBatch& batch) {

@@ -6,7 +6,9 @@
 // Loop thread only.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -17,6 +19,7 @@
 
 #include "base/result.h"
 #include "listener/call.h"
+#include "listener/log_thread.h"
 #include "listener/open_access.h"
 #include "listener/projection.h"
 #include "store/log_store.h"
@@ -34,17 +37,19 @@ struct EventFilter {
 
 class EventFeed {
  public:
+  // `aside`: the log is across a network, and is read beside the loop.
   EventFeed(wire::Loop& loop, const listener::Projection& projection, store::LogStore& log,
-            listener::OpenAccess& access)
-      : loop_(loop), projection_(projection), log_(log), access_(access) {}
+            bool aside, listener::OpenAccess& access);
+  ~EventFeed();
 
   struct Page {
     std::vector<nlohmann::json> records;
     Seq looked_through;  // nothing up to here is left out
   };
-  // At most `limit` records after `after`. Errors: kNotFound records_forgotten.
-  Result<Page> page(Seq after, const EventFilter& filter, const listener::Caller& caller,
-                    std::size_t limit) const;
+  // At most `limit` records after `after`; `done` is called now or later. Errors: kNotFound
+  // records_forgotten.
+  void page(Seq after, const EventFilter& filter, const listener::Caller& caller, std::size_t limit,
+            std::function<void(Result<Page>)> done);
 
   // The newest records before `before`, the newest first: at most `limit`. `older` is what to ask
   // for next; none: nothing older is kept.
@@ -52,8 +57,8 @@ class EventFeed {
     std::vector<nlohmann::json> records;
     std::optional<Seq> older;
   };
-  Result<OlderPage> page_before(Seq before, const EventFilter& filter,
-                                const listener::Caller& caller, std::size_t limit) const;
+  void page_before(Seq before, const EventFilter& filter, const listener::Caller& caller,
+                   std::size_t limit, std::function<void(Result<OlderPage>)> done);
 
   // Until the reader goes, or may not read any more.
   void follow(std::shared_ptr<wire::Outflow> out, Seq after, EventFilter filter,
@@ -65,18 +70,22 @@ class EventFeed {
  private:
   struct Follower;
   class Collector;
-  Result<void> collect(Collector& collector, Seq after) const;
-  Seq oldest_after(Seq forgotten, Seq kept) const;
+  struct Gathering;
+  class BackwardWalk;
+  void gather(const std::shared_ptr<Gathering>& gathering);
+  bool add_recent(Collector& collector, Seq after) const;
   void catch_up(const std::shared_ptr<Follower>& follower);
+  void catch_up_later(const std::shared_ptr<Follower>& follower, std::chrono::milliseconds wait);
+  void caught(const std::shared_ptr<Follower>& follower, const Result<Page>& found);
   bool send(Follower& follower, const std::vector<nlohmann::json>& records);
   void keep_alive();
 
   wire::Loop& loop_;
   const listener::Projection& projection_;
-  store::LogStore& log_;
   listener::OpenAccess& access_;
   std::list<std::shared_ptr<Follower>> followers_;
   wire::Timer keep_alive_timer_;
+  listener::LogThread log_;  // last: what it was asked for ends first
 };
 
 }  // namespace dove::server
