@@ -49,6 +49,7 @@ struct Draft {
   codec::Submission submission;
   Behaviour behaviour;
   Sizes sizes;
+  Affinity affinity = Affinity::kDefault;  // of every group, unless kDefault
   // Options that were given, by their names in full, as the last one wrote its value.
   std::map<std::string, std::string, std::less<>> given;
   std::vector<Warning> warnings;
@@ -75,6 +76,8 @@ Result<void> finish_sizes(Draft& draft);
 // The same options on a job that has its groups already (a native file): each given size replaces
 // that of its one group.
 Result<void> adjust_group(Draft& draft);
+// --distribution, for all groups. REQUIRES: they are there.
+void finish_affinity(Draft& draft);
 // --export and --export-file: what of the submitter's environment goes into the job.
 Result<void> finish_environment(Draft& draft, bool export_by_default);
 // Makes paths of output that climb by ".." absolute; warns about patterns that cannot be filled in.

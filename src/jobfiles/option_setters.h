@@ -16,6 +16,7 @@ Set set_nodes, set_tasks, set_tasks_per_node, set_tasks_per_gpu;
 Set set_cpus_per_task, set_cpus_per_gpu;
 Set set_memory, set_memory_per_cpu, set_memory_per_gpu;
 Set set_gres, set_gpus, set_gpus_per_node, set_gpus_per_task, set_tres_per_task;
+Set set_distribution;
 // Where and when.
 Set set_pool, set_queue, set_project, set_constraint, set_nodes_wanted, set_node_file,
     set_nodes_excluded, set_exclusive, set_switches, set_spread, set_licenses;

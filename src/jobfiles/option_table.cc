@@ -59,7 +59,7 @@ const std::vector<OptionRule> kRules = {
   {"deadline", 0, kRequired, set_deadline, "over by then, or not started: `now+1hour`, `16:00`, `2026-01-20T12:34:00`"},
   {"delay-boot", 0, kMayBeEmpty, nullptr, "nodes are not booted for jobs", "SBATCH_DELAY_BOOT"},
   {"dependency", 'd', kMayBeEmpty, set_dependency, "`after[+minutes]`, `afterany`, `afterok`, `afternotok`, `aftercorr`, `singleton`; `,` for all, `?` for any"},
-  {"distribution", 'm', kMayBeEmpty, nullptr, "ranks fill one node after the other", "SBATCH_DISTRIBUTION"},
+  {"distribution", 'm', kMayBeEmpty, set_distribution, "`block:block`: on few NUMA nodes of a node; `block:cyclic`: evenly over them; ranks always fill one node after the other", "SBATCH_DISTRIBUTION"},
   {"error", 'e', kMayBeEmpty, set_error_path, "file of standard error (that of standard output)", "SBATCH_ERROR"},
   {"exclude", 'x', kMayBeEmpty, set_nodes_excluded, "never on these nodes"},
   {"exclusive", 0, kOptional, set_exclusive, "whole nodes, shared with nobody; `=user` and `=mcs` are read as that", "SBATCH_EXCLUSIVE"},

@@ -34,6 +34,7 @@ std::string sample(std::string_view name) {
       {"cpus-per-gpu", "4"},
       {"cpus-per-task", "4"},
       {"deadline", "now+2hours"},
+      {"distribution", "block:cyclic"},
       {"dependency", "afterok:7"},
       {"error", "err.txt"},
       {"exclude", "n[1-2]"},
@@ -100,7 +101,8 @@ std::string picture(const Draft& draft) {
   std::ostringstream out;
   out << codec::dump_json(codec::write_submission(draft.submission)) << b.test_only << b.parsable
       << b.wait << b.quiet << b.help << b.usage << b.version << b.verbose
-      << draft.export_list.has_value() << draft.export_file.has_value() << s.any();
+      << draft.export_list.has_value() << draft.export_file.has_value() << s.any()
+      << static_cast<int>(draft.affinity);
   return out.str();
 }
 

@@ -289,6 +289,22 @@ TEST(Sbatch, Nearness) {
 }
 
 // Each was accepted by sbatch 22.05 and refused here.
+TEST(Sbatch, DistributionInsideANodeIsAffinity) {
+  const auto affinity = [](const std::string& value) {
+    return read("#SBATCH --distribution=" + value)->submission.spec.groups.at(0).affinity;
+  };
+  EXPECT_EQ(affinity("block"), Affinity::kDefault);
+  EXPECT_EQ(affinity("block:block"), Affinity::kSingle);
+  EXPECT_EQ(affinity("*:cyclic"), Affinity::kInterleaved);
+  EXPECT_EQ(affinity("cyclic:fcyclic,NoPack"), Affinity::kInterleaved);
+  EXPECT_TRUE(read("#SBATCH -m block:cyclic")->warnings.empty());
+  const auto over_nodes = read("#SBATCH -m cyclic:block");
+  ASSERT_EQ(over_nodes->warnings.size(), 1U);
+  EXPECT_EQ(over_nodes->warnings[0].code, "read_as");
+  EXPECT_NE(refusal("#!/bin/sh\n#SBATCH -m round-robin\ntrue\n").find("not a distribution"),
+            std::string::npos);
+}
+
 TEST(Sbatch, WhatSlurmTakesIsTaken) {
   struct Case {
     std::string options;

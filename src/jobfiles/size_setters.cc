@@ -193,4 +193,41 @@ Result<void> set_tres_per_task(Draft& draft, const Option& option) {
   return {};
 }
 
+// NODES[:SOCKETS[:CORES]][,pack]: what Slurm calls sockets is `affinity` here.
+Result<void> set_distribution(Draft& draft, const Option& option) {
+  draft.affinity = Affinity::kDefault;
+  if (option.value.empty()) return {};
+  const std::vector<std::string_view> parts =
+      split(std::string_view(option.value).substr(0, option.value.find(',')), ':');
+  const auto is_one_of = [](std::string_view word, std::initializer_list<std::string_view> words) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  };
+  const auto is_over_cores = [&](std::string_view word) {
+    return is_one_of(word, {"*", "block", "cyclic", "fcyclic"});
+  };
+  const std::string nodes = lower(parts[0]);
+  const bool is_known = is_one_of(nodes, {"*", "block", "cyclic", "arbitrary"}) ||
+                        nodes == "plane" || nodes.starts_with("plane=");
+  if (!is_known || parts.size() > 3 ||
+      !std::all_of(parts.begin() + 1, parts.end(),
+                   [&](std::string_view part) { return is_over_cores(lower(part)); })) {
+    return invalid(
+        fmt::format("\"{}\" is not a distribution: write block, or block:cyclic to "
+                    "spread cores and devices over the NUMA nodes",
+                    shown(option.value)));
+  }
+  if (parts.size() > 1 && parts[1] != "*") {
+    draft.affinity = lower(parts[1]) == "block" ? Affinity::kSingle : Affinity::kInterleaved;
+  }
+  const bool is_plain = is_one_of(nodes, {"*", "block"}) && parts.size() < 3 &&
+                        option.value.find(',') == std::string::npos;
+  if (is_plain) return {};
+  draft.warn(option.place, "read_as",
+             fmt::format("--distribution={} is read as block{}: ranks fill one node after the "
+                         "other, and the rest has no effect",
+                         shown(option.value),
+                         parts.size() > 1 ? fmt::format(":{}", parts[1]) : std::string()));
+  return {};
+}
+
 }  // namespace dove::jobfiles

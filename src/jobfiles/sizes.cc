@@ -368,6 +368,11 @@ Result<void> adjust_tasks(const Sizes& sizes, TaskGroup& group) {
 
 }  // namespace
 
+void finish_affinity(Draft& draft) {
+  if (draft.affinity == Affinity::kDefault) return;
+  for (TaskGroup& group : draft.submission.spec.groups) group.affinity = draft.affinity;
+}
+
 Result<void> adjust_group(Draft& draft) {
   const Sizes& sizes = draft.sizes;
   if (!sizes.any()) return {};
