@@ -172,6 +172,24 @@ TEST_F(Api, WhyNamesTheCauses) {
   EXPECT_EQ(live.call("POST", "/v1/jobs/1/signal", Json{{"signal", "USR1"}}).code(), "not_running");
 }
 
+TEST_F(Api, WhyNamesWhatElseWouldDo) {
+  FakeAgent drained(live, "n1");
+  FakeAgent busy(live, "n2");
+  drained.connect();
+  busy.connect();
+  live.call("POST", "/v1/nodes/n1/drain", Json::object());
+  Json whole = small_job_body();
+  whole["cores"] = live.call("GET", "/v1/nodes/n2").body.at("cores");
+  const std::string first = std::to_string(live.submit(whole));
+  ASSERT_TRUE(live.until([&] { return live.state(std::stoull(first)) != "waiting"; }));
+  const std::string target = "/v1/jobs/" + std::to_string(live.submit(whole)) + "/why";
+  const Json why = live.call("GET", target + "?others=1").body;
+  ASSERT_EQ(why.at("reasons").at(0).at("kind"), "nodes_unavailable") << why;
+  EXPECT_EQ(why.at("others").at("all"), true);
+  EXPECT_EQ(why.at("others").at("sets").at(0).at("text"), "other jobs held no cores") << why;
+  EXPECT_FALSE(live.call("GET", target).body.contains("others"));
+}
+
 TEST_F(Api, AJobIsTriedWithoutBeingSubmitted) {
   const Json jobs = live.call("GET", "/v1/jobs").body.at("jobs");
   Json body = small_job_body("tried");

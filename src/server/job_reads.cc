@@ -10,6 +10,7 @@
 #include "codec/json_reasons.h"
 #include "codec/words.h"
 #include "core/explain/explain.h"
+#include "core/explain/other_sets.h"
 #include "core/state/executors/placeholders.h"
 #include "server/context.h"
 #include "server/executors/executor_jobs.h"
@@ -306,6 +307,38 @@ static std::string missing_placeholders(const core::State& state, const core::Jo
   return text.empty() ? "" : "starts when every executor has confirmed: " + text;
 }
 
+static std::string other_cause_text(const core::OtherCause& cause) {
+  constexpr std::pair<ReasonKind, const char*> kTexts[] = {
+      {ReasonKind::kLabels, "the labels of other jobs did not matter"},
+      {ReasonKind::kDomain, "it did not have to be in one unit"},
+      {ReasonKind::kExcluded, "its choice of nodes did not matter"},
+      {ReasonKind::kReservation, "it were not confined to its reservation"},
+      {ReasonKind::kReserved, "no nodes were reserved for others"},
+      {ReasonKind::kNodesUnavailable, "all nodes were available"},
+  };
+  for (const auto& [kind, text] : kTexts) {
+    if (kind == cause.kind) return text;
+  }
+  return cause.resource == "nodes" ? "nothing else ran on the nodes"
+                                   : "other jobs held no " + cause.resource;
+}
+
+// {"sets": [{"text", "causes": [{"kind", "resource"?}]}], "all"}
+static Json other_sets_json(const core::OtherSets& others) {
+  Json sets = Json::array();
+  for (const std::vector<core::OtherCause>& set : others.sets) {
+    Json causes = Json::array();
+    std::string text;
+    for (const core::OtherCause& cause : set) {
+      causes.push_back({{"kind", codec::word(cause.kind)}});
+      if (!cause.resource.empty()) causes.back()["resource"] = cause.resource;
+      text += (text.empty() ? "" : " and ") + other_cause_text(cause);
+    }
+    sets.push_back({{"text", text}, {"causes", std::move(causes)}});
+  }
+  return {{"sets", std::move(sets)}, {"all", others.all}};
+}
+
 void why_job(Context& context, CallPtr call) {
   const core::State& state = context.state();
   const Result<const core::Job*> job = visible_job(context, *call);
@@ -315,6 +348,10 @@ void why_job(Context& context, CallPtr call) {
       [&](const core::Job& other) { return may_see(state, call->caller, other); });
   Json body = codec::job_summary_json(state, **job);
   body["reasons"] = std::move(reasons);
+  if (call->query_flag("others")) {
+    body["others"] =
+        other_sets_json(core::other_sets(state, context.desk.controller.policies(), **job));
+  }
   const std::string trouble = context.nodes.observed.trouble((*job)->id);
   const std::string missing = missing_placeholders(state, **job);
   const std::string idle = idle_text(state, **job);

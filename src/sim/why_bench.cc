@@ -3,8 +3,9 @@
 //
 // fuzz: random histories; in each state one waiting job is asked about and the answer checked
 // (why_check.h). large: a full cluster of NODES nodes of 8 GPUs in racks, PENDING jobs of many
-// shapes in a tree of queues with limits; ASKED of them are asked about in a State without indexes,
-// as the server has it. Times are CPU time of one answer. Prints one JSON object.
+// shapes in a tree of queues with limits, and reservations; ASKED of them are asked about in a
+// State without indexes, as the server has it. Times are CPU time of one answer. Prints one JSON
+// object.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "base/random.h"
 #include "core/cycle/scheduler.h"
 #include "core/explain/explain.h"
+#include "core/explain/other_sets.h"
 #include "core/state/apply.h"
 #include "model/new_cluster.h"
 #include "policies/standard.h"
@@ -61,6 +63,7 @@ class FullCluster {
     add(ObjectApplied{settings});
     declare_queues();
     register_nodes();
+    reserve_nodes();
     // Some run, the rest waits.
     for (int i = 0; i < pending_ + node_count_ * 4; ++i) submit(i);
     core::decide(state_, policies::standard_policies());
@@ -111,6 +114,20 @@ class FullCluster {
     }
   }
 
+  // A twentieth of the nodes, in ten pieces: half of them from now on, half within a day.
+  void reserve_nodes() {
+    for (int i = 0; i < 10; ++i) {
+      Reservation reservation;
+      reservation.name = fmt::format("reserved{}", i);
+      const int first = node_count_ / 10 * i + 20;
+      reservation.nodes = {fmt::format("n[{:05}-{:05}]", first, first + node_count_ / 200 - 1)};
+      reservation.starts_at = state_.now + (i % 2 == 0 ? Span{} : seconds(3600 * (1 + i)));
+      reservation.ends_at = reservation.starts_at + seconds(86'400);
+      reservation.users = {"u0"};
+      add(ObjectApplied{reservation});
+    }
+  }
+
   void submit(int i) {
     auto spec = std::make_shared<JobSpec>();  // each its own, as people submit
     spec->name = fmt::format("job{}", i);
@@ -150,21 +167,29 @@ int large(int nodes, int pending, int asked) {
   }
   Random random(11);
   std::vector<std::int64_t> times;
+  std::vector<std::int64_t> others_times;
   std::int64_t reasons = 0;
+  std::int64_t sets = 0;
   for (int i = 0; i < asked; ++i) {
     const JobId job = waiting[random.below(waiting.size())];
     const std::int64_t begun = cpu_ns();
     reasons +=
         static_cast<std::int64_t>(core::explain(state, policies::standard_policies(), job).size());
-    times.push_back(cpu_ns() - begun);
+    const std::int64_t told = cpu_ns();
+    times.push_back(told - begun);
+    sets += static_cast<std::int64_t>(
+        core::other_sets(state, policies::standard_policies(), *state.find_job(job)).sets.size());
+    others_times.push_back(cpu_ns() - told);
   }
-  std::sort(times.begin(), times.end());
-  const auto at = [&](std::size_t percent) {
-    return times[std::min(times.size() - 1, times.size() * percent / 100)] / 1000;
+  const auto at = [](std::vector<std::int64_t>& all, std::size_t percent) {
+    std::sort(all.begin(), all.end());
+    return all[std::min(all.size() - 1, all.size() * percent / 100)] / 1000;
   };
   fmt::print(
-      "{{\"waiting\": {}, \"asked\": {}, \"reasons\": {}, \"p50_us\": {}, \"p99_us\": {}}}\n",
-      waiting.size(), asked, reasons, at(50), at(99));
+      "{{\"waiting\": {}, \"asked\": {}, \"reasons\": {}, \"other_sets\": {}, \"p50_us\": {}, "
+      "\"p99_us\": {}, \"others_p50_us\": {}, \"others_p99_us\": {}}}\n",
+      waiting.size(), asked, reasons, sets, at(times, 50), at(times, 99), at(others_times, 50),
+      at(others_times, 99));
   return 0;
 }
 

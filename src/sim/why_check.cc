@@ -8,6 +8,7 @@
 #include "codec/words.h"
 #include "core/cycle/scheduler.h"
 #include "core/explain/explain.h"
+#include "core/explain/other_sets.h"
 #include "core/queue/policy.h"
 #include "core/queue/queue_tree.h"
 #include "sim/removal.h"
@@ -36,6 +37,8 @@ class WhyCheck {
   bool starts(State state) const;
   std::optional<std::string> check_order(const Reason& ahead) const;
   std::optional<std::string> check_number(const Reason& reason) const;
+  std::optional<std::string> check_others() const;
+  State without_others(const std::vector<core::OtherCause>& set, std::size_t left) const;
   bool shares_matter() const;
   std::string wrong(std::string what) const;
 
@@ -235,6 +238,61 @@ std::optional<std::string> WhyCheck::check_number(const Reason& reason) const {
   return std::nullopt;
 }
 
+bool is_about_places(ReasonKind kind) {
+  constexpr ReasonKind kPlaces[] = {ReasonKind::kLabels,    ReasonKind::kDomain,
+                                    ReasonKind::kExcluded,  ReasonKind::kReservation,
+                                    ReasonKind::kReserved,  ReasonKind::kNodesUnavailable,
+                                    ReasonKind::kResources, ReasonKind::kNeverFits};
+  return std::find(std::begin(kPlaces), std::end(kPlaces), kind) != std::end(kPlaces);
+}
+
+// All is gone but what is about places; of that the set is gone, without its entry `left`.
+State WhyCheck::without_others(const std::vector<core::OtherCause>& set, std::size_t left) const {
+  State copy = state_;
+  hold_others(copy, {job_});
+  for (const Reason& reason : reasons_) {
+    if (!is_about_places(reason.kind)) remove_reason(copy, job_, reason);
+  }
+  for (std::size_t i = 0; i < set.size(); ++i) {
+    if (i == left) continue;
+    if (set[i].kind == ReasonKind::kReserved) {
+      const std::string own = state_.find_job(job_)->spec->reservation;
+      std::erase_if(copy.reservations, [&](const auto& each) { return each.first != own; });
+      continue;
+    }
+    Reason reason;
+    reason.kind = set[i].kind;
+    reason.resource = set[i].resource;
+    remove_reason(copy, job_, reason);
+  }
+  return copy;
+}
+
+std::optional<std::string> WhyCheck::check_others() const {
+  const bool is_shut_out = std::any_of(reasons_.begin(), reasons_.end(), [](const Reason& one) {
+    return one.kind == ReasonKind::kReservation && one.needs == 0;
+  });
+  if (is_shut_out) return std::nullopt;  // its own reservation is closed, wherever there is room
+  const core::OtherSets others = core::other_sets(state_, policies_, *state_.find_job(job_));
+  for (const std::vector<core::OtherCause>& set : others.sets) {
+    const State gone = without_others(set, set.size());
+    // Which nodes it gets may break a limit that the named causes would not.
+    const std::vector<Reason> rest = core::explain(gone, policies_, job_);
+    const bool has_places = std::none_of(
+        rest.begin(), rest.end(), [](const Reason& one) { return is_about_places(one.kind); });
+    if (!starts(gone) && (!has_places || rest.empty())) {
+      return wrong(fmt::format("it does not start without {} {}", codec::word(set[0].kind),
+                               set[0].resource));
+    }
+    for (std::size_t left = 0; left < set.size(); ++left) {
+      if (!starts(without_others(set, left))) continue;
+      return wrong(fmt::format("another set is too large: {} {}", codec::word(set[left].kind),
+                               set[left].resource));
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> WhyCheck::run() const {
   if (reasons_.empty()) return wrong("nothing says why it waits");
   if (!starts(without(nullptr))) return wrong("it does not start with all reasons gone");
@@ -247,7 +305,7 @@ std::optional<std::string> WhyCheck::run() const {
     if (reason.kind != ReasonKind::kAhead) continue;
     if (auto found = check_order(reason)) return found;
   }
-  return std::nullopt;
+  return check_others();
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 // 3. Who is said to be ahead is launched first where both could be; a queue that is said to let
 //    nothing pass lets the job not pass.
 // 4. What is said never to fit does not on empty nodes either. What is said to be in pieces is.
+// 5. With another set of causes gone in place of those about places, the job is launched too, and
+//    with a part of that set it is not.
 #pragma once
 
 #include <optional>

@@ -266,6 +266,18 @@ std::string never_met_text(Api& api, const json& job) {
   return "a dependency of it can never be met";
 }
 
+// What else would do in place of the causes that name too few places.
+std::string others_text(const json& why) {
+  const auto others = why.find("others");
+  if (others == why.end()) return "";
+  std::string out;
+  for (const json& set : list_of(*others, "sets")) {
+    out += fmt::format("It would also have places if {}.\n", printable(text_of(set, "text")));
+  }
+  if (!others->value("all", true)) out += "There may be more such sets: not all were tried.\n";
+  return out;
+}
+
 std::string why_text(Api& api, const JobView& job, const json& whole, const json& why) {
   const json& reasons = list_of(why, "reasons");
   if (reasons.empty()) {
@@ -287,7 +299,7 @@ std::string why_text(Api& api, const JobView& job, const json& whole, const json
   for (const json& reason : reasons) {
     out += fmt::format("  - {}\n", printable(with_local_times(text_of(reason, "text"))));
   }
-  return out + promise_text(job);
+  return out + others_text(why) + promise_text(job);
 }
 
 Result<int> run_why(const Invocation& invocation) {
@@ -297,7 +309,7 @@ Result<int> run_why(const Invocation& invocation) {
     TRY_ASSIGN(const std::vector<json> found, find_jobs(api, id));
     for (const json& one : found) {
       const JobView job = read_job(one);
-      TRY_ASSIGN(const json why, api.get(job_target(job.id, "/why")));
+      TRY_ASSIGN(const json why, api.get(job_target(job.id, "/why?others=1")));
       if (format == Format::kJson || format == Format::kYaml) {
         print_value(why, format);
       } else {

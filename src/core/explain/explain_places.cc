@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "base/check.h"
 #include "core/explain/explain_domain.h"
 #include "core/explain/place_causes.h"
 #include "core/place/within_limits.h"
@@ -31,9 +32,10 @@ class Explainer {
     if ((found & kTooFewCause) == 0) tell_limits(found);
   }
 
+  Causes smallest();
+
  private:
   bool fits(Causes gone) const { return causes_.fits(gone); }
-  Causes smallest();
   Causes without_hardware(Causes soft) const;
   Causes with_hardware(Causes soft) const;
   Causes by_kinds(Causes found) const;
@@ -335,6 +337,14 @@ void add_places(const State& state, const Policies& policies, const Job& job,
   const Pool* pool = pool_of(state, *job.spec);
   if (pool == nullptr) return;
   Explainer(state, *policies.placement, *pool, job, told, out).run();
+}
+
+std::uint64_t smallest_causes(const State& state, const Policies& policies, const Job& job) {
+  const Pool* pool = pool_of(state, *job.spec);
+  CHECK(pool != nullptr, "asked of jobs whose pool exists");
+  std::vector<Reason> told;
+  std::vector<Reason> out;
+  return Explainer(state, *policies.placement, *pool, job, told, out).smallest();
 }
 
 }  // namespace dove::core
