@@ -24,12 +24,17 @@ std::optional<std::int64_t> number(std::string_view digits) {
 }
 
 bool range_holds(std::string_view range, std::string_view digits) {
-  const auto value = number(digits);
   const std::size_t dash = range.find('-');
-  if (dash == std::string_view::npos) return value.has_value() && range == digits;
+  if (dash == std::string_view::npos) return range == digits && number(digits).has_value();
   const std::string_view first = range.substr(0, dash);
+  const std::string_view last = range.substr(dash + 1);
+  // Numbers of one width compare as text does, which tells most names that are not in a range apart
+  // without reading a number: a cluster's nodes are compared with its reservations all the time.
+  const bool one_width = first.size() == digits.size() && last.size() == digits.size();
+  if (one_width && (digits < first || digits > last)) return false;
+  const auto value = number(digits);
   const auto low = number(first);
-  const auto high = number(range.substr(dash + 1));
+  const auto high = number(last);
   if (!value || !low || !high || *value < *low || *value > *high) return false;
   const bool padded = digits.size() > 1 && digits.front() == '0';
   if (digits.size() < first.size()) return false;

@@ -1,8 +1,10 @@
 #include "core/explain/place_causes.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <set>
+#include <unordered_map>
 
 #include "core/place/fit.h"
 #include "core/state/books.h"
@@ -163,7 +165,7 @@ PlaceCauses::PlaceCauses(const State& state, const PlacementPolicy& policy, cons
   }
   if (!reservations_.empty()) {
     applicable_ |= kReservedCause;
-    for (const Node& node : state.nodes) windows_.push_back(windows_of(state, node));
+    add_windows();
   }
   // One that it cannot use is told of elsewhere.
   const bool confined = !spec.reservation.empty() && reservation_obstacles(state, spec).empty();
@@ -176,6 +178,51 @@ PlaceCauses::PlaceCauses(const State& state, const PlacementPolicy& policy, cons
     if (!text::any_hostlist_holds(pool.nodes, node.name)) continue;
     applicable_ |= kUnavailableCause;
     break;
+  }
+}
+
+namespace {
+
+// The names in a reservation's lists; none when they cannot all be written out.
+std::optional<std::vector<std::string>> names_in(const std::vector<std::string>& lists) {
+  std::vector<std::string> all;
+  for (const std::string& list : lists) {
+    const auto words = text::split_hostlist(list);
+    if (!words) return std::nullopt;
+    for (const std::string_view word : *words) {
+      auto names = text::expand_host(word, text::kHostlistNamesMax);
+      if (!names || word == "*") return std::nullopt;
+      std::move(names->begin(), names->end(), std::back_inserter(all));
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+// As windows_of says for each node. Writing out what reservations name and looking up each node's
+// name costs as much as both are long; comparing each node with each list costs their product.
+void PlaceCauses::add_windows() {
+  std::unordered_map<std::string, std::vector<const Reservation*>> by_name;
+  std::vector<const Reservation*> by_list;
+  for (const Reservation* reservation : reservations_) {
+    const auto names = names_in(reservation->nodes);
+    if (!names) by_list.push_back(reservation);
+    for (const std::string& name : names ? *names : std::vector<std::string>()) {
+      std::vector<const Reservation*>& named = by_name[name];
+      if (named.empty() || named.back() != reservation) named.push_back(reservation);
+    }
+  }
+  for (const Node& node : state_.nodes) {
+    std::vector<const Reservation*> found;
+    if (const auto named = by_name.find(node.name); named != by_name.end()) found = named->second;
+    for (const Reservation* each : by_list) {
+      if (text::any_hostlist_holds(each->nodes, node.name)) found.push_back(each);
+    }
+    std::vector<Window>& windows = windows_.emplace_back();
+    for (const Reservation* each : found) {
+      windows.push_back({each->starts_at, each->ends_at, each});
+    }
   }
 }
 
@@ -251,7 +298,10 @@ const WhatIf& PlaceCauses::nodes(Causes gone) const {
   }
   // Together here; which of them matter is asked by reservations_in.
   const bool none_reserved = (which & kReservedCause) != 0;
-  auto nodes = make_nodes(which, closed_nodes(which, none_reserved ? reservations_ : Ignored{}));
+  auto nodes =
+      (which & kClosedCauses) == kClosedCauses
+          ? make_all_nodes(which)
+          : make_nodes(which, closed_nodes(which, none_reserved ? reservations_ : Ignored{}));
   for (const auto& [causes, others] : made_) {
     // Which nodes there are is the same, so their units can be shared too.
     if ((causes & kClosedCauses) != (which & kClosedCauses)) continue;
@@ -262,9 +312,16 @@ const WhatIf& PlaceCauses::nodes(Causes gone) const {
   return *made_.back().second;
 }
 
+// Ranking all nodes is what costs. It is done once for each kind of books, on all nodes that there
+// are; which of them are left out is decided afterwards.
 std::unique_ptr<WhatIf> PlaceCauses::make_nodes(Causes which, const WhatIf::Closed& closed) const {
-  const auto which_nodes =
+  const auto nodes_of =
       (which & kUnavailableCause) != 0 ? WhatIf::Nodes::kAll : WhatIf::Nodes::kAvailable;
+  return std::make_unique<WhatIf>(nodes(which | kClosedCauses), nodes_of, closed);
+}
+
+std::unique_ptr<WhatIf> PlaceCauses::make_all_nodes(Causes which) const {
+  constexpr auto kAll = WhatIf::Nodes::kAll;
   // Only some resources are given back, to see which of them the job lacks.
   if ((which & all_held()) != 0 && (which & kOccupiedCause) == 0) {
     Freed freed;
@@ -276,11 +333,11 @@ std::unique_ptr<WhatIf> PlaceCauses::make_nodes(Causes which, const WhatIf::Clos
       freed.devices = freed.devices || what == Kind::What::kDevices;
       if (what == Kind::What::kCountable) freed.countables.push_back(kinds_[i].name);
     }
-    return std::make_unique<WhatIf>(state_, policy_, pool_, freed, which_nodes, closed);
+    return std::make_unique<WhatIf>(state_, policy_, pool_, freed, kAll);
   }
   const auto books =
       (which & kOccupiedCause) != 0 ? WhatIf::Books::kEmpty : WhatIf::Books::kAsTheyAre;
-  return std::make_unique<WhatIf>(state_, policy_, pool_, books, which_nodes, closed);
+  return std::make_unique<WhatIf>(state_, policy_, pool_, books, kAll);
 }
 
 bool PlaceCauses::fits(Causes gone, const JobSpec& spec) const {

@@ -73,8 +73,10 @@ class PlaceCauses {
   // Those that a reservation closes to the job, these left aside.
   WhatIf::Closed closed_nodes(Causes gone, const Ignored& ignored) const;
   std::unique_ptr<WhatIf> make_nodes(Causes which, const WhatIf::Closed& closed) const;
+  std::unique_ptr<WhatIf> make_all_nodes(Causes which) const;
   bool fits(Causes gone, const JobSpec& spec) const;
   JobSpec lighten(JobSpec spec, Causes gone) const;
+  void add_windows();
 
   const State& state_;
   const PlacementPolicy& policy_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "core/state/books.h"
 #include "core/state/executors/foreign.h"
 #include "core/state/findings.h"
@@ -31,6 +32,20 @@ WhatIf::WhatIf(const State& state, const PlacementPolicy& policy, const Pool& po
     : state_(state), policy_(policy), empty_(false) {
   views_.resize(state.nodes.size());
   add_nodes(pool, nodes, &freed, closed);
+}
+
+// A node's rank depends on its books alone, so a part of ranked nodes needs no sort.
+WhatIf::WhatIf(const WhatIf& base, Nodes nodes, const Closed& closed)
+    : state_(base.state_), policy_(base.policy_), empty_(base.empty_), base_(&base) {
+  CHECK(base.base_ == nullptr, "the base has views of its own");
+  std::vector<NodeEntry> entries;
+  entries.reserve(base.size());
+  for (const NodeEntry& entry : base.ranked_) {
+    if (nodes == Nodes::kAvailable && !is_available(node(entry.node))) continue;
+    if (closed.holds(entry.node) && closed[entry.node]) continue;
+    entries.push_back(entry);
+  }
+  ranked_ = {entries.begin(), entries.end()};
 }
 
 void WhatIf::add_nodes(const Pool& pool, Nodes nodes, const Freed* freed, const Closed& closed) {
@@ -93,14 +108,14 @@ FreeView WhatIf::freed_view(const Node& node, const Freed& freed) {
 }
 
 FreeView WhatIf::view(NodeId node) const {
-  return views_.empty() ? view_of(state_.nodes[node]) : views_[node];
+  return views().empty() ? view_of(state_.nodes[node]) : views()[node];
 }
 
 Candidates WhatIf::candidates() const {
   Candidates all;
   all.ranked = &ranked_;
   all.nodes = &state_.nodes;
-  if (!views_.empty()) all.views = &views_;
+  if (!views().empty()) all.views = &views();
   if (!empty_) all.jobs = &state_.jobs;
   // On empty books nobody is near or apart from the job.
   all.executors = &state_.executors;

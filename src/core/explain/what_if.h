@@ -38,6 +38,8 @@ class WhatIf {
          Nodes nodes, const Closed& closed = {});
   WhatIf(const State& state, const PlacementPolicy& policy, const Pool& pool, const Freed& freed,
          Nodes nodes, const Closed& closed = {});
+  // Some of the nodes of `base`, with its books. `base` stays alive.
+  WhatIf(const WhatIf& base, Nodes nodes, const Closed& closed);
   // The same nodes with other books: saves looking for their units again. `other` stays alive.
   void has_nodes_of(const WhatIf& other) { alike_ = &other; }
   WhatIf(const WhatIf&) = delete;
@@ -65,6 +67,7 @@ class WhatIf {
   void add_nodes(const Pool& pool, Nodes nodes, const Freed* freed, const Closed& closed);
   const FreeBooks& empty_books(const Node& node);
   FreeView freed_view(const Node& node, const Freed& freed);
+  const ById<NodeId, FreeView>& views() const { return base_ == nullptr ? views_ : base_->views_; }
 
   const State& state_;
   const PlacementPolicy& policy_;
@@ -72,6 +75,7 @@ class WhatIf {
   std::deque<std::pair<const Node*, FreeBooks>> kinds_;  // of empty nodes; by one of the kind
   std::deque<std::vector<Countable>> countables_;        // that views_ look at
   ById<NodeId, FreeView> views_;                         // empty: as the nodes say
+  const WhatIf* base_ = nullptr;                         // whose views these are; may be null
   RankedNodes ranked_;
   const WhatIf* alike_ = nullptr;           // may be null
   mutable std::optional<Domains> domains_;  // made when it is first asked for
