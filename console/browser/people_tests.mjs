@@ -164,6 +164,35 @@ export async function ownPageTests({ test, browser, ann }) {
     await context.close();
   });
 
+  await test('a secret is kept, gets a new value and is removed, and its value is nowhere', async () => {
+    const { page, context, wrong } = await as(browser, '/you', ann);
+    await page.getByText('There is no secret.').waitFor();
+    const keep = async (value) => {
+      await page.getByLabel('Value', { exact: true }).fill(value);
+      await page.getByRole('button', { name: 'Keep the secret' }).click();
+    };
+    await page.getByRole('button', { name: 'Add a secret' }).click();
+    await page.getByLabel('Name').fill('hub');
+    assert.deepEqual(await findings(page), []);
+    await keep('');
+    await page.getByRole('alert').getByText('Type a value').waitFor();
+    await keep('first-value');
+    await row(page, 'Secrets', 'hub').waitFor();
+    const first = (await call('GET', '/v1/secrets')).secrets.find((secret) => secret.user === 'ann');
+    assert.equal(first.name, 'hub');
+    await page.getByRole('button', { name: 'Set a new value of hub' }).click();
+    await keep('second-value');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    const second = (await call('GET', '/v1/secrets')).secrets.find((secret) => secret.user === 'ann');
+    assert.ok(second.set_at_us > first.set_at_us);
+    assert.ok(!(await page.content()).includes('-value'));
+    await page.getByRole('button', { name: 'Remove hub' }).click();
+    await page.getByRole('button', { name: 'Remove it' }).click();
+    await page.getByText('There is no secret.').waitFor();
+    assert.deepEqual(wrong, []);
+    await context.close();
+  });
+
   await test('somebody chooses where they hear of what, and sees what does not arrive', async () => {
     const { page, context, wrong } = await as(browser, '/you', ann);
     await page.getByRole('button', { name: 'Add a target' }).click();

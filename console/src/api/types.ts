@@ -13,6 +13,7 @@ export type Cluster = Schemas['Cluster'];
 export type QueueInUse = Schemas['QueueInUse'];
 export type Key = Schemas['Key'];
 export type NewKey = Schemas['NewKey'];
+export type Secret = Schemas['Secret'];
 export type SshKey = Schemas['SshKey'];
 export type SshGateway = Schemas['SshGateway'];
 export type NoticeTarget = Schemas['NoticeTarget'];

@@ -3,6 +3,7 @@ import { Empty, Facts, Page, Panel } from '../elements/elements';
 import { Keys } from '../people/keys';
 import { useSession } from '../session/session';
 import { NoticePanel } from './notice_panel';
+import { Secrets } from './secrets';
 import { SshKeys } from './ssh_keys';
 
 function Who() {
@@ -31,6 +32,7 @@ export default function OwnPage() {
         <>
           <NoticePanel user={me.user} />
           <SshKeys user={me.user} />
+          <Secrets user={me.user} />
           <Keys user={me.user} />
         </>
       ) : (
