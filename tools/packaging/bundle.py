@@ -3,6 +3,7 @@
 A bare Debian is what debootstrap's minimal variant has: the essential and required packages, and apt. Packages are fetched by
 apt from this machine's Debian sources, with lists of their own, so that other sources and what is installed here play no part.
 """
+import email.utils
 import os
 import re
 import shutil
@@ -79,14 +80,18 @@ def needed_packages(apt, debs):
     return {name: wanted[name] for name in lacking}
 
 
-def write_index(folder):
-    """Packages: what apt reads of a folder of .debs."""
-    with open(os.path.join(folder, "Packages"), "w", encoding="utf-8") as file:
+def write_index(folder, epoch):
+    """Packages and Release: what apt reads of a folder of .debs."""
+    index = os.path.join(folder, "Packages")
+    with open(index, "w", encoding="utf-8") as file:
         for name in sorted(os.listdir(folder)):
             if name.endswith(".deb"):
                 path = os.path.join(folder, name)
                 file.write(call(["dpkg-deb", "--field", path]).strip() + f"\nFilename: ./{name}\n"
                            f"Size: {os.path.getsize(path)}\nSHA256: {seal.sha256(path)}\n\n")
+    with open(os.path.join(folder, "Release"), "w", encoding="utf-8") as file:
+        file.write(f"Origin: Dovetail\nDate: {email.utils.formatdate(epoch)}\n"
+                   f"SHA256:\n {seal.sha256(index)} {os.path.getsize(index)} Packages\n")
 
 
 def write_tar(folder, path, epoch):
@@ -118,7 +123,7 @@ def make(source, debs, out, cache):
         for file in os.listdir(out):
             if file.endswith((".deb", ".spdx.json")):
                 shutil.copyfile(os.path.join(out, file), os.path.join(folder, file))
-        write_index(folder)
+        write_index(folder, source.epoch)
         shutil.copyfile(os.path.join(ROOT, "deploy/debian/install"), os.path.join(folder, "install"))
         os.chmod(os.path.join(folder, "install"), 0o755)
         seal.seal(folder)
