@@ -63,6 +63,7 @@ class BareRoot:
         subprocess.run(["tar", "--extract", "--numeric-owner", "--file", self.archive, "--directory", self.folder], check=True,
                        timeout=LIMIT_S)
         shutil.copyfile("/etc/resolv.conf", self.path("etc/resolv.conf"))
+        self.write("etc/hosts", "127.0.0.1 localhost\n")
         namespaces = ["--mount", "--pid", "--ipc", "--uts", *([] if self.network else ["--net"])]
         self.outer = subprocess.Popen(["unshare", *namespaces, "--fork", "--kill-child", "--propagation", "private", "sh", "-c",
                                        FIRST, "first", self.folder, "outside" if self.network else "inside"],
@@ -87,17 +88,16 @@ class BareRoot:
         return os.path.join(self.folder, path.lstrip("/"))
 
     def inside(self, argv):
-        return ["nsenter", "--target", self.first, "--mount", "--pid", "--net", "--ipc", "--uts", "--root", "--wd=/", *ENVIRONMENT,
+        return ["nsenter", "--target", self.first, "--mount", "--pid", "--net", "--ipc", "--uts", "--root", "--wd", *ENVIRONMENT,
                 *argv]
 
-    def run(self, *argv, check=True, limit_s=LIMIT_S, **more):
-        """What a command in it printed; with check=False its (exit code, output)."""
-        done = subprocess.run(self.inside(argv), stdin=None if "input" in more else subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, timeout=limit_s, **more)
+    def run(self, *argv, check=True, limit_s=LIMIT_S):
+        """What a command in it printed; with check=False (its exit code, that and what it said on stderr)."""
+        done = subprocess.run(self.inside(argv), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=limit_s)
         if not check:
-            return done.returncode, done.stdout
+            return done.returncode, done.stdout + done.stderr
         if done.returncode != 0:
-            raise AssertionError(f"{argv} exited {done.returncode}:\n{done.stdout[-6000:]}")
+            raise AssertionError(f"{argv} exited {done.returncode}:\n{(done.stdout + done.stderr)[-6000:]}")
         return done.stdout
 
     def start(self, *argv):
