@@ -2,8 +2,8 @@
 """The packages on a bare Debian 12: they install, with a mirror and without a network; an upgrade leaves running tasks alone; a
 removal keeps data and a purge leaves nothing. Two builds have the same bytes, and changes after signing are found.
 
-Environment: BUILD, the folder of the programs (build/release). Skips without root or mmdebstrap. In a bare root there is no
-systemd: the test starts the programs as the units do, and starts the agent anew after an upgrade, as its postinst asks systemd.
+Environment: BUILD, the folder of the programs (build/release). Skips without root or mmdebstrap. The life of a cluster, from its
+installation to its purge, is tried twice: by systemd, and in a bare root without it, where the test does what the units say.
 """
 import glob
 import gzip
@@ -18,7 +18,7 @@ import tempfile
 import time
 import unittest
 
-from bare_root import BareRoot, make_archive, missing
+from bare_root import BareRoot, cgroups, make_archive, missing
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("BUILD") or os.path.join(ROOT, "build/release")
@@ -33,13 +33,7 @@ ASIDE = ("var/lib/dpkg", "var/lib/apt", "var/cache", "var/log", "tmp", "root")
 ASIDE_FILES = {"/etc/ld.so.cache", "/etc/passwd-", "/etc/group-", "/etc/shadow-", "/etc/gshadow-", "/etc/subuid-", "/etc/subgid-", "/run/adduser"}
 
 
-def until(condition, limit_s, what):
-    deadline = time.monotonic() + limit_s
-    while not (value := condition()):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"after {limit_s} s still waiting for {what}")
-        time.sleep(0.1)
-    return value
+until = BareRoot.until
 
 
 def read(path):
@@ -190,11 +184,6 @@ class OnABareDebian(unittest.TestCase):
                          "/usr/lib/python3/dist-packages/dove/__init__.py")
         links = sorted(name for name in os.listdir(root.path(WANTS)) if name.startswith("dove"))
         self.assertEqual(links, ["dove-agent.service", "dove-server.service"])
-        if shutil.which("systemd-analyze"):
-            done = subprocess.run(["systemd-analyze", "verify", "--man=no", "--root", root.folder, *[f"{unit}.service" for unit in UNITS]],
-                                  capture_output=True, text=True, timeout=60)
-            self.assertEqual([line for line in (done.stdout + done.stderr).splitlines()
-                              if "dove" in line and not line.endswith("Unit sysinit.target not found.")], [])
 
         root.write("/etc/dove/server.yaml", "host: 127.0.0.1\n")
         root.run("apt-get", "-q", "-y", "remove", *OURS)
@@ -209,84 +198,6 @@ class OnABareDebian(unittest.TestCase):
         self.assertEqual({what: root.names(what) for what in names}, names)
         self.assertEqual(glob.glob(root.path("var/lib/dpkg/info/*dove*")), [])
 
-    def test_offline_and_an_upgrade_under_tasks_and_a_removal(self):
-        root = self.root()
-        self.assertEqual(root.run("cat", "/proc/net/route").strip().count("\n"), 0, "nothing leads out")
-        releases.put_bundle("first", root)
-        root.run("/root/first/install", "server", "agent", limit_s=LIMIT_S)
-        self.assertEqual(self.versions(root), {"0.1.0~test1"})
-
-        root.write("/etc/dove/server.yaml", "host: 127.0.0.1\n")
-        server = self.start_server(root)
-        root.write("/etc/dove/join-token", root.run("dove", "join-token", "create", "bare").split()[-1] + "\n", 0o600)
-        root.write("/etc/dove/agent.yaml", "name: bare\njoin-token-file: /etc/dove/join-token\nrun-as-self: true\ncgroups: off\n")
-        agent = self.start_agent(root)
-        job = self.submit(root, "echo began $$; while [ ! -e /tmp/go ]; do sleep 0.2; done; echo ended $$")
-        began = until(lambda: re.search(r"began (\d+)", root.run("dove", "logs", job)), 60, "the task to say its number")
-
-        releases.put_bundle("higher", root)
-        shutil.copy(releases.path("keyring.asc"), root.path("root/keyring.asc"))
-        root.run("/root/higher/install", "server", "agent", limit_s=LIMIT_S)
-        self.assertEqual(self.versions(root), {"0.1.0~test2"})
-        self.end(agent)
-        agent = self.start_agent(root)
-        self.end(server)
-        server = self.start_server(root)
-        root.run("test", "-d", "/proc/" + began[1])
-        self.assertEqual(self.job(root, job)["state"], "running")
-        root.write("/tmp/go", "")
-        root.run("dove", "wait", "-t", "60", job)
-        ended = self.job(root, job)
-        self.assertEqual((ended["state"], len(ended["attempts"])), ("completed", 1), ended)
-        self.assertIn(f"ended {began[1]}", root.run("dove", "logs", job))
-
-        left = self.submit(root, "echo began $$; exec sleep 3000")
-        pid = until(lambda: re.search(r"began (\d+)", root.run("dove", "logs", left)), 60, "the task to say its number")[1]
-        self.end(agent)  # as the prerm has systemd do
-        said = root.run("apt-get", "-q", "-y", "remove", "dovetail-agent", limit_s=120)
-        self.assertIn("waits up to", said)
-        self.assertNotEqual(root.run("test", "-d", "/proc/" + pid, check=False)[0], 0, "its fence has ended the task")
-        self.assertTrue(os.path.isdir(root.path("/var/lib/dove/agent")), "a removal keeps data")
-        self.end(server)
-        root.run("apt-get", "-q", "-y", "purge", *OURS)
-        mine = [path for path in root.files(("root", "var/log", "var/lib/dpkg", "tmp", "var/cache")) if re.search(r"dove(?!r)", path)]
-        self.assertEqual(mine, ["/etc/dove", "/etc/dove/join-token"], "what was put there by hand stays")
-        self.assertEqual({"dove", "dove-proxy"} & (root.names("users") | root.names("groups")), set())
-
-    def versions(self, root):
-        return set(root.run("dpkg-query", "-W", "-f", "${Version}\\n", "dovetail-cli", "dovetail-server", "dovetail-agent").split())
-
-    def start_server(self, root):
-        server = root.start("setpriv", "--reuid=dove", "--regid=dove", "--clear-groups", "dove", "server", "--data", "/var/lib/dove/server")
-        until(lambda: root.run("dove", "nodes", check=False)[0] == 0, 60, "the server")
-        return server
-
-    def start_agent(self, root):
-        agent = root.start("dove", "agent", "--data", "/var/lib/dove/agent")
-
-        def connected():
-            code, said = root.run("dove", "nodes", "-o", "json", check=False)
-            return code == 0 and '"connected"' in said
-        try:
-            until(connected, 60, "the agent")
-        except AssertionError as error:
-            raise AssertionError(f"{error}\n{read(agent.log)[-3000:]}") from None
-        return agent
-
-    def end(self, process):
-        """Ends what nsenter leads to, by its own pid."""
-        with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
-            for pid in file.read().split():
-                os.kill(int(pid), 15)
-        process.wait(30)
-
-    def submit(self, root, script):
-        return root.run("dove", "submit", "-o", "name", "--wrap", script).strip().rpartition("/")[2].split()[-1]
-
-    def job(self, root, job):
-        found = json.loads(root.run("dove", "show", "-o", "json", job))
-        return found[0] if isinstance(found, list) else found
-
     def test_a_bundle_that_was_changed_is_not_installed(self):
         root = self.root()
         releases.put_bundle("higher", root)
@@ -298,14 +209,182 @@ class OnABareDebian(unittest.TestCase):
         self.assertFalse(os.path.exists(root.path("usr/bin/dove")))
 
 
+class ByHand:
+    """A root without systemd: what the units and the maintainer scripts ask of it is done here."""
+
+    def __init__(self):
+        self.root = BareRoot(archive)
+        self.server = self.agent = None
+
+    def start_server(self):
+        self.server = self.root.start("setpriv", "--reuid=dove", "--regid=dove", "--clear-groups", "dove", "server", "--data",
+                                      "/var/lib/dove/server")
+
+    def start_agent(self):
+        self.agent = self.root.start("dove", "agent", "--data", "/var/lib/dove/agent")
+
+    def end(self, process):
+        """Ends what nsenter leads to, by its own pid."""
+        with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
+            for pid in file.read().split():
+                os.kill(int(pid), 15)
+        process.wait(30)
+
+    def was_upgraded(self):
+        self.end(self.agent)
+        self.end(self.server)
+        self.start_server()
+        self.start_agent()
+
+    def is_removed(self, *parts):
+        for part in parts:
+            self.end({"server": self.server, "agent": self.agent}[part])
+
+    def log(self):
+        return "".join(read(process.log)[-2000:] for process in self.root.started)
+
+
+class BySystemd:
+    """A root that systemd runs: the maintainer scripts do everything."""
+
+    def __init__(self):
+        self.root = BareRoot(systemd_archive, systemd=True)
+        self.pids = {}
+
+    def start(self, unit):
+        self.root.run("systemctl", "start", unit)
+        self.pids[unit] = self.pid(unit)
+
+    def start_server(self):
+        self.check_units()
+        self.start("dove-server")
+
+    def start_agent(self):
+        self.start("dove-agent")
+
+    def pid(self, unit):
+        return int(self.root.run("systemctl", "show", "-P", "MainPID", unit))
+
+    def check_units(self):
+        """Before anything is configured."""
+        for unit in ("dove-server", "dove-agent"):
+            self.expect("enabled", "is-enabled", unit)
+        code, said = self.root.run("systemd-analyze", "verify", "--man=no", *[f"{unit}.service" for unit in UNITS], check=False)
+        wrong = [line for line in said.splitlines() if "dove" in line]
+        if code or wrong:
+            raise AssertionError(f"systemd-analyze verify: {code}: {said}")
+
+    def expect(self, word, *question):
+        said = self.root.run("systemctl", *question, check=False)[1].strip()
+        if said != word:
+            raise AssertionError(f"systemctl {question} said {said}, not {word}\n{self.log()}")
+
+    def was_upgraded(self):
+        for unit, pid in self.pids.items():
+            self.expect("active", "is-active", unit)
+            if self.pid(unit) == pid:
+                raise AssertionError(f"{unit} was not started anew")
+
+    def is_removed(self, *parts):
+        """Their prerm stops them."""
+
+    def log(self):
+        return self.root.run("journalctl", "-b", "-n", "60", "--no-pager", "-u", "dove-*", check=False)[1]
+
+
+class UnderTasks(unittest.TestCase):
+    """Without a network: the bundle installs, an upgrade leaves a task alone, a removal ends what runs and keeps data."""
+
+    def test_by_hand(self):
+        self.life(ByHand())
+
+    def test_by_systemd(self):
+        if not systemd_archive:
+            self.skipTest("cgroup v2 is mounted nowhere")
+        self.life(BySystemd())
+
+    def life(self, machine):
+        with machine.root as root:
+            try:
+                self.install(machine, root)
+                self.upgrade(machine, root)
+                self.remove(machine, root)
+            except AssertionError:
+                print(machine.log(), file=sys.stderr)
+                raise
+
+    def install(self, machine, root):
+        self.assertEqual(root.run("cat", "/proc/net/route").strip().count("\n"), 0, "nothing leads out")
+        releases.put_bundle("first", root)
+        root.run("/root/first/install", "server", "agent", limit_s=LIMIT_S)
+        self.assertEqual(self.versions(root), {"0.1.0~test1"})
+        root.write("/etc/dove/server.yaml", "host: 127.0.0.1\n")
+        machine.start_server()
+        self.answered(root)
+        root.write("/etc/dove/join-token", root.run("dove", "join-token", "create", "bare"), 0o600)
+        root.write("/etc/dove/agent.yaml", "name: bare\njoin-token-file: /etc/dove/join-token\nrun-as-self: true\ncgroups: off\n")
+        machine.start_agent()
+        self.connected(root)
+
+    def upgrade(self, machine, root):
+        job, pid = self.submit(root, "echo began $$; while [ ! -e /var/go ]; do sleep 0.2; done; echo ended $$")
+        releases.put_bundle("higher", root)
+        root.run("/root/higher/install", "server", "agent", limit_s=LIMIT_S)
+        self.assertEqual(self.versions(root), {"0.1.0~test2"})
+        machine.was_upgraded()
+        self.answered(root)
+        self.connected(root)
+        root.run("test", "-d", "/proc/" + pid)
+        self.assertEqual(self.job(root, job)["state"], "running")
+        root.write("/var/go", "")
+        root.run("dove", "wait", "-t", "60", job)
+        ended = self.job(root, job)
+        self.assertEqual((ended["state"], len(ended["attempts"])), ("completed", 1), ended)
+        self.assertIn(f"ended {pid}", root.run("dove", "logs", job))
+
+    def remove(self, machine, root):
+        _, pid = self.submit(root, "echo began $$; exec sleep 3000")
+        machine.is_removed("agent")
+        said = root.run("apt-get", "-q", "-y", "remove", "dovetail-agent", limit_s=120)
+        self.assertIn("waits up to", said)
+        self.assertNotEqual(root.run("test", "-d", "/proc/" + pid, check=False)[0], 0, "its fence has ended the task")
+        self.assertTrue(os.path.isdir(root.path("/var/lib/dove/agent")), "a removal keeps data")
+        self.answered(root)
+        machine.is_removed("server")
+        root.run("apt-get", "-q", "-y", "purge", *OURS)
+        aside = ("root", "run", "sys", "var/log", "var/lib/dpkg", "tmp", "var/tmp", "var/cache")
+        self.assertEqual([path for path in root.files(aside) if re.search(r"dove(?!r)", path)], ["/etc/dove", "/etc/dove/join-token"],
+                         "what was put there by hand stays")
+        self.assertEqual({"dove", "dove-proxy"} & (root.names("users") | root.names("groups")), set())
+
+    def versions(self, root):
+        return set(root.run("dpkg-query", "-W", "-f", "${Version}\\n", "dovetail-cli", "dovetail-server", "dovetail-agent").split())
+
+    def answered(self, root):
+        until(lambda: root.run("dove", "nodes", check=False)[0] == 0, 60, "the server")
+
+    def connected(self, root):
+        until(lambda: '"connected"' in root.run("dove", "nodes", "-o", "json", check=False)[1], 60, "the agent")
+
+    def submit(self, root, script):
+        """A job that prints `began PID`, and that number."""
+        job = root.run("dove", "submit", "-o", "name", "--wrap", script).strip()
+        return job, until(lambda: re.search(r"began (\d+)", root.run("dove", "logs", job, check=False)[1]), 60, "the task's number")[1]
+
+    def job(self, root, job):
+        found = json.loads(root.run("dove", "show", "-o", "json", job))
+        return found[0] if isinstance(found, list) else found
+
+
 def main():
-    global archive, releases
+    global archive, releases, systemd_archive
     if why := missing():
         print(f"skipped: {why}")
         return SKIP
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="dove-packages.") as folder:
         archive = make_archive(CACHE)
+        systemd_archive = make_archive(CACHE, systemd=True) if cgroups() else None
         releases = Releases(folder)
         try:
             result = unittest.main(verbosity=2, exit=False, argv=sys.argv).result
