@@ -43,8 +43,7 @@ ln -s /proc/self/fd/2 dev/stderr
 [ "$2" = outside ] || ip link set lo up
 """
 # The first process: says when everything is mounted, then takes in those whose parents have ended.
-FIRST = MOUNTS + """echo ready
-exec chroot . sh -c 'while :; do sleep 3600 & wait; done'
+FIRST = MOUNTS + """exec chroot . sh -c 'echo ready; while :; do sleep 3600 & wait; done'
 """
 # systemd needs a tree of cgroups that is its own, whose root is a group that was made for it, and a root that is a mount, since
 # its services get mounts of their own.
@@ -118,6 +117,9 @@ class BareRoot:
             raise RuntimeError("a bare Debian did not come up")
         with open(f"/proc/{self.outer.pid}/task/{self.outer.pid}/children") as file:
             self.first = file.read().split()[0]
+        if not os.path.samestat(os.stat(f"/proc/{self.first}/root/"), os.stat(self.folder)):  # else commands would run outside
+            self.__exit__(None, None, None)
+            raise RuntimeError("the first process of a bare Debian is not in it")
         if self.systemd:
             self.until(lambda: self.run("systemctl", "is-system-running", check=False)[1].strip() in ("running", "degraded"), 60,
                        "systemd")

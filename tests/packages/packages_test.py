@@ -169,7 +169,7 @@ class OnABareDebian(unittest.TestCase):
 
     def test_a_mirror_and_four_packages_install_and_a_purge_leaves_nothing(self):
         root = self.root(network=True)
-        root.run("apt-get", "-qq", "update")
+        root.run("apt-get", "-qq", "-o", "APT::Update::Error-Mode=any", "-o", "Acquire::Retries=3", "update")
         before, names = root.files(ASIDE), {what: root.names(what) for what in ("users", "groups")}
         for path in releases.debs("first"):
             shutil.copy(path, root.path("root"))
@@ -201,6 +201,12 @@ class OnABareDebian(unittest.TestCase):
     def test_a_bundle_that_was_changed_is_not_installed(self):
         root = self.root()
         releases.put_bundle("higher", root)
+        done = releases.packages("verify", root.path("root/higher"), releases.keyring)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        releases.put_bundle("first", root)
+        shutil.copy(releases.keyring, root.path("root/keyring.asc"))
+        code, said = root.run("/root/first/install", "--keyring", "/root/keyring.asc", check=False)
+        self.assertNotEqual(code, 0, "nobody signed it")
         with open(glob.glob(root.path("root/higher/dovetail-cli_*.deb"))[0], "ab") as file:
             file.write(b"more")
         code, said = root.run("/root/higher/install", check=False)
@@ -329,7 +335,8 @@ class UnderTasks(unittest.TestCase):
     def upgrade(self, machine, root):
         job, pid = self.submit(root, "echo began $$; while [ ! -e /var/go ]; do sleep 0.2; done; echo ended $$")
         releases.put_bundle("higher", root)
-        root.run("/root/higher/install", "server", "agent", limit_s=LIMIT_S)
+        shutil.copy(releases.keyring, root.path("root/keyring.asc"))
+        root.run("/root/higher/install", "--keyring", "/root/keyring.asc", "server", "agent", limit_s=LIMIT_S)
         self.assertEqual(self.versions(root), {"0.1.0~test2"})
         machine.was_upgraded()
         self.answered(root)

@@ -41,7 +41,7 @@ class Apt:
         return call([program, *self.options, *words], LIMIT_S, **more)
 
     def update(self):
-        self.run("apt-get", "-qq", "update")
+        self.run("apt-get", "-qq", "-o", "APT::Update::Error-Mode=any", "-o", "Acquire::Retries=3", "update")
         self.available = {}
         for fields in paragraphs(self.run("apt-cache", "dumpavail")):
             self.available.setdefault(fields["Package"], fields)
