@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import tempfile
+import textwrap
 
 from packaging.layout import MAINTAINER
 from packaging.source import call
@@ -65,7 +66,7 @@ def control(package, source, depends, size):
     if depends:
         fields["Depends"] = ", ".join(depends)
     text = "".join(f"{name}: {value}\n" for name, value in fields.items())
-    return f"{text}Description: {package.summary}\n" + "".join(f" {line}\n" for line in package.text.split("\n"))
+    return f"{text}Description: {package.summary}\n" + "".join(f" {line}\n" for line in textwrap.wrap(package.text, 76))
 
 
 def build(package, source, out):

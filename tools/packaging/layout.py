@@ -12,7 +12,7 @@ from packaging.source import ROOT, read
 HOME = "usr/lib/dovetail"
 UNITS = "lib/systemd/system"
 MODULES = "usr/lib/python3/dist-packages"
-MAINTAINER = "The Dovetail project <dovetail@localhost>"
+MAINTAINER = os.environ.get("DOVE_MAINTAINER", "The Dovetail project <dovetail@localhost>")
 # Units of each package, with the settings without which they do not start.
 SERVER_UNITS = {"dove-server": "server", "dove-proxy": "proxy", "dove-ssh-gateway": "ssh-gateway", "dove-slurm": "slurm"}
 AGENT_UNITS = {"dove-agent": "agent"}
@@ -63,9 +63,9 @@ class Package:
 
 def cli(source):
     package = Package("dovetail-cli", "scheduler for shared GPU machines: the command",
-                      "Dovetail decides which job gets which cores and GPUs, on which nodes and when. This package has\n"
-                      "the program dove with all its commands, its manual pages and completions. The controller and\n"
-                      "the agent of a node need dovetail-server and dovetail-agent, `dove up` the latter.",
+                      "Dovetail decides which job gets which cores and GPUs, on which nodes and when. This package has"
+                      " the program dove with all its commands, its manual pages and completions. The controller and"
+                      " the agent of a node need dovetail-server and dovetail-agent, `dove up` the latter.",
                       Suggests="dovetail-agent, python3-dovetail", Recommends="ca-certificates, openssh-client")
     package.put_program(source, "dove")
     package.put("usr/bin/dove", ("link", "../lib/dovetail/dove"))
@@ -81,8 +81,8 @@ def cli(source):
 
 def server(source):
     package = Package("dovetail-server", "scheduler for shared GPU machines: the controller",
-                      "The controller of a cluster, with the proxy of sessions, the SSH gateway and the adapter beside a\n"
-                      "Slurm. The controller starts once /etc/dove/server.yaml exists.",
+                      "The controller of a cluster, with the proxy of sessions, the SSH gateway and the adapter beside a"
+                      " Slurm. The controller starts once /etc/dove/server.yaml exists.",
                       Depends=f"adduser, dovetail-cli (= {source.version})", Suggests="postgresql, prometheus")
     package.put_units(SERVER_UNITS)
     package.put_tree_file("usr/lib/sysusers.d/dove.conf", "deploy/systemd/dove.conf")
@@ -98,8 +98,8 @@ def server(source):
 
 def agent(source):
     package = Package("dovetail-agent", "scheduler for shared GPU machines: a node's agent",
-                      "Runs the jobs of a Dovetail cluster on this machine. The agent starts once /etc/dove/agent.yaml\n"
-                      "exists. An upgrade leaves running tasks alone.",
+                      "Runs the jobs of a Dovetail cluster on this machine. The agent starts once /etc/dove/agent.yaml"
+                      " exists. An upgrade leaves running tasks alone.",
                       Depends=f"dovetail-cli (= {source.version})",
                       Recommends="iproute2, nftables, runc | crun, umoci, skopeo, squashfs-tools, python3",
                       Suggests="python3-dovetail")
@@ -114,8 +114,8 @@ def agent(source):
 def python(source):
     project = dict(re.findall(r'^(name|version|description|requires-python) = "(.*)"$', read("python/pyproject.toml"), re.M))
     package = Package("python3-dovetail", "scheduler for shared GPU machines: jobs from Python",
-                      "The module dove submits jobs and watches them, runs functions as jobs, and inside of jobs reports\n"
-                      "progress and checkpoints. It uses Python's standard library alone.",
+                      "The module dove submits jobs and watches them, runs functions as jobs, and inside of jobs reports"
+                      " progress and checkpoints. It uses Python's standard library alone.",
                       Architecture="all", Section="python", Depends="python3:any (>= 3.9)", Provides="python3-dove")
     folder = os.path.join(ROOT, "python/dove")
     for name in sorted(os.listdir(folder)):
