@@ -8,7 +8,7 @@ ROUNDS ?= 200
 SEED ?= 1
 CONFIGURE = [ $(RELEASE)/build.ninja -nt CMakePresets.json ] || cmake --preset release >/dev/null
 
-.PHONY: help build all demo test unit e2e test-corruption test-browser console test-upgrade peers test-slurm test-torch test-isolation test-vm gpu check format bench chaos explore fuzz clean
+.PHONY: help build all demo test unit e2e test-corruption test-browser console test-upgrade peers test-slurm test-torch test-isolation test-vm packages bundle test-packages gpu check format bench chaos explore fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1|/p' Makefile | awk -F'|' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -87,6 +87,18 @@ test-vm: ## what depends on the kernel, in a machine with systemd and cgroup v2 
 	@$(CONFIGURE)
 	@ninja -C $(RELEASE) -j$(JOBS) --quiet programs agent_test devices.nvml_fake
 	@tools/vm test $(SUITES)
+
+packages: build ## Debian packages of what is built, into build/packages (DOVE_SIGN_KEY=ID signs them)
+	@tools/setup package
+	@tools/packages build
+
+bundle: build ## the same, and one file that installs them on a bare Debian 12 without a network
+	@tools/setup package
+	@tools/packages bundle
+
+test-packages: build ## on a bare Debian 12: install, upgrade under tasks, remove, offline; twice the same bytes (root)
+	@tools/setup package
+	@tests/packages/packages_test.py
 
 gpu: ## what a real GPU of this machine does under dove, added to docs/operate/gpu-runs.md; skips without one
 	@! tools/gpu --probe || { tools/setup build run test && $(MAKE) --no-print-directory build && \

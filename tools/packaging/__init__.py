@@ -1,0 +1,1 @@
+"""What tools/packages is made of: see there."""
