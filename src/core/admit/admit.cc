@@ -78,11 +78,13 @@ Result<void> check_request(const Request& request, const std::string& field) {
 }
 
 Result<void> check_group(const TaskGroup& group, const std::string& field) {
+  // All other amounts are multiplied by the number of tasks later, so it is bounded first.
   if (group.tasks < 1 || group.tasks > kTasks_max) {
     return wrong("tasks_out_of_range",
                  fmt::format("a group has 1 to {} tasks, not {}", kTasks_max, group.tasks),
                  field + ".tasks");
   }
+  // Each node gets a task at least, so more nodes than tasks could never be filled.
   TRY(check_amount(group.nodes_min, group.tasks, field + ".nodes_min"));
   TRY(check_amount(group.nodes_max, kTasks_max, field + ".nodes_max"));
   TRY(check_amount(group.tasks_per_node, kTasks_max, field + ".tasks_per_node"));
@@ -108,11 +110,13 @@ Result<void> check_group(const TaskGroup& group, const std::string& field) {
 }
 
 Result<void> check_spans(const JobSpec& spec) {
+  // Spans are added to instants, and a sum beyond kNever would read as "without end".
   TRY(check_amount(spec.time_limit.us, kSpan_max.us, "time_limit"));
   TRY(check_amount(spec.kill_grace.us, seconds(24 * 3600).us, "kill_grace"));
   TRY(check_amount(spec.checkpoint_grace.us, seconds(24 * 3600).us, "checkpoint_grace"));
   TRY(check_amount(spec.slice_min.us, kSpan_max.us, "slice_min"));
   TRY(check_amount(spec.checkpoint_signal, 64, "checkpoint_signal"));
+  // Half of kNever leaves room for any span that is added later.
   TRY(check_amount(spec.begin_at.us, Instant{kNever.us / 2}.us, "begin_at"));
   TRY(check_amount(spec.deadline.us, Instant{kNever.us / 2}.us, "deadline"));
   TRY(check_amount(spec.retries_max, 1000, "retries_max"));
@@ -131,7 +135,10 @@ bool knows(const State& state, JobId id) {
 
 Result<void> check_dependency(const State& state, const Dependency& one, const std::string& field) {
   TRY(check_amount(one.delay.us, kSpan_max.us, field + ".delay"));
+  // A singleton waits for jobs by name and user, and names no job.
   if (one.kind == DependencyKind::kSingleton) return {};
+  // Ids ascend, so one below the next was given to somebody once. Only earlier jobs can be named,
+  // which is why dependencies never form a circle.
   if (!one.job || one.job.value >= state.next_job) {
     return wrong("dependency_unknown",
                  fmt::format("job {} does not exist: name a job submitted before", one.job.value),
@@ -251,6 +258,7 @@ Result<void> check_project(const State& state, const JobSpec& spec, std::int64_t
 }
 
 Result<void> check_holders(const State& state, const JobSpec& spec) {
+  // Names before numbers: whether queue and pool exist and take the job, then whether it fits in.
   const auto queue = state.queues.find(spec.queue);
   if (queue == state.queues.end()) {
     return wrong("queue_unknown", fmt::format("there is no queue \"{}\"", spec.queue), "queue");
@@ -263,6 +271,7 @@ Result<void> check_holders(const State& state, const JobSpec& spec) {
   TRY(check_leaf(state, spec));
   TRY(check_pool(state, spec));
   TRY(check_submitter(state, spec.user));
+  // Each element of an array is a job of its own, and counts as one wherever jobs are counted.
   const auto elements =
       std::max<std::int64_t>(static_cast<std::int64_t>(spec.array.indices.size()), 1);
   const std::int64_t live = state.usage.jobs_running + state.usage.jobs_waiting;
@@ -279,6 +288,8 @@ Result<void> check_holders(const State& state, const JobSpec& spec) {
   for (const Queue* each : queue_path(state, spec.queue)) {
     TRY(check_waiting("queue", each->name, each->limits, state.usage_by_queue, elements));
   }
+  // One job before all jobs together: a job that is too large by itself is not helped by waiting
+  // for others to end.
   TRY(check_job_limits(state, spec));
   TRY(check_project(state, spec, elements));
   TRY(quota_error(state, "domain", "domain_quota", broken_domain_limits(state, spec, elements)));
@@ -310,11 +321,13 @@ std::vector<std::string> fit_warnings(const State& state, const JobSpec& spec) {
   }
   if (std::string why = month_warning(state, spec); !why.empty())
     warnings.push_back(std::move(why));
+  // A warning and no refusal: nodes may join or change.
   const std::vector<std::string> never = cannot_start(state, spec);
   for (const std::string& why : never) {
     warnings.push_back(
         fmt::format("this job cannot start: {}. It waits until nodes join or change", why));
   }
+  // Drained nodes come back, so this is said only where nothing worse is.
   if (const std::string why = all_drained(state, spec); never.empty() && !why.empty()) {
     warnings.push_back(fmt::format("{}: the job waits until one is taken back", why));
   }

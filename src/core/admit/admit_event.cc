@@ -33,12 +33,15 @@ class Admission {
     return {};
   }
 
+  // Warnings are for whoever submits, and are no part of the verdict.
   Result<void> operator()(const JobSubmitted& event) const {
     const auto admitted = admit(state_, *event.spec);
     if (!admitted.ok()) return admitted.error();
     return {};
   }
 
+  // What a person asks of a job is refused once it has ended: accepted and without effect would
+  // look like success.
   Result<void> operator()(const JobCancelRequested& event) const { return not_ended(event.job); }
   Result<void> operator()(const JobPriorityChanged& event) const {
     if (event.priority < -1'000'000 || event.priority > 1'000'000) {
@@ -59,11 +62,13 @@ class Admission {
   Result<void> operator()(const JobHeld& event) const {
     TRY(not_ended(event.job));
     const Job* job = state_.find_job(event.job);
+    // A job that is on its way back to the queue waits soon, and can be told now to stay there.
     if (job->phase == JobPhase::kWaiting || job->requeue_requested) return {};
     return conflict("job_active",
                     fmt::format("job {} has been started: requeue or cancel it", event.job.value));
   }
 
+  // An ended job may be requeued too: it begins a new life under its old number.
   Result<void> operator()(const JobRequeueRequested& event) const {
     const Job* job = state_.find_job(event.job);
     if (job == nullptr) return not_found("job", event.job.value);
@@ -74,6 +79,8 @@ class Admission {
   Result<void> operator()(const CheckpointTaken& event) const {
     const Job* job = state_.find_job(event.job);
     if (job == nullptr) return not_found("job", event.job.value);
+    // A late call of an earlier attempt must not mark work as saved that the present one has not
+    // done.
     const bool runs =
         job->phase == JobPhase::kActive && job->attempts.back().number == event.attempt;
     if (runs) return {};
@@ -81,6 +88,8 @@ class Admission {
                                                event.job.value));
   }
 
+  // Removing a node takes its work as ended (core/state/apply_event.cc). A connected agent shows
+  // that it has not.
   Result<void> operator()(const NodeRemoved& event) const {
     const Node* node = state_.find_node(event.node);
     if (node == nullptr || node->removed) return not_found("node", event.node.value);
@@ -90,6 +99,8 @@ class Admission {
                     fmt::format("node {} is connected: stop its agent first", node->name));
   }
 
+  // The same word for a machine that comes back. It is taken as proof, so it is refused where the
+  // node itself contradicts it.
   Result<void> operator()(const NodeDeclaredOff& event) const {
     const Node* node = state_.find_node(event.node);
     if (node == nullptr || node->removed) return not_found("node", event.node.value);
@@ -100,6 +111,8 @@ class Admission {
 
   // The only report that is asked about: it may end what runs elsewhere.
   Result<void> operator()(const NodeRegistered& event) const {
+    // The agent itself, or its machine booted anew, is let in at once. Another machine under the
+    // same name would share the node's ids with tasks that may still run.
     const Node* node = state_.find_node(event.name);
     if (node == nullptr || comer(*node, event) != Comer::kStranger) return {};
     if (node->contact == Contact::kConnected) {
@@ -111,6 +124,8 @@ class Admission {
                       "own (`dove join-token create NAME`)",
                       node->name));
     }
+    // From then on the fence has passed, and nothing of the former machine can still run (decision
+    // 2).
     const Instant at = lost_at(state_, *node);
     return conflict(
         "node_not_proven",
@@ -125,6 +140,7 @@ class Admission {
   Result<void> operator()(const NodeActionRequested& event) const {
     const Node* node = state_.find_node(event.node);
     if (node == nullptr || node->removed) return not_found("node", event.node.value);
+    // A time in the past would stop everything at once, which is what `now` is for.
     if (event.by.us == 0 || event.by > state_.now) return {};
     return Error{ErrorKind::kConflict, "time_passed",
                  "the time has passed: name a later one, or say `now`", "by"};
@@ -141,6 +157,8 @@ class Admission {
   }
 
   Result<void> operator()(const ObjectApplied& event) const {
+    // Objects are folded as they are. What would leave the state inconsistent, or silently without
+    // effect, is refused here; all else is a warning (declared_warnings).
     if (const auto* queue = std::get_if<Queue>(&event.object)) return check_queue(*queue);
     if (const auto* cluster = std::get_if<ClusterSettings>(&event.object)) {
       TRY(check_order(cluster->order));
@@ -153,6 +171,7 @@ class Admission {
   }
 
   Result<void> operator()(const ObjectDeleted& event) const {
+    // Queues below would lose their parent, and with it the limits and the order that they inherit.
     if (event.kind == "queue") {
       for (const auto& [name, queue] : state_.queues) {
         if (queue.parent != event.name) continue;
@@ -161,6 +180,7 @@ class Admission {
             fmt::format("queue \"{}\" is below it: delete or move that one first", name));
       }
     }
+    // They are there from the start, for jobs that name none.
     if ((event.kind == "pool" || event.kind == "queue") && event.name == "default") {
       return conflict("default_stays", fmt::format("the default {} cannot be deleted", event.kind));
     }
@@ -183,6 +203,7 @@ class Admission {
       return Error{ErrorKind::kNotFound, "object_unknown",
                    fmt::format("nothing is declared as {} \"{}\"", event.kind, event.name), ""};
     }
+    // Then what would be left behind without its owner.
     if (event.kind == "domain") return domain_empty(state_, event.name);
     if (event.kind == "user") return user_idle(state_, event.name);
     if (event.kind == "executor") return executor_idle(state_, event.name);
@@ -190,6 +211,8 @@ class Admission {
   }
 
  private:
+  // Names are kept as they were written and looked up at each use; one that is not known would
+  // silently mean the default.
   Result<void> check_order(const std::string& order) const {
     if (order.empty() || find_order(policies_, order) != nullptr) return {};
     std::vector<std::string_view> known;
@@ -205,6 +228,7 @@ class Admission {
   Result<void> check_placement(const std::string& name) const {
     const auto plain = [](std::string_view full) { return full.substr(0, full.find('/')); };
     const PlacementPolicy* placement = policies_.placement;
+    // The version after the slash is for digests; people write the plain name.
     const std::string_view common = placement == nullptr ? name : plain(placement->name());
     if (name == common || find_score(policies_, name) != nullptr) return {};
     std::vector<std::string_view> known{common};
@@ -218,6 +242,7 @@ class Admission {
   Result<void> check_queue(const Queue& queue) const {
     TRY(check_order(queue.order));
     if (queue.parent.empty()) return {};
+    // Ends, as the queues that are declared already form no circle: only this one could close it.
     for (std::string above = queue.parent; !above.empty();) {
       if (above == queue.name) {
         return Error{
@@ -239,6 +264,7 @@ class Admission {
   // Jobs would be left in a queue that has others below it.
   Result<void> holds_no_jobs(const std::string& queue) const {
     const auto below = [&](const auto& each) { return each.second.parent == queue; };
+    // It has queues below it already, so it holds none, or was checked before.
     if (std::any_of(state_.queues.begin(), state_.queues.end(), below)) return {};
     const auto usage = state_.usage_by_queue.find(queue);
     if (usage == state_.usage_by_queue.end()) return {};

@@ -21,6 +21,7 @@ Error conflict(const char* code, std::string message) {
 }
 
 Error unknown(const State& state, const std::string& name) {
+  // Executors that only hold placeholders would be of no use to the submitter.
   std::vector<std::string> able;
   for (const auto& [each, executor] : state.executors) {
     if (executor.runs_jobs) able.push_back(each);
@@ -35,6 +36,7 @@ Error unknown(const State& state, const std::string& name) {
 }
 
 // Devices are given whole.
+// The foreign scheduler gives devices by index, and knows neither our shares nor our slices.
 Result<void> check_request(const Executor& executor, const Request& request,
                            const std::string& field) {
   if (request.share_milli > 0 || request.gpu_memory_bytes > 0) {
@@ -71,6 +73,7 @@ bool is_live(const Job& job, const std::string& executor) {
 
 // A node cannot leave the executor while it runs a job of ours there.
 Result<void> check_nodes_stay(const State& state, const Executor& executor) {
+  // By node, as jobs on nodes are few beside all jobs.
   for (const Node& node : state.nodes) {
     if (text::any_hostlist_holds(executor.nodes, node.name)) continue;
     for (const JobId id : node.jobs) {
@@ -87,6 +90,8 @@ Result<void> check_nodes_stay(const State& state, const Executor& executor) {
 }  // namespace
 
 Result<void> admit_executor(const State& state, const JobSpec& spec) {
+  // A job that waits in another scheduler (`foreign_job`) runs nowhere else, so it never stands
+  // without its executor.
   if (spec.executor.empty()) {
     if (spec.foreign_job.empty()) return {};
     return wrong("foreign_job_of_nobody", "say in `executor` where this job waits", "executor");
@@ -94,6 +99,7 @@ Result<void> admit_executor(const State& state, const JobSpec& spec) {
   const auto found = state.executors.find(spec.executor);
   if (found == state.executors.end()) return unknown(state, spec.executor);
   const Executor& executor = found->second;
+  // The executor runs it by its own script, so what follows for jobs of ours does not concern it.
   if (!spec.foreign_job.empty()) {
     if (executor.gate) return {};
     return conflict("executor_no_gate",
@@ -113,6 +119,8 @@ Result<void> admit_executor(const State& state, const JobSpec& spec) {
     TRY(check_request(executor, spec.groups[i].per_task, field + ".per_task"));
     TRY(check_request(executor, spec.groups[i].per_node, field + ".per_node"));
   }
+  // Shape before identity: the first can be put right in the file, the second needs an
+  // administrator.
   TRY(check_script(executor, spec));
   if (!linux_user_of(state, spec.user, RunAs::kSubmitter).empty()) return {};
   return Error{ErrorKind::kDenied, "no_linux_user",
@@ -125,8 +133,11 @@ Result<void> admit_executor(const State& state, const JobSpec& spec) {
 
 Result<void> check_executor(const State& state, const Executor& executor) {
   TRY(check_nodes_stay(state, executor));
+  // Only taking an ability away can strand jobs. Where both stay, or the executor is new, no job
+  // has to be looked at.
   const bool able = executor.runs_jobs && executor.gate;
   if (able || !state.executors.contains(executor.name)) return {};
+  // Waiting jobs count as well: they could never start without it.
   for (const auto& [id, job] : state.jobs) {
     if (!is_live(job, executor.name)) continue;
     const bool is_foreign = !job.spec->foreign_job.empty();
@@ -151,6 +162,8 @@ Result<void> executor_idle(const State& state, const std::string& name) {
 }
 
 Result<void> check_removal(const State& state, const Node& node) {
+  // Our own tasks end with the node's fence. What an executor runs goes on, and only its report
+  // ends it.
   for (const JobId id : node.jobs) {
     const JobSpec& spec = *state.find_job(id)->spec;
     if (spec.executor.empty()) continue;

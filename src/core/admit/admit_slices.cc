@@ -32,6 +32,7 @@ std::string names_of(const SliceTable& table) {
 std::vector<const Node*> nodes_of(const State& state, const Pool& pool) {
   std::vector<const Node*> nodes;
   for (const Node& node : state.nodes) {
+    // Drained and silent nodes count: what cannot be cut there never can be, and they come back.
     if (node.removed || node.inventory == nullptr || node.inventory->devices.empty()) continue;
     if (text::any_hostlist_holds(pool.nodes, node.name)) nodes.push_back(&node);
   }
@@ -40,6 +41,7 @@ std::vector<const Node*> nodes_of(const State& state, const Pool& pool) {
 
 // "H200: 1g.18gb, 1g.35gb; L40S: cannot be cut", for each model of the nodes.
 std::string known_text(const std::vector<const Node*>& nodes) {
+  // A set: a thousand equal nodes are one line, and the lines come in the same order each time.
   std::set<std::string> lines;
   for (const Node* node : nodes) {
     for (const Device& device : node->inventory->devices) {
@@ -62,6 +64,7 @@ bool has_profile(const Node& node, const Request& request) {
 
 // So many slices of the request's profile the node holds when it is idle.
 std::int32_t most_slices(const Node& node, Request request) {
+  // By the search's own count on idle devices, so that admission and placement cannot disagree.
   const std::vector<std::int32_t> idle(node.inventory->devices.size(), kWholeDevice_milli);
   request.slices = 1;
   return device_capacity({*node.inventory, idle, {}, {}}, request,
@@ -72,6 +75,8 @@ std::int32_t most_slices(const Node& node, Request request) {
 Result<void> check_request(const std::vector<const Node*>& nodes, const std::string& pool,
                            const Request& request, std::int64_t times, const std::string& field) {
   if (request.slices == 0) return {};
+  // The name before the number: a profile that no device has is a mistake in the file, and its
+  // count would be 0.
   const bool known = std::any_of(nodes.begin(), nodes.end(),
                                  [&](const Node* node) { return has_profile(*node, request); });
   if (!known) {
@@ -102,6 +107,7 @@ Result<void> check_slices(const Request& request, const std::string& field) {
                              kSlices_max),
                  field + ".slices");
   }
+  // A profile without a number, or a number without a profile, would be read as nothing at all.
   if ((request.slices > 0) != !request.slice.empty()) {
     return wrong("slice_and_slices",
                  "slices are asked for with their profile and their number: slice and slices",
@@ -113,6 +119,8 @@ Result<void> check_slices(const Request& request, const std::string& field) {
                  "a task gets whole devices, a share of one, or slices: leave out the others",
                  field + ".slice");
   }
+  // Kept as the tables write it. Limits and usage are by this name, and two spellings would be two
+  // resources.
   if (slice_name(request.slice) == request.slice) return {};
   return wrong(
       "slice_name",
@@ -127,10 +135,13 @@ Result<void> check_slices_of_pool(const State& state, const JobSpec& spec) {
   if (!sliced) return {};
   const Pool& pool = *pool_of(state, spec);
   const std::vector<const Node*> nodes = nodes_of(state, pool);
+  // Nothing is known of the pool's devices yet: the job waits until nodes join.
   if (nodes.empty()) return {};
   for (std::size_t i = 0; i < spec.groups.size(); ++i) {
     const TaskGroup& group = spec.groups[i];
     const std::string field = fmt::format("groups[{}]", i);
+    // Only what has to be on one node is checked. Tasks that may spread never ask too much of one
+    // node.
     const std::int32_t together = std::clamp(group.tasks_per_node, 1, group.tasks);
     TRY(check_request(nodes, pool.name, group.per_task, together, field + ".per_task"));
     TRY(check_request(nodes, pool.name, group.per_node, 1, field + ".per_node"));

@@ -17,6 +17,7 @@ Error wrong(ErrorKind kind, const char* code, std::string message, const char* f
 std::string known_reservations(const State& state) {
   std::string known;
   for (const auto& [name, reservation] : state.reservations) {
+    // No job can name these.
     if (reservation.outage || reservation.spares_for > 0) continue;
     known += fmt::format("{}{}", known.empty() ? "" : ", ", name);
   }
@@ -26,6 +27,8 @@ std::string known_reservations(const State& state) {
 std::int64_t in_seconds(Span span) { return span.us / 1'000'000; }
 
 Result<void> admit_reservation(const State& state, const JobSpec& spec) {
+  // From what is wrong with the name to what is wrong with the time: a reservation that does not
+  // exist has no times to compare.
   if (spec.reservation.empty()) return {};
   const Reservation* reservation = reservation_of(state, spec);
   if (reservation == nullptr) {
@@ -48,7 +51,11 @@ Result<void> admit_reservation(const State& state, const JobSpec& spec) {
                              spec.reservation, spec.user, spec.project),
                  "reservation");
   }
+  // With the pool's time limit where the job has none: it is what the job will be stopped by. A job
+  // without any limit (0) only has to begin inside.
   const Span limit = time_limit_of(state, spec);
+  // The earliest start that is possible at all. How long it has to wait there is not known, so what
+  // passes here may still turn out too long.
   const Instant begin = std::max({reservation->starts_at, state.now, spec.begin_at});
   const Instant end = latest_end(state, spec);
   if (begin + limit > end || begin >= end) {
@@ -66,8 +73,10 @@ Result<void> admit_reservation(const State& state, const JobSpec& spec) {
 
 Result<void> admit_times(const State& state, const JobSpec& spec) {
   TRY(admit_reservation(state, spec));
+  // After the reservation, whose end counts as a deadline and gives the better message.
   if (spec.deadline.us == 0) return {};
   const Instant begin = std::max(state.now, spec.begin_at);
+  // Otherwise it would be accepted, wait, and end as `deadline_missed` without having run.
   if (begin > latest_start(state, spec) || spec.deadline <= begin) {
     const std::int64_t left = spec.deadline > begin ? in_seconds(spec.deadline - begin) : 0;
     return wrong(ErrorKind::kInvalid, "deadline_too_near",

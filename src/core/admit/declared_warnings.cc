@@ -18,6 +18,7 @@ void each_beyond(const Quota& quota, const Limits& limits, Tell tell) {
   one("cores", quota.cores, limits.cores);
   one("gpus_milli", quota.gpus_milli, limits.gpus_milli);
   one("memory_bytes", quota.memory_bytes, limits.memory_bytes);
+  // By the limits: what is guaranteed without a limit on it cannot exceed one.
   const auto named = [&](const std::vector<Countable>& all, const std::vector<Countable>& most) {
     for (const Countable& limit : most) one(limit.name, amount_of(all, limit.name), limit.amount);
   };
@@ -25,6 +26,7 @@ void each_beyond(const Quota& quota, const Limits& limits, Tell tell) {
   named(quota.gpus_by_model, limits.gpus_by_model);
 }
 
+// Limits hold also against guarantees, up to the root: each queue above counts what this one holds.
 void warn_of_guarantee(const State& state, const Queue& queue, std::vector<std::string>& out) {
   for (const Queue* above : queue_path(state, queue.name)) {
     each_beyond(
@@ -40,6 +42,7 @@ void warn_of_guarantee(const State& state, const Queue& queue, std::vector<std::
 
 // A limit that one above makes unreachable.
 void warn_of_limit(const State& state, const Queue& queue, std::vector<std::string>& out) {
+  // A limit of -1 is none. As a quota it is below every limit above, and so never reported.
   Quota own;
   own.cores = queue.limits.cores;
   own.gpus_milli = queue.limits.gpus_milli;
@@ -60,6 +63,7 @@ void warn_of_limit(const State& state, const Queue& queue, std::vector<std::stri
 
 // Weights that nothing adds up.
 void warn_of_weights(const State& state, const Policies& policies, std::vector<std::string>& out) {
+  // Nobody wrote weights that could be without effect.
   if (state.settings.multifactor == MultifactorWeights{}) return;
   const auto sums = [&](const OrderPolicy& order) { return order.basis() == Basis::kRank; };
   if (sums(order_of(state, policies, ""))) return;
@@ -78,8 +82,10 @@ std::vector<std::string> declared_warnings(const State& state, const Policies& p
   std::vector<std::string> out = people_warnings(state, object);
   if (std::holds_alternative<ClusterSettings>(object)) warn_of_weights(state, policies, out);
   const auto* queue = std::get_if<Queue>(&object);
+  // The state is one to which the object was applied; without that nothing can be said of it.
   if (queue == nullptr || !state.queues.contains(queue->name)) return out;
   const OrderPolicy& order = order_of(state, policies, queue->parent);
+  // An order by job never asks for shares, so the weight does nothing where one would look for it.
   if (queue->weight != 1 && order.basis() == Basis::kJob) {
     const std::string_view name = order.name().substr(0, order.name().find('/'));
     const std::string where =

@@ -27,6 +27,8 @@ Usage usage_in(const Usages& usages, const std::string& name) {
 
 // What a holder's rows are made of. `counted` is what is held against limits at once, of which
 // `held` runs.
+// The same rows serve all four kinds of holders. They differ only in what counts: what runs, or
+// also what waits.
 struct Counted {
   HolderKind holder;
   const std::string& name;
@@ -37,6 +39,7 @@ struct Counted {
 
 void add_one_job(const Counted& of, std::vector<QuotaRow>& rows) {
   const JobLimits& job = of.limits.job;
+  // Nothing is ever used of a limit on one job; the row says what may be asked for.
   const auto add = [&](const char* resource, std::int64_t limit) {
     if (limit >= 0) rows.push_back({word(of.holder), of.name, resource, 0, limit});
   };
@@ -84,6 +87,7 @@ void add_rows(const State& state, const Counted& of, std::vector<QuotaRow>& rows
 // Milli and bytes as people write them.
 std::string amount_text(const std::string& resource, std::int64_t value) {
   const bool is_milli = resource.ends_with("gpus_milli") || resource.starts_with(kByModel);
+  // Whole GPUs without a fraction, as nearly all are.
   if (is_milli && value % 1000 != 0) return fmt::format("{}.{:03}", value / 1000, value % 1000);
   if (is_milli) return std::to_string(value / 1000);
   if (resource == "gpu_ms_month") return gpu_hours_text(value);
@@ -107,6 +111,7 @@ std::string resource_text(const std::string& resource) {
 std::int64_t least_nodes(const JobSpec& spec) {
   std::int64_t nodes = 0;
   for (const TaskGroup& group : spec.groups) {
+    // As many as the tasks need at their densest. Without `tasks_per_node` all may be on one.
     const std::int64_t by_tasks =
         group.tasks_per_node > 0 ? (group.tasks + group.tasks_per_node - 1) / group.tasks_per_node
                                  : 1;
@@ -141,6 +146,7 @@ Result<void> check_job(const State& state, const JobSpec& spec, HolderKind holde
   TRY(check("job_gpus_milli", least.gpus_milli, limits.gpus_milli));
   TRY(check("job_memory_bytes", least.memory_bytes, limits.memory_bytes));
   if (limits.time_limit.us <= 0) return {};
+  // The pool's limit counts where the job has none, as it is what the job will be stopped by.
   const Span asked = time_limit_of(state, spec);
   const std::int64_t limit_s = limits.time_limit.us / 1'000'000;
   // Without a limit it would run past any.
@@ -193,6 +199,8 @@ std::vector<QuotaRow> quota_of(const State& state, const std::string& user,
   // A set: several projects of one domain show it once.
   std::set<std::string> domains;
   if (const auto of = state.users.find(user); of != state.users.end()) {
+    // A job counts towards its project's domain, or towards the user's where it is for no project.
+    // Both are shown.
     domains.insert(of->second.domain);
   }
   for (const std::string& name : projects) {
@@ -214,6 +222,7 @@ std::vector<QuotaRow> quota_of(const State& state, const std::string& user,
               usage_in(state.asked_by_domain, name), usage_in(state.usage_by_domain, name)},
              rows);
   }
+  // All of them: which one a job will be submitted to is not known here.
   for (const auto& [name, queue] : state.queues) {
     simply(HolderKind::kQueue, name, queue.limits);
   }
@@ -229,6 +238,7 @@ std::string over_text(const Reason& r) {
 
 Result<void> check_job_limits(const State& state, const JobSpec& spec) {
   Result<void> verdict;
+  // Found at the submission, as no waiting will make such a job smaller.
   each_holder(state, spec, [&](HolderKind holder, const std::string& name, const Limits& limits) {
     // The first refusal stands. A list of all would mostly repeat it, level by level.
     if (!verdict || limits.job == JobLimits{}) return;
@@ -240,6 +250,7 @@ Result<void> check_job_limits(const State& state, const JobSpec& spec) {
 Result<void> check_month(const State& state, const JobSpec& spec) {
   for (const Reason& one : used_up(state, spec)) {
     // It can wait for the next month; then this is a warning, not a refusal.
+    // `until` is the first instant of the next month.
     if (latest_start(state, spec) >= one.until) continue;
     return Error{
         ErrorKind::kExhausted, "month_used_up",
@@ -254,6 +265,7 @@ Result<void> check_month(const State& state, const JobSpec& spec) {
 std::string month_warning(const State& state, const JobSpec& spec) {
   const std::vector<Reason> broken = used_up(state, spec);
   if (broken.empty()) return "";
+  // One of several is enough: the job waits for the same instant for all of them.
   const Reason& one = broken.front();
   return fmt::format("{}: the job waits for the next month, or until {} raises the limit",
                      used_up_text(state, one), raised_by(state, word(holder_of(one)), one.subject));

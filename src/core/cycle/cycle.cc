@@ -23,6 +23,8 @@ struct PassEntry {
 };
 
 // In the order in which they run.
+// Ends come before starts: what expires or finishes frees room in the same cycle, and what becomes
+// eligible is in the queue before places are given.
 constexpr std::array<PassEntry, kPass_count> kPasses = {{
     {Pass::kExpire, "expire", expire},
     {Pass::kNodes, "nodes", care_for_nodes},
@@ -46,6 +48,7 @@ constexpr bool is_in_order() {
   }
   return true;
 }
+// `Back` jumps by index, so a misplaced row would send the cycle to another pass.
 static_assert(is_in_order(), "the table has each Pass at its place");
 
 // What a pass that is off would have taken must not pile up. Jobs are queued without an order
@@ -67,6 +70,8 @@ Back run(const PassEntry& entry, Cycle& cycle, const CycleOptions& options) {
 std::string_view pass_name(Pass pass) { return kPasses[index_of(pass)].name; }
 
 void Cycle::emit(Decision decision) {
+  // Applied at once: each decision is made in a state that has all earlier ones, and the log's
+  // order is the order in which they were made. The indexes follow before anybody asks them again.
   core::apply(state, decision);  // not std::apply, which a variant's namespace offers
   decisions.push_back(std::move(decision));
   sync(state, indexes);
@@ -74,13 +79,16 @@ void Cycle::emit(Decision decision) {
 
 std::vector<Decision> run_cycle(State& state, Indexes& indexes, const Policies& policies,
                                 const CycleOptions& options) {
+  // First what the batch's events changed; from then on `emit` keeps the indexes in step.
   prepare(state, indexes, policies, options);
   Cycle cycle{state, indexes, policies, options.runs(Pass::kPlace)};
+  // As many as in the last cycle. Only a guess at memory; nothing that is decided depends on it.
   cycle.decisions.reserve(indexes.decided);
   for (std::size_t at = 0; at < kPasses.size();) {
     const Back back = run(kPasses[at], cycle, options);
     at = back ? index_of(*back) : at + 1;
   }
+  // Work of passes that are off, which must not pile up.
   indexes.to_finish.clear();
   indexes.to_start.clear();
   indexes.decided = cycle.decisions.size();
@@ -89,6 +97,8 @@ std::vector<Decision> run_cycle(State& state, Indexes& indexes, const Policies& 
 }
 
 std::string policy_digest(const Policies& policies, const CycleOptions& options) {
+  // All that decisions depend on beside the state. What was decided under another digest is folded
+  // and counted as unverified.
   std::string text = fmt::format("cycle/{} order={} placement={}", kCycle_version,
                                  policies.order->name(), policies.placement->name());
   for (const OrderPolicy* order : policies.orders) text += fmt::format(" {}", order->name());

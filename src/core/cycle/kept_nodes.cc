@@ -145,6 +145,8 @@ std::vector<NodeId> enough_of(const State& state, const PlacementPolicy& policy,
   for (const TaskGroup& group : waits.of->spec->groups) {
     for (std::int32_t left = group.tasks; left > 0; ++next) {
       if (next == nodes.end()) return {};
+      // A node is kept for one job: two keepers that wait for the same node would both wait for
+      // ever.
       if (taken.contains(next->node)) continue;
       // Empty: whoever is there now will have gone.
       const FreeBooks books = books_of_empty(state.nodes[next->node]);

@@ -25,6 +25,7 @@ Instant wake_at(const State& state) {
       continue;
     }
     wake = std::min(wake, wake_of(state, job));
+    // As is_forgettable in the indexes: an array is kept as a whole while one element lives.
     if (job.array) pinned.insert(job.array);
     for (const Dependency& one : job.spec->dependencies) {
       if (one.job) pinned.insert(one.job);
@@ -40,6 +41,8 @@ Instant wake_at(const State& state) {
   for (const Node& node : state.nodes) {
     wake = std::min({wake, lost_at(state, node), care_wake(state, node)});
   }
+  // Things that no job or node announces: a promise falls due, a reservation begins or ends, limits
+  // by month start anew.
   return std::min({wake, next_promise(state), next_boundary(state), month_end(state)});
 }
 

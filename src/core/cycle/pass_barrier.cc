@@ -12,7 +12,10 @@ Back pass_barriers(Cycle& cycle) {
     const Job* job = cycle.state.find_job(id);
     if (job == nullptr || job->phase != JobPhase::kActive) continue;
     const Attempt& attempt = job->attempts.back();
+    // An attempt that is to stop must not be started on the way: its tasks would run for an
+    // instant, and count.
     if (attempt.stage != Stage::kBarrier || attempt.stop_reason != StopReason::kNone) continue;
+    // Not confirmed yet: the executor's answer touches the job, and it is looked at again.
     if (placeholders_confirmed(cycle.state, id, attempt)) cycle.emit(Start{id, attempt.number});
   }
   return std::nullopt;

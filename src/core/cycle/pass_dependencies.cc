@@ -11,6 +11,7 @@ Back resolve_dependencies(Cycle& cycle) {
     const JobId id = indexes.to_check.take_first();
     const Job* job = cycle.state.find_job(id);
     if (job == nullptr || job->phase != JobPhase::kWaiting) continue;
+    // Once eligible, nothing that it depended on matters any more, also when it is requeued.
     if (job->eligible_at.us == 0 && !job->spec->dependencies.empty() &&
         check_dependencies(cycle.state, *job, &indexes.singletons).level ==
             DependencyLevel::kNever) {

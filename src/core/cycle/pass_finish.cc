@@ -137,6 +137,7 @@ Decision over(const State& state, const Job& job, const Attempt& attempt) {
 void finish_job(Cycle& cycle, const Job& job) {
   switch (job.phase) {
     case JobPhase::kWaiting:
+      // It holds nothing, so there is nothing to stop first.
       if (job.cancel_requested) cycle.emit(EndJob{job.id, Outcome::kCancelled, 0});
       return;
     case JobPhase::kActive: {

@@ -14,16 +14,20 @@ bool is_ready(const State& state, const Indexes& indexes, const Job& job) {
 
 Back order(Cycle& cycle) {
   Indexes& indexes = cycle.indexes;
+  // Empty unless kDependencies is off. Then what it would have looked at is only put in order.
   while (!indexes.to_check.empty()) indexes.to_order.insert(indexes.to_check.take_first());
   if (!indexes.to_order.empty()) indexes.plan.looks = true;
   while (!indexes.to_order.empty()) {
     const JobId id = indexes.to_order.take_first();
     const Job* job = cycle.state.find_job(id);
+    // The job may have been forgotten since it was noted.
     const auto note = indexes.jobs.find(id);
     if (job == nullptr || note == indexes.jobs.end()) continue;
     if (is_ready(cycle.state, indexes, *job)) {
       enqueue(cycle.state, indexes, *job, note->second);
     } else {
+      // A promise to a job that no longer waits for places keeps nodes free for nobody: it is
+      // looked at, and withdrawn.
       dequeue(indexes, note->second);
       if (cycle.state.promises.contains(id)) indexes.plan.to_check.insert(id);
     }

@@ -32,6 +32,8 @@ class OnDevice final : public PlacementPolicy {
     return policy_.whole_devices(choice);
   }
   std::int32_t share_device(const DeviceChoice& choice) const override {
+    // The score was given for the node's free devices. A promise may keep that very device; then
+    // the policy chooses another.
     const bool offered =
         std::any_of(choice.offers.begin(), choice.offers.end(),
                     [&](const DeviceOffer& offer) { return offer.device == device_; });
@@ -69,11 +71,13 @@ std::optional<std::vector<Placement>> search_by_score(Cycle& cycle, const WaitCl
   Indexes& indexes = cycle.indexes;
   const auto open = [&](NodeId id) {
     const NodeNote& note = indexes.nodes[id];
+    // The board scores all nodes alike; which of them belong to the pool is known here.
     return note.available &&
            std::find(note.pools.begin(), note.pools.end(), it.pool) != note.pools.end();
   };
   const auto best = indexes.scores.choose(cycle.state, it.pool->name, *it.spec, open);
   if (!best) return std::nullopt;
+  // The usual search on this one node: labels, promises and limits are checked as always.
   const RankedNodes only = {{indexes.nodes[best->node].rank, best->node}};
   candidates.ranked = &only;
   return find_places(candidates, OnDevice(*cycle.policies.placement, best->device), *it.spec, {});
@@ -114,9 +118,13 @@ Verdict try_place(Cycle& cycle, std::uint64_t id) {
   const State& state = cycle.state;
   WaitClass& it = cycle.indexes.classes.at(id);
   const JobSpec& spec = *it.spec;
+  // From the cheapest question to the dearest. Most classes of a full cluster are settled before
+  // the search.
   if (!declared_obstacles(state, spec).empty()) return Verdict::kDeclared;
   if (is_over_limit(cycle.state, cycle.indexes, it)) return Verdict::kOverLimit;
   if (it.monotone && is_too_much(it)) return Verdict::kNoPlace;
+  // A promised job of the class goes first, though others of it may stand before: its places are
+  // kept for it alone.
   if (launch_promised(cycle, id)) return Verdict::kOpen;
   const Job& job = *state.find_job(it.jobs.begin()->job);
   const std::set<JobId> ignored = promises_behind(state, job);
@@ -137,6 +145,7 @@ Verdict try_place(Cycle& cycle, std::uint64_t id) {
   // and is not searched for again before then.
   const bool lasts = it.monotone && !(is_bound && cycle.indexes.tree.depends_on_usage());
   if (!places) return lasts && !found ? Verdict::kNoPlace : Verdict::kChanging;
+  // Before the launch: a promise that gives way is withdrawn in the log, never silently broken.
   withdraw_behind(cycle, job, *places, ignored);
   const AttemptNumber number = next_attempt(cycle.state, job);
   cycle.emit(Launch{job.id, number, shared(std::move(*places))});
@@ -153,6 +162,7 @@ void renew_kept(Cycle& cycle) {
 
 bool has_started(const Cycle& cycle) {
   const KeptNodes& kept = cycle.indexes.kept_nodes;
+  // A launch needs no new choice of kept nodes, unless it was of the job that they were kept for.
   return std::any_of(kept.begin(), kept.end(), [&](const auto& one) {
     return cycle.state.find_job(one.first)->phase != JobPhase::kWaiting;
   });
@@ -162,6 +172,7 @@ bool has_started(const Cycle& cycle) {
 
 Back place(Cycle& cycle) {
   Indexes& indexes = cycle.indexes;
+  // Past use has decayed since the last cycle, and with it the order of users and queues.
   indexes.tree.time_passed();
   std::uint64_t refused = 0;  // classes, each in its turn, since all were looked at
   // A launch may help those whose search can miss: another round, as long as there are launches.
@@ -170,7 +181,11 @@ Back place(Cycle& cycle) {
     renew_kept(cycle);
     launched = false;
     reopen_changing(indexes);
+    // A queue stands where its first open job puts it. Where orders are mixed, that would depend on
+    // which classes happen to be closed, so a round begins with all of them open.
     if (indexes.tree.mixes_orders() && indexes.tree.any_open()) reopen_all(indexes);
+    // Each step launches a job or closes a class. A launch opens none but by a promise that gives
+    // way, so the loop ends.
     while (const std::optional<std::uint64_t> id = indexes.tree.first(cycle.state)) {
       const Verdict verdict = try_place(cycle, *id);
       if (verdict == Verdict::kOpen) {

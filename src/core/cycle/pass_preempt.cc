@@ -43,6 +43,7 @@ class Round {
   bool run() {
     stopped_ = false;
     std::vector<Blocked> blocked = blocked_jobs(/*longest=*/false);
+    // The kinds that need no waiting first. Turns are for what is still blocked then.
     serve(blocked, kBeneficiaries_max, {});
     blocked = blocked_jobs(/*longest=*/true);
     VictimRules turns;
@@ -56,6 +57,7 @@ class Round {
   std::vector<Blocked> blocked_jobs(bool longest) {
     std::vector<Blocked> over;
     std::vector<Blocked> blocked;
+    // Closed classes alone: what is open is still to be tried by kPlace.
     for (const auto* ids : {&indexes_.over_limit, &indexes_.no_place, &indexes_.changing}) {
       for (std::uint64_t id : *ids) {
         WaitClass& it = indexes_.classes.at(id);
@@ -69,6 +71,8 @@ class Round {
       return longest ? std::tie(a.since, a.key) < std::tie(b.since, b.key) : a.key < b.key;
     };
     std::sort(over.begin(), over.end(), before);
+    // Bounded apart from the rest: a queue at its limit may have thousands of classes, and would
+    // crowd out those that lack places.
     over.resize(std::min(over.size(), kOver_limit_max));
     blocked.insert(blocked.end(), over.begin(), over.end());
     std::sort(blocked.begin(), blocked.end(), before);
@@ -97,7 +101,9 @@ class Round {
     for (const Blocked& each : blocked) {
       if (served == most) return;
       const Job& job = *state_.find_job(each.job);
+      // Not counted as served: what nobody can help must not use up the cycle's few beneficiaries.
       if (!may_start(job)) continue;
+      // Counted: its places are coming, and those behind it are not to be served for more.
       if (starts_soon(each.job)) {
         ++served;
         continue;
@@ -106,6 +112,7 @@ class Round {
       moves.moves = true;
       const bool tried = seek(job, rules);
       const bool helped = starts_soon(each.job);
+      // Moves only where no other kind helped: two searches for one job are dear.
       const bool moved = !rules.turns && !helped && seek(job, moves);
       if (tried || moved || state_.promises.contains(each.job)) ++served;
     }
@@ -125,6 +132,7 @@ class Round {
     const auto note = indexes_.jobs.find(job.id);
     const bool full = note != indexes_.jobs.end() && note->second.wait_class != 0 &&
                       array_is_full(indexes_, indexes_.classes.at(note->second.wait_class));
+    // A limit that the job breaks by itself is kept by no number of victims.
     return !full && VictimLimits(state_, job, least_amount(spec), {}).could_hold();
   }
 
@@ -138,6 +146,8 @@ class Round {
   bool seek(const Job& job, VictimRules rules) {
     const OrderPolicy& order = order_of(state_, cycle_.policies, job.spec->queue);
     rules.takes_over = order.head() == Head::kTakesOver;
+    // Copied, since each stop of this round changes the sets: a later beneficiary counts on what
+    // was stopped for an earlier one.
     const std::vector<JobId> stopping(indexes_.stopping.begin(), indexes_.stopping.end());
     const std::set<JobId>& preemptible = indexes_.preemptible;
     const std::vector<JobId> running(preemptible.begin(), preemptible.end());
@@ -146,6 +156,8 @@ class Round {
     if (victims.empty()) return false;
     const RankedNodes nodes = open_nodes(state_, job, nodes_of(*job.spec));
     VictimSearch search(state_, *cycle_.policies.placement, job, nodes, stopping, victims);
+    // True from here on: there was somebody to stop, and the search for this beneficiary is paid
+    // for.
     auto found = search.find();
     if (!found || !keep_limits(state_, job, stopping, victims, *found)) return true;
     if (found->victims.empty()) return true;
@@ -163,6 +175,8 @@ class Round {
       cycle_.emit(Stop{it.id, it.attempts.back().number, StopReason::kPreempted,
                        purpose_of(victim.kind), job.id});
     }
+    // In the same cycle as the stops. Otherwise whoever is next in the queue could take what is
+    // freed.
     cycle_.emit(Promise{job.id, all_gone_at(found.placements), found.placements, true});
     stopped_ = true;
   }
@@ -173,6 +187,7 @@ class Round {
     for (const Placement& placement : placements) {
       for (JobId id : state_.nodes[placement.node].jobs) {
         const Job& holder = *state_.find_job(id);
+        // Those that run on keep what they have: the places were found beside them.
         if (holder.attempts.back().stage != Stage::kStopping) continue;
         at = std::max(at, held_until(state_, holder));
       }

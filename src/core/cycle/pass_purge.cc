@@ -14,6 +14,7 @@ Back purge(Cycle& cycle) {
   const ClusterSettings& settings = cycle.state.settings;
   for (int i = 0; i < kForgotten_max && !indexes.forgettable.empty(); ++i) {
     const auto [ended_at, id] = *indexes.forgettable.begin();
+    // Oldest first, so the first that is too young ends the pass.
     const bool too_many = indexes.ended_count > settings.ended_jobs_max;
     if (!too_many && ended_at + settings.ended_jobs_kept > cycle.state.now) return std::nullopt;
     cycle.emit(ForgetJob{id});

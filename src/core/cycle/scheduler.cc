@@ -11,6 +11,8 @@ namespace dove::core {
 
 Scheduler::Scheduler(const Policies& policies, State state)
     : state_(std::move(state)), policies_(policies), indexes_(std::make_unique<Indexes>()) {
+  // Notes for indexes of another Scheduler, as when the state is a copy, would leave out what
+  // happened before. Without notes the indexes are built anew.
   state_.changes.stop();
 }
 Scheduler::~Scheduler() = default;
@@ -18,6 +20,7 @@ Scheduler::Scheduler(Scheduler&&) noexcept = default;
 Scheduler& Scheduler::operator=(Scheduler&&) noexcept = default;
 
 void Scheduler::begin_batch(Instant at, Epoch epoch) { core::begin_batch(state_, at, epoch); }
+// Only what begin_batch set: the caller has folded nothing yet.
 void Scheduler::abandon_batch(Instant now, Epoch epoch) {
   state_.now = now;
   state_.epoch = epoch;
@@ -30,12 +33,16 @@ std::vector<Decision> Scheduler::decide(const CycleOptions& options) {
 }
 
 Instant Scheduler::wake_at() const {
+  // After a fold without a cycle the indexes are behind. The walk over the state gives the same
+  // instant, and is only slower.
   const bool in_step = state_.changes.is_followed() && state_.changes.jobs.empty();
   return in_step ? core::wake_at(state_, *indexes_) : core::wake_at(state_);
 }
 
 std::vector<Decision> decide(State& state, const Policies& policies, const CycleOptions& options) {
   Indexes indexes;
+  // Before and after: these indexes follow nothing that was noted for others, and are gone when the
+  // call returns.
   state.changes.stop();
   std::vector<Decision> decisions = run_cycle(state, indexes, policies, options);
   state.changes.stop();

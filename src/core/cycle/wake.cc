@@ -21,6 +21,8 @@ Instant deadline_at(const State& state, const Job& job) {
       return attempt.stage_at + state.settings.effect_deadline;
     case Stage::kStarting:
       return attempt.stage_at + state.settings.effect_deadline;
+    // No order to a node is open here. At the barrier only placeholders are awaited, which have an
+    // instant of their own (placeholders_at).
     case Stage::kBarrier:
     case Stage::kRunning:
     case Stage::kStopping:
@@ -32,6 +34,8 @@ Instant deadline_at(const State& state, const Job& job) {
 
 Instant placeholders_at(const State& state, const Job& job) {
   const Attempt& attempt = job.attempts.back();
+  // A job of ours waits for placeholders after its own preparation, one that an executor runs is
+  // prepared by them.
   const bool prepares = attempt.stage == Stage::kBarrier ||
                         (!job.spec->executor.empty() && attempt.stage < Stage::kBarrier);
   const bool waits = prepares && !placeholders_confirmed(state, job.id, attempt);
@@ -42,12 +46,17 @@ Instant wake_of(const State& state, const Job& job, const Singletons* index) {
   switch (job.phase) {
     case JobPhase::kWaiting: {
       if (job.cancel_requested) return kNever;
+      // What has passed wakes nobody: the order pass has seen it. A job that another event makes
+      // startable is noted then.
       const Instant at = startable_at(state, job, index);
       const Instant missed = missed_at(state, job);
       return std::min(at > state.now ? at : kNever, missed);
     }
     case JobPhase::kActive:
+      // It was told to end already: no instant could add anything to that.
       if (job.attempts.back().stage == Stage::kStopping) return kNever;
+      // Everything by which kExpire or kPreempt could act on it. Whatever is left out here is done
+      // late, at the next event.
       return std::min({time_limit_at(state, job), deadline_at(state, job),
                        placeholders_at(state, job), outage_stop_at(state, job),
                        idle_stop_at(state, job), victim_wake(state, job)});

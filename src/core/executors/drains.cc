@@ -20,6 +20,7 @@ std::string why_closed(const Node& node) {
     case LifeStage::kRepair:
       return node.life_why.empty() ? "under repair" : node.life_why;
   }
+  // A finding before a person's drain: it says what is wrong.
   if (const Finding* finding = closing_finding(node)) return finding_text(*finding);
   if (!node.declared.drained) return "";
   return node.declared.drain_reason.empty() ? "drained" : node.declared.drain_reason;

@@ -10,6 +10,7 @@
 namespace dove::core {
 namespace {
 
+// More stages than a node goes through in one treatment.
 constexpr std::size_t kSteps_per_node = 16;
 constexpr std::size_t kSteps_per_job = 4;
 
@@ -33,6 +34,8 @@ class Ahead {
 
   CarePlan run() {
     Instant at = wish_.at;
+    // The fork runs the real passes. A plan that computed ends in its own way would differ from
+    // what happens.
     brain_.begin_batch(at, state_.epoch);
     const NodeRequest& asked = wish_.request;
     for (const NodeId node : wish_.nodes) {
@@ -47,6 +50,7 @@ class Ahead {
     for (; steps > 0; --steps) {
       decide_now();
       if (is_done()) break;
+      // kNever: nothing is due by itself any more, so whatever is missing waits for people.
       at = next();
       if (at == kNever) break;
       brain_.begin_batch(std::max(at, state_.now), state_.epoch);
@@ -178,6 +182,7 @@ class Ahead {
     for (const NodeId id : order_) {
       const PlannedCare& care = planned_.at(id);
       const bool drains = wish_.request.action == NodeAction::kDrain;
+      // One node without an end (kNever) makes the whole plan endless.
       plan.done = std::max(plan.done, drains ? care.idle : care.back);
       plan.nodes.push_back(care);
     }

@@ -44,11 +44,14 @@ const char* word(DependencyKind kind) {
 }
 
 // A person stopped it while it ran.
+// By a requeue together with a hold: it waits under its number until it is released.
 bool is_stopped(const Job& job) {
   return !job.attempts.empty() && job.attempts.back().stop_reason == StopReason::kRequeued;
 }
 
 void add_dependencies(const State& state, const Job& job, std::vector<Reason>& out) {
+  // With dependencies joined by question marks one that is met is enough, so the sum is asked
+  // before each of them.
   if (job.eligible_at.us != 0 || check_dependencies(state, job).level == DependencyLevel::kMet) {
     return;
   }
@@ -56,6 +59,7 @@ void add_dependencies(const State& state, const Job& job, std::vector<Reason>& o
   const std::vector<Dependency>& all = job.spec->dependencies;
   for (auto one = all.begin(); one != all.end(); ++one) {
     const DependencyVerdict verdict = check_dependency(state, job, *one);
+    // The same dependency may be written twice; it is one reason.
     if (verdict.level == DependencyLevel::kMet || std::find(all.begin(), one, *one) != one)
       continue;
     Reason made = reason(ReasonKind::kDependency, word(one->kind));
@@ -68,6 +72,7 @@ void add_dependencies(const State& state, const Job& job, std::vector<Reason>& o
     if (verdict.level == DependencyLevel::kNever) continue;
     // Each of them is enough: together they are one cause.
     const std::int64_t count = nearest ? nearest->count + 1 : 1;
+    // A known instant before an unknown one, and the earliest of the known.
     const bool nearer =
         !nearest || (made.until.us != 0 && (nearest->until.us == 0 || made.until < nearest->until));
     if (nearer) nearest = std::move(made);
@@ -81,6 +86,7 @@ void add_array(const State& state, const Job& job, std::vector<Reason>& out) {
   if (limit <= 0 || !job.array) return;
   Reason made = reason(ReasonKind::kArrayLimit);
   made.limit = limit;
+  // Elements have the ids that follow the array's own: a walk over them, not over all jobs.
   for (auto at = state.jobs.lower_bound(job.array); at != state.jobs.end(); ++at) {
     if (at->second.array != job.array) break;
     if (at->second.phase == JobPhase::kActive) ++made.used;
@@ -92,6 +98,7 @@ void add_array(const State& state, const Job& job, std::vector<Reason>& out) {
 
 std::vector<Reason> explain(const State& state, const Policies& policies, JobId id) {
   const Job* job = state.find_job(id);
+  // The callers have looked the job up, and say themselves that there is none.
   CHECK(job != nullptr, "explain is asked about jobs that exist");
   return explain(state, policies, *job);
 }
@@ -101,6 +108,7 @@ std::vector<Reason> explain(const State& state, const Policies& policies, const 
   if (job.phase != JobPhase::kWaiting) return out;
   const JobSpec& spec = *job.spec;
   if (job.held) {
+    // Held by the scheduler after failures in a row, and not by a person.
     const bool by_requeues = job.requeues_in_a_row >= state.settings.requeues_max;
     out.push_back(reason(ReasonKind::kHeld, by_requeues ? "" : spec.user));
     if (by_requeues) out.back().count = job.requeues_in_a_row;
@@ -116,12 +124,16 @@ std::vector<Reason> explain(const State& state, const Policies& policies, const 
   }
   add_dependencies(state, job, out);
   add_array(state, job, out);
+  // All causes are asked for, not only the first: a person who removes one wants to know what is
+  // left.
   auto limits = broken_limits(state, spec, least_amount(spec), false);
   std::vector<Reason> places;
   add_places(state, policies, job, limits, places);
   add_foreign(state, job, places);
+  // An executor that takes nothing outweighs what its nodes have free.
   if (const auto closed = executor_reason(state, job)) places.assign(1, *closed);
   const bool has_no_place = !places.empty();
+  // Asked before the lists are moved from.
   const bool over_limit = !limits.empty();
   for (auto* more : {&limits, &places}) {
     std::move(more->begin(), more->end(), std::back_inserter(out));
@@ -129,9 +141,11 @@ std::vector<Reason> explain(const State& state, const Policies& policies, const 
     for (Reason& one : declared_obstacles(state, spec)) out.push_back(std::move(one));
   }
   add_ahead(state, policies, job, has_no_place, out);
+  // Nobody is stopped for a job that only waits for an instant or for another job.
   if (has_no_place || over_limit) {
     if (auto preemption = explain_victims(state, policies, job)) out.push_back(*preemption);
   }
+  // Last: it reads what was found, to tell "no place" from "a place that is promised to others".
   explain_plan(state, policies, job, out);
   return out;
 }

@@ -348,6 +348,7 @@ bool Ahead::by_priority() const {
   const OrderPolicy& order = *next_standing_->order;
   // Asked of the policy, by trying: it alone knows what it goes by.
   Job other = *next_;
+  // As if both had the same: a rank that stays does not depend on it.
   other.priority = job_.priority;
   return order.rank(state_, other) != order.rank(state_, *next_);
 }

@@ -22,6 +22,7 @@ class Measure {
   Measure(const WhatIf& now, const PlacementPolicy& policy, const JobSpec& spec)
       : now_(now), policy_(policy), group_(&spec.groups.front()) {
     for (const TaskGroup& group : spec.groups) {
+      // GPUs where any group asks for some: they are what a gang waits for.
       needs_ += std::int64_t{group.tasks} * per_task(group, true);
       if (per_task(group, true) > per_task(*group_, true)) group_ = &group;
     }
@@ -51,8 +52,11 @@ class Measure {
   std::int64_t usable(const Node& node) const {
     const std::int64_t each = per_task(*group_, in_gpus_);
     if (each == 0) return 0;
+    // By the search's own capacity: what is free and what tasks can use differ, and the difference
+    // is the fragmentation.
     std::int32_t tasks = capacity(now_.view(node.id), *group_, policy_, group_->tasks);
     const std::int32_t step = std::min(group_->tasks_per_node, group_->tasks);
+    // The shape allows exactly that many on a node, so more room is of no use, and less of none.
     if (step > 0) tasks = tasks >= step ? step : 0;
     return tasks * each;
   }
@@ -74,6 +78,7 @@ std::vector<UnitRoom> rooms_of(const WhatIf& now, const PlacementPolicy& policy,
                                const JobSpec& spec, std::string_view level) {
   const Measure measure(now, policy, spec);
   std::vector<UnitRoom> rooms;
+  // Stable below, so units of equal room stay tightest first.
   for (std::int32_t at : now.domains().tightest_first(level)) {
     const Domains::Unit& unit = now.domains().unit(at);
     UnitRoom room;
@@ -101,6 +106,7 @@ Reason of_units(ReasonKind kind, const WhatIf& what, const PlacementPolicy& poli
   made.resource = measure.resource();
   made.needs = measure.needs();
   made.units = rooms_of(what, policy, spec, spec.domain);
+  // Counted before the list is cut: the text says of how many units the best are shown.
   made.count = static_cast<std::int64_t>(made.units.size());
   if (!made.units.empty()) {
     made.free = made.units.front().free;
@@ -115,6 +121,7 @@ Reason of_units(ReasonKind kind, const WhatIf& what, const PlacementPolicy& poli
 Reason no_unit(bool never, const WhatIf& nodes, const PlacementPolicy& policy,
                const JobSpec& spec) {
   Reason made = of_units(never ? ReasonKind::kNeverFits : ReasonKind::kDomain, nodes, policy, spec);
+  // On empty nodes "free" would be all there is, and read as if it were free now.
   if (never) made.free = 0;
   return made;
 }
@@ -145,10 +152,14 @@ void add_fragments(const WhatIf& now, const PlacementPolicy& policy, const JobSp
     const std::int64_t usable = measure.usable(*node);
     made.free += free;
     made.total += std::min(free, usable);
+    // All of it can be used, so nobody on this node is in the way.
     if (usable >= free) continue;
+    // All are counted, and the jobs of the first ones looked at: sorting the holders of a whole
+    // cluster would cost more than the name of one is worth.
     if (static_cast<std::size_t>(++made.count) > kFragments_max) continue;
     holders.insert(holders.end(), node->jobs.begin(), node->jobs.end());
   }
+  // Only where the sum would do and what can be used of it would not.
   if (made.needs == 0 || made.free < made.needs || made.total >= made.needs) return;
   const bool is_short = std::any_of(out.begin(), out.end(), [&](const Reason& each) {
     return each.kind == ReasonKind::kResources &&
@@ -157,6 +168,8 @@ void add_fragments(const WhatIf& now, const PlacementPolicy& policy, const JobSp
   if (!is_short) return;  // something else is
   std::sort(holders.begin(), holders.end());
   std::size_t most = 0;
+  // The job that is on most of these nodes. Sorted, so equal ids lie together and ties go to the
+  // oldest.
   for (std::size_t i = 0; i < holders.size();) {
     std::size_t end = i;
     while (end < holders.size() && holders[end] == holders[i]) ++end;

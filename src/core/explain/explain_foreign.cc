@@ -16,6 +16,7 @@ namespace {
 
 // What of the missing resource the allocation holds, for people; "": nothing.
 std::string held_of(const ForeignAllocation& one, const std::string& resource) {
+  // Where whole nodes are missing, anything that an allocation holds there is in the way.
   const bool any = resource == "nodes";
   if ((any || resource == "cores") && !one.cores.empty() && one.devices.empty()) {
     return fmt::format("{} core{}", one.cores.size(), one.cores.size() == 1 ? "" : "s");
@@ -43,6 +44,8 @@ std::string missing(const JobSpec& spec, const Reason& reason) {
 
 std::string held_of(const ForeignAllocation& one, const JobSpec& spec,
                     const std::vector<Reason>& reasons) {
+  // The first resource that the job lacks and the allocation holds: what it holds beside that would
+  // not help the job if it were gone.
   for (const Reason& reason : reasons) {
     const std::string resource = missing(spec, reason);
     std::string held = resource.empty() ? "" : held_of(one, resource);
@@ -58,6 +61,7 @@ void add_foreign(const State& state, const Job& job, std::vector<Reason>& out) {
   if (state.executors.empty() || pool == nullptr) return;
   Reason first;
   std::int64_t found = 0;
+  // Over all nodes, as explanations may be; only those with executors cost more than a comparison.
   for (const Node& node : state.nodes) {
     if (node.executors.empty() || !is_available(node) || !allows(*job.spec, node)) continue;
     if (!text::any_hostlist_holds(pool->nodes, node.name)) continue;
@@ -65,6 +69,8 @@ void add_foreign(const State& state, const Job& job, std::vector<Reason>& out) {
       for (const ForeignAllocation& one : executor.foreign) {
         std::string held = held_of(one, *job.spec, out);
         if (held.empty()) continue;
+        // The one that ends first is named. Without a time limit an allocation has kNever, and
+        // comes last.
         if (found++ > 0 && one.ends_by >= first.until) continue;
         first.subject = foreign_text(executor, one);
         first.resource = std::move(held);

@@ -74,6 +74,8 @@ Causes Explainer::drop(Causes found, std::initializer_list<Causes> order) const 
 // A search for several groups can find more where it is offered less: asks for all of them.
 Causes Explainer::drop_each(Causes found) const {
   if (search_is_monotone(spec_)) return found;
+  // A single pass: what has become droppable by a later drop may stay. The set is then enough,
+  // though not always the smallest.
   for (Causes each = 1; each != 0 && each <= found; each <<= 1) found = drop(found, {each});
   return found;
 }

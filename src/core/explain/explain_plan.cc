@@ -14,6 +14,8 @@ namespace dove::core {
 namespace {
 
 // The job's nodes as they would be if it were to start now.
+// The same search that kPlace makes, with and without promises: what fits without and not with them
+// is kept from the job by a promise, verified by running it.
 class Now {
  public:
   // `told`: the other reasons; limits among them do not count. `without`: but for these nodes.
@@ -22,6 +24,7 @@ class Now {
       : state_(state),
         policy_(policy),
         job_(job),
+        // Promises that would give way to it are no reason to wait.
         ignored_(promises_behind(state, job)),
         told_(told) {
     for (const Node& node : state.nodes) {
@@ -49,6 +52,7 @@ class Now {
     candidates.executors = &state_.executors;
     candidates.free = &planned;
     candidates.spares_last = planned.takes_spares();
+    // Where it goes matters only if that decides how much counts towards limits.
     candidates.only_whether = !amount_hangs_on_places(state_, *job_.spec);
     if (candidates.only_whether) {
       return find_places(candidates, policy_, *job_.spec, {}).has_value();
@@ -76,6 +80,7 @@ void add_promised(const State& state, const Job& job, const Now& now, std::vecto
   Reason reason;
   reason.kind = ReasonKind::kPromised;
   for (const auto& [id, promise] : state.promises) {
+    // The one that falls due first: until then at least its places are kept.
     if (id == job.id || (reason.other && reason.until <= promise.start_at)) continue;
     const bool hits = std::any_of(
         promise.placements.begin(), promise.placements.end(), [&](const Placement& placement) {
@@ -95,11 +100,13 @@ void add_without_plan(const State& state, const Job& job, std::vector<Reason>& o
     return reason.kind == ReasonKind::kResources;
   });
   const auto queue = state.queues.find(job.spec->queue);
+  // Only a job that lacks places could have been promised some.
   if (!waits || state.promises.contains(job.id) || queue == state.queues.end()) return;
   std::int64_t promises = 0;
   for (const auto& [id, promise] : state.promises) {
     promises += state.find_job(id)->spec->queue == job.spec->queue ? 1 : 0;
   }
+  // The queue has as many promises as it may have, so nobody has looked for a plan.
   if (promises >= queue->second.promises) return;
   Reason reason;
   reason.kind = ReasonKind::kNoPlan;
@@ -107,6 +114,7 @@ void add_without_plan(const State& state, const Job& job, std::vector<Reason>& o
   for (JobId id : jobs_on_nodes(state)) {
     const Job& other = *state.find_job(id);
     if (pool_of(state, *other.spec) != pool) continue;
+    // Jobs without a time limit, behind which nothing can be planned.
     reason.count += held_until(state, other) == kNever ? 1 : 0;
   }
   if (reason.count > 0) out.push_back(std::move(reason));
@@ -120,6 +128,8 @@ void add_kept(const State& state, const Policies& policies, const Pool& pool, co
   if (nodes.empty()) return;
   const Now with(state, *policies.placement, pool, job, out);
   const Now without(state, *policies.placement, pool, job, out, nodes);
+  // Kept nodes are the cause only where they decide: with them it would fit, without them it does
+  // not.
   if (!with.fits(true) || without.fits(true)) return;
   Reason reason;
   reason.kind = ReasonKind::kPromised;
@@ -135,6 +145,7 @@ void add_kept(const State& state, const Policies& policies, const Pool& pool, co
 
 void explain_plan(const State& state, const Policies& policies, const Job& job,
                   std::vector<Reason>& out) {
+  // Before the search below: its reason stands beside "no resources", and needs no search.
   add_without_plan(state, job, out);
   const Pool* pool = pool_of(state, *job.spec);
   if (pool == nullptr) return;

@@ -11,6 +11,7 @@
 namespace dove::core {
 namespace {
 
+// Each trial is a search over the nodes, and somebody waits for the answer.
 constexpr int kTrials = 40;
 
 class OtherSetsSearch {
@@ -23,6 +24,8 @@ class OtherSetsSearch {
   }
 
   OtherSets run() {
+    // Smaller sets first, so that no set that is found holds another one that would do. Sets larger
+    // than the named one would only be worse advice.
     const int size = std::popcount(named_);
     for (int count = 1; count <= size && found_.all; ++count) extend(0, 0, count);
     return std::move(found_);
@@ -41,6 +44,7 @@ class OtherSetsSearch {
     const auto holds = [set](Causes part) { return (set & part) == part; };
     // A set that is more than another one which does is not a smallest one.
     if (holds(named_) || std::any_of(taken_.begin(), taken_.end(), holds)) return;
+    // Not silently cut: the answer says that there may be more.
     if (trials_ == kTrials) {
       found_.all = false;
       return;
@@ -77,10 +81,13 @@ class OtherSetsSearch {
 OtherSets other_sets(const State& state, const Policies& policies, const Job& job) {
   const Pool* pool = pool_of(state, *job.spec);
   if (pool == nullptr || job.phase != JobPhase::kWaiting) return {};
+  // The same function that names the causes, so that the named set is the one that is left out
+  // here.
   const Causes named = smallest_causes(state, policies, job);
   const PlaceCauses causes(state, *policies.placement, *pool, job);
   Causes never = kTooFewCause;
   for (std::size_t i = 0; i < causes.kinds().size(); ++i) never |= scarce_cause(i);
+  // What no node ever has cannot be made good by anything else.
   if (named == 0 || (named & never) != 0) return {};
   return OtherSetsSearch(causes, named).run();
 }

@@ -14,6 +14,8 @@
 namespace dove::core {
 namespace {
 
+// Causes by which nodes, or what is free on them, change. The others change the job, and leave the
+// nodes as they are.
 constexpr Causes kNodeCauses = kClosedCauses | kOccupiedCause;
 
 std::int64_t free_whole_devices(const FreeView& free, const Request& request) {
@@ -30,6 +32,7 @@ std::int64_t largest_share(const FreeView& free, const Request& request) {
   std::int64_t most = 0;
   for (std::size_t i = 0; i < free.devices_milli.size(); ++i) {
     if (!matches(request, free.inventory->devices[i]) || is_sliced(free.slots_taken, i)) continue;
+    // A share lies on one device, so the largest rest counts and not the sum.
     most = std::max<std::int64_t>(most, free.devices_milli[i]);
   }
   return most;
@@ -129,6 +132,7 @@ void Kind::clear(Request& request) const {
 
 std::vector<Kind> kinds_of(const JobSpec& spec) {
   std::vector<Kind> kinds;
+  // Custom resources last: where there are more kinds than bits, these are left out.
   kinds.push_back({Kind::What::kCores, "cores", {}});
   kinds.push_back({Kind::What::kMemory, "memory_bytes", {}});
   const Request devices = device_request(spec);
@@ -147,6 +151,8 @@ std::vector<Kind> kinds_of(const JobSpec& spec) {
       return kind.asked(group.per_task) > 0 || kind.asked(group.per_node) > 0;
     });
   });
+  // Causes are bits of one word. What is beyond is not named by itself, only as part of what jobs
+  // hold altogether.
   if (kinds.size() > kKinds_max) kinds.resize(kKinds_max);
   return kinds;
 }
@@ -161,6 +167,7 @@ PlaceCauses::PlaceCauses(const State& state, const PlacementPolicy& policy, cons
       kinds_(kinds_of(spec_)) {
   const JobSpec& spec = spec_;
   for (const auto& [name, reservation] : state.reservations) {
+    // Causes that cannot apply are not tried: each one more doubles the sets that could be.
     if (reservation.ends_at > state.now) reservations_.push_back(&reservation);
   }
   if (!reservations_.empty()) {
@@ -176,6 +183,7 @@ PlaceCauses::PlaceCauses(const State& state, const PlacementPolicy& policy, cons
   for (const Node& node : state.nodes) {
     if (node.removed || node.inventory == nullptr || is_available(node)) continue;
     if (!text::any_hostlist_holds(pool.nodes, node.name)) continue;
+    // One node is enough to make it a possible cause.
     applicable_ |= kUnavailableCause;
     break;
   }
@@ -232,6 +240,8 @@ Causes PlaceCauses::all_held() const {
   return all;
 }
 
+// Each wish that is thought away is taken out of the spec, and the usual search runs on what is
+// left.
 JobSpec PlaceCauses::lighten(JobSpec spec, Causes gone) const {
   if ((gone & kLabelsCause) != 0) {
     spec.label.clear();
@@ -270,6 +280,8 @@ WhatIf::Closed PlaceCauses::closed_nodes(Causes gone, const Ignored& ignored) co
   for (std::vector<Window> windows : windows_) {
     std::erase_if(windows, [&](const Window& window) {
       const bool is_ignored = std::find(ignored.begin(), ignored.end(), window.of) != ignored.end();
+      // The job's own reservation is no obstacle to be thought away: without its window the job
+      // would be outside.
       return is_ignored && window.of->name != spec.reservation;
     });
     closed.push_back(!is_open(state_, {spec, restart_nodes_}, windows, state_.now, end));
@@ -279,6 +291,8 @@ WhatIf::Closed PlaceCauses::closed_nodes(Causes gone, const Ignored& ignored) co
 
 std::vector<const Reservation*> PlaceCauses::reservations_in(Causes gone) const {
   // Each one that it can do without is left out for the rest: what remains is needed, all of it.
+  // In the order of names. Another order could leave another set, each of whose members is needed
+  // as well.
   Ignored needed = reservations_;
   for (const Reservation* each : reservations_) {
     Ignored fewer = needed;
@@ -342,15 +356,18 @@ std::unique_ptr<WhatIf> PlaceCauses::make_all_nodes(Causes which) const {
 
 bool PlaceCauses::fits(Causes gone, const JobSpec& spec) const {
   // Where nobody is nobody is near.
+  // On empty nodes there is no job to be near to, so emptying them cannot be what would help.
   const bool near = !spec.near_labels.empty() && (gone & kLabelsCause) == 0;
   if (near && (gone & kOccupiedCause) != 0) return false;
   const bool confined = (applicable_ & ~gone & kInsideCause) != 0;
   // Nothing of the job is left that a node could lack.
+  // Else it still has to be near a job, or inside a reservation, and the nodes decide.
   if (!near && !confined && (gone & kTooFewCause) != 0) return true;
   const Causes of_job = gone & ~(kNodeCauses | all_held());
   return of_job == 0 ? nodes(gone).fits(spec) : nodes(gone).fits(lighten(spec, of_job));
 }
 
+// One kind asked for and all others cleared: what does not fit even so is short by itself.
 bool PlaceCauses::fits_only(Causes gone, const Kind* kind) const {
   JobSpec only = spec_;
   for (const Kind& each : kinds_) {

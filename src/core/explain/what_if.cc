@@ -13,6 +13,8 @@ namespace {
 
 // Whether both have the same free when nothing runs there.
 bool same_kind(const Node& a, const Node& b) {
+  // Inventories are shared and never changed in place. Nodes that do not share theirs are each a
+  // kind: slower, never wrong.
   return a.inventory == b.inventory && a.declared.cores_reserved == b.declared.cores_reserved &&
          a.declared.memory_reserved_bytes == b.declared.memory_reserved_bytes &&
          a.declared.countables == b.declared.countables;
@@ -58,6 +60,8 @@ void WhatIf::add_nodes(const Pool& pool, Nodes nodes, const Freed* freed, const 
     if (!text::any_hostlist_holds(pool.nodes, node.name)) continue;
     if (empty_) views_[node.id] = empty_books(node).view();
     if (freed != nullptr) views_[node.id] = freed_view(node, *freed);
+    // Ranked by the books that are asked about, not by those of now: the policy's order has to be
+    // that of a launch on such nodes.
     entries.push_back({policy_.rank(free(node.id)), node.id});
   }
   // Nodes mostly come in the order of their ranks on an idle cluster, so it is worth a look before
@@ -76,6 +80,8 @@ const FreeBooks& WhatIf::empty_books(const Node& node) {
     if (same_kind(*kind->first, node)) return kind->second;
   }
   Node empty = node;
+  // Who is on it, of ours and of others, is what is thought away. Findings and reservations of
+  // cores stay: they are no jobs.
   empty.jobs.clear();
   empty.executors.clear();
   // The books of a copy without jobs are the same that the fold would keep (rebuild_books), so an
@@ -116,6 +122,7 @@ Candidates WhatIf::candidates() const {
   all.ranked = &ranked_;
   all.nodes = &state_.nodes;
   if (!views().empty()) all.views = &views();
+  // Labels are compared with the jobs on a node, which are looked up here.
   if (!empty_) all.jobs = &state_.jobs;
   // On empty books nobody is near or apart from the job.
   all.executors = &state_.executors;
@@ -123,6 +130,7 @@ Candidates WhatIf::candidates() const {
 }
 
 const Domains& WhatIf::domains() const {
+  // Made on the first job that asks for a unit: to sum up all nodes costs more than most searches.
   if (!domains_) {
     domains_ = alike_ == nullptr ? Domains() : alike_->domains();
     std::vector<NodeEntry> entries(ranked_.begin(), ranked_.end());
@@ -138,6 +146,7 @@ const Domains& WhatIf::domains() const {
 
 bool WhatIf::fits(const JobSpec& spec) const {
   Candidates all = candidates();
+  // A yes or no needs no ids, which are the dearer half of a search.
   all.only_whether = true;
   if (!spec.domain.empty()) all.domains = &domains();
   return find_places(all, policy_, spec, {}).has_value();
@@ -162,6 +171,7 @@ std::vector<const Node*> WhatIf::matching(const JobSpec& spec) const {
 std::int64_t WhatIf::count_with_room(const JobSpec& spec) const {
   std::int64_t count = 0;
   for (const Node* node : matching(spec)) {
+    // A whole node is wanted, and somebody is on it.
     if (spec.exclusive && !empty_ && !is_idle(*node)) continue;
     for (const TaskGroup& group : spec.groups) {
       if (capacity(view(node->id), group, policy_, 1) == 0) continue;

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::int32_t kHundredths = 100;  // of a percent
 
+// Three values: a measurement that is missing must neither end a session nor show that it is used.
 enum class Low : std::uint8_t { kYes, kNo, kUnknown };
 
 struct Condition {
@@ -32,6 +33,8 @@ bool has_noticed(const IdleRule& rule, const IdleFacts& facts, IdleCheck check) 
 
 // 0: it does not concern the job.
 int specificity(const IdleRule& rule, const JobSpec& spec) {
+  // A rule for the user before one for the project before one for all, whatever order they were
+  // declared in.
   if (names(rule.users, spec.user)) return 3;
   if (!spec.project.empty() && names(rule.projects, spec.project)) return 2;
   return rule.users.empty() && rule.projects.empty() ? 1 : 0;
@@ -39,22 +42,28 @@ int specificity(const IdleRule& rule, const JobSpec& spec) {
 
 Condition input_condition(const IdleRule& rule, const IdleFacts& facts, Instant now) {
   Condition condition;
+  // Somebody is there at this moment, whatever was measured before.
   if (facts.in_use) {
     condition.low = Low::kNo;
     return condition;
   }
   if (has_noticed(rule, facts, IdleCheck::kInput)) {
+    // After the warning only use since then counts. The span that led to it is over, and is not
+    // counted again.
     const bool was_used = facts.last_input > facts.notice->observed_at;
     condition.low = was_used                                  ? Low::kNo
                     : facts.input_known || facts.is_gathering ? Low::kYes
                                                               : Low::kUnknown;
     return condition;
   }
+  // From the latest of these: before the watch began input may have been missed, which counts as
+  // used.
   const Span unused = now - std::max({facts.started_at, facts.last_input, facts.watched_since});
   if (unused < rule.no_input_for) {
     condition.low = Low::kNo;
     return condition;
   }
+  // Silence of one of those who tell is not silence of the person.
   condition.low = facts.input_known ? Low::kYes : Low::kUnknown;
   condition.evidence = fmt::format("no input for {} (limit {})", idle_span_text(unused),
                                    idle_span_text(rule.no_input_for));
@@ -65,6 +74,8 @@ Condition use_condition(const IdleRule& rule, const IdleFacts& facts, std::strin
                         const MeasuredUse& use, std::int32_t percent) {
   Condition condition{IdleCheck::kUse, Low::kUnknown, ""};
   const std::int32_t limit = percent * kHundredths;
+  // One high value is enough to show use, also where the other is not known. Low takes both: the
+  // mean alone would end a job that has just begun to work.
   if (use.lately.value_or(0) >= limit || use.mean.value_or(0) >= limit) {
     condition.low = Low::kNo;
     return condition;
@@ -86,6 +97,7 @@ Condition use_condition(const IdleRule& rule, const IdleFacts& facts, std::strin
 
 std::vector<Condition> conditions_of(const IdleRule& rule, const IdleFacts& facts, Instant now) {
   std::vector<Condition> conditions;
+  // A batch job has nobody who could type.
   if (rule.no_input_for.us > 0 && facts.is_session) {
     conditions.push_back(input_condition(rule, facts, now));
   }
@@ -94,6 +106,7 @@ std::vector<Condition> conditions_of(const IdleRule& rule, const IdleFacts& fact
     if (percent < 0) return;
     conditions.push_back(use_condition(rule, facts, what, use, percent));
   };
+  // A job without GPUs uses none of them, which must not count as idle.
   if (facts.holds_gpus) {
     add("GPU", facts.gpu, rule.gpu_percent);
     add("GPU memory", facts.gpu_memory, rule.gpu_memory_percent);
@@ -107,7 +120,10 @@ Low all_together(const IdleRule& rule, const std::vector<Condition>& conditions)
     return std::any_of(conditions.begin(), conditions.end(),
                        [&](const Condition& condition) { return condition.low == low; });
   };
+  // A rule that looks at nothing of this job ends nothing.
   if (conditions.empty()) return Low::kNo;
+  // Certainty before doubt: with `any` one low amount decides, else one high one does, whatever is
+  // unknown beside it.
   if (rule.any && some(Low::kYes)) return Low::kYes;
   if (!rule.any && some(Low::kNo)) return Low::kNo;
   if (some(Low::kUnknown)) return Low::kUnknown;
@@ -133,9 +149,12 @@ std::optional<IdleVerdict> lifetime_verdict(const IdleRule& rule, const IdleFact
                                             Instant now) {
   if (rule.lifetime.us <= 0) return std::nullopt;
   const Instant end = facts.started_at + rule.lifetime;
+  // The instant that was announced stands, also if the rule was shortened since. Lengthened, it is
+  // looked at anew.
   if (facts.notice && facts.notice->check == IdleCheck::kLifetime && end <= facts.notice->ends_at) {
     return warned(*facts.notice, now);
   }
+  // The warning is given so early that its time is over when the lifetime is.
   if (now + rule.warning + kLifetimeLead < end) return std::nullopt;
   IdleVerdict verdict{IdleStanding::kWarn, IdleCheck::kLifetime, std::max(end, now + rule.warning),
                       ""};
@@ -156,6 +175,7 @@ const IdleRule* idle_rule_of(const State& state, const JobSpec& spec) {
   int most = 0;
   for (const auto& [name, rule] : state.idle_rules) {
     const int here = specificity(rule, spec);
+    // Equals do not replace: the first by name stays, as the map is sorted.
     if (here <= most) continue;
     most = here;
     best = &rule;
@@ -165,7 +185,11 @@ const IdleRule* idle_rule_of(const State& state, const JobSpec& spec) {
 
 IdleVerdict judge_idle(const IdleRule& rule, const IdleFacts& facts, Instant now) {
   if (rule.exempt || (rule.sessions_only && !facts.is_session)) return {};
+  // A lifetime is promised by the rule and needs no measurement, so it is looked at before all
+  // else.
   if (const auto verdict = lifetime_verdict(rule, facts, now)) return *verdict;
+  // Kept by a person: after the lifetime, which keeping does not lengthen, and before everything
+  // that is measured.
   if (facts.kept_until.value_or(Instant{}) > now) {
     return {IdleStanding::kKept, IdleCheck::kInput, *facts.kept_until, ""};
   }
@@ -183,6 +207,7 @@ IdleVerdict judge_idle(const IdleRule& rule, const IdleFacts& facts, Instant now
     case Low::kYes:
       break;
   }
+  // Still low since the warning: its instant stands, and does not move with each look.
   if (seen.notice) return warned(*seen.notice, now);
   const auto first =
       std::find_if(conditions.begin(), conditions.end(),

@@ -14,6 +14,8 @@ bool is_in(const Node& node, const TopologyUnit& unit) {
 
 // Enough others do not reach it, and all of them are outside the unit.
 bool cut_off_from_outside(const State& state, const Node& node, const TopologyUnit& unit) {
+  // A unit's uplink that fails cuts its nodes off from all outside, and leaves the links within
+  // alone.
   return node.votes.size() >= kVotes &&
          std::none_of(node.votes.begin(), node.votes.end(), [&](const LinkVote& vote) {
            const Node* peer = state.find_node(vote.peer);
@@ -23,6 +25,7 @@ bool cut_off_from_outside(const State& state, const Node& node, const TopologyUn
 
 }  // namespace
 
+// Kept as a set in the indexes, so that the pass visits these few and not every node.
 bool wants_care(const Node& node) {
   return !node.removed &&
          (node.life != LifeStage::kProduction || node.request.action != NodeAction::kNone ||
@@ -36,6 +39,7 @@ Instant stop_due_at(const State& state, const Node& node, const Job& job) {
   if (job.attempts.back().stage == Stage::kStopping) return kNever;
   if (request.now) return state.now;
   if (request.by.us == 0) return kNever;
+  // The order is given so early that a job which saves its work is gone by the time that was named.
   const Span saves = job.spec->checkpoint_signal == 0 ? Span{} : job.spec->checkpoint_grace;
   return Instant{request.by.us - (saves + job.spec->kill_grace).us};
 }
@@ -56,6 +60,7 @@ Instant care_wake(const State& state, const Node& node) {
       return wake;
     case LifeStage::kRepair:
     case LifeStage::kTest:
+      // People replace a node, and have no deadline here.
       if (node.answer != Answer::kAwaited || node.remedy == Remedy::kReplace) return kNever;
       return node.life_since + kCare_deadline;
   }
@@ -69,6 +74,7 @@ std::optional<TopologyUnit> blamed_unit(const State& state, const Node& node) {
         std::count_if(state.nodes.begin(), state.nodes.end(), [&](const Node& other) {
           return is_in(other, unit) && cut_off_from_outside(state, other, unit);
         });
+    // Two nodes of it with the same complaint: one alone is more likely to be the fault itself.
     if (alike >= 2) return unit;
   }
   return std::nullopt;
@@ -81,6 +87,8 @@ std::optional<std::string> blame(const State& state, const Node& node) {
   std::string names;
   for (const LinkVote& vote : node.votes) {
     const Node* peer = state.find_node(vote.peer);
+    // Each failed link votes against both of its ends. The end with more votes is the likelier
+    // culprit, and no witness.
     if (peer == nullptr || peer->votes.size() > node.votes.size()) continue;
     if (blamed_unit(state, *peer)) continue;
     ++witnesses;

@@ -7,11 +7,14 @@ namespace dove::core {
 Instant lost_at(const State& state, const Node& node) {
   if (node.removed) return kNever;
   const ClusterSettings& now = state.settings;
+  // What the agent was told counts, and not a setting that was changed since: its shims end tasks
+  // by the former.
   const bool told = node.agreed.fence.us > 0;
   const Span fence = told ? node.agreed.fence : now.fence;
   const Span silence = told ? node.agreed.disconnect_grace : now.disconnect_grace;
   const Span outage = told ? node.agreed.outage_grace : now.outage_grace;
   switch (node.contact) {
+    // Nothing runs out while it is connected, and nothing is left once it is lost.
     case Contact::kConnected:
     case Contact::kLost:
       return kNever;
@@ -26,12 +29,16 @@ Instant lost_at(const State& state, const Node& node) {
 }
 
 Comer comer(const Node& node, const NodeRegistered& event) {
+  // The fence has passed, or it was never here: no task of a former machine can be alive.
   if (node.removed || node.contact == Contact::kLost || node.boot_id.empty()) {
     return Comer::kItself;
   }
   // Of a node that was registered by a former version no machine is known until it comes once.
   const bool same_machine = node.machine_id.empty() || node.machine_id == event.machine_id;
+  // The agent was restarted, or its connection was lost, on a machine that ran on.
   if (node.boot_id == event.boot_id && same_machine) return Comer::kItself;
+  // A copy of the agent's directory has the key as well, so the machine and its former boot are
+  // compared, too.
   const bool same_key = node.agent_token_sha256 == event.agent_token_sha256;
   const bool knows_life = node.machine_id.empty() || node.boot_id == event.former_boot_id;
   if (same_key && same_machine && knows_life) return Comer::kRebooted;

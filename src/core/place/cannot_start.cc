@@ -35,6 +35,7 @@ bool holds(const std::vector<std::string>& list, const std::string& name) {
 }
 
 std::int64_t memory_of(const Node& node) {
+  // As rebuild_books counts it, with nobody on the node.
   return node.inventory->memory_bytes - node.declared.memory_reserved_bytes;
 }
 
@@ -43,6 +44,7 @@ std::int64_t devices_of(const Node& node, const Request& request) {
                        [&](const Device& device) { return matches(request, device); });
 }
 
+// What the agent found and what an administrator declared add up, as in the node's books.
 std::int64_t countable_of(const Node& node, const std::string& name) {
   return amount_of(node.inventory->countables, name) + amount_of(node.declared.countables, name);
 }
@@ -69,12 +71,15 @@ std::int64_t tasks_on(const TaskGroup& group, const Node& node) {
   // asked, so "cannot start" is always true, and "can" only probable.
   std::int64_t most = group.tasks;
   const auto bound = [&](std::int64_t has, std::int64_t of_node, std::int64_t of_task) {
+    // What is asked for once on each node comes off before tasks share the rest.
     if (of_node > has) most = 0;
     if (of_task > 0) most = std::min(most, std::max<std::int64_t>(has - of_node, 0) / of_task);
   };
   bound(static_cast<std::int64_t>(usable_cores(node).size()), group.per_node.cores,
         group.per_task.cores);
   bound(memory_of(node), group.per_node.memory_bytes, group.per_task.memory_bytes);
+  // Shares and slices are left out: how many of them a device holds depends on its model and on the
+  // others beside them.
   bound(devices_of(node, group.per_task.gpus > 0 ? group.per_task : group.per_node),
         group.per_node.gpus, group.per_task.gpus);
   for (const Countable& one : group.per_node.countables) {
@@ -91,6 +96,8 @@ bool can_hold(const TaskGroup& group, const Node& node) {
   return tasks_on(group, node) >= std::max(group.tasks_per_node, 1);
 }
 
+// The fewest nodes that the shape allows. More is not asked here, as it could still be placed on
+// these.
 std::int64_t nodes_needed(const TaskGroup& group) {
   const std::int64_t each = group.tasks_per_node;
   return std::max<std::int64_t>(group.nodes_min, each > 0 ? (group.tasks + each - 1) / each : 1);
@@ -101,8 +108,10 @@ bool is_evident(const State& state, const JobSpec& spec) {
   // With a list of nodes, which of them count is for choose() to say.
   if (!spec.nodes_wanted.empty()) return false;
   const Pool& pool = *pool_of(state, spec);
+  // Counted for each group alone, as if the others were not there: they may share nodes, or not.
   std::vector<std::int64_t> nodes(spec.groups.size());
   std::vector<std::int64_t> room(spec.groups.size());
+  // Stops at the first nodes that are enough. Nodes of other pools cost a comparison of names each.
   for (const Node& node : state.nodes) {
     // Drained ones do not count as evident, though they may come back: the sentence about them is
     // the caller's.
@@ -135,6 +144,7 @@ class Finder {
   Finder(const State& state, const JobSpec& spec)
       : spec_(spec), pool_(*pool_of(state, spec)), name_("pool " + pool_.name) {
     for (const Node& node : state.nodes) {
+      // Silent and drained nodes count here: they are to come back, and then the job may start.
       if (node.removed || node.inventory == nullptr) continue;
       if (text::any_hostlist_holds(pool_.nodes, node.name)) all_.push_back(&node);
     }
@@ -171,6 +181,7 @@ std::string Finder::choose(Nodes& chosen) const {
   }
   std::int64_t left = 0;
   for (const Node* node : all_) {
+    // Where more nodes are asked for than are listed, the list is only a part of them.
     const bool only_wanted = !spec_.nodes_wanted.empty() && !wants_some(spec_);
     if (only_wanted && !holds(spec_.nodes_wanted, node->name)) continue;
     if (holds(spec_.nodes_excluded, node->name)) continue;
@@ -199,6 +210,7 @@ std::string Finder::lacks(const TaskGroup& group, const Nodes& chosen) const {
     for (const Node* node : chosen) found = std::max<std::int64_t>(found, of(*node));
     return found;
   };
+  // At least so many have to be on one node together.
   const std::int64_t tasks = std::max(group.tasks_per_node, 1);
   const std::string who =
       tasks > 1 ? fmt::format("{} on one node need", counted(tasks, "task"))
@@ -231,6 +243,7 @@ std::string Finder::lacks(const TaskGroup& group, const Nodes& chosen) const {
     return fmt::format("{} {} of memory, and no node of {} has more than {}", who,
                        bytes_text(bytes), name_, bytes_text(bytes_most));
   }
+  // Last, as custom resources are rare, and their names are what is misspelt.
   for (const Request* request : {&group.per_task, &group.per_node}) {
     for (const Countable& one : request->countables) {
       const std::int64_t has = most([&](const Node& n) { return countable_of(n, one.name); });
@@ -249,6 +262,7 @@ std::string Finder::lacks(const TaskGroup& group, const Nodes& chosen) const {
 
 std::string Finder::too_few(const TaskGroup& group, const Nodes& able) const {
   const auto nodes = static_cast<std::int64_t>(able.size());
+  // Nodes before tasks: "needs 4 nodes, has 2" says more than the sum of their tasks.
   const std::int64_t needed = nodes_needed(group);
   if (needed > nodes) {
     const bool all = nodes == static_cast<std::int64_t>(all_.size());
@@ -281,6 +295,7 @@ std::string Finder::group(const TaskGroup& group, const Nodes& chosen, Nodes& ab
 }  // namespace
 
 std::vector<std::string> cannot_start(const State& state, const JobSpec& spec) {
+  // Nearly every submission ends here.
   if (is_evident(state, spec)) return {};
   const Finder finder(state, spec);
   if (finder.all().empty()) return {fmt::format("{} has no nodes", finder.name())};
@@ -299,6 +314,7 @@ std::string all_drained(const State& state, const JobSpec& spec) {
   if (is_evident(state, spec)) return "";
   const Finder finder(state, spec);
   Nodes chosen;
+  // Something else is wrong, and is told by cannot_start.
   if (!finder.choose(chosen).empty() || chosen.empty()) return "";
   std::set<std::string> reasons;
   for (const Node* node : chosen) {

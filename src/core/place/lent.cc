@@ -9,6 +9,8 @@ namespace dove::core {
 namespace {
 
 const Lendable* lendable_on(const Executor& executor, const std::string& node) {
+  // The first that names the node counts, as it is declared, so that exceptions can stand before
+  // the rule.
   for (const Lendable& one : executor.lendable) {
     if (text::any_hostlist_holds(one.nodes, node)) return &one;
   }
@@ -24,6 +26,8 @@ struct Held {
 Held held_by(const Executor& executor, const Node& node, const IdMap<JobId, Job>* jobs) {
   Held held;
   if (const NodeExecutor* here = find_executor(node, executor.name)) {
+    // What it runs there for others counts as lent as well: the limit is on the executor, not on
+    // our jobs.
     for (const ForeignAllocation& one : here->foreign) {
       held.cores += static_cast<std::int64_t>(one.cores.size());
       held.memory_bytes += one.memory_bytes;
@@ -50,7 +54,9 @@ bool is_lent(const Executor& executor, const std::string& node) {
 
 std::optional<FreeBooks> lent_books(const Executor& executor, const Node& node,
                                     const IdMap<JobId, Job>* jobs, const FreeView& free) {
+  // It may have all of its nodes: no copy of the books is made.
   if (executor.lendable.empty()) return std::nullopt;
+  // A list that does not name the node lends nothing of it.
   static const Lendable nothing{{}, {}, 0, 0};
   const Lendable* lendable = lendable_on(executor, node.name);
   if (lendable == nullptr) lendable = &nothing;
@@ -58,6 +64,7 @@ std::optional<FreeBooks> lent_books(const Executor& executor, const Node& node,
   FreeBooks books(free);
   auto& milli = books.devices.free_milli;
   for (std::size_t i = 0; i < milli.size(); ++i) {
+    // Devices by id, since the other scheduler gives them by index. Cores and memory are amounts.
     const bool lent = std::binary_search(lendable->devices.begin(), lendable->devices.end(),
                                          static_cast<std::int32_t>(i));
     if (!lent) milli[i] = 0;

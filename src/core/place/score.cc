@@ -28,6 +28,7 @@ FreeState all_free(const NodeClass& node_class) {
 
 std::uint32_t kind_of(const TaskShape& task) {
   if (task.devices == 0) return 0;
+  // One bit for a kind of task, by the number of devices: shares all count as one kind.
   return task.is_share() ? 1u : 1u << std::min(task.devices, 31);
 }
 
@@ -35,6 +36,7 @@ bool fits(const FreeState& node, const TaskShape& task) {
   if (task.cpu_milli > node.cpu_milli || task.memory_bytes > node.memory_bytes) return false;
   if (!node.takes_more || (task.models >> node.node_class.model & 1) == 0) return false;
   std::int32_t found = 0;
+  // Each device of the task has to have the room by itself: rests of two devices make no whole one.
   for (std::int32_t milli : node.devices_milli) found += milli >= task.device_milli ? 1 : 0;
   return found >= task.devices;
 }
@@ -44,6 +46,7 @@ std::int32_t tightest_device(const FreeState& node, const TaskShape& task) {
   std::int32_t best_milli = 0;
   for (std::size_t i = 0; i < node.devices_milli.size(); ++i) {
     const std::int32_t milli = node.devices_milli[i];
+    // The lowest index among equals, as nothing else tells them apart.
     if (milli < task.device_milli || (best != kAnyDevice && milli >= best_milli)) continue;
     best = static_cast<std::int32_t>(i);
     best_milli = milli;
@@ -63,6 +66,7 @@ void take(FreeState& node, const TaskShape& task, std::int32_t device) {
     return;
   }
   std::int32_t left = task.devices;
+  // Which whole devices does not matter here: scores look at how much each has, and never at links.
   for (std::int32_t& milli : node.devices_milli) {
     if (left == 0) break;
     if (milli != kWholeDevice_milli) continue;

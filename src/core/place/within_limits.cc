@@ -9,8 +9,11 @@ namespace {
 constexpr int kModels_tried_max = 8;
 
 // Adds the nodes with a model of GPU of which there may be no more; false: that is not in the way.
+// Other models may still be free and allowed. Which model a job gets is known only by its places,
+// so a search is tried, and tried again without the nodes of the model that is used up.
 bool avoid_models(const State& state, const std::vector<Reason>& broken,
                   std::vector<NodeId>& avoided) {
+  // Nodes with several models are avoided whole: a search cannot be told which devices to leave.
   const std::size_t before = avoided.size();
   for (const Reason& reason : broken) {
     if (!reason.resource.starts_with(kByModel)) continue;
@@ -33,6 +36,7 @@ bool same_limit(const Reason& a, const Reason& b) {
   return a.kind == b.kind && a.subject == b.subject && a.resource == b.resource;
 }
 
+// Otherwise least_amount is exact, and limits were checked before the search.
 bool amount_hangs_on_places(const State& state, const JobSpec& spec) {
   return state.counts_models || spec.exclusive ||
          std::any_of(spec.groups.begin(), spec.groups.end(), [](const TaskGroup& group) {
@@ -42,6 +46,7 @@ bool amount_hangs_on_places(const State& state, const JobSpec& spec) {
 
 std::optional<std::vector<Placement>> first_places(const LimitedSearch& search) {
   auto places = search.find(search.avoided);
+  // To avoid nodes that failed the job before is a wish. No place at all is worse.
   if (!places && !search.avoided.empty()) places = search.find({});
   return places;
 }
@@ -52,12 +57,15 @@ std::optional<std::vector<Placement>> places_within_limits(const LimitedSearch& 
   std::vector<NodeId> without = search.avoided;
   for (int models = 0; places && models < kModels_tried_max; ++models) {
     auto broken = broken_limits(search.state, search.spec, amount_of(search.state, *places), false);
+    // Limits that are thought away, when an explanation asks what else is in the way.
     std::erase_if(broken, [&](const Reason& one) {
       return std::any_of(search.excused.begin(), search.excused.end(),
                          [&](const Reason& other) { return same_limit(one, other); });
     });
     if (broken.empty()) return places;
+    // Of the places that the job would take by itself; later ones are detours.
     if (models == 0 && broken_first != nullptr) *broken_first = broken;
+    // Another limit is broken, and which nodes the job gets does not change that.
     if (!avoid_models(search.state, broken, without)) return std::nullopt;
     places = search.find(without);
   }

@@ -359,6 +359,7 @@ std::optional<FreeBooks> free_during(const State& state, const NodePlan& plan, c
   for (const Hold& hold : plan.holds) {
     promised = promised || (hold.promised && counts(hold, claim));
     if (hold.promised || hold.to > claim.from) continue;
+    // By id, as cores are. keep_open takes off what is reserved since.
     books.cores |= hold.placement->cores;
     change_amounts(books, *hold.placement, +1);
   }

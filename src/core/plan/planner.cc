@@ -150,7 +150,7 @@ Even even_of(const State& state, Plan& plan, const PlacementPolicy& policy,
   const TaskGroup& group = spec.groups.front();
   if (group.tasks_per_node > 0) {
     const std::int32_t each = std::min(group.tasks_per_node, group.tasks);
-    if (group.tasks % each != 0) return {};
+    if (group.tasks % each != 0) return {};  // uneven: for find_any
     return {static_cast<std::size_t>(group.tasks / each), each};
   }
   if (group.nodes_min > 0 && group.nodes_min == group.nodes_max) {
@@ -233,7 +233,7 @@ std::optional<Planned> Planner::find(const Job& job) {
   query.needs = needs_of(spec.groups.front(), query.even.tasks);
   auto found = find_even(query);
   if (found || query.avoided.empty()) return found;
-  query.avoided = {};
+  query.avoided = {};  // to avoid nodes is a wish: no plan at all is worse
   return find_even(query);
 }
 
@@ -243,7 +243,7 @@ void Planner::keep(JobId job, const JobSpec& spec, Planned planned) {
   for (const Placement& placement : it.placements) {
     NodePlan& node = plan_.nodes[placement.node];
     add_hold(node, {job, &placement, it.start_at, to, true, spec.exclusive});
-    node.is_bounded = false;
+    node.is_bounded = false;  // what is free falls where the promise begins
   }
 }
 
@@ -319,7 +319,7 @@ Instant Planner::earliest(const Query& query, NodeId id, Instant from) {
       seen_free_ = SeenFree{id, at, std::move(*books)};
       return at;
     }
-    at = next_change(plan, at);
+    at = next_change(plan, at);  // until then the books stay as they are
   }
   return kNever;
 }
@@ -339,7 +339,7 @@ bool Planner::collect(const Query& query, Shape& shape, Looked& looked) {
     if (by_own) {
       const Bound bound = pop(looked.bounds);
       const Instant at = earliest(query, bound.node, bound.at);
-      if (at == kNever) continue;
+      if (at == kNever) continue;  // not in time, so not later either
       const Fit fit{at, bound.node};
       fits.insert(std::upper_bound(fits.begin(), fits.end(), fit), fit);
       continue;
@@ -349,6 +349,7 @@ bool Planner::collect(const Query& query, Shape& shape, Looked& looked) {
     const auto sums = [&](Span length) {
       return earliest_by_sums(state_, plan, query.needs, query.guest(), bound.at, length);
     };
+    // Tightened only while it is on top: most nodes of a large pool are never looked at by id.
     const Instant at = sums(shape.least);
     if (at > bound.at && at != kNever) {
       bound.at = at;
@@ -357,7 +358,7 @@ bool Planner::collect(const Query& query, Shape& shape, Looked& looked) {
     }
     pop(shape.bounds);
     if (at == kNever) continue;
-    looked.seen.push_back(bound);
+    looked.seen.push_back(bound);  // it goes back to the shape's heap at the end
     bound.at = sums(query.least_stay());
     if (bound.at != kNever) push(looked.bounds, bound);
   }
@@ -394,7 +395,7 @@ Planned Planner::placed(const Query& query, std::vector<Fit>& fits) {
     const bool is_seen = seen_free_ && seen_free_->node == fit.node && seen_free_->at == claim.from;
     FreeBooks books = is_seen ? std::move(seen_free_->books)
                               : *free_during(state_, plan_of(state_, plan_, fit.node), node, claim);
-    if (is_seen) seen_free_.reset();
+    if (is_seen) seen_free_.reset();  // its books were moved from
     Placement& placement = planned.placements.emplace_back();
     placement.node = fit.node;
     placement.node_rank = static_cast<std::int32_t>(planned.placements.size()) - 1;

@@ -19,6 +19,7 @@ VictimBooks::VictimBooks(const State& state, std::span<const JobId> stopping,
       drop_sorted(node.jobs, id);
     }
   }
+  // After what is being stopped was given back, as promises may be on those very places.
   for (JobId id : promised) keep_promised(id);
 }
 
@@ -39,11 +40,14 @@ Placement VictimBooks::left_of(const Placement& placement) const {
   left.countables = placement.countables;
   // A core is owned whole and by id: one that is promised is not the victim's to leave. Of devices
   // and memory, amounts were taken off above, and do not need ids.
+  // The same device may be promised to one job and held by a victim; then its amount is below zero
+  // until the victim is gone.
   left.cores = placement.cores - cores_promised_[placement.node];
   return left;
 }
 
 void VictimBooks::list(const std::vector<Victim>& victims) {
+  // By node, as the search asks one node at a time what could be freed there.
   pieces_.assign(base_.size(), {});
   nodes_of_.assign(victims.size(), {});
   jobs_.clear();
@@ -60,6 +64,8 @@ void VictimBooks::list(const std::vector<Victim>& victims) {
 }
 
 ById<NodeId, Node> VictimBooks::without(const std::vector<bool>& gone) const {
+  // The dear part of a trial: a copy of all nodes. least_step halves, so that there are few of
+  // them.
   ById<NodeId, Node> nodes = base_;
   for (Node& node : nodes) {
     for (const Piece& piece : pieces(node.id)) {
@@ -70,6 +76,7 @@ ById<NodeId, Node> VictimBooks::without(const std::vector<bool>& gone) const {
 }
 
 const VictimBooks::Piece* VictimBooks::piece(NodeId node, std::size_t victim) const {
+  // A handful: a node holds few jobs that may be stopped.
   for (const Piece& piece : pieces(node)) {
     if (piece.victim == victim) return &piece;
   }

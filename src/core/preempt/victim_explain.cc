@@ -20,6 +20,7 @@ struct Running {
 
 Running running_jobs(const State& state) {
   Running found;
+  // From the state, in the order that the indexes have: an explanation has no indexes.
   for (JobId id : jobs_on_nodes(state)) {
     const Job& job = *state.find_job(id);
     const bool stopping = job.attempts.back().stage == Stage::kStopping;
@@ -50,6 +51,8 @@ std::optional<Reason> explain_victims(const State& state, const Policies& polici
   const Running running = running_jobs(state);
   if (running.preemptible.empty()) return {};
   VictimRules rules;
+  // Also what can be done once slices and pauses are over: what keeps the job waiting is then told
+  // by an instant.
   rules.turns = true;
   rules.soon = true;
   const RankedNodes all = nodes_of(state, *policies.placement, *pool);
@@ -58,6 +61,8 @@ std::optional<Reason> explain_victims(const State& state, const Policies& polici
   Reason reason;
   reason.kind = ReasonKind::kPreemption;
   reason.used = static_cast<std::int64_t>(running.preemptible.size());
+  // Told even where no set of them helps: "3 of 12 may be stopped, and that is not enough" is an
+  // answer.
   reason.total = static_cast<std::int64_t>(victims.size());
   if (victims.empty()) return reason;
   const RankedNodes ranked = open_nodes(state, job, all);
@@ -69,8 +74,10 @@ std::optional<Reason> explain_victims(const State& state, const Policies& polici
   reason.other = found->victims.front().job;
   for (const Victim& victim : found->victims) {
     const Job& it = *state.find_job(victim.job);
+    // Turns do not wait for pauses; there the slice is the protection.
     const Instant pause = victim.kind == VictimKind::kTurn ? Instant{} : pause_end(it);
     const Instant free_at = std::max(slice_end(it), pause);
+    // All of them are needed, so the last one that is protected decides.
     if (free_at > state.now && free_at != kNever) reason.until = std::max(reason.until, free_at);
   }
   return reason;

@@ -57,6 +57,7 @@ bool VictimLimits::hold() const {
 std::int64_t VictimLimits::counted(const Reason& limit, const Job& job) const {
   if (!counts_towards(state_, limit, *job.spec)) return 0;
   Amount held;
+  // What it still holds: placements that have ended are in no usage any more.
   for (const PlacementRecord& record : job.attempts.back().placements) {
     if (record.stage != PlacementStage::kEnded) add_amount(state_, record.placement, held);
   }

@@ -10,6 +10,8 @@ Account found(State& state, const JobSpec& spec) {
   account.known = true;
   account.user = &state.usage_by_user[spec.user];
   if (!spec.project.empty()) account.project = &state.usage_by_project[spec.project];
+  // From below upwards, undeclared names included: what they use is counted even if nothing limits
+  // it.
   for_each_queue(state, spec.queue, [&](const std::string& name) {
     const auto at = state.queues.find(name);
     const Queue* declared = at == state.queues.end() ? nullptr : &at->second;
@@ -23,8 +25,10 @@ Account found(State& state, const JobSpec& spec) {
 Account& Accounts::of(State& state, Job& job) { return of(state, *job.spec, job.account); }
 
 Account& Accounts::of(State& state, const JobSpec& spec, std::uint32_t& number) {
+  // 0 is "not asked yet", so numbers begin with 1.
   if (number == 0) number = number_of(spec);
   Account& account = accounts_[number - 1];
+  // Anew after `forget`, under the same number: jobs keep theirs.
   if (!account.known) account = found(state, spec);
   return account;
 }
@@ -39,6 +43,8 @@ std::uint32_t Accounts::number_of(const JobSpec& spec) {
 }
 
 void Accounts::forget() {
+  // The pointers, not the numbers: maps were cleared or entries erased, and a pointer into them
+  // must not be followed.
   for (Account& account : accounts_) account = Account{};
 }
 

@@ -12,6 +12,7 @@ namespace {
 // What is too much to be counted is more than any limit.
 std::int64_t product_of(std::int64_t a, std::int64_t b) {
   std::int64_t product = 0;
+  // Admission bounds bytes and tasks each by itself, and their product may still leave 64 bits.
   return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
@@ -31,6 +32,7 @@ void add(std::vector<Countable>& to, const std::vector<Countable>& from, std::in
 
 void add(Amount& amount, const Request& request, std::int64_t times) {
   amount.cores += times * request.cores;
+  // These stay within 64 bits by admission's bounds.
   const std::int64_t milli = times * least_milli(request);
   amount.gpus_milli += milli;
   amount.memory_bytes = sum_of(amount.memory_bytes, product_of(times, request.memory_bytes));
@@ -55,6 +57,7 @@ std::int64_t least_milli(const Request& request) {
 Amount least_amount(const JobSpec& spec) {
   Amount amount;
   for (const TaskGroup& group : spec.groups) {
+    // The fewest nodes, since what is asked for per node is held on each.
     const std::int64_t by_tasks =
         group.tasks_per_node > 0 ? (group.tasks + group.tasks_per_node - 1) / group.tasks_per_node
                                  : 1;
@@ -66,6 +69,7 @@ Amount least_amount(const JobSpec& spec) {
 
 std::string model_key(const std::string& model) {
   std::string key = model;
+  // ASCII alone, as in device_fit: a locale must not change what counts.
   for (char& c : key) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   return key;
 }
@@ -73,12 +77,15 @@ std::string model_key(const std::string& model) {
 void add_kinds(const Inventory& inventory, const Placement& placement, Amount& amount) {
   for (const DeviceGrant& grant : placement.devices) {
     const auto at = static_cast<std::size_t>(grant.device);
+    // The inventory may have shrunk since; such a device has no model any more.
     if (at >= inventory.devices.size()) continue;
     const Device& device = inventory.devices[at];
     add(amount.gpus_by_model, {{model_key(device.model), grant.share_milli}}, 1);
     const SliceTable* table = grant.is_slice() ? slice_table(device) : nullptr;
     if (table == nullptr) continue;
     for (const SliceProfile& profile : table->profiles) {
+      // A grant has no name of a profile (decision 7), so the table is asked which one has this
+      // shape.
       if (profile.size != grant.slice.size || profile.compute != grant.slice.compute) continue;
       add(amount.countables, {{std::string(kBySlice) + std::string(profile.name), 1}}, 1);
     }
@@ -90,6 +97,7 @@ void add_amount(const State& state, const Placement& placement, Amount& amount) 
   for (const DeviceGrant& grant : placement.devices) amount.gpus_milli += grant.share_milli;
   amount.memory_bytes += placement.memory_bytes;
   add(amount.countables, placement.countables, 1);
+  // To find models costs more than the rest, and nobody limits by them.
   if (!state.counts_models) return;
   add_kinds(*state.nodes[placement.node].inventory, placement, amount);
 }

@@ -10,6 +10,8 @@ namespace dove::core {
 namespace {
 
 bool names_device(const Node& node, const Finding& finding) {
+  // A device that the node does not have is not closed by itself; then the finding is about the
+  // node.
   return finding.device >= 0 &&
          static_cast<std::size_t>(finding.device) <
              (node.inventory == nullptr ? 0 : node.inventory->devices.size());
@@ -18,6 +20,7 @@ bool names_device(const Node& node, const Finding& finding) {
 }  // namespace
 
 bool closes_node(const Node& node, const Finding& finding) {
+  // One bad device of eight does not take the other seven away.
   return finding.severity >= Severity::kFault && !names_device(node, finding);
 }
 
@@ -50,6 +53,7 @@ bool is_untrusted(const State& state, const Node& node, JobId id) {
   const Job* job = state.find_job(id);
   if (job == nullptr || job->phase != JobPhase::kActive) return false;
   for (const OpenFinding& open : node.findings) {
+    // A fault keeps new work away. Only what is critical ends the work that is there.
     if (open.finding.severity != Severity::kCritical) continue;
     if (closes_node(node, open.finding)) return true;
     for (const PlacementRecord& record : job->attempts.back().placements) {
@@ -62,6 +66,7 @@ bool is_untrusted(const State& state, const Node& node, JobId id) {
   return false;
 }
 
+// All that keeps new work from a node, in one place: no pass and no search asks for less.
 bool is_available(const Node& node) {
   return !node.removed && node.contact == Contact::kConnected && !node.declared.drained &&
          node.inventory != nullptr && node.life == LifeStage::kProduction && !is_closed(node) &&
@@ -69,6 +74,7 @@ bool is_available(const Node& node) {
 }
 
 bool is_lemon(const State& state, const Node& node) {
+  // Old faults are dropped only when a new one comes, so the window is asked again.
   const auto late = std::count_if(node.faults.begin(), node.faults.end(), [&](Instant at) {
     return at + state.settings.lemon_window >= state.now;
   });
@@ -78,7 +84,10 @@ bool is_lemon(const State& state, const Node& node) {
 Span gang_pace(std::vector<NodePace> nodes) {
   std::int64_t ranks = 0;
   for (const NodePace& node : nodes) ranks += node.ranks;
+  // The median of two is one of them: nobody could say which of the two is slow.
   if (ranks < 3) return {};
+  // The median over ranks, with each node standing for as many as it has: a node with eight slow
+  // ranks outweighs one with a single fast one.
   std::sort(nodes.begin(), nodes.end(),
             [](const NodePace& a, const NodePace& b) { return a.typical < b.typical; });
   std::int64_t below = 0;

@@ -20,10 +20,13 @@ PlacementRecord* find_placement(Attempt& attempt, NodeId node) {
 }
 
 std::int32_t requeues_after(const State& state, const Job& job, StopReason reason) {
+  // Only what may be the job's own doing counts, a node that it brings down included. A preemption
+  // or a person's requeue says nothing about it.
   if (reason != StopReason::kNodeLost && reason != StopReason::kLaunchFailed &&
       reason != StopReason::kPreflight && reason != StopReason::kHung) {
     return 0;
   }
+  // An attempt that got on shows that the job can run, and ends the row.
   return ran_well(state, job) >= kProgress ? 0 : job.requeues_in_a_row + 1;
 }
 
@@ -37,9 +40,11 @@ void advance_stage(State& state, Attempt& attempt) {
   bool all_started = true;
   for (const PlacementRecord& record : attempt.placements) {
     all_prepared = all_prepared && record.stage != PlacementStage::kOrdered;
+    // One that has ended had started, or its attempt is stopped for that.
     all_started = all_started && (record.stage == PlacementStage::kStarted ||
                                   record.stage == PlacementStage::kEnded);
   }
+  // Forward only: late reports find a later stage, and change nothing.
   switch (attempt.stage) {
     case Stage::kAllocated:
     case Stage::kPreparing:
@@ -61,9 +66,11 @@ void advance_stage(State& state, Attempt& attempt) {
 void end_placement(State& state, Job& job, PlacementRecord& record) {
   record.stage = PlacementStage::kEnded;
   Node& node = *state.find_node(record.placement->node);
+  // Released, not forgotten: the executor holds it until it says that it does not.
   release_placeholders(state, job.id, job.attempts.back().number, node.id);
   give(node, record.placement);
   drop_sorted(node.jobs, job.id);
+  // Whoever else holds the device may have it alone now.
   if (!node.executors.empty() && settle_conflicts(state, node)) state.changes.touch(node.id);
   count_placement(state, job, record.placement, -1);
   state.changes.touch(job.id);
@@ -72,6 +79,7 @@ void end_placement(State& state, Job& job, PlacementRecord& record) {
 }
 
 void lose_placements(State& state, Node& node) {
+  // A copy: each placement that ends takes its job off the node's list.
   const std::vector<JobId> held = node.jobs;
   for (JobId id : held) {
     Job* job = state.find_job(id);
@@ -86,6 +94,7 @@ void lose_placements(State& state, Node& node) {
         attempt->stop_reason == StopReason::kTaskFailed) {
       attempt->stop_reason = StopReason::kNodeLost;
     }
+    // The next attempt goes elsewhere if it can, also where this node comes back at once.
     avoid(*job, node.id);
   }
 }

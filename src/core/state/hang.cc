@@ -28,7 +28,9 @@ std::string hang_text(JobId job, const Hang& hang) {
 }
 
 void fold_hang(State& state, const Job& job, const HangObserved& event) {
+  // Only tasks that run can fall silent; a report may come after the stop.
   if (job.attempts.back().stage != Stage::kRunning || event.silent.us <= 0) return;
+  // One hang for each job: a newer one replaces the former, and its finding.
   end_hang(state, job.id);
   const Hang& hang = state.hangs[job.id] = {event.attempt, event.node, event.is_one, event.rank,
                                             event.ranks,   event.step, event.silent, state.now};
@@ -42,6 +44,8 @@ void end_hang(State& state, JobId job) {
   const Hang over = at->second;
   state.hangs.erase(at);
   Node& node = *state.find_node(over.node);
+  // A finding is known by its check, so "good" for one job would take back what another still
+  // shows.
   Finding finding = finding_of(job, over);
   finding.severity = Severity::kGood;
   finding.evidence.clear();
@@ -57,6 +61,7 @@ StopReason stop_reason_by_hang(const State& state, const Job& job) {
     case OnHang::kShow:
       return StopReason::kNone;
     case OnHang::kRequeue:
+      // A job that must not run twice is left to people.
       return job.spec->requeue ? StopReason::kHung : StopReason::kNone;
     case OnHang::kRetry:
       return StopReason::kHung;
@@ -67,6 +72,7 @@ StopReason stop_reason_by_hang(const State& state, const Job& job) {
 Span ran_well(const State& state, const Job& job) {
   const Attempt& attempt = job.attempts.back();
   if (attempt.started_at.us == 0) return {};
+  // What it did before it fell silent counts, and the silence does not.
   const auto hang = state.hangs.find(job.id);
   const Instant until =
       hang == state.hangs.end() ? state.now : Instant{hang->second.at.us - hang->second.silent.us};

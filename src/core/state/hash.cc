@@ -34,6 +34,8 @@ class Hash {
     add(static_cast<std::int64_t>(v));
   }
   template <class T>
+  // The size first, so that elements cannot move from one list to the next and leave the digest as
+  // it was.
   void add(const std::vector<T>& list) {
     add(std::uint64_t{list.size()});
     for (const T& one : list) add(one);
@@ -106,6 +108,7 @@ class Hash {
         j.submitted_at, j.eligible_at, j.ended_at, j.submitted_seq, j.attempts, j.nodes_avoided,
         j.ran_before, j.checkpoint_at, j.preemptions, j.preempted_at, j.requeues_in_a_row,
         j.at_head);
+    // 0 while nothing is learned; logs without it keep their hashes.
     if (j.learned_key != 0) all(j.learned_key, j.likely_ms);
     since(7, j.not_before);
   }
@@ -247,6 +250,7 @@ class Hash {
  private:
   // Elements of an array share their spec and follow one another.
   std::uint64_t spec_digest(const std::shared_ptr<const JobSpec>& spec) {
+    // Otherwise an array of 10 000 elements would have its spec hashed 10 000 times.
     if (spec != last_spec_) {
       Hash hash(level_);
       hash.add(*spec);
@@ -285,6 +289,7 @@ std::uint64_t state_hash(const State& s, int level) {
 }
 
 bool has_state_hash(const State& state, std::uint64_t hash) {
+  // The newest first: nearly every hash is of this program's own level.
   for (int level = kHashLevel; level >= 1; --level) {
     if (state_hash(state, level) == hash) return true;
   }

@@ -82,6 +82,7 @@ void open_finding(State& state, Node& node, const Finding& finding) {
   const bool is_fault = finding.severity >= Severity::kFault;
   // "Good" is how a check takes back what it found.
   if (finding.severity == Severity::kGood) {
+    // Taken back without having been found: nothing has changed.
     if (!known) return;
     node.findings.erase(at);
   } else if (known) {

@@ -19,6 +19,7 @@ namespace {
 using Broken = std::optional<std::string>;
 
 // What the placements that have not ended hold, against what the books say.
+// Counted anew from the attempts, so that a mistake of the fold shows as a difference.
 struct Sums {
   std::map<NodeId, std::vector<const PlacementRecord*>> by_node;
   std::map<NodeId, std::set<JobId>> jobs_by_node;
@@ -44,6 +45,7 @@ Broken add_job(const State& state, const Job& job, Sums& sums) {
   const std::string domain = domain_of(state, *job.spec);
   if (!domain.empty() && job.phase != JobPhase::kEnded) ++sums.asked_of_domain[domain];
   if (!domain.empty()) usages.push_back(&sums.domains[domain]);
+  // A queue that was deleted under its jobs is still counted by its name.
   const std::vector<const Queue*> path = queue_path(state, job.spec->queue);
   if (path.empty()) usages.push_back(&sums.queues[job.spec->queue]);
   for (const Queue* queue : path) usages.push_back(&sums.queues[queue->name]);
@@ -59,6 +61,8 @@ Broken add_job(const State& state, const Job& job, Sums& sums) {
     return fmt::format("job {} ended without an outcome", job.id.value);
   }
   for (const Attempt& attempt : job.attempts) {
+    // Only the last attempt of an active job may hold anything: two attempts at once would be the
+    // job running twice.
     const bool current = active && &attempt == &job.attempts.back();
     bool unprepared = false;
     bool started = false;
@@ -80,11 +84,13 @@ Broken add_job(const State& state, const Job& job, Sums& sums) {
         usage->cores += static_cast<std::int32_t>(record.placement->cores.size());
         for (const DeviceGrant& g : record.placement->devices) usage->gpus_milli += g.share_milli;
         usage->memory_bytes += record.placement->memory_bytes;
+        // For the cluster these names stand for its licences (count_placement).
         if (usage != &sums.all) add(usage->countables, record.placement->countables);
         if (usage != &sums.all) add(usage->countables, kinds.countables);
         add(usage->gpus_by_model, kinds.gpus_by_model);
       }
     }
+    // A gang starts whole: no rank may begin while another node is still to prepare.
     if (attempt.stage == Stage::kStarting && unprepared) {
       return fmt::format("gang of job {} was started half prepared", job.id.value);
     }
@@ -144,6 +150,8 @@ Broken check_node(const Node& node, const Sums& sums) {
   if (!std::equal(node.jobs.begin(), node.jobs.end(), holding.begin(), holding.end())) {
     return fmt::format("node {} lists other jobs than hold it", name);
   }
+  // Free and held in one list: a core that is in it twice was given twice, one that is not in it
+  // was lost.
   std::vector<std::int32_t> cores = node.cores_free.ids();
   std::vector<std::int64_t> milli(node.device_free_milli.begin(), node.device_free_milli.end());
   std::int64_t memory = node.memory_free_bytes;
@@ -173,12 +181,15 @@ Broken check_node(const Node& node, const Sums& sums) {
   if (std::adjacent_find(cores.begin(), cores.end()) != cores.end()) {
     return fmt::format("a core of node {} is given twice", name);
   }
+  // Only those that are open have to be there: a core that was reserved while a job held it is in
+  // neither once the job has ended.
   for (std::int32_t core : open_cores(node)) {
     if (!std::binary_search(cores.begin(), cores.end(), core)) {
       return fmt::format("core {} of node {} is neither free nor held", core, name);
     }
   }
   for (std::size_t i = 0; i < milli.size(); ++i) {
+    // A closed device has nothing free, and gives nothing back until it is open again.
     if (!is_device_open(node, i) && node.device_free_milli[i] == 0 &&
         milli[i] <= kWholeDevice_milli)
       continue;
@@ -246,6 +257,7 @@ Broken check_usage(const char* what, const std::map<std::string, Usage>& booked,
       return fmt::format("usage of {} {} does not add up", what, name);
     }
   }
+  // The other way round, too: who holds something and has no entry is not limited.
   for (const auto& [name, usage] : summed) {
     if (!booked.contains(name) && !same(usage, nothing))
       return fmt::format("usage of {} {} is not booked", what, name);

@@ -5,6 +5,7 @@
 namespace dove::core {
 namespace {
 
+// Ten cores weigh as much as one GPU.
 constexpr std::int64_t kCores_milli = 100;
 constexpr std::int64_t kMemory_bytes = std::int64_t{64} << 20;  // one thousandth
 constexpr int kBits = 16;
@@ -13,6 +14,7 @@ std::int64_t whole_ms(Span span) { return span.us / 1000; }
 
 // amount * numerator / 2^kBits without overflow; amount >= 0, numerator <= 2^kBits.
 std::int64_t scaled(std::int64_t amount, std::int64_t numerator) {
+  // In two halves, as the product of the whole could leave 64 bits.
   const std::int64_t high = amount >> kBits;
   const std::int64_t low = amount & ((std::int64_t{1} << kBits) - 1);
   return high * numerator + ((low * numerator) >> kBits);
@@ -34,6 +36,7 @@ std::int64_t half_to(std::int64_t part, std::int64_t whole) {
 std::int64_t decayed(std::int64_t amount, Span half_life, std::int64_t ms) {
   const std::int64_t whole = std::max<std::int64_t>(whole_ms(half_life), 1);
   const std::int64_t halvings = ms / whole;
+  // Beyond that nothing is left of any amount, and the shift would be undefined.
   if (halvings >= 62) return 0;
   return scaled(amount >> halvings, half_to(ms % whole, whole));
 }
@@ -68,6 +71,8 @@ void charge(PastUse& past, const Usage& usage, Span half_life, Instant now) {
   const std::int64_t ms = whole_ms(now - past.at);
   if (ms <= 0) return;
   past.amount = past_use_at(past, usage, half_life, now);
+  // Whole milliseconds alone: the rest is charged next time, so that many small changes count as
+  // much as one.
   past.at = past.at + Span{ms * 1000};
 }
 

@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::size_t kSessionsOfOneMax = 20;
 
+// Declared lists are sorted when they are read, so a name is found by halving, also in a group of
+// thousands.
 bool holds(const std::vector<std::string>& ascending, const std::string& name) {
   return std::binary_search(ascending.begin(), ascending.end(), name);
 }
@@ -24,6 +26,7 @@ std::set<std::string> groups_of(const State& state, const std::string& user) {
   std::set<std::string> found;
   std::vector<std::string> next;
   const auto take = [&](const std::string& name) {
+    // Each group once, so that a circle of groups (an old log may have one) ends.
     if (found.insert(name).second) next.push_back(name);
   };
   for (const auto& [name, group] : state.groups) {
@@ -58,6 +61,7 @@ void end_oldest_session(State& state, const std::string& user) {
     held += 1;
     if (oldest == state.keys.end() || at->second.issued_at < oldest->second.issued_at) oldest = at;
   }
+  // One at most: each sign-in adds one, and they are counted at each.
   if (held > kSessionsOfOneMax) state.keys.erase(oldest);
 }
 
@@ -78,6 +82,8 @@ Standing former_standing(const State& state, const std::string& user) {
 }  // namespace
 
 bool Roles::at_least(Role role) const {
+  // Roles ascend, but for the auditor, who reads everything and does nothing: no role but the
+  // administrator's holds that.
   if (has(role) || (role == Role::kViewer && has(Role::kAuditor))) return true;
   if (role == Role::kAuditor) return has(Role::kAdmin);
   for (auto each = static_cast<unsigned>(role); each <= static_cast<unsigned>(Role::kAdmin);
@@ -101,6 +107,8 @@ Roles Standing::in_project(const State& state, const std::string& project) const
 }
 
 Standing standing_of(const State& state, const std::string& user) {
+  // Old declarations count beside bindings, so that a log from before goes on to mean what it
+  // meant.
   Standing out = former_standing(state, user);
   if (state.bindings.empty()) return out;
   const std::set<std::string> groups = groups_of(state, user);
@@ -111,6 +119,7 @@ Standing standing_of(const State& state, const std::string& user) {
         std::any_of(binding.groups.begin(), binding.groups.end(),
                     [&](const std::string& group) { return groups.count(group) > 0; });
     if (!is_theirs) continue;
+    // Where the binding is: roles are inherited downwards when they are asked for, not copied here.
     Roles& roles = !binding.project.empty()  ? out.projects[binding.project]
                    : !binding.domain.empty() ? out.domains[binding.domain]
                                              : out.cluster;
@@ -130,6 +139,7 @@ bool has_members(const State& state, const Project& project) {
 }
 
 bool is_member(const State& state, const Project& project, const std::string& user) {
+  // Nobody has said who its members are: then it is open.
   if (!has_members(state, project)) return true;
   return standing_of(state, user).in_project(state, project.name).at_least(Role::kMember);
 }
@@ -141,6 +151,7 @@ std::vector<std::string> circle_of(const State& state, const Group& group) {
     for (const std::string& name : inner) {
       if (name == group.name) return true;
       const auto found = state.groups.find(name);
+      // Seen before and not found to lead back: it will not do so from here either.
       if (found == state.groups.end() || !seen.insert(name).second) continue;
       path.push_back(name);
       if (self(self, found->second.groups)) return true;
@@ -165,6 +176,7 @@ void drop_user(State& state, const std::string& name) {
   std::erase_if(state.keys, [&](const auto& entry) {
     return entry.second.user == name && !entry.second.is_administrators;
   });
+  // Also its place in groups and bindings: whoever gets the name later would inherit its roles.
   for (auto& [key, group] : state.groups) erase(group.users, name);
   for (auto& [key, binding] : state.bindings) erase(binding.users, name);
 }

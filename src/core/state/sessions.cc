@@ -7,6 +7,7 @@ namespace dove::core {
 void fold_idle(State& state, const Job& job, const IdleObserved& event) {
   if (job.attempts.back().stage != Stage::kRunning) return;
   const auto known = state.idle.find(job.id);
+  // The first warning counts: a second one for the same check would move the end away each time.
   if (known != state.idle.end() && known->second.check == event.check) return;
   state.idle[job.id] = {event.attempt,  event.check, event.rule,
                         event.evidence, state.now,   state.now + event.warning};
@@ -39,9 +40,11 @@ Instant idle_stop_at(const State& state, const Job& job) {
 }
 
 void fold_kept(State& state, const Job& job, const JobKept& event) {
+  // Kept until an instant that has passed: the call came late, and changes nothing.
   if (job.phase == JobPhase::kEnded || event.until <= state.now) return;
   state.kept[job.id] = event.until;
   const auto idle = state.idle.find(job.id);
+  // To keep a session takes its warning back, but lengthens no lifetime.
   if (idle != state.idle.end() && idle->second.check != IdleCheck::kLifetime) {
     state.idle.erase(idle);
   }

@@ -3,6 +3,8 @@
 namespace dove::core {
 
 State::State() {
+  // A cluster on which nothing is declared takes jobs: one pool of all nodes, one queue without
+  // limits.
   Pool pool;
   pool.name = "default";
   pool.nodes = {"*"};

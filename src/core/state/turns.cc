@@ -10,6 +10,7 @@ constexpr std::string_view kRound_robin = "round_robin";  // policies/placement/
 
 }  // namespace
 
+// Names come from files and flags, where both spellings are usual.
 bool is_called(std::string_view full, std::string_view name) {
   const auto same = [](char a, char b) {
     return a == b || ((a == '-' || a == '_') && (b == '-' || b == '_'));
@@ -26,11 +27,15 @@ bool takes_turns(const ClusterSettings& settings) {
 
 bool is_plain_task(const JobSpec& spec) {
   if (spec.exclusive || spec.groups.size() != 1 || spec.groups.front().tasks != 1) return false;
+  // What an executor is lent is known to the search alone, not to scores by class of node.
   if (!spec.executor.empty()) return false;
+  // Scores take all nodes of a pool for equal but for what is free.
   if (!spec.features.empty() || !spec.nodes_wanted.empty() || !spec.nodes_excluded.empty()) {
     return false;
   }
   const TaskGroup& group = spec.groups.front();
+  // Compared as a whole with what scores know: a field of Request that is added later makes a job
+  // one for the search, and not one that is scored wrongly.
   Request plain;
   plain.cores = group.per_task.cores;
   plain.memory_bytes = group.per_task.memory_bytes;

@@ -12,6 +12,7 @@ namespace dove::core {
 namespace {
 
 void set_declaration(State& state, const NodeDeclaration& declaration) {
+  // By name: a removed node of that name keeps its declaration as well, for when it comes back.
   for (Node& node : state.nodes) {
     if (node.name != declaration.name) continue;
     node.declared = declaration;
@@ -24,12 +25,15 @@ struct Declaring {
   State& state;
 
   void operator()(const ClusterSettings& settings) {
+    // What follows from the settings is brought in line at once, as the records after this one are
+    // folded by it.
     state.settings = settings;
     keep_learned(state);
     if (!takes_turns(settings)) state.turns.clear();
     state.changes.note_declared();
   }
   void operator()(const Pool& pool) {
+    // One default at a time: the last that was declared so.
     if (pool.is_default) {
       for (auto& [name, other] : state.pools) other.is_default = false;
     }
@@ -61,6 +65,7 @@ struct Declaring {
     const auto known = state.domains.find(domain.name);
     const Limits before = known == state.domains.end() ? Limits() : known->second.limits;
     put_domain(state, domain);
+    // A title changes nothing that is decided, and need not have the indexes built anew.
     if (before != domain.limits) state.changes.note_declared();
   }
   // Nothing that is decided depends on these.
@@ -76,6 +81,8 @@ struct Declaring {
   void operator()(const Secret& secret) { state.secrets[secret.name] = secret; }
   void operator()(const IdleRule& rule) {
     const auto known = state.idle_rules.find(rule.name);
+    // Applied again without a change, as a file with many objects is: warnings that were given
+    // stand.
     if (known != state.idle_rules.end() && known->second == rule) return;
     end_idle_by(state, rule.name);
     state.idle_rules[rule.name] = rule;
@@ -89,6 +96,7 @@ void fold_applied(State& state, const Declared& object) { std::visit(Declaring{s
 
 void fold_deleted(State& state, const ObjectDeleted& event) {
   const std::string& name = event.name;
+  // The default pool stays, whatever an old log says about it.
   if (event.kind == "pool" && name != "default") {
     state.pools.erase(name);
     state.turns.erase(name);
@@ -118,6 +126,7 @@ void fold_deleted(State& state, const ObjectDeleted& event) {
   if (event.kind == "settings") state.job_settings.erase(name);
   if (event.kind == "secret") state.secrets.erase(name);
   if (event.kind == "node" && state.node_declarations.erase(name) > 0) {
+    // Deleting a declaration leaves the node: it is as if nothing had been said about it.
     NodeDeclaration nothing;
     nothing.name = name;
     set_declaration(state, nothing);

@@ -19,8 +19,10 @@ std::shared_ptr<const JobSpec> as_declared(const State& state,
   Affinity affinity = pool != nullptr ? pool->affinity : Affinity::kDefault;
   if (affinity == Affinity::kDefault) affinity = state.settings.affinity;
   const auto is_open = [](const TaskGroup& group) { return group.affinity == Affinity::kDefault; };
+  // The other values are what a group without a wish gets anyway.
   const bool interleaved = affinity == Affinity::kInterleaved &&
                            std::any_of(spec->groups.begin(), spec->groups.end(), is_open);
+  // Nearly always: elements of an array, and jobs of one file, go on sharing one spec.
   if (!whole && !interleaved) return spec;
   auto made = std::make_shared<JobSpec>(*spec);
   made->exclusive = made->exclusive || whole;

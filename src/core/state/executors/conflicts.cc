@@ -26,6 +26,7 @@ std::map<std::int32_t, Holders> foreign_holders(const Node& node) {
   return holders;
 }
 
+// Only to devices that an executor claims: what is ours alone is kept apart by the books.
 void add_our_holders(const State& state, const Node& node,
                      std::map<std::int32_t, Holders>& holders) {
   for (const JobId id : node.jobs) {
@@ -36,6 +37,7 @@ void add_our_holders(const State& state, const Node& node,
       std::int32_t last = -1;
       for (const DeviceGrant& grant : record.placement->devices) {
         const auto found = holders.find(grant.device);
+        // Several slices or shares of one device are one holder.
         if (found == holders.end() || grant.device == last) continue;
         last = grant.device;
         found->second.push_back(fmt::format("job {} of {}", id.value, job->spec->user));
@@ -52,12 +54,14 @@ bool settle_conflicts(State& state, Node& node) {
   if (!holders.empty()) add_our_holders(state, node, holders);
   std::vector<OpenFinding> now;
   for (const auto& [device, names] : holders) {
+    // One holder, whoever it is, is no conflict.
     if (names.size() < 2) continue;
     const Finding finding{std::string(kForeign_check), Severity::kFault, Remedy::kNone, device,
                           fmt::format("{} hold it at once", fmt::join(names, " and "))};
     const auto before = std::find_if(
         node.findings.begin(), node.findings.end(),
         [&](const OpenFinding& open) { return is_ours(open) && open.finding.device == device; });
+    // The same device in conflict as before: the finding keeps the instant when it began.
     now.push_back({finding, before == node.findings.end() ? state.now : before->since});
   }
   std::vector<OpenFinding> before;
@@ -65,12 +69,15 @@ bool settle_conflicts(State& state, Node& node) {
   const bool same =
       std::equal(before.begin(), before.end(), now.begin(), now.end(),
                  [](const OpenFinding& a, const OpenFinding& b) { return a.finding == b.finding; });
+  // Most changes of a node touch no conflict, and leave its findings as they are.
   if (same) return false;
   std::erase_if(node.findings, is_ours);
+  // Findings ascend by check, and these are put in as one run.
   const auto at =
       std::find_if(node.findings.begin(), node.findings.end(),
                    [](const OpenFinding& open) { return open.finding.check > kForeign_check; });
   const std::size_t room = kFindings_max - std::min(kFindings_max, node.findings.size());
+  // Bounded like all findings; the devices that are left out are closed by being foreign.
   if (now.size() > room) now.resize(room);
   node.findings.insert(at, now.begin(), now.end());
   return true;

@@ -19,7 +19,10 @@ bool takes_jobs(const NodeExecutor& executor) {
 }
 
 bool closes_node(const NodeExecutor& executor) {
+  // Somebody took the node out of service over there; that holds for our work as well.
   if (executor.state == ExecutorNodeState::kDrained) return true;
+  // Where a placeholder is needed, nothing could start without an executor that answers. An
+  // executor that is only observed closes nothing by being silent.
   return executor.placeholders && (executor.state == ExecutorNodeState::kDown ||
                                    executor.contact != ExecutorContact::kAnswering);
 }
@@ -36,6 +39,7 @@ std::string closing_text(const NodeExecutor& executor) {
   if (executor.state == ExecutorNodeState::kDrained) {
     return fmt::format("{}: drained there{}", executor.name, why);
   }
+  // Contact before state: what a silent adapter said last may be old.
   switch (executor.contact) {
     case ExecutorContact::kSilent:
       return fmt::format("{}: its adapter is silent", executor.name);

@@ -11,12 +11,16 @@ void add(std::map<std::string, std::int64_t>& to, const std::vector<Countable>& 
   for (const Countable& one : from) {
     auto [at, added] = to.try_emplace(one.name, 0);
     at->second += sign * one.amount;
+    // Zeros are erased, as in the fold of jobs: a state that was left and entered again is equal to
+    // one that never was.
     if (at->second == 0) to.erase(at);
   }
 }
 
 Amount kinds_of(const Node& node, const ForeignAllocation& allocation) {
   Placement held;
+  // As if it were a placement of ours with whole devices, so that models are counted by the same
+  // code.
   for (const std::int32_t device : allocation.devices) held.devices.push_back({device});
   Amount kinds;
   add_kinds(*node.inventory, held, kinds);
@@ -29,6 +33,7 @@ const std::string* queue_of(const State& state, const std::string& executor,
                             const ForeignAllocation& allocation) {
   const auto declared = state.executors.find(executor);
   if (declared == state.executors.end()) return nullptr;
+  // An account without a queue counts towards nobody: it is seen, and limits nothing.
   const auto queue = declared->second.queues.find(allocation.account);
   return queue == declared->second.queues.end() || queue->second.empty() ? nullptr : &queue->second;
 }
@@ -49,6 +54,7 @@ void count_foreign(State& state, const Node& node, const std::string& executor,
                    const ForeignAllocation& allocation, int sign) {
   const std::string* queue = queue_of(state, executor, allocation);
   if (queue == nullptr) return;
+  // Use is charged before it changes, at the level that it had up to now.
   for_each_queue(state, *queue, [&](const std::string& name) {
     Usage& usage = state.usage_by_queue[name];
     charge(state.past_by_queue[name], usage, state.settings.fair_share_half_life, state.now);
@@ -61,6 +67,8 @@ void count_foreign(State& state, const Node& node, const std::string& executor,
   state.changes.note_declared();  // the order of queues hangs on it
 }
 
+// Taken off before a declaration changes, and put back after: what accounts stand for may be
+// another queue then.
 void count_all_foreign(State& state, const std::string& executor, int sign) {
   for (const Node& node : state.nodes) {
     for (const NodeExecutor& each : node.executors) {

@@ -5,6 +5,7 @@
 namespace dove::core {
 
 bool placeholders_confirmed(const State& state, JobId job, const Attempt& attempt) {
+  // Clusters without executors ask this for each start.
   if (state.placeholders.empty()) return true;
   bool all = true;
   each_placeholder(state, job, attempt.number,
@@ -12,6 +13,7 @@ bool placeholders_confirmed(const State& state, JobId job, const Attempt& attemp
                      switch (placeholder.stage) {
                        case PlaceholderStage::kWanted:
                        case PlaceholderStage::kAsked:
+                       // Refused: the attempt is stopped, and must not start meanwhile.
                        case PlaceholderStage::kRefused:
                          all = false;
                          return;
@@ -28,6 +30,7 @@ Span placeholder_backoff(const Job& job) {
   Span wait = seconds(1);
   std::size_t refused = 0;
   for (auto at = job.attempts.rbegin(); at != job.attempts.rend(); ++at) {
+    // In a row: an attempt that got its placeholders begins a new one.
     if (at->stop_reason != StopReason::kPlaceholder || wait >= kBackoff_max) break;
     if (refused++ > 0) wait = wait + wait;
   }
@@ -45,12 +48,14 @@ bool want_placeholders(State& state, const Node& node, JobId job, AttemptNumber 
     if (!holds_for(executor, spec)) continue;
     any = true;
     const PlaceholderKey key{job, attempt, node.id, executor.name};
+    // Those that exist stay as they are: an executor that is declared again need not confirm anew.
     state.placeholders.try_emplace(key, Placeholder{PlaceholderStage::kWanted, state.now, "", ""});
   }
   return any;
 }
 
 void release_placeholders(State& state, JobId job, AttemptNumber attempt, NodeId node) {
+  // Keys ascend by job, attempt and node, so those of one placement lie together.
   for (auto at = state.placeholders.lower_bound({job, attempt, node, ""});
        at != state.placeholders.end() && at->first.job == job && at->first.attempt == attempt &&
        at->first.node == node;

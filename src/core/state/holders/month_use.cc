@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::int64_t kDay_us = std::int64_t{24} * 3600 * 1'000'000;
 // The calendar repeats after so many days, which are 400 years; years begin in March here.
+// By arithmetic and not by the system's calendar: no time zone and no library decides what a month
+// is (Hinnant, "chrono-compatible low-level date algorithms").
 constexpr std::int64_t kEra_days = 146'097;
 constexpr std::int64_t kEpoch_days = 719'468;  // from March of year 0 to January 1970
 
@@ -32,12 +34,15 @@ void keep(std::map<std::string, MonthUse>& months, const std::map<std::string, U
     return;
   }
   const auto usage = usages.find(name);
+  // Use counts from when the limit was declared. Without this line it would from the next launch or
+  // end, and what runs would be free until then.
   if (usage != usages.end() && usage->second.gpus_milli != 0) month_from_now(months, name, now);
 }
 
 template <class LimitsOf>
 void keep_all(std::map<std::string, MonthUse>& months, const std::map<std::string, Usage>& usages,
               LimitsOf limits_of, Instant now) {
+  // Without its limit an entry would stay for ever, and wake the cluster each month.
   std::erase_if(months, [&](const auto& entry) {
     const Limits* limits = limits_of(entry.first);
     return limits == nullptr || !has_month(*limits);
@@ -65,6 +70,8 @@ void charge_all(std::map<std::string, MonthUse>& months, const std::map<std::str
 std::int32_t month_of(Instant at) {
   const std::int64_t days = floor_div(at.us, kDay_us) + kEpoch_days;
   const std::int64_t era = floor_div(days, kEra_days);
+  // Leap days come at the ends of such years, which is why they begin in March: a month's first day
+  // then needs no case for them.
   const std::int64_t day = days - era * kEra_days;
   const std::int64_t year = (day - day / 1460 + day / 36'524 - day / 146'096) / 365;
   const std::int64_t of_year = day - (365 * year + year / 4 - year / 100);
@@ -90,6 +97,7 @@ Instant month_end(const State& state) {
 
 std::int64_t month_use_at(const MonthUse& use, const Usage& usage, Instant now) {
   const std::int32_t month = month_of(now);
+  // Of what was held across the end of a month, only the part in this month counts.
   const Instant from = std::max(use.at, month_start(month));
   const std::int64_t before = use.month == month ? use.gpu_ms : 0;
   const std::int64_t ms = std::max<std::int64_t>((now - from).us / 1000, 0);
@@ -127,6 +135,8 @@ void charge_month(MonthUse& use, const Usage& usage, Instant now) {
   if (ms < 0) return;
   use.gpu_ms = month_use_at(use, usage, now);
   use.month = month;
+  // Up to the last whole millisecond that was counted: the rest is counted next time, so frequent
+  // charges lose nothing.
   use.at = from + Span{ms * 1000};
 }
 
@@ -159,6 +169,7 @@ void keep_months(State& state, const std::string& level, const std::string& name
 }
 
 void keep_months(State& state) {
+  // Queues, projects and domains keep limits in themselves, users apart from themselves.
   const auto in = [](const auto& objects) {
     return [&objects](const std::string& name) { return limits_in(objects, name); };
   };

@@ -88,6 +88,8 @@ std::int64_t key_of(const State& state, const Job& job, std::int64_t width, std:
   // Wide gangs count more, by the root of their width: they keep more others waiting.
   const std::int64_t doublings = log2_milli(std::max<std::int64_t>(likely, 1)) - kGpuSecond_milli +
                                  (log2_milli(width) - log2_milli(1000)) / 2;
+  // By doublings and not by time: a job of a day is not passed a thousand times as long as one of a
+  // minute, only by about ten doublings longer.
   const std::int64_t part = std::clamp<std::int64_t>(doublings, 0, kDoublings_milli);
   Span passed = passed_for(state);
   if (job.spec->preempt == Preempt::kNone) passed = std::min(passed, kPassed_unstopped_max);

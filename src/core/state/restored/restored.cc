@@ -34,6 +34,7 @@ bool is_awaited(const Node& node) {
 Placement unknown_placement(const Job& job, NodeId node, std::size_t rank) {
   Placement placement;
   placement.node = node;
+  // In the order in which nodes report, as nothing else is known of the gang.
   placement.node_rank = static_cast<std::int32_t>(rank);
   const auto& groups = job.spec->groups;
   // With several tasks nobody knows which of them are here.
