@@ -16,7 +16,8 @@ namespace {
 bool exceeds(std::int64_t needs, std::int64_t used, std::int64_t limit) {
   // A negative limit is none. Who needs nothing of a resource is not stopped by its limit, even
   // where it is exceeded already (it may have been lowered).
-  return limit >= 0 && used + needs > limit && needs != 0;
+  // `needs` may be the largest number there is (core/state/amount.h), so nothing is added to it.
+  return limit >= 0 && needs != 0 && (needs > limit || used > limit - needs);
 }
 
 ReasonKind kind_of(HolderKind holder) {
@@ -137,6 +138,30 @@ void check_start(const State& state, const Limits& limits, const Amount& amount,
   check.month(state, amount.gpus_milli, limits);
 }
 
+std::int64_t times(std::int64_t amount, std::int64_t elements) {
+  std::int64_t product = 0;
+  return __builtin_mul_overflow(amount, elements, &product) ? INT64_MAX : product;
+}
+
+// The limits, and where there are none as much as Usage can count: what was asked for beyond that
+// would wrap around to nothing, and every quota with it.
+Limits countable_limits(Limits limits, const Amount& amount) {
+  constexpr std::int64_t kBytesMost = INT64_MAX / 2;
+  if (limits.cores < 0) limits.cores = INT32_MAX;
+  if (limits.gpus_milli < 0) limits.gpus_milli = INT32_MAX;
+  if (limits.memory_bytes < 0) limits.memory_bytes = kBytesMost;
+  const auto bound = [](std::vector<Countable>& of, const std::vector<Countable>& asked) {
+    for (const Countable& one : asked) {
+      const auto is_it = [&](const Countable& limit) { return limit.name == one.name; };
+      if (std::any_of(of.begin(), of.end(), is_it)) continue;
+      if (one.amount > kBytesMost) of.push_back({one.name, kBytesMost});
+    }
+  };
+  bound(limits.countables, amount.countables);
+  bound(limits.gpus_by_model, amount.gpus_by_model);
+  return limits;
+}
+
 // What submitting `elements` such jobs would break of limits in which waiting jobs count.
 std::vector<Reason> broken_by_asking(HolderKind holder, const std::string& name,
                                      const Limits& limits,
@@ -146,16 +171,16 @@ std::vector<Reason> broken_by_asking(HolderKind holder, const std::string& name,
   // What elements would hold at least, all at once: a limit on what is asked for counts waiting and
   // running alike.
   Amount amount = least_amount(spec);
-  amount.cores *= elements;
-  amount.gpus_milli *= elements;
-  amount.memory_bytes *= elements;
-  for (Countable& one : amount.countables) one.amount *= elements;
-  for (Countable& one : amount.gpus_by_model) one.amount *= elements;
+  for (std::int64_t* one : {&amount.cores, &amount.gpus_milli, &amount.memory_bytes}) {
+    *one = times(*one, elements);
+  }
+  for (Countable& one : amount.countables) one.amount = times(one.amount, elements);
+  for (Countable& one : amount.gpus_by_model) one.amount = times(one.amount, elements);
   Check check(holder, name, false, out);
   const auto at = asked.find(name);
   const std::int64_t jobs = at == asked.end() ? 0 : at->second.jobs_waiting;
   check("jobs", elements, jobs, limits.jobs_waiting);
-  check_limits(limits, asked, name, spec, amount, check);
+  check_limits(countable_limits(limits, amount), asked, name, spec, amount, check);
   return out;
 }
 

@@ -141,5 +141,29 @@ TEST_F(LimitsTest, TheQuickCheckAgreesWithTheFullOne) {
   }
 }
 
+// Once an array of such jobs was admitted, and what was asked for wrapped around: no quota of
+// memory held any more.
+TEST_F(LimitsTest, WhatCannotBeCountedIsMoreThanAnyLimit) {
+  Project project;
+  project.name = "p";
+  project.limits.memory_bytes = 1000;
+  cluster.declare(project);
+  JobSpec spec = spec_of({.tasks = 4096});
+  spec.project = "p";
+  spec.groups[0].per_task.memory_bytes = std::int64_t{1} << 50;
+  EXPECT_FALSE(broken_project_limits(cluster.state, spec, 3).empty());
+  project.limits = {};
+  cluster.declare(project);
+  const auto by_memory = broken_project_limits(cluster.state, spec, 3);
+  ASSERT_EQ(by_memory.size(), 1U) << "without a quota, too";
+  EXPECT_EQ(by_memory[0].resource, "memory_bytes");
+  JobSpec gpus = spec_of({.gpus = 8, .tasks = 32});
+  gpus.project = "p";
+  EXPECT_TRUE(broken_project_limits(cluster.state, gpus, 8'000).empty());
+  const auto by_gpus = broken_project_limits(cluster.state, gpus, 10'000);
+  ASSERT_EQ(by_gpus.size(), 1U);
+  EXPECT_EQ(by_gpus[0].resource, "gpus_milli");
+}
+
 }  // namespace
 }  // namespace dove::core
