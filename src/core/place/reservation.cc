@@ -21,8 +21,10 @@ bool lists(const std::vector<std::string>& names, const std::string& name) {
 
 // From the decision to stop an attempt to the end of its last placement.
 Span stopping(const JobSpec& spec) {
-  // Only a job that saves its work is given time for that.
-  const Span checkpoint = spec.preempt == Preempt::kCheckpoint ? spec.checkpoint_grace : Span{};
+  // Only a job that saves its work is given time for that; with a signal the agent gives it, also
+  // to a job that nothing may preempt.
+  const bool saves = spec.preempt == Preempt::kCheckpoint || spec.checkpoint_signal != 0;
+  const Span checkpoint = saves ? spec.checkpoint_grace : Span{};
   return Span{checkpoint.us + spec.kill_grace.us + kEnd_margin.us};
 }
 
@@ -154,7 +156,13 @@ Instant time_limit_at(const State& state, const Job& job) {
 }
 
 Instant missed_at(const State& state, const Job& job) {
-  return latest_start(state, *job.spec) + Span{1};
+  const JobSpec& spec = *job.spec;
+  if (spec.deadline.us == 0) return kNever;
+  // What was saved need not be done again: the limit is for all slices together.
+  const bool saved = spec.preempt == Preempt::kCheckpoint;
+  const Span limit = time_limit_of(state, spec);
+  const Span left = saved ? Span{std::max<std::int64_t>(limit.us - job.ran_before.us, 0)} : limit;
+  return before(spec.deadline, left) + Span{1};
 }
 
 Instant outage_stop_at(const State& state, const Job& job) {

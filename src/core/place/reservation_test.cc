@@ -91,5 +91,37 @@ TEST_F(ReservationTest, AJobThatNamesAnUnknownOneIsToldSo) {
   EXPECT_EQ(why[0].kind, ReasonKind::kReservation);
 }
 
+TEST_F(ReservationTest, WhatAPreemptedJobHasSavedCountsForItsDeadline) {
+  JobSpec spec = spec_of({.limit_s = 6000, .preempt = Preempt::kCheckpoint});
+  spec.deadline = cluster.state.now + seconds(7000);
+  const JobId job = cluster.submit(spec);
+  cluster.launch(job);
+  cluster.start(job);
+  cluster.pass(seconds(2000));
+  cluster.decided(Stop{job, 1, StopReason::kPreempted, Purpose::kStarvation, {}});
+  cluster.leave(job);
+  cluster.decided(Requeue{job, StopReason::kPreempted});
+  EXPECT_GT(missed_at(cluster.state, cluster.job(job)) + seconds(4100), spec.deadline)
+      << "4000 s are left to do";
+}
+
+TEST_F(ReservationTest, AJobWithASignalToSaveIsStoppedInTimeForIt) {
+  JobSpec spec = spec_of({});
+  spec.checkpoint_signal = 10;
+  spec.checkpoint_grace = seconds(90);
+  spec.kill_grace = seconds(30);
+  const JobId job = cluster.submit(spec);
+  cluster.launch(job);
+  cluster.start(job);
+  Reservation outage;
+  outage.name = "outage";
+  outage.nodes = {"*"};
+  outage.starts_at = cluster.state.now + seconds(1000);
+  outage.ends_at = outage.starts_at + seconds(1000);
+  outage.outage = true;
+  cluster.declare(outage);
+  EXPECT_LE(outage_stop_at(cluster.state, cluster.job(job)) + seconds(120), outage.starts_at);
+}
+
 }  // namespace
 }  // namespace dove::core
