@@ -14,7 +14,9 @@ namespace dove::core {
 
 bool comes_before(const State& state, const Job& job, const Job& other) {
   if (other.spec->queue == job.spec->queue) {
-    return (comes_first(job) && !comes_first(other)) || job.priority > other.priority;
+    // The head of the queue comes before higher priorities (core/queue/queue_order.h).
+    if (comes_first(job) != comes_first(other)) return comes_first(job);
+    return job.priority > other.priority;
   }
   // Down from the root to where the two paths part: only siblings compare, and above that both are
   // in the same queue.

@@ -60,5 +60,13 @@ TEST_F(PromiseTest, WhatStartsInItsPlaceAndStaysBreaksIt) {
   EXPECT_EQ(find_broken_promise(cluster.state), std::nullopt);
 }
 
+TEST_F(PromiseTest, TheHeadOfAQueueComesBeforeHigherPriorities) {
+  const JobId head = cluster.submit();
+  const JobId high = cluster.submit({.priority = 5});
+  cluster.state.find_job(head)->at_head = true;
+  EXPECT_TRUE(comes_before(cluster.state, cluster.job(head), cluster.job(high)));
+  EXPECT_FALSE(comes_before(cluster.state, cluster.job(high), cluster.job(head)));
+}
+
 }  // namespace
 }  // namespace dove::core
