@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <set>
-#include <unordered_map>
 
 #include "core/place/fit.h"
 #include "core/state/books.h"
@@ -211,7 +211,7 @@ std::optional<std::vector<std::string>> names_in(const std::vector<std::string>&
 // As windows_of says for each node. Writing out what reservations name and looking up each node's
 // name costs as much as both are long; comparing each node with each list costs their product.
 void PlaceCauses::add_windows() {
-  std::unordered_map<std::string, std::vector<const Reservation*>> by_name;
+  std::map<std::string, std::vector<const Reservation*>, std::less<>> by_name;
   std::vector<const Reservation*> by_list;
   for (const Reservation* reservation : reservations_) {
     const auto names = names_in(reservation->nodes);

@@ -1,6 +1,6 @@
 // Pages of the log where it is across a network: they come beside the loop. What streams and pages
 // hold is tested through the API (api_test, streams_test).
-#include "server/event_feed.h"
+#include "server/streams/event_feed.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "server/list_watches.h"
+#include "server/streams/list_watches.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "server/event_feed.h"
+#include "server/streams/event_feed.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "server/job_waits.h"
+#include "server/streams/job_waits.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
