@@ -13,6 +13,8 @@ namespace {
 
 // Each trial is a search over the nodes, and somebody waits for the answer.
 constexpr int kTrials = 40;
+// Sets that are passed over without a trial cost little each, but there can be millions.
+constexpr int kPassedOver = 4000;
 
 class OtherSetsSearch {
  public:
@@ -34,16 +36,21 @@ class OtherSetsSearch {
  private:
   // Sets of `chosen` and `count` more, of those from `from` on.
   void extend(Causes chosen, std::size_t from, int count) {
+    if (is_too_large(chosen)) return;  // and so is whatever has more
     if (count == 0) return consider(chosen);
+    if (++passed_over_ > kPassedOver) found_.all = false;
     for (std::size_t i = from; i < single_.size() && found_.all; ++i) {
       extend(chosen | single_[i], i + 1, count - 1);
     }
   }
 
-  void consider(Causes set) {
+  // A set that is more than another one which does is not a smallest one.
+  bool is_too_large(Causes set) const {
     const auto holds = [set](Causes part) { return (set & part) == part; };
-    // A set that is more than another one which does is not a smallest one.
-    if (holds(named_) || std::any_of(taken_.begin(), taken_.end(), holds)) return;
+    return holds(named_) || std::any_of(taken_.begin(), taken_.end(), holds);
+  }
+
+  void consider(Causes set) {
     // Not silently cut: the answer says that there may be more.
     if (trials_ == kTrials) {
       found_.all = false;
@@ -73,6 +80,7 @@ class OtherSetsSearch {
   std::vector<Causes> single_;
   std::vector<Causes> taken_;
   int trials_ = 0;
+  int passed_over_ = 0;
   OtherSets found_;
 };
 

@@ -61,5 +61,28 @@ TEST_F(PlannerTest, NorByADeadlineThatComesBefore) {
   EXPECT_FALSE(find(cluster.submit(spec)).has_value());
 }
 
+// Both list one node: for a gang of two it is one of them, for a single task the only one. What was
+// learned about the nodes of the first was once used for the second, whose promise the next pass
+// withdrew, without an end.
+TEST_F(PlannerTest, AListOfSomeNodesIsNotAListOfAllOfThem) {
+  cluster.submit_and_start({.gpus = 4, .limit_s = 100}, {1});
+  const JobId later = cluster.submit_and_start({.gpus = 4, .limit_s = 900}, {2});
+  JobSpec gang = spec_of({.gpus = 1, .tasks = 2});
+  gang.nodes_wanted = {cluster.node(2).name};
+  gang.groups[0].nodes_min = 2;
+  gang.groups[0].nodes_max = 2;
+  JobSpec single = spec_of({.gpus = 1});
+  single.nodes_wanted = gang.nodes_wanted;
+  const JobId both = cluster.submit(gang);
+  const JobId one = cluster.submit(single);
+  pools = pool_indexes(cluster.state);
+  Planner planner(cluster.state, plan, first_fit, pools);
+  ASSERT_TRUE(planner.find(cluster.job(both)).has_value());
+  const auto found = planner.find(cluster.job(one));
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->placements.front().node, NodeId(2));
+  EXPECT_EQ(found->start_at, gone(later));
+}
+
 }  // namespace
 }  // namespace dove::core

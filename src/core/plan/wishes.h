@@ -1,6 +1,7 @@
 // What jobs ask of their nodes by name, feature, neighbour or executor. Pure.
 #pragma once
 
+#include "core/place/candidates.h"
 #include "core/state/state.h"
 
 namespace dove::core {
@@ -12,7 +13,9 @@ inline bool chooses_nodes(const JobSpec& spec) {
 
 inline bool choose_alike(const JobSpec& a, const JobSpec& b) {
   return a.features == b.features && a.nodes_wanted == b.nodes_wanted &&
-         a.nodes_excluded == b.nodes_excluded && a.executor == b.executor;
+         a.nodes_excluded == b.nodes_excluded && a.executor == b.executor &&
+         // The same list is all that one may use, and a part of what the other uses.
+         wants_some(a) == wants_some(b);
 }
 
 // It depends on which jobs are where, and nobody knows that of a later time.
