@@ -270,10 +270,14 @@ static void list_now(Context& context, const CallPtr& call) {
 }
 
 void list_jobs(Context& context, CallPtr call) {
-  Result<JobQuery> query = read_query(*call, context.state());
-  if (!query.ok()) return call->fail(query.error());
-  query->states.clear();  // a job that leaves the list changes it, too
-  context.lists.answer(ListOf::kJobs, std::move(call), std::move(*query),
+  JobQuery wanted;
+  if (call->request.find_query("since") != nullptr) {  // else the list itself reads it, once
+    Result<JobQuery> query = read_query(*call, context.state());
+    if (!query.ok()) return call->fail(query.error());
+    wanted = std::move(*query);
+    wanted.states.clear();  // a job that leaves the list changes it, too
+  }
+  context.lists.answer(ListOf::kJobs, std::move(call), std::move(wanted),
                        [&context](const CallPtr& own) { list_now(context, own); });
 }
 

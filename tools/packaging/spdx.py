@@ -89,8 +89,9 @@ def document(source, debs):
             todo.append(needed)
     for holder, names in COMPILED_IN.items():
         for name in names:
-            if name in installed.packages:
-                relate(spdx_id("Package", holder), "CONTAINS", add(of_debian(name, installed)))
+            if name not in installed.packages:
+                raise Refused(f"{name}, whose code is in {holder}, is not installed here: tools/setup build")
+            relate(spdx_id("Package", holder), "CONTAINS", add(of_debian(name, installed)))
     for package in of_console():
         relate(spdx_id("Package", "dovetail-cli"), "CONTAINS", add(package))
     relations.sort(key=lambda relation: tuple(relation.values()))

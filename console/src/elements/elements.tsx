@@ -180,6 +180,48 @@ export function Table({
   );
 }
 
+// What a panel lists: that it cannot be read, is being read, is nothing, or a table of it with a last column for actions.
+export function Listing<Item>({
+  label,
+  columns,
+  items,
+  error,
+  empty,
+  lines = 2,
+  children,
+}: {
+  label: string;
+  columns: string[];
+  items: Item[] | undefined; // not read yet
+  error: ApiError | undefined;
+  empty: ReactNode;
+  lines?: number; // while it is read
+  children: (item: Item, at: number) => ReactNode; // its row
+}) {
+  return (
+    <>
+      <Trouble error={error} />
+      {!items && !error && <Skeleton lines={lines} />}
+      {items && items.length === 0 && empty}
+      {items && items.length > 0 && (
+        <Table
+          label={label}
+          head={
+            <>
+              {columns.map((name) => (
+                <th key={name}>{name}</th>
+              ))}
+              <td />
+            </>
+          }
+        >
+          {items.map(children)}
+        </Table>
+      )}
+    </>
+  );
+}
+
 export function Facts({ facts }: { facts: [string, ReactNode][] }) {
   return (
     <dl className="facts">

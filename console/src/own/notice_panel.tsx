@@ -4,7 +4,7 @@ import { ApiError, change } from '../api/http';
 import { refresh, useQuery } from '../api/query';
 import type { NoticeStanding } from '../api/types';
 import { Confirm, Dialog } from '../elements/dialog';
-import { Empty, Panel, Skeleton, Table, Time, Trouble } from '../elements/elements';
+import { Empty, Listing, Panel, Time, Trouble } from '../elements/elements';
 import { count } from '../elements/format';
 import { ABOUT, sayAbout, sayWay, USUAL, WAYS, withoutTarget, withTarget } from './notices';
 
@@ -154,46 +154,38 @@ export function NoticePanel({ user }: { user: string }) {
   const [removed, remove] = useState<number>();
   return (
     <Panel title="Notices" actions={data && <button onClick={() => setOpen({})}>Add a target</button>}>
-      <Trouble error={error} />
-      {!data && !error && <Skeleton lines={2} />}
-      {data && data.targets.length === 0 && (
-        <Empty title="Nobody writes to you.">
-          <p>Mail, a chat or a program of yours can hear when your jobs start, end or will be stopped.</p>
-        </Empty>
-      )}
-      {data && data.targets.length > 0 && (
-        <Table
-          label="Notices"
-          head={
-            <>
-              {['To', 'How', 'When', 'Sent'].map((name) => (
-                <th key={name}>{name}</th>
-              ))}
-              <td />
-            </>
-          }
-        >
-          {data.targets.map((target, at) => (
-            <tr key={at}>
-              <td className="strong code-cell">{target.to}</td>
-              <td>{sayWay(target.by)}</td>
-              <td className="wrapped">{target.about.map(sayAbout).join('; ')}</td>
-              <td>
-                <Standing target={target} />
-              </td>
-              <td className="row-actions">
-                <Test path={path} number={at + 1} to={target.to} />
-                <button className="small" onClick={() => setOpen({ at })} aria-label={`Change ${target.to}`}>
-                  Change
-                </button>
-                <button className="danger small" onClick={() => remove(at)} aria-label={`Remove ${target.to}`}>
-                  Remove
-                </button>
-              </td>
-            </tr>
-          ))}
-        </Table>
-      )}
+      <Listing
+        label="Notices"
+        columns={['To', 'How', 'When', 'Sent']}
+        items={data?.targets}
+        error={error}
+        lines={2}
+        empty={
+          <Empty title="Nobody writes to you.">
+            <p>Mail, a chat or a program of yours can hear when your jobs start, end or will be stopped.</p>
+          </Empty>
+        }
+      >
+        {(target, at) => (
+          <tr key={at}>
+            <td className="strong code-cell">{target.to}</td>
+            <td>{sayWay(target.by)}</td>
+            <td className="wrapped">{target.about.map(sayAbout).join('; ')}</td>
+            <td>
+              <Standing target={target} />
+            </td>
+            <td className="row-actions">
+              <Test path={path} number={at + 1} to={target.to} />
+              <button className="small" onClick={() => setOpen({ at })} aria-label={`Change ${target.to}`}>
+                Change
+              </button>
+              <button className="danger small" onClick={() => remove(at)} aria-label={`Remove ${target.to}`}>
+                Remove
+              </button>
+            </td>
+          </tr>
+        )}
+      </Listing>
       {open && data && <TargetForm path={path} notices={data} at={open.at} onClose={() => setOpen(undefined)} />}
       {removed !== undefined && data && (
         <Confirm

@@ -4,7 +4,7 @@ import { ApiError, change, send, withQuery } from '../api/http';
 import { refresh, useQuery } from '../api/query';
 import type { Secret } from '../api/types';
 import { Confirm, Dialog } from '../elements/dialog';
-import { Empty, Panel, Skeleton, Table, Time, Trouble } from '../elements/elements';
+import { Empty, Listing, Panel, Time, Trouble } from '../elements/elements';
 import { useSession } from '../session/session';
 
 const LIMIT_BYTES = 64 * 1024;
@@ -94,7 +94,7 @@ export function Secrets({ user }: { user: string }) {
     .filter((role) => role.level === 'project' && role.role === 'manager')
     .map(({ name }) => name);
   // An administrator sees everybody's; this page is about one's own.
-  const secrets = (data?.secrets ?? []).filter((secret) => secret.project || secret.user === user);
+  const secrets = data?.secrets.filter((secret) => secret.project || secret.user === user);
   const mayChange = (secret: Secret) => !secret.project || me.admin || managed.includes(secret.project);
   const [setting, set] = useState<Secret | 'new'>();
   const [removed, remove] = useState<Secret>();
@@ -104,47 +104,39 @@ export function Secrets({ user }: { user: string }) {
         Tokens and keys that tasks get at their start: <code>--secret hub=HUB_TOKEN</code>. Nobody can read a value
         back.
       </p>
-      <Trouble error={error} />
-      {!data && !error && <Skeleton lines={2} />}
-      {data && secrets.length === 0 && <Empty title="There is no secret." />}
-      {secrets.length > 0 && (
-        <Table
-          label="Secrets"
-          head={
-            <>
-              {['Name', 'Whose', 'Set'].map((name) => (
-                <th key={name}>{name}</th>
-              ))}
-              <td />
-            </>
-          }
-        >
-          {secrets.map((secret) => {
-            const shown = secret.project ? `${secret.project}/${secret.name}` : secret.name;
-            return (
-              <tr key={shown}>
-                <td className="strong">{shown}</td>
-                <td>{secret.project ? `Project ${secret.project}` : 'Yours'}</td>
-                <td>
-                  <Time us={secret.set_at_us} />
-                </td>
-                <td className="row-actions">
-                  {mayChange(secret) && (
-                    <>
-                      <button className="small" onClick={() => set(secret)} aria-label={`Set a new value of ${shown}`}>
-                        New value
-                      </button>
-                      <button className="danger small" onClick={() => remove(secret)} aria-label={`Remove ${shown}`}>
-                        Remove
-                      </button>
-                    </>
-                  )}
-                </td>
-              </tr>
-            );
-          })}
-        </Table>
-      )}
+      <Listing
+        label="Secrets"
+        columns={['Name', 'Whose', 'Set']}
+        items={secrets}
+        error={error}
+        lines={2}
+        empty={<Empty title="There is no secret." />}
+      >
+        {(secret) => {
+          const shown = secret.project ? `${secret.project}/${secret.name}` : secret.name;
+          return (
+            <tr key={shown}>
+              <td className="strong">{shown}</td>
+              <td>{secret.project ? `Project ${secret.project}` : 'Yours'}</td>
+              <td>
+                <Time us={secret.set_at_us} />
+              </td>
+              <td className="row-actions">
+                {mayChange(secret) && (
+                  <>
+                    <button className="small" onClick={() => set(secret)} aria-label={`Set a new value of ${shown}`}>
+                      New value
+                    </button>
+                    <button className="danger small" onClick={() => remove(secret)} aria-label={`Remove ${shown}`}>
+                      Remove
+                    </button>
+                  </>
+                )}
+              </td>
+            </tr>
+          );
+        }}
+      </Listing>
       {setting && (
         <SetSecret known={setting === 'new' ? undefined : setting} projects={managed} onClose={() => set(undefined)} />
       )}

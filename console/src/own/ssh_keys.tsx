@@ -4,7 +4,7 @@ import { ApiError, change } from '../api/http';
 import { refresh, useQuery } from '../api/query';
 import type { SshGateway, SshKey } from '../api/types';
 import { Confirm, Dialog } from '../elements/dialog';
-import { Empty, Panel, Skeleton, Table, Trouble } from '../elements/elements';
+import { Empty, Listing, Panel, Trouble } from '../elements/elements';
 
 function AddKey({ path, onClose }: { path: string; onClose: () => void }) {
   const [error, setError] = useState<ApiError>();
@@ -89,46 +89,38 @@ export function SshKeys({ user }: { user: string }) {
   return (
     <Panel title="SSH keys" actions={<button onClick={() => add(true)}>Add an SSH key</button>}>
       <Gateway />
-      <Trouble error={error} />
-      {!data && !error && <Skeleton lines={2} />}
-      {data && data.keys.length === 0 && <Empty title="There is no SSH key." />}
-      {data && data.keys.length > 0 && (
-        <Table
-          label="SSH keys"
-          head={
-            <>
-              {['Comment', 'Kind', 'Id'].map((name) => (
-                <th key={name}>{name}</th>
+      <Listing
+        label="SSH keys"
+        columns={['Comment', 'Kind', 'Id']}
+        items={data?.keys}
+        error={error}
+        lines={2}
+        empty={<Empty title="There is no SSH key." />}
+      >
+        {(key) => (
+          <tr key={key.id}>
+            <td className="strong">
+              {key.comment || <span className="faint">none</span>}
+              {key.warnings.map((warning) => (
+                <div key={warning} className="faint wrapped">
+                  {warning}
+                </div>
               ))}
-              <td />
-            </>
-          }
-        >
-          {data.keys.map((key) => (
-            <tr key={key.id}>
-              <td className="strong">
-                {key.comment || <span className="faint">none</span>}
-                {key.warnings.map((warning) => (
-                  <div key={warning} className="faint wrapped">
-                    {warning}
-                  </div>
-                ))}
-              </td>
-              <td>{key.kind}</td>
-              <td className="code-cell">{key.id}</td>
-              <td className="row-actions">
-                <button
-                  className="danger small"
-                  onClick={() => remove(key)}
-                  aria-label={`Remove ${key.comment || key.id}`}
-                >
-                  Remove
-                </button>
-              </td>
-            </tr>
-          ))}
-        </Table>
-      )}
+            </td>
+            <td>{key.kind}</td>
+            <td className="code-cell">{key.id}</td>
+            <td className="row-actions">
+              <button
+                className="danger small"
+                onClick={() => remove(key)}
+                aria-label={`Remove ${key.comment || key.id}`}
+              >
+                Remove
+              </button>
+            </td>
+          </tr>
+        )}
+      </Listing>
       {adding && <AddKey path={path} onClose={() => add(false)} />}
       {removed && (
         <Confirm

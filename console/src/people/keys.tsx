@@ -4,7 +4,7 @@ import { ApiError, change, withQuery } from '../api/http';
 import { refresh, useQuery } from '../api/query';
 import type { Key, NewKey } from '../api/types';
 import { Confirm, Dialog } from '../elements/dialog';
-import { Empty, Panel, Skeleton, Table, Time, Trouble } from '../elements/elements';
+import { Empty, Listing, Panel, Time, Trouble } from '../elements/elements';
 import { words } from '../elements/format';
 import { useSession } from '../session/session';
 
@@ -114,48 +114,45 @@ function Made({ made, onClose }: { made: NewKey; onClose: () => void }) {
 export function Keys({ user }: { user?: string }) {
   const { me } = useSession();
   const { data, error } = useQuery<{ keys: Key[] }>(withQuery('/v1/keys', { user, limit: 1000 }), ['keys']);
-  const keys = (data?.keys ?? []).filter((key) => key.kind !== 'code');
+  const keys = data?.keys.filter((key) => key.kind !== 'code');
   const [making, make] = useState(false);
   const [made, setMade] = useState<NewKey>();
   const [revoked, revoke] = useState<Key>();
   return (
     <Panel title="Keys and sessions" actions={<button onClick={() => make(true)}>New key</button>}>
-      <Trouble error={error} />
-      {!data && !error && <Skeleton lines={3} />}
-      {data && keys.length === 0 && (
-        <Empty title="There are no keys.">
-          <p>A key lets a program act for its user, within a scope, until it ends.</p>
-        </Empty>
-      )}
-      {data && keys.length > 0 && (
-        <Table
-          label="Keys"
-          head={['Name', 'Kind', 'User', 'Good for', 'Made', 'Ends', 'Id', ''].map((name) =>
-            name ? <th key={name}>{name}</th> : <td key="actions" />,
-          )}
-        >
-          {keys.map((key) => (
-            <tr key={key.id}>
-              <td className="strong">{key.name}</td>
-              <td>{key.kind === 'session' ? `Browser${key.id === me.key?.id ? ', this one' : ''}` : 'Program'}</td>
-              <td>{key.user}</td>
-              <td>{words(key.scope)}</td>
-              <td>
-                <Time us={key.issued_at_us} />
-              </td>
-              <td>
-                <Time us={key.expires_at_us} />
-              </td>
-              <td className="code-cell">{key.id}</td>
-              <td>
-                <button className="danger small" onClick={() => revoke(key)} aria-label={`Revoke ${key.name}`}>
-                  Revoke
-                </button>
-              </td>
-            </tr>
-          ))}
-        </Table>
-      )}
+      <Listing
+        label="Keys"
+        columns={['Name', 'Kind', 'User', 'Good for', 'Made', 'Ends', 'Id']}
+        items={keys}
+        error={error}
+        lines={3}
+        empty={
+          <Empty title="There are no keys.">
+            <p>A key lets a program act for its user, within a scope, until it ends.</p>
+          </Empty>
+        }
+      >
+        {(key) => (
+          <tr key={key.id}>
+            <td className="strong">{key.name}</td>
+            <td>{key.kind === 'session' ? `Browser${key.id === me.key?.id ? ', this one' : ''}` : 'Program'}</td>
+            <td>{key.user}</td>
+            <td>{words(key.scope)}</td>
+            <td>
+              <Time us={key.issued_at_us} />
+            </td>
+            <td>
+              <Time us={key.expires_at_us} />
+            </td>
+            <td className="code-cell">{key.id}</td>
+            <td>
+              <button className="danger small" onClick={() => revoke(key)} aria-label={`Revoke ${key.name}`}>
+                Revoke
+              </button>
+            </td>
+          </tr>
+        )}
+      </Listing>
       {making && (
         <NewKeyForm
           own={user !== undefined}

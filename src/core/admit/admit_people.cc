@@ -16,7 +16,7 @@ constexpr Span kWindowMax = seconds(7 * 86'400);  // of an idle rule: so many me
 // Keys are part of the state and of every snapshot. A script that makes one at each run would fill
 // both.
 constexpr std::ptrdiff_t kKeysOfOneMax = 100;
-// So many people are named in one message.
+// At most this many people are named in one message.
 constexpr std::size_t kNamedMax = 3;
 
 Error conflict(std::string code, std::string message) {

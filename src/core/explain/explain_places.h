@@ -16,7 +16,6 @@
 // kFragmented is no cause: it details the kResources before it.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "core/queue/policy.h"
@@ -29,9 +28,5 @@ namespace dove::core {
 // waiting wherever it would go; those about what never fits are taken out.
 void add_places(const State& state, const Policies& policies, const Job& job,
                 std::vector<Reason>& told, std::vector<Reason>& out);
-
-// The same set as bits of place_causes.h, resources by their index in kinds_of() of the job. 0: it
-// would find places. REQUIRES: the job's pool exists.
-std::uint64_t smallest_causes(const State& state, const Policies& policies, const Job& job);
 
 }  // namespace dove::core

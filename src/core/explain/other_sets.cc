@@ -4,8 +4,8 @@
 #include <bit>
 #include <utility>
 
-#include "core/explain/explain_places.h"
 #include "core/explain/place_causes.h"
+#include "core/explain/smallest_causes.h"
 #include "core/state/books.h"
 
 namespace dove::core {
@@ -13,8 +13,8 @@ namespace {
 
 // Each trial is a search over the nodes, and somebody waits for the answer.
 constexpr int kTrials = 40;
-// Sets that are passed over without a trial cost little each, but there can be millions.
-constexpr int kPassedOver = 4000;
+// Steps from set to set: one without a trial costs little, but there can be millions.
+constexpr int kSteps = 4000;
 
 class OtherSetsSearch {
  public:
@@ -38,7 +38,7 @@ class OtherSetsSearch {
   void extend(Causes chosen, std::size_t from, int count) {
     if (is_too_large(chosen)) return;  // and so is whatever has more
     if (count == 0) return consider(chosen);
-    if (++passed_over_ > kPassedOver) found_.all = false;
+    if (++steps_ > kSteps) found_.all = false;
     for (std::size_t i = from; i < single_.size() && found_.all; ++i) {
       extend(chosen | single_[i], i + 1, count - 1);
     }
@@ -80,7 +80,7 @@ class OtherSetsSearch {
   std::vector<Causes> single_;
   std::vector<Causes> taken_;
   int trials_ = 0;
-  int passed_over_ = 0;
+  int steps_ = 0;
   OtherSets found_;
 };
 
@@ -89,10 +89,10 @@ class OtherSetsSearch {
 OtherSets other_sets(const State& state, const Policies& policies, const Job& job) {
   const Pool* pool = pool_of(state, *job.spec);
   if (pool == nullptr || job.phase != JobPhase::kWaiting) return {};
+  const PlaceCauses causes(state, *policies.placement, *pool, job);
   // The same function that names the causes, so that the named set is the one that is left out
   // here.
-  const Causes named = smallest_causes(state, policies, job);
-  const PlaceCauses causes(state, *policies.placement, *pool, job);
+  const Causes named = smallest_causes(causes, *job.spec);
   Causes never = kTooFewCause;
   for (std::size_t i = 0; i < causes.kinds().size(); ++i) never |= scarce_cause(i);
   // What no node ever has cannot be made good by anything else.

@@ -1,12 +1,11 @@
 #include "core/explain/place_causes.h"
 
 #include <algorithm>
-#include <iterator>
 #include <limits>
-#include <map>
 #include <set>
 
 #include "core/place/fit.h"
+#include "core/place/node_windows.h"
 #include "core/state/books.h"
 #include "core/state/findings.h"
 #include "text/hostlist.h"
@@ -172,7 +171,7 @@ PlaceCauses::PlaceCauses(const State& state, const PlacementPolicy& policy, cons
   }
   if (!reservations_.empty()) {
     applicable_ |= kReservedCause;
-    add_windows();
+    windows_ = windows_by_node(state);
   }
   // One that it cannot use is told of elsewhere.
   const bool confined = !spec.reservation.empty() && reservation_obstacles(state, spec).empty();
@@ -186,51 +185,6 @@ PlaceCauses::PlaceCauses(const State& state, const PlacementPolicy& policy, cons
     // One node is enough to make it a possible cause.
     applicable_ |= kUnavailableCause;
     break;
-  }
-}
-
-namespace {
-
-// The names in a reservation's lists; none when they cannot all be written out.
-std::optional<std::vector<std::string>> names_in(const std::vector<std::string>& lists) {
-  std::vector<std::string> all;
-  for (const std::string& list : lists) {
-    const auto words = text::split_hostlist(list);
-    if (!words) return std::nullopt;
-    for (const std::string_view word : *words) {
-      auto names = text::expand_host(word, text::kHostlistNamesMax);
-      if (!names || word == "*") return std::nullopt;
-      std::move(names->begin(), names->end(), std::back_inserter(all));
-    }
-  }
-  return all;
-}
-
-}  // namespace
-
-// As windows_of says for each node. Writing out what reservations name and looking up each node's
-// name costs as much as both are long; comparing each node with each list costs their product.
-void PlaceCauses::add_windows() {
-  std::map<std::string, std::vector<const Reservation*>, std::less<>> by_name;
-  std::vector<const Reservation*> by_list;
-  for (const Reservation* reservation : reservations_) {
-    const auto names = names_in(reservation->nodes);
-    if (!names) by_list.push_back(reservation);
-    for (const std::string& name : names ? *names : std::vector<std::string>()) {
-      std::vector<const Reservation*>& named = by_name[name];
-      if (named.empty() || named.back() != reservation) named.push_back(reservation);
-    }
-  }
-  for (const Node& node : state_.nodes) {
-    std::vector<const Reservation*> found;
-    if (const auto named = by_name.find(node.name); named != by_name.end()) found = named->second;
-    for (const Reservation* each : by_list) {
-      if (text::any_hostlist_holds(each->nodes, node.name)) found.push_back(each);
-    }
-    std::vector<Window>& windows = windows_.emplace_back();
-    for (const Reservation* each : found) {
-      windows.push_back({each->starts_at, each->ends_at, each});
-    }
   }
 }
 
@@ -335,7 +289,6 @@ std::unique_ptr<WhatIf> PlaceCauses::make_nodes(Causes which, const WhatIf::Clos
 }
 
 std::unique_ptr<WhatIf> PlaceCauses::make_all_nodes(Causes which) const {
-  constexpr auto kAll = WhatIf::Nodes::kAll;
   // Only some resources are given back, to see which of them the job lacks.
   if ((which & all_held()) != 0 && (which & kOccupiedCause) == 0) {
     Freed freed;
@@ -347,11 +300,11 @@ std::unique_ptr<WhatIf> PlaceCauses::make_all_nodes(Causes which) const {
       freed.devices = freed.devices || what == Kind::What::kDevices;
       if (what == Kind::What::kCountable) freed.countables.push_back(kinds_[i].name);
     }
-    return std::make_unique<WhatIf>(state_, policy_, pool_, freed, kAll);
+    return std::make_unique<WhatIf>(state_, policy_, pool_, freed);
   }
   const auto books =
       (which & kOccupiedCause) != 0 ? WhatIf::Books::kEmpty : WhatIf::Books::kAsTheyAre;
-  return std::make_unique<WhatIf>(state_, policy_, pool_, books, kAll);
+  return std::make_unique<WhatIf>(state_, policy_, pool_, books);
 }
 
 bool PlaceCauses::fits(Causes gone, const JobSpec& spec) const {

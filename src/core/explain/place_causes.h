@@ -76,7 +76,6 @@ class PlaceCauses {
   std::unique_ptr<WhatIf> make_all_nodes(Causes which) const;
   bool fits(Causes gone, const JobSpec& spec) const;
   JobSpec lighten(JobSpec spec, Causes gone) const;
-  void add_windows();
 
   const State& state_;
   const PlacementPolicy& policy_;

@@ -22,18 +22,17 @@ bool same_kind(const Node& a, const Node& b) {
 
 }  // namespace
 
-WhatIf::WhatIf(const State& state, const PlacementPolicy& policy, const Pool& pool, Books books,
-               Nodes nodes, const Closed& closed)
+WhatIf::WhatIf(const State& state, const PlacementPolicy& policy, const Pool& pool, Books books)
     : state_(state), policy_(policy), empty_(books == Books::kEmpty) {
   if (empty_) views_.resize(state.nodes.size());
-  add_nodes(pool, nodes, nullptr, closed);
+  add_nodes(pool, nullptr);
 }
 
 WhatIf::WhatIf(const State& state, const PlacementPolicy& policy, const Pool& pool,
-               const Freed& freed, Nodes nodes, const Closed& closed)
+               const Freed& freed)
     : state_(state), policy_(policy), empty_(false) {
   views_.resize(state.nodes.size());
-  add_nodes(pool, nodes, &freed, closed);
+  add_nodes(pool, &freed);
 }
 
 // A node's rank depends on its books alone, so a part of ranked nodes needs no sort.
@@ -50,13 +49,11 @@ WhatIf::WhatIf(const WhatIf& base, Nodes nodes, const Closed& closed)
   ranked_ = {entries.begin(), entries.end()};
 }
 
-void WhatIf::add_nodes(const Pool& pool, Nodes nodes, const Freed* freed, const Closed& closed) {
+void WhatIf::add_nodes(const Pool& pool, const Freed* freed) {
   std::vector<NodeEntry> entries;
   // Removed nodes come back under another registration, if at all: not even "all nodes" has them.
   for (const Node& node : state_.nodes) {
     if (node.removed || node.inventory == nullptr) continue;
-    if (nodes == Nodes::kAvailable && !is_available(node)) continue;
-    if (closed.holds(node.id) && closed[node.id]) continue;
     if (!text::any_hostlist_holds(pool.nodes, node.name)) continue;
     if (empty_) views_[node.id] = empty_books(node).view();
     if (freed != nullptr) views_[node.id] = freed_view(node, *freed);

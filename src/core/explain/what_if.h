@@ -33,13 +33,11 @@ class WhatIf {
   // Those that are not to be used; short ones leave out none of the rest.
   using Closed = ById<NodeId, bool>;
 
-  // On empty books nobody is on the nodes either.
-  WhatIf(const State& state, const PlacementPolicy& policy, const Pool& pool, Books books,
-         Nodes nodes, const Closed& closed = {});
-  WhatIf(const State& state, const PlacementPolicy& policy, const Pool& pool, const Freed& freed,
-         Nodes nodes, const Closed& closed = {});
+  // All nodes of the pool. On empty books nobody is on them either.
+  WhatIf(const State& state, const PlacementPolicy& policy, const Pool& pool, Books books);
+  WhatIf(const State& state, const PlacementPolicy& policy, const Pool& pool, const Freed& freed);
   // Some of the nodes of `base`, with its books. `base` stays alive.
-  WhatIf(const WhatIf& base, Nodes nodes, const Closed& closed);
+  WhatIf(const WhatIf& base, Nodes nodes, const Closed& closed = {});
   // The same nodes with other books: saves looking for their units again. `other` stays alive.
   void has_nodes_of(const WhatIf& other) { alike_ = &other; }
   WhatIf(const WhatIf&) = delete;
@@ -64,7 +62,7 @@ class WhatIf {
   const Domains& domains() const;
 
  private:
-  void add_nodes(const Pool& pool, Nodes nodes, const Freed* freed, const Closed& closed);
+  void add_nodes(const Pool& pool, const Freed* freed);
   const FreeBooks& empty_books(const Node& node);
   FreeView freed_view(const Node& node, const Freed& freed);
   const ById<NodeId, FreeView>& views() const { return base_ == nullptr ? views_ : base_->views_; }

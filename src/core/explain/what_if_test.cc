@@ -18,16 +18,14 @@ class WhatIfTest : public testing::Test {
 };
 
 TEST_F(WhatIfTest, AsTheyAreNodesHaveWhatIsFree) {
-  const WhatIf now(cluster.state, first_fit, pool(), WhatIf::Books::kAsTheyAre,
-                   WhatIf::Nodes::kAvailable);
+  const WhatIf now(cluster.state, first_fit, pool(), WhatIf::Books::kAsTheyAre);
   EXPECT_EQ(now.size(), 2u);
   EXPECT_FALSE(now.fits(spec_of({.gpus = 1, .tasks = 3})));
   EXPECT_EQ(now.count_with_room(spec_of({.gpus = 1})), 1);
 }
 
 TEST_F(WhatIfTest, EmptyNodesHaveAll) {
-  const WhatIf empty(cluster.state, first_fit, pool(), WhatIf::Books::kEmpty,
-                     WhatIf::Nodes::kAvailable);
+  const WhatIf empty(cluster.state, first_fit, pool(), WhatIf::Books::kEmpty);
   EXPECT_TRUE(empty.fits(spec_of({.gpus = 1, .tasks = 4})));
   EXPECT_FALSE(empty.fits(spec_of({.gpus = 1, .tasks = 5})));
 }
@@ -35,16 +33,18 @@ TEST_F(WhatIfTest, EmptyNodesHaveAll) {
 TEST_F(WhatIfTest, OneResourceMayBeFreedAlone) {
   Freed cores;
   cores.cores = true;
-  const WhatIf freed(cluster.state, first_fit, pool(), cores, WhatIf::Nodes::kAvailable);
+  const WhatIf freed(cluster.state, first_fit, pool(), cores);
   EXPECT_TRUE(freed.fits(spec_of({.gpus = 1, .tasks = 3})));
   EXPECT_FALSE(freed.fits(spec_of({.gpus = 1, .tasks = 4})));
 }
 
 TEST_F(WhatIfTest, SilentNodesCountWhereAllDo) {
   cluster.tell(NodeDisconnected{NodeId(2), true});
-  const WhatIf available(cluster.state, first_fit, pool(), WhatIf::Books::kEmpty,
-                         WhatIf::Nodes::kAvailable);
-  const WhatIf all(cluster.state, first_fit, pool(), WhatIf::Books::kEmpty, WhatIf::Nodes::kAll);
+  const WhatIf all(cluster.state, first_fit, pool(), WhatIf::Books::kEmpty);
+  const WhatIf available(all, WhatIf::Nodes::kAvailable);
+  WhatIf::Closed closed;
+  closed.push_back(true);
+  EXPECT_EQ(WhatIf(all, WhatIf::Nodes::kAll, closed).size(), 1u);
   EXPECT_EQ(available.size(), 1u);
   EXPECT_EQ(all.size(), 2u);
 }

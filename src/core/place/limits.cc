@@ -138,23 +138,25 @@ void check_start(const State& state, const Limits& limits, const Amount& amount,
   check.month(state, amount.gpus_milli, limits);
 }
 
+// Above any limit, and small enough that a few of them can be added.
+constexpr std::int64_t kTooMuch = INT64_MAX / 4;
+
 std::int64_t times(std::int64_t amount, std::int64_t elements) {
   std::int64_t product = 0;
-  return __builtin_mul_overflow(amount, elements, &product) ? INT64_MAX : product;
+  const bool overflows = __builtin_mul_overflow(amount, elements, &product);
+  return overflows ? kTooMuch : std::min(product, kTooMuch);
 }
 
 // The limits, and where there are none as much as Usage can count: what was asked for beyond that
 // would wrap around to nothing, and every quota with it.
 Limits countable_limits(Limits limits, const Amount& amount) {
-  constexpr std::int64_t kBytesMost = INT64_MAX / 2;
   if (limits.cores < 0) limits.cores = INT32_MAX;
   if (limits.gpus_milli < 0) limits.gpus_milli = INT32_MAX;
-  if (limits.memory_bytes < 0) limits.memory_bytes = kBytesMost;
+  if (limits.memory_bytes < 0) limits.memory_bytes = kTooMuch - 1;
   const auto bound = [](std::vector<Countable>& of, const std::vector<Countable>& asked) {
     for (const Countable& one : asked) {
       const auto is_it = [&](const Countable& limit) { return limit.name == one.name; };
-      if (std::any_of(of.begin(), of.end(), is_it)) continue;
-      if (one.amount > kBytesMost) of.push_back({one.name, kBytesMost});
+      if (std::none_of(of.begin(), of.end(), is_it)) of.push_back({one.name, kTooMuch - 1});
     }
   };
   bound(limits.countables, amount.countables);

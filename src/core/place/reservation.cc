@@ -143,26 +143,26 @@ Instant latest_start(const State& state, const JobSpec& spec) {
   return before(spec.deadline, time_limit_of(state, spec));
 }
 
+// Of its time limit, when an attempt begins. What was saved counts: the limit is for all slices
+// together.
+static Span limit_left(const State& state, const Job& job) {
+  const Span limit = time_limit_of(state, *job.spec);
+  const bool saved = job.spec->preempt == Preempt::kCheckpoint;
+  return saved ? Span{limit.us - job.ran_before.us} : limit;
+}
+
 Instant time_limit_at(const State& state, const Job& job) {
   const Attempt& attempt = job.attempts.back();
   const Instant latest = latest_end(state, *job.spec);
   if (attempt.started_at.us == 0) return latest;
-  const Span limit = time_limit_of(state, *job.spec);
-  if (limit.us == 0) return latest;
-  // What was saved counts: the limit is for all slices together.
-  const bool saved = job.spec->preempt == Preempt::kCheckpoint;
-  const Span left = saved ? Span{limit.us - job.ran_before.us} : limit;
-  return std::min(attempt.started_at + left, latest);
+  if (time_limit_of(state, *job.spec).us == 0) return latest;
+  return std::min(attempt.started_at + limit_left(state, job), latest);
 }
 
 Instant missed_at(const State& state, const Job& job) {
-  const JobSpec& spec = *job.spec;
-  if (spec.deadline.us == 0) return kNever;
-  // What was saved need not be done again: the limit is for all slices together.
-  const bool saved = spec.preempt == Preempt::kCheckpoint;
-  const Span limit = time_limit_of(state, spec);
-  const Span left = saved ? Span{std::max<std::int64_t>(limit.us - job.ran_before.us, 0)} : limit;
-  return before(spec.deadline, left) + Span{1};
+  if (job.spec->deadline.us == 0) return kNever;
+  const Span left{std::max<std::int64_t>(limit_left(state, job).us, 0)};
+  return before(job.spec->deadline, left) + Span{1};
 }
 
 Instant outage_stop_at(const State& state, const Job& job) {

@@ -6,7 +6,6 @@
 // show wakes nobody. Records that come together are answered together. Loop thread only.
 #pragma once
 
-#include <cstddef>
 #include <functional>
 #include <memory>
 #include <set>
@@ -38,7 +37,6 @@ class ListWatches {
 
   void published(const listener::RecentBatch& batch);
   void close_all();  // answers all that are held
-  std::size_t held() const { return held_.size(); }
 
  private:
   struct Held;
