@@ -39,6 +39,8 @@ def free_ports(count):
 
 
 class SlurmLab:
+    ungated = ()  # options of sbatch for a job that no gate looks at
+
     def __init__(self, nodes, cpus, accounting=False, gpus=0):
         """gpus: of each node, each with a GRES type of its own; memory is counted then too."""
         self.nodes, self.cpus, self.accounting, self.gpus = nodes, cpus, accounting, gpus
@@ -78,6 +80,20 @@ class SlurmLab:
         self.controller.kill()
         self.controller.wait()
         self.processes.remove(self.controller)
+
+    def save_jobs(self):
+        """Has slurmctld write its jobs as they are now to its disk: killed before, it forgets what came since.
+
+        It does so some seconds after a change, so one is made.
+        """
+        job = self.run(["sbatch", "--parsable", "--hold", "-o", "/dev/null", *self.ungated, "--wrap", "true"]).strip()
+        self.saved("job_state")
+        self.run(["scancel", job])
+
+    def saved(self, what):
+        """Waits until slurmctld has written that file again."""
+        began = time.time()
+        self.until(["stat", "-c", "%.Y", f"{self.folder}/state/{what}"], lambda out: out and float(out) > began)
 
     def start_munge(self):
         if subprocess.run("munge -n | unmunge", shell=True, capture_output=True).returncode == 0:

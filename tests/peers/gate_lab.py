@@ -16,6 +16,8 @@ LUA = next((path for path in ("/usr/lib/x86_64-linux-gnu/slurm-wlm/job_submit_lu
 class GateLab(SlurmLab):
     """Its nodes are in the gated partition `main`, and in `open`, which has no gate."""
 
+    ungated = ("-p", "open")
+
     def write_config(self):
         super().write_config()
         self.gate = self.folder + "/gate"

@@ -163,11 +163,6 @@ class Bed(unittest.TestCase):
         """Of all its devices, as scontrol -d says them."""
         return sorted(int(i) for i in re.findall(r"\(IDX:(\d+)\)", self.lab.run(f"scontrol show job -d {job}")))
 
-    def saved(self, what):
-        """Waits until slurmctld has written it to its disk; killed before, it forgets."""
-        path, now = f"{self.folder}/state/{what}", time.time()
-        until(lambda: os.path.exists(path) and os.path.getmtime(path) > now, 30, f"Slurm to save its {what}")
-
     def jobs(self, *states):
         """(id, name) of the jobs in Slurm's queue."""
         option = ["-t", ",".join(states)] if states else []
@@ -289,7 +284,7 @@ class Adapter(Bed):
         self.running(theirs)
         self.controller.want(wanted(24, "n0", [3]))
         held = self.placed(24, "n0")["id"]
-        self.saved("job_state")
+        self.lab.save_jobs()
         self.lab.kill_controller()
         try:
             until(lambda: self.controller.report().get("complete") is False, 40, "Slurm's silence to be reported")
@@ -419,7 +414,7 @@ class Adapter(Bed):
         finally:
             self.lab.run("scontrol update nodename=n5 state=resume")
             self.lab.until("sinfo -h -n n5 -o %t", lambda out: out.strip() == "idle")
-            self.saved("node_state")
+            self.lab.saved("node_state")
 
     def test_the_exposure_is_measured(self):
         until(lambda: self.controller.reports, 10, "the first report")

@@ -211,6 +211,7 @@ class Gate(SharedNodes):
         self.start_adapter()
         self.in_its_place(waiting)
         self.assertEqual(self.devices(self.known_as(running)), devices)
+        self.lab.save_jobs()
         self.lab.kill_controller()
         self.lab.start_controller()
         third = self.gated("--gres=gpu:1")
