@@ -149,7 +149,7 @@ TEST(FieldCount, OfDecisions) {
 TEST(FieldCount, OfTheState) {
   EXPECT_EQ(field_count<core::PlacementRecord>(), 10u);
   EXPECT_EQ(field_count<core::Attempt>(), 13u);
-  EXPECT_EQ(field_count<core::Job>(), 28u);
+  EXPECT_EQ(field_count<core::Job>(), 29u);
   EXPECT_EQ(field_count<core::Node>(), 33u);
   EXPECT_EQ(field_count<core::NodeExecutor>(), 6u);
   EXPECT_EQ(field_count<core::PlaceholderKey>(), 4u);

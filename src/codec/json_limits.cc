@@ -164,12 +164,16 @@ Json limits_json(const Limits& v) {
 void read_limits(JsonFields& fields, Limits& v) {
   fields.integer("jobs_running", v.jobs_running, -1, kAmountMax);
   fields.integer("jobs_waiting", v.jobs_waiting, -1, kAmountMax);
-  if (const Json* cores = fields.find("cores"); cores != nullptr && cores->is_string()) {
-    fields.whole("cores", v.cores, kAmountMax);
+  auto cores = static_cast<std::int32_t>(v.cores);
+  auto gpus_milli = static_cast<std::int32_t>(v.gpus_milli);
+  if (const Json* said = fields.find("cores"); said != nullptr && said->is_string()) {
+    fields.whole("cores", cores, kAmountMax);
   } else {
-    fields.integer("cores", v.cores, -1, kAmountMax);
+    fields.integer("cores", cores, -1, kAmountMax);
   }
-  read_gpu_limit(fields, v.gpus_milli);
+  read_gpu_limit(fields, gpus_milli);
+  v.cores = cores;
+  v.gpus_milli = gpus_milli;
   fields.bytes("memory", v.memory_bytes, -1);
   fields.integer("gpu_ms_month", v.gpu_ms_month, -1, kMonthMax);
   if (fields.has("gpu_hours_month")) {
@@ -205,8 +209,8 @@ void read_quota(JsonFields& fields, Quota& v) {
     fields.fail(limits.gpu_ms_month >= 0 ? "gpu_hours_month" : "job", "unknown_field",
                 "cannot be guaranteed: give cores, gpus, memory or countables");
   }
-  v.cores = std::max(limits.cores, 0);
-  v.gpus_milli = std::max(limits.gpus_milli, 0);
+  v.cores = std::max<std::int64_t>(limits.cores, 0);
+  v.gpus_milli = std::max<std::int64_t>(limits.gpus_milli, 0);
   v.memory_bytes = std::max<std::int64_t>(limits.memory_bytes, 0);
   v.countables = std::move(limits.countables);
   v.gpus_by_model = std::move(limits.gpus_by_model);

@@ -59,7 +59,7 @@ void fields(Ar& ar, typename Ar::template Of<core::Attempt>& v) {
 // All of a job but its spec.
 template <class Ar>
 void fields(Ar& ar, typename Ar::template Of<core::Job>& v) {
-  auto layout = ar.layout(6, "Job");
+  auto layout = ar.layout(7, "Job");
   ar(v.id, v.phase, v.outcome, v.held, v.cancel_requested, v.requeue_requested, v.priority,
      v.exit_code, v.retries_used, v.array, v.array_index, v.submitted_at, v.eligible_at, v.ended_at,
      v.submitted_seq, v.attempts, v.nodes_avoided);
@@ -72,6 +72,7 @@ void fields(Ar& ar, typename Ar::template Of<core::Job>& v) {
   ar.since(5, v.learned_key);
   ar.since(5, v.likely_ms);
   ar.since(6, v.not_before);
+  ar.since(7, v.cancelled_by);
 }
 
 template <class Ar>

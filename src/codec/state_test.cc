@@ -110,6 +110,27 @@ void note_later(core::State& state) {
   note_months(state);
 }
 
+core::Job running_job(const std::shared_ptr<const JobSpec>& spec) {
+  core::Job running = sample_job(1, spec);
+  running.phase = JobPhase::kActive;
+  core::Attempt attempt;
+  attempt.number = 2;
+  attempt.stage = Stage::kRunning;
+  Placement placement = sample_placement();
+  placement.node = NodeId{1};
+  attempt.placements = {{placement, core::PlacementStage::kStarted}};
+  attempt.exits = {TaskExit{0, 1, 0, ""}};
+  attempt.allocated_at = Instant{10};
+  attempt.started_at = Instant{20};
+  attempt.stage_at = Instant{21};
+  attempt.held_back = true;
+  running.attempts = {core::Attempt{}, attempt};
+  running.nodes_avoided = {NodeId{7}};
+  running.not_before = Instant{22};
+  running.cancelled_by = "ada";
+  return running;
+}
+
 core::State sample_state() {
   core::State state;
   state.now = Instant{1'767'319'450'000'000};
@@ -137,22 +158,7 @@ core::State sample_state() {
                      ExecutorContact::kMute}};
   state.nodes.push_back(std::move(node));
   const auto spec = std::make_shared<const JobSpec>(sample_spec());
-  core::Job running = sample_job(1, spec);
-  running.phase = JobPhase::kActive;
-  core::Attempt attempt;
-  attempt.number = 2;
-  attempt.stage = Stage::kRunning;
-  Placement placement = sample_placement();
-  placement.node = NodeId{1};
-  attempt.placements = {{placement, core::PlacementStage::kStarted}};
-  attempt.exits = {TaskExit{0, 1, 0, ""}};
-  attempt.allocated_at = Instant{10};
-  attempt.started_at = Instant{20};
-  attempt.stage_at = Instant{21};
-  attempt.held_back = true;
-  running.attempts = {core::Attempt{}, attempt};
-  running.nodes_avoided = {NodeId{7}};
-  running.not_before = Instant{22};
+  core::Job running = running_job(spec);
   core::Job held = sample_job(2, spec);
   held.held = true;
   core::Job ended = sample_job(3, spec);

@@ -63,8 +63,8 @@ struct JobLimits {
 struct Limits {
   std::int32_t jobs_running = -1;
   std::int32_t jobs_waiting = -1;  // a submission over it is refused
-  std::int32_t cores = -1;
-  std::int32_t gpus_milli = -1;  // whole devices and shares together
+  std::int64_t cores = -1;
+  std::int64_t gpus_milli = -1;  // whole devices and shares together
   std::int64_t memory_bytes = -1;
   std::vector<Countable> countables;
   std::vector<Countable> gpus_by_model;  // milli, by model in lower case

@@ -59,7 +59,7 @@ class Cluster {
   std::int64_t fill_us() const { return fill_us_; }
   void forget_launches() { launches_ = 0; }
   double utilisation_pct() const {
-    return 100.0 * state_.usage.gpus_milli / (8000.0 * node_count_);
+    return 100.0 * static_cast<double>(state_.usage.gpus_milli) / (8000.0 * node_count_);
   }
 
  private:

@@ -82,11 +82,11 @@ void add_usage(const char* label, const std::map<std::string, core::Usage>& usag
   });
   out.family(prefix + "_gpus_milli", Kind::kGauge, "Thousandths of GPUs that are held.");
   each([&](const std::string& name, const core::Usage& used) {
-    out.add({{label, name}}, used.gpus_milli);
+    out.add({{label, name}}, static_cast<double>(used.gpus_milli));
   });
   out.family(prefix + "_cores", Kind::kGauge, "Cores that are held.");
   each([&](const std::string& name, const core::Usage& used) {
-    out.add({{label, name}}, used.cores);
+    out.add({{label, name}}, static_cast<double>(used.cores));
   });
 }
 

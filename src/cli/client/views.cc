@@ -311,6 +311,7 @@ JobView read_job(const json& job) {
     view.progress = read_progress(job["progress"]);
   }
   view.kept_until_us = number_of(job, "kept_until_us");
+  view.cancelled_by = text_of(job, "cancelled_by");
   if (job.contains("idle") && job["idle"].is_object()) {
     view.idle = idle_line(job["idle"], view.ended);
   }

@@ -82,6 +82,7 @@ struct JobView {
   std::vector<StepView> steps;  // of the last attempt, by number
   std::vector<ReasonView> reasons;
   ProgressView progress;
+  std::string cancelled_by;           // of one that was cancelled; "": not known
   std::string idle;                   // why it is stopped as idle, and when; of one that was, why
   std::int64_t kept_until_us = 0;     // 0: it is not
   std::string shares;                 // what holds its tasks to their shares of devices

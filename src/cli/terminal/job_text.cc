@@ -173,7 +173,9 @@ std::string job_text(const JobView& job, std::int64_t now_us, bool colours) {
   for (const std::string& warning : job.warnings) line(out, "Warning", warning);
   line(out, "GPU time", job.gpu_time);
   if (job.ended) {
-    line(out, "Ended", when_text(job.ended_at_us));
+    const bool by_somebody = job.state == "cancelled" && !job.cancelled_by.empty();
+    line(out, "Ended",
+         when_text(job.ended_at_us) + (by_somebody ? ", cancelled by " + job.cancelled_by : ""));
     line(out, "Exit code", std::to_string(job.exit_code));
   }
   if (!job.attempts.empty()) out += attempts_text(job, now_us, colours);

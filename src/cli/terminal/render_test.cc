@@ -131,6 +131,17 @@ TEST(JobText, SaysWhereTheTimeWent) {
   EXPECT_NE(text.find("Attempt 1: rank 2: signal 9 (fenced)"), std::string::npos) << text;
 }
 
+TEST(JobText, SaysWhoCancelledIt) {
+  JobView job = running_job();
+  job.state = "cancelled";
+  job.ended = true;
+  job.ended_at_us = 40 * kSecond;
+  job.cancelled_by = "ada";
+  EXPECT_NE(job_text(job, 50 * kSecond, false).find(", cancelled by ada\n"), std::string::npos);
+  job.cancelled_by.clear();
+  EXPECT_EQ(job_text(job, 50 * kSecond, false).find("cancelled by"), std::string::npos);
+}
+
 TEST(Times, AreWrittenAsPeopleReadThem) {
   EXPECT_EQ(clock_text(5 * kSecond), "0:05");
   EXPECT_EQ(clock_text(3723 * kSecond), "1:02:03");

@@ -9,6 +9,7 @@
 
 #include "core/place/candidates.h"
 #include "core/place/device_fit.h"
+#include "core/state/amount.h"
 #include "core/state/books.h"
 #include "model/huge_pages.h"
 #include "text/hostlist.h"
@@ -237,7 +238,8 @@ std::string Finder::lacks(const TaskGroup& group, const Nodes& chosen) const {
     return fmt::format("{} {}, and no node of {} has more than {}", who, counted(cores, "core"),
                        name_, cores_most);
   }
-  const std::int64_t bytes = group.per_task.memory_bytes * tasks + group.per_node.memory_bytes;
+  const std::int64_t bytes =
+      sum_of(product_of(group.per_task.memory_bytes, tasks), group.per_node.memory_bytes);
   const std::int64_t bytes_most = most([](const Node& n) { return memory_of(n); });
   if (bytes > bytes_most) {
     return fmt::format("{} {} of memory, and no node of {} has more than {}", who,

@@ -142,17 +142,15 @@ void check_start(const State& state, const Limits& limits, const Amount& amount,
 constexpr std::int64_t kTooMuch = INT64_MAX / 4;
 
 std::int64_t times(std::int64_t amount, std::int64_t elements) {
-  std::int64_t product = 0;
-  const bool overflows = __builtin_mul_overflow(amount, elements, &product);
-  return overflows ? kTooMuch : std::min(product, kTooMuch);
+  return std::min(product_of(amount, elements), kTooMuch);
 }
 
 // The limits, and where there are none as much as Usage can count: what was asked for beyond that
 // would wrap around to nothing, and every quota with it.
 Limits countable_limits(Limits limits, const Amount& amount) {
-  if (limits.cores < 0) limits.cores = INT32_MAX;
-  if (limits.gpus_milli < 0) limits.gpus_milli = INT32_MAX;
-  if (limits.memory_bytes < 0) limits.memory_bytes = kTooMuch - 1;
+  for (std::int64_t* one : {&limits.cores, &limits.gpus_milli, &limits.memory_bytes}) {
+    if (*one < 0) *one = kTooMuch - 1;
+  }
   const auto bound = [](std::vector<Countable>& of, const std::vector<Countable>& asked) {
     for (const Countable& one : asked) {
       const auto is_it = [&](const Countable& limit) { return limit.name == one.name; };

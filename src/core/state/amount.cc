@@ -7,12 +7,9 @@
 #include "core/state/slices.h"
 
 namespace dove::core {
-namespace {
 
-// What is too much to be counted is more than any limit.
 std::int64_t product_of(std::int64_t a, std::int64_t b) {
   std::int64_t product = 0;
-  // Admission bounds bytes and tasks each by itself, and their product may still leave 64 bits.
   return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
@@ -20,6 +17,8 @@ std::int64_t sum_of(std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;
   return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
+
+namespace {
 
 void add(std::vector<Countable>& to, const std::vector<Countable>& from, std::int64_t times) {
   for (const Countable& one : from) {

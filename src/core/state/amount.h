@@ -27,6 +27,11 @@ void add_amount(const State& state, const Placement& placement, Amount& amount);
 // slices among the countables.
 void add_kinds(const Inventory& inventory, const Placement& placement, Amount& amount);
 
+// INT64_MAX where that leaves 64 bits: what is too much to be counted is more than any limit.
+// Admission bounds bytes and tasks each by itself, not their product.
+std::int64_t product_of(std::int64_t a, std::int64_t b);
+std::int64_t sum_of(std::int64_t a, std::int64_t b);
+
 // The model as limits and usage name it: in lower case.
 std::string model_key(const std::string& model);
 

@@ -67,8 +67,10 @@ class EventFold {
   }
 
   void operator()(const JobCancelRequested& event) {
-    change(event.job, [](Job& job) {
-      if (job.phase != JobPhase::kEnded) job.cancel_requested = true;
+    change(event.job, [this](Job& job) {
+      if (job.phase == JobPhase::kEnded) return;
+      if (!job.cancel_requested) job.cancelled_by = cause_.principal;
+      job.cancel_requested = true;
     });
   }
 
@@ -106,6 +108,7 @@ class EventFold {
           job.retries_used = 0;
           job.requeues_in_a_row = 0;
           job.cancel_requested = false;
+          job.cancelled_by.clear();
           job.requeue_requested = false;
           job.nodes_avoided.clear();
           learn_waits(state_, job);

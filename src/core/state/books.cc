@@ -120,8 +120,8 @@ void charge_holders(State& state, Job& job) {
 
 void add_asked(Usage& asked, const JobSpec& spec, const Amount& least, int sign) {
   asked.jobs_waiting += sign;
-  asked.cores += sign * static_cast<std::int32_t>(least.cores);
-  asked.gpus_milli += sign * static_cast<std::int32_t>(least.gpus_milli);
+  asked.cores += sign * least.cores;
+  asked.gpus_milli += sign * least.gpus_milli;
   asked.memory_bytes += sign * least.memory_bytes;
   // What is asked by waiting jobs, at least: places are not known yet.
   add_countables(asked.countables, least.countables, sign);
@@ -255,7 +255,7 @@ void count_running(State& state, Job& job, int sign) {
 void count_placement(State& state, Job& job, const Placement& placement, int sign) {
   // Use up to now is charged first.
   charge_holders(state, job);
-  std::int32_t gpus_milli = 0;
+  std::int64_t gpus_milli = 0;
   for (const DeviceGrant& grant : placement.devices) gpus_milli += grant.share_milli;
   Amount kinds;
   // By model only where somebody limits by it: to find the models costs more than all the rest.
@@ -263,7 +263,7 @@ void count_placement(State& state, Job& job, const Placement& placement, int sig
     add_kinds(*state.nodes[placement.node].inventory, placement, kinds);
   }
   change_usage(state, job, [&](Usage& usage) {
-    usage.cores += sign * static_cast<std::int32_t>(placement.cores.size());
+    usage.cores += sign * static_cast<std::int64_t>(placement.cores.size());
     usage.gpus_milli += sign * gpus_milli;
     usage.memory_bytes += sign * placement.memory_bytes;
     // Custom resources of nodes are not counted for the cluster: there the name stands for its own

@@ -74,6 +74,7 @@ class Hash {
     all(g.name, g.tasks, g.nodes_min, g.nodes_max, g.tasks_per_node, g.per_task, g.per_node);
     if (g.affinity != Affinity::kDefault) add(g.affinity);  // logs without it keep their hashes
   }
+  void add(const SecretUse& s) { all(s.secret, s.variable, s.file); }
   void add(const Dependency& d) { all(d.kind, d.job, d.delay); }
   void add(const JobSpec& s) {
     all(s.name, s.user, s.project, s.queue, s.pool, s.priority, s.launch, s.groups,
@@ -84,6 +85,7 @@ class Hash {
         s.domain, s.domain_required, s.label, s.near_labels, s.apart_labels);
     since(3, s.parent);
     since(9, s.executor, s.foreign_job, s.mail_about, s.mail_to);
+    since(10, s.secrets);
   }
   void add(const SlicePlace& s) { all(s.start, s.size, s.compute); }
   void add(const DeviceGrant& g) { all(g.device, g.share_milli, g.slice); }
@@ -111,6 +113,7 @@ class Hash {
     // 0 while nothing is learned; logs without it keep their hashes.
     if (j.learned_key != 0) all(j.learned_key, j.likely_ms);
     since(7, j.not_before);
+    since(10, j.cancelled_by);
   }
   void add(const RunCounts& c) { all(c.ended, c.ran_ms); }
   void add(const UserRuns& r) { all(r.all, r.by_width); }
@@ -157,7 +160,10 @@ class Hash {
   void add(const IdleNotice& n) {
     all(n.attempt, n.check, n.rule, n.evidence, n.observed_at, n.ends_at);
   }
-  void add(const Executor& e) { all(e.name, e.service_account, e.nodes, e.placeholders, e.queues); }
+  void add(const Executor& e) {
+    all(e.name, e.service_account, e.nodes, e.placeholders, e.queues);
+    since(10, e.gate, e.runs_jobs, e.lendable);
+  }
   void add(const ExecutorStanding& s) { all(s.contact, s.since, s.why); }
   void add(const PlaceholderKey& k) { all(k.job, k.attempt, k.node, k.executor); }
   void add(const Placeholder& p) { all(p.stage, p.since, p.id, p.why); }
@@ -172,6 +178,7 @@ class Hash {
   void add(const Limits& l) {
     all(l.jobs_running, l.jobs_waiting, l.cores, l.gpus_milli, l.memory_bytes, l.countables,
         l.gpus_by_model);
+    since(10, l.gpu_ms_month, l.job);
   }
   void add(const Quota& q) {
     all(q.cores, q.gpus_milli, q.memory_bytes, q.countables, q.gpus_by_model);
@@ -193,6 +200,7 @@ class Hash {
     since(5, u.disabled, u.service_of);
     since(6, u.identity);
     since(8, u.ssh_keys, u.notices);
+    since(10, u.password_hash, u.token_expires_at);
   }
   void add(const NoticeTarget& t) { all(t.by, t.to, t.about); }
   void add(const Project& p) { all(p.name, p.domain, p.users, p.limits); }

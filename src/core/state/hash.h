@@ -9,7 +9,7 @@ namespace dove::core {
 
 // Which fields are hashed. A program that adds one raises it, and still knows what the programs
 // before it hashed: their logs and snapshots are verified by the level that they were written with.
-constexpr int kHashLevel = 9;
+constexpr int kHashLevel = 10;
 
 // Digest over everything in State, as of `level`, but what is derived from the rest. Equal states
 // give equal digests on every machine.

@@ -81,7 +81,7 @@ Broken add_job(const State& state, const Job& job, Sums& sums) {
         add_kinds(*state.nodes[record.placement->node].inventory, record.placement, kinds);
       }
       for (Usage* usage : usages) {
-        usage->cores += static_cast<std::int32_t>(record.placement->cores.size());
+        usage->cores += static_cast<std::int64_t>(record.placement->cores.size());
         for (const DeviceGrant& g : record.placement->devices) usage->gpus_milli += g.share_milli;
         usage->memory_bytes += record.placement->memory_bytes;
         // For the cluster these names stand for its licences (count_placement).

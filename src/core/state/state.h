@@ -117,6 +117,7 @@ struct Job {
   Instant checkpoint_at;       // last CheckpointTaken; 0: none
   Instant preempted_at;        // the last time; 0: never
   Instant not_before;          // an executor refused its last start: not again until then
+  std::string cancelled_by;    // the principal who asked first for its end; "": nobody, not known
 };
 
 // A protected start of a waiting job.
@@ -226,8 +227,8 @@ struct JoinToken {
 struct Usage {
   std::int32_t jobs_running = 0;
   std::int32_t jobs_waiting = 0;
-  std::int32_t cores = 0;
-  std::int32_t gpus_milli = 0;
+  std::int64_t cores = 0;
+  std::int64_t gpus_milli = 0;
   std::int64_t memory_bytes = 0;
   std::map<std::string, std::int64_t> countables;
   std::map<std::string, std::int64_t> gpus_by_model = {};  // milli, by model in lower case

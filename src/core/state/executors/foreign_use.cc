@@ -40,9 +40,9 @@ const std::string* queue_of(const State& state, const std::string& executor,
 
 void add_foreign_use(const State& state, const Node& node, const ForeignAllocation& allocation,
                      Usage& usage, int sign) {
-  usage.cores += sign * static_cast<std::int32_t>(allocation.cores.size());
+  usage.cores += sign * static_cast<std::int64_t>(allocation.cores.size());
   usage.gpus_milli +=
-      sign * static_cast<std::int32_t>(allocation.devices.size()) * kWholeDevice_milli;
+      sign * static_cast<std::int64_t>(allocation.devices.size()) * kWholeDevice_milli;
   usage.memory_bytes += sign * allocation.memory_bytes;
   if (!state.counts_models || node.inventory == nullptr) return;
   const Amount kinds = kinds_of(node, allocation);
