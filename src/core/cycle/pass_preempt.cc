@@ -165,7 +165,21 @@ class Round {
       return nodes_of(spec);
     };
     if (rules.moves && !search.can_move(*found, elsewhere)) return true;
+    const VictimLimits limits(state_, job, amount_of(state_, found->placements), {});
     stop(job, *found);
+    // Whoever was being stopped for a limit before counts as gone in the search.
+    Instant at = all_gone_at(found->placements);
+    for (const JobId id : stopping) {
+      const Job& it = *state_.find_job(id);
+      if (limits.counts(it)) at = std::max(at, held_until(state_, it));
+    }
+    for (const Victim& victim : found->victims) {
+      at = std::max(at, held_until(state_, *state_.find_job(victim.job)));
+    }
+    // In the same cycle as the stops. Otherwise whoever is next in the queue could take what is
+    // freed.
+    cycle_.emit(Promise{job.id, at, found->placements, true});
+    stopped_ = true;
     return true;
   }
 
@@ -175,10 +189,6 @@ class Round {
       cycle_.emit(Stop{it.id, it.attempts.back().number, StopReason::kPreempted,
                        purpose_of(victim.kind), job.id});
     }
-    // In the same cycle as the stops. Otherwise whoever is next in the queue could take what is
-    // freed.
-    cycle_.emit(Promise{job.id, all_gone_at(found.placements), found.placements, true});
-    stopped_ = true;
   }
 
   // When whoever is being stopped on those nodes is gone at the latest.

@@ -33,6 +33,48 @@ TEST(PassPreempt, StopsNoMoreThanIsNeeded) {
   EXPECT_EQ(decide_for<Stop>(cluster).size(), 2u);
 }
 
+// Ann's limit keeps her next job from starting, and so does Bob on the one node with room for it.
+class PassPreemptByLimit : public testing::Test {
+ protected:
+  PassPreemptByLimit() {
+    UserLimit limit;
+    limit.name = "ann";
+    limit.limits.gpus_milli = 2000;
+    cluster.declare(limit);
+    JobSpec spec = spec_of({.gpus = 1, .preempt = Preempt::kRestart});
+    spec.kill_grace = seconds(600);
+    hers = cluster.submit(spec);
+    cluster.launch(hers);
+    cluster.start(hers);
+    cluster.submit_and_start({.gpus = 1, .user = "cid"});
+    his = cluster.submit_and_start({.gpus = 2, .user = "bob", .preempt = Preempt::kRestart}, {2});
+  }
+  JobId submit_high() { return cluster.submit({.gpus = 2, .priority = 5}); }
+
+  TestCluster cluster{2, {.gpus = 2}};
+  JobId hers, his;
+};
+
+TEST_F(PassPreemptByLimit, ThePromiseWaitsForThoseThatStopElsewhereForALimit) {
+  const JobId high = submit_high();
+  EXPECT_EQ(decide_for<Stop>(cluster).size(), 2u);
+  EXPECT_GE(cluster.state.promises.at(high).start_at, cluster.state.now + seconds(600));
+  cluster.leave(his);
+  decide_for<Launch>(cluster);
+  cluster.pass(seconds(300));
+  EXPECT_TRUE(launched(cluster).empty());
+  EXPECT_TRUE(cluster.state.promises.contains(high)) << "his place is kept until she is gone";
+  cluster.leave(hers);
+  EXPECT_EQ(launched(cluster).at(0), high);
+}
+
+TEST_F(PassPreemptByLimit, AndForThoseThatWereStoppingAlready) {
+  cluster.decided(Stop{hers, 1, StopReason::kPreempted, Purpose::kStarvation, {}});
+  const JobId high = submit_high();
+  EXPECT_EQ(decide_for<Stop>(cluster).size(), 1u);
+  EXPECT_GE(cluster.state.promises.at(high).start_at, cluster.state.now + seconds(600));
+}
+
 TEST(PassPreempt, IsOffWhereTheClusterSaysSo) {
   TestCluster cluster(1, {.gpus = 2});
   ClusterSettings settings;

@@ -434,6 +434,9 @@ void keep_promises(Cycle& cycle) {
       cycle.emit(Withdraw{id});
       continue;
     }
+    // Somebody else is being stopped for its limit: its places alone are of no use to it sooner.
+    WaitClass& it = cycle.indexes.classes.at(cycle.indexes.jobs.at(id).wait_class);
+    if (is_over_limit(cycle.state, cycle.indexes, it)) continue;
     const auto at = earlier(cycle.state, plan, id, promise->second, plan.notes.at(id));
     // What is free now is launched next.
     if (at && *at > cycle.state.now)

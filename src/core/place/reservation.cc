@@ -143,12 +143,10 @@ Instant latest_start(const State& state, const JobSpec& spec) {
   return before(spec.deadline, time_limit_of(state, spec));
 }
 
-// Of its time limit, when an attempt begins. What was saved counts: the limit is for all slices
-// together.
-static Span limit_left(const State& state, const Job& job) {
+Span limit_left(const State& state, const Job& job) {
   const Span limit = time_limit_of(state, *job.spec);
   const bool saved = job.spec->preempt == Preempt::kCheckpoint;
-  return saved ? Span{limit.us - job.ran_before.us} : limit;
+  return saved ? Span{std::max<std::int64_t>(limit.us - job.ran_before.us, 0)} : limit;
 }
 
 Instant time_limit_at(const State& state, const Job& job) {
@@ -161,8 +159,7 @@ Instant time_limit_at(const State& state, const Job& job) {
 
 Instant missed_at(const State& state, const Job& job) {
   if (job.spec->deadline.us == 0) return kNever;
-  const Span left{std::max<std::int64_t>(limit_left(state, job).us, 0)};
-  return before(job.spec->deadline, left) + Span{1};
+  return before(job.spec->deadline, limit_left(state, job)) + Span{1};
 }
 
 Instant outage_stop_at(const State& state, const Job& job) {

@@ -66,6 +66,10 @@ Instant latest_end(const State& state, const JobSpec& spec);
 // limit for all attempts together.
 Instant time_limit_at(const State& state, const Job& job);
 
+// What is left of its time limit when its next attempt begins; 0: no limit, or all of it is used.
+// What was saved counts: the limit is for all slices together.
+Span limit_left(const State& state, const Job& job);
+
 // From then on the waiting job can no longer end by its deadline; kNever without one.
 Instant missed_at(const State& state, const Job& job);
 

@@ -215,7 +215,7 @@ std::optional<Planned> Planner::find(const Job& job) {
               *pool,
               pools_.at(pool->name).nodes,
               stay_of(state_, spec),
-              time_limit_of(state_, spec),
+              limit_left(state_, job),
               state_.now,
               latest_end(state_, spec)};
   if (!spec.reservation.empty()) {

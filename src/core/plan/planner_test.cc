@@ -61,6 +61,20 @@ TEST_F(PlannerTest, NorByADeadlineThatComesBefore) {
   EXPECT_FALSE(find(cluster.submit(spec)).has_value());
 }
 
+TEST_F(PlannerTest, WhatAPreemptedJobHasSavedNeedNotFitBeforeItsDeadline) {
+  cluster.submit_and_start({.gpus = 4, .limit_s = 900}, {2});
+  JobSpec spec = spec_of({.gpus = 4, .limit_s = 6000, .preempt = Preempt::kCheckpoint});
+  spec.deadline = cluster.state.now + seconds(8000);
+  const JobId job = cluster.submit(spec);
+  cluster.launch(job);
+  cluster.start(job);
+  cluster.pass(seconds(5000));
+  cluster.decided(Stop{job, 1, StopReason::kPreempted, Purpose::kStarvation, {}});
+  cluster.leave(job);
+  cluster.decided(Requeue{job, StopReason::kPreempted});
+  EXPECT_TRUE(find(job).has_value()) << "1000 s are left to do";
+}
+
 // Both list one node: for a gang of two it is one of them, for a single task the only one. What was
 // learned about the nodes of the first was once used for the second, whose promise the next pass
 // withdrew, without an end.

@@ -6,6 +6,7 @@
 #include "core/preempt/victim_limits.h"
 #include "core/preempt/victim_search.h"
 #include "core/preempt/victims.h"
+#include "core/queue/queue_order.h"
 #include "core/state/books.h"
 #include "core/state/findings.h"
 #include "text/hostlist.h"
@@ -55,6 +56,7 @@ std::optional<Reason> explain_victims(const State& state, const Policies& polici
   // by an instant.
   rules.turns = true;
   rules.soon = true;
+  rules.takes_over = order_of(state, policies, job.spec->queue).head() == Head::kTakesOver;
   const RankedNodes all = nodes_of(state, *policies.placement, *pool);
   const std::vector<Victim> victims =
       find_victims(state, job, all, running.preemptible, running.stopping, rules);

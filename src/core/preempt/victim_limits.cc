@@ -75,6 +75,11 @@ bool VictimLimits::lose(const Job& job) {
   return helped;
 }
 
+bool VictimLimits::counts(const Job& job) const {
+  return std::any_of(broken_.begin(), broken_.end(),
+                     [&](const Broken& each) { return counted(each.limit, job) > 0; });
+}
+
 void VictimLimits::regain(const Job& job) {
   for (Broken& each : broken_) each.over += counted(each.limit, job);
 }

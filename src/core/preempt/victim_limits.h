@@ -28,6 +28,8 @@ class VictimLimits {
   // The job is gone. False: it does not count towards a limit that is still broken.
   bool lose(const Job& job);
   void regain(const Job& job);
+  // Whether what it holds counts towards a limit that the beneficiary would break.
+  bool counts(const Job& job) const;
 
  private:
   std::int64_t counted(const Reason& limit, const Job& job) const;
