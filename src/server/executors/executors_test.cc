@@ -375,6 +375,20 @@ TEST_F(GateJobsTest, WhatIsCancelledHereIsSaidToHaveEnded) {
   }));
 }
 
+TEST_F(GateJobsTest, WhatIsCancelledWhileNobodyListensDoesNotComeBack) {
+  const Json taken = first(take("77", {{"hold", true}}));
+  live.call("POST", "/v1/jobs/" + taken.at("job").dump() + "/cancel", Json::object());
+  ASSERT_TRUE(live.until([&] { return state_of(taken.at("job")) == "cancelled"; }));
+  // An adapter that began anew knows none of our ids.
+  const Json again = first(take("77", {{"hold", true}}));
+  EXPECT_EQ(again.at("state"), "ended");
+  EXPECT_EQ(again.at("job"), taken.at("job"));
+  EXPECT_NE(live.call("GET", "/v1/jobs/" + taken.at("job").dump()).body.at("cancelled_by"),
+            "slurm-1");
+  // Requeued by hand since: somebody wants it to run.
+  EXPECT_EQ(first(take("77", {{"hold", true}, {"restarts", 1}})).at("state"), "waiting");
+}
+
 TEST_F(GateJobsTest, WhoMaySayIt) {
   EXPECT_EQ(take("", {{"user", "grace"}}).status, 400);
   const std::uint64_t late = told;

@@ -118,8 +118,8 @@ struct Round {
   Said said;
   std::map<std::string, JobId> taken;
   std::map<std::string, std::string> refused;
-  std::size_t pending = 1;       // the call itself
-  std::optional<Error> trouble;  // what was said of jobs that are known is not written down
+  std::size_t pending = 1;            // the call itself
+  std::optional<Error> trouble = {};  // what was said of jobs that are known is not written down
 };
 using RoundPtr = std::shared_ptr<Round>;
 
@@ -187,6 +187,13 @@ std::string key_of(const Round& round, const WaitingJob& job, JobId after) {
   return after ? fmt::format("{} after {}", key, after.value) : key;
 }
 
+// While it waited here, by whom else than the adapter.
+bool was_cancelled(const Round& round, JobId id) {
+  const core::Job* job = round.context.state().find_job(id);
+  return job != nullptr && job->outcome == Outcome::kCancelled && !job->cancelled_by.empty() &&
+         job->cancelled_by != round.call->cause().principal;
+}
+
 bool has_ended(const core::State& state, JobId id) {
   const core::Job* job = state.find_job(id);
   return job == nullptr || job->phase == JobPhase::kEnded;
@@ -218,7 +225,9 @@ void submit(const RoundPtr& round, const WaitingJob& job, JobId after = {}) {
   context.desk.submit(std::move(input), [round, job, after](const Result<Committed>& committed) {
     const bool is_over = committed.ok() && committed->replayed && committed->first_job != after &&
                          has_ended(round->context.state(), committed->first_job);
-    if (is_over) {  // it waits there still: it is a new one
+    if (is_over && was_cancelled(*round, committed->first_job)) {
+      round->taken[job.id] = committed->first_job;
+    } else if (is_over) {  // it waits there still: it is a new one
       submit(round, job, committed->first_job);
     } else if (committed.ok()) {
       round->taken[job.id] = committed->first_job;
@@ -302,7 +311,7 @@ void sync_waiting_jobs(Context& context, CallPtr call) {
   if (!begun.ok()) return call->fail(begun.error());
   std::map<std::string, std::string> refused = std::move(said.not_understood);
   take(std::make_shared<Round>(
-      Round{context, std::move(call), **executor, std::move(said), {}, std::move(refused), 1, {}}));
+      Round{context, std::move(call), **executor, std::move(said), {}, std::move(refused)}));
 }
 
 }  // namespace dove::server

@@ -69,13 +69,14 @@ class GateKeeperTest : public testing::Test {
   FakeControl control;
   Observed seen;
   GateRequest told;
+  GateJob::State says = GateJob::State::kWaiting;
   GateKeeper keeper{slurm,
                     control,
                     [this](const GateRequest& request, const std::vector<NodeSeen>&) {
                       told = request;
                       std::vector<GateJob> answer;
                       for (const GatePresent& one : request.present) {
-                        answer.push_back({one.id, 17, GateJob::State::kWaiting, ""});
+                        answer.push_back({one.id, 17, says, ""});
                       }
                       return Result<std::vector<GateJob>>(answer);
                     },
@@ -176,6 +177,15 @@ TEST_F(GateKeeperTest, OneThatDependsOnAnotherSinceItWasToldWaitsInSlurm) {
   job().gate->is_held = true;
   keeper.tell(seen, 1002);
   EXPECT_TRUE(told.present.empty());
+}
+
+TEST_F(GateKeeperTest, AJobThatWasCancelledWhileNobodyListenedIsEnded) {
+  says = GateJob::State::kEnded;
+  keeper.tell(seen, 1000);
+  EXPECT_EQ(control.ended, 1) << "this process has never told of it before";
+  job().phase = JobPhase::kHolding;
+  keeper.tell(seen, 2001);
+  EXPECT_EQ(control.ended, 1);
 }
 
 }  // namespace
