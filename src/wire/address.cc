@@ -7,6 +7,7 @@
 namespace dove::wire {
 
 std::string Address::text() const {
+  if (!unix_path.empty()) return "localhost";
   const bool v6 = host.find(':') != std::string::npos;
   return v6 ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
 }

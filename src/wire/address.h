@@ -12,11 +12,12 @@ namespace dove::wire {
 class Tls;
 
 struct Address {
-  std::string host;  // a name or an address, without brackets
+  std::string host = {};  // a name or an address, without brackets
   std::uint16_t port = 0;
   std::shared_ptr<const Tls> tls = nullptr;  // nullptr: plain
+  std::string unix_path = {};  // a socket of this machine, in place of all that; "": none
 
-  std::string text() const;  // "127.0.0.1:7717", "[::1]:7717"
+  std::string text() const;  // "127.0.0.1:7717", "[::1]:7717"; "localhost" of a Unix socket
 };
 
 // "https://gpu-head:7717/prefix" in its parts.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "wire/tls/tls_stream.h"
+#include "wire/unix/unix_socket.h"
 
 namespace dove::wire {
 namespace {
@@ -16,6 +17,7 @@ struct Connecting {
 
 ConnectAttempt connect_to(Loop& loop, const Address& to, std::chrono::microseconds timeout,
                           std::function<void(Result<std::unique_ptr<Stream>>)> done) {
+  if (!to.unix_path.empty()) return connect_unix(loop, to.unix_path, std::move(done));
   if (to.tls == nullptr) return connect_tcp(loop, to.host, to.port, timeout, std::move(done));
   auto both = std::make_shared<Connecting>();
   both->step = connect_tcp(loop, to.host, to.port, timeout,

@@ -57,6 +57,9 @@ class ServerStart(unittest.TestCase):
             os.rename(cluster.data + "/token", cluster.data + "/token.away")
             self.assertIn("node1", cluster.run("nodes").stdout)
             self.assertEqual(os.stat(cluster.data + "/socket").st_mode & 0o777, 0o600)
+            job = cluster.submit({"name": "x", "command": ["sleep", "300"]})
+            cluster.wait_state(job, "running", 20)
+            self.assertEqual(cluster.run("exec", str(job), "--", "echo", "inside").stdout, "inside\n")
             # A token speaks for whoever it is of, here too.
             with socket.socket(socket.AF_UNIX) as peer:
                 peer.connect(cluster.data + "/socket")

@@ -29,16 +29,20 @@ std::string leading_url(const Endpoint& endpoint) {
 }  // namespace
 
 Result<TaskLink> TaskLink::find(const Endpoint& endpoint) {
+  TaskLink link;
+  link.token_ = endpoint.token;
+  if (!endpoint.unix_socket.empty()) {
+    link.address_.unix_path = endpoint.unix_socket;
+    return link;
+  }
   Result<wire::ServerUrl> url = wire::parse_server_url(leading_url(endpoint));
   if (!url.ok()) {
     Error bad = url.error();
     bad.message += fmt::format(" (the URL is from {})", endpoint.origin);
     return bad;
   }
-  TaskLink link;
   link.address_ = {url->host, url->port, nullptr};
   link.prefix_ = url->prefix;
-  link.token_ = endpoint.token;
   if (!url->secure) return link;
   wire::TlsClientOptions options;
   if (!endpoint.ca_file.empty()) {
@@ -54,8 +58,9 @@ wire::Request TaskLink::request(const std::string& target) const {
   request.method = "GET";
   request.target = prefix_ + target;
   const std::string user = environment_value("DOVE_USER");
-  request.headers = {{"Authorization", "Bearer " + token_},
-                     {"X-Dove-User", user.empty() ? local_user() : user}};
+  request.headers = {{"X-Dove-User", user.empty() ? local_user() : user}};
+  // Without a token the server sees who calls: through its socket on this machine.
+  if (!token_.empty()) request.headers.emplace_back("Authorization", "Bearer " + token_);
   return request;
 }
 

@@ -32,11 +32,13 @@ class UnixStream final : public SocketStream<Unix> {
   std::string identity_;
 };
 
+// For sockaddr_un.
+constexpr std::size_t kPathMax = 107;
+
 }  // namespace
 
 Result<std::shared_ptr<void>> listen_unix(Loop& loop, const std::string& path,
                                           std::function<void(std::unique_ptr<Stream>)> on_accept) {
-  constexpr std::size_t kPathMax = 107;  // of sockaddr_un
   const auto failed = [&](const std::string& why) {
     return Error{ErrorKind::kInvalid, "bad_address",
                  fmt::format("cannot listen on {}: {}", path, why), path};
@@ -57,6 +59,28 @@ Result<std::shared_ptr<void>> listen_unix(Loop& loop, const std::string& path,
     core->stop();
     ::unlink(path.c_str());
   });
+}
+
+std::shared_ptr<void> connect_unix(Loop& loop, const std::string& path,
+                                   std::function<void(Result<std::unique_ptr<Stream>>)> done) {
+  auto socket = std::make_shared<UnixStream::Socket>(loop.state().io);
+  auto attempt = std::make_shared<bool>();
+  const auto finish = [path, socket, weak = std::weak_ptr<bool>(attempt),
+                       done = std::move(done)](const ErrorCode& error) {
+    if (weak.expired()) return;
+    if (!error) return done(std::unique_ptr<Stream>(new UnixStream(std::move(*socket))));
+    const bool refused = error == asio::error::connection_refused;
+    done(Error{ErrorKind::kUnavailable, refused ? "connection_refused" : "unreachable",
+               fmt::format("cannot connect to {}: {}; is the server running on this machine?", path,
+                           error.message()),
+               ""});
+  };
+  if (path.size() > kPathMax) {
+    loop.post([finish] { finish(asio::error::name_too_long); });
+  } else {
+    socket->async_connect(Unix::endpoint(path), finish);
+  }
+  return attempt;
 }
 
 }  // namespace dove::wire

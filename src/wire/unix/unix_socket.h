@@ -18,4 +18,10 @@ namespace dove::wire {
 Result<std::shared_ptr<void>> listen_unix(Loop& loop, const std::string& path,
                                           std::function<void(std::unique_ptr<Stream>)> on_accept);
 
+// Connects to the socket at `path`, at once or not at all. Dropping the handle abandons the
+// attempt: `done`, which comes in a later turn, is not called. Errors: connection_refused,
+// unreachable.
+[[nodiscard]] std::shared_ptr<void> connect_unix(
+    Loop& loop, const std::string& path, std::function<void(Result<std::unique_ptr<Stream>>)> done);
+
 }  // namespace dove::wire

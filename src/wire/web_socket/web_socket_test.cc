@@ -48,8 +48,9 @@ class WebSocketTest : public testing::Test {
     callbacks.on_text = [this](std::string_view text) { texts.emplace_back(text); };
     callbacks.on_bytes = [this](std::string_view piece) { bytes += piece; };
     callbacks.on_closed = [this](Error error) { client_end = std::move(error); };
-    return connect_web_socket(loop, {"127.0.0.1", server->port()}, request, std::move(callbacks),
-                              limits);
+    const Address to =
+        unix_path.empty() ? Address{"127.0.0.1", server->port()} : Address{.unix_path = unix_path};
+    return connect_web_socket(loop, to, request, std::move(callbacks), limits);
   }
   bool until(const std::function<bool()>& done) { return loop.run_until(done, 10s); }
 
@@ -58,6 +59,7 @@ class WebSocketTest : public testing::Test {
   std::unique_ptr<WebSocket> accepted;
   std::optional<Error> server_end;
   std::optional<Error> client_end;
+  std::string unix_path;  // clients connect there; "": by TCP
   bool opened = false;
   bool asked_to_close = false;
   std::vector<std::string> texts;
@@ -76,6 +78,22 @@ TEST_F(WebSocketTest, carries_messages_both_ways_even_those_sent_before_it_was_o
   EXPECT_EQ(texts, std::vector<std::string>{"early"});
   EXPECT_EQ(bytes, sent);
   EXPECT_EQ(server->connections(), 0u);  // it is none of HTTP's any more
+}
+
+TEST_F(WebSocketTest, goes_through_a_socket_of_the_machine_too) {
+  serve();
+  unix_path = testing::TempDir() + "web_socket_test_" + std::to_string(::getpid());
+  ASSERT_TRUE(server->listen_unix(unix_path).ok());
+  const auto socket = connect();
+  EXPECT_TRUE(socket->send_text("early"));
+  ASSERT_TRUE(until([&] { return !texts.empty(); }));
+  accepted.reset();
+  ASSERT_TRUE(until([&] { return client_end.has_value(); }));
+  client_end.reset();
+  server.reset();
+  const auto late = connect();
+  ASSERT_TRUE(until([&] { return client_end.has_value(); }));
+  EXPECT_EQ(client_end->kind, ErrorKind::kUnavailable);
 }
 
 TEST_F(WebSocketTest, that_is_closed_says_why) {
