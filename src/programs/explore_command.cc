@@ -81,8 +81,11 @@ void print(const sim::ExploreOptions& options, const sim::ExploreReport& report)
       report.agents_killed, report.machines_rebooted, report.links_cut, report.component_failures,
       report.steps, report.batches, report.full_checks, report.fingerprint);
   if (options.shared_nodes > 0) {
-    fmt::print("beside a Slurm on {} nodes: {} jobs of its own, {} placeholders, {} calls\n",
-               options.shared_nodes, report.foreign_jobs, report.placeholders, report.calls);
+    fmt::print(
+        "beside a Slurm on {} nodes: {} jobs of its own, {} at its gate, {} placeholders and "
+        "fences, {} calls\n",
+        options.shared_nodes, report.foreign_jobs, report.gate_jobs, report.placeholders,
+        report.calls);
   }
   if (report.failure.empty()) {
     fmt::print("nothing contradicts anything\n");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/new_cluster.h"
+#include "sim/explore/adapter_process.h"
 #include "sim/explore/agenda.h"
 #include "sim/explore/clients.h"
 #include "sim/explore/control_plane.h"
@@ -91,7 +92,8 @@ class Exploration {
         clients_(agenda_, network_, oracle_, client_options(), random_.next()),
         weather_(agenda_, network_, control_, machines_, clients_, random_.next()),
         // Its draws are its own, so that runs without it are as they were.
-        slurm_(agenda_, network_, oracle_, slurm_options()) {}
+        slurm_(agenda_, oracle_, slurm_options()),
+        adapter_(agenda_, network_, slurm_, slurm_options()) {}
   ~Exploration() { network_.close(); }
 
   ExploreReport run() {
@@ -100,6 +102,7 @@ class Exploration {
     set_up();
     clients_.start();
     slurm_.start();
+    adapter_.start();
     weather_.copies(
         [this](Machine& original, std::uint64_t number) { return copy_of(original, number); });
     weather_.begin(options_.faults_percent);
@@ -107,6 +110,7 @@ class Exploration {
     run_until(options_.days * kDay_us);
     clients_.stop();
     slurm_.stop();
+    adapter_.stop();
     weather_.clear_up();
     wind_down();
     telemetry::set_sink(nullptr);
@@ -143,6 +147,8 @@ class Exploration {
     }
     made.gpus_per_node = options_.gpus_per_node;
     made.faults_percent = options_.faults_percent;
+    made.epoch_us = kBegin_us;
+    made.user = "grace";
     return made;
   }
 
@@ -175,7 +181,7 @@ class Exploration {
     }
     control_.start();
     control_.submit(std::move(events));
-    for (auto& declared : slurm_.declared()) control_.submit(std::move(declared));
+    for (auto& declared : adapter_.declared()) control_.submit(std::move(declared));
   }
 
   // As a disk's image is copied: with the agent's directory.
@@ -248,6 +254,7 @@ class Exploration {
     made.full_checks = oracle_.full_checks();
     weather_.count(made);
     made.foreign_jobs = slurm_.jobs_begun();
+    made.gate_jobs = slurm_.gate_jobs_begun();
     made.placeholders = slurm_.placeholders_given();
     made.calls = clients_.calls();
     if (!oracle_.broken().has_value()) return made;
@@ -278,6 +285,7 @@ class Exploration {
   std::vector<std::unique_ptr<Machine>> machines_;
   Weather weather_;
   SimulatedSlurm slurm_;
+  AdapterProcess adapter_;
   std::uint64_t looks_ = 0;
 };
 

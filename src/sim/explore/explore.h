@@ -52,6 +52,7 @@ struct ExploreReport {
   std::uint64_t links_cut = 0;
   std::uint64_t component_failures = 0;
   std::uint64_t foreign_jobs = 0;  // that the simulated Slurm began
+  std::uint64_t gate_jobs = 0;     // that waited there for the ledger
   std::uint64_t placeholders = 0;  // that it gave
   std::uint64_t calls = 0;         // to jobs and nodes: cancel, hold, requeue, drain, and back
 };

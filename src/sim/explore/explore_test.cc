@@ -74,13 +74,15 @@ TEST(Explore, NothingContradictsAnythingBesideASlurm) {
   const Seeds seeds = seeds_for_test(3);
   ExploreReport all;
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
-    const ExploreReport report = explored(seed, 3, 300, 5);
+    const ExploreReport report = explored(seed, 2, 300, 5);
     EXPECT_EQ(report.failure, "") << "seed " << seed << "\n" << report.trace;
     all.foreign_jobs += report.foreign_jobs;
+    all.gate_jobs += report.gate_jobs;
     all.placeholders += report.placeholders;
     all.completed += report.completed;
   }
   EXPECT_GT(all.foreign_jobs * 3, 100 * seeds.count);
+  EXPECT_GT(all.gate_jobs * 3, 100 * seeds.count);
   EXPECT_GT(all.placeholders * 3, 100 * seeds.count);
   EXPECT_GT(all.completed * 3, 100 * seeds.count);
 }

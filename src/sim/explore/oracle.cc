@@ -22,6 +22,11 @@ std::string name_of(const TaskFacts& task) {
                      task.node);
 }
 
+// An executor has begun it, and the ledger, which has not heard of that, has taken its place back.
+bool is_unheard(const core::Job& job) {
+  return !job.spec->foreign_job.empty() && job.attempts.back().started_at.us == 0;
+}
+
 }  // namespace
 
 void Oracle::fail(std::string what) {
@@ -55,8 +60,33 @@ void Oracle::leave(InUse& used, std::int32_t id, std::uint64_t job) {
   if (user != found->second.end() && --user->second.tasks <= 0) found->second.erase(user);
 }
 
+// Each device of it is one of the placement's: the ledger would count it for another.
+void Oracle::check_foreign_devices(const core::Job& job) {
+  const core::Attempt& attempt = job.attempts.back();
+  const auto runs = foreign_tasks_.find({job.id.value, attempt.number});
+  if (attempt.stage != Stage::kRunning || runs == foreign_tasks_.end()) return;
+  std::set<std::int32_t> given;
+  for (const DeviceGrant& grant : attempt.placements.front().placement->devices) {
+    given.insert(grant.device);
+  }
+  if (given != std::set<std::int32_t>(runs->second.devices.begin(), runs->second.devices.end())) {
+    fail(fmt::format("{} runs on other devices than the ledger gave it", name_of(runs->second)));
+  }
+}
+
+void Oracle::foreign_task_started(const TaskFacts& task) {
+  for (const std::int32_t id : task.devices) foreign_started(task.node, id, task.foreign);
+  const auto found = attempts_.find({task.job, task.attempt});
+  if (found == attempts_.end() || found->second.nodes.count(task.node) == 0) return;
+  foreign_tasks_[{task.job, task.attempt}] = task;
+  ++live_[task.job][task.attempt];
+  ++found->second.live;
+  if (found->second.started_us == 0) found->second.started_us = agenda_.now_us();
+}
+
 void Oracle::task_started(std::int64_t at_us, const TaskFacts& task) {
   ++tasks_started_;
+  if (task.foreign != 0) return foreign_task_started(task);
   const auto found = attempts_.find({task.job, task.attempt});
   if (found == attempts_.end() || found->second.nodes.count(task.node) == 0) {
     return fail(name_of(task) + " starts without a durable launch, or after its job was over");
@@ -100,6 +130,10 @@ void Oracle::foreign_over(std::uint32_t node, std::int32_t device) {
 }
 
 void Oracle::task_over(const TaskFacts& task, const TaskExit& exit) {
+  if (task.foreign != 0) {
+    for (const std::int32_t id : task.devices) foreign_over(task.node, id);
+    if (foreign_tasks_.erase({task.job, task.attempt}) == 0) return;
+  }
   const auto job = live_.find(task.job);
   if (job != live_.end()) {
     if (--job->second[task.attempt] == 0) job->second.erase(task.attempt);
@@ -200,7 +234,9 @@ void Oracle::job_ended(const EndJob& end, const core::State& state) {
   acknowledged_.erase(id);
   if (job == nullptr) return fail(fmt::format("job {} ended but is not there", id));
   const auto live = live_.find(id);
-  if (live != live_.end()) fail(fmt::format("job {} ended, but tasks of it still run", id));
+  if (live != live_.end() && !is_unheard(*job)) {
+    fail(fmt::format("job {} ended, but tasks of it still run", id));
+  }
   const int retries_max = job->spec->retries_max;
   if (job->retries_used > retries_max) fail(fmt::format("job {} was retried too often", id));
   const auto attempt =
@@ -214,13 +250,15 @@ void Oracle::job_ended(const EndJob& end, const core::State& state) {
       break;
     case Outcome::kFailed:
       if (job->attempts.back().stop_reason == StopReason::kTaskFailed &&
-          own_failures < retries_max + 1) {
+          job->spec->foreign_job.empty() && own_failures < retries_max + 1) {
         fail(fmt::format("job {} failed after {} failures of its own, with {} retries allowed", id,
                          own_failures, retries_max));
       }
       break;
     case Outcome::kCancelled:
-      if (cancels_.count(id) == 0) fail(fmt::format("job {} was cancelled by nobody", id));
+      // A job at the gate is given up where it has gone from its own scheduler's queue.
+      if (cancels_.count(id) == 0 && job->spec->foreign_job.empty())
+        fail(fmt::format("job {} was cancelled by nobody", id));
       break;
     case Outcome::kNodeLost:
       if (job->spec->requeue) fail(fmt::format("job {} was not requeued after a lost node", id));
@@ -240,7 +278,9 @@ void Oracle::requeued(const Requeue& again, const core::State& state) {
   const core::Job* job = state.find_job(again.job);
   if (job == nullptr) return;
   const std::uint64_t id = again.job.value;
-  if (live_.count(id) != 0) fail(fmt::format("job {} is queued again, but tasks still run", id));
+  if (live_.count(id) != 0 && !is_unheard(*job)) {
+    fail(fmt::format("job {} is queued again, but tasks still run", id));
+  }
   if (again.counted != (again.reason == StopReason::kTaskFailed)) {
     fail(fmt::format("a retry of job {} is counted although it is none, or the reverse", id));
   }
@@ -291,6 +331,7 @@ void Oracle::look_around(const core::State& state, const core::Policies& policie
       continue;
     }
     if (job.phase != JobPhase::kActive) continue;
+    check_foreign_devices(job);
     const core::Attempt& attempt = job.attempts.back();
     const bool reachable =
         std::all_of(attempt.placements.begin(), attempt.placements.end(), [&](const auto& record) {

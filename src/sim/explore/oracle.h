@@ -36,6 +36,9 @@ struct TaskFacts {
   std::vector<std::int32_t> cores;
   std::vector<std::int32_t> devices;
   std::int32_t share_milli = 1000;  // of each device
+  // As this job of a scheduler beside us it runs: an executor's start may come as late as its place
+  // is taken back, and is then undone. 0: an agent runs it.
+  std::uint64_t foreign = 0;
 };
 
 class Oracle {
@@ -93,6 +96,8 @@ class Oracle {
   void use(InUse& used, std::int32_t id, std::int32_t milli, const TaskFacts& task,
            const char* what);
   static void leave(InUse& used, std::int32_t id, std::uint64_t job);
+  void foreign_task_started(const TaskFacts& task);
+  void check_foreign_devices(const core::Job& job);
   void event_is_durable(const StampedEvent& event);
   void launched(const Launch& launch, const store::Batch& batch, const core::State& state);
   void check_dependencies(const core::Job& job, const core::State& state);
@@ -110,8 +115,9 @@ class Oracle {
   std::map<std::uint32_t, InUse> cores_in_use_;                           // by node
   std::map<std::uint32_t, InUse> devices_in_use_;
   std::map<std::pair<std::uint32_t, std::int32_t>, std::uint64_t> foreign_;  // by node and device
-  std::map<std::string, std::uint64_t> keys_;                                // durable submissions
-  std::set<std::uint64_t> acknowledged_;                                     // and not over
+  std::map<Key, TaskFacts> foreign_tasks_;     // that run, as the ledger has launched them
+  std::map<std::string, std::uint64_t> keys_;  // durable submissions
+  std::set<std::uint64_t> acknowledged_;       // and not over
   std::map<std::uint64_t, Outcome> outcomes_;  // of jobs that have ended
   std::set<std::uint64_t> cancels_;
   std::map<std::uint64_t, std::set<std::uint32_t>> own_failures_;  // job, attempts

@@ -3,229 +3,375 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
-#include <set>
+#include <csignal>
+#include <utility>
 
-#include "codec/json.h"
-#include "wire/secret.h"
+#include "slurm/gate/mark.h"
+#include "slurm/plan.h"
 
 namespace dove::sim {
 namespace {
 
-using Json = nlohmann::json;
+using slurm::JobPhase;
+using slurm::JobSeen;
 
 constexpr std::int64_t kSecond_us = 1'000'000;
 constexpr std::int64_t kHour_us = 3'600 * kSecond_us;
-constexpr const char* kToken = "explored-adapter-token";
-constexpr const char* kAccount = "slurm-1";
+// A record of a job that has ended stays for so long (MinJobAge).
+constexpr std::int64_t kRecordKept_us = 300 * kSecond_us;
+constexpr std::int64_t kMemory_bytes = 1 << 20;
+// One command in so many is lost, before or after it was obeyed; one in so many is the last.
+constexpr std::uint64_t kLost = 200;
+constexpr std::uint64_t kDies = 500;
+
+Error silence() { return {ErrorKind::kTimeout, "slurm_command", "Slurm does not answer", ""}; }
+
+bool uses_devices(const JobSeen& job) {
+  return job.phase == JobPhase::kHolding || job.phase == JobPhase::kEnding;
+}
+
+// "gpu:g_2:1,gpu:g_3:1": 2 and 3.
+std::vector<int> devices_of(std::string_view gres) {
+  std::vector<int> devices;
+  for (std::size_t at = 0; (at = gres.find("g_", at)) != std::string_view::npos; ++at) {
+    devices.push_back(std::stoi(std::string(gres.substr(at + 2))));
+  }
+  return devices;
+}
 
 }  // namespace
 
-SimulatedSlurm::SimulatedSlurm(Agenda& agenda, Network& network, Oracle& oracle,
-                               SimulatedSlurmOptions options)
-    : agenda_(agenda),
-      oracle_(oracle),
-      options_(std::move(options)),
-      random_(options_.seed),
-      process_(network, host_),
-      loop_(process_),
-      client_(loop_, "controller", 1),
-      taken_(options_.nodes.size(),
-             std::vector<bool>(static_cast<std::size_t>(options_.gpus_per_node))) {
-  host_.name = "slurm";
-}
-
-std::vector<std::vector<StampedEvent>> SimulatedSlurm::declared() const {
-  if (options_.nodes.empty()) return {};
-  UserDeclaration account;
-  account.name = kAccount;
-  account.token_sha256 = wire::sha256_hex(kToken);
-  const Executor executor{"slurm", kAccount, options_.nodes, true, {}};
-  return {{{ObjectApplied{Declared(account)}, {}}}, {{ObjectApplied{Declared(executor)}, {}}}};
+SimulatedSlurm::SimulatedSlurm(Agenda& agenda, Oracle& oracle, SimulatedSlurmOptions options)
+    : agenda_(agenda), oracle_(oracle), options_(std::move(options)), random_(options_.seed) {
+  for (const std::string& name : options_.nodes) {
+    slurm::NodeSeen& node = nodes_.emplace_back();
+    node.name = name;
+    for (int i = 0; i < options_.gpus_per_node; ++i) {
+      node.device_types.push_back(fmt::format("g_{}", i));
+    }
+  }
 }
 
 void SimulatedSlurm::start() {
-  if (options_.nodes.empty()) return;
+  if (nodes_.empty()) return;
   next_job();
-  call_in(kSecond_us);
-  if (options_.faults_percent == 0) return;
-  agenda_.in(some(6 * kHour_us), [this] { restart(); });
-  agenda_.in(some(12 * kHour_us), [this] { fall_mute(); });
-}
-
-// -- the scheduler -------------------------------------------------------------------------------
-
-std::size_t SimulatedSlurm::index_of(const std::string& node) const {
-  const auto at = std::find(options_.nodes.begin(), options_.nodes.end(), node);
-  return static_cast<std::size_t>(at - options_.nodes.begin());
-}
-
-bool SimulatedSlurm::is_free(std::size_t node, const std::vector<std::int32_t>& devices) const {
-  return std::none_of(devices.begin(), devices.end(), [&](std::int32_t device) {
-    return taken_[node][static_cast<std::size_t>(device)];
-  });
-}
-
-void SimulatedSlurm::take(std::size_t node, const std::vector<std::int32_t>& devices, bool taken) {
-  for (const std::int32_t device : devices) taken_[node][static_cast<std::size_t>(device)] = taken;
-}
-
-// A job every few minutes, so that most of our launches meet one.
-void SimulatedSlurm::next_job() {
-  if (stopped_) return;
-  begin_job();
-  agenda_.in(some(kHour_us / 4), [this] { next_job(); });
-}
-
-void SimulatedSlurm::begin_job() {
-  const std::size_t node = random_.below(options_.nodes.size());
-  const std::size_t wanted = 1 + random_.below(3);
-  Job job;
-  job.node = node;
-  for (std::size_t device = 0; device < taken_[node].size(); ++device) {
-    if (job.devices.size() < wanted && !taken_[node][device]) {
-      job.devices.push_back(static_cast<std::int32_t>(device));
-    }
-  }
-  if (job.devices.size() < wanted) return;
-  const std::uint64_t id = ++ids_;
-  ++jobs_begun_;
-  take(node, job.devices, true);
-  for (const std::int32_t device : job.devices) {
-    oracle_.foreign_started(static_cast<std::uint32_t>(node + 1), device, id);
-  }
-  jobs_[id] = std::move(job);
-  agenda_.in(some(2 * kHour_us), [this, id] { end_job(id); });
-}
-
-void SimulatedSlurm::end_job(std::uint64_t id) {
-  const Job& job = jobs_.at(id);
-  take(job.node, job.devices, false);
-  for (const std::int32_t device : job.devices) {
-    oracle_.foreign_over(static_cast<std::uint32_t>(job.node + 1), device);
-  }
-  jobs_.erase(id);
-}
-
-void SimulatedSlurm::ask(const Key& key, std::vector<std::int32_t> devices) {
-  Placeholder& made = placeholders_[key];
-  made.id = std::to_string(++ids_);
-  made.devices = std::move(devices);
-  agenda_.in(some(20 * kSecond_us), [this, key, id = made.id] { decide(key, id); });
-}
-
-// It waits for what others hold, or says at once that it is not to be had.
-void SimulatedSlurm::decide(const Key& key, const std::string& id) {
-  const auto found = placeholders_.find(key);
-  if (found == placeholders_.end() || found->second.id != id) return;
-  Placeholder& it = found->second;
-  if (it.state != "asked") return;
-  const std::size_t node = index_of(std::get<2>(key));
-  if (is_free(node, it.devices)) {
-    take(node, it.devices, true);
-    it.state = "confirmed";
-    ++given_;
-  } else if (random_.below(2) == 0) {
-    it.state = "refused";
-  } else {
-    agenda_.in(some(60 * kSecond_us), [this, key, id] { decide(key, id); });
-  }
-}
-
-void SimulatedSlurm::release(const Key& key) {
-  const auto found = placeholders_.find(key);
-  if (found->second.state == "confirmed") {
-    take(index_of(std::get<2>(key)), found->second.devices, false);
-  }
-  placeholders_.erase(found);
-}
-
-// -- its adapter ---------------------------------------------------------------------------------
-
-void SimulatedSlurm::call_in(std::int64_t delay_us) {
-  agenda_.in(delay_us, [this, planned = ++calls_] {
-    if (planned == calls_) call();
-  });
-}
-
-std::string SimulatedSlurm::body() {
-  const bool mute = agenda_.now_us() < mute_until_us_;
-  Json allocations = Json::array();
-  Json placeholders = Json::array();
-  for (const auto& [id, job] : jobs_) {
-    if (mute) break;
-    allocations.push_back({{"id", std::to_string(id)},
-                           {"node", options_.nodes[job.node]},
-                           {"devices", job.devices},
-                           {"user", "grace"}});
-  }
-  for (const auto& [key, one] : placeholders_) {
-    if (mute) break;
-    placeholders.push_back({{"job", std::get<0>(key)},
-                            {"attempt", std::get<1>(key)},
-                            {"node", std::get<2>(key)},
-                            {"id", one.id},
-                            {"state", one.state},
-                            {"devices", one.devices}});
-  }
-  return Json{{"incarnation", fmt::format("adapter-{}", incarnation_)},
-              {"number", ++number_},
-              {"seen", seen_},
-              {"wait_s", 60},
-              {"complete", !mute},
-              {"allocations", std::move(allocations)},
-              {"placeholders", std::move(placeholders)}}
-      .dump();
-}
-
-void SimulatedSlurm::call() {
-  wire::Request request;
-  request.method = "POST";
-  request.target = "/v1/executors/slurm/sync";
-  request.headers = {{"Authorization", std::string("Bearer ") + kToken}};
-  request.body = body();
-  client_.call(std::move(request), [this, incarnation = incarnation_,
-                                    number = number_](const Result<wire::Response>& answer) {
-    if (incarnation == incarnation_) answered(number, answer);
-  });
-  call_in(180 * kSecond_us);  // unless it is answered
-}
-
-// An answer that another call has overtaken is not obeyed.
-void SimulatedSlurm::answered(std::uint64_t number, const Result<wire::Response>& answer) {
-  if (number != number_) return;
-  if (!answer.ok() || answer->status != 200) return call_in(some(10 * kSecond_us));
-  const Json told = Json::parse(answer->body);
-  seen_ = told.at("version").get<std::uint64_t>();
-  std::set<Key> wanted;
-  for (const Json& one : told.at("wanted")) {
-    const Key key{one.at("job").get<std::uint64_t>(), one.at("attempt").get<std::uint32_t>(),
-                  one.at("node").get<std::string>()};
-    wanted.insert(key);
-    if (!placeholders_.contains(key)) ask(key, one.at("devices").get<std::vector<std::int32_t>>());
-  }
-  std::vector<Key> held;
-  for (const auto& [key, one] : placeholders_) held.push_back(key);
-  for (const Key& key : held) {
-    if (!wanted.contains(key)) release(key);
-  }
-  call_in(some(5 * kSecond_us));
-}
-
-// The next one finds in the scheduler what is held there.
-void SimulatedSlurm::restart() {
-  if (stopped_) return;
-  ++incarnation_;
-  number_ = 0;
-  seen_ = 0;
-  call_in(some(30 * kSecond_us));
-  agenda_.in(some(6 * kHour_us), [this] { restart(); });
+  if (options_.faults_percent > 0) agenda_.in(some(12 * kHour_us), [this] { fall_mute(); });
 }
 
 void SimulatedSlurm::fall_mute() {
   if (stopped_) return;
   mute_until_us_ = agenda_.now_us() + some(600 * kSecond_us);
   agenda_.in(some(12 * kHour_us), [this] { fall_mute(); });
+}
+
+// -- its users -----------------------------------------------------------------------------------
+
+// A job every few minutes, so that most of our launches meet one.
+void SimulatedSlurm::next_job() {
+  if (stopped_) return;
+  const int devices = 1 + static_cast<int>(random_.below(3));
+  if (one_in(2)) {
+    begin_open(devices);
+  } else {
+    begin_gated(devices);
+  }
+  agenda_.in(some(kHour_us / 4), [this] { next_job(); });
+}
+
+void SimulatedSlurm::begin_open(int devices) {
+  const std::string& node = nodes_[random_.below(nodes_.size())].name;
+  std::vector<int> free = free_on(node);
+  if (static_cast<int>(free.size()) < devices || !is_up(node)) return;
+  free.resize(static_cast<std::size_t>(devices));
+  const std::int64_t id = ++ids_;
+  Record& job = jobs_[id];
+  job.seen.id = id;
+  job.seen.user = options_.user;
+  job.seen.wants_devices = true;
+  job.node = node;
+  ++jobs_begun_;
+  run(id, std::move(free));
+}
+
+void SimulatedSlurm::begin_gated(int devices) {
+  const std::int64_t id = ++ids_;
+  Record& job = jobs_[id];
+  job.devices_wanted = devices;
+  job.seen.id = id;
+  job.seen.name = "train";
+  job.seen.user = options_.user;
+  job.seen.state = "PENDING";
+  job.seen.wants_devices = true;
+  job.seen.mark = "dovetail-gate";
+  slurm::GateSeen& gate = job.seen.gate.emplace();
+  gate.is_held = gate.is_batch = true;
+  gate.may_requeue = !one_in(4);
+  gate.submitted_s = now_s();
+  gate.handle = std::to_string(id);
+  gate.gpus_per_node = devices;
+  gate.memory_per_node = kMemory_bytes;
+  ++gate_jobs_begun_;
+  if (one_in(6)) agenda_.in(some(kHour_us), [this, id] { user_cancels(id); });
+}
+
+void SimulatedSlurm::user_cancels(std::int64_t id) {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end() || found->second.seen.phase == JobPhase::kEnded) return;
+  end(id, "CANCELLED", SIGTERM, false);
+}
+
+// -- the scheduler -------------------------------------------------------------------------------
+
+std::vector<int> SimulatedSlurm::free_on(const std::string& node) const {
+  std::vector<bool> taken(static_cast<std::size_t>(options_.gpus_per_node));
+  for (const auto& [id, job] : jobs_) {
+    if (!uses_devices(job.seen) || job.seen.held.front().node != node) continue;
+    for (const int device : job.seen.held.front().devices) {
+      taken[static_cast<std::size_t>(device)] = true;
+    }
+  }
+  std::vector<int> free;
+  for (int i = 0; i < options_.gpus_per_node; ++i) {
+    if (!taken[static_cast<std::size_t>(i)]) free.push_back(i);
+  }
+  return free;
+}
+
+std::uint32_t SimulatedSlurm::number_of(const std::string& node) const {
+  const auto at = std::find(options_.nodes.begin(), options_.nodes.end(), node);
+  return static_cast<std::uint32_t>(at - options_.nodes.begin() + 1);
+}
+
+bool SimulatedSlurm::is_up(const std::string& node) const {
+  return std::any_of(nodes_.begin(), nodes_.end(), [&](const slurm::NodeSeen& one) {
+    return one.name == node && one.state == slurm::NodeSeen::State::kUp;
+  });
+}
+
+// As long as nobody holds it again.
+void SimulatedSlurm::try_start(std::int64_t id) {
+  Record& job = jobs_.at(id);
+  std::vector<int> free = free_on(job.node);
+  if (static_cast<int>(free.size()) < job.devices_wanted || !is_up(job.node)) {
+    return in(some(5 * kSecond_us), id, [this, id] { try_start(id); });
+  }
+  // The prolog: without a place for this very start it waits again.
+  const slurm::GateMark mark = slurm::read_mark(job.seen.mark);
+  if (mark.job == 0 || mark.restarts != job.seen.gate->restarts) {
+    ++job.seen.gate->restarts;
+    job.seen.gate->is_held = true;
+    return;
+  }
+  free.resize(static_cast<std::size_t>(job.devices_wanted));
+  TaskFacts& task = job.task.emplace();
+  task.node = number_of(job.node);
+  task.job = static_cast<std::uint64_t>(mark.job);
+  task.attempt = static_cast<std::uint32_t>(mark.attempt);
+  task.devices.assign(free.begin(), free.end());
+  task.foreign = static_cast<std::uint64_t>(id);
+  run(id, std::move(free));
+}
+
+void SimulatedSlurm::run(std::int64_t id, std::vector<int> devices) {
+  Record& job = jobs_.at(id);
+  ++job.turn;
+  job.seen.phase = JobPhase::kHolding;
+  job.seen.state = "RUNNING";
+  job.seen.started_s = now_s();
+  if (job.task) {
+    oracle_.task_started(agenda_.now_us(), *job.task);
+  } else {
+    for (const int device : devices) {
+      oracle_.foreign_started(number_of(job.node), device, static_cast<std::uint64_t>(id));
+    }
+  }
+  job.seen.held = {{job.node, {}, std::move(devices), 0}};
+  in(some(2 * kHour_us), id, [this, id] {
+    const bool fails = one_in(10);
+    end(id, fails ? "FAILED" : "COMPLETED", fails ? 3 << 8 : 0, false);
+  });
+}
+
+void SimulatedSlurm::end(std::int64_t id, const char* state, int wait_status, bool requeues) {
+  Record& job = jobs_.at(id);
+  if (job.seen.phase == JobPhase::kEnding) return;
+  ++job.turn;
+  job.seen.state = state;
+  const auto over = [this, id, wait_status, requeues] {
+    Record& it = jobs_.at(id);
+    is_over(it, wait_status);
+    ++it.turn;
+    if (!requeues) {
+      it.seen.phase = JobPhase::kEnded;
+      if (it.seen.gate) it.seen.gate->wait_status = wait_status;
+      return in(kRecordKept_us, id, [this, id] { jobs_.erase(id); });
+    }
+    it.seen.phase = JobPhase::kWaiting;
+    it.seen.state = "PENDING";
+    it.seen.held.clear();
+    ++it.seen.gate->restarts;
+    it.seen.gate->is_held = true;
+  };
+  if (job.seen.phase == JobPhase::kWaiting) return over();
+  job.seen.phase = JobPhase::kEnding;
+  in(some(5 * kSecond_us), id, over);
+}
+
+void SimulatedSlurm::is_over(Record& job, int wait_status) {
+  if (job.task) {
+    TaskExit exit;
+    exit.exit_code = (wait_status >> 8) & 0xff;
+    exit.signal = wait_status & 0x7f;
+    oracle_.task_over(*job.task, exit);
+    job.task.reset();
+  } else if (!job.seen.held.empty()) {
+    for (const int device : job.seen.held.front().devices) {
+      oracle_.foreign_over(number_of(job.node), device);
+    }
+  }
+}
+
+// Unless the job has started, ended or gone since.
+void SimulatedSlurm::in(std::int64_t delay_us, std::int64_t id, std::function<void()> then) {
+  agenda_.in(delay_us, [this, id, turn = jobs_.at(id).turn, then = std::move(then)] {
+    const auto found = jobs_.find(id);
+    if (found != jobs_.end() && found->second.turn == turn) then();
+  });
+}
+
+// -- commands ------------------------------------------------------------------------------------
+
+Result<void> SimulatedSlurm::reached() {
+  if (has_faults() && one_in(kDies)) caller_is_dead_ = true;
+  if (caller_is_dead_ || agenda_.now_us() < mute_until_us_) return silence();
+  if (has_faults() && one_in(kLost)) return silence();
+  return {};
+}
+
+// It was obeyed; whoever asked may not hear of it.
+Result<void> SimulatedSlurm::answered() {
+  if (has_faults() && one_in(kDies)) caller_is_dead_ = true;
+  if (caller_is_dead_ || (has_faults() && one_in(kLost))) return silence();
+  return {};
+}
+
+SimulatedSlurm::Record* SimulatedSlurm::find(const std::string& handle) {
+  const auto found = jobs_.find(std::stoll(handle));
+  return found == jobs_.end() ? nullptr : &found->second;
+}
+
+Result<slurm::Observed> SimulatedSlurm::observe() {
+  TRY(reached());
+  slurm::Observed seen;
+  seen.nodes = nodes_;
+  for (const auto& [id, job] : jobs_) {
+    // squeue does not show what of other partitions has ended.
+    if (job.seen.phase != JobPhase::kEnded || job.seen.gate) seen.jobs.push_back(job.seen);
+  }
+  TRY(answered());
+  return seen;
+}
+
+Result<std::int64_t> SimulatedSlurm::ask(const slurm::Ask& ask) {
+  TRY(reached());
+  const std::vector<int> wanted = devices_of(ask.gres);
+  const std::vector<int> free = free_on(ask.node);
+  const bool has_room = is_up(ask.node) && std::all_of(wanted.begin(), wanted.end(), [&](int one) {
+                          return std::count(free.begin(), free.end(), one) > 0;
+                        });
+  if (!has_room) return Error{ErrorKind::kConflict, "no_room", "Slurm has no room", ""};
+  const std::int64_t id = ++ids_;
+  Record& job = jobs_[id];
+  job.node = ask.node;
+  job.seen.id = id;
+  job.seen.name = ask.name;
+  job.seen.user = "root";
+  job.seen.wants_devices = true;
+  job.seen.phase = JobPhase::kHolding;
+  job.seen.state = "RUNNING";
+  job.seen.started_s = now_s();
+  job.seen.held = {{ask.node, {}, wanted, 0}};
+  ++given_;
+  if (ask.name.starts_with(slurm::kFence_name)) {
+    in(ask.limit_minutes * 60 * kSecond_us, id, [this, id] { jobs_.erase(id); });
+  }
+  TRY(answered());
+  TRY(reached());
+  job.seen.mark = slurm::placeholder_mark(ask.name);
+  TRY(answered());
+  return id;
+}
+
+Result<void> SimulatedSlurm::release(std::int64_t job) {
+  TRY(reached());
+  jobs_.erase(job);
+  return answered();
+}
+
+Result<void> SimulatedSlurm::mark(std::int64_t job, const std::string& text) {
+  return mark(std::to_string(job), text);
+}
+
+Result<void> SimulatedSlurm::mark(const std::string& handle, const std::string& text) {
+  TRY(reached());
+  if (Record* job = find(handle)) job->seen.mark = text;
+  return answered();
+}
+
+Result<void> SimulatedSlurm::set_drain(const std::string& node, const std::string& reason) {
+  TRY(reached());
+  for (slurm::NodeSeen& one : nodes_) {
+    if (one.name != node) continue;
+    one.state = reason.empty() ? slurm::NodeSeen::State::kUp : slurm::NodeSeen::State::kDrained;
+    one.reason = reason;
+  }
+  return answered();
+}
+
+// -- commands for jobs at the gate ---------------------------------------------------------------
+
+Result<void> SimulatedSlurm::place(const std::string& handle, const slurm::GatePlacing& placing) {
+  TRY(reached());
+  Record* job = find(handle);
+  const bool waits = job != nullptr && job->seen.phase == JobPhase::kWaiting;
+  if (!waits) return Error{ErrorKind::kConflict, "slurm_command", "Job is no longer pending", ""};
+  job->seen.mark = placing.mark;
+  job->node = placing.nodes;
+  return answered();
+}
+
+Result<void> SimulatedSlurm::let_go(const std::string& handle) {
+  TRY(reached());
+  Record* job = find(handle);
+  const bool waits = job != nullptr && job->seen.phase == JobPhase::kWaiting;
+  if (!waits) return Error{ErrorKind::kConflict, "slurm_command", "Job is no longer pending", ""};
+  job->seen.gate->is_held = false;
+  ++job->turn;
+  const std::int64_t id = job->seen.id;
+  in(some(2 * kSecond_us), id, [this, id] { try_start(id); });
+  return answered();
+}
+
+Result<void> SimulatedSlurm::put_back(const std::string& handle, const slurm::GatePutBack& one) {
+  TRY(reached());
+  Record* job = find(handle);
+  if (job == nullptr || job->seen.phase == JobPhase::kEnded) {
+    return Error{ErrorKind::kConflict, "slurm_command", "Invalid job id", ""};
+  }
+  const bool waits = job->seen.phase == JobPhase::kWaiting;
+  if (one.waits) {
+    job->seen.mark = one.mark;  // also of one that has begun since
+    if (waits) {
+      job->seen.gate->is_held = true;
+      ++job->turn;
+    }
+  } else if (one.may_requeue && waits) {
+    job->seen.gate->is_held = true;
+    ++job->turn;
+  } else {
+    end(job->seen.id, one.may_requeue ? "REQUEUED" : "CANCELLED", SIGTERM, one.may_requeue);
+  }
+  return answered();
 }
 
 }  // namespace dove::sim

@@ -1,26 +1,25 @@
-// SimulatedSlurm: a scheduler that gives devices of some nodes to jobs of its own, with an adapter
-// that speaks for it as docs/decisions/0018-executors.md has it.
+// SimulatedSlurm: a scheduler that gives devices of some nodes to its users' jobs and to whatever
+// our adapter asks of it.
 //
-// The scheduler gives a device to one job or placeholder at a time, and keeps its word. Its adapter
-// is killed now and then, is not answered by it for a while, and calls over the network that loses,
-// delays and doubles what it says. One thread.
+// A device is held by one job at a time. Some jobs are in an open partition and start by
+// themselves; the others wait at the gate (docs/decisions/0026-a-gate-in-slurm.md). It chooses
+// devices by itself, the lowest that are free. It does not answer for a while now and then, does
+// what it was told and loses the answer, and its prolog looks before a job begins. One thread at a
+// time.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
-#include <memory>
+#include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "base/random.h"
-#include "model/event.h"
 #include "sim/explore/agenda.h"
-#include "sim/explore/network.h"
 #include "sim/explore/oracle.h"
-#include "sim/explore/process.h"
-#include "wire/async_client.h"
-#include "wire/loop.h"
+#include "slurm/cluster.h"
+#include "slurm/gate/gate_control.h"
 
 namespace dove::sim {
 
@@ -29,75 +28,88 @@ struct SimulatedSlurmOptions {
   std::vector<std::string> nodes;  // the first ones, by NodeId; empty: there is none
   std::int32_t gpus_per_node = 0;
   std::int64_t faults_percent = 100;
+  std::int64_t epoch_us = 0;  // when the exploration begins
+  std::string user;           // whose all its jobs are
 };
 
-class SimulatedSlurm {
+class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
  public:
-  SimulatedSlurm(Agenda& agenda, Network& network, Oracle& oracle, SimulatedSlurmOptions options);
+  SimulatedSlurm(Agenda& agenda, Oracle& oracle, SimulatedSlurmOptions options);
 
-  // The account of its adapter, and then its declaration; nothing when there is none.
-  std::vector<std::vector<StampedEvent>> declared() const;
   void start();
-  // No jobs of its own any more; the adapter works on, without faults.
+  // No jobs of its users any more, and no faults.
   void stop() { stopped_ = true; }
   std::uint64_t jobs_begun() const { return jobs_begun_; }
+  std::uint64_t gate_jobs_begun() const { return gate_jobs_begun_; }
   std::uint64_t placeholders_given() const { return given_; }
+  std::int64_t now_s() const { return (options_.epoch_us + agenda_.now_us()) / 1'000'000; }
+
+  // A process that has been killed, perhaps in the midst of its commands: none does anything until
+  // there is a new one.
+  bool caller_is_dead() const { return caller_is_dead_; }
+  void set_caller_dead(bool dead) { caller_is_dead_ = dead; }
+
+  Result<slurm::Observed> observe() override;
+  Result<std::int64_t> ask(const slurm::Ask& ask) override;
+  Result<void> release(std::int64_t job) override;
+  Result<void> mark(std::int64_t job, const std::string& text) override;
+  Result<void> set_limit(std::int64_t, std::int64_t) override { return {}; }
+  Result<void> set_drain(const std::string& node, const std::string& reason) override;
+
+  Result<void> place(const std::string& handle, const slurm::GatePlacing& placing) override;
+  Result<void> let_go(const std::string& handle) override;
+  Result<void> put_back(const std::string& handle, const slurm::GatePutBack& one) override;
+  Result<void> say(const std::string&, const std::string&) override { return {}; }
+  Result<void> mark(const std::string& handle, const std::string& text) override;
 
  private:
-  // What holds a device in the scheduler.
-  struct Placeholder {
-    std::string id;
-    std::string state = "asked";
-    std::vector<std::int32_t> devices;
+  struct Record {
+    slurm::JobSeen seen;
+    int devices_wanted = 0;
+    std::string node;  // it may start there alone
+    std::uint64_t turn =
+        0;  // counts its starts and ends: what was planned for one is not another's
+    std::optional<TaskFacts> task;  // of the ledger, as which it runs
   };
-  using Key = std::tuple<std::uint64_t, std::uint32_t, std::string>;  // job, attempt, node
-  struct Job {
-    std::size_t node = 0;
-    std::vector<std::int32_t> devices;
-  };
+  using Records = std::map<std::int64_t, Record>;
 
-  // -- the scheduler
   void next_job();
-  void begin_job();
-  void end_job(std::uint64_t id);
-  bool is_free(std::size_t node, const std::vector<std::int32_t>& devices) const;
-  void take(std::size_t node, const std::vector<std::int32_t>& devices, bool taken);
-  void ask(const Key& key, std::vector<std::int32_t> devices);
-  void decide(const Key& key, const std::string& id);
-  void release(const Key& key);
-  std::size_t index_of(const std::string& node) const;
-
-  // -- its adapter
-  void call();
-  std::string body();
-  void answered(std::uint64_t number, const Result<wire::Response>& answer);
-  void call_in(std::int64_t delay_us);
-  void restart();
-  void fall_mute();
+  void begin_open(int devices);
+  void begin_gated(int devices);
+  void user_cancels(std::int64_t id);
+  std::vector<int> free_on(const std::string& node) const;
+  std::uint32_t number_of(const std::string& node) const;
+  bool is_up(const std::string& node) const;
+  void try_start(std::int64_t id);
+  void run(std::int64_t id, std::vector<int> devices);
+  // Its processes end by and by; then it is over, or waits again, held.
+  void end(std::int64_t id, const char* state, int wait_status, bool requeues);
+  void is_over(Record& record, int wait_status);
+  void forget(std::int64_t id);
+  void in(std::int64_t delay_us, std::int64_t id, std::function<void()> then);
+  // What a command meets: nothing, or the reason why it does nothing.
+  Result<void> reached();
+  Result<void> answered();
+  Record* find(const std::string& handle);
   std::int64_t some(std::int64_t mean_us) {
     return 1 + static_cast<std::int64_t>(random_.below(2 * static_cast<std::uint64_t>(mean_us)));
   }
+  bool one_in(std::uint64_t n) { return random_.below(n) == 0; }
+  bool has_faults() const { return !stopped_ && options_.faults_percent > 0; }
+  void fall_mute();
 
   Agenda& agenda_;
   Oracle& oracle_;
   const SimulatedSlurmOptions options_;
   Random random_;
-  Host host_;
-  Process process_;
-  wire::Loop loop_;
-  wire::AsyncClient client_;
-  std::vector<std::vector<bool>> taken_;  // by node and device
-  std::map<std::uint64_t, Job> jobs_;
-  std::map<Key, Placeholder> placeholders_;
-  std::uint64_t ids_ = 0;
+  std::vector<slurm::NodeSeen> nodes_;
+  Records jobs_;
+  std::int64_t ids_ = 0;
   bool stopped_ = false;
-  // What the adapter's process keeps in memory.
-  std::uint64_t incarnation_ = 1;
-  std::uint64_t number_ = 0;
-  std::uint64_t seen_ = 0;
+  bool caller_is_dead_ = false;
   std::int64_t mute_until_us_ = 0;
-  std::uint64_t calls_ = 0;  // planned; one that is overtaken is not made
   std::uint64_t jobs_begun_ = 0;
+  std::uint64_t gate_jobs_begun_ = 0;
   std::uint64_t given_ = 0;
 };
 
