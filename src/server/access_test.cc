@@ -129,6 +129,8 @@ Rules rules_of_people() {
       {"getNotices", kPeople},
       {"setNotices", kPeople},
       {"testNotice", kPeople},
+      {"setPassword", kPeople},
+      {"removePassword", kAdmins},
       {"listKeys", kPeople},
       {"issueKey", kPeople},
       {"revokeKey", kPeople},

@@ -44,9 +44,11 @@ inline std::string make_directory() {
 class LiveApi {
  public:
   template <class Store>
-  LiveApi(Store& store, const core::Policies& policies, std::string sessions_url = "")
+  LiveApi(Store& store, const core::Policies& policies, std::string sessions_url = "",
+          bool local_passwords = false)
       : directory_(make_directory()),
         sessions_url_(std::move(sessions_url)),
+        local_passwords_(local_passwords),
         controller(store, store, backend_, controller::test_options(policies)) {
     begin(store);
   }
@@ -65,6 +67,7 @@ class LiveApi {
     options.heartbeat_us = 50'000;
     options.report_burst = 2'000;
     options.sessions_url = sessions_url_;
+    options.local_passwords = local_passwords_;
     options.on_fatal = [this](const Error& error) { fatal = error; };
     auto made = ApiServer::make(loop, options, controller, backend_, store);
     CHECK(made.ok(), "the server listens");
@@ -115,6 +118,7 @@ class LiveApi {
  private:
   std::string directory_;
   std::string sessions_url_;
+  bool local_passwords_;
   backends::NativeBackend backend_;
 
  public:

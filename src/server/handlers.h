@@ -81,6 +81,8 @@ void announce_ssh_gateway(Context& context, CallPtr call);
 void get_ssh_gateway(Context& context, CallPtr call);
 void issue_ssh_sign_in(Context& context, CallPtr call);
 void open_ssh_session(Context& context, CallPtr call);
+void set_password(Context& context, CallPtr call);
+void remove_password(Context& context, CallPtr call);
 void list_sign_in_ways(Context& context, CallPtr call);
 void sign_in(Context& context, CallPtr call);
 void begin_open_id(Context& context, CallPtr call);

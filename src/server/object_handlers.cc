@@ -94,6 +94,7 @@ Json shown(const Declared& object) {
   Json out = codec::declared_json(object);
   if (const auto* user = std::get_if<UserDeclaration>(&object)) {
     out["has_token"] = !user->token_sha256.empty();
+    out["has_password"] = !user->password_hash.empty();
   }
   hide_digests(out);
   out["version"] = codec::version_of(object);
@@ -164,12 +165,12 @@ Result<void> check_ssh_keys(const Declared& object) {
 }
 
 // A file with a secret in it would be one more place where it can be read.
-// Fields that the log can hold, and nothing acts on yet.
-Result<void> check_built(const Declared& object) {
-  const auto* user = std::get_if<UserDeclaration>(&object);
-  if (user != nullptr && !user->password_hash.empty()) {
-    return invalid("no_local_passwords",
-                   "passwords are those of PAM or of a sign-in service: leave it out",
+Result<void> check_no_secret(const Declared& object, const std::optional<Declared>& before) {
+  if (const auto* user = std::get_if<UserDeclaration>(&object); user != nullptr) {
+    const auto* former = before.has_value() ? std::get_if<UserDeclaration>(&*before) : nullptr;
+    if (user->password_hash == (former == nullptr ? "" : former->password_hash)) return {};
+    return invalid("not_declared",
+                   fmt::format("passwords are set with `dove passwd {}`: leave it out", user->name),
                    "password_hash");
   }
   if (!std::holds_alternative<Secret>(object)) return {};
@@ -194,16 +195,19 @@ Result<Change> change_of(Json body, const Kind& kind, const std::string& name,
   }
   const Json version = body.value("version", Json());
   body.erase("version");
-  if (const Json has_token = body.value("has_token", Json());
-      !has_token.is_boolean() && !has_token.is_null()) {
-    return invalid("wrong_type", "has_token is true or false, and says what there is", "has_token");
+  for (const char* said : {"has_token", "has_password"}) {
+    const Json has = body.value(said, Json());
+    if (!has.is_boolean() && !has.is_null()) {
+      return invalid("wrong_type", fmt::format("{} is true or false, and says what there is", said),
+                     said);
+    }
+    body.erase(said);
   }
-  body.erase("has_token");
   std::optional<Declared> before = find_object(state, kind, name);
   TRY_ASSIGN(Declared object,
              codec::read_declared(before.has_value() ? codec::patched(*before, body) : body));
   TRY(check_ssh_keys(object));
-  TRY(check_built(object));
+  TRY(check_no_secret(object, before));
   if (const auto* settings = std::get_if<Settings>(&object)) TRY(check_settings(state, *settings));
   if (const auto* app = std::get_if<App>(&object)) TRY(check_app(state, *app));
   Change change{std::move(object), std::move(before)};

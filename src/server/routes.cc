@@ -98,6 +98,8 @@ constexpr std::array kRoutes = {
     ApiRoute{{"PUT", "/v1/users/{name}/notices", "setNotices", 64 << 10}, in_turn<set_notices>},
     ApiRoute{{"POST", "/v1/users/{name}/notices/{number}/test", "testNotice", 4 << 10},
              test_notice},
+    ApiRoute{{"PUT", "/v1/users/{name}/password", "setPassword", 16 << 10}, set_password},
+    ApiRoute{{"DELETE", "/v1/users/{name}/password", "removePassword"}, in_turn<remove_password>},
     ApiRoute{{"GET", "/v1/keys", "listKeys"}, list_keys},
     ApiRoute{{"POST", "/v1/keys", "issueKey"}, issue_key},
     ApiRoute{{"DELETE", "/v1/keys/{id}", "revokeKey"}, revoke_key},

@@ -70,6 +70,7 @@ struct ApiOptions {
   // seconds at most, in any thread. Unset: they may not.
   std::function<Result<pam::Account>(const std::string& user, const std::string& password)>
       check_password = {};
+  bool local_passwords = false;  // people sign in with passwords that only this server knows
   // Why nobody is to be answered now, though everything runs: the controller may not lead any more.
   // Asked at every request but GET /healthz; unset: it always may.
   std::function<std::optional<Error>()> silence = {};

@@ -57,8 +57,8 @@ class Settings(unittest.TestCase):
         seen = [each["name"] for each in eve.call("GET", "/v1/objects?kind=settings")["objects"]]
         self.assertEqual(seen, ["defaults"])
 
-    def test_what_nothing_acts_on_yet_is_refused(self):
-        for text, code in (("kind: User\nname: kim\npassword_hash: x\n", "passwords are those of PAM"),
+    def test_what_is_secret_is_not_declared(self):
+        for text, code in (("kind: User\nname: kim\npassword_hash: x\n", "passwords are set with `dove passwd kim`"),
                            ("kind: Secret\nname: hf\n", "secrets are not declared in files")):
             said = self.dove("apply", "-f", "-", input=text, check=False)
             self.assertNotEqual(said.returncode, 0, text)

@@ -161,6 +161,7 @@ controller::ControllerOptions controller_options(const ServerSettings& settings,
 void take_sign_in(const SignInSettings& settings, server::ApiOptions& api) {
   api.sign_in = settings.providers;
   api.public_url = settings.public_url;
+  api.local_passwords = settings.local_passwords;
   if (!settings.pam.has_value()) return;
   const std::string own = std::filesystem::read_symlink("/proc/self/exe").string();
   api.check_password = [own, service = *settings.pam](const std::string& user,

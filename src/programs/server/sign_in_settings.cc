@@ -32,6 +32,8 @@ std::vector<cli::OptionSpec> sign_in_specs() {
   return {{"sign-in", 0, "FILE", "YAML file of sign-in services (docs/operate/sign_in.md)", false},
           {"pam", 0, "SERVICE", "people sign in with their Linux passwords, by this PAM service",
            false},
+          {"local-passwords", 0, "", "people sign in with passwords that only this server knows",
+           false},
           {"public-url", 0, "URL",
            "by which browsers and others know this server (as they name it)", false}};
 }
@@ -44,6 +46,7 @@ Result<SignInSettings> sign_in_settings(const Settings& given) {
   if (const std::string service = given.text("pam", ""); !service.empty()) {
     TRY_ASSIGN(out.pam, pam_service(service));
   }
+  TRY_ASSIGN(out.local_passwords, given.flag("local-passwords"));
   out.public_url = given.text("public-url", "");
   while (out.public_url.ends_with('/')) out.public_url.pop_back();
   if (!out.public_url.empty() && !openid::is_safe_url(out.public_url)) {

@@ -1,5 +1,5 @@
-// --sign-in and --pam of `dove server` and `dove up`: the services that people sign in at, and
-// their Linux accounts.
+// --sign-in, --pam and --local-passwords of `dove server` and `dove up`: the services that people
+// sign in at, their Linux accounts, and passwords that only the server knows.
 #pragma once
 
 #include <optional>
@@ -19,6 +19,7 @@ std::vector<cli::OptionSpec> sign_in_specs();
 struct SignInSettings {
   std::vector<openid::Provider> providers;
   std::optional<pam::Service> pam;
+  bool local_passwords = false;
   std::string public_url;  // by which browsers and others know this server; "": as they name it
 };
 // Errors: those of read_providers; kInvalid no_pam_service, bad_public_url.

@@ -65,6 +65,11 @@ void declare_person(Context& context, const CallPtr& call, const std::string& wa
                       });
 }
 
+void refuse_sign_in(Context& context, const CallPtr& call, const Error& error) {
+  const std::string_view host = listener::host_of_peer(call->request.peer_address);
+  call->fail(context.desk.throttle->failed(host, error, context.desk.loop.monotonic_us()));
+}
+
 void open_session(Context& context, const CallPtr& call, const Caller& caller,
                   std::function<void(const Key& key, const std::string& cookie)> opened) {
   Key key;
@@ -92,6 +97,16 @@ void open_session(Context& context, const CallPtr& call, const Caller& caller,
                         if (!committed.ok()) return call->fail(committed.error());
                         opened(key, cookie);
                       });
+}
+
+void answer_session(Context& context, const CallPtr& call) {
+  open_session(context, call, call->caller,
+               [&context, call](const Key& key, const std::string& cookie) {
+                 accounts::refresh(context.state(), call->caller);
+                 Json answer = me_json(context.state(), call->caller);
+                 answer["key"] = codec::key_json(key);
+                 call->reply(201, answer, {{"Set-Cookie", cookie}});
+               });
 }
 
 }  // namespace dove::server

@@ -20,9 +20,14 @@ nlohmann::json me_json(const core::State& state, const Caller& caller);
 void declare_person(Context& context, const CallPtr& call, const std::string& way,
                     std::vector<Event> changes, std::function<void()> done);
 
+// Answers with `error`, which counts as a wrong try of the caller's address.
+void refuse_sign_in(Context& context, const CallPtr& call, const Error& error);
+
 // Opens a session of 12 hours for `caller`, who is declared, shorter when the key that they showed
 // ends before. `opened` gets the key and the value of Set-Cookie; what fails is answered.
 void open_session(Context& context, const CallPtr& call, const Caller& caller,
                   std::function<void(const Key& key, const std::string& cookie)> opened);
+// The same for the call's own caller, and answers with it.
+void answer_session(Context& context, const CallPtr& call);
 
 }  // namespace dove::server

@@ -22,12 +22,14 @@ using PasswordCheck =
 
 struct WaysIn {
   WaysIn(wire::Loop& loop, const std::vector<openid::Provider>& providers, openid::Signer with,
-         std::string url, PasswordCheck check)
+         std::string url, PasswordCheck check, bool keeps_passwords)
       : devices(loop),
         signer(std::move(with)),
         public_url(std::move(url)),
         check_password(std::move(check)),
-        at_passwords(loop, 4) {
+        local_passwords(keeps_passwords),
+        at_passwords(loop, 4),
+        at_hashes(loop, 2) {
     for (const openid::Provider& one : providers) {
       issuers.push_back(std::make_shared<openid::Issuer>(one));
       at_issuers.try_emplace(one.name, loop, 4);
@@ -38,12 +40,14 @@ struct WaysIn {
   std::vector<std::shared_ptr<openid::Issuer>> issuers;
   openid::Signer signer;         // of identity tokens
   std::string public_url;        // "": as the caller names this server
-  PasswordCheck check_password;  // blocks; unset: there is none
+  PasswordCheck check_password;  // of Linux accounts; blocks; unset: there is none
+  const bool local_passwords;    // that only this server knows
   // What one address may try: each takes seconds, and guesses are to stay few.
   listener::Throttle password_tries{{{1, 10}, 3, {1, 10}}};
   // Last: they end first.
   std::map<std::string, SideThreads> at_issuers;  // by the provider's name
   SideThreads at_passwords;
+  SideThreads at_hashes;  // each takes a processor, and 46 MiB
 };
 
 }  // namespace dove::server
