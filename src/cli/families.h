@@ -29,7 +29,7 @@ std::vector<Command> key_commands();             // key create, key list, key re
 std::vector<Command>
 people_commands();  // whoami, quota, console, role grant, role revoke, role list
 std::vector<Command> notice_commands();    // notices, notices add, notices remove, notices test
-std::vector<Command> login_commands();     // login, logout
+std::vector<Command> login_commands();     // login, logout, passwd
 std::vector<Command> secret_commands();    // secret set, list, remove, rotate-key
 std::vector<Command> token_commands();     // token create, join-token create
 std::vector<Command> sbatch_commands();    // sbatch

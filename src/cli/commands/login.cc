@@ -11,6 +11,7 @@
 
 #include "cli/client/api.h"
 #include "cli/client/views.h"
+#include "cli/commands/passwd.h"
 #include "cli/families.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/table.h"
@@ -162,7 +163,9 @@ std::vector<Command> login_commands() {
   logout.name = "logout";
   logout.summary = "Revoke and forget the key of `dove login`";
   logout.group = "People";
-  return {{login, guarded("login", run_login)}, {logout, guarded("logout", run_logout)}};
+  return {{login, guarded("login", run_login)},
+          {logout, guarded("logout", run_logout)},
+          passwd_command()};
 }
 
 }  // namespace dove::cli
