@@ -13,24 +13,37 @@ interface Way {
 interface Ways {
   ways: Way[];
   passwords: boolean;
+  local_passwords: boolean;
 }
 
 // What this server's administrator has set up, beside tokens.
 function useWays(): Ways {
-  const [ways, setWays] = useState<Ways>({ ways: [], passwords: false });
+  const [ways, setWays] = useState<Ways>({ ways: [], passwords: false, local_passwords: false });
   useEffect(() => {
     get<Ways>('/v1/sign-in').then(setWays, () => undefined); // a token does without them
   }, []);
   return ways;
 }
 
-function PasswordFields() {
+function PasswordFields({ label }: { label: string }) {
   return (
     <>
-      <label htmlFor="user">Linux account</label>
+      <label htmlFor="user">{label}</label>
       <input id="user" name="user" autoComplete="username" required autoFocus spellCheck={false} />
       <label htmlFor="password">Password</label>
       <input id="password" name="password" type="password" autoComplete="current-password" required />
+    </>
+  );
+}
+
+// Asked once the password was right, and somebody else has set it.
+function NewPasswordFields() {
+  return (
+    <>
+      <label htmlFor="new_password">New password, of 12 characters at least</label>
+      <input id="new_password" name="new_password" type="password" autoComplete="new-password" required autoFocus />
+      <label htmlFor="repeated">The same again</label>
+      <input id="repeated" name="repeated" type="password" autoComplete="new-password" required />
     </>
   );
 }
@@ -56,7 +69,13 @@ function shownIn(form: HTMLFormElement): Record<string, string> {
   const data = new FormData(form);
   const token = data.get('token');
   if (token !== null) return { token: String(token).trim() };
-  return { user: String(data.get('user') ?? '').trim(), password: String(data.get('password') ?? '') };
+  const shown = { user: String(data.get('user') ?? '').trim(), password: String(data.get('password') ?? '') };
+  const wanted = data.get('new_password');
+  if (wanted === null) return shown;
+  if (wanted !== data.get('repeated')) {
+    throw new ApiError(0, 'not_the_same', 'These are two different passwords: type the new one twice.', 'repeated');
+  }
+  return { ...shown, new_password: String(wanted) };
 }
 
 const linkOf = (way: Way) =>
@@ -65,7 +84,8 @@ const linkOf = (way: Way) =>
 export function SignIn({ onSignedIn }: { onSignedIn: () => Promise<void> }) {
   const [error, setError] = useState<ApiError>();
   const [busy, setBusy] = useState(false);
-  const { ways, passwords } = useWays();
+  const { ways, passwords, local_passwords } = useWays();
+  const [choosesAnother, setChoosesAnother] = useState(false);
   const [withToken, setWithToken] = useState(false);
   const asksPassword = passwords && !withToken;
   const submit = async (event: FormEvent<HTMLFormElement>) => {
@@ -76,8 +96,10 @@ export function SignIn({ onSignedIn }: { onSignedIn: () => Promise<void> }) {
     try {
       await change('POST', '/v1/sign-in', shownIn(form));
       form.reset();
+      setChoosesAnother(false);
       await onSignedIn();
     } catch (problem) {
+      if (problem instanceof ApiError && problem.code === 'new_password_needed') setChoosesAnother(true);
       setError(problem instanceof ApiError ? problem : new ApiError(0, 'failed', String(problem)));
     }
     setBusy(false);
@@ -92,14 +114,15 @@ export function SignIn({ onSignedIn }: { onSignedIn: () => Promise<void> }) {
         </a>
       ))}
       <form onSubmit={submit}>
-        {asksPassword ? <PasswordFields /> : <TokenField />}
+        {asksPassword ? <PasswordFields label={local_passwords ? 'User' : 'Linux account'} /> : <TokenField />}
+        {asksPassword && choosesAnother && <NewPasswordFields />}
         <Trouble error={error} />
         <button type="submit" className="primary" disabled={busy}>
           Sign in
         </button>
         {passwords && (
           <button type="button" onClick={() => setWithToken(!withToken)}>
-            {asksPassword ? 'Use a token or a key' : 'Use a Linux account'}
+            {asksPassword ? 'Use a token or a key' : 'Use a password'}
           </button>
         )}
       </form>
