@@ -3,6 +3,7 @@ import { Empty, Facts, Page, Panel } from '../elements/elements';
 import { Keys } from '../people/keys';
 import { useSession } from '../session/session';
 import { NoticePanel } from './notice_panel';
+import { Password } from './password';
 import { Secrets } from './secrets';
 import { SshKeys } from './ssh_keys';
 
@@ -30,6 +31,7 @@ export default function OwnPage() {
       <Who />
       {me.user ? (
         <>
+          <Password user={me.user} />
           <NoticePanel user={me.user} />
           <SshKeys user={me.user} />
           <Secrets user={me.user} />
