@@ -67,7 +67,7 @@ class SignIn(unittest.TestCase):
                        f"- name: away\n  issuer: http://127.0.0.1:9\n  client_id: dove\n"
                        f"- name: slow\n  issuer: {cls.slow.url}\n  client_id: dove\n"
                        f"- name: turning\n  issuer: {cls.turning.url}\n  client_id: dove\n  client_secret_file: {secret}\n")
-        cls.cluster.server_options += ["--sign-in", settings, "--pam", cls.pam_service()]
+        cls.cluster.server_options += ["--sign-in", settings, "--pam", cls.pam_service(), "--local-passwords"]
         cls.cluster.__enter__()
 
     @classmethod
@@ -253,10 +253,10 @@ class SignIn(unittest.TestCase):
                            {"Cookie": cookies, "Origin": self.cluster.url, "Content-Type": "application/json"})
         self.assertEqual(connection.getresponse().status, 204)
 
-    def password(self, user, password, **headers):
+    def password(self, user, password, more=None, **headers):
         where = urlsplit(self.cluster.url)
         connection = http.client.HTTPConnection(where.hostname, where.port, timeout=30)
-        connection.request("POST", "/v1/sign-in", json.dumps({"user": user, "password": password}),
+        connection.request("POST", "/v1/sign-in", json.dumps({"user": user, "password": password, **(more or {})}),
                            {"Content-Type": "application/json", **headers})
         answer = connection.getresponse()
         return answer.status, json.loads(answer.read()), answer.getheader("Set-Cookie")
@@ -272,6 +272,15 @@ class SignIn(unittest.TestCase):
             self.assertEqual((status, answer["code"], cookie), (401, code, None), answer)
         with open(os.path.join(self.cluster.folder, "processes.log")) as file:
             self.assertNotIn("open sesame", file.read())
+
+    def test_who_has_a_password_here_is_asked_for_that_one(self):
+        self.cluster.api.call("PUT", "/v1/objects/user/news", {"linux_user": "news"})
+        self.assertEqual(self.password("news", "open sesame")[0], 201)
+        self.cluster.api.call("PUT", "/v1/users/news/password", {"password": "only known here"})
+        for word, status, code in (("open sesame", 401, "wrong_password"), ("only known here", 403, "new_password_needed")):
+            got, answer, cookie = self.password("news", word)
+            self.assertEqual((got, answer["code"], cookie), (status, code, None), answer)
+        self.assertEqual(self.password("man", "open sesame", more={"new_password": "another one here"})[1]["code"], "not_a_local_password")
 
     def test_a_page_from_elsewhere_signs_nobody_in(self):
         status, answer, cookie = self.password("games", "open sesame", Origin="https://evil.example.org")
