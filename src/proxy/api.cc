@@ -28,6 +28,11 @@ std::int64_t number_of(const json& object, const char* name) {
   return found != object.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
 }
 
+bool flag_of(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_boolean() && found->get<bool>();
+}
+
 Result<json> object_of(const Result<wire::Response>& answer) {
   if (!answer.ok()) return answer.error();
   if (answer->status >= 300) return error_of_problem(answer->status, answer->body);
@@ -52,8 +57,7 @@ SessionView view_of(const json& said) {
   if (view.state == "running" && began_us > 0) {
     view.runs_for_us = std::max<std::int64_t>(number_of(said, "now_us") - began_us, 0);
   }
-  const auto may_read = said.find("may_read");
-  view.may_read = may_read != said.end() && may_read->is_boolean() && may_read->get<bool>();
+  view.may_read = flag_of(said, "may_read");
   return view;
 }
 
@@ -102,7 +106,7 @@ void Api::trade(const std::string& code, const std::string& nonce, const std::st
         if (!said.ok()) return done(said.error());
         done(Entry{static_cast<std::uint64_t>(number_of(*said, "job")), text_of(*said, "token"),
                    text_of(*said, "user"), text_of(*said, "path"),
-                   number_of(*said, "expires_at_us")});
+                   number_of(*said, "expires_at_us"), flag_of(*said, "app_tells_use")});
       },
       kAnswers);
 }

@@ -24,6 +24,8 @@ struct Entry {
   std::string user;
   std::string path;
   std::int64_t ends_us = 0;  // since 1970
+  // Whether the app itself says when it was used: what its page sends on WebSockets does not.
+  bool app_tells = false;
 };
 
 // The job as the visitor sees it.

@@ -188,7 +188,7 @@ void Front::send_up() {
     std::string_view bytes = std::string_view(in_).substr(in_at_, link_->room());
     if (bytes.empty()) return;
     if (phase_ == Phase::kTunnel) {
-      if (watch_.feed(bytes)) {
+      if (watch_.feed(bytes) && !session_->entry.app_tells) {
         BrowserSessions::saw_input(*session_, edge_.api, edge_.loop.monotonic_us());
       }
     } else {

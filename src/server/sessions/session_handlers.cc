@@ -153,7 +153,8 @@ void trade_entry(Context& context, CallPtr call) {
     Json answer{{"token", context.desk.identity.entry_token(*entry)},
                 {"job", entry->job.value},
                 {"user", entry->user},
-                {"path", app.path.empty() ? "/" : app.path}};
+                {"path", app.path.empty() ? "/" : app.path},
+                {"app_tells_use", app.activity.starts_with('/')}};
     codec::put_instant(answer, "expires_at", entry->ends);
     call->reply(201, answer, {{"Cache-Control", "no-store"}});
   });
