@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "apps/desktop_program.h"
+
 namespace dove::apps {
 namespace {
 
@@ -84,6 +86,11 @@ const std::vector<AppProgram>& app_programs() {
        "install it where the job runs (pip install tensorboard), name the Python that has it with "
        "--program, or an image with --image",
        "LOGDIR|JOB", "/", "/", "", true, true, kTensorBoard},
+      {"desktop", "Linux desktop",
+       "Run a graphical Linux desktop in a job and lead a port of this machine to it", "python3",
+       "install what it needs where the job runs (apt-get install python3 novnc "
+       "tigervnc-standalone-server openbox xterm), or name an image that has it with --image",
+       "[SESSION]", "/activity", "/", "/activity", true, false, kDesktop},
   };
   return kPrograms;
 }

@@ -1,5 +1,5 @@
-// AppPrograms: the apps that are built in: JupyterLab, code-server, TensorBoard. `dove notebook`
-// and its like run them, and the console starts them.
+// AppPrograms: the apps that are built in: JupyterLab, code-server, TensorBoard, a Linux desktop.
+// `dove notebook` and its like run them, and the console starts them.
 //
 // Each serves on a Unix socket in the task's own directory, which its user alone may enter: so no
 // other user of the node gets in, though the app asks for no password.

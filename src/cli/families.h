@@ -15,7 +15,7 @@ std::vector<Command> output_commands();      // logs, wait
 std::vector<Command> exec_commands();        // exec
 std::vector<Command> forward_commands();     // port-forward
 std::vector<Command> ssh_commands();         // ssh, ssh-key add, list, remove, gateway
-std::vector<Command> app_commands();         // notebook, code, tensorboard, open
+std::vector<Command> app_commands();         // notebook, code, tensorboard, desktop, open
 std::vector<Command> declared_app_commands();    // app list, app start
 std::vector<Command> session_action_commands();  // stop, start, restart
 std::vector<Command> run_commands();             // run

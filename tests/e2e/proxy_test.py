@@ -139,6 +139,8 @@ class Browser:
 
 
 class Proxied(unittest.TestCase):
+    agent_options = []
+
     @classmethod
     def place(cls):
         cls.port = free_port()
@@ -155,7 +157,7 @@ class Proxied(unittest.TestCase):
 
     @classmethod
     def begins(cls, url, options):
-        cls.cluster = Cluster(nodes=1, server_options=["--sessions-url", url]).__enter__()
+        cls.cluster = Cluster(nodes=1, server_options=["--sessions-url", url], agent_options=cls.agent_options).__enter__()
         cls.tokens = {name: cls.cluster.api.call("POST", f"/v1/users/{name}/token?create=1")["token"]
                       for name in ("ada", "bob")}
         cls.proxy = cls.cluster.spawn("proxy", "--url", cls.cluster.url, *options,
@@ -229,12 +231,12 @@ class Proxied(unittest.TestCase):
         self.assertEqual(answer.status, 200, answer.text)
         return json.loads(answer.text)["headers"]
 
-    def web_socket(self, browser, host, **headers):
+    def web_socket(self, browser, host, path="/ws", **headers):
         connection = socket.create_connection(("127.0.0.1", self.port), timeout=20)
         cookies = "; ".join(f"{name}={value}" for name, value in browser.cookies.get(host, {}).items())
         said = {"Host": host, "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13",
                 "Sec-WebSocket-Key": base64.b64encode(os.urandom(16)).decode(), "Cookie": cookies, **headers}
-        connection.sendall(("GET /ws HTTP/1.1\r\n" + "".join(f"{n}: {v}\r\n" for n, v in said.items()) + "\r\n").encode())
+        connection.sendall((f"GET {path} HTTP/1.1\r\n" + "".join(f"{n}: {v}\r\n" for n, v in said.items()) + "\r\n").encode())
         head = b""
         while b"\r\n\r\n" not in head:
             piece = connection.recv(1)
@@ -485,7 +487,6 @@ class Ports(Proxied):
         self.assertEqual(browser.ask(host, "/x", port=port, Accept="*/*").status, 401)
 
 
-del Proxied  # it is the others' beginning, and no test
-
 if __name__ == "__main__":
+    del Proxied  # it is the others' beginning, and no test
     unittest.main()

@@ -1,5 +1,5 @@
-// dove notebook, code, tensorboard: apps that run in a job and are used from here; dove open comes
-// back to one.
+// dove notebook, code, tensorboard, desktop: apps that run in a job and are used from here; dove
+// open comes back to one.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -177,8 +177,8 @@ std::vector<Command> app_commands() {
   open.operands_min = 1;
   open.operands_max = 1;
   open.description =
-      "JOB runs an app: it was submitted by `dove notebook`, `dove code` or `dove tensorboard`, or "
-      "has\n"
+      "JOB runs an app: it was submitted by `dove notebook`, `dove code`, `dove tensorboard` or "
+      "`dove desktop`, or has\n"
       "an `app` of its own. Waits until it answers and prints its URL: that of the cluster's "
       "proxy,\n"
       "where there is one, and else that of a port here.";

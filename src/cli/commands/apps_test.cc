@@ -1,4 +1,5 @@
-// dove notebook, code, tensorboard, open and port-forward as far as no task is needed.
+// dove notebook, code, tensorboard, desktop, app list, open and port-forward as far as no task is
+// needed.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -69,6 +70,17 @@ TEST_F(Apps, TensorBoardReadsADirectoryOrThatOfAJob) {
   server_.set("GET /v1/jobs/7", {200, R"({"id":7})"});
   EXPECT_EQ(run({"dove", "tensorboard", "7"}).code, kExitDenied);
   EXPECT_EQ(run({"dove", "tensorboard"}).code, kExitUsage);
+}
+
+TEST_F(Apps, ADesktopRunsTheSessionThatIsNamed) {
+  const json body = submitted({"dove", "desktop", "--detach", "xfce4-session"});
+  EXPECT_EQ(body["app"], (json{{"name", "desktop"},
+                               {"socket", "app"},
+                               {"health", "/activity"},
+                               {"path", "/"},
+                               {"activity", "/activity"}}));
+  EXPECT_EQ(body["command"][0], "python3");
+  EXPECT_EQ(last_of(body["command"]), "xfce4-session");
 }
 
 TEST_F(Apps, OpenWantsAJobWithAnApp) {

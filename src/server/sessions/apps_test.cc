@@ -114,7 +114,7 @@ TEST_F(AppsTest, WhoeverStartsAnAppReadsTheJobThatItIs) {
                                               {"name", "board"},
                                               {"app", {{"name", "board"}, {"socket", "app"}}}}));
   EXPECT_FALSE(apps.at("code").at("built_in").get<bool>()) << "the site's own wins";
-  for (const char* name : {"notebook", "tensorboard"}) {
+  for (const char* name : {"desktop", "notebook", "tensorboard"}) {
     const Json& app = apps.at(name);
     EXPECT_TRUE(app.at("built_in").get<bool>());
     const Answer tried = as(ada, "POST", "/v1/jobs?dry_run=1", app.at("job"));
@@ -122,6 +122,31 @@ TEST_F(AppsTest, WhoeverStartsAnAppReadsTheJobThatItIs) {
   }
   EXPECT_EQ(apps.at("notebook").at("job").at("command").at(4), "jupyter");
   EXPECT_EQ(apps.at("notebook").at("program_at"), 4);
+}
+
+TEST_F(AppsTest, AppsAreReadAPageAtATime) {
+  const std::string ada = user("ada");
+  ASSERT_EQ(live.call("PUT", "/v1/objects/project/nlp", Json::object()).status, 200);
+  for (const char* name : {"board", "zeppelin"}) {
+    ASSERT_EQ(declare(name, Json{{"job", app_job()}}).status, 200);
+  }
+  // Whoever may not start the site's own has the one that is built in.
+  ASSERT_EQ(declare("notebook", Json{{"job", app_job()}, {"project", "nlp"}}).status, 200);
+  std::vector<std::string> names;
+  Json next = "";
+  for (int pages = 0; next.is_string() && pages < 10; ++pages) {
+    const Answer page = as(ada, "GET", "/v1/apps?limit=2&after=" + next.get<std::string>());
+    ASSERT_EQ(page.status, 200) << page.response.body;
+    EXPECT_LE(page.body.at("apps").size(), 2U);
+    for (const Json& app : page.body.at("apps")) {
+      names.push_back(app.at("name"));
+      EXPECT_TRUE(app.at("name") != "notebook" || app.at("built_in").get<bool>());
+    }
+    next = page.body.at("next");
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"board", "code", "desktop", "notebook", "tensorboard",
+                                             "zeppelin"}));
+  EXPECT_EQ(as(ada, "GET", "/v1/apps?limit=0").status, 400);
 }
 
 TEST_F(AppsTest, AStoppedSessionWaitsAndStartsAgainAsItself) {
