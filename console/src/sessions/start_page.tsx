@@ -143,7 +143,8 @@ function StartForm({ app }: { app: StartableApp }) {
 export default function StartPage() {
   const [search, setSearch] = useSearchParams();
   const { data, error } = useQuery<{ apps: StartableApp[] }>('/v1/apps', ['objects']);
-  const app = data?.apps.find(({ name }) => name === search.get('app')) ?? data?.apps[0];
+  const named = (wanted: string | null) => data?.apps.find(({ name }) => name === wanted);
+  const app = named(search.get('app')) ?? named('notebook') ?? data?.apps[0];
   return (
     <Page title="Start a session" detail={<Link href="/sessions">All sessions</Link>}>
       <Trouble error={error} />

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cli/client/pages.h"
 #include "cli/client/submission.h"
 #include "cli/terminal/output.h"
 #include "codec/json.h"
@@ -65,6 +66,14 @@ Result<FoundApp> find_app(Api& api, const std::string& name) {
   }
   if (declared.error().kind != ErrorKind::kNotFound) return declared.error();
   if (built_in != nullptr) return FoundApp{name, "", "", built_in};
+  // One that is built into a server of a newer version.
+  const Result<json> answer = get_all(api, "/v1/apps", "apps");
+  const json offered = answer.ok() ? *answer : json();
+  for (const json& app : list_of(offered, "apps")) {
+    if (text_of(app, "name") != name) continue;
+    return FoundApp{name, codec::dump_json(app.value("job", json())), text_of(app, "project"),
+                    nullptr};
+  }
   return Error{
       ErrorKind::kNotFound, "no_such_app",
       fmt::format("there is no app {}, or it is not open to you; `dove app list` has those "

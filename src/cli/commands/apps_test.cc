@@ -83,6 +83,28 @@ TEST_F(Apps, ADesktopRunsTheSessionThatIsNamed) {
   EXPECT_EQ(last_of(body["command"]), "xfce4-session");
 }
 
+TEST_F(Apps, TheListIsTheServersOwn) {
+  server_.set("GET /v1/apps", {200, R"({"next":null,"log_head":1,"apps":[
+      {"name":"board","title":"Ours","project":"nlp","domain":"","built_in":false,"job":{}},
+      {"name":"of-tomorrow","title":"A new one","built_in":true,"job":{}}]})"});
+  const Outcome outcome = run({"dove", "app", "list"});
+  EXPECT_EQ(outcome.out,
+            "NAME         TITLE      OPEN TO\n"
+            "board        Ours       project nlp\n"
+            "of-tomorrow  A new one  everybody (built in)\n");
+  EXPECT_EQ(run({"dove", "app", "list", "-o", "name"}).out, "board\nof-tomorrow\n");
+  EXPECT_EQ(run({"dove", "app", "start", "nothing"}).code, kExitNotFound);
+}
+
+TEST_F(Apps, WhatANewerServerHasBuiltInIsStartedAsItSays) {
+  server_.set("GET /v1/apps", {200, R"({"next":null,"log_head":1,"apps":[
+      {"name":"of-tomorrow","title":"A new one","built_in":true,
+       "job":{"command":["serve"],"app":{"name":"of-tomorrow","socket":"app"}}}]})"});
+  const json body = submitted({"dove", "app", "start", "of-tomorrow", "--detach", "--", "--fast"});
+  EXPECT_EQ(body["command"], json({"serve", "--fast"}));
+  EXPECT_EQ(body["app"]["socket"], "app");
+}
+
 TEST_F(Apps, OpenWantsAJobWithAnApp) {
   server_.set("GET /v1/jobs/7", {200, R"({"id":7,"exec":{"command":["true"]}})"});
   Outcome outcome = run({"dove", "open", "7"});

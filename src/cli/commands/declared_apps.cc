@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 
+#include "cli/client/pages.h"
 #include "cli/commands/app_start.h"
 #include "cli/commands/job_options.h"
 #include "cli/families.h"
@@ -29,14 +29,8 @@ std::string open_to(const json& app) {
 Result<int> run_list(const Invocation& invocation) {
   TRY_ASSIGN(const Format format, output_format(invocation));
   TRY_ASSIGN(Api api, Api::connect(invocation));
-  TRY_ASSIGN(const json page, api.get("/v1/objects?kind=app&limit=1000"));
-  json apps = list_of(page, "objects");
-  std::set<std::string> declared;
-  for (const json& app : apps) declared.insert(text_of(app, "name"));
-  for (const apps::AppProgram& app : apps::app_programs()) {
-    if (declared.count(app.name) != 0) continue;
-    apps.push_back({{"name", app.name}, {"title", app.title}, {"built_in", true}});
-  }
+  TRY_ASSIGN(const json answer, get_all(api, "/v1/apps", "apps"));
+  const json& apps = list_of(answer, "apps");
   if (format == Format::kJson || format == Format::kYaml) {
     print_value(json{{"apps", apps}}, format);
     return kExitOk;

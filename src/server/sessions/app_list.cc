@@ -1,11 +1,14 @@
 // What people start by a name: the apps that the site declares and the caller may start, and those
 // that are built in, each as the job that it is.
+#include <map>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 
 #include "accounts/access.h"
 #include "apps/app_programs.h"
 #include "server/handlers.h"
+#include "server/page.h"
 #include "server/sessions/declared_app.h"
 
 namespace dove::server {
@@ -32,19 +35,33 @@ Json declared(const App& app) {
           {"project", app.project}, {"domain", app.domain}, {"job", std::move(job).value()}};
 }
 
+// By name: what the caller gets who starts an app of it.
+std::map<std::string, Json> offered_to(const core::State& state, const accounts::Caller& caller,
+                                       const std::string& after) {
+  std::map<std::string, Json> offered;
+  for (const apps::AppProgram& app : apps::app_programs()) {
+    if (after < app.name) offered[app.name] = built_in(app);
+  }
+  for (auto at = state.apps.upper_bound(after); at != state.apps.end(); ++at) {
+    const auto& [name, app] = *at;
+    if (accounts::may_see(state, caller, Declared(app))) offered[name] = declared(app);
+  }
+  std::erase_if(offered, [](const auto& entry) { return entry.second.is_null(); });
+  return offered;
+}
+
 }  // namespace
 
 void list_apps(Context& context, CallPtr call) {
   const core::State& state = context.state();
-  Json found = Json::array();
-  for (const auto& [name, app] : state.apps) {
-    if (!accounts::may_see(state, call->caller, Declared(app))) continue;
-    if (Json one = declared(app); !one.is_null()) found.push_back(std::move(one));
+  const auto limit = call->query_number("limit", kPageUsual, 1, kPageMost);
+  if (!limit.ok()) return call->fail(limit.error());
+  const std::string after = call->query_text("after");
+  Page<std::string> page(after, *limit);
+  for (auto& [name, app] : offered_to(state, call->caller, after)) {
+    if (!page.offer(name, [&own = app] { return own; })) break;
   }
-  for (const apps::AppProgram& app : apps::app_programs()) {
-    if (!state.apps.contains(app.name)) found.push_back(built_in(app));
-  }
-  call->reply(200, Json{{"apps", std::move(found)}, {"log_head", state.head.value}});
+  call->reply(200, page.answer("apps", state.head));
 }
 
 }  // namespace dove::server

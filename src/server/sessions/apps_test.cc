@@ -126,7 +126,10 @@ TEST_F(AppsTest, WhoeverStartsAnAppReadsTheJobThatItIs) {
 
 TEST_F(AppsTest, AppsAreReadAPageAtATime) {
   const std::string ada = user("ada");
+  user("bob");
   ASSERT_EQ(live.call("PUT", "/v1/objects/project/nlp", Json::object()).status, 200);
+  const Json binding{{"role", "member"}, {"users", {"bob"}}, {"project", "nlp"}};
+  ASSERT_EQ(live.call("PUT", "/v1/objects/binding/b", binding).status, 200);
   for (const char* name : {"board", "zeppelin"}) {
     ASSERT_EQ(declare(name, Json{{"job", app_job()}}).status, 200);
   }
