@@ -3,6 +3,7 @@
 dove attach prints each line once; dove logs says why a job never started."""
 import os
 import re
+import select
 import subprocess
 import time
 import unittest
@@ -86,6 +87,29 @@ class Follow(unittest.TestCase):
         _, errors = wait.communicate(timeout=120)
         self.assertEqual(wait.returncode, 0, errors)
         self.assertLessEqual(used, CPU_S_MAX)
+
+    def test_what_is_watched_is_shown_again_when_it_has_changed_and_not_before(self):
+        job = self.cluster.submit({"name": "seen", "command": ["sleep", "600"]})
+        self.cluster.wait_state(job, "running")
+        views = {"ps": self.begin("ps", "--name=seen,next", "--watch", "-o", "name"),
+                 "show": self.begin("show", str(job), "--watch", "-o", "name"),
+                 "nodes": self.begin("nodes", "--watch", "-o", "name")}
+        for name, view in views.items():
+            self.assertEqual(view.stdout.readline(), ("node1" if name == "nodes" else str(job)) + "\n")
+        time.sleep(3)  # who asks every 2 s would have shown it again
+        for view in views.values():
+            self.assertEqual(select.select([view.stdout], [], [], 0)[0], [], "nothing has changed")
+            self.assertLessEqual(cpu_s(view.pid), CPU_S_MAX)
+        began = time.monotonic()
+        other = self.cluster.submit({"name": "next", "command": ["sleep", "600"]})
+        while views["ps"].stdout.readline() != f"{other}\n":
+            pass
+        self.assertLess(time.monotonic() - began, 5)  # it is held for 10 s while nothing changes
+        for each in (job, other):
+            self.cluster.api.call("POST", f"/v1/jobs/{each}/cancel")
+        for view in views.values():
+            view.terminate()
+            view.communicate(timeout=10)
 
     def test_wait_names_what_did_not_complete(self):
         job = self.cluster.submit({"name": "some", "command": [

@@ -30,8 +30,21 @@ bool wanted(const JobFilter& filter, const JobView& job) {
          (filter.with_ended || !job.ended);
 }
 
-std::string query_of(const JobFilter& filter) {
-  std::string query = fmt::format("?limit={}", kPageJobs);
+Result<Waited> read_waited(const std::string& line) {
+  TRY_ASSIGN(const json body, codec::parse_json(line, kWaitedBytesMax));
+  Waited waited;
+  waited.exit_code = static_cast<int>(number_of(body, "exit_code"));
+  for (const json& job : list_of(body, "not_completed")) {
+    waited.not_completed.push_back(
+        {text_of(job, "id"), text_of(job, "state"), number_of(job, "exit_code")});
+  }
+  return waited;
+}
+
+}  // namespace
+
+std::string jobs_target(const JobFilter& filter, int page_limit) {
+  std::string query = fmt::format("/v1/jobs?limit={}", page_limit);
   const auto add = [&](const char* name, const std::vector<std::string>& words) {
     if (words.empty()) return;
     query +=
@@ -47,24 +60,11 @@ std::string query_of(const JobFilter& filter) {
   return query;
 }
 
-Result<Waited> read_waited(const std::string& line) {
-  TRY_ASSIGN(const json body, codec::parse_json(line, kWaitedBytesMax));
-  Waited waited;
-  waited.exit_code = static_cast<int>(number_of(body, "exit_code"));
-  for (const json& job : list_of(body, "not_completed")) {
-    waited.not_completed.push_back(
-        {text_of(job, "id"), text_of(job, "state"), number_of(job, "exit_code")});
-  }
-  return waited;
-}
-
-}  // namespace
-
 Result<std::vector<json>> list_jobs(Api& api, const JobFilter& filter) {
   std::vector<json> jobs;
   std::string after;
   while (true) {
-    std::string target = "/v1/jobs" + query_of(filter);
+    std::string target = jobs_target(filter, kPageJobs);
     if (!after.empty()) target += "&after=" + wire::percent_encode(after);
     TRY_ASSIGN(const json page, api.get(target));
     for (const json& job : items_of(page, "jobs")) {

@@ -26,6 +26,9 @@ struct JobFilter {
 // is not shown.
 Result<std::vector<nlohmann::json>> list_jobs(Api& api, const JobFilter& filter);
 
+// "/v1/jobs?...", with at most `page_limit` of them on a page.
+std::string jobs_target(const JobFilter& filter, int page_limit);
+
 // The job, or all elements of the array, that `id` ("7", "12_3") names. kNotFound when there is
 // none.
 Result<std::vector<nlohmann::json>> find_jobs(Api& api, const std::string& id);

@@ -7,6 +7,7 @@
 
 #include "cli/client/api.h"
 #include "cli/commands/job_list.h"
+#include "cli/commands/list_watch.h"
 #include "cli/families.h"
 #include "cli/terminal/job_text.h"
 #include "cli/terminal/output.h"
@@ -144,7 +145,7 @@ Result<int> run_ps(const Invocation& invocation) {
   TRY_ASSIGN(Api api, Api::connect(invocation));
   JobFilter filter = filter_of(invocation);
   filter.limit = std::atoll(invocation.get("limit", "0").c_str());
-  return repeat(invocation, [&]() -> Result<int> {
+  return redraw(invocation, api, jobs_target(filter, 1), [&]() -> Result<int> {
     TRY_ASSIGN(const std::vector<json> found, list_jobs(api, filter));
     if (format == Format::kJson || format == Format::kYaml) {
       print_value(json{{"jobs", found}}, format);
@@ -197,7 +198,9 @@ std::string session_text(const json& job) {
 Result<int> run_show(const Invocation& invocation) {
   TRY_ASSIGN(const Format format, output_format(invocation));
   TRY_ASSIGN(Api api, Api::connect(invocation));
-  return repeat(invocation, [&]() -> Result<int> {
+  JobFilter watched;
+  watched.ids = invocation.operands;
+  return redraw(invocation, api, jobs_target(watched, 1), [&]() -> Result<int> {
     bool first = true;
     for (const std::string& id : invocation.operands) {
       TRY_ASSIGN(const std::vector<json> found, find_jobs(api, id));

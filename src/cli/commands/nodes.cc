@@ -6,6 +6,7 @@
 #include "cli/client/api.h"
 #include "cli/client/pages.h"
 #include "cli/client/views.h"
+#include "cli/commands/list_watch.h"
 #include "cli/families.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/table.h"
@@ -158,10 +159,23 @@ Result<json> fetch(Api& api, const std::vector<std::string>& names) {
   return json{{"nodes", std::move(nodes)}};
 }
 
+// The list that changes when one of them does.
+std::string list_of_nodes(const std::vector<std::string>& names) {
+  std::vector<std::string> all;
+  for (const std::string& name : names) {
+    for (std::string& one : text::expand_hostlist(name)) all.push_back(std::move(one));
+  }
+  std::string list = "/v1/nodes?limit=1";
+  if (!all.empty()) {
+    list += "&name=" + wire::percent_encode(fmt::format("{}", fmt::join(all, ",")));
+  }
+  return list;
+}
+
 Result<int> run_nodes(const Invocation& invocation) {
   TRY_ASSIGN(const Format format, output_format(invocation));
   TRY_ASSIGN(Api api, Api::connect(invocation));
-  return repeat(invocation, [&]() -> Result<int> {
+  return redraw(invocation, api, list_of_nodes(invocation.operands), [&]() -> Result<int> {
     TRY_ASSIGN(const json answer, fetch(api, invocation.operands));
     const json& items = items_of(answer, "nodes");
     if (format == Format::kJson || format == Format::kYaml) {

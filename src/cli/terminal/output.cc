@@ -32,7 +32,8 @@ Result<Format> output_format(const Invocation& invocation, Format otherwise) {
 OptionSpec output_option() { return {"output", 'o', "FORMAT", "table, wide, json, yaml or name"}; }
 
 OptionSpec watch_option() {
-  return {"watch", 0, "SECONDS", "refresh at this interval (2)", false, true};
+  return {"watch", 0,   "SECONDS", "show it again whenever it has changed, or at this interval",
+          false,   true};
 }
 
 std::vector<OptionSpec> server_options() {
