@@ -5,6 +5,7 @@ import { call, submit, until, untilState } from './api.mjs';
 import { findings, launch, newPage } from './chromium.mjs';
 import { auditTests, limitTests, ownPageTests, roleTests, sessionTests } from './people_tests.mjs';
 import { heading, signIn, visit } from './person.mjs';
+import { tableTests } from './table_tests.mjs';
 
 const url = process.env.DOVE_URL;
 const admin = process.env.DOVE_ADMIN_TOKEN;
@@ -176,6 +177,7 @@ await test('a session is opened from its job, and knows nothing of the console',
 });
 
 await sessionTests({ test, page, browser });
+await tableTests({ test, page });
 await ownPageTests({ test, browser, ann });
 await limitTests({ test, page, ann });
 await roleTests({ test, page, ann });
