@@ -7,6 +7,7 @@
 #include "core/place/fit.h"
 #include "core/place/limits.h"
 #include "core/place/place.h"
+#include "core/plan/earlier_start.h"
 #include "core/plan/planner.h"
 #include "core/plan/promise.h"
 #include "core/state/books.h"
@@ -71,53 +72,6 @@ bool is_void(Cycle& cycle, JobId id, const PromiseRecord& promise) {
                std::find(pools.begin(), pools.end(), pool) == pools.end() ||
                !is_open(state, guest_of(job), plan.windows, start, end);
       });
-}
-
-// The first instant from `from` on, before the promised one, at which the placement is free; the
-// promised one if there is none.
-Instant earlier_on(const State& state, Plan& all, const Job& job, const Placement& placement,
-                   Instant from, Instant promised) {
-  const JobSpec& spec = *job.spec;
-  const NodePlan& plan = plan_of(state, all, placement.node);
-  const Node& node = state.nodes[placement.node];
-  const Stay stay = stay_of(state, spec);
-  for (Instant at = from; at < promised;) {
-    const Claim claim{&spec, guest_of(job).restart_nodes, job.id, at, stay.end(at)};
-    const auto books = free_during(state, plan, node, claim);
-    if (books && holds_all(*books, placement)) return at;
-    at = next_change(plan, at);
-  }
-  return promised;
-}
-
-// The earliest instant at which all places of the promise are free, if that is before the promised
-// one. Remembers the node that stands in the way.
-std::optional<Instant> earlier(const State& state, Plan& all, JobId id,
-                               const PromiseRecord& promise, PromiseNote& note) {
-  if (note.blocker) return std::nullopt;
-  const Job& job = *state.find_job(id);
-  Instant at = state.now;
-  if (const Reservation* reservation = reservation_of(state, *job.spec)) {
-    at = std::max(at, reservation->starts_at);
-  }
-  const Instant first = at;
-  // A gang starts when the last of its places is free, and a place that was free may not be then.
-  // So the round is repeated until none moves the instant; it only ever moves on, and ends at the
-  // promised one.
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (const Placement& placement : promise.placements) {
-      const Instant free_at = earlier_on(state, all, job, placement, at, promise.start_at);
-      if (free_at >= promise.start_at) {
-        // In the way whatever the others do.
-        if (at == first) note.blocker = placement.node;
-        return std::nullopt;
-      }
-      moved = moved || (free_at > at && &placement != &promise.placements.front());
-      at = free_at;
-    }
-  }
-  return at;
 }
 
 // Something other than places keeps the jobs of the class waiting.
@@ -274,7 +228,7 @@ class Blocked {
 void start_earlier(const State& state, Plan& all, JobId job, Planned& planned) {
   PromiseNote note;
   PromiseRecord record{planned.start_at, state.now, std::move(planned.placements)};
-  if (const auto at = earlier(state, all, job, record, note)) planned.start_at = *at;
+  if (const auto at = earlier_start(state, all, job, record, note)) planned.start_at = *at;
   planned.placements = std::move(record.placements);
 }
 
@@ -437,7 +391,7 @@ void keep_promises(Cycle& cycle) {
     // Somebody else is being stopped for its limit: its places alone are of no use to it sooner.
     WaitClass& it = cycle.indexes.classes.at(cycle.indexes.jobs.at(id).wait_class);
     if (is_over_limit(cycle.state, cycle.indexes, it)) continue;
-    const auto at = earlier(cycle.state, plan, id, promise->second, plan.notes.at(id));
+    const auto at = earlier_start(cycle.state, plan, id, promise->second, plan.notes.at(id));
     // What is free now is launched next.
     if (at && *at > cycle.state.now)
       cycle.emit(Promise{id, *at, promise->second.placements, promise->second.cleared});

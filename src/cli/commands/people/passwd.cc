@@ -1,4 +1,4 @@
-#include "cli/commands/passwd.h"
+#include "cli/commands/people/passwd.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

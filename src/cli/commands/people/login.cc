@@ -11,7 +11,7 @@
 
 #include "cli/client/api.h"
 #include "cli/client/views.h"
-#include "cli/commands/passwd.h"
+#include "cli/commands/people/passwd.h"
 #include "cli/families.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/table.h"
