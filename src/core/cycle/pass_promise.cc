@@ -379,6 +379,8 @@ void withdraw_behind(Cycle& cycle, const Job& job, const std::vector<Placement>&
 void keep_promises(Cycle& cycle) {
   Plan& plan = cycle.indexes.plan;
   check_due(cycle);
+  plan.to_check.merge(plan.over_limits);
+  plan.over_limits.clear();
   while (!plan.to_check.empty()) {
     const JobId id = *plan.to_check.begin();
     plan.to_check.erase(plan.to_check.begin());
@@ -388,9 +390,13 @@ void keep_promises(Cycle& cycle) {
       cycle.emit(Withdraw{id});
       continue;
     }
-    // Somebody else is being stopped for its limit: its places alone are of no use to it sooner.
+    // Somebody else is being stopped for its limit: its places alone are of no use to it sooner,
+    // and that a limit is kept again is no news of the plan.
     WaitClass& it = cycle.indexes.classes.at(cycle.indexes.jobs.at(id).wait_class);
-    if (is_over_limit(cycle.state, cycle.indexes, it)) continue;
+    if (is_over_limit(cycle.state, cycle.indexes, it)) {
+      plan.over_limits.insert(id);
+      continue;
+    }
     const auto at = earlier_start(cycle.state, plan, id, promise->second, plan.notes.at(id));
     // What is free now is launched next.
     if (at && *at > cycle.state.now)

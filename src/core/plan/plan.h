@@ -61,6 +61,7 @@ struct Plan {
   std::map<NodeId, std::set<JobId>> promised;
   std::map<JobId, PromiseNote> notes;
   std::set<JobId> to_check;              // promises that may be void, or kept earlier
+  std::set<JobId> over_limits;           // of jobs over a limit: looked at again whatever changes
   Instant boundary = kNever;             // of a reservation: everything is derived anew
   bool reserves = false;                 // some reservation is not over ...
   std::set<NodeId> reserved;             // ... and these nodes are in one
