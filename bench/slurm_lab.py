@@ -87,8 +87,8 @@ class SlurmLab:
         It does so some seconds after a change, so one is made.
         """
         job = self.run(["sbatch", "--parsable", "--hold", "-o", "/dev/null", *self.ungated, "--wrap", "true"]).strip()
-        self.saved("job_state")
         self.run(["scancel", job])
+        self.saved("job_state")
 
     def saved(self, what):
         """Waits until slurmctld has written that file again."""

@@ -14,6 +14,14 @@
 namespace dove::core {
 namespace {
 
+// What a preempted job has saved of its time limit, where an earlier end helps it to a place:
+// before its deadline, or the end of its reservation.
+Span saved_by(const Job& job) {
+  const JobSpec& spec = *job.spec;
+  const bool ends_by = spec.deadline.us > 0 || !spec.reservation.empty();
+  return ends_by && spec.preempt == Preempt::kCheckpoint ? job.ran_before : Span{};
+}
+
 void add(Digest& digest, const Request& request) {
   digest.add(static_cast<std::uint64_t>(request.cores));
   digest.add(static_cast<std::uint64_t>(request.memory_bytes));
@@ -47,6 +55,7 @@ std::uint64_t class_digest(const Job& job) {
   digest.add(static_cast<std::uint64_t>(job.priority));
   digest.add(static_cast<std::uint64_t>(comes_first(job)));
   digest.add(static_cast<std::uint64_t>(guest_of(job).restart_nodes));
+  digest.add(static_cast<std::uint64_t>(saved_by(job).us));
   for (const TaskGroup& group : spec.groups) {
     digest.add(static_cast<std::uint64_t>(group.tasks));
     digest.add(static_cast<std::uint64_t>(group.nodes_min));
@@ -72,7 +81,7 @@ bool same_shape(const TaskGroup& a, const TaskGroup& b) {
 // by these.
 bool same_standing(const WaitClass& it, const Job& job) {
   return it.priority == job.priority && it.comes_first == comes_first(job) &&
-         it.restart_nodes == guest_of(job).restart_nodes;
+         it.restart_nodes == guest_of(job).restart_nodes && it.saved == saved_by(job);
 }
 
 bool same_class(const WaitClass& it, const Job& job) {
@@ -122,6 +131,7 @@ std::uint64_t class_for(const State& state, Indexes& indexes, const Job& job) {
   made.priority = job.priority;
   made.comes_first = comes_first(job);
   made.restart_nodes = guest_of(job).restart_nodes;
+  made.saved = saved_by(job);
   made.pool = pool_index_of(state, indexes, *job.spec);
   made.least = least_amount(*job.spec);
   made.needs = needs_of(*job.spec);

@@ -37,6 +37,7 @@ struct WaitClass {
   std::int32_t priority = 0;        // of its jobs ...
   bool comes_first = false;         // ... and whether they do: promises bind by these
   std::int32_t restart_nodes = 0;   // of its jobs, as reservations see them
+  Span saved = {};                  // of their limit, where they have to be over by some instant
   const PoolIndex* pool = nullptr;  // null: there is none
   std::uint32_t account = 0;        // as of its jobs
   Amount least;                     // that a job of it can hold
