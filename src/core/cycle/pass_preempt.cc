@@ -165,36 +165,37 @@ class Round {
       return nodes_of(spec);
     };
     if (rules.moves && !search.can_move(*found, elsewhere)) return true;
-    const VictimLimits limits(state_, job, amount_of(state_, found->placements), {});
-    stop(job, *found);
-    // Whoever was being stopped for a limit before counts as gone in the search.
-    Instant at = all_gone_at(found->placements);
-    for (const JobId id : stopping) {
-      const Job& it = *state_.find_job(id);
-      if (limits.counts(it)) at = std::max(at, held_until(state_, it));
-    }
-    for (const Victim& victim : found->victims) {
-      at = std::max(at, held_until(state_, *state_.find_job(victim.job)));
-    }
-    // In the same cycle as the stops. Otherwise whoever is next in the queue could take what is
-    // freed.
-    cycle_.emit(Promise{job.id, at, found->placements, true});
-    stopped_ = true;
+    stop(job, *found, stopping);
     return true;
   }
 
-  void stop(const Job& job, const Preemption& found) {
+  // `stopping`: those who were being stopped before.
+  void stop(const Job& job, const Preemption& found, const std::vector<JobId>& stopping) {
     for (const Victim& victim : found.victims) {
       const Job& it = *state_.find_job(victim.job);
       cycle_.emit(Stop{it.id, it.attempts.back().number, StopReason::kPreempted,
                        purpose_of(victim.kind), job.id});
     }
+    // In the same cycle as the stops. Otherwise whoever is next in the queue could take what is
+    // freed.
+    cycle_.emit(Promise{job.id, all_gone_at(job, found, stopping), found.placements, true});
+    stopped_ = true;
   }
 
-  // When whoever is being stopped on those nodes is gone at the latest.
-  Instant all_gone_at(const std::vector<Placement>& placements) const {
+  // When whoever is being stopped in its places, or elsewhere for a limit, is gone at the latest.
+  Instant all_gone_at(const Job& job, const Preemption& found,
+                      const std::vector<JobId>& stopping) const {
     Instant at = state_.now;
-    for (const Placement& placement : placements) {
+    for (const Victim& victim : found.victims) {
+      at = std::max(at, held_until(state_, *state_.find_job(victim.job)));
+    }
+    // The search counts these as gone, for limits as for places.
+    const VictimLimits limits(state_, job, amount_of(state_, found.placements), {});
+    for (const JobId id : stopping) {
+      const Job& other = *state_.find_job(id);
+      if (limits.counts(other)) at = std::max(at, held_until(state_, other));
+    }
+    for (const Placement& placement : found.placements) {
       for (JobId id : state_.nodes[placement.node].jobs) {
         const Job& holder = *state_.find_job(id);
         // Those that run on keep what they have: the places were found beside them.

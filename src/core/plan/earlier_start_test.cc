@@ -2,13 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include "core/state/books.h"
+#include "core/place/reservation.h"
 #include "core/state/cluster_fixture.h"
 
 namespace dove::core {
 namespace {
 
-// A job waits with a promise of the node's four devices, for `held` at the latest.
+// All four devices of the node are in use, and promised to a job that waits.
 class EarlierStartTest : public testing::Test {
  protected:
   EarlierStartTest() {

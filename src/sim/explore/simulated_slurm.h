@@ -85,7 +85,6 @@ class SimulatedSlurm : public slurm::SlurmCluster, public slurm::GateControl {
   // Its processes end by and by; then it is over, or waits again, held.
   void end(std::int64_t id, const char* state, int wait_status, bool requeues);
   void is_over(Record& record, int wait_status);
-  void forget(std::int64_t id);
   void in(std::int64_t delay_us, std::int64_t id, std::function<void()> then);
   // What a command meets: nothing, or the reason why it does nothing.
   Result<void> reached();
