@@ -3,6 +3,7 @@ settings, no cgroups; with accounting also a slurmdbd over a MariaDB that listen
 and `tools/setup peers`; ended by the recorded pids."""
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -36,6 +37,15 @@ def free_ports(count):
         if not taken:
             return base
     raise RuntimeError("no free ports for Slurm")
+
+
+def environment_of(pid):
+    """Its variables; none of what is gone, ended or the kernel's."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return dict(line.split(b"=", 1) for line in file.read().split(b"\0") if b"=" in line)
+    except OSError:
+        return {}
 
 
 class SlurmLab:
@@ -221,7 +231,28 @@ class SlurmLab:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        self.end_jobs()
         if self.munge:
             self.munge.terminate()
             self.munge.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def end_jobs(self):
+        """Ends what jobs have left running: no daemon does when it is stopped, and a cancelled job's shell may be gone
+        before its children are looked for. They are known by their environment."""
+        conf = self.environment["SLURM_CONF"].encode()
+
+        def is_left(pid):
+            found = environment_of(pid)
+            return found.get(b"SLURM_CONF") == conf and b"SLURM_JOB_ID" in found
+
+        deadline = time.monotonic() + 10
+        while left := [pid for pid in os.listdir("/proc") if pid.isdigit() and is_left(pid)]:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"Slurm: processes {left} do not end")
+            for pid in left:
+                try:
+                    os.kill(int(pid), signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            time.sleep(0.02)

@@ -287,6 +287,7 @@ void ApiServer::issue_join_token(const std::string& node, Span valid_for,
 }
 
 void ApiServer::shutdown(std::function<void()> on_done) {
+  impl_->desk.refusals->flush();
   impl_->desk.stop();
   impl_->desk.keep_goodput();
   impl_->backend.end_streams();

@@ -116,7 +116,7 @@ class Passwords(unittest.TestCase):
         for text in answers:
             for secret in ("canary-known", given):
                 self.assertNotIn(secret, text)
-        self.assertIn("wrong_password", answers[1])  # who tried is written down
+        self.assertIn("wrong_password", answers[1])  # what was refused just before the restart is written down
 
     def test_it_is_taken_away(self):
         given = self.give("bob")
