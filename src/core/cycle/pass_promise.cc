@@ -13,13 +13,14 @@
 #include "core/state/books.h"
 #include "core/state/executors/foreign.h"
 #include "core/state/findings.h"
+#include "core/state/holders/month_use.h"
 #include "core/state/restored/restored.h"
 
 namespace dove::core {
 namespace {
 
 // So many jobs of a queue may turn out to have no plan before it is left for this cycle.
-constexpr int kFailures_max = 8;
+constexpr std::size_t kFailures_max = 8;
 
 // The ids that it names are still there, and no executor holds them. Numbers are small: nodes
 // hardly ever change.
@@ -237,9 +238,10 @@ bool promise_first(Cycle& cycle, Planner& planner, Blocked& blocked, std::int32_
   State& state = cycle.state;
   Indexes& indexes = cycle.indexes;
   bool looks = false;
+  std::vector<std::uint64_t> failed;
   // A queue of jobs that cannot be planned must not take the cycle: EASY looks at one job, this at
   // the first few that fail.
-  for (int failures = 0; free > 0 && failures < kFailures_max && !blocked.empty();) {
+  while (free > 0 && failed.size() < kFailures_max && !blocked.empty()) {
     const JobId id = blocked.job();
     const std::uint64_t class_id = blocked.wait_class();
     const WaitClass& it = indexes.classes.at(class_id);
@@ -273,7 +275,7 @@ bool promise_first(Cycle& cycle, Planner& planner, Blocked& blocked, std::int32_
       continue;
     }
     if (!planned || has_room) {
-      ++failures;
+      failed.push_back(class_id);
       blocked.pass_over_class();
       continue;
     }
@@ -282,7 +284,20 @@ bool promise_first(Cycle& cycle, Planner& planner, Blocked& blocked, std::int32_
     cycle.emit(Promise{id, planned->start_at, std::move(planned->placements), false});
     --free;
   }
+  if (failed.size() == kFailures_max && !blocked.empty())
+    indexes.plan.in_the_way.insert(failed.begin(), failed.end());
   return looks;
+}
+
+// Time alone uses up what a month allows. A class that is refused for that is not tried any more,
+// and lets the next one of its queue be looked at.
+bool gives_way(const State& state, const Indexes& indexes) {
+  if (month_end(state) == kNever) return false;
+  const auto& classes = indexes.plan.in_the_way;
+  return std::any_of(classes.begin(), classes.end(), [&](std::uint64_t id) {
+    const WaitClass* it = indexes.classes.find(id);
+    return it == nullptr || is_refused(state, indexes, *it);
+  });
 }
 
 // Whether one of the nodes could in the end, with what it has then, have room for a task of the
@@ -329,6 +344,7 @@ void renew_plans(const State& state, Indexes& indexes) {
 bool promise_round(Cycle& cycle) {
   State& state = cycle.state;
   Indexes& indexes = cycle.indexes;
+  indexes.plan.in_the_way.clear();
   if (!indexes.plan.has_future()) return false;
   std::map<std::string, std::int32_t> free;
   // What a queue may promise at a time (`promises`, 1 as in EASY backfill; Lifka, JSSPP 1995) less
@@ -446,6 +462,7 @@ Back promise(Cycle& cycle) {
       (*plan.gave_up_at != plan.changes || plan.gave_up_until <= cycle.state.now)) {
     plan.looks = true;
   }
+  if (!plan.looks) plan.looks = gives_way(cycle.state, indexes);
   if (plan.looks) plan.gave_up_at.reset();
   // It ends: each round that goes on has made a promise, and a queue may make only so many.
   while (std::exchange(plan.looks, false) && promise_round(cycle)) continue;

@@ -70,6 +70,26 @@ TEST(Scheduler, WhoUsedUpTheMonthStartsWithTheNext) {
   EXPECT_EQ(launches(brain.decide()), 1);
 }
 
+// Eight jobs without a plan are as many as a queue may try in one look. When their user's month is
+// used up, they are refused and the next job gets its turn, though nothing happened but time.
+TEST(Scheduler, WhomAMonthRefusesStandsInNobodysWay) {
+  TestCluster cluster(2, {.gpus = 4});
+  UserLimit limit;
+  limit.name = "ann";
+  limit.limits.gpu_ms_month = 3600 * 1000;
+  cluster.declare(limit);
+  cluster.submit_and_start({.gpus = 1});
+  cluster.submit_and_start({.gpus = 4, .user = "bob", .limit_s = 7200}, {2});
+  for (int i = 0; i < 8; ++i) cluster.submit({.cores = 1 + i, .gpus = 4, .tasks = 2});
+  const JobId last = cluster.submit({.gpus = 4, .user = "bob", .limit_s = 60});
+  Scheduler brain(plain_policies(), cluster.state);
+  EXPECT_TRUE(brain.decide().empty());
+  brain.begin_batch(brain.state().now + seconds(3600), Epoch(1));
+  const std::vector<Decision> made = brain.decide();
+  ASSERT_EQ(made.size(), 1u);
+  EXPECT_EQ(std::get<Promise>(made[0]).job, last);
+}
+
 TEST(Scheduler, ABatchThatHadNothingIsTakenBack) {
   Scheduler brain(plain_policies(), TestCluster(1).state);
   const Instant before = brain.state().now;

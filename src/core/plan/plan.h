@@ -80,6 +80,8 @@ struct Plan {
   // the instant when a hold comes to be over its time.
   std::optional<Generation> gave_up_at;
   Instant gave_up_until = kNever;
+  // Classes that took up their queue's tries, so that those behind them were not looked at.
+  std::set<std::uint64_t> in_the_way;
   bool looks = true;  // a job may be blocked that was not, or a promise be free to be made
 
   // Whether something may be free at some instant that is not free now.
