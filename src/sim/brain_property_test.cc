@@ -133,14 +133,17 @@ TEST(BrainProperty, RandomHistoriesWithQuotasAndReservationsKeepTheInvariants) {
 // 5033: a queue with an order of its own stood among others by its first job that was not known to
 // have no place. 5379: where nothing passes the first job, another was promised a start if it had
 // been tried before. With hangs, 182: of jobs over limits so many are helped, and one that had been
-// found to have no place before did not count among them.
+// found to have no place before did not count among them. 5060: places that a limit forbade were
+// not looked for again when a hold came to be over its time.
 TEST(BrainProperty, HistoriesThatOnceHungOnCaches) {
   for (std::uint64_t seed : {5033, 5379}) {
     const auto done = run(seed, 250, /*with_hangs=*/false, /*with_quotas=*/true);
     ASSERT_TRUE(done.ok()) << "seed " << seed << ": " << done.error().message;
   }
-  const auto done = run(182, 250, /*with_hangs=*/true);
-  ASSERT_TRUE(done.ok()) << done.error().message;
+  const auto hung = run(182, 250, /*with_hangs=*/true);
+  ASSERT_TRUE(hung.ok()) << hung.error().message;
+  const auto learns = run(5060, 250, /*with_hangs=*/false, /*with_quotas=*/true, "useful_rest");
+  ASSERT_TRUE(learns.ok()) << learns.error().message;
 }
 
 // 199: a job that had room was promised it only in the next cycle. 274, 292: what a search for an

@@ -271,6 +271,8 @@ bool promise_first(Cycle& cycle, Planner& planner, Blocked& blocked, std::int32_
     const bool has_room = planned && planned->start_at <= state.now;
     if (has_room) looks = true;
     if (planned && is_over(state, *it.spec, planned->placements)) {
+      // Other places may be within the limit, and come up when the plan changes.
+      indexes.plan.gave_up_at = indexes.plan.changes;
       blocked.pass_over_class();
       continue;
     }

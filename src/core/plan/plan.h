@@ -76,8 +76,8 @@ struct Plan {
   std::optional<Version> without_plan_at;
   std::vector<NodeId> stale;  // each once; some may have been brought up to date since
   Generation changes;         // a node's plan may have changed
-  // A search was given up when `changes` was so: it may find something when that moves on, or at
-  // the instant when a hold comes to be over its time.
+  // A search was given up when `changes` was so, or found what a limit forbids: it may find
+  // something else when that moves on, or at the instant when a hold comes to be over its time.
   std::optional<Generation> gave_up_at;
   Instant gave_up_until = kNever;
   // Classes that took up their queue's tries, so that those behind them were not looked at.
